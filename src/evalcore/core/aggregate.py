@@ -1,0 +1,253 @@
+"""Closing a column: one value, the influence of each document, and from that every error and interval."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from hashlib import blake2b
+from math import isfinite
+
+import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
+
+from evalcore.core.arrays import Floats64, Ints64, frozen, weighted
+from evalcore.core.columns import Column, Floats, Rows, as_objects, take_rows
+from evalcore.core.errors import EvalError
+from evalcore.core.estimate import Aggregation, Error, Estimate, Resampling, Summary, gradient
+from evalcore.core.outcome import FAILED, NOT_EMITTED, OK, UNSCORABLE, Rule
+from evalcore.core.records import Options, options
+from evalcore.core.stats.intervals import clustered, independent, interval
+
+__all__ = ["Inference", "aggregate_metric", "cluster_codes", "evaluate"]
+
+NO_OPTIONS = options()
+
+
+class Inference(Struct, frozen=True, kw_only=True):
+    """How errors and intervals are found, and how documents without a score are closed.
+
+    ``interval``: ``wilson`` (default), ``z`` (normal quantiles) or ``exact`` (Clopper and Pearson).
+    """
+
+    confidence: float = 0.95
+    interval: str = "wilson"
+    resampling: Resampling = Resampling()
+    on_unscorable: Rule = "exclude"
+
+
+DEFAULT = Inference()
+
+
+def aggregate_metric(
+    aggregation: Aggregation,
+    column: Column,
+    *,
+    options: Options = NO_OPTIONS,
+    inference: Inference = DEFAULT,
+    clusters: Ints64 | None = None,
+    score_bounds: tuple[float, float] = (0.0, 1.0),
+) -> Estimate:
+    """Close a column into an estimate; ``clusters`` holds a code for every row of the column.
+
+    >>> from evalcore.core.aggregations import AGGREGATIONS
+    >>> from evalcore.core.arrays import weighted, Array
+    >>> from evalcore.core.columns import column
+    >>> aggregate_metric(AGGREGATIONS["mean"], column(range(4), Floats(Array([1.0, 1.0, 0.0, 1.0]))))
+    Estimate(0.75 ± 0.25, n=4)
+    """
+    closed = close(column, inference.on_unscorable)
+    empty = _counted(aggregation, column, closed, options)
+    if not empty.n_scored:
+        return replace(empty, reason=_why_empty(column))
+    rows = take_rows(closed.rows, closed.scored)
+    try:
+        summary = aggregation.summarise(rows, options)
+        value, influence, sums = evaluate(aggregation, summary)
+    except (TypeError, ValueError, LookupError, AttributeError, ArithmeticError) as wrong:
+        raise wrong if isinstance(wrong, EvalError) else EvalError(_cannot(aggregation, rows, wrong)) from wrong
+    if value is None:
+        return replace(empty, reason=f"{aggregation.name} has no finite value on these documents")
+    codes = None if clusters is None else clusters[closed.scored][summary.units]
+    spread = spread_of(aggregation, rows, summary, influence, codes, inference.resampling)
+    trials = summary.trials(sums) if summary.trials is not None and sums is not None else float(spread.units)
+    lowest, highest = _extremes(aggregation, closed, value, sums, score_bounds)
+    return replace(
+        empty,
+        value=value,
+        stderr=spread.error.stderr,
+        ci=interval(
+            value,
+            variance=spread.variance,
+            stderr=spread.error.stderr,
+            n=trials,
+            df=float(spread.units - 1),
+            bounds=aggregation.bounds,
+            link=aggregation.link,
+            confidence=inference.confidence,
+            method=inference.interval,
+        ),
+        n=len(summary.units),
+        reason=None if spread.error.stderr is not None else spread.error.method,
+        signature=spread.error.method,
+        size=aggregation.size(sums) if aggregation.size is not None and sums is not None else float(len(summary.units)),
+        variance=spread.variance,
+        df=float(spread.units - 1),
+        trials=trials,
+        influence=None if influence is None else frozen(influence),
+        keys=frozen(closed.keys.ints[closed.scored][summary.units]),
+        clusters=None if codes is None else frozen(codes),
+        sums=None if sums is None else frozen(sums),
+        lowest=lowest,
+        highest=highest,
+    )
+
+
+def _cannot(aggregation: Aggregation, rows: Rows, wrong: Exception) -> str:
+    shown = as_objects(rows)[:1]
+    return f"{aggregation.name} cannot be taken of rows such as {shown!r}: {type(wrong).__name__}: {wrong}"
+
+
+def close(column: Column, rule: Rule) -> Column:
+    """Documents without a score under a declared rule: left out, counted as 0, or refused.
+
+    >>> from evalcore.core.arrays import weighted, Array
+    >>> from evalcore.core.columns import column
+    >>> lost = column([0, 1], Floats(Array([1.0, float("nan")])), np.array([0, 1], np.uint8), {1: "no answer"})
+    >>> close(lost, "zero").rows
+    Floats(values=Array([1., 0.]))
+    """
+    lost = (column.status.data == UNSCORABLE) | (column.status.data == FAILED)
+    if rule == "exclude" or not lost.any():
+        return column
+    if rule == "fail":
+        first = next((reason for _, reason in column.reasons), "")
+        raise EvalError(f"expected a score for every document, {int(lost.sum())} have none; the first: {first}")
+    if not isinstance(column.rows, Floats):
+        raise EvalError(f"on_unscorable: zero needs numbers, got {type(column.rows).__name__}; use exclude or fail")
+    return replace(
+        column,
+        rows=Floats(frozen(np.where(lost, 0.0, column.rows.values.floats))),
+        status=frozen(np.where(lost, OK, column.status.data).astype(np.uint8)),
+    )
+
+
+def evaluate(aggregation: Aggregation, summary: Summary) -> tuple[float | None, Floats64 | None, Floats64 | None]:
+    """The value, the influence of each unit (n · d value / d weight), and the summed statistics."""
+    if not len(summary.stats):
+        return None, None, None
+    if summary.finalise is None:
+        value = float(summary.resampled(np.arange(len(summary.stats))[None, :])[0])
+        return (value if isfinite(value) else None), None, None
+    sums = aggregation.total(summary.stats)
+    with np.errstate(all="ignore"):
+        value = float(np.real(summary.finalise(sums)))
+    if not isfinite(value):
+        return None, None, None
+    influence = weighted(summary.stats, gradient(summary.finalise, sums) * len(summary.stats))
+    return value, (_centred(influence) if bool(np.isfinite(influence).all()) else None), sums
+
+
+def _centred(influence: Floats64) -> Floats64:
+    """Influences sum to zero but for rounding, unless a value grows with the sheer number of documents (smoothed
+    BLEU does); a resample has as many documents as the sample, so that part is no error."""
+    mean = float(influence.sum()) / len(influence)
+    return influence - mean if abs(mean) > 1e-9 * float(np.abs(influence).max()) else influence
+
+
+class Spread(Struct, frozen=True):
+    """An error, the uncorrected variance behind it, and how many independent units it rests on."""
+
+    error: Error
+    variance: float | None
+    units: int
+
+
+def spread_of(
+    aggregation: Aggregation,
+    rows: Rows,
+    summary: Summary,
+    influence: Floats64 | None,
+    clusters: Ints64 | None,
+    resampling: Resampling,
+) -> Spread:
+    """The standard error by the aggregation's own rule, or by clusters where documents belong together."""
+    n = len(summary.stats)
+    if resampling.draws == 0:
+        return Spread(Error(None, "bootstrap_iters is 0: no errors asked for"), None, n)
+    if clusters is not None:
+        if influence is None:
+            return Spread(Error(None, f"{aggregation.name} has no influence function to cluster"), None, n)
+        variance, stderr, count = clustered(influence, clusters)
+        return Spread(
+            Error(stderr, "clustered" if stderr is not None else "needs two clusters, got 1"), variance, count
+        )
+    error = aggregation.error(rows, summary, influence, resampling)
+    if influence is None:
+        return Spread(error, None if error.stderr is None else error.stderr**2, n)
+    return Spread(error, independent(influence)[0], n)
+
+
+def cluster_codes(ids: Sequence[int | str | None], *, singletons: bool = False, task: str = "") -> Ints64:
+    """Cluster names as codes that agree between tasks and processes.
+
+    A document without a cluster is an error, or with ``singletons`` a cluster of its own; never one giant cluster.
+
+    >>> codes = cluster_codes(["a", "b", "a"])
+    >>> bool(codes[0] == codes[2]), bool(codes[0] == codes[1])
+    (True, False)
+    """
+    missing = [i for i, one in enumerate(ids) if one is None]
+    if missing and not singletons:
+        raise EvalError(
+            f"expected a cluster id for every document, {len(missing)} have none, first at {task} row {missing[0]}"
+        )
+    named = [f"alone {task} {i}" if one is None else f"{type(one).__name__} {one}" for i, one in enumerate(ids)]
+    return np.array(
+        [
+            int.from_bytes(blake2b(name.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "big", signed=True)
+            for name in named
+        ],
+        np.int64,
+    )
+
+
+def _counted(aggregation: Aggregation, column: Column, closed: Column, options: Options) -> Estimate:
+    return Estimate(
+        value=None,
+        n_scored=closed.count(OK),
+        n_unscorable=column.count(UNSCORABLE),
+        n_failed=column.count(FAILED),
+        n_not_emitted=column.count(NOT_EMITTED),
+        aggregation=aggregation.name,
+        options=options,
+        bounds=aggregation.bounds,
+        link=aggregation.link.name,
+        average=aggregation.average,
+    )
+
+
+def _why_empty(column: Column) -> str:
+    if not len(column):
+        return "cannot score empty instances: there are no documents"
+    first = next((reason for _, reason in column.reasons), "no document emitted this metric")
+    return f"no document was scored; the first: {first}"
+
+
+def _extremes(
+    aggregation: Aggregation,
+    closed: Column,
+    value: float,
+    sums: Floats64 | None,
+    score_bounds: tuple[float, float],
+) -> tuple[float | None, float | None]:
+    """The lowest and highest value that documents without a score could still make of it."""
+    lost = closed.count(UNSCORABLE) + closed.count(FAILED)
+    if not lost:
+        return value, value
+    plain_mean = sums is not None and len(sums) == 2 and aggregation.link.name == "identity" and aggregation.average
+    if plain_mean and sums is not None and aggregation.name != "bits_per_byte":
+        ends = [(float(sums[0]) + lost * bound) / (float(sums[1]) + lost) for bound in score_bounds]
+    else:
+        ends = list(aggregation.bounds)
+    low, high = (end if isfinite(end) else None for end in ends)
+    return low, high

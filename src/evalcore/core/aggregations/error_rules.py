@@ -1,0 +1,36 @@
+"""Where a standard error comes from: influences, an exact form, or a seeded bootstrap."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from evalcore.core.arrays import Floats64
+from evalcore.core.columns import Rows
+from evalcore.core.estimate import Error, Resampling, Summary
+from evalcore.core.stats.resampling import bootstrap, median_stderr
+from evalcore.core.stats.spread import independent
+
+__all__ = ["from_bootstrap", "from_influence", "from_median"]
+
+CALLABLE_DRAWS = 200
+
+
+def from_influence(rows: Rows, summary: Summary, influence: Floats64 | None, resampling: Resampling) -> Error:
+    """sqrt(Σ influence² / (n (n − 1))): for the mean, sample sd / sqrt(n)."""
+    n = len(summary.stats)
+    if influence is None or n < 2:
+        return Error(None, f"needs two documents, got {n}")
+    return Error(independent(influence)[1], "delta")
+
+
+def from_median(rows: Rows, summary: Summary, influence: Floats64 | None, resampling: Resampling) -> Error:
+    """The exact bootstrap error of the median, without resampling (Maritz and Jarrett 1978)."""
+    return Error(median_stderr(np.sort(summary.stats[:, 0])), "maritz-jarrett")
+
+
+def from_bootstrap(rows: Rows, summary: Summary, influence: Floats64 | None, resampling: Resampling) -> Error:
+    """A seeded bootstrap, corrected by sqrt(n / (n − 1))."""
+    draws = resampling.draws or CALLABLE_DRAWS
+    n = len(summary.stats)
+    stderr = bootstrap(lambda index: float(summary.resampled(index[None, :])[0]), n, draws=draws, seed=resampling.seed)
+    return Error(stderr, f"bootstrap(draws={draws},seed={resampling.seed})")

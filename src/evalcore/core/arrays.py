@@ -1,0 +1,116 @@
+"""One small wrapper that makes a numpy array a value: read-only, equal and hashed by its bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from math import fsum, nan
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Array", "Bools", "Floats64", "Ints64", "exact_sum", "frozen", "weighted"]
+
+Floats64 = NDArray[np.float64]
+Ints64 = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+AnyArray = Floats64 | Ints64 | Bools | NDArray[np.uint8] | NDArray[np.int32]
+
+
+class Array:
+    """A read-only array that can sit in a frozen record.
+
+    >>> a = Array([1.0, 2.0])
+    >>> a == Array([1.0, 2.0]), hash(a) == hash(Array([1.0, 2.0])), len(a)
+    (True, True, 2)
+    >>> a.data[0] = 5.0
+    Traceback (most recent call last):
+    ValueError: assignment destination is read-only
+    """
+
+    __slots__ = ("data",)
+    data: NDArray[np.generic]
+
+    def __init__(self, data: NDArray[np.generic] | Sequence[object]) -> None:
+        array = np.ascontiguousarray(data)
+        if array.flags.writeable:
+            array = array.copy()
+            array.setflags(write=False)
+        object.__setattr__(self, "data", array)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError("an Array does not change")
+
+    @property
+    def floats(self) -> Floats64:
+        """The same numbers as float64, read-only."""
+        return np.asarray(self.data, dtype=np.float64)
+
+    @property
+    def ints(self) -> Ints64:
+        """The same numbers as int64."""
+        return np.asarray(self.data, dtype=np.int64)
+
+    def __len__(self) -> int:
+        return len(self.data)
+
+    def __iter__(self) -> Iterator[object]:
+        return iter(self.data.tolist())
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, Array)
+            and self.data.dtype == other.data.dtype
+            and self.data.shape == other.data.shape
+            and self.data.tobytes() == other.data.tobytes()
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.data.dtype.str, self.data.shape, self.data.tobytes()))
+
+    def __reduce__(self) -> tuple[type[Array], tuple[NDArray[np.generic]]]:
+        return Array, (self.data,)
+
+    def __repr__(self) -> str:
+        return f"Array({np.array2string(self.data, threshold=6, separator=', ')})"
+
+
+def frozen(data: NDArray[np.generic]) -> Array:
+    """Take over an array that nobody else holds, without a copy.
+
+    >>> frozen(np.zeros(2)).data.flags.writeable
+    False
+    """
+    data.setflags(write=False)
+    return Array(data)
+
+
+def exact_sum(values: Floats64) -> Floats64:
+    """Correctly rounded column sums, so that bits do not depend on the order of the rows.
+
+    >>> exact_sum(np.array([[1e16], [1.0], [-1e16]])).tolist()
+    [1.0]
+    """
+    return np.array([_exact(column) for column in values.T], dtype=np.float64)
+
+
+def _exact(column: Floats64) -> float:
+    # Whole numbers add without rounding while no partial sum can pass 2**53: counts need no fsum.
+    largest = float(np.max(np.abs(column), initial=0.0))
+    if largest * len(column) < 2.0**53 and bool(np.all(column == np.rint(column))):
+        return float(column.sum())
+    try:
+        return fsum(column.tolist())
+    except (OverflowError, ValueError):  # beyond the largest float, or inf - inf
+        return nan
+
+
+def weighted(matrix: Floats64, weights: Floats64) -> Floats64:
+    """``matrix @ weights``, added column by column: BLAS may add in another order on another day.
+
+    >>> weighted(np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([10.0, 1.0])).tolist()
+    [12.0, 34.0]
+    """
+    total = np.zeros(len(matrix))
+    for column, weight in zip(matrix.T, weights.tolist(), strict=True):
+        total = total + column * weight
+    return total

@@ -1,0 +1,296 @@
+"""A report in the schemas of other harnesses: lm-eval's result file, lmms-eval's six mappings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from hashlib import sha256
+from itertools import pairwise
+
+import numpy as np
+
+from evalcore.core.answers import AnswerTable
+from evalcore.core.columns import Column, score_at
+from evalcore.core.documents import decode_doc
+from evalcore.core.errata import ERRATA
+from evalcore.core.estimate import Estimate
+from evalcore.core.groups import Group, Tree, all_groups, child_names, fold_group, has_aggregation
+from evalcore.core.outcome import OK
+from evalcore.core.records import MetricKey, Sample
+from evalcore.core.reports import GroupReport, Report, TaskReport
+from evalcore.core.scoring import Scored
+
+__all__ = ["higher_is_better", "lm_eval_results", "lmms_eval_results", "num_fewshot", "sample_rows", "thaw"]
+
+Plain = dict[str, object]
+
+
+def lm_eval_results(report: Report, samples: Mapping[str, Sequence[Plain]] | None = None) -> Plain:
+    """lm-eval's result schema, with evalcore's own under the key ``evalcore``."""
+    groups = _groups(report.trees)
+    group_rows = {row.name: _group_row(row) for row in report.groups}
+    with_numbers = {group.name: group_rows[group.name] for group in groups if has_aggregation(group)}
+    out: Plain = {
+        "results": {**{task.name: _task_row(task) for task in report.tasks}, **group_rows},
+        **({"groups": with_numbers} if with_numbers else {}),
+        "group_subtasks": {group.name: list(child_names(group)) for group in groups},
+        "configs": {task.name: thaw(task.config) for task in _sorted(report.tasks)},
+        "versions": dict(
+            sorted([*((t.name, t.version) for t in report.tasks), *((g.name, g.version) for g in report.groups)])
+        ),
+        "n-shot": dict(sorted(num_fewshot(report).items())),
+        "higher_is_better": dict(sorted(higher_is_better(report).items())),
+        "n-samples": {task.name: _counts(task) for task in report.tasks},
+    }
+    if samples is not None:
+        out["samples"] = {name: list(rows) for name, rows in samples.items()}
+    out["evalcore"] = extras(report)
+    return out
+
+
+def lmms_eval_results(
+    report: Report, samples: Mapping[str, Sequence[Plain]] | None = None, *, rank: int = 0
+) -> tuple[Plain, ...]:
+    """lmms-eval's six mappings (results, samples, configs, versions, num_fewshot, higher_is_better).
+
+    Ranks other than 0 get empty ones.
+    """
+    if rank != 0:
+        return ({}, {}, {}, {}, {}, {})
+    rows: Plain = {task.name: {**_task_row(task), "samples": task.sample_len} for task in report.tasks}
+    rows |= {group.name: {**_group_row(group), "samples": group.sample_len or 0} for group in report.groups}
+    return (
+        rows,
+        {name: list(found) for name, found in (samples or {}).items()},
+        {task.name: thaw(task.config) for task in report.tasks},
+        {**{task.name: task.version for task in report.tasks}, **{g.name: g.version for g in report.groups}},
+        dict(num_fewshot(report)),
+        dict(higher_is_better(report)),
+    )
+
+
+def show_group_table(report: Report) -> bool:
+    """Whether any group has numbers of its own."""
+    return any(group.estimates for group in report.groups)
+
+
+def task_aggregation_list(report: Report) -> dict[str, list[str]]:
+    """The tasks that each group aggregates."""
+    return {
+        group.name: list(dict.fromkeys(leaf.name for leaf in _leaves(group)))
+        for group in _groups(report.trees)
+        if has_aggregation(group)
+    }
+
+
+# --- algebras on the trees ------------------------------------------------------------------------------------------
+
+
+def num_fewshot(report: Report) -> dict[str, int]:
+    """Shots of each task, and of each group whose children agree."""
+    known = {task.name: task.num_fewshot or 0 for task in report.tasks}
+    for tree in report.trees:
+        fold_group(tree, lambda leaf: known.get(leaf.name), lambda group, parts: _agreed(known, group.name, parts))
+    return known
+
+
+def _agreed(known: dict[str, int], name: str, parts: Sequence[int | None]) -> int | None:
+    values = {part for part in parts if part is not None}
+    if len(values) == 1:
+        known[name] = next(iter(values))
+    return known.get(name)
+
+
+Directions = dict[str, bool | None]
+
+
+def higher_is_better(report: Report) -> dict[str, Directions]:
+    """Which way each metric points, per task and per group; children that disagree make it None, in that group only."""
+    known: dict[str, Directions] = {task.name: _directions(task) for task in report.tasks}
+    for tree in report.trees:
+        fold_group(
+            tree,
+            lambda leaf: known.get(leaf.name, {}),
+            lambda group, parts: known.setdefault(group.name, _conflicts(parts)),
+        )
+    return {name: found for name, found in known.items() if found}
+
+
+def _directions(task: TaskReport) -> Directions:
+    return {key.metric: estimate.higher_is_better for key, estimate in task.estimates}
+
+
+def _conflicts(parts: Iterable[Directions]) -> Directions:
+    out: Directions = {}
+    for part in parts:
+        for metric, direction in part.items():
+            out[metric] = direction if out.get(metric, direction) == direction else None
+    return out
+
+
+# --- rows ------------------------------------------------------------------------------------------------------------
+
+
+def _task_row(task: TaskReport) -> Plain:
+    numbers = {text: value for key, estimate in task.estimates for text, value in _pair(key, estimate)}
+    return {"name": task.name, "alias": task.alias or task.name, "sample_len": task.sample_len, **numbers}
+
+
+def _group_row(group: GroupReport) -> Plain:
+    row: Plain = {"alias": group.alias, "name": group.name}
+    if group.sample_len is None:
+        return row
+    row["sample_len"] = group.sample_len
+    row |= {text: value for key, estimate in group.estimates for text, value in _pair(key, estimate)}
+    counts = {str(key): estimate.n for key, estimate in group.estimates}
+    return {**row, **({"sample_count": counts} if counts else {})}
+
+
+def _pair(key: MetricKey, estimate: Estimate) -> tuple[tuple[str, object], tuple[str, object]]:
+    # lm-eval's table code needs its own word where there is no number.
+    value = "N/A" if estimate.value is None else estimate.value
+    return (str(key), value), (key.stderr, "N/A" if estimate.stderr is None else estimate.stderr)
+
+
+def _counts(task: TaskReport) -> Plain:
+    return {
+        "original": task.n_original if task.n_original is not None else task.n_docs,
+        "effective": task.sample_len,
+    }
+
+
+def extras(report: Report) -> Plain:
+    """What lm-eval's schema has no place for: intervals, counts, outcomes, recipes, errata."""
+    rows: list[TaskReport | GroupReport] = [*report.tasks, *report.groups]
+    used = sorted({name for row in rows for _, estimate in row.estimates for name in estimate.errata})
+    return {
+        "estimates": {row.name: {str(key): _extra(estimate) for key, estimate in row.estimates} for row in rows},
+        "warnings": [warning for row in rows for warning in row.warnings],
+        "errata": {name: ERRATA[name] for name in used},
+    }
+
+
+def _extra(estimate: Estimate) -> Plain:
+    return {
+        "value": estimate.value,
+        "stderr": estimate.stderr,
+        "ci": None if estimate.ci is None else list(estimate.ci),
+        "n": estimate.n,
+        "n_scored": estimate.n_scored,
+        "n_unscorable": estimate.n_unscorable,
+        "n_failed": estimate.n_failed,
+        "n_not_emitted": estimate.n_not_emitted,
+        "lowest": estimate.lowest,
+        "highest": estimate.highest,
+        "reason": estimate.reason,
+        "missing": list(estimate.partial),
+        "errata": list(estimate.errata),
+        "signature": estimate.signature,
+    }
+
+
+def sample_rows(
+    scored: Scored,
+    samples: Iterable[Sample],
+    answers: AnswerTable,
+    arguments: Mapping[int, Sequence[object]] | None = None,
+) -> list[Plain]:
+    """lm-eval's per-document sample log: one row per document and filter. Needs ``keep_replies=True``."""
+    by_key = {sample.doc_id: sample for sample in samples}
+    return [
+        _sample_row(
+            scored,
+            where.filter,
+            by_key[int(key)],
+            list(where.replies[a:b]),
+            answers,
+            (arguments or {}).get(int(key), ()),
+        )
+        for where in scored.provenance
+        for key, a, b in zip(
+            where.keys.ints.tolist(),
+            where.offsets.ints[:-1].tolist(),
+            where.offsets.ints[1:].tolist(),
+            strict=True,
+        )
+    ]
+
+
+def _sample_row(
+    scored: Scored,
+    filter_name: str,
+    sample: Sample,
+    kept: list[object],
+    answers: AnswerTable,
+    arguments: Sequence[object],
+) -> Plain:
+    scores = {
+        one.key.metric: value
+        for one in scored.columns
+        if one.key.filter == filter_name and (value := _score(one.column, sample.doc_id)) is not None
+    }
+    prompt = str(arguments[0][0]) if arguments and isinstance(arguments[0], list | tuple) else ""
+    return {
+        "doc_id": sample.doc_id,
+        "doc": decode_doc(sample),
+        "target": thaw(sample.gold),
+        "arguments": [thaw(one) for one in arguments],
+        "resps": _raw(answers, sample.doc_id),
+        "filtered_resps": [thaw(one) for one in kept],
+        "filter": filter_name,
+        "metrics": list(scores),
+        "doc_hash": _hash(sample.doc),
+        "prompt_hash": _hash(prompt.encode("utf-8", "surrogatepass")),
+        "target_hash": _hash(str(sample.gold).encode("utf-8", "surrogatepass")),
+        **scores,
+    }
+
+
+def _score(column: Column, key: int) -> object | None:
+    at = int(np.searchsorted(column.keys.ints, key))
+    if at == len(column) or column.keys.ints[at] != key or column.status.data[at] != OK:
+        return None
+    return thaw(score_at(column.rows, at))
+
+
+def _raw(answers: AnswerTable, key: int) -> list[object]:
+    part = answers.rows(key, key + 1)
+    ends = part.offsets.ints.tolist()
+    return [[thaw(value) for value in part.values[a:b]] for a, b in pairwise(ends)]
+
+
+def _hash(data: bytes) -> str:
+    return sha256(data).hexdigest()
+
+
+# --- small parts ---------------------------------------------------------------------------------------------------
+
+
+def thaw(value: object) -> object:
+    """Frozen values as plain lists and dicts; callables by name.
+
+    >>> from evalcore.core.records import options
+    >>> thaw(options(b=(1, 2), a=None))
+    {'a': None, 'b': [1, 2]}
+    """
+    if isinstance(value, Mapping):
+        return {str(key): thaw(value[key]) for key in sorted(value, key=str)}
+    if isinstance(value, tuple | list):
+        return [thaw(one) for one in value]
+    if isinstance(value, set | frozenset):
+        return sorted((thaw(one) for one in value), key=str)
+    return str(getattr(value, "__name__", value)) if callable(value) else value
+
+
+def _groups(trees: Iterable[Tree[TaskReport]]) -> list[Group[TaskReport]]:
+    found = [group for tree in trees if isinstance(tree, Group) for group in (tree, *all_groups(tree))]
+    return list({group.name: group for group in reversed(found)}.values())[::-1]
+
+
+def _leaves(group: Group[TaskReport]) -> tuple[TaskReport, ...]:
+    from evalcore.core.groups import all_tasks
+
+    return tuple(leaf.value for leaf in all_tasks(group))
+
+
+def _sorted(tasks: Iterable[TaskReport]) -> list[TaskReport]:
+    return sorted(tasks, key=lambda task: task.name)

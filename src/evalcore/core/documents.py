@@ -1,0 +1,72 @@
+"""Documents: read for user code, chosen for a run, named for a cache."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from hashlib import sha256
+from math import ceil
+
+import msgspec
+import numpy as np
+
+from evalcore.core.errors import EvalError, place
+from evalcore.core.records import Request, Sample
+
+__all__ = ["decode_doc", "request_key", "select_docs"]
+
+
+def decode_doc(sample: Sample, task: str = "") -> object:
+    """The document, decoded afresh, so that user code cannot change what the next one sees.
+
+    >>> decode_doc(Sample(0, doc=b'{"x": NaN}'))
+    {'x': nan}
+    """
+    try:
+        return msgspec.json.decode(sample.doc)
+    except msgspec.DecodeError:
+        pass
+    try:  # NaN, Infinity and lone surrogates, which JSON has no words for but Python's own writer emits
+        return json.loads(sample.doc)
+    except (ValueError, TypeError, RecursionError) as wrong:
+        raise EvalError(
+            f"expected a JSON document, got {sample.doc[:60]!r}: {wrong}{place(task, sample.doc_id)}"
+        ) from wrong
+
+
+def select_docs(n: int, limit: float | None, *, seed: int | None = None) -> tuple[int, ...]:
+    """The documents of a task of ``n`` under a limit: a count, or below 1 a share of this very task.
+
+    Without a seed the first ones, as lm-eval takes them; with a seed a random subset, the same for the same seed.
+
+    >>> select_docs(10, 3), select_docs(10, 0.25)
+    ((0, 1, 2), (0, 1, 2))
+    """
+    if limit is None:
+        return tuple(range(n))
+    if limit < 0:
+        raise EvalError(f"expected a limit of at least 0, got {limit}")
+    count = min(n, ceil(n * limit) if limit < 1 else int(limit))
+    if seed is None:
+        return tuple(range(count))
+    return tuple(sorted(np.random.default_rng(seed).permutation(n)[:count].tolist()))
+
+
+def request_key(model: str, request: Request, options: Mapping[str, object], repeat: int = 0) -> str:
+    """A name for one answer: it differs if the model, the request, an option or the repeat does.
+
+    >>> from evalcore.core.records import Generate
+    >>> request_key("m", Generate("?"), {}, 0) == request_key("m", Generate("?"), {}, 1)
+    False
+    """
+    parts = [model, _plain(request), {str(key): _plain(value) for key, value in options.items()}, repeat]
+    return sha256(json.dumps(parts, sort_keys=True, default=str).encode()).hexdigest()
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, msgspec.Struct):
+        fields = {name: _plain(getattr(value, name)) for name in value.__struct_fields__}
+        return [type(value).__name__, fields]
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    return [_plain(one) for one in value] if isinstance(value, list | tuple) else value

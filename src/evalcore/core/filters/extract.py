@@ -1,0 +1,163 @@
+"""Extraction: what a reply says."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable, Mapping, Sequence
+
+from evalcore.core.documents import decode_doc
+from evalcore.core.errors import EvalError
+from evalcore.core.filters.replies import (
+    FELL_BACK,
+    FilterFn,
+    Replies,
+    each_text,
+    extracted,
+    keep_fallbacks,
+    nested,
+)
+from evalcore.core.patterns import compiled, finder
+from evalcore.core.records import Sample
+
+__all__ = ["multi_choice_regex", "regex", "regex_pos", "strip_thinking"]
+
+
+def regex(
+    *, regex_pattern: str = r"#### (\-?[0-9\.\,]+)", group_select: int = 0, fallback: object = "[invalid]"
+) -> FilterFn:
+    r"""The ``group_select``-th match, of its groups the first that is not empty, stripped; else the fallback.
+
+    >>> from evalcore.core.filters import replies
+    >>> f = regex(regex_pattern=r"The answer is (\-?[0-9\.\,]+).")
+    >>> list(f(replies([["The answer is 42.", "The answer is 42", "The answer is 4"]]), ()).values)
+    ['42', '4', '[invalid]']
+    """
+    found = finder(compiled(regex_pattern), group_select)
+
+    def apply(given: Replies, docs: Sequence[Sample]) -> Replies:
+        matches = [found(value) if isinstance(value, str) else None for value in given.values]
+        return extracted(given, matches, fallback)
+
+    return apply
+
+
+def multi_choice_regex(
+    *,
+    regex_pattern: str = r"#### (\-?[0-9\.\,]+)",
+    group_select: int = 0,
+    fallback: str = "[invalid]",
+    ignore_case: bool = False,
+    ignore_punctuation: bool = False,
+    regexes_to_ignore: Sequence[str] | None = None,
+) -> FilterFn:
+    """The letter of a choice: by the pattern, else by the choice's own text, else by a letter after a colon.
+
+    >>> from evalcore.core.filters import replies
+    >>> doc = Sample(0, choices=("red", "blue"))
+    >>> f = multi_choice_regex(regex_pattern=r"(\\([A-Z]\\))")
+    >>> list(f(replies([["(A)", "it is blue", "Answer: B", "none"]]), [doc]).values)
+    ['(A)', '(B)', '(B)', '[invalid]']
+    """
+    pattern = compiled(regex_pattern)
+    ignore = _ignoring(ignore_case, ignore_punctuation, tuple(regexes_to_ignore or ()))
+
+    def find(rule: re.Pattern[str], text: str, names: Mapping[str, str]) -> str | None:
+        match = finder(rule, group_select)(text)
+        return names.get(match, match) if match else None
+
+    def letter(text: object, rules: Sequence[tuple[re.Pattern[str], Mapping[str, str], bool]]) -> tuple[object, int]:
+        if isinstance(text, str):
+            for at, (rule, names, ignoring) in enumerate(rules):
+                match = find(rule, ignore(text) if ignoring else text, names)
+                if match:
+                    return match, at
+        return fallback, FELL_BACK
+
+    def apply(given: Replies, docs: Sequence[Sample]) -> Replies:
+        out: list[tuple[object, int]] = []
+        for values, doc in zip(nested(given), docs, strict=True):
+            rules = [(pattern, {}, False), *_choice_rules(_choices(doc), ignore)]
+            out += [letter(value, rules) for value in values]
+        return Replies([v for v, _ in out], given.offsets, keep_fallbacks(given, [r for _, r in out]))
+
+    return apply
+
+
+def _choice_rules(
+    choices: Sequence[str], ignore: Callable[[str], str]
+) -> list[tuple[re.Pattern[str], Mapping[str, str], bool]]:
+    letters = [chr(ord("A") + i) for i in range(len(choices))]
+    names = {ignore(choice.strip()): f"({letter})" for choice, letter in zip(choices, letters, strict=True)}
+    # Longest first: a choice that is a prefix of another must not shadow it.
+    texts = "|".join(sorted((re.escape(ignore(choice.strip())) for choice in choices), key=len, reverse=True))
+    return [
+        (re.compile(texts), names, True),
+        (re.compile(rf":[\s]*({'|'.join(letters)})"), {letter: f"({letter})" for letter in letters}, False),
+    ]
+
+
+def _choices(doc: Sample) -> Sequence[str]:
+    if doc.choices:
+        return doc.choices
+    given = decode_doc(doc)
+    listed = given.get("choices") if isinstance(given, dict) else None
+    if not isinstance(listed, list) or not all(isinstance(item, str) for item in listed):
+        raise EvalError(f"expected a document with a list of choices, got none - at doc {doc.doc_id}")
+    return listed
+
+
+def regex_pos(
+    *, regex_pattern: str = r"\['(.*?)'\]", group_select: int = 0, fallback: Sequence[str] = ("invalid",)
+) -> FilterFn:
+    """The tags of ``[('word', 'TAG'), ...]``; the pattern is fixed, as it is in lm-eval.
+
+    >>> from evalcore.core.filters import replies
+    >>> regex_pos()(replies([["[('dog', 'NOUN'), ('runs', 'VERB')]"]]), ()).values[0]
+    ('NOUN', 'VERB')
+    """
+    tagged = re.compile(r"\('([^']*)', '([^']*)'\)")
+
+    def tags(value: object) -> tuple[str, ...] | None:
+        found = tuple(tag for _, tag in tagged.findall(value)) if isinstance(value, str) else ()
+        return found or None
+
+    def apply(given: Replies, docs: Sequence[Sample]) -> Replies:
+        return extracted(given, [tags(value) for value in given.values], tuple(fallback))
+
+    return apply
+
+
+def strip_thinking(*, start: str = "<think>", end: str = "</think>") -> FilterFn:
+    """What follows the reasoning block; a block that never ends leaves nothing.
+
+    >>> from evalcore.core.filters import replies
+    >>> given = replies([["<think>hm</think> 4", "4", "<think>still", "hm</think>5"]])
+    >>> list(strip_thinking()(given, ()).values)
+    ['4', '4', '', '5']
+    """
+
+    for mark in (start, end):
+        if not isinstance(mark, str) or not mark:
+            raise EvalError(f"strip_thinking: expected start and end to be texts, got {mark!r}")
+
+    def strip(text: str) -> str:
+        if end in text:
+            return text.rpartition(end)[2].strip()
+        return text.partition(start)[0].strip() if start in text else text
+
+    return each_text(strip)
+
+
+def _ignoring(ignore_case: bool, ignore_punctuation: bool, patterns: Sequence[str]) -> Callable[[str], str]:
+    removed = [compiled(pattern) for pattern in patterns]
+
+    def ignore(text: str) -> str:
+        for pattern in removed:
+            text = pattern.sub("", text)
+        text = text.lower() if ignore_case else text
+        if ignore_punctuation:
+            text = "".join(char for char in text if not unicodedata.category(char).startswith("P"))
+        return text
+
+    return ignore

@@ -1,0 +1,223 @@
+"""From task and group configs to trees: who joins which group, and what stands in the way.
+
+A task joins a group in three ways: the group's ``task:`` list names it; the list holds it inline (a dict
+with ``task`` or ``group``); or the task's own ``tag:`` (or legacy ``group:``) names the group. A tag that no
+config declares is a group without metrics; listed in another group it stands for its tasks, as in lm-eval.
+
+A child that changes what is measured is a task of its own, named ``group::task``, whether the change stands
+in the list or in the group (``num_fewshot: 5`` beside ``task:``); so are inline groups. ``task_alias`` alone
+changes nothing measured and keeps the name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from evalcore.core.errors import EvalError
+from evalcore.core.groups import Group, Leaf, Tree
+from evalcore.core.groups.config import GROUP_KEYS, group_from_config, group_metric_from_config, group_to_dict
+from evalcore.core.groups.index import Config, Finding, Index, find_cycles, index_configs, items, reference
+from evalcore.core.groups.index import subgroups as subgroups_of
+from evalcore.core.groups.index import tops as tops_of
+from evalcore.core.records import Options, options
+
+__all__ = [
+    "Finding",
+    "Plan",
+    "build_trees",
+    "group_from_config",
+    "group_metric_from_config",
+    "group_to_dict",
+    "plan_trees",
+]
+
+SEPARATOR = "::"
+STRUCTURE = frozenset({*GROUP_KEYS, "tag", "task_list", "path", "include"})
+DEFINES_TASK = frozenset({"dataset_path", "output_type", "class", "custom_dataset"})
+DISPLAY = frozenset({"task_alias"})
+
+Edges = frozenset[tuple[str, str]]
+
+
+class Job(NamedTuple):
+    """A group still to be expanded: the config it stands in (``declared``), and what it passes down."""
+
+    name: str
+    config: Config
+    declared: str
+    changes: Config
+
+
+class Expanded(NamedTuple):
+    """A group whose members are known: leaves, and groups by name."""
+
+    shell: Group[Options]
+    members: tuple[Leaf[Options] | str, ...]
+
+
+class Plan(NamedTuple):
+    """All that configs say: every group as a tree, and every problem met on the way."""
+
+    known: Index
+    groups: Mapping[str, Group[Options]]
+    problems: tuple[Finding, ...]
+
+
+def build_trees(configs: Sequence[Config], roots: Sequence[str] | None = None) -> tuple[Tree[Options], ...]:
+    """The trees of these roots: by default every group that no other contains, then every task in no group.
+
+    >>> a, b = {"task": "a"}, {"task": "b", "tag": "t"}
+    >>> build_trees([a, b, {"group": "g", "task": ["a", "t", {"task": "a", "num_fewshot": 5}]}])
+    (Group('g', 3 children: [a, b, g::a], version=N/A),)
+    >>> build_trees([{"group": "g", "task": ["h"]}, {"group": "h", "task": ["g"]}])
+    Traceback (most recent call last):
+    evalcore.core.errors.EvalError: groups contain each other: g -> h -> g - at g
+    """
+    plan = plan_trees(configs, roots)
+    if plan.problems:
+        more = f" (and {len(plan.problems) - 1} more: see lint)" if len(plan.problems) > 1 else ""
+        raise EvalError(f"{plan.problems[0].message} - at {plan.problems[0].where}{more}")
+    chosen = tops_of(plan.known) if roots is None else roots
+    tasks = plan.known.tasks
+    return tuple(plan.groups.get(name) or Leaf(name, options(tasks[name])) for name in chosen)
+
+
+def plan_trees(configs: Sequence[Config], roots: Sequence[str] | None = None) -> Plan:
+    """Every group reached from the roots (all, if None) as a tree, with all problems instead of the first.
+
+    >>> [problem.kind for problem in plan_trees([{"group": "g", "task": ["b"]}]).problems]
+    ['unknown_child']
+    """
+    index, problems = index_configs(configs)
+    names = set(index.names())
+    starts = list(dict.fromkeys(index.names() if roots is None else roots))
+    problems += [index.unknown(name, "the roots", "the roots") for name in starts if name not in names]
+    cycles = find_cycles({name: subgroups_of(index, name) for name in index.groups}, starts)
+    problems += map(index.cycle, cycles)
+    cut = frozenset((chain[-2], chain[-1]) for chain in cycles)
+    expanded, more = _expand(index, [name for name in starts if name in names], cut)
+    return Plan(index, _assemble(expanded), (*problems, *more))
+
+
+# --- expanding: from lists of names to leaves and groups ---------------------------------------------------
+
+
+def _expand(index: Index, starts: Sequence[str], cut: Edges) -> tuple[dict[str, Expanded], list[Finding]]:
+    expanded: dict[str, Expanded] = {}
+    jobs: dict[str, Job] = {}
+    problems: list[Finding] = []
+    shared: dict[str, Leaf[Options]] = {}
+    todo = [_declared(index, name) for name in starts[::-1] if name not in index.tasks]
+    while todo:
+        job = todo.pop()
+        if job.name in jobs:
+            if job != jobs[job.name]:
+                problems.append(_twice(index, job.name, job.declared))
+            continue
+        jobs[job.name] = job
+        met = list(_members(index, job, cut, shared))
+        todo.extend(one for one in reversed(met) if isinstance(one, Job))
+        problems += [one for one in met if isinstance(one, Finding)]
+        nodes = [one.name if isinstance(one, Job) else one for one in met if not isinstance(one, Finding)]
+        members, clashes = _each_once(nodes)
+        problems += [_twice(index, name, job.declared) for name in clashes]
+        shell = _shell(job)
+        problems += [index.finding("bad_config", shell, job.declared)] if isinstance(shell, str) else []
+        expanded[job.name] = Expanded(Group(job.name) if isinstance(shell, str) else shell, members)
+    return expanded, problems
+
+
+def _members(
+    index: Index, job: Job, cut: Edges, shared: dict[str, Leaf[Options]]
+) -> Iterator[Leaf[Options] | Job | Finding]:
+    passed = {key: value for key, value in job.config.items() if key not in STRUCTURE} | dict(job.changes)
+    for item in items(job.config):
+        name, sets = reference(item)
+        changes = {**passed, **sets}
+        if name is None:
+            message = f"expected a name, or a dict with task or group, got {item!r}"
+            yield index.finding("bad_config", message, job.declared)
+        elif name in index.tasks:
+            yield _variant(index, job, name, changes, shared)
+        elif name in index.tags:
+            yield from (_variant(index, job, task, changes, shared) for task in index.tags[name])
+        elif name in index.groups:
+            yield from () if (job.declared, name) in cut else (_subgroup(index, job, name, sets, passed),)
+        elif isinstance(item, Mapping) and "group" in item:
+            yield Job(f"{job.name}{SEPARATOR}{name}", sets, job.declared, passed)
+        elif not DEFINES_TASK.isdisjoint(changes):
+            yield _own_leaf(f"{job.name}{SEPARATOR}{name}", changes)
+        else:
+            yield index.unknown(name, f"group {job.name!r}", job.declared)
+
+
+def _variant(index: Index, job: Job, name: str, changes: Config, shared: dict[str, Leaf[Options]]) -> Leaf[Options]:
+    config = index.tasks[name]
+    real = {key: value for key, value in changes.items() if key not in config or config[key] != value}
+    if not real:
+        return shared[name] if name in shared else shared.setdefault(name, Leaf(name, options(config)))
+    if real.keys() <= DISPLAY:
+        return Leaf(name, options(config, **real))
+    return _own_leaf(f"{job.name}{SEPARATOR}{name}", {**config, **real})
+
+
+def _own_leaf(name: str, config: Config) -> Leaf[Options]:
+    return Leaf(name, options(config, task=name))
+
+
+def _subgroup(index: Index, job: Job, name: str, sets: Config, passed: Config) -> Job | Finding:
+    own = {key: value for key, value in sets.items() if key in GROUP_KEYS}
+    changes = {**passed, **{key: value for key, value in sets.items() if key not in STRUCTURE}}
+    if "task" in own:
+        return _twice(index, name, job.declared)
+    if not own and not changes:
+        return _declared(index, name)
+    return Job(f"{job.name}{SEPARATOR}{name}", {**index.groups[name], **own}, name, changes)
+
+
+def _declared(index: Index, name: str) -> Job:
+    config = index.groups[name] if name in index.groups else {"task": index.tags[name]}
+    return Job(name, config, name, {})
+
+
+def _shell(job: Job) -> Group[Options] | str:
+    own = {key: value for key, value in job.config.items() if key in GROUP_KEYS}
+    try:
+        return group_from_config({**own, "group": job.name})
+    except EvalError as wrong:
+        return str(wrong)
+
+
+def _each_once(nodes: Sequence[Leaf[Options] | str]) -> tuple[tuple[Leaf[Options] | str, ...], list[str]]:
+    """Members by name, the first of each; and the names that stand for different things."""
+    kept: dict[str, Leaf[Options] | str] = {}
+    for node in nodes:
+        kept.setdefault(_name(node), node)
+    clashes = [_name(node) for node in nodes if kept[_name(node)] != node]
+    return tuple(kept.values()), clashes
+
+
+def _twice(index: Index, name: str, group: str) -> Finding:
+    return index.finding("duplicate_name", f"{name!r} is defined twice, and differently", group)
+
+
+def _name(node: Leaf[Options] | str) -> str:
+    return node if isinstance(node, str) else node.name
+
+
+def _assemble(expanded: Mapping[str, Expanded]) -> dict[str, Group[Options]]:
+    """Groups from their members, children first, on a stack of our own."""
+    done: dict[str, Group[Options]] = {}
+    todo = list(expanded)[::-1]
+    while todo:
+        shell, members = expanded[todo[-1]]
+        waiting = [name for name in members if isinstance(name, str) and name not in done]
+        if waiting:
+            todo.extend(waiting[::-1])
+        else:
+            children = tuple(done[node] if isinstance(node, str) else node for node in members)
+            done[todo.pop()] = replace(shell, children=children)
+    return done

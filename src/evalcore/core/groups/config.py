@@ -1,0 +1,166 @@
+"""Groups from plain data and back, in lm-eval's schema (lm_eval/config/group.py)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import Literal
+
+from evalcore.core.errors import EvalError, unknown
+from evalcore.core.groups import Group, GroupMetric, child_names
+from evalcore.core.records import Options, options
+
+__all__ = ["GROUP_KEYS", "group_from_config", "group_metric_from_config", "group_to_dict"]
+
+GROUP_KEYS = ("group", "group_alias", "task", "aggregate_metric_list", "metadata")
+METRIC_KEYS = ("metric", "filter_list", "aggregation", "weight_by_size", "average", "weights", "missing")
+GROUP_AGGREGATIONS = ("mean", "macro", "pool")
+
+
+def group_metric_from_config(config: Mapping[str, object]) -> GroupMetric:
+    """One entry of an ``aggregate_metric_list``; a bare filter name is a list of one.
+
+    >>> group_metric_from_config({"metric": "acc", "filter_list": "none", "weight_by_size": False}).filters
+    ('none',)
+    >>> group_metric_from_config({"metric": "acc", "aggregation": "men"})
+    Traceback (most recent call last):
+    evalcore.core.errors.EvalError: unknown group aggregation 'men'; did you mean 'mean'? Known: macro, ...
+    """
+    name = config.get("metric")
+    if not isinstance(name, str):
+        raise EvalError(f"expected metric: a name, got {name!r} - at aggregate_metric_list")
+    where = f" - at aggregate_metric_list {name}"
+    _refuse_unknown("group metric key", config, METRIC_KEYS, where)
+    return GroupMetric(
+        metric=name,
+        filters=_filters(config.get("filter_list"), where),
+        aggregation=_aggregation(config.get("aggregation", "mean"), where),
+        weight_by_size=_flag(config.get("weight_by_size", True), where),
+        average=_average(config.get("average", "leaves"), where),
+        weights=_weights(config.get("weights"), where),
+        missing=_missing(config.get("missing", "flag"), where),
+    )
+
+
+def group_from_config(config: Mapping[str, object]) -> Group[Options]:
+    """A group without its children, as lm-eval's ``Group.from_config``; ``add_child`` fills it.
+
+    >>> shell = group_from_config({"group": "g", "task": ["a"], "aggregate_metric_list": {"metric": "acc"}})
+    >>> shell, shell.metrics[0].metric
+    (Group('g', 0 children: [], version=N/A), 'acc')
+    """
+    name, alias, metadata = config.get("group"), config.get("group_alias"), config.get("metadata")
+    if not isinstance(name, str):
+        raise EvalError(f"expected group: a name, got {name!r}")
+    where = f" - at group {name}"
+    _refuse_unknown("group key", config, (*GROUP_KEYS, "path"), where)
+    if alias is not None and not isinstance(alias, str):
+        raise EvalError(f"expected group_alias: a text, got {alias!r}{where}")
+    if metadata is not None and not isinstance(metadata, Mapping):
+        raise EvalError(f"expected metadata: a mapping, got {metadata!r}{where}")
+    metrics = tuple(_metrics(config.get("aggregate_metric_list"), where))
+    return Group(name, metrics=metrics, alias=alias, metadata=options(metadata))
+
+
+def group_to_dict(group: Group[object]) -> dict[str, object]:
+    """The group in lm-eval's ``to_dict`` schema: plain data, children by name, empty keys left out.
+
+    Keys that lm-eval does not know (average, weights, missing) appear only where they differ from the
+    default; a callable aggregation is written by its qualified name.
+
+    >>> group_to_dict(Group("g", metrics=(GroupMetric("acc"),), alias="G"))["aggregate_metric_list"]
+    [{'metric': 'acc', 'filter_list': None, 'aggregation': 'mean', 'weight_by_size': True}]
+    """
+    known: dict[str, object] = {
+        "task": list(child_names(group)),
+        "group_alias": group.alias,
+        "aggregate_metric_list": [_metric_to_dict(metric) for metric in group.metrics],
+        "metadata": _plain(group.metadata),
+    }
+    return {"group": group.name} | {key: value for key, value in known.items() if value}
+
+
+def _metric_to_dict(metric: GroupMetric) -> dict[str, object]:
+    plain: dict[str, object] = {
+        "metric": metric.metric,
+        "filter_list": None if metric.filters is None else list(metric.filters),
+        "aggregation": _plain(metric.aggregation),
+        "weight_by_size": metric.weight_by_size,
+    }
+    ours = {"average": metric.average, "weights": _plain(metric.weights), "missing": metric.missing}
+    return plain | {key: value for key, value in ours.items() if value not in ("leaves", {}, "flag")}
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [_plain(item) for item in value]
+    if callable(value):
+        kind = value if hasattr(value, "__qualname__") else type(value)
+        return f"{kind.__module__}.{kind.__qualname__}"
+    return value
+
+
+def _metrics(given: object, where: str) -> Iterable[GroupMetric]:
+    several = given if isinstance(given, list | tuple) else () if given is None else (given,)
+    for one in several:
+        if isinstance(one, GroupMetric):
+            yield one
+        elif isinstance(one, Mapping):
+            yield group_metric_from_config(one)
+        else:
+            raise EvalError(f"expected {{metric: acc, ...}}, got {one!r} - at aggregate_metric_list{where}")
+
+
+def _refuse_unknown(kind: str, config: Mapping[str, object], known: Collection[str], where: str) -> None:
+    for key in config:
+        if key not in known:
+            raise unknown(kind, str(key), known, where)
+
+
+def _filters(given: object, where: str) -> tuple[str, ...] | None:
+    if given is None:
+        return None
+    several = [given] if isinstance(given, str) else given
+    if isinstance(several, list | tuple) and all(isinstance(one, str) for one in several):
+        return tuple(several)
+    raise EvalError(f"expected filter_list: names of filters, got {given!r}{where}")
+
+
+def _aggregation(given: object, where: str) -> str | Callable[..., object]:
+    if callable(given):
+        return given
+    if given not in GROUP_AGGREGATIONS:
+        where = f", or a callable of (values, sizes){where}"
+        raise unknown("group aggregation", str(given), GROUP_AGGREGATIONS, where)
+    return str(given)
+
+
+def _flag(given: object, where: str) -> bool:
+    if isinstance(given, bool):
+        return given
+    raise EvalError(f"expected weight_by_size: true or false, got {given!r}{where}")
+
+
+def _average(given: object, where: str) -> Literal["leaves", "children"]:
+    if given == "leaves" or given == "children":
+        return "leaves" if given == "leaves" else "children"
+    raise unknown("average", str(given), ("leaves", "children"), where)
+
+
+def _missing(given: object, where: str) -> Literal["flag", "fail"]:
+    if given == "flag" or given == "fail":
+        return "flag" if given == "flag" else "fail"
+    raise unknown("way to treat missing", str(given), ("flag", "fail"), where)
+
+
+def _weights(given: object, where: str) -> Options:
+    if given is None:
+        return options()
+    if isinstance(given, Mapping) and all(_is_weight(weight) for weight in given.values()):
+        return options({str(name): weight for name, weight in given.items()})
+    raise EvalError(f"expected weights: a number of at least 0 for each child's name, got {given!r}{where}")
+
+
+def _is_weight(weight: object) -> bool:
+    return isinstance(weight, int | float) and not isinstance(weight, bool) and 0 <= weight < float("inf")

@@ -1,0 +1,191 @@
+"""Configs by name: the three ways to join a group, who names whom, and cycles among groups."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from difflib import get_close_matches
+from typing import NamedTuple
+
+from msgspec import Struct
+from toolz import unique
+
+__all__ = [
+    "Config",
+    "Finding",
+    "Index",
+    "find_cycles",
+    "index_configs",
+    "items",
+    "reference",
+    "subgroups",
+    "tops",
+]
+
+Config = Mapping[str, object]
+DEFINES_TASK = frozenset({"dataset_path", "output_type", "doc_to_text", "doc_to_target", "metric_list"})
+
+
+class Finding(Struct, frozen=True):
+    """Something wrong with configs: its kind, what to read, and where (a file, else a name)."""
+
+    kind: str
+    message: str
+    where: str
+
+
+class Index(NamedTuple):
+    """Configs by name; ``tags`` are the groups that exist only because tasks name them."""
+
+    tasks: Mapping[str, Config]
+    groups: Mapping[str, Config]
+    tags: Mapping[str, Sequence[str]]
+
+    def names(self) -> list[str]:
+        return [*self.groups, *self.tags, *self.tasks]
+
+    def finding(self, kind: str, message: str, group: str) -> Finding:
+        """A finding located in the group's file, where that is known."""
+        return Finding(kind, message, str(self.groups.get(group, {}).get("path", group)))
+
+    def unknown(self, name: str, wanted_by: str, group: str) -> Finding:
+        # Only names that begin alike: the distance to each of a library's 14,000 names takes 0.2 s.
+        near = get_close_matches(name, [one for one in self.names() if one[:1] == name[:1]], n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        return self.finding("unknown_child", f"unknown task or group {name!r} in {wanted_by}{hint}", group)
+
+    def cycle(self, chain: Sequence[str]) -> Finding:
+        shown = chain if len(chain) < 12 else [*chain[:5], "...", *chain[-5:]]
+        return self.finding("cycle", f"groups contain each other: {' -> '.join(shown)}", chain[0])
+
+
+def index_configs(configs: Sequence[Config]) -> tuple[Index, list[Finding]]:
+    """Configs by name, and those that cannot be told apart; the first of a name wins.
+
+    >>> index, problems = index_configs([{"task": "a", "tag": ["t", "u"]}, {"task": "a", "path": "b.yaml"}])
+    >>> index.tags, problems[0].message, problems[0].where
+    ({'t': ['a'], 'u': ['a']}, "task 'a' is already defined in config 0", 'b.yaml')
+    """
+    tasks: dict[str, Config] = {}
+    groups: dict[str, Config] = {}
+    joined: dict[str, list[str]] = {}
+    places: dict[str, str] = {}
+    problems: list[Finding] = []
+    for at, config in enumerate(configs):
+        kind, where = ("task" if _is_task(config) else "group"), str(config.get("path", f"config {at}"))
+        name = config.get(kind)
+        if not isinstance(name, str):
+            problems.append(Finding("bad_config", f"expected {kind}: a name, got {name!r}", where))
+        elif name in places:
+            message = f"{kind} {name!r} is already defined in {places[name]}"
+            problems.append(Finding("duplicate_name", message, where))
+        else:
+            (tasks if kind == "task" else groups)[name] = config
+            places[name] = where
+            for tag in _tags(config) if kind == "task" else ():
+                joined.setdefault(tag, []).append(name)
+    clashes = [tag for tag in joined if tag in tasks]
+    problems += [_clash(tag, joined[tag], places[tag]) for tag in clashes]
+    groups |= {tag: _with_members(groups[tag], joined[tag]) for tag in joined if tag in groups}
+    return Index(tasks, groups, {tag: names for tag, names in joined.items() if tag not in places}), problems
+
+
+def _clash(tag: str, members: Sequence[str], where: str) -> Finding:
+    return Finding("duplicate_name", f"{tag!r} is a task, and also a tag of {', '.join(members[:5])}", where)
+
+
+def _with_members(config: Config, names: Sequence[str]) -> Config:
+    listed = items(config)
+    return {**config, "task": [*listed, *(name for name in names if name not in listed)]}
+
+
+def _is_task(config: Config) -> bool:
+    """A ``class`` or a lone task name; with a legacy ``group:`` beside it, what only tasks have decides."""
+    legacy = isinstance(config.get("task"), str) and not DEFINES_TASK.isdisjoint(config)
+    return "group" not in config or "class" in config or legacy
+
+
+def _tags(config: Config) -> list[str]:
+    given = [config.get("tag"), config.get("group")]
+    several = [one for some in given for one in (some if isinstance(some, list | tuple) else [some])]
+    return list(unique(one for one in several if isinstance(one, str)))
+
+
+def items(config: Config) -> list[object]:
+    """What a group lists; one name stands for a list of one.
+
+    >>> items({"group": "g", "task": "a"})
+    ['a']
+    """
+    given = config.get("task")
+    return list(given) if isinstance(given, list | tuple) else [] if given is None else [given]
+
+
+def reference(item: object) -> tuple[str | None, Config]:
+    """The name that a listed child goes by, and what it sets.
+
+    >>> reference({"task": "a", "num_fewshot": 5})
+    ('a', {'num_fewshot': 5})
+    """
+    if isinstance(item, Mapping):
+        key = "group" if "group" in item else "task"
+        name = item.get(key)
+        return (name if isinstance(name, str) else None), {k: v for k, v in item.items() if k != key}
+    return (item if isinstance(item, str) else None), {}
+
+
+def _references(config: Config) -> Iterator[str]:
+    """Every name in a group's list, and in the lists of groups defined inside it."""
+    todo = items(config)[::-1]
+    while todo:
+        name, sets = reference(todo.pop())
+        todo.extend(items(sets)[::-1])
+        if name is not None:
+            yield name
+
+
+def subgroups(index: Index, name: str) -> list[str]:
+    """The declared groups that a group names.
+
+    >>> subgroups(index_configs([{"group": "g", "task": ["h", "a"]}, {"group": "h"}, {"task": "a"}])[0], "g")
+    ['h']
+    """
+    return [child for child in unique(_references(index.groups[name])) if child in index.groups]
+
+
+def tops(index: Index) -> list[str]:
+    """Every group that no other contains, then every task in no group.
+
+    >>> tops(index_configs([{"task": "b"}, {"task": "a"}, {"group": "g", "task": ["a"]}])[0])
+    ['g', 'b']
+    """
+    inside = {child for config in index.groups.values() for child in _references(config)}
+    inside |= {task for tasks in index.tags.values() for task in tasks}
+    return [name for name in index.names() if name not in inside]
+
+
+def find_cycles(edges: Mapping[str, Sequence[str]], starts: Iterable[str]) -> list[tuple[str, ...]]:
+    """One chain for every edge that closes a cycle; without these edges there is no cycle left.
+
+    >>> find_cycles({"a": ["b"], "b": ["a"]}, ["a"])
+    [('a', 'b', 'a')]
+    """
+    # Depth first on a stack of our own: a hostile tree may be deeper than Python's.
+    chains: list[tuple[str, ...]] = []
+    seen: set[str] = set()
+    for start in starts:
+        path = [] if start in seen else [(start, iter(edges.get(start, ())))]
+        above = {start}
+        while path:
+            name, children = path[-1]
+            child = next(children, None)
+            if child is None:
+                seen.add(name)
+                above.discard(name)
+                path.pop()
+            elif child in above:
+                names = [one for one, _ in path]
+                chains.append((*names[names.index(child) :], child))
+            elif child not in seen:
+                above.add(child)
+                path.append((child, iter(edges.get(child, ()))))
+    return chains

@@ -1,0 +1,217 @@
+"""What is wrong with groups before anything runs: every finding, and none of them raised."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from difflib import get_close_matches
+from typing import NamedTuple
+
+from toolz import unique
+
+from evalcore.core.aggregations import AGGREGATIONS
+from evalcore.core.groups import Group, GroupMetric, Leaf, all_tasks
+from evalcore.core.groups.build import Plan, plan_trees
+from evalcore.core.groups.index import Config, Finding
+from evalcore.core.metrics.choice import CHOICE_METRICS
+from evalcore.core.metrics.likelihood import LIKELIHOOD_METRICS, ROLLING_METRICS
+from evalcore.core.metrics.text import TEXT_METRICS
+from evalcore.core.records import Options
+
+__all__ = ["Direction", "Finding", "MetricsOf", "higher_is_better_of", "lint"]
+
+Direction = bool | None
+"""Whether more is better; None if it is neither."""
+
+MetricsOf = Callable[[str], Mapping[str, Direction]]
+"""From an output type to the direction of each metric it knows."""
+
+Facts = tuple[str, Direction, tuple[float, float]]
+
+
+def _facts(output_type: str) -> dict[str, Facts]:
+    """Aggregation, direction and bounds of each metric of an output type."""
+    if output_type == "multiple_choice":
+        return {n: (m.aggregation, m.higher_is_better, m.bounds) for n, m in CHOICE_METRICS.items()}
+    if output_type == "loglikelihood":  # one likelihood per document, or one per choice
+        own = {n: (m.aggregation, m.higher_is_better, m.bounds) for n, m in LIKELIHOOD_METRICS.items()}
+        return _facts("multiple_choice") | own
+    if output_type == "loglikelihood_rolling":
+        return {n: (m.aggregation, m.higher_is_better, m.bounds) for n, m in ROLLING_METRICS.items()}
+    return {n: (m.aggregation, m.higher_is_better, m.bounds) for n, m in TEXT_METRICS.items()}
+
+
+# What lm-eval measures where a task lists no metrics (lm_eval/api/registry.py, DEFAULT_METRIC_REGISTRY).
+UNASKED = {
+    "multiple_choice": ("acc", "acc_norm"),
+    "loglikelihood": ("perplexity", "acc"),
+    "loglikelihood_rolling": ("word_perplexity", "byte_perplexity", "bits_per_byte"),
+    "generate_until": ("exact_match",),
+}
+FACTS = {output_type: _facts(output_type) for output_type in UNASKED}
+LOGS = frozenset({"perplexity", "weighted_perplexity"})
+
+
+class Emission(NamedTuple):
+    """A metric as one task will report it."""
+
+    task: str
+    metric: str
+    filter: str
+    aggregation: str
+    direction: Direction
+    bounds: tuple[float, float] | None
+
+
+def higher_is_better_of(output_type: str) -> Mapping[str, Direction]:
+    """The direction of each metric of an output type, from the metric tables.
+
+    >>> higher_is_better_of("loglikelihood")["perplexity"]
+    False
+    """
+    return {name: facts[1] for name, facts in FACTS.get(output_type, {}).items()}
+
+
+def lint(configs: Sequence[Config], metrics_of: MetricsOf | None = None) -> tuple[Finding, ...]:
+    """Everything wrong with these task and group configs, in one go; never raises.
+
+    Kinds: ``cycle``, ``unknown_child``, ``duplicate_name``, ``bad_config``, ``leaf_reached_twice``,
+    ``metric_not_emitted``, ``mixed_direction``, ``mixed_scale``, ``not_averageable``.
+
+    >>> task = {"task": "a", "metric_list": [{"metric": "f1", "aggregation": "f1"}]}
+    >>> [found] = lint([task, {"group": "g", "task": ["a"], "aggregate_metric_list": {"metric": "f1"}}])
+    >>> found.kind, found.message
+    ('not_averageable', "group 'g' takes the mean of f1, which is no mean (f1 in a): say macro or pool")
+    """
+    plan = plan_trees(configs)
+    directions = metrics_of or higher_is_better_of
+    emitted: dict[str, tuple[Emission, ...] | None] = {}
+    found = [*plan.problems, *_reached_twice(plan)]
+    for group in plan.groups.values():
+        tasks = all_tasks(group) if group.metrics else ()
+        for leaf in tasks:
+            if leaf.name not in emitted:
+                emitted[leaf.name] = _emissions(leaf, directions)
+        for metric in group.metrics:
+            known = {leaf.name: some for leaf in tasks if (some := emitted[leaf.name]) is not None}
+            judged = _judge(group, metric, known)
+            found += [plan.known.finding(kind, text, group.name) for kind, text in judged]
+    return tuple(unique(found))
+
+
+# --- what each task reports -------------------------------------------------------------------------------
+
+
+def _emissions(leaf: Leaf[Options], directions: MetricsOf) -> tuple[Emission, ...] | None:
+    """What a task's config says it reports; None where only its code can tell."""
+    config = leaf.value
+    if "class" in config or not isinstance(config.get("output_type", ""), str):
+        return None
+    kind = str(config.get("output_type", "generate_until"))
+    unasked = tuple({"metric": name} for name in UNASKED.get(kind, ()))
+    asked = config.get("metric_list") or unasked
+    filters = [one for one in _several(config.get("filter_list")) if isinstance(one, Mapping)]
+    pipelines = [(str(one.get("name", "none")), one.get("metric_list") or asked) for one in filters]
+    return tuple(
+        _emission(leaf.name, kind, name, spec, directions)
+        for name, specs in pipelines or [("none", asked)]
+        for spec in _several(specs)
+        if isinstance(spec, Mapping)
+    )
+
+
+def _emission(task: str, kind: str, filter_name: str, spec: Config, directions: MetricsOf) -> Emission:
+    metric = _text(spec.get("metric"))
+    usual, _, bounds = FACTS.get(kind, {}).get(metric, ("mean", None, None))
+    aggregation = _text(spec.get("aggregation")) if spec.get("aggregation") is not None else usual
+    told = spec.get("higher_is_better")
+    direction = told if isinstance(told, bool) else directions(kind).get(metric)
+    if aggregation != usual or bounds is None or not _averageable(aggregation) or aggregation in LOGS:
+        bounds = AGGREGATIONS[aggregation].bounds if aggregation in AGGREGATIONS else None
+    return Emission(task, metric, filter_name, aggregation, direction, bounds)
+
+
+def _several(given: object) -> Sequence[object]:
+    return given if isinstance(given, list | tuple) else [] if given is None else [given]
+
+
+def _text(given: object) -> str:
+    return str(getattr(given, "__name__", given)).rsplit("/", 1)[-1]
+
+
+def _averageable(aggregation: str) -> bool:
+    return aggregation in AGGREGATIONS and AGGREGATIONS[aggregation].average
+
+
+# --- what a group makes of it -----------------------------------------------------------------------------
+
+
+def _judge(
+    group: Group[Options], metric: GroupMetric, known: Mapping[str, tuple[Emission, ...]]
+) -> Iterator[tuple[str, str]]:
+    of_metric = [one for some in known.values() for one in some if one.metric == metric.metric]
+    used = [one for one in of_metric if metric.filters is None or one.filter in metric.filters]
+    yield from _not_emitted(group.name, metric, known, used)
+    if {one.direction for one in used} >= {True, False}:
+        sure = [one for one in used if one.direction is not None]
+        told = _told(sure, lambda one: f"{'higher' if one.direction else 'lower'} is better")
+        yield "mixed_direction", f"group {group.name!r} mixes directions of {metric.metric}: {told}"
+    declared = metric.aggregation not in ("mean", "pool")
+    scales = {one.bounds if declared else (one.aggregation.removeprefix("nan"), one.bounds) for one in used}
+    if len(scales - {None}) > 1:
+        told = _told(used, _scale)
+        yield "mixed_scale", f"group {group.name!r} mixes different scales of {metric.metric}: {told}"
+    bent = [one for one in used if not _averageable(one.aggregation)]
+    if bent and metric.aggregation == "mean":
+        told = _told(bent, lambda one: one.aggregation)
+        text = f"takes the mean of {metric.metric}, which is no mean ({told}): say macro or pool"
+        yield "not_averageable", f"group {group.name!r} {text}"
+
+
+def _not_emitted(
+    group: str, metric: GroupMetric, known: Mapping[str, tuple[Emission, ...]], used: Sequence[Emission]
+) -> Iterator[tuple[str, str]]:
+    if not known:
+        return
+    wanted = sorted({one.filter for one in used}) if metric.filters is None else metric.filters
+    for key in [f"{metric.metric},{name}" for name in wanted] or [metric.metric]:
+        having = {one.task for one in used if key in (f"{one.metric},{one.filter}", one.metric)}
+        lacking = [task for task in known if task not in having]
+        if not having:
+            keys = {f"{one.metric},{one.filter}" for some in known.values() for one in some}
+            near = get_close_matches(key, sorted(keys), n=1)
+            hint = f"; did you mean {near[0]!r}?" if near else ""
+            yield "metric_not_emitted", f"no task of group {group!r} reports {key!r}{hint}"
+        elif lacking:
+            text = f"{key!r} is missing in {len(lacking)} of {len(known)} tasks: {_first_five(lacking)}"
+            yield "metric_not_emitted", f"group {group!r}: metric {text}"
+
+
+def _scale(one: Emission) -> str:
+    return one.aggregation + (f" from {one.bounds[0]:g} to {one.bounds[1]:g}" if one.bounds else "")
+
+
+def _told(used: Sequence[Emission], label: Callable[[Emission], str]) -> str:
+    parts: dict[str, dict[str, None]] = {}
+    for one in used:
+        parts.setdefault(label(one), {})[one.task] = None
+    return "; ".join(f"{name} in {_first_five(list(tasks))}" for name, tasks in parts.items())
+
+
+def _first_five(names: Sequence[str]) -> str:
+    return ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
+
+
+def _reached_twice(plan: Plan) -> Iterator[Finding]:
+    """Leaves that two children of one group lead to, told where the paths part and not again above."""
+    paths: dict[str, dict[str, str]] = {}
+    for group in plan.groups.values():
+        mine: dict[str, str] = paths.setdefault(group.name, {})
+        for child in group.children:
+            below = {child.name: child.name} if isinstance(child, Leaf) else paths[child.name]
+            for leaf, path in below.items():
+                full = f"{group.name}::{path}"
+                if leaf in mine:
+                    text = f"task {leaf!r} is reached twice in group {group.name!r}: {mine[leaf]} and {full}"
+                    yield plan.known.finding("leaf_reached_twice", text, group.name)
+                else:
+                    mine[leaf] = full

@@ -1,0 +1,87 @@
+"""Pooling: all documents of a group's tasks as one task, with errors stratified by task."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import fsum
+
+import numpy as np
+from msgspec.structs import replace
+from pyrsistent import PMap
+
+from evalcore.core.aggregate import evaluate
+from evalcore.core.arrays import Floats64, Ints64, frozen
+from evalcore.core.columns import concat_rows, scored_part
+from evalcore.core.estimate import Aggregation, Estimate
+from evalcore.core.groups import GroupMetric
+from evalcore.core.groups.rules import GroupRule, Term, combined, macro, merged_terms
+from evalcore.core.stats.intervals import interval, satterthwaite
+
+__all__ = ["pool"]
+
+
+def pool(aggregations: PMap[str, Aggregation]) -> GroupRule:
+    """All documents of all tasks as one task, with errors stratified by task."""
+
+    def rule(spec: GroupMetric, terms: Sequence[Term]) -> Estimate:
+        merged = merged_terms(terms)
+        if len(merged) == 1:
+            return merged[0].estimate
+        if all(term.estimate.average for term in merged):
+            return macro(spec, by_size(merged))
+        columns = [term.column for term in merged if term.column is not None]
+        names = {term.estimate.aggregation for term in merged}
+        if len(columns) < len(merged) or len(names) != 1 or next(iter(names)) not in aggregations:
+            return Estimate(value=None, reason="pool needs every task's rows, under one and the same aggregation")
+        aggregation = aggregations[next(iter(names))]
+        rows = concat_rows([scored_part(column) for column in columns])
+        strata = np.repeat(np.arange(len(columns), dtype=np.int64), [int(column.scored.sum()) for column in columns])
+        summary = aggregation.summarise(rows, merged[0].estimate.options)
+        value, influence, _ = evaluate(aggregation, summary)
+        if value is None:
+            return Estimate(value=None, reason=f"{aggregation.name} has no finite value on these documents")
+        made = combined(spec, merged, value, [0.0] * len(merged))
+        return _stratified(made, aggregation, influence, strata[summary.units])
+
+    return rule
+
+
+def by_size(terms: Sequence[Term]) -> list[Term]:
+    """Terms weighted by their own size: of means, that is what pooling comes to."""
+    total = fsum(term.estimate.size for term in terms)
+    return [replace(term, weight=term.estimate.size / total) for term in terms]
+
+
+def _stratified(made: Estimate, aggregation: Aggregation, influence: Floats64 | None, strata: Ints64) -> Estimate:
+    if influence is None:
+        return replace(made, reason=f"{aggregation.name} has no influence function", lowest=None, highest=None)
+    n = len(influence)
+    groups = [influence[strata == k] for k in np.unique(strata)]
+    scatters = [float(np.sum((part - part.mean()) ** 2)) for part in groups]
+    small = any(len(part) < 2 for part in groups)
+    corrected = [s * len(part) / max(len(part) - 1, 1) for s, part in zip(scatters, groups, strict=True)]
+    stderr = None if small else fsum(corrected) ** 0.5 / n
+    variance = fsum(scatters) / n**2
+    df = satterthwaite(corrected, [max(len(part) - 1.0, 1.0) for part in groups])
+    ci = interval(
+        made.value or 0.0,
+        variance=variance,
+        stderr=stderr,
+        n=float(n),
+        df=df,
+        bounds=aggregation.bounds,
+        link=aggregation.link,
+    )
+    return replace(
+        made,
+        stderr=stderr,
+        variance=variance,
+        df=df,
+        ci=ci,
+        influence=frozen(influence),
+        trials=float(n),
+        bounds=aggregation.bounds,
+        reason="a task has only one document" if small else None,
+        lowest=None,
+        highest=None,
+    )

@@ -1,0 +1,166 @@
+"""Multiple-choice metrics: array expressions over a padded (documents × choices) matrix.
+
+Ties: the first of the best choices wins, as with ``numpy.argmax``.
+"""
+
+from __future__ import annotations
+
+from math import inf, nan
+
+import numpy as np
+from pyrsistent import PMap, pmap
+
+from evalcore.core.arrays import Floats64, frozen
+from evalcore.core.batches import byte_length, part_of
+from evalcore.core.choices import MCBatch, spread, spread_choices
+from evalcore.core.columns import Floats, Labels, Objects, Stats
+from evalcore.core.documents import decode_doc
+from evalcore.core.metrics.metric import Marks, Metric, only_where
+from evalcore.core.records import Options, Sample
+
+__all__ = ["CHOICE_METRICS"]
+
+
+def _hit(batch: MCBatch, scores: Floats64) -> Floats:
+    best = np.argmax(np.where(batch.valid, scores, -inf), axis=1)
+    return Floats(frozen(batch.is_gold[np.arange(len(best)), best].astype(np.float64)))
+
+
+def _normed(batch: MCBatch, lengths: Floats64, unit: str) -> Marks:
+    known = np.all((lengths > 0) | ~batch.valid, axis=1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        marks = _hit(batch, batch.lls / lengths)
+    return only_where(known, marks, f"needs the length of every choice in {unit}, and none may be 0")
+
+
+def acc(batch: MCBatch, options: Options) -> Floats:
+    """1 if the likeliest choice is right."""
+    return _hit(batch, batch.lls)
+
+
+def acc_norm(batch: MCBatch, options: Options) -> Marks:
+    """``acc`` on log-likelihood per character of the choice."""
+    return _normed(batch, spread_choices(batch, len), "characters")
+
+
+def acc_bytes(batch: MCBatch, options: Options) -> Marks:
+    """``acc`` on log-likelihood per UTF-8 byte of the choice."""
+    return _normed(batch, spread_choices(batch, byte_length), "bytes")
+
+
+def acc_token(batch: MCBatch, options: Options) -> Marks:
+    """``acc`` on log-likelihood per token of the choice, where the model told its tokens."""
+    return _normed(batch, spread(batch, part_of(batch.flat, 2), nan), "tokens")
+
+
+def acc_mutual_info(batch: MCBatch, options: Options) -> Marks:
+    """``acc`` on log P(choice | context) − log P(choice)."""
+    prior = spread(batch, part_of(batch.flat, 0), nan, unconditional=True)
+    usable = np.all(np.isfinite(prior) | ~batch.valid, axis=1)
+    with np.errstate(invalid="ignore"):
+        marks = _hit(batch, batch.lls - prior)
+    return only_where(usable, marks, "needs finite unconditional log-likelihoods: ask for each choice without context")
+
+
+def exact_match(batch: MCBatch, options: Options) -> Marks:
+    """1 if greedy decoding would give a right choice."""
+    greedy = spread(batch, part_of(batch.flat, 1), 0.0)
+    hits = np.any((greedy > 0) & batch.is_gold, axis=1)
+    known = ~np.any(np.isnan(greedy), axis=1)
+    return only_where(known, Floats(frozen(hits.astype(np.float64))), "expected is_greedy to be true or false")
+
+
+def label_pair(batch: MCBatch, options: Options) -> Labels:
+    """Gold and predicted class, for F1 and MCC. With several golds, the predicted one if it is among them."""
+    best = np.argmax(np.where(batch.valid, batch.lls, -inf), axis=1)
+    right = batch.is_gold[np.arange(len(best)), best]
+    return Labels(frozen(np.column_stack([np.where(right, best, batch.gold), best])))
+
+
+def probabilities(batch: MCBatch) -> Floats64:
+    """Choice probabilities, summed choice by choice so that padding cannot change a bit."""
+    raised = np.where(batch.valid, np.exp(batch.lls - batch.lls.max(axis=1, keepdims=True, initial=-inf)), 0.0)
+    return raised / _across(raised)[:, None]
+
+
+def _across(matrix: Floats64) -> Floats64:
+    total = np.zeros(len(matrix))
+    for choice in matrix.T:
+        total = total + choice
+    return total
+
+
+def _target(batch: MCBatch) -> Floats64:
+    """All mass on the gold; shared equally where there are several."""
+    return np.asarray(batch.is_gold / np.maximum(batch.is_gold.sum(axis=1, keepdims=True), 1), np.float64)
+
+
+def brier_score(batch: MCBatch, options: Options) -> Floats:
+    """Squared distance between the choice probabilities and the truth (0 best, 2 worst)."""
+    with np.errstate(invalid="ignore"):
+        return Floats(frozen(_across((probabilities(batch) - _target(batch)) ** 2)))
+
+
+def choice_prob(batch: MCBatch, options: Options) -> Floats:
+    """The probability given to the right choice(s)."""
+    with np.errstate(invalid="ignore"):
+        return Floats(frozen(_across(np.where(batch.is_gold, probabilities(batch), 0.0))))
+
+
+def likelihood(batch: MCBatch, options: Options) -> Marks:
+    """The log-likelihood of the right choice, the best of them if several."""
+    best = np.max(np.where(batch.is_gold, batch.lls, -inf), axis=1)
+    return only_where(np.isfinite(best), Floats(frozen(best)), "the right choice has log-likelihood -inf")
+
+
+def ece(batch: MCBatch, options: Options) -> Stats:
+    """Confidence and correctness, for the expected calibration error."""
+    with np.errstate(invalid="ignore"):
+        confidence = probabilities(batch).max(axis=1)
+    return Stats(frozen(np.column_stack([confidence, acc(batch, options).values.floats])))
+
+
+def acc_all(batch: MCBatch, options: Options) -> Objects:
+    """Correctness and question, for "every answer to the question is right"."""
+    hits = acc(batch, options).values.floats.tolist()
+    return Objects(tuple((hit > 0, question_of(sample)) for hit, sample in zip(hits, batch.samples, strict=True)))
+
+
+def bypass(batch: MCBatch, options: Options) -> Objects:
+    """No score: the answers are recorded, nothing is measured."""
+    return Objects((None,) * len(batch.samples))
+
+
+def question_of(sample: Sample) -> object:
+    """The question a document belongs to: its cluster, else lm-eval's ``idx`` of paragraph and question.
+
+    >>> question_of(Sample(3, doc=b'{"idx": {"paragraph": 1, "question": 2}}'))
+    (1, 2)
+    """
+    if sample.cluster is not None:
+        return sample.cluster
+    doc = decode_doc(sample)
+    idx = doc.get("idx") if isinstance(doc, dict) else None
+    if isinstance(idx, dict) and "question" in idx:
+        return (idx.get("paragraph"), idx["question"])
+    return ("doc", sample.doc_id)
+
+
+CHOICE_METRICS: PMap[str, Metric[MCBatch]] = pmap(
+    {
+        "acc": Metric(acc),
+        "acc_norm": Metric(acc_norm),
+        "acc_bytes": Metric(acc_bytes),
+        "acc_token": Metric(acc_token),
+        "acc_mutual_info": Metric(acc_mutual_info),
+        "exact_match": Metric(exact_match),
+        "f1": Metric(label_pair, aggregation="f1", options=("average", "pos_label")),
+        "mcc": Metric(label_pair, aggregation="matthews_corrcoef", bounds=(-1.0, 1.0)),
+        "brier_score": Metric(brier_score, aggregation="brier_score", higher_is_better=False, bounds=(0.0, 2.0)),
+        "likelihood": Metric(likelihood, bounds=(-inf, 0.0)),
+        "choice_prob": Metric(choice_prob),
+        "ece": Metric(ece, aggregation="ece", higher_is_better=False, options=("bins",)),
+        "acc_all": Metric(acc_all, aggregation="acc_all"),
+        "bypass": Metric(bypass, aggregation="bypass", higher_is_better=None),
+    }
+)

@@ -1,0 +1,190 @@
+"""BLEU, chrF and TER: counts per sentence, from sacrebleu, that add up to a corpus."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
+from math import nan
+from typing import Protocol
+
+import numpy as np
+from msgspec import Struct
+from pyrsistent import PMap, pmap
+
+from evalcore.core.arrays import Floats64, frozen
+from evalcore.core.batches import GenBatch
+from evalcore.core.columns import Stats
+from evalcore.core.errors import EvalError, require, unknown
+from evalcore.core.metrics.corpus_scores import BLEU_ORDER, bleu_score, chrf_score, ter_score
+from evalcore.core.metrics.metric import Marks
+from evalcore.core.metrics.normalise import NO_GOLD, refuse_unknown
+from evalcore.core.outcome import UNSCORABLE
+from evalcore.core.records import Options, options
+
+__all__ = [
+    "CORPUS_KINDS",
+    "bleu",
+    "bleu_score",
+    "chrf",
+    "chrf_plus_plus",
+    "chrf_score",
+    "pair_statistics",
+    "ter",
+    "ter_score",
+]
+
+NO_OPTIONS: Options = options()
+
+
+class Kind(Struct, frozen=True):
+    """A sacrebleu metric: its class, its options, its number of counts, and what keeps it from logging."""
+
+    metric: str
+    defaults: Options
+    width: Callable[[Mapping[str, object]], int]
+    quiet: Options = NO_OPTIONS
+
+
+class Extractor(Protocol):
+    """The part of a sacrebleu metric that is used here."""
+
+    def _extract_corpus_statistics(
+        self, hypotheses: Sequence[str], references: Sequence[Sequence[str]]
+    ) -> Sequence[Sequence[float]]: ...
+
+
+def _chrf_width(given: Mapping[str, object]) -> int:
+    return 3 * sum(int(str(given[order])) for order in ("char_order", "word_order"))
+
+
+CHRF_DEFAULTS = options(char_order=6, word_order=0, beta=2, lowercase=False, whitespace=False, eps_smoothing=False)
+
+CORPUS_KINDS: PMap[str, Kind] = pmap(
+    {
+        "bleu": Kind(
+            "BLEU",
+            options(tokenize=None, lowercase=False, smooth_method="exp", smooth_value=None, effective_order=False),
+            lambda given: 2 + 2 * BLEU_ORDER,
+            options(force=True),
+        ),
+        "chrf": Kind("CHRF", CHRF_DEFAULTS, _chrf_width),
+        "chrf++": Kind("CHRF", CHRF_DEFAULTS.set("word_order", 2), _chrf_width),
+        "ter": Kind(
+            "TER",
+            options(normalized=False, no_punct=False, asian_support=False, case_sensitive=False),
+            lambda given: 2,
+        ),
+    }
+)
+
+
+def pair_statistics(kind: str, items: Iterable[Sequence[object]], given: Options = NO_OPTIONS) -> Floats64:
+    """Counts (n × k) of (reference or references, prediction) pairs, as lm-eval's tasks emit them.
+
+    >>> pair_statistics("ter", [("a b c d", "a b c e"), (["x", "x y"], "x")]).tolist()
+    [[1.0, 4.0], [0.0, 1.5]]
+    """
+    rows = []
+    for i, (references, prediction) in enumerate(items):
+        row = _sentence(kind, given, _one_text(prediction, i), _texts(references, i))
+        if isinstance(row, str):
+            raise EvalError(f"{row} (item {i} of {kind})")
+        rows.append(row)
+    return np.array(rows, dtype=np.float64).reshape(len(rows), _width(kind, given))
+
+
+def _texts(value: object, at: int) -> tuple[str, ...]:
+    many = tuple(value) if isinstance(value, list | tuple) else (value,)
+    if not all(isinstance(text, str) for text in many):
+        raise EvalError(f"expected a text or texts, got {value!r} (item {at})")
+    return many
+
+
+def _one_text(value: object, at: int) -> str:
+    many = _texts(value, at)
+    if len(many) != 1:
+        raise EvalError(f"expected one prediction, got {value!r} (item {at})")
+    return many[0]
+
+
+def _settled(kind: str, given: Options) -> Options:
+    if kind not in CORPUS_KINDS:
+        raise unknown("corpus metric", kind, CORPUS_KINDS)
+    refuse_unknown(kind, given, CORPUS_KINDS[kind].defaults)
+    return options({**CORPUS_KINDS[kind].defaults, **given})
+
+
+def _width(kind: str, given: Options) -> int:
+    return CORPUS_KINDS[kind].width(_settled(kind, given))
+
+
+@lru_cache(maxsize=64)
+def _extractor(kind: str, given: Options) -> Extractor:
+    chosen = dict(_settled(kind, given))
+    make = getattr(require("sacrebleu.metrics", "text"), CORPUS_KINDS[kind].metric)
+    try:
+        made: Extractor = make(**chosen, **CORPUS_KINDS[kind].quiet)
+    except Exception as problem:
+        raise EvalError(f"sacrebleu cannot make {kind} with {chosen}: {problem!r}") from problem
+    return made
+
+
+def _sentence(kind: str, given: Options, prediction: str, golds: Sequence[str]) -> Sequence[float] | str:
+    """The counts of one sentence against all its references, or why there are none."""
+    if not golds:
+        return NO_GOLD
+    extractor = _extractor(kind, given)
+    try:
+        # One call per sentence: documents may have different numbers of references.
+        return extractor._extract_corpus_statistics([prediction], [[gold] for gold in golds])[0]
+    except Exception as problem:
+        return f"sacrebleu cannot count this text: {type(problem).__name__}: {problem}"
+
+
+def _rows(kind: str, batch: GenBatch, given: Options) -> Stats | Marks:
+    found = [_sentence(kind, given, *pair) for pair in zip(batch.predictions, batch.golds, strict=True)]
+    nothing = (nan,) * _width(kind, given)
+    counts = np.array([nothing if isinstance(row, str) else row for row in found], dtype=np.float64)
+    rows = Stats(frozen(counts.reshape(len(found), len(nothing))))
+    missing = {i: (UNSCORABLE, row) for i, row in enumerate(found) if isinstance(row, str)}
+    return Marks(rows, missing) if missing else rows
+
+
+def bleu(batch: GenBatch, given: Options) -> Stats | Marks:
+    """Lengths, n-gram matches and totals per sentence (10 counts).
+
+    >>> batch = GenBatch((), ["cat"], [("the cat",)], np.zeros(1, np.bool_), {})
+    >>> bleu(batch, options()).values.data[0].tolist()
+    [1.0, 2.0, 1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0]
+    """
+    return _rows("bleu", batch, given)
+
+
+def chrf(batch: GenBatch, given: Options) -> Stats | Marks:
+    """Character n-grams of prediction, best reference and both, per sentence (18 counts).
+
+    >>> batch = GenBatch((), ["cat"], [("the cat",)], np.zeros(1, np.bool_), {})
+    >>> chrf(batch, options()).values.data.shape
+    (1, 18)
+    """
+    return _rows("chrf", batch, given)
+
+
+def chrf_plus_plus(batch: GenBatch, given: Options) -> Stats | Marks:
+    """``chrf`` with word n-grams (24 counts).
+
+    >>> batch = GenBatch((), ["cat"], [("the cat",)], np.zeros(1, np.bool_), {})
+    >>> chrf_plus_plus(batch, options()).values.data.shape
+    (1, 24)
+    """
+    return _rows("chrf++", batch, given)
+
+
+def ter(batch: GenBatch, given: Options) -> Stats | Marks:
+    """Edits and average reference length per sentence (2 counts).
+
+    >>> batch = GenBatch((), ["cat"], [("the cat",)], np.zeros(1, np.bool_), {})
+    >>> ter(batch, options()).values.data[0].tolist()
+    [1.0, 2.0]
+    """
+    return _rows("ter", batch, given)

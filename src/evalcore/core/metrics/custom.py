@@ -1,0 +1,109 @@
+"""A user's own function of one prediction and one gold as a metric over batches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from math import isfinite, nan
+from numbers import Real
+
+import numpy as np
+
+from evalcore.core.arrays import frozen
+from evalcore.core.batches import GenBatch
+from evalcore.core.columns import Floats
+from evalcore.core.metrics.metric import Emitted, Marks
+from evalcore.core.metrics.normalise import NO_GOLD
+from evalcore.core.outcome import FAILED, NOT_EMITTED, UNSCORABLE
+from evalcore.core.records import Options
+
+__all__ = ["per_document"]
+
+Best = Callable[[Sequence[float]], float]
+Cell = float | tuple[int, str]
+"""A score, or the status and the reason why there is none."""
+
+OWN = ""
+"""The key of a function that returns a number: the metric's own name."""
+
+
+def per_document(
+    function: Callable[..., object], best: Best = max, *, keys: Sequence[str] = ()
+) -> Callable[[GenBatch, Options], Emitted]:
+    """A metric from ``function(prediction, gold, **options)``, the best over the golds of each document.
+
+    A function that returns a dict makes one metric per key; ``keys`` names them in advance, so that they are
+    the same for every part of the documents.
+
+    >>> from evalcore.core.records import options
+    >>> batch = GenBatch((), ["abc", ""], [("ab", "abcd"), ("x",)], np.zeros(2, np.bool_), {})
+    >>> per_document(lambda prediction, gold: len(prediction) / len(gold))(batch, options())
+    Floats(values=Array([1.5, 0. ]))
+    >>> per_document(lambda prediction, gold: 1 / len(prediction), min)(batch, options()).missing
+    {1: (2, 'ZeroDivisionError: division by zero')}
+    """
+    # A partial of named functions, not a closure: it travels to worker processes.
+    return partial(_score, function, best, tuple(keys))
+
+
+def _score(
+    function: Callable[..., object], best: Best, keys: tuple[str, ...], batch: GenBatch, options: Options
+) -> Emitted:
+    found = [_document(function, best, batch, i, dict(options)) for i in range(len(batch.predictions))]
+    emitted = {key for cells in found if isinstance(cells, dict) for key in cells}
+    names = sorted({*keys, *emitted} - {OWN})
+    if not names:
+        return _column(found, OWN)
+    return {name: _column(found, name) for name in names}
+
+
+def _document(
+    function: Callable[..., object], best: Best, batch: GenBatch, i: int, options: Mapping[str, object]
+) -> dict[str, Cell] | Cell:
+    """The cells of one document by key, or one cell that stands under every key."""
+    if i in batch.problems:
+        return UNSCORABLE, batch.problems[i]
+    if not batch.golds[i]:
+        return UNSCORABLE, NO_GOLD
+    try:
+        returned = [function(batch.predictions[i], gold, **options) for gold in batch.golds[i]]
+        values = [dict(value) if isinstance(value, Mapping) else {OWN: value} for value in returned]
+    except Exception as problem:
+        return FAILED, f"{type(problem).__name__}: {problem}"
+    names = dict.fromkeys(str(name) for value in values for name in value)
+    return {name: _best([value[name] for value in values if name in value], best) for name in names}
+
+
+def _best(values: Sequence[object], best: Best) -> Cell:
+    numbers = [_number(value) for value in values]
+    for value, number in zip(values, numbers, strict=True):
+        if not isfinite(number):
+            return UNSCORABLE, f"expected a finite number, got {value!r}"
+    return best(numbers)
+
+
+def _number(value: object) -> float:
+    if not isinstance(value, Real | np.bool_):
+        return nan
+    try:
+        return float(value)
+    except OverflowError:
+        return nan
+
+
+def _column(found: Sequence[dict[str, Cell] | Cell], name: str) -> Floats | Marks:
+    cells = [_cell(cells, name) for cells in found]
+    values = np.array([cell if isinstance(cell, float) else nan for cell in cells], dtype=np.float64)
+    missing = {i: cell for i, cell in enumerate(cells) if isinstance(cell, tuple)}
+    rows = Floats(frozen(values))
+    return Marks(rows, missing) if missing else rows
+
+
+def _cell(cells: dict[str, Cell] | Cell, name: str) -> Cell:
+    if not isinstance(cells, dict):
+        return cells
+    if name in cells:
+        return cells[name]
+    if OWN in cells:
+        return UNSCORABLE, f"expected a dict with {name!r}, got {cells[OWN]!r}"
+    return NOT_EMITTED, ""

@@ -1,0 +1,90 @@
+"""Metrics of one likelihood per document, and of whole texts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import inf
+
+import numpy as np
+from pyrsistent import PMap, pmap
+
+from evalcore.core.arrays import Array, frozen
+from evalcore.core.batches import LLBatch, RollingBatch, byte_length
+from evalcore.core.columns import Floats, Objects, Stats
+from evalcore.core.metrics.choice import question_of
+from evalcore.core.metrics.metric import Marks, Metric, only_where
+from evalcore.core.records import Options
+
+__all__ = ["LIKELIHOOD_METRICS", "ROLLING_METRICS", "per_unit"]
+
+
+def acc(batch: LLBatch, options: Options) -> Floats:
+    """1 if greedy decoding would give the target."""
+    return Floats(frozen(batch.greedy.astype(np.float64)))
+
+
+def perplexity(batch: LLBatch, options: Options) -> Floats:
+    """The log-likelihood of the target; its aggregation makes the perplexity."""
+    return Floats(Array(batch.lls))
+
+
+def acc_all(batch: LLBatch, options: Options) -> Objects:
+    """Correctness and question, for "every answer to the question is right"."""
+    pairs = zip(batch.greedy.tolist(), batch.samples, strict=True)
+    return Objects(tuple((hit, question_of(sample)) for hit, sample in pairs))
+
+
+def bypass(batch: LLBatch, options: Options) -> Objects:
+    """No score: the answers are recorded, nothing is measured."""
+    return Objects((None,) * len(batch.samples))
+
+
+def bypass_texts(batch: RollingBatch, options: Options) -> Objects:
+    """No score: the answers are recorded, nothing is measured."""
+    return Objects((None,) * len(batch.samples))
+
+
+def words(text: str) -> int:
+    """How many words.
+
+    >>> words(" a b ")
+    2
+    """
+    return len(text.split())
+
+
+def per_unit(length: Callable[[str], int], unit: str) -> Callable[[RollingBatch, Options], Marks]:
+    """Rows of (log-likelihood, number of units); a text without a unit is unscorable."""
+
+    def score(batch: RollingBatch, options: Options) -> Marks:
+        lengths = np.fromiter(map(length, batch.texts), np.float64, len(batch.texts))
+        return only_where(lengths > 0, Stats(frozen(np.column_stack([batch.lls, lengths]))), f"the text has no {unit}")
+
+    return score
+
+
+word_perplexity = per_unit(words, "words")
+byte_perplexity = per_unit(byte_length, "bytes")
+bits_per_byte = byte_perplexity
+
+LIKELIHOOD_METRICS: PMap[str, Metric[LLBatch]] = pmap(
+    {
+        "acc": Metric(acc),
+        "perplexity": Metric(perplexity, aggregation="perplexity", higher_is_better=False, bounds=(-inf, 0.0)),
+        "acc_all": Metric(acc_all, aggregation="acc_all"),
+        "bypass": Metric(bypass, aggregation="bypass", higher_is_better=None),
+    }
+)
+
+ROLLING_METRICS: PMap[str, Metric[RollingBatch]] = pmap(
+    {
+        "word_perplexity": Metric(
+            word_perplexity, aggregation="weighted_perplexity", higher_is_better=False, bounds=(-inf, inf)
+        ),
+        "byte_perplexity": Metric(
+            byte_perplexity, aggregation="weighted_perplexity", higher_is_better=False, bounds=(-inf, inf)
+        ),
+        "bits_per_byte": Metric(bits_per_byte, aggregation="bits_per_byte", higher_is_better=False, bounds=(-inf, inf)),
+        "bypass": Metric(bypass_texts, aggregation="bypass", higher_is_better=None),
+    }
+)

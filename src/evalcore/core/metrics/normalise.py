@@ -1,0 +1,170 @@
+"""Normalising texts and reading options: what the text metrics share."""
+
+from __future__ import annotations
+
+import re
+import string
+from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache, reduce
+from math import isfinite
+
+from evalcore.core.errors import EvalError, unknown
+from evalcore.core.records import Options
+
+__all__ = [
+    "NO_GOLD",
+    "answer_words",
+    "edit_distance",
+    "normalise_distinct",
+    "normaliser",
+    "number_option",
+    "refuse_unknown",
+]
+
+Texts = Sequence[str]
+Normaliser = Callable[[Texts], Texts]
+
+NO_GOLD = "expected a gold answer, got none"
+ARTICLES = re.compile(r"\b(?:a|an|the)\b")
+PUNCTUATION = str.maketrans("", "", string.punctuation)
+PATTERN_TOKEN = re.compile(r"(?s)\\.|.")
+
+
+def refuse_unknown(metric: str, options: Options, known: Iterable[str]) -> None:
+    """Refuse an option that the metric does not have.
+
+    >>> from evalcore.core.records import options
+    >>> refuse_unknown("exact_match", options(ignore_cas=True), ["ignore_case"])
+    Traceback (most recent call last):
+    evalcore.core.errors.EvalError: unknown option of exact_match 'ignore_cas'; did you mean ...
+    """
+    names = tuple(known)
+    for name in sorted(set(options) - set(names)):
+        raise unknown(f"option of {metric}", name, names or ("(it takes no options)",))
+
+
+def number_option(options: Options, name: str, default: float) -> float:
+    """A finite number among the options.
+
+    >>> from evalcore.core.records import options
+    >>> number_option(options(threshold=0.25), "threshold", 0.5), number_option(options(), "threshold", 0.5)
+    (0.25, 0.5)
+    """
+    value = options.get(name, default)
+    if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value):
+        raise EvalError(f"expected a number for {name}, got {value!r}")
+    return float(value)
+
+
+def normalise_distinct(normalise: Normaliser, texts: Iterable[str]) -> dict[str, str]:
+    """Every distinct text with its normal form, each computed once.
+
+    >>> normalise_distinct(normaliser((",",), case=True), ["1,000", "A", "1,000"])
+    {'1,000': '1000', 'A': 'a'}
+    """
+    distinct = list(dict.fromkeys(texts))
+    return dict(zip(distinct, normalise(distinct), strict=True))
+
+
+@lru_cache(maxsize=256)
+def normaliser(
+    regexes: tuple[str, ...] = (), *, case: bool = False, punctuation: bool = False, numbers: bool = False
+) -> Normaliser:
+    """lm-eval's normalisation: delete each regex, then lower, then delete punctuation and digits.
+
+    >>> normaliser(("(?s).*#### ", r"\\.$"), numbers=True)(["so #### 4 apples.", "4 pears"])
+    [' apples', ' pears']
+    """
+    deleted = (string.punctuation if punctuation else "") + (string.digits if numbers else "")
+    steps = [_remover(regex) for regex in regexes]
+    steps += [_lower] if case else []
+    steps += [_deleter(deleted)] if deleted else []
+    return lambda texts: reduce(lambda done, step: step(done), steps, texts)
+
+
+def _lower(texts: Texts) -> Texts:
+    return [text.lower() for text in texts]
+
+
+def _deleter(characters: str) -> Normaliser:
+    table = str.maketrans("", "", characters)
+    return lambda texts: [text.translate(table) for text in texts]
+
+
+def _remover(pattern: str) -> Normaliser:
+    """``re.sub(pattern, "", text)``, reached only by texts that hold what every match must hold."""
+    try:
+        sub = re.compile(pattern).sub
+    except (re.error, TypeError, OverflowError, RecursionError) as problem:
+        raise EvalError(f"expected a regex in regexes_to_ignore, got {pattern!r}: {problem}") from None
+    needed, whole = required_text(pattern)
+    if whole:
+        return lambda texts: [text.replace(needed, "") for text in texts]
+    if needed:
+        return lambda texts: [sub("", text) if needed in text else text for text in texts]
+    return lambda texts: [sub("", text) for text in texts]
+
+
+def required_text(pattern: str) -> tuple[str, bool]:
+    """A text that is in every match of a regex ("" if in doubt), and whether the regex is just that text.
+
+    >>> required_text(r"\\$"), required_text("(?s).*#### "), required_text("yes|no")
+    (('$', True), ('#### ', False), ('', False))
+    """
+    marks = [_reading(token) for token in PATTERN_TOKEN.findall(pattern.removeprefix("(?s)"))]
+    if None in marks:
+        return "", False
+    runs = [""]
+    for mark in marks:
+        if mark in ("*", "?"):
+            runs[-1] = runs[-1][:-1]
+        if mark in GAPS:
+            runs.append("")
+        else:
+            runs[-1] += str(mark)[-1]
+    return max(runs, key=len), len(runs) == 1
+
+
+GAPS = frozenset(["*", "?", "+", ".", "^", "$", *(f"\\{letter}" for letter in "dDwWsSbBAZ")])
+
+
+def _reading(token: str) -> str | None:
+    """One token of a regex, or None where only a real parser could tell what it means."""
+    if token in GAPS:
+        return token
+    if token in set("|[](){}\\") or (token[0] == "\\" and token[1].isalnum()):
+        return None
+    return token
+
+
+def answer_words(text: str, *, articles: bool = False) -> list[str]:
+    """SQuAD's normal form as words: lower case, no punctuation, no articles (unless ``articles``).
+
+    >>> answer_words("The  Eiffel Tower!"), answer_words("A.", articles=True)
+    (['eiffel', 'tower'], ['a'])
+    """
+    bare = text.lower().translate(PUNCTUATION)
+    return (bare if articles else ARTICLES.sub(" ", bare)).split()
+
+
+def edit_distance(a: str, b: str) -> int:
+    """Levenshtein distance; one column per character of ``b``, all rows at once as bits of an integer.
+
+    >>> edit_distance("kitten", "sitting"), edit_distance("", "abc")
+    (3, 3)
+    """
+    # Myers 1999 in Hyyro's form: `up` and `down` hold where a cell is 1 more or less than the one above it.
+    rows = len(a)
+    everywhere = (1 << rows) - 1
+    places: dict[str, int] = {}
+    for i, letter in enumerate(a):
+        places[letter] = places.get(letter, 0) | 1 << i
+    up, down, distance = everywhere, 0, rows
+    for letter in b:
+        here = places.get(letter, 0) | down
+        same = (((here & up) + up) ^ up) | here
+        right, left = down | ~(same | up) & everywhere, same & up
+        distance += (right >> rows - 1 & 1) - (left >> rows - 1 & 1) if rows else 1
+        right, left = right << 1 | 1, left << 1
+        up, down = (left | ~(same | right)) & everywhere, right & same & everywhere
+    return distance

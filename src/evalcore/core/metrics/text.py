@@ -1,0 +1,254 @@
+"""Metrics of one text against its golds. Where there are several golds, the best one counts."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from functools import lru_cache, partial
+from itertools import chain
+from math import inf, nan
+from operator import eq
+
+import numpy as np
+from pyrsistent import PMap, pmap
+
+from evalcore.core.arrays import frozen
+from evalcore.core.batches import GenBatch
+from evalcore.core.columns import Floats, Objects
+from evalcore.core.errors import EvalError, require
+from evalcore.core.metrics.corpus import bleu, chrf, chrf_plus_plus, ter
+from evalcore.core.metrics.custom import per_document
+from evalcore.core.metrics.metric import Marks, Metric, only_where
+from evalcore.core.metrics.normalise import (
+    NO_GOLD,
+    answer_words,
+    edit_distance,
+    normalise_distinct,
+    normaliser,
+    number_option,
+    refuse_unknown,
+)
+from evalcore.core.records import Options
+
+__all__ = ["TEXT_METRICS", "best_over_golds", "per_document"]
+
+Texts = Sequence[str]
+ScorePairs = Callable[[Texts, Texts], Sequence[float]]
+"""Scores of many (prediction, gold) pairs at once."""
+
+
+def best_over_golds(batch: GenBatch, score: ScorePairs) -> Floats | Marks:
+    """The best score of each document over its golds; a document without a gold is unscorable.
+
+    >>> batch = GenBatch((), ["a", "b"], [("b", "a"), ()], np.zeros(2, np.bool_), {})
+    >>> best_over_golds(batch, lambda predictions, golds: [p == g for p, g in zip(predictions, golds)])
+    Marks(rows=Floats(values=Array([ 1., nan])), missing={1: (1, 'expected a gold answer, got none')})
+    """
+    counts = list(map(len, batch.golds))
+    if counts.count(1) == len(counts):
+        only = [gold for (gold,) in batch.golds]
+        return Floats(frozen(np.array(score(batch.predictions, only), dtype=np.float64)))
+    sizes = np.array(counts, dtype=np.int64)
+    known = sizes > 0
+    values = np.full(len(sizes), nan)
+    if known.any():
+        repeated = [text for text, n in zip(batch.predictions, counts, strict=True) for _ in range(n)]
+        flat = np.array(score(repeated, list(chain.from_iterable(batch.golds))), dtype=np.float64)
+        values[known] = np.maximum.reduceat(flat, (np.cumsum(sizes) - sizes)[known])
+    return only_where(known, Floats(frozen(values)), NO_GOLD)
+
+
+# --- equality ------------------------------------------------------------------------------------------
+
+EXACT_OPTIONS = ("ignore_case", "ignore_numbers", "ignore_punctuation", "regexes_to_ignore")
+
+
+def exact_match(batch: GenBatch, options: Options) -> Floats | Marks:
+    """1 if the prediction equals a gold, both normalised as lm-eval does.
+
+    >>> from evalcore.core.records import options
+    >>> batch = GenBatch((), ["The answer", "!!!"], [("the answer.",), ("...",)], np.zeros(2, np.bool_), {})
+    >>> exact_match(batch, options(ignore_case=True, ignore_punctuation=True))
+    Floats(values=Array([1., 0.]))
+    """
+    if not options:
+        return best_over_golds(batch, lambda predictions, golds: list(map(eq, predictions, golds)))
+    refuse_unknown("exact_match", options, EXACT_OPTIONS)
+    regexes = options.get("regexes_to_ignore") or ()
+    if not isinstance(regexes, tuple | list):
+        raise EvalError(f"expected a list of regular expressions in regexes_to_ignore, got {regexes!r}")
+    normalise = normaliser(
+        tuple(regexes),
+        case=bool(options.get("ignore_case")),
+        punctuation=bool(options.get("ignore_punctuation")),
+        numbers=bool(options.get("ignore_numbers")),
+    )
+    return best_over_golds(batch, partial(_same_when_normal, normalise))
+
+
+def _same_when_normal(normalise: Callable[[Texts], Texts], predictions: Texts, golds: Texts) -> list[bool]:
+    normal = normalise_distinct(normalise, chain(predictions, golds))
+    # Erratum E13: a gold that normalisation empties would equal every other text that it empties.
+    return [
+        normal[text] == wanted if (wanted := normal[gold]) or not gold else text == gold
+        for text, gold in zip(predictions, golds, strict=True)
+    ]
+
+
+def quasi_exact_match(batch: GenBatch, options: Options) -> Floats | Marks:
+    """HELM's: equal in lower case without punctuation, articles and extra whitespace.
+
+    >>> from evalcore.core.records import options
+    >>> batch = GenBatch((), ["a  Cat.", "the"], [("The cat",), ("A",)], np.zeros(2, np.bool_), {})
+    >>> quasi_exact_match(batch, options())
+    Floats(values=Array([1., 0.]))
+    """
+    refuse_unknown("quasi_exact_match", options, ())
+    return best_over_golds(batch, partial(_each, _quasi_same))
+
+
+def _quasi_same(prediction: str, gold: str) -> bool:
+    # As in E13, a gold such as "A" or "..." must not lose all it has: leave out the step that would empty it.
+    for articles in (False, True):
+        if wanted := answer_words(gold, articles=articles):
+            return answer_words(prediction, articles=articles) == wanted
+    return prediction.split() == gold.split()
+
+
+def includes(batch: GenBatch, options: Options) -> Floats | Marks:
+    """Inspect's: 1 if a gold is a part of the prediction.
+
+    >>> from evalcore.core.records import options
+    >>> batch = GenBatch((), ["It is Paris."], [("paris",)], np.zeros(1, np.bool_), {})
+    >>> includes(batch, options()), includes(batch, options(ignore_case=False))
+    (Floats(values=Array([1.])), Floats(values=Array([0.])))
+    """
+    refuse_unknown("includes", options, ("ignore_case",))
+    if options.get("ignore_case", True):
+        return best_over_golds(batch, partial(_each, lambda text, gold: gold.casefold() in text.casefold()))
+    return best_over_golds(batch, partial(_each, lambda text, gold: gold in text))
+
+
+# --- similarity ----------------------------------------------------------------------------------------
+
+
+def f1(batch: GenBatch, options: Options) -> Floats | Marks:
+    """SQuAD's: harmonic mean of precision and recall of the words; without words, 1 if neither has any.
+
+    >>> from evalcore.core.records import options
+    >>> batch = GenBatch((), ["the big cat"], [("Cat", "a dog")], np.zeros(1, np.bool_), {})
+    >>> f1(batch, options()).rows.values.data.round(3).tolist()
+    [0.667]
+    """
+    refuse_unknown("f1", options, ())
+    return best_over_golds(batch, _word_f1s)
+
+
+def _word_f1s(predictions: Texts, golds: Texts) -> list[float]:
+    words = {text: Counter(answer_words(text)) for text in dict.fromkeys(chain(predictions, golds))}
+    return [_bag_f1(words[text], words[gold]) for text, gold in zip(predictions, golds, strict=True)]
+
+
+def _bag_f1(found: Counter[str], wanted: Counter[str]) -> float:
+    if not found or not wanted:
+        return float(found == wanted)
+    common = (found & wanted).total()
+    if not common:
+        return 0.0
+    precision, recall = common / found.total(), common / wanted.total()
+    return 2 * precision * recall / (precision + recall)
+
+
+def anls(batch: GenBatch, options: Options) -> Floats | Marks:
+    """DocVQA's: 1 − edit distance / longer length, and 0 where that is below the threshold.
+
+    >>> from evalcore.core.records import options
+    >>> batch = GenBatch((), ["Invoice 12"], [("invoice 13",)], np.zeros(1, np.bool_), {})
+    >>> anls(batch, options()), anls(batch, options(threshold=0.95))
+    (Floats(values=Array([0.9])), Floats(values=Array([0.])))
+    """
+    refuse_unknown("anls", options, ("threshold",))
+    similarity = partial(_similarity, number_option(options, "threshold", 0.5))
+    return best_over_golds(batch, partial(_each, similarity))
+
+
+def _similarity(threshold: float, prediction: str, gold: str) -> float:
+    one, two = (" ".join(text.lower().split()) for text in (prediction, gold))
+    longer = max(len(one), len(two))
+    if longer == 0:
+        return 1.0
+    # The distance is at least the difference in length, so a rambling answer need not be aligned.
+    if 1 - (longer - min(len(one), len(two))) / longer < threshold:
+        return 0.0
+    close = 1 - edit_distance(one, two) / longer
+    return close if close >= threshold else 0.0
+
+
+def rouge1(batch: GenBatch, options: Options) -> Floats | Marks:
+    """The F-measure of common words, from rouge-score."""
+    return _rouge("rouge1", batch, options)
+
+
+def rouge2(batch: GenBatch, options: Options) -> Floats | Marks:
+    """The F-measure of common pairs of words, from rouge-score."""
+    return _rouge("rouge2", batch, options)
+
+
+def rougeL(batch: GenBatch, options: Options) -> Floats | Marks:
+    """The F-measure of the longest common subsequence of words, from rouge-score.
+
+    >>> from evalcore.core.records import options
+    >>> batch = GenBatch((), ["the cat sat"], [("the cat",)], np.zeros(1, np.bool_), {})
+    >>> rougeL(batch, options())
+    Floats(values=Array([0.8]))
+    """
+    return _rouge("rougeL", batch, options)
+
+
+def _rouge(kind: str, batch: GenBatch, options: Options) -> Floats | Marks:
+    refuse_unknown(kind, options, ("use_stemmer",))
+    return best_over_golds(batch, partial(_each, _rouge_scorer(kind, bool(options.get("use_stemmer")))))
+
+
+@lru_cache(maxsize=16)
+def _rouge_scorer(kind: str, use_stemmer: bool) -> Callable[[str, str], float]:
+    scorer = require("rouge_score.rouge_scorer", "text").RougeScorer([kind], use_stemmer=use_stemmer)
+    return lambda prediction, gold: float(scorer.score(gold, prediction)[kind].fmeasure)
+
+
+def _each(score: Callable[[str, str], float], predictions: Texts, golds: Texts) -> list[float]:
+    return list(map(score, predictions, golds))
+
+
+# --- without a gold ------------------------------------------------------------------------------------
+
+
+def extraction_rate(batch: GenBatch, options: Options) -> Floats:
+    """1 if the filter found an answer, 0 if it fell back."""
+    refuse_unknown("extraction_rate", options, ())
+    return Floats(frozen(1.0 - batch.fell_back))
+
+
+def bypass(batch: GenBatch, options: Options) -> Objects:
+    """No score: the answers are recorded, nothing is measured."""
+    return Objects((None,) * len(batch.predictions))
+
+
+TEXT_METRICS: PMap[str, Metric[GenBatch]] = pmap(
+    {
+        "exact_match": Metric(exact_match, options=None),
+        "quasi_exact_match": Metric(quasi_exact_match, options=None),
+        "includes": Metric(includes, options=None),
+        "f1": Metric(f1, options=None),
+        "anls": Metric(anls, options=None),
+        "rouge1": Metric(rouge1, options=None),
+        "rouge2": Metric(rouge2, options=None),
+        "rougeL": Metric(rougeL, options=None),
+        "extraction_rate": Metric(extraction_rate, options=None),
+        "bleu": Metric(bleu, aggregation="bleu", bounds=(0.0, 100.0), options=None),
+        "chrf": Metric(chrf, aggregation="chrf", bounds=(0.0, 100.0), options=None),
+        "chrf++": Metric(chrf_plus_plus, aggregation="chrf++", bounds=(0.0, 100.0), options=None),
+        "ter": Metric(ter, aggregation="ter", higher_is_better=False, bounds=(0.0, inf), options=None),
+        "bypass": Metric(bypass, aggregation="bypass", higher_is_better=None, options=None),
+    }
+)

@@ -1,0 +1,313 @@
+"""From a batch to scores. A scorer is a plain callable in a table keyed on output type."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import deepcopy
+from math import isfinite, nan
+from typing import TypeVar
+
+import msgspec
+import numpy as np
+from pyrsistent import PMap, pmap
+
+from evalcore.core.answers import as_number
+from evalcore.core.arrays import Array
+from evalcore.core.batches import (
+    Batch,
+    GenBatch,
+    LLBatch,
+    Problems,
+    RollingBatch,
+    gen_batch,
+    ll_batch,
+    rolling_batch,
+    select_docs,
+)
+from evalcore.core.choices import MCBatch, mc_batch
+from evalcore.core.columns import (
+    Column,
+    Floats,
+    Labels,
+    Objects,
+    Rows,
+    Stats,
+    blank_rows,
+    column,
+    merge_all,
+    scored_part,
+)
+from evalcore.core.documents import decode_doc
+from evalcore.core.errors import EvalError, locate, place, unknown
+from evalcore.core.metrics.choice import CHOICE_METRICS
+from evalcore.core.metrics.likelihood import LIKELIHOOD_METRICS, ROLLING_METRICS
+from evalcore.core.metrics.metric import Emitted, Marks, Metric
+from evalcore.core.metrics.text import TEXT_METRICS
+from evalcore.core.outcome import FAILED, NOT_EMITTED, UNSCORABLE
+from evalcore.core.records import (
+    GENERATE_UNTIL,
+    LOGLIKELIHOOD,
+    LOGLIKELIHOOD_ROLLING,
+    MULTIPLE_CHOICE,
+    Likelihood,
+    MetricSpec,
+    OutputType,
+    ProcessResults,
+    Task,
+)
+from evalcore.core.results import Result, results_of
+
+__all__ = [
+    "SCORERS",
+    "Score",
+    "Scorer",
+    "Scores",
+    "by_metric",
+    "from_process_results",
+    "likelihood_scorer",
+    "of",
+]
+
+
+class Score(msgspec.Struct, frozen=True):
+    """One metric's column over the documents of a batch; ``spec`` is None if no one declared it."""
+
+    name: str
+    column: Column
+    spec: MetricSpec | None = None
+
+
+Scores = tuple[Score, ...]
+
+Scorer = Callable[[Task, Sequence[MetricSpec], Batch], Scores]
+
+B = TypeVar("B", LLBatch, RollingBatch, MCBatch, GenBatch)
+R = TypeVar("R", bound=Result)
+
+
+def by_metric(build: Callable[[Batch], B], metrics: PMap[str, Metric[B]]) -> Scorer:
+    """A scorer that builds its batch once and asks every metric of the task."""
+
+    def score(task: Task, specs: Sequence[MetricSpec], batch: Batch) -> Scores:
+        built = build(batch)
+        return tuple(
+            Score(name, _column(marks, batch, built.problems), spec)
+            for spec in specs
+            for name, marks in _named(spec, _asked(task, spec, _function(spec, metrics, task), built))
+        )
+
+    return score
+
+
+def _function(spec: MetricSpec, metrics: PMap[str, Metric[B]], task: Task) -> Callable[..., Emitted]:
+    if spec.function is not None:
+        return spec.function  # type: ignore[return-value]  # the user's own, by the contract of MetricSpec
+    metric = metrics.get(spec.name)
+    if metric is None:
+        raise unknown("metric", spec.name, metrics, place(f"{task.name} ({task.output_type})"))
+    return metric.score
+
+
+def _asked(task: Task, spec: MetricSpec, function: Callable[..., Emitted], built: B) -> Emitted:
+    """What a metric gives for a batch, whoever wrote it: rows, one per document, none of them NaN."""
+    where = place(task.name, key=spec.name)
+    try:
+        emitted = function(built, spec.options)
+    except Exception as raised:
+        raise locate(raised, where) from raised
+    for rows in emitted.values() if isinstance(emitted, Mapping) else (emitted,):
+        found = rows.rows if isinstance(rows, Marks) else rows
+        if not isinstance(found, Floats | Stats | Labels | Objects) or len(found.values) != len(built.samples):
+            raise EvalError(f"expected {len(built.samples)} rows from metric {spec.name!r}, got {found!r}{where}")
+    return emitted
+
+
+def _named(spec: MetricSpec, emitted: Emitted) -> Iterable[tuple[str, Rows | Marks]]:
+    return emitted.items() if isinstance(emitted, Mapping) else ((spec.name, emitted),)
+
+
+def _column(emitted: Rows | Marks, batch: Batch, problems: Problems) -> Column:
+    marks = emitted if isinstance(emitted, Marks) else Marks(emitted, {})
+    missing = {**_not_numbers(marks), **marks.missing, **{i: (UNSCORABLE, reason) for i, reason in problems.items()}}
+    status = np.zeros(len(batch.samples), np.uint8)
+    reasons: dict[int, str] = {}
+    for i, (code, reason) in missing.items():
+        status[i] = code
+        if reason:
+            doc_id = batch.samples[i].doc_id
+            reasons[doc_id] = reason + place(batch.task, doc_id)
+    return column(batch.keys, marks.rows, status, reasons)
+
+
+def _not_numbers(marks: Marks) -> dict[int, tuple[int, str]]:
+    if not isinstance(marks.rows, Floats):
+        return {}
+    odd = np.flatnonzero(~np.isfinite(marks.rows.values.floats))
+    return {int(i): (UNSCORABLE, f"expected a finite score, got {marks.rows.values.floats[i]}") for i in odd}
+
+
+def likelihood_scorer(single: PMap[str, Metric[LLBatch]], several: PMap[str, Metric[MCBatch]]) -> Scorer:
+    """A document with choices is scored as multiple choice, one with a single likelihood as a plain one."""
+    plain, choices = by_metric(ll_batch, single), by_metric(mc_batch, several)
+
+    def score(task: Task, specs: Sequence[MetricSpec], batch: Batch) -> Scores:
+        for spec in specs:
+            if spec.function is None and spec.name not in single and spec.name not in several:
+                raise unknown("metric", spec.name, {*single, *several}, place(f"{task.name} ({task.output_type})"))
+        listed = np.fromiter((len(sample.choices) > 0 for sample in batch.samples), np.bool_, len(batch.samples))
+        many = (np.diff(batch.offsets) > 1) | listed
+        parts = (
+            *_partial(plain, single, task, specs, select_docs(batch, ~many)),
+            *_partial(choices, several, task, specs, select_docs(batch, many)),
+        )
+        names = dict.fromkeys(part.name for part in parts)
+        return tuple(
+            Score(name, merge_all(part.column for part in parts if part.name == name), _spec(parts, name))
+            for name in names
+        )
+
+    return score
+
+
+def _partial(
+    scorer: Scorer, known: PMap[str, Metric[B]], task: Task, specs: Sequence[MetricSpec], batch: Batch
+) -> Iterable[Score]:
+    """Scores of a part of a task's documents; a metric that is not for their kind leaves them unscorable."""
+    if not len(batch.samples):
+        return
+    ours = [spec for spec in specs if spec.name in known or spec.function is not None]
+    yield from scorer(task, ours, batch)
+    for spec in specs:
+        if spec not in ours:
+            reason = f"{spec.name} is not a metric of " + ("choices" if "acc_norm" in known else "one log-likelihood")
+            missing = dict.fromkeys(range(len(batch.samples)), (UNSCORABLE, reason))
+            yield Score(spec.name, _column(Marks(blank_rows(len(batch.samples)), missing), batch, {}), spec)
+
+
+def _spec(parts: Iterable[Score], name: str) -> MetricSpec | None:
+    return next(part.spec for part in parts if part.name == name)
+
+
+def of(kind: type[R], function: Callable[[R], Mapping[str, object]]) -> Scorer:
+    """A scorer from a function of one result record to ``{metric: score}``.
+
+    >>> from evalcore.core.results import MCResult
+    >>> score = of(MCResult, lambda result: {"margin": max(result.lls) - min(result.lls)})
+    """
+
+    def score(task: Task, specs: Sequence[MetricSpec], batch: Batch) -> Scores:
+        def one(i: int, result: Result | str) -> Mapping[str, object] | Problem:
+            if isinstance(result, kind):
+                return _guarded(lambda: function(result))
+            return Problem(UNSCORABLE, result if isinstance(result, str) else f"expected {kind.__name__}")
+
+        results = results_of(task.output_type, batch)
+        return _collect(specs, batch, [one(i, result) for i, result in enumerate(results)])
+
+    return score
+
+
+def from_process_results(process: ProcessResults) -> Scorer:
+    """lm-eval's ``process_results(doc, results) -> {metric: value}`` as one more scorer.
+
+    The document is decoded afresh and the results are copied, so user code cannot change either.
+    """
+
+    def score(task: Task, specs: Sequence[MetricSpec], batch: Batch) -> Scores:
+        def one(i: int) -> Mapping[str, object] | Problem:
+            results = [_given(reply) for reply in batch.of_doc(i)]
+            return _guarded(lambda: process(decode_doc(batch.samples[i]), results))  # type: ignore[arg-type]
+
+        return _collect(specs, batch, [one(i) for i in range(len(batch.samples))])
+
+    return score
+
+
+def _given(reply: object) -> object:
+    """A reply as lm-eval's tasks expect it: likelihoods as (value, is_greedy)."""
+    return tuple(reply[:2]) if isinstance(reply, Likelihood) else deepcopy(reply)
+
+
+class Problem(msgspec.Struct, frozen=True):
+    """Why a document has no scores at all."""
+
+    status: int
+    reason: str
+
+
+def _guarded(call: Callable[[], object]) -> Mapping[str, object] | Problem:
+    """What user code emitted, copied; whatever it raises fails its document and no other."""
+    try:
+        emitted = call()
+        if emitted is None:
+            return {}
+        if not isinstance(emitted, Mapping) or not all(isinstance(name, str) for name in emitted):
+            return Problem(FAILED, f"expected a dict of metrics, got {emitted!r}")
+        return {name: _kept(value) for name, value in emitted.items()}
+    except Exception as raised:
+        return Problem(FAILED, f"{type(raised).__name__}: {raised}")
+
+
+def _collect(specs: Sequence[MetricSpec], batch: Batch, emitted: Sequence[Mapping[str, object] | Problem]) -> Scores:
+    declared = {spec.name: spec for spec in specs}
+    names = dict.fromkeys(name for one in emitted if not isinstance(one, Problem) for name in one)
+    undeclared = sorted(set(names) - set(declared))
+    return (
+        *(Score(spec.name, _emitted_column(spec.name, batch, emitted), spec) for spec in specs),
+        *(Score(name, emitters(_emitted_column(name, batch, emitted))) for name in undeclared),
+    )
+
+
+def _emitted_column(name: str, batch: Batch, emitted: Sequence[Mapping[str, object] | Problem]) -> Column:
+    return _column(collected([_emission(one, name) for one in emitted]), batch, {})
+
+
+def emitters(column: Column) -> Column:
+    """Only the documents that emitted a metric nobody declared: which others there are depends on the split."""
+    return scored_part(column)
+
+
+class NoValue(msgspec.Struct, frozen=True):
+    """A document that emitted nothing for a metric, and how to count it."""
+
+    status: int
+    reason: str = ""
+
+
+def _emission(one: Mapping[str, object] | Problem, name: str) -> object:
+    if isinstance(one, Problem):
+        return NoValue(one.status, one.reason)
+    return one[name] if name in one else NoValue(NOT_EMITTED)
+
+
+def collected(values: Sequence[object]) -> Marks:
+    """Values of any type as rows: numbers where all are numbers, else objects; no number is ever NaN.
+
+    >>> collected([1.0, 0.5]).rows
+    Floats(values=Array([1. , 0.5]))
+    """
+    missing = {i: (v.status, v.reason) for i, v in enumerate(values) if isinstance(v, NoValue)}
+    missing |= {i: (UNSCORABLE, "the score is None") for i, v in enumerate(values) if v is None}
+    missing |= {
+        i: (UNSCORABLE, f"expected a finite score, got {v}")
+        for i, v in enumerate(values)
+        if isinstance(v, float) and not isfinite(v)
+    }
+    if all(isinstance(value, float) for i, value in enumerate(values) if i not in missing):
+        return Marks(Floats(Array([nan if i in missing else value for i, value in enumerate(values)])), missing)
+    return Marks(Objects(tuple(None if i in missing else value for i, value in enumerate(values))), missing)
+
+
+def _kept(value: object) -> object:
+    """The user's own value, copied; numbers as floats, so that they do not depend on their neighbours' types."""
+    return as_number(value) if isinstance(value, int | float | np.number | np.bool_) else deepcopy(value)
+
+
+SCORERS: PMap[OutputType, Scorer] = pmap(
+    {
+        MULTIPLE_CHOICE: by_metric(mc_batch, CHOICE_METRICS),
+        GENERATE_UNTIL: by_metric(gen_batch, TEXT_METRICS),
+        LOGLIKELIHOOD: likelihood_scorer(LIKELIHOOD_METRICS, CHOICE_METRICS),
+        LOGLIKELIHOOD_ROLLING: by_metric(rolling_batch, ROLLING_METRICS),
+    }
+)

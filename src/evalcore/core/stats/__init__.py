@@ -1,0 +1,1 @@
+"""Statistics: quantiles, standard errors, intervals, resampling, comparisons of runs."""

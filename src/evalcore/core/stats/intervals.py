@@ -1,0 +1,154 @@
+"""Confidence intervals that are never a point at 0 % or 100 %; also the one import for standard errors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import inf, isfinite, sqrt
+from typing import Literal
+
+import numpy as np
+from pyrsistent import PMap, pmap
+
+from evalcore.core.errors import EvalError, unknown
+from evalcore.core.stats.links import IDENTITY, JACCARD, LINKS, LOG, Link
+from evalcore.core.stats.quantiles import beta_quantile, normal_quantile, t_quantile
+from evalcore.core.stats.resampling import bootstrap, median_stderr
+from evalcore.core.stats.spread import clustered, independent, satterthwaite
+
+__all__ = [
+    "IDENTITY",
+    "JACCARD",
+    "LINKS",
+    "LOG",
+    "Link",
+    "Method",
+    "bootstrap",
+    "clustered",
+    "exact_binomial",
+    "independent",
+    "interval",
+    "median_stderr",
+    "satterthwaite",
+    "t_interval",
+    "wilson",
+]
+
+Pair = tuple[float, float]
+Method = Literal["wilson", "z", "exact"]
+
+# below this, a variance on [0, 1] is what rounding leaves of equal scores
+_ROUNDING = (16 * float(np.finfo(np.float64).eps)) ** 2
+
+
+def wilson(mean: float, n_eff: float, quantile: float) -> Pair:
+    """Wilson's score interval for a mean of scores in [0, 1] that is worth n_eff independent 0/1 documents.
+
+    >>> [round(end, 3) for end in wilson(1.0, 20, 1.959964)]
+    [0.839, 1.0]
+    """
+    share = quantile * quantile / n_eff
+    middle = mean + share / 2
+    reach = sqrt(share) * sqrt(mean * (1 - mean) + share / 4)
+    return _around(mean, (middle - reach) / (1 + share), (middle + reach) / (1 + share))
+
+
+def exact_binomial(successes: int, n: int, confidence: float) -> Pair:
+    """Clopper and Pearson's interval: it covers at least as often as it says, for every proportion.
+
+    >>> [round(end, 4) for end in exact_binomial(20, 20, 0.95)]
+    [0.8316, 1.0]
+    """
+    if not 0 <= successes <= n or n < 1:
+        raise EvalError(f"expected between 0 and n successes of n >= 1, got {successes} of {n}")
+    tail = (1 - confidence) / 2
+    low = beta_quantile(tail, successes, n - successes + 1) if successes else 0.0
+    high = beta_quantile(1 - tail, successes + 1, n - successes) if successes < n else 1.0
+    return low, high
+
+
+def t_interval(value: float, stderr: float, quantile: float) -> Pair:
+    """The value plus and minus a quantile of its standard error.
+
+    >>> t_interval(1.0, 0.5, 2.0)
+    (0.0, 2.0)
+    """
+    return value - quantile * stderr, value + quantile * stderr
+
+
+def interval(
+    value: float,
+    *,
+    variance: float | None,
+    n: float,
+    df: float,
+    bounds: Pair = (0.0, 1.0),
+    link: Link = IDENTITY,
+    confidence: float = 0.95,
+    method: Method | str = "wilson",
+    stderr: float | None = None,
+) -> Pair | None:
+    """The interval of an estimate from its uncorrected variance; None where it is undefined.
+
+    Between finite bounds it is Wilson's with the effective count (``n`` where the variance is 0) and a t
+    quantile (``method`` "z": a normal one; "exact": Clopper and Pearson's with whole counts). Otherwise, or
+    where the value breaks its bounds, it is value ± t · ``stderr`` on the scale of the link.
+
+    >>> [round(end, 3) for end in interval(1.0, variance=0.0, n=20, df=19) or ()]
+    [0.82, 1.0]
+    >>> ends = interval(10.0, variance=1.0, n=9, df=8, bounds=(0.0, inf), link=LOG, stderr=1.0)
+    >>> [round(end, 2) for end in ends or ()]
+    [7.94, 12.59]
+    """
+    if variance is None or not (df > 0 and n > 0 and isfinite(value) and isfinite(variance)):
+        return None
+    bounded = _METHODS.get(method)
+    if bounded is None:
+        raise unknown("interval method", method, _METHODS)
+    low, high = link.forward(bounds[0]), link.forward(bounds[1])
+    at, slope = link.forward(value), link.slope(value)
+    slack = 1e-9 * (high - low)
+    if not (0 < high - low < inf and low - slack <= at <= high + slack):
+        return _unbounded(value, stderr, _quantile(confidence, inf if method == "z" else df), link, bounds)
+    mean = min(max((at - low) / (high - low), 0.0), 1.0)
+    count = _effective(mean, variance * (slope / (high - low)) ** 2, n)
+    start, end = (link.inverse(low + share * (high - low)) for share in bounded(mean, count, df, confidence))
+    return min(start, value), max(end, value)
+
+
+def _effective(mean: float, variance: float, n: float) -> float:
+    return max(mean * (1 - mean) / variance if variance > _ROUNDING else n, 1.0)
+
+
+def _around(mean: float, low: float, high: float) -> Pair:
+    return min(max(low, 0.0), mean), max(min(high, 1.0), mean)
+
+
+def _unbounded(value: float, stderr: float | None, quantile: float, link: Link, bounds: Pair) -> Pair | None:
+    if stderr is None or not isfinite(stderr) or not isfinite(link.slope(value)):
+        return None
+    low, high = map(link.inverse, t_interval(link.forward(value), stderr * link.slope(value), quantile))
+    if not bounds[0] <= value <= bounds[1]:
+        return low, high
+    return max(low, bounds[0]), min(high, bounds[1])
+
+
+def _quantile(confidence: float, df: float) -> float:
+    return t_quantile((1 + confidence) / 2, df)
+
+
+def _wilson_t(mean: float, count: float, df: float, confidence: float) -> Pair:
+    return wilson(mean, count, _quantile(confidence, df))
+
+
+def _wilson_z(mean: float, count: float, df: float, confidence: float) -> Pair:
+    return wilson(mean, count, normal_quantile((1 + confidence) / 2))
+
+
+def _exact(mean: float, count: float, df: float, confidence: float) -> Pair:
+    whole = round(count)
+    return _around(mean, *exact_binomial(round(mean * whole), whole, confidence))
+
+
+_METHODS: PMap[str, Callable[[float, float, float, float], Pair]] = pmap(
+    {"wilson": _wilson_t, "z": _wilson_z, "exact": _exact}
+)

@@ -1,0 +1,47 @@
+"""Laws for a host's own parts: hypothesis strategies for every record, and checkers that say which law is broken."""
+
+from evalcore.core.errors import require
+
+require("hypothesis", "testing")  # first of all: its error says what to install
+
+from evalcore.testing.aggregations import check_aggregation  # noqa: E402
+from evalcore.testing.cases import Case, batch_of, batches, cases  # noqa: E402
+from evalcore.testing.fingerprints import fingerprint  # noqa: E402
+from evalcore.testing.merges import check_merge, check_task  # noqa: E402
+from evalcore.testing.metrics import check_filter, check_metric, check_reducer  # noqa: E402
+from evalcore.testing.records import (  # noqa: E402
+    answers,
+    instances,
+    likelihoods,
+    requests,
+    results,
+    samples,
+    texts,
+)
+from evalcore.testing.scores import columns, estimates, group_trees, repeats, task_reports  # noqa: E402
+
+__all__ = [
+    "Case",
+    "answers",
+    "batch_of",
+    "batches",
+    "cases",
+    "check_aggregation",
+    "check_filter",
+    "check_merge",
+    "check_metric",
+    "check_reducer",
+    "check_task",
+    "columns",
+    "estimates",
+    "fingerprint",
+    "group_trees",
+    "instances",
+    "likelihoods",
+    "repeats",
+    "requests",
+    "results",
+    "samples",
+    "task_reports",
+    "texts",
+]

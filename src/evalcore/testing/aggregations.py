@@ -1,0 +1,122 @@
+"""Laws of aggregations: influence is a derivative, bits do not depend on order or split, bounds hold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from math import isclose, sqrt
+
+import numpy as np
+
+from evalcore.core.aggregate import aggregate_metric
+from evalcore.core.arrays import Array, Floats64
+from evalcore.core.columns import Column, column, merge_all, take_rows
+from evalcore.core.estimate import Aggregation, Estimate, Finalise, Summary
+from evalcore.core.records import Options, options
+from evalcore.testing.fingerprints import fingerprint
+
+__all__ = ["check_aggregation", "numeric_influence"]
+
+STEP = 1e-5
+NO_OPTIONS = options()
+
+
+def check_aggregation(
+    aggregation: Aggregation,
+    columns: Iterable[Column],
+    *,
+    given: Options = NO_OPTIONS,
+    scale_free: bool = True,
+    rtol: float = 1e-5,
+) -> None:
+    """The value keeps its bounds and its bits in any order and split; its influence is its derivative in each weight.
+
+    Without ``scale_free`` (smoothed BLEU) doubling every document changes the value; its influences are centred.
+    The standard error is sqrt(Σ influence² / (n (n − 1))) where the aggregation says it is found that way.
+
+    >>> from evalcore import AGGREGATIONS, Array, Floats
+    >>> check_aggregation(AGGREGATIONS["mean"], [column(range(3), Floats(Array([0.0, 1.0, 0.5])))])
+    """
+    for one in columns:
+        before = fingerprint(one)
+        closed = aggregate_metric(aggregation, one, options=given)
+        _same_bits(aggregation, one, given, closed)
+        if closed.value is None:
+            assert closed.reason, "a value that is missing has a reason"
+        else:
+            low, high = aggregation.bounds
+            slack = 1e-9 * max(abs(closed.value), 1.0)
+            inside = low - slack <= closed.value <= high + slack
+            assert inside, f"a value keeps its bounds: expected {aggregation.bounds}, got {closed.value}"
+            _influences(aggregation, one, given, closed, scale_free, rtol)
+        assert fingerprint(one) == before, "an aggregation leaves its column unchanged"
+
+
+def _same_bits(aggregation: Aggregation, one: Column, given: Options, closed: Estimate) -> None:
+    status = np.asarray(one.status.data, np.uint8)
+    pieces = [
+        column(one.keys.ints[i : i + 1], take_rows(one.rows, np.array([i])), status[i : i + 1], _why(one, i))
+        for i in range(len(one))
+    ]
+    merged = merge_all(pieces[1::2] + pieces[::2]) if pieces else one
+    again = aggregate_metric(aggregation, merged, options=given)
+    assert fingerprint(again) == fingerprint(closed), (
+        f"an estimate does not depend on the split: expected {closed}, got {again}"
+    )
+    back = np.arange(len(one))[::-1]
+    turned = Column(one.keys, take_rows(one.rows, back), Array(status[back]))
+    other = aggregate_metric(aggregation, turned, options=given).value
+    assert fingerprint(other) == fingerprint(closed.value), (
+        f"a value does not depend on the order of rows: expected {closed.value!r}, got {other!r}"
+    )
+
+
+def _why(one: Column, i: int) -> dict[int, str]:
+    key = int(one.keys.ints[i])
+    return {known: reason for known, reason in one.reasons if known == key}
+
+
+def numeric_influence(finalise: Finalise, stats: Floats64) -> tuple[Floats64, Floats64]:
+    """n · d value / d weight of each row, by differences from the left and from the right.
+
+    >>> left, right = numeric_influence(lambda s: s[..., 0] / s[..., 1], np.array([[0.0, 1.0], [1.0, 1.0]]))
+    >>> left.round(4).tolist(), right.round(4).tolist()
+    ([-0.5, 0.5], [-0.5, 0.5])
+    """
+    sums = stats.sum(axis=0)
+    with np.errstate(all="ignore"):
+        # Second order from either side, so that both sides agree wherever there is no kink.
+        at, left, left2, right, right2 = (
+            np.real(finalise(sums + step * stats)) for step in (0.0, -STEP, -2 * STEP, STEP, 2 * STEP)
+        )
+        n = len(stats)
+        return n * (3 * at - 4 * left + left2) / (2 * STEP), n * (4 * right - right2 - 3 * at) / (2 * STEP)
+
+
+def _influences(
+    aggregation: Aggregation, one: Column, given: Options, closed: Estimate, scale_free: bool, rtol: float
+) -> None:
+    summary: Summary = aggregation.summarise(take_rows(one.rows, one.scored), given)
+    if summary.finalise is None:
+        assert closed.influence is None, "a value that is no function of sums has no influence"
+        return
+    if closed.influence is None:
+        return
+    influence = closed.influence.floats
+    n = len(influence)
+    left, right = numeric_influence(summary.finalise, summary.stats)
+    if not scale_free:  # the number of documents is held fixed, as it is in a resample
+        left, right = left - left.mean(), right - right.mean()
+    scale = max(float(np.max(np.abs(influence), initial=0.0)), abs(closed.value or 0.0), 1e-9)
+    slack = rtol * scale + n * 1e-14 / STEP * max(abs(closed.value or 0.0), 1e-9)
+    wrong = (influence < np.minimum(left, right) - slack) | (influence > np.maximum(left, right) + slack)
+    assert not wrong.any(), (
+        f"influence is the derivative in a unit's weight: expected {right.tolist()}, got {influence.tolist()}"
+    )
+    total = float(influence.sum())
+    assert abs(total) <= 1e-9 * n * scale, f"influences sum to 0: got {total}"
+    if closed.signature == "delta" and n > 1:
+        wanted = sqrt(float(np.sum(influence**2)) / (n * (n - 1)))
+        assert closed.stderr is not None
+        assert isclose(closed.stderr, wanted, rel_tol=1e-12), (
+            f"stderr is sqrt(sum influence² / (n (n - 1))): expected {wanted}, got {closed.stderr}"
+        )

@@ -1,0 +1,191 @@
+"""Strategies for whole small tasks: documents and answers of each of the four output types."""
+
+from __future__ import annotations
+
+from math import nan
+
+import numpy as np
+from hypothesis import strategies as st
+from msgspec import Struct
+from pyrsistent import PMap, pmap
+
+from evalcore.core.batches import Batch
+from evalcore.core.grouping import group_by_doc
+from evalcore.core.records import (
+    GENERATE_UNTIL,
+    LOGLIKELIHOOD,
+    LOGLIKELIHOOD_ROLLING,
+    MULTIPLE_CHOICE,
+    Answer,
+    Failure,
+    Generate,
+    Gold,
+    Instance,
+    Likelihood,
+    LogLikelihood,
+    MetricSpec,
+    OutputType,
+    Pipeline,
+    Rolling,
+    Sample,
+    Step,
+    Task,
+    options,
+)
+from evalcore.testing.records import likelihoods, texts
+
+__all__ = ["Case", "batch_of", "batches", "cases"]
+
+Draw = st.DrawFn
+
+
+class Case(Struct, frozen=True):
+    """A task with its documents and the answers to them."""
+
+    task: Task
+    samples: tuple[Sample, ...]
+    answers: tuple[Answer, ...]
+
+
+NUMBERS = Step.of("regex", regex_pattern=r"(-?[0-9][0-9.,]*)")
+
+TASKS: PMap[OutputType, Task] = pmap(
+    {
+        MULTIPLE_CHOICE: Task(
+            "mc",
+            MULTIPLE_CHOICE,
+            (
+                *map(MetricSpec, ("acc", "acc_norm", "acc_bytes", "exact_match", "mcc", "brier_score", "ece")),
+                MetricSpec("f1", options=options(average="macro")),
+                *map(MetricSpec, ("likelihood", "choice_prob", "acc_all")),
+            ),
+        ),
+        GENERATE_UNTIL: Task(
+            "gen",
+            GENERATE_UNTIL,
+            tuple(map(MetricSpec, ("exact_match", "f1", "anls", "includes", "extraction_rate"))),
+            (
+                Pipeline("none", (Step.of("take_first"),)),
+                Pipeline("number", (NUMBERS, Step.of("majority_vote"))),
+            ),
+        ),
+        LOGLIKELIHOOD: Task("ll", LOGLIKELIHOOD, (MetricSpec("perplexity"), MetricSpec("acc"))),
+        LOGLIKELIHOOD_ROLLING: Task("roll", LOGLIKELIHOOD_ROLLING),
+    }
+)
+"""A task per output type that asks for many metrics; a host passes its own to ``cases``."""
+
+RAGGED = Task(
+    "gen",
+    GENERATE_UNTIL,
+    (
+        MetricSpec("exact_match", reducers=("mean", "max", "pass@2", "maj@2")),
+        MetricSpec("f1", reducers=("mean",)),
+    ),
+    ragged=True,
+)
+"""Generations with ragged repeats, reduced in several ways."""
+
+
+def cases(
+    output_type: OutputType,
+    *,
+    task: Task | None = None,
+    ragged: bool = False,
+    failures: bool = True,
+    max_docs: int = 6,
+) -> st.SearchStrategy[Case]:
+    """A task of this output type with its documents and answers, in any order.
+
+    ``task`` is a host's own; ``ragged`` gives generations one to three repeats each; ``failures`` lets models
+    fail now and then. Ties, several golds, minus infinity, empty and non-Latin texts all occur.
+
+    >>> from hypothesis import find
+    >>> case = find(cases(MULTIPLE_CHOICE), lambda case: len(case.samples) == 2)
+    >>> case.task.name, len(case.answers)
+    ('mc', 2)
+    """
+    chosen = task or (RAGGED if ragged else TASKS[output_type])
+    return _cases(chosen, ragged, failures, max_docs)
+
+
+@st.composite
+def _cases(draw: Draw, task: Task, ragged: bool, failures: bool, max_docs: int) -> Case:
+    keys = draw(st.lists(st.integers(0, 40), min_size=1, max_size=max_docs, unique=True))
+    made = [DOCUMENTS[task.output_type](draw, task.name, key, ragged, failures) for key in keys]
+    asked = draw(st.permutations([answer for _, found in made for answer in found]))
+    return Case(task, tuple(sample for sample, _ in made), tuple(asked))
+
+
+Document = tuple[Sample, list[Answer]]
+
+
+def _choice(draw: Draw, task: str, key: int, ragged: bool, failures: bool) -> Document:
+    choices = draw(st.lists(texts(), min_size=1, max_size=4).map(tuple))
+    index = st.integers(0, len(choices) - 1)
+    gold = draw(index | st.lists(index, min_size=1, max_size=3).map(tuple) | st.sampled_from(choices) | st.just(9))
+    broken = st.just(Likelihood(nan)) if draw(st.integers(0, 9)) == 0 else st.nothing()
+    reply = likelihoods() | broken | (st.just(Failure("timeout")) if _now_and_then(draw, failures) else st.nothing())
+    asked = [Instance(task, key, i, LogLikelihood("Q", text)) for i, text in enumerate(choices)]
+    return Sample(key, gold, choices, cluster=draw(st.none() | st.integers(0, 2))), [
+        Answer(one, (draw(reply),)) for one in asked
+    ]
+
+
+def _generation(draw: Draw, task: str, key: int, ragged: bool, failures: bool) -> Document:
+    golds: st.SearchStrategy[Gold] = texts() | st.lists(texts(), max_size=3).map(tuple) | st.integers(0, 50)
+    repeats = draw(st.integers(1, 3)) if ragged else 1
+    reply = texts() | (st.just(Failure("timeout")) if _now_and_then(draw, failures) else st.nothing())
+    found = tuple(draw(st.lists(reply, min_size=repeats, max_size=repeats)))
+    return Sample(key, draw(golds)), [Answer(Instance(task, key, 0, Generate("Q"), 3 if ragged else 1), found)]
+
+
+def _likelihood(draw: Draw, task: str, key: int, ragged: bool, failures: bool) -> Document:
+    reply = Failure("timeout") if _now_and_then(draw, failures) else draw(likelihoods())
+    return Sample(key, "target"), [Answer(Instance(task, key, 0, LogLikelihood("Q", "target")), (reply,))]
+
+
+def _rolling(draw: Draw, task: str, key: int, ragged: bool, failures: bool) -> Document:
+    text = draw(texts())
+    reply = Failure("timeout") if _now_and_then(draw, failures) else draw(likelihoods())
+    return Sample(key, text), [Answer(Instance(task, key, 0, Rolling(text)), (reply,))]
+
+
+def _now_and_then(draw: Draw, failures: bool) -> bool:
+    return failures and draw(st.integers(0, 7)) == 7
+
+
+DOCUMENTS = pmap(
+    {
+        MULTIPLE_CHOICE: _choice,
+        GENERATE_UNTIL: _generation,
+        LOGLIKELIHOOD: _likelihood,
+        LOGLIKELIHOOD_ROLLING: _rolling,
+    }
+)
+
+
+def batch_of(case: Case) -> Batch:
+    """What a scorer receives: the documents in key order with the first reply of each instance.
+
+    >>> one = Answer(Instance("gen", 3, 0, Generate("Q")), ("a",))
+    >>> batch_of(Case(TASKS[GENERATE_UNTIL], (Sample(3, "a"),), (one,))).replies
+    ('a',)
+    """
+    grouped = group_by_doc(case.answers)
+    docs = sorted(case.samples, key=lambda sample: sample.doc_id)
+    each = [grouped[sample.doc_id] for sample in docs]
+    flat = tuple(answer.replies[0] for found in each for answer in found)
+    offsets = np.concatenate([[0], np.cumsum([len(found) for found in each])]).astype(np.int64)
+    keys = np.array([sample.doc_id for sample in docs], np.int64)
+    return Batch(case.task.name, "none", tuple(docs), keys, flat, offsets, np.zeros(len(flat), np.bool_))
+
+
+def batches(output_type: OutputType, *, max_docs: int = 6) -> st.SearchStrategy[Batch]:
+    """Batches of documents as a scorer of this output type receives them.
+
+    >>> from hypothesis import find
+    >>> find(batches(LOGLIKELIHOOD), lambda batch: len(batch.samples) == 2).keys.tolist()
+    [0, 1]
+    """
+    return cases(output_type, failures=False, max_docs=max_docs).map(batch_of)

@@ -1,0 +1,483 @@
+"""Groups: values, configs, the three ways to join, the linter, and agreement with lm-eval's own library."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+
+import pytest
+import yaml
+from msgspec import structs
+from toolz import unique
+
+from evalcore.core.errors import EvalError
+from evalcore.core.groups import (
+    Group,
+    GroupMetric,
+    Leaf,
+    Statistics,
+    add_child,
+    alias_of,
+    all_groups,
+    all_tasks,
+    child_names,
+    fold_group,
+    get_child,
+    has_aggregation,
+    missing_children,
+    parents_of,
+    qualified_names,
+    remove_child,
+    statistics,
+    version_of,
+)
+from evalcore.core.groups.build import build_trees, group_from_config, group_metric_from_config, group_to_dict
+from evalcore.core.groups.lint import lint
+from evalcore.core.records import options
+
+ANATOMY, BIOLOGY, CHEMISTRY = Leaf("anatomy", 10), Leaf("biology", 20), Leaf("chemistry", 30)
+SCIENCE = Group("science", (BIOLOGY, CHEMISTRY))
+HUMANITIES = Group("humanities", (Leaf("history", 40), Leaf("philosophy", 50)))
+MMLU = Group("mmlu", (ANATOMY, BIOLOGY, CHEMISTRY, SCIENCE, HUMANITIES), alias="MMLU", metadata=options(version=2))
+
+
+def names(nodes):
+    return [node.name for node in nodes]
+
+
+# --- contract B, group values and statistics; C, the mmlu example ---------------------------------------------
+
+
+def test_children_are_added_removed_found_iterated_and_counted():
+    group = add_child(Group("g", (ANATOMY,)), BIOLOGY)
+    assert child_names(group) == ("anatomy", "biology")
+    assert list(group.children) == [ANATOMY, BIOLOGY]
+    assert len(group.children) == 2
+    assert get_child(group, "biology") is BIOLOGY
+    assert get_child(group, "absent") is None
+    assert "biology" in child_names(group)
+    assert child_names(remove_child(group, "anatomy")) == ("biology",)
+    assert child_names(group) == ("anatomy", "biology")
+
+
+def test_a_child_of_the_same_name_is_replaced_in_place():
+    group = add_child(Group("g", (ANATOMY, BIOLOGY)), Leaf("anatomy", 11))
+    assert group.children == (Leaf("anatomy", 11), BIOLOGY)
+
+
+def test_the_example_of_the_contract():
+    group = Group("g", (ANATOMY, BIOLOGY, CHEMISTRY))
+    group = add_child(add_child(group, SCIENCE), HUMANITIES)
+    assert len(group.children) == 5
+    assert names(all_tasks(group)) == ["anatomy", "biology", "chemistry", "history", "philosophy"]
+    rest = group
+    for name in ("anatomy", "biology", "chemistry"):
+        rest = remove_child(rest, name)
+    assert names(all_tasks(rest)) == ["biology", "chemistry", "history", "philosophy"]
+
+
+def test_tasks_and_groups_recursive_or_direct_without_self():
+    assert names(all_tasks(MMLU, recursive=False)) == ["anatomy", "biology", "chemistry"]
+    outer = Group("outer", (MMLU,))
+    assert names(all_groups(outer)) == ["mmlu", "science", "humanities"]
+    assert names(all_groups(outer, recursive=False)) == ["mmlu"]
+
+
+def test_has_aggregation_alias_version_and_repr():
+    assert has_aggregation(Group("g", metrics=(GroupMetric("acc"),)))
+    assert not has_aggregation(MMLU)
+    assert (alias_of(MMLU), alias_of(SCIENCE)) == ("MMLU", "science")
+    assert (version_of(MMLU), version_of(SCIENCE)) == ("2", "N/A")
+    assert repr(SCIENCE) == "Group('science', 2 children: [biology, chemistry], version=N/A)"
+
+
+def test_qualified_names():
+    assert "mmlu::humanities" in qualified_names(MMLU)
+    assert "mmlu::humanities::history" in qualified_names(MMLU)
+
+
+def test_statistics_missing_children_and_parents():
+    assert statistics(MMLU, lambda leaf: leaf.value) == Statistics(5, 2, 150)
+    assert missing_children(MMLU, ("anatomy", "law")) == ("law",)
+    assert parents_of(MMLU, "biology") == ("mmlu", "science")
+
+
+def test_a_group_cannot_be_changed():
+    with pytest.raises(AttributeError):
+        MMLU.name = "other"
+
+
+def test_a_tree_100_000_groups_deep_is_built_and_folded():
+    depth = 100_000
+    configs = [{"group": f"g{i}", "task": [f"g{i + 1}"]} for i in range(depth)]
+    (tree,) = build_trees([*configs, {"group": f"g{depth}", "task": ["a"]}, {"task": "a"}])
+    assert fold_group(tree, lambda leaf: 0, lambda group, parts: 1 + parts[0]) == depth + 1
+    with pytest.raises(EvalError, match=r"g0 -> g1 -> .* -> \.\.\. -> .* -> g0"):
+        build_trees([*configs, {"group": f"g{depth}", "task": ["g0"]}])
+
+
+# --- to and from plain data --------------------------------------------------------------------------------------
+
+FULL = {
+    "group": "g",
+    "group_alias": "G",
+    "aggregate_metric_list": [
+        {"metric": "acc", "filter_list": ["none"], "aggregation": "mean", "weight_by_size": False},
+        {
+            "metric": "f1",
+            "filter_list": None,
+            "aggregation": "macro",
+            "weight_by_size": True,
+            "average": "children",
+            "weights": {"a": 2.0},
+            "missing": "fail",
+        },
+    ],
+    "metadata": {"version": 1.0, "authors": ["x"]},
+}
+
+
+def test_round_trip():
+    assert group_to_dict(group_from_config(FULL)) == FULL
+    assert group_from_config(group_to_dict(MMLU)) == structs.replace(MMLU, children=())
+    assert group_to_dict(MMLU)["task"] == ["anatomy", "biology", "chemistry", "science", "humanities"]
+    assert group_to_dict(Group("bare")) == {"group": "bare"}
+
+
+def test_lm_eval_reads_and_writes_the_same_schema():
+    lm = pytest.importorskip("lm_eval.api.group")
+    plain = {key: value for key, value in FULL.items() if key != "aggregate_metric_list"}
+    plain["aggregate_metric_list"] = FULL["aggregate_metric_list"][:1]
+    theirs = lm.Group.from_config(group_to_dict(group_from_config(plain)))
+    theirs._config = None
+    assert theirs.to_dict() == plain
+
+
+@pytest.mark.parametrize("given", [None, {"metric": "acc"}, [{"metric": "acc"}], GroupMetric("acc")])
+def test_loose_lists_of_metrics(given):
+    expected = () if given is None else (GroupMetric("acc"),)
+    assert group_from_config({"group": "g", "aggregate_metric_list": given}).metrics == expected
+
+
+def test_metric_entries():
+    assert group_metric_from_config({"metric": "acc"}) == GroupMetric("acc")
+    assert group_metric_from_config({"metric": "acc", "filter_list": "x"}).filters == ("x",)
+    assert group_metric_from_config({"metric": "acc", "filter_list": ["x", "y"]}).filters == ("x", "y")
+    assert group_metric_from_config({"metric": "acc", "aggregation": max}).aggregation is max
+    shown = group_to_dict(
+        group_from_config({"group": "g", "aggregate_metric_list": {"metric": "acc", "aggregation": max}})
+    )
+    assert shown["aggregate_metric_list"][0]["aggregation"] == "builtins.max"
+
+
+@pytest.mark.parametrize(
+    ("entry", "message"),
+    [
+        ({"metric": "acc", "aggregation": "men"}, "unknown group aggregation 'men'; did you mean 'mean'"),
+        ({"metric": "acc", "weight_by_sise": True}, "did you mean 'weight_by_size'"),
+        ({"metric": "acc", "average": "leafs"}, "did you mean 'leaves'"),
+        ({"metric": "acc", "missing": "fall"}, "did you mean 'fail'"),
+        ({"metric": "acc", "weight_by_size": "yes"}, "expected weight_by_size: true or false, got 'yes'"),
+        ({"metric": "acc", "weights": {"a": -1}}, "expected weights"),
+        ({"metric": "acc", "weights": {"a": float("nan")}}, "expected weights"),
+        ({"metric": "acc", "filter_list": [1]}, "expected filter_list"),
+        ({"aggregation": "mean"}, "expected metric: a name"),
+    ],
+)
+def test_wrong_metric_entries_say_what_and_where(entry, message):
+    with pytest.raises(EvalError, match=message) as raised:
+        group_metric_from_config(entry)
+    assert "aggregate_metric_list" in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("config", "message"),
+    [
+        ({"group": "g", "group_alais": "G"}, "did you mean 'group_alias'"),
+        ({"group": 3}, "expected group: a name"),
+        ({"group": "g", "metadata": "1"}, "expected metadata"),
+        ({"group": "g", "group_alias": 1}, "expected group_alias"),
+        ({"group": "g", "aggregate_metric_list": ["acc"]}, "got 'acc' - at aggregate_metric_list - at group g"),
+    ],
+)
+def test_wrong_group_configs(config, message):
+    with pytest.raises(EvalError, match=message):
+        group_from_config(config)
+
+
+# --- the three ways to join ----------------------------------------------------------------------------------------
+
+A, B, C = ({"task": name, "output_type": "multiple_choice"} for name in "abc")
+
+
+def group(name, *children, **more):
+    return {"group": name, "task": list(children), **more}
+
+
+def test_a_list_names_children_in_order():
+    (tree,) = build_trees([A, B, group("g", "b", "h", "a"), group("h", "a")])
+    assert child_names(tree) == ("b", "h", "a")
+    assert get_child(tree, "a") is get_child(get_child(tree, "h"), "a")
+    assert get_child(tree, "a").value == options(A)
+
+
+def test_inline_tasks_with_changes_get_a_name_of_their_own():
+    inline = {"task": "a", "num_fewshot": 5}
+    (tree,) = build_trees([A, group("g", "a", inline, {"task": "a", "output_type": "multiple_choice"})])
+    assert child_names(tree) == ("a", "g::a")
+    assert get_child(tree, "g::a").value == options(A, num_fewshot=5, task="g::a")
+
+
+def test_an_alias_changes_no_name():
+    (tree,) = build_trees([A, group("g", {"task": "a", "task_alias": "first"})])
+    assert tree.children == (Leaf("a", options(A, task_alias="first")),)
+
+
+def test_a_new_inline_task_and_a_new_inline_group():
+    new = {"task": "new", "dataset_path": "somewhere"}
+    inline = {"group": "h", "group_alias": "H", "task": ["b", {"group": "i", "task": ["c"]}], "num_fewshot": 0}
+    (tree,) = build_trees([B, C, group("g", new, inline)])
+    assert child_names(tree) == ("g::new", "g::h")
+    assert alias_of(get_child(tree, "g::h")) == "H"
+    assert names(all_tasks(tree)) == ["g::new", "g::h::b", "g::h::i::c"]
+    assert get_child(get_child(tree, "g::h"), "g::h::b").value["num_fewshot"] == 0
+
+
+def test_defaults_of_a_group_reach_its_tasks_and_a_child_says_more():
+    (tree,) = build_trees([A, B, group("g", "a", {"task": "b", "num_fewshot": 1}, num_fewshot=3)])
+    assert [leaf.value["num_fewshot"] for leaf in all_tasks(tree)] == [3, 1]
+
+
+def test_a_declared_group_with_changes_is_another_group():
+    configs = [A, group("h", "a"), group("g", "h", {"group": "h", "num_fewshot": 2})]
+    (tree,) = build_trees(configs)
+    assert child_names(tree) == ("h", "g::h")
+    assert names(all_tasks(tree)) == ["a", "g::h::a"]
+
+
+@pytest.mark.parametrize("join", [{"tag": "t"}, {"tag": ["t", "u"]}, {"group": "t"}, {"group": ["t"]}])
+def test_a_task_names_its_group(join):
+    trees = build_trees([B | join, A | join, C], roots=["t"])
+    assert trees == (Group("t", (Leaf("b", options(B | join)), Leaf("a", options(A | join)))),)
+    assert not has_aggregation(trees[0])
+
+
+def test_a_tag_in_a_list_stands_for_its_tasks_and_a_declared_group_takes_them_in():
+    (tree,) = build_trees([A | {"tag": "t"}, B | {"tag": "t"}, C | {"tag": "g"}, group("g", "t")])
+    assert child_names(tree) == ("a", "b", "c")
+
+
+def test_roots():
+    configs = [A, B, C, group("g", "a"), group("h", "g"), group("i", "b")]
+    assert names(build_trees(configs)) == ["h", "i", "c"]
+    assert names(build_trees(configs, roots=["a", "g"])) == ["a", "g"]
+    with pytest.raises(EvalError, match="unknown task or group 'gg' in the roots; did you mean 'g'"):
+        build_trees(configs, roots=["gg"])
+
+
+def test_what_cannot_be_built_is_refused():
+    with pytest.raises(EvalError, match=r"groups contain each other: x -> y -> x - at x\.yaml"):
+        build_trees([group("x", "y", path="x.yaml"), group("y", {"group": "z", "task": ["x"]})])
+    with pytest.raises(EvalError, match="g -> g"):
+        build_trees([group("g", {"group": "g", "num_fewshot": 1})])
+    with pytest.raises(EvalError, match="unknown task or group 'arc_esy' in group 'g'; did you mean 'arc_easy'"):
+        build_trees([{"task": "arc_easy"}, group("g", "arc_esy")])
+    with pytest.raises(EvalError, match=r"task 'a' is already defined in one\.yaml - at two\.yaml"):
+        build_trees([A | {"path": "one.yaml"}, A | {"path": "two.yaml"}])
+    with pytest.raises(EvalError, match="group 'a' is already defined in config 0 - at config 1"):
+        build_trees([A, group("a")])
+    with pytest.raises(EvalError, match="'a' is a task, and also a tag of b"):
+        build_trees([A, B | {"tag": "a"}])
+    with pytest.raises(EvalError, match="'g::a' is defined twice, and differently"):
+        build_trees([A, group("g", {"task": "a", "num_fewshot": 1}, {"task": "a", "num_fewshot": 2})])
+    with pytest.raises(EvalError, match="'h' is defined twice"):
+        build_trees([A, group("h", "a"), group("g", {"group": "h", "task": ["a"]})])
+    with pytest.raises(EvalError, match=r"expected a name, .* got \{'num_fewshot': 1\}"):
+        build_trees([group("g", {"num_fewshot": 1})])
+    with pytest.raises(EvalError, match="unknown group aggregation 'sum'"):
+        build_trees([A, group("g", "a", aggregate_metric_list={"metric": "acc", "aggregation": "sum"})])
+
+
+def test_only_what_the_roots_reach_is_refused():
+    assert names(build_trees([A, group("g", "a"), group("broken", "nowhere")], roots=["g"])) == ["g"]
+
+
+# --- the linter --------------------------------------------------------------------------------------------------
+
+
+def kinds(*configs):
+    return [found.kind for found in lint(configs)]
+
+
+def task(name, *metrics, output_type="generate_until", **more):
+    return {"task": name, "output_type": output_type, "metric_list": list(metrics), **more}
+
+
+def judged(metric, *tasks, **more):
+    return lint(
+        [*tasks, group("g", *(one["task"] for one in tasks), aggregate_metric_list=[{"metric": metric, **more}])]
+    )
+
+
+def test_all_problems_of_structure_at_once():
+    found = kinds(group("g", "h", "nowhere"), group("h", "g", {}), A, A, {})
+    assert sorted(found) == ["bad_config", "bad_config", "cycle", "duplicate_name", "unknown_child"]
+
+
+def test_sound_configs_have_no_findings():
+    assert judged("acc", A, B) == ()
+
+
+def test_a_leaf_reached_twice_names_both_paths_once():
+    (found,) = lint([A, group("g", "a", "h"), group("h", "a"), group("top", "g")])
+    assert found.kind == "leaf_reached_twice"
+    assert "g::a and g::h::a" in found.message
+
+
+def test_metrics_that_no_task_reports():
+    exact = {"metric": "exact_match"}
+    (found,) = judged("exact_mtch", task("a", exact))
+    assert (found.kind, "did you mean 'exact_match,none'" in found.message) == ("metric_not_emitted", True)
+    strict = task("a", exact, filter_list=[{"name": "strict", "filter": []}])
+    assert judged("exact_match", strict, filter_list="strict") == ()
+    assert "reports 'exact_match,none'" in judged("exact_match", strict, filter_list=["none"])[0].message
+    many = [task(f"t{i}", {"metric": "f1"}) for i in range(7)]
+    (found,) = judged("exact_match", task("a", exact), *many)
+    assert "'exact_match,none' is missing in 7 of 8 tasks: t0, t1, t2, t3, t4 and 2 more" in found.message
+    own = task("a", exact, filter_list=[{"name": "x", "filter": [], "metric_list": [{"metric": "f1"}]}])
+    assert judged("f1", own) == ()
+    assert judged("anything", {"task": "a", "class": object}) == ()
+
+
+def test_mixed_directions():
+    up, down = ({"metric": "score", "higher_is_better": way} for way in (True, False))
+    (found,) = judged("score", task("a", up), task("b", down))
+    assert (found.kind, "higher is better in a; lower is better in b" in found.message) == ("mixed_direction", True)
+    told = lint(
+        [
+            task("a", up),
+            task("b", {"metric": "score"}),
+            group("g", "a", "b", aggregate_metric_list={"metric": "score"}),
+        ],
+        metrics_of=lambda output_type: {"score": False},
+    )
+    assert [one.kind for one in told] == ["mixed_direction"]
+
+
+@pytest.mark.parametrize(
+    ("metric", "one", "other", "aggregation", "expected"),
+    [
+        ("f1", task("a", {"metric": "f1"}), task("b", {"metric": "f1"}, output_type="multiple_choice"), "mean", {"mixed_scale", "not_averageable"}),
+        ("f1", task("a", {"metric": "f1"}), task("b", {"metric": "f1"}, output_type="multiple_choice"), "macro", set()),
+        ("bleu", task("a", {"metric": "bleu"}), task("b", {"metric": "bleu", "aggregation": "mean"}), "macro", {"mixed_scale"}),
+        ("acc", task("a", {"metric": "acc", "aggregation": "perplexity"}), A | {"task": "b"}, "mean", {"mixed_scale"}),
+        ("x", task("a", {"metric": "x", "aggregation": "nanmean"}), task("b", {"metric": "x"}), "mean", set()),
+        ("x", task("a", {"metric": "x", "aggregation": "median"}), task("b", {"metric": "x", "aggregation": "median"}), "mean", {"not_averageable"}),
+        ("x", task("a", {"metric": "x", "aggregation": max}), task("b", {"metric": "x", "aggregation": max}), "macro", set()),
+    ],
+)  # fmt: skip
+def test_scales_and_what_can_be_averaged(metric, one, other, aggregation, expected):
+    assert {found.kind for found in judged(metric, one, other, aggregation=aggregation)} == expected
+
+
+def test_what_is_not_averageable_suggests_a_rule():
+    (found,) = judged("mcc", task("a", {"metric": "mcc"}, output_type="multiple_choice"))
+    assert found.message.endswith("(matthews_corrcoef in a): say macro or pool")
+
+
+def test_a_finding_is_located_in_the_file():
+    (found,) = lint([group("g", "nowhere", path="tasks/g.yaml")])
+    assert found.where == "tasks/g.yaml"
+
+
+# --- lm-eval's own library -----------------------------------------------------------------------------------------
+
+
+class Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
+    """YAML in which ``!function`` is the name of a function."""
+
+
+Loader.add_constructor("!function", lambda loader, node: loader.construct_scalar(node))
+
+
+def load(path):
+    config = yaml.load(path.read_bytes(), Loader)
+    merged = {}
+    for include in [config.pop("include")] if "include" in config else []:
+        merged |= load(path.parent / include)
+    return merged | config | {"path": str(path)}
+
+
+def library(folder):
+    loaded = [load(path) for path in sorted(folder.rglob("*.yaml"))]
+    return list(unique([one for one in loaded if "task" in one], key=lambda one: one.get("group") or one["task"]))
+
+
+@pytest.fixture(scope="module")
+def theirs():
+    logging.disable(logging.ERROR)
+    tasks = pytest.importorskip("lm_eval.tasks")
+    yield Path(tasks.__file__).parent
+    logging.disable(logging.NOTSET)
+
+
+FOLDERS = [
+    "mmlu/default",
+    "mmlu/generative",
+    "agieval",
+    "bbh/zeroshot",
+    "glue",
+    "blimp",
+    "arithmetic",
+    "hendrycks_math",
+    "super_glue",
+]
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_trees_agree_with_lm_eval(folder, theirs, monkeypatch):
+    """lm-eval's own factory builds its tree, with a task that loads no dataset in place of its own."""
+    from lm_eval.api.task import Task
+    from lm_eval.tasks import TaskManager, _factory
+
+    class NoData(Task):
+        def __init__(self, config):
+            self._name = config["task"]
+
+        task_name = property(lambda self: self._name)
+
+    for abstract in list(NoData.__abstractmethods__):
+        setattr(NoData, abstract, None)
+    NoData.__abstractmethods__ = frozenset()
+    monkeypatch.setattr(_factory, "ConfigurableTask", NoData)
+    manager = TaskManager(include_defaults=False, include_path=str(theirs / folder))
+    configs = library(theirs / folder)
+    groups = manager.all_groups
+    assert groups or manager.all_tags
+    for name, ours in zip(groups, build_trees(configs, roots=groups), strict=True):
+        lm = manager._load_spec(name)
+        assert sorted(child_names(ours)) == sorted(lm.child_names)
+        assert {leaf.name for leaf in all_tasks(ours)} == {one.task_name for one in lm.get_all_tasks()}
+        assert [one.name for one in all_groups(ours)] == list(dict.fromkeys(one.name for one in lm.get_all_groups()))
+        assert (version_of(ours), ours.alias) == (lm.version, lm.alias)
+        assert [metric.metric for metric in ours.metrics] == [one.metric for one in lm.aggregate_metric_list or []]
+    for tag, ours in zip(manager.all_tags, build_trees(configs, roots=manager.all_tags), strict=True):
+        assert sorted(child_names(ours)) == sorted(manager.task_index[tag].tags)
+
+
+def test_mmlu_has_57_tasks_in_four_groups(theirs):
+    (mmlu,) = build_trees(library(theirs / "mmlu/default"), roots=["mmlu"])
+    assert statistics(mmlu, lambda leaf: 1) == Statistics(57, 4, 57)
+
+
+def test_where_we_differ_from_lm_eval(theirs):
+    """lm-eval keeps the name of a task that a group changes: two settings, one name. Here each has its own."""
+    arc = {"task": "arc_challenge", "dataset_path": "allenai/ai2_arc", "output_type": "multiple_choice"}
+    openllm = load(theirs / "benchmarks/openllm.yaml")
+    listed = [
+        {"task": one["task"], "num_fewshot": one["num_fewshot"]}
+        for one in openllm["task"]
+        if isinstance(one, dict) and one.get("task") == "arc_challenge"
+    ]
+    (tree,) = build_trees([arc, group("openllm", "arc_challenge", *listed)])
+    assert child_names(tree) == ("arc_challenge", "openllm::arc_challenge")

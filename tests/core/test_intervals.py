@@ -1,0 +1,336 @@
+"""Intervals and standard errors: oracles, identities, errata, and the coverage they promise (trust.md 1.3-1.8)."""
+
+from __future__ import annotations
+
+import time
+from itertools import product
+from math import inf, isnan, log, nan, sqrt
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from evalcore.core.arrays import Floats64
+from evalcore.core.errors import EvalError
+from evalcore.core.stats.intervals import (
+    IDENTITY,
+    JACCARD,
+    LINKS,
+    LOG,
+    bootstrap,
+    clustered,
+    exact_binomial,
+    independent,
+    interval,
+    median_stderr,
+    satterthwaite,
+    t_interval,
+    wilson,
+)
+from evalcore.core.stats.quantiles import normal_quantile, t_quantile
+
+CELLS = list(product((10, 30, 100, 1000), (0.5, 0.9, 0.99)))
+
+
+def of_counts(k: int, n: int, method: str = "wilson") -> tuple[float, float]:
+    ends = interval(k / n, variance=k * (n - k) / n**3, n=n, df=n - 1, method=method)
+    assert ends is not None
+    return ends
+
+
+def ends_of(n: int, method: str = "wilson") -> Floats64:
+    return np.array([of_counts(k, n, method) for k in range(n + 1)])
+
+
+def coverage(ends: Floats64, p: float) -> float:
+    n = len(ends) - 1
+    inside = (ends[:, 0] <= p) & (p <= ends[:, 1])
+    return float(np.sum(stats.binom.pmf(np.arange(n + 1), n, p) * inside))
+
+
+def influences(x: Floats64) -> Floats64:
+    return x - x.mean()
+
+
+# --- oracles ---
+
+
+@pytest.mark.parametrize(("k", "n"), [(0, 1), (0, 7), (3, 7), (7, 7), (20, 20), (99, 100), (4321, 9999)])
+def test_wilson_and_exact_agree_with_scipy(k: int, n: int) -> None:
+    test = stats.binomtest(k, n)
+    for level in (0.8, 0.95, 0.99):
+        want = test.proportion_ci(level, method="wilson")
+        assert wilson(k / n, n, normal_quantile((1 + level) / 2)) == pytest.approx(
+            (want.low, want.high), rel=1e-10, abs=1e-12
+        )
+        want = test.proportion_ci(level, method="exact")
+        assert exact_binomial(k, n, level) == pytest.approx((want.low, want.high), rel=1e-9)
+
+
+@pytest.mark.parametrize(("k", "n"), [(0, 5), (3, 7), (7, 7), (97, 100), (500, 1000)])
+def test_interval_of_plain_binary_scores_is_the_textbook_one(k: int, n: int) -> None:
+    assert of_counts(k, n, "z") == pytest.approx(wilson(k / n, n, normal_quantile(0.975)), rel=1e-12)
+    assert of_counts(k, n) == pytest.approx(wilson(k / n, n, t_quantile(0.975, n - 1)), rel=1e-12)
+    assert of_counts(k, n, "exact") == exact_binomial(k, n, 0.95)
+
+
+# --- coverage, trust.md 1.3 and 1.8.3 ---
+
+
+def test_coverage_of_the_default_in_every_listed_cell() -> None:
+    found = {(n, p): coverage(ends_of(n), p) for n, p in CELLS}
+    assert min(found.values()) >= 0.90, found
+
+
+def test_coverage_with_z_is_the_published_table() -> None:
+    published = (97.9, 93.0, 90.4, 95.7, 97.4, 96.4, 94.3, 93.6, 92.1, 94.6, 94.9, 96.4)
+    found = [100 * coverage(ends_of(n, "z"), p) for n, p in CELLS]
+    assert found == pytest.approx(published, abs=0.051)
+
+
+@pytest.mark.parametrize("n", [10, 30, 100, 1000])
+def test_coverage_over_the_grid(n: int) -> None:
+    grid = np.arange(0.005, 0.9951, 0.005)
+    default, exact = ends_of(n), ends_of(n, "exact")
+    assert min(coverage(default, p) for p in grid) >= 0.86
+    assert min(coverage(exact, p) for p in grid) >= 0.95
+
+
+@pytest.mark.parametrize(
+    ("n", "prevalence", "f1"), [(10, 0.5, 0.8), (30, 0.3, 0.99), (100, 0.1, 0.9), (100, 0.3, 0.99)]
+)
+def test_coverage_of_f1(n: int, prevalence: float, f1: float) -> None:
+    # as many false positives as false negatives: precision = recall = F1
+    hit = prevalence * f1
+    rng = np.random.default_rng(11)
+    counts = rng.multinomial(n, [hit, prevalence - hit, prevalence - hit, 1 - 2 * prevalence + hit], size=2000)
+    inside = made = 0
+    for tp, fp, fn, _ in counts.tolist():
+        trials = tp + fp + fn
+        if trials == 0:
+            continue
+        value, share = 2 * tp / (2 * tp + fp + fn), tp / trials
+        slope = 2 / (1 + share) ** 2
+        ends = interval(value, variance=slope**2 * share * (1 - share) / trials, n=trials, df=n - 1, link=JACCARD)
+        assert ends is not None
+        made += 1
+        inside += ends[0] <= f1 <= ends[1]
+    assert inside / made >= 0.90, inside / made
+
+
+def test_coverage_of_few_clusters_and_bounded_scores() -> None:
+    rng = np.random.default_rng(5)
+    codes = np.repeat(np.arange(6), 5)
+    inside = {"clusters": 0, "repeats": 0}
+    for _ in range(1000):
+        x = (rng.random(30) < np.repeat(rng.beta(0.9 * 7 / 3, 0.1 * 7 / 3, 6), 5)).astype(float)
+        variance, _, count = clustered(influences(x), codes)
+        ends = interval(x.mean(), variance=variance, n=count, df=count - 1)
+        inside["clusters"] += ends is not None and ends[0] <= 0.9 <= ends[1]
+        y = rng.binomial(4, rng.beta(9, 1, 30)) / 4
+        variance, _, count = independent(influences(y))
+        ends = interval(y.mean(), variance=variance, n=count, df=count - 1)
+        inside["repeats"] += ends is not None and ends[0] <= 0.9 <= ends[1]
+    assert min(inside.values()) >= 920, inside
+
+
+# --- errata ---
+
+
+def test_e22_full_marks_are_never_a_point() -> None:
+    assert of_counts(20, 20, "z") == pytest.approx((0.839, 1.0), abs=5e-4)
+    for n, method in product((2, 3, 20, 1000, 10**6), ("wilson", "z", "exact")):
+        low, high = of_counts(n, n, method)
+        assert 0 < low < high == 1
+        low, high = of_counts(0, n, method)
+        assert 0 == low < high < 1
+
+
+def test_e31_no_cluster_id_is_an_error_not_a_giant_cluster() -> None:
+    for ids in ([1, None, None], np.array([1.0, nan, 2.0]), ["a", None, "b"]):
+        with pytest.raises(EvalError, match="first at row 1; give each its own id"):
+            clustered(np.array([-1.0, 0.0, 1.0]), ids)
+    with pytest.raises(EvalError, match="each of 3 documents, got 2"):
+        clustered(np.array([-1.0, 0.0, 1.0]), [1, 2])
+
+
+def test_e18_e35_bootstrap_is_corrected_and_not_divided_by_the_draws() -> None:
+    x = np.random.default_rng(0).random(30)
+    found = bootstrap(lambda at: float(x[at].mean()), 30, draws=4000, seed=3)
+    assert found == pytest.approx(x.std(ddof=1) / sqrt(30), rel=0.04)
+
+
+def test_e37_a_group_of_57_tasks_at_002() -> None:
+    one = influences(np.tile([0.0, 1.0], 313))
+    task = independent(one)[1]
+    assert task == pytest.approx(0.02, rel=1e-3)
+    group = independent(np.tile(one, 57))[0]
+    assert sqrt(group) == pytest.approx(0.02 / sqrt(57), rel=2e-3)
+    assert satterthwaite([0.02**2] * 57, [99] * 57) == pytest.approx(57 * 99), "57 tasks of 100 documents"
+
+
+def test_e40_no_cancellation() -> None:
+    x = 1e9 + np.array([0.0, 1.0, 2.0])
+    variance, stderr, n = independent(influences(x))
+    assert sqrt(variance * n) == pytest.approx(sqrt(2 / 3), rel=1e-12)
+    assert stderr == pytest.approx(1 / sqrt(3), rel=1e-12)
+    found = bootstrap(lambda at: 1e9 + float(at.mean()), 3, draws=4000, seed=0)
+    assert found == pytest.approx(1 / sqrt(3), rel=0.05)
+    assert median_stderr(x) == pytest.approx(median_stderr(x - 1e9), rel=1e-12)
+
+
+# --- identities ---
+
+
+def test_clusters_of_one_are_plain_to_the_last_bit() -> None:
+    x = influences(np.random.default_rng(1).random(101))
+    plain = independent(x)
+    assert clustered(x, np.arange(101)) == plain
+    assert clustered(x, [f"doc {i}" for i in range(101)]) == plain
+    assert plain[1] == pytest.approx(x.std(ddof=1) / sqrt(101), rel=1e-12)
+
+
+def test_order_of_documents_and_names_of_clusters_change_no_bit() -> None:
+    rng = np.random.default_rng(2)
+    x, ids = influences(rng.random(200)), rng.integers(0, 23, 200)
+    order = rng.permutation(200)
+    assert clustered(x, ids) == clustered(x[order], ids[order]) == clustered(x, [f"c{i}" for i in ids])
+
+
+def test_duplicated_documents_in_clusters_change_nothing() -> None:
+    x = influences(np.random.default_rng(3).random(50))
+    assert clustered(np.repeat(x, 3), np.repeat(np.arange(50), 3))[:2] == pytest.approx(independent(x)[:2], rel=1e-12)
+
+
+def test_clustered_formula() -> None:
+    rng = np.random.default_rng(4)
+    x, ids = influences(rng.random(60)), rng.integers(0, 7, 60)
+    totals = np.array([x[ids == c].sum() for c in range(7)])
+    variance, stderr, count = clustered(x, ids)
+    assert (variance, stderr, count) == pytest.approx(
+        (np.sum(totals**2) / 3600, sqrt(7 / 6 * np.sum(totals**2)) / 60, 7), rel=1e-12
+    )
+
+
+def test_satterthwaite_of_one_task_is_its_own() -> None:
+    assert satterthwaite([0.3], [7]) == pytest.approx(7)
+    assert satterthwaite([1e-200, 1e-200], [5, 5]) == pytest.approx(10)
+    assert satterthwaite([], []) == satterthwaite([1.0, 1.0], [4, 0]) == 0
+
+
+# --- edges ---
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [{"df": 0.0}, {"df": -1.0}, {"n": 0.0}, {"n": nan}, {"df": nan}, {"variance": nan}, {"variance": None}],
+)
+def test_undefined_is_none(edit: dict[str, float]) -> None:
+    assert interval(0.5, **{"variance": 0.01, "n": 25.0, "df": 24.0, **edit}) is None
+    assert interval(nan, variance=0.01, n=25, df=24) is None
+
+
+def test_no_documents_and_one_document() -> None:
+    variance, stderr, n = independent(np.zeros(0))
+    assert isnan(variance)
+    assert (stderr, n) == (None, 0)
+    assert clustered(np.zeros(0), [])[1:] == (None, 0)
+    assert independent(np.zeros(1)) == (0.0, None, 1)
+    assert clustered(np.array([-1.0, 1.0]), ["c", "c"])[1:] == (None, 1)
+    assert bootstrap(lambda at: 1.0, 1, draws=9, seed=0) is None
+    assert bootstrap(lambda at: nan, 9, draws=9, seed=0) is None
+    assert bootstrap(lambda at: 1.0, 9, draws=0, seed=0) is None
+
+
+def test_equal_scores_are_not_certainty() -> None:
+    x = influences(np.full(7, 0.7) + np.array([0, 0, 0, 0, 0, 0, 1e-16]))
+    ends = interval(0.7, variance=independent(x)[0] + 1e-33, n=7, df=6)
+    assert ends == pytest.approx(wilson(0.7, 7, t_quantile(0.975, 6)))
+
+
+def test_other_bounds_are_rescaled() -> None:
+    low, high = interval(0.6, variance=0.002, n=100, df=99) or (nan, nan)
+    assert interval(60.0, variance=20.0, n=100, df=99, bounds=(0, 100)) == pytest.approx((100 * low, 100 * high))
+    assert interval(0.2, variance=0.008, n=100, df=99, bounds=(-1, 1)) == pytest.approx((2 * low - 1, 2 * high - 1))
+
+
+def test_without_bounds_it_is_students_on_the_links_scale() -> None:
+    t = t_quantile(0.975, 8)
+    free = {"variance": 0.9, "n": 9.0, "df": 8.0, "stderr": 1.0}
+    assert interval(5.0, **free, bounds=(-inf, inf)) == pytest.approx(t_interval(5.0, 1.0, t))
+    assert interval(5.0, **free, bounds=(0, inf), method="z")[1] == pytest.approx(5 + normal_quantile(0.975))
+    assert interval(1.0, **free, bounds=(0, inf))[0] == 0, "never outside its bounds"
+    low, high = interval(10.0, **free, bounds=(1, inf), link=LOG) or (nan, nan)
+    assert (log(low), log(high)) == pytest.approx((log(10) - t / 10, log(10) + t / 10))
+    assert interval(0.0, **free, bounds=(0, inf), link=LOG) is None
+    assert interval(5.0, variance=0.9, n=9, df=8, bounds=(0, inf)) is None
+    assert interval(5.0, **free) == pytest.approx(t_interval(5.0, 1.0, t)), "broken bounds are no bounds"
+
+
+def test_unknown_method_and_impossible_counts_are_named() -> None:
+    with pytest.raises(EvalError, match="did you mean 'wilson'"):
+        interval(0.5, variance=0.1, n=4, df=3, method="wilso")
+    with pytest.raises(EvalError, match="got 5 of 4"):
+        exact_binomial(5, 4, 0.95)
+
+
+@pytest.mark.parametrize("link", [IDENTITY, LOG, JACCARD])
+def test_links_invert_and_slope_is_the_derivative(link: object) -> None:
+    step = 1e-6
+    for value in (0.1, 0.5, 0.999):
+        assert link.inverse(link.forward(value)) == pytest.approx(value)
+        assert link.slope(value) == pytest.approx(
+            (link.forward(value + step) - link.forward(value - step)) / (2 * step)
+        )
+    assert LINKS[link.name] == link
+
+
+def test_a_huge_log_is_infinite_not_an_error() -> None:
+    assert LOG.inverse(1e4) == inf
+
+
+# --- resampling ---
+
+
+def every_resample(x: Floats64) -> float:
+    return float(np.std([np.median(x[list(at)]) for at in product(range(len(x)), repeat=len(x))]))
+
+
+@pytest.mark.parametrize("n", [3, 5])
+def test_median_stderr_is_the_bootstrap_with_endless_draws(n: int) -> None:
+    x = np.sort(np.random.default_rng(n).exponential(size=n))
+    assert median_stderr(x) == pytest.approx(every_resample(x), rel=1e-12)
+
+
+def test_median_stderr_of_an_even_number_is_close() -> None:
+    x = np.sort(np.random.default_rng(6).normal(size=6))
+    assert median_stderr(x) == pytest.approx(every_resample(x), rel=0.25)
+
+
+@pytest.mark.parametrize("n", [2, 4, 9, 30, 1001, 10_000])
+def test_median_stderr_has_maritz_and_jarretts_weights(n: int) -> None:
+    x = np.sort(np.random.default_rng(n).normal(size=n))
+    weights = np.diff(stats.beta.cdf(np.arange(n + 1) / n, (n + 1) / 2, (n + 1) / 2))
+    want = sqrt(np.sum(weights * (x - np.sum(weights * x)) ** 2))
+    assert median_stderr(x) == pytest.approx(want, rel=1e-10)
+
+
+def test_median_stderr_near_scipys_and_fast() -> None:
+    x = np.sort(np.random.default_rng(7).normal(size=10_001))
+    started = time.perf_counter()
+    found = median_stderr(x)
+    assert time.perf_counter() - started < 0.1
+    # scipy's mjci has Beta(m - 1, n - m) where the exact bootstrap has Beta(m, n - m + 1)
+    assert found == pytest.approx(float(stats.mstats.mjci(x, [0.5])[0]), rel=1e-3)
+    assert median_stderr(np.array([0.0, nan])) is None
+    assert median_stderr(np.full(5, 2.0)) == 0
+
+
+def test_bootstrap_is_seeded_and_drops_what_is_not_finite() -> None:
+    x = np.arange(10.0)
+
+    def shaky(at: np.ndarray) -> float:
+        return nan if at[0] == 0 else float(x[at].mean())
+
+    assert bootstrap(shaky, 10, draws=200, seed=1) == bootstrap(shaky, 10, draws=200, seed=1)
+    assert bootstrap(shaky, 10, draws=200, seed=1) != bootstrap(shaky, 10, draws=200, seed=2)

@@ -1,0 +1,125 @@
+"""Laws of clustered errors: clusters of one, copies of documents, names of clusters, clusters across tasks."""
+
+from __future__ import annotations
+
+from math import sqrt
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from evalcore import (
+    AGGREGATIONS,
+    Array,
+    Floats,
+    Group,
+    GroupMetric,
+    Leaf,
+    MetricKey,
+    Sample,
+    Stats,
+    TaskReport,
+    aggregate_metric,
+    cluster_codes,
+    clusters_of,
+    column,
+    report_groups,
+)
+from evalcore.testing import columns
+
+LAW = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+KEY = MetricKey("acc")
+SMOOTH = ("mean", "perplexity", "brier_score", "weighted_perplexity", "bits_per_byte", "matthews_corrcoef")
+KINDS = {"weighted_perplexity": "stats", "bits_per_byte": "stats", "matthews_corrcoef": "labels"}
+
+
+@pytest.mark.parametrize("name", SMOOTH)
+@LAW
+@given(st.data())
+def test_clusters_of_one_are_plain(name, data):
+    """Where every document is a cluster of its own, error and interval are exactly the plain ones."""
+    one = data.draw(columns(KINDS.get(name, "floats"), min_size=2, max_size=40))
+    plain = aggregate_metric(AGGREGATIONS[name], one)
+    alone = aggregate_metric(AGGREGATIONS[name], one, clusters=np.arange(len(one))[::-1].copy())
+    assert (plain.value, plain.stderr, plain.ci, plain.df) == (alone.value, alone.stderr, alone.ci, alone.df)
+
+
+@pytest.mark.parametrize("copies", [2, 3])
+@LAW
+@given(columns("stats", min_size=2, unscored=False))
+def test_copies_in_clusters_tell_nothing_new(copies, one):
+    """Every document doubled within its cluster: the error stays what it was with one each."""
+    n = len(one)
+    rows = Stats(Array(np.repeat(one.rows.values.floats, copies, axis=0)))
+    many = column(range(n * copies), rows)
+    for name in ("weighted_perplexity", "bits_per_byte"):
+        plain = aggregate_metric(AGGREGATIONS[name], one)
+        clustered = aggregate_metric(AGGREGATIONS[name], many, clusters=np.repeat(np.arange(n), copies))
+        naive = aggregate_metric(AGGREGATIONS[name], many)
+        assert clustered.value == pytest.approx(plain.value, rel=1e-12)
+        assert clustered.stderr == pytest.approx(plain.stderr, rel=1e-9, abs=1e-12 * max(1.0, abs(plain.value)))
+        shrunk = plain.stderr * sqrt((n - 1) / (copies * n - 1))
+        assert naive.stderr == pytest.approx(shrunk, rel=1e-9, abs=1e-12 * max(1.0, abs(plain.value)))
+
+
+@LAW
+@given(columns(min_size=2, max_size=12, unscored=False), st.data())
+def test_a_cluster_counts_as_one(one, data):
+    """The clustered error is sqrt(C / (C − 1) Σ (sum of influences in a cluster)²) / n."""
+    codes = np.array(data.draw(st.lists(st.integers(0, 3), min_size=len(one), max_size=len(one))), np.int64)
+    made = aggregate_metric(AGGREGATIONS["mean"], one, clusters=codes)
+    totals = [made.influence.floats[codes == code].sum() for code in np.unique(codes)]
+    if len(totals) == 1:
+        assert made.stderr is None
+        assert made.reason
+        return
+    count = len(totals)
+    assert made.stderr == pytest.approx(sqrt(count / (count - 1) * sum(t * t for t in totals)) / len(one), abs=1e-15)
+    assert made.df == count - 1
+
+
+@LAW
+@given(columns(min_size=2, max_size=12, unscored=False), st.data())
+def test_names_of_clusters_are_irrelevant(one, data):
+    """Renaming clusters changes no bit."""
+    codes = np.array(data.draw(st.lists(st.integers(0, 3), min_size=len(one), max_size=len(one))), np.int64)
+    first, second = (aggregate_metric(AGGREGATIONS["mean"], one, clusters=c) for c in (codes, 7 - 2 * codes))
+    assert (first.value, first.stderr, first.ci) == (second.value, second.stderr, second.ci)
+
+
+@given(st.lists(st.text(max_size=3) | st.integers(0, 3), max_size=8))
+def test_cluster_codes_are_names(ids):
+    """Equal names have equal codes, different ones different codes, whatever task and order they come in."""
+    codes = cluster_codes(ids)
+    for i, one in enumerate(ids):
+        for j, two in enumerate(ids):
+            assert (codes[i] == codes[j]) == (one == two and type(one) is type(two))
+    assert sorted(codes[::-1].tolist()) == sorted(cluster_codes(ids[::-1]).tolist())
+
+
+def test_documents_without_a_cluster_stand_alone():
+    """As singletons, and in no other way, documents may lack a cluster; two tasks' loners never meet."""
+    docs = [Sample(0, cluster="p"), Sample(1), Sample(2)]
+    with pytest.raises(ValueError, match="cluster"):
+        clusters_of("t", docs)
+    one, two = (clusters_of(name, docs, singletons=True) for name in ("t", "u"))
+    assert len(set(one.values())) == 3
+    assert one[0] == two[0]
+    assert one[1] != two[1]
+
+
+@LAW
+@given(st.lists(st.floats(0, 1, allow_subnormal=False), min_size=2, max_size=8))
+def test_a_task_and_its_copy_share_their_clusters(values):
+    """Two tasks on the same clusters are no more evidence than one: the group's error is the task's own."""
+    codes = np.arange(len(values))
+    one = column(range(len(values)), Floats(Array(np.array(values))))
+    closed = aggregate_metric(AGGREGATIONS["mean"], one, clusters=codes)
+    leaves = tuple(
+        Leaf(name, TaskReport(name=name, estimates=((KEY, closed),), columns=((KEY, one),), n_docs=len(one)))
+        for name in "ab"
+    )
+    made = report_groups(Group("g", leaves, (GroupMetric("acc"),)))[-1].get(KEY)
+    assert made.value == pytest.approx(closed.value, rel=1e-15, abs=1e-16)
+    assert made.stderr == pytest.approx(closed.stderr, rel=1e-12, abs=1e-15)
