@@ -106,7 +106,7 @@ def _gold_matrix(
 ) -> tuple[Bools, Ints64]:
     golds = list(map(attrgetter("gold"), samples))
     is_gold = np.zeros((len(golds), width), np.bool_)
-    if set(map(type, golds)) <= {int} and all(-1 < gold < width for gold in golds):
+    if set(map(type, golds)) <= {int} and -1 < min(golds, default=0) and max(golds, default=0) < width:
         first = np.array(golds, dtype=np.int64)
         is_gold[np.arange(len(first)), first] = True
         for i in np.flatnonzero(first >= counts).tolist():
