@@ -40,9 +40,28 @@ from evalcore import (  # noqa: E402
 )
 
 datasets.disable_progress_bars()
-WORDS = (
-    "the river runs past an old mill where two friends count apples and trade coins for bread each market day".split()
-)
+WORDS = [
+    "the",
+    "river",
+    "runs",
+    "past",
+    "an",
+    "old",
+    "mill",
+    "where",
+    "two",
+    "friends",
+    "count",
+    "apples",
+    "and",
+    "trade",
+    "coins",
+    "for",
+    "bread",
+    "each",
+    "market",
+    "day",
+]
 NORMALISED = {
     "ignore_case": True,
     "ignore_punctuation": False,

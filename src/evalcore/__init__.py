@@ -67,6 +67,7 @@ from evalcore.core.scorers import SCORERS, Scorer, from_process_results, of
 from evalcore.core.scoring import Scored, merge_scored, score_doc, score_task
 from evalcore.core.signature import VERSION as __version__
 from evalcore.core.tables import EVALCORE, METRICS, Tables
+from evalcore.core.task_config import repeats_of, task_from_config
 
 __all__ = [
     "AGGREGATIONS",
@@ -159,6 +160,7 @@ __all__ = [
     "parents_of",
     "per_document",
     "reduce_repeats",
+    "repeats_of",
     "report_groups",
     "report_task",
     "request_key",
@@ -170,4 +172,5 @@ __all__ = [
     "select_docs",
     "statistics",
     "tabulate",
+    "task_from_config",
 ]

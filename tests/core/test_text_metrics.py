@@ -14,6 +14,7 @@ import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
+from evalcore import GENERATE_UNTIL, Answer, Generate, Instance, MetricSpec, Sample, Task, report_task, score_task
 from evalcore.core.arrays import Array
 from evalcore.core.batches import GenBatch
 from evalcore.core.columns import Floats, Objects
@@ -326,21 +327,25 @@ def several(prediction: str, gold: str) -> object:
 
 
 def test_a_dict_gives_several_metrics() -> None:
+    """Each key is its own metric; what concerns a whole document stands under the function's own name."""
     batch = batch_of(["ab", "abc", "raise", "number"], [("ab", ""), ("",), ("a",), ("a",)])
     found = per_document(several)(batch, options())
     assert isinstance(found, Mapping)
-    assert list(found) == ["length", "same"]
-    length, same = found["length"], found["same"]
+    assert list(found) == ["", "length", "same"]
+    own, length, same = found[""], found["length"], found["same"]
+    assert isinstance(own, Marks)
     assert isinstance(length, Marks)
     assert isinstance(same, Marks)
     np.testing.assert_array_equal(length.rows.values.floats, [2, 3, nan, nan])
     np.testing.assert_array_equal(same.rows.values.floats, [1, nan, nan, nan])
-    assert length.missing[2] == same.missing[2] == (FAILED, "KeyError: 'x'")
-    assert same.missing[1] == (NOT_EMITTED, "")
-    assert same.missing[3] == (UNSCORABLE, "expected a dict with 'same', got 0.5")
+    np.testing.assert_array_equal(own.rows.values.floats, [nan, nan, nan, 0.5])
+    assert own.missing[2] == (FAILED, "KeyError: 'x'")
+    assert length.missing[2] == same.missing[1] == own.missing[0] == (NOT_EMITTED, "")
 
 
-def test_keys_named_in_advance_do_not_depend_on_the_documents() -> None:
-    found = per_document(several, keys=("length", "same"))(batch_of(["raise"], [("a",)]), options())
-    assert isinstance(found, Mapping)
-    assert sorted(found) == ["length", "same"]
+def test_documents_a_function_of_several_metrics_fails_on_count_for_each() -> None:
+    task = Task("t", GENERATE_UNTIL, (MetricSpec("m", function=per_document(several)),))
+    answers = [Answer(Instance("t", i, 0, Generate("?")), (text,)) for i, text in enumerate(["ab", "raise"])]
+    report = report_task(score_task(task, [Sample(0, gold="ab"), Sample(1, gold="a")], answers))
+    counts = [(key.metric, one.n_scored, one.n_failed) for key, one in report.estimates]
+    assert counts == [("length", 1, 1), ("same", 1, 1)]

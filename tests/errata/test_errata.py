@@ -749,6 +749,15 @@ def test_E44_duplicate_names_are_located() -> None:
     assert (problem.kind, problem.where) == ("duplicate_name", "two.yaml")
 
 
+def test_E44_duplicate_keys_are_located() -> None:
+    from evalcore.shell.config.documents import read_yaml
+
+    with pytest.raises(EvalError, match=r"one\.yaml:2: the key 'task' is given twice, first on line 1"):
+        read_yaml("task: a\ntask: b", "one.yaml")
+    shipped = read_yaml("task: a\ntask: b", "one.yaml", duplicates="warn")
+    assert (shipped.value, len(shipped.warnings)) == ({"task": "b"}, 1)
+
+
 def test_E45_answers_are_kept_by_model_request_options_and_repeat() -> None:
     key = evalcore.request_key
     ask = Generate("2+2=")

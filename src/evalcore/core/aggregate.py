@@ -16,9 +16,9 @@ from evalcore.core.errors import EvalError
 from evalcore.core.estimate import Aggregation, Error, Estimate, Resampling, Summary, gradient
 from evalcore.core.outcome import FAILED, NOT_EMITTED, OK, UNSCORABLE, Rule
 from evalcore.core.records import Options, options
-from evalcore.core.stats.intervals import clustered, independent, interval
+from evalcore.core.stats.intervals import LINKS, clustered, independent, interval
 
-__all__ = ["Inference", "aggregate_metric", "cluster_codes", "evaluate"]
+__all__ = ["Inference", "aggregate_metric", "cluster_codes", "evaluate", "with_interval"]
 
 NO_OPTIONS = options()
 
@@ -71,21 +71,10 @@ def aggregate_metric(
     spread = spread_of(aggregation, rows, summary, influence, codes, inference.resampling)
     trials = summary.trials(sums) if summary.trials is not None and sums is not None else float(spread.units)
     lowest, highest = _extremes(aggregation, closed, value, sums, score_bounds)
-    return replace(
+    closed_estimate = replace(
         empty,
         value=value,
         stderr=spread.error.stderr,
-        ci=interval(
-            value,
-            variance=spread.variance,
-            stderr=spread.error.stderr,
-            n=trials,
-            df=float(spread.units - 1),
-            bounds=aggregation.bounds,
-            link=aggregation.link,
-            confidence=inference.confidence,
-            method=inference.interval,
-        ),
         n=len(summary.units),
         reason=None if spread.error.stderr is not None else spread.error.method,
         signature=spread.error.method,
@@ -100,6 +89,25 @@ def aggregate_metric(
         lowest=lowest,
         highest=highest,
     )
+    return with_interval(closed_estimate, inference)
+
+
+def with_interval(estimate: Estimate, inference: Inference) -> Estimate:
+    """The estimate with the interval that its variance, its unit counts, its bounds and its scale give."""
+    if estimate.value is None or estimate.df is None:
+        return estimate
+    ci = interval(
+        estimate.value,
+        variance=estimate.variance,
+        stderr=estimate.stderr,
+        n=estimate.trials,
+        df=estimate.df,
+        bounds=estimate.bounds,
+        link=LINKS[estimate.link],
+        confidence=inference.confidence,
+        method=inference.interval,
+    )
+    return replace(estimate, ci=ci)
 
 
 def _cannot(aggregation: Aggregation, rows: Rows, wrong: Exception) -> str:

@@ -7,10 +7,11 @@ from math import inf, nan
 
 import numpy as np
 from msgspec import Struct
+from msgspec.structs import replace
 
 from evalcore.core.answers import Likelihoods, as_number
 from evalcore.core.arrays import Bools, Floats64, Ints64
-from evalcore.core.records import Sample
+from evalcore.core.records import Gold, Sample
 
 __all__ = [
     "Batch",
@@ -24,8 +25,10 @@ __all__ = [
     "gold_texts",
     "ll_batch",
     "part_of",
+    "plain_batch",
     "rolling_batch",
     "select_docs",
+    "texts_of",
     "values_of",
 ]
 
@@ -62,6 +65,19 @@ def select_docs(batch: Batch, here: Bools) -> Batch:
         np.concatenate([[0], np.cumsum(np.diff(batch.offsets)[here])]),
         batch.fell_back[replies],
     )
+
+
+def plain_batch(replies: Sequence[Sequence[object]], golds: Sequence[Gold] = (), choices: Sequence[str] = ()) -> Batch:
+    """A batch from plain lists, to try a metric or a scorer by hand: every document's replies, and its gold.
+
+    >>> gen_batch(plain_batch([["4"], ["V"]], ["4", ("5", "five")])).golds
+    [('4',), ('5', 'five')]
+    """
+    wanted = golds or [None] * len(replies)
+    samples = [Sample(i, gold, tuple(choices)) for i, (_, gold) in enumerate(zip(replies, wanted, strict=True))]
+    flat = [reply for unit in replies for reply in unit]
+    offsets = np.cumsum([0, *map(len, replies)])
+    return Batch("plain", "none", samples, np.arange(len(samples)), flat, offsets, np.zeros(len(flat), np.bool_))
 
 
 Problems = Mapping[int, str]
@@ -120,7 +136,11 @@ def ll_batch(batch: Batch) -> LLBatch:
 
 
 def rolling_batch(batch: Batch) -> RollingBatch:
-    """One text per document; the text is the sample's gold."""
+    """One text per document; the text is the sample's gold.
+
+    >>> rolling_batch(plain_batch([[-7.5]], ["a whole text"])).texts
+    ['a whole text']
+    """
     problems = _expect_one(batch)
     values = values_of(_firsts(batch) if problems else batch.replies)
     problems |= {int(i): bad_likelihood(values[i]) for i in np.flatnonzero(~np.isfinite(values))}
@@ -155,6 +175,16 @@ def gen_batch(batch: Batch) -> GenBatch:
     problems |= _gold_problems(batch.samples)
     fell = batch.fell_back if len(batch.fell_back) == len(golds) else batch.fell_back[batch.offsets[:-1]]
     return GenBatch(batch.samples, predictions, golds, fell, problems)
+
+
+def texts_of(predictions: Sequence[str], golds: Sequence[Gold], fell_back: Sequence[bool] = ()) -> GenBatch:
+    """A batch from plain lists, to try a metric by hand: every document's prediction, and its gold(s).
+
+    >>> texts_of(["4"], [("4", "four")]).golds
+    [('4', 'four')]
+    """
+    fell = np.array(fell_back or [False] * len(predictions), np.bool_)
+    return replace(gen_batch(plain_batch([[text] for text in predictions], golds)), fell_back=fell)
 
 
 def byte_length(text: str) -> int:

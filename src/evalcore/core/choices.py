@@ -11,10 +11,10 @@ import numpy as np
 from msgspec import Struct
 
 from evalcore.core.arrays import Bools, Floats64, Ints64
-from evalcore.core.batches import Batch, Problems, bad_likelihood, values_of
-from evalcore.core.records import Sample
+from evalcore.core.batches import Batch, Problems, bad_likelihood, plain_batch, values_of
+from evalcore.core.records import Gold, Sample
 
-__all__ = ["MCBatch", "gold_indices", "mc_batch", "spread", "spread_choices"]
+__all__ = ["MCBatch", "choices_of", "gold_indices", "mc_batch", "spread", "spread_choices"]
 
 
 class MCBatch(Struct, frozen=True, eq=False):
@@ -58,6 +58,15 @@ def mc_batch(batch: Batch) -> MCBatch:
     problems |= _likelihood_problems(lls, valid, problems)
     is_gold, gold = _gold_matrix(batch.samples, counts, width, problems)
     return MCBatch(batch.samples, lls, valid, is_gold, gold, batch.replies, starts, counts, listed, paired, problems)
+
+
+def choices_of(replies: Sequence[Sequence[object]], golds: Sequence[Gold], choices: Sequence[str] = ()) -> MCBatch:
+    """A batch from plain lists, to try a metric by hand: every document's log-likelihoods, and its gold.
+
+    >>> choices_of([[-2.0, -1.0], [-1.0, -3.0, -4.0]], golds=[1, (0, 2)]).is_gold.tolist()
+    [[False, True, False], [True, False, True]]
+    """
+    return mc_batch(plain_batch(replies, golds, choices))
 
 
 def spread(batch: MCBatch, values: Floats64, padding: float, *, unconditional: bool = False) -> Floats64:
@@ -106,7 +115,7 @@ def _gold_matrix(
 ) -> tuple[Bools, Ints64]:
     golds = list(map(attrgetter("gold"), samples))
     is_gold = np.zeros((len(golds), width), np.bool_)
-    if set(map(type, golds)) <= {int} and -1 < min(golds, default=0) and max(golds, default=0) < width:
+    if set(map(type, golds)) <= {int} and min(golds, default=0) > -1 and max(golds, default=0) < width:
         first = np.array(golds, dtype=np.int64)
         is_gold[np.arange(len(first)), first] = True
         for i in np.flatnonzero(first >= counts).tolist():

@@ -153,9 +153,28 @@ def take_rows(rows: Rows, order: Ints64 | Bools) -> Rows:
 
 def scored_part(column: Column) -> Column:
     """Only the documents that have a score."""
-    here = column.scored
+    return _part(column, column.scored)
+
+
+def emitted_part(column: Column) -> Column:
+    """Only the documents that said something about a metric, be it that it cannot be told."""
+    return _part(column, np.asarray(column.status.data != NOT_EMITTED))
+
+
+def unscored_part(column: Column) -> Column:
+    """Only the documents that have no score, with the reasons."""
+    return _part(column, ~column.scored)
+
+
+def _part(column: Column, here: Bools) -> Column:
+    if here.all():
+        return column
+    kept = set(column.keys.ints[here].tolist())
     return Column(
-        frozen(column.keys.ints[here]), take_rows(column.rows, here), frozen(column.status.data[here].astype(np.uint8))
+        frozen(column.keys.ints[here]),
+        blanked(take_rows(column.rows, here), column.scored[here]),
+        frozen(column.status.data[here].astype(np.uint8)),
+        tuple(pair for pair in column.reasons if pair[0] in kept),
     )
 
 

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from math import nan
 
 import numpy as np
 from msgspec import Struct, field
 from numpy.typing import NDArray
 
 from evalcore.core.arrays import Array, Floats64, Ints64, exact_sum
-from evalcore.core.columns import Rows
+from evalcore.core.columns import Objects, Rows
 from evalcore.core.errors import EvalError
 from evalcore.core.records import Options, options
 from evalcore.core.stats.intervals import IDENTITY, Link
 
-__all__ = ["Aggregation", "Estimate", "Finalise", "Resampling", "Summary", "Sums", "gradient", "smooth"]
+__all__ = ["Aggregation", "Estimate", "Finalise", "Resampling", "Summary", "Sums", "gradient", "smooth", "value_of"]
 
 Sums = NDArray[np.float64] | NDArray[np.complex128]
 Finalise = Callable[[Sums], Sums]
@@ -150,3 +151,14 @@ def smooth(
         return np.real(finalise(weights.astype(np.float64) @ stats)).astype(np.float64)
 
     return Summary(stats, resampled, np.arange(n) if units is None else units, finalise, trials)
+
+
+def value_of(summarise: Callable[[Rows, Options], Summary], rows: Sequence[object], **chosen: object) -> float:
+    """What an aggregation makes of a plain list of scores, to try it by hand; NaN where there is nothing.
+
+    >>> value_of(lambda rows, options: smooth(np.array([[3.0, 4.0]]), lambda s: s[..., 0] / s[..., 1]), [0.75])
+    0.75
+    """
+    summary = summarise(Objects(tuple(rows)), options(chosen))
+    n = len(summary.stats)
+    return float(summary.resampled(np.arange(n)[None, :])[0]) if n else nan

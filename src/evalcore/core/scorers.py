@@ -34,12 +34,14 @@ from evalcore.core.columns import (
     Stats,
     blank_rows,
     column,
+    emitted_part,
     merge_all,
     scored_part,
 )
 from evalcore.core.documents import decode_doc
 from evalcore.core.errors import EvalError, locate, place, unknown
 from evalcore.core.metrics.choice import CHOICE_METRICS
+from evalcore.core.metrics.custom import OWN
 from evalcore.core.metrics.likelihood import LIKELIHOOD_METRICS, ROLLING_METRICS
 from evalcore.core.metrics.metric import Emitted, Marks, Metric
 from evalcore.core.metrics.text import TEXT_METRICS
@@ -86,14 +88,21 @@ R = TypeVar("R", bound=Result)
 
 
 def by_metric(build: Callable[[Batch], B], metrics: PMap[str, Metric[B]]) -> Scorer:
-    """A scorer that builds its batch once and asks every metric of the task."""
+    """A scorer that builds its batch once and asks every metric of the task.
+
+    >>> from evalcore.core.batches import plain_batch
+    >>> score = by_metric(gen_batch, TEXT_METRICS)
+    >>> asked = [MetricSpec("exact_match"), MetricSpec("includes")]
+    >>> [one.column.rows for one in score(Task("t", GENERATE_UNTIL), asked, plain_batch([["It is 4"]], ["4"]))]
+    [Floats(values=Array([0.])), Floats(values=Array([1.]))]
+    """
 
     def score(task: Task, specs: Sequence[MetricSpec], batch: Batch) -> Scores:
         built = build(batch)
         return tuple(
-            Score(name, _column(marks, batch, built.problems), spec)
+            score
             for spec in specs
-            for name, marks in _named(spec, _asked(task, spec, _function(spec, metrics, task), built))
+            for score in _scores(spec, _asked(task, spec, _function(spec, metrics, task), built), batch, built.problems)
         )
 
     return score
@@ -122,8 +131,14 @@ def _asked(task: Task, spec: MetricSpec, function: Callable[..., Emitted], built
     return emitted
 
 
-def _named(spec: MetricSpec, emitted: Emitted) -> Iterable[tuple[str, Rows | Marks]]:
-    return emitted.items() if isinstance(emitted, Mapping) else ((spec.name, emitted),)
+def _scores(spec: MetricSpec, emitted: Emitted, batch: Batch, problems: Problems) -> Iterable[Score]:
+    """One score, or of a metric that gives several one for each, holding only the documents that gave it."""
+    if not isinstance(emitted, Mapping):
+        yield Score(spec.name, _column(emitted, batch, problems), spec)
+        return
+    for name, marks in emitted.items():
+        whole = _column(marks, batch, problems if name == OWN else {})
+        yield Score(name if name != OWN else spec.name, emitted_part(whole), spec)
 
 
 def _column(emitted: Rows | Marks, batch: Batch, problems: Problems) -> Column:
@@ -147,7 +162,14 @@ def _not_numbers(marks: Marks) -> dict[int, tuple[int, str]]:
 
 
 def likelihood_scorer(single: PMap[str, Metric[LLBatch]], several: PMap[str, Metric[MCBatch]]) -> Scorer:
-    """A document with choices is scored as multiple choice, one with a single likelihood as a plain one."""
+    """A document with choices is scored as multiple choice, one with a single likelihood as a plain one.
+
+    >>> from evalcore.core.batches import plain_batch
+    >>> score = likelihood_scorer(LIKELIHOOD_METRICS, CHOICE_METRICS)
+    >>> mixed = plain_batch([[(-1.0, True)], [(-2.0, False), (-1.0, False)]], [None, 0])
+    >>> score(Task("t", LOGLIKELIHOOD), [MetricSpec("acc")], mixed)[0].column.rows
+    Floats(values=Array([1., 0.]))
+    """
     plain, choices = by_metric(ll_batch, single), by_metric(mc_batch, several)
 
     def score(task: Task, specs: Sequence[MetricSpec], batch: Batch) -> Scores:
@@ -191,8 +213,11 @@ def _spec(parts: Iterable[Score], name: str) -> MetricSpec | None:
 def of(kind: type[R], function: Callable[[R], Mapping[str, object]]) -> Scorer:
     """A scorer from a function of one result record to ``{metric: score}``.
 
+    >>> from evalcore.core.batches import plain_batch
     >>> from evalcore.core.results import MCResult
     >>> score = of(MCResult, lambda result: {"margin": max(result.lls) - min(result.lls)})
+    >>> score(Task("t", MULTIPLE_CHOICE), [], plain_batch([[-1.0, -3.5]], [0]))[0].column.rows
+    Floats(values=Array([2.5]))
     """
 
     def score(task: Task, specs: Sequence[MetricSpec], batch: Batch) -> Scores:
@@ -211,6 +236,11 @@ def from_process_results(process: ProcessResults) -> Scorer:
     """lm-eval's ``process_results(doc, results) -> {metric: value}`` as one more scorer.
 
     The document is decoded afresh and the results are copied, so user code cannot change either.
+
+    >>> from evalcore.core.batches import plain_batch
+    >>> score = from_process_results(lambda doc, results: {"length": len(results[0])})
+    >>> score(Task("t", GENERATE_UNTIL), [], plain_batch([["four"]]))[0].column.rows
+    Floats(values=Array([4.]))
     """
 
     def score(task: Task, specs: Sequence[MetricSpec], batch: Batch) -> Scores:
@@ -254,17 +284,12 @@ def _collect(specs: Sequence[MetricSpec], batch: Batch, emitted: Sequence[Mappin
     undeclared = sorted(set(names) - set(declared))
     return (
         *(Score(spec.name, _emitted_column(spec.name, batch, emitted), spec) for spec in specs),
-        *(Score(name, emitters(_emitted_column(name, batch, emitted))) for name in undeclared),
+        *(Score(name, scored_part(_emitted_column(name, batch, emitted))) for name in undeclared),
     )
 
 
 def _emitted_column(name: str, batch: Batch, emitted: Sequence[Mapping[str, object] | Problem]) -> Column:
     return _column(collected([_emission(one, name) for one in emitted]), batch, {})
-
-
-def emitters(column: Column) -> Column:
-    """Only the documents that emitted a metric nobody declared: which others there are depends on the split."""
-    return scored_part(column)
 
 
 class NoValue(msgspec.Struct, frozen=True):

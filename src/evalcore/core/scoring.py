@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from itertools import chain as flatten
 
 import numpy as np
 from msgspec import Struct
@@ -12,8 +11,7 @@ from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from evalcore.core.answers import AnswerTable, tabulate
-from evalcore.core.arrays import Array, Bools, Ints64, frozen
-from evalcore.core.batches import Batch
+from evalcore.core.arrays import Array, Ints64, frozen
 from evalcore.core.columns import EMPTY, Column, blank_rows, column, merge_all, outcomes
 from evalcore.core.errors import EvalError, locate, place, unknown
 from evalcore.core.filters import FilterFn, Replies, chain, scope_of
@@ -28,51 +26,15 @@ from evalcore.core.records import (
     Sample,
     Task,
 )
-from evalcore.core.reducers import SCORES_ONLY
-from evalcore.core.repeats import reduce_repeats
-from evalcore.core.scorers import Score, Scorer, from_process_results
+from evalcore.core.reducing import column_key, reduce_scores
+from evalcore.core.scored import Provenance, Scored, ScoredColumn, merge_scored
+from evalcore.core.scorers import Scorer, from_process_results
 from evalcore.core.tables import EVALCORE, Tables, pipelines_of, specs_of
 
 __all__ = ["CHUNK", "Provenance", "Scored", "merge_scored", "score_doc", "score_task"]
 
 CHUNK = 8192
 """Documents scored at a time: large enough for arrays to pay, small enough for memory to stay flat."""
-
-
-class Provenance(Struct, frozen=True):
-    """What a pipeline left of each document: its final replies and the rule each came by (-1: a fallback)."""
-
-    filter: str
-    keys: Array
-    offsets: Array
-    replies: tuple[object, ...]
-    rules: Array
-
-
-class ScoredColumn(Struct, frozen=True):
-    """A column and the metric it was asked for as (None: emitted without being declared)."""
-
-    key: MetricKey
-    column: Column
-    spec: MetricSpec | None
-    reducer: str | None = None
-    repeats: tuple[int, int] | None = None
-    traits: tuple[str, ...] = ()
-
-
-class Scored(Struct, frozen=True):
-    """A task's scores over some of its documents. Merging is associative and commutative."""
-
-    task: Task
-    columns: tuple[ScoredColumn, ...] = ()
-    provenance: tuple[Provenance, ...] = ()
-
-    def column(self, key: MetricKey | str) -> Column:
-        wanted = str(key)
-        for one in self.columns:
-            if str(one.key) == wanted:
-                return one.column
-        raise unknown("metric", wanted, [str(one.key) for one in self.columns], place(self.task.name))
 
 
 def score_task(
@@ -126,72 +88,6 @@ def score_doc(
     return {one.key: outcomes(one.column)[0][1] for one in scored.columns if len(one.column)}
 
 
-def merge_scored(parts: Iterable[Scored]) -> Scored:
-    """Scores of any split of a task's documents, in any order, as one."""
-    given = list(parts)
-    if len({part.task.name for part in given}) != 1:
-        raise EvalError(f"expected scores of one task, got {sorted({part.task.name for part in given})}")
-    pieces: dict[MetricKey, list[ScoredColumn]] = {}
-    kept: dict[str, list[Provenance]] = {}
-    for part in given:
-        for one in part.columns:
-            pieces.setdefault(one.key, []).append(one)
-        for where in part.provenance:
-            kept.setdefault(where.filter, []).append(where)
-    return Scored(
-        given[0].task,
-        _in_order(given[0].task, map(_merged, pieces.values())),
-        tuple(found[0] if len(found) == 1 else _joined(found) for found in kept.values()),
-    )
-
-
-def _merged(found: Sequence[ScoredColumn]) -> ScoredColumn:
-    first = found[0]
-    spans = [one.repeats for one in found if one.repeats is not None]
-    spread = (min(low for low, _ in spans), max(high for _, high in spans)) if spans else None
-    reducer = next((one.reducer for one in found if one.reducer is not None), None)
-    traits = tuple(sorted({trait for one in found for trait in one.traits}))
-    return ScoredColumn(first.key, merge_all(one.column for one in found), first.spec, reducer, spread, traits)
-
-
-def _in_order(task: Task, columns: Iterable[ScoredColumn]) -> tuple[ScoredColumn, ...]:
-    """Declared metrics as they were declared, pipeline by pipeline; the others after them by name."""
-    pipelines = [pipeline.name for pipeline in task.filters]
-
-    def place_of(one: ScoredColumn) -> tuple[int, bool, int, str]:
-        pipeline = pipelines.index(one.key.filter) if one.key.filter in pipelines else 0
-        specs = next((p.metrics for p in task.filters if p.name == one.key.filter and p.metrics), task.metrics)
-        declared = one.spec is not None and one.spec in specs
-        return pipeline, not declared, specs.index(one.spec) if declared and one.spec else 0, _reduced_name(one)
-
-    return tuple(sorted(columns, key=place_of))
-
-
-def _reduced_name(one: ScoredColumn) -> str:
-    reducers = one.spec.reducers if one.spec is not None else ()
-    return f"{reducers.index(one.reducer):04d}" if one.reducer in reducers else one.key.metric
-
-
-def _joined(found: Sequence[Provenance]) -> Provenance:
-    """Provenance of any split, sorted by document; the same document twice collapses."""
-    rows = {
-        int(key): (one.replies[a:b], one.rules.data[a:b].tolist())
-        for one in found
-        for key, a, b in zip(
-            one.keys.ints.tolist(), one.offsets.ints[:-1].tolist(), one.offsets.ints[1:].tolist(), strict=True
-        )
-    }
-    keys = sorted(rows)
-    counts = [len(rows[key][0]) for key in keys]
-    return Provenance(
-        found[0].filter,
-        Array(np.array(keys, np.int64)),
-        Array(np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])),
-        tuple(value for key in keys for value in rows[key][0]),
-        Array(np.array([rule for key in keys for rule in rows[key][1]], np.int8)),
-    )
-
-
 # --- one chunk --------------------------------------------------------------------------------------------------
 
 
@@ -237,103 +133,28 @@ def _score_chunk(
         raise locate(EvalError(f"{wrong} (filter {plan.pipeline.name!r})"), place(task.name)) from wrong
     batches = list(passes(task, plan.pipeline.name, kept, kept_keys, out, raw.units))
     scores = [plan.score(task, plan.specs, batch) for batch in batches]
-    columns = _reduce(task, plan, scores, batches, tables)
+    columns = reduce_scores(task, plan.pipeline.name, scores, batches, tables)
     lost = merge_all((_lost(docs, raw.problems, task), _dropped(plan.pipeline.name, kept, out, raw.units, task)))
-    declared = {(one.spec, one.reducer) for one in columns}
-    columns += [one for one in _unscored(plan) if (one.spec, one.reducer) not in declared]
+    known = {one.key for one in columns}
+    own = _unscored(plan)
+    columns += [one for one in own if one.key not in known]
+    asked = {one.key for one in own}
     traits = traits_of(task, docs)
     named = [
-        replace(one, traits=traits, column=one.column if one.spec is None else merge_all((one.column, lost)))
+        replace(one, traits=traits, column=merge_all((one.column, lost)) if one.key in asked else one.column)
         for one in columns
     ]
     provenance = (_provenance(plan.pipeline.name, kept_keys, out, raw.units),) if keep else ()
     return Scored(task, tuple(named), provenance)
 
 
-def _reduce(
-    task: Task, plan: _Plan, scores: Sequence[Sequence[Score]], passes: Sequence[Batch], tables: Tables
-) -> list[ScoredColumn]:
-    name = plan.pipeline.name
-    by_name: dict[str, list[Score]] = {}
-    for score in flatten.from_iterable(scores):
-        by_name.setdefault(score.name, []).append(score)
-    out: list[ScoredColumn] = []
-    for metric, found in by_name.items():
-        spec = found[0].spec
-        reducers = _reducers(task, metric, spec, len(passes), tables)
-        for one in reducers:
-            key = _key(metric, one, reducers, name)
-            if one is None:
-                out.append(ScoredColumn(key, found[0].column, spec))
-            else:
-                answers, fell = ((), None) if SCORES_ONLY.fullmatch(one) else _votes(passes)
-                reduced = _reduced(task, metric, one, found, answers, fell, tables)
-                out.append(ScoredColumn(key, reduced, spec, one, _spread(passes)))
-    return out
-
-
 def _unscored(plan: _Plan) -> list[ScoredColumn]:
     """The columns of a chunk of which no document could be scored."""
     return [
-        ScoredColumn(_key(spec.name, one, spec.reducers, plan.pipeline.name), EMPTY, spec, one)
+        ScoredColumn(column_key(spec.name, one, spec.reducers, plan.pipeline.name), EMPTY, spec, one)
         for spec in plan.specs
         for one in spec.reducers or (None,)
     ]
-
-
-def _key(metric: str, reducer: str | None, reducers: Sequence[str | None], pipeline: str) -> MetricKey:
-    return MetricKey(f"{metric}@{reducer}" if len(reducers) > 1 else metric, pipeline)
-
-
-def _reduced(
-    task: Task,
-    metric: str,
-    reducer: str,
-    found: Sequence[Score],
-    answers: Sequence[Sequence[object]],
-    fell: Bools | None,
-    tables: Tables,
-) -> Column:
-    try:
-        columns = [score.column for score in found]
-        return reduce_repeats(reducer, columns, answers, fell, tables.reducers, task.name)
-    except EvalError as wrong:
-        raise locate(wrong, place(task.name, key=metric)) from wrong
-
-
-def _reducers(task: Task, metric: str, spec: MetricSpec | None, repeats: int, tables: Tables) -> tuple[str | None, ...]:
-    declared = spec.reducers if spec is not None else ()
-    if declared:
-        return declared
-    if repeats <= 1:
-        return (None,)
-    if tables.unreduced is None:
-        raise EvalError(
-            f"expected one reply per document or a reducer, got {repeats} replies for {metric}"
-            f"{place(task.name)}; add a filter such as take_first, or reducers such as mean or pass@1"
-        )
-    return (tables.unreduced,)
-
-
-def _votes(passes: Sequence[Batch]) -> tuple[list[list[object]], Bools]:
-    """The answers of each document over all repeats, in key order."""
-    keys = sorted({sample.doc_id for batch in passes for sample in batch.samples})
-    at = {key: i for i, key in enumerate(keys)}
-    answers: list[list[object]] = [[] for _ in keys]
-    fell = np.zeros((len(keys), len(passes)), np.bool_)
-    for repeat, batch in enumerate(passes):
-        for i, sample in enumerate(batch.samples):
-            answers[at[sample.doc_id]].append(batch.replies[int(batch.offsets[i])])
-            fell[at[sample.doc_id], repeat] = batch.fell_back[int(batch.offsets[i])]
-    return answers, fell
-
-
-def _spread(batches: Sequence[Batch]) -> tuple[int, int] | None:
-    """The fewest and the most replies of any document."""
-    most = len(batches)
-    if not most or not len(batches[0].samples):
-        return None
-    return next((i for i, batch in enumerate(batches) if len(batch.samples) < len(batches[0].samples)), most), most
 
 
 def _dropped(name: str, docs: Sequence[Sample], out: Replies, units: Ints64, task: Task) -> Column:

@@ -10,7 +10,7 @@ import numpy as np
 from pyrsistent import PMap, pmap
 
 from evalcore.core.aggregations.classes import f1, matthews
-from evalcore.core.aggregations.corpora import acc_all, bleu, chrf, corpus
+from evalcore.core.aggregations.corpora import acc_all, bleu, chrf, corpus, ter
 from evalcore.core.aggregations.error_rules import from_bootstrap, from_influence, from_median
 from evalcore.core.aggregations.ratios import (
     bits_per_byte,
@@ -26,7 +26,6 @@ from evalcore.core.arrays import Floats64, Ints64
 from evalcore.core.columns import Rows, as_objects
 from evalcore.core.errors import EvalError
 from evalcore.core.estimate import Aggregation, ErrorRule, Summary
-from evalcore.core.metrics.corpus import ter_score
 from evalcore.core.records import Options
 from evalcore.core.stats.intervals import IDENTITY, JACCARD, LOG, Link
 
@@ -34,6 +33,12 @@ __all__ = ["AGGREGATIONS", "from_callable"]
 
 
 def _bypass(rows: Rows, options: Options) -> Summary:
+    """No number at all.
+
+    >>> from evalcore.core.estimate import value_of
+    >>> value_of(_bypass, [1.0, 0.0])
+    nan
+    """
     empty = np.zeros((0, 1))
     return Summary(empty, lambda index: np.zeros(len(index)), np.zeros(0, np.int64))
 
@@ -41,8 +46,9 @@ def _bypass(rows: Rows, options: Options) -> Summary:
 def from_callable(function: Callable[..., object]) -> Aggregation:
     """Any function of the list of scores; its error comes from a seeded bootstrap.
 
-    >>> from_callable(max).name
-    'max'
+    >>> from evalcore.core.estimate import value_of
+    >>> from_callable(max).name, value_of(from_callable(max).summarise, [0.2, 0.9])
+    ('max', 0.9)
     """
     name = getattr(function, "__name__", "callable")
 
@@ -103,7 +109,7 @@ AGGREGATIONS: PMap[str, Aggregation] = pmap(
         "bleu": _agg("bleu", corpus("bleu", bleu), (0.0, 100.0)),
         "chrf": _agg("chrf", corpus("chrf", chrf), (0.0, 100.0)),
         "chrf++": _agg("chrf++", corpus("chrf++", chrf), (0.0, 100.0)),
-        "ter": _agg("ter", corpus("ter", lambda sums, options: ter_score(sums)), (-inf, inf)),
+        "ter": _agg("ter", corpus("ter", ter), (-inf, inf)),
         "brier_score": _agg("brier_score", brier, (0.0, 2.0), average=True),
         "acc_all": _agg("acc_all", acc_all, average=True),
         "ece": _agg("ece", ece),

@@ -28,6 +28,12 @@ def _classes(rows: Rows) -> tuple[Ints64, Ints64, Sequence[object]]:
 
 
 def matthews(rows: Rows, options: Options) -> Summary:
+    """Matthews' correlation of gold and predicted class; 0 where only one class is given or predicted.
+
+    >>> from evalcore.core.estimate import value_of
+    >>> value_of(matthews, [(0, 0), (1, 1), (2, 2), (1, 1)]), value_of(matthews, [(0, 1), (1, 1)])
+    (1.0, 0.0)
+    """
     gold, predicted, names = _classes(rows)
     k = len(names)
     hits = (gold == predicted).astype(np.float64)[:, None]
@@ -45,6 +51,13 @@ def _mcc(sums: Sums, k: int) -> Sums:
 
 
 def f1(rows: Rows, options: Options) -> Summary:
+    """F1 of the positive class (``pos_label``, 1), or its macro, micro or weighted ``average`` over all classes.
+
+    >>> from evalcore.core.estimate import value_of
+    >>> said = [(0, 0), (1, 1), (1, 1), (1, 0)]      # (gold, prediction)
+    >>> [round(value_of(f1, said, average=how), 3) for how in ("binary", "macro", "micro", "weighted")]
+    [0.8, 0.733, 0.75, 0.767]
+    """
     gold, predicted, names = _classes(rows)
     average = str(options.get("average", "binary"))
     if average not in F1_AVERAGES:

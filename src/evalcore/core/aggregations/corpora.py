@@ -10,13 +10,20 @@ from evalcore.core.aggregations.ratios import ratio
 from evalcore.core.aggregations.rows import two_of
 from evalcore.core.columns import Rows, Stats
 from evalcore.core.estimate import Summary, Sums, smooth
-from evalcore.core.metrics.corpus import bleu_score, chrf_score, pair_statistics
+from evalcore.core.metrics.corpus import bleu_score, chrf_score, pair_statistics, ter_score
 from evalcore.core.records import Options
 
-__all__ = ["acc_all", "answered", "bleu", "chrf", "corpus"]
+__all__ = ["acc_all", "answered", "bleu", "chrf", "corpus", "ter"]
 
 
 def corpus(kind: str, finalise: Callable[[Sums, Options], Sums]) -> Callable[[Rows, Options], Summary]:
+    """A corpus score of summed sentence counts: no mean of sentence scores.
+
+    >>> from evalcore.core.estimate import value_of
+    >>> value_of(corpus("ter", ter), [("a b c d", "a b c d"), ("a", "b")])      # 1 edit in 5 words
+    20.0
+    """
+
     def summarise(rows: Rows, options: Options) -> Summary:
         stats = (
             rows.values.floats
@@ -29,16 +36,42 @@ def corpus(kind: str, finalise: Callable[[Sums, Options], Sums]) -> Callable[[Ro
 
 
 def bleu(sums: Sums, options: Options) -> Sums:
+    """BLEU of summed counts; the counts do not depend on its smoothing.
+
+    >>> sums = np.array([4.0, 4, 4, 3, 2, 0, 4, 3, 2, 1])      # no 4-gram in common
+    >>> [float(bleu(sums, {"smooth_method": how}).round(3)) for how in ("exp", "none")]
+    [84.09, 0.0]
+    """
     known = ("smooth_method", "smooth_value", "effective_order")
     return bleu_score(sums, **{key: options[key] for key in known if key in options})  # type: ignore[arg-type]
 
 
 def chrf(sums: Sums, options: Options) -> Sums:
+    """chrF of summed counts, with recall ``beta`` times as important as precision.
+
+    >>> sums = np.array([2.0, 4, 2])      # 2 characters said, 4 wanted, 2 common
+    >>> [float(chrf(sums, {"beta": beta}).round(3)) for beta in (1, 2)]
+    [66.667, 55.556]
+    """
     return chrf_score(sums, **{key: options[key] for key in ("beta", "eps_smoothing") if key in options})  # type: ignore[arg-type]
 
 
+def ter(sums: Sums, options: Options) -> Sums:
+    """TER of summed counts: edits per 100 words of reference, so it can exceed 100.
+
+    >>> float(ter(np.array([3.0, 2.0]), {}))
+    150.0
+    """
+    return ter_score(sums)
+
+
 def acc_all(rows: Rows, options: Options) -> Summary:
-    """The unit is the question: right if every one of its answers is."""
+    """The unit is the question: right if every one of its answers is.
+
+    >>> from evalcore.core.estimate import value_of
+    >>> value_of(acc_all, [(True, "q1"), (True, "q1"), (True, "q2"), (False, "q2")])
+    0.5
+    """
     firsts: dict[object, int] = {}
     right: dict[object, bool] = {}
     for i, (hit, key) in enumerate(map(answered, two_of(rows, "(correct, question)"))):

@@ -12,16 +12,23 @@ from pyrsistent import PMap
 from evalcore.core.aggregate import evaluate
 from evalcore.core.arrays import Floats64, Ints64, frozen
 from evalcore.core.columns import concat_rows, scored_part
-from evalcore.core.estimate import Aggregation, Estimate
+from evalcore.core.estimate import Aggregation, Estimate, Summary
 from evalcore.core.groups import GroupMetric
 from evalcore.core.groups.rules import GroupRule, Term, combined, macro, merged_terms
-from evalcore.core.stats.intervals import interval, satterthwaite
+from evalcore.core.stats.intervals import satterthwaite
 
 __all__ = ["pool"]
 
+POOL_DRAWS = 1000
+
 
 def pool(aggregations: PMap[str, Aggregation]) -> GroupRule:
-    """All documents of all tasks as one task, with errors stratified by task."""
+    """All documents of all tasks as one task, with errors stratified by task.
+
+    >>> two = [Term(name, 0.5, n, Estimate(value=v, stderr=0.1, size=n)) for name, v, n in (("a", 0, 3), ("b", 1, 1))]
+    >>> pool({})(GroupMetric("acc"), two).value      # of means: whatever the weights, by size
+    0.25
+    """
 
     def rule(spec: GroupMetric, terms: Sequence[Term]) -> Estimate:
         merged = merged_terms(terms)
@@ -41,6 +48,8 @@ def pool(aggregations: PMap[str, Aggregation]) -> GroupRule:
         if value is None:
             return Estimate(value=None, reason=f"{aggregation.name} has no finite value on these documents")
         made = combined(spec, merged, value, [0.0] * len(merged))
+        if influence is None:
+            return _resampled(made, aggregation, summary, strata[summary.units])
         return _stratified(made, aggregation, influence, strata[summary.units])
 
     return rule
@@ -52,9 +61,28 @@ def by_size(terms: Sequence[Term]) -> list[Term]:
     return [replace(term, weight=term.estimate.size / total) for term in terms]
 
 
-def _stratified(made: Estimate, aggregation: Aggregation, influence: Floats64 | None, strata: Ints64) -> Estimate:
-    if influence is None:
-        return replace(made, reason=f"{aggregation.name} has no influence function", lowest=None, highest=None)
+def _resampled(made: Estimate, aggregation: Aggregation, summary: Summary, strata: Ints64) -> Estimate:
+    """Without influences: a seeded bootstrap that draws within each task."""
+    stream = np.random.default_rng(0)
+    places = [np.flatnonzero(strata == k) for k in np.unique(strata)]
+    index = np.hstack([place[stream.integers(0, len(place), (POOL_DRAWS, len(place)))] for place in places])
+    stderr = float(np.std(summary.resampled(index), ddof=1))
+    n = len(strata)
+    return replace(
+        made,
+        stderr=stderr,
+        variance=stderr**2,
+        df=float(n - len(places)),
+        trials=float(n),
+        bounds=aggregation.bounds,
+        signature=f"bootstrap(draws={POOL_DRAWS},seed=0,stratified)",
+        reason=None,
+        lowest=None,
+        highest=None,
+    )
+
+
+def _stratified(made: Estimate, aggregation: Aggregation, influence: Floats64, strata: Ints64) -> Estimate:
     n = len(influence)
     groups = [influence[strata == k] for k in np.unique(strata)]
     scatters = [float(np.sum((part - part.mean()) ** 2)) for part in groups]
@@ -63,21 +91,11 @@ def _stratified(made: Estimate, aggregation: Aggregation, influence: Floats64 | 
     stderr = None if small else fsum(corrected) ** 0.5 / n
     variance = fsum(scatters) / n**2
     df = satterthwaite(corrected, [max(len(part) - 1.0, 1.0) for part in groups])
-    ci = interval(
-        made.value or 0.0,
-        variance=variance,
-        stderr=stderr,
-        n=float(n),
-        df=df,
-        bounds=aggregation.bounds,
-        link=aggregation.link,
-    )
     return replace(
         made,
         stderr=stderr,
         variance=variance,
         df=df,
-        ci=ci,
         influence=frozen(influence),
         trials=float(n),
         bounds=aggregation.bounds,

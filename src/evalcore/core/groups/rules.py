@@ -15,7 +15,7 @@ from evalcore.core.estimate import Estimate
 from evalcore.core.groups import Group, GroupMetric, Leaf, fold_group
 from evalcore.core.records import MetricKey
 from evalcore.core.reports import TaskReport
-from evalcore.core.stats.intervals import IDENTITY, LINKS, interval, satterthwaite
+from evalcore.core.stats.intervals import IDENTITY, LINKS, satterthwaite
 
 __all__ = ["AVERAGES", "GROUP_RULES", "Average", "GroupRule", "Share", "Term", "shares"]
 
@@ -79,7 +79,12 @@ def shares(
 def over_leaves(
     group: Group[TaskReport], spec: GroupMetric, parts: Sequence[Share], sizes: Mapping[str, float]
 ) -> Share:
-    """Every task below counts once, by its size or equally."""
+    """Every task below counts once, by its size or equally.
+
+    >>> parts = [Share((("a", 1.0),), 1.0), Share((("a", 0.25), ("b", 0.75)), 4.0)]
+    >>> over_leaves(Group("g"), GroupMetric("acc"), parts, {"a": 1.0, "b": 3.0}).terms
+    (('a', 0.25), ('b', 0.75))
+    """
     names = tuple(unique(name for part in parts for name, _ in part.terms))
     return _normalised(names, [_weight(spec, name, sizes[name]) for name in names], sizes, parts)
 
@@ -87,7 +92,13 @@ def over_leaves(
 def over_children(
     group: Group[TaskReport], spec: GroupMetric, parts: Sequence[Share], sizes: Mapping[str, float]
 ) -> Share:
-    """Every child counts, by its size or equally; a task below two of them counts by both paths."""
+    """Every child counts, by its size or equally; a task below two of them counts by both paths.
+
+    >>> parts, sizes = [Share((("a", 1.0),), 1.0), Share((("a", 0.5), ("b", 0.5)), 2.0)], {"a": 1.0, "b": 1.0}
+    >>> children = Group("g", (Leaf("a", None), Group("h")))
+    >>> over_children(children, GroupMetric("acc", weight_by_size=False), parts, sizes).terms
+    (('a', 0.5), ('a', 0.25), ('b', 0.25))
+    """
     present = [(child.name, part) for child, part in zip(group.children, parts, strict=True) if part.terms]
     weights = [_weight(spec, name, part.size) for name, part in present]
     total = _positive(weights, [name for name, _ in present])
@@ -138,7 +149,12 @@ AVERAGES: PMap[str, Average] = pmap({"leaves": over_leaves, "children": over_chi
 
 
 def mean_of_means(spec: GroupMetric, terms: Sequence[Term]) -> Estimate:
-    """Σ w·value with error sqrt(Σ (w·stderr)²), on the log scale for perplexities; refuses what is no mean."""
+    """Σ w·value with error sqrt(Σ (w·stderr)²), on the log scale for perplexities; refuses what is no mean.
+
+    >>> two = [Term(name, 0.5, 9.0, Estimate(value=v, stderr=1.0, link="log")) for name, v in (("a", 2.0), ("b", 8.0))]
+    >>> round(mean_of_means(GroupMetric("perplexity"), two).value, 12)
+    4.0
+    """
     refused = next((term for term in terms if not term.estimate.average), None)
     if refused is not None:
         return Estimate(
@@ -150,7 +166,12 @@ def mean_of_means(spec: GroupMetric, terms: Sequence[Term]) -> Estimate:
 
 
 def macro(spec: GroupMetric, terms: Sequence[Term]) -> Estimate:
-    """The weighted average of task scores, whatever they are; exact for any weights and shared leaves."""
+    """The weighted average of task scores, whatever they are; exact for any weights and shared leaves.
+
+    >>> shared = [Term("a", w, 9.0, Estimate(value=0.6, stderr=0.1, average=False)) for w in (0.75, 0.25)]
+    >>> macro(GroupMetric("f1"), shared)      # one task by two paths: the same error
+    Estimate(0.6 ± 0.1, n=0)
+    """
     merged = merged_terms(terms)
     kinds = {(term.estimate.link if term.estimate.average else "identity") for term in merged}
     link = LINKS[kinds.pop()] if len(kinds) == 1 else IDENTITY
@@ -161,7 +182,12 @@ def macro(spec: GroupMetric, terms: Sequence[Term]) -> Estimate:
 
 
 def by_callable(spec: GroupMetric, terms: Sequence[Term]) -> Estimate:
-    """A callable of (values, sizes); its error by the derivative in each task's value."""
+    """A callable of (values, sizes); its error by the derivative in each task's value.
+
+    >>> two = [Term(name, 0.5, 9.0, Estimate(value=v, stderr=0.1)) for name, v in (("a", 0.4), ("b", 0.8))]
+    >>> by_callable(GroupMetric("acc", aggregation=lambda values, sizes: min(values)), two)
+    Estimate(0.4 ± 0.1, n=0)
+    """
     function = spec.aggregation
     if not callable(function):
         raise unknown("group aggregation", str(function), GROUP_RULES)
@@ -218,9 +244,6 @@ def combined(spec: GroupMetric, terms: Sequence[Term], value: float, slopes: Seq
     return Estimate(
         value=value,
         stderr=stderr,
-        ci=interval(value, variance=variance, stderr=stderr, n=trials, df=df, bounds=bounds, link=link)
-        if df is not None
-        else None,
         n=sum(estimate.n for estimate in estimates),
         n_scored=sum(estimate.n_scored for estimate in estimates),
         n_unscorable=sum(estimate.n_unscorable for estimate in estimates),

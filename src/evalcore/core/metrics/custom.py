@@ -17,7 +17,7 @@ from evalcore.core.metrics.normalise import NO_GOLD
 from evalcore.core.outcome import FAILED, NOT_EMITTED, UNSCORABLE
 from evalcore.core.records import Options
 
-__all__ = ["per_document"]
+__all__ = ["OWN", "per_document"]
 
 Best = Callable[[Sequence[float]], float]
 Cell = float | tuple[int, str]
@@ -27,13 +27,10 @@ OWN = ""
 """The key of a function that returns a number: the metric's own name."""
 
 
-def per_document(
-    function: Callable[..., object], best: Best = max, *, keys: Sequence[str] = ()
-) -> Callable[[GenBatch, Options], Emitted]:
+def per_document(function: Callable[..., object], best: Best = max) -> Callable[[GenBatch, Options], Emitted]:
     """A metric from ``function(prediction, gold, **options)``, the best over the golds of each document.
 
-    A function that returns a dict makes one metric per key; ``keys`` names them in advance, so that they are
-    the same for every part of the documents.
+    A function that returns a dict makes one metric per key; documents it fails on stand under the metric's own name.
 
     >>> from evalcore.core.records import options
     >>> batch = GenBatch((), ["abc", ""], [("ab", "abcd"), ("x",)], np.zeros(2, np.bool_), {})
@@ -43,18 +40,13 @@ def per_document(
     {1: (2, 'ZeroDivisionError: division by zero')}
     """
     # A partial of named functions, not a closure: it travels to worker processes.
-    return partial(_score, function, best, tuple(keys))
+    return partial(_score, function, best)
 
 
-def _score(
-    function: Callable[..., object], best: Best, keys: tuple[str, ...], batch: GenBatch, options: Options
-) -> Emitted:
+def _score(function: Callable[..., object], best: Best, batch: GenBatch, options: Options) -> Emitted:
     found = [_document(function, best, batch, i, dict(options)) for i in range(len(batch.predictions))]
-    emitted = {key for cells in found if isinstance(cells, dict) for key in cells}
-    names = sorted({*keys, *emitted} - {OWN})
-    if not names:
-        return _column(found, OWN)
-    return {name: _column(found, name) for name in names}
+    names = sorted({name for cells in found if isinstance(cells, dict) for name in cells} | {OWN})
+    return _column(found, OWN) if names == [OWN] else {name: _column(found, name) for name in names}
 
 
 def _document(
@@ -100,10 +92,7 @@ def _column(found: Sequence[dict[str, Cell] | Cell], name: str) -> Floats | Mark
 
 
 def _cell(cells: dict[str, Cell] | Cell, name: str) -> Cell:
+    """A document's cell under a name; what concerns the whole document stands under the metric's own name alone."""
     if not isinstance(cells, dict):
-        return cells
-    if name in cells:
-        return cells[name]
-    if OWN in cells:
-        return UNSCORABLE, f"expected a dict with {name!r}, got {cells[OWN]!r}"
-    return NOT_EMITTED, ""
+        return cells if name == OWN else (NOT_EMITTED, "")
+    return cells.get(name, (NOT_EMITTED, ""))

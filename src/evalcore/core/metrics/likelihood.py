@@ -19,28 +19,53 @@ __all__ = ["LIKELIHOOD_METRICS", "ROLLING_METRICS", "per_unit"]
 
 
 def acc(batch: LLBatch, options: Options) -> Floats:
-    """1 if greedy decoding would give the target."""
+    """1 if greedy decoding would give the target.
+
+    >>> from evalcore.core.batches import ll_batch, plain_batch
+    >>> acc(ll_batch(plain_batch([[(-0.1, False)], [(-9.0, True)]])), {}).values
+    Array([0., 1.])
+    """
     return Floats(frozen(batch.greedy.astype(np.float64)))
 
 
 def perplexity(batch: LLBatch, options: Options) -> Floats:
-    """The log-likelihood of the target; its aggregation makes the perplexity."""
+    """The log-likelihood of the target; its aggregation makes the perplexity.
+
+    >>> from evalcore.core.batches import ll_batch, plain_batch
+    >>> perplexity(ll_batch(plain_batch([[(-1.5, True)]])), {}).values
+    Array([-1.5])
+    """
     return Floats(Array(batch.lls))
 
 
 def acc_all(batch: LLBatch, options: Options) -> Objects:
-    """Correctness and question, for "every answer to the question is right"."""
+    """Correctness and question, for "every answer to the question is right".
+
+    >>> from evalcore.core.batches import ll_batch, plain_batch
+    >>> acc_all(ll_batch(plain_batch([[(-1.0, True)], [(-1.0, False)]])), {}).values
+    ((True, ('doc', 0)), (False, ('doc', 1)))
+    """
     pairs = zip(batch.greedy.tolist(), batch.samples, strict=True)
     return Objects(tuple((hit, question_of(sample)) for hit, sample in pairs))
 
 
 def bypass(batch: LLBatch, options: Options) -> Objects:
-    """No score: the answers are recorded, nothing is measured."""
+    """No score: the answers are recorded, nothing is measured.
+
+    >>> from evalcore.core.batches import ll_batch, plain_batch
+    >>> len(bypass(ll_batch(plain_batch([[(-1.0, True)]] * 3)), {}).values)
+    3
+    """
     return Objects((None,) * len(batch.samples))
 
 
 def bypass_texts(batch: RollingBatch, options: Options) -> Objects:
-    """No score: the answers are recorded, nothing is measured."""
+    """No score: the answers are recorded, nothing is measured.
+
+    >>> from evalcore.core.batches import plain_batch, rolling_batch
+    >>> bypass_texts(rolling_batch(plain_batch([[-9.0]], ["a text"])), {}).values
+    (None,)
+    """
     return Objects((None,) * len(batch.samples))
 
 
@@ -54,7 +79,13 @@ def words(text: str) -> int:
 
 
 def per_unit(length: Callable[[str], int], unit: str) -> Callable[[RollingBatch, Options], Marks]:
-    """Rows of (log-likelihood, number of units); a text without a unit is unscorable."""
+    """Rows of (log-likelihood, number of units); a text without a unit is unscorable.
+
+    >>> from evalcore.core.batches import plain_batch, rolling_batch
+    >>> batch = rolling_batch(plain_batch([[-9.0], [-4.0]], ["two words", " "]))
+    >>> word_perplexity(batch, {}).rows.values.data[0].tolist(), word_perplexity(batch, {}).missing
+    ([-9.0, 2.0], {1: (1, 'the text has no words')})
+    """
 
     def score(batch: RollingBatch, options: Options) -> Marks:
         lengths = np.fromiter(map(length, batch.texts), np.float64, len(batch.texts))

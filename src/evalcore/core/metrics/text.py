@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import lru_cache, partial
 from itertools import chain
-from math import inf, nan
+from math import inf
 from operator import eq
 
-import numpy as np
 from pyrsistent import PMap, pmap
 
 from evalcore.core.arrays import frozen
@@ -18,9 +17,9 @@ from evalcore.core.columns import Floats, Objects
 from evalcore.core.errors import EvalError, require
 from evalcore.core.metrics.corpus import bleu, chrf, chrf_plus_plus, ter
 from evalcore.core.metrics.custom import per_document
-from evalcore.core.metrics.metric import Marks, Metric, only_where
+from evalcore.core.metrics.golds import Texts, best_over_golds, each_pair
+from evalcore.core.metrics.metric import Marks, Metric
 from evalcore.core.metrics.normalise import (
-    NO_GOLD,
     answer_words,
     edit_distance,
     normalise_distinct,
@@ -32,32 +31,6 @@ from evalcore.core.records import Options
 
 __all__ = ["TEXT_METRICS", "best_over_golds", "per_document"]
 
-Texts = Sequence[str]
-ScorePairs = Callable[[Texts, Texts], Sequence[float]]
-"""Scores of many (prediction, gold) pairs at once."""
-
-
-def best_over_golds(batch: GenBatch, score: ScorePairs) -> Floats | Marks:
-    """The best score of each document over its golds; a document without a gold is unscorable.
-
-    >>> batch = GenBatch((), ["a", "b"], [("b", "a"), ()], np.zeros(2, np.bool_), {})
-    >>> best_over_golds(batch, lambda predictions, golds: [p == g for p, g in zip(predictions, golds)])
-    Marks(rows=Floats(values=Array([ 1., nan])), missing={1: (1, 'expected a gold answer, got none')})
-    """
-    counts = list(map(len, batch.golds))
-    if counts.count(1) == len(counts):
-        only = [gold for (gold,) in batch.golds]
-        return Floats(frozen(np.array(score(batch.predictions, only), dtype=np.float64)))
-    sizes = np.array(counts, dtype=np.int64)
-    known = sizes > 0
-    values = np.full(len(sizes), nan)
-    if known.any():
-        repeated = [text for text, n in zip(batch.predictions, counts, strict=True) for _ in range(n)]
-        flat = np.array(score(repeated, list(chain.from_iterable(batch.golds))), dtype=np.float64)
-        values[known] = np.maximum.reduceat(flat, (np.cumsum(sizes) - sizes)[known])
-    return only_where(known, Floats(frozen(values)), NO_GOLD)
-
-
 # --- equality ------------------------------------------------------------------------------------------
 
 EXACT_OPTIONS = ("ignore_case", "ignore_numbers", "ignore_punctuation", "regexes_to_ignore")
@@ -66,9 +39,9 @@ EXACT_OPTIONS = ("ignore_case", "ignore_numbers", "ignore_punctuation", "regexes
 def exact_match(batch: GenBatch, options: Options) -> Floats | Marks:
     """1 if the prediction equals a gold, both normalised as lm-eval does.
 
-    >>> from evalcore.core.records import options
-    >>> batch = GenBatch((), ["The answer", "!!!"], [("the answer.",), ("...",)], np.zeros(2, np.bool_), {})
-    >>> exact_match(batch, options(ignore_case=True, ignore_punctuation=True))
+    >>> from evalcore.core.batches import texts_of
+    >>> batch = texts_of(["The answer", "!!!"], [("the answer.",), ("...",)])
+    >>> exact_match(batch, {"ignore_case": True, "ignore_punctuation": True})
     Floats(values=Array([1., 0.]))
     """
     if not options:
@@ -98,13 +71,13 @@ def _same_when_normal(normalise: Callable[[Texts], Texts], predictions: Texts, g
 def quasi_exact_match(batch: GenBatch, options: Options) -> Floats | Marks:
     """HELM's: equal in lower case without punctuation, articles and extra whitespace.
 
-    >>> from evalcore.core.records import options
-    >>> batch = GenBatch((), ["a  Cat.", "the"], [("The cat",), ("A",)], np.zeros(2, np.bool_), {})
-    >>> quasi_exact_match(batch, options())
+    >>> from evalcore.core.batches import texts_of
+    >>> batch = texts_of(["a  Cat.", "the"], [("The cat",), ("A",)])
+    >>> quasi_exact_match(batch, {})
     Floats(values=Array([1., 0.]))
     """
     refuse_unknown("quasi_exact_match", options, ())
-    return best_over_golds(batch, partial(_each, _quasi_same))
+    return best_over_golds(batch, partial(each_pair, _quasi_same))
 
 
 def _quasi_same(prediction: str, gold: str) -> bool:
@@ -118,15 +91,15 @@ def _quasi_same(prediction: str, gold: str) -> bool:
 def includes(batch: GenBatch, options: Options) -> Floats | Marks:
     """Inspect's: 1 if a gold is a part of the prediction.
 
-    >>> from evalcore.core.records import options
-    >>> batch = GenBatch((), ["It is Paris."], [("paris",)], np.zeros(1, np.bool_), {})
-    >>> includes(batch, options()), includes(batch, options(ignore_case=False))
+    >>> from evalcore.core.batches import texts_of
+    >>> batch = texts_of(["It is Paris."], [("paris",)])
+    >>> includes(batch, {}), includes(batch, {"ignore_case": False})
     (Floats(values=Array([1.])), Floats(values=Array([0.])))
     """
     refuse_unknown("includes", options, ("ignore_case",))
     if options.get("ignore_case", True):
-        return best_over_golds(batch, partial(_each, lambda text, gold: gold.casefold() in text.casefold()))
-    return best_over_golds(batch, partial(_each, lambda text, gold: gold in text))
+        return best_over_golds(batch, partial(each_pair, lambda text, gold: gold.casefold() in text.casefold()))
+    return best_over_golds(batch, partial(each_pair, lambda text, gold: gold in text))
 
 
 # --- similarity ----------------------------------------------------------------------------------------
@@ -135,9 +108,9 @@ def includes(batch: GenBatch, options: Options) -> Floats | Marks:
 def f1(batch: GenBatch, options: Options) -> Floats | Marks:
     """SQuAD's: harmonic mean of precision and recall of the words; without words, 1 if neither has any.
 
-    >>> from evalcore.core.records import options
-    >>> batch = GenBatch((), ["the big cat"], [("Cat", "a dog")], np.zeros(1, np.bool_), {})
-    >>> f1(batch, options()).rows.values.data.round(3).tolist()
+    >>> from evalcore.core.batches import texts_of
+    >>> batch = texts_of(["the big cat"], [("Cat", "a dog")])
+    >>> f1(batch, {}).rows.values.data.round(3).tolist()
     [0.667]
     """
     refuse_unknown("f1", options, ())
@@ -162,14 +135,14 @@ def _bag_f1(found: Counter[str], wanted: Counter[str]) -> float:
 def anls(batch: GenBatch, options: Options) -> Floats | Marks:
     """DocVQA's: 1 − edit distance / longer length, and 0 where that is below the threshold.
 
-    >>> from evalcore.core.records import options
-    >>> batch = GenBatch((), ["Invoice 12"], [("invoice 13",)], np.zeros(1, np.bool_), {})
-    >>> anls(batch, options()), anls(batch, options(threshold=0.95))
+    >>> from evalcore.core.batches import texts_of
+    >>> batch = texts_of(["Invoice 12"], [("invoice 13",)])
+    >>> anls(batch, {}), anls(batch, {"threshold": 0.95})
     (Floats(values=Array([0.9])), Floats(values=Array([0.])))
     """
     refuse_unknown("anls", options, ("threshold",))
     similarity = partial(_similarity, number_option(options, "threshold", 0.5))
-    return best_over_golds(batch, partial(_each, similarity))
+    return best_over_golds(batch, partial(each_pair, similarity))
 
 
 def _similarity(threshold: float, prediction: str, gold: str) -> float:
@@ -185,21 +158,31 @@ def _similarity(threshold: float, prediction: str, gold: str) -> float:
 
 
 def rouge1(batch: GenBatch, options: Options) -> Floats | Marks:
-    """The F-measure of common words, from rouge-score."""
+    """The F-measure of common words, from rouge-score.
+
+    >>> from evalcore.core.batches import texts_of
+    >>> rouge1(texts_of(["sat the cat"], ["the cat sat"]), {}).values      # in any order
+    Array([1.])
+    """
     return _rouge("rouge1", batch, options)
 
 
 def rouge2(batch: GenBatch, options: Options) -> Floats | Marks:
-    """The F-measure of common pairs of words, from rouge-score."""
+    """The F-measure of common pairs of words, from rouge-score.
+
+    >>> from evalcore.core.batches import texts_of
+    >>> rouge2(texts_of(["sat the cat"], ["the cat sat"]), {}).values      # one pair of two
+    Array([0.5])
+    """
     return _rouge("rouge2", batch, options)
 
 
 def rougeL(batch: GenBatch, options: Options) -> Floats | Marks:
     """The F-measure of the longest common subsequence of words, from rouge-score.
 
-    >>> from evalcore.core.records import options
-    >>> batch = GenBatch((), ["the cat sat"], [("the cat",)], np.zeros(1, np.bool_), {})
-    >>> rougeL(batch, options())
+    >>> from evalcore.core.batches import texts_of
+    >>> batch = texts_of(["the cat sat"], [("the cat",)])
+    >>> rougeL(batch, {})
     Floats(values=Array([0.8]))
     """
     return _rouge("rougeL", batch, options)
@@ -207,7 +190,7 @@ def rougeL(batch: GenBatch, options: Options) -> Floats | Marks:
 
 def _rouge(kind: str, batch: GenBatch, options: Options) -> Floats | Marks:
     refuse_unknown(kind, options, ("use_stemmer",))
-    return best_over_golds(batch, partial(_each, _rouge_scorer(kind, bool(options.get("use_stemmer")))))
+    return best_over_golds(batch, partial(each_pair, _rouge_scorer(kind, bool(options.get("use_stemmer")))))
 
 
 @lru_cache(maxsize=16)
@@ -216,21 +199,28 @@ def _rouge_scorer(kind: str, use_stemmer: bool) -> Callable[[str, str], float]:
     return lambda prediction, gold: float(scorer.score(gold, prediction)[kind].fmeasure)
 
 
-def _each(score: Callable[[str, str], float], predictions: Texts, golds: Texts) -> list[float]:
-    return list(map(score, predictions, golds))
-
-
 # --- without a gold ------------------------------------------------------------------------------------
 
 
 def extraction_rate(batch: GenBatch, options: Options) -> Floats:
-    """1 if the filter found an answer, 0 if it fell back."""
+    """1 if the filter found an answer, 0 if it fell back.
+
+    >>> from evalcore.core.batches import texts_of
+    >>> batch = texts_of(["4", "[invalid]"], ["5", "5"], fell_back=[False, True])
+    >>> extraction_rate(batch, {}).values      # right or wrong
+    Array([1., 0.])
+    """
     refuse_unknown("extraction_rate", options, ())
     return Floats(frozen(1.0 - batch.fell_back))
 
 
 def bypass(batch: GenBatch, options: Options) -> Objects:
-    """No score: the answers are recorded, nothing is measured."""
+    """No score: the answers are recorded, nothing is measured.
+
+    >>> from evalcore.core.batches import texts_of
+    >>> bypass(texts_of(["4"], [("4",)]), {}).values
+    (None,)
+    """
     return Objects((None,) * len(batch.predictions))
 
 

@@ -1,0 +1,185 @@
+"""Closing a task: every column becomes an estimate with its recipe and its errata."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from operator import attrgetter
+
+import numpy as np
+from msgspec.structs import replace
+from toolz import unique
+
+from evalcore.core.aggregate import DEFAULT, Inference, aggregate_metric, cluster_codes
+from evalcore.core.arrays import Ints64
+from evalcore.core.columns import Column, Floats, merge_all, unscored_part
+from evalcore.core.errata import Facts, task_errata
+from evalcore.core.errors import EvalError, locate, place, unknown
+from evalcore.core.estimate import Aggregation, Estimate
+from evalcore.core.metrics.corpus import sacrebleu_version
+from evalcore.core.records import MetricKey, MetricSpec, Pipeline, Sample, Task
+from evalcore.core.reducing import column_key
+from evalcore.core.reports import TaskReport
+from evalcore.core.scored import Scored, ScoredColumn
+from evalcore.core.signature import shown_options, sign
+from evalcore.core.tables import EVALCORE, AnyMetric, Tables, pipelines_of
+
+__all__ = ["clusters_of", "report_task"]
+
+
+def report_task(
+    scored: Scored,
+    *,
+    inference: Inference = DEFAULT,
+    clusters: Mapping[int, int] | None = None,
+    n_original: int | None = None,
+    tables: Tables = EVALCORE,
+) -> TaskReport:
+    """Close every column of a task; ``clusters`` maps document keys to cluster codes (see ``clusters_of``)."""
+    task = scored.task
+    pipelines = {pipeline.name: pipeline for pipeline in pipelines_of(task, tables)}
+    columns = whole_columns(scored)
+    closed = [(one, _estimate(task, one, pipelines[one.key.filter], inference, clusters, tables)) for one in columns]
+    return TaskReport(
+        name=task.name,
+        estimates=tuple((one.key, estimate) for one, estimate in closed),
+        columns=tuple((one.key, one.column) for one in columns),
+        n_docs=max((len(one.column) for one in columns), default=0),
+        n_original=n_original,
+        alias=task.alias,
+        version=task.version,
+        num_fewshot=task.num_fewshot,
+        config=task.config,
+        warnings=tuple(unique(warning for one in columns for warning in _warnings(task, one, tables))),
+    )
+
+
+def whole_columns(scored: Scored) -> tuple[ScoredColumn, ...]:
+    """The columns to close. Metrics that one function gave under several names share the documents it failed on."""
+    by_own = {(one.key, one.reducer): one for one in scored.columns if one.spec is not None}
+    out: list[ScoredColumn] = []
+    parents: set[MetricKey] = set()
+    for one in scored.columns:
+        parent = by_own.get((_own_key(one), one.reducer)) if one.spec is not None else None
+        if parent is None or parent.key == one.key:
+            out.append(one)
+        else:
+            parents.add(parent.key)
+            out.append(replace(one, column=merge_all((one.column, unscored_part(parent.column)))))
+    return tuple(one for one in out if one.key not in parents or one.column.scored.any())
+
+
+def _own_key(one: ScoredColumn) -> MetricKey:
+    spec = one.spec or MetricSpec(one.key.metric)
+    return column_key(spec.name, one.reducer, spec.reducers, one.key.filter)
+
+
+def clusters_of(task: str, samples: Iterable[Sample], *, singletons: bool = False) -> Mapping[int, int]:
+    """Cluster codes by document key, from the samples' own clusters.
+
+    >>> codes = clusters_of("t", [Sample(0, cluster="p"), Sample(1, cluster="p")])
+    >>> codes[0] == codes[1]
+    True
+    """
+    docs = list(samples)
+    codes = cluster_codes([doc.cluster for doc in docs], singletons=singletons, task=task)
+    return dict(zip(map(attrgetter("doc_id"), docs), codes.tolist(), strict=True))
+
+
+def _estimate(
+    task: Task,
+    one: ScoredColumn,
+    pipeline: Pipeline,
+    inference: Inference,
+    clusters: Mapping[int, int] | None,
+    tables: Tables,
+) -> Estimate:
+    entry = _entry(task, one, tables)
+    spec = one.spec or MetricSpec(one.key.metric)
+    try:
+        estimate = aggregate_metric(
+            _aggregation(spec, entry, tables),
+            one.column,
+            options=spec.options,
+            inference=inference,
+            clusters=None if clusters is None else _codes(task, one, clusters),
+            score_bounds=entry.bounds if entry is not None else (0.0, 1.0),
+        )
+    except EvalError as wrong:
+        raise locate(wrong, place(task.name, key=one.key)) from wrong
+    higher = spec.higher_is_better if spec.higher_is_better is not None else entry.higher_is_better if entry else True
+    facts = Facts(
+        one.key,
+        estimate,
+        pipeline,
+        one.traits,
+        pipeline.metrics or task.metrics,
+        _partial_credit(one.column),
+        inference.resampling.draws,
+    )
+    named = replace(estimate, higher_is_better=higher, errata=task_errata(facts))
+    parts = {
+        "task": task.name,
+        "metric": one.key.metric,
+        "options": shown_options(spec.options),
+        "filter": one.key.filter,
+        "reducer": one.reducer,
+        "repeats": _span(one.repeats),
+        "unscored": inference.on_unscorable,
+        "sacrebleu": sacrebleu_version(estimate.aggregation),
+    }
+    return sign(named, parts, tables=tables.name, interval=inference.interval)
+
+
+def _partial_credit(column: Column) -> bool:
+    """Whether any score lies strictly between 0 and 1."""
+    if not isinstance(column.rows, Floats):
+        return False
+    values = column.rows.values.floats
+    return bool(np.any((values > 0) & (values < 1)))
+
+
+def _span(repeats: tuple[int, int] | None) -> str | None:
+    return None if repeats is None else "-".join(map(str, sorted(set(repeats))))
+
+
+def _entry(task: Task, one: ScoredColumn, tables: Tables) -> AnyMetric | None:
+    """What is known about a metric by its name: of the task's own output type, else of any."""
+    name = one.spec.name if one.spec is not None else one.key.metric
+    if one.spec is not None and one.spec.function is not None:
+        return None
+    own = tables.metrics.get(task.output_type)
+    if own is not None and name in own:
+        return own[name]
+    if task.process_results is None:
+        return None
+    return next((tables.metrics[kind][name] for kind in sorted(tables.metrics) if name in tables.metrics[kind]), None)
+
+
+def _aggregation(spec: MetricSpec, entry: AnyMetric | None, tables: Tables) -> Aggregation:
+    wanted = spec.aggregation if spec.aggregation is not None else entry.aggregation if entry is not None else "mean"
+    if callable(wanted):
+        return tables.from_callable(wanted)
+    if wanted not in tables.aggregations:
+        raise unknown("aggregation", wanted, tables.aggregations)
+    return tables.aggregations[wanted]
+
+
+def _codes(task: Task, one: ScoredColumn, clusters: Mapping[int, int]) -> Ints64:
+    keys = one.column.keys.ints.tolist()
+    missing = next((key for key in keys if key not in clusters), None)
+    if missing is not None:
+        raise EvalError(f"expected a cluster for every document, got none{place(task.name, missing)}")
+    return np.array([clusters[key] for key in keys], np.int64)
+
+
+def _warnings(task: Task, one: ScoredColumn, tables: Tables) -> Iterable[str]:
+    if one.spec is None:
+        yield f"{task.name}: metric {one.key.metric!r} was emitted without being declared; aggregated by mean"
+        return
+    entry = _entry(task, one, tables)
+    if entry is None and one.spec.aggregation is None:
+        yield f"{task.name}: no aggregation defined for {one.key.metric!r}, using mean"
+    known = None if entry is None else entry.options
+    for name in sorted(one.spec.options) if known is not None else ():
+        if name not in (known or ()):
+            yield f"{task.name}: {one.spec.name} has no option {name!r}; it is ignored"

@@ -1,0 +1,124 @@
+"""Closing groups: every group of a tree becomes a report, children before parents."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from operator import attrgetter
+
+from msgspec.structs import replace
+from toolz import unique
+
+from evalcore.core.aggregate import DEFAULT, Inference, with_interval
+from evalcore.core.errata import group_errata
+from evalcore.core.errors import EvalError, place, unknown
+from evalcore.core.estimate import Estimate
+from evalcore.core.groups import (
+    Group,
+    GroupMetric,
+    Leaf,
+    Tree,
+    alias_of,
+    all_tasks,
+    fold_group,
+    leaves,
+    version_of,
+)
+from evalcore.core.groups.rules import Term, shares
+from evalcore.core.records import MetricKey
+from evalcore.core.reports import GroupReport, TaskReport
+from evalcore.core.signature import sign
+from evalcore.core.tables import EVALCORE, Tables
+
+__all__ = ["report_group", "report_groups"]
+
+
+def report_groups(
+    tree: Tree[TaskReport], *, inference: Inference = DEFAULT, tables: Tables = EVALCORE
+) -> tuple[GroupReport, ...]:
+    """Every group of a tree, children before parents, each once: a fold whose carrier is the reports below."""
+    found: tuple[GroupReport, ...] = fold_group(
+        tree,
+        lambda leaf: (),
+        lambda group, parts: (
+            *(report for part in parts for report in part),
+            report_group(group, tables=tables),
+        ),
+    )
+    return tuple(unique(found, key=attrgetter("name")))
+
+
+def report_group(group: Group[TaskReport], *, inference: Inference = DEFAULT, tables: Tables = EVALCORE) -> GroupReport:
+    """A group's own numbers. Without an aggregation list it has a name and an alias only."""
+    if not group.metrics:
+        return GroupReport(name=group.name, alias=alias_of(group), version=version_of(group))
+    tasks = all_tasks(group)
+    wanted = [(spec, key) for spec in group.metrics for key in _keys(spec, tasks)]
+    rows = [(key, *_group_estimate(group, spec, key, inference, tables)) for spec, key in wanted]
+    return GroupReport(
+        name=group.name,
+        alias=alias_of(group),
+        estimates=tuple((key, estimate) for key, estimate, _ in rows if estimate is not None),
+        sample_len=sum(leaf.value.sample_len for leaf in tables.members(group)),
+        version=version_of(group),
+        warnings=tuple(warning for _, _, warnings in rows for warning in warnings),
+    )
+
+
+def _keys(spec: GroupMetric, tasks: Sequence[Leaf[TaskReport]]) -> list[MetricKey]:
+    """The keys a group metric asks for: the listed filters, or those found among its own tasks."""
+    if spec.filters is not None:
+        return [MetricKey(spec.metric, name) for name in spec.filters]
+    found = {key.filter for leaf in tasks for key, _ in leaf.value.estimates if key.metric == spec.metric}
+    return [MetricKey(spec.metric, name) for name in sorted(found)] or [MetricKey(spec.metric)]
+
+
+def _group_estimate(
+    group: Group[TaskReport], spec: GroupMetric, key: MetricKey, inference: Inference, tables: Tables
+) -> tuple[Estimate | None, tuple[str, ...]]:
+    share = shares(group, spec, key, tables.averages, tables.size_of)
+    by_name = {leaf.name: leaf.value for leaf in all_tasks(group)}
+    if not share.terms:
+        return None, (f"group {group.name!r}: no values found for {key} in any task",)
+    if share.missing and spec.missing == "fail":
+        raise EvalError(_lacking(group, key, share.missing, len(by_name)))
+    terms = tuple(_term(by_name[name], name, weight, key, tables) for name, weight in share.terms)
+    rule = tables.group_rules.get("callable" if callable(spec.aggregation) else spec.aggregation)
+    if rule is None:
+        raise unknown("group aggregation", str(spec.aggregation), tables.group_rules, place(group.name))
+    estimate = with_interval(rule(spec, terms), inference)
+    directions = {term.estimate.higher_is_better for term in terms}
+    sample_lens = [by_name[term.name].sample_len for term in terms]
+    named = replace(
+        estimate,
+        partial=share.missing,
+        higher_is_better=directions.pop() if len(directions) == 1 else None,
+        errata=group_errata(spec, terms, share.missing, len(leaves(group)), sample_lens),
+    )
+    parts = {
+        "group": group.name,
+        "metric": key.metric,
+        "filter": key.filter,
+        "average": spec.average,
+        "weights": "given" if spec.weights else "size" if spec.weight_by_size else "equal",
+        "tasks": len({term.name for term in terms}),
+        "missing": len(share.missing) or None,
+    }
+    warnings = (_lacking(group, key, share.missing, len(by_name)),) if share.missing else ()
+    return sign(named, parts, tables=tables.name, interval=inference.interval), warnings
+
+
+def _term(task: TaskReport, name: str, weight: float, key: MetricKey, tables: Tables) -> Term:
+    estimate = task.get(key)
+    if estimate is None:
+        raise EvalError(f"expected {key} in {name}, got {[str(known) for known, _ in task.estimates]}")
+    return Term(name, weight, tables.size_of(task, key), estimate, task.column(key))
+
+
+def _lacking(group: Group[TaskReport], key: MetricKey, missing: Sequence[str], total: int) -> str:
+    """How many tasks lack a metric, the first five by name.
+
+    >>> _lacking(Group("g"), MetricKey("acc"), list("abcdefg"), 9)
+    "group 'g': acc,none is missing in 7/9 tasks: a, b, c, d, e and 2 more"
+    """
+    more = f" and {len(missing) - 5} more" if len(missing) > 5 else ""
+    return f"group {group.name!r}: {key} is missing in {len(missing)}/{total} tasks: {', '.join(missing[:5])}{more}"

@@ -1,0 +1,85 @@
+"""lm-eval's groups (E04, E05, E08, E09, E23)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from msgspec.structs import replace
+
+from evalcore.core.estimate import Estimate
+from evalcore.core.groups import Group, GroupMetric, Leaf, Tree, fold_group
+from evalcore.core.groups.report import report_group
+from evalcore.core.groups.rules import Share, Term, _weight
+from evalcore.core.records import (
+    MetricKey,
+)
+from evalcore.core.reports import GroupReport, TaskReport
+from evalcore.core.tables import Tables
+
+__all__ = ["over_paths", "pooled_mean", "report_groups_by_children", "task_size"]
+
+
+def over_paths(
+    group: Group[TaskReport], spec: GroupMetric, parts: Sequence[Share], sizes: Mapping[str, float]
+) -> Share:
+    """E05: a task counts once for every path that leads to it."""
+    names = [name for part in parts for name, _ in part.terms]
+    weights = [_weight(spec, name, sizes[name]) for name in names]
+    total = sum(weights)
+    missing = tuple(name for part in parts for name in part.missing)
+    return Share(
+        tuple((name, w / total if total else 0.0) for name, w in zip(names, weights, strict=True)),
+        total,
+        missing,
+    )
+
+
+def pooled_mean(spec: GroupMetric, terms: Sequence[Term]) -> Estimate:
+    """E04, E08, E23: an arithmetic mean whatever was asked, with a pooled error under size weights."""
+    values = [term.estimate.value or 0.0 for term in terms]
+    sizes = [term.size if spec.weight_by_size else 1.0 for term in terms]
+    counts = [term.size for term in terms]
+    errors = [term.estimate.stderr for term in terms]
+    value = sum(v * size for v, size in zip(values, sizes, strict=True)) / sum(sizes)
+    known = [error for error in errors if error is not None]
+    stderr = None if len(known) < len(terms) else _pooled(known, counts) if spec.weight_by_size else _unweighted(known)
+    n = int(sum(counts))
+    return Estimate(
+        value=value,
+        stderr=stderr,
+        n=n,
+        n_scored=n,
+        size=float(n),
+        signature="pooled" if spec.weight_by_size else "unweighted",
+        reason=None if stderr is not None else "N/A",
+    )
+
+
+def _pooled(errors: Sequence[float], sizes: Sequence[float]) -> float | None:
+    if sum(sizes) == len(sizes):
+        return None
+    variance = sum((n - 1) * error**2 * n for n, error in zip(sizes, errors, strict=True)) / (sum(sizes) - len(sizes))
+    return float(np.sqrt(variance / sum(sizes)))
+
+
+def _unweighted(errors: Sequence[float]) -> float:
+    return float(np.sqrt(sum(error**2 for error in errors)) / len(errors))
+
+
+def task_size(task: TaskReport, key: MetricKey) -> float:
+    """E09: one count for every metric of a task."""
+    return float(task.sample_len)
+
+
+def report_groups_by_children(tree: Tree[TaskReport], *, tables: Tables) -> tuple[GroupReport, ...]:
+    """Groups as lm-eval up to 0.4.3 made them: each from its direct children's numbers, not from its tasks'."""
+
+    def group(
+        node: Group[TaskReport], parts: tuple[tuple[Leaf[TaskReport], tuple[GroupReport, ...]], ...]
+    ) -> tuple[Leaf[TaskReport], tuple[GroupReport, ...]]:
+        made = report_group(replace(node, children=tuple(leaf for leaf, _ in parts)), tables=tables)
+        as_task = TaskReport(name=node.name, estimates=made.estimates, n_docs=made.sample_len or 0)
+        return Leaf(node.name, as_task), (*(one for _, below in parts for one in below), made)
+
+    return fold_group(tree, lambda leaf: (leaf, ()), group)[1]

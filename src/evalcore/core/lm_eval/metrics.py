@@ -1,0 +1,119 @@
+"""lm-eval's filters and metrics where they differ (E10, E11, E13, E19, E21)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import numpy as np
+from msgspec.structs import replace
+from pyrsistent import PMap, pmap
+
+from evalcore.core.arrays import Array, frozen
+from evalcore.core.batches import Batch, GenBatch, RollingBatch, gen_batch
+from evalcore.core.columns import Floats
+from evalcore.core.filters import FilterFn, Replies, nested
+from evalcore.core.metrics.likelihood import ROLLING_METRICS, per_unit
+from evalcore.core.metrics.metric import Emitted, Marks, Metric
+from evalcore.core.metrics.normalise import normaliser
+from evalcore.core.metrics.text import TEXT_METRICS
+from evalcore.core.records import (
+    MetricSpec,
+    Options,
+    Sample,
+    Task,
+)
+from evalcore.core.scorers import Scores, by_metric
+
+__all__ = ["ROLLING", "TEXTS", "generation", "majority_vote"]
+
+
+def majority_vote() -> FilterFn:
+    """E19: the most frequent reply, fallback or not; of several, the one that came first."""
+
+    def apply(given: Replies, docs: Sequence[Sample]) -> Replies:
+        units = nested(given)
+        at = [max(range(len(unit)), key=lambda i, unit=unit: (unit.count(unit[i]), -i)) for unit in units]  # type: ignore[misc]
+        starts = given.offsets[:-1] + np.array(at, np.int64)
+        return Replies(
+            [unit[i] for unit, i in zip(units, at, strict=True)], np.arange(len(at) + 1), given.rules[starts]
+        )
+
+    return apply
+
+
+def exact_match(batch: GenBatch, options: Options) -> Floats:
+    """E13: fixed-width numpy strings, which end at trailing NULs and keep their width when lowered."""
+    flags = {name: bool(options.get(f"ignore_{name}", False)) for name in ("punctuation", "numbers")}
+    strip = normaliser(tuple(options.get("regexes_to_ignore") or ()), case=False, punctuation=False, numbers=False)  # type: ignore[arg-type]
+    delete = normaliser((), case=False, **flags)
+
+    def as_numpy(texts: Sequence[str]) -> list[str]:
+        kept = [text.rstrip("\0") for text in strip(texts)]
+        width = max(map(len, kept))
+        lowered = [text.lower()[:width] for text in kept] if options.get("ignore_case") else kept
+        return [text.rstrip("\0") for text in delete(lowered)]
+
+    def one(prediction: str, golds: Sequence[str]) -> float:
+        return float(as_numpy([prediction])[0] in as_numpy(golds)) if golds else 0.0
+
+    pairs = zip(batch.predictions, batch.golds, strict=True)
+    return Floats(Array([one(prediction, golds) for prediction, golds in pairs]))
+
+
+def any_nonzero(metric: Metric[GenBatch]) -> Metric[GenBatch]:
+    """E10: with several golds, whatever is not 0 counts as 1."""
+
+    def score(batch: GenBatch, options: Options) -> Emitted:
+        emitted = metric.score(batch, options)
+        rows = emitted.rows if isinstance(emitted, Marks) else emitted
+        if not isinstance(rows, Floats):
+            return emitted
+        several = np.array([isinstance(sample.gold, tuple) for sample in batch.samples], np.bool_)
+        values = Floats(frozen(np.where(several & (rows.values.floats != 0), 1.0, rows.values.floats)))
+        return Marks(values, emitted.missing) if isinstance(emitted, Marks) else values
+
+    return replace(metric, score=score)
+
+
+TEXTS: PMap[str, Metric[GenBatch]] = pmap(
+    {
+        name: any_nonzero(metric)
+        for name, metric in TEXT_METRICS.set(
+            "exact_match", replace(TEXT_METRICS["exact_match"], score=exact_match)
+        ).items()
+    }
+)
+
+
+def generation(task: Task, specs: Sequence[MetricSpec], batch: Batch) -> Scores:
+    """E11: once exact_match has seen several golds, a user's metric after it gets the prediction as a list."""
+    names = [spec.name for spec in specs]
+    cut = names.index("exact_match") + 1 if "exact_match" in names else len(names)
+    late = [spec for spec in specs[cut:] if spec.function is not None]
+    usual = by_metric(gen_batch, TEXTS)(task, [spec for spec in specs if spec not in late], batch)
+    return usual + by_metric(listed, TEXTS)(task, late, batch) if late else usual
+
+
+def listed(batch: Batch) -> GenBatch:
+    """A batch whose predictions are repeated once per gold, where there are several."""
+    built = gen_batch(batch)
+    predictions = [
+        [text] * len(golds) if isinstance(sample.gold, tuple) else text
+        for text, golds, sample in zip(built.predictions, built.golds, built.samples, strict=True)
+    ]
+    return replace(built, predictions=predictions)
+
+
+def words(text: str) -> int:
+    r"""E21: pieces between runs of white space, the empty ones at the ends included.
+
+    >>> words(" a b ")
+    4
+    """
+    return len(re.split(r"\s+", text))
+
+
+ROLLING: PMap[str, Metric[RollingBatch]] = ROLLING_METRICS.set(
+    "word_perplexity", replace(ROLLING_METRICS["word_perplexity"], score=per_unit(words, "words"))
+)

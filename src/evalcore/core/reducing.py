@@ -1,0 +1,101 @@
+"""Scores of every repeat become the columns that a task asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import chain as flatten
+
+import numpy as np
+
+from evalcore.core.arrays import Bools
+from evalcore.core.batches import Batch
+from evalcore.core.columns import Column
+from evalcore.core.errors import EvalError, locate, place
+from evalcore.core.records import (
+    MetricKey,
+    MetricSpec,
+    Task,
+)
+from evalcore.core.reducers import SCORES_ONLY
+from evalcore.core.repeats import reduce_repeats
+from evalcore.core.scored import ScoredColumn
+from evalcore.core.scorers import Score
+from evalcore.core.tables import Tables
+
+__all__ = ["column_key", "reduce_scores"]
+
+
+def reduce_scores(
+    task: Task, name: str, scores: Sequence[Sequence[Score]], passes: Sequence[Batch], tables: Tables
+) -> list[ScoredColumn]:
+    by_name: dict[str, list[Score]] = {}
+    for score in flatten.from_iterable(scores):
+        by_name.setdefault(score.name, []).append(score)
+    out: list[ScoredColumn] = []
+    for metric, found in by_name.items():
+        spec = found[0].spec
+        reducers = _reducers(task, metric, spec, len(passes), tables)
+        for one in reducers:
+            key = column_key(metric, one, reducers, name)
+            if one is None:
+                out.append(ScoredColumn(key, found[0].column, spec))
+            else:
+                answers, fell = ((), None) if SCORES_ONLY.fullmatch(one) else _votes(passes)
+                reduced = _reduced(task, metric, one, found, answers, fell, tables)
+                out.append(ScoredColumn(key, reduced, spec, one, _spread(passes)))
+    return out
+
+
+def column_key(metric: str, reducer: str | None, reducers: Sequence[str | None], pipeline: str) -> MetricKey:
+    return MetricKey(f"{metric}@{reducer}" if len(reducers) > 1 else metric, pipeline)
+
+
+def _reduced(
+    task: Task,
+    metric: str,
+    reducer: str,
+    found: Sequence[Score],
+    answers: Sequence[Sequence[object]],
+    fell: Bools | None,
+    tables: Tables,
+) -> Column:
+    try:
+        columns = [score.column for score in found]
+        return reduce_repeats(reducer, columns, answers, fell, tables.reducers, task.name)
+    except EvalError as wrong:
+        raise locate(wrong, place(task.name, key=metric)) from wrong
+
+
+def _reducers(task: Task, metric: str, spec: MetricSpec | None, repeats: int, tables: Tables) -> tuple[str | None, ...]:
+    declared = spec.reducers if spec is not None else ()
+    if declared:
+        return declared
+    if repeats <= 1:
+        return (None,)
+    if tables.unreduced is None:
+        raise EvalError(
+            f"expected one reply per document or a reducer, got {repeats} replies for {metric}"
+            f"{place(task.name)}; add a filter such as take_first, or reducers such as mean or pass@1"
+        )
+    return (tables.unreduced,)
+
+
+def _votes(passes: Sequence[Batch]) -> tuple[list[list[object]], Bools]:
+    """The answers of each document over all repeats, in key order."""
+    keys = sorted({sample.doc_id for batch in passes for sample in batch.samples})
+    at = {key: i for i, key in enumerate(keys)}
+    answers: list[list[object]] = [[] for _ in keys]
+    fell = np.zeros((len(keys), len(passes)), np.bool_)
+    for repeat, batch in enumerate(passes):
+        for i, sample in enumerate(batch.samples):
+            answers[at[sample.doc_id]].append(batch.replies[int(batch.offsets[i])])
+            fell[at[sample.doc_id], repeat] = batch.fell_back[int(batch.offsets[i])]
+    return answers, fell
+
+
+def _spread(batches: Sequence[Batch]) -> tuple[int, int] | None:
+    """The fewest and the most replies of any document."""
+    most = len(batches)
+    if not most or not len(batches[0].samples):
+        return None
+    return next((i for i, batch in enumerate(batches) if len(batch.samples) < len(batches[0].samples)), most), most

@@ -1,0 +1,144 @@
+"""A task from its configuration as plain data, in lm-eval's words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from evalcore.core.errors import EvalError, place, unknown
+from evalcore.core.metrics.custom import per_document
+from evalcore.core.records import (
+    GENERATE_UNTIL,
+    MetricSpec,
+    OutputType,
+    Pipeline,
+    Step,
+    Task,
+    options,
+)
+
+__all__ = ["metric_from_config", "pipeline_from_config", "repeats_of", "task_from_config"]
+
+Config = Mapping[str, object]
+
+METRIC_KEYS = frozenset({"metric", "aggregation", "higher_is_better", "reducer", "reducers", "hf_evaluate"})
+VERSIONS = int | float | str
+
+
+def task_from_config(config: Config) -> Task:
+    """The task that a config describes; what scoring does not need stays in its ``config``.
+
+    >>> task = task_from_config({"task": "t", "output_type": "multiple_choice", "metric_list": [{"metric": "acc"}]})
+    >>> task.name, [spec.name for spec in task.metrics]
+    ('t', ['acc'])
+    """
+    name = str(config.get("task") or "")
+    if not name:
+        raise EvalError(f"expected a task with a name under the key 'task', got keys {sorted(map(str, config))}")
+    reducers = reducers_of(config)
+    metrics = tuple(metric_from_config(one, name, reducers) for one in _listed(config, "metric_list", name))
+    metadata = config.get("metadata")
+    version = metadata.get("version") if isinstance(metadata, Mapping) else None
+    process, alias, shots = config.get("process_results"), config.get("task_alias"), config.get("num_fewshot")
+    return Task(
+        name,
+        OutputType(str(config.get("output_type") or GENERATE_UNTIL)),
+        metrics,
+        tuple(pipeline_from_config(one, name, reducers) for one in _listed(config, "filter_list", name)),
+        process if callable(process) else None,
+        alias if isinstance(alias, str) else None,
+        version if isinstance(version, VERSIONS) else None,
+        shots if isinstance(shots, int) else None,
+        config=options(config),
+    )
+
+
+def metric_from_config(config: Config, task: str = "", reducers: tuple[str, ...] = ()) -> MetricSpec:
+    """One entry of a metric list; keys that are not the list's own are the metric's options.
+
+    >>> spec = metric_from_config({"metric": "exact_match", "ignore_case": True, "reducer": "pass@2"})
+    >>> spec.reducers, spec.options["ignore_case"]
+    (('pass@2',), True)
+    """
+    metric, aggregation, higher = config.get("metric"), config.get("aggregation"), config.get("higher_is_better")
+    if not isinstance(metric, str) and not callable(metric):
+        raise EvalError(f"expected the name of a metric or a function, got {metric!r}{place(task)}")
+    own = _names(config.get("reducers", config.get("reducer")))
+    return MetricSpec(
+        metric if isinstance(metric, str) else str(getattr(metric, "__name__", "metric")),
+        aggregation if isinstance(aggregation, str) or callable(aggregation) else None,
+        own or reducers,
+        higher if isinstance(higher, bool) else None,
+        options({str(key): value for key, value in config.items() if key not in METRIC_KEYS}),
+        per_document(_as_lm_eval_calls(metric)) if callable(metric) else None,
+    )
+
+
+def pipeline_from_config(config: Config, task: str = "", reducers: tuple[str, ...] = ()) -> Pipeline:
+    """One entry of a filter list, with a metric list of its own if it has one.
+
+    >>> pipeline_from_config({"name": "strict", "filter": [{"function": "take_first"}]}).steps[0].name
+    'take_first'
+    """
+    for key in config:
+        if key not in ("name", "filter", "metric_list"):
+            raise unknown("key of a filter list", str(key), ("name", "filter", "metric_list"), place(task))
+    steps = [
+        Step(str(one.get("function")), options({str(k): v for k, v in one.items() if k != "function"}))
+        for one in _listed(config, "filter", task)
+    ]
+    metrics = tuple(metric_from_config(one, task, reducers) for one in _listed(config, "metric_list", task))
+    return Pipeline(str(config.get("name") or "none"), tuple(steps), metrics or None)
+
+
+def repeats_of(config: Config) -> int:
+    """How often each request is asked: ``repeats``, or ``num_return_sequences`` of the generation or repeat options.
+
+    >>> repeats_of({"repeats": 4}), repeats_of({"generation_kwargs": {"num_return_sequences": 8}}), repeats_of({})
+    (4, 8, 1)
+    """
+    nested = [config.get("repeat_cfg"), config.get("generation_kwargs")]
+    found = [
+        part.get(key) for part in nested if isinstance(part, Mapping) for key in ("repeats", "num_return_sequences")
+    ]
+    for value in (config.get("repeats"), *found):
+        if value is None or value == 1:
+            continue
+        if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+            raise EvalError(f"expected repeats to be a whole number of at least 1, got {value!r}")
+        return value
+    return 1
+
+
+def reducers_of(config: Config) -> tuple[str, ...]:
+    """The reducers that ``repeat_cfg`` gives to every metric without its own.
+
+    >>> reducers_of({"repeat_cfg": {"reducer": ["mean", "pass@2"]}})
+    ('mean', 'pass@2')
+    """
+    part = config.get("repeat_cfg")
+    return _names(part.get("reducer", part.get("reducers"))) if isinstance(part, Mapping) else ()
+
+
+def _names(given: object) -> tuple[str, ...]:
+    return tuple(map(str, given)) if isinstance(given, list | tuple) else () if given is None else (str(given),)
+
+
+def _listed(config: Config, key: str, task: str) -> Sequence[Config]:
+    given = config.get(key)
+    entries = given if isinstance(given, list | tuple) else [] if given is None else [given]
+    for one in entries:
+        if not isinstance(one, Mapping):
+            raise EvalError(f"expected entries of {key} to be mappings, got {one!r}{place(task)}")
+    return list(entries)
+
+
+def _as_lm_eval_calls(function: Callable[..., object]) -> Callable[..., object]:
+    """lm-eval's convention: ``references=[gold], predictions=[prediction]``, else the pair itself."""
+
+    def call(prediction: object, gold: object, **given: object) -> object:
+        try:
+            return function(references=[gold], predictions=[prediction], **given)
+        except TypeError:
+            return function([gold, prediction])
+
+    return call

@@ -1,0 +1,1 @@
+"""The only place that reads, asks, waits or writes; core knows nothing of it."""

@@ -1,0 +1,1 @@
+"""Configuration files, read with the line of everything."""

@@ -1,0 +1,90 @@
+"""A task's config as plain data, in lm-eval's words, becomes the task that lm-eval would score."""
+
+import pytest
+
+from evalcore import GENERATE_UNTIL, Answer, EvalError, Generate, Instance, MetricKey, Ok, Sample, score_doc
+from evalcore.core.task_config import repeats_of, task_from_config
+
+CONFIG = {
+    "task": "sums",
+    "task_alias": "Sums",
+    "output_type": "generate_until",
+    "num_fewshot": 5,
+    "metadata": {"version": 3.0},
+    "metric_list": [{"metric": "exact_match", "aggregation": "mean", "higher_is_better": True, "ignore_case": True}],
+    "filter_list": [
+        {
+            "name": "strict",
+            "filter": [{"function": "regex", "regex_pattern": "#### ([0-9]+)"}, {"function": "take_first"}],
+        },
+        {"name": "rate", "filter": [{"function": "take_first"}], "metric_list": [{"metric": "extraction_rate"}]},
+    ],
+    "doc_to_text": "{{question}}",
+}
+
+
+def reply(text, repeats=1):
+    return [Answer(Instance("sums", 0, 0, Generate("?"), repeats), (text,) * repeats)]
+
+
+def test_a_config_becomes_a_task():
+    task = task_from_config(CONFIG)
+    assert (task.name, task.alias, task.output_type, task.num_fewshot, task.version) == (
+        "sums",
+        "Sums",
+        GENERATE_UNTIL,
+        5,
+        3.0,
+    )
+    assert task.config["doc_to_text"] == "{{question}}"
+    assert score_doc(task, Sample(0, gold="4"), reply("so #### 4")) == {
+        MetricKey("exact_match", "strict"): Ok(1.0),
+        MetricKey("extraction_rate", "rate"): Ok(1.0),
+    }
+
+
+def test_repeat_cfg_gives_every_metric_its_reducers():
+    config = {
+        "task": "sums",
+        "metric_list": [{"metric": "exact_match"}],
+        "repeat_cfg": {"reducer": "mean", "repeats": 2},
+    }
+    assert repeats_of(config) == 2
+    assert score_doc(task_from_config(config), Sample(0, gold="4"), reply("4", 2)) == {
+        MetricKey("exact_match"): Ok(1.0)
+    }
+
+
+def test_a_metric_may_be_a_function_in_either_convention():
+    def named(references, predictions):
+        return float(references == predictions)
+
+    def paired(items):
+        return float(items[0] == items[1])
+
+    task = task_from_config({"task": "sums", "metric_list": [{"metric": named}, {"metric": paired}]})
+    scores = score_doc(task, Sample(0, gold=("4", "5")), reply("5"))
+    assert scores == {MetricKey("named"): Ok(1.0), MetricKey("paired"): Ok(1.0)}
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        {},
+        {"task": "t", "metric_list": ["acc"]},
+        {"task": "t", "metric_list": [{"aggregation": "mean"}]},
+        {"task": "t", "filter_list": [{"name": "a", "filters": []}]},
+    ],
+)
+def test_what_is_wrong_is_said(config):
+    with pytest.raises(EvalError, match=r"expected|unknown key"):
+        task_from_config(config)
+
+
+@pytest.mark.parametrize("repeats", [0, -1, 2.5, "3", True])
+def test_repeats_are_whole_numbers(repeats):
+    if repeats is True:
+        assert repeats_of({"repeats": repeats}) == 1
+        return
+    with pytest.raises(EvalError, match="whole number"):
+        repeats_of({"repeats": repeats})
