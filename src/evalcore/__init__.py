@@ -16,6 +16,7 @@ from evalcore.core.columns import (
     outcomes,
 )
 from evalcore.core.consolidate import lm_eval_results, lmms_eval_results, sample_rows
+from evalcore.core.document_scorers import from_process_results, of
 from evalcore.core.documents import request_key, select_docs
 from evalcore.core.errata import ERRATA
 from evalcore.core.errors import EvalError
@@ -63,7 +64,7 @@ from evalcore.core.records import (
 from evalcore.core.repeats import REDUCERS, Repeats, reduce_repeats
 from evalcore.core.reports import GroupReport, Report, TaskReport, leaf_from_flat
 from evalcore.core.results import GenResult, LLResult, MCResult, Result, RollingResult, results_of
-from evalcore.core.scorers import SCORERS, Scorer, from_process_results, of
+from evalcore.core.scorers import SCORERS, Scorer
 from evalcore.core.scoring import Scored, merge_scored, score_doc, score_task
 from evalcore.core.signature import VERSION as __version__
 from evalcore.core.tables import EVALCORE, METRICS, Tables

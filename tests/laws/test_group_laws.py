@@ -31,7 +31,7 @@ from evalcore import (
     options,
     report_groups,
 )
-from evalcore.core.groups.rules import AVERAGES, shares
+from evalcore.core.groups.averages import AVERAGES, shares
 from evalcore.testing import fingerprint, group_trees, task_reports
 
 LAW = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))

@@ -9,7 +9,8 @@ from evalcore.core.aggregations import AGGREGATIONS
 from evalcore.core.batches import rolling_batch
 from evalcore.core.filters import FILTERS, Filter
 from evalcore.core.groups import leaves
-from evalcore.core.groups.rules import AVERAGES, GROUP_RULES
+from evalcore.core.groups.averages import AVERAGES
+from evalcore.core.groups.rules import GROUP_RULES
 from evalcore.core.lm_eval.aggregations import as_lm_eval, from_callable_without_error
 from evalcore.core.lm_eval.groups import over_paths, pooled_mean, report_groups_by_children, task_size
 from evalcore.core.lm_eval.metrics import ROLLING, TEXTS, generation, majority_vote

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from evalcore.core.answers import AnswerTable, tabulate
 from evalcore.core.arrays import Array, Ints64, frozen
 from evalcore.core.columns import EMPTY, Column, blank_rows, column, merge_all, outcomes
+from evalcore.core.document_scorers import from_process_results
 from evalcore.core.errors import EvalError, locate, place, unknown
 from evalcore.core.filters import FilterFn, Replies, chain, scope_of
 from evalcore.core.gathering import by_unit, documents, gather, passes, refuse_strangers
@@ -28,7 +29,7 @@ from evalcore.core.records import (
 )
 from evalcore.core.reducing import column_key, reduce_scores
 from evalcore.core.scored import Provenance, Scored, ScoredColumn, merge_scored
-from evalcore.core.scorers import Scorer, from_process_results
+from evalcore.core.scorers import Scorer
 from evalcore.core.tables import EVALCORE, Tables, pipelines_of, specs_of
 
 __all__ = ["CHUNK", "Provenance", "Scored", "merge_scored", "score_doc", "score_task"]

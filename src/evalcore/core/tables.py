@@ -13,8 +13,9 @@ from evalcore.core.choices import MCBatch
 from evalcore.core.estimate import Aggregation
 from evalcore.core.filters import FILTERS, Filter
 from evalcore.core.groups import Leaf, Tree, all_tasks
+from evalcore.core.groups.averages import AVERAGES, Average, SizeOf, own_size
 from evalcore.core.groups.pool import pool
-from evalcore.core.groups.rules import AVERAGES, GROUP_RULES, Average, GroupRule, SizeOf, own_size
+from evalcore.core.groups.rules import GROUP_RULES, GroupRule
 from evalcore.core.metrics.choice import CHOICE_METRICS
 from evalcore.core.metrics.likelihood import LIKELIHOOD_METRICS, ROLLING_METRICS
 from evalcore.core.metrics.metric import Metric

@@ -23,7 +23,8 @@ from evalcore.core.groups import (
     leaves,
     version_of,
 )
-from evalcore.core.groups.rules import Term, shares
+from evalcore.core.groups.averages import shares
+from evalcore.core.groups.rules import Term
 from evalcore.core.records import MetricKey
 from evalcore.core.reports import GroupReport, TaskReport
 from evalcore.core.signature import sign

@@ -9,8 +9,9 @@ from msgspec.structs import replace
 
 from evalcore.core.estimate import Estimate
 from evalcore.core.groups import Group, GroupMetric, Leaf, Tree, fold_group
+from evalcore.core.groups.averages import Share, weight_of
 from evalcore.core.groups.report import report_group
-from evalcore.core.groups.rules import Share, Term, _weight
+from evalcore.core.groups.rules import Term
 from evalcore.core.records import (
     MetricKey,
 )
@@ -25,7 +26,7 @@ def over_paths(
 ) -> Share:
     """E05: a task counts once for every path that leads to it."""
     names = [name for part in parts for name, _ in part.terms]
-    weights = [_weight(spec, name, sizes[name]) for name in names]
+    weights = [weight_of(spec, name, sizes[name]) for name in names]
     total = sum(weights)
     missing = tuple(name for part in parts for name in part.missing)
     return Share(

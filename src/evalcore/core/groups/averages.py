@@ -1,0 +1,131 @@
+"""Who counts with which weight in a group's number."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from math import fsum
+
+from msgspec import Struct
+from pyrsistent import PMap, pmap
+from toolz import concat, unique
+
+from evalcore.core.errors import EvalError
+from evalcore.core.groups import Group, GroupMetric, Leaf, fold_group
+from evalcore.core.records import MetricKey
+from evalcore.core.reports import TaskReport
+
+__all__ = ["AVERAGES", "Average", "Share", "SizeOf", "own_size", "shares", "weight_of"]
+
+
+class Share(Struct, frozen=True):
+    """The weights of tasks in a node, normalised to 1, how much the node itself weighs, and what it lacks."""
+
+    terms: tuple[tuple[str, float], ...]
+    size: float
+    missing: tuple[str, ...] = ()
+
+
+Average = Callable[[Group[TaskReport], GroupMetric, Sequence[Share], Mapping[str, float]], Share]
+SizeOf = Callable[[TaskReport, MetricKey], float]
+
+
+def own_size(task: TaskReport, key: MetricKey) -> float:
+    """What a task weighs under a metric: that metric's own count (for ratios, its own denominator)."""
+    estimate = task.get(key)
+    return 0.0 if estimate is None else estimate.size
+
+
+def shares(
+    tree: Group[TaskReport],
+    spec: GroupMetric,
+    key: MetricKey,
+    averages: PMap[str, Average],
+    size_of: SizeOf = own_size,
+) -> Share:
+    """Who counts how much in a group's number: a fold whose carrier is the weights of leaves.
+
+    A group below with a rule of its own for the metric keeps it; the others follow the one asked for.
+    """
+    sizes: dict[str, float] = {}
+
+    def leaf(node: Leaf[TaskReport]) -> Share:
+        estimate = node.value.get(key)
+        if estimate is None or estimate.value is None:
+            return Share((), 0.0, (node.name,))
+        sizes[node.name] = size_of(node.value, key)
+        return Share(((node.name, 1.0),), sizes[node.name])
+
+    def group(node: Group[TaskReport], parts: tuple[Share, ...]) -> Share:
+        own = spec if node is tree else next((m for m in node.metrics if m.metric == spec.metric), spec)
+        return averages[own.average](node, own, parts, sizes)
+
+    return fold_group(tree, leaf, group)
+
+
+def over_leaves(
+    group: Group[TaskReport], spec: GroupMetric, parts: Sequence[Share], sizes: Mapping[str, float]
+) -> Share:
+    """Every task below counts once, by its size or equally.
+
+    >>> parts = [Share((("a", 1.0),), 1.0), Share((("a", 0.25), ("b", 0.75)), 4.0)]
+    >>> over_leaves(Group("g"), GroupMetric("acc"), parts, {"a": 1.0, "b": 3.0}).terms
+    (('a', 0.25), ('b', 0.75))
+    """
+    names = tuple(unique(name for part in parts for name, _ in part.terms))
+    return _normalised(names, [weight_of(spec, name, sizes[name]) for name in names], sizes, parts)
+
+
+def over_children(
+    group: Group[TaskReport], spec: GroupMetric, parts: Sequence[Share], sizes: Mapping[str, float]
+) -> Share:
+    """Every child counts, by its size or equally; a task below two of them counts by both paths.
+
+    >>> parts, sizes = [Share((("a", 1.0),), 1.0), Share((("a", 0.5), ("b", 0.5)), 2.0)], {"a": 1.0, "b": 1.0}
+    >>> children = Group("g", (Leaf("a", None), Group("h")))
+    >>> over_children(children, GroupMetric("acc", weight_by_size=False), parts, sizes).terms
+    (('a', 0.5), ('a', 0.25), ('b', 0.25))
+    """
+    present = [(child.name, part) for child, part in zip(group.children, parts, strict=True) if part.terms]
+    weights = [weight_of(spec, name, part.size) for name, part in present]
+    total = _positive(weights, [name for name, _ in present])
+    terms = tuple(
+        (leaf, weight * share / total)
+        for weight, (_, part) in zip(weights, present, strict=True)
+        for leaf, share in part.terms
+    )
+    return Share(terms, _size(terms, sizes), _missing(parts))
+
+
+def weight_of(spec: GroupMetric, name: str, size: float) -> float:
+    given = spec.weights.get(name)
+    if isinstance(given, int | float):
+        return float(given)
+    if spec.weights:
+        raise EvalError(f"expected a weight for every child, got none for {name!r} in weights of {spec.metric}")
+    return size if spec.weight_by_size else 1.0
+
+
+def _normalised(
+    names: Sequence[str], weights: Sequence[float], sizes: Mapping[str, float], parts: Sequence[Share]
+) -> Share:
+    total = _positive(weights, names)
+    terms = tuple((name, weight / total) for name, weight in zip(names, weights, strict=True))
+    return Share(terms, _size(terms, sizes), _missing(parts))
+
+
+def _positive(weights: Sequence[float], names: Sequence[str]) -> float:
+    total = fsum(weights)
+    if names and total <= 0:
+        raise EvalError(f"expected weights with a positive sum, got {list(weights)} for {', '.join(names[:5])}")
+    return total
+
+
+def _size(terms: Iterable[tuple[str, float]], sizes: Mapping[str, float]) -> float:
+    return fsum(sizes[name] for name in unique(name for name, _ in terms))
+
+
+def _missing(parts: Iterable[Share]) -> tuple[str, ...]:
+    return tuple(unique(concat(part.missing for part in parts)))
+
+
+AVERAGES: PMap[str, Average] = pmap({"leaves": over_leaves, "children": over_children})
