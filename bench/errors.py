@@ -21,33 +21,11 @@ os.environ["DISABLE_MULTIPROC"] = "1"
 
 import numpy as np
 from lm_eval.api import metrics as theirs
+from words import WORDS
 
 from evalcore import AGGREGATIONS, Array, Floats, Labels, Stats, aggregate_metric, column
 from evalcore.core.columns import Rows
 from evalcore.core.metrics.corpus import pair_statistics
-
-WORDS = [
-    "the",
-    "river",
-    "runs",
-    "past",
-    "an",
-    "old",
-    "mill",
-    "where",
-    "two",
-    "friends",
-    "count",
-    "apples",
-    "and",
-    "trade",
-    "coins",
-    "for",
-    "bread",
-    "each",
-    "market",
-    "day",
-]
 
 
 def sentence_pairs(n: int, rng: np.random.Generator) -> list[tuple[str, str]]:

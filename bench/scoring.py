@@ -23,6 +23,7 @@ import numpy as np  # noqa: E402
 from lm_eval import evaluator  # noqa: E402
 from lm_eval.api.model import LM  # noqa: E402
 from lm_eval.api.task import ConfigurableTask  # noqa: E402
+from words import WORDS  # noqa: E402
 
 from evalcore import (  # noqa: E402
     GENERATE_UNTIL,
@@ -40,28 +41,6 @@ from evalcore import (  # noqa: E402
 )
 
 datasets.disable_progress_bars()
-WORDS = [
-    "the",
-    "river",
-    "runs",
-    "past",
-    "an",
-    "old",
-    "mill",
-    "where",
-    "two",
-    "friends",
-    "count",
-    "apples",
-    "and",
-    "trade",
-    "coins",
-    "for",
-    "bread",
-    "each",
-    "market",
-    "day",
-]
 NORMALISED = {
     "ignore_case": True,
     "ignore_punctuation": False,

@@ -1,0 +1,24 @@
+"""Words to make up texts of, so that no benchmark's text is needed."""
+
+WORDS = [
+    "the",
+    "river",
+    "runs",
+    "past",
+    "an",
+    "old",
+    "mill",
+    "where",
+    "two",
+    "friends",
+    "count",
+    "apples",
+    "and",
+    "trade",
+    "coins",
+    "for",
+    "bread",
+    "each",
+    "market",
+    "day",
+]
