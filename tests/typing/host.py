@@ -1,0 +1,86 @@
+"""What another harness writes against evalcore; mypy checks it strictly (see test_typing.py)."""
+
+from collections.abc import Mapping, Sequence
+
+from evalcore import (
+    EVALCORE,
+    GENERATE_UNTIL,
+    SCORERS,
+    Answer,
+    Array,
+    Estimate,
+    Floats,
+    Generate,
+    Group,
+    GroupMetric,
+    Instance,
+    Leaf,
+    MCResult,
+    MetricKey,
+    MetricSpec,
+    OutputType,
+    Pipeline,
+    Sample,
+    Step,
+    Tables,
+    Task,
+    aggregate_metric,
+    build_report,
+    column,
+    fold_group,
+    lm_eval_results,
+    of,
+    options,
+    per_document,
+    report_task,
+    score_task,
+)
+
+RANKING = OutputType("ranking")
+
+
+def margin(result: MCResult) -> Mapping[str, object]:
+    return {"margin": max(result.lls) - min(result.lls)}
+
+
+def closeness(prediction: str, gold: str) -> float:
+    return 1 / (1 + abs(float(prediction) - float(gold)))
+
+
+def spread(scores: Sequence[float]) -> float:
+    return max(scores) - min(scores)
+
+
+def tables() -> Tables:
+    return Tables(scorers=SCORERS.set(RANKING, of(MCResult, margin)))
+
+
+def task() -> Task:
+    return Task(
+        "near",
+        GENERATE_UNTIL,
+        metrics=(MetricSpec("close", function=per_document(closeness), aggregation=spread),),
+        filters=(Pipeline("number", (Step.of("regex", regex_pattern="([0-9]+)"),)),),
+        config=options(source="mine"),
+    )
+
+
+def evaluate(texts: Sequence[str], golds: Sequence[str]) -> float | None:
+    samples = [Sample(i, gold=gold) for i, gold in enumerate(golds)]
+    answers = [Answer(Instance("near", i, 0, Generate("?")), (text,)) for i, text in enumerate(texts)]
+    report = build_report(
+        [report_task(score_task(task(), samples, answers, tables=tables()))],
+        [Group("all", (Leaf("near", None),), (GroupMetric("close", aggregation="macro"),))],
+    )
+    results: dict[str, object] = lm_eval_results(report)
+    assert "results" in results
+    estimate: Estimate | None = report.task("near").get(MetricKey("close", "number"))
+    return None if estimate is None else estimate.value
+
+
+def depth(tree: Group[int] | Leaf[int]) -> int:
+    return fold_group(tree, lambda leaf: 1, lambda group, below: 1 + max(below, default=0))
+
+
+def mean(values: Sequence[float]) -> float | None:
+    return aggregate_metric(EVALCORE.aggregations["mean"], column(range(len(values)), Floats(Array(values)))).value
