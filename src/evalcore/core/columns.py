@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from copy import deepcopy
 
 import numpy as np
 from msgspec import Struct
@@ -22,48 +21,42 @@ from evalcore.core.outcome import (
     Outcome,
     Unscorable,
 )
+from evalcore.core.rows import (
+    BLANKS,
+    Floats,
+    Labels,
+    Objects,
+    Rows,
+    Stats,
+    as_objects,
+    blank_rows,
+    blanked,
+    score_at,
+    take_rows,
+)
 
 __all__ = [
+    "EMPTY",
     "Column",
     "Floats",
     "Labels",
     "Objects",
     "Rows",
     "Stats",
+    "as_objects",
+    "blank_rows",
+    "blanked",
     "column",
+    "concat_rows",
+    "emitted_part",
     "merge_all",
     "merge_columns",
     "outcomes",
+    "score_at",
+    "scored_part",
+    "take_rows",
+    "unscored_part",
 ]
-
-
-class Floats(Struct, frozen=True):
-    """One number per document (float64, n)."""
-
-    values: Array
-
-
-class Stats(Struct, frozen=True):
-    """Counts per document that add up (float64, n × k)."""
-
-    values: Array
-
-
-class Labels(Struct, frozen=True):
-    """Gold and predicted class per document (int64, n × 2)."""
-
-    values: Array
-
-
-class Objects(Struct, frozen=True):
-    """Whatever ``process_results`` returned, in the user's own types."""
-
-    values: tuple[object, ...]
-
-
-Rows = Floats | Stats | Labels | Objects
-
-BLANKS: Mapping[type, float] = {Floats: np.nan, Stats: np.nan, Labels: -1}
 
 
 class Column(Struct, frozen=True):
@@ -137,20 +130,6 @@ def merge_all(columns: Iterable[Column]) -> Column:
     return _settle(joined, np.argsort(keys, kind="stable"))
 
 
-def take_rows(rows: Rows, order: Ints64 | Bools) -> Rows:
-    """The rows at these positions."""
-    match rows:
-        case Objects(values):
-            positions = np.flatnonzero(order) if order.dtype == np.bool_ else order
-            return Objects(tuple(values[i] for i in positions.tolist()))
-        case Floats(values):
-            return Floats(frozen(values.data[order]))
-        case Stats(values):
-            return Stats(frozen(values.data[order]))
-        case Labels(values):
-            return Labels(frozen(values.data[order]))
-
-
 def scored_part(column: Column) -> Column:
     """Only the documents that have a score."""
     return _part(column, column.scored)
@@ -195,19 +174,6 @@ def outcomes(column: Column) -> tuple[tuple[int, Outcome], ...]:
     return tuple((key, make[code](i, key)) for i, (key, code) in enumerate(pairs))
 
 
-def score_at(rows: Rows, i: int) -> object:
-    """The score of row ``i`` as a plain value; objects are copied before anyone else sees them."""
-    match rows:
-        case Objects(values):
-            return deepcopy(values[i])
-        case Floats(values):
-            return float(values.floats[i])
-        case Labels(values):
-            return tuple(values.ints[i].tolist())
-        case Stats(values):
-            return tuple(values.floats[i].tolist())
-
-
 def concat_rows(parts: Sequence[Column]) -> Rows:
     """The rows of columns one after another. Columns without a score take the kind of those that have one."""
     kinds = {type(part.rows): part.rows for part in parts if part.scored.any()}
@@ -232,33 +198,6 @@ def _as_kind(part: Column, shape: Floats | Stats | Labels) -> Array:
     if not isinstance(part.rows, Objects) and part.scored.any():
         return part.rows.values
     return Array(np.full((len(part), *shape.values.data.shape[1:]), BLANKS[type(shape)], shape.values.data.dtype))
-
-
-def blank_rows(n: int) -> Floats:
-    """Rows of documents none of which has a score."""
-    return Floats(frozen(np.full(n, np.nan)))
-
-
-def blanked(rows: Rows, scored: Bools) -> Rows:
-    """Rows that are no scores hold nothing that someone could mistake for one."""
-    if scored.all():
-        return rows
-    if not scored.any():
-        return blank_rows(len(scored))
-    if isinstance(rows, Objects):
-        return Objects(tuple(value if here else None for value, here in zip(rows.values, scored.tolist(), strict=True)))
-    values = rows.values.data.copy()
-    values[~scored] = BLANKS[type(rows)]
-    return type(rows)(frozen(values))
-
-
-def as_objects(rows: Rows) -> tuple[object, ...]:
-    """Every row as a plain value."""
-    if isinstance(rows, Objects):
-        return rows.values
-    if isinstance(rows, Floats):
-        return tuple(rows.values.floats.tolist())
-    return tuple(map(tuple, rows.values.data.tolist()))
 
 
 def _settle(joined: Column, order: Ints64) -> Column:

@@ -1,26 +1,22 @@
 """Group trees: built from configs, linted, folded into numbers."""
 
+from evalcore.core.groups.edit import add_child, get_child, has_aggregation, missing_children, remove_child
 from evalcore.core.groups.tree import (
     Group,
     GroupMetric,
     Leaf,
     Statistics,
     Tree,
-    add_child,
     alias_of,
     all_groups,
     all_tasks,
     child_names,
     find,
     fold_group,
-    get_child,
-    has_aggregation,
     leaves,
     map_leaves,
-    missing_children,
     parents_of,
     qualified_names,
-    remove_child,
     show,
     statistics,
     version_of,

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Generic, Literal, TypeVar
 
 from msgspec import Struct, field
-from msgspec.structs import replace
 from toolz import concat, unique
 
 from evalcore.core.records import Options, options
@@ -17,21 +16,16 @@ __all__ = [
     "Leaf",
     "Statistics",
     "Tree",
-    "add_child",
     "alias_of",
     "all_groups",
     "all_tasks",
     "child_names",
     "find",
     "fold_group",
-    "get_child",
-    "has_aggregation",
     "leaves",
     "map_leaves",
-    "missing_children",
     "parents_of",
     "qualified_names",
-    "remove_child",
     "show",
     "statistics",
     "version_of",
@@ -231,38 +225,6 @@ def show(tree: Tree[T]) -> str:
     return "\n".join(lines)
 
 
-# --- one group as a value -----------------------------------------------------------------------------------
-
-
-def add_child(group: Group[T], child: Tree[T]) -> Group[T]:
-    """The group with this child, in place of one of the same name if there is one.
-
-    >>> child_names(add_child(Group("g", (Leaf("a", 1),)), Leaf("b", 2)))
-    ('a', 'b')
-    """
-    if child.name in child_names(group):
-        return replace(group, children=tuple(child if old.name == child.name else old for old in group.children))
-    return replace(group, children=(*group.children, child))
-
-
-def remove_child(group: Group[T], name: str) -> Group[T]:
-    """The group without the child of this name.
-
-    >>> child_names(remove_child(Group("g", (Leaf("a", 1), Leaf("b", 2))), "a"))
-    ('b',)
-    """
-    return replace(group, children=tuple(child for child in group.children if child.name != name))
-
-
-def get_child(group: Group[T], name: str) -> Tree[T] | None:
-    """The direct child of this name.
-
-    >>> get_child(Group("g", (Leaf("a", 1),)), "a")
-    Leaf(name='a', value=1)
-    """
-    return next((child for child in group.children if child.name == name), None)
-
-
 def child_names(group: Group[T]) -> tuple[str, ...]:
     """Names of the direct children.
 
@@ -270,21 +232,6 @@ def child_names(group: Group[T]) -> tuple[str, ...]:
     ('a', 'h')
     """
     return tuple(child.name for child in group.children)
-
-
-def missing_children(group: Group[T], listed: tuple[str, ...]) -> tuple[str, ...]:
-    """Listed children that are not there.
-
-    >>> missing_children(Group("g", (Leaf("a", 1),)), ("a", "b"))
-    ('b',)
-    """
-    present = set(child_names(group))
-    return tuple(name for name in listed if name not in present)
-
-
-def has_aggregation(group: Group[T]) -> bool:
-    """Whether the group makes numbers of its own."""
-    return bool(group.metrics)
 
 
 def alias_of(tree: Tree[T]) -> str:
