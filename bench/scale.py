@@ -22,7 +22,7 @@ from evalcore import (
     Task,
     options,
     report_task,
-    requests,
+    request_table,
     score_task,
 )
 
@@ -33,7 +33,7 @@ def choices(n: int) -> tuple[Task, list[Sample], AnswerTable]:
     rng = np.random.default_rng(0)
     golds = rng.integers(4, size=n).tolist()
     samples = [Sample(i, gold=gold, choices=("one", "three", "two hundred", "six")) for i, gold in enumerate(golds)]
-    asked = requests("choices", np.repeat(np.arange(n), 4), np.tile(np.arange(4), n))
+    asked = request_table("choices", np.repeat(np.arange(n), 4), np.tile(np.arange(4), n))
     table = asked.answered([(ll, False) for ll in rng.normal(-12, 4, 4 * n).tolist()])
     return Task("choices", MULTIPLE_CHOICE, tuple(map(MetricSpec, ("acc", "acc_norm", "brier_score")))), samples, table
 
@@ -51,7 +51,7 @@ def generation(n: int) -> tuple[Task, list[Sample], AnswerTable]:
     return (
         Task("generation", GENERATE_UNTIL, (metric,), pipelines),
         samples,
-        requests("generation", range(n), [0] * n).answered(texts),
+        request_table("generation", range(n), [0] * n).answered(texts),
     )
 
 

@@ -36,7 +36,7 @@ from evalcore import (  # noqa: E402
     Task,
     options,
     report_task,
-    requests,
+    request_table,
     score_task,
 )
 
@@ -117,7 +117,7 @@ def generation(n: int, second: tuple[str, str, int]) -> dict[str, object]:
         ),
     )
     samples = [Sample(i, gold=doc["answer"], doc=json.dumps(doc).encode()) for i, doc in enumerate(docs)]
-    asked = requests("generation", range(n), [0] * n)
+    asked = request_table("generation", range(n), [0] * n)
     keys = [MetricKey("exact_match", "strict"), MetricKey("exact_match", name)]
     return {
         "config": config,
@@ -153,7 +153,7 @@ def choices(n: int) -> dict[str, object]:
         Sample(i, gold=doc["gold"], choices=tuple(doc["choices"]), doc=json.dumps(doc).encode())
         for i, doc in enumerate(docs)
     ]
-    asked = requests("choices", np.repeat(np.arange(n), 4), np.tile(np.arange(4), n))
+    asked = request_table("choices", np.repeat(np.arange(n), 4), np.tile(np.arange(4), n))
     replies = [(ll, False) for row in lls for ll in row]
     return {
         "config": config,

@@ -2,7 +2,7 @@
 
 from evalcore.core.aggregate import Inference, aggregate_metric, cluster_codes
 from evalcore.core.aggregations import AGGREGATIONS, from_callable
-from evalcore.core.answers import AnswerTable, Requests, requests, tabulate
+from evalcore.core.answers import AnswerTable, Requests, request_table, tabulate
 from evalcore.core.arrays import Array
 from evalcore.core.columns import (
     Column,
@@ -15,6 +15,7 @@ from evalcore.core.columns import (
     merge_columns,
     outcomes,
 )
+from evalcore.core.compare import compare_estimates
 from evalcore.core.consolidate import lm_eval_results, lmms_eval_results, sample_rows
 from evalcore.core.document_scorers import from_process_results, of
 from evalcore.core.documents import request_key, select_docs
@@ -22,6 +23,7 @@ from evalcore.core.errata import ERRATA
 from evalcore.core.errors import EvalError
 from evalcore.core.estimate import Aggregation, Estimate, Resampling
 from evalcore.core.filters import FILTERS, Filter, explain
+from evalcore.core.filters.replies import each_text
 from evalcore.core.grouping import group_by_doc
 from evalcore.core.groups import (
     Group,
@@ -33,7 +35,6 @@ from evalcore.core.groups import (
     fold_group,
     map_leaves,
     parents_of,
-    statistics,
 )
 from evalcore.core.metrics.metric import Marks, Metric
 from evalcore.core.metrics.text import per_document
@@ -67,6 +68,7 @@ from evalcore.core.results import GenResult, LLResult, MCResult, Result, Rolling
 from evalcore.core.scorers import SCORERS, Scorer
 from evalcore.core.scoring import Scored, merge_scored, score_doc, score_task
 from evalcore.core.signature import VERSION as __version__
+from evalcore.core.stats.compare import Difference, detectable, holm, paired_binary, required_n, sign_flip
 from evalcore.core.tables import EVALCORE, METRICS, Tables
 from evalcore.core.task_config import repeats_of, task_from_config
 
@@ -89,6 +91,7 @@ __all__ = [
     "AnswerTable",
     "Array",
     "Column",
+    "Difference",
     "Estimate",
     "EvalError",
     "Failed",
@@ -143,11 +146,15 @@ __all__ = [
     "cluster_codes",
     "clusters_of",
     "column",
+    "compare_estimates",
+    "detectable",
+    "each_text",
     "explain",
     "fold_group",
     "from_callable",
     "from_process_results",
     "group_by_doc",
+    "holm",
     "leaf_from_flat",
     "lm_eval_results",
     "lmms_eval_results",
@@ -158,6 +165,7 @@ __all__ = [
     "of",
     "options",
     "outcomes",
+    "paired_binary",
     "parents_of",
     "per_document",
     "reduce_repeats",
@@ -165,13 +173,14 @@ __all__ = [
     "report_groups",
     "report_task",
     "request_key",
-    "requests",
+    "request_table",
+    "required_n",
     "results_of",
     "sample_rows",
     "score_doc",
     "score_task",
     "select_docs",
-    "statistics",
+    "sign_flip",
     "tabulate",
     "task_from_config",
 ]

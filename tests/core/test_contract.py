@@ -453,6 +453,9 @@ def test_a12_no_filters_is_one_pipeline_and_an_empty_chain_passes_through():
     plain = texts([["4", "5"]], ["4"], keep_replies=True)
     assert [str(one.key) for one in plain.columns] == ["exact_match,none"]
     assert plain.provenance[0].replies == ("4",)
+    assert report_task(plain).warnings == (
+        "t: only the first reply is scored; name reducers (mean, pass@1, ...) to use them all",
+    )
     empty = Task("t", GENERATE_UNTIL, EXACT, (Pipeline("raw"),))
     assert texts([" 4\n"], ["4"], empty, keep_replies=True).provenance[0].replies == (" 4\n",)
 
@@ -941,9 +944,10 @@ def test_b_naive_and_clustered_errors():
     scored = score_task(
         Task("t", GENERATE_UNTIL, EXACT), samples, [text_answer(k, said) for k, said in enumerate("111000")]
     )
-    naive = report_task(scored).get(MetricKey("exact_match"))
+    naive = report_task(scored, clusters={key: key for key in range(6)}).get(MetricKey("exact_match"))
     assert naive.stderr == pytest.approx(sqrt(0.3 / 6), rel=1e-15)
-    clustered = report_task(scored, clusters=clusters_of("t", samples)).get(MetricKey("exact_match"))
+    clustered = report_task(scored).get(MetricKey("exact_match"))
+    assert report_task(scored, clusters=clusters_of("t", samples)).get(MetricKey("exact_match")) == clustered
     # Two clusters whose sums of deviations are ±1.5: sqrt(2/(2−1) · Σ s²)/n.
     assert clustered.stderr == pytest.approx(sqrt(2 * 2 * 1.5**2) / 6, rel=1e-15)
     assert clustered.value == naive.value

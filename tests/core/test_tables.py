@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import ast
 import doctest
+import inspect
 import re
 import sys
 from collections.abc import Callable, Iterator
 from functools import cache, partial
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -163,15 +165,22 @@ METRIC_ENTRIES = [(table, name) for table, name in ENTRIES if table in METRIC_TA
 
 
 def written(function: Callable[..., object]) -> Iterator[Callable[..., object]]:
-    """The functions someone wrote for an entry: of a closure, the factory and our own functions it holds."""
+    """The functions someone wrote for an entry: of a partial or closure, the factory and our functions it holds."""
     while isinstance(function, partial):
         yield from (part for part in function.args if ours(part))
         function = function.func
     factory = function.__qualname__.partition(".<locals>")[0]
-    yield getattr(sys.modules[function.__module__], factory, function)
+    module = sys.modules[function.__module__]
+    yield maker(module, factory) if factory.startswith("_") else getattr(module, factory, function)
     for cell in function.__closure__ or ():
         if ours(cell.cell_contents) and "<locals>" not in cell.cell_contents.__qualname__:
             yield cell.cell_contents
+
+
+def maker(module: ModuleType, name: str) -> Callable[..., object]:
+    """The public function that makes partials of a private one."""
+    public = [one for key, one in vars(module).items() if inspect.isfunction(one) and not key.startswith("_")]
+    return next((one for one in public if f"partial({name}," in inspect.getsource(one)), getattr(module, name))
 
 
 def ours(part: object) -> bool:

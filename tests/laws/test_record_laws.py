@@ -51,7 +51,7 @@ from evalcore import (
     merge_columns,
     options,
     report_task,
-    requests,
+    request_table,
     sample_rows,
     score_task,
     tabulate,
@@ -113,8 +113,8 @@ def make():
         done,
         done.columns[0],
         done.provenance[0],
-        requests("t", [0, 1], [0, 0]),
-        requests("t", [0, 1], [0, 0]).answered([(-1.0, True), (-2.0, False)]),
+        request_table("t", [0, 1], [0, 0]),
+        request_table("t", [0, 1], [0, 0]).answered([(-1.0, True), (-2.0, False)]),
     ]
 
 
@@ -154,7 +154,7 @@ def test_pickled_arrays_stay_read_only():
     held = Array(given)
     given[0] = 1.0
     assert held.data.tolist() == [0.0, 0.0]
-    table = pickle.loads(pickle.dumps(requests("t", [0], [0]).answered([(-1.0, True)])))
+    table = pickle.loads(pickle.dumps(request_table("t", [0], [0]).answered([(-1.0, True)])))
     assert not table.values.values.flags.writeable
 
 

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from evalcore.core.arrays import Floats64, Ints64, frozen, weighted
 from evalcore.core.columns import Column, Floats, Rows, as_objects, take_rows
-from evalcore.core.errors import EvalError
+from evalcore.core.errors import EvalError, unknown
 from evalcore.core.estimate import Aggregation, Error, Estimate, Resampling, Summary, gradient
 from evalcore.core.outcome import FAILED, NOT_EMITTED, OK, UNSCORABLE, Rule
 from evalcore.core.records import Options, options
@@ -21,6 +21,8 @@ from evalcore.core.stats.intervals import LINKS, clustered, independent, interva
 __all__ = ["Inference", "aggregate_metric", "cluster_codes", "evaluate", "with_interval"]
 
 NO_OPTIONS = options()
+RULES = ("exclude", "zero", "fail")
+METHODS = ("wilson", "z", "exact")
 
 
 class Inference(Struct, frozen=True, kw_only=True):
@@ -33,6 +35,14 @@ class Inference(Struct, frozen=True, kw_only=True):
     interval: str = "wilson"
     resampling: Resampling = Resampling()
     on_unscorable: Rule = "exclude"
+
+    def __post_init__(self) -> None:
+        if self.on_unscorable not in RULES:
+            raise unknown("rule for unscorable documents", self.on_unscorable, RULES)
+        if self.interval not in METHODS:
+            raise unknown("interval", self.interval, METHODS)
+        if not 0 < self.confidence < 1:
+            raise EvalError(f"expected a confidence between 0 and 1, got {self.confidence!r}")
 
 
 DEFAULT = Inference()
@@ -94,7 +104,7 @@ def aggregate_metric(
 
 def with_interval(estimate: Estimate, inference: Inference) -> Estimate:
     """The estimate with the interval that its variance, its unit counts, its bounds and its scale give."""
-    if estimate.value is None or estimate.df is None:
+    if estimate.value is None or estimate.df is None or _no_spread(estimate):
         return estimate
     ci = interval(
         estimate.value,
@@ -108,6 +118,11 @@ def with_interval(estimate: Estimate, inference: Inference) -> Estimate:
         method=inference.interval,
     )
     return replace(estimate, ci=ci)
+
+
+def _no_spread(estimate: Estimate) -> bool:
+    """Without bounds, an error of 0 says nothing about how far off the value may be."""
+    return estimate.stderr == 0 and not all(map(isfinite, estimate.bounds))
 
 
 def _cannot(aggregation: Aggregation, rows: Rows, wrong: Exception) -> str:
@@ -195,7 +210,9 @@ def spread_of(
     return Spread(error, independent(influence)[0], n)
 
 
-def cluster_codes(ids: Sequence[int | str | None], *, singletons: bool = False, task: str = "") -> Ints64:
+def cluster_codes(
+    ids: Sequence[int | str | None], *, keys: Sequence[int] | None = None, singletons: bool = False, task: str = ""
+) -> Ints64:
     """Cluster names as codes that agree between tasks and processes.
 
     A document without a cluster is an error, or with ``singletons`` a cluster of its own; never one giant cluster.
@@ -209,7 +226,8 @@ def cluster_codes(ids: Sequence[int | str | None], *, singletons: bool = False, 
         raise EvalError(
             f"expected a cluster id for every document, {len(missing)} have none, first at {task} row {missing[0]}"
         )
-    named = [f"alone {task} {i}" if one is None else f"{type(one).__name__} {one}" for i, one in enumerate(ids)]
+    alone = range(len(ids)) if keys is None else keys
+    named = [f"alone {task} {alone[i]}" if one is None else f"{type(one).__name__} {one}" for i, one in enumerate(ids)]
     return np.array(
         [
             int.from_bytes(blake2b(name.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "big", signed=True)
@@ -252,8 +270,8 @@ def _extremes(
     lost = closed.count(UNSCORABLE) + closed.count(FAILED)
     if not lost:
         return value, value
-    plain_mean = sums is not None and len(sums) == 2 and aggregation.link.name == "identity" and aggregation.average
-    if plain_mean and sums is not None and aggregation.name != "bits_per_byte":
+    by_document = sums is not None and aggregation.name in ("mean", "nanmean", "brier_score")
+    if by_document and sums is not None:
         ends = [(float(sums[0]) + lost * bound) / (float(sums[1]) + lost) for bound in score_bounds]
     else:
         ends = list(aggregation.bounds)

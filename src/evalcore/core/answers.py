@@ -16,7 +16,7 @@ from evalcore.core.errors import EvalError
 from evalcore.core.grouping import group_by_doc, sort_places
 from evalcore.core.records import Answer, Likelihood
 
-__all__ = ["AnswerTable", "Likelihoods", "Requests", "as_number", "likelihoods", "requests", "tabulate"]
+__all__ = ["AnswerTable", "Likelihoods", "Requests", "as_number", "likelihoods", "request_table", "tabulate"]
 
 
 class Likelihoods(Sequence[tuple[float, ...]]):
@@ -72,7 +72,11 @@ def as_number(value: object) -> float:
 
 def likelihoods(replies: Sequence[object]) -> Sequence[object]:
     """Replies as ``Likelihoods`` if every one is a tuple that begins with a number; else as they are."""
-    if not replies or not set(map(type, replies)) <= {tuple, Likelihood}:
+    kinds = set(map(type, replies))
+    if list in kinds:  # JSON has no tuples
+        replies = [tuple(one) if type(one) is list else one for one in replies]
+        kinds = set(map(type, replies))
+    if not replies or not kinds <= {tuple, Likelihood}:
         return replies
     try:
         values = np.fromiter(map(itemgetter(0), replies), np.float64, len(replies))  # type: ignore[arg-type]
@@ -145,10 +149,10 @@ def tabulate(answers: Iterable[Answer] | AnswerTable) -> AnswerTable:
     return AnswerTable(asked, frozen(np.concatenate([[0], np.cumsum(counts)])), likelihoods(values))
 
 
-def requests(task: str, docs: Sequence[int], idxs: Sequence[int], repeats: Sequence[int] | int = 1) -> Requests:
+def request_table(task: str, docs: Sequence[int], idxs: Sequence[int], repeats: Sequence[int] | int = 1) -> Requests:
     """Requests from columns; they must be sorted by (document, idx), each place once.
 
-    >>> requests("t", [0, 0, 1], [0, 1, 0]).repeats
+    >>> request_table("t", [0, 0, 1], [0, 1, 0]).repeats
     Array([1, 1, 1])
     """
     doc_keys, places = np.asarray(docs, np.int64), np.asarray(idxs, np.int64)

@@ -128,7 +128,7 @@ def ll_batch(batch: Batch) -> LLBatch:
     problems = _expect_one(batch)
     firsts = _firsts(batch) if problems else batch.replies
     values = values_of(firsts)
-    problems |= {int(i): bad_likelihood(values[i]) for i in np.flatnonzero(np.isnan(values) | (values == inf))}
+    problems |= {int(i): bad_likelihood(firsts[i]) for i in np.flatnonzero(np.isnan(values) | (values == inf)).tolist()}
     problems |= {int(i): "log-likelihood is -inf" for i in np.flatnonzero(values == -inf)}
     greedy = part_of(firsts, 1)
     problems |= {int(i): "expected is_greedy to be true or false" for i in np.flatnonzero(np.isnan(greedy))}
@@ -143,7 +143,8 @@ def rolling_batch(batch: Batch) -> RollingBatch:
     """
     problems = _expect_one(batch)
     values = values_of(_firsts(batch) if problems else batch.replies)
-    problems |= {int(i): bad_likelihood(values[i]) for i in np.flatnonzero(~np.isfinite(values))}
+    found = _firsts(batch) if problems else batch.replies
+    problems |= {int(i): bad_likelihood(found[i]) for i in np.flatnonzero(~np.isfinite(values)).tolist()}
     texts = [sample.gold if isinstance(sample.gold, str) else "" for sample in batch.samples]
     problems |= {
         i: f"expected the text as gold, got {sample.gold!r}"
@@ -241,11 +242,18 @@ def gold_texts(sample: Sample) -> tuple[str, ...]:
 
 def _gold_problems(samples: Sequence[Sample]) -> dict[int, str]:
     """Golds that are an index beyond the choices."""
-    return {
-        i: f"expected a choice index below {len(sample.choices)}, got {sample.gold}"
-        for i, sample in enumerate(samples)
-        if sample.choices and type(sample.gold) is int and not 0 <= sample.gold < len(sample.choices)
-    }
+    out: dict[int, str] = {}
+    for i, sample in enumerate(samples):
+        gold = sample.gold
+        if type(gold) is str or gold is None:
+            continue
+        many = gold if isinstance(gold, tuple) else (gold,)
+        wrong = next((one for one in many if type(one) is int and not 0 <= one < len(sample.choices)), None)
+        if sample.choices and wrong is not None:
+            out[i] = f"expected a choice index below {len(sample.choices)}, got {wrong}"
+        elif not isinstance(gold, int | float | tuple | np.number):
+            out[i] = f"expected a text or texts as gold, got {gold!r}"
+    return out
 
 
 def _gold_text(gold: object, choices: Sequence[str]) -> str:
@@ -255,4 +263,4 @@ def _gold_text(gold: object, choices: Sequence[str]) -> str:
 
 
 def bad_likelihood(value: object) -> str:
-    return f"expected a finite log-likelihood, got {value}"
+    return f"expected a finite log-likelihood (a number, or (value, is_greedy)), got {value!r}"

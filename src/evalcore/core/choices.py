@@ -55,7 +55,7 @@ def mc_batch(batch: Batch) -> MCBatch:
     valid[list(problems)] = False
     starts = batch.offsets[:-1]
     lls = _gathered(values_of(batch.replies), starts, valid, -inf)
-    problems |= _likelihood_problems(lls, valid, problems)
+    problems |= _likelihood_problems(batch, lls, valid, problems)
     is_gold, gold = _gold_matrix(batch.samples, counts, width, problems)
     return MCBatch(batch.samples, lls, valid, is_gold, gold, batch.replies, starts, counts, listed, paired, problems)
 
@@ -100,12 +100,15 @@ def _count_problems(counts: Ints64, replies: Ints64, paired: Bools) -> dict[int,
     return out | {int(i): "expected choices, got none" for i in np.flatnonzero(counts == 0)}
 
 
-def _likelihood_problems(lls: Floats64, valid: Bools, known: Problems) -> dict[int, str]:
+def _likelihood_problems(batch: Batch, lls: Floats64, valid: Bools, known: Problems) -> dict[int, str]:
     wrong = (np.isnan(lls) | (lls == inf)) & valid
     hopeless = np.all((lls == -inf) | ~valid, axis=1)
     if not wrong.any() and not hopeless.any():
         return {}
-    out = {int(i): bad_likelihood(lls[i][wrong[i]][0]) for i in np.flatnonzero(wrong.any(axis=1))}
+    out = {
+        int(i): bad_likelihood(batch.replies[int(batch.offsets[i]) + int(np.argmax(wrong[i]))])
+        for i in np.flatnonzero(wrong.any(axis=1))
+    }
     out |= {int(i): "every choice has log-likelihood -inf" for i in np.flatnonzero(hopeless)}
     return {i: reason for i, reason in out.items() if i not in known}
 
@@ -142,6 +145,7 @@ def gold_indices(sample: Sample, count: int) -> tuple[int, ...] | str:
         if isinstance(gold, bool):
             return f"expected a choice index or a choice, got {gold!r}"
         index = sample.choices.index(gold) if isinstance(gold, str) and gold in sample.choices else gold
+        index = int(index) if isinstance(index, np.integer) else index
         if not isinstance(index, int) or not 0 <= index < count:
             return _bad_gold(gold, count)
         out.append(index)

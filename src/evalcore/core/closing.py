@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from math import inf
 from operator import attrgetter
 
 import numpy as np
@@ -16,7 +17,7 @@ from evalcore.core.errata import Facts, task_errata
 from evalcore.core.errors import EvalError, locate, place, unknown
 from evalcore.core.estimate import Aggregation, Estimate
 from evalcore.core.metrics.corpus import sacrebleu_version
-from evalcore.core.records import MetricKey, MetricSpec, Pipeline, Sample, Task
+from evalcore.core.records import MetricKey, MetricSpec, Options, Pipeline, Sample, Task, options
 from evalcore.core.reducing import column_key
 from evalcore.core.reports import TaskReport
 from evalcore.core.scored import Scored, ScoredColumn
@@ -34,11 +35,18 @@ def report_task(
     n_original: int | None = None,
     tables: Tables = EVALCORE,
 ) -> TaskReport:
-    """Close every column of a task; ``clusters`` maps document keys to cluster codes (see ``clusters_of``)."""
+    """Close every column of a task.
+
+    Documents that share a ``Sample.cluster`` count together; ``clusters`` (document key -> code, see ``clusters_of``)
+    overrides that.
+    """
     task = scored.task
+    if scored.tables != tables.name:
+        raise EvalError(f"scored with the tables {scored.tables!r}, closed with {tables.name!r}; pass the same tables=")
+    codes = clusters if clusters is not None else scored.clusters_by_key()
     pipelines = {pipeline.name: pipeline for pipeline in pipelines_of(task, tables)}
     columns = whole_columns(scored)
-    closed = [(one, _estimate(task, one, pipelines[one.key.filter], inference, clusters, tables)) for one in columns]
+    closed = [(one, _estimate(task, one, pipelines[one.key.filter], inference, codes, tables)) for one in columns]
     return TaskReport(
         name=task.name,
         estimates=tuple((one.key, estimate) for one, estimate in closed),
@@ -48,9 +56,23 @@ def report_task(
         alias=task.alias,
         version=task.version,
         num_fewshot=task.num_fewshot,
-        config=task.config,
+        config=task.config or described(task),
         warnings=tuple(unique(warning for one in columns for warning in _warnings(task, one, tables))),
     )
+
+
+def described(task: Task) -> Options:
+    """A config for a task that was not made from one.
+
+    >>> from evalcore.core.records import GENERATE_UNTIL
+    >>> described(Task("t", GENERATE_UNTIL, (MetricSpec("f1"),)))["metric_list"]
+    (pmap({'metric': 'f1'}),)
+    """
+    metrics = [{"metric": spec.name, **spec.options} for spec in task.metrics]
+    filters = [
+        {"name": one.name, "filter": [{"function": s.name, **s.options} for s in one.steps]} for one in task.filters
+    ]
+    return options(task=task.name, output_type=task.output_type, metric_list=metrics, filter_list=filters)
 
 
 def whole_columns(scored: Scored) -> tuple[ScoredColumn, ...]:
@@ -81,7 +103,8 @@ def clusters_of(task: str, samples: Iterable[Sample], *, singletons: bool = Fals
     True
     """
     docs = list(samples)
-    codes = cluster_codes([doc.cluster for doc in docs], singletons=singletons, task=task)
+    keys = [doc.doc_id for doc in docs]
+    codes = cluster_codes([doc.cluster for doc in docs], keys=keys, singletons=singletons, task=task)
     return dict(zip(map(attrgetter("doc_id"), docs), codes.tolist(), strict=True))
 
 
@@ -95,18 +118,23 @@ def _estimate(
 ) -> Estimate:
     entry = _entry(task, one, tables)
     spec = one.spec or MetricSpec(one.key.metric)
+    higher = spec.higher_is_better if spec.higher_is_better is not None else entry.higher_is_better if entry else True
+    if inference.on_unscorable == "zero" and higher is False:
+        raise EvalError(
+            f"on_unscorable: zero would reward failures, for less is better here; use exclude or fail"
+            f"{place(task.name, key=one.key)}"
+        )
     try:
         estimate = aggregate_metric(
-            _aggregation(spec, entry, tables),
+            _aggregation(spec, entry, one.column, tables),
             one.column,
             options=spec.options,
             inference=inference,
             clusters=None if clusters is None else _codes(task, one, clusters),
-            score_bounds=entry.bounds if entry is not None else (0.0, 1.0),
+            score_bounds=entry.bounds if entry is not None else (0.0, 1.0) if _binary(one.column) else (-inf, inf),
         )
     except EvalError as wrong:
         raise locate(wrong, place(task.name, key=one.key)) from wrong
-    higher = spec.higher_is_better if spec.higher_is_better is not None else entry.higher_is_better if entry else True
     facts = Facts(
         one.key,
         estimate,
@@ -155,13 +183,22 @@ def _entry(task: Task, one: ScoredColumn, tables: Tables) -> AnyMetric | None:
     return next((tables.metrics[kind][name] for kind in sorted(tables.metrics) if name in tables.metrics[kind]), None)
 
 
-def _aggregation(spec: MetricSpec, entry: AnyMetric | None, tables: Tables) -> Aggregation:
+def _aggregation(spec: MetricSpec, entry: AnyMetric | None, column: Column, tables: Tables) -> Aggregation:
     wanted = spec.aggregation if spec.aggregation is not None else entry.aggregation if entry is not None else "mean"
     if callable(wanted):
         return tables.from_callable(wanted)
     if wanted not in tables.aggregations:
         raise unknown("aggregation", wanted, tables.aggregations)
-    return tables.aggregations[wanted]
+    found = tables.aggregations[wanted]
+    # A metric nobody knows has no bounds but those it shows: 0 and 1 alone make it a proportion.
+    return found if entry is not None or not found.average or _binary(column) else replace(found, bounds=(-inf, inf))
+
+
+def _binary(column: Column) -> bool:
+    if not isinstance(column.rows, Floats):
+        return False
+    values = column.rows.values.floats[column.scored]
+    return bool(np.all((values == 0) | (values == 1)))
 
 
 def _codes(task: Task, one: ScoredColumn, clusters: Mapping[int, int]) -> Ints64:
@@ -173,6 +210,8 @@ def _codes(task: Task, one: ScoredColumn, clusters: Mapping[int, int]) -> Ints64
 
 
 def _warnings(task: Task, one: ScoredColumn, tables: Tables) -> Iterable[str]:
+    if "first reply" in one.traits and tables.unreduced is None:
+        yield f"{task.name}: only the first reply is scored; name reducers (mean, pass@1, ...) to use them all"
     if one.spec is None:
         yield f"{task.name}: metric {one.key.metric!r} was emitted without being declared; aggregated by mean"
         return

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
+from functools import partial
 from math import isfinite, nan
 from typing import TypeVar
 
@@ -48,17 +49,21 @@ def of(kind: type[R], function: Callable[[R], Mapping[str, object]]) -> Scorer:
     >>> score(Task("t", MULTIPLE_CHOICE), [], plain_batch([[-1.0, -3.5]], [0]))[0].column.rows
     Floats(values=Array([2.5]))
     """
+    return partial(_by_record, kind, function)
 
-    def score(task: Task, specs: Sequence[MetricSpec], batch: Batch) -> Scores:
-        def one(i: int, result: Result | str) -> Mapping[str, object] | Problem:
-            if isinstance(result, kind):
-                return _guarded(lambda: function(result))
-            return Problem(UNSCORABLE, result if isinstance(result, str) else f"expected {kind.__name__}")
 
-        results = results_of(task.output_type, batch)
-        return _collect(specs, batch, [one(i, result) for i, result in enumerate(results)])
+def _by_record(
+    kind: type[R], function: Callable[[R], Mapping[str, object]], task: Task, specs: Sequence[MetricSpec], batch: Batch
+) -> Scores:
+    """Each document's record through the function."""
 
-    return score
+    def one(i: int, result: Result | str) -> Mapping[str, object] | Problem:
+        if isinstance(result, kind):
+            return _guarded(lambda: function(result))
+        return Problem(UNSCORABLE, result if isinstance(result, str) else f"expected {kind.__name__}")
+
+    results = results_of(kind, batch)
+    return _collect(specs, batch, [one(i, result) for i, result in enumerate(results)])
 
 
 def from_process_results(process: ProcessResults) -> Scorer:
@@ -72,15 +77,17 @@ def from_process_results(process: ProcessResults) -> Scorer:
     >>> score(Task("t", GENERATE_UNTIL), [], plain_batch([["four"]]))[0].column.rows
     Floats(values=Array([4.]))
     """
+    return partial(_by_process, process)
 
-    def score(task: Task, specs: Sequence[MetricSpec], batch: Batch) -> Scores:
-        def one(i: int) -> Mapping[str, object] | Problem:
-            results = [_given(reply) for reply in batch.of_doc(i)]
-            return _guarded(lambda: process(decode_doc(batch.samples[i]), results))  # type: ignore[arg-type]
 
-        return _collect(specs, batch, [one(i) for i in range(len(batch.samples))])
+def _by_process(process: ProcessResults, task: Task, specs: Sequence[MetricSpec], batch: Batch) -> Scores:
+    """Each document through lm-eval's own kind of function."""
 
-    return score
+    def one(i: int) -> Mapping[str, object] | Problem:
+        results = [_given(reply) for reply in batch.of_doc(i)]
+        return _guarded(lambda: process(decode_doc(batch.samples[i]), results))  # type: ignore[arg-type]
+
+    return _collect(specs, batch, [one(i) for i in range(len(batch.samples))])
 
 
 def _given(reply: object) -> object:

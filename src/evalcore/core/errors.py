@@ -6,11 +6,15 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 from types import ModuleType
 
-__all__ = ["EvalError", "locate", "place", "require", "unknown"]
+__all__ = ["EvalError", "MissingExtra", "locate", "place", "require", "unknown"]
 
 
 class EvalError(ValueError):
     """Input that cannot be scored as it is. The message says what, where and what to do."""
+
+
+class MissingExtra(EvalError, ImportError):
+    """An optional package is not installed."""
 
 
 def place(task: str, doc_id: object = None, key: object = None) -> str:
@@ -49,11 +53,11 @@ def require(module: str, extra: str) -> ModuleType:
 
     >>> require("no_such_module", "text")
     Traceback (most recent call last):
-    evalcore.core.errors.EvalError: this needs 'no_such_module': pip install "evalcore[text]"
+    evalcore.core.errors.MissingExtra: this needs 'no_such_module': pip install "evalcore[text]"
     """
     from importlib import import_module
 
     try:
         return import_module(module)
     except ImportError as missing:
-        raise EvalError(f'this needs {module.split(".")[0]!r}: pip install "evalcore[{extra}]"') from missing
+        raise MissingExtra(f'this needs {module.split(".")[0]!r}: pip install "evalcore[{extra}]"') from missing

@@ -115,8 +115,10 @@ class Estimate(Struct, frozen=True, kw_only=True):
     def __repr__(self) -> str:
         error = "" if self.stderr is None else f" ± {self.stderr:.6g}"
         value = "none" if self.value is None else f"{self.value:.6g}"
+        lost = f", {self.n_unscorable} unscorable" if self.n_unscorable else ""
+        lost += f", {self.n_failed} failed" if self.n_failed else ""
         why = f", {self.reason}" if self.reason else ""
-        return f"Estimate({value}{error}, n={self.n}{why})"
+        return f"Estimate({value}{error}, n={self.n}{lost}{why})"
 
 
 def gradient(finalise: Finalise, sums: Floats64) -> Floats64:

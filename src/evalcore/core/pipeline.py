@@ -15,7 +15,7 @@ from evalcore.core.aggregate import DEFAULT, Inference, aggregate_metric
 from evalcore.core.closing import clusters_of, report_task
 from evalcore.core.errors import EvalError
 from evalcore.core.grouping import group_by_doc
-from evalcore.core.groups import Tree, fold_group, map_leaves
+from evalcore.core.groups import Group, Tree, fold_group, leaves, map_leaves
 from evalcore.core.groups.report import report_group, report_groups
 from evalcore.core.repeats import reduce_repeats
 from evalcore.core.reports import Report, TaskReport
@@ -60,10 +60,32 @@ def build_report(
     if len(by_name) < len(done):
         raise EvalError(f"expected each task once, got {[task.name for task in done]}")
     placed = tuple(_placed(tree, by_name) for tree in trees)
+    _refuse_namesakes(placed)
     groups = unique(
         (g for tree in placed for g in report_groups(tree, inference=inference, tables=tables)), key=attrgetter("name")
     )
     return Report(tasks=done, groups=tuple(groups), trees=placed)
+
+
+def _refuse_namesakes(trees: Iterable[Tree[TaskReport]]) -> None:
+    """A name stands for one group, and not for a group and a task."""
+    trees = tuple(trees)
+    groups = [one for tree in trees if isinstance(tree, Group) for one in (tree, *_below(tree))]
+    tasks = {leaf.name for tree in trees for leaf in leaves(tree)}
+    seen: dict[str, Group[TaskReport]] = {}
+    for group in groups:
+        if group.name in tasks:
+            raise EvalError(f"expected a name for the group of its own, got that of a task - at group {group.name}")
+        if seen.setdefault(group.name, group) != group:
+            raise EvalError(f"expected each group once, got two different ones - at group {group.name}")
+
+
+def _below(tree: Group[TaskReport]) -> tuple[Group[TaskReport], ...]:
+    """Every group below, as often as it is there."""
+    found: tuple[Group[TaskReport], ...] = fold_group(
+        tree, lambda leaf: (), lambda group, parts: (group, *(one for part in parts for one in part))
+    )
+    return found[1:]
 
 
 def _placed(tree: Tree[object], by_name: Mapping[str, TaskReport]) -> Tree[TaskReport]:

@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple, NewType
 
 from msgspec import Struct, field
+from msgspec.json import encode
+from msgspec.structs import force_setattr
 from pyrsistent import PMap, pmap
 
 from evalcore.core.errors import EvalError
@@ -68,6 +70,11 @@ def options(given: Mapping[str, object] | None = None, /, **named: object) -> Op
     True
     """
     return pmap({key: freeze_value(value) for key, value in {**(given or {}), **named}.items()})
+
+
+def _given(record: Struct, name: str) -> object:
+    """A field as it was given, which may not be as it was declared."""
+    return getattr(record, name)
 
 
 # --- what is asked, and what comes back ---------------------------------------------------------------
@@ -162,6 +169,16 @@ class Sample(Struct, frozen=True):
     id: int | str | None = None
     cluster: int | str | None = None
 
+    def __post_init__(self) -> None:
+        # JSON has only lists, and datasets hand out mappings: take them as what they can only mean.
+        gold, choices, doc = _given(self, "gold"), _given(self, "choices"), _given(self, "doc")
+        if type(gold) is list:
+            force_setattr(self, "gold", tuple(gold))
+        if type(choices) is list:
+            force_setattr(self, "choices", tuple(choices))
+        if type(doc) is dict:
+            force_setattr(self, "doc", encode(doc))
+
 
 # --- what is to be measured -----------------------------------------------------------------------------
 
@@ -220,6 +237,11 @@ class MetricSpec(Struct, frozen=True):
     options: Options = field(default_factory=options)
     function: Callable[..., object] | None = None
 
+    def __post_init__(self) -> None:
+        reducers = _given(self, "reducers")
+        if isinstance(reducers, str):
+            force_setattr(self, "reducers", (reducers,))
+
 
 class Step(Struct, frozen=True):
     """One filter of a chain, by name, with its options.
@@ -262,6 +284,14 @@ class Task(Struct, frozen=True):
     config: Options = field(default_factory=options)
 
     def __post_init__(self) -> None:
-        names = [pipeline.name for pipeline in self.filters]
-        if len(set(names)) != len(names):
-            raise EvalError(f"expected one pipeline per filter name, got {names} - at {self.name}")
+        for metrics in (self.metrics, *(pipeline.metrics or () for pipeline in self.filters)):
+            for spec in metrics:
+                if not isinstance(spec, MetricSpec):
+                    raise EvalError(f"expected MetricSpec({spec!r}), got {spec!r} - at {self.name}")
+            self._once("metric", [spec.name for spec in metrics])
+        self._once("pipeline", [pipeline.name for pipeline in self.filters])
+
+    def _once(self, what: str, names: list[str]) -> None:
+        for name in names:
+            if names.count(name) > 1:
+                raise EvalError(f"expected each {what} once, got {name!r} twice - at {self.name}")

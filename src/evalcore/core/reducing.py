@@ -8,7 +8,7 @@ from itertools import chain as flatten
 import numpy as np
 
 from evalcore.core.arrays import Bools
-from evalcore.core.batches import Batch
+from evalcore.core.batches import Batch, values_of
 from evalcore.core.columns import Column
 from evalcore.core.errors import EvalError, locate, place
 from evalcore.core.records import (
@@ -40,7 +40,8 @@ def reduce_scores(
             if one is None:
                 out.append(ScoredColumn(key, found[0].column, spec))
             else:
-                answers, fell = ((), None) if SCORES_ONLY.fullmatch(one) else _votes(passes)
+                keys = sorted({key for score in found for key in score.column.keys.ints.tolist()})
+                answers, fell = ((), None) if SCORES_ONLY.fullmatch(one) else _votes(passes, keys)
                 reduced = _reduced(task, metric, one, found, answers, fell, tables)
                 out.append(ScoredColumn(key, reduced, spec, one, _spread(passes)))
     return out
@@ -80,17 +81,21 @@ def _reducers(task: Task, metric: str, spec: MetricSpec | None, repeats: int, ta
     return (tables.unreduced,)
 
 
-def _votes(passes: Sequence[Batch]) -> tuple[list[list[object]], Bools]:
-    """The answers of each document over all repeats, in key order."""
-    keys = sorted({sample.doc_id for batch in passes for sample in batch.samples})
+def _votes(passes: Sequence[Batch], keys: Sequence[int]) -> tuple[list[list[object]], Bools]:
+    """The answers of these documents over all repeats: a text, or of several choices the likeliest one."""
     at = {key: i for i, key in enumerate(keys)}
     answers: list[list[object]] = [[] for _ in keys]
-    fell = np.zeros((len(keys), len(passes)), np.bool_)
+    fell = np.zeros((len(at), len(passes)), np.bool_)
     for repeat, batch in enumerate(passes):
         for i, sample in enumerate(batch.samples):
-            answers[at[sample.doc_id]].append(batch.replies[int(batch.offsets[i])])
-            fell[at[sample.doc_id], repeat] = batch.fell_back[int(batch.offsets[i])]
+            if sample.doc_id in at:
+                answers[at[sample.doc_id]].append(_answer(batch.of_doc(i)))
+                fell[at[sample.doc_id], repeat] = batch.fell_back[int(batch.offsets[i])]
     return answers, fell
+
+
+def _answer(replies: Sequence[object]) -> object:
+    return replies[0] if len(replies) == 1 else int(np.argmax(values_of(replies)))
 
 
 def _spread(batches: Sequence[Batch]) -> tuple[int, int] | None:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from msgspec import Struct, field
 
 from evalcore.core.columns import Column
-from evalcore.core.errors import EvalError
+from evalcore.core.errors import EvalError, place, unknown
 from evalcore.core.estimate import Estimate
 from evalcore.core.groups import Leaf, Tree
 from evalcore.core.records import MetricKey, Options, options
@@ -36,8 +36,12 @@ class TaskReport(Struct, frozen=True, kw_only=True):
         """lm-eval's one count per task: the most documents any of its metrics was scored on."""
         return max((estimate.n_scored or estimate.n for _, estimate in self.estimates), default=self.n_docs)
 
-    def get(self, key: MetricKey) -> Estimate | None:
-        return next((estimate for known, estimate in self.estimates if known == key), None)
+    def get(self, key: MetricKey | str) -> Estimate | None:
+        """The estimate under a key such as ``MetricKey("acc")`` or ``"acc,none"``."""
+        return next((estimate for known, estimate in self.estimates if str(known) == str(key)), None)
+
+    def __getitem__(self, key: MetricKey | str) -> Estimate:
+        return _found(self.name, self.estimates, key)
 
     def column(self, key: MetricKey) -> Column | None:
         return next((column for known, column in self.columns if known == key), None)
@@ -53,8 +57,12 @@ class GroupReport(Struct, frozen=True, kw_only=True):
     version: str = "N/A"
     warnings: tuple[str, ...] = ()
 
-    def get(self, key: MetricKey) -> Estimate | None:
-        return next((estimate for known, estimate in self.estimates if known == key), None)
+    def get(self, key: MetricKey | str) -> Estimate | None:
+        """The estimate under a key such as ``MetricKey("acc")`` or ``"acc,none"``."""
+        return next((estimate for known, estimate in self.estimates if str(known) == str(key)), None)
+
+    def __getitem__(self, key: MetricKey | str) -> Estimate:
+        return _found(self.name, self.estimates, key)
 
 
 class Report(Struct, frozen=True, kw_only=True):
@@ -75,6 +83,13 @@ class Report(Struct, frozen=True, kw_only=True):
             if one.name == name:
                 return one
         raise EvalError(f"no group {name!r} in this report; it has {', '.join(one.name for one in self.groups)}")
+
+
+def _found(name: str, estimates: Estimates, key: MetricKey | str) -> Estimate:
+    for known, estimate in estimates:
+        if str(known) == str(key):
+            return estimate
+    raise unknown("metric", str(key), [str(known) for known, _ in estimates], place(name))
 
 
 LOG_METRICS = frozenset({"perplexity", "word_perplexity", "byte_perplexity"})

@@ -131,12 +131,19 @@ RESULTS: Mapping[OutputType, Callable[[Batch], Sequence[Result | str]]] = {
     LOGLIKELIHOOD_ROLLING: _rolling_results,
 }
 
+KINDS: Mapping[type[object], Callable[[Batch], Sequence[Result | str]]] = {
+    MCResult: _mc_results,
+    GenResult: _gen_results,
+    LLResult: _ll_results,
+    RollingResult: _rolling_results,
+}
 
-def results_of(output_type: OutputType, batch: Batch) -> Sequence[Result | str]:
-    """The one factory: a result per document, or the reason why there is none."""
-    make = RESULTS.get(output_type)
+
+def results_of(wanted: OutputType | type[object], batch: Batch) -> Sequence[Result | str]:
+    """The one factory: a result per document, or the reason why there is none; by output type or by kind of record."""
+    make = KINDS.get(wanted) if isinstance(wanted, type) else RESULTS.get(wanted)
     if make is None:
-        raise EvalError(f"no result record for output type {output_type!r}; score its replies from the batch")
+        raise EvalError(f"no result record for {wanted!r}; known are {', '.join(kind.__name__ for kind in KINDS)}")
     return make(batch)
 
 

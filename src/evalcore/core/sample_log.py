@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha256
 from itertools import pairwise
 
 import numpy as np
 
-from evalcore.core.answers import AnswerTable
+from evalcore.core.answers import AnswerTable, tabulate
 from evalcore.core.columns import Column, score_at
 from evalcore.core.documents import decode_doc
+from evalcore.core.errors import EvalError, place
 from evalcore.core.outcome import OK
-from evalcore.core.records import Sample
+from evalcore.core.records import Answer, Sample
 from evalcore.core.scoring import Scored
 
 __all__ = ["sample_rows", "thaw"]
@@ -23,18 +25,21 @@ Plain = dict[str, object]
 def sample_rows(
     scored: Scored,
     samples: Iterable[Sample],
-    answers: AnswerTable,
+    answers: Iterable[Answer] | AnswerTable,
     arguments: Mapping[int, Sequence[object]] | None = None,
 ) -> list[Plain]:
     """lm-eval's per-document sample log: one row per document and filter. Needs ``keep_replies=True``."""
+    if scored.columns and not scored.provenance:
+        raise EvalError(f"the replies were not kept; score with keep_replies=True{place(scored.task.name)}")
     by_key = {sample.doc_id: sample for sample in samples}
+    table = tabulate(answers)
     return [
         _sample_row(
             scored,
             where.filter,
             by_key[int(key)],
             list(where.replies[a:b]),
-            answers,
+            table,
             (arguments or {}).get(int(key), ()),
         )
         for where in scored.provenance
@@ -60,19 +65,20 @@ def _sample_row(
         for one in scored.columns
         if one.key.filter == filter_name and (value := _score(one.column, sample.doc_id)) is not None
     }
+    doc = decode_doc(sample)
     prompt = str(arguments[0][0]) if arguments and isinstance(arguments[0], list | tuple) else ""
     return {
         "doc_id": sample.doc_id,
-        "doc": decode_doc(sample),
+        "doc": doc,
         "target": thaw(sample.gold),
         "arguments": [thaw(one) for one in arguments],
         "resps": _raw(answers, sample.doc_id),
         "filtered_resps": [thaw(one) for one in kept],
         "filter": filter_name,
         "metrics": list(scores),
-        "doc_hash": _hash(sample.doc),
-        "prompt_hash": _hash(prompt.encode("utf-8", "surrogatepass")),
-        "target_hash": _hash(str(sample.gold).encode("utf-8", "surrogatepass")),
+        "doc_hash": _hash(json.dumps(doc, indent=2, ensure_ascii=False)),
+        "prompt_hash": _hash(prompt),
+        "target_hash": _hash(str(thaw(sample.gold))),
         **scores,
     }
 
@@ -90,8 +96,9 @@ def _raw(answers: AnswerTable, key: int) -> list[object]:
     return [[thaw(value) for value in part.values[a:b]] for a, b in pairwise(ends)]
 
 
-def _hash(data: bytes) -> str:
-    return sha256(data).hexdigest()
+def _hash(text: str) -> str:
+    """As lm-eval hashes: of the text in UTF-8."""
+    return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def thaw(value: object) -> object:

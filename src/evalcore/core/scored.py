@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 from msgspec import Struct
@@ -46,6 +46,12 @@ class Scored(Struct, frozen=True):
     task: Task
     columns: tuple[ScoredColumn, ...] = ()
     provenance: tuple[Provenance, ...] = ()
+    tables: str = "evalcore"
+    clusters: tuple[tuple[int, int], ...] = ()
+
+    def clusters_by_key(self) -> Mapping[int, int] | None:
+        """Cluster codes by document, None if no document has a cluster."""
+        return dict(self.clusters) or None
 
     def column(self, key: MetricKey | str) -> Column:
         wanted = str(key)
@@ -58,8 +64,7 @@ class Scored(Struct, frozen=True):
 def merge_scored(parts: Iterable[Scored]) -> Scored:
     """Scores of any split of a task's documents, in any order, as one."""
     given = list(parts)
-    if len({part.task.name for part in given}) != 1:
-        raise EvalError(f"expected scores of one task, got {sorted({part.task.name for part in given})}")
+    _refuse_mixtures(given)
     pieces: dict[MetricKey, list[ScoredColumn]] = {}
     kept: dict[str, list[Provenance]] = {}
     for part in given:
@@ -71,7 +76,24 @@ def merge_scored(parts: Iterable[Scored]) -> Scored:
         given[0].task,
         _in_order(given[0].task, map(_merged, pieces.values())),
         tuple(found[0] if len(found) == 1 else _joined(found) for found in kept.values()),
+        given[0].tables,
+        tuple(sorted({pair for part in given for pair in part.clusters})),
     )
+
+
+def _refuse_mixtures(parts: Sequence[Scored]) -> None:
+    """Scores merge only if they were made by one recipe."""
+    names = sorted({part.task.name for part in parts})
+    if len(names) != 1:
+        raise EvalError(f"expected scores of one task, got {names}")
+    tables = sorted({part.tables for part in parts})
+    if len(tables) != 1:
+        raise EvalError(f"expected scores made with the same tables, got {tables} - at {names[0]}")
+    first = parts[0].task
+    for part in parts:
+        for name in first.__struct_fields__:
+            if getattr(part.task, name) != getattr(first, name):
+                raise EvalError(f"expected scores made by one recipe, got two different {name} - at {names[0]}")
 
 
 def _merged(found: Sequence[ScoredColumn]) -> ScoredColumn:

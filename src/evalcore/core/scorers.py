@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import TypeVar
 
 import msgspec
@@ -77,16 +78,19 @@ def by_metric(build: Callable[[Batch], B], metrics: PMap[str, Metric[B]]) -> Sco
     >>> [one.column.rows for one in score(Task("t", GENERATE_UNTIL), asked, plain_batch([["It is 4"]], ["4"]))]
     [Floats(values=Array([0.])), Floats(values=Array([1.]))]
     """
+    return partial(_by_metric, build, metrics)
 
-    def score(task: Task, specs: Sequence[MetricSpec], batch: Batch) -> Scores:
-        built = build(batch)
-        return tuple(
-            score
-            for spec in specs
-            for score in _scores(spec, _asked(task, spec, _function(spec, metrics, task), built), batch, built.problems)
-        )
 
-    return score
+def _by_metric(
+    build: Callable[[Batch], B], metrics: PMap[str, Metric[B]], task: Task, specs: Sequence[MetricSpec], batch: Batch
+) -> Scores:
+    """Every metric of the task on a batch that is built once."""
+    built = build(batch)
+    return tuple(
+        score
+        for spec in specs
+        for score in _scores(spec, _asked(task, spec, _function(spec, metrics, task), built), batch, built.problems)
+    )
 
 
 def _function(spec: MetricSpec, metrics: PMap[str, Metric[B]], task: Task) -> Callable[..., Emitted]:
@@ -151,25 +155,30 @@ def likelihood_scorer(single: PMap[str, Metric[LLBatch]], several: PMap[str, Met
     >>> score(Task("t", LOGLIKELIHOOD), [MetricSpec("acc")], mixed)[0].column.rows
     Floats(values=Array([1., 0.]))
     """
-    plain, choices = by_metric(ll_batch, single), by_metric(mc_batch, several)
+    return partial(_by_kind, single, several)
 
-    def score(task: Task, specs: Sequence[MetricSpec], batch: Batch) -> Scores:
-        for spec in specs:
-            if spec.function is None and spec.name not in single and spec.name not in several:
-                raise unknown("metric", spec.name, {*single, *several}, place(f"{task.name} ({task.output_type})"))
-        listed = np.fromiter((len(sample.choices) > 0 for sample in batch.samples), np.bool_, len(batch.samples))
-        many = (np.diff(batch.offsets) > 1) | listed
-        parts = (
-            *_partial(plain, single, task, specs, select_docs(batch, ~many)),
-            *_partial(choices, several, task, specs, select_docs(batch, many)),
-        )
-        names = dict.fromkeys(part.name for part in parts)
-        return tuple(
-            Score(name, merge_all(part.column for part in parts if part.name == name), _spec(parts, name))
-            for name in names
-        )
 
-    return score
+def _by_kind(
+    single: PMap[str, Metric[LLBatch]],
+    several: PMap[str, Metric[MCBatch]],
+    task: Task,
+    specs: Sequence[MetricSpec],
+    batch: Batch,
+) -> Scores:
+    """Plain likelihoods and choices apart, then together again."""
+    for spec in specs:
+        if spec.function is None and spec.name not in single and spec.name not in several:
+            raise unknown("metric", spec.name, {*single, *several}, place(f"{task.name} ({task.output_type})"))
+    listed = np.fromiter((len(sample.choices) > 0 for sample in batch.samples), np.bool_, len(batch.samples))
+    many = (np.diff(batch.offsets) > 1) | listed
+    parts = (
+        *_partial(by_metric(ll_batch, single), single, task, specs, select_docs(batch, ~many)),
+        *_partial(by_metric(mc_batch, several), several, task, specs, select_docs(batch, many)),
+    )
+    names = dict.fromkeys(part.name for part in parts)
+    return tuple(
+        Score(name, merge_all(part.column for part in parts if part.name == name), _spec(parts, name)) for name in names
+    )
 
 
 def _partial(

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from operator import attrgetter
 
 import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
+from evalcore.core.aggregate import cluster_codes
 from evalcore.core.answers import AnswerTable, tabulate
 from evalcore.core.arrays import Array, Ints64, frozen
+from evalcore.core.batches import plain_batch
 from evalcore.core.columns import EMPTY, Column, blank_rows, column, merge_all, outcomes
 from evalcore.core.document_scorers import from_process_results
 from evalcore.core.errors import EvalError, locate, place, unknown
@@ -55,6 +58,7 @@ def score_task(
     >>> outcomes(score_task(task, [Sample(0, gold="4")], [answer]).column("exact_match,none"))
     ((0, Ok(score=1.0)),)
     """
+    task = task if task.metrics else replace(task, metrics=specs_of(task, tables))
     docs, keys = documents(task, samples)
     table = tabulate(answers)
     refuse_strangers(task, keys, table)
@@ -69,8 +73,9 @@ def score_task(
             _score_chunk(task, plan, docs[a : a + size], keys[a : a + size], table, tables, keep_replies)
             for a in range(0, len(docs), size)
         ]
-    none = [Scored(task, tuple(one for plan in plans for one in _unscored(plan)))]
-    return merge_scored(parts or none)
+    if not parts:
+        parts = [_nothing(task, plan, tables) for plan in plans]
+    return replace(merge_scored(parts), clusters=_clusters(task, docs))
 
 
 def score_doc(
@@ -87,6 +92,12 @@ def score_doc(
     """
     scored = score_task(task, [sample], answers, tables=tables)
     return {one.key: outcomes(one.column)[0][1] for one in scored.columns if len(one.column)}
+
+
+def _clusters(task: Task, docs: Sequence[Sample]) -> tuple[tuple[int, int], ...]:
+    named = [doc for doc in docs if doc.cluster is not None]
+    codes = cluster_codes([doc.cluster for doc in named], task=task.name)
+    return tuple(zip(map(attrgetter("doc_id"), named), codes.tolist(), strict=True))
 
 
 # --- one chunk --------------------------------------------------------------------------------------------------
@@ -130,8 +141,9 @@ def _score_chunk(
     kept_keys = keys[raw.usable]
     try:
         out = plan.apply(raw.replies, by_unit(kept, raw.units))
-    except EvalError as wrong:
-        raise locate(EvalError(f"{wrong} (filter {plan.pipeline.name!r})"), place(task.name)) from wrong
+    except Exception as wrong:
+        text = str(wrong) if isinstance(wrong, EvalError) else f"{type(wrong).__name__}: {wrong}"
+        raise locate(EvalError(f"{text} (filter {plan.pipeline.name!r})"), place(task.name)) from wrong
     batches = list(passes(task, plan.pipeline.name, kept, kept_keys, out, raw.units))
     scores = [plan.score(task, plan.specs, batch) for batch in batches]
     columns = reduce_scores(task, plan.pipeline.name, scores, batches, tables)
@@ -140,13 +152,19 @@ def _score_chunk(
     own = _unscored(plan)
     columns += [one for one in own if one.key not in known]
     asked = {one.key for one in own}
-    traits = traits_of(task, docs)
+    traits = traits_of(task, docs) + _dropping(task, raw.replies, out)
     named = [
         replace(one, traits=traits, column=merge_all((one.column, lost)) if one.key in asked else one.column)
         for one in columns
     ]
     provenance = (_provenance(plan.pipeline.name, kept_keys, out, raw.units),) if keep else ()
-    return Scored(task, tuple(named), provenance)
+    return Scored(task, tuple(named), provenance, tables.name)
+
+
+def _nothing(task: Task, plan: _Plan, tables: Tables) -> Scored:
+    """A task without documents still has its metrics, and still knows no others."""
+    plan.score(task, plan.specs, plain_batch([]))
+    return Scored(task, tuple(_unscored(plan)), (), tables.name)
 
 
 def _unscored(plan: _Plan) -> list[ScoredColumn]:
@@ -182,6 +200,11 @@ def traits_of(task: Task, docs: Sequence[Sample]) -> tuple[str, ...]:
 
 
 NO_WORD = re.compile(r"[\W\d_]+")
+
+
+def _dropping(task: Task, given: Replies, left: Replies) -> tuple[str, ...]:
+    """Replies that were dropped though no filter was named."""
+    return ("first reply",) if not task.filters and len(left.values) < len(given.values) else ()
 
 
 def _lost(docs: Sequence[Sample], problems: dict[int, tuple[int, str]], task: Task) -> Column:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import isfinite
 
 from msgspec.structs import replace
 
@@ -29,12 +30,22 @@ def sign(estimate: Estimate, parts: Mapping[str, object], *, tables: str, interv
         **parts,
         "agg": estimate.aggregation,
         "se": estimate.signature,
-        "ci": interval if estimate.ci is not None else None,
+        "ci": _interval_name(estimate, interval),
         "n": estimate.n,
         "tables": tables,
         "ev": VERSION,
     }
     return replace(estimate, signature=recipe(full))
+
+
+def _interval_name(estimate: Estimate, interval: str) -> str | None:
+    """How the interval was really made: without finite bounds it is a t interval, on the scale of the link."""
+    if estimate.ci is None:
+        return None
+    quantile = "z" if interval == "z" else "t"
+    if not all(map(isfinite, estimate.bounds)):
+        return f"{quantile}-{estimate.link}" if estimate.link != "identity" else quantile
+    return interval if interval == "exact" else f"wilson-{quantile}"
 
 
 def shown_options(options: Options) -> str:

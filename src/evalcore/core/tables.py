@@ -92,6 +92,9 @@ class Tables(Struct, frozen=True, kw_only=True):
     default_pipeline: Callable[[Task], Pipeline] = first_or_all
     unreduced: str | None = None
 
+    def __repr__(self) -> str:
+        return f"Tables({self.name!r})"
+
 
 EVALCORE = Tables()
 

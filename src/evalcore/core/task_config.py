@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from inspect import Parameter, signature
 
 from evalcore.core.errors import EvalError, place, unknown
 from evalcore.core.metrics.custom import per_document
@@ -39,6 +41,8 @@ def task_from_config(config: Config) -> Task:
     metadata = config.get("metadata")
     version = metadata.get("version") if isinstance(metadata, Mapping) else None
     process, alias, shots = config.get("process_results"), config.get("task_alias"), config.get("num_fewshot")
+    _expect(process is None or callable(process), "process_results", "a function", process, name)
+    _expect(shots is None or type(shots) is int, "num_fewshot", "a whole number", shots, name)
     return Task(
         name,
         OutputType(str(config.get("output_type") or GENERATE_UNTIL)),
@@ -62,6 +66,8 @@ def metric_from_config(config: Config, task: str = "", reducers: tuple[str, ...]
     metric, aggregation, higher = config.get("metric"), config.get("aggregation"), config.get("higher_is_better")
     if not isinstance(metric, str) and not callable(metric):
         raise EvalError(f"expected the name of a metric or a function, got {metric!r}{place(task)}")
+    known = aggregation is None or isinstance(aggregation, str) or callable(aggregation)
+    _expect(known, "aggregation", "a name or a function", aggregation, task)
     own = _names(config.get("reducers", config.get("reducer")))
     return MetricSpec(
         metric if isinstance(metric, str) else str(getattr(metric, "__name__", "metric")),
@@ -119,6 +125,11 @@ def reducers_of(config: Config) -> tuple[str, ...]:
     return _names(part.get("reducer", part.get("reducers"))) if isinstance(part, Mapping) else ()
 
 
+def _expect(fine: bool, key: str, what: str, found: object, task: str) -> None:
+    if not fine:
+        raise EvalError(f"expected {key} to be {what}, got {found!r}{place(task)}")
+
+
 def _names(given: object) -> tuple[str, ...]:
     return tuple(map(str, given)) if isinstance(given, list | tuple) else () if given is None else (str(given),)
 
@@ -133,12 +144,19 @@ def _listed(config: Config, key: str, task: str) -> Sequence[Config]:
 
 
 def _as_lm_eval_calls(function: Callable[..., object]) -> Callable[..., object]:
-    """lm-eval's convention: ``references=[gold], predictions=[prediction]``, else the pair itself."""
+    """lm-eval's two conventions: ``references=[gold], predictions=[prediction]``, or the pair itself."""
+    named = signature(function).parameters
+    both = "references" in named and "predictions" in named
+    return partial(_by_name if both or _takes_anything(named.values()) else _by_pair, function)
 
-    def call(prediction: object, gold: object, **given: object) -> object:
-        try:
-            return function(references=[gold], predictions=[prediction], **given)
-        except TypeError:
-            return function([gold, prediction])
 
-    return call
+def _takes_anything(parameters: Iterable[Parameter]) -> bool:
+    return any(one.kind is Parameter.VAR_KEYWORD for one in parameters)
+
+
+def _by_name(function: Callable[..., object], prediction: object, gold: object, **given: object) -> object:
+    return function(references=[gold], predictions=[prediction], **given)
+
+
+def _by_pair(function: Callable[..., object], prediction: object, gold: object, **given: object) -> object:
+    return function([gold, prediction])

@@ -127,9 +127,7 @@ def _choice(draw: Draw, task: str, key: int, ragged: bool, failures: bool) -> Do
     broken = st.just(Likelihood(nan)) if draw(st.integers(0, 9)) == 0 else st.nothing()
     reply = likelihoods() | broken | (st.just(Failure("timeout")) if _now_and_then(draw, failures) else st.nothing())
     asked = [Instance(task, key, i, LogLikelihood("Q", text)) for i, text in enumerate(choices)]
-    return Sample(key, gold, choices, cluster=draw(st.none() | st.integers(0, 2))), [
-        Answer(one, (draw(reply),)) for one in asked
-    ]
+    return Sample(key, gold, choices, cluster=key % 3), [Answer(one, (draw(reply),)) for one in asked]
 
 
 def _generation(draw: Draw, task: str, key: int, ragged: bool, failures: bool) -> Document:

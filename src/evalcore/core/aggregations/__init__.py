@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import deepcopy
-from math import inf
+from math import inf, nan
 
 import numpy as np
 from pyrsistent import PMap, pmap
@@ -56,11 +56,21 @@ def from_callable(function: Callable[..., object]) -> Aggregation:
         items = deepcopy(list(as_objects(rows)))
 
         def resampled(index: Ints64) -> Floats64:
-            return np.array([_number(_called(function, [items[i] for i in row], name), name) for row in index.tolist()])
+            return np.array([_value(function, [items[i] for i in row], name, items) for row in index.tolist()])
 
         return Summary(np.zeros((len(items), 1)), resampled, np.arange(len(items)))
 
     return Aggregation(name=name, summarise=summarise, error=from_bootstrap, bounds=(-inf, inf))
+
+
+def _value(function: Callable[..., object], drawn: list[object], name: str, items: list[object]) -> float:
+    """The value on a resample; one that it is not defined on is dropped, but not the sample itself."""
+    try:
+        return _number(_called(function, drawn, name), name)
+    except EvalError:
+        if drawn == items:
+            raise
+        return nan
 
 
 def _called(function: Callable[..., object], items: list[object], name: str) -> object:
@@ -101,9 +111,9 @@ AGGREGATIONS: PMap[str, Aggregation] = pmap(
         "mean": _agg("mean", mean, average=True),
         "nanmean": _agg("nanmean", nanmean, average=True),
         "median": _agg("median", median, (-inf, inf), error=from_median),
-        "perplexity": _agg("perplexity", perplexity, (0.0, inf), link=LOG, average=True),
-        "weighted_perplexity": _agg("weighted_perplexity", weighted_perplexity, (0.0, inf), link=LOG, average=True),
-        "bits_per_byte": _agg("bits_per_byte", bits_per_byte, (-inf, inf), average=True),
+        "perplexity": _agg("perplexity", perplexity, (1.0, inf), link=LOG, average=True),
+        "weighted_perplexity": _agg("weighted_perplexity", weighted_perplexity, (1.0, inf), link=LOG, average=True),
+        "bits_per_byte": _agg("bits_per_byte", bits_per_byte, (0.0, inf), average=True),
         "f1": _agg("f1", f1, link=JACCARD),
         "matthews_corrcoef": _agg("matthews_corrcoef", matthews, (-1.0, 1.0)),
         "bleu": _agg("bleu", corpus("bleu", bleu), (0.0, 100.0)),

@@ -76,6 +76,8 @@ def _binary_f1(gold: Ints64, predicted: Ints64, names: Sequence[object], positiv
             f"f1 with average: binary needs two classes, got {len(names)}; set average: macro, micro or weighted"
         )
     code = next((i for i, name in enumerate(names) if name == positive), -1)
+    if code < 0 and (len(names) > 1 or isinstance(names[0], str)):
+        raise EvalError(f"f1 with average: binary needs the class {positive!r} among {list(names)}; set pos_label")
     true, claimed = gold == code, predicted == code
     stats = np.column_stack([true & claimed, claimed, true]).astype(np.float64)
     return smooth(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 import numpy as np
 
@@ -23,16 +24,17 @@ def corpus(kind: str, finalise: Callable[[Sums, Options], Sums]) -> Callable[[Ro
     >>> value_of(corpus("ter", ter), [("a b c d", "a b c d"), ("a", "b")])      # 1 edit in 5 words
     20.0
     """
+    return partial(_corpus, kind, finalise)
 
-    def summarise(rows: Rows, options: Options) -> Summary:
-        stats = (
-            rows.values.floats
-            if isinstance(rows, Stats)
-            else pair_statistics(kind, list(two_of(rows, "(reference, prediction)")))
-        )
-        return smooth(stats, lambda sums: finalise(sums, options))
 
-    return summarise
+def _corpus(kind: str, finalise: Callable[[Sums, Options], Sums], rows: Rows, options: Options) -> Summary:
+    """Sentence counts, as they come or from (reference, prediction) pairs."""
+    stats = (
+        rows.values.floats
+        if isinstance(rows, Stats)
+        else pair_statistics(kind, list(two_of(rows, "(reference, prediction)")))
+    )
+    return smooth(stats, lambda sums: finalise(sums, options))
 
 
 def bleu(sums: Sums, options: Options) -> Sums:

@@ -78,6 +78,8 @@ def vote(values: Sequence[object], rules: Sequence[int], ties: str = "first") ->
     ('4', 0)
     """
     cast = list(zip(values, rules, strict=True))
+    if not cast:
+        raise EvalError("a majority vote needs a reply, got none")
     standing = [(value, rule) for value, rule in cast if rule != FELL_BACK] or cast
     firsts = {ballot(value): (value, rule) for value, rule in reversed(standing)}
     counts = Counter(ballot(value) for value, _ in standing)

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from math import fsum
+from math import fsum, isfinite
 
 from msgspec import Struct
+from msgspec.structs import replace
 from pyrsistent import PMap, pmap
 from toolz import concat, unique
 
-from evalcore.core.errors import EvalError
-from evalcore.core.groups import Group, GroupMetric, Leaf, fold_group
-from evalcore.core.records import MetricKey
+from evalcore.core.errors import EvalError, unknown
+from evalcore.core.groups.tree import Group, GroupMetric, Leaf, all_tasks, child_names, fold_group
+from evalcore.core.records import MetricKey, options
 from evalcore.core.reports import TaskReport
 
 __all__ = ["AVERAGES", "Average", "Share", "SizeOf", "own_size", "shares", "weight_of"]
@@ -47,6 +48,10 @@ def shares(
     A group below with a rule of its own for the metric keeps it; the others follow the one asked for.
     """
     sizes: dict[str, float] = {}
+    names = {leaf.name for leaf in all_tasks(tree)} | set(child_names(tree))
+    strange = next((name for name in sorted(spec.weights) if name not in names), None)
+    if strange is not None:
+        raise unknown("child in weights", strange, names, f" - at group {tree.name}")
 
     def leaf(node: Leaf[TaskReport]) -> Share:
         estimate = node.value.get(key)
@@ -56,10 +61,18 @@ def shares(
         return Share(((node.name, 1.0),), sizes[node.name])
 
     def group(node: Group[TaskReport], parts: tuple[Share, ...]) -> Share:
-        own = spec if node is tree else next((m for m in node.metrics if m.metric == spec.metric), spec)
+        own = spec if node is tree else _own_rule(node, spec, key)
         return averages[own.average](node, own, parts, sizes)
 
     return fold_group(tree, leaf, group)
+
+
+def _own_rule(node: Group[TaskReport], spec: GroupMetric, key: MetricKey) -> GroupMetric:
+    """A subgroup's own rule for the metric under this filter, else the one asked for without its weights."""
+    for one in node.metrics:
+        if one.metric == spec.metric and (one.filters is None or key.filter in one.filters):
+            return one
+    return replace(spec, weights=options())
 
 
 def over_leaves(
@@ -97,11 +110,13 @@ def over_children(
 
 
 def weight_of(spec: GroupMetric, name: str, size: float) -> float:
+    """What a child weighs: its given weight, its size, or 1."""
     given = spec.weights.get(name)
-    if isinstance(given, int | float):
+    if isinstance(given, int | float) and isfinite(given) and given >= 0:
         return float(given)
     if spec.weights:
-        raise EvalError(f"expected a weight for every child, got none for {name!r} in weights of {spec.metric}")
+        shown = "none" if given is None else repr(given)
+        raise EvalError(f"expected a weight of at least 0 for {name!r}, got {shown} in weights of {spec.metric}")
     return size if spec.weight_by_size else 1.0
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from math import fsum
 
 import numpy as np
@@ -15,7 +16,7 @@ from evalcore.core.columns import concat_rows, scored_part
 from evalcore.core.estimate import Aggregation, Estimate, Summary
 from evalcore.core.groups import GroupMetric
 from evalcore.core.groups.rules import GroupRule, Term, combined, macro, merged_terms
-from evalcore.core.stats.intervals import satterthwaite
+from evalcore.core.stats.intervals import clustered, satterthwaite
 
 __all__ = ["pool"]
 
@@ -29,36 +30,61 @@ def pool(aggregations: PMap[str, Aggregation]) -> GroupRule:
     >>> pool({})(GroupMetric("acc"), two).value      # of means: whatever the weights, by size
     0.25
     """
+    return partial(_pooled, aggregations)
 
-    def rule(spec: GroupMetric, terms: Sequence[Term]) -> Estimate:
-        merged = merged_terms(terms)
-        if len(merged) == 1:
-            return merged[0].estimate
-        if all(term.estimate.average for term in merged):
-            return macro(spec, by_size(merged))
-        columns = [term.column for term in merged if term.column is not None]
-        names = {term.estimate.aggregation for term in merged}
-        if len(columns) < len(merged) or len(names) != 1 or next(iter(names)) not in aggregations:
-            return Estimate(value=None, reason="pool needs every task's rows, under one and the same aggregation")
-        aggregation = aggregations[next(iter(names))]
-        rows = concat_rows([scored_part(column) for column in columns])
-        strata = np.repeat(np.arange(len(columns), dtype=np.int64), [int(column.scored.sum()) for column in columns])
-        summary = aggregation.summarise(rows, merged[0].estimate.options)
-        value, influence, _ = evaluate(aggregation, summary)
-        if value is None:
-            return Estimate(value=None, reason=f"{aggregation.name} has no finite value on these documents")
-        made = combined(spec, merged, value, [0.0] * len(merged))
-        if influence is None:
-            return _resampled(made, aggregation, summary, strata[summary.units])
-        return _stratified(made, aggregation, influence, strata[summary.units])
 
-    return rule
+def _pooled(aggregations: PMap[str, Aggregation], spec: GroupMetric, terms: Sequence[Term]) -> Estimate:
+    """One column of all tasks' rows, closed with errors stratified by task."""
+    merged = merged_terms(terms)
+    if len(merged) == 1:
+        return merged[0].estimate
+    if all(term.estimate.average for term in merged):
+        return macro(spec, by_size(merged))
+    columns = [term.column for term in merged if term.column is not None]
+    names = {term.estimate.aggregation for term in merged}
+    if len(columns) < len(merged) or len(names) != 1 or next(iter(names)) not in aggregations:
+        return Estimate(value=None, reason="pool needs every task's rows, under one and the same aggregation")
+    aggregation = aggregations[next(iter(names))]
+    rows = concat_rows([scored_part(column) for column in columns])
+    strata = np.repeat(np.arange(len(columns), dtype=np.int64), [int(column.scored.sum()) for column in columns])
+    summary = aggregation.summarise(rows, merged[0].estimate.options)
+    value, influence, _ = evaluate(aggregation, summary)
+    if value is None:
+        return Estimate(value=None, reason=f"{aggregation.name} has no finite value on these documents")
+    made = combined(spec, merged, value, [0.0] * len(merged))
+    lacking = next((term for term in merged if term.estimate.stderr is None), None)
+    if lacking is not None:
+        reason = f"{lacking.name} has no standard error: {lacking.estimate.reason}"
+        return replace(made, stderr=None, variance=None, df=None, reason=reason, lowest=None, highest=None)
+    clusters = [term.estimate.clusters for term in merged]
+    if influence is not None and all(codes is not None for codes in clusters):
+        codes = np.concatenate([code.ints for code in clusters if code is not None])
+        return _clustered(made, aggregation, influence, codes)
+    if influence is None:
+        return _resampled(made, aggregation, summary, strata[summary.units])
+    return _stratified(made, aggregation, influence, strata[summary.units])
 
 
 def by_size(terms: Sequence[Term]) -> list[Term]:
     """Terms weighted by their own size: of means, that is what pooling comes to."""
     total = fsum(term.estimate.size for term in terms)
     return [replace(term, weight=term.estimate.size / total) for term in terms]
+
+
+def _clustered(made: Estimate, aggregation: Aggregation, influence: Floats64, codes: Ints64) -> Estimate:
+    variance, stderr, count = clustered(influence, codes)
+    return replace(
+        made,
+        stderr=stderr,
+        variance=variance,
+        df=float(count - 1),
+        trials=float(count),
+        bounds=aggregation.bounds,
+        link=aggregation.link.name,
+        signature="clustered",
+        lowest=None,
+        highest=None,
+    )
 
 
 def _resampled(made: Estimate, aggregation: Aggregation, summary: Summary, strata: Ints64) -> Estimate:
@@ -99,6 +125,7 @@ def _stratified(made: Estimate, aggregation: Aggregation, influence: Floats64, s
         influence=frozen(influence),
         trials=float(n),
         bounds=aggregation.bounds,
+        link=aggregation.link.name,
         reason="a task has only one document" if small else None,
         lowest=None,
         highest=None,

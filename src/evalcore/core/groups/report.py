@@ -42,7 +42,7 @@ def report_groups(
         lambda leaf: (),
         lambda group, parts: (
             *(report for part in parts for report in part),
-            report_group(group, tables=tables),
+            report_group(group, inference=inference, tables=tables),
         ),
     )
     return tuple(unique(found, key=attrgetter("name")))
@@ -78,10 +78,10 @@ def _group_estimate(
 ) -> tuple[Estimate | None, tuple[str, ...]]:
     share = shares(group, spec, key, tables.averages, tables.size_of)
     by_name = {leaf.name: leaf.value for leaf in all_tasks(group)}
-    if not share.terms:
-        return None, (f"group {group.name!r}: no values found for {key} in any task",)
     if share.missing and spec.missing == "fail":
         raise EvalError(_lacking(group, key, share.missing, len(by_name)))
+    if not share.terms:
+        return None, (f"group {group.name!r}: no values found for {key} in any task",)
     terms = tuple(_term(by_name[name], name, weight, key, tables) for name, weight in share.terms)
     rule = tables.group_rules.get("callable" if callable(spec.aggregation) else spec.aggregation)
     if rule is None:

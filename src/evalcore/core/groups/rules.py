@@ -56,6 +56,8 @@ def macro(spec: GroupMetric, terms: Sequence[Term]) -> Estimate:
     Estimate(0.6 ± 0.1, n=0)
     """
     merged = merged_terms(terms)
+    if len(merged) == 1 and merged[0].weight == 1.0:
+        return combined(spec, merged, _value(merged[0]), [1.0])
     kinds = {(term.estimate.link if term.estimate.average else "identity") for term in merged}
     link = LINKS[kinds.pop()] if len(kinds) == 1 else IDENTITY
     values = [_value(term) for term in merged]
@@ -81,13 +83,19 @@ def by_callable(spec: GroupMetric, terms: Sequence[Term]) -> Estimate:
         moved = [v + (shift if j == i else 0.0) for j, v in enumerate(values)]
         try:
             return float(function(moved, list(sizes)))  # type: ignore[arg-type]
-        except (ArithmeticError, ValueError) as wrong:
+        except Exception as wrong:
             if shift:
                 return nan
             raise EvalError(f"the group's aggregation raised {type(wrong).__name__}: {wrong}") from wrong
 
     value = at(-1, 0.0)
-    return combined(spec, terms, value, [_slope(at, i, value, values[i]) for i in range(len(values))])
+    if not isfinite(value):
+        return Estimate(value=None, reason=f"the group's aggregation gave {value}")
+    slopes: dict[str, float] = {}
+    for i, term in enumerate(terms):
+        slopes[term.name] = slopes.get(term.name, 0.0) + _slope(at, i, value, values[i])
+    merged = merged_terms(terms)
+    return combined(spec, merged, value, [slopes[term.name] for term in merged])
 
 
 def _slope(at: Callable[[int, float], float], i: int, value: float, around: float) -> float:
@@ -146,9 +154,10 @@ def combined(spec: GroupMetric, terms: Sequence[Term], value: float, slopes: Seq
     )
 
 
-def _spread(
-    terms: Sequence[Term], slopes: Sequence[float]
-) -> tuple[float | None, float | None, float | None, str | None]:
+Spread = tuple[float | None, float | None, float | None, str | None]
+
+
+def _spread(terms: Sequence[Term], slopes: Sequence[float]) -> Spread:
     """Standard error, uncorrected variance, degrees of freedom, or why there is none."""
     counted = [(term, slope) for term, slope in zip(terms, slopes, strict=True) if slope != 0]
     lacking = next((term for term, _ in counted if term.estimate.stderr is None), None)
@@ -172,26 +181,33 @@ def _spread(
 
 
 def _share_clusters(terms: Sequence[Term]) -> bool:
-    codes = [term.estimate.clusters for term in terms]
-    if len(codes) < 2 or any(code is None for code in codes):
-        return False
-    kinds = [set(code.ints.tolist()) for code in codes if code is not None]
-    return len(set().union(*kinds)) < sum(map(len, kinds))
+    kinds = [set(term.estimate.clusters.ints.tolist()) for term in terms if term.estimate.clusters is not None]
+    return len(kinds) > 1 and len(set().union(*kinds)) < sum(map(len, kinds))
 
 
-def _clustered(counted: Sequence[tuple[Term, float]]) -> tuple[float | None, float, float, str | None]:
+def _clustered(counted: Sequence[tuple[Term, float]]) -> Spread:
     """Tasks that share clusters are not independent: add up each cluster's influence over all of them."""
     totals: dict[int, list[float]] = {}
+    apart: list[tuple[Term, float]] = []
     for term, slope in counted:
         estimate = term.estimate
         if estimate.influence is None or estimate.clusters is None:
+            apart.append((term, slope))
             continue
         for code, part in zip(estimate.clusters.ints.tolist(), estimate.influence.floats.tolist(), strict=True):
             totals.setdefault(code, []).append(slope * part / len(estimate.influence))
     variance = fsum(fsum(parts) ** 2 for parts in totals.values())
     count = len(totals)
-    stderr = (variance * count / (count - 1)) ** 0.5 if count > 1 else None
-    return stderr, variance, float(count - 1), None if stderr is not None else "needs two clusters, got 1"
+    if count < 2:
+        return None, variance, None, "needs two clusters, got 1"
+    together = (variance * count / (count - 1)) ** 0.5
+    if not apart:
+        return together, variance, float(count - 1), None
+    error, more, df, why = _spread(*zip(*apart, strict=True))
+    if error is None or more is None or df is None:
+        return None, None, None, why
+    joint = satterthwaite([together**2, error**2], [count - 1.0, df])
+    return hypot(together, error), variance + more, joint, None
 
 
 def _common(bounds: Sequence[tuple[float, float]]) -> tuple[float, float]:

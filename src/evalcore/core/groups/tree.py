@@ -6,8 +6,10 @@ from collections.abc import Callable
 from typing import Generic, Literal, TypeVar
 
 from msgspec import Struct, field
+from msgspec.structs import force_setattr
 from toolz import concat, unique
 
+from evalcore.core.errors import EvalError, unknown
 from evalcore.core.records import Options, options
 
 __all__ = [
@@ -32,6 +34,7 @@ __all__ = [
 ]
 
 T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
 U = TypeVar("U")
 B = TypeVar("B")
 
@@ -53,22 +56,38 @@ class GroupMetric(Struct, frozen=True):
     weights: Options = field(default_factory=options)
     missing: Literal["flag", "fail"] = "flag"
 
+    def __post_init__(self) -> None:
+        filters = getattr(self, "filters")  # noqa: B009  # it may not be what it was declared to be
+        if isinstance(filters, str):
+            force_setattr(self, "filters", (filters,))
+        for name, given, known in (
+            ("average", self.average, ("leaves", "children")),
+            ("rule for missing tasks", self.missing, ("flag", "fail")),
+        ):
+            if given not in known:
+                raise unknown(name, str(given), known, f" - at group metric {self.metric}")
 
-class Leaf(Struct, Generic[T], frozen=True):
+
+class Leaf(Struct, Generic[T_co], frozen=True):
     """A task in a tree, with whatever is known about it."""
 
     name: str
-    value: T
+    value: T_co
 
 
-class Group(Struct, Generic[T], frozen=True):
+class Group(Struct, Generic[T_co], frozen=True):
     """A named collection of tasks and groups."""
 
     name: str
-    children: tuple[Leaf[T] | Group[T], ...] = ()
+    children: tuple[Leaf[T_co] | Group[T_co], ...] = ()
     metrics: tuple[GroupMetric, ...] = ()
     alias: str | None = None
     metadata: Options = field(default_factory=options)
+
+    def __post_init__(self) -> None:
+        for child in self.children:
+            if not isinstance(child, Leaf | Group):
+                raise EvalError(f"expected Leaf or Group as children, got {child!r} - at group {self.name}")
 
     def __repr__(self) -> str:
         names = ", ".join(child.name for child in self.children)

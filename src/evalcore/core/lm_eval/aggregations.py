@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from math import sqrt
 
 import numpy as np
@@ -63,19 +64,20 @@ def no_error(rows: Rows, summary: Summary, influence: Floats64 | None, resamplin
 
 def replay(most: int = LM_DRAWS) -> ErrorRule:
     """lm-eval's own resamples, draw by draw, on sufficient statistics (E17: whole thousands; E18: uncorrected)."""
+    return partial(_replayed, most)
 
-    def error(rows: Rows, summary: Summary, influence: Floats64 | None, resampling: Resampling) -> Error:
-        n = len(summary.stats)
-        if n < 2:
-            return Error(None, "N/A")
-        asked = min(resampling.draws or LM_DRAWS, most)
-        chunk = min(1000, asked)
-        if asked < 2:
-            return Error(None, "needs two draws, got 1")
-        drawn = np.concatenate([_replicates(summary, seed, chunk, n) for seed in range(asked // chunk)])
-        return Error(float(np.std(drawn, ddof=1)), f"lm-eval-bootstrap(draws={len(drawn)})")
 
-    return error
+def _replayed(most: int, rows: Rows, summary: Summary, influence: Floats64 | None, resampling: Resampling) -> Error:
+    """The spread of the replicates that lm-eval would draw."""
+    n = len(summary.stats)
+    if n < 2:
+        return Error(None, "N/A")
+    asked = min(resampling.draws or LM_DRAWS, most)
+    chunk = min(1000, asked)
+    if asked < 2:
+        return Error(None, "needs two draws, got 1")
+    drawn = np.concatenate([_replicates(summary, seed, chunk, n) for seed in range(asked // chunk)])
+    return Error(float(np.std(drawn, ddof=1)), f"lm-eval-bootstrap(draws={len(drawn)})")
 
 
 def _replicates(summary: Summary, seed: int, chunk: int, n: int) -> Floats64:

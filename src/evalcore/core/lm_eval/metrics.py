@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 from msgspec.structs import replace
@@ -63,17 +64,18 @@ def exact_match(batch: GenBatch, options: Options) -> Floats:
 
 def any_nonzero(metric: Metric[GenBatch]) -> Metric[GenBatch]:
     """E10: with several golds, whatever is not 0 counts as 1."""
+    return replace(metric, score=partial(_any_nonzero, metric))
 
-    def score(batch: GenBatch, options: Options) -> Emitted:
-        emitted = metric.score(batch, options)
-        rows = emitted.rows if isinstance(emitted, Marks) else emitted
-        if not isinstance(rows, Floats):
-            return emitted
-        several = np.array([isinstance(sample.gold, tuple) for sample in batch.samples], np.bool_)
-        values = Floats(frozen(np.where(several & (rows.values.floats != 0), 1.0, rows.values.floats)))
-        return Marks(values, emitted.missing) if isinstance(emitted, Marks) else values
 
-    return replace(metric, score=score)
+def _any_nonzero(metric: Metric[GenBatch], batch: GenBatch, options: Options) -> Emitted:
+    """A metric's scores with whatever is not 0 turned into 1."""
+    emitted = metric.score(batch, options)
+    rows = emitted.rows if isinstance(emitted, Marks) else emitted
+    if not isinstance(rows, Floats):
+        return emitted
+    several = np.array([isinstance(sample.gold, tuple) for sample in batch.samples], np.bool_)
+    values = Floats(frozen(np.where(several & (rows.values.floats != 0), 1.0, rows.values.floats)))
+    return Marks(values, emitted.missing) if isinstance(emitted, Marks) else values
 
 
 TEXTS: PMap[str, Metric[GenBatch]] = pmap(
@@ -90,9 +92,19 @@ def generation(task: Task, specs: Sequence[MetricSpec], batch: Batch) -> Scores:
     """E11: once exact_match has seen several golds, a user's metric after it gets the prediction as a list."""
     names = [spec.name for spec in specs]
     cut = names.index("exact_match") + 1 if "exact_match" in names else len(names)
-    late = [spec for spec in specs[cut:] if spec.function is not None]
-    usual = by_metric(gen_batch, TEXTS)(task, [spec for spec in specs if spec not in late], batch)
-    return usual + by_metric(listed, TEXTS)(task, late, batch) if late else usual
+    late = [_nonzero_function(spec) for spec in specs[cut:] if spec.function is not None]
+    early = [_nonzero_function(spec) for spec in specs if spec.name not in {one.name for one in late}]
+    scores = by_metric(gen_batch, TEXTS)(task, early, batch)
+    scores += by_metric(listed, TEXTS)(task, late, batch) if late else ()
+    given = {spec.name: spec for spec in specs}
+    return tuple(replace(one, spec=None if one.spec is None else given[one.spec.name]) for one in scores)
+
+
+def _nonzero_function(spec: MetricSpec) -> MetricSpec:
+    """E10 for a metric of the user's own."""
+    if spec.function is None:
+        return spec
+    return replace(spec, function=partial(_any_nonzero, Metric(spec.function)))  # type: ignore[arg-type]
 
 
 def listed(batch: Batch) -> GenBatch:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from math import inf
 
 import numpy as np
@@ -86,12 +87,13 @@ def per_unit(length: Callable[[str], int], unit: str) -> Callable[[RollingBatch,
     >>> word_perplexity(batch, {}).rows.values.data[0].tolist(), word_perplexity(batch, {}).missing
     ([-9.0, 2.0], {1: (1, 'the text has no words')})
     """
+    return partial(_per_unit, length, unit)
 
-    def score(batch: RollingBatch, options: Options) -> Marks:
-        lengths = np.fromiter(map(length, batch.texts), np.float64, len(batch.texts))
-        return only_where(lengths > 0, Stats(frozen(np.column_stack([batch.lls, lengths]))), f"the text has no {unit}")
 
-    return score
+def _per_unit(length: Callable[[str], int], unit: str, batch: RollingBatch, options: Options) -> Marks:
+    """The log-likelihood and the length of every text."""
+    lengths = np.fromiter(map(length, batch.texts), np.float64, len(batch.texts))
+    return only_where(lengths > 0, Stats(frozen(np.column_stack([batch.lls, lengths]))), f"the text has no {unit}")
 
 
 word_perplexity = per_unit(words, "words")
