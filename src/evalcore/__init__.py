@@ -18,7 +18,7 @@ from evalcore.core.columns import (
 from evalcore.core.compare import compare_estimates
 from evalcore.core.consolidate import lm_eval_results, lmms_eval_results, sample_rows
 from evalcore.core.document_scorers import from_process_results, of
-from evalcore.core.documents import request_key, select_docs
+from evalcore.core.documents import document_table, request_key, select_docs
 from evalcore.core.errata import ERRATA
 from evalcore.core.errors import EvalError
 from evalcore.core.estimate import Aggregation, Estimate, Resampling
@@ -148,6 +148,7 @@ __all__ = [
     "column",
     "compare_estimates",
     "detectable",
+    "document_table",
     "each_text",
     "explain",
     "fold_group",

@@ -256,3 +256,28 @@ def test_one_subtask_is_the_task_for_perplexities_too():
         task = evalcore.TaskReport(name="a", estimates=((MetricKey("perplexity"), estimate),), n_docs=7)
         group = report_groups(Group("g", (Leaf("a", task),), (GroupMetric("perplexity"),)))[0]["perplexity,none"]
         assert (group.value, group.stderr, group.ci) == (estimate.value, estimate.stderr, estimate.ci)
+
+
+def test_runs_are_matched_by_content_where_keys_differ():
+    docs = [{"q": i} for i in range(4)]
+    samples = [Sample(i, gold="4", doc=doc) for i, doc in enumerate(docs)]
+    turned = [Sample(i, gold="4", doc=doc) for i, doc in enumerate(docs[::-1])]
+    task = Task("t", GENERATE_UNTIL, EXACT)
+
+    def run(given, texts):
+        answers = [Answer(Instance("t", i, 0, Generate("?")), (text,)) for i, text in enumerate(texts)]
+        return report_task(score_task(task, given, answers))["exact_match,none"]
+
+    one, two = run(samples, "4455"), run(turned, "5544")
+    tables = evalcore.document_table(samples), evalcore.document_table(turned)
+    assert compare_estimates(one, two, documents=tables).p_value == 1.0
+    with pytest.raises(EvalError, match="the same documents"):
+        compare_estimates(one, run(samples[:3], "445"))
+
+
+def test_a_clustered_median_has_an_error():
+    values, clusters = np.arange(12.0), np.repeat(np.arange(4), 3)
+    estimate = aggregate_metric(AGGREGATIONS["median"], column(range(12), Floats(Array(values))), clusters=clusters)
+    plain = aggregate_metric(AGGREGATIONS["median"], column(range(12), Floats(Array(values))))
+    assert estimate.stderr > plain.stderr
+    assert estimate.signature.startswith("cluster-bootstrap")

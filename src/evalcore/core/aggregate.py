@@ -17,12 +17,14 @@ from evalcore.core.estimate import Aggregation, Error, Estimate, Resampling, Sum
 from evalcore.core.outcome import FAILED, NOT_EMITTED, OK, UNSCORABLE, Rule
 from evalcore.core.records import Options, options
 from evalcore.core.stats.intervals import LINKS, clustered, independent, interval
+from evalcore.core.stats.resampling import cluster_bootstrap
 
 __all__ = ["Inference", "aggregate_metric", "cluster_codes", "evaluate", "with_interval"]
 
 NO_OPTIONS = options()
 RULES = ("exclude", "zero", "fail")
 METHODS = ("wilson", "z", "exact")
+CLUSTER_DRAWS = 200
 
 
 class Inference(Struct, frozen=True, kw_only=True):
@@ -81,14 +83,15 @@ def aggregate_metric(
     spread = spread_of(aggregation, rows, summary, influence, codes, inference.resampling)
     trials = summary.trials(sums) if summary.trials is not None and sums is not None else float(spread.units)
     lowest, highest = _extremes(aggregation, closed, value, sums, score_bounds)
-    closed_estimate = replace(
+    units = len(summary.units)
+    filled = replace(
         empty,
         value=value,
         stderr=spread.error.stderr,
-        n=len(summary.units),
+        n=units,
         reason=None if spread.error.stderr is not None else spread.error.method,
         signature=spread.error.method,
-        size=aggregation.size(sums) if aggregation.size is not None and sums is not None else float(len(summary.units)),
+        size=aggregation.size(sums) if aggregation.size is not None and sums is not None else float(units),
         variance=spread.variance,
         df=float(spread.units - 1),
         trials=trials,
@@ -99,7 +102,7 @@ def aggregate_metric(
         lowest=lowest,
         highest=highest,
     )
-    return with_interval(closed_estimate, inference)
+    return with_interval(filled, inference)
 
 
 def with_interval(estimate: Estimate, inference: Inference) -> Estimate:
@@ -199,7 +202,7 @@ def spread_of(
         return Spread(Error(None, "bootstrap_iters is 0: no errors asked for"), None, n)
     if clusters is not None:
         if influence is None:
-            return Spread(Error(None, f"{aggregation.name} has no influence function to cluster"), None, n)
+            return _drawn_clusters(summary, clusters, resampling)
         variance, stderr, count = clustered(influence, clusters)
         return Spread(
             Error(stderr, "clustered" if stderr is not None else "needs two clusters, got 1"), variance, count
@@ -208,6 +211,17 @@ def spread_of(
     if influence is None:
         return Spread(error, None if error.stderr is None else error.stderr**2, n)
     return Spread(error, independent(influence)[0], n)
+
+
+def _drawn_clusters(summary: Summary, clusters: Ints64, resampling: Resampling) -> Spread:
+    """Without influences: a seeded bootstrap of whole clusters."""
+    draws = resampling.draws or CLUSTER_DRAWS
+    stderr = cluster_bootstrap(
+        lambda index: float(summary.resampled(index[None, :])[0]), clusters, draws=draws, seed=resampling.seed
+    )
+    method = f"cluster-bootstrap(draws={draws},seed={resampling.seed})"
+    count = len(np.unique(clusters))
+    return Spread(Error(stderr, method), None if stderr is None else stderr**2, count)
 
 
 def cluster_codes(

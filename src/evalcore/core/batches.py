@@ -20,6 +20,7 @@ __all__ = [
     "Problems",
     "RollingBatch",
     "bad_likelihood",
+    "batch_part",
     "byte_length",
     "gen_batch",
     "gold_texts",
@@ -27,7 +28,6 @@ __all__ = [
     "part_of",
     "plain_batch",
     "rolling_batch",
-    "select_docs",
     "texts_of",
     "values_of",
 ]
@@ -51,7 +51,7 @@ class Batch(Struct, frozen=True, eq=False):
         return list(self.replies[self.offsets[i] : self.offsets[i + 1]])
 
 
-def select_docs(batch: Batch, here: Bools) -> Batch:
+def batch_part(batch: Batch, here: Bools) -> Batch:
     """The part of a batch that holds these documents."""
     if here.all():
         return batch

@@ -147,9 +147,11 @@ def _estimate(
     named = replace(estimate, higher_is_better=higher, errata=task_errata(facts))
     parts = {
         "task": task.name,
+        "version": task.version,
         "metric": one.key.metric,
         "options": shown_options(spec.options),
         "filter": one.key.filter,
+        "steps": ">".join(step.name for step in pipeline.steps) if task.filters else None,
         "reducer": one.reducer,
         "repeats": _span(one.repeats),
         "unscored": inference.on_unscorable,
@@ -167,7 +169,7 @@ def _partial_credit(column: Column) -> bool:
 
 
 def _span(repeats: tuple[int, int] | None) -> str | None:
-    return None if repeats is None else "-".join(map(str, sorted(set(repeats))))
+    return None if repeats is None or repeats == (1, 1) else "-".join(map(str, sorted(set(repeats))))
 
 
 def _entry(task: Task, one: ScoredColumn, tables: Tables) -> AnyMetric | None:

@@ -227,7 +227,8 @@ def _refuse_conflicts(joined: Column, order: Ints64, keys: Ints64, repeats: Ints
 
 def _equal_rows(rows: Rows, one: int, two: int) -> bool:
     if isinstance(rows, Objects):
-        return bool(rows.values[one] == rows.values[two])
+        # Arrays do not say whether they are equal, and NaN never is: how a value is written settles it.
+        return repr(rows.values[one]) == repr(rows.values[two])
     values = rows.values.data
     return bytes(values[one].tobytes()) == bytes(values[two].tobytes())
 

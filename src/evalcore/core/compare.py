@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from evalcore.core.arrays import Floats64
+from evalcore.core.documents import DocumentRow
 from evalcore.core.errors import EvalError
 from evalcore.core.estimate import Estimate
 from evalcore.core.stats.compare import Difference, match_keys, paired, paired_binary
@@ -12,8 +15,16 @@ from evalcore.core.stats.compare import Difference, match_keys, paired, paired_b
 __all__ = ["compare_estimates"]
 
 
-def compare_estimates(a: Estimate, b: Estimate, *, confidence: float = 0.95) -> Difference:
+def compare_estimates(
+    a: Estimate,
+    b: Estimate,
+    *,
+    documents: tuple[Sequence[DocumentRow], Sequence[DocumentRow]] | None = None,
+    confidence: float = 0.95,
+) -> Difference:
     """First minus second, paired by document: Bonett and Price's interval and McNemar's test for 0/1 scores.
+
+    Documents are the same if their keys are; with the document tables of both runs, if their content is.
 
     >>> from evalcore.core.aggregate import aggregate_metric
     >>> from evalcore.core.aggregations import AGGREGATIONS
@@ -28,13 +39,19 @@ def compare_estimates(a: Estimate, b: Estimate, *, confidence: float = 0.95) -> 
         raise EvalError(f"expected two values, got {a.value} and {b.value}")
     if a.influence is None or b.influence is None or a.keys is None or b.keys is None:
         raise EvalError(f"{a.aggregation} has no influence of each document; compare the documents' own scores")
-    order = match_keys(a.keys.ints, b.keys.ints)
+    order = match_keys(*(_names(*pair) for pair in zip((a, b), documents or ((), ()), strict=True)))
     first, second = a.influence.floats, b.influence.floats[order]
     scores = _binary(a, first), _binary(b, second)
     if scores[0] is not None and scores[1] is not None and a.clusters is None:
         return paired_binary(scores[0], scores[1], confidence=confidence)
     clusters = None if a.clusters is None else a.clusters.ints
     return paired(first, second, a.value, b.value, confidence=confidence, clusters=clusters)
+
+
+def _names(estimate: Estimate, documents: Sequence[DocumentRow]) -> list[object]:
+    keys = [] if estimate.keys is None else estimate.keys.ints.tolist()
+    known = {row.key: (row.content, row.occurrence) for row in documents}
+    return [known.get(key, key) for key in keys] if known else list(keys)
 
 
 def _binary(estimate: Estimate, influence: Floats64) -> Floats64 | None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from hashlib import sha256
 from math import ceil
 
@@ -13,7 +14,7 @@ import numpy as np
 from evalcore.core.errors import EvalError, place
 from evalcore.core.records import Request, Sample
 
-__all__ = ["decode_doc", "request_key", "select_docs"]
+__all__ = ["DocumentRow", "decode_doc", "document_table", "request_key", "select_docs"]
 
 
 def decode_doc(sample: Sample, task: str = "") -> object:
@@ -32,6 +33,31 @@ def decode_doc(sample: Sample, task: str = "") -> object:
         raise EvalError(
             f"expected a JSON document, got {sample.doc[:60]!r}: {wrong}{place(task, sample.doc_id)}"
         ) from wrong
+
+
+class DocumentRow(msgspec.Struct, frozen=True):
+    """A document as the outside knows it: its name, its cluster, what it says, and the how-manieth that says so."""
+
+    key: int
+    id: int | str | None
+    cluster: int | str | None
+    content: str
+    occurrence: int
+
+
+def document_table(samples: Iterable[Sample]) -> tuple[DocumentRow, ...]:
+    """The documents of a task in key order. Runs are matched by content and occurrence, whatever their keys.
+
+    >>> [(row.key, row.occurrence) for row in document_table([Sample(0, doc={"q": 1}), Sample(1, doc={"q": 1})])]
+    [(0, 0), (1, 1)]
+    """
+    seen: Counter[str] = Counter()
+    out: list[DocumentRow] = []
+    for sample in sorted(samples, key=lambda one: one.doc_id):
+        content = sha256(sample.doc + repr((sample.gold, sample.choices)).encode("utf-8", "surrogatepass")).hexdigest()
+        out.append(DocumentRow(sample.doc_id, sample.id, sample.cluster, content, seen[content]))
+        seen[content] += 1
+    return tuple(out)
 
 
 def select_docs(n: int, limit: float | None, *, seed: int | None = None) -> tuple[int, ...]:

@@ -99,6 +99,11 @@ class Generate(Struct, frozen=True, tag="generate_until"):
     prompt: str
     options: Options = field(default_factory=options)
 
+    def __post_init__(self) -> None:
+        given = _given(self, "options")
+        if isinstance(given, dict):
+            force_setattr(self, "options", freeze_value(given))
+
 
 Request = LogLikelihood | Rolling | Generate
 

@@ -38,7 +38,7 @@ def reduce_scores(
         for one in reducers:
             key = column_key(metric, one, reducers, name)
             if one is None:
-                out.append(ScoredColumn(key, found[0].column, spec))
+                out.append(ScoredColumn(key, found[0].column, spec, None, _spread(passes)))
             else:
                 keys = sorted({key for score in found for key in score.column.keys.ints.tolist()})
                 answers, fell = ((), None) if SCORES_ONLY.fullmatch(one) else _votes(passes, keys)

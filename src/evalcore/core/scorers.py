@@ -16,10 +16,10 @@ from evalcore.core.batches import (
     LLBatch,
     Problems,
     RollingBatch,
+    batch_part,
     gen_batch,
     ll_batch,
     rolling_batch,
-    select_docs,
 )
 from evalcore.core.choices import MCBatch, mc_batch
 from evalcore.core.columns import (
@@ -172,8 +172,8 @@ def _by_kind(
     listed = np.fromiter((len(sample.choices) > 0 for sample in batch.samples), np.bool_, len(batch.samples))
     many = (np.diff(batch.offsets) > 1) | listed
     parts = (
-        *_partial(by_metric(ll_batch, single), single, task, specs, select_docs(batch, ~many)),
-        *_partial(by_metric(mc_batch, several), several, task, specs, select_docs(batch, many)),
+        *_partial(by_metric(ll_batch, single), single, task, specs, batch_part(batch, ~many)),
+        *_partial(by_metric(mc_batch, several), several, task, specs, batch_part(batch, many)),
     )
     names = dict.fromkeys(part.name for part in parts)
     return tuple(

@@ -29,7 +29,7 @@ def sign(estimate: Estimate, parts: Mapping[str, object], *, tables: str, interv
     full = {
         **parts,
         "agg": estimate.aggregation,
-        "se": estimate.signature,
+        "se": estimate.signature if estimate.stderr is not None else None,
         "ci": _interval_name(estimate, interval),
         "n": estimate.n,
         "tables": tables,

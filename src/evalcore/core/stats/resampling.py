@@ -9,7 +9,7 @@ import numpy as np
 
 from evalcore.core.arrays import Floats64, Ints64
 
-__all__ = ["bootstrap", "median_stderr"]
+__all__ = ["bootstrap", "cluster_bootstrap", "median_stderr"]
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(12)
 
@@ -65,3 +65,18 @@ def _median_weights(n: int) -> tuple[int, Floats64]:
     sines = np.sin(middles[:, None] + halves[:, None] * _NODES)
     masses = halves * np.sum(np.exp(0.5 * n * np.log1p(-sines * sines)) * _WEIGHTS, axis=1)
     return first, masses / masses.sum()
+
+
+def cluster_bootstrap(statistic: Callable[[Ints64], float], clusters: Ints64, *, draws: int, seed: int) -> float | None:
+    """The bootstrap error of a statistic whose documents come in clusters: whole clusters are drawn.
+
+    >>> values = np.array([0.0, 0.0, 1.0, 1.0, 0.0, 1.0])
+    >>> round(cluster_bootstrap(lambda i: values[i].mean(), np.array([0, 0, 1, 1, 2, 2]), draws=400, seed=0), 1)
+    0.3
+    """
+    members = [np.flatnonzero(clusters == code) for code in np.unique(clusters)]
+
+    def of_clusters(drawn: Ints64) -> float:
+        return statistic(np.concatenate([members[i] for i in drawn.tolist()]))
+
+    return bootstrap(of_clusters, len(members), draws=draws, seed=seed)
