@@ -36,6 +36,8 @@ from evalcore.core.groups import (
     map_leaves,
     parents_of,
 )
+from evalcore.core.groups.build import build_trees, group_from_config, group_to_dict
+from evalcore.core.groups.lint import lint
 from evalcore.core.metrics.metric import Marks, Metric
 from evalcore.core.metrics.text import per_document
 from evalcore.core.outcome import Failed, NotEmitted, Ok, Outcome, Unscorable
@@ -143,6 +145,7 @@ __all__ = [
     "all_groups",
     "all_tasks",
     "build_report",
+    "build_trees",
     "cluster_codes",
     "clusters_of",
     "column",
@@ -155,8 +158,11 @@ __all__ = [
     "from_callable",
     "from_process_results",
     "group_by_doc",
+    "group_from_config",
+    "group_to_dict",
     "holm",
     "leaf_from_flat",
+    "lint",
     "lm_eval_results",
     "lmms_eval_results",
     "map_leaves",

@@ -22,7 +22,7 @@ __all__ = [
 ]
 
 Config = Mapping[str, object]
-DEFINES_TASK = frozenset({"dataset_path", "output_type", "doc_to_text", "doc_to_target", "metric_list"})
+TASK_KEYS = frozenset({"dataset_path", "output_type", "doc_to_text", "doc_to_target", "metric_list"})
 
 
 class Finding(Struct, frozen=True):
@@ -100,7 +100,7 @@ def _with_members(config: Config, names: Sequence[str]) -> Config:
 
 def _is_task(config: Config) -> bool:
     """A ``class`` or a lone task name; with a legacy ``group:`` beside it, what only tasks have decides."""
-    legacy = isinstance(config.get("task"), str) and not DEFINES_TASK.isdisjoint(config)
+    legacy = isinstance(config.get("task"), str) and not TASK_KEYS.isdisjoint(config)
     return "group" not in config or "class" in config or legacy
 
 

@@ -12,10 +12,8 @@ from evalcore.core.aggregations import AGGREGATIONS
 from evalcore.core.groups import Group, GroupMetric, Leaf, all_tasks
 from evalcore.core.groups.build import Plan, plan_trees
 from evalcore.core.groups.index import Config, Finding
-from evalcore.core.metrics.choice import CHOICE_METRICS
-from evalcore.core.metrics.likelihood import LIKELIHOOD_METRICS, ROLLING_METRICS
-from evalcore.core.metrics.text import TEXT_METRICS
 from evalcore.core.records import Options
+from evalcore.core.tables import DEFAULT_METRICS, METRICS
 
 __all__ = ["Direction", "Finding", "MetricsOf", "higher_is_better_of", "lint"]
 
@@ -25,29 +23,14 @@ Direction = bool | None
 MetricsOf = Callable[[str], Mapping[str, Direction]]
 """From an output type to the direction of each metric it knows."""
 
-Facts = tuple[str, Direction, tuple[float, float]]
+Known = tuple[str, Direction, tuple[float, float]]
+"""Aggregation, direction and bounds of a metric."""
 
-
-def _facts(output_type: str) -> dict[str, Facts]:
-    """Aggregation, direction and bounds of each metric of an output type."""
-    if output_type == "multiple_choice":
-        return {n: (m.aggregation, m.higher_is_better, m.bounds) for n, m in CHOICE_METRICS.items()}
-    if output_type == "loglikelihood":  # one likelihood per document, or one per choice
-        own = {n: (m.aggregation, m.higher_is_better, m.bounds) for n, m in LIKELIHOOD_METRICS.items()}
-        return _facts("multiple_choice") | own
-    if output_type == "loglikelihood_rolling":
-        return {n: (m.aggregation, m.higher_is_better, m.bounds) for n, m in ROLLING_METRICS.items()}
-    return {n: (m.aggregation, m.higher_is_better, m.bounds) for n, m in TEXT_METRICS.items()}
-
-
-# What lm-eval measures where a task lists no metrics (lm_eval/api/registry.py, DEFAULT_METRIC_REGISTRY).
-UNASKED = {
-    "multiple_choice": ("acc", "acc_norm"),
-    "loglikelihood": ("perplexity", "acc"),
-    "loglikelihood_rolling": ("word_perplexity", "byte_perplexity", "bits_per_byte"),
-    "generate_until": ("exact_match",),
+UNASKED: Mapping[str, tuple[str, ...]] = {str(kind): names for kind, names in DEFAULT_METRICS.items()}
+KNOWN: Mapping[str, Mapping[str, Known]] = {
+    str(kind): {name: (metric.aggregation, metric.higher_is_better, metric.bounds) for name, metric in table.items()}
+    for kind, table in METRICS.items()
 }
-FACTS = {output_type: _facts(output_type) for output_type in UNASKED}
 LOGS = frozenset({"perplexity", "weighted_perplexity"})
 
 
@@ -68,7 +51,7 @@ def higher_is_better_of(output_type: str) -> Mapping[str, Direction]:
     >>> higher_is_better_of("loglikelihood")["perplexity"]
     False
     """
-    return {name: facts[1] for name, facts in FACTS.get(output_type, {}).items()}
+    return {name: facts[1] for name, facts in KNOWN.get(output_type, {}).items()}
 
 
 def lint(configs: Sequence[Config], metrics_of: MetricsOf | None = None) -> tuple[Finding, ...]:
@@ -121,7 +104,7 @@ def _emissions(leaf: Leaf[Options], directions: MetricsOf) -> tuple[Emission, ..
 
 def _emission(task: str, kind: str, filter_name: str, spec: Config, directions: MetricsOf) -> Emission:
     metric = _text(spec.get("metric"))
-    usual, _, bounds = FACTS.get(kind, {}).get(metric, ("mean", None, None))
+    usual, _, bounds = KNOWN.get(kind, {}).get(metric, ("mean", None, None))
     aggregation = _text(spec.get("aggregation")) if spec.get("aggregation") is not None else usual
     told = spec.get("higher_is_better")
     direction = told if isinstance(told, bool) else directions(kind).get(metric)
