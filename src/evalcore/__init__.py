@@ -1,6 +1,6 @@
 """evalcore: from model answers to numbers people can trust, pure, immutable and typed."""
 
-from evalcore.core.aggregate import Inference, aggregate_metric, cluster_codes
+from evalcore.core.aggregate import Inference, aggregate_metric
 from evalcore.core.aggregations import AGGREGATIONS, from_callable
 from evalcore.core.answers import AnswerTable, Requests, request_table, tabulate
 from evalcore.core.arrays import Array
@@ -70,6 +70,7 @@ from evalcore.core.results import GenResult, LLResult, MCResult, Result, Rolling
 from evalcore.core.scorers import SCORERS, Scorer
 from evalcore.core.scoring import Scored, merge_scored, score_doc, score_task
 from evalcore.core.signature import VERSION as __version__
+from evalcore.core.spreads import cluster_codes
 from evalcore.core.stats.compare import Difference, detectable, holm, paired_binary, required_n, sign_flip
 from evalcore.core.tables import EVALCORE, METRICS, Tables
 from evalcore.core.task_config import repeats_of, task_from_config

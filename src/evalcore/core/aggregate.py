@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from hashlib import blake2b
 from math import isfinite
 
 import numpy as np
@@ -13,18 +11,17 @@ from msgspec.structs import replace
 from evalcore.core.arrays import Floats64, Ints64, frozen, weighted
 from evalcore.core.columns import Column, Floats, Rows, as_objects, take_rows
 from evalcore.core.errors import EvalError, unknown
-from evalcore.core.estimate import Aggregation, Error, Estimate, Resampling, Summary, gradient
+from evalcore.core.estimate import Aggregation, Estimate, Resampling, Summary, gradient
 from evalcore.core.outcome import FAILED, NOT_EMITTED, OK, UNSCORABLE, Rule
 from evalcore.core.records import Options, options
-from evalcore.core.stats.intervals import LINKS, clustered, independent, interval
-from evalcore.core.stats.resampling import cluster_bootstrap
+from evalcore.core.spreads import spread_of
+from evalcore.core.stats.intervals import LINKS, interval
 
-__all__ = ["Inference", "aggregate_metric", "cluster_codes", "evaluate", "with_interval"]
+__all__ = ["Inference", "aggregate_metric", "evaluate", "with_interval"]
 
 NO_OPTIONS = options()
 RULES = ("exclude", "zero", "fail")
 METHODS = ("wilson", "z", "exact")
-CLUSTER_DRAWS = 200
 
 
 class Inference(Struct, frozen=True, kw_only=True):
@@ -178,77 +175,6 @@ def _centred(influence: Floats64) -> Floats64:
     BLEU does); a resample has as many documents as the sample, so that part is no error."""
     mean = float(influence.sum()) / len(influence)
     return influence - mean if abs(mean) > 1e-9 * float(np.abs(influence).max()) else influence
-
-
-class Spread(Struct, frozen=True):
-    """An error, the uncorrected variance behind it, and how many independent units it rests on."""
-
-    error: Error
-    variance: float | None
-    units: int
-
-
-def spread_of(
-    aggregation: Aggregation,
-    rows: Rows,
-    summary: Summary,
-    influence: Floats64 | None,
-    clusters: Ints64 | None,
-    resampling: Resampling,
-) -> Spread:
-    """The standard error by the aggregation's own rule, or by clusters where documents belong together."""
-    n = len(summary.stats)
-    if resampling.draws == 0:
-        return Spread(Error(None, "bootstrap_iters is 0: no errors asked for"), None, n)
-    if clusters is not None:
-        if influence is None:
-            return _drawn_clusters(summary, clusters, resampling)
-        variance, stderr, count = clustered(influence, clusters)
-        return Spread(
-            Error(stderr, "clustered" if stderr is not None else "needs two clusters, got 1"), variance, count
-        )
-    error = aggregation.error(rows, summary, influence, resampling)
-    if influence is None:
-        return Spread(error, None if error.stderr is None else error.stderr**2, n)
-    return Spread(error, independent(influence)[0], n)
-
-
-def _drawn_clusters(summary: Summary, clusters: Ints64, resampling: Resampling) -> Spread:
-    """Without influences: a seeded bootstrap of whole clusters."""
-    draws = resampling.draws or CLUSTER_DRAWS
-    stderr = cluster_bootstrap(
-        lambda index: float(summary.resampled(index[None, :])[0]), clusters, draws=draws, seed=resampling.seed
-    )
-    method = f"cluster-bootstrap(draws={draws},seed={resampling.seed})"
-    count = len(np.unique(clusters))
-    return Spread(Error(stderr, method), None if stderr is None else stderr**2, count)
-
-
-def cluster_codes(
-    ids: Sequence[int | str | None], *, keys: Sequence[int] | None = None, singletons: bool = False, task: str = ""
-) -> Ints64:
-    """Cluster names as codes that agree between tasks and processes.
-
-    A document without a cluster is an error, or with ``singletons`` a cluster of its own; never one giant cluster.
-
-    >>> codes = cluster_codes(["a", "b", "a"])
-    >>> bool(codes[0] == codes[2]), bool(codes[0] == codes[1])
-    (True, False)
-    """
-    missing = [i for i, one in enumerate(ids) if one is None]
-    if missing and not singletons:
-        raise EvalError(
-            f"expected a cluster id for every document, {len(missing)} have none, first at {task} row {missing[0]}"
-        )
-    alone = range(len(ids)) if keys is None else keys
-    named = [f"alone {task} {alone[i]}" if one is None else f"{type(one).__name__} {one}" for i, one in enumerate(ids)]
-    return np.array(
-        [
-            int.from_bytes(blake2b(name.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "big", signed=True)
-            for name in named
-        ],
-        np.int64,
-    )
 
 
 def _counted(aggregation: Aggregation, column: Column, closed: Column, options: Options) -> Estimate:

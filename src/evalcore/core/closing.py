@@ -10,7 +10,7 @@ import numpy as np
 from msgspec.structs import replace
 from toolz import unique
 
-from evalcore.core.aggregate import DEFAULT, Inference, aggregate_metric, cluster_codes
+from evalcore.core.aggregate import DEFAULT, Inference, aggregate_metric
 from evalcore.core.arrays import Ints64
 from evalcore.core.columns import Column, Floats, merge_all, unscored_part
 from evalcore.core.errata import Facts, task_errata
@@ -22,6 +22,7 @@ from evalcore.core.reducing import column_key
 from evalcore.core.reports import TaskReport
 from evalcore.core.scored import Scored, ScoredColumn
 from evalcore.core.signature import shown_options, sign
+from evalcore.core.spreads import cluster_codes
 from evalcore.core.tables import EVALCORE, AnyMetric, Tables, pipelines_of
 
 __all__ = ["clusters_of", "report_task"]
@@ -135,21 +136,22 @@ def _estimate(
         )
     except EvalError as wrong:
         raise locate(wrong, place(task.name, key=one.key)) from wrong
-    facts = Facts(
-        one.key,
-        estimate,
-        pipeline,
-        one.traits,
-        pipeline.metrics or task.metrics,
-        _partial_credit(one.column),
-        inference.resampling.draws,
-    )
-    named = replace(estimate, higher_is_better=higher, errata=task_errata(facts))
-    parts = {
+    known = replace(estimate, higher_is_better=higher)
+    draws, partial = inference.resampling.draws, _partial_credit(one.column)
+    facts = Facts(one.key, known, pipeline, one.traits, pipeline.metrics or task.metrics, partial, draws)
+    named = replace(known, errata=task_errata(facts))
+    return sign(named, _parts(task, one, pipeline, named, inference), tables=tables.name, interval=inference.interval)
+
+
+def _parts(
+    task: Task, one: ScoredColumn, pipeline: Pipeline, estimate: Estimate, inference: Inference
+) -> Mapping[str, object]:
+    """What a number's recipe says before how it was closed."""
+    return {
         "task": task.name,
         "version": task.version,
         "metric": one.key.metric,
-        "options": shown_options(spec.options),
+        "options": shown_options(estimate.options),
         "filter": one.key.filter,
         "steps": ">".join(step.name for step in pipeline.steps) if task.filters else None,
         "reducer": one.reducer,
@@ -157,7 +159,6 @@ def _estimate(
         "unscored": inference.on_unscorable,
         "sacrebleu": sacrebleu_version(estimate.aggregation),
     }
-    return sign(named, parts, tables=tables.name, interval=inference.interval)
 
 
 def _partial_credit(column: Column) -> bool:

@@ -11,7 +11,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from evalcore.core.aggregate import cluster_codes
 from evalcore.core.answers import AnswerTable, tabulate
 from evalcore.core.arrays import Array, Ints64, frozen
 from evalcore.core.batches import plain_batch
@@ -33,6 +32,7 @@ from evalcore.core.records import (
 from evalcore.core.reducing import column_key, reduce_scores
 from evalcore.core.scored import Provenance, Scored, ScoredColumn, merge_scored
 from evalcore.core.scorers import Scorer
+from evalcore.core.spreads import cluster_codes
 from evalcore.core.tables import EVALCORE, Tables, pipelines_of, specs_of
 
 __all__ = ["CHUNK", "Provenance", "Scored", "merge_scored", "score_doc", "score_task"]

@@ -37,7 +37,7 @@ def _pooled(aggregations: PMap[str, Aggregation], spec: GroupMetric, terms: Sequ
     """One column of all tasks' rows, closed with errors stratified by task."""
     merged = merged_terms(terms)
     if len(merged) == 1:
-        return merged[0].estimate
+        return replace(merged[0].estimate, signature="stratified")
     if all(term.estimate.average for term in merged):
         return macro(spec, by_size(merged))
     columns = [term.column for term in merged if term.column is not None]
