@@ -281,3 +281,15 @@ def test_a_clustered_median_has_an_error():
     plain = aggregate_metric(AGGREGATIONS["median"], column(range(12), Floats(Array(values))))
     assert estimate.stderr > plain.stderr
     assert estimate.signature.startswith("cluster-bootstrap")
+
+
+def test_a_callable_without_a_derivative_has_a_value_and_no_error():
+    def only_here(values, sizes):
+        if values != [0.5, 0.7]:
+            raise ValueError("not defined")
+        return 0.6
+
+    tree = Group("g", (leaf("a", 0.5), leaf("b", 0.7)), (GroupMetric("acc", aggregation=only_here),))
+    estimate = report_groups(tree)[0]["acc,none"]
+    assert (estimate.value, estimate.stderr, estimate.ci) == (0.6, None, None)
+    assert "no derivative" in estimate.reason

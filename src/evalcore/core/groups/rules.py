@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from math import fsum, hypot, isfinite, nan
 
 from msgspec import Struct
+from msgspec.structs import replace
 from pyrsistent import PMap, pmap
 from toolz import unique
 
@@ -95,6 +96,10 @@ def by_callable(spec: GroupMetric, terms: Sequence[Term]) -> Estimate:
     for i, term in enumerate(terms):
         slopes[term.name] = slopes.get(term.name, 0.0) + _slope(at, i, value, values[i])
     merged = merged_terms(terms)
+    if not all(map(isfinite, slopes.values())):
+        made = combined(spec, merged, value, [0.0] * len(merged))
+        reason = "the group's aggregation has no derivative here"
+        return replace(made, stderr=None, variance=None, df=None, reason=reason, lowest=None, highest=None)
     return combined(spec, merged, value, [slopes[term.name] for term in merged])
 
 
