@@ -166,7 +166,7 @@ def gen_batch(batch: Batch) -> GenBatch:
     if set(map(type, found)) <= {str}:
         predictions: Sequence[str] = found  # type: ignore[assignment]  # just checked: every one is a str
     else:
-        predictions = ["" if isinstance(value, tuple | type(None)) else str(value) for value in found]
+        predictions = [_prediction(value) for value in found]
         problems |= {
             i: f"expected one text after filter {batch.filter!r}, got {value!r}"
             for i, value in enumerate(found)
@@ -176,6 +176,12 @@ def gen_batch(batch: Batch) -> GenBatch:
     problems |= _gold_problems(batch.samples)
     fell = batch.fell_back if len(batch.fell_back) == len(golds) else batch.fell_back[batch.offsets[:-1]]
     return GenBatch(batch.samples, predictions, golds, fell, problems)
+
+
+def _prediction(value: object) -> str:
+    if isinstance(value, list):
+        return value  # type: ignore[return-value]  # all replies at once, for a user's own function
+    return "" if isinstance(value, tuple | type(None)) else str(value)
 
 
 def texts_of(predictions: Sequence[str], golds: Sequence[Gold], fell_back: Sequence[bool] = ()) -> GenBatch:

@@ -13,8 +13,19 @@ import numpy as np
 
 from evalcore.core.errors import EvalError, place
 from evalcore.core.records import Request, Sample
+from evalcore.core.records import options as _frozen_options
 
-__all__ = ["DocumentRow", "decode_doc", "document_table", "request_key", "select_docs"]
+__all__ = [
+    "DocumentRow",
+    "answer_key",
+    "decode_doc",
+    "document_table",
+    "request_digest",
+    "request_key",
+    "select_docs",
+]
+
+NO_OPTIONS = _frozen_options()
 
 
 def decode_doc(sample: Sample, task: str = "") -> object:
@@ -25,7 +36,7 @@ def decode_doc(sample: Sample, task: str = "") -> object:
     """
     try:
         return msgspec.json.decode(sample.doc)
-    except msgspec.DecodeError:
+    except (ValueError, RecursionError):
         pass
     try:  # NaN, Infinity and lone surrogates, which JSON has no words for but Python's own writer emits
         return json.loads(sample.doc)
@@ -85,14 +96,41 @@ def request_key(model: str, request: Request, options: Mapping[str, object], rep
     >>> request_key("m", Generate("?"), {}, 0) == request_key("m", Generate("?"), {}, 1)
     False
     """
-    parts = [model, _plain(request), {str(key): _plain(value) for key, value in options.items()}, repeat]
-    return sha256(json.dumps(parts, sort_keys=True, default=str).encode()).hexdigest()
+    return answer_key(model, request_digest(request, options), repeat)
+
+
+def answer_key(model: str, digest: str, repeat: int) -> str:
+    """``request_key`` of a request whose digest is known."""
+    return _digest((model, digest, str(repeat)))
+
+
+def request_digest(request: Request, options: Mapping[str, object] = NO_OPTIONS) -> str:
+    """A name for what is asked, of whichever model.
+
+    >>> from evalcore.core.records import Generate
+    >>> request_digest(Generate("?")) == request_digest(Generate("?", {"temperature": 1.0}))
+    False
+    """
+    fields = (getattr(request, name) for name in request.__struct_fields__)
+    parts = [one if isinstance(one, str) else _options_text(one) for one in fields]
+    return _digest((type(request).__name__, *parts, *((_options_text(options),) if options else ())))[:32]
+
+
+def _digest(parts: Iterable[str]) -> str:
+    """Each part behind its length, so that no two lists of parts read the same."""
+    out = sha256()
+    for part in parts:
+        raw = part.encode("utf-8", "surrogatepass")
+        out.update(b"%d:" % len(raw))
+        out.update(raw)
+    return out.hexdigest()
+
+
+def _options_text(given: Mapping[str, object]) -> str:
+    return json.dumps(_plain(given), sort_keys=True, default=str)
 
 
 def _plain(value: object) -> object:
-    if isinstance(value, msgspec.Struct):
-        fields = {name: _plain(getattr(value, name)) for name in value.__struct_fields__}
-        return [type(value).__name__, fields]
     if isinstance(value, Mapping):
         return {str(key): _plain(item) for key, item in value.items()}
     return [_plain(one) for one in value] if isinstance(value, list | tuple) else value

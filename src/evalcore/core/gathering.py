@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
 from operator import attrgetter
 from typing import overload
 
@@ -17,7 +18,7 @@ from evalcore.core.filters import FELL_BACK, Replies
 from evalcore.core.outcome import FAILED, UNSCORABLE
 from evalcore.core.records import GENERATE_UNTIL, Failure, Sample, Task
 
-__all__ = ["Gathered", "by_unit", "documents", "gather", "passes", "refuse_strangers"]
+__all__ = ["Gathered", "as_lists", "by_unit", "documents", "gather", "passes", "refuse_strangers"]
 
 
 def documents(task: Task, samples: Iterable[Sample]) -> tuple[Sequence[Sample], Ints64]:
@@ -113,6 +114,14 @@ def _reply_problems(task: Task, table: AnswerTable, counts: Ints64, per_doc: Int
         )
         out[int(doc_of[j])] = (FAILED, first.reason if isinstance(first, Failure) else "no answer")
     return out
+
+
+def as_lists(given: Replies) -> Replies:
+    """Each unit's replies as one reply, which is a list."""
+    values: list[object] = [list(given.values[a:b]) for a, b in pairwise(given.offsets.tolist())]
+    firsts = np.minimum(given.offsets[:-1], max(len(given.rules) - 1, 0))
+    rules = given.rules[firsts] if len(given.rules) else np.zeros(len(values), np.int8)
+    return Replies(values, np.arange(len(values) + 1), rules)
 
 
 def passes(task: Task, name: str, docs: Sequence[Sample], keys: Ints64, out: Replies, units: Ints64) -> Iterator[Batch]:

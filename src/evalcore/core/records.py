@@ -232,7 +232,8 @@ class MetricSpec(Struct, frozen=True):
     """A metric as a task asks for it. What is left out comes from the metric's own table entry.
 
     ``function`` is a metric of the user's own (see ``evalcore.per_document``); ``aggregation`` is a name in the
-    table or a callable over the list of scores.
+    table or a callable over the list of scores. A function that takes ``lists`` gets all replies of a document at once
+    where no filter picks one, as lm-eval's do.
     """
 
     name: str
@@ -241,6 +242,7 @@ class MetricSpec(Struct, frozen=True):
     higher_is_better: bool | None = None
     options: Options = field(default_factory=options)
     function: Callable[..., object] | None = None
+    lists: bool = False
 
     def __post_init__(self) -> None:
         reducers = _given(self, "reducers")

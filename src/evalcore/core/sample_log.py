@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
-from itertools import pairwise
 
 import numpy as np
 
@@ -15,7 +14,7 @@ from evalcore.core.documents import decode_doc
 from evalcore.core.errors import EvalError, place
 from evalcore.core.outcome import OK
 from evalcore.core.records import Answer, Sample
-from evalcore.core.scoring import Scored
+from evalcore.core.scored import Provenance, Scored
 
 __all__ = ["sample_rows", "thaw"]
 
@@ -29,71 +28,57 @@ def sample_rows(
     arguments: Mapping[int, Sequence[object]] | None = None,
 ) -> list[Plain]:
     """lm-eval's per-document sample log: one row per document and filter. Needs ``keep_replies=True``."""
-    if scored.columns and not scored.provenance:
+    if scored.columns and not scored.provenance and any(len(one.column) for one in scored.columns):
         raise EvalError(f"the replies were not kept; score with keep_replies=True{place(scored.task.name)}")
-    by_key = {sample.doc_id: sample for sample in samples}
-    table = tabulate(answers)
-    return [
-        _sample_row(
-            scored,
-            where.filter,
-            by_key[int(key)],
-            list(where.replies[a:b]),
-            table,
-            (arguments or {}).get(int(key), ()),
-        )
-        for where in scored.provenance
-        for key, a, b in zip(
-            where.keys.ints.tolist(),
-            where.offsets.ints[:-1].tolist(),
-            where.offsets.ints[1:].tolist(),
-            strict=True,
-        )
-    ]
-
-
-def _sample_row(
-    scored: Scored,
-    filter_name: str,
-    sample: Sample,
-    kept: list[object],
-    answers: AnswerTable,
-    arguments: Sequence[object],
-) -> Plain:
-    scores = {
-        one.key.metric: value
-        for one in scored.columns
-        if one.key.filter == filter_name and (value := _score(one.column, sample.doc_id)) is not None
+    raw = _raw(tabulate(answers))
+    shared = {
+        one.doc_id: _shared(one, raw.get(one.doc_id, []), (arguments or {}).get(one.doc_id, ())) for one in samples
     }
-    doc = decode_doc(sample)
+    return [row for where in scored.provenance for row in _filter_rows(scored, where, shared)]
+
+
+def _filter_rows(scored: Scored, where: Provenance, shared: Mapping[int, Plain]) -> Iterator[Plain]:
+    columns = [(one.key.metric, _scores(one.column)) for one in scored.columns if one.key.filter == where.filter]
+    ends = where.offsets.ints.tolist()
+    for key, a, b in zip(where.keys.ints.tolist(), ends[:-1], ends[1:], strict=True):
+        scores = {metric: found[key] for metric, found in columns if key in found}
+        kept = [thaw(one) for one in where.replies[a:b]]
+        row = {name: kept if name == "filtered_resps" else value for name, value in shared[key].items()}
+        yield {**row, "filter": where.filter, "metrics": list(scores), **scores}
+
+
+def _shared(sample: Sample, replies: list[object], arguments: Sequence[object]) -> Plain:
+    """What the rows of a document have in common; in lm-eval's order of keys."""
+    doc, target = decode_doc(sample), thaw(sample.gold)
     prompt = str(arguments[0][0]) if arguments and isinstance(arguments[0], list | tuple) else ""
     return {
         "doc_id": sample.doc_id,
         "doc": doc,
-        "target": thaw(sample.gold),
+        "target": target,
         "arguments": [thaw(one) for one in arguments],
-        "resps": _raw(answers, sample.doc_id),
-        "filtered_resps": [thaw(one) for one in kept],
-        "filter": filter_name,
-        "metrics": list(scores),
+        "resps": replies,
+        "filtered_resps": None,
+        "filter": None,
+        "metrics": None,
         "doc_hash": _hash(json.dumps(doc, indent=2, ensure_ascii=False)),
         "prompt_hash": _hash(prompt),
-        "target_hash": _hash(str(thaw(sample.gold))),
-        **scores,
+        "target_hash": _hash(str(target)),
     }
 
 
-def _score(column: Column, key: int) -> object | None:
-    at = int(np.searchsorted(column.keys.ints, key))
-    if at == len(column) or column.keys.ints[at] != key or column.status.data[at] != OK:
-        return None
-    return thaw(score_at(column.rows, at))
+def _scores(column: Column) -> dict[int, object]:
+    fine = np.flatnonzero(column.status.data == OK).tolist()
+    keys = column.keys.ints.tolist()
+    return {keys[at]: thaw(score_at(column.rows, at)) for at in fine}
 
 
-def _raw(answers: AnswerTable, key: int) -> list[object]:
-    part = answers.rows(key, key + 1)
-    ends = part.offsets.ints.tolist()
-    return [[thaw(value) for value in part.values[a:b]] for a, b in pairwise(ends)]
+def _raw(answers: AnswerTable) -> dict[int, list[object]]:
+    """Every document's replies, request by request."""
+    out: dict[int, list[object]] = {}
+    ends, values = answers.offsets.ints.tolist(), [thaw(value) for value in answers.values]
+    for doc, a, b in zip(answers.asked.docs.ints.tolist(), ends[:-1], ends[1:], strict=True):
+        out.setdefault(doc, []).append(values[a:b])
+    return out
 
 
 def _hash(text: str) -> str:
@@ -108,6 +93,8 @@ def thaw(value: object) -> object:
     >>> thaw(options(b=(1, 2), a=None))
     {'a': None, 'b': [1, 2]}
     """
+    if value is None or isinstance(value, str | int | float):
+        return value
     if isinstance(value, Mapping):
         return {str(key): thaw(value[key]) for key in sorted(value, key=str)}
     if isinstance(value, tuple | list):

@@ -18,7 +18,7 @@ from evalcore.core.columns import EMPTY, Column, blank_rows, column, merge_all, 
 from evalcore.core.document_scorers import from_process_results
 from evalcore.core.errors import EvalError, locate, place, unknown
 from evalcore.core.filters import FilterFn, Replies, chain, scope_of
-from evalcore.core.gathering import by_unit, documents, gather, passes, refuse_strangers
+from evalcore.core.gathering import as_lists, by_unit, documents, gather, passes, refuse_strangers
 from evalcore.core.outcome import UNSCORABLE, Outcome
 from evalcore.core.records import (
     GENERATE_UNTIL,
@@ -109,6 +109,7 @@ class _Plan(Struct, frozen=True):
     apply: FilterFn
     score: Scorer
     whole: bool
+    lists: bool
 
 
 def _plan(task: Task, pipeline: Pipeline, tables: Tables) -> _Plan:
@@ -124,7 +125,15 @@ def _plan(task: Task, pipeline: Pipeline, tables: Tables) -> _Plan:
         chain(pipeline, tables.filters),
         scorer,
         scope_of(pipeline, tables.filters) == "task",
+        _leaves_lists(task, pipeline, specs_of(task, tables) if own is None else own),
     )
+
+
+def _leaves_lists(task: Task, pipeline: Pipeline, specs: Sequence[MetricSpec]) -> bool:
+    """Whether user code gets all replies of a document at once: no filter takes one of them, no reducer awaits them."""
+    users = task.process_results is not None or (bool(specs) and all(spec.lists for spec in specs))
+    taken = any(step.name == "take_first" for step in pipeline.steps)
+    return bool(pipeline.steps) and users and not taken and not any(spec.reducers for spec in specs)
 
 
 def _score_chunk(
@@ -144,7 +153,8 @@ def _score_chunk(
     except Exception as wrong:
         text = str(wrong) if isinstance(wrong, EvalError) else f"{type(wrong).__name__}: {wrong}"
         raise locate(EvalError(f"{text} (filter {plan.pipeline.name!r})"), place(task.name)) from wrong
-    batches = list(passes(task, plan.pipeline.name, kept, kept_keys, out, raw.units))
+    seen = as_lists(out) if plan.lists else out
+    batches = list(passes(task, plan.pipeline.name, kept, kept_keys, seen, raw.units))
     scores = [plan.score(task, plan.specs, batch) for batch in batches]
     columns = reduce_scores(task, plan.pipeline.name, scores, batches, tables)
     lost = merge_all((_lost(docs, raw.problems, task), _dropped(plan.pipeline.name, kept, out, raw.units, task)))
@@ -157,7 +167,7 @@ def _score_chunk(
         replace(one, traits=traits, column=merge_all((one.column, lost)) if one.key in asked else one.column)
         for one in columns
     ]
-    provenance = (_provenance(plan.pipeline.name, kept_keys, out, raw.units),) if keep else ()
+    provenance = (_provenance(plan.pipeline.name, kept_keys, seen, raw.units),) if keep else ()
     return Scored(task, tuple(named), provenance, tables.name)
 
 

@@ -75,7 +75,8 @@ def metric_from_config(config: Config, task: str = "", reducers: tuple[str, ...]
         own or reducers,
         higher if isinstance(higher, bool) else None,
         options({str(key): value for key, value in config.items() if key not in METRIC_KEYS}),
-        per_document(_as_lm_eval_calls(metric)) if callable(metric) else None,
+        per_document(_as_lm_eval_calls(metric), kept=callable(aggregation)) if callable(metric) else None,
+        lists=callable(metric),
     )
 
 
@@ -88,12 +89,21 @@ def pipeline_from_config(config: Config, task: str = "", reducers: tuple[str, ..
     for key in config:
         if key not in ("name", "filter", "metric_list"):
             raise unknown("key of a filter list", str(key), ("name", "filter", "metric_list"), place(task))
-    steps = [
-        Step(str(one.get("function")), options({str(k): v for k, v in one.items() if k != "function"}))
-        for one in _listed(config, "filter", task)
-    ]
+    steps = [_step(one) for one in _listed(config, "filter", task)]
     metrics = tuple(metric_from_config(one, task, reducers) for one in _listed(config, "metric_list", task))
     return Pipeline(str(config.get("name") or "none"), tuple(steps), metrics or None)
+
+
+def _step(config: Config) -> Step:
+    """A filter by its name, or a class of the user's own that has lm-eval's ``apply(replies, documents)``."""
+    function, named = config.get("function"), {str(key): value for key, value in config.items() if key != "function"}
+    if callable(function):
+        return Step.of("custom", filter_fn=partial(_apply, function, named))
+    return Step(str(function), options(named))
+
+
+def _apply(make: Callable[..., object], named: Config, replies: object, docs: object) -> object:
+    return make(**named).apply(replies, docs)  # type: ignore[attr-defined]  # by lm-eval's contract of a filter
 
 
 def repeats_of(config: Config) -> int:

@@ -140,6 +140,8 @@ def _members(
         if name is None:
             message = f"expected a name, or a dict with task or group, got {item!r}"
             yield index.finding("bad_config", message, job.declared)
+        elif name not in index.groups and isinstance(item, Mapping) and {"group", "task"} <= item.keys():
+            yield Job(f"{job.name}{SEPARATOR}{name}", sets, job.declared, passed)
         elif name in index.tasks:
             yield _variant(index, job, name, changes, shared)
         elif name in index.tags:

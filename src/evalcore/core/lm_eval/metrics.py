@@ -81,9 +81,9 @@ def _any_nonzero(metric: Metric[GenBatch], batch: GenBatch, options: Options) ->
 TEXTS: PMap[str, Metric[GenBatch]] = pmap(
     {
         name: any_nonzero(metric)
-        for name, metric in TEXT_METRICS.set(
-            "exact_match", replace(TEXT_METRICS["exact_match"], score=exact_match)
-        ).items()
+        for name, metric in TEXT_METRICS.set("exact_match", replace(TEXT_METRICS["exact_match"], score=exact_match))
+        .set("bypass", replace(TEXT_METRICS["bypass"], higher_is_better=True))
+        .items()
     }
 )
 

@@ -8,10 +8,11 @@ from math import isfinite, nan
 from numbers import Real
 
 import numpy as np
+from msgspec import Struct
 
 from evalcore.core.arrays import frozen
 from evalcore.core.batches import GenBatch
-from evalcore.core.columns import Floats
+from evalcore.core.columns import Floats, Objects
 from evalcore.core.metrics.metric import Emitted, Marks
 from evalcore.core.metrics.normalise import NO_GOLD
 from evalcore.core.outcome import FAILED, NOT_EMITTED, UNSCORABLE
@@ -20,17 +21,28 @@ from evalcore.core.records import Options
 __all__ = ["OWN", "per_document"]
 
 Best = Callable[[Sequence[float]], float]
-Cell = float | tuple[int, str]
+
+
+class Kept(Struct, frozen=True):
+    """What a function returned that is no number, for an aggregation that knows what to make of it."""
+
+    value: object
+
+
+Cell = float | Kept | tuple[int, str]
 """A score, or the status and the reason why there is none."""
 
 OWN = ""
 """The key of a function that returns a number: the metric's own name."""
 
 
-def per_document(function: Callable[..., object], best: Best = max) -> Callable[[GenBatch, Options], Emitted]:
+def per_document(
+    function: Callable[..., object], best: Best = max, *, kept: bool = False
+) -> Callable[[GenBatch, Options], Emitted]:
     """A metric from ``function(prediction, gold, **options)``, the best over the golds of each document.
 
     A function that returns a dict makes one metric per key; documents it fails on stand under the metric's own name.
+    With ``kept``, what is no number is kept as it is, for an aggregation of the user's own.
 
     >>> from evalcore.core.records import options
     >>> batch = GenBatch((), ["abc", ""], [("ab", "abcd"), ("x",)], np.zeros(2, np.bool_), {})
@@ -38,19 +50,22 @@ def per_document(function: Callable[..., object], best: Best = max) -> Callable[
     Floats(values=Array([1.5, 0. ]))
     >>> per_document(lambda prediction, gold: 1 / len(prediction), min)(batch, options()).missing
     {1: (2, 'ZeroDivisionError: division by zero')}
+    >>> one = GenBatch((), ["a"], [("b",)], np.zeros(1, np.bool_), {})
+    >>> per_document(lambda prediction, gold: (prediction, gold), kept=True)(one, options()).values
+    (('a', 'b'),)
     """
     # A partial of named functions, not a closure: it travels to worker processes.
-    return partial(_score, function, best)
+    return partial(_score, function, best, kept)
 
 
-def _score(function: Callable[..., object], best: Best, batch: GenBatch, options: Options) -> Emitted:
-    found = [_document(function, best, batch, i, dict(options)) for i in range(len(batch.predictions))]
+def _score(function: Callable[..., object], best: Best, kept: bool, batch: GenBatch, options: Options) -> Emitted:
+    found = [_document(function, best, kept, batch, i, dict(options)) for i in range(len(batch.predictions))]
     names = sorted({name for cells in found if isinstance(cells, dict) for name in cells} | {OWN})
     return _column(found, OWN) if names == [OWN] else {name: _column(found, name) for name in names}
 
 
 def _document(
-    function: Callable[..., object], best: Best, batch: GenBatch, i: int, options: Mapping[str, object]
+    function: Callable[..., object], best: Best, kept: bool, batch: GenBatch, i: int, options: Mapping[str, object]
 ) -> dict[str, Cell] | Cell:
     """The cells of one document by key, or one cell that stands under every key."""
     if i in batch.problems:
@@ -63,10 +78,12 @@ def _document(
     except Exception as problem:
         return FAILED, f"{type(problem).__name__}: {problem}"
     names = dict.fromkeys(str(name) for value in values for name in value)
-    return {name: _best([value[name] for value in values if name in value], best) for name in names}
+    return {name: _best([value[name] for value in values if name in value], best, kept) for name in names}
 
 
-def _best(values: Sequence[object], best: Best) -> Cell:
+def _best(values: Sequence[object], best: Best, kept: bool) -> Cell:
+    if kept and len(values) == 1 and not isinstance(values[0], Real | np.bool_):
+        return Kept(values[0])
     numbers = [_number(value) for value in values]
     for value, number in zip(values, numbers, strict=True):
         if not isfinite(number):
@@ -83,12 +100,22 @@ def _number(value: object) -> float:
         return nan
 
 
-def _column(found: Sequence[dict[str, Cell] | Cell], name: str) -> Floats | Marks:
+def _column(found: Sequence[dict[str, Cell] | Cell], name: str) -> Floats | Objects | Marks:
     cells = [_cell(cells, name) for cells in found]
-    values = np.array([cell if isinstance(cell, float) else nan for cell in cells], dtype=np.float64)
     missing = {i: cell for i, cell in enumerate(cells) if isinstance(cell, tuple)}
-    rows = Floats(frozen(values))
+    rows = _objects(cells) if any(isinstance(cell, Kept) for cell in cells) else _floats(cells)
     return Marks(rows, missing) if missing else rows
+
+
+def _floats(cells: Sequence[Cell]) -> Floats:
+    values = np.array([cell if isinstance(cell, float) else nan for cell in cells], dtype=np.float64)
+    return Floats(frozen(values))
+
+
+def _objects(cells: Sequence[Cell]) -> Objects:
+    return Objects(
+        tuple(cell.value if isinstance(cell, Kept) else None if isinstance(cell, tuple) else cell for cell in cells)
+    )
 
 
 def _cell(cells: dict[str, Cell] | Cell, name: str) -> Cell:

@@ -1,0 +1,120 @@
+"""The state of a run as a fold over the lines of its answer log."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from types import MappingProxyType
+
+from msgspec import Struct
+
+from evalcore.core.errors import EvalError
+from evalcore.shell.answerlog.line import (
+    FORMAT,
+    HEADER,
+    VERSION,
+    Line,
+    Logged,
+    ModelLine,
+    decode_record,
+    is_intact,
+)
+
+__all__ = ["LogState", "fold_lines", "read_log"]
+
+MOST_PROBLEMS = 100
+CONFLICT = "another reply to a question answered before; the later one counts"
+
+
+class LogState(Struct, frozen=True):
+    """What a log says.
+
+    ``answers``: the last valid record of each key, a success before any failure. ``models``: short name to identity.
+    ``problems``: damaged lines and conflicts, by line. ``torn``: what a writer left half written at the end.
+    ``whole``: how many bytes come before that; ``ends``: whether they end in a newline.
+    """
+
+    answers: Mapping[str, Logged] = MappingProxyType({})
+    models: Mapping[str, str] = MappingProxyType({})
+    problems: tuple[str, ...] = ()
+    torn: bytes = b""
+    whole: int = 0
+    ends: bool = True
+
+
+def fold_lines(lines: Iterable[bytes], path: str = "answers.jsonl") -> LogState:
+    """The state after these lines, each with its newline.
+
+    >>> from evalcore.shell.answerlog.line import encode_record, make_record
+    >>> good = encode_record(make_record("k", "r", 0, "m", "four"))
+    >>> state = fold_lines([HEADER, good, good.replace(b"four", b"five"), good[:20]])
+    >>> state.answers["k"].reply, state.torn
+    ('four', b'{"sum":"9114abd3","k')
+    >>> print(*state.problems)
+    answers.jsonl:3: damaged line (its checksum differs), not used: b'...
+    """
+    answers: dict[str, Logged] = {}
+    models: dict[str, str] = {}
+    problems: list[str] = []
+    torn, whole, known, ends = b"", 0, False, True
+    for number, line in enumerate(lines, 1):
+        ends = line.endswith(b"\n")
+        try:
+            record = _read_record(line[:-1] if ends else line)
+        except DamagedLine as wrong:
+            if not ends:
+                torn, ends = line, True
+                break
+            problems.append(f"{path}:{number}: {wrong}")
+        else:
+            known = True
+            if isinstance(record, Logged):
+                if _keep(answers, record):
+                    problems.append(f"{path}:{number}: {CONFLICT} (key {record.key[:12]})")
+            elif isinstance(record, ModelLine):
+                models[record.model] = record.identity
+            elif (record.format, record.version) != (FORMAT, VERSION):
+                raise EvalError(f"{path}:{number}: {record.format} {record.version}; expected {FORMAT} {VERSION}")
+        whole += len(line)
+    if not known and (problems or not HEADER.startswith(torn.rstrip(b"\0"))):
+        raise EvalError(f"{path}: not an answer log (no line of it is one); name another file or move this one away")
+    return LogState(MappingProxyType(answers), MappingProxyType(models), _cap(problems, path), torn, whole, ends)
+
+
+class DamagedLine(EvalError):
+    """A line that is not as it was written."""
+
+
+def _read_record(body: bytes) -> Line:
+    if not is_intact(body):
+        raise DamagedLine(f"damaged line (its checksum differs), not used: {body[:60]!r}")
+    try:
+        return decode_record(body)
+    except EvalError as wrong:
+        raise DamagedLine(f"line not used: {wrong}") from wrong
+
+
+def _keep(answers: dict[str, Logged], new: Logged) -> bool:
+    """Enter an answer, and say whether it contradicts one: the later counts, but no failure undoes a success."""
+    old = answers.get(new.key)
+    if old is None or old.failure is not None:
+        answers[new.key] = new
+        return False
+    if new.failure is not None:
+        return False
+    answers[new.key] = new
+    return old.said != new.said
+
+
+def _cap(problems: list[str], path: str) -> tuple[str, ...]:
+    more = len(problems) - MOST_PROBLEMS
+    return (*problems[:MOST_PROBLEMS], *((f"{path}: and {more:,} more such lines",) if more > 0 else ()))
+
+
+def read_log(path: str | Path) -> LogState:
+    """The state that a log file holds. Takes no lock: a line being written shows as torn."""
+    try:
+        with open(path, "rb") as file:
+            return fold_lines(file, str(path))
+    except OSError as wrong:
+        raise EvalError(f"{path}: cannot read the answer log: {wrong.strerror}") from wrong

@@ -1,0 +1,172 @@
+"""One line of the answer log: JSON with a checksum over all that follows it."""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from math import isfinite
+from typing import Literal, TypeVar
+from zlib import crc32
+
+import msgspec
+from msgspec import Struct
+
+from evalcore.core.errors import EvalError
+from evalcore.core.records import Failure, Likelihood, Reply
+from evalcore.shell.wire import decode_line, encode_line
+
+__all__ = [
+    "FORMAT",
+    "HEADER",
+    "VERSION",
+    "Header",
+    "Line",
+    "Logged",
+    "ModelLine",
+    "decode_record",
+    "encode_record",
+    "is_intact",
+    "make_record",
+    "name_model",
+]
+
+FORMAT, VERSION = "evalcore-answers", 1
+PREFIX = b'{"sum":"'
+START = len(PREFIX) + 8 + 2  # the checksum in hex, then '",'
+
+Number = float | Literal["-inf", "inf", "nan"]
+"""JSON has no words for the three."""
+
+
+class Logged(Struct, frozen=True, omit_defaults=True, gc=False):
+    """One answer as it is stored; exactly one of text, loglik, rolling and failure is given."""
+
+    key: str
+    request: str
+    repeat: int = 0
+    model: str = ""
+    text: str | None = None
+    loglik: tuple[Number, bool, int] | None = None
+    rolling: Number | None = None
+    failure: str | None = None
+    finish: str = ""
+
+    @property
+    def reply(self) -> Reply:
+        """What the model replied.
+
+        >>> Logged("k", "r", loglik=("-inf", False, 3)).reply
+        Likelihood(value=-inf, greedy=False, tokens=3)
+        """
+        if self.text is not None:
+            return self.text
+        if self.loglik is not None:
+            return Likelihood(float(self.loglik[0]), self.loglik[1], self.loglik[2])
+        return float(self.rolling) if self.rolling is not None else Failure(self.failure or "")
+
+    @property
+    def said(self) -> tuple[object, ...]:
+        return self.text, self.loglik, self.rolling, self.failure
+
+
+class ModelLine(Struct, frozen=True):
+    """Who gave the answers that follow under this short name."""
+
+    model: str
+    identity: str
+
+
+class Header(Struct, frozen=True):
+    """The first line."""
+
+    format: str = FORMAT
+    version: int = VERSION
+
+
+Line = Logged | ModelLine | Header
+Kind = TypeVar("Kind", Logged, ModelLine, Header)
+
+_decode_logged = msgspec.json.Decoder(Logged).decode
+
+
+def name_model(identity: str) -> str:
+    """The short name of a model in the log.
+
+    >>> name_model("gpt@1")
+    '7546588b066f'
+    """
+    return sha256(identity.encode("utf-8", "surrogatepass")).hexdigest()[:12]
+
+
+def make_record(key: str, request: str, repeat: int, model: str, reply: Reply, finish: str = "") -> Logged:
+    """An answer in its stored form.
+
+    >>> make_record("k", "r", 0, "m", (float("-inf"), True)).loglik
+    ('-inf', True, 0)
+    """
+    if isinstance(reply, str):
+        return Logged(key, request, repeat, model, text=reply, finish=finish)
+    if isinstance(reply, Failure):
+        return Logged(key, request, repeat, model, failure=reply.reason, finish=finish)
+    if isinstance(reply, tuple):
+        value, greedy, tokens = (*reply, 0)[:3]
+        return Logged(key, request, repeat, model, loglik=(_spell(value), bool(greedy), int(tokens)), finish=finish)
+    return Logged(key, request, repeat, model, rolling=_spell(reply), finish=finish)
+
+
+def _spell(value: float) -> Number:
+    number = float(value)
+    if isfinite(number):
+        return number
+    return "nan" if number != number else "inf" if number > 0 else "-inf"
+
+
+def encode_record(record: Line) -> bytes:
+    """The line of a record, newline included.
+
+    >>> encode_record(Header())
+    b'{"sum":"bf560f93","format":"evalcore-answers","version":1}\\n'
+    """
+    rest = encode_line(record)[1:]
+    return PREFIX + b"%08x" % crc32(rest[:-1]) + b'",' + rest
+
+
+HEADER = encode_record(Header())
+
+
+def is_intact(line: bytes) -> bool:
+    """Whether a line (without its newline) is as it was written.
+
+    >>> is_intact(HEADER.rstrip()), is_intact(HEADER.rstrip().replace(b"1", b"2"))
+    (True, False)
+    """
+    return line.startswith(PREFIX) and line[len(PREFIX) : START] == b'%08x",' % crc32(line[START:])
+
+
+def decode_record(line: bytes) -> Line:
+    """The record of an intact line.
+
+    >>> decode_record(HEADER)
+    Header(format='evalcore-answers', version=1)
+    """
+    record = _decode(line)
+    if isinstance(record, Logged) and record.said.count(None) != 3:
+        raise EvalError("expected one of text, loglik, rolling, failure")
+    return record
+
+
+def _decode(line: bytes) -> Line:
+    try:
+        return _decode_logged(line)
+    except (ValueError, RecursionError):
+        value = decode_line(line, "the record")
+    fields = value if isinstance(value, dict) else {}
+    if "identity" in fields:
+        return _convert(value, ModelLine)
+    return _convert(value, Header) if "format" in fields else _convert(value, Logged)
+
+
+def _convert(value: object, kind: type[Kind]) -> Kind:
+    try:
+        return msgspec.convert(value, kind)
+    except msgspec.ValidationError as wrong:
+        raise EvalError(str(wrong)) from wrong

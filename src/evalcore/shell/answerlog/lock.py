@@ -1,0 +1,124 @@
+"""One writer at a time: a lock file that also means something on a network file system."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from evalcore.core.errors import EvalError
+
+__all__ = ["Holder", "hold_lock", "is_gone"]
+
+
+class Holder(Struct, frozen=True):
+    """Who holds a lock; ``started`` tells a process from a later one with the same number."""
+
+    host: str
+    pid: int
+    started: str = ""
+
+
+@contextmanager
+def hold_lock(fd: int, path: Path) -> Iterator[None]:
+    """Hold ``path.lock`` while the log, open as ``fd``, is written.
+
+    The kernel's lock on the log comes first: where it works, it makes taking over a dead holder's file safe.
+    """
+    lock = path.with_name(path.name + ".lock")
+    in_kernel = _lock_in_kernel(fd)
+    if in_kernel is False:
+        raise _refuse(path, lock)
+    me = Holder(socket.gethostname(), os.getpid(), _find_start(os.getpid()))
+    if not _create(lock, me):
+        holder = _read_holder(lock)
+        # An empty file is a holder killed between creating and writing it, if the kernel knows of no other.
+        if not (in_kernel if holder is None else is_gone(holder)):
+            raise _refuse(path, lock)
+        lock.unlink(missing_ok=True)
+        if not _create(lock, me):
+            raise _refuse(path, lock)
+    try:
+        yield
+    finally:
+        with suppress(OSError):
+            if _read_holder(lock) == me:
+                lock.unlink()
+
+
+def is_gone(holder: Holder) -> bool:
+    """Whether the holder certainly runs no more: only a process of this very host can be known to be dead.
+
+    >>> is_gone(Holder("some-other-host", 1)), is_gone(Holder(socket.gethostname(), os.getpid()))
+    (False, False)
+    """
+    if holder.host != socket.gethostname():
+        return False
+    try:
+        os.kill(holder.pid, 0)
+    except ProcessLookupError:
+        return True
+    except (OSError, OverflowError):
+        return False
+    started = _find_start(holder.pid)
+    return started == "dead" or bool(started and holder.started and started != holder.started)
+
+
+def _find_start(pid: int) -> str:
+    """When a process started, as the kernel counts; empty where it does not say, ``dead`` if only a zombie is left."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return ""
+    return "dead" if fields[0] in "ZX" else fields[19]
+
+
+def _lock_in_kernel(fd: int) -> bool | None:
+    """True if the lock is ours, False if it is another's, None where there is no such lock."""
+    try:
+        import fcntl
+
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except (ImportError, OSError):  # not a Unix; a file system without locks
+        return None
+    return True
+
+
+def _create(lock: Path, holder: Holder) -> bool:
+    try:
+        fd = os.open(lock, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
+    except FileExistsError:
+        return False
+    except OSError as wrong:
+        raise EvalError(f"{lock}: cannot create the lock file: {wrong.strerror}") from wrong
+    try:
+        os.write(fd, msgspec.json.encode(holder))
+    except OSError as wrong:
+        lock.unlink(missing_ok=True)
+        raise EvalError(f"{lock}: cannot write the lock file: {wrong.strerror}") from wrong
+    finally:
+        os.close(fd)
+    return True
+
+
+def _read_holder(lock: Path) -> Holder | None:
+    try:
+        return msgspec.json.decode(lock.read_bytes(), type=Holder)
+    except (OSError, ValueError):
+        return None
+
+
+def _refuse(path: Path, lock: Path) -> EvalError:
+    holder = _read_holder(lock)
+    who = f"process {holder.pid} on {holder.host}" if holder else "another process"
+    return EvalError(
+        f"{path}: another run is writing this answer log ({who}); wait for it, give another output folder, "
+        f"or, if that run is gone for certain, delete {lock}"
+    )

@@ -1,0 +1,40 @@
+"""``evalcore models``: what can be asked, and how."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+
+from evalcore.shell.models import MODELS, backend_of
+
+EXAMPLES = """examples:
+  evalcore models                        every backend
+  evalcore models local-completions      one backend and its arguments
+"""
+
+
+def main(argv: Sequence[str]) -> int:
+    """List the backends, or show one."""
+    parser = argparse.ArgumentParser(
+        "evalcore models",
+        description="List the model backends, or the arguments of one.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("name", nargs="?", help="show this backend alone")
+    parser.add_argument("--json", action="store_true", help="as JSON")
+    given = parser.parse_args(argv)
+    names = [given.name] if given.name else sorted(MODELS)
+    backends = {name: backend_of(name) for name in names}
+    if given.json:
+        plain = {name: {"summary": one.summary, "arguments": dict(one.arguments)} for name, one in backends.items()}
+        sys.stdout.write(json.dumps(plain, indent=2) + "\n")
+        return 0
+    width = max(map(len, names))
+    for name, one in backends.items():
+        sys.stdout.write(f"{name:{width}}  {one.summary}\n")
+        for key, meaning in one.arguments if given.name else ():
+            sys.stdout.write(f"    {key:18} {meaning}\n")
+    return 0

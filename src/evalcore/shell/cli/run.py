@@ -1,0 +1,64 @@
+"""``evalcore run``: a config, flags over it, and how to show the result."""
+
+from __future__ import annotations
+
+import argparse
+import signal
+from collections.abc import Sequence
+from pathlib import Path
+
+from evalcore.shell.cli.flags import add_flags, as_keys, given_flags
+
+EXAMPLES = """examples:
+  evalcore run config.yaml
+  evalcore run config.yaml --limit 20 --num_fewshot 5
+  evalcore run --model local-completions --model_args model=m,base_url=http://localhost:8000/v1 \\
+      --tasks gsm8k --data '{"gsm8k": "my_questions.jsonl"}' --output_path runs/gsm8k
+
+A run that was stopped goes on where it was: type the same command again.
+exit codes: 0 done, 1 some documents failed, 2 bad input, 130 interrupted
+"""
+
+
+def parser() -> argparse.ArgumentParser:
+    out = argparse.ArgumentParser(
+        "evalcore run",
+        usage="evalcore run [CONFIG] [--json | --csv | --markdown] [--quiet] [--KEY VALUE ...]",
+        description="Ask a model the questions of some tasks, score its answers, write results.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    out.add_argument("config", nargs="?", help="run config (YAML, lm-eval's --config files as they are)")
+    out.add_argument("--config", "-C", dest="config_flag", metavar="CONFIG", help=argparse.SUPPRESS)
+    shown = out.add_mutually_exclusive_group()
+    for name, what in (("json", "the results as JSON"), ("csv", "a row per number"), ("markdown", "a Markdown table")):
+        shown.add_argument(f"--{name}", dest="form", action="store_const", const=name, help=f"print {what}")
+    out.add_argument("--quiet", "-q", action="store_true", help="no progress, no table; errors and warnings only")
+    out.add_argument("--overwrite", action="store_true", help="use a folder that holds the run of another config")
+    add_flags(out)
+    return out
+
+
+def main(argv: Sequence[str]) -> int:
+    """Run, print, and say by the exit code how it went."""
+    given = parser().parse_args(as_keys(argv))
+    flags = given_flags(given)
+    from evalcore.shell.config.plan import read_config
+    from evalcore.shell.run import run
+
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # a batch system's way to say Ctrl-C
+    named = given.config or given.config_flag
+    path = Path(named) if named else None
+    read = read_config(path, flags)
+    ran = run(read.plan, home=path.parent if path else None, quiet=given.quiet, overwrite=given.overwrite)
+    from evalcore.shell.output.show import show, shown_of
+
+    shown = shown_of(
+        ran.report,
+        ran.results,
+        warnings=(*read.warnings, *ran.warnings),
+        confidence=read.plan.confidence,
+        folder=str(ran.folder),
+    )
+    show(shown, given.form or ("path" if given.quiet else "table"))
+    return ran.exit_code

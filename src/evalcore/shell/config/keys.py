@@ -1,0 +1,66 @@
+"""Every key of a run config: lm-eval's own, then evalcore's; each is also a flag of ``run``."""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+__all__ = ["KEYS", "Key", "Kind"]
+
+Kind = Literal["text", "int", "number", "flag", "pairs", "names", "seeds", "json"]
+
+
+class Key(NamedTuple):
+    """How a key is written as a flag, what it does, and why it does nothing here if it does nothing."""
+
+    kind: Kind
+    help: str
+    short: str = ""
+    ignored: str = ""
+
+
+NOT_SENT = "nothing is uploaded; the run folder holds everything"
+OWN_BATCHES = "each model sorts and groups its own requests"
+
+KEYS: dict[str, Key] = {
+    "model": Key("text", "name of the model backend (see `evalcore models`)", "-M"),
+    "model_args": Key("pairs", "arguments of the backend: key=value,key2=value2 or a JSON object", "-a"),
+    "tasks": Key("names", "names, globs, YAML files, folders; separated by spaces or commas", "-t"),
+    "num_fewshot": Key("int", "examples before each question (a task that sets 0 keeps 0)", "-f"),
+    "limit": Key("number", "documents per task: a count, or below 1 a share", "-L"),
+    "samples": Key("json", "documents by index: '{\"task\": [0, 3]}' or the path of such a file", "-E"),
+    "gen_kwargs": Key("pairs", "generation options that go over the tasks' own", ""),
+    "include_path": Key("names", "folders with task files (an installed lm-eval's are known already)"),
+    "output_path": Key("text", "the run folder", "-o"),
+    "log_samples": Key("flag", "write samples_<task>.jsonl (default: true)", "-s"),
+    "predict_only": Key("flag", "ask and record, measure nothing", "-x"),
+    "system_instruction": Key("text", "text of the system turn, before a task's description"),
+    "apply_chat_template": Key("flag", "prompts through the model's chat template"),
+    "fewshot_as_multiturn": Key("flag", "examples as turns of a conversation (default with a chat template)"),
+    "seed": Key("seeds", "one number, or four: python, numpy, torch, few-shot"),
+    "bootstrap_iters": Key("int", "resamples where an error needs any; 0: no errors"),
+    "use_cache": Key("text", "an answer log shared by several runs: PATH.jsonl", "-c"),
+    "metadata": Key("pairs", "goes into every task's metadata"),
+    "write_out": Key("flag", "print the first prompt of each task", "-w"),
+    "confirm_run_unsafe_code": Key("flag", "allow tasks that execute what the model wrote (they need trust as well)"),
+    # evalcore's own
+    "data": Key("json", 'local files for tasks: \'{"gsm8k": "my.jsonl"}\', names may be globs'),
+    "policy": Key("text", "evalcore (default), or lm-eval-0.4.13 for its numbers where they differ"),
+    "confidence": Key("number", "level of the intervals (default 0.95)"),
+    "cluster": Key("text", "document field or template whose equal values belong together"),
+    "on_unscorable": Key("text", "documents without a score: exclude (default), zero or fail"),
+    "engine": Key("text", "how work is spread: serial"),
+    "trust": Key("names", "files or folders whose code may run; PATH@sha256:HEX pins a file"),
+    # accepted, and without effect here
+    "batch_size": Key("text", "", "-b", ignored=OWN_BATCHES),
+    "max_batch_size": Key("int", "", ignored=OWN_BATCHES),
+    "device": Key("text", "", ignored="give it to the backend that has devices, in model_args"),
+    "cache_requests": Key("text", "", ignored="building requests takes microseconds"),
+    "check_integrity": Key("flag", "", ignored="use `evalcore tasks check`"),
+    "show_config": Key("flag", "", ignored="config.yaml in the run folder, and `evalcore tasks show`"),
+    "verbosity": Key("text", "", "-v", ignored="use --quiet"),
+    "wandb_args": Key("pairs", "", ignored=NOT_SENT),
+    "wandb_config_args": Key("pairs", "", ignored=NOT_SENT),
+    "trackio_args": Key("pairs", "", ignored=NOT_SENT),
+    "hf_hub_log_args": Key("pairs", "", ignored=NOT_SENT),
+    "trust_remote_code": Key("flag", "", ignored="code runs only from files named by `trust`"),
+}

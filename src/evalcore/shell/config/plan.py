@@ -1,0 +1,183 @@
+"""A run as a frozen plan: the run config decoded and checked, flags laid over it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+import msgspec
+from msgspec import Struct
+
+from evalcore.core.errors import EvalError, unknown
+from evalcore.core.outcome import Rule
+from evalcore.shell.config.keys import KEYS
+from evalcore.shell.config.values import parse_pairs
+
+__all__ = ["Pin", "Plan", "Read", "plan_from", "read_config"]
+
+SEEDS = (0, 1234, 1234, 1234)
+
+
+class Pin(Struct, frozen=True, forbid_unknown_fields=True):
+    """A file or folder whose code may run; with a hash, only as it is now."""
+
+    path: str
+    sha256: str | None = None
+
+
+DataFiles = str | list[str | dict[str, object]] | dict[str, str | list[str]]
+
+
+class Plan(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """What a run does. The keys are those of ``KEYS``; the ones without effect are not kept."""
+
+    model: str
+    tasks: tuple[str | dict[str, object], ...]
+    model_args: dict[str, object] = {}
+    num_fewshot: int | None = None
+    limit: float | None = None
+    samples: dict[str, tuple[int, ...]] | None = None
+    gen_kwargs: dict[str, object] = {}
+    include_path: tuple[str, ...] = ()
+    output_path: str | None = None
+    log_samples: bool = True
+    predict_only: bool = False
+    system_instruction: str | None = None
+    apply_chat_template: bool | str = False
+    fewshot_as_multiturn: bool | None = None
+    seed: tuple[int | None, int | None, int | None, int | None] = SEEDS
+    bootstrap_iters: int | None = None
+    use_cache: str | None = None
+    metadata: dict[str, object] = {}
+    write_out: bool = False
+    confirm_run_unsafe_code: bool = False
+    data: dict[str, DataFiles] = {}
+    policy: Literal["evalcore", "lm-eval-0.4.13"] = "evalcore"
+    confidence: float = 0.95
+    cluster: str | dict[str, str] | None = None
+    on_unscorable: Rule = "exclude"
+    engine: Literal["serial"] = "serial"
+    trust: tuple[str | Pin, ...] = ()
+
+
+class Read(NamedTuple):
+    """A plan, and what was odd about what it was read from."""
+
+    plan: Plan
+    warnings: tuple[str, ...]
+
+
+def read_config(path: Path | None, flags: Mapping[str, object]) -> Read:
+    """The plan of a config file with flags laid over it; either may be missing."""
+    from evalcore.shell.config.documents import read_yaml
+
+    if path is None:
+        return plan_from(flags, "the command line", "")
+    try:
+        text = path.read_text("utf-8-sig")
+    except (OSError, UnicodeDecodeError) as wrong:
+        raise EvalError(f"cannot read the run config {path}: {wrong}") from wrong
+    value = read_yaml(text, str(path)).value
+    if not isinstance(value, dict):
+        raise EvalError(f"{path}: expected a mapping of keys such as model and tasks, got {type(value).__name__}")
+    return plan_from({**value, **flags}, str(path), text)
+
+
+def plan_from(given: Mapping[str, object], where: str = "the run config", text: str = "") -> Read:
+    """Check keys and values; say what has no effect.
+
+    >>> read = plan_from({"model": "dummy", "tasks": "a,b", "device": "cuda:0"})
+    >>> read.plan.tasks, read.warnings
+    (('a', 'b'), ('device has no effect: give it to the backend that has devices, in model_args',))
+    """
+    for key in given:
+        if key not in KEYS:
+            raise unknown("key", str(key), KEYS, f" - at {_at(where, text, str(key))}")
+    idle = [key for key, value in given.items() if KEYS[key].ignored and value not in (None, False, {}, [])]
+    warnings = tuple(f"{key} has no effect: {KEYS[key].ignored}" for key in idle)
+    kept = {key: value for key, value in given.items() if not KEYS[key].ignored and value is not None}
+    for key, hint in (("model", "see `evalcore models`"), ("tasks", "see `evalcore tasks`")):
+        if not kept.get(key):
+            raise EvalError(f"expected {key} in {where}, got none; {hint}")
+    shaped = {key: _shape(key, value, _at(where, text, key)) for key, value in kept.items()}
+    try:
+        plan = msgspec.convert(shaped, Plan)
+    except msgspec.ValidationError as wrong:
+        raise EvalError(_located(str(wrong), where, text)) from None
+    _check(plan, where)
+    return Read(plan, warnings)
+
+
+def _shape(key: str, value: object, where: str) -> object:
+    """What lm-eval writes in several ways, in one."""
+    match key, value:
+        case (("model_args" | "gen_kwargs" | "metadata"), str()):
+            return parse_pairs(value, key)
+        case "tasks", (str() | dict()):
+            return _names([value])
+        case "tasks", list():
+            return _names(value)
+        case "trust", (str() | dict()):
+            return [value]
+        case "include_path", str():
+            return [value]
+        case "samples", str():
+            return _samples(value, where)
+        case "seed", _:
+            return _seeds(value, where)
+    return value
+
+
+def _names(given: Sequence[object]) -> list[object]:
+    """lm-eval also takes several names in one text."""
+    return [
+        part.strip() if isinstance(part, str) else part
+        for one in given
+        for part in (one.split(",") if isinstance(one, str) else [one])
+        if part != ""
+    ]
+
+
+def _samples(given: str, where: str) -> object:
+    try:
+        raw = given if given.lstrip().startswith("{") else Path(given).read_text("utf-8")
+        return msgspec.json.decode(raw)
+    except (OSError, ValueError) as wrong:
+        message = f"expected samples as JSON or the path of a JSON file, got {given!r}: {wrong} - at {where}"
+        raise EvalError(message) from None
+
+
+def _seeds(given: object, where: str) -> object:
+    values = list(given) if isinstance(given, list | tuple) else [given]
+    values = values * 4 if len(values) == 1 else values + list(SEEDS[3:]) if len(values) == 3 else values
+    if len(values) != 4 or not all(one is None or type(one) is int for one in values):
+        raise EvalError(f"expected seed as one whole number or four, got {given!r} - at {where}")
+    return values
+
+
+def _check(plan: Plan, where: str) -> None:
+    if plan.limit is not None and plan.samples is not None:
+        raise EvalError(f"expected limit or samples, got both - at {where}")
+    if plan.fewshot_as_multiturn and not plan.apply_chat_template:
+        raise EvalError(f"fewshot_as_multiturn needs apply_chat_template: true - at {where}")
+    for key, value, least in (("limit", plan.limit, 0), ("num_fewshot", plan.num_fewshot, 0)):
+        if value is not None and value < least:
+            raise EvalError(f"expected {key} to be at least {least}, got {value} - at {where}")
+    if not 0 < plan.confidence < 1:
+        raise EvalError(f"expected a confidence between 0 and 1, got {plan.confidence} - at {where}")
+
+
+def _at(where: str, text: str, key: str) -> str:
+    """The file and the line of a key at the top level, where it has one."""
+    found = re.search(rf"^['\"]?{re.escape(key)}['\"]?\s*:", text, re.MULTILINE)
+    return f"{where}:{text.count(chr(10), 0, found.start()) + 1}" if found else where
+
+
+def _located(message: str, where: str, text: str) -> str:
+    """msgspec's message with the line of the key it speaks of."""
+    said, _, at = message.partition(" - at `$")
+    key = re.match(r"\.(\w+)", at)
+    name = key.group(1) if key else ""
+    return f"{name}: {said} - at {_at(where, text, name)}".removeprefix(": ")

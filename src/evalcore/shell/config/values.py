@@ -1,0 +1,85 @@
+"""Values as they are written on a command line: ``key=value`` pairs, numbers, JSON."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Sequence
+
+import msgspec
+
+from evalcore.core.errors import EvalError
+
+__all__ = ["parse_pairs", "parse_value", "split_outside"]
+
+NUMBER = re.compile(r"[+-]?(\d+\.?\d*([eE][+-]?\d+)?|\.\d+([eE][+-]?\d+)?)")
+WORDS = {"true": True, "false": False, "none": None, "null": None}
+
+
+def parse_value(text: str) -> object:
+    """A value as its writer meant it: a bool, a number, a quoted text, a list; else the text.
+
+    >>> [parse_value(one) for one in ("true", "0.5", "10", "'10'", '["a"]', "gpt2")]
+    [True, 0.5, 10, '10', ['a'], 'gpt2']
+    """
+    text = text.strip()
+    if text.lower() in WORDS:
+        return WORDS[text.lower()]
+    if NUMBER.fullmatch(text):
+        return float(text) if set(text) & set(".eE") else int(text)
+    if text[:1] in "\"'[{(" and text:
+        try:
+            return _plain(ast.literal_eval(text))  # a literal only: no names, no calls
+        except (ValueError, SyntaxError, MemoryError, RecursionError):
+            return text
+    return text
+
+
+def _plain(value: object) -> object:
+    return [_plain(one) for one in value] if isinstance(value, list | tuple) else value
+
+
+def split_outside(text: str) -> list[str]:
+    """Split at commas outside of brackets and quotes.
+
+    >>> split_outside('a=1,stop=["x","y"],b=2')
+    ['a=1', 'stop=["x","y"]', 'b=2']
+    """
+    parts, depth, quote = [""], 0, ""
+    for char in text:
+        if quote:
+            quote = "" if char == quote else quote
+        elif char in "\"'":
+            quote = char
+        elif char in "[({":
+            depth += 1
+        elif char in "])}":
+            depth = max(depth - 1, 0)
+        elif char == "," and not depth:
+            parts.append("")
+            continue
+        parts[-1] += char
+    return [part for part in parts if part.strip()]
+
+
+def parse_pairs(given: str | Sequence[str], what: str) -> dict[str, object]:
+    """``key=value,key2=value2``, the same separated by spaces, or one JSON object.
+
+    >>> parse_pairs("model=gpt2,num_concurrent=4", "model_args")
+    {'model': 'gpt2', 'num_concurrent': 4}
+    >>> parse_pairs('{"stop": ["a"]}', "gen_kwargs")
+    {'stop': ['a']}
+    """
+    parts = [given] if isinstance(given, str) else list(given)
+    if len(parts) == 1 and parts[0].lstrip().startswith("{"):
+        try:
+            return msgspec.json.decode(parts[0], type=dict[str, object])
+        except msgspec.DecodeError as wrong:
+            raise EvalError(f"expected {what} as a JSON object with double quotes, got {parts[0]!r}: {wrong}") from None
+    out: dict[str, object] = {}
+    for pair in (pair for part in parts for pair in split_outside(part)):
+        key, equals, value = pair.partition("=")
+        if not equals:
+            raise EvalError(f"expected {what} as key=value, got {pair!r}")
+        out[key.strip()] = parse_value(value)
+    return out

@@ -1,0 +1,44 @@
+"""Parquet and Arrow files, through pyarrow."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from evalcore.core.errors import EvalError, require
+from evalcore.shell.data.columns import Doc
+
+__all__ = ["read_arrow", "read_parquet"]
+
+
+def read_parquet(path: Path, options: Mapping[str, object]) -> list[Doc]:
+    """The rows of a Parquet file; ``columns`` picks some."""
+    parquet = require("pyarrow.parquet", "parquet")
+    return _read_rows(path, lambda: parquet.read_table(path, columns=options.get("columns")))
+
+
+def read_arrow(path: Path, options: Mapping[str, object]) -> list[Doc]:
+    """The rows of an Arrow file (Feather) or stream (as datasets keeps them)."""
+    arrow = require("pyarrow", "parquet")
+    ipc = require("pyarrow.ipc", "parquet")
+
+    def read() -> object:
+        with arrow.memory_map(str(path)) as source:
+            try:
+                return ipc.open_file(source).read_all()
+            except arrow.ArrowInvalid:
+                source.seek(0)
+                return ipc.open_stream(source).read_all()
+
+    return _read_rows(path, read)
+
+
+def _read_rows(path: Path, read: Callable[[], object]) -> list[Doc]:
+    arrow = require("pyarrow", "parquet")
+    if not path.is_file():
+        raise EvalError(f"{path}: no such file")
+    try:
+        rows: list[Doc] = read().to_pylist()  # type: ignore[attr-defined]  # a pyarrow.Table
+    except (arrow.ArrowException, OSError, ValueError) as wrong:
+        raise EvalError(f"{path}: cannot be read: {str(wrong).splitlines()[0]}") from wrong
+    return rows

@@ -1,0 +1,122 @@
+"""Tables of text: CSV and TSV, with the types that datasets (pandas) finds in their columns."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import IO
+
+from evalcore.core.errors import EvalError, unknown
+from evalcore.shell.data.columns import Doc
+from evalcore.shell.data.opening import open_bytes
+
+__all__ = ["read_csv", "read_tsv", "type_column"]
+
+MOST_CELL = 1 << 30
+NO_VALUE = frozenset(
+    {"", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "<NA>", "N/A", "NA"}
+    | {"NULL", "NaN", "None", "n/a", "nan", "null"}
+)
+BOOLS = {"True": True, "TRUE": True, "true": True, "False": False, "FALSE": False, "false": False}
+INT = re.compile(r"[ \t]*[+-]?[0-9]+[ \t]*")
+FLOAT = re.compile(r"[ \t]*[+-]?(([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?|inf|infinity)[ \t]*", re.IGNORECASE)
+OPTIONS = frozenset(
+    {"sep", "delimiter", "column_names", "names", "header", "quotechar", "quoting", "escapechar", "doublequote"}
+    | {"skipinitialspace", "encoding", "keep_default_na", "na_filter", "skiprows"}
+)
+
+
+def read_tsv(path: Path, options: Mapping[str, object]) -> list[Doc]:
+    """The rows of a table separated by tabs."""
+    return read_csv(path, {"sep": "\t", **options})
+
+
+def read_csv(path: Path, options: Mapping[str, object]) -> list[Doc]:
+    """The rows of a table; a row may lack its last cells but not have more cells than there are columns."""
+    for name in options.keys() - OPTIONS:
+        raise unknown("csv option", name, OPTIONS, f" - at {path}")
+    if options.get("header", "infer") not in ("infer", 0, None):
+        raise EvalError(f"{path}: expected header: 0, infer or null, got {options['header']!r}")
+    with open_bytes(path) as file:
+        rows = list(_read_rows(file, path, options))
+    given = options.get("column_names") or options.get("names")
+    if isinstance(given, list):
+        names = [str(name) for name in given]
+        rows = rows[1:] if options.get("header") == 0 else rows
+    elif options.get("header", "infer") is None:
+        names = [str(at) for at in range(len(rows[0][1]))] if rows else []
+    else:
+        names, rows = (name_columns(rows[0][1]), rows[1:]) if rows else ([], [])
+    for line, row in rows:
+        if len(row) > len(names):
+            raise EvalError(f"{path}:{line}: expected {len(names)} cells, got {len(row)}")
+    blank = NO_VALUE if options.get("keep_default_na", True) and options.get("na_filter", True) else frozenset()
+    cells = [[row[at] if at < len(row) else None for _, row in rows] for at in range(len(names))]
+    columns = [type_column(column, blank) for column in cells]
+    return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
+
+
+def _read_rows(file: IO[bytes], path: Path, options: Mapping[str, object]) -> Iterator[tuple[int, list[str]]]:
+    """The rows that are not empty, each with the line it ends on."""
+    words = {"quotechar": '"', "quoting": csv.QUOTE_MINIMAL, "escapechar": None, "doublequote": True}
+    words |= {name: options[name] for name in (*words, "skipinitialspace") if name in options}
+    words["delimiter"] = options.get("delimiter") or options.get("sep") or ","
+    encoding = str(options.get("encoding") or "utf-8-sig")
+    before = csv.field_size_limit(MOST_CELL)  # the standard library keeps this one number for all readers
+    try:
+        text = io.TextIOWrapper(
+            file, encoding="utf-8-sig" if encoding.lower() in ("utf-8", "utf8") else encoding, newline=""
+        )
+        reader = csv.reader(text, **words)  # type: ignore[arg-type]  # its errors are caught below
+        skip = options.get("skiprows")
+        for at, row in enumerate(row for row in reader if row):
+            if not (isinstance(skip, int) and at < skip):
+                yield reader.line_num, row
+    except UnicodeDecodeError as wrong:
+        raise EvalError(f"{path}:{reader.line_num + 1}: not {wrong.encoding}: {wrong.reason}") from wrong
+    except LookupError as wrong:
+        raise EvalError(f"{path}: {wrong}") from wrong
+    except (csv.Error, TypeError) as wrong:
+        raise EvalError(f"{path}: not read as a table: {wrong}") from wrong
+    finally:
+        csv.field_size_limit(before)
+
+
+def name_columns(header: Sequence[str]) -> list[str]:
+    """Column names, made different as pandas does.
+
+    >>> name_columns(["a", "a", ""])
+    ['a', 'a.1', 'Unnamed: 2']
+    """
+    seen: Counter[str] = Counter()
+    out = []
+    for at, name in enumerate(header):
+        base = name or f"Unnamed: {at}"
+        unique = base
+        while unique in out:
+            seen[base] += 1
+            unique = f"{base}.{seen[base]}"
+        out.append(unique)
+    return out
+
+
+def type_column(cells: Sequence[str | None], blank: frozenset[str] = NO_VALUE) -> list[object]:
+    """A column as whole numbers, floats, booleans or text, whichever all its cells are; with gaps no whole numbers.
+
+    >>> type_column(["1", "2"]), type_column(["1", ""]), type_column(["true", "NA"]), type_column(["1", "x"])
+    ([1, 2], [1.0, None], [True, None], ['1', 'x'])
+    """
+    values = [None if cell is None or cell in blank else cell for cell in cells]
+    given = [value for value in values if value is not None]
+    if given and all(map(INT.fullmatch, given)):
+        number = int if len(given) == len(values) else float
+        return [None if value is None else number(value) for value in values]
+    if given and all(map(FLOAT.fullmatch, given)):
+        return [None if value is None else float(value) for value in values]
+    if given and all(value in BOOLS for value in given):
+        return [None if value is None else BOOLS[value] for value in values]
+    return list(values)

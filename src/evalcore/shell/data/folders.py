@@ -1,0 +1,46 @@
+"""Which split a file belongs to, by its name or the folder it is in, as datasets tells them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+__all__ = ["sort_into_splits"]
+
+SPLITS = {
+    "train": ("train", "training"),
+    "validation": ("validation", "valid", "val", "dev"),
+    "test": ("test", "testing", "eval", "evaluation"),
+}
+SHARD = re.compile(r"(\w+(?:\.\w+)*)-\d{5}-of-\d{5}")
+
+
+def sort_into_splits(files: Iterable[Path], folder: Path) -> dict[str, list[Path]]:
+    """Files by split; if no name says one, all are the training split.
+
+    >>> sort_into_splits([Path("d/test.jsonl"), Path("d/en/dev-1.jsonl"), Path("d/README.json")], Path("d"))
+    {'test': [...Path('d/test.jsonl')], 'validation': [...Path('d/en/dev-1.jsonl')]}
+    """
+    out: dict[str, list[Path]] = {}
+    paths = list(files)
+    for path in paths:
+        split = find_split(path.relative_to(folder))
+        if split:
+            out.setdefault(split, []).append(path)
+    return out or {"train": paths}
+
+
+def find_split(path: Path) -> str:
+    """The split that a path names, or nothing.
+
+    >>> [find_split(Path(name)) for name in ("val/a.csv", "abstract-00000-of-00002.parquet", "latest.csv")]
+    ['validation', 'abstract', '']
+    """
+    for part in (path.name, *reversed(path.parts[:-1])):
+        words = re.split(r"[-._ 0-9]+", part.lower())
+        for split, names in SPLITS.items():
+            if any(word in names for word in words):
+                return split
+    shard = SHARD.match(path.name)
+    return shard[1] if shard else ""

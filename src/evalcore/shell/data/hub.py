@@ -1,0 +1,52 @@
+"""Datasets that are not local files: Hugging Face's, and what task code returns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import cast
+
+from evalcore.core.errors import EvalError, MissingExtra, require
+from evalcore.shell.data.columns import Doc
+
+__all__ = ["as_documents", "as_splits", "load_from_hub"]
+
+
+def load_from_hub(path: str, name: object, options: Mapping[str, object], task: str) -> Mapping[str, object]:
+    """The splits of a hub dataset, through the datasets package."""
+    shown = f"the dataset {path!r}" + (f" ({name})" if name else "") + " is no local file or folder"
+    hint = f"or give local documents: `data: {{{task}: file.jsonl}}` - at {task}"
+    try:
+        datasets = require("datasets", "hf")
+    except MissingExtra as missing:
+        raise MissingExtra(f"{shown}, and for the Hugging Face hub {missing}; {hint}") from missing
+    try:
+        loaded: object = datasets.load_dataset(path, name=name, **options)
+    except Exception as wrong:  # whatever the network, the hub or a broken dataset comes up with
+        why = " ".join(str(wrong).split())[:300] or type(wrong).__name__
+        raise EvalError(f"{shown}, and the Hugging Face hub did not give it: {why}; check the name, {hint}") from wrong
+    return as_splits(loaded, task)
+
+
+def as_splits(loaded: object, task: str) -> Mapping[str, object]:
+    """A mapping of splits, checked to be one."""
+    if isinstance(loaded, Mapping):
+        return loaded
+    raise EvalError(f"expected a dataset with splits, got {type(loaded).__name__} - at {task}")
+
+
+def as_documents(rows: object, where: str = "") -> Sequence[Doc]:
+    """Rows as documents. A ``datasets.Dataset`` stays one: ``process_docs`` functions are written for it.
+
+    >>> as_documents(({"a": n} for n in range(2)))
+    [{'a': 0}, {'a': 1}]
+    """
+    if hasattr(rows, "features") and hasattr(rows, "__len__"):
+        return cast(Sequence[Doc], rows)
+    if not isinstance(rows, Iterable) or isinstance(rows, str | bytes | Mapping):
+        raise EvalError(f"expected documents, got {type(rows).__name__}{where}")
+    docs: list[Doc] = []
+    for at, row in enumerate(rows):
+        if not isinstance(row, Mapping):
+            raise EvalError(f"expected documents, got {str(row)[:60]!r} in place {at}{where}")
+        docs.append(dict(row))
+    return docs

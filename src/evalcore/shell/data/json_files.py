@@ -1,0 +1,84 @@
+"""JSON files: one document a line, or one array, or an object that holds the array."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from evalcore.core.errors import EvalError, unknown
+from evalcore.shell.data.columns import Doc, align_documents
+from evalcore.shell.data.opening import open_bytes
+from evalcore.shell.wire import decode_line, number_lines
+
+__all__ = ["read_json", "read_json_lines", "unwrap_documents"]
+
+USUAL = ("data", "rows", "examples", "documents", "instances")
+
+
+def read_json_lines(path: Path, options: Mapping[str, object]) -> list[Doc]:
+    """The documents of a file with one to a line; a file that turns out to hold one array is read as that."""
+    with open_bytes(path) as file:
+        lines = number_lines(file)
+        first = next(lines, None)
+        if first is not None and not first[1].startswith(b"["):
+            return align_documents([_decode(first, path), *(_decode(line, path) for line in lines)], str(path))
+    return read_json(path, options)
+
+
+def read_json(path: Path, options: Mapping[str, object]) -> list[Doc]:
+    """The documents of a JSON file: an array, an object that holds one, or lines after all."""
+    with open_bytes(path) as file:
+        data = file.read().removeprefix(b"\xef\xbb\xbf").rstrip()
+    where, field = str(path), options.get("field")
+    if not data:
+        return []
+    first, more, _ = data.lstrip().partition(b"\n")
+    if more and field is None and first.startswith(b"{") and _is_json(first):
+        return align_documents([_decode(line, path) for line in number_lines(data.split(b"\n"))], where)
+    return align_documents(unwrap_documents(decode_line(data, where), where, field), where)
+
+
+def _decode(line: tuple[int, bytes], path: Path) -> Doc:
+    where = f"{path}:{line[0]}"
+    value = decode_line(line[1], where)
+    if not isinstance(value, dict):
+        raise EvalError(f"{where}: expected a JSON object, got {str(value)[:60]!r}")
+    return value
+
+
+def _is_json(line: bytes) -> bool:
+    try:
+        decode_line(line, "")
+    except EvalError:
+        return False
+    return True
+
+
+def unwrap_documents(value: object, where: str, field: object = None) -> list[Doc]:
+    """The list of documents that a JSON value is, or holds under ``field`` or a usual name.
+
+    >>> unwrap_documents({"version": 1, "data": [{"q": "?"}]}, "a.json")
+    [{'q': '?'}]
+    >>> unwrap_documents(["one", "two"], "a.json")
+    [{'text': 'one'}, {'text': 'two'}]
+    """
+    if field is not None:
+        if not isinstance(value, dict) or field not in value:
+            raise unknown("field", str(field), value if isinstance(value, dict) else (), f" - at {where}")
+        return unwrap_documents(value[field], where)
+    if isinstance(value, dict):
+        held = [one for name in USUAL if isinstance(one := value.get(name), list) and one and type(one[0]) is dict]
+        return unwrap_documents(held[0], where) if len(held) == 1 else [value]
+    if isinstance(value, list):
+        return list(_as_documents(value, where))
+    raise EvalError(f"{where}: expected an array of documents, got {str(value)[:60]!r}")
+
+
+def _as_documents(rows: list[object], where: str) -> Iterable[Doc]:
+    for at, row in enumerate(rows):
+        if isinstance(row, dict):
+            yield row
+        elif isinstance(row, str):
+            yield {"text": row}
+        else:
+            raise EvalError(f"{where}: expected objects, got {str(row)[:60]!r} in place {at}")

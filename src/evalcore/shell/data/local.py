@@ -1,0 +1,117 @@
+"""Splits that are local files: given in the run config, by ``data_files``, or as a folder."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from evalcore.core.errors import EvalError, unknown
+from evalcore.shell.data.columns import Doc, align_documents
+from evalcore.shell.data.csv_files import OPTIONS as CSV_OPTIONS
+from evalcore.shell.data.folders import sort_into_splits
+from evalcore.shell.data.hub import as_documents
+from evalcore.shell.data.readers import BUILDERS, Reader, files_in, find_files, read_files
+
+__all__ = ["Parts", "Read", "is_remote", "open_builder", "open_path", "read_given"]
+
+Read = Callable[[], Sequence[Doc]]
+Parts = Mapping[str, Read]
+"""Split name to how to read it; ``*`` stands for every name that is not there."""
+
+BUILDER_OPTIONS: dict[str, frozenset[str]] = {
+    "json": frozenset({"field"}),
+    "csv": CSV_OPTIONS,
+    "parquet": frozenset({"columns"}),
+    "arrow": frozenset(),
+    "text": frozenset(),
+}
+
+
+def read_given(given: object, roots: Sequence[Path]) -> Parts:
+    """The splits of an entry of ``data:``: a path, paths, or documents for every split, or any of these by split.
+
+    >>> read_given({"test": [{"q": "?"}]}, ())["test"]()
+    [{'q': '?'}]
+    """
+    if isinstance(given, Mapping):
+        return {str(name): _read_source(source, roots) for name, source in given.items()}
+    if isinstance(given, str | Path) and str(given) and (folder := _find_folder(str(given), roots)):
+        return _open_folder(folder)
+    return {"*": _read_source(given, roots)}
+
+
+def _read_source(source: object, roots: Sequence[Path]) -> Read:
+    if isinstance(source, list) and not all(isinstance(one, str | Path) for one in source):
+        return lambda: align_documents(list(as_documents(source)))
+    return lambda: read_files(find_files(_as_paths(source), roots), {})
+
+
+def _as_paths(value: object) -> list[str]:
+    paths = value if isinstance(value, list | tuple) else [value]
+    if not paths or not all(isinstance(one, str | Path) and str(one) for one in paths):
+        raise EvalError(f"expected a path, paths or documents, got {value!r}")
+    return [str(one) for one in paths]
+
+
+def is_remote(data_files: object) -> bool:
+    """Whether any file has an address instead of a path.
+
+    >>> is_remote({"test": "hf://datasets/x/y.jsonl"}), is_remote(["a.jsonl"])
+    (True, False)
+    """
+    if isinstance(data_files, Mapping):
+        return any(map(is_remote, data_files.values()))
+    if isinstance(data_files, list | tuple):
+        return any(map(is_remote, data_files))
+    return isinstance(data_files, str) and "://" in data_files
+
+
+def open_builder(kind: str, options: Mapping[str, object], roots: Sequence[Path]) -> Parts:
+    """The splits of ``dataset_path: json|csv|parquet|arrow|text`` with its ``data_files`` or ``data_dir``."""
+    rest = {name: value for name, value in options.items() if name not in ("data_files", "data_dir")}
+    for name in rest.keys() - BUILDER_OPTIONS[kind]:
+        raise unknown(
+            f"{kind} option", name, {"data_files", "data_dir", *BUILDER_OPTIONS[kind]}, " - at dataset_kwargs"
+        )
+    files, folder, reader = options.get("data_files"), options.get("data_dir"), BUILDERS[kind]
+    if files is None:
+        found = _find_folder(str(folder), roots) if folder is not None else None
+        if found is None:
+            raise EvalError(f"dataset_path: {kind} needs data_files, or a data_dir that exists, in dataset_kwargs")
+        return _open_folder(found, rest, reader)
+    if folder is not None:
+        roots = [root / str(folder) for root in (*roots, Path())]
+
+    def later(source: object) -> Read:
+        return lambda: read_files(find_files(_as_paths(source), roots), rest, reader)
+
+    by_split = files if isinstance(files, Mapping) else {"train": files}
+    return {str(name): later(source) for name, source in by_split.items()}
+
+
+def open_path(path: str, name: object, roots: Sequence[Path]) -> Parts | None:
+    """The splits of a local file (it serves every split) or folder, or None if it is neither and must be on the hub.
+
+    A folder inside that has the name of the configuration (``dataset_name``) is taken instead.
+    """
+    for place in (*roots, Path()):
+        if (place / path).is_file():
+            return {"*": lambda: read_files(find_files(path, roots), {})}
+    folder = _find_folder(path, roots)
+    if folder is None:
+        return None
+    inner = folder / str(name)
+    return _open_folder(inner if name and inner.is_dir() else folder)
+
+
+def _find_folder(name: str, roots: Sequence[Path]) -> Path | None:
+    """The first folder of that name that has data files in it."""
+    folders = (root / Path(name).expanduser() for root in (*roots, Path()))
+    return next((folder for folder in folders if folder.is_dir() and files_in(folder)), None)
+
+
+def _open_folder(folder: Path, options: Mapping[str, object] | None = None, reader: Reader | None = None) -> Parts:
+    def later(paths: Sequence[Path]) -> Read:
+        return lambda: read_files(paths, options or {}, reader)
+
+    return {name: later(paths) for name, paths in sort_into_splits(files_in(folder), folder).items()}

@@ -1,0 +1,118 @@
+"""Local files of documents, read by their suffix or, without one, by their first bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from glob import glob, has_magic
+from pathlib import Path
+
+from evalcore.core.errors import EvalError, unknown
+from evalcore.shell.data.arrow_files import read_arrow, read_parquet
+from evalcore.shell.data.columns import Doc, align_documents
+from evalcore.shell.data.csv_files import read_csv, read_tsv
+from evalcore.shell.data.json_files import read_json, read_json_lines
+from evalcore.shell.data.opening import open_bytes, strip_packing
+
+__all__ = ["BUILDERS", "READERS", "Reader", "choose_reader", "files_in", "find_files", "read_documents", "read_files"]
+
+Reader = Callable[[Path, Mapping[str, object]], list[Doc]]
+
+
+def read_text(path: Path, options: Mapping[str, object]) -> list[Doc]:
+    """Every line of a text file as a document with the column ``text``."""
+    with open_bytes(path) as file:
+        data = file.read().removeprefix(b"\xef\xbb\xbf")
+    try:
+        lines = data.decode().replace("\r\n", "\n").replace("\r", "\n").removesuffix("\n").split("\n")
+    except UnicodeDecodeError as wrong:
+        line = data[: wrong.start].count(b"\n") + 1
+        raise EvalError(f"{path}:{line}: not UTF-8: {wrong.reason} at byte {wrong.start}") from wrong
+    return [{"text": line} for line in lines] if data else []
+
+
+READERS: dict[str, Reader] = {
+    ".jsonl": read_json_lines,
+    ".ndjson": read_json_lines,
+    ".json": read_json,
+    ".csv": read_csv,
+    ".tsv": read_tsv,
+    ".parquet": read_parquet,
+    ".arrow": read_arrow,
+    ".feather": read_arrow,
+    ".txt": read_text,
+}
+
+BUILDERS: dict[str, Reader] = {
+    "json": read_json,
+    "csv": read_csv,
+    "parquet": read_parquet,
+    "arrow": read_arrow,
+    "text": read_text,
+}
+"""``dataset_path`` names that mean a kind of file rather than a dataset."""
+
+
+def read_documents(
+    source: str | Path | Sequence[str | Path],
+    options: Mapping[str, object] | None = None,
+    *,
+    roots: Sequence[Path] = (),
+) -> list[Doc]:
+    """The documents of a file, a glob, or a list of these, in order of name; looked for under each root in turn."""
+    return read_files(find_files(source, roots), options or {})
+
+
+def read_files(paths: Sequence[Path], options: Mapping[str, object], reader: Reader | None = None) -> list[Doc]:
+    """The documents of these files one after another, with the columns of all."""
+    parts = [(reader or choose_reader(path))(path, options) for path in paths]
+    return parts[0] if len(parts) == 1 else align_documents([doc for part in parts for doc in part])
+
+
+def choose_reader(path: Path) -> Reader:
+    """The reader for a file's suffix, or for its content if it has none."""
+    suffix = Path(strip_packing(path.name)).suffix.lower()
+    if suffix in READERS:
+        return READERS[suffix]
+    with open_bytes(path) as file:
+        start = file.read(64).removeprefix(b"\xef\xbb\xbf").lstrip()
+    if start.startswith(b"PAR1"):
+        return read_parquet
+    if start.startswith((b"ARROW1", b"\xff\xff\xff\xff")):
+        return read_arrow
+    if start.startswith((b"{", b"[")):
+        return read_json
+    raise unknown("kind of data file", suffix or path.name, READERS, f" - at {path}")
+
+
+def find_files(source: str | Path | Sequence[str | Path], roots: Sequence[Path] = ()) -> list[Path]:
+    """The files that paths and globs name: under the first root that has any, else in the working directory.
+
+    >>> find_files("no/such.jsonl")
+    Traceback (most recent call last):
+    evalcore.core.errors.EvalError: no/such.jsonl: no such file; looked in .
+    """
+    if not isinstance(source, str | Path):
+        return [path for one in source for path in find_files(one, roots)]
+    name = str(Path(source).expanduser())
+    places = list(dict.fromkeys([*map(Path, roots), Path()]))
+    for place in places:
+        path = place / name
+        if path.is_file():
+            return [path]
+        if path.is_dir() and (held := files_in(path)):
+            return held
+        found = sorted(Path(one) for one in glob(str(path), recursive=True)) if has_magic(name) else []
+        if files := [one for one in found if one.is_file()]:
+            return files
+    raise EvalError(f"{source}: no such file; looked in {', '.join(map(str, places))}")
+
+
+def files_in(folder: Path) -> list[Path]:
+    """The data files of a folder and its folders, hidden ones left out."""
+    return [
+        path
+        for path in sorted(folder.rglob("*"))
+        if Path(strip_packing(path.name)).suffix.lower() in READERS
+        and not any(part.startswith((".", "__")) for part in path.relative_to(folder).parts)
+        and path.is_file()
+    ]

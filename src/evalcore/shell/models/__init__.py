@@ -1,0 +1,48 @@
+"""Models by name. Each is imported only when it is asked for."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+from pyrsistent import PMap, pmap
+
+from evalcore.core.errors import EvalError, unknown
+from evalcore.shell.models.model import Backend
+
+__all__ = ["MODELS", "backend_of"]
+
+MODELS: PMap[str, str] = pmap(
+    {
+        "replay": "evalcore.shell.models.replay:BACKEND",
+        "dummy": "evalcore.shell.models.dummy:BACKEND",
+        "llama": "evalcore.shell.models.llama:BACKEND",
+        "local-completions": "evalcore.shell.models.openai:LOCAL_COMPLETIONS",
+        "local-chat-completions": "evalcore.shell.models.openai:LOCAL_CHAT_COMPLETIONS",
+        "openai-completions": "evalcore.shell.models.openai:OPENAI_COMPLETIONS",
+        "openai-chat-completions": "evalcore.shell.models.openai:OPENAI_CHAT_COMPLETIONS",
+    }
+)
+"""Where each backend is. A host adds its own with ``.set(name, "module:NAME")``."""
+
+SERVED = ("hf", "hf-auto", "huggingface", "vllm", "sglang", "hf-multimodal", "nemo_lm", "mamba_ssm", "openvino")
+
+
+def backend_of(name: str, models: PMap[str, str] = MODELS) -> Backend:
+    """The backend of this name.
+
+    >>> backend_of("lama")
+    Traceback (most recent call last):
+    evalcore.core.errors.EvalError: unknown model 'lama'; did you mean 'llama'? Known: dummy, llama, ...
+    """
+    if name in SERVED and name not in models:
+        raise EvalError(
+            f"model {name!r} is not embedded here: serve it (vllm serve, llama-server, ...) and use "
+            "model: local-completions with model_args: {model: ..., base_url: http://localhost:8000/v1/completions}"
+        )
+    if name not in models:
+        raise unknown("model", name, models)
+    module, _, attribute = models[name].partition(":")
+    found = getattr(import_module(module), attribute)
+    if not isinstance(found, Backend):
+        raise EvalError(f"expected a Backend at {models[name]}, got {type(found).__name__}")
+    return found

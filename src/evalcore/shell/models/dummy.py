@@ -1,0 +1,71 @@
+"""A model that knows nothing: answers drawn from a hash of the request, the same on every run and machine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from hashlib import blake2b
+from math import log
+
+from evalcore.core.documents import request_digest
+from evalcore.core.errors import EvalError, unknown
+from evalcore.core.records import Generate, Likelihood, LogLikelihood, Reply
+from evalcore.shell.models.model import Backend, Heard, Message, Model, Question
+
+__all__ = ["BACKEND", "guess", "open_dummy"]
+
+ARGUMENTS = (
+    ("seed", "another number gives other answers (0)"),
+    ("text", "what every generation says; without it, words drawn from the prompt or a number"),
+)
+
+
+def open_dummy(arguments: Mapping[str, object]) -> Model:
+    """The dummy model for these arguments.
+
+    >>> model = open_dummy({"text": "lol"})
+    >>> [heard.reply for heard in model.ask([Question(Generate("?"))])]
+    ['lol']
+    """
+    for name in arguments.keys() - {"seed", "text"}:
+        raise unknown("dummy argument", name, ("seed", "text"))
+    seed, text = arguments.get("seed", 0), arguments.get("text")
+    if not isinstance(seed, int):
+        raise EvalError(f"model dummy: expected a whole number as seed, got {seed!r}")
+
+    def ask(questions: Sequence[Question]) -> Iterator[Heard]:
+        for at, question in enumerate(questions):
+            fixed = text is not None and isinstance(question.request, Generate)
+            yield Heard(at, str(text) if fixed else guess(question, seed))
+
+    return Model("dummy", f"dummy:{seed}" + (f":{text}" if text is not None else ""), ask, chat=_chat)
+
+
+def guess(question: Question, seed: int = 0) -> Reply:
+    """A reply of the right kind for the request: never the same for all, always the same for one.
+
+    >>> guess(Question(LogLikelihood("2 + 2 =", " 4"))).tokens
+    2
+    """
+    request, repeat = question
+    share, other = _draw(f"{seed}:{request_digest(request)}:{repeat}")
+    if isinstance(request, LogLikelihood):
+        return Likelihood(log(share) * len(request.continuation), other < 0.1, max(1, len(request.continuation)))
+    if isinstance(request, Generate):
+        words = request.prompt.split()[-20:]
+        return words[int(share * len(words))] if words and other < 0.5 else str(int(share * 100))
+    return log(share) * len(request.text)
+
+
+def _draw(name: str) -> tuple[float, float]:
+    """Two numbers above 0 and below 1."""
+    raw = blake2b(name.encode(), digest_size=16).digest()
+    return ((int.from_bytes(raw[:6]) + 1) / (2**48 + 1), int.from_bytes(raw[8:14]) / 2**48)
+
+
+def _chat(messages: Sequence[Message], opening: bool) -> str:
+    """The plainest of templates: a line for each turn."""
+    turns = [f"{message['role']}: {message['content']}" for message in messages]
+    return "\n".join([*turns, "assistant:"] if opening else turns)
+
+
+BACKEND = Backend(open_dummy, "answers out of thin air, the same every time: to try out a config", ARGUMENTS)

@@ -1,0 +1,117 @@
+"""From texts to tokens to the calls that evaluate them: pure, and in lm-eval's way where it has one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import pairwise, takewhile
+from typing import NamedTuple
+
+from evalcore.core.errors import EvalError
+
+__all__ = [
+    "Block",
+    "Tokens",
+    "count_shared",
+    "encode_pair",
+    "fit_pair",
+    "plan_context",
+    "plan_continuation",
+    "roll_windows",
+]
+
+Tokens = tuple[int, ...]
+
+
+class Block(NamedTuple):
+    """Tokens evaluated in one call, and how many of its last positions give logits."""
+
+    tokens: Tokens
+    rows: int
+
+
+def encode_pair(
+    context: str, continuation: str, prefix: int, encode: Callable[[str, bool], Tokens]
+) -> tuple[Tokens, Tokens]:
+    """Tokens of a context and of its continuation, which are those of both together less the context's.
+
+    White space at the end of the context goes to the continuation. Without a context, ``prefix`` stands for it.
+    ``encode`` takes the text and whether a BOS token may be put before it.
+
+    >>> letters = lambda text, begin: tuple(map(ord, text))
+    >>> encode_pair("a ", "b", 0, letters), encode_pair("", "b", 0, letters)
+    (((97,), (32, 98)), ((0,), (98,)))
+    """
+    if not context:
+        tokens = encode(continuation, False)
+        return (tokens[:1], tokens[1:]) if tokens[:1] == (prefix,) else ((prefix,), tokens)
+    bare = context.rstrip()
+    before = encode(bare, True)
+    return before or (prefix,), encode(context + continuation, True)[len(before) :]
+
+
+def fit_pair(context: Tokens, continuation: Tokens, longest: int) -> tuple[Tokens, Tokens]:
+    """The pair without the beginning of the context that a model of ``longest`` positions cannot take.
+
+    >>> fit_pair((1, 2, 3), (4, 5), 3)
+    ((2, 3), (4, 5))
+    """
+    if not continuation:
+        raise EvalError("expected a continuation with tokens of its own, got none")
+    if len(continuation) > longest:
+        raise EvalError(f"expected a continuation of at most n_ctx = {longest} tokens, got {len(continuation)}")
+    return context[-(longest + 1 - len(continuation)) :], continuation
+
+
+def roll_windows(tokens: Tokens, prefix: int, longest: int) -> tuple[tuple[Tokens, Tokens], ...]:
+    """Context and continuation of each window of a long text: every token is predicted once.
+
+    The first window begins after ``prefix``; later ones see as much of what came before as fits.
+
+    >>> roll_windows((1, 2, 3, 4, 5), 0, 3)
+    (((0,), (1, 2, 3)), ((2, 3), (4, 5)))
+    """
+    starts = range(0, len(tokens), longest)
+    ends = [min(start + longest, len(tokens)) for start in starts]
+    return tuple(
+        ((prefix,) if start == 0 else tokens[end - longest - 1 : start], tokens[start:end])
+        for start, end in zip(starts, ends, strict=True)
+    )
+
+
+def plan_context(tokens: Tokens, size: int) -> tuple[Block, ...]:
+    """Blocks that end at multiples of ``size``, the last with the logits of what comes next.
+
+    Where a block ends depends on nothing else, so what is evaluated once serves every context that begins alike, and
+    to the last bit. No block but the very first holds a single token: that takes another kernel than several do.
+
+    >>> [len(block.tokens) for block in plan_context(tuple(range(9)), 4)]
+    [4, 5]
+    """
+    parts = _split(tokens, size)
+    return tuple(Block(part, int(i == len(parts) - 1)) for i, part in enumerate(parts))
+
+
+def plan_continuation(tokens: Tokens, size: int) -> tuple[Block, ...]:
+    """Blocks of a continuation; every position gives logits, the first of them those of the second token.
+
+    The last token predicts nothing and is left out, unless that would leave a single one to evaluate.
+
+    >>> plan_continuation((3, 4, 5), 64), plan_continuation((3, 4), 64), plan_continuation((3,), 64)
+    ((Block(tokens=(3, 4), rows=2),), (Block(tokens=(3, 4), rows=2),), ())
+    """
+    needed = tokens if len(tokens) == 2 else tokens[:-1]
+    return tuple(Block(part, len(part)) for part in _split(needed, size))
+
+
+def _split(tokens: Tokens, size: int) -> list[Tokens]:
+    cuts = [0, *range(size, len(tokens) - 1, size), len(tokens)]
+    return [tokens[a:b] for a, b in pairwise(cuts) if b > a]
+
+
+def count_shared(old: Sequence[Block], new: Sequence[Block]) -> int:
+    """How many blocks both begin with.
+
+    >>> count_shared([Block((1, 2), 0), Block((3,), 1)], [Block((1, 2), 0), Block((4,), 1)])
+    1
+    """
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(old, new, strict=False)))

@@ -1,0 +1,69 @@
+"""A model is a function from questions to replies, and a name that no other model has."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from msgspec import Struct
+
+from evalcore.core.records import Reply, Request
+
+__all__ = ["OTHER_OPTIONS", "Ask", "Backend", "ChatTemplate", "Heard", "Message", "Model", "Question"]
+
+Message = dict[str, str]
+"""``{"role": "system" | "user" | "assistant", "content": ...}``."""
+
+ChatTemplate = Callable[[Sequence[Message], bool], str]
+"""Messages, and whether to end with the opening of the assistant's turn, to the prompt the model is given."""
+
+
+class Question(NamedTuple):
+    """One request, asked for the ``repeat``-th time."""
+
+    request: Request
+    repeat: int = 0
+
+
+class Heard(NamedTuple):
+    """The reply to the question at this place; ``finish`` says why it ended where the model says so."""
+
+    at: int
+    reply: Reply
+    finish: str = ""
+
+
+OTHER_OPTIONS = "other options"
+"""The ``finish`` of a recorded reply to the same prompt under other generation options."""
+
+Ask = Callable[[Sequence[Question]], Iterator[Heard]]
+"""Every question gets exactly one reply, a ``Failure`` if need be, in any order.
+
+Nothing more is asked until the replies that were yielded have been taken: what was not yet yielded counts as in
+flight. An ``EvalError`` means that going on is pointless (a wrong key, no such model).
+"""
+
+
+class Model(Struct, frozen=True):
+    """What a run needs of a model.
+
+    ``identity`` names all that answers depend on (model, revision, endpoint, defaults) and never holds a secret.
+    ``recorded`` marks replies that come from a file, and are not logged again. ``warnings`` are for the user's eyes.
+    ``template`` is the text of the chat template, where it is known.
+    """
+
+    name: str
+    identity: str
+    ask: Ask
+    chat: ChatTemplate | None = None
+    recorded: bool = False
+    warnings: tuple[str, ...] = ()
+    template: str | None = None
+
+
+class Backend(Struct, frozen=True):
+    """An entry of the table of models: how to open one, what it is, and what its arguments mean."""
+
+    open: Callable[[Mapping[str, object]], Model]
+    summary: str
+    arguments: tuple[tuple[str, str], ...] = ()

@@ -1,0 +1,149 @@
+"""The arguments of an OpenAI-compatible model: read, checked, and secrets kept where nobody sees them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated
+
+import msgspec
+from msgspec import UNSET, Meta, Struct, UnsetType
+from pyrsistent import pmap
+
+from evalcore.core.errors import EvalError, unknown
+
+__all__ = ["ARGUMENTS", "Kind", "Settings", "read_settings", "warn_of_ignored"]
+
+OPENAI = "https://api.openai.com/v1"
+
+
+class Kind(Struct, frozen=True):
+    """Which of the four backends this is."""
+
+    name: str
+    chat: bool = False
+    hosted: bool = False
+
+    @property
+    def path(self) -> str:
+        return "/chat/completions" if self.chat else "/completions"
+
+
+Count = Annotated[int, Meta(ge=1)]
+Seconds = Annotated[float, Meta(gt=0, lt=1e9)]
+
+
+class Settings(Struct, frozen=True, forbid_unknown_fields=True):
+    """The arguments that are honoured, with lm-eval's defaults."""
+
+    model: str
+    base_url: str | None = None
+    num_concurrent: Count = 1
+    max_retries: Annotated[int, Meta(ge=0)] = 12
+    timeout: Seconds = 300.0
+    connect_timeout: Seconds = 10.0
+    read_timeout: Seconds | None = None
+    max_length: Count = 2048
+    max_gen_toks: Count = 256
+    seed: int = 1234
+    eos_string: str | None = None
+    think_end_token: str | None = None
+    reasoning: bool | UnsetType = UNSET
+    header: dict[str, str] | None = None
+    api_key_env: str | None = "OPENAI_API_KEY"
+    verify_certificate: bool = True
+    ca_cert_path: str | None = None
+    allow_insecure: bool = False
+    check_logprobs: bool = True
+
+
+ARGUMENTS: tuple[tuple[str, str], ...] = (
+    ("model", "name of the model as the server knows it (pretrained is the same); needed"),
+    ("base_url", "address of the endpoint, or of the API up to /v1; needed for local-*"),
+    ("num_concurrent", "requests in flight at once (1)"),
+    ("max_retries", "further tries after a fault that may pass (12)"),
+    ("timeout", "seconds for a whole reply (300)"),
+    ("connect_timeout", "seconds to connect (10)"),
+    ("read_timeout", "seconds without a byte (as timeout)"),
+    ("max_gen_toks", "tokens to generate where the task does not say (256)"),
+    ("max_length", "most tokens of a text whose likelihood is asked; longer ones fail, nothing is cut (2048)"),
+    ("seed", "sent with every request; a repeat adds its number (1234)"),
+    ("eos_string", "a further stop string, and what stands before a text without context"),
+    ("think_end_token", "chat: only what follows this is the answer"),
+    ("reasoning", "openai-chat: no stop and temperature 1 (by the model's name: o1, o3, o4, gpt-5)"),
+    ("header", "further HTTP headers, none of them secret"),
+    ("api_key_env", "environment variable that holds the key (OPENAI_API_KEY); empty for none"),
+    ("verify_certificate", "false only with allow_insecure"),
+    ("ca_cert_path", "certificates to trust instead of the system's"),
+    ("allow_insecure", "allow a key over plain http, and unverified certificates"),
+    ("check_logprobs", "before likelihoods, check that echoed log-probabilities are not shifted (true)"),
+)
+
+SENT_AS_TEXT = "texts are sent as text and the server tokenizes them"
+ONE_EACH = "one request each; num_concurrent sets how many at once"
+IGNORED = pmap(
+    {
+        "tokenizer": (SENT_AS_TEXT, ()),
+        "tokenizer_backend": (SENT_AS_TEXT, ("none", "None")),
+        "tokenized_requests": (SENT_AS_TEXT, (False, "False", "false")),
+        "use_fast_tokenizer": (SENT_AS_TEXT, (True, "True", "true")),
+        "trust_remote_code": (SENT_AS_TEXT, (False, "False", "false")),
+        "revision": ("the server has the weights it has", ("main",)),
+        "add_bos_token": ("the server decides how a text begins", (False, "False", "false")),
+        "custom_prefix_token_id": ("give eos_string, the text of that token", ()),
+        "batch_size": (ONE_EACH, (1, "1")),
+        "max_batch_size": (ONE_EACH, ()),
+        "truncate": ("nothing is cut", (False, "False", "false")),
+        "device": ("the server has its own", ()),
+        "dtype": ("the server has its own", ()),
+        "max_images": ("only text is sent", (1, "1")),
+    }
+)
+"""lm-eval's arguments without effect here: why, and the values that lose nothing."""
+
+SECRET = frozenset({"api_key", "auth_token", "authorization", "token", "openai_api_key", "key"})
+
+
+def warn_of_ignored(given: Mapping[str, object]) -> tuple[str, ...]:
+    """A line for each argument that lm-eval would honour and this does not.
+
+    >>> warn_of_ignored({"model": "m", "batch_size": 8, "truncate": False})
+    ('model_args: batch_size has no effect: one request each; num_concurrent sets how many at once',)
+    """
+    return tuple(
+        f"model_args: {name} has no effect: {IGNORED[name][0]}"
+        for name, value in given.items()
+        if name in IGNORED and value is not None and value not in IGNORED[name][1]
+    )
+
+
+def read_settings(kind: Kind, given: Mapping[str, object]) -> Settings:
+    """The settings in these model_args; an unknown argument, a wrong type and a secret in sight are errors.
+
+    >>> read_settings(Kind("local-completions"), {"pretrained": "m", "num_concurrent": "8"}).num_concurrent
+    8
+    >>> read_settings(Kind("local-completions"), {"model": "m", "num_concurent": 8})
+    Traceback (most recent call last):
+    evalcore.core.errors.EvalError: unknown argument 'num_concurent'; did you mean 'num_concurrent'? Known: ...
+    """
+    where = f" - at model_args of {kind.name}"
+    fields = Settings.__struct_fields__
+    for name in given:
+        if name.lower() in SECRET:
+            raise EvalError(
+                f"a secret in model_args ({name}) would end up in files: put it into the environment variable "
+                f"OPENAI_API_KEY, or name another one with api_key_env{where}"
+            )
+        if name not in fields and name not in IGNORED and name != "pretrained":
+            raise unknown("argument", name, [*fields, *IGNORED, "pretrained"], where)
+    wanted = {name: value for name, value in given.items() if name in fields and value is not None}
+    wanted.setdefault("model", given.get("pretrained"))
+    if not isinstance(wanted["model"], str | int) or not str(wanted["model"]):
+        raise EvalError(f"expected the name of a model, as in model: my-model, got {wanted['model']!r}{where}")
+    for name in ("model", "eos_string", "think_end_token"):
+        wanted |= {name: str(wanted[name])} if name in wanted else {}
+    if "api_key_env" in given:
+        wanted["api_key_env"] = given["api_key_env"] or None
+    try:
+        return msgspec.convert(wanted, Settings, strict=False)
+    except msgspec.ValidationError as wrong:
+        raise EvalError(f"{str(wrong).replace('$.', '').replace('Expected', 'expected')}{where}") from None

@@ -1,0 +1,73 @@
+"""Documents without a score: how many, of which task, and why."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable
+
+from msgspec import Struct
+
+from evalcore.core.columns import Column
+from evalcore.core.outcome import FAILED, UNSCORABLE
+from evalcore.core.reports import Report, TaskReport
+
+__all__ = ["Lost", "lost_of", "told_losses"]
+
+KINDS = ((FAILED, "failed"), (UNSCORABLE, "unscorable"))
+PLACE = re.compile(r" - at \S+( doc \S+)?.*$", re.DOTALL)
+
+
+class Lost(Struct, frozen=True):
+    """Documents of a task that have no score under at least one metric, and the reasons, the most frequent first."""
+
+    task: str
+    kind: str
+    documents: int
+    of: int
+    reasons: tuple[tuple[str, int], ...]
+
+
+def lost_of(report: Report) -> tuple[Lost, ...]:
+    """What each task lost. ``failed``: there is no answer; ``unscorable``: there is one, but no score for it."""
+    return tuple(lost for task in report.tasks for kind in KINDS if (lost := _lost(task, *kind)) is not None)
+
+
+def _lost(task: TaskReport, code: int, kind: str) -> Lost | None:
+    why: dict[int, str] = {}
+    for _, column in task.columns:
+        for key, reason in _reasons(column, code):
+            why.setdefault(key, reason)
+    if not why:
+        return None
+    counted = Counter(why.values())
+    top = sorted(counted.items(), key=lambda pair: (-pair[1], pair[0]))
+    return Lost(task.name, kind, len(why), task.n_docs, tuple(top))
+
+
+def _reasons(column: Column, code: int) -> Iterable[tuple[int, str]]:
+    told = dict(column.reasons)
+    keys = column.keys.ints[column.status.data == code].tolist()
+    return ((key, PLACE.sub("", told.get(key, "")) or "no reason given") for key in keys)
+
+
+def told_losses(losses: Iterable[Lost], *, most: int = 3) -> tuple[str, ...]:
+    """A line per task and kind, with its most frequent reasons.
+
+    >>> told_losses([Lost("t", "failed", 3, 20, (("timed out", 2), ("reset", 1)))])
+    ('t: 3 of 20 documents failed (2 timed out, 1 reset)',)
+    """
+    return tuple(
+        f"{lost.task}: {lost.documents} of {lost.of} documents {_verb(lost.kind)} ({_tops(lost.reasons, most)})"
+        for lost in losses
+    )
+
+
+def _verb(kind: str) -> str:
+    return "failed" if kind == "failed" else "could not be scored"
+
+
+def _tops(reasons: tuple[tuple[str, int], ...], most: int) -> str:
+    shown = [f"{count} {reason}" for reason, count in reasons[:most]]
+    left = len(reasons) - most
+    return ", ".join([*shown, *([f"and {left} more reasons"] if left > 0 else [])])

@@ -1,0 +1,47 @@
+"""What a reader should know besides the numbers: warnings, each once, with the tasks they are about."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from evalcore.core.reports import GroupReport, Report, TaskReport
+
+__all__ = ["grouped", "notes_of"]
+
+
+def notes_of(report: Report, more: Iterable[str] = ()) -> tuple[str, ...]:
+    """Warnings of a report and of its run, grouped: what is said of many tasks is said once."""
+    rows: list[TaskReport | GroupReport] = [*report.tasks, *report.groups]
+    told = [(row.name, warning) for row in rows for warning in row.warnings]
+    why = [
+        (row.name, f"{key.metric}: {'no value' if estimate.value is None else 'no interval'} ({estimate.reason})")
+        for row in rows
+        for key, estimate in row.estimates
+        if estimate.reason
+    ]
+    names = {row.name for row in rows}
+    return grouped([*told, *why, *((_subject(text, names), text) for text in more)])
+
+
+def _subject(text: str, names: set[str]) -> str:
+    head = text.partition(": ")[0]
+    return head if head in names else ""
+
+
+def grouped(told: Iterable[tuple[str, str]], *, most: int = 3) -> tuple[str, ...]:
+    """Each text once, in the order first told, with whom it is about.
+
+    >>> grouped([("a", "a: odd"), ("b", "b: odd"), ("", "slow"), ("a", "odd")])
+    ('odd (a, b)', 'slow')
+    """
+    about: dict[str, dict[str, None]] = {}
+    for name, text in told:
+        about.setdefault(text.removeprefix(f"{name}: ").removeprefix(f"group {name}: "), {})[name] = None
+    return tuple(text + _about([name for name in names if name], most) for text, names in about.items())
+
+
+def _about(names: Sequence[str], most: int) -> str:
+    if not names:
+        return ""
+    left = len(names) - most
+    return f" ({', '.join(names[:most])}{f' and {left} more' if left > 0 else ''})"

@@ -1,0 +1,110 @@
+"""A report as a flat table: one row per number, in the order of the group tree. Every writer reads these rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from math import isfinite
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from evalcore.core.consolidate import num_fewshot
+from evalcore.core.estimate import Estimate
+from evalcore.core.groups import Group, Leaf, fold_group
+from evalcore.core.records import MetricKey
+from evalcore.core.reports import GroupReport, Report, TaskReport
+
+__all__ = ["Row", "once", "rows_of"]
+
+
+class Row(Struct, frozen=True, kw_only=True):
+    """One number of a task or group, ``depth`` levels down; ``metric`` is empty where there is none to show."""
+
+    name: str
+    alias: str
+    group: bool = False
+    depth: int = 0
+    version: str = ""
+    shots: int | None = None
+    filter: str = ""
+    metric: str = ""
+    higher: bool | None = None
+    value: float | None = None
+    stderr: float | None = None
+    low: float | None = None
+    high: float | None = None
+    n: int | None = None
+    failed: int = 0
+    unscorable: int = 0
+    reason: str = ""
+
+
+def rows_of(report: Report) -> tuple[Row, ...]:
+    """Every number of a report, parents before children; a task in two groups appears in both.
+
+    >>> from evalcore.core.groups import GroupMetric
+    >>> from evalcore.core.pipeline import build_report
+    >>> from evalcore.core.reports import leaf_from_flat
+    >>> tree = Group("g", (Leaf("a", None),), (GroupMetric("acc"),))
+    >>> done = build_report([leaf_from_flat("a", {"acc,none": 0.5, "sample_len": 8}).value], [tree])
+    >>> [(row.depth, row.name, row.metric, row.value) for row in rows_of(done)]
+    [(0, 'g', 'acc', 0.5), (1, 'a', 'acc', 0.5)]
+    """
+    shots = num_fewshot(report)
+    known: list[TaskReport | GroupReport] = [*report.tasks, *report.groups]
+    blocks = {one.name: _block(one, shots.get(one.name)) for one in known}
+    places = [place for tree in report.trees for place in fold_group(tree, _leaf, _group)]
+    seen = {name for _, name in places}
+    places += [(0, task.name) for task in report.tasks if task.name not in seen]
+    missing = {name: (Row(name=name, alias=name, reason="not run"),) for _, name in places if name not in blocks}
+    return tuple(replace(row, depth=depth) for depth, name in places for row in (blocks.get(name) or missing[name]))
+
+
+Place = tuple[int, str]
+
+
+def _leaf(leaf: Leaf[TaskReport]) -> tuple[Place, ...]:
+    return ((0, leaf.name),)
+
+
+def _group(group: Group[TaskReport], parts: Sequence[tuple[Place, ...]]) -> tuple[Place, ...]:
+    return ((0, group.name), *((depth + 1, name) for part in parts for depth, name in part))
+
+
+def _block(one: TaskReport | GroupReport, shots: int | None) -> tuple[Row, ...]:
+    """The rows of one task or group."""
+    head = Row(
+        name=one.name,
+        alias=one.alias or one.name,
+        group=isinstance(one, GroupReport),
+        version="" if one.version in (None, "N/A") else str(one.version),
+        shots=shots,
+    )
+    return tuple(_row(head, key, estimate) for key, estimate in one.estimates) or (head,)
+
+
+def _row(head: Row, key: MetricKey, estimate: Estimate) -> Row:
+    low, high = estimate.ci if estimate.ci is not None else (None, None)
+    return replace(
+        head,
+        filter=key.filter,
+        metric=key.metric,
+        higher=estimate.higher_is_better,
+        value=_finite(estimate.value),
+        stderr=_finite(estimate.stderr),
+        low=_finite(low),
+        high=_finite(high),
+        n=estimate.n,
+        failed=estimate.n_failed,
+        unscorable=estimate.n_unscorable,
+        reason=estimate.reason or "",
+    )
+
+
+def _finite(value: float | None) -> float | None:
+    return value if value is not None and isfinite(value) else None
+
+
+def once(rows: Iterable[Row]) -> tuple[Row, ...]:
+    """Each number once, wherever its task stands in the tree."""
+    return tuple({(row.name, row.metric, row.filter): row for row in reversed(tuple(rows))}.values())[::-1]

@@ -1,0 +1,68 @@
+"""Secrets out of what is written down."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+
+__all__ = ["HIDDEN", "redact"]
+
+HIDDEN = "[redacted]"
+
+SECRET_KEY = re.compile(
+    r"(?i)(api|access|private|secret|auth|encryption|account)[-_ .]?key|^key$|authori[sz]ation|bearer|passw(or)?d"
+    r"|passphrase|secret|credential|cookie|(^|[-_ .])(auth|pwd|signature|sig|token|headers?)$"
+)
+# Tokens of a vocabulary, not of an account: bos_token, add_bos_token, max_token, ...
+VOCABULARY = re.compile(
+    r"(?i)(^|[-_ .])(bos|eos|pad|eot|unk|sep|cls|mask|prefix|stop|end|start|max|min|special)[-_ .]?token$"
+)
+# Keys as issued by the large providers, and what follows "Bearer".
+ISSUED = re.compile(
+    r"\b(?:sk|pk|rk|gsk|xai|hf|ghp|gho|ghs|ghu|glpat|nvapi|r8|pplx|AKIA|AIza)[-_]?[A-Za-z0-9][A-Za-z0-9_-]{18,}"
+    r"|(?i:(?<=bearer )|(?<=basic ))[A-Za-z0-9._~+/=-]{6,}"
+)
+USERINFO = re.compile(r"(?<=://)[^/\s@?#]+@")
+PAIR = re.compile(r"(?<![\w-])([\w.-]+)=([^\s,&;#]+)")
+
+
+def redact(value: object, secrets: Iterable[str] = ()) -> object:
+    """Plain data without secrets: values under telling keys, issued keys, passwords in addresses, and the given ones.
+
+    >>> redact({"model": "m", "api_key": "abc", "bos_token": "<s>", "base_url": "https://me:pw@host/v1?key=1"})
+    {'model': 'm', 'api_key': '[redacted]', 'bos_token': '<s>', 'base_url': 'https://[redacted]@host/v1?key=[redacted]'}
+    >>> redact("model=m,api_key=abc")
+    'model=m,api_key=[redacted]'
+    """
+    return _redacted(value, sorted((one for one in secrets if one), key=len, reverse=True))
+
+
+def _redacted(value: object, known: list[str]) -> object:
+    if isinstance(value, Mapping):
+        return {
+            _text(key, known) if isinstance(key, str) else key: _hidden(one) if _telling(key) else _redacted(one, known)
+            for key, one in value.items()
+        }
+    if isinstance(value, list | tuple):
+        return [_redacted(one, known) for one in value]
+    return _text(value, known) if isinstance(value, str) else value
+
+
+def _telling(key: object) -> bool:
+    return isinstance(key, str) and bool(SECRET_KEY.search(key)) and not VOCABULARY.search(key)
+
+
+def _hidden(value: object) -> object:
+    """All that could be a secret; the names of headers, and that there is nothing, may be known."""
+    if isinstance(value, Mapping):
+        return {key: _hidden(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_hidden(one) for one in value]
+    return value if value is None or isinstance(value, bool) or value == "" else HIDDEN
+
+
+def _text(text: str, known: list[str]) -> str:
+    for secret in known:
+        text = text.replace(secret, HIDDEN)
+    text = USERINFO.sub(HIDDEN + "@", ISSUED.sub(HIDDEN, text))
+    return PAIR.sub(lambda pair: f"{pair[1]}={HIDDEN}" if _telling(pair[1]) else pair[0], text)

@@ -1,0 +1,82 @@
+"""Strict JSON: ASCII, no NaN, the same bytes for the same data."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from math import isfinite
+
+import msgspec
+import numpy as np
+
+from evalcore.core.errors import EvalError
+
+__all__ = ["dump_json", "plain", "without_nonfinite"]
+
+
+def dump_json(value: object, *, indent: int | None = None) -> str:
+    """JSON that every reader takes: numbers that JSON has no words for become null.
+
+    >>> dump_json({"a": float("nan"), "b": "\\ud83d"})
+    '{"a": null, "b": "\\\\ud83d"}'
+    """
+    try:
+        try:
+            return json.dumps(value, indent=indent, allow_nan=False, default=plain)
+        except (ValueError, TypeError):
+            return json.dumps(without_nonfinite(value)[0], indent=indent, allow_nan=False)
+    except (ValueError, TypeError, RecursionError) as wrong:
+        raise EvalError(f"expected data that JSON can hold, got {type(value).__name__}: {wrong}") from wrong
+
+
+def plain(value: object) -> object:
+    """What is not JSON as what comes nearest: numpy's numbers, records, sets; callables by name, the rest as text.
+
+    >>> plain(np.float64(0.5)), plain(frozenset({2, 1})), plain(len)
+    (0.5, [1, 2], 'len')
+    """
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    if isinstance(value, Mapping):
+        return {str(key): value[key] for key in sorted(value, key=str)}
+    if isinstance(value, set | frozenset):
+        return sorted(value, key=str)
+    if isinstance(value, msgspec.Struct):
+        return {name: getattr(value, name) for name in value.__struct_fields__}
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "backslashreplace")
+    return str(getattr(value, "__name__", type(value).__name__) if callable(value) else value)
+
+
+def without_nonfinite(value: object) -> tuple[object, dict[str, str]]:
+    """The data with null for NaN and infinities, and what was where.
+
+    >>> without_nonfinite({"a": [1.0, float("-inf")]})
+    ({'a': [1.0, None]}, {'a.1': '-inf'})
+    """
+    found: dict[str, str] = {}
+    return _cleaned(value, "", found), found
+
+
+def _cleaned(value: object, path: str, found: dict[str, str]) -> object:
+    if value is None or isinstance(value, str | bool):
+        return value
+    if isinstance(value, int):
+        return int(value)
+    if isinstance(value, float):
+        if isfinite(value):
+            return float(value)
+        found[path.removeprefix(".")] = repr(float(value))
+        return None
+    if isinstance(value, dict):
+        return {_key(key): _cleaned(one, f"{path}.{_key(key)}", found) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_cleaned(one, f"{path}.{i}", found) for i, one in enumerate(value)]
+    return _cleaned(plain(value), path, found)
+
+
+def _key(key: object) -> str:
+    """As the json module writes keys."""
+    return key if isinstance(key, str) else json.dumps(key) if key is None or isinstance(key, bool) else str(key)

@@ -1,0 +1,57 @@
+"""Text from outside made safe to print, and names from outside made safe to write to."""
+
+from __future__ import annotations
+
+import re
+from hashlib import sha256
+from unicodedata import category
+
+__all__ = ["shorten", "slug", "visible"]
+
+SAFE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+@=-]*")
+HASHED = re.compile(r"-[0-9a-f]{10}")
+# Names that Windows keeps for devices, with any extension.
+DEVICES = re.compile(r"(?i)(con|prn|aux|nul|com[0-9]|lpt[0-9])(\..*)?")
+LONGEST = 100
+
+
+def visible(text: object) -> str:
+    r"""Text without anything a terminal obeys: control, bidirectional and invisible characters as escapes.
+
+    >>> visible("\x1b[31mred\r\n")
+    '\\x1b[31mred\\r\\n'
+    >>> visible("日本 é")
+    '日本 é'
+    """
+    given = str(text)
+    return given if given.isprintable() else "".join(map(_shown, given))
+
+
+def _shown(char: str) -> str:
+    if char.isprintable() or category(char) == "Zs":
+        return char
+    return char.encode("unicode_escape").decode("ascii")
+
+
+def shorten(text: str, most: int = 300) -> str:
+    """The beginning of a text that is too long to read.
+
+    >>> shorten("abcdef", 4), shorten("abc", 4)
+    ('abc…', 'abc')
+    """
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
+def slug(name: str) -> str:
+    """A file name for any name: itself where it is harmless, else what is harmless of it and a short hash.
+
+    Two names never share a file: whatever looks like a hashed name is hashed too.
+
+    >>> slug("mmlu_pro"), slug("../../etc/passwd"), slug("CON")
+    ('mmlu_pro', 'etc_passwd-3754d6cb3a', 'CON-a3dbc4b644')
+    """
+    harmless = SAFE_NAME.fullmatch(name) and not DEVICES.fullmatch(name) and not HASHED.search(name, len(name) - 11)
+    if harmless and len(name) <= LONGEST and not name.endswith("."):
+        return name
+    kept = re.sub(r"[^A-Za-z0-9_.+@=-]+", "_", name[:LONGEST]).strip("._-") or "name"
+    return f"{kept}-{sha256(name.encode('utf-8', 'surrogatepass')).hexdigest()[:10]}"

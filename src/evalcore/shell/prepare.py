@@ -1,0 +1,150 @@
+"""From a plan to tasks ready to be asked: names to trees, trusted code, documents, requests."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from evalcore.core.errors import EvalError, locate, place, unknown
+from evalcore.core.groups import Tree
+from evalcore.core.records import Options
+from evalcore.shell.config.plan import Pin, Plan
+from evalcore.shell.data import find_override, load_splits
+from evalcore.shell.folder import cache_folder, find_path
+from evalcore.shell.models import backend_of
+from evalcore.shell.models.model import Model
+from evalcore.shell.output.progress import Progress
+from evalcore.shell.prompts import build_task
+from evalcore.shell.prompts.built import Asking, Built
+from evalcore.shell.tasks import (
+    Trust,
+    build_index,
+    default_library,
+    load_functions,
+    load_groups,
+    refuse_untrusted,
+    resolve,
+    trust_from,
+    trusted,
+)
+
+__all__ = ["Selected", "asking_of", "build_tasks", "open_model", "select_tasks"]
+
+
+class Selected(Struct, frozen=True):
+    """The tasks of a plan: trees, configs with their code loaded, files, what was odd, and the code that may run."""
+
+    trees: tuple[Tree[Options], ...]
+    configs: Mapping[str, dict[str, object]]
+    sources: Mapping[str, str]
+    warnings: tuple[str, ...]
+    trusted: Mapping[str, str]
+
+
+def select_tasks(plan: Plan, home: Path | None) -> Selected:
+    """Find the tasks that a plan names, and load the code that it trusts."""
+    library = default_library()
+    folders = [Path(find_path(one, home)) for one in plan.include_path]
+    index = build_index([*([library] if library else []), *folders], cache=cache_folder())
+    specs = [find_path(one, home) if isinstance(one, str) else one for one in plan.tasks]
+    found = resolve(index, specs, metadata={**plan.model_args, **plan.metadata})
+    trust = trust_from(_seen_from(one, home) for one in plan.trust)
+    local = [name for name in found.tasks if find_override(plan.data, name) is not None]
+    refuse_untrusted(found.tasks, trust, local_data=local)
+    _refuse_unsafe(plan, found.tasks)
+    _refuse_strangers(plan, found.tasks)
+    hashes = {path: sha for config in found.tasks.values() for path, sha in trusted(config).items()}
+    return Selected(
+        load_groups(found.trees, trust),
+        {name: _loaded(config, found.sources[name], trust, name in local) for name, config in found.tasks.items()},
+        found.sources,
+        found.warnings,
+        dict(sorted(hashes.items())),
+    )
+
+
+def _loaded(config: Mapping[str, object], source: str, trust: Trust, local: bool) -> dict[str, object]:
+    """A config with its code, and with the file it is from where lm-eval says so too."""
+    own = config.get("metadata")
+    metadata = {**(own if isinstance(own, Mapping) else {}), "config_source": source}
+    return load_functions({**config, "metadata": metadata}, trust, local_data=local)
+
+
+def _seen_from(one: str | Pin, home: Path | None) -> str | Pin:
+    if isinstance(one, Pin):
+        return Pin(find_path(one.path, home), one.sha256)
+    path, at, digest = one.partition("@sha256:")
+    return find_path(path, home) + at + digest
+
+
+def _refuse_unsafe(plan: Plan, configs: Mapping[str, Mapping[str, object]]) -> None:
+    unsafe = [name for name, config in configs.items() if config.get("unsafe_code")]
+    if unsafe and not plan.confirm_run_unsafe_code:
+        raise EvalError(
+            f"{', '.join(unsafe[:5])}: executes what the model writes; to allow it, best in a container, add "
+            "confirm_run_unsafe_code: true (--confirm_run_unsafe_code)"
+        )
+
+
+def _refuse_strangers(plan: Plan, configs: Mapping[str, object]) -> None:
+    """Documents chosen for a task that is not run are a mistake."""
+    stranger = next((name for name in plan.samples or () if name not in configs), None)
+    if stranger is not None:
+        raise unknown("task in samples", stranger, configs)
+
+
+def open_model(plan: Plan, home: Path | None) -> Model:
+    """The model of a plan."""
+    paths = {key: plan.model_args[key] for key in ("path", "paths") if key in plan.model_args}
+    return backend_of(plan.model).open({**plan.model_args, **{key: _found(one, home) for key, one in paths.items()}})
+
+
+def _found(given: object, home: Path | None) -> object:
+    """Paths anywhere inside a value, as they are found from here or from the config's folder."""
+    if isinstance(given, str):
+        return find_path(given, home)
+    if isinstance(given, Mapping):
+        return {key: _found(one, home) for key, one in given.items()}
+    return [_found(one, home) if isinstance(one, str) else one for one in given] if isinstance(given, list) else given
+
+
+def build_tasks(plan: Plan, selected: Selected, model: Model, home: Path | None, shown: Progress) -> tuple[Built, ...]:
+    """The requests of every task."""
+    shown.stage("building requests", len(selected.configs))
+    out: list[Built] = []
+    for name, config in selected.configs.items():
+        override = _found(find_override(plan.data, name), home)
+        roots = [Path(selected.sources[name]).parent] if selected.sources[name] != "inline" else []
+        try:
+            splits = load_splits(config, override, root=[*roots, *([home] if home else [])])
+            built = build_task(config, splits, asking_of(plan, model, name))
+        except EvalError as wrong:
+            raise locate(wrong, place(name)) from wrong
+        out.append(replace(built, warnings=(*splits.warnings, *built.warnings)))
+        shown.advance()
+    return tuple(out)
+
+
+def asking_of(plan: Plan, model: Model, task: str) -> Asking:
+    """How a plan asks a task: the few-shot seed is the fourth, the chat template the model's own."""
+    if plan.apply_chat_template and model.chat is None:
+        raise EvalError(
+            f"apply_chat_template: {plan.model} has no chat template for {model.name}; "
+            "use a chat model (local-chat-completions) or leave apply_chat_template out"
+        )
+    turns = plan.fewshot_as_multiturn
+    return Asking(
+        num_fewshot=plan.num_fewshot,
+        seed=plan.seed[3],
+        limit=plan.limit,
+        samples=(plan.samples or {}).get(task),
+        system_instruction=plan.system_instruction,
+        chat=model.chat if plan.apply_chat_template else None,
+        multiturn=bool(plan.apply_chat_template) if turns is None else turns,
+        gen_kwargs=plan.gen_kwargs or None,
+        predict_only=plan.predict_only,
+        cluster=plan.cluster if isinstance(plan.cluster, str | None) else plan.cluster.get(task),
+    )

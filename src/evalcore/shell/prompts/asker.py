@@ -1,0 +1,236 @@
+"""One document into the requests, the gold and the choices that belong to it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from msgspec import Struct
+
+from evalcore.core.errors import EvalError
+from evalcore.core.records import (
+    GENERATE_UNTIL,
+    LOGLIKELIHOOD,
+    LOGLIKELIHOOD_ROLLING,
+    MULTIPLE_CHOICE,
+    Generate,
+    Gold,
+    LogLikelihood,
+    Options,
+    Request,
+    Rolling,
+    options,
+)
+from evalcore.shell.models.model import ChatTemplate
+from evalcore.shell.prompts.built import Asking
+from evalcore.shell.prompts.reading import Read, read_choices, read_field, read_target, read_text
+from evalcore.shell.prompts.settings import Settings
+from evalcore.shell.prompts.templates import Doc
+from evalcore.shell.prompts.turns import Turn, example_turns, join_texts, question_turns, write_prompt
+
+__all__ = ["Asked", "Asker", "ask_document", "make_asker", "write_example"]
+
+
+class Asked(NamedTuple):
+    """What one document comes to. ``target`` is what ``doc_to_target`` says, whatever the gold is."""
+
+    requests: Sequence[Request]
+    gold: Gold
+    choices: tuple[str, ...]
+    target: object
+
+
+class Readers(Struct, frozen=True):
+    """How a document is read."""
+
+    text: Read
+    target: Read
+    choices: Read | None
+    prefix: Read
+
+
+class Asker(Struct, frozen=True):
+    """All that turning documents into requests needs to know of a task."""
+
+    output_type: str
+    ours: Readers
+    shots: Readers
+    description: Read
+    system: str | None
+    delimiters: tuple[str, str]
+    shot_delimiters: tuple[str, str]
+    continuation: str
+    generation: Options
+    chat: ChatTemplate | None
+    multiturn: bool
+    mutual: bool
+    several_inputs: bool = False
+    several_targets: bool = False
+
+
+def make_asker(settings: Settings, columns: Sequence[str], asking: Asking, mutual: bool) -> Asker:
+    """Every reading compiled, for documents with these columns."""
+    shots, chosen = settings.fewshot_config, settings.doc_to_choice is not None
+    names = frozenset(columns)
+    shot_text = settings.doc_to_text if shots.doc_to_text is None else shots.doc_to_text
+    shot_target = settings.doc_to_target if shots.doc_to_target is None else shots.doc_to_target
+    rolling = settings.output_type == LOGLIKELIHOOD_ROLLING
+    return Asker(
+        settings.output_type,
+        Readers(
+            read_text("" if rolling else settings.doc_to_text, names, choices=chosen),
+            read_target(settings.doc_to_target, names, choices=chosen),
+            read_choices(settings.doc_to_choice, names) if chosen else None,
+            read_field(settings.gen_prefix, names, key="gen_prefix"),
+        ),
+        Readers(
+            read_text("" if rolling else shot_text, names, choices=chosen, key="fewshot_config.doc_to_text"),
+            read_target(shot_target, names, choices=chosen, key="fewshot_config.doc_to_target"),
+            read_choices(shots.doc_to_choice, names, key="fewshot_config.doc_to_choice")
+            if shots.doc_to_choice
+            else None,
+            read_field(shots.gen_prefix, None, key="fewshot_config.gen_prefix"),
+        ),
+        read_field(settings.description, None, key="description"),
+        asking.system_instruction,
+        (settings.target_delimiter, settings.fewshot_delimiter),
+        (_or_none(shots.target_delimiter), _or_none(shots.fewshot_delimiter)),
+        _continuation(settings, asking),
+        options(settings.generation_kwargs),
+        asking.chat,
+        asking.multiturn,
+        mutual,
+    )
+
+
+def _or_none(given: str | None) -> str:
+    return "" if given is None else given
+
+
+def _continuation(settings: Settings, asking: Asking) -> str:
+    """What stands before a choice. A chat template ends the question itself, unless the answer has begun."""
+    prefix = settings.gen_prefix
+    if asking.chat is None or (prefix and not prefix[-1].isspace()):
+        return settings.target_delimiter
+    return ""
+
+
+def write_example(asker: Asker, doc: Doc) -> tuple[Turn, ...]:
+    """A document as a few-shot example."""
+    read = asker.shots
+    question = read.text(doc)
+    choices = _listed(read.choices(doc)) if read.choices is not None else ()
+    answer = read.target(doc)
+    prefix = _prefix(read.prefix(doc))
+    if asker.several_inputs:
+        question, choices = _picked(choices, question), ()
+    if choices and isinstance(answer, int):
+        answer = _picked(choices, answer)
+    elif isinstance(answer, list):
+        answer = _picked(answer, 0)
+    return example_turns(question, answer, prefix, *asker.shot_delimiters)
+
+
+def ask_document(asker: Asker, doc: Doc, shots: Sequence[Turn]) -> Asked:
+    """The requests of a document, with its examples before it."""
+    return FORMS[asker.output_type](asker, doc, shots)
+
+
+# --- by output type ------------------------------------------------------------------------------------------
+
+
+def _ask_rolling(asker: Asker, doc: Doc, shots: Sequence[Turn]) -> Asked:
+    target = _text(asker.ours.target(doc))
+    return Asked((Rolling(target),), target, (), target)
+
+
+def _ask_likelihood(asker: Asker, doc: Doc, shots: Sequence[Turn]) -> Asked:
+    prompt = _prompt(asker, doc, shots, asker.ours.text(doc))
+    target = _text(asker.ours.target(doc))
+    return Asked((LogLikelihood(prompt, target),), target, (), target)
+
+
+def _ask_generation(asker: Asker, doc: Doc, shots: Sequence[Turn]) -> Asked:
+    prompt = _prompt(asker, doc, shots, asker.ours.text(doc))
+    choices = _listed(asker.ours.choices(doc)) if asker.ours.choices is not None else ()
+    target = asker.ours.target(doc)
+    gold = target if asker.several_targets or not isinstance(target, list) else str(target)
+    return Asked((Generate(prompt, asker.generation),), _gold(gold), choices, target)
+
+
+def _ask_choices(asker: Asker, doc: Doc, shots: Sequence[Turn]) -> Asked:
+    read, before = asker.ours, asker.continuation
+    question = read.text(doc)
+    if read.choices is None:
+        raise EvalError("expected doc_to_choice for output_type multiple_choice, got none")
+    choices = _listed(read.choices(doc))
+    target = read.target(doc)
+    ends = [before + choice for choice in choices]
+    if asker.several_inputs:
+        prompts = [_prompt(asker, doc, shots, one, "") for one in choices]
+        asked = [LogLikelihood(prompt, f"{before}{target}") for prompt in prompts]
+    else:
+        prompt = _prompt(asker, doc, shots, question)
+        asked = [LogLikelihood(prompt, end) for end in ends]
+    if asker.mutual:
+        asked += [LogLikelihood("", end) for end in ends]
+    return Asked(asked, _gold(question if asker.several_inputs else target), choices, target)
+
+
+FORMS: dict[str, Callable[[Asker, Doc, Sequence[Turn]], Asked]] = {
+    LOGLIKELIHOOD: _ask_likelihood,
+    LOGLIKELIHOOD_ROLLING: _ask_rolling,
+    MULTIPLE_CHOICE: _ask_choices,
+    GENERATE_UNTIL: _ask_generation,
+}
+
+
+# --- parts -----------------------------------------------------------------------------------------------------
+
+
+def _prompt(asker: Asker, doc: Doc, shots: Sequence[Turn], question: object, delimiter: str | None = None) -> str:
+    target, between = asker.delimiters
+    system = join_texts(asker.system, _prefix(asker.description(doc)), between)
+    prefix = _prefix(asker.ours.prefix(doc))
+    asked = question_turns(question, prefix, target if delimiter is None else delimiter)
+    told = (Turn("system", system), *shots, *asked) if system else (*shots, *asked)
+    return write_prompt(told, asker.chat, multiturn=asker.multiturn, open_turn=not prefix)
+
+
+def _prefix(found: object) -> str | None:
+    if found is not None and not isinstance(found, str):
+        raise EvalError(f"expected a description or gen_prefix as text, got {found!r}")
+    return found
+
+
+def _text(found: object) -> str:
+    if not isinstance(found, str):
+        raise EvalError(f"doc_to_target: expected a text, got {found!r}")
+    return found
+
+
+def _listed(found: object) -> tuple[str, ...]:
+    if not isinstance(found, list | tuple) or not found:
+        raise EvalError(f"doc_to_choice: expected a list of at least one choice, got {found!r}")
+    wrong = next((one for one in found if not isinstance(one, str)), None)
+    if wrong is not None:
+        raise EvalError(f"doc_to_choice: expected choices as text, got {wrong!r}")
+    return tuple(found)
+
+
+def _picked(choices: Sequence[object], index: object) -> object:
+    if not isinstance(index, int) or not -len(choices) <= index < len(choices):
+        raise EvalError(f"expected an index below {len(choices)} in a few-shot example, got {index!r}")
+    return choices[index]
+
+
+def _gold(target: object) -> Gold:
+    """The target as scoring takes it: a number, a text, or several of one kind; anything else by its text."""
+    if target is None or isinstance(target, int | str | float):
+        return target
+    if isinstance(target, list | tuple):
+        golds = [_gold(one) for one in target]
+        whole = [one for one in golds if type(one) is int]
+        return tuple(whole) if len(whole) == len(golds) else tuple(map(str, golds))
+    item = getattr(target, "item", None)  # a scalar of numpy
+    return _gold(item()) if callable(item) and getattr(target, "ndim", None) == 0 else str(target)

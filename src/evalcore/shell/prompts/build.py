@@ -1,0 +1,208 @@
+"""A task's configuration and documents into what is asked and what it is scored by."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from copy import deepcopy
+
+from msgspec.structs import replace
+
+from evalcore.core.answers import request_table
+from evalcore.core.documents import select_docs
+from evalcore.core.errors import EvalError, locate, place
+from evalcore.core.records import LOGLIKELIHOOD_ROLLING, Request, Sample, Task
+from evalcore.core.task_config import repeats_of, task_from_config
+from evalcore.shell.prompts.asker import Asker, ask_document, make_asker, write_example
+from evalcore.shell.prompts.built import Asking, Built
+from evalcore.shell.prompts.documents import DocTable, encode_doc, eval_table, shot_docs
+from evalcore.shell.prompts.fewshot import draw_shots
+from evalcore.shell.prompts.overrides import full_config, override_settings, scoring_config
+from evalcore.shell.prompts.reading import Read, read_field
+from evalcore.shell.prompts.settings import Settings, decode_settings
+from evalcore.shell.prompts.templates import Doc
+from evalcore.shell.prompts.turns import Turn
+
+__all__ = ["build_task"]
+
+CALLED = ("doc_to_text", "doc_to_target", "doc_to_choice")
+
+
+def build_task(config: Mapping[str, object], splits: Mapping[str, Sequence[Doc]], asking: Asking) -> Built:
+    """Everything a run asks for a task: the same requests, character by character, as lm-eval 0.4.13.
+
+    >>> config = {"task": "sums", "test_split": "test", "doc_to_text": "{{a}} + 1 =", "doc_to_target": "sum"}
+    >>> built = build_task(config, {"test": [{"a": 1, "sum": "2"}]}, Asking())
+    >>> built.requests[0].prompt, built.samples[0].gold
+    ('1 + 1 =', '2')
+    """
+    settings = override_settings(decode_settings(config), asking)
+    _refuse_unsupported(settings)
+    try:
+        task = _versioned(task_from_config(scoring_config(settings)))
+        table = eval_table(settings, splits)
+        asker = _probed(make_asker(settings, table.columns, asking, _asks_mutual(task)), settings, table)
+        return _built(settings, task, table, asker, splits, asking)
+    except EvalError as wrong:
+        raise locate(wrong, place(settings.task)) from wrong
+
+
+def _built(
+    settings: Settings,
+    task: Task,
+    table: DocTable,
+    asker: Asker,
+    splits: Mapping[str, Sequence[Doc]],
+    asking: Asking,
+) -> Built:
+    chosen = _chosen(len(table.docs), asking)
+    shots = _shots(settings, asker, splits, asking.seed)
+    cluster = _cluster(asking.cluster or settings.cluster, table)
+    own_code = _calls_code(settings)
+    requests: list[Request] = []
+    docs: list[int] = []
+    idxs: list[int] = []
+    samples: list[Sample] = []
+    targets: list[object] = []
+    for doc_id in chosen:
+        doc = table.docs[doc_id]
+        try:
+            encoded = encode_doc(doc)
+            unit = cluster(doc) if cluster is not None else None
+            asked = ask_document(asker, deepcopy(doc) if own_code else doc, shots(doc))
+        except Exception as raised:
+            raise locate(raised, place(settings.task, doc_id)) from raised
+        requests += asked.requests
+        docs += [doc_id] * len(asked.requests)
+        idxs += range(len(asked.requests))
+        samples.append(Sample(doc_id, asked.gold, asked.choices, encoded, None, unit))
+        targets.append(asked.target)
+    return Built(
+        task,
+        request_table(settings.task, docs, idxs, repeats_of(scoring_config(settings))),
+        requests,
+        tuple(samples),
+        full_config(settings),
+        _warnings(settings, samples),
+        tuple(targets),
+        len(table.docs),
+    )
+
+
+def _versioned(task: Task) -> Task:
+    """A task that says no version has lm-eval's word for that."""
+    return task if task.version is not None else replace(task, version="Yaml")
+
+
+def _refuse_unsupported(settings: Settings) -> None:
+    where = place(settings.task)
+    if settings.use_prompt is not None:
+        raise EvalError(f"use_prompt needs promptsource, which evalcore does not run; write doc_to_text instead{where}")
+    for key in ("doc_to_image", "doc_to_audio"):
+        if getattr(settings, key) is not None:
+            raise EvalError(f"this task has {key}; evalcore asks with text only{where}")
+
+
+def _asks_mutual(task: Task) -> bool:
+    lists = (task.metrics, *(pipeline.metrics or () for pipeline in task.filters))
+    return any(spec.name == "acc_mutual_info" for metrics in lists for spec in metrics)
+
+
+def _probed(asker: Asker, settings: Settings, table: DocTable) -> Asker:
+    """Whether there are several inputs or targets, which lm-eval decides by the first document of all."""
+    if not table.docs or settings.output_type == LOGLIKELIHOOD_ROLLING:
+        return asker
+    doc = deepcopy(table.docs[0])
+    try:
+        text, target = asker.ours.text(doc), asker.ours.target(doc)
+    except EvalError as wrong:
+        raise locate(wrong, place(settings.task, 0)) from wrong
+    return replace(
+        asker,
+        several_inputs=isinstance(text, int) and asker.ours.choices is not None,
+        several_targets=isinstance(target, list) and bool(target),
+    )
+
+
+def _chosen(count: int, asking: Asking) -> Sequence[int]:
+    """The documents by number: those that are named, or the first ones under a limit."""
+    if not asking.samples:
+        return select_docs(count, asking.limit)
+    if asking.limit is not None:
+        raise EvalError("expected a limit or samples, got both")
+    wrong = next((i for i in asking.samples if not 0 <= i < count), None)
+    if wrong is not None:
+        raise EvalError(f"expected samples between 0 and {count - 1}, got {wrong}")
+    return sorted(set(asking.samples))
+
+
+def _shots(
+    settings: Settings, asker: Asker, splits: Mapping[str, Sequence[Doc]], seed: int | None
+) -> Callable[[Doc], Sequence[Turn]]:
+    """The examples of a document, each written once however often it is drawn."""
+    if not settings.num_fewshot or settings.output_type == LOGLIKELIHOOD_ROLLING:
+        return lambda doc: ()
+    pool = shot_docs(settings, splits)
+    draw = draw_shots(settings, pool, seed)
+    written: dict[int, tuple[Turn, ...]] = {}
+    kept: list[Doc] = list(pool)  # what is alive keeps its id
+
+    def turns(example: Doc) -> tuple[Turn, ...]:
+        if id(example) not in written:
+            kept.append(example)
+            written[id(example)] = _example(asker, example, pool)
+        return written[id(example)]
+
+    def shots(doc: Doc) -> Sequence[Turn]:
+        return [turn for example in draw(doc) for turn in turns(example)]
+
+    return shots
+
+
+def _example(asker: Asker, example: Doc, pool: Sequence[Doc]) -> tuple[Turn, ...]:
+    try:
+        return write_example(asker, deepcopy(example))  # which may be asked about itself, later
+    except EvalError as wrong:
+        number = next((i for i, one in enumerate(pool) if one is example), "")
+        raise EvalError(f"few-shot example {number}: {wrong}") from wrong
+
+
+def _cluster(given: str | None, table: DocTable) -> Callable[[Doc], int | str] | None:
+    """The unit that a document belongs to: a field of it or a template."""
+    if given is None:
+        return None
+    read: Read = read_field(given, table.columns, key="cluster")
+    if given not in table.columns and "{" not in given:
+        raise EvalError(f"cluster: expected a field or a template, got {given!r}; fields: {', '.join(table.columns)}")
+
+    def cluster(doc: Doc) -> int | str:
+        found = read(doc)
+        if not isinstance(found, int | str) or found == "":
+            raise EvalError(f"cluster: expected a number or a text in {given!r}, got {found!r}")
+        return found
+
+    return cluster
+
+
+def _calls_code(settings: Settings) -> bool:
+    return any(callable(getattr(settings, key)) for key in CALLED)
+
+
+def _warnings(settings: Settings, samples: Sequence[Sample]) -> tuple[str, ...]:
+    out: list[str] = []
+    if settings.num_fewshot and settings.fewshot_config.fewshot_indices is not None:
+        out.append(f"fewshot_indices is not used, as in lm-eval 0.4.13{place(settings.task)}")
+    if (
+        settings.num_fewshot
+        and settings.fewshot_config.split is not None
+        and settings.fewshot_config.samples is not None
+    ):
+        out.append(f"fewshot_config has a split and samples: the split counts{place(settings.task)}")
+    wrong = [
+        one.doc_id
+        for one in samples
+        if one.choices and isinstance(one.gold, int) and not 0 <= one.gold < len(one.choices)
+    ]
+    if wrong:
+        many = f"{len(wrong)} of {len(samples)} documents have a gold that is none of their choices, the first"
+        out.append(many + place(settings.task, wrong[0]))
+    return tuple(out)

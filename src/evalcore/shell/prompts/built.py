@@ -1,0 +1,45 @@
+"""A task ready to be asked: what to score it by, what to ask, and the documents it is about."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from evalcore.core.answers import Requests
+from evalcore.core.records import Request, Sample, Task
+from evalcore.shell.models.model import ChatTemplate
+
+__all__ = ["Asking", "Built"]
+
+
+class Asking(Struct, frozen=True):
+    """How a run asks its tasks, in lm-eval's words. ``chat`` is the model's template where it is to be applied."""
+
+    num_fewshot: int | None = None
+    seed: int | None = 1234
+    limit: float | None = None
+    samples: tuple[int, ...] | None = None
+    system_instruction: str | None = None
+    chat: ChatTemplate | None = None
+    multiturn: bool = False
+    gen_kwargs: dict[str, object] | None = None
+    predict_only: bool = False
+    cluster: str | None = None
+
+
+class Built(Struct, frozen=True):
+    """``requests[i]`` is asked for the document and place in row ``i`` of ``asked``.
+
+    ``n_original`` counts the documents before a limit. ``targets`` is what ``doc_to_target`` says of each sample,
+    which a sample log shows: mostly, not always, its gold.
+    """
+
+    task: Task
+    asked: Requests
+    requests: Sequence[Request]
+    samples: tuple[Sample, ...]
+    config: dict[str, object]
+    warnings: tuple[str, ...] = ()
+    targets: tuple[object, ...] = ()
+    n_original: int | None = None

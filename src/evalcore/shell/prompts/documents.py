@@ -1,0 +1,153 @@
+"""The documents of a task: which split, processed by the task's own function, every one with every column."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import chain
+
+import msgspec
+from msgspec import Struct
+
+from evalcore.core.errors import EvalError, locate, place, require, unknown
+from evalcore.shell.prompts.settings import Settings
+from evalcore.shell.prompts.templates import Doc
+
+__all__ = ["DocTable", "encode_doc", "eval_table", "shot_docs", "tabulate_docs"]
+
+Splits = Mapping[str, Sequence[Doc]]
+
+
+class DocTable(Struct, frozen=True, eq=False):
+    """Documents and the names of their columns, in order."""
+
+    columns: tuple[str, ...]
+    docs: Sequence[Doc]
+
+
+def tabulate_docs(docs: Iterable[Mapping[str, object]]) -> DocTable:
+    """Documents that all have all columns, None where one has no value: so Hugging Face's datasets have it.
+
+    >>> tabulate_docs([{"a": 1}, {"b": 2}]).docs
+    [{'a': 1, 'b': None}, {'a': None, 'b': 2}]
+    """
+    rows = [doc if type(doc) is dict else dict(doc) for doc in docs]
+    shapes = dict.fromkeys(map(tuple, rows))
+    columns = tuple(dict.fromkeys(chain.from_iterable(shapes)))
+    if len(shapes) > 1:
+        rows = [{name: doc.get(name) for name in columns} for doc in rows]
+    return DocTable(columns, rows)
+
+
+def eval_table(settings: Settings, splits: Splits) -> DocTable:
+    """The documents that are asked about: the test split, or else the validation split."""
+    name = settings.test_split if settings.test_split is not None else settings.validation_split
+    if name is None:
+        raise EvalError(f"expected a test_split or a validation_split, got neither{place(settings.task)}")
+    return _split_table(settings.task, splits, name, settings.process_docs)
+
+
+def shot_docs(settings: Settings, splits: Splits) -> Sequence[Doc]:
+    """The documents that few-shot examples are drawn from, by lm-eval's order of preference."""
+    shots = settings.fewshot_config
+    if shots.split is not None:
+        return _split_table(settings.task, splits, shots.split, shots.process_docs).docs
+    if shots.samples is not None:
+        given = shots.samples if isinstance(shots.samples, list) else _called(settings.task, "samples", shots.samples)
+        return _documents(settings.task, "fewshot_config.samples", given)
+    for name in (settings.training_split, settings.validation_split, settings.test_split):
+        if name is not None:
+            return _split_table(settings.task, splits, name, settings.process_docs).docs
+    return ()
+
+
+def _split_table(task: str, splits: Splits, name: str, process: Callable[..., object] | None) -> DocTable:
+    try:
+        docs = splits[name]
+    except KeyError as missing:
+        raise unknown("split", name, splits, place(task)) from missing
+    if process is None:
+        return _as_table(docs)
+    made = _called(task, "process_docs", _processed, process, docs)
+    return _as_table(made if hasattr(made, "features") else _documents(task, "process_docs", made))
+
+
+def _processed(process: Callable[..., object], docs: Sequence[Doc]) -> object:
+    """What ``process_docs`` makes of the data set that lm-eval gives to it, without a progress bar of its own."""
+    datasets = require("datasets", "hf")
+    given = docs if hasattr(docs, "features") else datasets.Dataset.from_list(list(tabulate_docs(docs).docs))
+    silent = datasets.are_progress_bars_disabled()
+    datasets.disable_progress_bars()
+    try:
+        return process(given)
+    finally:
+        if not silent:
+            datasets.enable_progress_bars()
+
+
+def _as_table(docs: object) -> DocTable:
+    """A data set as rows, keeping the columns that it names even if it has no rows."""
+    features = getattr(docs, "features", None)
+    if features is None:
+        return tabulate_docs(docs)  # type: ignore[arg-type]  # rows, by the contract of splits
+    to_list = getattr(docs, "to_list", None)
+    if callable(to_list) and getattr(docs, "format", {}).get("type") is None:
+        return DocTable(tuple(features), to_list())  # ten times as fast as going through the rows
+    return DocTable(tuple(features), list(docs))  # type: ignore[call-overload]  # a data set is a sequence
+
+
+def _documents(task: str, what: str, given: object) -> Sequence[Doc]:
+    rows: list[object] = list(given) if isinstance(given, Iterable) and not isinstance(given, Mapping) else [given]
+    docs = [one for one in rows if isinstance(one, dict)]
+    if len(docs) < len(rows):
+        wrong = next(one for one in rows if not isinstance(one, dict))
+        raise EvalError(f"expected {what} to give a list of documents, got {wrong!r}{place(task)}")
+    return docs
+
+
+def _called(task: str, what: str, function: Callable[..., object], *given: object) -> object:
+    try:
+        return function(*given)
+    except EvalError as wrong:
+        raise locate(wrong, place(task)) from wrong
+    except Exception as raised:
+        raise EvalError(f"{what}: {type(raised).__name__}: {raised}{place(task)}") from raised
+
+
+# --- as bytes --------------------------------------------------------------------------------------------------
+
+EXACT = frozenset({str, int, bool, type(None)})
+
+
+def encode_doc(doc: Doc) -> bytes:
+    """A document as JSON. What JSON has no word for is written as lm-eval writes it in its logs.
+
+    >>> encode_doc({"q": "é", "n": [1, None]}), encode_doc({"x": float("nan"), "when": {1}})
+    (b'{"q":"\\xc3\\xa9","n":[1,null]}', b'{"x": NaN, "when": [1]}')
+    """
+    if _is_exact(doc.values()):
+        try:
+            return msgspec.json.encode(doc)
+        except (UnicodeEncodeError, OverflowError, TypeError):
+            pass
+    return json.dumps(doc, default=_jsonable).encode()
+
+
+def _is_exact(values: Iterable[object]) -> bool:
+    """Whether msgspec writes these values as Python's own writer would (it writes NaN as null)."""
+    kinds = set(map(type, values))
+    if kinds <= EXACT:
+        return True
+    return kinds <= EXACT | {list, dict} and all(
+        _is_exact(one.values() if type(one) is dict else one)
+        for one in values
+        if type(one) is dict or type(one) is list
+    )
+
+
+def _jsonable(value: object) -> object:
+    for name in ("tolist", "item"):  # arrays and scalars of numpy
+        plain = getattr(value, name, None)
+        if callable(plain):
+            return plain()
+    return list(value) if isinstance(value, set | frozenset) else str(value)

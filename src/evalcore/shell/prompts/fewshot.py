@@ -1,0 +1,99 @@
+"""Which few-shot examples each document gets: lm-eval's draws, as places in the list of examples."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from random import Random
+
+from evalcore.core.errors import EvalError, place, unknown
+from evalcore.shell.prompts.settings import Settings
+from evalcore.shell.prompts.templates import Doc
+
+__all__ = ["Draw", "draw_shots", "first_places", "random_places"]
+
+Draw = Callable[[Doc | None], Sequence[Doc]]
+"""The examples for a document; a document that is given must not be among them."""
+
+
+def draw_shots(settings: Settings, pool: Sequence[Doc], seed: int | None) -> Callable[[Doc], Sequence[Doc]]:
+    """The examples of one document after another. lm-eval's generator runs on from document to document.
+
+    >>> from evalcore.shell.prompts.settings import Shots
+    >>> settings = Settings(task="t", test_split="test", num_fewshot=2, fewshot_config=Shots(sampler="first_n"))
+    >>> draw_shots(settings, [{"q": 0}, {"q": 1}, {"q": 2}], 1234)({"q": 0})
+    [{'q': 0}, {'q': 1}]
+    """
+    count = settings.num_fewshot or 0
+    sampler = settings.fewshot_config.sampler
+    # So lm-eval compares them, also where neither is given.
+    overlap = settings.fewshot_config.split == settings.test_split
+    draw = _sampler(settings, sampler, pool, count, seed)
+
+    def drawn(doc: Doc) -> Sequence[Doc]:
+        return draw(doc if overlap else None)
+
+    return drawn
+
+
+def _sampler(settings: Settings, sampler: object, pool: Sequence[Doc], count: int, seed: int | None) -> Draw:
+    if sampler == "default":
+        rnd = Random(seed)
+        return lambda doc: [pool[i] for i in random_places(rnd, pool, count, doc)]
+    if sampler == "first_n":
+        return lambda doc: [pool[i] for i in first_places(pool, count, doc)]
+    if isinstance(sampler, type):
+        return _own_sampler(sampler, pool, count, seed)
+    raise unknown("sampler", str(sampler), ("default", "first_n"), place(settings.task))
+
+
+def random_places(rnd: Random, pool: Sequence[Doc], count: int, doc: Doc | None = None) -> list[int]:
+    """``count`` places at random, without the document: one more is drawn, and all again if it was there more often.
+
+    >>> random_places(Random(7), [{"q": i} for i in range(9)], 3)
+    [5, 2, 3]
+    """
+    wanted = count + 1 if doc else count
+    if wanted > len(pool):
+        raise _too_few(count, len(pool), doc)
+    drawn = rnd.sample(range(len(pool)), wanted)
+    if not doc:
+        return drawn
+    kept = [i for i in drawn if pool[i] != doc][:count]
+    if len(kept) == count:
+        return kept
+    others = [i for i, one in enumerate(pool) if one != doc]
+    if count > len(others):
+        raise _too_few(count, len(others), doc)
+    return rnd.sample(others, count)
+
+
+def first_places(pool: Sequence[Doc], count: int, doc: Doc | None = None) -> list[int]:
+    """The first ``count`` places, without the document.
+
+    >>> first_places([{"q": 0}, {"q": 1}, {"q": 2}], 2, {"q": 0})
+    [1, 2]
+    """
+    places = _others(pool, doc)
+    found = [i for _, i in zip(range(count), places, strict=False)]
+    if len(found) < count:
+        raise _too_few(count, len(found), doc)
+    return found
+
+
+def _others(pool: Sequence[Doc], doc: Doc | None) -> Iterator[int]:
+    return (i for i, one in enumerate(pool) if doc is None or one != doc)
+
+
+def _own_sampler(sampler: type, pool: Sequence[Doc], count: int, seed: int | None) -> Draw:
+    """A class in the manner of lm-eval's ``ContextSampler``, made and seeded as lm-eval does."""
+    for name in ("set_rnd", "sample"):
+        if not hasattr(sampler, name):
+            raise EvalError(f"expected a sampler in the manner of lm-eval's ContextSampler, got {sampler!r}")
+    made = sampler(list(pool), rnd=None)
+    made.set_rnd(seed)
+    return lambda doc: list(made.sample(n=count, eval_doc=doc))
+
+
+def _too_few(count: int, there: int, doc: Doc | None) -> EvalError:
+    spare = " and one to spare, as the document itself may be among them" if doc else ""
+    return EvalError(f"expected at least {count} few-shot examples{spare}, got {there}; lower num_fewshot")

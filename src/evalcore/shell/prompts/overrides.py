@@ -1,0 +1,84 @@
+"""What a run changes in a task's settings, and the settings as lm-eval reports them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from inspect import getsource
+
+from msgspec.structs import asdict, replace
+
+from evalcore.core.errors import EvalError, place
+from evalcore.core.records import GENERATE_UNTIL
+from evalcore.shell.prompts.built import Asking
+from evalcore.shell.prompts.settings import Settings
+
+__all__ = ["full_config", "override_settings", "scoring_config"]
+
+Plain = dict[str, object]
+ADDRESS = re.compile(" at 0x[0-9a-f]+")
+BYPASS: tuple[Plain, ...] = ({"metric": "bypass"},)
+
+
+def override_settings(settings: Settings, asking: Asking) -> Settings:
+    """The settings under a run's: few-shot count (a task's own 0 stands), generation options, answers only.
+
+    >>> override_settings(Settings(task="t", num_fewshot=0), Asking(num_fewshot=5)).num_fewshot
+    0
+    >>> override_settings(Settings(task="t"), Asking(num_fewshot=5)).num_fewshot
+    5
+    """
+    shots = settings.num_fewshot
+    if asking.num_fewshot is not None and shots != 0:
+        shots = asking.num_fewshot
+    if (shots or 0) < 0:
+        raise EvalError(f"expected num_fewshot to be at least 0, got {shots}{place(settings.task)}")
+    generation = settings.generation_kwargs
+    if asking.gen_kwargs is not None and settings.output_type == GENERATE_UNTIL:
+        generation = {**(generation or {}), **asking.gen_kwargs}
+    changed = replace(settings, num_fewshot=shots or 0, generation_kwargs=generation)
+    if not asking.predict_only:
+        return changed
+    return replace(changed, metric_list=list(BYPASS), process_results="process_results")
+
+
+def full_config(settings: Settings) -> Plain:
+    """The settings as lm-eval writes them under ``configs``: defaults filled in, nulls left out, functions as source.
+
+    >>> full_config(Settings(task="t"))["fewshot_config"]["sampler"]
+    'default'
+    """
+    given = {key: value for key, value in asdict(settings).items() if value is not None}
+    return {key: _plain(value) for key, value in given.items()} | {
+        "fewshot_config": _plain(asdict(settings.fewshot_config))
+    }
+
+
+def scoring_config(settings: Settings) -> Plain:
+    """What scoring reads of the settings. With ``predict_only`` nothing is measured, whatever a pipeline asks for."""
+    given = {key: value for key, value in asdict(settings).items() if value is not None and key != "fewshot_config"}
+    if settings.process_results != "process_results":
+        return given
+    filters = settings.filter_list if isinstance(settings.filter_list, list) else []
+    bare = [{key: value for key, value in one.items() if key != "metric_list"} for one in filters]
+    repeats = {key: value for key, value in (settings.repeat_cfg or {}).items() if not key.startswith("reducer")}
+    return {key: value for key, value in given.items() if key != "process_results"} | {
+        **({"filter_list": bare} if bare else {}),
+        **({"repeat_cfg": repeats} if settings.repeat_cfg else {}),
+    }
+
+
+def _plain(value: object) -> object:
+    """Plain data all the way down. lm-eval writes a nested function by its address, which no two runs share."""
+    if isinstance(value, Mapping):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    return _source(value) if callable(value) else value
+
+
+def _source(function: object) -> str:
+    try:
+        return getsource(function)  # type: ignore[arg-type]  # what has no source raises TypeError
+    except (TypeError, OSError):
+        return ADDRESS.sub("", str(function))

@@ -1,0 +1,214 @@
+"""A task's configuration as a typed record: lm-eval's fields with its defaults, and evalcore's own two."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import asdict
+
+from evalcore.core.errors import EvalError, place, unknown
+from evalcore.core.records import GENERATE_UNTIL, LOGLIKELIHOOD, LOGLIKELIHOOD_ROLLING, MULTIPLE_CHOICE
+
+__all__ = ["Settings", "Shots", "decode_settings"]
+
+Function = Callable[..., object]
+Plain = dict[str, object]
+
+
+class Shots(Struct, frozen=True, kw_only=True):
+    """How few-shot examples are chosen and written; what is left out is the task's own."""
+
+    sampler: object = "default"
+    split: str | None = None
+    process_docs: Function | None = None
+    fewshot_indices: list[int] | None = None
+    samples: list[Plain] | Function | None = None
+    doc_to_text: str | int | Function | None = None
+    doc_to_choice: str | Plain | list[object] | Function | None = None
+    doc_to_target: str | int | list[object] | Function | None = None
+    gen_prefix: str | None = None
+    fewshot_delimiter: str | None = None
+    target_delimiter: str | None = None
+
+
+class Settings(Struct, frozen=True, kw_only=True):
+    """lm-eval's fields of a task in its order, then ``repeat_cfg`` and ``cluster``."""
+
+    task: str
+    task_alias: str | None = None
+    custom_dataset: Function | None = None
+    dataset_path: str | None = None
+    dataset_name: str | None = None
+    dataset_kwargs: Plain | None = None
+    training_split: str | None = None
+    validation_split: str | None = None
+    test_split: str | None = None
+    fewshot_split: str | None = None
+    process_docs: Function | None = None
+    doc_to_text: str | int | Function | None = None
+    doc_to_target: str | int | list[object] | Function | None = None
+    doc_to_image: object = None
+    doc_to_audio: object = None
+    unsafe_code: bool = False
+    doc_to_choice: str | Plain | list[object] | Function | None = None
+    process_results: Function | str | None = None
+    use_prompt: str | None = None
+    description: str | None = ""
+    target_delimiter: str = " "
+    fewshot_delimiter: str = "\n\n"
+    fewshot_config: Shots = Shots()
+    num_fewshot: int | None = None
+    metric_list: list[Plain] | None = None
+    output_type: str = GENERATE_UNTIL
+    generation_kwargs: Plain | None = None
+    repeats: int = 1
+    filter_list: str | list[Plain] | None = None
+    should_decontaminate: bool = False
+    doc_to_decontamination_query: str | Function | None = None
+    gen_prefix: str | None = None
+    metadata: Plain | None = None
+    repeat_cfg: Plain | None = None
+    cluster: str | None = None
+
+
+class Kind(NamedTuple):
+    """What a value may be, and what to call it."""
+
+    types: tuple[type, ...]
+    words: str
+    function: bool = False
+
+
+TEXT = Kind((str,), "a text")
+NAME = Kind((str, int, float), "a name")
+FUNCTION = Kind((), "a function", function=True)
+MAPPING = Kind((dict,), "a mapping")
+LIST = Kind((list,), "a list")
+WHOLE = Kind((int,), "a whole number")
+FLAG = Kind((bool,), "true or false")
+QUESTION = Kind((str, int), "a column, a template, a whole number or a function", function=True)
+TARGET = Kind((str, int, list), "a column, a template, a whole number, a list or a function", function=True)
+CHOICES = Kind((str, list, dict), "a column, a template, a list, a mapping or a function", function=True)
+
+KINDS: Mapping[str, Kind] = {
+    "task": TEXT,
+    "task_alias": TEXT,
+    "custom_dataset": FUNCTION,
+    "dataset_path": TEXT,
+    "dataset_name": NAME,
+    "dataset_kwargs": MAPPING,
+    "training_split": TEXT,
+    "validation_split": TEXT,
+    "test_split": TEXT,
+    "fewshot_split": TEXT,
+    "process_docs": FUNCTION,
+    "doc_to_text": QUESTION,
+    "doc_to_target": TARGET,
+    "unsafe_code": FLAG,
+    "doc_to_choice": CHOICES,
+    "process_results": Kind((str,), "a function", function=True),
+    "use_prompt": TEXT,
+    "description": TEXT,
+    "target_delimiter": TEXT,
+    "fewshot_delimiter": TEXT,
+    "fewshot_config": MAPPING,
+    "num_fewshot": WHOLE,
+    "metric_list": LIST,
+    "output_type": TEXT,
+    "generation_kwargs": MAPPING,
+    "repeats": WHOLE,
+    "filter_list": Kind((str, list), "a list"),
+    "should_decontaminate": FLAG,
+    "gen_prefix": TEXT,
+    "metadata": MAPPING,
+    "repeat_cfg": MAPPING,
+    "cluster": TEXT,
+    "split": TEXT,
+    "fewshot_indices": LIST,
+    "samples": Kind((list,), "a list of documents or a function", function=True),
+}
+OUTPUT_TYPES = (LOGLIKELIHOOD, MULTIPLE_CHOICE, LOGLIKELIHOOD_ROLLING, GENERATE_UNTIL)
+STRUCTURE = ("tag", "group", "task_list", "include")
+INHERITED = (
+    "process_docs",
+    "fewshot_delimiter",
+    "target_delimiter",
+    "gen_prefix",
+    "doc_to_text",
+    "doc_to_choice",
+    "doc_to_target",
+)
+
+
+def decode_settings(config: Mapping[str, object]) -> Settings:
+    """The record of a merged configuration, with generation options and few-shot settings filled in as lm-eval does.
+
+    >>> decode_settings({"task": "t", "doc_to_text": "question"}).fewshot_config.doc_to_text
+    'question'
+    >>> decode_settings({"task": "t", "doc_to_txt": "question"})
+    Traceback (most recent call last):
+    evalcore.core.errors.EvalError: unknown key of a task 'doc_to_txt'; did you mean 'doc_to_text'? Known: ... - at t
+    """
+    name = config.get("task")
+    if not isinstance(name, str) or not name:
+        raise EvalError(f"expected a task with a name under the key 'task', got {name!r}")
+    if "class" in config:
+        raise EvalError(f"this task is a Python class, which evalcore does not run; write it as YAML{place(name)}")
+    given = {key: value for key, value in config.items() if key not in STRUCTURE and not _is_default(key, value)}
+    _check_keys(given, Settings.__struct_fields__, "key of a task", name)
+    shots = given.pop("fewshot_config", None) or {}
+    if not isinstance(shots, dict):
+        raise EvalError(f"expected fewshot_config to be a mapping, got {shots!r}{place(name)}")
+    settings = Settings(**given)  # type: ignore[arg-type]  # _check_keys looked at every value
+    if settings.output_type not in OUTPUT_TYPES:
+        raise unknown("output_type", settings.output_type, OUTPUT_TYPES, place(name))
+    return msgspec.structs.replace(
+        settings,
+        generation_kwargs=_generation(settings),
+        fewshot_config=_shots(settings, shots),
+        dataset_kwargs=_without_trust(settings.dataset_kwargs),
+    )
+
+
+def _is_default(key: str, value: object) -> bool:
+    """Null is lm-eval's word for "not given" wherever null is the default."""
+    return value is None and key not in ("description",)
+
+
+def _check_keys(given: Mapping[str, object], known: tuple[str, ...], what: str, task: str) -> None:
+    for key, value in given.items():
+        if key not in known:
+            raise unknown(what, str(key), known, place(task))
+        kind = KINDS.get(key)
+        if kind is None or value is None or isinstance(value, kind.types) or (kind.function and callable(value)):
+            continue
+        raise EvalError(f"expected {key} to be {kind.words}, got {value!r}{place(task)}")
+
+
+def _shots(settings: Settings, given: Plain) -> Shots:
+    inherited = {key: value for key, value in asdict(settings).items() if key in INHERITED}
+    _check_keys(given, Shots.__struct_fields__, "key of fewshot_config", settings.task)
+    return Shots(**{"split": settings.fewshot_split, **inherited, **given})
+
+
+def _generation(settings: Settings) -> Plain | None:
+    """lm-eval's defaults: greedy, 256 tokens, until the delimiter of examples."""
+    until = [settings.fewshot_delimiter]
+    given = settings.generation_kwargs
+    if given is None:
+        greedy: Plain = {"temperature": 0.0, "do_sample": False, "max_gen_toks": 256, "until": until}
+        return greedy if settings.output_type == GENERATE_UNTIL else None
+    try:
+        warm = {"temperature": float(given["temperature"])} if "temperature" in given else {}  # type: ignore[arg-type]
+    except (TypeError, ValueError) as wrong:
+        found = given["temperature"]
+        raise EvalError(f"expected temperature to be a number, got {found!r}{place(settings.task)}") from wrong
+    return {**given, **warm, **({} if "until" in given else {"until": until})}
+
+
+def _without_trust(given: Plain | None) -> Plain | None:
+    """No code of a data set is ever run; lm-eval with datasets 4 and later drops the key as well."""
+    return None if given is None else {key: value for key, value in given.items() if key != "trust_remote_code"}

@@ -1,0 +1,134 @@
+"""The code that a task asks for: found and hashed, never run here."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping
+from functools import lru_cache
+from hashlib import sha256
+from importlib.machinery import PathFinder
+from pathlib import Path
+from typing import Literal
+
+from msgspec import Struct
+
+from evalcore.core.errors import EvalError
+from evalcore.shell.config.documents import FunctionTag
+from evalcore.shell.tasks.function import FunctionRef
+
+__all__ = ["Code", "code_of", "find_code", "find_function", "functions_in", "map_values", "trusted"]
+
+DOTTED = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)+")
+
+
+class Code(Struct, frozen=True):
+    """Something a task would run: a function of a file, a dataset's own script, or what the model wrote."""
+
+    kind: Literal["function", "dataset", "unsafe_code"]
+    name: str
+    path: str = ""
+    sha256: str = ""
+
+
+def map_values(function: Callable[[object], object], value: object) -> object:
+    """Nested lists and mappings with every other value changed.
+
+    >>> map_values(lambda one: one * 2, {"a": [1, {"b": 2}]})
+    {'a': [2, {'b': 4}]}
+    """
+    if isinstance(value, str):  # first, because nearly all are
+        return function(value)
+    if isinstance(value, list | tuple):
+        return [map_values(function, one) for one in value]
+    if isinstance(value, dict) or isinstance(value, Mapping):  # noqa: SIM101  # the second is slow
+        return {key: map_values(function, one) for key, one in value.items()}
+    return function(value)
+
+
+def find_code(config: Mapping[str, object]) -> dict[str, object]:
+    """A config with every ``!function`` found: its file, its name, its file's hash."""
+    return {key: map_values(_found, value) for key, value in config.items()}
+
+
+def _found(value: object) -> object:
+    return find_function(value) if isinstance(value, FunctionTag) else value
+
+
+def find_function(tag: FunctionTag) -> FunctionRef:
+    """The function that a tag means: in a file beside its YAML, else in a module that could be imported."""
+    where = f" - at {tag.path}:{tag.line}"
+    if not DOTTED.fullmatch(tag.name):
+        raise EvalError(f"expected !function module.name, got {tag.name!r}{where}")
+    module, _, name = tag.name.rpartition(".")
+    try:
+        path = _source(os.path.dirname(tag.path), module)
+    except EvalError as wrong:
+        raise EvalError(f"!function {tag.name}: {wrong}{where}") from None
+    return FunctionRef(path, name, _hash(path, os.stat(path).st_mtime_ns))
+
+
+@lru_cache(4096)
+def _source(folder: str, module: str) -> str:
+    beside = os.path.join(folder, *module.split(".")) + ".py"
+    path = beside if os.path.isfile(beside) else _importable(module)
+    if path is None:
+        raise EvalError(f"found neither the file {beside} nor a module {module!r}")
+    return os.path.realpath(path)
+
+
+def _importable(module: str) -> str | None:
+    """The source file of a module, found without importing the packages it is in."""
+    folders: list[str] | None = None
+    source: str | None = None
+    for name in module.split("."):
+        spec = PathFinder.find_spec(name, folders)
+        if spec is None:
+            return None
+        folders, source = list(spec.submodule_search_locations or ()), spec.origin
+    return source if source is not None and source.endswith(".py") and os.path.isfile(source) else None
+
+
+@lru_cache(4096)
+def _hash(path: str, changed: int) -> str:
+    return sha256(Path(path).read_bytes()).hexdigest()
+
+
+def functions_in(value: object) -> Iterator[FunctionRef]:
+    """Every function anywhere in a config.
+
+    >>> [str(one) for one in functions_in({"a": [{"b": FunctionRef("u.py", "f", "")}]})]
+    ['u.py:f']
+    """
+    if isinstance(value, FunctionRef):
+        yield value
+    elif isinstance(value, Mapping):
+        for one in value.values():
+            yield from functions_in(one)
+    elif isinstance(value, list | tuple):
+        for one in value:
+            yield from functions_in(one)
+
+
+def code_of(config: Mapping[str, object], *, local_data: bool = False) -> tuple[Code, ...]:
+    """All that a task would run; with ``local_data`` the dataset's script is not needed.
+
+    >>> code_of({"task": "t", "unsafe_code": True, "process_docs": FunctionRef("u.py", "f", "00")})
+    (Code(kind='function', name='f', path='u.py', sha256='00'), Code(kind='unsafe_code', name='unsafe_code', ...))
+    """
+    found = [Code("function", one.name, one.path, one.sha256) for one in functions_in(config)]
+    kwargs = config.get("dataset_kwargs")
+    if isinstance(kwargs, Mapping) and kwargs.get("trust_remote_code") and not local_data:
+        found.append(Code("dataset", f"dataset:{config.get('dataset_path')}"))
+    if config.get("unsafe_code"):
+        found.append(Code("unsafe_code", "unsafe_code"))
+    return tuple(dict.fromkeys(found))
+
+
+def trusted(config: Mapping[str, object]) -> dict[str, str]:
+    """The hash of every file whose code a task runs.
+
+    >>> trusted({"process_docs": FunctionRef("u.py", "f", "00")})
+    {'u.py': '00'}
+    """
+    return {one.path: one.sha256 for one in functions_in(config)}

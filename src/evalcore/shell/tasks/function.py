@@ -1,0 +1,29 @@
+"""Code that a task file names: where it is and what it is, never yet run."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from evalcore.core.errors import EvalError
+
+__all__ = ["FunctionRef", "GroupFunction"]
+
+
+class FunctionRef(Struct, frozen=True):
+    """``!function utils.name`` with the file it stands for and that file's hash."""
+
+    path: str
+    name: str
+    sha256: str
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.name}"
+
+
+class GroupFunction(Struct, frozen=True):
+    """A group's own aggregation, until it is trusted and loaded."""
+
+    ref: FunctionRef
+
+    def __call__(self, *args: object) -> object:
+        raise EvalError(f"{self.ref} is not trusted: --trust {self.ref.path}")

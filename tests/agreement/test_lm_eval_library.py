@@ -1,0 +1,294 @@
+"""All of lm-eval's task library through its TaskManager and through ours: names, kinds, configs, trees."""
+
+from __future__ import annotations
+
+import logging
+import subprocess
+import sys
+from collections.abc import Mapping
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("lm_eval")
+
+from lm_eval.api.group import Group as TheirGroup
+from lm_eval.api.task import Task
+from lm_eval.tasks import TaskManager, _factory
+from lm_eval.tasks._index import Kind
+
+from evalcore import EvalError, Leaf
+from evalcore.shell.config.documents import FunctionTag
+from evalcore.shell.tasks import FunctionRef, build_index, config_of, default_library, resolve
+from evalcore.shell.tasks.function import GroupFunction
+
+pytestmark = pytest.mark.slow
+
+STRUCTURAL = ("tag", "group", "task_list")
+KINDS = {Kind.TASK: "task", Kind.PY_TASK: "py_task", Kind.GROUP: "group", Kind.TAG: "tag"}
+
+# What docs/tasks.md lists under "What differs from lm-eval", name by name.
+REFUSED_BY_BOTH = {"flan_held_in", "t0_eval"}
+REFUSED_BY_LM_EVAL = {"toksuite_abridged": "unhashable type: 'list'"}
+DIFFERENT_TREES = {"openllm": ["/openllm: children"], "code2text": ["/code2text: metrics"]}
+
+
+class Named:
+    """A function that a group aggregates by, as lm-eval would import it."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def __call__(self, values, sizes):
+        raise NotImplementedError
+
+
+class Kept(Task):
+    """A task that keeps its config and loads nothing."""
+
+    def __init__(self, config):
+        self._kept = dict(config)
+
+    task_name = property(lambda self: self._kept["task"])
+
+
+for _abstract in list(Kept.__abstractmethods__):
+    setattr(Kept, _abstract, None)
+Kept.__abstractmethods__ = frozenset()
+
+
+@pytest.fixture(scope="module")
+def theirs():
+    logging.disable(logging.CRITICAL)
+    yield TaskManager()
+    logging.disable(logging.NOTSET)
+
+
+@pytest.fixture(scope="module")
+def built(theirs):
+    """lm-eval's factory with tasks that load nothing and functions that stay paths."""
+    known = {entry.yaml_path: _named(entry.cfg) for entry in theirs.task_index.values() if entry.yaml_path}
+    patch = pytest.MonkeyPatch()
+    patch.setattr(_factory, "ConfigurableTask", Kept)
+    patch.setattr(_factory, "load_yaml", lambda path, resolve_func: known[path])
+    patch.setattr(_factory.TaskFactory, "_build_task", _build_task)
+    yield theirs
+    patch.undo()
+
+
+def _named(config):
+    """A group's own aggregation as something that can be called, which lm-eval checks; also in groups inside it."""
+    if not isinstance(config, dict) or "group" not in config:
+        return config
+    metrics, listed = config.get("aggregate_metric_list"), config.get("task")
+    made = dict(config)
+    if isinstance(metrics, list):
+        made["aggregate_metric_list"] = [
+            {**one, "aggregation": Named(one["aggregation"])} if "/" in one.get("aggregation", "") else one
+            for one in metrics
+        ]
+    if isinstance(listed, list):
+        made["task"] = [_named(one) for one in listed]
+    return made
+
+
+def _build_task(self, entry, overrides):
+    """As lm-eval's own, up to the point where it makes the task; a class is one more key."""
+    config = self._load_full_config(entry, overrides)
+    return Kept({key: value for key, value in config.items() if key not in STRUCTURAL})
+
+
+@pytest.fixture(scope="module")
+def ours():
+    return build_index([default_library()])
+
+
+def plain(value: object) -> object:
+    """Functions as lm-eval writes them when it does not run them."""
+    if isinstance(value, Mapping):
+        return {key: plain(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(one) for one in value]
+    if isinstance(value, FunctionTag):
+        return str(Path(value.path).parent / value.name)
+    return value
+
+
+def same(mine: object, other: object) -> bool:
+    """Equal values; a function we found is the one that lm-eval would import."""
+    if isinstance(mine, FunctionRef):
+        return isinstance(other, str) and (mine.path, mine.name) == imported(other)
+    if isinstance(mine, Mapping) and isinstance(other, Mapping):
+        return mine.keys() == other.keys() and all(same(mine[key], other[key]) for key in mine)
+    if isinstance(mine, list | tuple) and isinstance(other, list | tuple):
+        return len(mine) == len(other) and all(map(same, mine, other))
+    return type(mine) is type(other) and mine == other
+
+
+def imported(path: str) -> tuple[str, str]:
+    """Where lm-eval's loader would find ``folder/module.name``: beside the YAML, else among the modules."""
+    folder, _, dotted = path.rpartition("/")
+    module, _, name = dotted.rpartition(".")
+    beside = Path(folder, *module.split(".")).with_suffix(".py")
+    if beside.exists():
+        return str(beside.resolve()), name
+    spec = find_spec(module)
+    return str(spec.origin if spec else None), name
+
+
+def without_source(config: Mapping[str, object]) -> dict[str, object]:
+    """lm-eval notes the absolute path of the YAML in metadata; ours is in ``Resolved.sources``."""
+    metadata = {key: value for key, value in config["metadata"].items() if key != "config_source"}
+    return {**config, "metadata": metadata}
+
+
+def test_every_name_has_the_same_kind(theirs, ours):
+    expected = {name: KINDS[entry.kind] for name, entry in theirs.task_index.items()}
+    assert len(expected) > 14_000
+    assert {name: entry.kind for name, entry in ours.entries.items()} == expected
+
+
+def test_every_file_says_the_same(theirs, ours):
+    for name, entry in theirs.task_index.items():
+        mine = ours.entries[name]
+        assert mine.path == (str(entry.yaml_path) if entry.yaml_path else None)
+        if entry.cfg is not None:
+            assert plain(config_of(ours, name)) == entry.cfg, name
+        if entry.kind is Kind.TAG:
+            assert mine.tags == tuple(sorted(entry.tags))
+
+
+def test_every_task_resolves_to_the_same_config(built, ours, monkeypatch):
+    names = [name for name, entry in built.task_index.items() if entry.kind in (Kind.TASK, Kind.PY_TASK)]
+    found = resolve(ours, names, metadata={"run": 1})
+    assert sorted(found.tasks) == sorted(names)
+    monkeypatch.setattr(built._factory, "_meta", {"run": 1})
+    for name in names:
+        other = built._factory.build(built.task_index[name], registry=built.task_index)
+        assert same(found.tasks[name], without_source(other._kept)), name
+        assert found.sources[name] == other._kept["metadata"]["config_source"]
+
+
+def test_every_tag_stands_for_the_same_tasks(built, ours):
+    for name, entry in built.task_index.items():
+        if entry.kind is Kind.TAG:
+            other = built._factory.build(entry, registry=built.task_index)
+            assert [tree.name for tree in resolve(ours, [name]).trees] == [one.task_name for one in other], name
+
+
+def differences(mine, other, path="") -> list[str]:
+    """Where two trees differ: names and order of children, aliases, metadata, metrics, leaf configs."""
+    here = f"{path}/{mine.name}"
+    if isinstance(mine, Leaf):
+        fine = isinstance(other, Kept) and same(mine.value, without_source(other._kept))
+        return [] if fine else [f"{here}: config"]
+    if not isinstance(other, TheirGroup):
+        return [f"{here}: a group here only"]
+    told = []
+    metadata = {key: value for key, value in (other.metadata or {}).items() if key != "config_source"}
+    if (mine.name, mine.alias, dict(mine.metadata)) != (other.name, other.alias, metadata):
+        told.append(f"{here}: name, alias or metadata")
+    if [_spec(one) for one in mine.metrics] != [_their_spec(one) for one in other.aggregate_metric_list or []]:
+        told.append(f"{here}: metrics")
+    names = [child.name for child in mine.children]
+    if names != other.child_names:
+        return [*told, f"{here}: children"]
+    return told + [one for child in mine.children for one in differences(child, other.get(child.name), here)]
+
+
+def _spec(metric) -> tuple[object, ...]:
+    how = metric.aggregation
+    name = f"{Path(how.ref.path).with_suffix('')}.{how.ref.name}" if isinstance(how, GroupFunction) else how
+    return metric.metric, metric.filters, name, metric.weight_by_size
+
+
+def _their_spec(metric) -> tuple[object, ...]:
+    """lm-eval weighs by size if the value is true in Python's eyes; its library has a "truez"."""
+    how = metric.aggregation
+    filters = None if metric.filter_list is None else tuple(metric.filter_list)
+    return metric.metric, filters, how.path if isinstance(how, Named) else how, bool(metric.weight_by_size)
+
+
+def test_every_group_is_the_same_tree(built, ours):
+    found: dict[str, list[str]] = {}
+    refused, theirs_refused = set(), {}
+    for name, entry in built.task_index.items():
+        if entry.kind is not Kind.GROUP:
+            continue
+        try:
+            (mine,) = resolve(ours, [name]).trees
+        except EvalError:
+            refused.add(name)
+            continue
+        try:
+            other = built._factory.build(entry, registry=dict(built.task_index))
+        except TypeError as wrong:
+            theirs_refused[name] = str(wrong)
+            continue
+        told = differences(mine, other)
+        if told:
+            found[name] = told
+    assert refused == REFUSED_BY_BOTH
+    assert theirs_refused == REFUSED_BY_LM_EVAL
+    assert found == DIFFERENT_TREES
+
+
+def test_why_both_refuse(built, ours):
+    """lm-eval knows no include in a listed task, and no listed task without a name; the first also names one twice."""
+    from lm_eval.config.task import TaskConfig
+
+    flan = built._factory.build(built.task_index["flan_held_in"], registry=dict(built.task_index))
+    with pytest.raises(TypeError, match="include"):
+        TaskConfig(**flan.get_all_tasks()[0]._kept)
+    with pytest.raises(EvalError, match=r"'flan_held_in::rte_flan::rte_prompt-1' is defined twice, and differently"):
+        resolve(ours, "flan_held_in")
+    with pytest.raises(ValueError, match="must have 'task' or 'group'"):
+        built._factory.build(built.task_index["t0_eval"], registry=dict(built.task_index))
+    with pytest.raises(EvalError, match="expected a name, or a dict with task or group"):
+        resolve(ours, "t0_eval")
+
+
+def test_where_lm_eval_loses_tasks(built, ours):
+    """openllm changes the tag truthfulqa: lm-eval gives its three tasks the tag's name, and keeps the last."""
+    other = built._factory.build(built.task_index["openllm"], registry=dict(built.task_index))
+    (mine,) = resolve(ours, "openllm").trees
+    names = [child.name for child in mine.children]
+    assert [name for name in names if name not in other.child_names] == [
+        "truthfulqa_gen",
+        "truthfulqa_mc1",
+        "truthfulqa_mc2",
+    ]
+    assert [name for name in other.child_names if name not in names] == ["truthfulqa"]
+
+
+THEIRS = """
+import logging, time
+logging.disable(logging.CRITICAL)
+from lm_eval.tasks import TaskManager
+start = time.process_time()
+assert len(TaskManager().all_tasks) > 14_000
+print(time.process_time() - start)
+"""
+OURS = """
+import sys, time
+from evalcore.shell.tasks import build_index, default_library
+library = default_library()
+start = time.process_time()
+assert len(build_index([library], cache=sys.argv[1] or None).entries) > 14_000
+print(time.process_time() - start)
+"""
+
+
+def test_the_index_is_far_faster(tmp_path):
+    """Processor time in fresh processes, with room for a busy machine; bench/index.py gives the figures."""
+    slow = _seconds(THEIRS)
+    assert slow / min(_seconds(OURS, "") for _ in range(3)) > 5
+    _seconds(OURS, str(tmp_path))
+    assert any(tmp_path.iterdir())
+    assert slow / min(_seconds(OURS, str(tmp_path)) for _ in range(5)) > 25
+
+
+def _seconds(code: str, *args: str) -> float:
+    done = subprocess.run([sys.executable, "-c", code, *args], capture_output=True, text=True, check=True)
+    return float(done.stdout.split()[-1])

@@ -1,0 +1,99 @@
+"""A small folder of tasks of every output type, with documents of our own, for tests of whole runs."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from tempfile import gettempdir
+
+import yaml
+
+CITIES = ["Lisbon", "Cairo", "Lima", "Oslo", "Quito", "Hanoi", "Dakar", "Minsk", "Tunis", "Sofia"]
+
+TASKS: dict[str, dict[str, object]] = {
+    "sums": {
+        "task": "sums",
+        "output_type": "generate_until",
+        "doc_to_text": "{{a}} + {{b}} =",
+        "doc_to_target": "{{a + b}}",
+        "num_fewshot": 2,
+        "fewshot_config": {"sampler": "first_n", "samples": [{"a": 1, "b": 1}, {"a": 2, "b": 5}]},
+        "generation_kwargs": {"until": ["\n"], "max_gen_toks": 8, "temperature": 0.0},
+        "filter_list": [
+            {
+                "name": "strict",
+                "filter": [{"function": "regex", "regex_pattern": "(\\d+)"}, {"function": "take_first"}],
+            },
+            {"name": "raw", "filter": [{"function": "take_first"}]},
+        ],
+        "metric_list": [{"metric": "exact_match", "aggregation": "mean", "higher_is_better": True}],
+        "metadata": {"version": 1.0},
+    },
+    "places": {
+        "task": "places",
+        "output_type": "multiple_choice",
+        "doc_to_text": "{{city}} is a",
+        "doc_to_choice": ["city", "river", "kind of cheese"],
+        "doc_to_target": 0,
+        "metric_list": [{"metric": "acc"}, {"metric": "acc_norm"}],
+        "metadata": {"version": 2.0},
+    },
+    "lines": {
+        "task": "lines",
+        "output_type": "loglikelihood_rolling",
+        "doc_to_text": "",
+        "doc_to_target": "{{city}} lies on a hill above the sea",
+        "metric_list": [{"metric": "word_perplexity"}, {"metric": "bits_per_byte"}],
+    },
+    "guesses": {
+        "task": "guesses",
+        "output_type": "generate_until",
+        "doc_to_text": "Name a colour seen in {{city}}:",
+        "doc_to_target": "green",
+        "repeats": 3,
+        "generation_kwargs": {"until": ["\n"], "max_gen_toks": 6, "temperature": 0.7, "do_sample": True},
+        "repeat_cfg": {"reducer": ["mean", "pass@2"]},
+        "metric_list": [{"metric": "exact_match"}],
+    },
+}
+
+GROUP = {
+    "group": "small",
+    "task": [
+        "places",
+        {"group": "texts", "task": ["sums", "guesses"], "aggregate_metric_list": [{"metric": "exact_match"}]},
+        "lines",
+    ],
+    "metadata": {"version": 0.1},
+}
+
+
+def write_tasks(folder: Path, count: int = 10) -> Path:
+    """The folder with its tasks; ``count`` documents each."""
+    folder.mkdir(parents=True, exist_ok=True)
+    rows = [{"a": n, "b": 3 * n % 7, "city": CITIES[n % 10] + (f" {n}" if n > 9 else "")} for n in range(count)]
+    (folder / "docs.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    source = {"dataset_path": "json", "dataset_kwargs": {"data_files": {"test": "docs.jsonl"}}, "test_split": "test"}
+    for name, task in TASKS.items():
+        (folder / f"{name}.yaml").write_text(yaml.safe_dump({**task, **source}, sort_keys=False))
+    (folder / "small.yaml").write_text(yaml.safe_dump(GROUP, sort_keys=False))
+    return folder
+
+
+def command(*arguments: object) -> list[str]:
+    return [sys.executable, "-m", "evalcore", *map(str, arguments)]
+
+
+def environment(home: Path) -> dict[str, str]:
+    """A cache of the tests' own, and no colour from outside."""
+    return {**os.environ, "XDG_CACHE_HOME": str(Path(gettempdir()) / "evalcore-tests"), "NO_COLOR": "1"}
+
+
+def evalcore(home: Path, *arguments: object) -> subprocess.CompletedProcess[str]:
+    """Run a command line to its end."""
+    return subprocess.run(
+        command(*arguments), cwd=home, env=environment(home), capture_output=True, text=True, timeout=300, check=False
+    )

@@ -1,0 +1,104 @@
+"""A run killed at any moment ends, when resumed, in the same results; the server sees only what was in flight twice."""
+
+from __future__ import annotations
+
+import json
+import random
+import signal
+import subprocess
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+import yaml
+from fault_server import digest, serve
+from small_tasks import command, environment, evalcore, write_tasks
+
+from evalcore.shell.models.openai_probe import PROBES
+
+KILLS = 20
+IN_FLIGHT = 4
+
+
+def write_run(home: Path, url: str) -> None:
+    config = {
+        "model": "local-completions",
+        "model_args": {"model": "toy", "base_url": url, "num_concurrent": IN_FLIGHT},
+        "tasks": ["sums", "places", "guesses"],
+        "include_path": "tasks",
+        "output_path": "out",
+    }
+    (home / "run.yaml").write_text(yaml.safe_dump(config))
+
+
+def asked_twice(bodies: list[dict[str, object]]) -> int:
+    """Requests that the server received again, but for the probes with which every process begins."""
+    counts = Counter(digest(body) for body in bodies if not str(body["prompt"]).startswith(PROBES))
+    return sum(count - 1 for count in counts.values())
+
+
+@pytest.mark.slow
+def test_kill_9_at_twenty_random_moments(tmp_path: Path) -> None:
+    write_tasks(tmp_path / "tasks", 12)
+    moments = random.Random(20260).uniform
+    with serve(latency=0.03) as server:
+        write_run(tmp_path, server.url)
+        assert evalcore(tmp_path, "run", "run.yaml").returncode == 0
+        wanted = (tmp_path / "out/results.json").read_bytes()
+        asks = len(server.bodies)
+        killed = 0
+        for kill in range(KILLS):
+            (tmp_path / "out").rename(tmp_path / f"old{kill}")
+            server.bodies.clear()
+            stop_after = moments(0, asks)  # a moment: so many requests, and then some milliseconds
+            child = subprocess.Popen(
+                command("run", "run.yaml", "--quiet"),
+                cwd=tmp_path,
+                env=environment(tmp_path),
+                stdout=subprocess.DEVNULL,
+            )
+            while child.poll() is None and len(server.bodies) < stop_after:
+                time.sleep(0.001)
+            time.sleep(moments(0, 0.05))
+            killed += child.poll() is None
+            child.send_signal(signal.SIGKILL)
+            child.wait()
+            done = evalcore(tmp_path, "run", "run.yaml", "--quiet")
+            assert done.returncode == 0, done.stderr
+            assert (tmp_path / "out/results.json").read_bytes() == wanted
+            assert asked_twice(server.bodies) <= IN_FLIGHT
+        assert killed >= KILLS // 2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_a_server_that_fails_three_in_ten_gives_the_same_results(tmp_path: Path, seed: int) -> None:
+    write_tasks(tmp_path / "tasks", 12)
+    found = []
+    for faults in (0.0, 0.3):
+        with serve(faults=faults, seed=seed) as server:
+            write_run(tmp_path, server.url)
+            done = evalcore(
+                tmp_path,
+                "run",
+                "run.yaml",
+                "--model_args",
+                f"model=toy,base_url={server.url},num_concurrent=8",
+                "--quiet",
+            )
+            assert done.returncode == 0, done.stderr
+            results = json.loads((tmp_path / "out/results.json").read_text())
+            results["config"]["model_args"].pop("base_url")  # the port of each server is another
+            found.append(_without_metadata(results))
+        (tmp_path / "out").rename(tmp_path / f"out{faults}")
+    assert found[0] == found[1]
+
+
+def _without_metadata(results: dict[str, object]) -> dict[str, object]:
+    """Task metadata repeats the model's arguments, as in lm-eval."""
+    configs = results["configs"]
+    assert isinstance(configs, dict)
+    for config in configs.values():
+        config.pop("metadata", None)
+    return results

@@ -1,0 +1,391 @@
+"""Servers that misbehave: every question gets its one reply all the same, or a failure that says why."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import json
+import socket
+import time
+from contextlib import suppress
+from datetime import UTC, datetime
+
+import pytest
+from fault_server import FAULTS, serve
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evalcore.core.errors import EvalError
+from evalcore.core.records import Failure, Generate, LogLikelihood
+from evalcore.shell.models.http_faults import Patience, Wrong, backoff, message_of, retry_after
+from evalcore.shell.models.http_flow import flow
+from evalcore.shell.models.model import Heard, Model, Question
+from evalcore.shell.models.openai import open_server
+from evalcore.shell.models.openai_args import Kind
+from evalcore.shell.models.openai_wire import read_choice, read_generation
+
+COMPLETIONS, CHAT = Kind("local-completions"), Kind("local-chat-completions", chat=True)
+
+
+@pytest.fixture(autouse=True)
+def no_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+
+
+def model(url: str, kind: Kind = COMPLETIONS, **args: object) -> Model:
+    return open_server(kind, {"model": "toy", "base_url": url, **args}, base=0.001)
+
+
+def questions(count: int = 6) -> list[Question]:
+    return [Question(Generate(f"Question {number}:", {"until": ["\n"], "max_gen_toks": 8})) for number in range(count)]
+
+
+def ask(of: Model, asked: list[Question]) -> dict[int, Heard]:
+    heard = list(of.ask(asked))
+    assert sorted(one.at for one in heard) == list(range(len(asked)))
+    return {one.at: one for one in heard}
+
+
+def reply_to(script: object, count: int = 1, **args: object) -> list[object]:
+    with serve(script=script) as server:
+        return [one.reply for one in ask(model(server.url, **args), questions(count)).values()]
+
+
+def raw(content: object, status: int = 200, **headers: str) -> tuple[int, dict[str, str], bytes]:
+    body = content if isinstance(content, bytes) else json.dumps(content).encode()
+    return status, {name.replace("_", "-"): value for name, value in headers.items()}, body
+
+
+@pytest.mark.parametrize("kind", [COMPLETIONS, CHAT], ids=lambda kind: kind.name)
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_a_third_of_requests_go_wrong_and_nothing_changes(kind: Kind, seed: int) -> None:
+    asked = questions(150)
+    if not kind.chat:
+        asked += [Question(LogLikelihood(f"The {number}th word is", " river stone")) for number in range(50)]
+    with serve() as good, serve(faults=0.3, seed=seed) as bad:
+        expected = ask(model(good.url, kind, num_concurrent=8), asked)
+        found = ask(model(bad.url, kind, num_concurrent=8), asked)
+    assert found == expected
+    assert not any(isinstance(one.reply, Failure) for one in found.values())
+    assert len(bad.bodies) > 1.2 * len(good.bodies)
+
+
+@pytest.mark.parametrize("fault", [*FAULTS, "502", "504", "408", "529"])
+def test_a_passing_fault_is_survived(fault: str) -> None:
+    with serve(script=lambda number, body: fault if number < 3 else None) as server, serve() as good:
+        assert ask(model(server.url), questions(1)) == ask(model(good.url), questions(1))
+        assert len(server.bodies) == 4
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_lasting_fault_fails_that_question_and_no_other(fault: str) -> None:
+    def script(number: int, body: dict[str, object]) -> str | None:
+        return fault if "Question 2:" in str(body["prompt"]) else None
+
+    with serve(script=script) as server:
+        heard = ask(model(server.url, max_retries=3), questions(5))
+    assert [at for at, one in heard.items() if isinstance(one.reply, Failure)] == [2]
+    assert sum("Question 2:" in str(body["prompt"]) for body in server.bodies) == 4
+    assert "(4 tries)" in heard[2].reply.reason  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("status", [400, 413, 422, 501])
+def test_a_refusal_is_not_asked_again(status: int) -> None:
+    with serve(script=lambda number, body: raw({"error": {"message": "too long"}}, status)) as server:
+        heard = ask(model(server.url), questions(2))
+    assert heard[0].reply == Failure(f"http_{status}: too long")
+    assert len(server.bodies) == 2
+
+
+@pytest.mark.parametrize("status", [401, 403, 404])
+def test_a_server_that_begins_by_refusing_stops_the_run(status: int) -> None:
+    with serve(script=lambda number, body: raw({"error": {"message": "no"}}, status)) as server:
+        with pytest.raises(EvalError, match=rf"127\.0\.0\.1:\d+/v1/completions: http_{status}: no - is") as caught:
+            list(model(server.url, num_concurrent=4).ask(questions(50)))
+        assert "\n" not in str(caught.value)
+        assert len(server.bodies) <= 4
+    later = reply_to(lambda number, body: raw({}, status) if number == 1 else None, 3)
+    assert [isinstance(one, Failure) for one in later] == [False, True, False]
+
+
+def test_nobody_listens() -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{free.getsockname()[1]}/v1"
+    with pytest.raises(EvalError, match=r"connection: .*\(4 tries\); is the server running"):
+        list(model(url).ask(questions(100)))
+    with pytest.raises(EvalError, match="connection: ConnectError"):
+        list(model("http://no-such-host.invalid/v1").ask(questions(1)))
+
+
+def test_a_server_without_tls_is_named() -> None:
+    with serve() as server, pytest.raises(EvalError, match=r"connection: ConnectError: \[SSL"):
+        list(model(server.url.replace("http:", "https:")).ask(questions(1)))
+
+
+def test_broken_chunks_are_survived() -> None:
+    broken = (200, {"Transfer-Encoding": "chunked", "Content-Length": "0"}, b"zz\r\nnot a chunk")
+    with serve(script=lambda number, body: broken if number == 0 else None) as server:
+        assert isinstance(ask(model(server.url), questions(1))[0].reply, str)
+
+
+def test_a_server_that_goes_away_stops_the_run_after_a_few_failures() -> None:
+    with serve() as server:
+        going = model(server.url, max_retries=1).ask(questions(100))
+        assert isinstance(next(going).reply, str)
+    heard = []
+    with pytest.raises(EvalError, match="is gone"):
+        heard.extend(going)
+    # the connection that was open breaks first; then there is none
+    assert not [one for one in heard[1:] if not isinstance(one.reply, Failure)]
+    assert len(heard) < 15
+
+
+@pytest.mark.parametrize("fault", ["hang", "dribble"])
+def test_a_server_that_hangs_meets_a_deadline(fault: str) -> None:
+    start = time.monotonic()
+    [reply] = reply_to(lambda number, body: fault, timeout=0.3, max_retries=1)
+    assert isinstance(reply, Failure)
+    assert reply.reason == "timeout: no whole reply within 0.3 s (2 tries)"
+    assert time.monotonic() - start < 2.5
+    [reply] = reply_to(lambda number, body: "hang", read_timeout=0.2, max_retries=0)
+    assert reply == Failure("timeout: not a byte for 0.2 s")
+
+
+ONE = {"index": 0, "finish_reason": "stop", "text": "x", "message": {"content": "x"}}
+BAD = {
+    "html": b"<html>",
+    "empty": b"",
+    "spaces": b"  \n ",
+    "error": {"error": {"message": "overloaded"}},
+    "error text": {"error": "overloaded"},
+    "no choices": {"choices": []},
+    "null choices": {"choices": None},
+    "choices as text": {"choices": "x"},
+    "choice as text": {"choices": ["x"]},
+    "a list": [ONE],
+    "a number": 5,
+    "missing index": {"choices": [{key: value for key, value in ONE.items() if key != "index"}]},
+    "wrong index": {"choices": [{**ONE, "index": 1}]},
+    "false index": {"choices": [{**ONE, "index": False}]},
+    "duplicate index": {"choices": [ONE, ONE]},
+    "extra choice": {"choices": [ONE, {**ONE, "index": 1}]},
+    "null content": {"choices": [{**ONE, "text": None, "message": {"content": None}}]},
+    "number content": {"choices": [{**ONE, "text": 5, "message": {"content": 5}}]},
+    "no content": {"choices": [{"index": 0}]},
+    "tool calls only": {"choices": [{"index": 0, "message": {"tool_calls": [{"id": 1}]}}]},
+    "message as text": {"choices": [{"index": 0, "message": "x"}]},
+    "deep": b"[" * 100_000,
+    "huge number": b'{"choices": ' + b"9" * 10_000 + b"}",
+    "not utf-8": b'{"choices": "\xff\xfe"}',
+}
+
+
+@pytest.mark.parametrize("kind", [COMPLETIONS, CHAT], ids=lambda kind: kind.name)
+@pytest.mark.parametrize("name", BAD)
+def test_what_is_not_an_answer_is_a_failure_and_never_an_empty_text(name: str, kind: Kind) -> None:
+    with serve(script=lambda number, body: raw(BAD[name])) as server:
+        [heard] = ask(model(server.url, kind, max_retries=2), questions(1)).values()
+        assert isinstance(heard.reply, Failure)
+        assert heard.reply.reason.startswith("bad_response: ")
+        assert len(heard.reply.reason) < 400
+        assert len(server.bodies) == 3
+    mended = serve(script=lambda number, body: raw(BAD[name]) if number == 0 else None)
+    with mended as server:
+        [heard] = ask(model(server.url, kind), questions(1)).values()
+        assert isinstance(heard.reply, str)
+
+
+def test_no_text_is_not_asked_for_ever() -> None:
+    with serve(script=lambda number, body: raw(BAD["null content"])) as server:
+        ask(model(server.url), questions(1))
+        assert len(server.bodies) == 3
+
+
+class BadResponse(Exception):
+    """A fault that has its name."""
+
+
+def read_or_name(kind: Kind, content: bytes) -> tuple[str, str]:
+    try:
+        return read_generation(kind, "</think>", content)
+    except Wrong as wrong:
+        raise (BadResponse() if wrong.reason.startswith("bad_response: ") else wrong) from None
+
+
+@given(
+    st.binary(max_size=200)
+    | st.recursive(
+        st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+        lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(list(ONE)), inner, max_size=5),
+        max_leaves=9,
+    ).map(lambda choice: json.dumps({"choices": [choice]}).encode())
+)
+def test_any_body_is_a_text_or_a_named_fault(content: bytes) -> None:
+    for kind in (COMPLETIONS, CHAT):
+        with suppress(BadResponse):
+            text, finish = read_or_name(kind, content)
+            assert isinstance(text, str)
+            assert isinstance(finish, str)
+    message_of(content)
+
+
+def test_how_a_reply_ended_is_kept_and_an_empty_text_is_an_answer() -> None:
+    for finish in ("length", "content_filter", "stop"):
+        with serve(
+            script=lambda number, body, f=finish: raw({"choices": [{**ONE, "text": "", "finish_reason": f}]})
+        ) as server:
+            assert ask(model(server.url), questions(1))[0] == Heard(0, "", finish)
+    with serve(script=lambda number, body: raw({"choices": [{"index": 0, "text": "x"}]})) as server:
+        assert ask(model(server.url), questions(1))[0] == Heard(0, "x", "")
+
+
+def test_a_body_too_large_is_not_read_to_its_end() -> None:
+    big = raw({"choices": [{**ONE, "text": "x" * (17 << 20)}]})
+    [reply] = reply_to(lambda number, body: big)
+    assert reply == Failure("too_large: a reply of more than 16 MB")
+    fitting = raw({"choices": [{**ONE, "text": "x" * (10 << 20)}]})
+    assert reply_to(lambda number, body: fitting) == ["x" * (10 << 20)]
+
+
+def test_a_compressed_body_is_not_unfolded() -> None:
+    bomb = gzip.compress(json.dumps({"choices": [{**ONE, "text": "x" * (64 << 20)}]}).encode())
+    [reply] = reply_to(lambda number, body: raw(bomb, Content_Encoding="gzip"), max_retries=1)
+    assert reply == Failure("bad_response: a body in gzip, which was not asked for (2 tries)")
+    with serve() as server:
+        ask(model(server.url), questions(1))
+        assert server.headers[0]["Accept-Encoding"] == "identity"
+
+
+@pytest.mark.parametrize("status", [301, 302, 307, 308])
+def test_redirects_are_refused(status: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-canary-of-this-test")
+    with serve() as elsewhere:
+        target = f"{elsewhere.url}/completions?key=sk-other"
+        with serve(script=lambda number, body: raw(b"", status, Location=target)) as server:
+            with pytest.raises(EvalError, match="redirects are not followed") as caught:
+                list(model(server.url).ask(questions(3)))
+            assert "sk-other" not in str(caught.value)
+        assert not elsewhere.bodies
+        later = reply_to(lambda number, body: raw(b"", status, Location=target) if number else None, 2)
+        assert isinstance(later[1], Failure)
+        assert not elsewhere.bodies
+
+
+# --- how long to wait ------------------------------------------------------------------------------------------------
+
+NOW = datetime(2024, 5, 1, 12, 0, 0, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("header", "seconds"),
+    [
+        ("3", 3.0), ("0", 0.0), ("1.5", 1.5), ("-3", None), ("nan", None), ("inf", None), ("soon", None), ("", None), (None, None),
+        ("1e9", 1e9), ("Wed, 01 May 2024 12:00:20 GMT", 20.0), ("Wed, 01 May 2024 11:00:00 GMT", None),
+        ("Wed, 99 May 2024 12:00:20 GMT", None),
+    ],
+)  # fmt: skip
+def test_retry_after(header: str | None, seconds: float | None) -> None:
+    assert retry_after(header, NOW) == seconds
+
+
+@given(st.integers(1, 10_000), st.none() | st.floats(0, 1e300), st.floats(0, 1, exclude_max=True))
+def test_waits_are_bounded_and_at_least_what_was_told(tried: int, told: float | None, jitter: float) -> None:
+    patience = Patience()
+    wait = backoff(tried, told, jitter, patience)
+    assert 0 < wait <= patience.longest_told
+    assert wait >= min(told or 0, patience.longest_told)
+    assert backoff(tried + 1, None, jitter, patience) >= backoff(tried, None, jitter, patience)
+
+
+def test_a_server_that_names_a_time_gets_it() -> None:
+    start = time.monotonic()
+    reply_to(lambda number, body: raw(b"", 429, Retry_After="0.4") if number == 0 else None)
+    assert 0.4 <= time.monotonic() - start < 5
+
+
+# --- many at once ----------------------------------------------------------------------------------------------------
+
+
+def test_never_more_in_flight_than_allowed_and_never_fewer_than_possible() -> None:
+    with serve(latency=0.03) as server:
+        ask(model(server.url, num_concurrent=7), questions(60))
+        assert server.most_active == 7
+        assert len(server.bodies) == 60
+
+
+def test_replies_are_those_of_their_questions_whatever_the_order() -> None:
+    def script(number: int, body: dict[str, object]) -> None:
+        time.sleep(0.0005 * (number % 7))
+
+    asked = questions(40)
+    with serve(script=script) as server:
+        one, many = ask(model(server.url), asked), ask(model(server.url, num_concurrent=16), asked)
+        back = ask(model(server.url, num_concurrent=16), asked[::-1])
+    assert one == many == {39 - at: heard._replace(at=39 - at) for at, heard in back.items()}
+
+
+def test_a_reply_not_yet_taken_counts_as_in_flight() -> None:
+    with serve() as server:
+        going = model(server.url, num_concurrent=4).ask(questions(40))
+        for taken in range(1, 20):
+            next(going)
+            time.sleep(0.01)
+            assert len(server.bodies) <= taken - 1 + 4
+        going.close()  # type: ignore[attr-defined]
+
+
+def test_complaints_lower_the_number_in_flight() -> None:
+    active: list[int] = []
+
+    def script(number: int, body: dict[str, object]) -> str | None:
+        active.append(server.active)
+        return "429" if number < 8 else None
+
+    with serve(script=script, latency=0.02) as server:
+        ask(model(server.url, num_concurrent=8), questions(60))
+    assert max(active[:8]) > 4
+    assert max(active[20:24]) <= 6 < max(active[40:])
+
+
+def test_closing_early_leaves_nothing_behind(
+    capfd: pytest.CaptureFixture[str], recwarn: pytest.WarningsRecorder
+) -> None:
+    with serve(latency=0.2) as server:
+        going = model(server.url, num_concurrent=8).ask(questions(40))
+        next(going)
+        start = time.monotonic()
+        going.close()  # type: ignore[attr-defined]
+        assert time.monotonic() - start < 0.15
+        time.sleep(0.4)
+        assert len(server.bodies) <= 8
+        del going
+    import gc
+
+    gc.collect()
+    assert capfd.readouterr().err == ""
+    assert not [str(one.message) for one in recwarn if issubclass(one.category, ResourceWarning | RuntimeWarning)]
+
+
+def test_an_error_in_one_cancels_the_others_after_the_replies_at_hand() -> None:
+    gone: list[int] = []
+
+    async def work(number: int) -> int:
+        try:
+            await asyncio.sleep(0 if number < 3 else 10)
+        except asyncio.CancelledError:
+            gone.append(number)
+            raise
+        if number == 1:
+            raise EvalError("stop")
+        return number
+
+    heard = []
+    with asyncio.Runner() as runner, pytest.raises(EvalError, match="stop"):
+        heard.extend(flow(runner, [lambda n=n: work(n) for n in range(6)], 6, lambda _: False))  # type: ignore[misc]
+    assert gone == [3, 4, 5]
+    assert set(heard) <= {0, 2}
+
+
+def test_read_choice_takes_extra_fields() -> None:
+    assert read_choice(json.dumps({"choices": [ONE], "usage": {}, "id": 3}).encode())["text"] == "x"

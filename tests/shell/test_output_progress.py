@@ -1,0 +1,96 @@
+"""Progress: right counts, on stderr only, in the form that suits it."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+
+from evalcore.shell.output.progress import Stage, progress, told
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def work(stream: io.StringIO, *, quiet: bool = False, every: float = 10.0) -> None:
+    clock = Clock()
+    with progress(quiet, stream=stream, every=every, clock=clock) as shown:
+        shown.stage("asking \x1b[31m[red]", 100, known=40)
+        for i in range(60):
+            clock.now += 0.5
+            shown.advance(failed=int(i == 7))
+        shown.stage("scoring", 2)
+        shown.advance(2)
+
+
+def test_lines_now_and_then_and_at_the_end_of_each_stage() -> None:
+    out = io.StringIO()
+    work(out)
+    lines = out.getvalue().splitlines()
+    assert lines == [
+        r"asking \x1b[31m[red]: 60/100 (60 %), 40 from the log, 20 now, 1 failed, 2.0/s, 20 s left",
+        r"asking \x1b[31m[red]: 80/100 (80 %), 40 from the log, 40 now, 1 failed, 2.0/s, 10 s left",
+        r"asking \x1b[31m[red]: 100/100 (100 %), 40 from the log, 60 now, 1 failed, 2.0/s",
+        "scoring: 2/2 (100 %)",
+    ]
+
+
+def test_quiet_says_nothing_and_nothing_reaches_stdout(capsys: pytest.CaptureFixture[str]) -> None:
+    out = io.StringIO()
+    work(out, quiet=True)
+    assert out.getvalue() == ""
+    work(Terminal())
+    work(io.StringIO())
+    assert capsys.readouterr().out == ""
+
+
+def test_bars_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.setenv("TERM", "xterm")
+    out = Terminal()
+    work(out)
+    assert r"asking \x1b[31m[red]" in out.getvalue()
+    assert "100/100 (100 %), 40 from the log, 60 now, 1 failed, 2.0/s" in out.getvalue()
+    assert "scoring" in out.getvalue()
+
+
+def test_printing_while_bars_are_shown_goes_to_stdout(capsys: pytest.CaptureFixture[str]) -> None:
+    with progress(stream=Terminal()) as shown:
+        shown.stage("asking", 1)
+        print("data")
+        shown.advance()
+    assert capsys.readouterr().out == "data\n"
+
+
+def test_an_error_passes_and_the_last_line_is_still_said() -> None:
+    out = io.StringIO()
+
+    def stopped() -> None:
+        with progress(stream=out) as shown:
+            shown.stage("asking", 10)
+            shown.advance(3)
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        stopped()
+    assert out.getvalue().startswith("asking: 3/10 (30 %)")
+
+
+def test_nothing_to_do_is_said_without_dividing_by_it() -> None:
+    assert told(Stage("asking", 0), 0.0) == "0/0"
+    assert told(Stage("asking", 5, known=5), 0.0) == "5/5 (100 %), 5 from the log, 0 now"
+    out = io.StringIO()
+    with progress(stream=out) as shown:
+        shown.advance()
+        shown.stage("asking", 0)
+    assert out.getvalue() == ""

@@ -1,0 +1,135 @@
+"""Rows, losses and notes of real reports; the reports the other output tests use."""
+
+from __future__ import annotations
+
+from evalcore import (
+    GENERATE_UNTIL,
+    MULTIPLE_CHOICE,
+    Answer,
+    Failure,
+    Generate,
+    Group,
+    GroupMetric,
+    Instance,
+    Leaf,
+    LogLikelihood,
+    MetricSpec,
+    Pipeline,
+    Report,
+    Sample,
+    Scored,
+    Step,
+    Task,
+    build_report,
+    report_task,
+    score_task,
+)
+from evalcore.core.answers import AnswerTable, tabulate
+from evalcore.shell.output.losses import lost_of, told_losses
+from evalcore.shell.output.notes import grouped, notes_of
+from evalcore.shell.output.rows import once, rows_of
+from evalcore.shell.prompts.built import Built
+
+NUMBER = Pipeline("number", (Step.of("regex", regex_pattern=r"(\d+)"),))
+RAW = Pipeline("raw", (Step.of("take_first"),))
+
+
+def choice_task(name: str = "choices", alias: str | None = None) -> Task:
+    return Task(name, MULTIPLE_CHOICE, (MetricSpec("acc"), MetricSpec("acc_norm")), alias=alias, version=2)
+
+
+def text_task(name: str = "texts") -> Task:
+    return Task(name, GENERATE_UNTIL, (MetricSpec("exact_match"),), (NUMBER, RAW), num_fewshot=3)
+
+
+def choice_answers(task: str, n: int = 8) -> list[Answer]:
+    return [
+        Answer(Instance(task, doc, i, LogLikelihood("?", " ab"[i : i + 2])), ((-1.0 - (doc + i) % 3, i == 0),))
+        for doc in range(n)
+        for i in range(2)
+    ]
+
+
+def text_answers(task: str, n: int = 10, failing: tuple[int, ...] = (), text: str = "it is {doc}") -> list[Answer]:
+    def reply(doc: int) -> str | Failure:
+        return Failure(f"timed out after {30 + doc % 2} s") if doc in failing else text.replace("{doc}", str(doc * 2))
+
+    return [Answer(Instance(task, doc, 0, Generate(f"q{doc}")), (reply(doc),)) for doc in range(n)]
+
+
+def choice_scored(name: str = "choices", alias: str | None = None) -> Scored:
+    samples = [Sample(i, gold=i % 2, choices=("a", "bb"), doc={"q": i}) for i in range(8)]
+    return score_task(choice_task(name, alias), samples, choice_answers(name), keep_replies=True)
+
+
+def text_samples(n: int = 10) -> list[Sample]:
+    return [Sample(i, gold=str(i), doc={"q": i}) for i in range(n)]
+
+
+def text_scored(name: str = "texts", failing: tuple[int, ...] = (1, 2, 5)) -> Scored:
+    return score_task(text_task(name), text_samples(), text_answers(name, failing=failing), keep_replies=True)
+
+
+def text_built(
+    name: str = "texts", failing: tuple[int, ...] = (1, 2, 5), text: str = "it is {doc}"
+) -> tuple[Built, AnswerTable, Scored]:
+    answers = text_answers(name, failing=failing, text=text)
+    table = tabulate(answers)
+    requests = [answer.instance.request for answer in answers]
+    built = Built(text_task(name), table.asked, requests, tuple(text_samples()), {"task": name})
+    return built, table, score_task(built.task, built.samples, table, keep_replies=True)
+
+
+def tree(*, name: str = "all") -> Group[object]:
+    low: Group[object] = Group("low", (Leaf("choices", None),), (GroupMetric("acc"),), alias="the low ones")
+    return Group(name, (low, Leaf("texts", None), Leaf("choices", None), Leaf("absent", None)))
+
+
+def small_report(failing: tuple[int, ...] = (1, 2, 5), alias: str | None = None) -> Report:
+    done = [report_task(choice_scored(alias=alias)), report_task(text_scored(failing=failing))]
+    return build_report([*done, report_task(choice_scored("alone"))], [tree()])
+
+
+def test_rows_follow_the_tree_and_then_the_rest() -> None:
+    rows = rows_of(small_report())
+    names = [(row.depth, row.name) for row in rows if row.metric in ("", "acc") or row.filter == "raw"]
+    assert names == [(0, "all"), (1, "low"), (2, "choices"), (1, "texts"), (1, "choices"), (1, "absent"), (0, "alone")]
+    assert [row.alias for row in rows if row.name == "low"] == ["the low ones"]
+    assert [row.reason for row in rows if row.name == "absent"] == ["not run"]
+
+
+def test_rows_carry_every_number_of_the_report() -> None:
+    report = small_report()
+    rows = {(row.name, row.metric, row.filter): row for row in rows_of(report)}
+    for one in (*report.tasks, *report.groups):
+        for key, estimate in one.estimates:
+            row = rows[one.name, key.metric, key.filter]
+            assert (row.value, row.stderr, row.n) == (estimate.value, estimate.stderr, estimate.n)
+            assert (row.low, row.high) == (estimate.ci or (None, None))
+            assert (row.failed, row.unscorable) == (estimate.n_failed, estimate.n_unscorable)
+            assert row.higher is estimate.higher_is_better
+    assert rows["texts", "exact_match", "raw"].shots == 3
+    assert rows["choices", "acc", "none"].version == "2"
+
+
+def test_once_keeps_the_first_place_of_each_number() -> None:
+    rows = once(rows_of(small_report()))
+    assert len(rows) == len({(row.name, row.metric, row.filter) for row in rows})
+    assert [row.depth for row in rows if row.name == "choices"] == [2, 2]
+
+
+def test_lost_documents_are_counted_once_whatever_the_number_of_metrics() -> None:
+    (lost,) = lost_of(small_report())
+    assert (lost.task, lost.kind, lost.documents, lost.of) == ("texts", "failed", 3, 10)
+    assert dict(lost.reasons) == {"timed out after 31 s": 2, "timed out after 30 s": 1}
+    assert told_losses([lost], most=1)[0].endswith("(2 timed out after 31 s, and 1 more reasons)")
+    assert lost_of(small_report(failing=())) == ()
+
+
+def test_notes_say_each_thing_once() -> None:
+    report = small_report()
+    notes = notes_of(report, ["texts: slow", "choices: slow", "slow"])
+    assert "slow (texts, choices)" in notes
+    assert len(set(notes)) == len(notes)
+    many = grouped([(f"t{i}", f"t{i}: odd") for i in range(57)])
+    assert many == ("odd (t0, t1, t2 and 54 more)",)

@@ -1,0 +1,170 @@
+"""Run configs: lm-eval's as they are, located errors, named warnings, flags over the file."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+import yaml
+
+from evalcore.core.errors import EvalError
+from evalcore.shell.cli.flags import add_flags, as_keys, given_flags
+from evalcore.shell.config.keys import KEYS
+from evalcore.shell.config.plan import Plan, plan_from, read_config
+from evalcore.shell.config.values import parse_pairs, parse_value
+
+LEAST = {"model": "dummy", "tasks": ["a"]}
+
+
+def test_every_key_lm_eval_knows_is_known() -> None:
+    config = pytest.importorskip("lm_eval.config.evaluate_config")
+    theirs = {field.name for field in fields(config.EvaluatorConfig)} - {"config"}
+    assert theirs - KEYS.keys() == set()
+
+
+def test_every_key_that_has_an_effect_is_a_field_of_the_plan() -> None:
+    assert {name for name, key in KEYS.items() if not key.ignored} == set(Plan.__struct_fields__)
+
+
+def test_a_full_lm_eval_config_is_accepted_as_it_is(tmp_path: Path) -> None:
+    config = tmp_path / "run.yaml"
+    config.write_text(
+        "model: local-completions\nmodel_args:\n  model: m\n  num_concurrent: 2\ntasks:\n  - gsm8k\n  - arc_easy,piqa\n"
+        "num_fewshot: 5\nbatch_size: 4\nmax_batch_size: 8\ndevice: cuda:0\nlimit: 0.5\nuse_cache: /tmp/c\n"
+        "gen_kwargs: temperature=0.8,stop=['a']\nwandb_args: {project: p}\nseed: [0, 1, 2, 3]\nmetadata: {a: 1}\n"
+        "log_samples: true\noutput_path: out\nsystem_instruction: hi\napply_chat_template: true\n"
+    )
+    plan, warnings = read_config(config, {})
+    assert plan.tasks == ("gsm8k", "arc_easy", "piqa")
+    assert plan.gen_kwargs == {"temperature": 0.8, "stop": ["a"]}
+    assert plan.seed == (0, 1, 2, 3)
+    assert [one.split(" ")[0] for one in warnings] == ["batch_size", "max_batch_size", "device", "wandb_args"]
+
+
+def test_flags_go_over_the_file(tmp_path: Path) -> None:
+    config = tmp_path / "run.yaml"
+    config.write_text(yaml.safe_dump({**LEAST, "limit": 10, "model_args": {"model": "m"}}))
+    plan, _ = read_config(config, {"limit": 3, "model_args": {"path": "p"}})
+    assert (plan.limit, plan.model_args) == (3, {"path": "p"})
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            "model: m\ntasks: [a]\nnum_fewshots: 3",
+            r"unknown key 'num_fewshots'; did you mean 'num_fewshot'.*run.yaml:3",
+        ),
+        ("model: m\ntasks: [a]\nlimit: many", r"limit: Expected `float \| null`, got `str` - at .*run.yaml:3"),
+        ("tasks: [a]", "expected model in .*run.yaml"),
+        ("model: m", "expected tasks in .*run.yaml"),
+        ("- a", "expected a mapping"),
+        ("model: m\ntasks: a\nlimit: 1\nsamples: {a: [1]}", "limit or samples"),
+        ("model: m\ntasks: a\nfewshot_as_multiturn: true", "needs apply_chat_template"),
+        ("model: m\ntasks: a\npolicy: helm", "policy: .*helm.* - at .*run.yaml:3"),
+        ("model: m\ntasks: a\nseed: [1, 2]", "expected seed as one whole number or four"),
+        ("model: m\ntasks: a\nlimit: -1", "limit to be at least 0"),
+        ("model: m\nmodel: n\ntasks: a", "given twice"),
+        ("model: !!python/object:os.system m\ntasks: a", "is not read"),
+        ("model: [", "not YAML"),
+    ],
+)
+def test_what_is_wrong_is_said_with_file_and_line(tmp_path: Path, text: str, message: str) -> None:
+    config = tmp_path / "run.yaml"
+    config.write_text(text)
+    with pytest.raises(EvalError, match=message):
+        read_config(config, {})
+
+
+def test_a_missing_file_is_an_error_not_a_traceback(tmp_path: Path) -> None:
+    with pytest.raises(EvalError, match="cannot read the run config"):
+        read_config(tmp_path / "no.yaml", {})
+
+
+@pytest.mark.parametrize(
+    ("given", "seeds"), [(7, (7, 7, 7, 7)), ([1, 2, 3], (1, 2, 3, 1234)), (None, (0, 1234, 1234, 1234))]
+)
+def test_seeds_as_lm_eval_reads_them(given: object, seeds: tuple[int, ...]) -> None:
+    assert plan_from({**LEAST, "seed": given}).plan.seed == seeds
+
+
+def test_samples_from_a_file(tmp_path: Path) -> None:
+    chosen = tmp_path / "samples.json"
+    chosen.write_text('{"a": [0, 3]}')
+    assert plan_from({**LEAST, "samples": str(chosen)}).plan.samples == {"a": (0, 3)}
+
+
+def parse(line: list[str]) -> dict[str, object]:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("config", nargs="?")
+    add_flags(parser)
+    return given_flags(parser.parse_args(as_keys(line)))
+
+
+def test_flags_in_lm_evals_spelling_and_ours() -> None:
+    theirs = parse(
+        [
+            "--model_args",
+            "a=1,b=x",
+            "--num_fewshot",
+            "5",
+            "--tasks",
+            "p,q",
+            "r",
+            "--gen_kwargs",
+            "temperature=0.5",
+            "-L",
+            "0.1",
+        ]
+    )
+    ours = parse(
+        [
+            "--model-args",
+            "a=1",
+            "b=x",
+            "--num-fewshot",
+            "5",
+            "--tasks",
+            "p,q",
+            "r",
+            "--gen-kwargs",
+            "temperature=0.5",
+            "--limit",
+            "0.1",
+        ]
+    )
+    assert theirs == ours
+    assert theirs["model_args"] == {"a": 1, "b": "x"}
+
+
+def test_a_flag_that_needs_no_value_does_not_eat_the_config() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("config", nargs="?")
+    add_flags(parser)
+    given = parser.parse_args(["--predict_only", "run.yaml"])
+    assert given_flags(given) == {"predict_only": True}
+    assert given.config == "run.yaml"
+
+
+@pytest.mark.parametrize("line", [["--limit", "x"], ["--num_fewshot", "1.5"], ["--model_args", "a"], ["--data", "{a"]])
+def test_a_wrong_flag_is_a_message(line: list[str]) -> None:
+    with pytest.raises(EvalError, match="expected"):
+        parse(line)
+
+
+@pytest.mark.parametrize("text", ["1", "0.5", "1e-3", "true", "None", "a", "[1, 2]", "'x'", "gpt-4", "", "-1", "1_0"])
+def test_values_read_as_lm_eval_reads_them(text: str) -> None:
+    utils = pytest.importorskip("lm_eval._cli.utils")
+    if text == "1_0":
+        assert parse_value(text) == "1_0"  # lm-eval makes it 10.0, a number nobody wrote
+    elif text == "None":
+        assert parse_value(text) is None
+    else:
+        assert parse_value(text) == utils.handle_cli_value_string(text)
+
+
+def test_pairs_refuse_what_is_no_pair() -> None:
+    with pytest.raises(EvalError, match="key=value"):
+        parse_pairs("a=1,b", "model_args")
