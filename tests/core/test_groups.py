@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from pathlib import Path
 
+import numpy as np
 import pytest
 import yaml
 from msgspec import structs
@@ -33,7 +34,9 @@ from evalcore.core.groups import (
 )
 from evalcore.core.groups.build import build_trees, group_from_config, group_metric_from_config, group_to_dict
 from evalcore.core.groups.lint import lint
+from evalcore.core.pipeline import build_report
 from evalcore.core.records import options
+from evalcore.core.reports import leaf_from_flat
 
 ANATOMY, BIOLOGY, CHEMISTRY = Leaf("anatomy", 10), Leaf("biology", 20), Leaf("chemistry", 30)
 SCIENCE = Group("science", (BIOLOGY, CHEMISTRY))
@@ -481,3 +484,24 @@ def test_where_we_differ_from_lm_eval(theirs):
     ]
     (tree,) = build_trees([arc, group("openllm", "arc_challenge", *listed)])
     assert child_names(tree) == ("arc_challenge", "openllm::arc_challenge")
+
+
+@pytest.mark.parametrize(("tasks", "documents", "p"), [(57, 2, 0.3), (57, 5, 0.3), (20, 3, 0.5)])
+def test_the_interval_of_a_group_of_small_tasks_covers(tasks: int, documents: int, p: float) -> None:
+    """What everybody does first: a large group under a small limit."""
+    rng = np.random.default_rng(1)
+    hits, runs = 0, 300
+    tree = Group("g", tuple(Leaf(f"t{k}", None) for k in range(tasks)), (GroupMetric("acc"),))
+    for _ in range(runs):
+        draws = rng.random((tasks, documents)) < p
+        errors = draws.std(axis=1, ddof=1) / documents**0.5
+        done = [
+            leaf_from_flat(
+                f"t{k}",
+                {"acc,none": float(draws[k].mean()), "acc_stderr,none": float(errors[k]), "sample_len": documents},
+            ).value
+            for k in range(tasks)
+        ]
+        low, high = build_report(done, [tree]).group("g")["acc,none"].ci
+        hits += low <= p <= high
+    assert hits / runs >= 0.9

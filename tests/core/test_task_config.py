@@ -2,7 +2,19 @@
 
 import pytest
 
-from evalcore import GENERATE_UNTIL, Answer, EvalError, Generate, Instance, MetricKey, Ok, Sample, score_doc
+from evalcore import (
+    GENERATE_UNTIL,
+    Answer,
+    EvalError,
+    Generate,
+    Instance,
+    MetricKey,
+    Ok,
+    Sample,
+    report_task,
+    score_doc,
+    score_task,
+)
 from evalcore.core.task_config import repeats_of, task_from_config
 
 CONFIG = {
@@ -88,3 +100,18 @@ def test_repeats_are_whole_numbers(repeats):
         return
     with pytest.raises(EvalError, match="whole number"):
         repeats_of({"repeats": repeats})
+
+
+def test_metrics_that_lm_eval_only_passes_on_reach_the_aggregation_as_pairs() -> None:
+    seen: list[object] = []
+
+    def share(items: list[tuple[str, str]]) -> float:
+        seen.extend(items)
+        return sum(gold == said for gold, said in items) / len(items)
+
+    metric = {"metric": "f1", "aggregation": share, "ignore_case": True}
+    task = task_from_config({"task": "t", "output_type": "generate_until", "metric_list": [metric]})
+    said = [Answer(Instance("t", i, 0, Generate("?")), (text,)) for i, text in enumerate(["a", "x"])]
+    report = report_task(score_task(task, [Sample(0, gold="a"), Sample(1, gold="b")], said))
+    assert report["f1,none"].value == 0.5
+    assert ("a", "a") in seen

@@ -114,6 +114,7 @@ def test_magic_characters_in_a_real_name(tmp_path: Path) -> None:
         ("a.jsonl", b'{"a": ' + b"[" * 600 + b"1" + b"]" * 600 + b"}", "a.jsonl: documents nested too deep"),
         ("a.csv", b"a,b\n1,2\n3,4,5\n", "a.csv:3: expected 2 cells, got 3"),
         ("a.csv", b"a,b\n1,2\n\xff,4\n", "a.csv:.*not utf-8: invalid start byte"),
+        ("a.jsonl", b'{"a": 1.5}\n{"a": 1%s}\n' % (b"0" * 400), "a.jsonl: a whole number too large for the floats"),
         ("a.txt", b"a\nb\xff", "a.txt:2: not UTF-8: invalid start byte at byte 3"),
         ("a.gz", b"not gzip", "a.gz: cannot be read: Not a gzipped file"),
         ("a.jsonl.gz", gzip.compress(LINES * 50)[:-20], "a.jsonl.gz: cannot be read"),
@@ -128,6 +129,39 @@ def test_bad_files(tmp_path: Path, name: str, data: bytes, said: str) -> None:
     with pytest.raises(EvalError, match=said) as raised:
         read_documents(write(tmp_path / name, data))
     assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "said"),
+    [
+        ("a.csv", {"encoding": "utf-16"}, r"a\.csv: not read as a table: .*BOM"),
+        ("a.csv", {"encoding": "\0"}, r"a\.csv: not read as a table: .*null"),
+        ("a.csv", {"encoding": "nonsense"}, r"a\.csv: unknown encoding: nonsense"),
+        ("a.csv", {"quotechar": "ab"}, r"a\.csv: not read as a table"),
+        ("a.csv", {"zeta": 1, "alpha": 1, "mu": 1}, r"unknown csv option 'alpha'.*a\.csv"),
+        ("a.json", {"field": ["x"]}, r"unknown field .*a\.json"),
+        ("a.json", {"field": {"x": 1}}, r"unknown field .*a\.json"),
+        ("a.json", {"field": "y"}, r"unknown field 'y'.*Known: x - at .*a\.json"),
+        ("a.parquet", {"columns": [1]}, r"a\.parquet: expected columns to be a list of names, got \[1\]"),
+        ("a.parquet", {"columns": {"a": 1}}, r"a\.parquet: expected columns to be a list of names"),
+        ("a.parquet", {"columns": "a"}, r"a\.parquet: expected columns to be a list of names"),
+    ],
+)
+def test_bad_options(tmp_path: Path, name: str, options: dict[str, object], said: str) -> None:
+    if name == "a.parquet":
+        pytest.importorskip("pyarrow")
+    write(tmp_path / name, b'{"x": [{"q": 1}]}' if name == "a.json" else b"a,b\n1,2\n")
+    with pytest.raises(EvalError, match=said) as raised:
+        read_documents(tmp_path / name, options)
+    assert "\n" not in str(raised.value)
+
+
+def test_a_number_with_more_digits_than_python_reads_is_text(tmp_path: Path) -> None:
+    long = "9" * 5000
+    assert read_documents(write(tmp_path / "a.csv", f"a,b\n1,2\n{long},3\n".encode())) == [
+        {"a": "1", "b": 2},
+        {"a": long, "b": 3},
+    ]
 
 
 def test_damaged_gzip_content(tmp_path: Path) -> None:

@@ -111,6 +111,8 @@ def test_builder_options(tmp_path: Path) -> None:
     assert load("text", data_dir="d") == {"test": [{"text": "one"}, {"text": "two"}]}
     with pytest.raises(EvalError, match="unknown field 'itms'; did you mean 'items'"):
         load("json", data_files="a.json", field="itms")
+    with pytest.raises(EvalError, match="unknown csv option 'alpha'"):
+        load("csv", data_files="a.csv", zeta=1, alpha=1, mu=1)
     with pytest.raises(EvalError, match="unknown csv option 'seperator'"):
         load("csv", data_files="a.csv", seperator=";")
     with pytest.raises(EvalError, match="json needs data_files"):

@@ -8,7 +8,7 @@ from importlib.util import find_spec
 import pytest
 
 from evalcore.core.records import Failure, Generate, Likelihood, LogLikelihood, Rolling, options
-from evalcore.shell.models.llama import open_llama
+from evalcore.shell.models.llama import find_weights, open_llama
 from evalcore.shell.models.model import Question
 
 pytestmark = [
@@ -78,6 +78,18 @@ def test_replies_have_their_kind(model):
     assert replies(model, [Question(Generate("The", options(max_gen_toks=2)))])[0][1] == "length"
 
 
+def test_a_whole_text_has_a_plain_number(model):
+    text = "Snow is white."
+    (whole, _), (alone, _) = replies(model, [Question(Rolling(text)), Question(LogLikelihood("", text))])
+    assert type(whole) is float
+    assert whole == alone.value
+
+
+def test_identity_is_the_content_of_the_file_and_not_its_name(model, tmp_path):
+    (tmp_path / "renamed.gguf").symlink_to(find_weights(None))
+    assert open_llama(SMALL | {"path": str(tmp_path / "renamed.gguf")}).identity == model.identity
+
+
 def test_greedy_says_what_greedy_decoding_does(model):
     text, _ = replies(model, [Question(Generate("The capital of France is", options(max_gen_toks=3)))])[0]
     (said, _), (other, _) = replies(
@@ -110,7 +122,7 @@ def test_what_cannot_be_asked_is_a_failure_and_the_rest_goes_on(model):
     ]
     found = [reply for reply, _ in replies(model, asked)]
     assert [isinstance(reply, Failure) for reply in found] == [True] * 4 + [False] * 2
-    assert found[4] == Likelihood(0.0, True, 0)
+    assert found[4] == 0.0
 
 
 def test_the_prompt_of_a_chat_is_the_model_files_own(model):

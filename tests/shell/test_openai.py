@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -141,6 +142,26 @@ def test_identity_changes_with_what_changes_answers_and_with_nothing_else() -> N
     assert len({identity(**args) for args in other}) == len(other)
 
 
+def test_headers_and_queries_that_lead_elsewhere_are_part_of_the_identity_and_not_shown() -> None:
+    def identity(query: str = "", **header: str) -> str:
+        given = {"model": "m", "base_url": f"http://localhost/v1{query}", "header": header}
+        return open_server(COMPLETIONS, given).identity
+
+    other = [
+        identity(),
+        identity("?deployment=canary-a"),
+        identity("?deployment=canary-b"),
+        identity("?deployment=canary-b&v=canary-1"),
+        identity(Variant="canary-a"),
+        identity(Variant="canary-b"),
+    ]
+    assert len(set(other)) == len(other)
+    assert "canary" not in str(other)
+    assert identity("?v=1&deployment=b") == identity("?deployment=b&v=1")
+    assert identity(Variant="b") == identity(VARIANT="b")
+    assert identity("?sig=canary-1&v=1") == identity("?sig=canary-2&v=1"), "a new key leads to the same model"
+
+
 def test_a_name_with_a_five_is_not_a_reasoning_model() -> None:
     given = {"model": "gpt-3.5-turbo", "base_url": "http://localhost/v1"}
     assert "as to every name with a 5" in open_server(HOSTED, given).warnings[0]
@@ -222,12 +243,40 @@ def test_secrets_of_an_address_are_used_and_seen_nowhere_else() -> None:
     assert "canary" not in heard.reply.reason + model.identity + repr(model)
 
 
-def test_a_short_placeholder_for_a_key_does_not_touch_answers(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "EMPTY")
-    content = json.dumps({"choices": [{"index": 0, "text": "the EMPTY set"}]}).encode()
+@pytest.mark.parametrize("key", ["EMPTY", "lm-studio"])
+def test_a_placeholder_for_a_key_does_not_touch_answers(monkeypatch: pytest.MonkeyPatch, key: str) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", key)
+    content = json.dumps({"choices": [{"index": 0, "text": f"the {key} set of 2024-02-01"}]}).encode()
     with serve(script=lambda number, body: (200, {}, content)) as server:
-        model = open_server(COMPLETIONS, {"model": "m", "base_url": server.url})
-        assert list(model.ask([Question(Generate("x"))])) == [Heard(0, "the EMPTY set", "")]
+        model = open_server(COMPLETIONS, {"model": "m", "base_url": f"{server.url}?api-version=2024-02-01"})
+        assert list(model.ask([Question(Generate("x"))])) == [Heard(0, f"the {key} set of 2024-02-01", "")]
+
+
+def every_escaped(text: str) -> str:
+    return "".join(f"\\u{int.from_bytes(unit):04X}" for char in text for unit in [char.encode("utf-16-be")])
+
+
+@pytest.mark.parametrize("key", ["short-key-123", "a/key+of/8", "sk-" + "0123456789" * 5])
+@pytest.mark.parametrize("spell", [str, lambda key: key.replace("/", "\\/").replace("-", "\\u002d"), every_escaped])
+@pytest.mark.parametrize("status", [200, 400])
+def test_an_echoed_key_is_hidden_however_it_is_spelled(
+    monkeypatch: pytest.MonkeyPatch, key: str, spell: Callable[[str], str], status: int
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", key)
+    content = f'{{"choices": [{{"index": 0, "text": "Bearer {spell(key)}!\\n", "finish_reason": "{spell(key)}"}}]}}'
+    with serve(script=lambda number, body: (status, {}, content.encode())) as server:
+        [heard] = open_server(COMPLETIONS, {"model": "m", "base_url": server.url}).ask([Question(Generate("x"))])
+    if status == 200:
+        assert heard == Heard(0, "Bearer [secret]!\n", "[secret]")
+    assert key not in str(heard)
+    assert spell(key) not in str(heard).replace("\\\\", "\\")
+
+
+def test_no_part_of_a_key_is_left_where_a_message_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", CANARY)
+    with serve(script=lambda number, body: (400, {}, b"x" * 190 + CANARY.encode())) as server:
+        [heard] = open_server(COMPLETIONS, {"model": "m", "base_url": server.url}).ask([Question(Generate("x"))])
+    assert "sk-c" not in str(heard)
 
 
 @pytest.mark.parametrize(

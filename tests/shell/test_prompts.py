@@ -122,8 +122,9 @@ def test_repeats_and_clusters() -> None:
 def test_a_limit_keeps_numbers_and_samples_are_numbers() -> None:
     assert [one.doc_id for one in build(TEXT, Asking(limit=2)).samples] == [0, 1]
     assert [one.doc_id for one in build(TEXT, Asking(samples=(2, 0, 2))).samples] == [0, 2]
-    assert build(TEXT, Asking(limit=0)).samples == ()
-    assert build(TEXT, docs=[]).requests == []
+    for asking, docs in ((Asking(limit=0), None), (Asking(), [])):
+        with pytest.raises(EvalError, match="at least one document to ask about, got none - at own"):
+            build(TEXT, asking, docs=docs)
     assert build(TEXT, Asking(limit=2)).n_original == 3
 
 
@@ -141,6 +142,23 @@ def test_own_code_cannot_change_documents() -> None:
     docs = [{"question": "q", "text": "t", "choices": ["a"]}]
     built = build({**TEXT, "doc_to_text": spoil}, docs=docs)
     assert decode_doc(built.samples[0]) == docs[0] == {"question": "q", "text": "t", "choices": ["a"]}
+
+
+@pytest.mark.parametrize("target", ["{{a}}", "a", "{{a.b[0]}}", "{{[a]}}", lambda doc: doc["a"]])
+def test_documents_without_gold_are_counted(target: object) -> None:
+    some: Row = {"question": "q", "a": {"b": [None]} if target == "{{a.b[0]}}" else None}
+    docs: list[Row] = [{"question": "q", "a": {"b": ["None"]} if target == "{{a.b[0]}}" else "None"}, some, some]
+    config: Row = {**TEXT, "doc_to_target": target}
+    built = build(config, docs=docs)
+    assert built.warnings == ("2 of 3 documents have no gold (null), the first - at own doc 1",)
+    assert build(config, docs=docs[:1]).warnings == ()
+    assert build({**config, "process_results": lambda doc, results: {"x": 1}}, docs=docs).warnings == ()
+
+
+def test_answers_only_take_several_replies() -> None:
+    built = build({**TEXT, "repeats": 2, "repeat_cfg": {"reducer": ["pass@2"]}}, Asking(predict_only=True))
+    scored = score_task(built.task, built.samples, built.asked.answered(["a", "b"] * 3))
+    assert [str(key) for key, _ in report_task(scored).estimates] == ["bypass,none"]
 
 
 def test_predict_only_measures_nothing() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import tracemalloc
 
 import pytest
 from hypothesis import given
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 from jinja2 import Environment, StrictUndefined
 
 from evalcore import EvalError
+from evalcore.shell.models.llama_chat import compile_chat
 from evalcore.shell.prompts.reading import read_choices, read_target
 from evalcore.shell.prompts.templates import compile_template
 
@@ -114,6 +116,42 @@ HOSTILE = [
     "{% set ns = namespace(x='a') %}{% for i in range(60) %}{% set ns.x %}{{ns.x}}{{ns.x}}{% endset %}{% endfor %}",
     "{% for i in range(99999) %}{% for j in range(99999) %}xxxxxxxx{% endfor %}{% endfor %}",
     "{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}",
+    "{{ '{:1500000000}'.format('a') }}",
+    "{{ '{:{}}'.format('a', 10**9) }}",
+    "{{ '{a:{b[0]}}'.format(a='a', b=[999999999]) }}",
+    "{{ '{a:99999999}'.format_map({'a': 1}) }}",
+    "{{ ('{:99999999}'|safe).format('a') }}",
+    "{{ ('{0:999999}' * 4000).format('a') }}",
+    "{% set x = 'a' * 999999 %}{{ ('%s' * 4000) % ((x,) * 4000) }}",
+    "{% set x = 'a' * 999999 %}{{ ('%(x)s' * 4000) % {'x': x} }}",
+    "{% set x = 'a' * 999999 %}{{ ('%(x(y))s' * 4000) % {'x(y)': x} }}",
+    "{{ ('%999999d' * 4000) % ((1,) * 4000) }}",
+    "{{ ('%999999d' * 4000)|format(*((1,) * 4000)) }}",
+    "{{ ('a\n' * 3000)|indent(999999) }}",
+    "{{ ('a\n' * 3000)|indent('b' * 999999) }}",
+    "{{ ('\t' * 2000).expandtabs(1000000) }}",
+    "{{ ('a' * 1600).replace('a', 'b' * 900000) }}",
+    "{{ ('a,' * 1600).split(',')|join('b' * 900000) }}",
+    "{{ ','.join(['a' * 999999] * 4000) }}",
+    "{{ ('a ' * 400000)|wordwrap(1, wrapstring='b' * 900000) }}",
+    "{{ ('http://a.bc ' * 9000)|urlize(target='x' * 900000) }}",
+    "{% set x = 'a' * 999999 %}{% for i in range(9999) %}{{ x }}{% endfor %}",
+    "{% macro m(x) %}{% for i in range(9999) %}{{ x }}{% endfor %}{% endmacro %}{{ m('a' * 999999)|length }}",
+    "{% set x = 'a' * 999999 %}{% set y %}{% for i in range(9999) %}{{ x }}{% endfor %}{% endset %}",
+    *(
+        "{% set ns = namespace(x='ab') %}{% for i in range(28) %}{% set ns.x = [ns.x, ns.x] %}{% endfor %}" + write
+        for write in (
+            "{{ ns.x }}",
+            "{{ ns }}",
+            "{{ ns.x|tojson }}",
+            "{{ ns.x|string }}",
+            "{{ ns.x ~ '' }}",
+            "{{ '%s' % ns.x }}",
+            "{{ '{}'.format(ns.x) }}",
+            "{{ '{0!r}'.format(ns.x) }}",
+            "{{ {'a': ns.x}.values() }}",
+        )
+    ),
     "{{ lipsum(n=1000000) }}",
     "{{ cycler.__init__.__globals__.os.getpid() }}",
     "{{ a.__class__.__mro__ }}",
@@ -129,9 +167,36 @@ HOSTILE = [
 def test_hostile_templates_end_soon_in_an_error(text: str) -> None:
     read = lambda: read_target(text, [], choices=False)({"a": "x", "c": ["y"]})  # noqa: E731
     start = time.process_time()
-    with pytest.raises(EvalError):
-        read()
+    tracemalloc.start()
+    try:
+        with pytest.raises(EvalError):
+            read()
+        assert tracemalloc.get_traced_memory()[1] < 200_000_000
+    finally:
+        tracemalloc.stop()
     assert time.process_time() - start < 5
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("{{ '{:>4}|{a[0]}|{!r}'.format(1, 'b', a=c) }}", "   1|y|'b'"),
+        ("{{ '{a}'.format_map({'a': 2}) }}", "2"),
+        ("{{ ('{}'|safe).format('<') }}", "&lt;"),
+        ("{{ '%5.1f %s %%' % (2.5, c) }}", "  2.5 ['y'] %"),
+        ("{{ '%(a)s-%(a)s' % {'a': 'z'} }}", "z-z"),
+        ("{{ 'a\nb'|indent(2) }}", "a\n  b"),
+        ("{{ 'a\tb'.expandtabs(4) }}", "a   b"),
+        ("{{ ('a ' * 100000).replace('a', 'b')|length }}", "200000"),
+        ("{{ (('a,' * 10000).split(','))|join(', ')|length }}", "30000"),
+        ("{{ [2000000, 7]|select('gt', 1000000)|list }}{{ [1]|sum(start=5000000) }}", "[2000000]5000001"),
+        ("{{ 'a b'|wordwrap(1) }}", "a\nb"),
+        ("{{ {'a': [1]}|tojson(indent=1) }}", '{\n "a": [\n  1\n ]\n}'),
+        ("{% macro m(x) %}<{{ x }}>{% endmacro %}{{ m(1) }}{% set y %}{{ 2 }}{% endset %}{{ y }}", "<1>2"),
+    ],
+)
+def test_ordinary_growth_is_jinja2s(text: str, wanted: str) -> None:
+    assert compile_template(text)({"a": "x", "c": ["y"]}) == wanted == PLAIN.from_string(text).render(a="x", c=["y"])
 
 
 def test_a_document_is_never_a_template() -> None:
@@ -147,3 +212,22 @@ def test_a_list_too_deep_to_read_stays_a_text() -> None:
 def test_hostile_lists(text: str) -> None:
     with pytest.raises(EvalError):
         read_target("{{a}}", ["x"], choices=False)({"a": text})
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{% for i in range(9999) %}{{ messages[0].content * 999 }}{% endfor %}",
+        "{% set ns = namespace(x=messages) %}{% for i in range(28) %}{% set ns.x = [ns.x, ns.x] %}{% endfor %}{{ ns.x }}",
+        "{% set ns = namespace(x=messages) %}{% for i in range(28) %}{% set ns.x = [ns.x, ns.x] %}{% endfor %}"
+        "{{ ns.x|tojson }}",
+        "{% set ns = namespace(x='ab') %}{% for i in range(60) %}{% set ns.x %}{{ns.x}}{{ns.x}}{% endset %}{% endfor %}",
+        "{{ '{:1500000000}'.format('a') }}",
+        "{{ lipsum(n=100000) }}",
+    ],
+)
+def test_hostile_chat_templates_end_soon_in_an_error(text: str) -> None:
+    start = time.process_time()
+    with pytest.raises(EvalError):
+        compile_chat(text)([{"role": "user", "content": "hello there"}], True)
+    assert time.process_time() - start < 5

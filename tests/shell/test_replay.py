@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import math
+from itertools import permutations
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from evalcore.core.errors import EvalError
 from evalcore.core.records import Failure, Generate, Likelihood, LogLikelihood, Reply, Request, Rolling
 from evalcore.shell.answerlog import open_log
 from evalcore.shell.models.dummy import BACKEND as DUMMY
-from evalcore.shell.models.model import OTHER_OPTIONS, Model, Question
+from evalcore.shell.models.model import OTHER_OPTIONS, Backend, Model, Question
 from evalcore.shell.models.replay import BACKEND as REPLAY
 from evalcore.shell.models.replay_samples import read_sample_log
 
@@ -63,7 +64,26 @@ def test_no_answer_is_a_failure_and_never_a_guess(tmp_path: Path) -> None:
     ]
     for reply in replies(model, *unknown):
         assert isinstance(reply, Failure)
-        assert reply.reason == f"no recorded answer for this request in {tmp_path / 'answers.jsonl'}"
+        assert reply.reason.startswith(f"no recorded answer for this request in {tmp_path / 'answers.jsonl'}")
+
+
+def test_where_nothing_fits_the_failure_says_what_may_differ(tmp_path: Path) -> None:
+    path = write_log(tmp_path / "answers.jsonl")
+    model = REPLAY.open({"path": str(path)})
+    first, second = replies(model, Question(Generate("other")), Question(Generate("prompts")))
+    assert first == second
+    assert "of its 6 answers none to any question of this run: same num_fewshot, seed, chat" in str(first)
+    assert "num_fewshot" not in str(replies(model, Question(Generate("other")), Question(GENERATE))[0])
+    empty = REPLAY.open({"path": str(write_log(tmp_path / "empty.jsonl", asked=[]))})
+    assert "it holds no answers at all" in str(replies(empty, Question(GENERATE))[0])
+
+
+def test_a_whole_text_has_a_plain_number_also_where_a_likelihood_was_recorded(tmp_path: Path) -> None:
+    asked: list[tuple[Request, list[Reply]]] = [(Rolling("a text"), [Likelihood(-12.25, False, 3), (-3.5, True)])]
+    model = REPLAY.open({"path": str(write_log(tmp_path / "answers.jsonl", asked=asked))})
+    found = replies(model, Question(Rolling("a text")), Question(Rolling("a text"), 1))
+    assert found == [-12.25, -3.5]
+    assert [type(one) for one in found] == [float, float]
 
 
 def test_identity_is_the_content(tmp_path: Path) -> None:
@@ -164,6 +184,31 @@ def test_folders_globs_and_lists(tmp_path: Path) -> None:
     assert replies(REPLAY.open({"path": str(tmp_path / "run")}), Question(Generate("q"))) == ["from log"]
 
 
+RESULTS = json.dumps({"results": {"t": {"acc,none": 0.5}}}, indent=2)
+
+
+def test_what_a_glob_catches_by_accident_is_left_out_and_named(tmp_path: Path) -> None:
+    write_samples(tmp_path / "samples_t.jsonl", [{"arguments": ["q", {}], "resps": [["from samples"]]}])
+    (tmp_path / "results_2026.json").write_text(RESULTS)
+    (tmp_path / "notes.txt").write_text("not JSON at all")
+    model = REPLAY.open({"path": str(tmp_path / "*")})
+    assert replies(model, Question(Generate("q"))) == ["from samples"]
+    assert [warning.partition(":1: expected")[0] for warning in model.warnings] == [
+        str(tmp_path / "notes.txt"),
+        str(tmp_path / "results_2026.json"),
+    ]
+    assert model.identity == REPLAY.open({"path": str(tmp_path / "samples_t.jsonl")}).identity
+
+
+@pytest.mark.parametrize("name", ["results_2026.json", "r*.json", "*.json"])
+def test_where_no_file_is_a_recording_that_is_said(tmp_path: Path, name: str) -> None:
+    (tmp_path / "results_2026.json").write_text(RESULTS)
+    (tmp_path / "config.json").write_text("{}")
+    with pytest.raises(EvalError, match=r"json:1: expected a row of a sample log .* or an answer log") as raised:
+        REPLAY.open({"path": str(tmp_path / name)})
+    assert ("nor are the other 1 files" in str(raised.value)) == (name == "*.json")
+
+
 @pytest.mark.parametrize(
     ("rows", "said"),
     [
@@ -195,6 +240,13 @@ def test_bad_arguments(arguments: dict[str, object]) -> None:
         EvalError, match=r"expected model_args with a path|did you mean 'path'|no recorded answers there"
     ):
         REPLAY.open(arguments)
+
+
+@pytest.mark.parametrize("backend", [REPLAY, DUMMY], ids=["replay", "dummy"])
+def test_of_several_unknown_arguments_always_the_same_is_named(backend: Backend) -> None:
+    for names in permutations(["zeta", "alpha", "mu"]):
+        with pytest.raises(EvalError, match="argument 'alpha'"):
+            backend.open(dict.fromkeys(names))
 
 
 @pytest.mark.parametrize("name", ["asdiv_2024", "eqbench_2025", "math_perturbed_2026", "negotiationtom_2026"])

@@ -93,7 +93,7 @@ def test_another_model_never_gets_these_answers(home: Path) -> None:
     before = len(answers(home))
     other = evalcore(home, "run", "run.yaml", "--model_args", "seed=7")
     assert other.returncode == 2
-    assert "holds a run with another model_args" in other.stderr
+    assert "of another model" in other.stderr
     done = evalcore(home, "run", "run.yaml", "--model_args", "seed=7", "--overwrite")
     assert done.returncode == 0, done.stderr
     assert len(answers(home)) == 2 * before
@@ -271,3 +271,159 @@ def test_an_interrupted_run_says_how_to_go_on_and_does(home: Path, how: signal.S
         done = evalcore(home, *arguments)
         assert done.returncode == 0, done.stderr
         assert len(server.bodies) <= 10 + 2
+
+
+def test_one_file_for_every_split_never_makes_a_document_its_own_example(home: Path) -> None:
+    task = yaml.safe_load((home / "tasks/sums.yaml").read_text())
+    task |= {
+        "training_split": "train",
+        "fewshot_split": "train",
+        "num_fewshot": 5,
+        "fewshot_config": {"sampler": "default"},
+    }
+    (home / "tasks/sums.yaml").write_text(yaml.safe_dump(task))
+    done = evalcore(home, "run", "run.yaml", "--tasks", "sums", "--data", "sums=tasks/docs.jsonl")
+    assert done.returncode == 0, done.stderr
+    for line in (home / "out/samples_sums.jsonl").read_text().splitlines():
+        row = json.loads(line)
+        *examples, question = row["arguments"]["gen_args_0"]["arg_0"].split("\n\n")
+        assert len(examples) == 5
+        assert not any(one.startswith(question) for one in examples)
+
+
+def test_data_by_the_name_of_a_group_and_for_a_task_that_is_not_there(home: Path) -> None:
+    (home / "mine.jsonl").write_text('{"city": "Atlantis", "a": 1, "b": 2}\n')
+    done = evalcore(home, "run", "run.yaml", "--data", '{"small": "mine.jsonl"}')
+    assert done.returncode == 0, done.stderr
+    assert results(home)["n-samples"]["guesses"]["original"] == 1
+    wrong = evalcore(home, "run", "run.yaml", "--data", '{"smal": "mine.jsonl"}')
+    assert wrong.returncode == 2
+    assert "did you mean 'small'" in wrong.stderr
+
+
+def test_a_task_without_documents_is_an_error(home: Path) -> None:
+    (home / "empty.jsonl").write_text("")
+    done = evalcore(home, "run", "run.yaml", "--tasks", "sums", "--data", "sums=empty.jsonl")
+    assert done.returncode == 2
+    assert "empty.jsonl" in done.stderr or "at least one document" in done.stderr
+
+
+def test_paths_of_a_config_are_beside_it_and_those_of_flags_are_here(
+    home: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    here = tmp_path_factory.mktemp("here")
+    (here / "tasks").mkdir()  # a namesake of the config's folder of tasks
+    done = evalcore(here, "run", home / "run.yaml", "--quiet")
+    assert done.returncode == 0, done.stderr
+    (here / "mine.csv").write_text("city,a,b\nAtlantis,1,2\n")
+    (home / "mine.csv").write_text("city,a,b\nBabel,1,2\n")
+    done = evalcore(
+        here, "run", home / "run.yaml", "--tasks", "places", "--data", "places=mine.csv", "--output_path", "two"
+    )
+    assert done.returncode == 0, done.stderr
+    assert json.loads((here / "two/samples_places.jsonl").read_text())["doc"]["city"] == "Atlantis"
+
+
+def test_a_folder_named_like_a_task_is_not_taken_for_it(home: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    (home / "places").mkdir()
+    done = evalcore(tmp_path_factory.mktemp("else"), "run", home / "run.yaml", "--tasks", "places", "--quiet")
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_samples_of_an_earlier_run_do_not_stay_beside_other_results(home: Path) -> None:
+    evalcore(home, "run", "run.yaml")
+    (home / "out/samples_mine.jsonl").write_text("kept")
+    done = evalcore(home, "run", "run.yaml", "--tasks", "places", "--overwrite")
+    assert done.returncode == 0, done.stderr
+    assert {path.name for path in (home / "out").glob("samples_*")} == {"samples_places.jsonl", "samples_mine.jsonl"}
+    assert "were replaced" in done.stdout
+
+
+def test_what_a_task_cannot_close_costs_the_others_nothing(home: Path) -> None:
+    task = yaml.safe_load((home / "tasks/places.yaml").read_text())
+    task["metric_list"] = [{"metric": "f1"}]
+    task["doc_to_target"] = "{{a % 3}}"
+    (home / "tasks/places.yaml").write_text(yaml.safe_dump(task))
+    done = evalcore(home, "run", "run.yaml")
+    assert done.returncode == 1
+    assert "two classes" in done.stdout
+    assert results(home)["results"]["sums"]["exact_match,raw"] is not None
+
+
+def test_how_fast_it_is_asked_may_change_from_run_to_run(home: Path) -> None:
+    with serve() as server:
+        for many in (1, 4):
+            args = f"model=m,base_url={server.url},num_concurrent={many}"
+            done = evalcore(
+                home, "run", "run.yaml", "--model", "local-completions", "--tasks", "sums", "--model_args", args
+            )
+            assert done.returncode == 0, done.stderr
+        assert len(server.bodies) == 10
+
+
+def test_the_resolved_config_holds_prompts_and_documents_as_they_are(home: Path) -> None:
+    inline = {
+        "task": "mine",
+        "test_split": "test",
+        "doc_to_text": "Give key=value for {{q}}",
+        "doc_to_target": "key",
+        "output_type": "generate_until",
+        "dataset_path": "none",
+    }
+    config = {"model": "dummy", "tasks": [inline], "data": {"mine": [{"q": "1", "key": "A"}]}, "output_path": "out"}
+    (home / "mine.yaml").write_text(yaml.safe_dump(config))
+    assert evalcore(home, "run", "mine.yaml").returncode == 0
+    kept = yaml.safe_load((home / "out/config.yaml").read_text())
+    assert (kept["tasks"], kept["data"]) == ([inline], config["data"])
+    assert results(home)["configs"]["mine"]["doc_to_text"] == inline["doc_to_text"]
+
+
+def test_code_that_leaves_is_an_error(home: Path) -> None:
+    (home / "tasks/utils.py").write_text("def text(doc):\n    raise SystemExit(0)\n")
+    body = (
+        (home / "tasks/places.yaml")
+        .read_text()
+        .replace("doc_to_text: '{{city}} is a'", "doc_to_text: !function utils.text")
+    )
+    (home / "tasks/places.yaml").write_text(body)
+    assert evalcore(home, "run", "run.yaml", "--tasks", "places", "--trust", "tasks/utils.py").returncode == 2
+
+
+def test_no_tasks_is_no_success(home: Path) -> None:
+    assert evalcore(home, "run", "run.yaml", "--tasks", "").returncode == 2
+
+
+def test_two_runs_in_one_folder(home: Path) -> None:
+    with serve(latency=0.2) as server:
+        arguments = [
+            "run",
+            "run.yaml",
+            "--model",
+            "local-completions",
+            "--tasks",
+            "sums",
+            "--model_args",
+            f"model=m,base_url={server.url}",
+        ]
+        first = subprocess.Popen(
+            command(*arguments, "--quiet"), cwd=home, env=environment(home), stderr=subprocess.PIPE
+        )
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline and not (home / "out/config.yaml").exists():
+            time.sleep(0.01)
+        before = (home / "out/config.yaml").read_bytes()
+        second = evalcore(home, *arguments, "--num_fewshot", 1)
+        assert second.returncode == 2
+        assert "another run" in second.stderr
+        assert (home / "out/config.yaml").read_bytes() == before
+        first.communicate(timeout=60)
+        assert first.returncode == 0
+
+
+def test_a_config_of_the_users_own_is_never_replaced(home: Path) -> None:
+    text = (home / "run.yaml").read_text().replace("output_path: out", "output_path: .")
+    (home / "config.yaml").write_text(text)
+    done = evalcore(home, "run", "config.yaml")
+    assert done.returncode == 2
+    assert "file of your own" in done.stderr
+    assert (home / "config.yaml").read_text() == text

@@ -1,6 +1,9 @@
 """Lists, shows and the linter: plain data, everything with its place."""
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import msgspec
@@ -69,3 +72,104 @@ def test_the_linter_tells_everything_with_its_place(folder):
     assert json.dumps(msgspec.to_builtins(found))
     assert {one.kind for one in check(build_index([folder]), ["lost"])} == {"unknown_child"}
     assert {one.kind for one in check(build_index([folder]), ["bad"])} == {"unknown_key", "template", "function"}
+
+
+START = "task: own\ndataset_path: json\noutput_type: generate_until\ndoc_to_text: '{{q}}'\ndoc_to_target: a\n"
+UNREADY = {
+    "metric_list: [{metric: exact_mtch}]": "unknown metric 'exact_mtch'; did you mean 'exact_match'?",
+    "metric_list: exact_match": "metric_list",
+    "filter_list: [{name: f, filter: [{function: regx}]}]": "unknown filter 'regx'; did you mean 'regex'?",
+    "filter_list: [{name: f, filter: [{function: regex, regex_pattern: '('}]}]": "expected a regular expression, got '('",
+    "num_fewshot: five": "num_fewshot",
+    "generation_kwargs: [a]": "generation_kwargs",
+    "metric_list: [{metric: exact_match, aggregation: men}]": "'mean'",
+}
+
+
+@pytest.mark.parametrize("line", UNREADY)
+def test_tasks_that_would_not_start_are_found(tmp_path, line):
+    (tmp_path / "own.yaml").write_text(START + line + "\n")
+    (found,) = check(build_index([tmp_path]))
+    assert (found.kind, found.level, found.where) == ("task", "error", f"{tmp_path}/own.yaml:1")
+    assert found.message.startswith("own: ")
+    assert UNREADY[line] in found.message
+
+
+@pytest.mark.parametrize(
+    ("output_type", "told"),
+    [
+        ("generate", "unknown output_type 'generate'; did you mean 'generate_until'?"),
+        ("multiple_choice", "expected doc_to_choice, which multiple_choice needs"),
+    ],
+)
+def test_output_types_that_would_not_start_are_found(tmp_path, output_type, told):
+    (tmp_path / "own.yaml").write_text(START.replace("generate_until", output_type))
+    (found,) = check(build_index([tmp_path]))
+    assert (found.kind, found.level, found.where) == ("task", "error", f"{tmp_path}/own.yaml:1")
+    assert told in found.message
+
+
+def test_what_an_include_gives_counts_and_code_is_not_run(tmp_path):
+    (tmp_path / "_base").write_text("metric_list: [{metric: acc, aggregation: mean}]\ndoc_to_choice: [a, b]\n")
+    ready = "\n".join(
+        [
+            "# a comment",
+            "task: own",
+            "include: _base",
+            "dataset_path: json",
+            "output_type: multiple_choice",
+            "doc_to_text: !function code.ask",
+            "doc_to_target: a",
+        ]
+    )
+    (tmp_path / "own.yaml").write_text(ready)
+    (tmp_path / "code.py").write_text("raise SystemExit\ndef ask(doc): ...\n")
+    assert check(build_index([tmp_path])) == ()
+    (tmp_path / "_base").write_text("metric_list: [{metric: accc}]\ndoc_to_choice: [a, b]\n")
+    (found,) = check(build_index([tmp_path]))
+    assert (found.kind, found.where) == ("task", f"{tmp_path}/own.yaml:2")
+    assert "did you mean 'acc'" in found.message
+
+
+def test_ordinary_tasks_would_start(tmp_path):
+    (tmp_path / "own.yaml").write_text(START + "repeats: 2\nrepeat_cfg: {reducer: [mean, pass@2]}\n")
+    (tmp_path / "bare.yaml").write_text("task: bare\ndataset_path: json\n")
+    assert check(build_index([tmp_path])) == ()
+
+
+def test_the_command_fails_on_them(tmp_path, capsys):
+    from evalcore.shell.cli import main
+
+    (tmp_path / "own.yaml").write_text(START + "metric_list: [{metric: exact_mtch}]\n")
+    assert main(["tasks", "check", str(tmp_path)]) == 2
+    told = capsys.readouterr()
+    assert "own.yaml:1" in told.out + told.err
+
+
+def test_an_unknown_child_is_not_said_to_be_the_group_itself(tmp_path):
+    (tmp_path / "g.yaml").write_text("group: b16\ntask: [b1]\n")
+    (found,) = check(build_index([tmp_path]), ["b16"])
+    assert found.message == "unknown task or group 'b1' in group 'b16'"
+
+
+def test_shows_and_hints_do_not_depend_on_the_hash_seed(tmp_path):
+    (tmp_path / "a.yaml").write_text("task: a\ndataset_path: json\n")
+    (tmp_path / "g.yaml").write_text(
+        "group: g\ntask: [a]\naggregate_metric_list: [{metric: acc}]\nmetadata: {z: 1, version: 2, y: {q: 1, p: 2}, x: 3}\n"
+    )
+    (tmp_path / "near.yaml").write_text("task: near\ndataset_path: json\ndoc_to: x\n")
+    code = (
+        "import json, sys\nfrom evalcore.shell.tasks import build_index, check, show\n"
+        "index = build_index([sys.argv[1]])\n"
+        "print(json.dumps(show(index, 'g')), [one.message for one in check(index)])"
+    )
+    texts = {
+        subprocess.run(
+            [sys.executable, "-c", code, str(tmp_path)],
+            env={**os.environ, "PYTHONHASHSEED": str(seed)},
+            capture_output=True,
+            check=True,
+        ).stdout
+        for seed in range(4)
+    }
+    assert len(texts) == 1

@@ -88,8 +88,16 @@ def test_files_folders_and_hashes_are_trusted(folder, config, given):
 
 
 def test_a_folder_is_not_its_namesakes(folder, config):
+    namesakes = [Path(str(folder)[:-1]), Path(f"{folder}x"), folder / "su"]
+    for one in namesakes:
+        one.mkdir(exist_ok=True)
     with pytest.raises(EvalError, match="not trusted"):
-        load_functions(config, trust_from([str(folder)[:-1], f"{folder}x", f"{folder}/su"]))
+        load_functions(config, trust_from(map(str, namesakes)))
+
+
+def test_what_is_not_there_cannot_be_trusted(folder):
+    with pytest.raises(EvalError, match="found nothing"):
+        trust_from([str(folder / "nope.py")])
 
 
 def test_a_pin_holds_against_a_trusted_folder_and_a_changed_file(folder, config):

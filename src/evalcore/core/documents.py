@@ -9,7 +9,6 @@ from hashlib import sha256
 from math import ceil
 
 import msgspec
-import numpy as np
 
 from evalcore.core.errors import EvalError, place
 from evalcore.core.records import Request, Sample
@@ -86,7 +85,9 @@ def select_docs(n: int, limit: float | None, *, seed: int | None = None) -> tupl
     count = min(n, ceil(n * limit) if limit < 1 else int(limit))
     if seed is None:
         return tuple(range(count))
-    return tuple(sorted(np.random.default_rng(seed).permutation(n)[:count].tolist()))
+    from numpy.random import default_rng  # only here: who names requests and lists models does not wait for numpy
+
+    return tuple(sorted(default_rng(seed).permutation(n)[:count].tolist()))
 
 
 def request_key(model: str, request: Request, options: Mapping[str, object], repeat: int = 0) -> str:

@@ -42,8 +42,8 @@ def unknown(kind: str, name: str, known: Iterable[str], where: str = "") -> Eval
     >>> print(unknown("filter", "regx", ["regex", "map"]))
     unknown filter 'regx'; did you mean 'regex'? Known: map, regex
     """
-    names = sorted(known)
-    near = get_close_matches(name, names, n=1)
+    names = sorted(map(str, known))
+    near = get_close_matches(str(name), names, n=1)
     hint = f"; did you mean {near[0]!r}?" if near else "."
     return EvalError(f"unknown {kind} {name!r}{hint} Known: {', '.join(names)}{where}")
 

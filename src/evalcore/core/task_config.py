@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from inspect import Parameter, signature
 
+from msgspec.structs import replace
+
 from evalcore.core.errors import EvalError, place, unknown
 from evalcore.core.metrics.custom import per_document
 from evalcore.core.records import (
@@ -23,6 +25,7 @@ __all__ = ["metric_from_config", "pipeline_from_config", "repeats_of", "task_fro
 Config = Mapping[str, object]
 
 METRIC_KEYS = frozenset({"metric", "aggregation", "higher_is_better", "reducer", "reducers", "hf_evaluate"})
+MOST_REPEATS = 1_000_000
 VERSIONS = int | float | str
 
 
@@ -37,7 +40,13 @@ def task_from_config(config: Config) -> Task:
     if not name:
         raise EvalError(f"expected a task with a name under the key 'task', got keys {sorted(map(str, config))}")
     reducers = reducers_of(config)
-    metrics = tuple(metric_from_config(one, name, reducers) for one in _listed(config, "metric_list", name))
+    generates = (config.get("output_type") or GENERATE_UNTIL) == GENERATE_UNTIL
+    read = (
+        partial(_pairing, task=name, reducers=reducers)
+        if generates
+        else partial(metric_from_config, task=name, reducers=reducers)
+    )
+    metrics = tuple(map(read, _listed(config, "metric_list", name)))
     metadata = config.get("metadata")
     version = metadata.get("version") if isinstance(metadata, Mapping) else None
     process, alias, shots = config.get("process_results"), config.get("task_alias"), config.get("num_fewshot")
@@ -80,6 +89,22 @@ def metric_from_config(config: Config, task: str = "", reducers: tuple[str, ...]
     )
 
 
+PASSED_ON = frozenset({"acc", "acc_norm", "acc_mutual_info", "f1", "mcc", "brier_score", "bleu", "chrf", "ter"})
+"""What lm-eval hands to the aggregation as pairs of gold and prediction (lm_eval/api/metrics.py: "passthrough")."""
+
+
+def _pairing(config: Config, task: str, reducers: tuple[str, ...]) -> MetricSpec:
+    """A metric of generated texts. Under an aggregation of the task's own, some are only pairs for it to judge."""
+    if config.get("metric") not in PASSED_ON or not callable(config.get("aggregation")):
+        return metric_from_config(config, task, reducers)
+    plain = {key: value for key, value in config.items() if key in METRIC_KEYS}
+    return replace(metric_from_config(plain, task, reducers), function=per_document(_pair, kept=True), lists=True)
+
+
+def _pair(prediction: object, gold: object) -> tuple[object, object]:
+    return gold, prediction
+
+
 def pipeline_from_config(config: Config, task: str = "", reducers: tuple[str, ...] = ()) -> Pipeline:
     """One entry of a filter list, with a metric list of its own if it has one.
 
@@ -119,8 +144,8 @@ def repeats_of(config: Config) -> int:
     for value in (config.get("repeats"), *found):
         if value is None or value == 1:
             continue
-        if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-            raise EvalError(f"expected repeats to be a whole number of at least 1, got {value!r}")
+        if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= MOST_REPEATS:
+            raise EvalError(f"expected repeats to be a whole number from 1 to {MOST_REPEATS:,}, got {value!r}")
         return value
     return 1
 

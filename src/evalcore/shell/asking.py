@@ -12,7 +12,7 @@ from evalcore.core.documents import answer_key
 from evalcore.core.errors import EvalError
 from evalcore.core.records import Failure, Generate, LogLikelihood, Reply, Request
 from evalcore.shell.answerlog import Logged, LogWriter, open_log, request_hash
-from evalcore.shell.models.model import OTHER_OPTIONS, Ask, Heard, Model, Question
+from evalcore.shell.models.model import OTHER_OPTIONS, Ask, Heard, Model, Question, fit_reply
 from evalcore.shell.output.progress import Progress
 from evalcore.shell.prompts.built import Built
 
@@ -119,7 +119,7 @@ def _log(log: LogWriter, item: Item, heard: Heard) -> None:
 
 
 def _ask_rest(model: Model, agenda: Agenda, known: Mapping[str, Logged], record: Record, shown: Progress) -> Asked:
-    replies: dict[str, Reply] = {key: one.reply for key, one in known.items()}
+    replies = {key: fit_reply(agenda.items[key].question.request, one.reply) for key, one in known.items()}
     finishes = {key: one.finish for key, one in known.items() if one.finish}
     rest = sort_items(item for key, item in agenda.items.items() if key not in known)
     shown.stage("asking", len(agenda.items), known=len(known))
@@ -182,9 +182,9 @@ def replies_of(keys: Iterable[str], replies: Mapping[str, Reply]) -> list[Reply]
 NOT_ASKED = Failure("not asked")
 
 ENDINGS = {
-    "length": "were cut off by max_gen_toks",
-    "content_filter": "were stopped by the server's content filter",
-    OTHER_OPTIONS: "were recorded under other generation options",
+    "length": ("were cut off by max_gen_toks", "was cut off by max_gen_toks"),
+    "content_filter": ("were stopped by the server's content filter", "was stopped by the server's content filter"),
+    OTHER_OPTIONS: ("were recorded under other generation options", "was recorded under other generation options"),
 }
 
 
@@ -194,6 +194,6 @@ def told_endings(agenda: Agenda, asked: Asked) -> tuple[str, ...]:
     for task, keys in agenda.keys.items():
         ends = Counter(asked.finishes.get(key, "") for key in keys)
         empty = sum(asked.replies.get(key) == "" for key in keys)
-        counted = [(ends[name], what) for name, what in ENDINGS.items()] + [(empty, "are empty")]
-        out += [f"{task}: {count} of {len(keys)} replies {what}" for count, what in counted if count]
+        counted = [(ends[name], what) for name, what in ENDINGS.items()] + [(empty, ("are empty", "is empty"))]
+        out += [f"{task}: {count} of {len(keys)} replies {what[count == 1]}" for count, what in counted if count]
     return tuple(out)

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from evalcore.core.errors import EvalError, locate, place, unknown
-from evalcore.core.groups import Tree
+from evalcore.core.groups import Group, Tree, all_groups, leaves
 from evalcore.core.records import Options
-from evalcore.shell.config.plan import Pin, Plan
+from evalcore.shell.config.paths import find_path
+from evalcore.shell.config.plan import PATH_ARGS, Pin, Plan
 from evalcore.shell.data import find_override, load_splits
-from evalcore.shell.folder import cache_folder, find_path
+from evalcore.shell.folder import cache_folder
 from evalcore.shell.models import backend_of
 from evalcore.shell.models.model import Model
 from evalcore.shell.output.progress import Progress
@@ -35,10 +37,11 @@ __all__ = ["Selected", "asking_of", "build_tasks", "open_model", "select_tasks"]
 
 
 class Selected(Struct, frozen=True):
-    """The tasks of a plan: trees, configs with their code loaded, files, what was odd, and the code that may run."""
+    """The tasks of a plan: trees, configs with their code loaded, local data, files, warnings, code that may run."""
 
     trees: tuple[Tree[Options], ...]
     configs: Mapping[str, dict[str, object]]
+    data: Mapping[str, object]
     sources: Mapping[str, str]
     warnings: tuple[str, ...]
     trusted: Mapping[str, str]
@@ -49,10 +52,11 @@ def select_tasks(plan: Plan, home: Path | None) -> Selected:
     library = default_library()
     folders = [Path(find_path(one, home)) for one in plan.include_path]
     index = build_index([*([library] if library else []), *folders], cache=cache_folder())
-    specs = [find_path(one, home) if isinstance(one, str) else one for one in plan.tasks]
-    found = resolve(index, specs, metadata={**plan.model_args, **plan.metadata})
+    named = [one if not isinstance(one, str) or one in index.entries else find_path(one, home) for one in plan.tasks]
+    found = resolve(index, named, metadata={**plan.model_args, **plan.metadata})
     trust = trust_from(_seen_from(one, home) for one in plan.trust)
-    local = [name for name in found.tasks if find_override(plan.data, name) is not None]
+    data = spread_data(plan.data, found.trees, found.tasks)
+    local = [name for name in found.tasks if find_override(data, name) is not None]
     refuse_untrusted(found.tasks, trust, local_data=local)
     _refuse_unsafe(plan, found.tasks)
     _refuse_strangers(plan, found.tasks)
@@ -60,10 +64,32 @@ def select_tasks(plan: Plan, home: Path | None) -> Selected:
     return Selected(
         load_groups(found.trees, trust),
         {name: _loaded(config, found.sources[name], trust, name in local) for name, config in found.tasks.items()},
+        data,
         found.sources,
         found.warnings,
         dict(sorted(hashes.items())),
     )
+
+
+def spread_data(
+    data: Mapping[str, object], trees: Iterable[Tree[Options]], tasks: Iterable[str]
+) -> Mapping[str, object]:
+    """``data:`` by task: the name of a group stands for its tasks, and a name or glob that fits none is a mistake.
+
+    >>> from evalcore.core.groups import Group, Leaf
+    >>> spread_data({"g": "x.jsonl"}, [Group("g", (Leaf("a", None), Leaf("b", None)))], ["a", "b"])
+    {'a': 'x.jsonl', 'b': 'x.jsonl'}
+    """
+    groups = {one.name: one for tree in trees if isinstance(tree, Group) for one in (tree, *all_groups(tree))}
+    names, out = list(tasks), dict[str, object]()
+    for key, value in data.items():
+        if key in groups and key not in names:
+            out |= {leaf.name: value for leaf in leaves(groups[key]) if leaf.name not in data}
+        elif any(name == key or fnmatchcase(name, key) for name in names):
+            out[key] = value
+        else:
+            raise unknown("task in data", key, [*names, *groups])
+    return out
 
 
 def _loaded(config: Mapping[str, object], source: str, trust: Trust, local: bool) -> dict[str, object]:
@@ -98,7 +124,7 @@ def _refuse_strangers(plan: Plan, configs: Mapping[str, object]) -> None:
 
 def open_model(plan: Plan, home: Path | None) -> Model:
     """The model of a plan."""
-    paths = {key: plan.model_args[key] for key in ("path", "paths") if key in plan.model_args}
+    paths = {key: plan.model_args[key] for key in PATH_ARGS if key in plan.model_args}
     return backend_of(plan.model).open({**plan.model_args, **{key: _found(one, home) for key, one in paths.items()}})
 
 
@@ -116,10 +142,10 @@ def build_tasks(plan: Plan, selected: Selected, model: Model, home: Path | None,
     shown.stage("building requests", len(selected.configs))
     out: list[Built] = []
     for name, config in selected.configs.items():
-        override = _found(find_override(plan.data, name), home)
-        roots = [Path(selected.sources[name]).parent] if selected.sources[name] != "inline" else []
+        override, source = find_override(selected.data, name), selected.sources[name]
+        beside = [Path(source).parent] if source != "inline" and override is None else []
         try:
-            splits = load_splits(config, override, root=[*roots, *([home] if home else [])])
+            splits = load_splits(config, override, root=[*beside, *([home] if home else [])])
             built = build_task(config, splits, asking_of(plan, model, name))
         except EvalError as wrong:
             raise locate(wrong, place(name)) from wrong

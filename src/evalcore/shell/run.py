@@ -4,34 +4,35 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from evalcore.core.aggregate import Inference
-from evalcore.core.answers import AnswerTable
 from evalcore.core.closing import report_task
-from evalcore.core.estimate import Resampling
+from evalcore.core.errors import EvalError
+from evalcore.core.estimate import Estimate, Resampling
 from evalcore.core.pipeline import build_report
 from evalcore.core.policy import POLICIES
-from evalcore.core.reports import Report
-from evalcore.core.scored import Scored
+from evalcore.core.reports import Report, TaskReport
 from evalcore.core.scoring import score_task
+from evalcore.core.tables import Tables
 from evalcore.shell.asking import Asked, ask_agenda, list_questions, replies_of, told_endings
 from evalcore.shell.config.plan import Plan
-from evalcore.shell.folder import claim_folder, log_path, run_folder
+from evalcore.shell.folder import claim_folder, hold_folder, log_path, run_folder
 from evalcore.shell.models.model import Model
 from evalcore.shell.output.environment import describe_run
-from evalcore.shell.output.files import write_results, write_run, write_samples
+from evalcore.shell.output.files import write_run
 from evalcore.shell.output.losses import lost_of
 from evalcore.shell.output.progress import Progress, progress
-from evalcore.shell.output.results import RunFacts, run_results
-from evalcore.shell.output.samples import sample_lines, task_hash
+from evalcore.shell.output.results import run_title
 from evalcore.shell.output.text import visible
 from evalcore.shell.prepare import Selected, build_tasks, open_model, select_tasks
 from evalcore.shell.prompts.built import Built
+from evalcore.shell.writing import Part, drop_stale_samples, facts_of, sample_names, write_folder
 
 __all__ = ["Ran", "run"]
 
@@ -44,42 +45,48 @@ class Ran(Struct, frozen=True):
     results: Mapping[str, object]
     unscored: int
     warnings: tuple[str, ...]
+    title: str = ""
 
     @property
     def exit_code(self) -> int:
-        return 1 if self.unscored else 0
-
-
-class Part(Struct, frozen=True):
-    """One task after asking: its answers and its scores."""
-
-    built: Built
-    answers: AnswerTable
-    scored: Scored
+        unclosed = any(estimate.n_failed for task in self.report.tasks for _, estimate in task.estimates)
+        return 1 if self.unscored or unclosed else 0
 
 
 def run(plan: Plan, *, home: Path | None = None, quiet: bool = False, overwrite: bool = False) -> Ran:
     """Do what a plan says. ``home`` is the folder of its config file."""
-    start, folder = time.time(), run_folder(plan)
+    folder = run_folder(plan)
     with progress(quiet) as shown:
         selected = select_tasks(plan, home)
         model = open_model(plan, home)
         tasks = build_tasks(plan, selected, model, home, shown)
         if plan.write_out:
             sys.stderr.write("".join(map(first_prompt, tasks)))
-        claim_folder(folder, plan, home, overwrite=overwrite)
-        agenda = list_questions(model.identity, tasks)
-        asked = ask_agenda(model, agenda, log_path(plan, folder), shown)
-        shown.stage("scoring", sum(len(built.samples) for built in tasks))
-        parts = [_score(plan, built, asked, agenda.keys[built.task.name], shown) for built in tasks]
+        for built in tasks:  # a metric nobody knows, or a package that is missing, before anything is asked
+            report_task(score_task(built.task, [], [], tables=POLICIES[plan.policy]), tables=POLICIES[plan.policy])
+        with hold_folder(folder):
+            replaced = claim_folder(folder, plan, home, model.identity, overwrite=overwrite)
+            ran = _run_in(folder, plan, selected, model, tasks, shown)
+    return replace(ran, warnings=(*ran.warnings, *replaced))
+
+
+def _run_in(folder: Path, plan: Plan, selected: Selected, model: Model, tasks: Sequence[Built], shown: Progress) -> Ran:
+    """Ask, score, report and write, in a folder that no other run uses."""
+    start = time.time()
+    agenda = list_questions(model.identity, tasks)
+    asked = ask_agenda(model, agenda, log_path(plan, folder), shown)
+    shown.stage("scoring", sum(len(built.samples) for built in tasks))
+    parts = [_score(plan, built, asked, agenda.keys[built.task.name], shown) for built in tasks]
     report = _report(plan, selected, parts)
     lasting = (selected.warnings, model.warnings, *(built.warnings for built in tasks), told_endings(agenda, asked))
     warnings = tuple(dict.fromkeys(one for some in lasting for one in some))
-    results = write_folder(folder, facts_of(plan, selected, model), parts, report, warnings, samples=plan.log_samples)
+    facts = facts_of(plan, selected, model)
+    results = write_folder(folder, facts, parts, report, warnings, samples=keeps_samples(plan))
+    drop_stale_samples(folder, written := sample_names(parts) if keeps_samples(plan) else [])
     counts = {"questions": len(agenda.items), "asked_now": asked.asked_now, "log_problems": list(asked.warnings)}
-    write_run(folder, describe_run(start, time.time(), model_identity=model.identity, **counts))
+    write_run(folder, describe_run(start, time.time(), model_identity=model.identity, samples=written, **counts))
     lost = sum(one.documents for one in lost_of(report))
-    return Ran(folder, report, results, lost, (*warnings, *asked.warnings))
+    return Ran(folder, report, results, lost, (*warnings, *asked.warnings), run_title(facts))
 
 
 def first_prompt(built: Built) -> str:
@@ -103,9 +110,14 @@ def first_prompt(built: Built) -> str:
 def _score(plan: Plan, built: Built, asked: Asked, keys: Iterable[str], shown: Progress) -> Part:
     answers = built.asked.answered(replies_of(keys, asked.replies))
     tables = POLICIES[plan.policy]
-    scored = score_task(built.task, built.samples, answers, tables=tables, keep_replies=plan.log_samples)
+    scored = score_task(built.task, built.samples, answers, tables=tables, keep_replies=keeps_samples(plan))
     shown.advance(len(built.samples))
     return Part(built, answers, scored)
+
+
+def keeps_samples(plan: Plan) -> bool:
+    """Answers that are not measured are worth nothing unless they are written down."""
+    return plan.log_samples or plan.predict_only
 
 
 def _report(plan: Plan, selected: Selected, parts: Iterable[Part]) -> Report:
@@ -115,47 +127,18 @@ def _report(plan: Plan, selected: Selected, parts: Iterable[Part]) -> Report:
         on_unscorable=plan.on_unscorable,
         resampling=Resampling(plan.bootstrap_iters),
     )
-    closed = [
-        report_task(part.scored, inference=inference, tables=tables, n_original=part.built.n_original) for part in parts
-    ]
+    closed = [_close(part, inference, tables) for part in parts]
     return build_report(closed, selected.trees, inference=inference, tables=tables)
 
 
-def write_folder(
-    folder: Path, facts: RunFacts, parts: Iterable[Part], report: Report, warnings: Iterable[str], *, samples: bool
-) -> Mapping[str, object]:
-    """The samples of each task, then the results."""
-    hashes: dict[str, str] = {}
-    for part in parts if samples else ():
-        name, targets = part.built.task.name, part.built.targets
-        shown = (
-            {one.doc_id: target for one, target in zip(part.built.samples, targets, strict=True)} if targets else None
+def _close(part: Part, inference: Inference, tables: Tables) -> TaskReport:
+    """A task's numbers. One that cannot be closed says why, and costs the others nothing."""
+    try:
+        return report_task(part.scored, inference=inference, tables=tables, n_original=part.built.n_original)
+    except EvalError as wrong:
+        task, n = part.built.task, len(part.built.samples)
+        lost = Estimate(value=None, n_scored=0, n_failed=n, reason=str(wrong))
+        keys = tuple((one.key, lost) for one in part.scored.columns)
+        return TaskReport(
+            name=task.name, estimates=keys, n_docs=n, config=task.config, warnings=(f"{task.name}: {wrong}",)
         )
-        rows = sample_lines(part.scored, part.built, part.answers, shown)
-        hashes[name] = task_hash(rows)
-        write_samples(folder, name, rows)
-    configs = {part.built.task.name: part.built.config for part in parts}
-    results = run_results(report, facts, configs=configs, hashes=hashes, warnings=warnings)
-    write_results(folder, results)
-    return results
-
-
-def facts_of(plan: Plan, selected: Selected, model: Model) -> RunFacts:
-    """What the results say about how they were made."""
-    return RunFacts(
-        model=plan.model,
-        model_args=plan.model_args,
-        use_cache=plan.use_cache,
-        limit=plan.limit,
-        bootstrap_iters=plan.bootstrap_iters,
-        gen_kwargs=plan.gen_kwargs or None,
-        seeds=plan.seed,
-        system_instruction=plan.system_instruction,
-        chat_template=model.template if plan.apply_chat_template else None,
-        fewshot_as_multiturn=bool(plan.apply_chat_template)
-        if plan.fewshot_as_multiturn is None
-        else plan.fewshot_as_multiturn,
-        confidence=plan.confidence,
-        policy=plan.policy,
-        trusted=selected.trusted,
-    )

@@ -78,7 +78,7 @@ def build_trees(configs: Sequence[Config], roots: Sequence[str] | None = None) -
     """
     plan = plan_trees(configs, roots)
     if plan.problems:
-        more = f" (and {len(plan.problems) - 1} more: see lint)" if len(plan.problems) > 1 else ""
+        more = f" (and {len(plan.problems) - 1} more)" if len(plan.problems) > 1 else ""
         raise EvalError(f"{plan.problems[0].message} - at {plan.problems[0].where}{more}")
     chosen = tops_of(plan.known) if roots is None else roots
     tasks = plan.known.tasks

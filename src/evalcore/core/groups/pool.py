@@ -115,7 +115,8 @@ def _stratified(made: Estimate, aggregation: Aggregation, influence: Floats64, s
     small = any(len(part) < 2 for part in groups)
     corrected = [s * len(part) / max(len(part) - 1, 1) for s, part in zip(scatters, groups, strict=True)]
     stderr = None if small else fsum(corrected) ** 0.5 / n
-    variance = fsum(scatters) / n**2
+    # As in ``rules``: one task keeps its own variance; in a sum of many, small tasks need their correction.
+    variance = fsum(scatters if len(groups) == 1 else corrected) / n**2
     df = satterthwaite(corrected, [max(len(part) - 1.0, 1.0) for part in groups])
     return replace(
         made,

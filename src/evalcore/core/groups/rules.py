@@ -163,7 +163,7 @@ Spread = tuple[float | None, float | None, float | None, str | None]
 
 
 def _spread(terms: Sequence[Term], slopes: Sequence[float]) -> Spread:
-    """Standard error, uncorrected variance, degrees of freedom, or why there is none."""
+    """Standard error, the variance behind the interval, degrees of freedom, or why there is none."""
     counted = [(term, slope) for term, slope in zip(terms, slopes, strict=True) if slope != 0]
     lacking = next((term for term, _ in counted if term.estimate.stderr is None), None)
     if lacking is not None:
@@ -176,10 +176,11 @@ def _spread(terms: Sequence[Term], slopes: Sequence[float]) -> Spread:
     if _share_clusters([term for term, _ in counted]):
         return _clustered(counted)
     errors = [slope * (term.estimate.stderr or 0.0) for term, slope in counted]
-    known = [(slope, term.estimate.variance) for term, slope in counted]
-    variance = (
-        fsum(slope**2 * v for slope, v in known if v is not None) if all(v is not None for _, v in known) else None
-    )
+    # One task keeps its own variance, so that a group of one equals its task. In a sum of many the correction for small
+    # tasks does not vanish with their number: 57 tasks of 2 documents each would seem twice as precise as they are.
+    alone = counted[0][0].estimate.variance if len(counted) == 1 else None
+    known = all(term.estimate.variance is not None for term, _ in counted)
+    variance = counted[0][1] ** 2 * alone if alone is not None else fsum(e**2 for e in errors) if known else None
     dfs = [term.estimate.df for term, _ in counted]
     df = satterthwaite([error**2 for error in errors], [d for d in dfs if d is not None]) if None not in dfs else None
     return hypot(*errors), variance, df, None

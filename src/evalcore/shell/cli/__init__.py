@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -64,12 +65,17 @@ def guarded(verb: str, argv: Sequence[str]) -> int:
     except EvalError as wrong:
         return fail(str(wrong), BAD_INPUT)
     except KeyboardInterrupt as stopped:
-        return fail(str(stopped) or "interrupted", INTERRUPTED)
+        return fail(str(stopped) or "interrupted; the same command goes on from what was answered", INTERRUPTED)
     except BrokenPipeError:  # the reader of our output is gone
         sys.stderr.close()
         return DONE
     except OSError as wrong:
         return fail(f"{wrong.strerror or wrong}: {wrong.filename}" if wrong.filename else str(wrong), BAD_INPUT)
+    except Exception as wrong:
+        if os.environ.get("EVALCORE_TRACEBACK"):
+            raise
+        told = "what was answered is in the answer log; EVALCORE_TRACEBACK=1 shows where this is from"
+        return fail(f"unexpected {type(wrong).__name__}: {wrong} ({told})", BAD_INPUT)
 
 
 def fail(message: str, code: int) -> int:

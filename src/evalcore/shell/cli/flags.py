@@ -7,11 +7,11 @@ from collections.abc import Sequence
 
 import msgspec
 
-from evalcore.core.errors import EvalError
+from evalcore.core.errors import EvalError, unknown
 from evalcore.shell.config.keys import KEYS, Key
 from evalcore.shell.config.values import parse_pairs, parse_value
 
-__all__ = ["add_flags", "as_keys", "given_flags"]
+__all__ = ["add_flags", "as_keys", "given_flags", "refuse_rest"]
 
 METAVARS = {"int": "N", "number": "X", "pairs": "KEY=VALUE", "names": "NAME", "seeds": "N[,N,N,N]", "json": "JSON"}
 
@@ -59,6 +59,20 @@ def given_flags(namespace: argparse.Namespace) -> dict[str, object]:
     return {name: _value(name, KEYS[name], raw) for name, raw in typed.items() if raw is not None}
 
 
+def refuse_rest(rest: Sequence[str]) -> None:
+    """What is no flag of ours, with the nearest that is.
+
+    >>> refuse_rest(["--limt", "3"])
+    Traceback (most recent call last):
+    evalcore.core.errors.EvalError: unknown flag '--limt'; did you mean '--limit'?...
+    """
+    for one in rest:
+        if one.startswith("-"):
+            raise unknown("flag", one.partition("=")[0], [f"--{name}" for name, key in KEYS.items() if not key.ignored])
+    if rest:
+        raise EvalError(f"expected one config file, got also {' '.join(rest)!r}")
+
+
 def _give_back_config(namespace: argparse.Namespace, typed: dict[str, str]) -> None:
     """``--predict_only config.yaml``: the flag needs no value, so the file is the config."""
     for name, raw in typed.items():
@@ -92,8 +106,8 @@ def _value(name: str, key: Key, raw: str | Sequence[str]) -> object:
 
 def _json(name: str, raw: str) -> object:
     if not raw.lstrip().startswith("{"):
-        return raw
+        return parse_pairs(raw, name) if name == "data" else raw
     try:
         return msgspec.json.decode(raw)
     except msgspec.DecodeError as wrong:
-        raise EvalError(f"expected --{name} as JSON with double quotes, got {raw!r}: {wrong}") from None
+        raise EvalError(f"expected --{name} as JSON with double quotes: {wrong}") from None

@@ -7,7 +7,8 @@ import signal
 from collections.abc import Sequence
 from pathlib import Path
 
-from evalcore.shell.cli.flags import add_flags, as_keys, given_flags
+from evalcore.core.errors import EvalError
+from evalcore.shell.cli.flags import add_flags, as_keys, given_flags, refuse_rest
 
 EXAMPLES = """examples:
   evalcore run config.yaml
@@ -41,7 +42,8 @@ def parser() -> argparse.ArgumentParser:
 
 def main(argv: Sequence[str]) -> int:
     """Run, print, and say by the exit code how it went."""
-    given = parser().parse_args(as_keys(argv))
+    given, rest = parser().parse_known_args(as_keys(argv))
+    refuse_rest(rest)
     flags = given_flags(given)
     from evalcore.shell.config.plan import read_config
     from evalcore.shell.run import run
@@ -50,7 +52,10 @@ def main(argv: Sequence[str]) -> int:
     named = given.config or given.config_flag
     path = Path(named) if named else None
     read = read_config(path, flags)
-    ran = run(read.plan, home=path.parent if path else None, quiet=given.quiet, overwrite=given.overwrite)
+    try:
+        ran = run(read.plan, home=path.parent if path else None, quiet=given.quiet, overwrite=given.overwrite)
+    except SystemExit as left:
+        raise EvalError(f"the code of a task ended the run (exit {left.code})") from left
     from evalcore.shell.output.show import show, shown_of
 
     shown = shown_of(
@@ -58,6 +63,7 @@ def main(argv: Sequence[str]) -> int:
         ran.results,
         warnings=(*read.warnings, *ran.warnings),
         confidence=read.plan.confidence,
+        title=ran.title,
         folder=str(ran.folder),
     )
     show(shown, given.form or ("path" if given.quiet else "table"))

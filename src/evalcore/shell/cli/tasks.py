@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import fnmatch
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -79,11 +80,14 @@ def list_names(index: TaskIndex, words: Sequence[str], kind: str | None, *, as_j
 
 def show_names(index: TaskIndex, names: Sequence[str], *, as_json: bool) -> int:
     """Everything that these names stand for."""
-    from evalcore.shell.tasks.showing import show
+    from evalcore.shell.tasks.showing import show, show_file
 
     if not names:
         raise EvalError("expected a name: evalcore tasks show NAME")
-    found = [show(index, name) for name in names]
+    known = [one for name in names for one in (_matching(index, name) or [name])]
+    found = [
+        show_file(index, one) if one not in index.entries and Path(one).is_file() else show(index, one) for one in known
+    ]
     if as_json:
         _write_json(found[0] if len(found) == 1 else found)
         return 0
@@ -93,6 +97,10 @@ def show_names(index: TaskIndex, names: Sequence[str], *, as_json: bool) -> int:
         text = yaml.safe_dump(one, sort_keys=False, allow_unicode=True, width=110)
         sys.stdout.write("\n".join(map(visible, text.split("\n"))))
     return 0
+
+
+def _matching(index: TaskIndex, name: str) -> list[str]:
+    return sorted(fnmatch.filter(index.entries, name)) if set(name) & set("*?[") else []
 
 
 def check_names(index: TaskIndex, names: Sequence[str], *, as_json: bool) -> int:

@@ -202,7 +202,7 @@ def _scalar(node: Node, path: str) -> object:
         raise EvalError(f"{path}:{_line(node)}: the tag {node.tag!r} is not read")
     try:
         return make(node)  # type: ignore[arg-type]  # a scalar, by its callers
-    except (ValueError, KeyError, OverflowError) as wrong:
+    except (ValueError, LookupError, OverflowError, AttributeError) as wrong:  # what yaml's own makers raise
         kind = node.tag.removeprefix(CORE)
         raise EvalError(f"{path}:{_line(node)}: expected {kind}, got {node.value[:80]!r}; quote it for text") from wrong
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from math import inf
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -13,11 +14,14 @@ from msgspec import Struct
 from evalcore.core.errors import EvalError, unknown
 from evalcore.core.outcome import Rule
 from evalcore.shell.config.keys import KEYS
+from evalcore.shell.config.paths import anchored, is_path
 from evalcore.shell.config.values import parse_pairs
 
 __all__ = ["Pin", "Plan", "Read", "plan_from", "read_config"]
 
 SEEDS = (0, 1234, 1234, 1234)
+PATH_ARGS = ("path", "paths")
+"""The model arguments that are paths."""
 
 
 class Pin(Struct, frozen=True, forbid_unknown_fields=True):
@@ -62,6 +66,13 @@ class Plan(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_d
     trust: tuple[str | Pin, ...] = ()
 
 
+CHOICES = {
+    "policy": ("evalcore", "lm-eval-0.4.13"),
+    "on_unscorable": ("exclude", "zero", "fail"),
+    "engine": ("serial",),
+}
+
+
 class Read(NamedTuple):
     """A plan, and what was odd about what it was read from."""
 
@@ -73,6 +84,7 @@ def read_config(path: Path | None, flags: Mapping[str, object]) -> Read:
     """The plan of a config file with flags laid over it; either may be missing."""
     from evalcore.shell.config.documents import read_yaml
 
+    flags = {key: _from_here(key, value) for key, value in flags.items()}
     if path is None:
         return plan_from(flags, "the command line", "")
     try:
@@ -83,6 +95,17 @@ def read_config(path: Path | None, flags: Mapping[str, object]) -> Read:
     if not isinstance(value, dict):
         raise EvalError(f"{path}: expected a mapping of keys such as model and tasks, got {type(value).__name__}")
     return plan_from({**value, **flags}, str(path), text)
+
+
+def _from_here(key: str, value: object) -> object:
+    """The paths of a flag are relative to the working directory, wherever the config is."""
+    if key in ("include_path", "trust", "data"):
+        return anchored(value, None)
+    if key == "tasks" and isinstance(value, list):
+        return [anchored(one, None) if isinstance(one, str) and is_path(one) else one for one in value]
+    if key == "model_args" and isinstance(value, Mapping):
+        return {name: anchored(one, None) if name in PATH_ARGS else one for name, one in value.items()}
+    return value
 
 
 def plan_from(given: Mapping[str, object], where: str = "the run config", text: str = "") -> Read:
@@ -101,12 +124,19 @@ def plan_from(given: Mapping[str, object], where: str = "the run config", text: 
     for key, hint in (("model", "see `evalcore models`"), ("tasks", "see `evalcore tasks`")):
         if not kept.get(key):
             raise EvalError(f"expected {key} in {where}, got none; {hint}")
+    for key, choices in CHOICES.items():
+        if key in kept and kept[key] not in choices:
+            raise unknown(key, str(kept[key]), choices, f" - at {_at(where, text, key)}")
     shaped = {key: _shape(key, value, _at(where, text, key)) for key, value in kept.items()}
     try:
         plan = msgspec.convert(shaped, Plan)
     except msgspec.ValidationError as wrong:
         raise EvalError(_located(str(wrong), where, text)) from None
     _check(plan, where)
+    if isinstance(plan.apply_chat_template, str):
+        warnings += (
+            f"apply_chat_template: the model's own template is used, not one called {plan.apply_chat_template!r}",
+        )
     return Read(plan, warnings)
 
 
@@ -123,6 +153,8 @@ def _shape(key: str, value: object, where: str) -> object:
             return [value]
         case "include_path", str():
             return [value]
+        case "apply_chat_template", ("true" | "True" | "false" | "False"):
+            return value in ("true", "True")
         case "samples", str():
             return _samples(value, where)
         case "seed", _:
@@ -158,13 +190,30 @@ def _seeds(given: object, where: str) -> object:
 
 
 def _check(plan: Plan, where: str) -> None:
+    if not plan.tasks:
+        raise EvalError(f"expected tasks in {where}, got none; see `evalcore tasks`")
+    hidden = next((key for key, value in plan.model_args.items() if "[redacted]" in str(value)), None)
+    if hidden is not None:
+        raise EvalError(
+            f"model_args {hidden}: this value was left out of the file it is from; give it again - at {where}"
+        )
     if plan.limit is not None and plan.samples is not None:
         raise EvalError(f"expected limit or samples, got both - at {where}")
     if plan.fewshot_as_multiturn and not plan.apply_chat_template:
         raise EvalError(f"fewshot_as_multiturn needs apply_chat_template: true - at {where}")
-    for key, value, least in (("limit", plan.limit, 0), ("num_fewshot", plan.num_fewshot, 0)):
-        if value is not None and value < least:
-            raise EvalError(f"expected {key} to be at least {least}, got {value} - at {where}")
+    if plan.limit is not None and not 0 < plan.limit < inf:
+        raise EvalError(f"expected limit to be a number above 0, got {plan.limit} - at {where}")
+    if plan.num_fewshot is not None and plan.num_fewshot < 0:
+        raise EvalError(f"expected num_fewshot to be at least 0, got {plan.num_fewshot} - at {where}")
+    for key, paths in (
+        ("include_path", plan.include_path),
+        ("output_path", [plan.output_path or ""]),
+        ("use_cache", [plan.use_cache or ""]),
+    ):
+        if any("\0" in path for path in paths) or (
+            key == "use_cache" and plan.use_cache and not Path(plan.use_cache).name
+        ):
+            raise EvalError(f"expected a path in {key}, got {paths[0]!r} - at {where}")
     if not 0 < plan.confidence < 1:
         raise EvalError(f"expected a confidence between 0 and 1, got {plan.confidence} - at {where}")
 

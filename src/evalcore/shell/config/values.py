@@ -75,7 +75,7 @@ def parse_pairs(given: str | Sequence[str], what: str) -> dict[str, object]:
         try:
             return msgspec.json.decode(parts[0], type=dict[str, object])
         except msgspec.DecodeError as wrong:
-            raise EvalError(f"expected {what} as a JSON object with double quotes, got {parts[0]!r}: {wrong}") from None
+            raise EvalError(f"expected {what} as a JSON object with double quotes: {wrong}") from None  # may hold a key
     out: dict[str, object] = {}
     for pair in (pair for part in parts for pair in split_outside(part)):
         key, equals, value = pair.partition("=")

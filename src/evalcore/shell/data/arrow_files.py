@@ -13,8 +13,10 @@ __all__ = ["read_arrow", "read_parquet"]
 
 def read_parquet(path: Path, options: Mapping[str, object]) -> list[Doc]:
     """The rows of a Parquet file; ``columns`` picks some."""
-    parquet = require("pyarrow.parquet", "parquet")
-    return _read_rows(path, lambda: parquet.read_table(path, columns=options.get("columns")))
+    parquet, columns = require("pyarrow.parquet", "parquet"), options.get("columns")
+    if columns is not None and not (isinstance(columns, list) and all(isinstance(name, str) for name in columns)):
+        raise EvalError(f"{path}: expected columns to be a list of names, got {str(columns)[:60]}")
+    return _read_rows(path, lambda: parquet.read_table(path, columns=columns))
 
 
 def read_arrow(path: Path, options: Mapping[str, object]) -> list[Doc]:
@@ -39,6 +41,6 @@ def _read_rows(path: Path, read: Callable[[], object]) -> list[Doc]:
         raise EvalError(f"{path}: no such file")
     try:
         rows: list[Doc] = read().to_pylist()  # type: ignore[attr-defined]  # a pyarrow.Table
-    except (arrow.ArrowException, OSError, ValueError) as wrong:
-        raise EvalError(f"{path}: cannot be read: {str(wrong).splitlines()[0]}") from wrong
+    except (arrow.ArrowException, OSError, ValueError, TypeError, OverflowError) as wrong:
+        raise EvalError(f"{path}: cannot be read: {(str(wrong).splitlines() or [type(wrong).__name__])[0]}") from wrong
     return rows

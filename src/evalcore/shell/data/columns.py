@@ -23,6 +23,8 @@ def align_documents(docs: list[Doc], where: str = "the data") -> list[Doc]:
         return _rebuild(names, docs)
     except RecursionError as deep:
         raise EvalError(f"{where}: documents nested too deep") from deep
+    except OverflowError as large:
+        raise EvalError(f"{where}: a whole number too large for the floats in its column") from large
 
 
 def _rebuild(names: tuple[str, ...], docs: list[Doc]) -> list[Doc]:

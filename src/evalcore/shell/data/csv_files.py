@@ -7,6 +7,7 @@ import io
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
@@ -37,7 +38,7 @@ def read_tsv(path: Path, options: Mapping[str, object]) -> list[Doc]:
 
 def read_csv(path: Path, options: Mapping[str, object]) -> list[Doc]:
     """The rows of a table; a row may lack its last cells but not have more cells than there are columns."""
-    for name in options.keys() - OPTIONS:
+    for name in sorted(options.keys() - OPTIONS, key=str):
         raise unknown("csv option", name, OPTIONS, f" - at {path}")
     if options.get("header", "infer") not in ("infer", 0, None):
         raise EvalError(f"{path}: expected header: 0, infer or null, got {options['header']!r}")
@@ -80,7 +81,7 @@ def _read_rows(file: IO[bytes], path: Path, options: Mapping[str, object]) -> It
         raise EvalError(f"{path}:{reader.line_num + 1}: not {wrong.encoding}: {wrong.reason}") from wrong
     except LookupError as wrong:
         raise EvalError(f"{path}: {wrong}") from wrong
-    except (csv.Error, TypeError) as wrong:
+    except (csv.Error, TypeError, ValueError) as wrong:
         raise EvalError(f"{path}: not read as a table: {wrong}") from wrong
     finally:
         csv.field_size_limit(before)
@@ -113,8 +114,11 @@ def type_column(cells: Sequence[str | None], blank: frozenset[str] = NO_VALUE) -
     values = [None if cell is None or cell in blank else cell for cell in cells]
     given = [value for value in values if value is not None]
     if given and all(map(INT.fullmatch, given)):
-        number = int if len(given) == len(values) else float
-        return [None if value is None else number(value) for value in values]
+        if len(given) < len(values):
+            return [None if value is None else float(value) for value in values]
+        with suppress(ValueError):  # more digits than Python reads: text, as in pandas
+            return [int(value) for value in given]
+        return list(values)
     if given and all(map(FLOAT.fullmatch, given)):
         return [None if value is None else float(value) for value in values]
     if given and all(value in BOOLS for value in given):

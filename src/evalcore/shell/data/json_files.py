@@ -63,7 +63,7 @@ def unwrap_documents(value: object, where: str, field: object = None) -> list[Do
     [{'text': 'one'}, {'text': 'two'}]
     """
     if field is not None:
-        if not isinstance(value, dict) or field not in value:
+        if not isinstance(field, str) or not isinstance(value, dict) or field not in value:
             raise unknown("field", str(field), value if isinstance(value, dict) else (), f" - at {where}")
         return unwrap_documents(value[field], where)
     if isinstance(value, dict):

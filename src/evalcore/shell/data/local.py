@@ -69,7 +69,7 @@ def is_remote(data_files: object) -> bool:
 def open_builder(kind: str, options: Mapping[str, object], roots: Sequence[Path]) -> Parts:
     """The splits of ``dataset_path: json|csv|parquet|arrow|text`` with its ``data_files`` or ``data_dir``."""
     rest = {name: value for name, value in options.items() if name not in ("data_files", "data_dir")}
-    for name in rest.keys() - BUILDER_OPTIONS[kind]:
+    for name in sorted(rest.keys() - BUILDER_OPTIONS[kind], key=str):
         raise unknown(
             f"{kind} option", name, {"data_files", "data_dir", *BUILDER_OPTIONS[kind]}, " - at dataset_kwargs"
         )

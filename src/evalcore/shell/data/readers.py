@@ -65,7 +65,8 @@ def read_documents(
 def read_files(paths: Sequence[Path], options: Mapping[str, object], reader: Reader | None = None) -> list[Doc]:
     """The documents of these files one after another, with the columns of all."""
     parts = [(reader or choose_reader(path))(path, options) for path in paths]
-    return parts[0] if len(parts) == 1 else align_documents([doc for part in parts for doc in part])
+    docs = [doc for part in parts for doc in part]
+    return parts[0] if len(parts) == 1 else align_documents(docs, ", ".join(map(str, paths[:3])))
 
 
 def choose_reader(path: Path) -> Reader:

@@ -26,7 +26,7 @@ def open_dummy(arguments: Mapping[str, object]) -> Model:
     >>> [heard.reply for heard in model.ask([Question(Generate("?"))])]
     ['lol']
     """
-    for name in arguments.keys() - {"seed", "text"}:
+    for name in sorted(arguments.keys() - {"seed", "text"}):
         raise unknown("dummy argument", name, ("seed", "text"))
     seed, text = arguments.get("seed", 0), arguments.get("text")
     if not isinstance(seed, int):

@@ -22,6 +22,7 @@ from evalcore.shell.models.http_faults import (
     Wrong,
     backoff,
     excerpt,
+    hide_secrets,
     message_of,
     redact,
     retried,
@@ -39,7 +40,6 @@ __all__ = ["Reached", "Session", "close_session", "open_session", "post"]
 T = TypeVar("T")
 
 MOST_BYTES = 16 << 20
-LONG_SECRET = 16
 DEADLINES = 2
 """Each missed deadline costs minutes, so few are waited for."""
 
@@ -171,8 +171,9 @@ async def _post_by(client: httpx.AsyncClient, session: Session, body: bytes) -> 
         raise Wrong(f"timeout: not a byte for {patience.silence:g} s", again=DEADLINES) from None
     except (httpx.TransportError, httpx.StreamError) as wrong:
         raise Wrong(f"connection: {_words(wrong)}") from None
+    content = hide_secrets(content, hidden.secrets)  # before anything is cut: half a key is no longer found
     _judge(status, headers, content)
-    return _without_key(content, hidden.secrets)
+    return content
 
 
 def _words(wrong: Exception) -> str:
@@ -207,11 +208,3 @@ def _judge(status: int, headers: Mapping[str, str], content: bytes) -> None:
         raise Wrong(f"http_{status}: {message_of(content)}", again=again, after=after, status=status)
     if headers.get("content-encoding", "identity") not in ("", "identity"):
         raise Wrong(f"bad_response: a body in {excerpt(headers['content-encoding'])}, which was not asked for")
-
-
-def _without_key(content: bytes, secrets: tuple[str, ...]) -> bytes:
-    """A server that writes a real key into its answer must not get it into the log. Placeholders (EMPTY) may stay."""
-    for secret in secrets:
-        if len(secret) >= LONG_SECRET:
-            content = content.replace(secret.encode(), b"[secret]")
-    return content

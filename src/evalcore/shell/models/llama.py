@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from hashlib import sha256
+from hashlib import file_digest
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -109,7 +109,7 @@ def open_llama(given: Mapping[str, object]) -> Model:
     binding = load_binding()
     path = find_weights(settings.path)
     with path.open("rb") as file:
-        digest = sha256(file.read()).hexdigest()
+        digest = file_digest(file, "sha256").hexdigest()
     engine = Engine(
         path,
         n_ctx=settings.n_ctx,
@@ -119,7 +119,7 @@ def open_llama(given: Mapping[str, object]) -> Model:
     )
     shape = f"n_ctx={engine.n_ctx} n_batch={settings.n_batch} n_gpu_layers={settings.n_gpu_layers}"
     own = f"seed={settings.seed} max_gen_toks={settings.max_gen_toks}"
-    identity = f"llama {path.name} {path.stat().st_size} sha256:{digest} llama_cpp {binding.__version__} {shape} {own}"
+    identity = f"llama sha256:{digest} llama_cpp {binding.__version__} {shape} {own}"
     template = settings.chat_template or engine.metadata.get("tokenizer.chat_template")
     return Model(path.stem, identity, partial(_ask, engine, settings), _chat_of(engine, template), template=template)
 

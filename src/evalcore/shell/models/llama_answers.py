@@ -28,7 +28,7 @@ from evalcore.shell.models.llama_tokens import (
     plan_continuation,
     roll_windows,
 )
-from evalcore.shell.models.model import Heard, Question
+from evalcore.shell.models.model import Heard, Question, fit_reply
 
 __all__ = ["answer_questions"]
 
@@ -57,7 +57,7 @@ def answer_questions(
             reply, finish = _generate(engine, work, size) if work.how else (_score(engine, work, size), "")
         except EvalError as wrong:
             reply, finish = Failure(str(wrong)), ""
-        yield Heard(work.at, reply, finish)
+        yield Heard(work.at, fit_reply(questions[work.at].request, reply), finish)
 
 
 def _prepare(engine: Engine, at: int, question: Question, seed: int, max_gen_toks: int) -> Work:

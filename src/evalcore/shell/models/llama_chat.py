@@ -9,7 +9,7 @@ from jinja2 import Template, TemplateError
 
 from evalcore.core.errors import EvalError
 from evalcore.shell.models.model import ChatTemplate, Message
-from evalcore.shell.prompts.sandbox import Sandbox, environment
+from evalcore.shell.prompts.sandbox import Sandbox, environment, guard_filter, refuse_unwritable
 
 __all__ = ["compile_chat"]
 
@@ -24,9 +24,12 @@ def compile_chat(template: str, bos: str = "", eos: str = "") -> ChatTemplate:
     >>> chat([{"role": "user", "content": "hi"}], True), chat([{"role": "user", "content": "hi"}], False)
     ('<hi>!', '<hi')
     """
-    made = Sandbox(trim_blocks=True, lstrip_blocks=True, extensions=["jinja2.ext.loopcontrols"])
+    made = Sandbox(
+        trim_blocks=True, lstrip_blocks=True, extensions=["jinja2.ext.loopcontrols"], finalize=refuse_unwritable
+    )
     made.filters.update(environment().filters)
-    made.filters["tojson"] = _to_json
+    made.filters["tojson"] = guard_filter("tojson", _to_json)
+    del made.globals["lipsum"]  # random text, as much as is asked for
     made.globals |= {"raise_exception": _refuse, "bos_token": bos, "eos_token": eos}
     try:
         compiled = made.from_string(template)

@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from evalcore.core.records import Reply, Request
+from evalcore.core.records import Reply, Request, Rolling
 
-__all__ = ["OTHER_OPTIONS", "Ask", "Backend", "ChatTemplate", "Heard", "Message", "Model", "Question"]
+__all__ = ["OTHER_OPTIONS", "Ask", "Backend", "ChatTemplate", "Heard", "Message", "Model", "Question", "fit_reply"]
 
 Message = dict[str, str]
 """``{"role": "system" | "user" | "assistant", "content": ...}``."""
@@ -31,6 +31,15 @@ class Heard(NamedTuple):
     at: int
     reply: Reply
     finish: str = ""
+
+
+def fit_reply(request: Request, reply: Reply) -> Reply:
+    """The reply in the form its request asks for: the likelihood of a whole text is a plain number, as in lm-eval.
+
+    >>> fit_reply(Rolling("a text"), (-7.5, False))
+    -7.5
+    """
+    return float(reply[0]) if isinstance(request, Rolling) and isinstance(reply, tuple) else reply
 
 
 OTHER_OPTIONS = "other options"

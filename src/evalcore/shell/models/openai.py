@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from evalcore.core.errors import EvalError
-from evalcore.core.records import Failure, Generate, Likelihood
+from evalcore.core.records import Failure, Generate, Reply
 from evalcore.shell.models.http_faults import Patience
-from evalcore.shell.models.model import Ask, Backend, Heard, Model, Question
+from evalcore.shell.models.model import Ask, Backend, Heard, Model, Question, fit_reply
 from evalcore.shell.models.openai_args import ARGUMENTS, Kind, Settings, read_settings, warn_of_ignored
 from evalcore.shell.models.openai_endpoint import Endpoint, find_endpoint
 from evalcore.shell.models.openai_logprobs import echo_body, place_text, read_likelihood
@@ -62,23 +62,24 @@ def open_server(kind: Kind, given: Mapping[str, object], *, base: float = 0.5) -
     )
     return Model(
         settings.model,
-        identify(kind, settings, endpoint.shown),
+        identify(kind, settings, endpoint),
         _asker(kind, settings, endpoint, patience),
         chat=render_messages if kind.chat else None,
         warnings=(*warn_of_ignored(given), *_warn_of_five(kind, settings)),
     )
 
 
-def identify(kind: Kind, settings: Settings, shown: str) -> str:
-    """All that answers depend on besides the request; no key, user or query of an address.
+def identify(kind: Kind, settings: Settings, endpoint: Endpoint) -> str:
+    """All that answers depend on besides the request; headers and query only as a hash, no key or user at all.
 
-    >>> identify(Kind("local-completions"), Settings("m"), "http://localhost/v1/completions")
+    >>> kind, settings = Kind("local-completions"), Settings("m", base_url="http://localhost/v1")
+    >>> identify(kind, settings, find_endpoint(kind, settings, {}))
     'local-completions http://localhost/v1/completions {"max_gen_toks":256,"model":"m","seed":1234}'
     """
     names = ("eos_string", "max_gen_toks", "model", "reasoning", "seed", "think_end_token")
-    values = {name: getattr(settings, name) for name in names}
+    values = {name: getattr(settings, name) for name in names} | {"routing": endpoint.routing or None}
     used = {name: value for name, value in values.items() if value is not None and value is not msgspec.UNSET}
-    return f"{kind.name} {shown} {msgspec.json.encode(used, order='sorted').decode()}"
+    return f"{kind.name} {endpoint.shown} {msgspec.json.encode(used, order='sorted').decode()}"
 
 
 def _warn_of_five(kind: Kind, settings: Settings) -> tuple[str, ...]:
@@ -161,7 +162,7 @@ async def _answer(session: Session, kind: Kind, settings: Settings, at: int, que
 
 def _wording(
     kind: Kind, settings: Settings, question: Question
-) -> tuple[dict[str, object], Callable[[bytes], tuple[str | Likelihood, str]]]:
+) -> tuple[dict[str, object], Callable[[bytes], tuple[Reply, str]]]:
     """The body of a question, and how to read the reply."""
     request = question.request
     if isinstance(request, Generate):
@@ -169,7 +170,7 @@ def _wording(
         return body, partial(read_generation, kind, settings.think_end_token)
     prompt, start = place_text(request, settings.eos_string)
     return echo_body(settings, prompt), lambda content: (
-        read_likelihood(content, prompt, start, settings.max_length),
+        fit_reply(request, read_likelihood(content, prompt, start, settings.max_length)),
         "",
     )
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ipaddress
 from base64 import b64encode
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from hashlib import sha256
 from typing import Generic, TypeVar
 from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit, urlunsplit
 
@@ -17,7 +18,10 @@ __all__ = ["Endpoint", "Hidden", "Sent", "find_endpoint", "is_loopback"]
 
 T = TypeVar("T")
 
-TELLING = ("auth", "key", "token", "secret", "cookie", "password")
+TELLING = ("auth", "key", "token", "secret", "cookie", "password", "credential")
+SIGNED = ("sig", "code", "pwd")
+LONG = 16
+"""A value in the query of an address that is as long as keys are counts as one, whatever its name."""
 
 
 class Hidden(Generic[T]):
@@ -44,7 +48,10 @@ class Sent(Struct, frozen=True):
 
 
 class Endpoint(Struct, frozen=True):
-    """An address: as it may be shown (no user, no query), and as it is used."""
+    """An address: as it may be shown (no user, no query), and as it is used.
+
+    ``routing`` is a hash of the headers and the query, which may lead to another model.
+    """
 
     shown: str
     hidden: Hidden[Sent]
@@ -52,6 +59,7 @@ class Endpoint(Struct, frozen=True):
     key_env: str | None = None
     verify: bool = True
     ca_cert_path: str | None = None
+    routing: str = ""
 
 
 def is_loopback(host: str) -> bool:
@@ -82,16 +90,28 @@ def find_endpoint(kind: Kind, settings: Settings, environ: Mapping[str, str]) ->
     headers = {"Content-Type": "application/json", "Accept": "application/json", "Accept-Encoding": "identity"}
     headers |= {"User-Agent": "evalcore"} | _own_headers(settings.header or {}) | credentials
     target = urlunsplit((url.scheme, url.netloc.rpartition("@")[2], url.path, url.query, ""))
-    secrets = (key or "", unquote(url.password or ""), *(value for _, value in parse_qsl(url.query)))
-    secrets = tuple({text: None for text in (*secrets, credentials.get("Authorization", "").partition(" ")[2]) if text})
+    query = parse_qsl(url.query, keep_blank_values=True)
+    hidden = [value or name for name, value in query if _is_telling(name) or len(value or name) >= LONG]
+    secrets = (key or "", unquote(url.password or ""), credentials.get("Authorization", "").partition(" ")[2], *hidden)
     return Endpoint(
         shown,
-        Hidden(Sent(target, headers, secrets)),
+        Hidden(Sent(target, headers, tuple(dict.fromkeys(filter(None, secrets))))),
         loopback,
         settings.api_key_env,
         settings.verify_certificate,
         settings.ca_cert_path,
+        _hash_pairs([(name.lower(), value) for name, value in (settings.header or {}).items()] + query),
     )
+
+
+def _is_telling(name: str) -> bool:
+    return name.lower() in SIGNED or any(word in name.lower() for word in TELLING)
+
+
+def _hash_pairs(pairs: Sequence[tuple[str, str]]) -> str:
+    """A name for what is sent besides the request, without secrets: a new key leads to the same model."""
+    told = sorted(pair for pair in pairs if not _is_telling(pair[0]))
+    return sha256(repr(told).encode("utf-8", "replace")).hexdigest()[:12] if told else ""
 
 
 def _parse(kind: Kind, given: str | None) -> SplitResult:
@@ -151,7 +171,7 @@ def _refuse_insecure(settings: Settings, shown: str, readable: bool) -> None:
 
 def _own_headers(given: Mapping[str, str]) -> dict[str, str]:
     for name, value in given.items():
-        if any(word in name.lower() for word in TELLING):
+        if _is_telling(name):
             raise EvalError(
                 f"header {name} in model_args would put a secret into files: put the key into the environment "
                 "variable OPENAI_API_KEY, or name another one with api_key_env"

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from glob import glob, has_magic
-from hashlib import file_digest, sha256
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,10 +14,11 @@ from evalcore.core.records import Failure, Generate, Reply
 from evalcore.shell.answerlog.fold import LogState, fold_lines
 from evalcore.shell.answerlog.line import PREFIX, Logged
 from evalcore.shell.data.opening import open_bytes
-from evalcore.shell.models.model import OTHER_OPTIONS, Backend, Heard, Model, Question
+from evalcore.shell.models.model import OTHER_OPTIONS, Backend, Heard, Model, Question, fit_reply
+from evalcore.shell.models.replay_files import choose_recordings, hash_files
 from evalcore.shell.models.replay_samples import read_sample_log
 
-__all__ = ["BACKEND", "Recording", "answer_from", "find_recordings", "open_replay", "read_recordings"]
+__all__ = ["BACKEND", "Recording", "answer_from", "open_replay", "read_recordings"]
 
 ARGUMENTS = (
     ("path", "an answer log, a sample log, a folder of them or a glob; `paths` for a list"),
@@ -37,63 +36,49 @@ class Recording(Struct, frozen=True):
 
 def open_replay(arguments: Mapping[str, object]) -> Model:
     """A model that gives the answers recorded in files, and a failure where there is none."""
-    for name in arguments.keys() - {"path", "paths", "model"}:
+    for name in sorted(arguments.keys() - {"path", "paths", "model"}):
         raise unknown("replay argument", name, ("path", "paths", "model"))
     given = arguments.get("paths", arguments.get("path"))
     names = [given] if isinstance(given, str | Path) else given
     if not isinstance(names, list | tuple) or not names or not all(isinstance(one, str | Path) for one in names):
         raise EvalError("model replay: expected model_args with a path (or paths) of recorded answers")
-    files = [file for name in names for file in find_recordings(str(name))]
+    files, skipped = choose_recordings(map(str, names))
     wanted = arguments.get("model")
     recording = read_recordings(files, None if wanted is None else str(wanted))
-    shown = ", ".join(map(str, names))
+    shown = ", ".join(Path(str(name)).name for name in names)  # wherever they are, results say the same
 
     def ask(questions: Sequence[Question]) -> Iterator[Heard]:
+        some = any(answer_from(recording, question) for question in questions)
+        missing = Failure(f"no recorded answer for this request in {shown}" + ("" if some else _hint(recording)))
         for at, question in enumerate(questions):
-            reply, finish, exact = answer_from(recording, question, shown)
-            yield Heard(at, reply, finish if exact else OTHER_OPTIONS)
+            yield Heard(at, *(answer_from(recording, question) or (missing, "")))
 
-    identity = f"replay:{_hash_files(files)}" + (f":{wanted}" if wanted else "")
-    return Model("replay", identity, ask, recorded=True, warnings=recording.problems)
+    identity = f"replay:{hash_files(files)}" + (f":{wanted}" if wanted else "")
+    return Model("replay", identity, ask, recorded=True, warnings=(*skipped, *recording.problems))
 
 
-def answer_from(recording: Recording, question: Question, shown: str = "the log") -> tuple[Reply, str, bool]:
-    """The recorded reply, how it ended, and whether the options were the same too.
+def _hint(recording: Recording) -> str:
+    count = len(recording.replies)
+    asked = "none to any question of this run: same num_fewshot, seed, chat template and data as then?"
+    return f" (of its {count:,} answers {asked})" if count else " (it holds no answers at all)"
+
+
+def answer_from(recording: Recording, question: Question) -> tuple[Reply, str] | None:
+    """The recorded reply and how it ended, if there is one.
 
     Where only the options differ, a prompt that was asked in one way only is taken for the same question.
 
-    >>> answer_from(Recording({}, {}), Question(Generate("?")))
-    (Failure(reason='no recorded answer for this request in the log'), '', True)
+    >>> asked = Generate("2 + 2 =")
+    >>> answer_from(Recording({(request_digest(asked), 0): (" 4", "stop")}, {}), Question(asked))
+    (' 4', 'stop')
     """
     request, repeat = question
     found = recording.replies.get((request_digest(request), repeat))
     if found is not None:
-        return (*found, True)
-    if isinstance(request, Generate):
-        near = recording.prompts.get(request.prompt, frozenset())
-        found = recording.replies.get((next(iter(near)), repeat)) if len(near) == 1 else None
-        if found is not None:
-            return (*found, False)
-    return Failure(f"no recorded answer for this request in {shown}"), "", True
-
-
-def find_recordings(name: str) -> list[Path]:
-    """The files that a path, folder or glob names; in a folder its answer log, or else its sample logs.
-
-    >>> find_recordings("no/such/run")
-    Traceback (most recent call last):
-    evalcore.core.errors.EvalError: no/such/run: no recorded answers there
-    """
-    path = Path(name).expanduser()
-    if path.is_dir():
-        found = [one for one in sorted(path.glob("answers.jsonl*")) if one.suffix in (".jsonl", ".gz", ".zst")]
-        found = found[:1] or sorted(path.rglob("samples_*.jsonl*"))
-    else:
-        found = [path] if path.is_file() else sorted(map(Path, glob(name, recursive=True))) if has_magic(name) else []
-        found = [file for one in found for file in (find_recordings(str(one)) if one.is_dir() else [one])]
-    if not found:
-        raise EvalError(f"{name}: no recorded answers there")
-    return found
+        return fit_reply(request, found[0]), found[1]
+    near = recording.prompts.get(request.prompt, frozenset()) if isinstance(request, Generate) else frozenset()
+    found = recording.replies.get((next(iter(near)), repeat)) if len(near) == 1 else None
+    return None if found is None else (found[0], OTHER_OPTIONS)
 
 
 def read_recordings(files: Sequence[Path], model: str | None = None) -> Recording:
@@ -153,15 +138,6 @@ def _select_model(state: LogState, wanted: str | None, path: Path) -> list[Logge
         shown = "; ".join(sorted(names[name] for name in chosen))
         raise EvalError(f"{path}: answers of several models; pick one with model_args: {{model: ...}} of: {shown}")
     return [one for one in state.answers.values() if one.model in chosen]
-
-
-def _hash_files(files: Sequence[Path]) -> str:
-    """A name for what the files say, wherever they are."""
-    out = sha256()
-    for path in files:
-        with open(path, "rb") as file:
-            out.update(file_digest(file, "sha256").digest())
-    return out.hexdigest()[:16]
 
 
 BACKEND = Backend(open_replay, "recorded answers: an answer log, or lm-eval's sample logs", ARGUMENTS)

@@ -12,9 +12,10 @@ from evalcore.shell.output.secrets import redact
 from evalcore.shell.output.strict import dump_json, plain, without_nonfinite
 from evalcore.shell.output.text import slug
 
-__all__ = ["replace_file", "samples_path", "write_config", "write_results", "write_run", "write_samples"]
+__all__ = ["list_files", "replace_file", "samples_path", "write_config", "write_results", "write_run", "write_samples"]
 
 Plain = Mapping[str, object]
+FILES = ("results.json", "config.yaml", "run.json", "answers.jsonl")
 
 
 def write_results(folder: Path, results: Plain) -> Path:
@@ -41,16 +42,39 @@ def samples_path(folder: Path, task: str) -> Path:
     return folder / f"samples_{slug(task)}.jsonl"
 
 
+def list_files(folder: Path, tasks: Iterable[str]) -> tuple[str, ...]:
+    """The files of a run that are there, in a reader's order; those of these tasks' samples in a word.
+
+    >>> list_files(Path("no such folder"), ["gsm8k"])
+    ()
+    """
+    paths = [samples_path(folder, task) for task in tasks]
+    written = [path.name for path in paths if path.is_file()]
+    samples = written if len(written) < 2 else [f"{len(written)} files of samples (samples_<task>.jsonl)"]
+    first, *rest = FILES
+    return tuple(
+        [*([first] if (folder / first).is_file() else ()), *samples, *(one for one in rest if (folder / one).is_file())]
+    )
+
+
 def write_config(folder: Path, config: Plain, secrets: Iterable[str] = ()) -> Path:
-    """``config.yaml``: the run as resolved, without secrets; it can be run again as it is."""
+    """``config.yaml``: the run as resolved, without secrets; it can be run again as it is.
+
+    Secrets are looked for where they may stand: documents and prompts are written as they are.
+    """
     import yaml
 
     class Dumper(yaml.SafeDumper):
         def ignore_aliases(self, data: object) -> bool:
             return True  # evalcore's own reader refuses aliases
 
-    text = yaml.dump(_yaml_value(redact(config, secrets)), Dumper=Dumper, sort_keys=False, width=110)
-    return replace_file(folder / "config.yaml", [text])
+    given = {key: redact(value, secrets) if key in MAY_HOLD_SECRETS else value for key, value in config.items()}
+    text = yaml.dump(_yaml_value(given), Dumper=Dumper, sort_keys=False, width=110)
+    return replace_file(folder / "config.yaml", [OURS + "\n", text])
+
+
+OURS = "# This run as resolved by evalcore, which may replace this file."
+MAY_HOLD_SECRETS = ("model_args", "metadata", "gen_kwargs")
 
 
 def _yaml_value(value: object) -> object:
@@ -96,7 +120,7 @@ def replace_file(path: Path, parts: Iterable[str]) -> Path:
     except OSError as wrong:
         why = wrong.strerror or str(wrong)
         raise EvalError(
-            f"expected to write {path}, got: {why}; free some space or name another folder with output_path"
+            f"cannot write {path}: {why}; make room, or name another folder with output_path"
             " (answers already logged are kept)"
         ) from wrong
     return path

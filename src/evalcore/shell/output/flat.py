@@ -127,11 +127,16 @@ def _pad(text: str, width: int, right: bool) -> str:
 def shown_number(value: float, decimals: int = 4) -> str:
     """Four decimals, as lm-eval shows them; very large and very small ones by their magnitude.
 
+    With fewer decimals, so many digits after the first: of a large number's, some stand before the point.
+
     >>> shown_number(0.25), shown_number(123456.789), shown_number(1e-7), shown_number(0.0)
     ('0.2500', '1.235e+05', '1.000e-07', '0.0000')
+    >>> shown_number(236.4486), shown_number(236.4486, 3), shown_number(0.7286, 3)
+    ('236.4486', '236.4', '0.729')
     """
     plain = value == 0 or 0.5 * 10.0**-decimals <= abs(value) < 1e5
-    return f"{value:.{decimals}f}" if plain else f"{value:.3e}"
+    before = len(str(int(abs(value)))) if plain and decimals < 4 else 1
+    return f"{value:.{max(decimals + 1 - before, 0)}f}" if plain else f"{value:.3e}"
 
 
 def shown_interval(row: Row, decimals: int = 4, between: str = " to ") -> str:

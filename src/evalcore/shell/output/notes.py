@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from evalcore.core.reports import GroupReport, Report, TaskReport
+from evalcore.shell.output.rows import BYPASS
 
 __all__ = ["grouped", "notes_of"]
 
@@ -12,15 +13,23 @@ __all__ = ["grouped", "notes_of"]
 def notes_of(report: Report, more: Iterable[str] = ()) -> tuple[str, ...]:
     """Warnings of a report and of its run, grouped: what is said of many tasks is said once."""
     rows: list[TaskReport | GroupReport] = [*report.tasks, *report.groups]
-    told = [(row.name, warning) for row in rows for warning in row.warnings]
+    recorded = _only_recorded(report)
+    told = [(row.name, warning) for row in (report.tasks if recorded else rows) for warning in row.warnings]
     why = [
         (row.name, f"{key.metric}: {'no value' if estimate.value is None else 'no interval'} ({estimate.reason})")
         for row in rows
         for key, estimate in row.estimates
-        if estimate.reason
+        if estimate.reason and key.metric != BYPASS
     ]
     names = {row.name for row in rows}
-    return grouped([*told, *why, *((_subject(text, names), text) for text in more)])
+    only = [("", "nothing was measured, as asked: n counts the documents whose answers were recorded")] * recorded
+    return grouped([*only, *told, *why, *((_subject(text, names), text) for text in more)])
+
+
+def _only_recorded(report: Report) -> bool:
+    """Whether no task measures anything (``predict_only``), so that no group can either."""
+    keys = [key for task in report.tasks for key, _ in task.estimates]
+    return bool(keys) and all(key.metric == BYPASS for key in keys)
 
 
 def _subject(text: str, names: set[str]) -> str:

@@ -75,7 +75,7 @@ def run_results(
         if part in out:
             out[part] = {name: _row(row) for name, row in _items(out[part])}
     chosen = {name: (configs or {}).get(name, config) for name, config in _items(out["configs"])}
-    out["configs"] = {name: redact(_ordered(config), known) for name, config in chosen.items()}
+    out["configs"] = {name: _config_without_secrets(config, known) for name, config in chosen.items()}
     out["config"] = redact(_config(facts), known)
     out |= dict.fromkeys(VARYING)
     out["task_hashes"] = dict(sorted((hashes or {}).items()))
@@ -129,6 +129,12 @@ def sha_of(text: str | None) -> str | None:
     >>> sha_of("")
     """
     return sha256(text.encode("utf-8", "surrogatepass")).hexdigest() if text else None
+
+
+def _config_without_secrets(config: object, known: list[str]) -> Plain:
+    """A task's config; only its metadata, which repeats the model's arguments, may hold a secret."""
+    given = dict(_items(_ordered(config)))
+    return given | ({"metadata": redact(given["metadata"], known)} if "metadata" in given else {})
 
 
 def _config(facts: RunFacts) -> Plain:

@@ -14,7 +14,10 @@ from evalcore.core.groups import Group, Leaf, fold_group
 from evalcore.core.records import MetricKey
 from evalcore.core.reports import GroupReport, Report, TaskReport
 
-__all__ = ["Row", "once", "rows_of"]
+__all__ = ["BYPASS", "Row", "once", "rows_of"]
+
+BYPASS = "bypass"
+"""The metric of a run that only records answers (``predict_only``)."""
 
 
 class Row(Struct, frozen=True, kw_only=True):
@@ -80,7 +83,15 @@ def _block(one: TaskReport | GroupReport, shots: int | None) -> tuple[Row, ...]:
         version="" if one.version in (None, "N/A") else str(one.version),
         shots=shots,
     )
-    return tuple(_row(head, key, estimate) for key, estimate in one.estimates) or (head,)
+    rows = tuple(_row(head, key, estimate) for key, estimate in one.estimates) or (head,)
+    return tuple(_recorded(row, one.n_docs) for row in rows) if isinstance(one, TaskReport) else rows
+
+
+def _recorded(row: Row, docs: int) -> Row:
+    """Answers that nothing was measured on are counted all the same."""
+    if row.metric != BYPASS or row.value is not None:
+        return row
+    return replace(row, n=docs - row.failed - row.unscorable, reason="recorded")
 
 
 def _row(head: Row, key: MetricKey, estimate: Estimate) -> Row:

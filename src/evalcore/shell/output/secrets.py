@@ -19,7 +19,8 @@ VOCABULARY = re.compile(
 )
 # Keys as issued by the large providers, and what follows "Bearer".
 ISSUED = re.compile(
-    r"\b(?:sk|pk|rk|gsk|xai|hf|ghp|gho|ghs|ghu|glpat|nvapi|r8|pplx|AKIA|AIza)[-_]?[A-Za-z0-9][A-Za-z0-9_-]{18,}"
+    r"(?<![\w/.-])(?:(?:sk|pk|rk)-[A-Za-z0-9_-]{20,}|(?:hf|gsk|r8)_[A-Za-z0-9]{24,}|gh[pousr]_[A-Za-z0-9]{30,}"
+    r"|(?:xai|pplx|nvapi)-[A-Za-z0-9_-]{30,}|glpat-[A-Za-z0-9_-]{20,}|AKIA[0-9A-Z]{16}|AIza[0-9A-Za-z_-]{30,})"
     r"|(?i:(?<=bearer )|(?<=basic ))[A-Za-z0-9._~+/=-]{6,}"
 )
 USERINFO = re.compile(r"(?<=://)[^/\s@?#]+@")

@@ -31,6 +31,7 @@ class Shown(Struct, frozen=True, kw_only=True):
     confidence: float = 0.95
     title: str = ""
     folder: str = ""
+    files: tuple[str, ...] = ()
     width: int | None = None
     colour: bool = False
 
@@ -43,6 +44,7 @@ def shown_of(
     confidence: float = 0.95,
     title: str = "",
     folder: str = "",
+    files: Iterable[str] = (),
 ) -> Shown:
     """A report, its results and the warnings of its run, ready for any renderer."""
     return Shown(
@@ -53,13 +55,14 @@ def shown_of(
         confidence=confidence,
         title=title,
         folder=folder,
+        files=tuple(files),
     )
 
 
 def _table(shown: Shown) -> str:
     from evalcore.shell.output.table import render_table
 
-    where = f"\nWritten to {visible(shown.folder)}: results.json, a file of samples for each task, config.yaml\n"
+    where = f"\nWritten to {visible(shown.folder)}{': ' * bool(shown.files)}{', '.join(shown.files)}\n"
     text = render_table(
         shown.rows,
         confidence=shown.confidence,

@@ -7,13 +7,15 @@ from collections.abc import Callable, Sequence
 
 from msgspec import Struct
 from rich import box
+from rich.cells import cell_len
 from rich.console import Console
 from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
 from evalcore.shell.output.flat import ARROWS, shown_interval, shown_number, shown_percent
-from evalcore.shell.output.rows import Row
+from evalcore.shell.output.folding import fold, share_width
+from evalcore.shell.output.rows import BYPASS, Row
 from evalcore.shell.output.text import shorten, visible
 
 __all__ = ["render_table"]
@@ -23,11 +25,39 @@ MOST_NOTES = 20
 DEEPEST = 20
 
 
+class Shape(Struct, frozen=True):
+    """How a table is drawn: what it leaves out, decimals of values and of intervals, the space between columns.
+
+    Four decimals are lm-eval's; with fewer, large numbers have fewer still. ``plain``: no column of filters if all
+    are ``none``, and a short head for the interval.
+    """
+
+    dropped: tuple[str, ...] = ()
+    value: int = 4
+    interval: int = 4
+    gap: int = 2
+    plain: bool = False
+
+
+NUMBERS = ("Version", "n-shot")
+SHAPES = (
+    Shape(),
+    Shape(("Version",)),
+    Shape(NUMBERS),
+    Shape(NUMBERS, 3, 3, 1),
+    Shape(NUMBERS, 3, 3, 1, True),
+    Shape(NUMBERS, 3, 2, 1, True),
+)
+"""From the widest to the narrowest. Names that still do not fit are folded; where numbers do not fit either, the
+terminal wraps the lines.
+"""
+
+
 class Column(Struct, frozen=True):
-    """A column: its head, its cells (of a row, in so many decimals), and whether they are numbers: never folded."""
+    """A column: its head, its cells (of a row, in a shape), and whether they are numbers: never folded."""
 
     head: str
-    cell: Callable[[Row, int], str]
+    cell: Callable[[Row, Shape], str]
     number: bool = False
 
 
@@ -38,21 +68,17 @@ COLUMNS = (
     Column("n-shot", lambda row, _: "" if row.shots is None else str(row.shots), number=True),
     Column("Metric", lambda row, _: row.metric),
     Column("", lambda row, _: ARROWS[row.higher], number=True),
-    Column("Value", lambda row, decimals: _value(row, decimals), number=True),
+    Column("Value", lambda row, shape: _value(row, shape.value), number=True),
     Column(
-        "interval", lambda row, decimals: shown_interval(row, decimals, " to " if decimals == 4 else "–"), number=True
+        "interval",
+        lambda row, shape: shown_interval(row, shape.interval, " to " if shape.interval == 4 else "–"),
+        number=True,
     ),
     Column("n", lambda row, _: "" if row.n is None else f"{row.n:,}", number=True),
     Column("unscored", lambda row, _: f"{_unscored(row):,}" if _unscored(row) else "", number=True),
 )
 ONCE = ("Tasks", "Version", "n-shot")
 """Said in the first row of a task and not again."""
-
-SHAPES = (((), 4, 2), (("Version",), 4, 2), (("Version", "n-shot"), 4, 2), (("Version", "n-shot"), 3, 1))
-"""What is left out, how many decimals, and how much space between columns: from the widest to the narrowest.
-
-Names that still do not fit are folded; where numbers do not fit either, the terminal wraps the lines.
-"""
 
 LEGEND = (
     ("Value", "the model's score; ↑ higher is better, ↓ lower is better"),
@@ -106,37 +132,54 @@ def _unscored(row: Row) -> int:
 
 def _value(row: Row, decimals: int) -> str:
     if row.value is None:
-        return "N/A" if row.metric else row.reason
+        return row.reason if row.metric in ("", BYPASS) else "N/A"
     return shown_number(row.value, decimals)
 
 
 def _fitting(console: Console, rows: Sequence[Row], heads: Sequence[str], level: str) -> Table:
-    """The widest shape that fits."""
+    """The widest shape that fits; else the narrowest, its names folded."""
     unbounded = console.options.update(max_width=UNBOUNDED)
-    for dropped, decimals, gap in SHAPES:
-        table = _table(rows, [head for head in heads if head not in dropped], level, decimals, gap)
-        size = Measurement.get(console, unbounded, table)
-        if size.maximum <= console.width:
-            break
-    console.width = max(console.width, size.minimum)
-    return table
+    for shape in SHAPES:
+        columns = _columns(rows, heads, shape)
+        lines = _lines(rows, columns, shape)
+        size = Measurement.get(console, unbounded, table := _table(rows, columns, lines, level, shape)).maximum
+        if size <= console.width:
+            return table
+    names = [at for at, column in enumerate(columns) if not column.number]
+    widths = [max(map(cell_len, (columns[at].head, *(line[at] for line in lines)))) for at in names]
+    kept = dict(zip(names, share_width(widths, console.width - size + sum(widths)), strict=True))
+    console.width = max(console.width, size - sum(widths) + sum(kept.values()))
+    folded = [[fold(cell, kept[at]) if at in kept else cell for at, cell in enumerate(line)] for line in lines]
+    return _table(rows, columns, folded, level, shape)
 
 
-def _table(rows: Sequence[Row], heads: Sequence[str], level: str, decimals: int, gap: int) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, gap - 1, 0, 0), pad_edge=False, show_edge=False, header_style="bold")
-    columns = [column for column in COLUMNS if column.head in heads]
-    for column in columns:
-        head = Text(f"{level} interval" if column.head == "interval" else column.head)
-        if column.number:
-            table.add_column(head, justify="right", no_wrap=True)
-        else:
-            table.add_column(head, overflow="fold", min_width=6)
+def _columns(rows: Sequence[Row], heads: Sequence[str], shape: Shape) -> list[Column]:
+    silent = ("Filter",) if shape.plain and all(row.filter in ("", "none") for row in rows) else ()
+    return [column for column in COLUMNS if column.head in heads and column.head not in (*shape.dropped, *silent)]
+
+
+def _lines(rows: Sequence[Row], columns: Sequence[Column], shape: Shape) -> list[list[str]]:
+    """The cells of every row, safe to print."""
+    out: list[list[str]] = []
     before: tuple[str, int] | None = None
     for row in rows:
         again, before = (row.name, row.depth) == before, (row.name, row.depth)
-        texts = ["" if again and column.head in ONCE else column.cell(row, decimals) for column in columns]
-        style = "bold" if row.group else ""
-        table.add_row(*(Text(shorten(visible(text), 200), style=style) for text in texts))
+        texts = ["" if again and column.head in ONCE else column.cell(row, shape) for column in columns]
+        out.append([shorten(visible(text), 200) for text in texts])
+    return out
+
+
+def _table(
+    rows: Sequence[Row], columns: Sequence[Column], lines: Sequence[Sequence[str]], level: str, shape: Shape
+) -> Table:
+    space = (0, shape.gap - 1, 0, 0)
+    table = Table(box=box.SIMPLE_HEAD, padding=space, pad_edge=False, show_edge=False, header_style="bold")
+    for column in columns:
+        ranged = column.head == "interval" and not shape.plain
+        head = Text(f"{level} interval" if ranged else column.head)
+        table.add_column(head, justify="right" if column.number else "left", no_wrap=True)
+    for row, line in zip(rows, lines, strict=True):
+        table.add_row(*(Text(cell, style="bold" if row.group else "") for cell in line))
     return table
 
 

@@ -10,14 +10,14 @@ from msgspec.structs import replace
 from evalcore.core.answers import request_table
 from evalcore.core.documents import select_docs
 from evalcore.core.errors import EvalError, locate, place
-from evalcore.core.records import LOGLIKELIHOOD_ROLLING, Request, Sample, Task
+from evalcore.core.records import GENERATE_UNTIL, LOGLIKELIHOOD_ROLLING, Request, Sample, Task
 from evalcore.core.task_config import repeats_of, task_from_config
 from evalcore.shell.prompts.asker import Asker, ask_document, make_asker, write_example
 from evalcore.shell.prompts.built import Asking, Built
-from evalcore.shell.prompts.documents import DocTable, encode_doc, eval_table, shot_docs
+from evalcore.shell.prompts.documents import DocTable, encode_doc, eval_table, share_documents, shot_docs
 from evalcore.shell.prompts.fewshot import draw_shots
 from evalcore.shell.prompts.overrides import full_config, override_settings, scoring_config
-from evalcore.shell.prompts.reading import Read, read_field
+from evalcore.shell.prompts.reading import Read, is_null, read_field
 from evalcore.shell.prompts.settings import Settings, decode_settings
 from evalcore.shell.prompts.templates import Doc
 from evalcore.shell.prompts.turns import Turn
@@ -55,6 +55,8 @@ def _built(
     asking: Asking,
 ) -> Built:
     chosen = _chosen(len(table.docs), asking)
+    if not chosen:
+        raise EvalError("expected at least one document to ask about, got none")
     shots = _shots(settings, asker, splits, asking.seed)
     cluster = _cluster(asking.cluster or settings.cluster, table)
     own_code = _calls_code(settings)
@@ -82,7 +84,7 @@ def _built(
         requests,
         tuple(samples),
         full_config(settings),
-        _warnings(settings, samples),
+        (*_warnings(settings, samples), *_no_golds(settings, table, chosen, targets)),
         tuple(targets),
         len(table.docs),
     )
@@ -142,7 +144,7 @@ def _shots(
     if not settings.num_fewshot or settings.output_type == LOGLIKELIHOOD_ROLLING:
         return lambda doc: ()
     pool = shot_docs(settings, splits)
-    draw = draw_shots(settings, pool, seed)
+    draw = draw_shots(settings, pool, seed, shared=share_documents(settings, splits))
     written: dict[int, tuple[Turn, ...]] = {}
     kept: list[Doc] = list(pool)  # what is alive keeps its id
 
@@ -202,7 +204,19 @@ def _warnings(settings: Settings, samples: Sequence[Sample]) -> tuple[str, ...]:
         for one in samples
         if one.choices and isinstance(one.gold, int) and not 0 <= one.gold < len(one.choices)
     ]
-    if wrong:
-        many = f"{len(wrong)} of {len(samples)} documents have a gold that is none of their choices, the first"
-        out.append(many + place(settings.task, wrong[0]))
+    out += _counted(settings, wrong, len(samples), "have a gold that is none of their choices")
     return tuple(out)
+
+
+def _no_golds(settings: Settings, table: DocTable, chosen: Sequence[int], targets: Sequence[object]) -> Sequence[str]:
+    """Replies are scored against the text "None" where a document has no gold, as in lm-eval."""
+    if settings.output_type != GENERATE_UNTIL or settings.process_results is not None:
+        return ()
+    pairs = zip(chosen, targets, strict=True)
+    lost = [doc_id for doc_id, target in pairs if is_null(settings.doc_to_target, target, table.docs[doc_id])]
+    return _counted(settings, lost, len(chosen), "have no gold (null)")
+
+
+def _counted(settings: Settings, found: Sequence[int], of: int, what: str) -> list[str]:
+    many = f"{len(found)} of {of} documents {what}, the first"
+    return [many + place(settings.task, found[0])] if found else []

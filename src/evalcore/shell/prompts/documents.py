@@ -13,7 +13,7 @@ from evalcore.core.errors import EvalError, locate, place, require, unknown
 from evalcore.shell.prompts.settings import Settings
 from evalcore.shell.prompts.templates import Doc
 
-__all__ = ["DocTable", "encode_doc", "eval_table", "shot_docs", "tabulate_docs"]
+__all__ = ["DocTable", "encode_doc", "eval_table", "share_documents", "shot_docs", "tabulate_docs"]
 
 Splits = Mapping[str, Sequence[Doc]]
 
@@ -59,6 +59,15 @@ def shot_docs(settings: Settings, splits: Splits) -> Sequence[Doc]:
         if name is not None:
             return _split_table(settings.task, splits, name, settings.process_docs).docs
     return ()
+
+
+def share_documents(settings: Settings, splits: Splits) -> bool:
+    """Whether examples and questions come from one file, given for several splits."""
+    shots = settings.fewshot_config
+    named = (settings.training_split, settings.validation_split, settings.test_split)
+    drawn = shots.split or (None if shots.samples is not None else next((name for name in named if name), None))
+    asked = settings.test_split or settings.validation_split
+    return drawn is not None and asked is not None and drawn != asked and splits[drawn] is splits[asked]
 
 
 def _split_table(task: str, splits: Splits, name: str, process: Callable[..., object] | None) -> DocTable:

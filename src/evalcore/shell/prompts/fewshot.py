@@ -15,8 +15,12 @@ Draw = Callable[[Doc | None], Sequence[Doc]]
 """The examples for a document; a document that is given must not be among them."""
 
 
-def draw_shots(settings: Settings, pool: Sequence[Doc], seed: int | None) -> Callable[[Doc], Sequence[Doc]]:
+def draw_shots(
+    settings: Settings, pool: Sequence[Doc], seed: int | None, *, shared: bool = False
+) -> Callable[[Doc], Sequence[Doc]]:
     """The examples of one document after another. lm-eval's generator runs on from document to document.
+
+    ``shared``: the examples are the very documents that are asked about, so a document may be its own example.
 
     >>> from evalcore.shell.prompts.settings import Shots
     >>> settings = Settings(task="t", test_split="test", num_fewshot=2, fewshot_config=Shots(sampler="first_n"))
@@ -26,7 +30,7 @@ def draw_shots(settings: Settings, pool: Sequence[Doc], seed: int | None) -> Cal
     count = settings.num_fewshot or 0
     sampler = settings.fewshot_config.sampler
     # So lm-eval compares them, also where neither is given.
-    overlap = settings.fewshot_config.split == settings.test_split
+    overlap = shared or settings.fewshot_config.split == settings.test_split
     draw = _sampler(settings, sampler, pool, count, seed)
 
     def drawn(doc: Doc) -> Sequence[Doc]:

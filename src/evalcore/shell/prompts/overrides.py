@@ -63,6 +63,7 @@ def scoring_config(settings: Settings) -> Plain:
     bare = [{key: value for key, value in one.items() if key != "metric_list"} for one in filters]
     repeats = {key: value for key, value in (settings.repeat_cfg or {}).items() if not key.startswith("reducer")}
     return {key: value for key, value in given.items() if key != "process_results"} | {
+        "metric_list": [{**one, "reducer": "first"} for one in BYPASS],  # several replies are no reason to stop
         **({"filter_list": bare} if bare else {}),
         **({"repeat_cfg": repeats} if settings.repeat_cfg else {}),
     }

@@ -9,10 +9,10 @@ from functools import partial
 from jinja2 import UndefinedError
 
 from evalcore.core.errors import EvalError
-from evalcore.shell.prompts.sandbox import LONGEST
+from evalcore.shell.prompts.limits import LONGEST
 from evalcore.shell.prompts.templates import Doc, compile_template, compile_value
 
-__all__ = ["Read", "read_choices", "read_field", "read_target", "read_text"]
+__all__ = ["Read", "is_null", "read_choices", "read_field", "read_target", "read_text"]
 
 Read = Callable[[Doc], object]
 
@@ -65,6 +65,21 @@ def read_field(given: str | None, columns: Collection[str] | None, *, key: str) 
         return _told(key, _plain_form(key, given, ()))
     render = compile_template(given)
     return _told(key, render if columns is not None else partial(_own_field, given, render))
+
+
+def is_null(given: object, target: object, doc: Doc) -> bool:
+    """Whether a target, as read by ``doc_to_target``, is nothing, or the text that a template makes of nothing.
+
+    >>> is_null("{{a}}", "None", {"a": None}), is_null("{{a}}", "None", {"a": "None"}), is_null("a", None, {})
+    (True, False, True)
+    """
+    if target is None or target == [None]:
+        return True
+    value = compile_value(given) if target == "None" and isinstance(given, str) else None
+    try:
+        return value is not None and value(doc) is None
+    except Exception:  # more than a shortcut can tell
+        return False
 
 
 # --- forms ---------------------------------------------------------------------------------------------------

@@ -3,26 +3,29 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache, wraps
+from string import Formatter
 
 from jinja2 import StrictUndefined, nodes
 from jinja2.compiler import CodeGenerator, Frame
 from jinja2.runtime import LoopContext
-from jinja2.sandbox import ImmutableSandboxedEnvironment
+from jinja2.sandbox import ImmutableSandboxedEnvironment, SandboxedEscapeFormatter, SandboxedFormatter
+from markupsafe import Markup
 
-from evalcore.core.errors import EvalError
+from evalcore.shell.prompts.limits import (
+    GROWING,
+    join_bounded,
+    refuse_call,
+    refuse_counts,
+    refuse_growth,
+    refuse_size,
+    refuse_weight,
+)
 
-__all__ = ["LARGEST", "LONGEST", "environment", "refuse_growth", "regex_replace"]
+__all__ = ["Sandbox", "environment", "guard_filter", "refuse_unwritable", "regex_replace"]
 
-LONGEST = 1_000_000
-"""Characters or items that a template may make of nothing: a repetition, a width, a count."""
-LARGEST = 16_000_000
-"""Characters of a text made of a document's own."""
-
-BITS = 100_000
-GROWING_FILTERS = ("batch", "center", "format", "indent", "join", "replace", "slice", "truncate", "wordwrap")
-SIZED = (str, bytes, list, tuple, dict)
+PLAIN = (int, str, bytes, list, tuple, dict)
 
 
 class Concatenations(CodeGenerator):
@@ -36,11 +39,34 @@ class Concatenations(CodeGenerator):
         self.write("))")
 
 
+class Bounded(Formatter):
+    """``str.format`` field by field: widths are looked at before, and the sum of all after. One for every call."""
+
+    size = 0
+
+    def format_field(self, value: object, format_spec: str) -> str:
+        refuse_counts("format", [int(digits) for digits in re.findall("[0-9]{1,40}", format_spec)])
+        refuse_weight(value, "format")
+        text = str(super().format_field(value, format_spec))
+        self.size += len(text)
+        refuse_size(self.size)
+        return text
+
+
+class BoundedFormatter(Bounded, SandboxedFormatter):
+    """For plain texts."""
+
+
+class BoundedEscapeFormatter(Bounded, SandboxedEscapeFormatter):
+    """For those marked as safe."""
+
+
 class Sandbox(ImmutableSandboxedEnvironment):
     """A sandbox in which no single operation makes something huge. It holds no state of its own."""
 
     intercepted_binops = frozenset({"*", "**", "+", "%"})
     code_generator_class = Concatenations
+    concat = staticmethod(join_bounded)  # of a template, a macro, a block: wherever jinja2 puts parts together
 
     def call_binop(self, context: object, operator: str, left: object, right: object) -> object:
         refuse_growth(operator, left, right)
@@ -48,8 +74,30 @@ class Sandbox(ImmutableSandboxedEnvironment):
 
     def call(self, *given: object, **named: object) -> object:
         _context, function, *values = given
-        _refuse_arguments(function, values, named)
+        name = str(getattr(function, "__name__", "a call"))
+        values += named.values()
+        refuse_counts(name, values)
+        refuse_call(name, getattr(function, "__self__", None), values)
         return _kept(super().call(*given, **named))  # type: ignore[arg-type]  # jinja2 hides its first names
+
+    def wrap_str_format(self, value: object) -> Callable[..., str] | None:
+        """As jinja2's own, with limits."""
+        wrapped = super().wrap_str_format(value)
+        pattern = getattr(value, "__self__", None)
+        if wrapped is None or not isinstance(pattern, str):
+            return wrapped
+        mapped = getattr(value, "__name__", "") == "format_map"
+
+        def bounded(*given: object, **named: object) -> str:
+            made: Formatter = BoundedFormatter(self)
+            if isinstance(pattern, Markup):
+                made = BoundedEscapeFormatter(self, escape=pattern.escape)
+            fields = given[0] if mapped else named
+            if not isinstance(fields, Mapping):
+                raise TypeError("format_map() takes a mapping")
+            return type(pattern)(made.vformat(pattern, () if mapped else given, fields))
+
+        return bounded
 
     def is_safe_attribute(self, obj: object, attr: str, value: object) -> bool:
         # The general rule looks through a dozen types; for these two this is all of it.
@@ -57,8 +105,8 @@ class Sandbox(ImmutableSandboxedEnvironment):
             return not attr.startswith("_")
         return super().is_safe_attribute(obj, attr, value)
 
-    def concat_texts(self, parts: Iterable[object]) -> object:
-        return _kept("".join(map(str, parts)))
+    def concat_texts(self, parts: Iterable[object]) -> str:
+        return join_bounded(map(_written, parts))
 
 
 def environment() -> Sandbox:
@@ -75,11 +123,25 @@ def environment() -> Sandbox:
 
 @lru_cache(1)
 def _environment() -> Sandbox:
-    made = Sandbox(undefined=StrictUndefined, keep_trailing_newline=True)
+    made = Sandbox(undefined=StrictUndefined, keep_trailing_newline=True, finalize=refuse_unwritable)
     del made.globals["lipsum"]  # random text, as much as is asked for
     made.filters["regex_replace"] = regex_replace
-    made.filters.update({name: _guarded(name, made.filters[name]) for name in GROWING_FILTERS})
+    made.filters.update({name: guard_filter(name, function) for name, function in made.filters.items()})
     return made
+
+
+def guard_filter(name: str, function: Callable[..., object]) -> Callable[..., object]:
+    """A filter that is asked for nothing huge; ``wraps`` keeps jinja2's marks on the function."""
+
+    @wraps(function)
+    def guarded(*given: object, **named: object) -> object:
+        values = [one for one in (*given, *named.values()) if isinstance(one, PLAIN)]
+        if name in GROWING:
+            refuse_counts(name, values[1:])
+        refuse_call(name, values[0] if values else None, values[1:])
+        return _kept(function(*given, **named))
+
+    return guarded
 
 
 def regex_replace(string: str, pattern: str, repl: str, count: int = 0) -> str:
@@ -91,75 +153,22 @@ def regex_replace(string: str, pattern: str, repl: str, count: int = 0) -> str:
     return re.sub(pattern, repl, string, count=count)
 
 
-def refuse_growth(operator: str, left: object, right: object) -> None:
-    """An error where the result of an operation would be huge.
+def refuse_unwritable(value: object) -> object:
+    """What a template writes out: the same, unless it is too large.
 
-    >>> refuse_growth("*", "ab", 10)
-    >>> refuse_growth("**", 9, 10**7)
-    Traceback (most recent call last):
-    evalcore.core.errors.EvalError: expected at most 1000000 characters or items, got 9 ** 10000000
+    >>> refuse_unwritable(5)
+    5
     """
-    if type(left) is int and type(right) is int:
-        power = operator == "**" and left.bit_length() * max(right, 0) > BITS
-        big = power or (operator == "*" and left.bit_length() + right.bit_length() > BITS)
-    elif operator == "*":
-        one, times = (left, right) if isinstance(left, SIZED) else (right, left)
-        big = isinstance(one, SIZED) and isinstance(times, int) and len(one) * times > LONGEST
-    elif operator == "+":
-        big = isinstance(left, SIZED) and isinstance(right, SIZED) and len(left) + len(right) > LARGEST
-    else:
-        big = operator == "%" and isinstance(left, str) and _wide(left, right)
-    if big:
-        raise _too_much(LONGEST, f"{_short(left)} {operator} {_short(right)}")
-
-
-def _wide(pattern: str, given: object) -> bool:
-    """Whether a ``%`` format has a huge width, written out or given by ``*``."""
-    values = given if isinstance(given, tuple) else (given,)
-    starred = "*" in pattern and any(isinstance(one, int) and abs(one) > LONGEST for one in values)
-    return starred or any(int(digits) > LONGEST for digits in re.findall(r"[0-9]{6,40}", pattern))
-
-
-def _refuse_arguments(function: object, given: Sequence[object], named: Mapping[str, object]) -> None:
-    values = [*given, *named.values()]
-    if values:
-        name = str(getattr(function, "__name__", "a call"))
-        _refuse_values(name, getattr(function, "__self__", None), values)
-
-
-def _guarded(name: str, function: Callable[..., object]) -> Callable[..., object]:
-    """A filter that is asked for nothing huge; ``wraps`` keeps jinja2's marks on the function."""
-
-    @wraps(function)
-    def guarded(*given: object, **named: object) -> object:
-        values = [one for one in (*given, *named.values()) if isinstance(one, (int, *SIZED))]
-        _refuse_values(name, values[0] if values else None, values[1:])
-        return _kept(function(*given, **named))
-
-    return guarded
-
-
-def _refuse_values(name: str, subject: object, values: Sequence[object]) -> None:
-    if any(type(one) is int and abs(one) > LONGEST for one in values):
-        raise _too_much(LONGEST, f"{name}({', '.join(map(_short, values))})")
-    if name == "format" and isinstance(subject, str) and _wide(subject, tuple(values)):
-        raise _too_much(LONGEST, f"format of {_short(subject)}")
-    if name in ("replace", "join", "translate") and isinstance(subject, SIZED):
-        longest = max((len(one) for one in values if isinstance(one, SIZED)), default=0)
-        if (len(subject) + 1) * longest > LARGEST * 100:  # a bound that a long text with short parts stays below
-            raise _too_much(LARGEST, f"{name} with {len(subject)} and {longest}")
-
-
-def _kept(value: object) -> object:
-    if isinstance(value, str | list | tuple) and len(value) > LARGEST:
-        raise _too_much(LARGEST, str(len(value)))
+    if type(value) is not str:
+        refuse_weight(value)
     return value
 
 
-def _too_much(most: int, found: str) -> EvalError:
-    return EvalError(f"expected at most {most} characters or items, got {found}")
+def _written(value: object) -> str:
+    return str(refuse_unwritable(value))
 
 
-def _short(value: object) -> str:
-    text = repr(value[:40]) if isinstance(value, str | bytes | list | tuple) else repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."
+def _kept(value: object) -> object:
+    if isinstance(value, str | list | tuple):
+        refuse_size(len(value))
+    return value

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache, partial
-from itertools import islice
 
 from jinja2 import TemplateError, nodes
 from jinja2.environment import Template
 from jinja2.runtime import Context
 
 from evalcore.core.errors import EvalError
-from evalcore.shell.prompts.sandbox import LARGEST, LONGEST, environment
+from evalcore.shell.prompts.limits import join_bounded
+from evalcore.shell.prompts.sandbox import environment
 from evalcore.shell.prompts.shortcuts import Value, shortcut
 
 __all__ = ["Doc", "Render", "compile_template", "compile_value"]
@@ -88,11 +88,7 @@ def _refuse_blocks(tree: nodes.Template) -> None:
 def _render(template: Template, doc: Doc) -> str:
     """As ``template.render`` without its rewriting of tracebacks, and with a limit."""
     names = {**environment().globals, **doc}
-    parts = template.root_render_func(Context(environment(), names, template.name, template.blocks))
-    rendered = "".join(islice(parts, LONGEST))
-    if len(rendered) > LARGEST or next(iter(parts), None) is not None:
-        raise EvalError(f"expected a text of at most {LARGEST} characters in {LONGEST} parts, got more")
-    return rendered
+    return join_bounded(template.root_render_func(Context(environment(), names, template.name, template.blocks)))
 
 
 def _quick(values: list[Value], slow: Render, doc: Doc) -> str:

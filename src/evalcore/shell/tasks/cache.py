@@ -19,14 +19,14 @@ from evalcore.shell.tasks.index import Entry, TaskIndex, find_root, index_folder
 
 __all__ = ["build_index", "load_index", "save_index"]
 
-FORMAT = b"evalcore tasks 2\n"  # counts up whenever an index of the same files would come out different
+FORMAT = b"evalcore tasks 3\n"  # counts up whenever an index of the same files would come out different
 SETTLED_NS = 2_000_000_000  # file systems tell times apart by up to two seconds: a younger file may change unseen
 
 
 class Kept(Struct, frozen=True, array_like=True):
     """An index on disk: with a hash of all stamps, and the files that a scan alone does not see."""
 
-    roots: tuple[str, ...]
+    root: str
     fingerprint: bytes
     others: tuple[str, ...]
     entries: tuple[Entry, ...]
@@ -57,18 +57,18 @@ class Later(Mapping[str, Document]):
 def build_index(paths: Sequence[str | Path], *, cache: str | Path | None = None) -> TaskIndex:
     """The index of these folders; a later folder overrides an earlier one. Bad files are listed, and never fatal.
 
-    ``cache`` is a folder in which the index is kept until a file changes, comes or goes.
+    ``cache`` is a folder in which the index of each is kept until a file changes, comes or goes.
     """
-    roots = tuple(dict.fromkeys(find_root(path) for path in paths))
-    kept = load_index(cache, roots) if cache is not None else None
+    return join_indexes([_index_of(root, cache) for root in dict.fromkeys(find_root(path) for path in paths)])
+
+
+def _index_of(root: str, cache: str | Path | None) -> TaskIndex:
+    kept = load_index(cache, root) if cache is not None else None
     if kept is not None:
         return kept
     with _no_collection():
-        parts = [index_folder(root) for root in roots]
-    index = join_indexes([part for part, _, _ in parts])
+        index, scanned, others = index_folder(root)
     if cache is not None:
-        scanned = {path: stamp for _, stamps, _ in parts for path, stamp in stamps.items()}
-        others = {path: stamp for _, _, stamps in parts for path, stamp in stamps.items()}
         save_index(cache, index, scanned, others)
     return index
 
@@ -85,21 +85,21 @@ def _no_collection() -> Iterator[None]:
             gc.enable()
 
 
-def load_index(folder: str | Path, roots: tuple[str, ...]) -> TaskIndex | None:
-    """The index kept for these folders, if every file is still as it was."""
+def load_index(folder: str | Path, root: str) -> TaskIndex | None:
+    """The index kept for this folder, if every file is still as it was."""
     try:
-        data = memoryview(_place(folder, roots).read_bytes())
+        data = memoryview(_place(folder, root).read_bytes())
         start = len(FORMAT) + 4
         if data[: len(FORMAT)] != FORMAT or zlib.crc32(data[start:]) != int.from_bytes(data[start - 4 : start], "big"):
             return None
         kept = msgpack.decode(data[start:], type=Kept)
-        stamps = {path: stamp for root in roots for path, stamp in scan_folder(root).items()}
+        stamps = scan_folder(root)
     except (OSError, DecodeError, ValueError):
         return None
     stamps |= {path: stamp_of(path) for path in kept.others}
-    if kept.roots != roots or kept.fingerprint != _fingerprint(stamps):
+    if kept.root != root or kept.fingerprint != _fingerprint(stamps):
         return None
-    return TaskIndex(roots, {one.name: one for one in kept.entries}, Later(kept.documents), kept.problems)
+    return TaskIndex((root,), {one.name: one for one in kept.entries}, Later(kept.documents), kept.problems)
 
 
 def save_index(folder: str | Path, index: TaskIndex, scanned: Mapping[str, Stamp], others: Mapping[str, Stamp]) -> None:
@@ -109,8 +109,8 @@ def save_index(folder: str | Path, index: TaskIndex, scanned: Mapping[str, Stamp
         return
     documents = Raw(msgpack.encode(index.documents))
     entries = tuple(index.entries.values())
-    data = msgpack.encode(Kept(index.roots, _fingerprint(stamps), tuple(others), entries, index.problems, documents))
-    place = _place(folder, index.roots)
+    data = msgpack.encode(Kept(index.roots[0], _fingerprint(stamps), tuple(others), entries, index.problems, documents))
+    place = _place(folder, index.roots[0])
     draft = place.with_suffix(f".{os.getpid()}")
     with suppress(OSError):
         place.parent.mkdir(parents=True, exist_ok=True)
@@ -125,5 +125,5 @@ def _fingerprint(stamps: Mapping[str, Stamp]) -> bytes:
     return sha256(msgpack.encode(sorted(stamps.items()))).digest()
 
 
-def _place(folder: str | Path, roots: tuple[str, ...]) -> Path:
-    return Path(folder) / f"tasks-{sha256(msgpack.encode(roots)).hexdigest()[:16]}.msgpack"
+def _place(folder: str | Path, root: str) -> Path:
+    return Path(folder) / f"tasks-{sha256(msgpack.encode(root)).hexdigest()[:16]}.msgpack"

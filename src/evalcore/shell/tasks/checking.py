@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
@@ -14,7 +14,7 @@ from evalcore.core.groups.lint import lint
 from evalcore.shell.config.documents import FunctionTag, Loaded, read_yaml
 from evalcore.shell.tasks.code import find_function, map_values
 from evalcore.shell.tasks.files import Problem
-from evalcore.shell.tasks.includes import files_behind
+from evalcore.shell.tasks.includes import files_behind, is_shipped
 from evalcore.shell.tasks.index import TaskIndex
 from evalcore.shell.tasks.select import Selection, select
 from evalcore.shell.tasks.shaping import configs_for
@@ -49,7 +49,7 @@ def check(index: TaskIndex, names: Sequence[str] | None = None) -> tuple[Problem
     """Every problem of these names and of the files behind them (of the whole index by default); never raises for one.
 
     Kinds: those of the index (``unreadable``, ``include``, ``duplicate_key``, ``duplicate_name``, ``overridden``), of
-    ``evalcore.core.groups.lint``, and ``unknown_key``, ``template``, ``function``.
+    ``evalcore.core.groups.lint``, and ``unknown_key``, ``template``, ``function``, ``task`` (see ``rehearse``).
     """
     selection = Selection(index, tuple(index.entries), {}) if names is None else select(index, list(names))
     reached = list(configs_for(selection, _readable))
@@ -60,7 +60,24 @@ def check(index: TaskIndex, names: Sequence[str] | None = None) -> tuple[Problem
     told = [one for one in index.problems if names is None or one.file in files]
     classes = {entry.path for entry in index.entries.values() if entry.kind == "py_task"}  # what they read is their own
     wrong = [one for path in files for one in _check_file(path) if one.kind != "unknown_key" or path not in classes]
-    return tuple(dict.fromkeys([*told, *wrong, *found]))
+    ready = list(_unready(selection, [str(one["task"]) for one in reached if "group" not in one], wrong))
+    return tuple(dict.fromkeys([*told, *wrong, *found, *ready]))
+
+
+def _unready(selection: Selection, names: Iterable[str], told: Iterable[Problem]) -> Iterator[Problem]:
+    """Tasks that would not start; a key that nobody knows has been told with its line."""
+    from evalcore.shell.tasks.rehearsing import rehearse  # scoring: not for those who only list
+
+    known = {one.file for one in told if one.kind == "unknown_key"}
+    for name in names:
+        entry = selection.entry(name)
+        if entry is None or entry.kind != "task" or entry.path in known:
+            continue
+        wrong = rehearse({**selection.config(name), "task": name})
+        if wrong is not None:
+            yield Problem(
+                "task", f"{name}: {wrong}", entry.where, "warning" if is_shipped(entry.path or "") else "error"
+            )
 
 
 def _level(kind: str) -> Literal["error", "warning"]:
@@ -86,11 +103,12 @@ def _check_file(path: str) -> Iterator[Problem]:
 
 def _unknown_keys(config: Mapping[object, object], loaded: Loaded, path: str) -> Iterator[Problem]:
     known = TASK_KEYS | set(GROUP_KEYS)
+    level: Literal["error", "warning"] = "warning" if is_shipped(path) else "error"
     for key in config:
         if key not in known:
-            near = get_close_matches(str(key), known, n=1)
+            near = get_close_matches(str(key), sorted(known), n=1)
             hint = f"; did you mean {near[0]!r}?" if near else ""
-            yield Problem("unknown_key", f"unknown key {key!r}{hint}", f"{path}:{loaded.line_of(str(key))}", "warning")
+            yield Problem("unknown_key", f"unknown key {key!r}{hint}", f"{path}:{loaded.line_of(str(key))}", level)
 
 
 def _bad_templates(config: Mapping[object, object], loaded: Loaded, path: str) -> Iterator[Problem]:

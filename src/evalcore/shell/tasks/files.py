@@ -86,7 +86,7 @@ def stamp_of(file: os.DirEntry[str] | str) -> Stamp:
     """The stamp of a file, ``ABSENT`` if it is not there."""
     try:
         seen = os.stat(file) if isinstance(file, str) else file.stat()
-    except OSError:
+    except (OSError, ValueError):  # a NUL in a name
         return ABSENT
     return seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns, seen.st_ino
 
@@ -112,7 +112,7 @@ def read_document(
         head = {key: value[key] for key in HEAD if key in value}
         line = loaded.line_of("group" if "group" in head else "task") if head else 1
         return Document(Raw(pack(value)), includes, line), head, twice
-    except (EvalError, OSError, OverflowError, TypeError) as wrong:
+    except (OSError, OverflowError, TypeError, ValueError) as wrong:
         return _problem("unreadable", wrong, path), {}, ()
 
 
@@ -120,7 +120,7 @@ def _includes(given: object, loaded: Loaded, path: str) -> tuple[str, ...]:
     folder = path.rpartition("/")[0]
     made: list[str] = []
     for one in given if isinstance(given, list) else [given]:
-        if not isinstance(one, str) or not one:
+        if not isinstance(one, str) or not one or "\0" in one:
             place = f"{path}:{loaded.line_of('include')}"
             raise EvalError(f"{place}: expected include: a file or a list of files, got {given!r}")
         made.append(f"{folder}/{one}" if "/" not in one else os.path.normpath(os.path.join(folder, one)))

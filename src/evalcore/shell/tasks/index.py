@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import ChainMap
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.machinery import PathFinder
 from pathlib import Path
@@ -153,6 +154,8 @@ def _texts(given: object) -> Iterator[str]:
 
 def join_indexes(parts: Sequence[TaskIndex]) -> TaskIndex:
     """One index of several, the later over the earlier; every name that is overridden is told with both places."""
+    if len(parts) == 1:
+        return parts[0]
     entries: dict[str, Entry] = {}
     told: list[Problem] = []
     for part in parts:
@@ -164,6 +167,6 @@ def join_indexes(parts: Sequence[TaskIndex]) -> TaskIndex:
     return TaskIndex(
         tuple(root for part in parts for root in part.roots),
         entries,
-        {path: document for part in parts for path, document in part.documents.items()},
+        ChainMap(*(part.documents for part in reversed(parts))),  # type: ignore[arg-type]  # only ever read
         (*(one for part in parts for one in part.problems), *told),
     )

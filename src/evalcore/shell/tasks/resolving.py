@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from msgspec import Struct
 
@@ -15,7 +16,7 @@ from evalcore.shell.tasks.index import TaskIndex
 from evalcore.shell.tasks.select import Selection, select
 from evalcore.shell.tasks.shaping import NOT_OF_A_TASK, Config, Held, configs_for
 
-__all__ = ["Resolved", "resolve"]
+__all__ = ["Drawn", "Resolved", "draw_trees", "resolve"]
 
 NOT_MEASURED = ("task", "task_alias")
 
@@ -29,22 +30,36 @@ class Resolved(Struct, frozen=True):
     sources: dict[str, str] = {}
 
 
-def resolve(index: TaskIndex, specs: object, *, metadata: Mapping[str, object] | None = None) -> Resolved:
-    """The trees and task configs that these specs mean (see ``select``); ``metadata`` is added to every task's own."""
+class Drawn(NamedTuple):
+    """Trees as core draws them, the names that their nodes get, and what they were drawn from."""
+
+    trees: tuple[Tree[Options], ...]
+    renames: Mapping[str, str]
+    selection: Selection
+    configs: Sequence[Config]
+
+
+def draw_trees(index: TaskIndex, specs: object) -> Drawn:
+    """The trees that these specs mean (see ``select``)."""
     selection = select(index, specs)
     configs = list(configs_for(selection))
     raw = build_trees(configs, selection.names)
-    renames = _plain_names(raw, selection)
+    return Drawn(raw, _plain_names(raw, selection), selection, configs)
+
+
+def resolve(index: TaskIndex, specs: object, *, metadata: Mapping[str, object] | None = None) -> Resolved:
+    """The trees and task configs that these specs mean (see ``select``); ``metadata`` is added to every task's own."""
+    raw, renames, selection, configs = draw_trees(index, specs)
     tasks: dict[str, Config] = {}
     sources: dict[str, str] = {}
 
     def leaf(node: Leaf[Options]) -> Tree[Options]:
         name = renames.get(node.name, node.name)
-        config = _final(node.value, name, metadata or {})
-        entry = selection.entry(name) or selection.entry(node.name.rpartition(SEPARATOR)[2])
-        sources.setdefault(name, (entry.path if entry else None) or "inline")
-        tasks.setdefault(name, config)
-        return Leaf(name, options(config))
+        if name not in tasks:
+            entry = selection.entry(name) or selection.entry(node.name.rpartition(SEPARATOR)[2])
+            sources[name] = (entry.path if entry else None) or "inline"
+            tasks[name] = _final(node.value, name, metadata or {})
+        return Leaf(name, options(tasks[name]))
 
     def group(node: Group[Options], parts: tuple[Tree[Options], ...]) -> Tree[Options]:
         own = node.metadata.update(options(metadata))

@@ -43,13 +43,17 @@ def select(index: TaskIndex, specs: object) -> Selection:
     """The selection that these specs mean; a tag stands for its tasks, and a name given twice counts once."""
     names: list[str] = []
     own: dict[str, Own] = {}
+    plain: set[str] = set()
     for spec in _listed(specs):
         for found in _found(index, spec):
             name = found if isinstance(found, str) else found.entry.name
             if isinstance(found, Own):
-                _refuse_second(own, index, name, found)
+                _refuse_second(own, name, found)
                 own[name] = found
             names.append(name)
+            plain |= {name} if isinstance(found, str) else set()
+    for name in plain & own.keys():
+        _refuse_second(own, name, Own(index.entries[name], config_of(index, name)))
     selection = Selection(index, (), own)
     kinds = ((name, selection.entry(name)) for name in names)
     flat = [one for name, entry in kinds for one in (entry.tags if entry and entry.kind == "tag" else (name,))]
@@ -126,7 +130,7 @@ def _inline(index: TaskIndex, spec: Mapping[str, object]) -> Own:
     return Own(Entry(name, "group" if kind == "group" else "task", None, 0), {**base, **spec})
 
 
-def _refuse_second(own: Mapping[str, Own], index: TaskIndex, name: str, found: Own) -> None:
+def _refuse_second(own: Mapping[str, Own], name: str, found: Own) -> None:
     if name in own and own[name] != found:
         places = [one.entry.path or "tasks" for one in (own[name], found)]
         raise EvalError(
@@ -138,10 +142,18 @@ def _refuse_second(own: Mapping[str, Own], index: TaskIndex, name: str, found: O
 def unknown_name(index: TaskIndex, name: str) -> EvalError:
     """An error with the nearest names, and with the files that might have defined it but cannot be used."""
     near = get_close_matches(name, [one for one in index.entries if one[:1] == name[:1]], n=3, cutoff=0.7)
-    near = near or get_close_matches(name, index.entries, n=3)
+    near = (
+        near
+        or [one for one in index.entries if name and name in one][:3]
+        or get_close_matches(name, index.entries, n=3)
+    )
     hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else "."
     bad = [str(one) for one in index.problems if one.level == "error"]
     bad.sort(key=lambda told: f"/{name}." not in told)  # the likeliest first
     also = f" {len(bad)} files cannot be used, the first: {bad[0]}" if bad else ""
-    where = ", ".join(index.roots) or "no folder"
+    if not index.roots:
+        return EvalError(
+            f"unknown task {name!r}: no task files are known; name their folder with include_path, or install lm_eval"
+        )
+    where = ", ".join(index.roots)
     return EvalError(f"unknown task, group, tag or file {name!r}{hint} {len(index.entries)} names in {where}.{also}")

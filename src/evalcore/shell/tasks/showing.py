@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import date
 from math import isfinite
+from types import MappingProxyType
 
 from evalcore.core.errors import EvalError
 from evalcore.core.groups import Group, Leaf, Tree, fold_group
@@ -12,12 +13,14 @@ from evalcore.core.groups.config import group_to_dict
 from evalcore.core.records import Options
 from evalcore.shell.config.documents import FunctionTag
 from evalcore.shell.tasks.code import find_function, map_values, trusted
-from evalcore.shell.tasks.index import TaskIndex, config_of
+from evalcore.shell.tasks.index import TaskIndex, config_of, read_file
 from evalcore.shell.tasks.listing import entry_to_dict
-from evalcore.shell.tasks.resolving import resolve
+from evalcore.shell.tasks.resolving import draw_trees
 from evalcore.shell.tasks.select import unknown_name
 
-__all__ = ["show", "to_json", "tree_to_dict"]
+__all__ = ["find_all", "show", "show_file", "to_json", "tree_to_dict"]
+
+OWN_KEYS = ("task", "group")
 
 
 def show(index: TaskIndex, name: str) -> dict[str, object]:
@@ -31,35 +34,54 @@ def show(index: TaskIndex, name: str) -> dict[str, object]:
     known = entry_to_dict(entry)
     if entry.kind == "tag":
         return known
-    config = config_of(index, name)
-    made = known | {
-        "config": {key: to_json(value) for key, value in config.items() if key != "group" or entry.kind == "group"}
-    }
     if entry.kind != "group":
-        found = {key: map_values(_found, value) for key, value in config.items()}
-        return made | {"code": trusted(found)}
+        return known | _config_and_code(config_of(index, name))
+    made = known | {"config": to_json(find_all(config_of(index, name)))}
     try:
-        (tree,) = resolve(index, [name]).trees
+        drawn = draw_trees(index, [name])
     except EvalError as wrong:
         return made | {"problem": str(wrong)}
-    return made | {"tree": tree_to_dict(tree)}
+    return made | {"tree": tree_to_dict(drawn.trees[0], drawn.renames)}
 
 
-def tree_to_dict(tree: Tree[Options]) -> dict[str, object]:
+def show_file(index: TaskIndex, path: str) -> dict[str, object]:
+    """The task of a file that need not be in the index; a group as it stands."""
+    entry, config = read_file(index, path)
+    return entry_to_dict(entry) | _config_and_code(config)
+
+
+def _config_and_code(config: Mapping[str, object]) -> dict[str, object]:
+    found = find_all(config)
+    return {"config": {key: to_json(value) for key, value in found.items() if key != "group"}, "code": trusted(found)}
+
+
+def find_all(config: Mapping[str, object]) -> dict[str, object]:
+    """A config with its functions found; a function that is not there stays a name."""
+    return {key: map_values(_found, value) for key, value in config.items()}
+
+
+def tree_to_dict(tree: Tree[Options], names: Mapping[str, str] = MappingProxyType({})) -> dict[str, object]:
     """A tree as nested plain data: each group in lm-eval's schema with its children under ``task``.
 
-    >>> tree_to_dict(Group("g", (Leaf("a", 1),)))
+    >>> tree_to_dict(Group("g", (Leaf("g::a", 1),)), {"g::a": "a"})
     {'group': 'g', 'task': [{'task': 'a'}]}
     """
 
     def leaf(node: Leaf[Options]) -> dict[str, object]:
-        return {"task": node.name}
+        return {"task": names.get(node.name, node.name)}
 
     def group(node: Group[Options], parts: tuple[dict[str, object], ...]) -> dict[str, object]:
-        own = {key: to_json(value) for key, value in group_to_dict(node).items() if key != "task"}
-        return own | {"task": list(parts)}
+        own = {key: _steady(to_json(value)) for key, value in group_to_dict(node).items() if key not in OWN_KEYS}
+        return {"group": names.get(node.name, node.name)} | own | {"task": list(parts)}
 
     return fold_group(tree, leaf, group)
+
+
+def _steady(value: object) -> object:
+    """The same, with keys in order: what a tree holds has lost the order of its file."""
+    if isinstance(value, dict):
+        return {key: _steady(value[key]) for key in sorted(value)}
+    return [_steady(one) for one in value] if isinstance(value, list) else value
 
 
 def _found(value: object) -> object:
@@ -75,11 +97,12 @@ def to_json(value: object) -> object:
     >>> to_json({1: [date(2024, 2, 29), float("inf"), FunctionTag("no_such_module.f", 1)]})
     {'1': ['2024-02-29', 'inf', 'no_such_module.f (not found)']}
     """
+    if isinstance(value, str):  # first, because nearly all are
+        return value
     if isinstance(value, Mapping):
         return {str(key): to_json(one) for key, one in value.items()}
     if isinstance(value, list | tuple):
         return [to_json(one) for one in value]
-    value = _found(value)
     if isinstance(value, FunctionTag):
         return f"{value.name} (not found)"
     if isinstance(value, date):

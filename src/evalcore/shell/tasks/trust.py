@@ -43,8 +43,8 @@ class Trust(Struct, frozen=True):
 def trust_from(given: Iterable[object]) -> Trust:
     """Trust as it is written: ``PATH``, ``PATH@sha256:HEX``, ``{path:, sha256:}`` or such a record, ``dataset:NAME``.
 
-    >>> trust_from(["dataset:squad", {"path": "/t/utils.py", "sha256": "0" * 64}]).pins[0][0]
-    '/t/utils.py'
+    >>> trust_from(["dataset:squad", {"path": os.__file__, "sha256": "0" * 64}]).datasets
+    ('dataset:squad',)
     """
     paths: list[str] = []
     pins: list[tuple[str, str]] = []
@@ -54,7 +54,9 @@ def trust_from(given: Iterable[object]) -> Trust:
         if path.startswith("dataset:"):
             datasets.append(path)
             continue
-        real = os.path.realpath(os.path.expanduser(path))
+        real = os.path.realpath(os.path.expanduser(path)) if "\0" not in path else path
+        if "\0" in path or not os.path.exists(real):
+            raise EvalError(f"expected a file or folder to trust, found nothing: {path!r} - at trust")
         if digest is None:
             paths.append(real)
         elif DIGEST.fullmatch(digest) and not os.path.isdir(real):

@@ -1,0 +1,241 @@
+"""How large a template's values may get, found before they are made: sizes are reckoned, never tried."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, ItemsView, Iterable, KeysView, Mapping, Sequence, ValuesView
+
+from jinja2.utils import Namespace
+
+from evalcore.core.errors import EvalError
+
+__all__ = [
+    "LARGEST",
+    "LONGEST",
+    "format_size",
+    "join_bounded",
+    "refuse_call",
+    "refuse_growth",
+    "refuse_size",
+    "refuse_weight",
+    "weigh",
+]
+
+LONGEST = 1_000_000
+"""Characters or items that a template may make of nothing: a repetition, a width, a count."""
+LARGEST = 16_000_000
+"""Characters of a text made of a document's own."""
+
+BITS = 100_000
+SIZED = (str, bytes, list, tuple, dict)
+GROWING = frozenset({"batch", "center", "format", "indent", "round", "slice", "tojson", "truncate", "wordwrap"})
+"""Filters whose numbers are widths and counts; those of the others are values, of any size."""
+PERCENT = re.compile(r"%(?:\(([^)]*)\))?[#0 +-]*([0-9]{1,40}|\*)?(?:\.([0-9]{1,40}|\*))?")
+
+
+# --- what a value would be as text ---------------------------------------------------------------------------
+
+
+def weigh(value: object) -> int:
+    """About how many characters a value has when it is written out. A list that holds another twice counts it twice,
+    and looks at it once: a list that doubles itself is weighed as fast as it is made.
+
+    >>> x = ["ab"]
+    >>> weigh("ab"), weigh([x, x])
+    (2, 18)
+    """
+    return len(value) if isinstance(value, str) else _weigh(value, {})
+
+
+def _weigh(value: object, known: dict[int, int]) -> int:
+    if isinstance(value, str | bytes):
+        return len(value)
+    parts = _parts(value)
+    if parts is None:
+        return 1
+    if id(value) not in known:
+        total = 2
+        for part in parts:
+            total += 2 + _weigh(part, known)
+        known[id(value)] = total
+    return known[id(value)]
+
+
+def _parts(value: object) -> Iterable[object] | None:
+    """What is written out within a value; only what the value itself holds, so that an id stays one thing's."""
+    if isinstance(value, list | tuple | set | frozenset):
+        return value
+    if isinstance(value, KeysView | ValuesView | ItemsView):
+        value = getattr(value, "mapping", {})
+    if isinstance(value, Namespace):
+        value = getattr(value, "_Namespace__attrs", {})
+    return [*value.keys(), *value.values()] if isinstance(value, Mapping) else None
+
+
+def refuse_weight(value: object, doing: str = "a text") -> None:
+    """An error where a value is too large to be written out.
+
+    >>> refuse_weight(["a"] * 10)
+    """
+    weight = weigh(value)
+    if weight > LARGEST:
+        raise _too_much(LARGEST, f"{doing} of {weight if weight < 10**12 else 'very many'}")
+
+
+def refuse_size(size: int) -> None:
+    """An error for what has already grown too large.
+
+    >>> refuse_size(10)
+    """
+    if size > LARGEST:
+        raise _too_much(LARGEST, str(size))
+
+
+def join_bounded(parts: Iterable[str]) -> str:
+    """The parts in one, as long as they are neither too many nor too long together.
+
+    >>> join_bounded(iter(["a", "b"]))
+    'ab'
+    """
+    kept: list[str] = []
+    size = 0
+    for part in parts:
+        size += len(part)
+        if size > LARGEST or len(kept) >= LONGEST:
+            raise EvalError(f"expected a text of at most {LARGEST} characters in {LONGEST} parts, got more")
+        kept.append(part)
+    return "".join(kept)
+
+
+# --- what an operation would make ----------------------------------------------------------------------------
+
+
+def refuse_growth(operator: str, left: object, right: object) -> None:
+    """An error where the result of an operation would be huge.
+
+    >>> refuse_growth("*", "ab", 10)
+    >>> refuse_growth("**", 9, 10**7)
+    Traceback (most recent call last):
+    evalcore.core.errors.EvalError: expected at most 1000000 characters or items, got 9 ** 10000000
+    """
+    if type(left) is int and type(right) is int:
+        power = operator == "**" and left.bit_length() * max(right, 0) > BITS
+        big = power or (operator == "*" and left.bit_length() + right.bit_length() > BITS)
+    elif operator == "*":
+        one, times = (left, right) if isinstance(left, SIZED) else (right, left)
+        big = isinstance(one, SIZED) and isinstance(times, int) and len(one) * times > LONGEST
+    elif operator == "+":
+        big = isinstance(left, SIZED) and isinstance(right, SIZED) and len(left) + len(right) > LARGEST
+    else:
+        big = operator == "%" and isinstance(left, str | bytes) and format_size(left, right) > LARGEST
+    if big:
+        raise _too_much(LARGEST if operator in "+%" else LONGEST, f"{_short(left)} {operator} {_short(right)}")
+
+
+def format_size(pattern: str | bytes, given: object) -> int:
+    """At most how many characters ``pattern % given`` has: its own, its widths, what it is given.
+
+    >>> format_size("%09d", 1), format_size("%(a)s%(a)s", {"a": "x" * 10})
+    (14, 30)
+    """
+    fields = PERCENT.findall(pattern if isinstance(pattern, str) else pattern.decode("latin-1"))
+    wide = sum(int(size) for _, *sizes in fields for size in sizes if size.isdigit())
+    if isinstance(given, Mapping):
+        return len(pattern) + wide + sum(weigh(given.get(name, given)) for name, *_ in fields)
+    values = given if isinstance(given, tuple) else (given,)
+    starred = sum(abs(one) for one in values if isinstance(one, int)) if "*" in str(pattern) else 0
+    return len(pattern) + wide + starred + weigh(given)
+
+
+def refuse_counts(name: str, values: Sequence[object]) -> None:
+    """An error where a function would be asked for a huge width or count.
+
+    >>> refuse_counts("ljust", [10**8])
+    Traceback (most recent call last):
+    evalcore.core.errors.EvalError: expected at most 1000000 characters or items, got ljust(100000000)
+    """
+    if any(type(one) is int and abs(one) > LONGEST for one in values):
+        raise _too_much(LONGEST, f"{name}({', '.join(map(_short, values))})")
+
+
+def refuse_call(name: str, subject: object, values: Sequence[object]) -> None:
+    """An error where a function or filter would make something huge of a subject and these values.
+
+    >>> refuse_call("expandtabs", "a\\tb", [8])
+    """
+    for one in (subject, *values):
+        refuse_weight(one, name)
+    reckon = PRODUCTS.get(name)
+    if reckon is not None and isinstance(subject, SIZED) and reckon(subject, values) > LARGEST:
+        raise _too_much(LARGEST, f"{name} of {_short(subject)} with {', '.join(map(_short, values))}")
+
+
+Sized = str | bytes | list[object] | tuple[object, ...] | dict[object, object]
+
+
+def _replaced(subject: Sized, values: Sequence[object]) -> int:
+    texts = [one for one in values if isinstance(one, str | bytes)]
+    if not isinstance(subject, str | bytes) or len(texts) < 2 or type(texts[0]) is not type(subject):
+        return 0
+    times = subject.count(texts[0])  # type: ignore[arg-type]  # both are texts, or both bytes
+    return len(subject) + times * len(texts[1])
+
+
+def _joined(subject: Sized, values: Sequence[object]) -> int:
+    """A separator and a list, in either order: ``", ".join(c)`` and ``c|join(", ")``."""
+    both = [one for one in (subject, *values) if isinstance(one, SIZED)]
+    lists = [one for one in both if not isinstance(one, str | bytes)] or both[:1]
+    between = max((len(one) for one in both if isinstance(one, str | bytes)), default=0)
+    return sum(weigh(one) + len(one) * between for one in lists[:1])
+
+
+def _lines(subject: Sized, values: Sequence[object]) -> int:
+    return (len(str(subject).splitlines()) + 1) * _longest(values)
+
+
+def _tabs(subject: Sized, values: Sequence[object]) -> int:
+    tab = subject.count("\t") if isinstance(subject, str) else len(subject)
+    return tab * _longest(values)
+
+
+def _each(subject: Sized, values: Sequence[object]) -> int:
+    """A value for every character or item."""
+    return weigh(subject) * _longest(values)
+
+
+def _percent(subject: Sized, values: Sequence[object]) -> int:
+    return format_size(subject, tuple(values)) if isinstance(subject, str | bytes) else 0
+
+
+def _longest(values: Sequence[object]) -> int:
+    sizes = [weigh(one) if isinstance(one, SIZED) else one for one in values if isinstance(one, (int, *SIZED))]
+    return max((abs(one) for one in sizes), default=0)
+
+
+def _wrapped(subject: Sized, values: Sequence[object]) -> int:
+    return weigh(subject) * max((len(one) for one in values if isinstance(one, str)), default=0)
+
+
+PRODUCTS: Mapping[str, Callable[[Sized, Sequence[object]], int]] = {
+    "expandtabs": _tabs,
+    "format": _percent,
+    "indent": _lines,
+    "join": _joined,
+    "replace": _replaced,
+    "tojson": _each,
+    "translate": _each,
+    "urlize": _wrapped,
+    "wordwrap": _wrapped,
+}
+
+
+def _too_much(most: int, found: str) -> EvalError:
+    return EvalError(f"expected at most {most} characters or items, got {found}")
+
+
+def _short(value: object) -> str:
+    """The beginning of a value, without writing all of it."""
+    if isinstance(value, list | tuple | dict | set):
+        return f"{type(value).__name__} of {len(value)}"
+    text = repr(value[:40]) if isinstance(value, str | bytes) else repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."
