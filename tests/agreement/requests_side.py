@@ -123,7 +123,7 @@ def our_config(name: str) -> Plain:
     found = resolve(index(), [name])
     config = dict(found.tasks[name])
     config["metadata"] = {**(config.get("metadata") or {}), "config_source": found.sources[name]}
-    return load_functions(config, trust_from([str(FOLDER), str(OURS), "unsafe_code"]), local_data=True)
+    return load_functions(config, trust_from([str(FOLDER), str(OURS)]), local_data=True)
 
 
 def build_ours(config: Plain, splits: Splits, **run: object) -> Built:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from evalcore import (
     GENERATE_UNTIL,
     MULTIPLE_CHOICE,
@@ -28,6 +30,7 @@ from evalcore.core.answers import AnswerTable, tabulate
 from evalcore.shell.output.losses import lost_of, told_losses
 from evalcore.shell.output.notes import grouped, notes_of
 from evalcore.shell.output.rows import once, rows_of
+from evalcore.shell.output.table import render_table
 from evalcore.shell.prompts.built import Built
 
 NUMBER = Pipeline("number", (Step.of("regex", regex_pattern=r"(\d+)"),))
@@ -133,3 +136,15 @@ def test_notes_say_each_thing_once() -> None:
     assert len(set(notes)) == len(notes)
     many = grouped([(f"t{i}", f"t{i}: odd") for i in range(57)])
     assert many == ("odd (t0, t1, t2 and 54 more)",)
+
+
+def test_answers_that_are_only_recorded_are_counted_and_no_matter_of_warning() -> None:
+    task = replace(text_task(), metrics=(MetricSpec("bypass"),), filters=())
+    scored = score_task(task, text_samples(), text_answers("texts", failing=(1, 2)))
+    tree = Group("g", (Leaf("texts", None),), (GroupMetric("exact_match"),))
+    report = build_report([report_task(scored)], [tree])
+    (row,) = (row for row in rows_of(report) if row.metric)
+    assert (row.metric, row.value, row.n, row.failed, row.reason) == ("bypass", None, 8, 2, "recorded")
+    assert notes_of(report) == ("nothing was measured, as asked: n counts the documents whose answers were recorded",)
+    assert ["bypass", "recorded", "8", "2"] in [line.split()[-4:] for line in render_table(rows_of(report)).split("\n")]
+    assert notes_of(report, ["texts: slow"])[1:] == ("slow (texts)",)

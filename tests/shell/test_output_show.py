@@ -17,7 +17,9 @@ from rich.cells import cell_len
 from test_output_rows import small_report
 
 from evalcore import EvalError
+from evalcore.shell.output.files import list_files, samples_path
 from evalcore.shell.output.flat import render_csv, render_markdown
+from evalcore.shell.output.folding import fold
 from evalcore.shell.output.results import RunFacts, run_results
 from evalcore.shell.output.rows import Row, once, rows_of
 from evalcore.shell.output.show import RENDERERS, Shown, render, show, shown_of
@@ -66,6 +68,58 @@ def test_a_terminal_too_narrow_for_the_numbers_still_gets_them() -> None:
     text = render_table(ROWS, width=20)
     for row in ROWS:
         assert row.value is None or f"{row.value:.3f}" in text
+
+
+NAMES = ["exact_match@pass@2", "word_perplexity", "acc"]
+QUICK = [
+    Row(name="g", alias="quickstart", group=True),
+    Row(name="s", alias="simple questions", depth=1, filter="flexible-extract", metric=NAMES[0], higher=True, value=0.6,
+        low=0.4552, high=0.7292, n=30, version="1.0", shots=4),
+    Row(name="p", alias="prose", depth=2, filter="none", metric=NAMES[1], higher=False, value=236.4486, low=176.2626,
+        high=317.1854, n=30, version="1.0", shots=0),
+    Row(name="a", alias="knowledge", depth=1, filter="none", metric=NAMES[2], higher=True, value=0.7286, low=0.6106,
+        high=0.8212, n=30, version="1.0", shots=0),
+]  # fmt: skip
+
+
+def body(text: str) -> list[str]:
+    return text.partition("\n\n")[0].split("\n")[2:]
+
+
+def test_at_80_columns_rows_are_whole() -> None:
+    lines = body(render_table(QUICK, width=80))
+    assert len(lines) == len(QUICK)
+    assert max(map(cell_len, lines)) <= 80
+    assert (
+        re.sub(" +", " ", lines[1]) == " - simple questions flexible-extract exact_match@pass@2 ↑ 0.600 0.455–0.729 30"
+    )
+    assert re.sub(" +", " ", lines[2]) == " - prose none word_perplexity ↓ 236.4 176.3–317.2 30"
+
+
+@pytest.mark.parametrize("width", range(65, 80))
+def test_folded_names_keep_their_indent_and_break_at_marks(width: int) -> None:
+    lines = body(render_table(QUICK, width=width))
+    assert max(map(cell_len, lines)) <= width
+    assert all(line.startswith(("quickstart", " - ", "  - ", "   ")) for line in lines)
+    words = {word for line in lines for word in line.split()}
+    assert {"questions", "0.600", "236.4", "0.729"} <= words
+    assert "exact_match@pass@2" in words or {"exact_match@", "pass@2"} <= words
+
+
+@given(st.text(st.sampled_from("ab_-@ 日"), max_size=30), st.integers(0, 5), st.integers(6, 20))
+def test_folding_loses_nothing_but_spaces(name: str, depth: int, width: int) -> None:
+    text = " " * depth + "- " + name
+    lines = fold(text, width).split("\n")
+    assert max(map(cell_len, lines)) <= width
+    assert "".join(lines).replace(" ", "") == text.replace(" ", "")
+
+
+def test_filters_that_say_nothing_go_before_names_are_folded() -> None:
+    rows = [replace(row, filter="none") for row in QUICK]
+    wide, narrow = render_table(rows, width=100), render_table(rows, width=62)
+    assert "Filter" in wide
+    assert "Filter" not in narrow
+    assert len(body(narrow)) == len(rows)
 
 
 def test_confidence_is_in_the_head() -> None:
@@ -202,6 +256,20 @@ def test_a_terminal_gets_colour_unless_it_asks_for_none(monkeypatch: pytest.Monk
     show(shown_of(REPORT), to=out)
     assert "\x1b" not in out.getvalue()
     assert max(map(cell_len, out.getvalue().split("\n"))) <= 90
+
+
+def test_the_table_says_which_files_were_written(tmp_path) -> None:
+    for name in ("results.json", "config.yaml"):
+        (tmp_path / name).write_text("")
+    assert list_files(tmp_path, ["a", "b"]) == ("results.json", "config.yaml")
+    samples_path(tmp_path, "a").write_text("")
+    assert list_files(tmp_path, ["a", "b"]) == ("results.json", "samples_a.jsonl", "config.yaml")
+    samples_path(tmp_path, "b").write_text("")
+    files = list_files(tmp_path, ["a", "b"])
+    assert files == ("results.json", "samples_<task>.jsonl of 2 tasks", "config.yaml")
+    text = render(shown_of(REPORT, folder="runs/x", files=files), "table")
+    assert text.endswith("\nWritten to runs/x: results.json, samples_<task>.jsonl of 2 tasks, config.yaml\n")
+    assert render(shown_of(REPORT, folder="runs/x"), "table").endswith("\nWritten to runs/x\n")
 
 
 def test_unknown_forms_name_the_nearest() -> None:

@@ -156,9 +156,11 @@ def test_documents_without_gold_are_counted(target: object) -> None:
 
 
 def test_answers_only_take_several_replies() -> None:
-    built = build({**TEXT, "repeats": 2, "repeat_cfg": {"reducer": ["pass@2"]}}, Asking(predict_only=True))
+    lower: Row = {"filter_list": [{"name": "low", "filter": [{"function": "lowercase"}]}]}
+    config: Row = {**TEXT, **lower, "repeats": 2, "repeat_cfg": {"reducer": ["pass@2"]}}
+    built = build(config, Asking(predict_only=True))
     scored = score_task(built.task, built.samples, built.asked.answered(["a", "b"] * 3))
-    assert [str(key) for key, _ in report_task(scored).estimates] == ["bypass,none"]
+    assert [str(key) for key, _ in report_task(scored).estimates] == ["bypass,low"]
 
 
 def test_predict_only_measures_nothing() -> None:

@@ -64,7 +64,7 @@ def test_no_answer_is_a_failure_and_never_a_guess(tmp_path: Path) -> None:
     ]
     for reply in replies(model, *unknown):
         assert isinstance(reply, Failure)
-        assert reply.reason.startswith(f"no recorded answer for this request in {tmp_path / 'answers.jsonl'}")
+        assert reply.reason.startswith("no recorded answer for this request in answers.jsonl")
 
 
 def test_where_nothing_fits_the_failure_says_what_may_differ(tmp_path: Path) -> None:

@@ -56,6 +56,7 @@ def main(argv: Sequence[str]) -> int:
         ran = run(read.plan, home=path.parent if path else None, quiet=given.quiet, overwrite=given.overwrite)
     except SystemExit as left:
         raise EvalError(f"the code of a task ended the run (exit {left.code})") from left
+    from evalcore.shell.output.files import list_files
     from evalcore.shell.output.show import show, shown_of
 
     shown = shown_of(
@@ -65,6 +66,7 @@ def main(argv: Sequence[str]) -> int:
         confidence=read.plan.confidence,
         title=ran.title,
         folder=str(ran.folder),
+        files=list_files(ran.folder, [task.name for task in ran.report.tasks]),
     )
     show(shown, given.form or ("path" if given.quiet else "table"))
     return ran.exit_code

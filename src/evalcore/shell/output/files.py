@@ -48,13 +48,10 @@ def list_files(folder: Path, tasks: Iterable[str]) -> tuple[str, ...]:
     >>> list_files(Path("no such folder"), ["gsm8k"])
     ()
     """
-    paths = [samples_path(folder, task) for task in tasks]
-    written = [path.name for path in paths if path.is_file()]
-    samples = written if len(written) < 2 else [f"{len(written)} files of samples (samples_<task>.jsonl)"]
-    first, *rest = FILES
-    return tuple(
-        [*([first] if (folder / first).is_file() else ()), *samples, *(one for one in rest if (folder / one).is_file())]
-    )
+    found = [name for name in FILES if (folder / name).is_file()]
+    samples = [path.name for path in (samples_path(folder, task) for task in tasks) if path.is_file()]
+    told = samples if len(samples) < 2 else [f"samples_<task>.jsonl of {len(samples)} tasks"]
+    return (*found[:1], *told, *found[1:])
 
 
 def write_config(folder: Path, config: Plain, secrets: Iterable[str] = ()) -> Path:

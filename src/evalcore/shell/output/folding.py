@@ -32,7 +32,7 @@ def _lines(text: str, width: int) -> Iterator[str]:
         room = width - len(before)
         fits = max(len(set_cell_size(text, room).rstrip(" ")), 1)
         start = 0 if before else indent
-        at = max((i + 1 for i in range(start, min(fits, len(text) - 1)) if text[i] in BREAKS), default=fits)
+        at = max((i + 1 for i in range(start, min(fits, len(text) - 3)) if text[i] in BREAKS), default=fits)
         yield before + text[:at]
         before, text = " " * min(indent, width // 2), text[at:].lstrip(" ")
     yield before + text

@@ -159,4 +159,4 @@ def _jsonable(value: object) -> object:
         plain = getattr(value, name, None)
         if callable(plain):
             return plain()
-    return list(value) if isinstance(value, set | frozenset) else str(value)
+    return sorted(value, key=str) if isinstance(value, set | frozenset) else str(value)

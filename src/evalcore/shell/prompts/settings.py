@@ -109,7 +109,7 @@ KINDS: Mapping[str, Kind] = {
     "doc_to_target": TARGET,
     "unsafe_code": FLAG,
     "doc_to_choice": CHOICES,
-    "process_results": Kind((str,), "a function", function=True),
+    "process_results": FUNCTION,
     "use_prompt": TEXT,
     "description": TEXT,
     "target_delimiter": TEXT,

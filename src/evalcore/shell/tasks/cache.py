@@ -122,7 +122,7 @@ def save_index(folder: str | Path, index: TaskIndex, scanned: Mapping[str, Stamp
 
 
 def _fingerprint(stamps: Mapping[str, Stamp]) -> bytes:
-    return sha256(msgpack.encode(sorted(stamps.items()))).digest()
+    return sha256(msgpack.encode(list(stamps.items()))).digest()  # a scan is in order
 
 
 def _place(folder: str | Path, root: str) -> Path:

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from evalcore.core.errors import EvalError
 from evalcore.shell.config.documents import read_yaml
 from evalcore.shell.tasks.files import Document, Head, Problem, Stamp, merge_document, read_document, stamp_of
+from evalcore.shell.tasks.reading import Ready, read_many
 
 __all__ = [
     "Reading",
@@ -36,11 +37,13 @@ class Reading(NamedTuple):
     loaded: dict[str, Document | Problem]
     heads: dict[str, Head | Problem]
     odd: list[Problem]
+    ready: Mapping[str, Ready]
 
 
 def start_reading(root: str, stamps: Mapping[str, Stamp]) -> Reading:
-    """Nothing read yet."""
-    return Reading(root, is_shipped(root), stamps, {}, {}, {}, [])
+    """Nothing merged yet; a large folder has been read ahead."""
+    shipped = is_shipped(root)
+    return Reading(root, shipped, stamps, {}, {}, {}, [], read_many(list(stamps), root, shipped=shipped))
 
 
 def is_shipped(root: str) -> bool:
@@ -64,7 +67,8 @@ def _read(path: str, reading: Reading, above: tuple[str, ...]) -> Head | Problem
     scanned = path in reading.stamps
     if not scanned:
         reading.others[path] = stamp_of(path)
-    document, own, told = read_document(path, reading.root, scanned=scanned, shipped=reading.shipped)
+    ahead = reading.ready.get(path)
+    document, own, told = ahead or read_document(path, reading.root, scanned=scanned, shipped=reading.shipped)
     reading.loaded[path] = document
     reading.odd.extend(told)
     if isinstance(document, Problem):
