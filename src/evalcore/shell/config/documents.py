@@ -58,11 +58,6 @@ class Loaded(Struct, frozen=True):
     warnings: tuple[str, ...] = ()
     node: Node | None = None
 
-    @property
-    def lines(self) -> dict[str, int]:
-        """The line of each of the outermost keys."""
-        return {one.value: _line(one) for one, _ in self.node.value} if isinstance(self.node, MappingNode) else {}
-
     def line_of(self, *keys: str) -> int:
         """The line of the first of these keys that is there, else 1."""
         lines = [_line(one) for one, _ in self.node.value if one.value in keys] if self.node is not None else []

@@ -81,7 +81,6 @@ RENDERERS: Mapping[str, Callable[[Shown], str]] = {
     "csv": lambda shown: render_csv(shown.rows),
     "markdown": lambda shown: render_markdown(shown.rows, confidence=shown.confidence),
     "path": lambda shown: visible(shown.folder) + "\n",
-    "none": lambda shown: "",
 }
 
 

@@ -35,10 +35,6 @@ class Trust(Struct, frozen=True):
     pins: tuple[tuple[str, str], ...] = ()
     datasets: tuple[str, ...] = ()
 
-    @staticmethod
-    def of(given: Iterable[object]) -> Trust:
-        return trust_from(given)
-
 
 def trust_from(given: Iterable[object]) -> Trust:
     """Trust as it is written: ``PATH``, ``PATH@sha256:HEX``, ``{path:, sha256:}`` or such a record, ``dataset:NAME``.
