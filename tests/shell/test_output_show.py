@@ -220,7 +220,7 @@ def test_json_is_the_results() -> None:
 
 
 def test_data_goes_to_stdout_and_the_rest_aside() -> None:
-    for form in ("json", "csv", "markdown", "path", "none"):
+    for form in ("json", "csv", "markdown", "path"):
         out, aside = io.StringIO(), io.StringIO()
         show(shown_of(REPORT, warnings=["odd\x1b"], folder="runs/x"), form, to=out, aside=aside)
         assert "timed out" not in out.getvalue()
@@ -275,7 +275,7 @@ def test_the_table_says_which_files_were_written(tmp_path) -> None:
 def test_unknown_forms_name_the_nearest() -> None:
     with pytest.raises(EvalError, match="did you mean 'markdown'"):
         render(Shown(rows=()), "markdwn")
-    assert set(RENDERERS) == {"table", "json", "csv", "markdown", "path", "none"}
+    assert set(RENDERERS) == {"table", "json", "csv", "markdown", "path"}
 
 
 def test_rich_is_loaded_only_for_the_table() -> None:
