@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import resource
@@ -141,6 +142,28 @@ def test_lock_of_another_host_is_respected(tmp_path: Path) -> None:
     with pytest.raises(EvalError, match="process 1 on elsewhere"), open_log(tmp_path / "a"):
         pass
     assert (tmp_path / "a.lock").exists()
+
+
+def test_a_silent_lock_of_another_host_is_taken_over_where_the_kernel_knows_of_no_holder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A container that was killed: its successor has another host name."""
+    lock = tmp_path / "a.lock"
+    for in_kernel, taken in ((True, True), (None, False)):
+        monkeypatch.setattr(lock_module, "_lock_in_kernel", lambda fd, answer=in_kernel: answer)
+        lock.write_text('{"host":"elsewhere","pid":1,"started":"7"}')
+        os.utime(lock, (0, time.time() - 2 * lock_module.SILENT_SECONDS))
+        with contextlib.ExitStack() as stack:
+            if not taken:
+                stack.enter_context(pytest.raises(EvalError, match="another run"))
+            stack.enter_context(open_log(tmp_path / "a", "m"))
+
+
+def test_a_writer_touches_its_lock(tmp_path: Path) -> None:
+    with open_log(tmp_path / "a", "m") as log:
+        os.utime(tmp_path / "a.lock", (0, 0))
+        log.append("k", "r", 0, "text")
+        assert (tmp_path / "a.lock").stat().st_mtime > time.time() - 60
 
 
 @pytest.mark.parametrize(

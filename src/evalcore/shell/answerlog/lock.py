@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -13,7 +14,9 @@ from msgspec import Struct
 
 from evalcore.core.errors import EvalError
 
-__all__ = ["Holder", "hold_lock", "is_gone"]
+__all__ = ["Holder", "hold_lock", "is_gone", "lock_of", "touch_lock"]
+
+SILENT_SECONDS = 600
 
 
 class Holder(Struct, frozen=True):
@@ -28,9 +31,11 @@ class Holder(Struct, frozen=True):
 def hold_lock(fd: int, path: Path) -> Iterator[None]:
     """Hold ``path.lock`` while the log, open as ``fd``, is written.
 
-    The kernel's lock on the log comes first: where it works, it makes taking over a dead holder's file safe.
+    The kernel's lock on the log comes first: where it works, it makes taking over a dead holder's file safe. Whether a
+    holder on another host (a container that was killed, say) is dead, nobody here can know; but a live one touches
+    its lock file, so one that the kernel does not know of and that has long been silent is taken for dead.
     """
-    lock = path.with_name(path.name + ".lock")
+    lock = lock_of(path)
     in_kernel = _lock_in_kernel(fd)
     if in_kernel is False:
         raise _refuse(path, lock)
@@ -38,7 +43,8 @@ def hold_lock(fd: int, path: Path) -> Iterator[None]:
     if not _create(lock, me):
         holder = _read_holder(lock)
         # An empty file is a holder killed between creating and writing it, if the kernel knows of no other.
-        if not (in_kernel if holder is None else is_gone(holder)):
+        silent = bool(in_kernel) and _age(lock) > SILENT_SECONDS
+        if not (in_kernel if holder is None else is_gone(holder) or silent):
             raise _refuse(path, lock)
         lock.unlink(missing_ok=True)
         if not _create(lock, me):
@@ -49,6 +55,28 @@ def hold_lock(fd: int, path: Path) -> Iterator[None]:
         with suppress(OSError):
             if _read_holder(lock) == me:
                 lock.unlink()
+
+
+def lock_of(path: Path) -> Path:
+    """The lock file of a log.
+
+    >>> lock_of(Path("run/answers.jsonl")).name
+    'answers.jsonl.lock'
+    """
+    return path.with_name(path.name + ".lock")
+
+
+def touch_lock(path: Path) -> None:
+    """Say that the holder of a log's lock is alive."""
+    with suppress(OSError):
+        os.utime(lock_of(path))
+
+
+def _age(lock: Path) -> float:
+    try:
+        return time.time() - lock.stat().st_mtime
+    except OSError:
+        return 0.0
 
 
 def is_gone(holder: Holder) -> bool:
@@ -119,6 +147,6 @@ def _refuse(path: Path, lock: Path) -> EvalError:
     holder = _read_holder(lock)
     who = f"process {holder.pid} on {holder.host}" if holder else "another process"
     return EvalError(
-        f"{path}: another run is writing this answer log ({who}); wait for it, give another output folder, "
+        f"{path}: another run is writing this ({who}); wait for it, give another output folder, "
         f"or, if that run is gone for certain, delete {lock}"
     )

@@ -12,7 +12,7 @@ from evalcore.core.errors import EvalError
 from evalcore.core.records import Reply
 from evalcore.shell.answerlog.fold import LogState, fold_lines
 from evalcore.shell.answerlog.line import HEADER, Line, ModelLine, encode_record, make_record, name_model
-from evalcore.shell.answerlog.lock import hold_lock
+from evalcore.shell.answerlog.lock import hold_lock, touch_lock
 
 __all__ = ["LogWriter", "open_log"]
 
@@ -33,6 +33,7 @@ class LogWriter:
     def _write(self, record: Line) -> None:
         if self._failed:
             raise EvalError(self._failed)
+        touch_lock(self.path)
         try:
             append_bytes(self._fd, encode_record(record))
         except OSError as wrong:
