@@ -427,3 +427,35 @@ def test_a_config_of_the_users_own_is_never_replaced(home: Path) -> None:
     assert done.returncode == 2
     assert "file of your own" in done.stderr
     assert (home / "config.yaml").read_text() == text
+
+
+def test_a_task_changed_in_the_config_keeps_its_data(home: Path) -> None:
+    config = {
+        "model": "dummy",
+        "tasks": [{"task": "sums", "num_fewshot": 1}],
+        "include_path": "tasks",
+        "output_path": "out",
+    }
+    (home / "run.yaml").write_text(yaml.safe_dump(config))
+    done = evalcore(home, "run", "run.yaml")
+    assert done.returncode == 0, done.stderr
+    assert results(home)["n-shot"]["sums"] == 1
+
+
+def test_a_rule_that_fails_the_run_fails_it(home: Path) -> None:
+    evalcore(home, "run", "run.yaml", "--tasks", "sums", "--limit", 7)
+    again = [
+        "run",
+        "run.yaml",
+        "--tasks",
+        "sums",
+        "--model",
+        "replay",
+        "--model_args",
+        "path=out/answers.jsonl",
+        "--output_path",
+        "again",
+    ]
+    done = evalcore(home, *again, "--on_unscorable", "fail")
+    assert done.returncode == 2
+    assert "sums" in done.stderr

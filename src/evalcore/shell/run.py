@@ -132,13 +132,22 @@ def _report(plan: Plan, selected: Selected, parts: Iterable[Part]) -> Report:
 
 
 def _close(part: Part, inference: Inference, tables: Tables) -> TaskReport:
-    """A task's numbers. One that cannot be closed says why, and costs the others nothing."""
+    """A task's numbers. One that cannot be closed says why, and costs the others nothing but under a stricter rule."""
     try:
         return report_task(part.scored, inference=inference, tables=tables, n_original=part.built.n_original)
     except EvalError as wrong:
+        if inference.on_unscorable != "exclude":
+            raise
         task, n = part.built.task, len(part.built.samples)
         lost = Estimate(value=None, n_scored=0, n_failed=n, reason=str(wrong))
         keys = tuple((one.key, lost) for one in part.scored.columns)
         return TaskReport(
-            name=task.name, estimates=keys, n_docs=n, config=task.config, warnings=(f"{task.name}: {wrong}",)
+            name=task.name,
+            estimates=keys,
+            n_docs=n,
+            n_original=part.built.n_original,
+            alias=task.alias,
+            version=task.version,
+            num_fewshot=task.num_fewshot,
+            config=task.config,
         )

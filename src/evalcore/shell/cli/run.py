@@ -34,7 +34,9 @@ def parser() -> argparse.ArgumentParser:
     shown = out.add_mutually_exclusive_group()
     for name, what in (("json", "the results as JSON"), ("csv", "a row per number"), ("markdown", "a Markdown table")):
         shown.add_argument(f"--{name}", dest="form", action="store_const", const=name, help=f"print {what}")
-    out.add_argument("--quiet", "-q", action="store_true", help="no progress, no table; errors and warnings only")
+    out.add_argument(
+        "--quiet", "-q", action="store_true", help="no progress, no table: the run folder's name, errors and warnings"
+    )
     out.add_argument("--overwrite", action="store_true", help="use a folder that holds the run of another config")
     add_flags(out)
     return out

@@ -21,7 +21,7 @@ EXAMPLES = """examples:
   evalcore tasks                                  every name
   evalcore tasks search arc                       names with arc in them
   evalcore tasks show gsm8k                       the config of a task, its includes merged; the tree of a group
-  evalcore tasks check my_group --include-path .  problems of task files, each with file and line (exit code 1)
+  evalcore tasks check my_group --include-path .  problems of task files, each with file and line (errors: exit code 1)
   evalcore tasks --include-path tasks --json      every name, resolved, as JSON
 """
 
@@ -111,8 +111,10 @@ def check_names(index: TaskIndex, names: Sequence[str], *, as_json: bool) -> int
     if as_json:
         _write_json([msgspec.to_builtins(one) for one in found])
     else:
-        sys.stdout.write("".join(visible(str(one)) + "\n" for one in found))
-        sys.stderr.write(f"{len(found)} problems\n" if found else "no problems\n")
+        ordered = sorted(found, key=lambda one: one.level)  # errors first
+        sys.stdout.write("".join(visible(f"{one.level}: {one}") + "\n" for one in ordered))
+        errors = sum(one.level == "error" for one in found)
+        sys.stderr.write(f"errors: {errors}, warnings: {len(found) - errors}\n" if found else "no problems\n")
     return int(any(one.level == "error" for one in found))
 
 

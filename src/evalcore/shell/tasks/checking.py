@@ -53,7 +53,7 @@ def check(index: TaskIndex, names: Sequence[str] | None = None) -> tuple[Problem
     """
     selection = Selection(index, tuple(index.entries), {}) if names is None else select(index, list(names))
     reached = list(configs_for(selection, _readable))
-    found = [Problem(one.kind, one.message, one.where, _level(one.kind)) for one in lint(reached)]
+    found = [_of_group(index, one.kind, one.message, one.where) for one in lint(reached)]
     used = (index.entries.get(str(one.get("group") or one["task"])) for one in reached)
     files = files_behind(index.documents, [one.path for one in used if one is not None and one.path is not None])
     files = files if names is not None else dict.fromkeys(index.documents)
@@ -80,8 +80,12 @@ def _unready(selection: Selection, names: Iterable[str], told: Iterable[Problem]
             )
 
 
-def _level(kind: str) -> Literal["error", "warning"]:
-    return "error" if kind in ERRORS else "warning"
+def _of_group(index: TaskIndex, kind: str, message: str, where: str) -> Problem:
+    """A finding about a group at its file (an inline group's is its parent's); what is shipped is not the user's."""
+    entry = index.entries.get(where.partition("::")[0])
+    place = entry.where if entry is not None else where
+    shipped = is_shipped(place)
+    return Problem(kind, message, place, "error" if kind in ERRORS and not shipped else "warning")
 
 
 def _readable(value: object) -> object:

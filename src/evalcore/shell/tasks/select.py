@@ -127,7 +127,8 @@ def _inline(index: TaskIndex, spec: Mapping[str, object]) -> Own:
     if not changes and kind == "task" and DEFINES_TASK.isdisjoint(spec):
         raise unknown_name(index, name)
     base = config_of(index, name) if changes else {}
-    return Own(Entry(name, "group" if kind == "group" else "task", None, 0), {**base, **spec})
+    path, line = (known.path, known.line) if changes and known is not None else (None, 0)  # its data is beside it
+    return Own(Entry(name, "group" if kind == "group" else "task", path, line), {**base, **spec})
 
 
 def _refuse_second(own: Mapping[str, Own], name: str, found: Own) -> None:
