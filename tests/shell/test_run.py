@@ -459,3 +459,17 @@ def test_a_rule_that_fails_the_run_fails_it(home: Path) -> None:
     done = evalcore(home, *again, "--on_unscorable", "fail")
     assert done.returncode == 2
     assert "sums" in done.stderr
+
+
+def test_a_chat_is_replayed(home: Path) -> None:
+    chat = ["run", "run.yaml", "--tasks", "sums", "--apply_chat_template", "--system_instruction", "Be brief."]
+    with serve() as server:
+        done = evalcore(
+            home, *chat, "--model", "local-chat-completions", "--model_args", f"model=m,base_url={server.url}"
+        )
+        assert done.returncode == 0, done.stderr
+    again = evalcore(
+        home, *chat, "--model", "replay", "--model_args", "path=out/answers.jsonl", "--output_path", "again"
+    )
+    assert again.returncode == 0, again.stderr
+    assert results(home, "again")["results"] == results(home)["results"]

@@ -15,6 +15,7 @@ from evalcore.shell.answerlog.fold import LogState, fold_lines
 from evalcore.shell.answerlog.line import PREFIX, Logged
 from evalcore.shell.data.opening import open_bytes
 from evalcore.shell.models.model import OTHER_OPTIONS, Backend, Heard, Model, Question, fit_reply
+from evalcore.shell.models.openai_wire import render_messages
 from evalcore.shell.models.replay_files import choose_recordings, hash_files
 from evalcore.shell.models.replay_samples import read_sample_log
 
@@ -54,7 +55,7 @@ def open_replay(arguments: Mapping[str, object]) -> Model:
             yield Heard(at, *(answer_from(recording, question) or (missing, "")))
 
     identity = f"replay:{hash_files(files)}" + (f":{wanted}" if wanted else "")
-    return Model("replay", identity, ask, recorded=True, warnings=(*skipped, *recording.problems))
+    return Model("replay", identity, ask, render_messages, recorded=True, warnings=(*skipped, *recording.problems))
 
 
 def _hint(recording: Recording) -> str:
