@@ -42,6 +42,11 @@ def parser() -> argparse.ArgumentParser:
     return out
 
 
+def interrupt(number: int, frame: object) -> None:
+    """Stop here. A handler of our own: asyncio replaces Python's by one that only cancels, which may go unheard."""
+    raise KeyboardInterrupt
+
+
 def main(argv: Sequence[str]) -> int:
     """Run, print, and say by the exit code how it went."""
     given, rest = parser().parse_known_args(as_keys(argv))
@@ -50,7 +55,9 @@ def main(argv: Sequence[str]) -> int:
     from evalcore.shell.config.plan import read_config
     from evalcore.shell.run import run
 
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # a batch system's way to say Ctrl-C
+    for one in (signal.SIGINT, signal.SIGTERM):  # the second is a batch system's way to say Ctrl-C
+        if signal.getsignal(one) is not signal.SIG_IGN:
+            signal.signal(one, interrupt)
     named = given.config or given.config_flag
     path = Path(named) if named else None
     read = read_config(path, flags)
