@@ -336,16 +336,26 @@ def test_a_reply_not_yet_taken_counts_as_in_flight() -> None:
 
 
 def test_complaints_lower_the_number_in_flight() -> None:
-    active: list[int] = []
+    import asyncio
 
-    def script(number: int, body: dict[str, object]) -> str | None:
-        active.append(server.active)
-        return "429" if number < 8 else None
+    from evalcore.shell.models.http_flow import flow
 
-    with serve(script=script, latency=0.02) as server:
-        ask(model(server.url, num_concurrent=8), questions(60))
-    assert max(active[:8]) > 4
-    assert min(active[9:30]) <= 5 < max(active[40:])
+    running: set[int] = set()
+    seen: list[int] = []
+
+    async def job(number: int) -> int:
+        running.add(number)
+        seen.append(len(running))
+        await asyncio.sleep(0.001)
+        running.discard(number)
+        return number
+
+    with asyncio.Runner() as runner:
+        jobs = [lambda number=number: job(number) for number in range(60)]
+        assert sorted(flow(runner, jobs, 8, lambda number: number < 8)) == list(range(60))
+    assert max(seen[:8]) == 8
+    assert max(seen[8:12]) <= 4
+    assert max(seen[40:]) == 8
 
 
 def test_closing_early_leaves_nothing_behind(
