@@ -15,7 +15,19 @@ from evalcore.core.errors import EvalError
 from evalcore.core.records import Options, options
 from evalcore.core.stats.intervals import IDENTITY, Link
 
-__all__ = ["Aggregation", "Estimate", "Finalise", "Resampling", "Summary", "Sums", "gradient", "smooth", "value_of"]
+__all__ = [
+    "AcrossTasks",
+    "Aggregation",
+    "Estimate",
+    "Finalise",
+    "Part",
+    "Resampling",
+    "Summary",
+    "Sums",
+    "gradient",
+    "smooth",
+    "value_of",
+]
 
 Sums = NDArray[np.float64] | NDArray[np.complex128]
 Finalise = Callable[[Sums], Sums]
@@ -76,11 +88,32 @@ class Aggregation(Struct, frozen=True, kw_only=True):
     total: Callable[[Floats64], Floats64] = exact_sum
 
 
+class Part(Struct, frozen=True):
+    """A task's part in a group's number, which moves by ``slope`` when the task's number moves by 1.
+
+    ``influence`` is that of the task's documents where it is not the slope times what they have on the task.
+    """
+
+    name: str
+    slope: float
+    influence: Array | None = None
+
+
+class AcrossTasks(Struct, frozen=True):
+    """A group's error if its tasks are a random sample of all tasks of their kind: another question, another column."""
+
+    tasks: int
+    stderr: float | None
+    ci: tuple[float, float] | None
+
+
 class Estimate(Struct, frozen=True, kw_only=True):
     """A value, its standard error and interval, and everything needed to combine, compare and audit it.
 
     ``n`` counts units (documents, or questions for ``acc_all``); ``lowest`` and ``highest`` are the values that the
-    documents without a score could still make of it. ``reason`` says why a value or an error is missing.
+    documents without a score could still make of it. ``reason`` says why a value or an error is missing. ``noise`` is
+    the part of the squared standard error that comes from drawing ``repeats`` answers to each question; ``parts`` are
+    the tasks behind a group's number.
     """
 
     value: float | None
@@ -111,6 +144,10 @@ class Estimate(Struct, frozen=True, kw_only=True):
     clusters: Array | None = None
     sums: Array | None = None
     partial: tuple[str, ...] = ()
+    noise: float | None = None
+    repeats: float | None = None
+    parts: tuple[Part, ...] = ()
+    across: AcrossTasks | None = None
 
     def __repr__(self) -> str:
         error = "" if self.stderr is None else f" ± {self.stderr:.6g}"

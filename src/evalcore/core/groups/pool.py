@@ -13,7 +13,7 @@ from pyrsistent import PMap
 from evalcore.core.aggregate import evaluate
 from evalcore.core.arrays import Floats64, Ints64, frozen
 from evalcore.core.columns import concat_rows, scored_part
-from evalcore.core.estimate import Aggregation, Estimate, Summary
+from evalcore.core.estimate import Aggregation, Estimate, Part, Summary
 from evalcore.core.groups import GroupMetric
 from evalcore.core.groups.rules import GroupRule, Term, combined, macro, merged_terms
 from evalcore.core.stats.intervals import clustered, satterthwaite
@@ -37,7 +37,7 @@ def _pooled(aggregations: PMap[str, Aggregation], spec: GroupMetric, terms: Sequ
     """One column of all tasks' rows, closed with errors stratified by task."""
     merged = merged_terms(terms)
     if len(merged) == 1:
-        return replace(merged[0].estimate, signature="stratified")
+        return replace(merged[0].estimate, signature="stratified", parts=(Part(merged[0].name, 1.0),))
     if all(term.estimate.average for term in merged):
         return macro(spec, by_size(merged))
     columns = [term.column for term in merged if term.column is not None]
@@ -56,13 +56,21 @@ def _pooled(aggregations: PMap[str, Aggregation], spec: GroupMetric, terms: Sequ
     if lacking is not None:
         reason = f"{lacking.name} has no standard error: {lacking.estimate.reason}"
         return replace(made, stderr=None, variance=None, df=None, reason=reason, lowest=None, highest=None)
+    if influence is None:
+        return _resampled(replace(made, parts=()), aggregation, summary, strata[summary.units])
+    made = replace(made, parts=_parts([term.name for term in merged], influence, strata[summary.units]))
     clusters = [term.estimate.clusters for term in merged]
-    if influence is not None and all(codes is not None for codes in clusters):
+    if all(codes is not None for codes in clusters):
         codes = np.concatenate([code.ints for code in clusters if code is not None])
         return _clustered(made, aggregation, influence, codes)
-    if influence is None:
-        return _resampled(made, aggregation, summary, strata[summary.units])
     return _stratified(made, aggregation, influence, strata[summary.units])
+
+
+def _parts(names: Sequence[str], influence: Floats64, strata: Ints64) -> tuple[Part, ...]:
+    """What each task's documents have on the pooled value, on the scale of the task: their mean is the task's part."""
+    found = [influence[strata == k] for k in range(len(names))]
+    scaled = [(one - one.mean()) * (len(one) / len(influence)) for one in found]
+    return tuple(Part(name, 1.0, frozen(one)) for name, one in zip(names, scaled, strict=True))
 
 
 def by_size(terms: Sequence[Term]) -> list[Term]:

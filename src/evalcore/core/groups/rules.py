@@ -12,7 +12,7 @@ from toolz import unique
 
 from evalcore.core.columns import Column
 from evalcore.core.errors import EvalError, unknown
-from evalcore.core.estimate import Estimate
+from evalcore.core.estimate import Estimate, Part
 from evalcore.core.groups import GroupMetric
 from evalcore.core.stats.intervals import IDENTITY, LINKS, satterthwaite
 
@@ -156,6 +156,7 @@ def combined(spec: GroupMetric, terms: Sequence[Term], value: float, slopes: Seq
         variance=variance,
         df=df,
         trials=trials,
+        parts=tuple(Part(term.name, slope) for term, slope in zip(terms, slopes, strict=True)),
     )
 
 
