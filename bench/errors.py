@@ -1,7 +1,8 @@
-"""Standard errors: lm-eval's bootstrap and evalcore's influences on the same scores, in one process.
+"""Standard errors: lm-eval's bootstrap, its replay and evalcore's own errors on the same scores, in one process.
 
 lm-eval draws 100,000 resamples (100 of a corpus). F1 and MCC would take minutes each: by default they are drawn 2,000
-times and the time is multiplied; ``--full`` draws them all.
+times and the time is multiplied; ``--full`` draws them all. The replay draws the same resamples as lm-eval and must
+give the same number; the default is a closed form of what they estimate.
 
     python bench/errors.py [--docs 500] [--full]
 """
@@ -23,18 +24,47 @@ import numpy as np
 from lm_eval.api import metrics as theirs
 from words import WORDS
 
-from evalcore import AGGREGATIONS, Array, Floats, Labels, Stats, aggregate_metric, column
+from evalcore import (
+    AGGREGATIONS,
+    LM_EVAL_0_4_13,
+    Array,
+    Floats,
+    Inference,
+    Labels,
+    Resampling,
+    Stats,
+    aggregate_metric,
+    column,
+)
 from evalcore.core.columns import Rows
 from evalcore.core.metrics.corpus import pair_statistics
 
+ALL_DRAWS = 100_000
+CORPUS_DRAWS = 100
 
-def sentence_pairs(n: int, rng: np.random.Generator) -> list[tuple[str, str]]:
-    pairs = []
-    for _ in range(n):
-        words = [WORDS[i] for i in rng.integers(len(WORDS), size=18)]
-        changed = [WORDS[rng.integers(len(WORDS))] if rng.random() < 0.3 else word for word in words]
-        pairs.append((" ".join(words), " ".join(changed)))
-    return pairs
+
+class Work(NamedTuple):
+    """A statistic in both libraries, on the same scores; ``drawn`` of its ``draws`` are measured in lm-eval."""
+
+    name: str
+    theirs: Callable[..., float]
+    items: Sequence[object]
+    rows: Rows
+    draws: int
+    drawn: int
+    count: Callable[[], object] | None = None
+
+
+class Times(NamedTuple):
+    """Seconds for value and error, and lm-eval's stderr beside the replayed one, both of ``drawn`` resamples.
+
+    Both count the n-grams of every sentence of a corpus once for the value; here that is charged to us alone.
+    """
+
+    lm_eval: float
+    default: float
+    replayed: float
+    stderrs: tuple[float, float]
 
 
 def seconds(work: Callable[[], object], rounds: int = 1) -> float:
@@ -47,36 +77,70 @@ def seconds(work: Callable[[], object], rounds: int = 1) -> float:
     return best
 
 
-class Work(NamedTuple):
-    """A statistic in both libraries, on the same scores."""
+def measure(work: Work) -> Times:
+    scores = column(range(len(work.items)), work.rows)
 
-    name: str
-    theirs: Callable[..., float]
-    items: Sequence[object]
-    rows: Rows
-    draws: int
-    drawn: int
-    wanted: int
-    count: Callable[[], object] | None = None
+    def replay(draws: int) -> float:
+        inference = Inference(resampling=Resampling(draws))
+        return aggregate_metric(LM_EVAL_0_4_13.aggregations[work.name], scores, inference=inference).stderr
 
-
-def compare(work: Work) -> str:
-    """One line: their time for ``draws`` resamples (measured on ``drawn``), ours for value, error and interval.
-
-    Of a corpus, both count the n-grams of every sentence once for the value; the last ratio charges that to us.
-    """
     found: list[float] = []
     slow = seconds(lambda: found.append(theirs.bootstrap_stderr(work.theirs, work.items, work.drawn)))
-    slow *= work.draws / work.drawn
-    scores = column(range(len(work.items)), work.rows)
-    quick = seconds(lambda: aggregate_metric(AGGREGATIONS[work.name], scores), rounds=7)
-    ours = aggregate_metric(AGGREGATIONS[work.name], scores).stderr
-    note = "" if work.drawn == work.draws else f" (from {work.drawn:,} draws)"
-    more = "" if work.count is None else f" | with counting {slow / (quick + seconds(work.count, rounds=3)):,.0f}"
-    return (
-        f"{work.name:18s} lm-eval {slow:9.2f} s{note} | evalcore {quick * 1e3:7.3f} ms | ratio {slow / quick:10,.0f}"
-        f" (wanted {work.wanted:,}){more} | stderr {found[0]:.5g} and {ours:.5g}"
+    counting = 0.0 if work.count is None else seconds(work.count, rounds=3)
+    default = seconds(lambda: aggregate_metric(AGGREGATIONS[work.name], scores), rounds=7)
+    replayed = seconds(lambda: replay(work.draws), rounds=3)
+    return Times(
+        slow * work.draws / work.drawn, default + counting, replayed + counting, (found[0], replay(work.drawn))
     )
+
+
+def line(work: Work, times: Times) -> str:
+    note = "" if work.drawn == work.draws else f" (from {work.drawn:,})"
+    theirs, ours = times.stderrs
+    return (
+        f"{work.name:18s} lm-eval {times.lm_eval:7.2f} s of {work.draws:,} draws{note}"
+        f" | replay {times.replayed * 1e3:7.1f} ms, ratio {times.lm_eval / times.replayed:5,.0f}"
+        f" | default {times.default * 1e3:7.3f} ms, ratio {times.lm_eval / times.default:9,.0f}"
+        f" | stderr {theirs:.15g} replayed {abs(ours / theirs - 1):.0e} off"
+    )
+
+
+def sentence_pairs(n: int, rng: np.random.Generator) -> list[tuple[str, str]]:
+    pairs = []
+    for _ in range(n):
+        words = [WORDS[i] for i in rng.integers(len(WORDS), size=18)]
+        changed = [WORDS[rng.integers(len(WORDS))] if rng.random() < 0.3 else word for word in words]
+        pairs.append((" ".join(words), " ".join(changed)))
+    return pairs
+
+
+def of_numbers(n: int, drawn: int) -> list[Work]:
+    numbers = np.random.default_rng(0).normal(-3, 1, n)
+    given = numbers.tolist(), Floats(Array(numbers)), ALL_DRAWS, drawn
+    return [Work("perplexity", theirs.perplexity, *given), Work("median", theirs.median, *given)]
+
+
+def of_classes(n: int, drawn: int) -> list[Work]:
+    rng = np.random.default_rng(1)
+    labels = rng.integers(2, size=(n, 2))
+    labels[:, 1] = np.where(rng.random(n) < 0.7, labels[:, 0], labels[:, 1])
+    given = [tuple(row) for row in labels.tolist()], Labels(Array(labels)), ALL_DRAWS, drawn
+    return [Work("f1", theirs.f1_score, *given), Work("matthews_corrcoef", theirs.matthews_corrcoef, *given)]
+
+
+def of_corpora(n: int, drawn: int = CORPUS_DRAWS) -> list[Work]:
+    texts = sentence_pairs(n, np.random.default_rng(2))
+
+    def work(name: str, statistic: Callable[..., float]) -> Work:
+        count = partial(pair_statistics, name, texts)
+        return Work(name, statistic, texts, Stats(Array(count())), CORPUS_DRAWS, drawn, count)
+
+    return [
+        work("bleu", theirs.bleu),
+        work("chrf", theirs.chrf),
+        work("chrf++", theirs.chrfpp),
+        work("ter", theirs.ter),
+    ]
 
 
 def main() -> None:
@@ -84,27 +148,11 @@ def main() -> None:
     parser.add_argument("--docs", type=int, default=500)
     parser.add_argument("--full", action="store_true")
     given = parser.parse_args()
-    rng = np.random.default_rng(0)
-    n = given.docs
-    numbers = rng.normal(-3, 1, n)
-    labels = np.column_stack([rng.integers(2, size=n), rng.integers(2, size=n)])
-    labels[:, 1] = np.where(rng.random(n) < 0.7, labels[:, 0], labels[:, 1])
-    pairs = [tuple(row) for row in labels.tolist()]
-    all_draws = 100_000
-    few = all_draws if given.full else 2_000
-    floats, classes = Floats(Array(numbers)), Labels(Array(labels))
-    print(compare(Work("perplexity", theirs.perplexity, numbers.tolist(), floats, all_draws, all_draws, 1000)))
-    print(compare(Work("median", theirs.median, numbers.tolist(), floats, all_draws, all_draws, 1000)))
-    print(compare(Work("f1", theirs.f1_score, pairs, classes, all_draws, few, 1000)))
-    print(compare(Work("matthews_corrcoef", theirs.matthews_corrcoef, pairs, classes, all_draws, few, 1000)))
-    texts = sentence_pairs(200, rng)
-    for name, statistic in CORPUS:
-        counts = pair_statistics(name, texts)
-        again = partial(pair_statistics, name, texts)
-        print(compare(Work(name, statistic, texts, Stats(Array(counts)), 100, 100, 80, again)))
+    few = ALL_DRAWS if given.full else 2_000
+    print("wanted: replay at least 300 (f1, matthews_corrcoef) and 80 (corpora, with counting); default 1,000 and 80")
+    for work in (*of_numbers(given.docs, ALL_DRAWS), *of_classes(given.docs, few), *of_corpora(200)):
+        print(line(work, measure(work)), flush=True)
 
-
-CORPUS = (("bleu", theirs.bleu), ("chrf", theirs.chrf), ("chrf++", theirs.chrfpp), ("ter", theirs.ter))
 
 if __name__ == "__main__":
     main()

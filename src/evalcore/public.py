@@ -16,6 +16,8 @@ from evalcore.core.columns import (
     outcomes,
 )
 from evalcore.core.compare import compare_estimates
+from evalcore.core.comparing import compare_sides
+from evalcore.core.comparison import Comparison, Line, adjust
 from evalcore.core.consolidate import lm_eval_results, lmms_eval_results, sample_rows
 from evalcore.core.document_scorers import from_process_results, of
 from evalcore.core.documents import document_table, request_key, select_docs
@@ -69,9 +71,11 @@ from evalcore.core.reports import GroupReport, Report, TaskReport, leaf_from_fla
 from evalcore.core.results import GenResult, LLResult, MCResult, Result, RollingResult, results_of
 from evalcore.core.scorers import SCORERS, Scorer
 from evalcore.core.scoring import Scored, merge_scored, score_doc, score_task
+from evalcore.core.sides import Side
 from evalcore.core.signature import VERSION as __version__
 from evalcore.core.spreads import cluster_codes
-from evalcore.core.stats.compare import Difference, detectable, holm, paired_binary, required_n, sign_flip
+from evalcore.core.stats.compare import Difference, detectable, paired_binary, required_n, sign_flip
+from evalcore.core.stats.families import benjamini_hochberg, holm
 from evalcore.core.tables import EVALCORE, METRICS, Tables
 from evalcore.core.task_config import repeats_of, task_from_config
 
@@ -94,6 +98,7 @@ __all__ = [
     "AnswerTable",
     "Array",
     "Column",
+    "Comparison",
     "Difference",
     "Estimate",
     "EvalError",
@@ -112,6 +117,7 @@ __all__ = [
     "Labels",
     "Leaf",
     "Likelihood",
+    "Line",
     "LogLikelihood",
     "MCResult",
     "Marks",
@@ -134,6 +140,7 @@ __all__ = [
     "Sample",
     "Scored",
     "Scorer",
+    "Side",
     "Stats",
     "Step",
     "Tables",
@@ -142,15 +149,18 @@ __all__ = [
     "Tree",
     "Unscorable",
     "__version__",
+    "adjust",
     "aggregate_metric",
     "all_groups",
     "all_tasks",
+    "benjamini_hochberg",
     "build_report",
     "build_trees",
     "cluster_codes",
     "clusters_of",
     "column",
     "compare_estimates",
+    "compare_sides",
     "detectable",
     "document_table",
     "each_text",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from itertools import product
 from math import inf, isnan, log, nan, sqrt
 
@@ -10,8 +11,26 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from evalcore import (
+    AGGREGATIONS,
+    Array,
+    Estimate,
+    Floats,
+    Group,
+    GroupMetric,
+    Inference,
+    Labels,
+    Leaf,
+    MetricKey,
+    Resampling,
+    TaskReport,
+    aggregate_metric,
+    column,
+    options,
+)
 from evalcore.core.arrays import Floats64
 from evalcore.core.errors import EvalError
+from evalcore.core.groups.report import report_group
 from evalcore.core.stats.intervals import (
     IDENTITY,
     JACCARD,
@@ -22,6 +41,7 @@ from evalcore.core.stats.intervals import (
     exact_binomial,
     independent,
     interval,
+    interval_name,
     median_stderr,
     satterthwaite,
     t_interval,
@@ -334,3 +354,131 @@ def test_bootstrap_is_seeded_and_drops_what_is_not_finite() -> None:
 
     assert bootstrap(shaky, 10, draws=200, seed=1) == bootstrap(shaky, 10, draws=200, seed=1)
     assert bootstrap(shaky, 10, draws=200, seed=1) != bootstrap(shaky, 10, draws=200, seed=2)
+
+
+# --- what can be asked for, through closing ---
+
+ASKED = ("wilson", "t", "exact", "percentile", "bca", "z")
+KEY = MetricKey("acc")
+
+
+def close(values: Sequence[float], method: str, name: str = "mean", **more: object) -> Estimate:
+    made = column(range(len(values)), Floats(Array(np.asarray(values, np.float64))))
+    chosen = {"resampling": Resampling(400), **more.pop("inference", {})}
+    return aggregate_metric(AGGREGATIONS[name], made, inference=Inference(interval=method, **chosen), **more)
+
+
+def group_of(leaves: dict[str, Estimate], method: str, **spec: object) -> Estimate:
+    made = [Leaf(name, TaskReport(name=name, estimates=((KEY, one),), n_docs=one.n)) for name, one in leaves.items()]
+    inference = Inference(interval=method, resampling=Resampling(400))
+    return report_group(Group("g", tuple(made), (GroupMetric("acc", **spec),)), inference=inference).get(KEY)
+
+
+@pytest.mark.parametrize("method", ASKED)
+def test_one_subtask_is_the_task_and_clusters_of_one_are_plain(method: str) -> None:
+    rng = np.random.default_rng(1)
+    for values in (rng.random(23), (rng.random(40) < 0.8).astype(float), np.ones(9)):
+        plain = close(values, method)
+        alone = close(values, method, clusters=np.arange(len(values))[::-1] * 3)
+        assert alone.ci == plain.ci
+        assert group_of({"a": plain}, method).ci == pytest.approx(plain.ci, rel=1e-12)
+    lls = -rng.random(30) * 9
+    plain = close(lls, method, "perplexity")
+    assert group_of({"a": plain}, method).ci == pytest.approx(plain.ci, rel=1e-9)
+
+
+@pytest.mark.parametrize("method", ASKED)
+def test_every_kind_of_estimate_has_every_interval(method: str) -> None:
+    rng = np.random.default_rng(4)
+    codes = np.repeat(np.arange(10), 3)
+    one, two = (close(rng.random(30), method, clusters=c) for c in (codes, codes + 100))
+    repeated, plain = close(rng.binomial(4, 0.6, 30) / 4, method), close((rng.random(30) < 0.5) * 1.0, method)
+    tree = {"a": one, "b": two, "c": repeated, "d": plain}
+    spanning = {"a": one, "b": close(rng.random(30), method, clusters=codes), "d": plain}
+    medians = {name: close(rng.random(31), method, "median") for name in "ab"}
+    for made in (*tree.values(), group_of(tree, method), group_of(spanning, method), *medians.values()):
+        assert made.ci is not None
+        assert made.ci[0] < made.value < made.ci[1]
+        assert made.reason is None
+    mixed = group_of(medians, method, aggregation="macro")
+    assert mixed.ci is not None
+    if method in ("percentile", "bca"):
+        assert mixed.reason == f"{method}: nothing to resample; t instead"
+        assert "|ci:t|" in mixed.signature
+
+
+@pytest.mark.parametrize("method", ASKED)
+def test_a_higher_confidence_is_wider(method: str) -> None:
+    x = np.random.default_rng(5).random(25)
+    tight, wide = (close(x, method, inference={"confidence": level}).ci for level in (0.5, 0.99))
+    assert wide[0] < tight[0] < tight[1] < wide[1]
+
+
+@pytest.mark.parametrize("method", ["percentile", "bca"])
+def test_a_bootstrap_is_seeded_and_says_so(method: str) -> None:
+    x = np.random.default_rng(6).random(25)
+    first, again, other = (close(x, method, inference={"resampling": Resampling(300, s)}) for s in (1, 1, 2))
+    assert first == again
+    assert first.ci != other.ci
+    assert first.signature == f"delta|ci:{method}(draws=300,seed=1)"
+    assert close(x, method, inference={"resampling": Resampling(0)}).ci is None
+
+
+def test_a_skewed_sample_moves_bca_and_not_percentile() -> None:
+    """Of a mean of few high scores the upper end is the uncertain one."""
+    x = np.random.default_rng(7).beta(0.2, 3, 30)
+    percentile, bca = (
+        close(x, method, inference={"resampling": Resampling(4000)}).ci for method in ("percentile", "bca")
+    )
+    assert bca[0] > percentile[0]
+    assert bca[1] > percentile[1]
+
+
+def test_equal_scores_without_bounds_have_no_interval_and_a_reason() -> None:
+    for method in ASKED:
+        made = close([-0.1] * 7, method, "perplexity")
+        assert made.ci is None
+        assert made.reason == "the documents show no spread, and the value has no bounds"
+
+
+def test_the_name_is_that_of_the_interval_really_made() -> None:
+    names = {method: interval_name(method, 0.5, variance=0.01) for method in ("wilson", "t", "exact", "z")}
+    assert names == {"wilson": "wilson-t", "t": "t", "exact": "exact", "z": "wilson-z"}
+    beyond = {method: interval_name(method, 5.0, variance=0.01) for method in names}
+    assert beyond == {"wilson": "t", "t": "t", "exact": "t", "z": "z"}
+    assert interval_name("z", 5.0, variance=0.01, bounds=(1, inf), link=LOG) == "z-log"
+    assert interval_name("t", 0.8, variance=0.01, link=JACCARD) == "t-jaccard"
+
+
+def test_exact_counts_of_clusters_are_korn_and_graubards() -> None:
+    """An effective count need not be whole, and shrinks with the degrees of freedom of the clusters."""
+    mean, variance, n, count = 0.8, 0.01, 60, 12
+    trials = mean * (1 - mean) / variance * (t_quantile(0.975, n - 1) / t_quantile(0.975, count - 1)) ** 2
+    found = interval(mean, variance=variance, n=count, df=count - 1, method="exact", documents=n)
+    hits = mean * trials
+    want = stats.beta.ppf([0.025, 0.975], [hits, hits + 1], [trials - hits + 1, trials - hits])
+    assert found == pytest.approx(tuple(want), rel=1e-9)
+
+
+def test_full_marks_in_few_clusters_are_worth_the_clusters() -> None:
+    """Of F1 = 1 on 40 documents in 4 clusters, no more is known than 4 trials say."""
+    rows = Labels(Array(np.tile([[1, 1], [0, 0]], (20, 1))))
+    made = [
+        aggregate_metric(AGGREGATIONS["f1"], column(range(40), rows), clusters=codes)
+        for codes in (None, np.arange(40), np.arange(40) // 10)
+    ]
+    assert [one.trials for one in made] == [20, 20, 4]
+    assert made[0].ci == made[1].ci
+    assert made[2].ci[0] < made[0].ci[0]
+
+
+def test_a_task_that_shares_no_cluster_is_drawn_by_itself() -> None:
+    """Two tasks on the same ten clusters and a third on its own: as if the two were one task."""
+    rng, codes = np.random.default_rng(8), np.repeat(np.arange(10), 2)
+    one, other = rng.random(20), rng.random(20)
+    pair = {name: close(one, "percentile", clusters=codes) for name in "ab"}
+    apart = close(other, "percentile", clusters=codes + 50)
+    spec = {"weights": options(a=0.25, b=0.25, c=0.5)}
+    found = group_of({**pair, "c": apart}, "percentile", **spec).ci
+    single = group_of({"a": pair["a"], "c": apart}, "percentile", weights=options(a=0.5, c=0.5)).ci
+    assert found == pytest.approx(single, rel=1e-12)

@@ -123,3 +123,63 @@ def test_a_task_and_its_copy_share_their_clusters(values):
     made = report_groups(Group("g", leaves, (GroupMetric("acc"),)))[-1].get(KEY)
     assert made.value == pytest.approx(closed.value, rel=1e-15, abs=1e-16)
     assert made.stderr == pytest.approx(closed.stderr, rel=1e-12, abs=1e-15)
+    assert made.df == pytest.approx(closed.df, rel=1e-12)
+    assert made.ci == pytest.approx(closed.ci, rel=1e-9, abs=1e-9)
+
+
+# --- in groups ----------------------------------------------------------------------------------------------------
+
+SCORES = st.lists(st.floats(0, 1, allow_subnormal=False), min_size=2, max_size=9)
+RULES = [{}, {"weight_by_size": False}, {"average": "children"}, {"aggregation": "pool"}]
+
+
+def group_of(data, clusters, **rule):
+    def leaf(k, values, codes):
+        one = column(range(len(values)), Floats(Array(np.array(values, np.float64))))
+        closed = aggregate_metric(AGGREGATIONS["mean"], one, clusters=codes)
+        return Leaf(
+            f"t{k}", TaskReport(name=f"t{k}", estimates=((KEY, closed),), columns=((KEY, one),), n_docs=len(one))
+        )
+
+    leaves = tuple(leaf(k, *pair) for k, pair in enumerate(zip(data, clusters, strict=True)))
+    return report_groups(Group("g", leaves, (GroupMetric("acc", **rule),)))[-1].get(KEY)
+
+
+@pytest.mark.parametrize("rule", RULES)
+@LAW
+@given(st.lists(SCORES, min_size=1, max_size=4), st.data())
+def test_clusters_of_one_are_plain_in_groups(rule, data, draw):
+    """Also where only some tasks have clusters: value, error, degrees and interval are exactly the plain ones."""
+    chosen = draw.draw(st.lists(st.booleans(), min_size=len(data), max_size=len(data)))
+    alone = [100 * k + np.arange(len(x)) if yes else None for k, (x, yes) in enumerate(zip(data, chosen, strict=True))]
+    plain, made = group_of(data, [None] * len(data), **rule), group_of(data, alone, **rule)
+    assert (made.value, made.stderr, made.df, made.ci) == (plain.value, plain.stderr, plain.df, plain.ci)
+
+
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("apart", [0, 1, 100])
+@LAW
+@given(st.lists(SCORES, min_size=2, max_size=4), st.integers(2, 4))
+def test_copies_in_clusters_tell_groups_nothing_new(rule, apart, data, copies):
+    """Every document several times within its cluster; clusters shared by all tasks, by neighbours, by none."""
+    ids = [apart * k + np.arange(len(x)) for k, x in enumerate(data)]
+    many = group_of([np.repeat(x, copies) for x in data], [np.repeat(one, copies) for one in ids], **rule)
+    once = group_of(data, ids, **rule)
+    assert many.value == pytest.approx(once.value, rel=1e-12, abs=1e-15)
+    assert many.stderr == pytest.approx(once.stderr, rel=1e-7, abs=1e-12)
+    if once.stderr > 1e-6:
+        assert many.df == pytest.approx(once.df, rel=1e-6)
+        assert many.ci == pytest.approx(once.ci, rel=1e-6, abs=1e-9)
+
+
+@LAW
+@given(SCORES, st.integers(1, 4))
+def test_variants_of_the_same_questions_are_one_task_of_their_means(values, k):
+    """Tasks that ask the same questions are worth one task of each question's mean score, with its C - 1."""
+    rng = np.random.default_rng(len(values) * k)
+    data = [np.clip(np.array(values) + rng.uniform(-0.3, 0.3, len(values)), 0, 1) for _ in range(k)]
+    ids = np.arange(len(values))
+    made, whole = group_of(data, [ids] * k), group_of([np.mean(data, axis=0)], [ids])
+    assert made.stderr == pytest.approx(whole.stderr, rel=1e-9, abs=1e-12)
+    assert made.df == pytest.approx(whole.df, rel=1e-12)
+    assert made.ci == pytest.approx(whole.ci, rel=1e-9, abs=1e-9)

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import argparse
+import json
+import re
 from dataclasses import fields
 from pathlib import Path
 
 import pytest
 import yaml
+from small_tasks import evalcore, write_tasks
 
 from evalcore.core.errors import EvalError
+from evalcore.core.inference import METHODS, Inference
 from evalcore.shell.cli.flags import add_flags, as_keys, given_flags
 from evalcore.shell.config.keys import KEYS
-from evalcore.shell.config.plan import Plan, plan_from, read_config
+from evalcore.shell.config.plan import CHOICES, Plan, plan_from, read_config
 from evalcore.shell.config.values import parse_pairs, parse_value
 
 LEAST = {"model": "dummy", "tasks": ["a"]}
@@ -43,6 +47,16 @@ def test_a_full_lm_eval_config_is_accepted_as_it_is(tmp_path: Path) -> None:
     assert [one.split(" ")[0] for one in warnings] == ["batch_size", "max_batch_size", "device", "wandb_args"]
 
 
+def test_every_interval_can_be_asked_for() -> None:
+    assert CHOICES["ci"] == METHODS
+    assert plan_from(LEAST).plan.ci == Inference().interval
+    for name in METHODS:
+        assert Inference(interval=plan_from({**LEAST, "ci": name}).plan.ci).interval == name
+        parser = argparse.ArgumentParser()
+        add_flags(parser)
+        assert given_flags(parser.parse_args(["--ci", name])) == {"ci": name}
+
+
 def test_flags_go_over_the_file(tmp_path: Path) -> None:
     config = tmp_path / "run.yaml"
     config.write_text(yaml.safe_dump({**LEAST, "limit": 10, "model_args": {"model": "m"}}))
@@ -64,6 +78,8 @@ def test_flags_go_over_the_file(tmp_path: Path) -> None:
         ("model: m\ntasks: a\nlimit: 1\nsamples: {a: [1]}", "limit or samples"),
         ("model: m\ntasks: a\nfewshot_as_multiturn: true", "needs apply_chat_template"),
         ("model: m\ntasks: a\npolicy: helm", "unknown policy .helm.*lm-eval-0.4.13 - at .*run.yaml:3"),
+        ("model: m\ntasks: a\nci: wilsn", "unknown ci .wilsn.; did you mean .wilson.* - at .*run.yaml:3"),
+        ("model: m\ntasks: a\nci: [t]", "unknown ci .*run.yaml:3"),
         ("model: m\ntasks: a\nseed: [1, 2]", "expected seed as one whole number or four"),
         ("model: m\ntasks: a\nlimit: -1", "limit to be a number above 0"),
         ("model: m\nmodel: n\ntasks: a", "given twice"),
@@ -168,3 +184,18 @@ def test_values_read_as_lm_eval_reads_them(text: str) -> None:
 def test_pairs_refuse_what_is_no_pair() -> None:
     with pytest.raises(EvalError, match="key=value"):
         parse_pairs("a=1,b", "model_args")
+
+
+def test_a_run_makes_the_intervals_asked_for_and_says_so(tmp_path: Path) -> None:
+    write_tasks(tmp_path / "tasks")
+    flags = ("--model", "dummy", "--tasks", "small", "--include_path", "tasks", "--output_path", "out")
+    recipes = {}
+    for name in ("wilson", "bca"):
+        done = evalcore(tmp_path, "run", *flags, "--ci", name, "--overwrite")
+        assert done.returncode == 0, done.stderr
+        extras = json.loads((tmp_path / "out/results.json").read_text())["evalcore"]
+        assert extras["ci"] == name
+        recipes[name] = re.findall(r"\|ci:([^|]*)\|", json.dumps(extras))
+    assert set(recipes["wilson"]) == {"wilson-t", "t", "t-log"}
+    assert "bca(draws=2000,seed=0)" in recipes["bca"]
+    assert not {"t", "t-log"} & set(recipes["bca"])

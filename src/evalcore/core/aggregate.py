@@ -2,49 +2,26 @@
 
 from __future__ import annotations
 
+from functools import partial
 from math import isfinite
 
 import numpy as np
-from msgspec import Struct
 from msgspec.structs import replace
 
 from evalcore.core.arrays import Floats64, Ints64, frozen, weighted
 from evalcore.core.columns import Column, Floats, Rows, as_objects, take_rows
-from evalcore.core.errors import EvalError, unknown
-from evalcore.core.estimate import Aggregation, Estimate, Resampling, Summary, gradient
+from evalcore.core.errors import EvalError
+from evalcore.core.estimate import Aggregation, Estimate, Summary, gradient
+from evalcore.core.inference import DEFAULT, Inference, group_interval, with_interval
 from evalcore.core.outcome import FAILED, NOT_EMITTED, OK, UNSCORABLE, Rule
 from evalcore.core.records import Options, options
+from evalcore.core.resamples import resample_task
 from evalcore.core.spreads import spread_of
-from evalcore.core.stats.intervals import LINKS, interval
 
-__all__ = ["Inference", "aggregate_metric", "evaluate", "with_interval"]
+__all__ = ["DEFAULT", "Inference", "aggregate_metric", "evaluate", "group_interval", "with_interval"]
 
 NO_OPTIONS = options()
-RULES = ("exclude", "zero", "fail")
-METHODS = ("wilson", "z", "exact")
-
-
-class Inference(Struct, frozen=True, kw_only=True):
-    """How errors and intervals are found, and how documents without a score are closed.
-
-    ``interval``: ``wilson`` (default), ``z`` (normal quantiles) or ``exact`` (Clopper and Pearson).
-    """
-
-    confidence: float = 0.95
-    interval: str = "wilson"
-    resampling: Resampling = Resampling()
-    on_unscorable: Rule = "exclude"
-
-    def __post_init__(self) -> None:
-        if self.on_unscorable not in RULES:
-            raise unknown("rule for unscorable documents", self.on_unscorable, RULES)
-        if self.interval not in METHODS:
-            raise unknown("interval", self.interval, METHODS)
-        if not 0 < self.confidence < 1:
-            raise EvalError(f"expected a confidence between 0 and 1, got {self.confidence!r}")
-
-
-DEFAULT = Inference()
+Evaluated = tuple[float | None, Floats64 | None, Floats64 | None]
 
 
 def aggregate_metric(
@@ -69,16 +46,13 @@ def aggregate_metric(
     if not empty.n_scored:
         return replace(empty, reason=_why_empty(column))
     rows = take_rows(closed.rows, closed.scored)
-    try:
-        summary = aggregation.summarise(rows, options)
-        value, influence, sums = evaluate(aggregation, summary)
-    except (TypeError, ValueError, LookupError, AttributeError, ArithmeticError) as wrong:
-        raise wrong if isinstance(wrong, EvalError) else EvalError(_cannot(aggregation, rows, wrong)) from wrong
+    summary, (value, influence, sums) = _evaluated(aggregation, rows, options)
     if value is None:
         return replace(empty, reason=f"{aggregation.name} has no finite value on these documents")
     codes = None if clusters is None else clusters[closed.scored][summary.units]
     spread = spread_of(aggregation, rows, summary, influence, codes, inference.resampling)
     trials = summary.trials(sums) if summary.trials is not None and sums is not None else float(spread.units)
+    trials = min(trials, float(spread.units))  # documents of one cluster may all go one way
     lowest, highest = _extremes(aggregation, closed, value, sums, score_bounds)
     units = len(summary.units)
     filled = replace(
@@ -99,30 +73,15 @@ def aggregate_metric(
         lowest=lowest,
         highest=highest,
     )
-    return with_interval(filled, inference)
+    return with_interval(filled, inference, partial(resample_task, summary, codes))
 
 
-def with_interval(estimate: Estimate, inference: Inference) -> Estimate:
-    """The estimate with the interval that its variance, its unit counts, its bounds and its scale give."""
-    if estimate.value is None or estimate.df is None or _no_spread(estimate):
-        return estimate
-    ci = interval(
-        estimate.value,
-        variance=estimate.variance,
-        stderr=estimate.stderr,
-        n=estimate.trials,
-        df=estimate.df,
-        bounds=estimate.bounds,
-        link=LINKS[estimate.link],
-        confidence=inference.confidence,
-        method=inference.interval,
-    )
-    return replace(estimate, ci=ci)
-
-
-def _no_spread(estimate: Estimate) -> bool:
-    """Without bounds, an error of 0 says nothing about how far off the value may be."""
-    return estimate.stderr == 0 and not all(map(isfinite, estimate.bounds))
+def _evaluated(aggregation: Aggregation, rows: Rows, options: Options) -> tuple[Summary, Evaluated]:
+    try:
+        summary = aggregation.summarise(rows, options)
+        return summary, evaluate(aggregation, summary)
+    except (TypeError, ValueError, LookupError, AttributeError, ArithmeticError) as wrong:
+        raise wrong if isinstance(wrong, EvalError) else EvalError(_cannot(aggregation, rows, wrong)) from wrong
 
 
 def _cannot(aggregation: Aggregation, rows: Rows, wrong: Exception) -> str:
@@ -154,7 +113,7 @@ def close(column: Column, rule: Rule) -> Column:
     )
 
 
-def evaluate(aggregation: Aggregation, summary: Summary) -> tuple[float | None, Floats64 | None, Floats64 | None]:
+def evaluate(aggregation: Aggregation, summary: Summary) -> Evaluated:
     """The value, the influence of each unit (n · d value / d weight), and the summed statistics."""
     if not len(summary.stats):
         return None, None, None

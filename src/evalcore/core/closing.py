@@ -11,8 +11,8 @@ from msgspec.structs import replace
 from toolz import unique
 
 from evalcore.core.aggregate import DEFAULT, Inference, aggregate_metric
-from evalcore.core.arrays import Ints64
-from evalcore.core.columns import Column, Floats, merge_all, unscored_part
+from evalcore.core.arrays import Floats64, Ints64
+from evalcore.core.columns import Column, Floats, Stats, merge_all, unscored_part
 from evalcore.core.errata import Facts, task_errata
 from evalcore.core.errors import EvalError, locate, place, unknown
 from evalcore.core.estimate import Aggregation, Estimate
@@ -23,9 +23,10 @@ from evalcore.core.reports import TaskReport
 from evalcore.core.scored import Scored, ScoredColumn
 from evalcore.core.signature import shown_options, sign
 from evalcore.core.spreads import cluster_codes
+from evalcore.core.stats.components import mean_noise
 from evalcore.core.tables import EVALCORE, AnyMetric, Tables, pipelines_of
 
-__all__ = ["clusters_of", "report_task"]
+__all__ = ["aggregation_of", "clusters_of", "report_task"]
 
 
 def report_task(
@@ -96,6 +97,11 @@ def _own_key(one: ScoredColumn) -> MetricKey:
     return column_key(spec.name, one.reducer, spec.reducers, one.key.filter)
 
 
+def aggregation_of(task: Task, one: ScoredColumn, tables: Tables = EVALCORE) -> Aggregation:
+    """What a column of a task closes by."""
+    return _aggregation(one.spec or MetricSpec(one.key.metric), _entry(task, one, tables), one.column, tables)
+
+
 def clusters_of(task: str, samples: Iterable[Sample], *, singletons: bool = False) -> Mapping[int, int]:
     """Cluster codes by document key, from the samples' own clusters.
 
@@ -130,17 +136,43 @@ def _estimate(
             _aggregation(spec, entry, one.column, tables),
             one.column,
             options=spec.options,
-            inference=inference,
+            inference=replace(inference, resampling=tables.resampling_of(one.key.metric, inference.resampling)),
             clusters=None if clusters is None else _codes(task, one, clusters),
             score_bounds=entry.bounds if entry is not None else (0.0, 1.0) if _binary(one.column) else (-inf, inf),
         )
     except EvalError as wrong:
         raise locate(wrong, place(task.name, key=one.key)) from wrong
-    known = replace(estimate, higher_is_better=higher)
+    known = with_noise(replace(estimate, higher_is_better=higher), one)
     draws, partial = inference.resampling.draws, _partial_credit(one.column)
     facts = Facts(one.key, known, pipeline, one.traits, pipeline.metrics or task.metrics, partial, draws)
     named = replace(known, errata=task_errata(facts))
     return sign(named, _parts(task, one, pipeline, named, inference), tables=tables.name, interval=inference.interval)
+
+
+MEANS = ("mean", "nanmean")
+"""Aggregations in which each of n documents moves the value by 1/n of what it moves itself."""
+
+
+def with_noise(estimate: Estimate, one: ScoredColumn) -> Estimate:
+    """The estimate with the part of its variance that comes from drawing answers, where that can be told."""
+    if one.noise is None or estimate.keys is None or not isinstance(one.noise.rows, Stats):
+        return estimate
+    # a document that counts as 0 because it has no score has no noise either
+    keys = np.intersect1d(estimate.keys.ints, one.column.keys.ints[one.column.scored])
+    variances, replies = _noise_at(keys, one.noise.keys.ints, one.noise.rows.values.floats)
+    noise, repeats = mean_noise(variances, replies)
+    if repeats is None or (repeats == 1 and noise is None):
+        return estimate
+    known = noise is not None and estimate.aggregation in MEANS and estimate.stderr is not None
+    share = len(keys) / estimate.n
+    return replace(estimate, noise=noise * share**2 if known and noise is not None else None, repeats=repeats)
+
+
+def _noise_at(keys: Ints64, known: Ints64, rows: Floats64) -> tuple[Floats64, Floats64]:
+    """Variances and replies of these documents; one of which nothing is known had one reply."""
+    at = np.minimum(np.searchsorted(known, keys), len(known) - 1)
+    found = known[at] == keys
+    return np.where(found, rows[at, 0], np.nan), np.where(found, rows[at, 1], 1.0)
 
 
 def _parts(

@@ -1,16 +1,20 @@
-"""Two runs on the same documents: the difference of their estimates, document by document."""
+"""Two estimates of the same documents: their difference, without the columns behind them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
+from msgspec.structs import replace
 
-from evalcore.core.arrays import Floats64
+from evalcore.core.arrays import frozen
+from evalcore.core.comparison import Line
+from evalcore.core.differences import Move, Pair, measured
 from evalcore.core.documents import DocumentRow
 from evalcore.core.errors import EvalError
-from evalcore.core.estimate import Estimate
-from evalcore.core.stats.compare import Difference, match_keys, paired, paired_binary
+from evalcore.core.estimate import Estimate, Part
+from evalcore.core.flipping import DRAWS, flip_lines
+from evalcore.core.records import MetricKey
+from evalcore.core.stats.compare import Difference, match_keys
 
 __all__ = ["compare_estimates"]
 
@@ -21,10 +25,13 @@ def compare_estimates(
     *,
     documents: tuple[Sequence[DocumentRow], Sequence[DocumentRow]] | None = None,
     confidence: float = 0.95,
+    draws: int = DRAWS,
+    seed: int = 0,
 ) -> Difference:
     """First minus second, paired by document: Bonett and Price's interval and McNemar's test for 0/1 scores.
 
-    Documents are the same if their keys are; with the document tables of both runs, if their content is.
+    Documents are the same if their keys are; with the document tables of both runs, if their content is. For whole
+    runs, with their groups and the documents that only one of them has, see ``compare_sides``.
 
     >>> from evalcore.core.aggregate import aggregate_metric
     >>> from evalcore.core.aggregations import AGGREGATIONS
@@ -40,25 +47,17 @@ def compare_estimates(
     if a.influence is None or b.influence is None or a.keys is None or b.keys is None:
         raise EvalError(f"{a.aggregation} has no influence of each document; compare the documents' own scores")
     order = match_keys(*(_names(*pair) for pair in zip((a, b), documents or ((), ()), strict=True)))
-    first, second = a.influence.floats, b.influence.floats[order]
-    scores = _binary(a, first), _binary(b, second)
-    if scores[0] is not None and scores[1] is not None and a.clusters is None:
-        return paired_binary(scores[0], scores[1], confidence=confidence)
-    clusters = None if a.clusters is None else a.clusters.ints
-    return paired(first, second, a.value, b.value, confidence=confidence, clusters=clusters)
+    clusters = a.clusters or (None if b.clusters is None else frozen(b.clusters.ints[order]))
+    aligned = replace(b, influence=frozen(b.influence.floats[order]), keys=a.keys, clusters=clusters)
+    pair = Pair("", MetricKey(a.aggregation), replace(a, clusters=clusters), aligned)
+    whole = Part("", 1.0)
+    moves = (Move(pair, whole, whole),)
+    draft = measured(Line(name="", key=pair.key, a=a.value, b=b.value, n=a.n), moves, confidence)
+    line = flip_lines([(draft, moves)], draws, seed)[0]
+    return Difference(line.difference or 0.0, line.stderr, line.ci, line.p_value, len(a.influence), line.method)
 
 
 def _names(estimate: Estimate, documents: Sequence[DocumentRow]) -> list[object]:
     keys = [] if estimate.keys is None else estimate.keys.ints.tolist()
     known = {row.key: (row.content, row.occurrence) for row in documents}
     return [known.get(key, key) for key in keys] if known else list(keys)
-
-
-def _binary(estimate: Estimate, influence: Floats64) -> Floats64 | None:
-    """The 0/1 scores behind a mean, None if they are something else."""
-    if estimate.aggregation != "mean" or estimate.value is None:
-        return None
-    given = influence + estimate.value
-    scores = np.rint(given)
-    whole = bool(np.all(np.abs(given - scores) < 1e-9)) and bool(np.isin(scores, (0, 1)).all())
-    return scores if whole else None

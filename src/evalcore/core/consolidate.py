@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from math import sqrt
 
 from evalcore.core.errata import ERRATA
 from evalcore.core.estimate import Estimate
@@ -10,6 +11,7 @@ from evalcore.core.groups import Group, Tree, all_groups, child_names, fold_grou
 from evalcore.core.records import MetricKey
 from evalcore.core.reports import GroupReport, Report, TaskReport
 from evalcore.core.sample_log import sample_rows, thaw
+from evalcore.core.stats.components import question_stderr
 
 __all__ = ["higher_is_better", "lm_eval_results", "lmms_eval_results", "num_fewshot", "sample_rows", "thaw"]
 
@@ -177,7 +179,28 @@ def _extra(estimate: Estimate) -> Plain:
         "missing": list(estimate.partial),
         "errata": list(estimate.errata),
         "signature": estimate.signature,
+        **_sources(estimate),
     }
+
+
+def _sources(estimate: Estimate) -> Plain:
+    """What is known of where an error comes from: clusters, drawn answers, the choice of tasks."""
+    out: Plain = {}
+    if estimate.clusters is not None:
+        out["clusters"] = len(set(estimate.clusters.ints.tolist()))
+    if estimate.repeats is not None:
+        out["repeats"] = estimate.repeats
+    if estimate.noise is not None and estimate.stderr is not None:
+        out["question_stderr"] = question_stderr(estimate.stderr, estimate.noise)
+        out["sampling_stderr"] = sqrt(estimate.noise)
+    if estimate.across is not None:
+        ci = estimate.across.ci
+        out["tasks_as_sample"] = {
+            "tasks": estimate.across.tasks,
+            "stderr": estimate.across.stderr,
+            "ci": None if ci is None else list(ci),
+        }
+    return out
 
 
 # --- small parts ---------------------------------------------------------------------------------------------------

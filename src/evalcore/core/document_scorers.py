@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from functools import partial
-from math import isfinite, nan
+from math import nan
 from typing import TypeVar
 
 import msgspec
@@ -66,10 +66,11 @@ def _by_record(
     return _collect(specs, batch, [one(i, result) for i, result in enumerate(results)])
 
 
-def from_process_results(process: ProcessResults) -> Scorer:
+def from_process_results(process: ProcessResults, *, finite: bool = True) -> Scorer:
     """lm-eval's ``process_results(doc, results) -> {metric: value}`` as one more scorer.
 
-    The document is decoded afresh and the results are copied, so user code cannot change either.
+    The document is decoded afresh and the results are copied, so user code cannot change either. With ``finite`` off
+    a NaN it returns is a score like any other, for an aggregation that knows what to make of it.
 
     >>> from evalcore.core.batches import plain_batch
     >>> from evalcore.core.records import GENERATE_UNTIL
@@ -77,17 +78,17 @@ def from_process_results(process: ProcessResults) -> Scorer:
     >>> score(Task("t", GENERATE_UNTIL), [], plain_batch([["four"]]))[0].column.rows
     Floats(values=Array([4.]))
     """
-    return partial(_by_process, process)
+    return partial(_by_process, process, finite)
 
 
-def _by_process(process: ProcessResults, task: Task, specs: Sequence[MetricSpec], batch: Batch) -> Scores:
+def _by_process(process: ProcessResults, finite: bool, task: Task, specs: Sequence[MetricSpec], batch: Batch) -> Scores:
     """Each document through lm-eval's own kind of function."""
 
     def one(i: int) -> Mapping[str, object] | Problem:
         results = [_given(reply) for reply in batch.of_doc(i)]
         return _guarded(lambda: process(decode_doc(batch.samples[i]), results))  # type: ignore[arg-type]
 
-    return _collect(specs, batch, [one(i) for i in range(len(batch.samples))])
+    return _collect(specs, batch, [one(i) for i in range(len(batch.samples))], finite=finite)
 
 
 def _given(reply: object) -> object:
@@ -115,18 +116,24 @@ def _guarded(call: Callable[[], object]) -> Mapping[str, object] | Problem:
         return Problem(FAILED, f"{type(raised).__name__}: {raised}")
 
 
-def _collect(specs: Sequence[MetricSpec], batch: Batch, emitted: Sequence[Mapping[str, object] | Problem]) -> Scores:
+def _collect(
+    specs: Sequence[MetricSpec],
+    batch: Batch,
+    emitted: Sequence[Mapping[str, object] | Problem],
+    *,
+    finite: bool = True,
+) -> Scores:
     declared = {spec.name: spec for spec in specs}
     names = dict.fromkeys(name for one in emitted if not isinstance(one, Problem) for name in one)
     undeclared = sorted(set(names) - set(declared))
+
+    def column_of(name: str) -> Column:
+        return score_column(collected([_emission(one, name) for one in emitted]), batch, {}, finite=finite)
+
     return (
-        *(Score(spec.name, _emitted_column(spec.name, batch, emitted), spec) for spec in specs),
-        *(Score(name, scored_part(_emitted_column(name, batch, emitted))) for name in undeclared),
+        *(Score(spec.name, column_of(spec.name), spec) for spec in specs),
+        *(Score(name, scored_part(column_of(name))) for name in undeclared),
     )
-
-
-def _emitted_column(name: str, batch: Batch, emitted: Sequence[Mapping[str, object] | Problem]) -> Column:
-    return score_column(collected([_emission(one, name) for one in emitted]), batch, {})
 
 
 class NoValue(msgspec.Struct, frozen=True):
@@ -143,18 +150,13 @@ def _emission(one: Mapping[str, object] | Problem, name: str) -> object:
 
 
 def collected(values: Sequence[object]) -> Marks:
-    """Values of any type as rows: numbers where all are numbers, else objects; no number is ever NaN.
+    """Values of any type as rows: numbers where all are numbers, else objects.
 
     >>> collected([1.0, 0.5]).rows
     Floats(values=Array([1. , 0.5]))
     """
     missing = {i: (v.status, v.reason) for i, v in enumerate(values) if isinstance(v, NoValue)}
     missing |= {i: (UNSCORABLE, "the score is None") for i, v in enumerate(values) if v is None}
-    missing |= {
-        i: (UNSCORABLE, f"expected a finite score, got {v}")
-        for i, v in enumerate(values)
-        if isinstance(v, float) and not isfinite(v)
-    }
     if all(isinstance(value, float) for i, value in enumerate(values) if i not in missing):
         return Marks(Floats(Array([nan if i in missing else value for i, value in enumerate(values)])), missing)
     return Marks(Objects(tuple(None if i in missing else value for i, value in enumerate(values))), missing)

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from msgspec.structs import replace
 from pyrsistent import PMap, pmap
 
 from evalcore.core.aggregations import AGGREGATIONS
 from evalcore.core.batches import rolling_batch
+from evalcore.core.document_scorers import from_process_results
 from evalcore.core.filters import FILTERS, Filter
 from evalcore.core.groups import leaves
 from evalcore.core.groups.averages import AVERAGES
-from evalcore.core.groups.rules import GROUP_RULES
-from evalcore.core.lm_eval.aggregations import as_lm_eval, from_callable_without_error
+from evalcore.core.lm_eval.aggregations import as_lm_eval, from_callable_without_error, resampling_of
 from evalcore.core.lm_eval.groups import over_paths, pooled_mean, report_groups_by_children, task_size
 from evalcore.core.lm_eval.metrics import ROLLING, TEXTS, generation, majority_vote
 from evalcore.core.records import GENERATE_UNTIL, LOGLIKELIHOOD_ROLLING, Pipeline, Task
@@ -33,8 +35,10 @@ LM_EVAL_0_4_13 = replace(
     scorers=SCORERS.set(GENERATE_UNTIL, generation).set(LOGLIKELIHOOD_ROLLING, by_metric(rolling_batch, ROLLING)),
     metrics=METRICS.set(GENERATE_UNTIL, pmap(dict(TEXTS))).set(LOGLIKELIHOOD_ROLLING, pmap(dict(ROLLING))),
     aggregations=pmap({name: as_lm_eval(name) for name in AGGREGATIONS}),
+    process_results=partial(from_process_results, finite=False),
+    resampling_of=resampling_of,
     averages=AVERAGES.set("leaves", over_paths),
-    group_rules=GROUP_RULES.set("mean", pooled_mean).set("callable", pooled_mean),
+    group_rules=EVALCORE.group_rules.set("mean", pooled_mean).set("callable", pooled_mean),
     size_of=task_size,
     members=leaves,
     from_callable=from_callable_without_error,

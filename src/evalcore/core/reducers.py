@@ -16,7 +16,7 @@ from evalcore.core.arrays import Bools, Floats64, Ints64
 from evalcore.core.errors import EvalError, unknown
 from evalcore.core.filters.select import ballot, vote
 
-__all__ = ["COLLECT", "REDUCERS", "SCORES_ONLY", "Reducer", "Repeats", "reducer"]
+__all__ = ["COLLECT", "REDUCERS", "SCORES_ONLY", "WITH_K", "Reducer", "Repeats", "numbered", "reducer"]
 
 
 class Repeats(Struct, frozen=True, eq=False):
@@ -63,7 +63,7 @@ def mean(repeats: Repeats) -> Floats64:
     total = np.zeros(len(repeats.scores))
     for one in np.nan_to_num(repeats.scores, nan=0.0).T:
         total = total + one
-    return total / _some(repeats.counts)
+    return total / np.where(repeats.counts > 0, repeats.counts, nan)
 
 
 def median(repeats: Repeats) -> Floats64:
@@ -155,12 +155,9 @@ def at_least(k: int, threshold: float = 1.0) -> Reducer:
     >>> at_least(2)(Repeats(np.array([[1.0, 1.0, 0.0], [1.0, 0.0, 0.0]]))).tolist()
     [1.0, 0.0]
     """
-
-    def reduce(repeats: Repeats) -> Floats64:
-        passed = repeats.counts - _failures(repeats, threshold)
-        return np.where(repeats.counts >= k, (passed >= k).astype(np.float64), nan)
-
-    return reduce
+    return lambda repeats: np.where(
+        repeats.counts >= k, 1.0 * (repeats.counts - _failures(repeats, threshold) >= k), nan
+    )
 
 
 def majority_at(k: int) -> Reducer:
@@ -223,21 +220,26 @@ def reducer(name: str, reducers: PMap[str, Reducer] = REDUCERS) -> Reducer:
     """
     if name in reducers:
         return reducers[name]
-    match = re.fullmatch(r"(pass@|pass\^|maj@|at_least)\(?([1-9][0-9]*)(?:,\s*([0-9]+(?:\.[0-9]+)?))?\)?", name)
-    if match is None:
+    found = numbered(name)
+    if found is None:
         raise unknown("reducer", name, [*reducers, *(f"{stem}k" for stem in WITH_K), COLLECT])
-    threshold = () if match[3] is None else (float(match[3]),)
-    return WITH_K[match[1]](int(match[2]), *threshold)
+    return WITH_K[found[0]](found[1], *found[2])
+
+
+def numbered(name: str) -> tuple[str, int, tuple[float, ...]] | None:
+    """The parts of a reducer's name that has a number in it.
+
+    >>> numbered("pass@5"), numbered("at_least(2, 0.5)"), numbered("mean")
+    (('pass@', 5, ()), ('at_least', 2, (0.5,)), None)
+    """
+    match = re.fullmatch(r"(pass@|pass\^|maj@|at_least)\(?([1-9][0-9]*)(?:,\s*([0-9]+(?:\.[0-9]+)?))?\)?", name)
+    return None if match is None else (match[1], int(match[2]), () if match[3] is None else (float(match[3]),))
 
 
 def _by_row(repeats: Repeats, function: Callable[[Floats64], SupportsFloat]) -> Floats64:
     present = ~np.isnan(repeats.scores)
     rows = zip(repeats.scores, present, strict=True)
     return np.array([float(function(row[here])) if here.any() else nan for row, here in rows])
-
-
-def _some(counts: Ints64) -> Floats64:
-    return np.where(counts > 0, counts, nan)
 
 
 def _failures(repeats: Repeats, threshold: float) -> Ints64:

@@ -17,7 +17,7 @@ from evalcore.core.records import (
     Task,
 )
 from evalcore.core.reducers import SCORES_ONLY
-from evalcore.core.repeats import reduce_repeats
+from evalcore.core.repeats import noise_of_repeats, reduce_repeats
 from evalcore.core.scored import ScoredColumn
 from evalcore.core.scorers import Score
 from evalcore.core.tables import Tables
@@ -43,7 +43,8 @@ def reduce_scores(
                 keys = sorted({key for score in found for key in score.column.keys.ints.tolist()})
                 answers, fell = ((), None) if SCORES_ONLY.fullmatch(one) else _votes(passes, keys)
                 reduced = _reduced(task, metric, one, found, answers, fell, tables)
-                out.append(ScoredColumn(key, reduced, spec, one, _spread(passes)))
+                noise = noise_of_repeats(one, [score.column for score in found], tables.reducers)
+                out.append(ScoredColumn(key, reduced, spec, one, _spread(passes), noise=noise))
     return out
 
 

@@ -30,7 +30,11 @@ class Provenance(Struct, frozen=True):
 
 
 class ScoredColumn(Struct, frozen=True):
-    """A column and the metric it was asked for as (None: emitted without being declared)."""
+    """A column and the metric it was asked for as (None: emitted without being declared).
+
+    ``noise`` has two numbers per document: the variance of its score over other replies (NaN: not known), and how many
+    replies the score rests on.
+    """
 
     key: MetricKey
     column: Column
@@ -38,6 +42,7 @@ class ScoredColumn(Struct, frozen=True):
     reducer: str | None = None
     repeats: tuple[int, int] | None = None
     traits: tuple[str, ...] = ()
+    noise: Column | None = None
 
 
 class Scored(Struct, frozen=True):
@@ -102,7 +107,9 @@ def _merged(found: Sequence[ScoredColumn]) -> ScoredColumn:
     spread = (min(low for low, _ in spans), max(high for _, high in spans)) if spans else None
     reducer = next((one.reducer for one in found if one.reducer is not None), None)
     traits = tuple(sorted({trait for one in found for trait in one.traits}))
-    return ScoredColumn(first.key, merge_all(one.column for one in found), first.spec, reducer, spread, traits)
+    noises = [one.noise for one in found if one.noise is not None]
+    noise = merge_all(noises) if noises else None
+    return ScoredColumn(first.key, merge_all(one.column for one in found), first.spec, reducer, spread, traits, noise)
 
 
 def _in_order(task: Task, columns: Iterable[ScoredColumn]) -> tuple[ScoredColumn, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
+from math import isfinite
 from typing import TypeVar
 
 import msgspec
@@ -33,6 +34,7 @@ from evalcore.core.columns import (
     column,
     emitted_part,
     merge_all,
+    score_at,
 )
 from evalcore.core.errors import EvalError, locate, place, unknown
 from evalcore.core.metrics.choice import CHOICE_METRICS
@@ -126,9 +128,11 @@ def _scores(spec: MetricSpec, emitted: Emitted, batch: Batch, problems: Problems
         yield Score(name if name != OWN else spec.name, emitted_part(whole), spec)
 
 
-def score_column(emitted: Rows | Marks, batch: Batch, problems: Problems) -> Column:
+def score_column(emitted: Rows | Marks, batch: Batch, problems: Problems, *, finite: bool = True) -> Column:
+    """What was emitted for a batch as a column; a number that is not finite is no score, unless ``finite`` is off."""
     marks = emitted if isinstance(emitted, Marks) else Marks(emitted, {})
-    missing = {**_not_numbers(marks), **marks.missing, **{i: (UNSCORABLE, reason) for i, reason in problems.items()}}
+    odd = _not_finite(marks.rows) if finite else {}
+    missing = {**odd, **marks.missing, **{i: (UNSCORABLE, reason) for i, reason in problems.items()}}
     status = np.zeros(len(batch.samples), np.uint8)
     reasons: dict[int, str] = {}
     for i, (code, reason) in missing.items():
@@ -139,11 +143,15 @@ def score_column(emitted: Rows | Marks, batch: Batch, problems: Problems) -> Col
     return column(batch.keys, marks.rows, status, reasons)
 
 
-def _not_numbers(marks: Marks) -> dict[int, tuple[int, str]]:
-    if not isinstance(marks.rows, Floats):
-        return {}
-    odd = np.flatnonzero(~np.isfinite(marks.rows.values.floats))
-    return {int(i): (UNSCORABLE, f"expected a finite score, got {marks.rows.values.floats[i]}") for i in odd}
+def _not_finite(rows: Rows) -> dict[int, tuple[int, str]]:
+    match rows:
+        case Floats(values):
+            odd = np.flatnonzero(~np.isfinite(values.floats)).tolist()
+        case Objects(values):
+            odd = [i for i, value in enumerate(values) if isinstance(value, float) and not isfinite(value)]
+        case _:
+            odd = []
+    return {i: (UNSCORABLE, f"expected a finite score, got {score_at(rows, i)}") for i in odd}
 
 
 def likelihood_scorer(single: PMap[str, Metric[LLBatch]], several: PMap[str, Metric[MCBatch]]) -> Scorer:

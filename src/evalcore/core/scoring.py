@@ -15,7 +15,6 @@ from evalcore.core.answers import AnswerTable, tabulate
 from evalcore.core.arrays import Array, Ints64, frozen
 from evalcore.core.batches import plain_batch
 from evalcore.core.columns import EMPTY, Column, blank_rows, column, merge_all, outcomes
-from evalcore.core.document_scorers import from_process_results
 from evalcore.core.errors import EvalError, locate, place, unknown
 from evalcore.core.filters import FilterFn, Replies, chain, scope_of
 from evalcore.core.gathering import as_lists, by_unit, documents, gather, passes, refuse_strangers
@@ -116,7 +115,7 @@ def _plan(task: Task, pipeline: Pipeline, tables: Tables) -> _Plan:
     own = pipeline.metrics
     scorer = tables.scorers.get(task.output_type)
     if task.process_results is not None:
-        scorer = from_process_results(task.process_results)
+        scorer = tables.process_results(task.process_results)
     if scorer is None:
         raise unknown("output type", task.output_type, tables.scorers, place(task.name))
     return _Plan(

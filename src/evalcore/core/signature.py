@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from math import isfinite
 
 from msgspec.structs import replace
 
 from evalcore.core.estimate import Estimate
 from evalcore.core.records import Options
+from evalcore.core.stats.intervals import LINKS, interval_name
 
-__all__ = ["VERSION", "recipe", "sign"]
+__all__ = ["INTERVAL", "VERSION", "interval_of", "recipe", "sign"]
+
+INTERVAL = "|ci:"
+"""Comes before how an interval was resampled, in what closing leaves of a recipe."""
 
 VERSION = "0.1.0"
 
@@ -25,12 +28,14 @@ def recipe(parts: Mapping[str, object]) -> str:
 
 
 def sign(estimate: Estimate, parts: Mapping[str, object], *, tables: str, interval: str) -> Estimate:
-    """The estimate with its recipe; its error's method is known only after closing, so it is taken from it."""
+    """The estimate with its recipe; how its error and a bootstrap were made is known only after closing, from it."""
+    error, _, resampled = estimate.signature.partition(INTERVAL)
     full = {
         **parts,
         "agg": estimate.aggregation,
-        "se": estimate.signature if estimate.stderr is not None else None,
-        "ci": _interval_name(estimate, interval),
+        "se": error if estimate.stderr is not None else None,
+        "clusters": None if estimate.clusters is None else len(set(estimate.clusters.ints.tolist())),
+        "ci": None if estimate.ci is None else resampled or interval_of(estimate, interval),
         "n": estimate.n,
         "tables": tables,
         "ev": VERSION,
@@ -38,14 +43,16 @@ def sign(estimate: Estimate, parts: Mapping[str, object], *, tables: str, interv
     return replace(estimate, signature=recipe(full))
 
 
-def _interval_name(estimate: Estimate, interval: str) -> str | None:
-    """How the interval was really made: without finite bounds it is a t interval, on the scale of the link."""
-    if estimate.ci is None:
+def interval_of(estimate: Estimate, method: str) -> str | None:
+    """How an interval of this kind is really made for an estimate, if it has one.
+
+    >>> interval_of(Estimate(value=9.0, variance=1.0, bounds=(1.0, float("inf")), link="log"), "exact")
+    't-log'
+    """
+    if estimate.value is None or estimate.variance is None:
         return None
-    quantile = "z" if interval == "z" else "t"
-    if not all(map(isfinite, estimate.bounds)):
-        return f"{quantile}-{estimate.link}" if estimate.link != "identity" else quantile
-    return interval if interval == "exact" else f"wilson-{quantile}"
+    link = LINKS[estimate.link]
+    return interval_name(method, estimate.value, variance=estimate.variance, bounds=estimate.bounds, link=link)
 
 
 def shown_options(options: Options) -> str:

@@ -11,11 +11,11 @@ from msgspec import Struct
 from evalcore.core.arrays import Floats64, Ints64
 from evalcore.core.columns import Rows
 from evalcore.core.errors import EvalError
-from evalcore.core.estimate import Aggregation, Error, Resampling, Summary
-from evalcore.core.stats.intervals import clustered, independent
-from evalcore.core.stats.resampling import cluster_bootstrap
+from evalcore.core.estimate import Aggregation, Error, Resampling, Summary, smooth
+from evalcore.core.stats.intervals import bootstrap, clustered, independent
+from evalcore.core.stats.spread import sum_clusters
 
-__all__ = ["Spread", "cluster_codes", "spread_of"]
+__all__ = ["Spread", "cluster_codes", "in_order", "spread_of", "whole_clusters"]
 
 CLUSTER_DRAWS = 200
 
@@ -55,13 +55,44 @@ def spread_of(
 
 def _drawn_clusters(summary: Summary, clusters: Ints64, resampling: Resampling) -> Spread:
     """Without influences: a seeded bootstrap of whole clusters."""
-    draws = resampling.draws or CLUSTER_DRAWS
-    stderr = cluster_bootstrap(
-        lambda index: float(summary.resampled(index[None, :])[0]), clusters, draws=draws, seed=resampling.seed
+    draws, units = resampling.draws or CLUSTER_DRAWS, whole_clusters(summary, clusters)
+    count = len(units.stats)
+    stderr = bootstrap(
+        lambda index: float(units.resampled(index[None, :])[0]), count, draws=draws, seed=resampling.seed
     )
     method = f"cluster-bootstrap(draws={draws},seed={resampling.seed})"
-    count = len(np.unique(clusters))
     return Spread(Error(stderr, method), None if stderr is None else stderr**2, count)
+
+
+def whole_clusters(summary: Summary, clusters: Ints64) -> Summary:
+    """The same statistic with clusters, in the order they first appear, for its units.
+
+    >>> two = smooth(np.array([[1.0, 1.0], [0.0, 1.0], [1.0, 1.0]]), lambda sums: sums[..., 0] / sums[..., 1])
+    >>> whole_clusters(two, np.array([7, 7, 5])).resampled(np.array([[0, 1], [0, 0]])).round(3).tolist()
+    [0.667, 0.5]
+    """
+    places, first = in_order(clusters)
+    if summary.finalise is not None:
+        sums = np.column_stack([sum_clusters(column, places) for column in summary.stats.T])
+        return smooth(sums, summary.finalise, first)
+    members = [np.flatnonzero(places == i) for i in range(len(first))]
+
+    def resampled(index: Ints64) -> Floats64:
+        joined = (np.concatenate([members[i] for i in row]) for row in index.tolist())
+        return np.array([float(summary.resampled(units[None, :])[0]) for units in joined])
+
+    return Summary(np.zeros((len(members), 1)), resampled, first)
+
+
+def in_order(codes: Ints64) -> tuple[Ints64, Ints64]:
+    """Codes counted from 0 as they first appear, so that no name of a cluster touches what is drawn.
+
+    >>> [part.tolist() for part in in_order(np.array([9, 4, 9]))]      # and where each first appears
+    [[0, 1, 0], [0, 1]]
+    """
+    _, first, inverse = np.unique(codes, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    return np.argsort(order)[inverse], first[order]
 
 
 def cluster_codes(

@@ -10,7 +10,8 @@ from pyrsistent import PMap, pmap
 from evalcore.core.aggregations import AGGREGATIONS, from_callable
 from evalcore.core.batches import GenBatch, LLBatch, RollingBatch
 from evalcore.core.choices import MCBatch
-from evalcore.core.estimate import Aggregation
+from evalcore.core.document_scorers import from_process_results
+from evalcore.core.estimate import Aggregation, Resampling
 from evalcore.core.filters import FILTERS, Filter
 from evalcore.core.groups import Leaf, Tree, all_tasks
 from evalcore.core.groups.averages import AVERAGES, Average, SizeOf, own_size
@@ -28,6 +29,7 @@ from evalcore.core.records import (
     MetricSpec,
     OutputType,
     Pipeline,
+    ProcessResults,
     Step,
     Task,
 )
@@ -71,6 +73,11 @@ def first_or_all(task: Task) -> Pipeline:
     return Pipeline("none") if any(spec.reducers for spec in task.metrics) else TAKE_FIRST
 
 
+def as_asked(metric: str, resampling: Resampling) -> Resampling:
+    """As many resamples as were asked for, whatever the metric."""
+    return resampling
+
+
 class Tables(Struct, frozen=True, kw_only=True):
     """A host extends a table with ``.set(...)``, puts it here, and passes this on.
 
@@ -84,6 +91,8 @@ class Tables(Struct, frozen=True, kw_only=True):
     default_metrics: PMap[OutputType, tuple[str, ...]] = DEFAULT_METRICS
     reducers: PMap[str, Reducer] = REDUCERS
     aggregations: PMap[str, Aggregation] = AGGREGATIONS
+    process_results: Callable[[ProcessResults], Scorer] = from_process_results
+    resampling_of: Callable[[str, Resampling], Resampling] = as_asked
     from_callable: Callable[[Callable[..., object]], Aggregation] = from_callable
     averages: PMap[str, Average] = AVERAGES
     group_rules: PMap[str, GroupRule] = GROUP_RULES.set("pool", pool(AGGREGATIONS))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from fnmatch import fnmatchcase
 from pathlib import Path
+from typing import TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -33,6 +34,8 @@ from evalcore.shell.tasks import (
     trusted,
 )
 
+T = TypeVar("T")
+
 __all__ = ["Selected", "asking_of", "build_tasks", "open_model", "select_tasks"]
 
 
@@ -45,6 +48,7 @@ class Selected(Struct, frozen=True):
     sources: Mapping[str, str]
     warnings: tuple[str, ...]
     trusted: Mapping[str, str]
+    clusters: Mapping[str, str] = {}
 
 
 def select_tasks(plan: Plan, home: Path | None) -> Selected:
@@ -68,12 +72,13 @@ def select_tasks(plan: Plan, home: Path | None) -> Selected:
         found.sources,
         found.warnings,
         dict(sorted(hashes.items())),
+        clusters_by_task(plan.cluster, found.trees, found.tasks),
     )
 
 
 def spread_data(
-    data: Mapping[str, object], trees: Iterable[Tree[Options]], tasks: Iterable[str]
-) -> Mapping[str, object]:
+    data: Mapping[str, T], trees: Iterable[Tree[Options]], tasks: Iterable[str], key: str = "data"
+) -> Mapping[str, T]:
     """``data:`` by task: the name of a group stands for its tasks, and a name or glob that fits none is a mistake.
 
     >>> from evalcore.core.groups import Group, Leaf
@@ -81,15 +86,35 @@ def spread_data(
     {'a': 'x.jsonl', 'b': 'x.jsonl'}
     """
     groups = {one.name: one for tree in trees if isinstance(tree, Group) for one in (tree, *all_groups(tree))}
-    names, out = list(tasks), dict[str, object]()
-    for key, value in data.items():
-        if key in groups and key not in names:
-            out |= {leaf.name: value for leaf in leaves(groups[key]) if leaf.name not in data}
-        elif any(name == key or fnmatchcase(name, key) for name in names):
-            out[key] = value
+    names, out = list(tasks), dict[str, T]()
+    for name, value in data.items():
+        if name in groups and name not in names:
+            out |= {leaf.name: value for leaf in leaves(groups[name]) if leaf.name not in data}
+        elif any(task == name or fnmatchcase(task, name) for task in names):
+            out[name] = value
         else:
-            raise unknown("task in data", key, [*names, *groups])
+            raise unknown(f"task in {key}", name, [*names, *groups])
     return out
+
+
+def clusters_by_task(
+    given: str | Mapping[str, str] | None, trees: Iterable[Tree[Options]], tasks: Iterable[str]
+) -> Mapping[str, str]:
+    """What a run's ``cluster`` says of each task: one field for all, or by the names or globs of tasks and groups.
+
+    >>> clusters_by_task("passage", [], ["a"]), clusters_by_task({"*_en": "id", "a": "key"}, [], ["a", "b_en", "c"])
+    ({'a': 'passage'}, {'a': 'key', 'b_en': 'id'})
+    """
+    names = list(tasks)
+    if given is None or isinstance(given, str):
+        return dict.fromkeys(names, given) if given else {}
+    known = spread_data(given, trees, names, "cluster")
+    found = {name: known.get(name) or _fitting(known, name) for name in names}
+    return {name: field for name, field in found.items() if field}
+
+
+def _fitting(known: Mapping[str, str], task: str) -> str | None:
+    return next((field for glob, field in known.items() if fnmatchcase(task, glob)), None)
 
 
 def _loaded(config: Mapping[str, object], source: str, trust: Trust, local: bool) -> dict[str, object]:
@@ -146,7 +171,7 @@ def build_tasks(plan: Plan, selected: Selected, model: Model, home: Path | None,
         beside = [Path(source).parent] if source != "inline" and override is None else []
         try:
             splits = load_splits(config, override, root=[*beside, *([home] if home else [])])
-            built = build_task(config, splits, asking_of(plan, model, name))
+            built = build_task(config, splits, asking_of(plan, model, name, selected.clusters.get(name)))
         except EvalError as wrong:
             raise locate(wrong, place(name)) from wrong
         out.append(replace(built, warnings=(*splits.warnings, *built.warnings)))
@@ -154,7 +179,7 @@ def build_tasks(plan: Plan, selected: Selected, model: Model, home: Path | None,
     return tuple(out)
 
 
-def asking_of(plan: Plan, model: Model, task: str) -> Asking:
+def asking_of(plan: Plan, model: Model, task: str, cluster: str | None = None) -> Asking:
     """How a plan asks a task: the few-shot seed is the fourth, the chat template the model's own."""
     if plan.apply_chat_template and model.chat is None:
         raise EvalError(
@@ -172,5 +197,5 @@ def asking_of(plan: Plan, model: Model, task: str) -> Asking:
         multiturn=bool(plan.apply_chat_template) if turns is None else turns,
         gen_kwargs=plan.gen_kwargs or None,
         predict_only=plan.predict_only,
-        cluster=plan.cluster if isinstance(plan.cluster, str | None) else plan.cluster.get(task),
+        cluster=cluster,
     )

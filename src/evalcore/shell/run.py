@@ -124,6 +124,7 @@ def _report(plan: Plan, selected: Selected, parts: Iterable[Part]) -> Report:
     tables = POLICIES[plan.policy]
     inference = Inference(
         confidence=plan.confidence,
+        interval=plan.ci,
         on_unscorable=plan.on_unscorable,
         resampling=Resampling(plan.bootstrap_iters),
     )

@@ -81,6 +81,8 @@ def facts_of(plan: Plan, selected: Selected, model: Model) -> RunFacts:
         if plan.fewshot_as_multiturn is None
         else plan.fewshot_as_multiturn,
         confidence=plan.confidence,
+        ci=plan.ci,
+        on_unscorable=plan.on_unscorable,
         policy=plan.policy,
         trusted=selected.trusted,
     )

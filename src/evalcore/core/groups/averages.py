@@ -11,7 +11,7 @@ from pyrsistent import PMap, pmap
 from toolz import concat, unique
 
 from evalcore.core.errors import EvalError, unknown
-from evalcore.core.groups.tree import Group, GroupMetric, Leaf, all_tasks, child_names, fold_group
+from evalcore.core.groups.tree import Group, GroupMetric, Leaf, Tree, all_tasks, child_names, fold_group
 from evalcore.core.records import MetricKey, options
 from evalcore.core.reports import TaskReport
 
@@ -26,7 +26,7 @@ class Share(Struct, frozen=True):
     missing: tuple[str, ...] = ()
 
 
-Average = Callable[[Group[TaskReport], GroupMetric, Sequence[Share], Mapping[str, float]], Share]
+Average = Callable[[Group[Share], GroupMetric, Sequence[Share], Mapping[str, float]], Share]
 SizeOf = Callable[[TaskReport, MetricKey], float]
 
 
@@ -45,39 +45,53 @@ def shares(
 ) -> Share:
     """Who counts how much in a group's number: a fold whose carrier is the weights of leaves.
 
-    A group below with a rule of its own for the metric keeps it; the others follow the one asked for.
+    A group below with a rule of its own for the metric keeps it, with all below it, so that it counts with the number
+    that it is reported with; the others follow the one asked for.
     """
-    sizes: dict[str, float] = {}
     names = {leaf.name for leaf in all_tasks(tree)} | set(child_names(tree))
     strange = next((name for name in sorted(spec.weights) if name not in names), None)
     if strange is not None:
         raise unknown("child in weights", strange, names, f" - at group {tree.name}")
+    sizes = {leaf.name: size_of(leaf.value, key) for leaf in all_tasks(tree) if _has_value(leaf.value, key)}
 
-    def leaf(node: Leaf[TaskReport]) -> Share:
-        estimate = node.value.get(key)
-        if estimate is None or estimate.value is None:
-            return Share((), 0.0, (node.name,))
-        sizes[node.name] = size_of(node.value, key)
-        return Share(((node.name, 1.0),), sizes[node.name])
+    def leaf(node: Leaf[TaskReport]) -> Tree[Share]:
+        known = node.name in sizes
+        return Leaf(node.name, Share(((node.name, 1.0),), sizes[node.name]) if known else Share((), 0.0, (node.name,)))
 
-    def group(node: Group[TaskReport], parts: tuple[Share, ...]) -> Share:
+    def group(node: Group[TaskReport], parts: tuple[Tree[Share], ...]) -> Tree[Share]:
         own = spec if node is tree else _own_rule(node, spec, key)
-        return averages[own.average](node, own, parts, sizes)
+        below = Group(node.name, parts)
+        return below if own is None else Leaf(node.name, _closed(below, own, averages, sizes))
 
-    return fold_group(tree, leaf, group)
+    whole = fold_group(tree, leaf, group)
+    return whole.value if isinstance(whole, Leaf) else _closed(whole, spec, averages, sizes)
 
 
-def _own_rule(node: Group[TaskReport], spec: GroupMetric, key: MetricKey) -> GroupMetric:
-    """A subgroup's own rule for the metric under this filter, else the one asked for without its weights."""
+def _closed(tree: Group[Share], spec: GroupMetric, averages: PMap[str, Average], sizes: Mapping[str, float]) -> Share:
+    """A tree of shares as one, all its groups by one rule; given weights are for the children of the first."""
+    plain = replace(spec, weights=options())
+    average = averages[spec.average]
+    return fold_group(
+        tree,
+        lambda leaf: leaf.value,
+        lambda group, parts: average(group, spec if group is tree else plain, parts, sizes),
+    )
+
+
+def _has_value(task: TaskReport, key: MetricKey) -> bool:
+    estimate = task.get(key)
+    return estimate is not None and estimate.value is not None
+
+
+def _own_rule(node: Group[TaskReport], spec: GroupMetric, key: MetricKey) -> GroupMetric | None:
+    """A subgroup's own rule for the metric under this filter."""
     for one in node.metrics:
         if one.metric == spec.metric and (one.filters is None or key.filter in one.filters):
             return one
-    return replace(spec, weights=options())
+    return None
 
 
-def over_leaves(
-    group: Group[TaskReport], spec: GroupMetric, parts: Sequence[Share], sizes: Mapping[str, float]
-) -> Share:
+def over_leaves(group: Group[Share], spec: GroupMetric, parts: Sequence[Share], sizes: Mapping[str, float]) -> Share:
     """Every task below counts once, by its size or equally.
 
     >>> parts = [Share((("a", 1.0),), 1.0), Share((("a", 0.25), ("b", 0.75)), 4.0)]
@@ -88,9 +102,7 @@ def over_leaves(
     return _normalised(names, [weight_of(spec, name, sizes[name]) for name in names], sizes, parts)
 
 
-def over_children(
-    group: Group[TaskReport], spec: GroupMetric, parts: Sequence[Share], sizes: Mapping[str, float]
-) -> Share:
+def over_children(group: Group[Share], spec: GroupMetric, parts: Sequence[Share], sizes: Mapping[str, float]) -> Share:
     """Every child counts, by its size or equally; a task below two of them counts by both paths.
 
     >>> parts, sizes = [Share((("a", 1.0),), 1.0), Share((("a", 0.5), ("b", 0.5)), 2.0)], {"a": 1.0, "b": 1.0}

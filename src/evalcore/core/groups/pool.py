@@ -15,8 +15,9 @@ from evalcore.core.arrays import Floats64, Ints64, frozen
 from evalcore.core.columns import concat_rows, scored_part
 from evalcore.core.estimate import Aggregation, Estimate, Part, Summary
 from evalcore.core.groups import GroupMetric
-from evalcore.core.groups.rules import GroupRule, Term, combined, macro, merged_terms
-from evalcore.core.stats.intervals import clustered, satterthwaite
+from evalcore.core.groups.rules import GroupRule, combined, macro
+from evalcore.core.groups.terms import Term, merged_terms
+from evalcore.core.stats.spread import clustered, independent
 
 __all__ = ["pool"]
 
@@ -37,7 +38,7 @@ def _pooled(aggregations: PMap[str, Aggregation], spec: GroupMetric, terms: Sequ
     """One column of all tasks' rows, closed with errors stratified by task."""
     merged = merged_terms(terms)
     if len(merged) == 1:
-        return replace(merged[0].estimate, signature="stratified", parts=(Part(merged[0].name, 1.0),))
+        return replace(merged[0].estimate, signature=_method(merged), parts=(Part(merged[0].name, 1.0),))
     if all(term.estimate.average for term in merged):
         return macro(spec, by_size(merged))
     columns = [term.column for term in merged if term.column is not None]
@@ -46,31 +47,20 @@ def _pooled(aggregations: PMap[str, Aggregation], spec: GroupMetric, terms: Sequ
         return Estimate(value=None, reason="pool needs every task's rows, under one and the same aggregation")
     aggregation = aggregations[next(iter(names))]
     rows = concat_rows([scored_part(column) for column in columns])
-    strata = np.repeat(np.arange(len(columns), dtype=np.int64), [int(column.scored.sum()) for column in columns])
     summary = aggregation.summarise(rows, merged[0].estimate.options)
-    value, influence, _ = evaluate(aggregation, summary)
+    value, influence, sums = evaluate(aggregation, summary)
     if value is None:
         return Estimate(value=None, reason=f"{aggregation.name} has no finite value on these documents")
-    made = combined(spec, merged, value, [0.0] * len(merged))
-    lacking = next((term for term in merged if term.estimate.stderr is None), None)
-    if lacking is not None:
-        reason = f"{lacking.name} has no standard error: {lacking.estimate.reason}"
-        return replace(made, stderr=None, variance=None, df=None, reason=reason, lowest=None, highest=None)
-    if influence is None:
-        return _resampled(replace(made, parts=()), aggregation, summary, strata[summary.units])
-    made = replace(made, parts=_parts([term.name for term in merged], influence, strata[summary.units]))
-    clusters = [term.estimate.clusters for term in merged]
-    if all(codes is not None for codes in clusters):
-        codes = np.concatenate([code.ints for code in clusters if code is not None])
-        return _clustered(made, aggregation, influence, codes)
-    return _stratified(made, aggregation, influence, strata[summary.units])
-
-
-def _parts(names: Sequence[str], influence: Floats64, strata: Ints64) -> tuple[Part, ...]:
-    """What each task's documents have on the pooled value, on the scale of the task: their mean is the task's part."""
-    found = [influence[strata == k] for k in range(len(names))]
-    scaled = [(one - one.mean()) * (len(one) / len(influence)) for one in found]
-    return tuple(Part(name, 1.0, frozen(one)) for name, one in zip(names, scaled, strict=True))
+    strata = np.repeat(np.arange(len(columns), dtype=np.int64), [int(column.scored.sum()) for column in columns])
+    made = replace(
+        _spread(spec, merged, aggregation, summary, influence, strata[summary.units], value),
+        bounds=aggregation.bounds,
+        link=aggregation.link.name,
+        lowest=None,
+        highest=None,
+    )
+    known = summary.trials(sums) if summary.trials is not None and sums is not None else made.trials
+    return replace(made, trials=min(known, made.trials))
 
 
 def by_size(terms: Sequence[Term]) -> list[Term]:
@@ -79,63 +69,61 @@ def by_size(terms: Sequence[Term]) -> list[Term]:
     return [replace(term, weight=term.estimate.size / total) for term in terms]
 
 
-def _clustered(made: Estimate, aggregation: Aggregation, influence: Floats64, codes: Ints64) -> Estimate:
-    variance, stderr, count = clustered(influence, codes)
-    return replace(
-        made,
-        stderr=stderr,
-        variance=variance,
-        df=float(count - 1),
-        trials=float(count),
-        bounds=aggregation.bounds,
-        link=aggregation.link.name,
-        signature="clustered",
-        lowest=None,
-        highest=None,
-    )
+def _method(terms: Sequence[Term]) -> str:
+    return "clustered" if any(term.estimate.clusters is not None for term in terms) else "stratified"
 
 
-def _resampled(made: Estimate, aggregation: Aggregation, summary: Summary, strata: Ints64) -> Estimate:
+def _spread(
+    spec: GroupMetric,
+    terms: Sequence[Term],
+    aggregation: Aggregation,
+    summary: Summary,
+    influence: Floats64 | None,
+    strata: Ints64,
+    value: float,
+) -> Estimate:
+    """The pooled value with the error that its documents' influences give, or with a bootstrap's, or with none."""
+    made = replace(combined(spec, terms, value, [0.0] * len(terms)), stderr=None, variance=None, df=None, parts=())
+    lacking = next((term for term in terms if term.estimate.stderr is None), None)
+    if lacking is not None:
+        return replace(made, reason=f"{lacking.name} has no standard error: {lacking.estimate.reason}")
+    if influence is not None:
+        found = [influence[strata == k] for k in range(len(terms))]
+        shares = [len(one) / len(influence) for one in found]
+        tasks = [_as_task(term, one) for term, one in zip(terms, found, strict=True)]
+        pooled = combined(spec, tasks, value, shares)
+        return replace(pooled, parts=tuple(_part(*one) for one in zip(tasks, shares, strict=True)))
+    if _method(terms) == "clustered":
+        return replace(made, reason=f"{aggregation.name} of clustered documents of several tasks has no standard error")
+    return _resampled(made, summary, strata)
+
+
+def _as_task(term: Term, influence: Floats64) -> Term:
+    """A task whose number moves as its documents move the pooled one: about their own mean, for sizes are given."""
+    centred, codes = influence - influence.mean(), term.estimate.clusters
+    variance, stderr, units = independent(centred) if codes is None else clustered(centred, codes.ints)
+    known = {"stderr": stderr, "variance": variance, "df": units - 1.0, "trials": float(units)}
+    return replace(term, estimate=replace(term.estimate, influence=frozen(centred), noise=None, **known))
+
+
+def _part(task: Term, share: float) -> Part:
+    """What the task's documents have on the pooled value, on the scale of the task: their mean is the task's part."""
+    centred = task.estimate.influence
+    return Part(task.name, 1.0, None if centred is None else frozen(centred.floats * share))
+
+
+def _resampled(made: Estimate, summary: Summary, strata: Ints64) -> Estimate:
     """Without influences: a seeded bootstrap that draws within each task."""
     stream = np.random.default_rng(0)
     places = [np.flatnonzero(strata == k) for k in np.unique(strata)]
     index = np.hstack([place[stream.integers(0, len(place), (POOL_DRAWS, len(place)))] for place in places])
     stderr = float(np.std(summary.resampled(index), ddof=1))
-    n = len(strata)
     return replace(
         made,
         stderr=stderr,
         variance=stderr**2,
-        df=float(n - len(places)),
-        trials=float(n),
-        bounds=aggregation.bounds,
+        df=float(len(strata) - len(places)),
+        trials=float(len(strata)),
         signature=f"bootstrap(draws={POOL_DRAWS},seed=0,stratified)",
         reason=None,
-        lowest=None,
-        highest=None,
-    )
-
-
-def _stratified(made: Estimate, aggregation: Aggregation, influence: Floats64, strata: Ints64) -> Estimate:
-    n = len(influence)
-    groups = [influence[strata == k] for k in np.unique(strata)]
-    scatters = [float(np.sum((part - part.mean()) ** 2)) for part in groups]
-    small = any(len(part) < 2 for part in groups)
-    corrected = [s * len(part) / max(len(part) - 1, 1) for s, part in zip(scatters, groups, strict=True)]
-    stderr = None if small else fsum(corrected) ** 0.5 / n
-    # As in ``rules``: one task keeps its own variance; in a sum of many, small tasks need their correction.
-    variance = fsum(scatters if len(groups) == 1 else corrected) / n**2
-    df = satterthwaite(corrected, [max(len(part) - 1.0, 1.0) for part in groups])
-    return replace(
-        made,
-        stderr=stderr,
-        variance=variance,
-        df=df,
-        influence=frozen(influence),
-        trials=float(n),
-        bounds=aggregation.bounds,
-        link=aggregation.link.name,
-        reason="a task has only one document" if small else None,
-        lowest=None,
-        highest=None,
     )

@@ -8,7 +8,7 @@ from operator import attrgetter
 from msgspec.structs import replace
 from toolz import unique
 
-from evalcore.core.aggregate import DEFAULT, Inference, with_interval
+from evalcore.core.aggregate import DEFAULT, Inference, group_interval
 from evalcore.core.errata import group_errata
 from evalcore.core.errors import EvalError, place, unknown
 from evalcore.core.estimate import Estimate
@@ -23,8 +23,9 @@ from evalcore.core.groups import (
     leaves,
     version_of,
 )
+from evalcore.core.groups.across import across_tasks
 from evalcore.core.groups.averages import shares
-from evalcore.core.groups.rules import Term
+from evalcore.core.groups.terms import Term, value_of_term
 from evalcore.core.records import MetricKey
 from evalcore.core.reports import GroupReport, TaskReport
 from evalcore.core.signature import sign
@@ -86,11 +87,12 @@ def _group_estimate(
     rule = tables.group_rules.get("callable" if callable(spec.aggregation) else spec.aggregation)
     if rule is None:
         raise unknown("group aggregation", str(spec.aggregation), tables.group_rules, place(group.name))
-    estimate = with_interval(rule(spec, terms), inference)
+    estimate = group_interval(rule(spec, terms), inference, {term.name: term.estimate for term in terms})
     directions = {term.estimate.higher_is_better for term in terms}
     sample_lens = [by_name[term.name].sample_len for term in terms]
     named = replace(
         estimate,
+        across=across_tasks(estimate, {term.name: value_of_term(term) for term in terms}, inference),
         partial=share.missing,
         higher_is_better=directions.pop() if len(directions) == 1 else None,
         errata=group_errata(spec, terms, share.missing, len(leaves(group)), sample_lens),

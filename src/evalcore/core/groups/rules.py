@@ -3,30 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from math import fsum, hypot, isfinite, nan
+from math import fsum, isclose, isfinite, nan
 
-from msgspec import Struct
 from msgspec.structs import replace
 from pyrsistent import PMap, pmap
-from toolz import unique
 
-from evalcore.core.columns import Column
+from evalcore.core.arrays import frozen
 from evalcore.core.errors import EvalError, unknown
 from evalcore.core.estimate import Estimate, Part
 from evalcore.core.groups import GroupMetric
-from evalcore.core.stats.intervals import IDENTITY, LINKS, satterthwaite
+from evalcore.core.groups.spread import all_clusters, spread_of_terms
+from evalcore.core.groups.terms import Term, merged_terms, value_of_term
+from evalcore.core.stats.components import combine_noise
+from evalcore.core.stats.intervals import IDENTITY, LINKS, Link
 
 __all__ = ["GROUP_RULES", "GroupRule", "Term", "combined", "macro", "merged_terms"]
-
-
-class Term(Struct, frozen=True):
-    """One task's part in a group's number."""
-
-    name: str
-    weight: float
-    size: float
-    estimate: Estimate
-    column: Column | None = None
 
 
 GroupRule = Callable[[GroupMetric, Sequence[Term]], Estimate]
@@ -58,13 +49,47 @@ def macro(spec: GroupMetric, terms: Sequence[Term]) -> Estimate:
     """
     merged = merged_terms(terms)
     if len(merged) == 1 and merged[0].weight == 1.0:
-        return combined(spec, merged, _value(merged[0]), [1.0])
+        return combined(spec, merged, value_of_term(merged[0]), [1.0])
     kinds = {(term.estimate.link if term.estimate.average else "identity") for term in merged}
     link = LINKS[kinds.pop()] if len(kinds) == 1 else IDENTITY
-    values = [_value(term) for term in merged]
-    value = link.inverse(fsum(term.weight * link.forward(v) for term, v in zip(merged, values, strict=True)))
+    values = [value_of_term(term) for term in merged]
+    value = link.inverse(_mean(merged, link))
     slopes = [term.weight * link.slope(v) / link.slope(value) for term, v in zip(merged, values, strict=True)]
     return combined(spec, merged, value, slopes)
+
+
+def _mean(terms: Sequence[Term], link: Link) -> float:
+    """Σ w·value on the link's scale; by size from the tasks' own sums, so that 10 right of 50 are exactly 0.2.
+
+    >>> tasks = [Term("a", 0.6, 30.0, Estimate(value=7 / 30)), Term("b", 0.4, 20.0, Estimate(value=3 / 20))]
+    >>> _mean(tasks, IDENTITY), 0.6 * (7 / 30) + 0.4 * (3 / 20)
+    (0.2, 0.19999999999999998)
+    """
+    sizes = [term.size for term in terms]
+    if _proportional(terms, sizes):
+        return fsum(_sum(term, link) for term in terms) / fsum(sizes)
+    values = [link.forward(value_of_term(term)) for term in terms]
+    if _proportional(terms, [1.0] * len(terms)):
+        return fsum(values) / len(terms)
+    return fsum(term.weight * value for term, value in zip(terms, values, strict=True))
+
+
+def _proportional(terms: Sequence[Term], sizes: Sequence[float]) -> bool:
+    """Whether weights are these sizes but for rounding."""
+    total = fsum(sizes)
+    return total > 0 and all(
+        isclose(term.weight, size / total, rel_tol=1e-14) for term, size in zip(terms, sizes, strict=True)
+    )
+
+
+def _sum(term: Term, link: Link) -> float:
+    """The sum behind a task's mean: as it was counted, or worked back from the mean."""
+    value, sums = value_of_term(term), term.estimate.sums
+    if link is IDENTITY and sums is not None and len(sums) == 2:
+        total, count = sums.floats.tolist()
+        if count == term.size and total / count == value:
+            return float(total)
+    return term.size * link.forward(value)
 
 
 def by_callable(spec: GroupMetric, terms: Sequence[Term]) -> Estimate:
@@ -78,7 +103,7 @@ def by_callable(spec: GroupMetric, terms: Sequence[Term]) -> Estimate:
     if not callable(function):
         raise unknown("group aggregation", str(function), GROUP_RULES)
     sizes = [term.size for term in terms]
-    values = [_value(term) for term in terms]
+    values = [value_of_term(term) for term in terms]
 
     def at(i: int, shift: float) -> float:
         moved = [v + (shift if j == i else 0.0) for j, v in enumerate(values)]
@@ -112,34 +137,17 @@ def _slope(at: Callable[[int, float], float], i: int, value: float, around: floa
     return (up - value) / step if isfinite(up) else (value - down) / step
 
 
-def merged_terms(terms: Sequence[Term]) -> list[Term]:
-    """A leaf reached by several paths is one leaf with the sum of its weights: its covariance is exact."""
-    weights: dict[str, list[float]] = {}
-    for term in terms:
-        weights.setdefault(term.name, []).append(term.weight)
-    return [
-        Term(term.name, fsum(weights[term.name]), term.size, term.estimate, term.column)
-        for term in unique(terms, key=lambda term: term.name)
-    ]
-
-
-def _value(term: Term) -> float:
-    if term.estimate.value is None:
-        raise EvalError(f"expected a value, got none - at {term.name}")
-    return term.estimate.value
-
-
 def combined(spec: GroupMetric, terms: Sequence[Term], value: float, slopes: Sequence[float]) -> Estimate:
     """A function of independent (or commonly clustered) estimates with these derivatives."""
     estimates = [term.estimate for term in terms]
-    stderr, variance, df, why = _spread(terms, slopes)
+    spread, clusters = spread_of_terms(terms, slopes), all_clusters(terms)
+    noise, repeats = combine_noise(slopes, [(estimate.noise, estimate.repeats) for estimate in estimates])
     kinds = {estimate.link for estimate in estimates}
     link = LINKS[kinds.pop()] if len(kinds) == 1 and estimates[0].average else IDENTITY
     bounds = _common([estimate.bounds for estimate in estimates])
-    trials = _trials(slopes, [estimate.trials for estimate in estimates])
     return Estimate(
         value=value,
-        stderr=stderr,
+        stderr=spread.stderr,
         n=sum(estimate.n for estimate in estimates),
         n_scored=sum(estimate.n_scored for estimate in estimates),
         n_unscorable=sum(estimate.n_unscorable for estimate in estimates),
@@ -147,83 +155,24 @@ def combined(spec: GroupMetric, terms: Sequence[Term], value: float, slopes: Seq
         n_not_emitted=sum(estimate.n_not_emitted for estimate in estimates),
         lowest=_end(slopes, [estimate.lowest for estimate in estimates], value, estimates),
         highest=_end(slopes, [estimate.highest for estimate in estimates], value, estimates),
-        reason=why,
-        signature="stratified",
+        reason=spread.reason,
+        signature="stratified" if clusters is None else "clustered",
         size=fsum(estimate.size for estimate in estimates),
         aggregation=spec.aggregation if isinstance(spec.aggregation, str) else "callable",
         bounds=bounds,
         link=link.name,
-        variance=variance,
-        df=df,
-        trials=trials,
+        variance=spread.variance,
+        df=spread.df,
+        trials=spread.trials,
+        clusters=None if clusters is None else frozen(clusters),
+        noise=noise,
+        repeats=repeats,
         parts=tuple(Part(term.name, slope) for term, slope in zip(terms, slopes, strict=True)),
     )
 
 
-Spread = tuple[float | None, float | None, float | None, str | None]
-
-
-def _spread(terms: Sequence[Term], slopes: Sequence[float]) -> Spread:
-    """Standard error, the variance behind the interval, degrees of freedom, or why there is none."""
-    counted = [(term, slope) for term, slope in zip(terms, slopes, strict=True) if slope != 0]
-    lacking = next((term for term, _ in counted if term.estimate.stderr is None), None)
-    if lacking is not None:
-        return (
-            None,
-            None,
-            None,
-            f"{lacking.name} has no standard error: {lacking.estimate.reason or 'not given'}",
-        )
-    if _share_clusters([term for term, _ in counted]):
-        return _clustered(counted)
-    errors = [slope * (term.estimate.stderr or 0.0) for term, slope in counted]
-    # One task keeps its own variance, so that a group of one equals its task. In a sum of many the correction for small
-    # tasks does not vanish with their number: 57 tasks of 2 documents each would seem twice as precise as they are.
-    alone = counted[0][0].estimate.variance if len(counted) == 1 else None
-    known = all(term.estimate.variance is not None for term, _ in counted)
-    variance = counted[0][1] ** 2 * alone if alone is not None else fsum(e**2 for e in errors) if known else None
-    dfs = [term.estimate.df for term, _ in counted]
-    df = satterthwaite([error**2 for error in errors], [d for d in dfs if d is not None]) if None not in dfs else None
-    return hypot(*errors), variance, df, None
-
-
-def _share_clusters(terms: Sequence[Term]) -> bool:
-    kinds = [set(term.estimate.clusters.ints.tolist()) for term in terms if term.estimate.clusters is not None]
-    return len(kinds) > 1 and len(set().union(*kinds)) < sum(map(len, kinds))
-
-
-def _clustered(counted: Sequence[tuple[Term, float]]) -> Spread:
-    """Tasks that share clusters are not independent: add up each cluster's influence over all of them."""
-    totals: dict[int, list[float]] = {}
-    apart: list[tuple[Term, float]] = []
-    for term, slope in counted:
-        estimate = term.estimate
-        if estimate.influence is None or estimate.clusters is None:
-            apart.append((term, slope))
-            continue
-        for code, part in zip(estimate.clusters.ints.tolist(), estimate.influence.floats.tolist(), strict=True):
-            totals.setdefault(code, []).append(slope * part / len(estimate.influence))
-    variance = fsum(fsum(parts) ** 2 for parts in totals.values())
-    count = len(totals)
-    if count < 2:
-        return None, variance, None, "needs two clusters, got 1"
-    together = (variance * count / (count - 1)) ** 0.5
-    if not apart:
-        return together, variance, float(count - 1), None
-    error, more, df, why = _spread(*zip(*apart, strict=True))
-    if error is None or more is None or df is None:
-        return None, None, None, why
-    joint = satterthwaite([together**2, error**2], [count - 1.0, df])
-    return hypot(together, error), variance + more, joint, None
-
-
 def _common(bounds: Sequence[tuple[float, float]]) -> tuple[float, float]:
     return bounds[0] if len(set(bounds)) == 1 else (float("-inf"), float("inf"))
-
-
-def _trials(slopes: Sequence[float], trials: Sequence[float]) -> float:
-    inverse = fsum(slope**2 / n for slope, n in zip(slopes, trials, strict=True) if n > 0)
-    return 1 / inverse if inverse > 0 else 0.0
 
 
 def _end(

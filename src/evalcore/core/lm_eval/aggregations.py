@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from math import sqrt
+from math import exp, inf, log, sqrt
 
 import numpy as np
 from msgspec.structs import replace
@@ -15,15 +15,18 @@ from evalcore.core.aggregations.ratios import ratio
 from evalcore.core.aggregations.rows import numbers, two_of
 from evalcore.core.arrays import Floats64, Ints64
 from evalcore.core.columns import Rows, as_objects
-from evalcore.core.estimate import Aggregation, Error, ErrorRule, Resampling, Summary, smooth
-from evalcore.core.records import (
-    Options,
-)
+from evalcore.core.estimate import Aggregation, Error, Resampling, Summary, smooth
+from evalcore.core.records import Options
 
-__all__ = ["as_lm_eval", "from_callable_without_error", "left_fold"]
+__all__ = ["as_lm_eval", "from_callable_without_error", "left_fold", "resampling_of"]
 
 LM_DRAWS = 100_000
 LM_CORPUS_DRAWS = 100
+BLOCK = 1 << 15
+"""Documents drawn at a time: what a resample needs then stays in the processor's cache."""
+LARGEST = log(np.finfo(np.float64).max)
+LM_FUNCTIONS = {"f1_score": "f1", "chrfpp": "chrf++", "bypass_agg": "bypass"}
+"""Functions of lm-eval that are not called as the aggregation they are registered as."""
 
 
 def left_fold(stats: Floats64) -> Floats64:
@@ -37,15 +40,17 @@ def left_fold(stats: Floats64) -> Floats64:
 
 def mean_error(rows: Rows, summary: Summary, influence: Floats64 | None, resampling: Resampling) -> Error:
     """Sample sd / sqrt(n), every sum a left fold."""
-    return _sample_error(summary.stats[:, 0])
+    return _mean_error(summary.stats[:, 0])
 
 
-def _sample_error(values: Floats64) -> Error:
-    n = len(values)
-    if n < 2:
-        return Error(None, "N/A")
-    squares = (values - np.cumsum(values)[-1] / n) ** 2
-    return Error(float(sqrt(np.cumsum(squares)[-1] / (n - 1)) / sqrt(n)), "lm-eval")
+def _mean_error(values: Floats64) -> Error:
+    return Error(_deviation(values) / sqrt(len(values)), "lm-eval") if len(values) > 1 else Error(None, "N/A")
+
+
+def _deviation(values: Floats64) -> float:
+    """The sample sd, every sum a left fold: of equal values it is what rounding leaves, here as in lm-eval."""
+    centred = values - np.cumsum(values)[-1] / len(values)
+    return sqrt(np.cumsum(centred**2)[-1] / (len(values) - 1))
 
 
 def acc_all_error(rows: Rows, summary: Summary, influence: Floats64 | None, resampling: Resampling) -> Error:
@@ -54,7 +59,7 @@ def acc_all_error(rows: Rows, summary: Summary, influence: Floats64 | None, resa
     for hit, key in map(answered, two_of(rows, "(correct, question)")):
         question = key[-1] if isinstance(key, tuple) else key
         right[question] = right.get(question, True) and hit
-    return _sample_error(np.array([float(hit) for hit in right.values()]))
+    return _mean_error(np.array([float(hit) for hit in right.values()]))
 
 
 def no_error(rows: Rows, summary: Summary, influence: Floats64 | None, resampling: Resampling) -> Error:
@@ -62,52 +67,101 @@ def no_error(rows: Rows, summary: Summary, influence: Floats64 | None, resamplin
     return Error(None, "N/A")
 
 
-def replay(most: int = LM_DRAWS) -> ErrorRule:
+def resampling_of(metric: str, asked: Resampling) -> Resampling:
+    """At most 100 resamples for a metric that is called as a corpus metric is, whatever its aggregation.
+
+    >>> resampling_of("bleu", Resampling(1000)).draws, resampling_of("my_bleu", Resampling(1000)).draws
+    (100, 1000)
+    """
+    draws = LM_DRAWS if asked.draws is None else asked.draws
+    return replace(asked, draws=min(draws, LM_CORPUS_DRAWS)) if metric in ("bleu", "chrf", "chrf++", "ter") else asked
+
+
+def replay(rows: Rows, summary: Summary, influence: Floats64 | None, resampling: Resampling) -> Error:
     """lm-eval's own resamples, draw by draw, on sufficient statistics (E17: whole thousands; E18: uncorrected)."""
-    return partial(_replayed, most)
-
-
-def _replayed(most: int, rows: Rows, summary: Summary, influence: Floats64 | None, resampling: Resampling) -> Error:
-    """The spread of the replicates that lm-eval would draw."""
     n = len(summary.stats)
     if n < 2:
         return Error(None, "N/A")
-    asked = min(resampling.draws or LM_DRAWS, most)
+    asked = resampling.draws or LM_DRAWS
     chunk = min(1000, asked)
     if asked < 2:
         return Error(None, "needs two draws, got 1")
     drawn = np.concatenate([_replicates(summary, seed, chunk, n) for seed in range(asked // chunk)])
-    return Error(float(np.std(drawn, ddof=1)), f"lm-eval-bootstrap(draws={len(drawn)})")
+    if not np.isfinite(drawn).all():
+        return Error(None, "a resample has no value")
+    return Error(_deviation(drawn), f"lm-eval-bootstrap(draws={len(drawn)})")
 
 
 def _replicates(summary: Summary, seed: int, chunk: int, n: int) -> Floats64:
     # A list, not a number: numpy's Mersenne Twister then starts where Python's random.Random(seed) does.
     stream = np.random.RandomState([seed])
-    block = max(1, min(chunk, 4_000_000 // n))
+    block = max(1, BLOCK // n)
     sizes = [min(block, chunk - start) for start in range(0, chunk, block)]
-    return np.concatenate([summary.resampled(_indices(stream, size, n)) for size in sizes])
+    with np.errstate(invalid="ignore"):
+        return np.concatenate([summary.resampled(_indices(stream, size, n)) for size in sizes])
 
 
 def _indices(stream: np.random.RandomState, size: int, n: int) -> Ints64:
-    return np.floor(stream.random_sample((size, n)) * n).astype(np.int64)
+    """Which documents ``random.choices`` would draw: floor(u · n) for each uniform number."""
+    drawn = stream.random_sample((size, n))
+    drawn *= n
+    return drawn.astype(np.int64)
+
+
+def by_cell(summarise: Callable[[Rows, Options], Summary], rows: Rows, options: Options) -> Summary:
+    """The same value from how often each cell of a table, a distinct row of counts, is drawn."""
+    summary = summarise(rows, options)
+    cells, codes = np.unique(summary.stats, axis=0, return_inverse=True)
+    codes, k, finalise = codes.ravel(), len(cells), summary.finalise
+    if finalise is None:
+        return summary
+
+    def resampled(index: Ints64) -> Floats64:
+        drawn = codes.take(index)
+        drawn += np.arange(0, k * len(index), k)[:, None]
+        counts = np.bincount(drawn.ravel(), minlength=k * len(index)).reshape(-1, k)
+        return np.asarray(finalise(counts @ cells), np.float64)
+
+    return replace(summary, resampled=resampled)
+
+
+def perplexity(rows: Rows, options: Options) -> Summary:
+    """exp(−mean) with every sum a left fold."""
+    values = numbers(rows)
+
+    def resampled(index: Ints64) -> Floats64:
+        # numpy adds the rows of a matrix one after another, but the numbers within a row in pairs.
+        means = values.take(np.ascontiguousarray(index.T)).sum(axis=0) / len(values)
+        return np.array([exp(-one) if -one < LARGEST else inf for one in means.tolist()])
+
+    return replace(AGGREGATIONS["perplexity"].summarise(rows, options), resampled=resampled)
 
 
 def nanmean(rows: Rows, options: Options) -> Summary:
     """Rows that are NaN are drawn too, and count for nothing."""
     values = numbers(rows)
-    known = ~np.isnan(values)
-    return smooth(np.column_stack([np.where(known, values, 0.0), known.astype(np.float64)]), ratio)
+    known = (~np.isnan(values)).astype(np.float64)
+    filled = np.nan_to_num(values, nan=0.0, posinf=inf, neginf=-inf)
+
+    def resampled(index: Ints64) -> Floats64:
+        return np.asarray(filled.take(index).sum(axis=1) / known.take(index).sum(axis=1), np.float64)
+
+    return replace(smooth(np.column_stack([filled, known]), ratio), resampled=resampled)
 
 
 def upper_median(rows: Rows, options: Options) -> Summary:
     """E01: the upper middle of an even number of scores."""
     values = numbers(rows)
     middle = len(values) // 2
-    return Summary(
-        values[:, None],
-        lambda index: np.partition(values[index], middle, axis=1)[:, middle],
-        np.arange(len(values)),
-    )
+    ordered = np.sort(values)
+    ranks = np.searchsorted(ordered, values).astype(np.min_scalar_type(len(values)))
+
+    def resampled(index: Ints64) -> Floats64:
+        if np.isnan(values).any():  # where a sort leaves NaN depends on the order it meets it in
+            return np.array([sorted(row)[middle] for row in values[index].tolist()])
+        return np.asarray(ordered[np.partition(ranks[index], middle, axis=1)[:, middle]], np.float64)
+
+    return Summary(values[:, None], resampled, np.arange(len(values)))
 
 
 def bypass(rows: Rows, options: Options) -> Summary:
@@ -117,7 +171,11 @@ def bypass(rows: Rows, options: Options) -> Summary:
 
 
 def from_callable_without_error(function: Callable[..., object]) -> Aggregation:
-    """E24: lm-eval has no error for a callable."""
+    """E24: lm-eval has no error for a callable, unless it is a function of its own."""
+    called = getattr(function, "__name__", "")
+    name = LM_FUNCTIONS.get(called, called)
+    if getattr(function, "__module__", "") == "lm_eval.api.metrics" and name in AGGREGATIONS:
+        return as_lm_eval(name)
     return replace(from_callable(function), error=no_error)
 
 
@@ -125,10 +183,14 @@ def as_lm_eval(name: str) -> Aggregation:
     changed: Mapping[str, Mapping[str, object]] = {
         "mean": {"error": mean_error},
         "acc_all": {"error": acc_all_error},
-        "median": {"summarise": upper_median, "error": replay()},
+        "median": {"summarise": upper_median, "error": replay},
         "bypass": {"summarise": bypass, "error": no_error},
-        **{corpus: {"error": replay(LM_CORPUS_DRAWS)} for corpus in ("bleu", "chrf", "chrf++", "ter")},
-        "nanmean": {"summarise": nanmean, "error": replay()},
-        **{other: {"error": replay()} for other in ("perplexity", "f1", "matthews_corrcoef")},
+        **{corpus: {"error": replay} for corpus in ("bleu", "chrf", "chrf++", "ter")},
+        "nanmean": {"summarise": nanmean, "error": replay},
+        "perplexity": {"summarise": perplexity, "error": replay},
+        **{
+            table: {"summarise": partial(by_cell, AGGREGATIONS[table].summarise), "error": replay}
+            for table in ("f1", "matthews_corrcoef")
+        },
     }
     return replace(AGGREGATIONS[name], **{"total": left_fold, "error": no_error, **changed.get(name, {})})

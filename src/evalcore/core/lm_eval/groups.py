@@ -11,19 +11,17 @@ from evalcore.core.estimate import Estimate
 from evalcore.core.groups import Group, GroupMetric, Leaf, Tree, fold_group
 from evalcore.core.groups.averages import Share, weight_of
 from evalcore.core.groups.report import report_group
-from evalcore.core.groups.rules import Term
-from evalcore.core.records import (
-    MetricKey,
-)
+from evalcore.core.groups.terms import Term
+from evalcore.core.records import MetricKey
 from evalcore.core.reports import GroupReport, TaskReport
 from evalcore.core.tables import Tables
+
+NO_INTERVAL = "lm-eval gives the numbers of groups no interval; the default tables do"
 
 __all__ = ["over_paths", "pooled_mean", "report_groups_by_children", "task_size"]
 
 
-def over_paths(
-    group: Group[TaskReport], spec: GroupMetric, parts: Sequence[Share], sizes: Mapping[str, float]
-) -> Share:
+def over_paths(group: Group[Share], spec: GroupMetric, parts: Sequence[Share], sizes: Mapping[str, float]) -> Share:
     """E05: a task counts once for every path that leads to it."""
     names = [name for part in parts for name, _ in part.terms]
     weights = [weight_of(spec, name, sizes[name]) for name in names]
@@ -53,8 +51,14 @@ def pooled_mean(spec: GroupMetric, terms: Sequence[Term]) -> Estimate:
         n_scored=n,
         size=float(n),
         signature="pooled" if spec.weight_by_size else "unweighted",
-        reason=None if stderr is not None else "N/A",
+        reason=NO_INTERVAL if stderr is not None else _no_error(terms),
     )
+
+
+def _no_error(terms: Sequence[Term]) -> str:
+    """Which task has no error; if all have, there is one document in each."""
+    lacking = next((term for term in terms if term.estimate.stderr is None), None)
+    return f"{lacking.name} has no standard error" if lacking is not None else "every task has only one document"
 
 
 def _pooled(errors: Sequence[float], sizes: Sequence[float]) -> float | None:

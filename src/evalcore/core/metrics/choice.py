@@ -202,18 +202,16 @@ def bypass(batch: MCBatch, options: Options) -> Objects:
 
 
 def question_of(sample: Sample) -> object:
-    """The question a document belongs to: its cluster, else lm-eval's ``idx`` of paragraph and question.
+    """The question a document belongs to: lm-eval's ``idx`` of paragraph and question, else its cluster.
 
     >>> question_of(Sample(3, doc=b'{"idx": {"paragraph": 1, "question": 2}}'))
     (1, 2)
     """
-    if sample.cluster is not None:
-        return sample.cluster
     doc = decode_doc(sample)
     idx = doc.get("idx") if isinstance(doc, dict) else None
     if isinstance(idx, dict) and "question" in idx:
         return (idx.get("paragraph"), idx["question"])
-    return ("doc", sample.doc_id)
+    return ("doc", sample.doc_id) if sample.cluster is None else sample.cluster
 
 
 CHOICE_METRICS: PMap[str, Metric[MCBatch]] = pmap(

@@ -11,24 +11,28 @@ from numpy.typing import NDArray
 
 from evalcore.core.arrays import Floats64, Ints64
 from evalcore.core.errors import EvalError
-from evalcore.core.stats.power import detectable, holm, required_n
+from evalcore.core.stats.families import holm
+from evalcore.core.stats.flips import flip_tests
+from evalcore.core.stats.power import detectable, required_n
 from evalcore.core.stats.quantiles import binomial_cdf, normal_quantile, t_cdf, t_quantile
 from evalcore.core.stats.spread import clustered, independent
 
 __all__ = [
     "Difference",
+    "around",
     "detectable",
+    "effective_difference",
     "holm",
     "match_keys",
     "paired",
     "paired_binary",
     "paired_t",
     "required_n",
+    "settled",
     "sign_flip",
 ]
 
 Keys = Sequence[Hashable] | NDArray[np.generic]
-_BLOCK = 1 << 22
 
 
 class Difference(Struct, frozen=True):
@@ -78,13 +82,19 @@ def paired(
     1.0
     """
     _same_length(len(a_influence), len(b_influence))
-    influence = a_influence - b_influence
-    scale = max(abs(a_value), abs(b_value), _largest(a_influence), _largest(b_influence))
-    # what rounding leaves of equal differences is no spread
-    settled = np.zeros_like(influence) if _largest(influence) <= 1e-15 * scale else influence
-    spread = independent(settled) if clusters is None else clustered(settled, clusters)
+    influence = settled(a_influence - b_influence, (a_influence, b_influence, np.array([a_value, b_value])))
+    spread = independent(influence) if clusters is None else clustered(influence, clusters)
     how = "paired t" if clusters is None else "paired t, clustered"
     return _t_difference(a_value - b_value, spread[1], spread[2], len(influence), confidence, how)
+
+
+def settled(apart: Floats64, of: Sequence[Floats64]) -> Floats64:
+    """Differences, or zeros where they are what rounding leaves of equal ones: that is no spread.
+
+    >>> settled(np.array([1e-17, 0.0]), [np.array([1.0, 0.5])]).tolist()
+    [0.0, 0.0]
+    """
+    return np.zeros_like(apart) if _largest(apart) <= 1e-15 * max(map(_largest, of)) else apart
 
 
 def paired_t(
@@ -121,7 +131,8 @@ def paired_binary(a01: Floats64, b01: Floats64, *, confidence: float = 0.95) -> 
     difference = np.asarray(a01, dtype=np.float64) - b01
     wins, losses = int(np.sum(difference > 0)), int(np.sum(difference < 0))
     value = (wins - losses) / n
-    ci = _bonett_price(wins, losses, n, normal_quantile((1 + confidence) / 2))
+    variance = (wins + losses) / n**2 - value * value / n
+    ci = around(value, effective_difference(value, variance=variance, n=n), normal_quantile((1 + confidence) / 2))
     stderr = independent(difference - value)[1]
     return Difference(value, stderr, ci, _mcnemar(wins, losses), n, "Bonett-Price interval, McNemar mid-p")
 
@@ -149,17 +160,30 @@ def sign_flip(
     method = f"sign-flip, draws {draws}, seed {seed}"
     if not n or not isfinite(value):
         return Difference(value, None, None, None, n, method)
-    level = abs(value) - 1e-12 * (abs(ends[0]) + abs(ends[1]))
     total, gap = (stats_a + stats_b).sum(axis=0), np.asarray(stats_a - stats_b, dtype=np.float64)
-    generator = np.random.Generator(np.random.PCG64(seed))
-    count, left, block = 0, draws, max(1, _BLOCK // n)
-    while left:
-        signs = 2.0 * generator.integers(0, 2, size=(min(block, left), n), dtype=np.int8) - 1
-        apart = (finalise((total + g) / 2) - finalise((total - g) / 2) for g in signs @ gap)
-        # a draw without a value is no evidence of a difference: it counts
-        count += sum(not abs(one) < level for one in apart)
-        left -= len(signs)
-    return Difference(value, None, None, (count + 1) / (draws + 1), n, method)
+
+    def moved(signs: Floats64) -> Floats64:
+        return np.array([[finalise((total + g) / 2) - finalise((total - g) / 2)] for g in signs @ gap])
+
+    slack = np.array([1e-12 * (abs(ends[0]) + abs(ends[1]))])
+    p_value = flip_tests(moved, np.array([value]), slack, n, draws=draws, seed=seed)
+    return Difference(value, None, None, float(p_value[0]), n, method)
+
+
+def effective_difference(value: float, *, variance: float, n: float, reach: float = 1.0) -> tuple[float, float]:
+    """Bonett and Price's middle and standard error of a paired difference that rests on n effective documents.
+
+    Their rule adds two documents to the sample, one where each run alone is right; ``reach`` is the most that one
+    document can differ by. For plain 0/1 scores it is theirs to the letter; with an effective count and a variance that
+    knows of clusters, repeats or weights it serves those too, and is never a point.
+
+    >>> middle, error = effective_difference(0.0, variance=0.0, n=10)
+    >>> round(middle, 3), round(error, 3)
+    (0.0, 0.118)
+    """
+    square = variance * n + value * value
+    middle = value * n / (n + 2)
+    return middle, sqrt(((square * n + 2 * reach * reach) / (n + 2) - middle * middle) / (n + 2))
 
 
 # --- parts -----------------------------------------------------------------------------------------------
@@ -174,11 +198,15 @@ def _t_difference(value: float, stderr: float | None, count: int, n: int, confid
     return Difference(value, stderr, (value - reach, value + reach), p_value, n, method)
 
 
-def _bonett_price(wins: int, losses: int, n: int, quantile: float) -> tuple[float, float]:
-    up, down = (wins + 1) / (n + 2), (losses + 1) / (n + 2)
-    middle = up - down
-    reach = quantile * sqrt((up + down - middle * middle) / (n + 2))
-    return max(middle - reach, -1.0), min(middle + reach, 1.0)
+def around(value: float, found: tuple[float, float], quantile: float, reach: float = 1.0) -> tuple[float, float]:
+    """An interval from its middle and standard error, within what is possible and around the value.
+
+    >>> around(1.0, (0.9, 0.1), 2.0)
+    (0.7, 1.0)
+    """
+    middle, error = found
+    low, high = middle - quantile * error, middle + quantile * error
+    return min(max(low, -reach), value), max(min(high, reach), value)
 
 
 def _mcnemar(wins: int, losses: int) -> float:

@@ -27,6 +27,7 @@ __all__ = [
     "exact_binomial",
     "independent",
     "interval",
+    "interval_name",
     "median_stderr",
     "satterthwaite",
     "t_interval",
@@ -34,7 +35,7 @@ __all__ = [
 ]
 
 Pair = tuple[float, float]
-Method = Literal["wilson", "z", "exact"]
+Method = Literal["wilson", "z", "exact", "t"]
 
 # below this, a variance on [0, 1] is what rounding leaves of equal scores
 _ROUNDING = (16 * float(np.finfo(np.float64).eps)) ** 2
@@ -52,8 +53,10 @@ def wilson(mean: float, n_eff: float, quantile: float) -> Pair:
     return _around(mean, (middle - reach) / (1 + share), (middle + reach) / (1 + share))
 
 
-def exact_binomial(successes: int, n: int, confidence: float) -> Pair:
+def exact_binomial(successes: float, n: float, confidence: float) -> Pair:
     """Clopper and Pearson's interval: it covers at least as often as it says, for every proportion.
+
+    Counts need not be whole: those of a survey are effective ones (Korn and Graubard 1998).
 
     >>> [round(end, 4) for end in exact_binomial(20, 20, 0.95)]
     [0.8316, 1.0]
@@ -86,12 +89,14 @@ def interval(
     confidence: float = 0.95,
     method: Method | str = "wilson",
     stderr: float | None = None,
+    documents: float | None = None,
 ) -> Pair | None:
     """The interval of an estimate from its uncorrected variance; None where it is undefined.
 
     Between finite bounds it is Wilson's with the effective count (``n`` where the variance is 0) and a t
-    quantile (``method`` "z": a normal one; "exact": Clopper and Pearson's with whole counts). Otherwise, or
-    where the value breaks its bounds, it is value ± t · ``stderr`` on the scale of the link.
+    quantile (``method`` "z": a normal one; "exact": Clopper and Pearson's). Otherwise, or where the value breaks its
+    bounds, or for "t", it is value ± t · ``stderr`` on the scale of the link. ``documents`` counts them all where they
+    are no independent units.
 
     >>> [round(end, 3) for end in interval(1.0, variance=0.0, n=20, df=19) or ()]
     [0.82, 1.0]
@@ -101,18 +106,44 @@ def interval(
     """
     if variance is None or not (df > 0 and n > 0 and isfinite(value) and isfinite(variance)):
         return None
-    bounded = _METHODS.get(method)
+    bounded = _BOUNDED.get(_chosen(method, value, variance, bounds, link))
     if bounded is None:
-        raise unknown("interval method", method, _METHODS)
-    low, high = link.forward(bounds[0]), link.forward(bounds[1])
-    at, slope = link.forward(value), link.slope(value)
-    slack = 1e-9 * (high - low)
-    if not (0 < high - low < inf and low - slack <= at <= high + slack):
         return _unbounded(value, stderr, _quantile(confidence, inf if method == "z" else df), link, bounds)
-    mean = min(max((at - low) / (high - low), 0.0), 1.0)
-    count = _effective(mean, variance * (slope / (high - low)) ** 2, n)
-    start, end = (link.inverse(low + share * (high - low)) for share in bounded(mean, count, df, confidence))
+    low, high = link.forward(bounds[0]), link.forward(bounds[1])
+    mean = min(max((link.forward(value) - low) / (high - low), 0.0), 1.0)
+    count = _effective(mean, _share(value, variance, bounds, link), n)
+    ends = bounded(mean, count, df, confidence, df + 1 if documents is None else documents)
+    start, end = (link.inverse(low + share * (high - low)) for share in ends)
     return min(start, value), max(end, value)
+
+
+def interval_name(
+    method: str, value: float, *, variance: float, bounds: Pair = (0.0, 1.0), link: Link = IDENTITY
+) -> str:
+    """How the interval asked for is really made, for the recipe of a number.
+
+    >>> interval_name("exact", 7.0, variance=1.0, bounds=(0.0, inf)), interval_name("t", 1.0, variance=0.0)
+    ('t', 'wilson-t')
+    """
+    name = _chosen(method, value, variance, bounds, link)
+    return name if name in _BOUNDED or link.name == "identity" else f"{name}-{link.name}"
+
+
+def _chosen(method: str, value: float, variance: float, bounds: Pair, link: Link) -> str:
+    """Without bounds, or beyond them, there is no proportion; without any spread, value ± t · 0 claims too much."""
+    if method not in _NAMES:
+        raise unknown("interval method", method, _NAMES)
+    low, high = link.forward(bounds[0]), link.forward(bounds[1])
+    slack = 1e-9 * (high - low)
+    if not (0 < high - low < inf and low - slack <= link.forward(value) <= high + slack):
+        return "z" if method == "z" else "t"
+    flat = _share(value, variance, bounds, link) <= _ROUNDING
+    return "wilson-t" if method == "t" and flat else _NAMES[method]
+
+
+def _share(value: float, variance: float, bounds: Pair, link: Link) -> float:
+    """The variance on the scale that runs from 0 to 1 between the bounds."""
+    return variance * (link.slope(value) / (link.forward(bounds[1]) - link.forward(bounds[0]))) ** 2
 
 
 def _effective(mean: float, variance: float, n: float) -> float:
@@ -124,7 +155,8 @@ def _around(mean: float, low: float, high: float) -> Pair:
 
 
 def _unbounded(value: float, stderr: float | None, quantile: float, link: Link, bounds: Pair) -> Pair | None:
-    if stderr is None or not isfinite(stderr) or not isfinite(link.slope(value)):
+    """Where every score is the same, nothing but bounds could say how far off the value may be."""
+    if stderr is None or not isfinite(stderr) or stderr**2 <= _ROUNDING * value**2 or not isfinite(link.slope(value)):
         return None
     low, high = map(link.inverse, t_interval(link.forward(value), stderr * link.slope(value), quantile))
     if not bounds[0] <= value <= bounds[1]:
@@ -136,19 +168,28 @@ def _quantile(confidence: float, df: float) -> float:
     return t_quantile((1 + confidence) / 2, df)
 
 
-def _wilson_t(mean: float, count: float, df: float, confidence: float) -> Pair:
+def _wilson_t(mean: float, count: float, df: float, confidence: float, documents: float) -> Pair:
     return wilson(mean, count, _quantile(confidence, df))
 
 
-def _wilson_z(mean: float, count: float, df: float, confidence: float) -> Pair:
+def _wilson_z(mean: float, count: float, df: float, confidence: float, documents: float) -> Pair:
     return wilson(mean, count, normal_quantile((1 + confidence) / 2))
 
 
-def _exact(mean: float, count: float, df: float, confidence: float) -> Pair:
-    whole = round(count)
-    return _around(mean, *exact_binomial(round(mean * whole), whole, confidence))
+def _exact(mean: float, count: float, df: float, confidence: float, documents: float) -> Pair:
+    """Korn and Graubard's: where df is less than that of as many independent documents, the count shrinks as well."""
+    short = 0 < df < documents - 1
+    less = (_quantile(confidence, documents - 1) / _quantile(confidence, df)) ** 2 if short else 1.0
+    trials = max(_whole(count * less), 1.0)
+    return _around(mean, *exact_binomial(_whole(mean * trials), trials, confidence))
 
 
-_METHODS: PMap[str, Callable[[float, float, float, float], Pair]] = pmap(
-    {"wilson": _wilson_t, "z": _wilson_z, "exact": _exact}
+def _whole(count: float) -> float:
+    """A count that is whole but for rounding."""
+    return float(round(count)) if abs(count - round(count)) <= 1e-9 * count else count
+
+
+_BOUNDED: PMap[str, Callable[[float, float, float, float, float], Pair]] = pmap(
+    {"wilson-t": _wilson_t, "wilson-z": _wilson_z, "exact": _exact}
 )
+_NAMES: PMap[str, str] = pmap({"wilson": "wilson-t", "z": "wilson-z", "exact": "exact", "t": "t"})

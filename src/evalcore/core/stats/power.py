@@ -1,30 +1,133 @@
-"""Many tests in one table, and how many documents a difference takes."""
+"""How many documents and repeats a difference or an interval takes."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from math import ceil, sqrt
+from collections.abc import Callable
+from math import ceil, inf, sqrt
+
+from msgspec import Struct
 
 from evalcore.core.errors import EvalError
-from evalcore.core.stats.quantiles import normal_quantile
+from evalcore.core.stats.quantiles import t_quantile
 
-__all__ = ["detectable", "holm", "required_n"]
+__all__ = [
+    "Reach",
+    "Variances",
+    "detectable",
+    "distance_at",
+    "questions_for",
+    "reach_of_interval",
+    "reach_of_test",
+    "repeats_for",
+    "required_n",
+    "variances_of_difference",
+]
+
+Reach = Callable[[float], float]
+"""How many standard errors a distance must be, by degrees of freedom."""
+
+# what rounding may add to a distance that is exactly reached
+_SLACK = 1 + 1e-12
 
 
-def holm(p_values: Sequence[float | None]) -> tuple[float | None, ...]:
-    """Holm's adjusted p-values, in the order given; an undefined one stays so and is no part of the family.
+class Variances(Struct, frozen=True):
+    """How much a score varies from question to question, and from reply to reply of one question.
 
-    >>> holm([0.01, 0.04, None, 0.03])
-    (0.03, 0.06, None, 0.06)
+    With n questions and K replies to each, the squared standard error is (question + reply / K) / n.
     """
-    ranked = sorted((p, at) for at, p in enumerate(p_values) if p is not None)
-    adjusted: dict[int, float] = {}
-    highest = 0.0
-    for rank, (p, at) in enumerate(ranked):
-        if not 0 <= p <= 1:
-            raise EvalError(f"expected p-values between 0 and 1, got {p}")
-        highest = adjusted[at] = max(highest, min(1.0, p * (len(ranked) - rank)))
-    return tuple(adjusted.get(at) for at in range(len(p_values)))
+
+    question: float
+    reply: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not (0 <= self.question < inf and 0 <= self.reply < inf):
+            raise EvalError(f"expected variances of at least 0, got {self.question} and {self.reply}")
+
+
+def variances_of_difference(one: Variances, correlation: float) -> Variances:
+    """The variances of a difference between two models that vary alike, whose questions' scores correlate.
+
+    Replies are drawn apart, so nothing of their variance cancels (Miller 2024, section 4). Where ``reply`` is not known
+    (0), ``question`` holds both, and the correlation is that of scores as they were drawn.
+
+    >>> variances_of_difference(Variances(0.2, 0.1), 0.75)
+    Variances(question=0.1, reply=0.2)
+    """
+    if not -1 <= correlation <= 1:
+        raise EvalError(f"expected a correlation between -1 and 1, got {correlation}")
+    return Variances(2 * (1 - correlation) * one.question, 2 * one.reply)
+
+
+def reach_of_interval(confidence: float = 0.95) -> Reach:
+    """For a half-width: that of Student's interval.
+
+    >>> round(reach_of_interval()(399), 3), round(reach_of_interval(0.99)(399), 3)
+    (1.966, 2.588)
+    """
+    if not 0 < confidence < 1:
+        raise EvalError(f"expected a confidence between 0 and 1, got {confidence}")
+    return lambda df: t_quantile((1 + confidence) / 2, df)
+
+
+def reach_of_test(alpha: float = 0.05, power: float = 0.8) -> Reach:
+    """For a true difference: from no difference to one that a two-sided t test finds with this power.
+
+    >>> round(reach_of_test()(399), 3)      # Miller 2024, section 5, with t instead of normal quantiles
+    2.808
+    """
+    if not (0 < alpha < 1 and 0 < power < 1):
+        raise EvalError(f"expected alpha and power between 0 and 1, got {alpha} and {power}")
+    return lambda df: t_quantile(1 - alpha / 2, df) + t_quantile(power, df)
+
+
+INTERVAL = reach_of_interval()
+
+
+def distance_at(n: float, spread: Variances, repeats: float = 1.0, reach: Reach = INTERVAL) -> float:
+    """The half-width, or the difference found, on n questions with so many replies each.
+
+    >>> round(distance_at(400, Variances(0.2, 0.05), 1), 4), round(distance_at(400, Variances(0.2, 0.05), 5), 4)
+    (0.0491, 0.045)
+    """
+    if not (n > 1 and repeats > 0):
+        raise EvalError(f"expected at least two questions and one reply to each, got {n} and {repeats}")
+    return reach(n - 1) * sqrt((spread.question + spread.reply / repeats) / n)
+
+
+def questions_for(distance: float, spread: Variances, repeats: float = 1.0, reach: Reach = INTERVAL) -> int:
+    """The fewest questions for a half-width, or to find a difference, with so many replies each.
+
+    >>> [questions_for(0.05, Variances(0.2, 0.05), repeats) for repeats in (1, 5)]
+    [387, 326]
+    >>> [questions_for(0.02, Variances(0.2, 0.1), repeats, reach_of_test()) for repeats in (1, 2, 8)]
+    [5889, 4908, 4172]
+    """
+    _check(distance)
+    n = max(2, ceil((reach(inf) / distance) ** 2 * (spread.question + spread.reply / repeats) / _SLACK))
+    while distance_at(n, spread, repeats, reach) > distance * _SLACK:  # t is wider than normal: by a few questions
+        n += 1
+    return n
+
+
+def repeats_for(distance: float, n: float, spread: Variances, reach: Reach = INTERVAL) -> int | None:
+    """The fewest replies to each of n questions for it; None if no number of them does: the questions are too few.
+
+    >>> [repeats_for(distance, 400, Variances(0.2, 0.05)) for distance in (0.05, 0.045, 0.04)]
+    [1, 6, None]
+    """
+    _check(distance)
+    if distance_at(n, spread, 1.0, reach) <= distance * _SLACK:
+        return 1
+    room = n * (distance / reach(n - 1)) ** 2 - spread.question
+    return max(1, ceil(spread.reply / room / _SLACK)) if room > spread.question * 1e-12 and spread.reply else None
+
+
+def _check(distance: float) -> None:
+    if not 0 < distance < inf:
+        raise EvalError(f"expected a distance above 0, which some number of documents reaches, got {distance}")
+
+
+# --- by normal quantiles -------------------------------------------------------------------------------------------
 
 
 def required_n(delta: float, sd_diff: float, *, alpha: float = 0.05, power: float = 0.8) -> int:
@@ -35,7 +138,7 @@ def required_n(delta: float, sd_diff: float, *, alpha: float = 0.05, power: floa
     """
     if not delta:
         raise EvalError("expected a difference other than 0: no number of documents shows none")
-    return max(2, ceil((_reach(alpha, power) * sd_diff / delta) ** 2))
+    return max(2, ceil((reach_of_test(alpha, power)(inf) * sd_diff / delta) ** 2))
 
 
 def detectable(n: int, sd_diff: float, *, alpha: float = 0.05, power: float = 0.8) -> float:
@@ -46,9 +149,4 @@ def detectable(n: int, sd_diff: float, *, alpha: float = 0.05, power: float = 0.
     """
     if n < 1:
         raise EvalError(f"expected at least one document, got {n}")
-    return _reach(alpha, power) * sd_diff / sqrt(n)
-
-
-def _reach(alpha: float, power: float) -> float:
-    """Standard errors between no difference and one found with this power (Miller 2024, section 5)."""
-    return normal_quantile(1 - alpha / 2) + normal_quantile(power)
+    return reach_of_test(alpha, power)(inf) * sd_diff / sqrt(n)

@@ -3,15 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import isfinite, sqrt
+from math import sqrt
 
 import numpy as np
 
 from evalcore.core.arrays import Floats64, Ints64
 
-__all__ = ["bootstrap", "cluster_bootstrap", "median_stderr"]
+__all__ = ["bootstrap", "median_stderr", "resample"]
+
+AT_ONCE = 2**20
+"""How many drawn positions are held at a time."""
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(12)
+
+
+def resample(
+    statistic: Callable[[Ints64], Floats64], n: int, *, draws: int, generator: np.random.Generator
+) -> Floats64:
+    """The values of a statistic on resamples of n units, each a row of drawn positions.
+
+    >>> x = np.array([0.0, 1.0])
+    >>> values = resample(lambda index: x[index].mean(axis=1), 2, draws=100, generator=np.random.default_rng(0))
+    >>> len(values), sorted(set(values.tolist()))
+    (100, [0.0, 0.5, 1.0])
+    """
+    rows = max(AT_ONCE // n, 1)
+    sizes = [min(rows, draws - start) for start in range(0, draws, rows)]
+    return np.concatenate([np.zeros(0), *(statistic(generator.integers(0, n, size=(size, n))) for size in sizes)])
 
 
 def bootstrap(statistic: Callable[[Ints64], float], n: int, *, draws: int, seed: int) -> float | None:
@@ -28,9 +46,12 @@ def bootstrap(statistic: Callable[[Ints64], float], n: int, *, draws: int, seed:
     """
     if n < 2:
         return None
-    generator = np.random.Generator(np.random.PCG64(seed))
-    found = [float(statistic(generator.integers(0, n, size=n))) for _ in range(draws)]
-    finite = np.array([value for value in found if isfinite(value)])
+
+    def each(index: Ints64) -> Floats64:
+        return np.array([float(statistic(row)) for row in index])
+
+    found = resample(each, n, draws=draws, generator=np.random.Generator(np.random.PCG64(seed)))
+    finite = found[np.isfinite(found)]
     return float(np.std(finite, ddof=1)) * sqrt(n / (n - 1)) if len(finite) > 1 else None
 
 
@@ -65,18 +86,3 @@ def _median_weights(n: int) -> tuple[int, Floats64]:
     sines = np.sin(middles[:, None] + halves[:, None] * _NODES)
     masses = halves * np.sum(np.exp(0.5 * n * np.log1p(-sines * sines)) * _WEIGHTS, axis=1)
     return first, masses / masses.sum()
-
-
-def cluster_bootstrap(statistic: Callable[[Ints64], float], clusters: Ints64, *, draws: int, seed: int) -> float | None:
-    """The bootstrap error of a statistic whose documents come in clusters: whole clusters are drawn.
-
-    >>> values = np.array([0.0, 0.0, 1.0, 1.0, 0.0, 1.0])
-    >>> round(cluster_bootstrap(lambda i: values[i].mean(), np.array([0, 0, 1, 1, 2, 2]), draws=400, seed=0), 1)
-    0.3
-    """
-    members = [np.flatnonzero(clusters == code) for code in np.unique(clusters)]
-
-    def of_clusters(drawn: Ints64) -> float:
-        return statistic(np.concatenate([members[i] for i in drawn.tolist()]))
-
-    return bootstrap(of_clusters, len(members), draws=draws, seed=seed)

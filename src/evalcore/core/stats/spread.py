@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from evalcore.core.arrays import Floats64, Ints64
 from evalcore.core.errors import EvalError
 
-__all__ = ["clustered", "independent", "satterthwaite"]
+__all__ = ["clustered", "independent", "satterthwaite", "sum_clusters"]
 
 
 def independent(influence: Floats64) -> tuple[float, float | None, int]:
@@ -34,10 +34,19 @@ def clustered(influence: Floats64, clusters: Sequence[object] | NDArray[np.gener
     codes = _codes(clusters, len(influence))
     if len(codes) == 0:
         return _spread(influence, 0)
+    return _spread(sum_clusters(influence, codes), len(influence))
+
+
+def sum_clusters(values: Floats64, codes: Ints64) -> Floats64:
+    """The sum of each cluster's values, in the order of the codes, which are 0, 1, 2, ...
+
+    >>> sum_clusters(np.array([1.0, 2.0, 3.0]), np.array([1, 0, 1])).tolist()
+    [2.0, 4.0]
+    """
     # by value within a cluster, so that the order of documents does not touch the bits
-    order = np.lexsort((influence, codes))
+    order = np.lexsort((values, codes))
     starts = np.flatnonzero(np.diff(codes[order], prepend=-1))
-    return _spread(np.add.reduceat(influence[order], starts), len(influence))
+    return np.asarray(np.add.reduceat(values[order], starts), dtype=np.float64)
 
 
 def _spread(totals: Floats64, n: int) -> tuple[float, float | None, int]:

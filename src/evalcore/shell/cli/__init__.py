@@ -12,6 +12,12 @@ __all__ = ["VERBS", "main"]
 VERBS = {
     "run": ("evalcore.shell.cli.run", "ask a model, score its answers, write results and a table"),
     "tasks": ("evalcore.shell.cli.tasks", "list, search, show and check task files"),
+    "compare": (
+        "evalcore.shell.cli.compare",
+        "two or more runs, document by document: differences, tests, what flipped",
+    ),
+    "power": ("evalcore.shell.cli.power", "how many documents and repeats a difference takes, from a run's own spread"),
+    "check": ("evalcore.shell.cli.check", "a gate for CI: fails on evidence of regression, not on noise"),
     "models": ("evalcore.shell.cli.models", "list the model backends and their arguments"),
 }
 

@@ -60,6 +60,7 @@ class Plan(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_d
     data: dict[str, DataFiles] = {}
     policy: Literal["evalcore", "lm-eval-0.4.13"] = "evalcore"
     confidence: float = 0.95
+    ci: Literal["wilson", "t", "exact", "percentile", "bca", "z"] = "wilson"
     cluster: str | dict[str, str] | None = None
     on_unscorable: Rule = "exclude"
     engine: Literal["serial"] = "serial"
@@ -68,6 +69,7 @@ class Plan(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_d
 
 CHOICES = {
     "policy": ("evalcore", "lm-eval-0.4.13"),
+    "ci": ("wilson", "t", "exact", "percentile", "bca", "z"),
     "on_unscorable": ("exclude", "zero", "fail"),
     "engine": ("serial",),
 }

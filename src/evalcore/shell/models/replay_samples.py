@@ -8,7 +8,7 @@ from evalcore.core.errors import EvalError
 from evalcore.core.records import Generate, Likelihood, LogLikelihood, Reply, Request, Rolling
 from evalcore.shell.wire import decode_line, number_lines
 
-__all__ = ["read_sample_log"]
+__all__ = ["list_arguments", "read_sample_log"]
 
 GREEDY = {"True": True, "False": False, True: True, False: False}
 
@@ -25,7 +25,7 @@ def read_sample_log(lines: Iterable[bytes], path: str) -> Iterator[tuple[Request
         row = decode_line(line, where)
         if not isinstance(row, dict) or "arguments" not in row or "resps" not in row:
             raise EvalError(f"{where}: expected a row of a sample log (arguments, resps), got {line[:60]!r}")
-        asked, heard = _list_arguments(row["arguments"]), row["resps"]
+        asked, heard = list_arguments(row["arguments"]), row["resps"]
         if not isinstance(heard, list) or len(heard) != len(asked):
             raise EvalError(f"{where}: expected replies to each of {len(asked)} requests, got {str(heard)[:60]!r}")
         for arguments, replies in zip(asked, heard, strict=True):
@@ -34,8 +34,12 @@ def read_sample_log(lines: Iterable[bytes], path: str) -> Iterator[tuple[Request
             yield request, tuple(_as_reply(request, one, where) for one in repeats)
 
 
-def _list_arguments(given: object) -> list[list[object]]:
-    """The arguments of each request: named (as on disk), listed, or those of a single request."""
+def list_arguments(given: object) -> list[list[object]]:
+    """The arguments of each request: named (as on disk), listed, or those of a single request.
+
+    >>> list_arguments({"gen_args_0": {"arg_0": "a", "arg_1": " b"}}), list_arguments(["a", " b"])
+    ([['a', ' b']], [['a', ' b']])
+    """
     outer = _in_order(given)
     if any(isinstance(one, str) for one in outer):
         return [outer]

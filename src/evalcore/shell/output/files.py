@@ -117,8 +117,7 @@ def replace_file(path: Path, parts: Iterable[str]) -> Path:
     except OSError as wrong:
         why = wrong.strerror or str(wrong)
         raise EvalError(
-            f"cannot write {path}: {why}; make room, or name another folder with output_path"
-            " (answers already logged are kept)"
+            f"cannot write {path}: {why}; make room, or name another place (answers already logged are kept)"
         ) from wrong
     return path
 

@@ -10,7 +10,17 @@ from collections.abc import Callable, Iterable, Sequence
 from evalcore.shell.output.rows import Row, once
 from evalcore.shell.output.text import visible
 
-__all__ = ["ARROWS", "render_csv", "render_markdown", "shown_interval", "shown_number", "shown_percent"]
+__all__ = [
+    "ARROWS",
+    "csv_cell",
+    "escape_markdown",
+    "pad_cell",
+    "render_csv",
+    "render_markdown",
+    "shown_interval",
+    "shown_number",
+    "shown_percent",
+]
 
 ARROWS = {True: "↑", False: "↓", None: ""}
 
@@ -44,14 +54,14 @@ def render_csv(rows: Iterable[Row]) -> str:
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow([name for name, _ in CSV])
-    writer.writerows([_csv_cell(cell(row)) for _, cell in CSV] for row in once(rows))
+    writer.writerows([csv_cell(cell(row)) for _, cell in CSV] for row in once(rows))
     return out.getvalue()
 
 
 DANGEROUS = re.compile(r"\s*[=+\-@\t\r＝＋－＠|%]")
 
 
-def _csv_cell(value: object) -> object:
+def csv_cell(value: object) -> object:
     if not isinstance(value, str):
         return value
     return "'" + visible(value) if DANGEROUS.match(value) and not _is_number(value) else visible(value)
@@ -77,7 +87,7 @@ def render_markdown(rows: Sequence[Row], *, confidence: float = 0.95) -> str:
     widths = [max(3, *(len(line[at]) for line in lines)) for at in range(len(heads))]
     right = [head in ("n-shot", "Value", "Stderr", "n") for head in heads]
     rule = ["-" * (width - r) + ":" * r for width, r in zip(widths, right, strict=True)]
-    padded = [[_pad(*cell) for cell in zip(line, widths, right, strict=True)] for line in lines[1:]]
+    padded = [[pad_cell(*cell) for cell in zip(line, widths, right, strict=True)] for line in lines[1:]]
     head = [
         f"{name:^{width}}" if name == "n" else f"{name:<{width}}" for name, width in zip(heads, widths, strict=True)
     ]
@@ -94,11 +104,11 @@ def _markdown_cells(rows: Sequence[Row]) -> Iterable[tuple[str, ...]]:
         again, before = (row.name, row.depth) == before, (row.name, row.depth)
         error = "" if row.stderr is None else shown_number(row.stderr)
         yield (
-            "" if again else " " * row.depth + "- " * bool(row.depth) + _markdown(row.alias),
-            "" if again else _markdown(row.version),
-            _markdown(row.filter),
+            "" if again else " " * row.depth + "- " * bool(row.depth) + escape_markdown(row.alias),
+            "" if again else escape_markdown(row.version),
+            escape_markdown(row.filter),
             "" if row.shots is None else str(row.shots),
-            _markdown(row.metric),
+            escape_markdown(row.metric),
             ARROWS[row.higher],
             ("N/A" if row.metric else "") if row.value is None else shown_number(row.value),
             "±" if error else "",
@@ -112,12 +122,12 @@ MARKS = re.compile(r"[\\`*|\[\]~]|(?<!\w)_|_(?!\w)")
 ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
 
 
-def _markdown(text: str) -> str:
+def escape_markdown(text: str) -> str:
     """Text that means itself in a cell."""
     return MARKS.sub(lambda mark: "\\" + mark[0], "".join(ENTITIES.get(char, char) for char in visible(text)))
 
 
-def _pad(text: str, width: int, right: bool) -> str:
+def pad_cell(text: str, width: int, right: bool) -> str:
     return text.rjust(width) if right else text.ljust(width)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from evalcore.core.estimate import Estimate
 from evalcore.core.reports import GroupReport, Report, TaskReport
 from evalcore.shell.output.rows import BYPASS
 
@@ -16,7 +17,7 @@ def notes_of(report: Report, more: Iterable[str] = ()) -> tuple[str, ...]:
     recorded = _only_recorded(report)
     told = [(row.name, warning) for row in (report.tasks if recorded else rows) for warning in row.warnings]
     why = [
-        (row.name, f"{key.metric}: {'no value' if estimate.value is None else 'no interval'} ({estimate.reason})")
+        (row.name, f"{key.metric}: {_lacking(estimate)} ({estimate.reason})")
         for row in rows
         for key, estimate in row.estimates
         if estimate.reason and key.metric != BYPASS
@@ -24,6 +25,12 @@ def notes_of(report: Report, more: Iterable[str] = ()) -> tuple[str, ...]:
     names = {row.name for row in rows}
     only = [("", "nothing was measured, as asked: n counts the documents whose answers were recorded")] * recorded
     return grouped([*only, *told, *why, *((_subject(text, names), text) for text in more)])
+
+
+def _lacking(estimate: Estimate) -> str:
+    if estimate.value is None:
+        return "no value"
+    return "no interval" if estimate.ci is None else "another interval than asked for"
 
 
 def _only_recorded(report: Report) -> bool:

@@ -10,8 +10,10 @@ from math import isfinite
 from msgspec import Struct, field
 
 import evalcore
-from evalcore.core.consolidate import lm_eval_results
-from evalcore.core.reports import Report
+from evalcore.core.consolidate import lm_eval_results, thaw
+from evalcore.core.groups import Group, all_groups
+from evalcore.core.groups.config import group_to_dict
+from evalcore.core.reports import Report, TaskReport
 from evalcore.shell.output.losses import lost_of
 from evalcore.shell.output.secrets import redact
 from evalcore.shell.output.strict import plain
@@ -54,6 +56,8 @@ class RunFacts(Struct, frozen=True, kw_only=True):
     chat_template: str | None = None
     fewshot_as_multiturn: bool | None = None
     confidence: float = 0.95
+    ci: str = "wilson"
+    on_unscorable: str = "exclude"
     policy: str = "evalcore"
     trusted: Mapping[str, str] = field(default_factory=dict)
 
@@ -84,7 +88,10 @@ def run_results(
         "version": evalcore.__version__,
         "policy": facts.policy,
         "confidence": facts.confidence,
+        "ci": facts.ci,
+        "on_unscorable": facts.on_unscorable,
         "trusted": dict(sorted(facts.trusted.items())),
+        "groups": [redact(thaw(group_to_dict(group)), known) for group in _groups(report)],
         **_extras(extras, warnings, known),
         "unscored": [_ordered(lost) for lost in lost_of(report)],
         "differs_between_runs": {"file": "run.json", "keys": list(VARYING)},
@@ -129,6 +136,12 @@ def sha_of(text: str | None) -> str | None:
     >>> sha_of("")
     """
     return sha256(text.encode("utf-8", "surrogatepass")).hexdigest() if text else None
+
+
+def _groups(report: Report) -> list[Group[TaskReport]]:
+    """Every group once, parents before children."""
+    trees = [tree for tree in report.trees if isinstance(tree, Group)]
+    return list({one.name: one for tree in trees for one in (tree, *all_groups(tree))}.values())
 
 
 def _config_without_secrets(config: object, known: list[str]) -> Plain:

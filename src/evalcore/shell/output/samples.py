@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from hashlib import sha256
+from math import isnan
 
 import numpy as np
 
 from evalcore.core.answers import AnswerTable
 from evalcore.core.arrays import Array
-from evalcore.core.columns import outcomes
+from evalcore.core.columns import Stats, outcomes
 from evalcore.core.outcome import Failed, Outcome, Unscorable
 from evalcore.core.records import (
     LOGLIKELIHOOD,
@@ -46,7 +47,8 @@ def sample_lines(
 ) -> list[Plain]:
     """A row per filter and document, every document included: those without an answer say why under ``evalcore``.
 
-    ``targets`` are lm-eval's ``doc_to_target`` where they are not what scoring took as gold.
+    There, too, stand a document's cluster and the noise of scores that rest on several replies. ``targets`` are
+    lm-eval's ``doc_to_target`` where they are not what scoring took as gold.
     """
     if not built.samples:
         return []
@@ -55,9 +57,9 @@ def sample_lines(
     thawed: dict[int, object] = {}
     for doc, request in zip(built.asked.docs.ints.tolist(), built.requests, strict=True):
         arguments.setdefault(doc, []).append(_arguments(request, thawed))
-    why = _reasons(scored)
+    own = _extras(scored, built.samples)
     rows = sample_rows(whole, built.samples, answers, arguments)
-    return [_on_disk(row, built.task, why, targets or {}) for row in rows]
+    return [_on_disk(row, built.task, own(str(row["filter"]), row["doc_id"]), targets or {}) for row in rows]
 
 
 def task_hash(rows: Iterable[Mapping[str, object]]) -> str:
@@ -95,6 +97,33 @@ def _reasons(scored: Scored) -> dict[tuple[str, int], dict[str, str]]:
     return out
 
 
+def _extras(scored: Scored, samples: Iterable[Sample]) -> Callable[[str, object], Plain]:
+    """What lm-eval's schema has no place for, by filter and document; mostly nothing."""
+    why, noise = _reasons(scored), _noise(scored)
+    clusters = {one.doc_id: one.cluster for one in samples if one.cluster is not None}
+
+    def own(name: str, doc: object) -> Plain:
+        if not isinstance(doc, int):
+            return {}
+        found = {"unscored": why.get((name, doc)), "cluster": clusters.get(doc), "noise": noise.get((name, doc))}
+        return {key: value for key, value in found.items() if value is not None}
+
+    return own
+
+
+def _noise(scored: Scored) -> dict[tuple[str, int], Plain]:
+    """(filter, document) -> metric -> the variance of its score over other replies, and how many it rests on."""
+    out: dict[tuple[str, int], Plain] = {}
+    for one in scored.columns:
+        if one.noise is None or not isinstance(one.noise.rows, Stats):
+            continue
+        pairs = zip(one.noise.keys.ints.tolist(), one.noise.rows.values.floats.tolist(), strict=True)
+        for key, (variance, replies) in pairs:
+            spread = [None if isnan(variance) else variance, int(replies)]
+            out.setdefault((one.key.filter, key), {})[one.key.metric] = spread
+    return out
+
+
 def _told(outcome: Outcome) -> str:
     kind = "failed" if isinstance(outcome, Failed) else "unscorable"
     return f"{kind}: {outcome.reason}" if isinstance(outcome, Failed | Unscorable) else ""
@@ -112,9 +141,7 @@ def _arguments(request: Request, thawed: dict[int, object]) -> tuple[object, ...
     return (request.context, request.continuation) if isinstance(request, LogLikelihood) else (request.text,)
 
 
-def _on_disk(
-    row: Plain, task: Task, why: Mapping[tuple[str, int], dict[str, str]], targets: Mapping[int, object]
-) -> Plain:
+def _on_disk(row: Plain, task: Task, own: Plain, targets: Mapping[int, object]) -> Plain:
     """The row as lm-eval's tracker rewrites it: arguments named, replies and the target as text."""
     doc, metrics, given = row["doc_id"], _listed(row["metrics"]), _listed(row["arguments"])
     order = ORDERS.get(task.output_type, ()) if task.process_results is None else ()
@@ -136,8 +163,7 @@ def _on_disk(
     }
     if task.process_results is None and isinstance(target, str):
         values |= {name: [target, _listed(filtered)[0]] for name in names if name in PAIRS}
-    lost = why.get((str(row["filter"]), doc)) if isinstance(doc, int) else None
-    return {**out, **values, **({"evalcore": {"unscored": lost}} if lost else {})}
+    return {**out, **values, **({"evalcore": own} if own else {})}
 
 
 def _as_text(reply: object, rolling: bool) -> object:

@@ -18,7 +18,7 @@ from evalcore.shell.output.rows import Row, rows_of
 from evalcore.shell.output.strict import dump_json
 from evalcore.shell.output.text import shorten, visible
 
-__all__ = ["RENDERERS", "Shown", "render", "show", "shown_of"]
+__all__ = ["RENDERERS", "Shown", "render", "show", "shown_of", "terminal_width", "wants_colour", "write_text"]
 
 
 class Shown(Struct, frozen=True, kw_only=True):
@@ -100,13 +100,13 @@ def show(shown: Shown, form: str = "table", *, to: TextIO | None = None, aside: 
     from msgspec.structs import replace
 
     stream, beside = to or sys.stdout, aside or sys.stderr
-    _write(stream, render(replace(shown, width=_width(stream), colour=_coloured(stream)), form))
+    write_text(stream, render(replace(shown, width=terminal_width(stream), colour=wants_colour(stream)), form))
     if form != "table":
         told = [*shown.losses, *(f"warning: {note}" for note in shown.notes)]
-        _write(beside, "".join(f"{shorten(visible(line))}\n" for line in told))
+        write_text(beside, "".join(f"{shorten(visible(line))}\n" for line in told))
 
 
-def _width(stream: TextIO) -> int | None:
+def terminal_width(stream: TextIO) -> int | None:
     if not stream.isatty():
         return None
     from shutil import get_terminal_size
@@ -114,12 +114,12 @@ def _width(stream: TextIO) -> int | None:
     return max(get_terminal_size().columns, 40)
 
 
-def _coloured(stream: TextIO) -> bool:
+def wants_colour(stream: TextIO) -> bool:
     """As no-color.org asks."""
     return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
-def _write(stream: TextIO, text: str) -> None:
+def write_text(stream: TextIO, text: str) -> None:
     """Write what the stream's encoding can hold, the rest as escapes."""
     encoding = getattr(stream, "encoding", None) or "utf-8"
     stream.write(text.encode(encoding, "backslashreplace").decode(encoding))

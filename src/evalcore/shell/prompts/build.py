@@ -14,10 +14,11 @@ from evalcore.core.records import GENERATE_UNTIL, LOGLIKELIHOOD_ROLLING, Request
 from evalcore.core.task_config import repeats_of, task_from_config
 from evalcore.shell.prompts.asker import Asker, ask_document, make_asker, write_example
 from evalcore.shell.prompts.built import Asking, Built
+from evalcore.shell.prompts.clusters import read_cluster
 from evalcore.shell.prompts.documents import DocTable, encode_doc, eval_table, share_documents, shot_docs
 from evalcore.shell.prompts.fewshot import draw_shots
 from evalcore.shell.prompts.overrides import full_config, override_settings, scoring_config
-from evalcore.shell.prompts.reading import Read, is_null, read_field
+from evalcore.shell.prompts.reading import is_null
 from evalcore.shell.prompts.settings import Settings, decode_settings
 from evalcore.shell.prompts.templates import Doc
 from evalcore.shell.prompts.turns import Turn
@@ -36,6 +37,7 @@ def build_task(config: Mapping[str, object], splits: Mapping[str, Sequence[Doc]]
     ('1 + 1 =', '2')
     """
     settings = override_settings(decode_settings(config), asking)
+    settings = replace(settings, cluster=asking.cluster or settings.cluster)
     _refuse_unsupported(settings)
     try:
         task = _versioned(task_from_config(scoring_config(settings)))
@@ -58,7 +60,7 @@ def _built(
     if not chosen:
         raise EvalError("expected at least one document to ask about, got none")
     shots = _shots(settings, asker, splits, asking.seed)
-    cluster = _cluster(asking.cluster or settings.cluster, table)
+    cluster = None if settings.cluster is None else read_cluster(settings.cluster, table.columns)
     own_code = _calls_code(settings)
     requests: list[Request] = []
     docs: list[int] = []
@@ -166,23 +168,6 @@ def _example(asker: Asker, example: Doc, pool: Sequence[Doc]) -> tuple[Turn, ...
     except EvalError as wrong:
         number = next((i for i, one in enumerate(pool) if one is example), "")
         raise EvalError(f"few-shot example {number}: {wrong}") from wrong
-
-
-def _cluster(given: str | None, table: DocTable) -> Callable[[Doc], int | str] | None:
-    """The unit that a document belongs to: a field of it or a template."""
-    if given is None:
-        return None
-    read: Read = read_field(given, table.columns, key="cluster")
-    if given not in table.columns and "{" not in given:
-        raise EvalError(f"cluster: expected a field or a template, got {given!r}; fields: {', '.join(table.columns)}")
-
-    def cluster(doc: Doc) -> int | str:
-        found = read(doc)
-        if not isinstance(found, int | str) or found == "":
-            raise EvalError(f"cluster: expected a number or a text in {given!r}, got {found!r}")
-        return found
-
-    return cluster
 
 
 def _calls_code(settings: Settings) -> bool:

@@ -41,6 +41,7 @@ TEMPLATES = (
     "description",
     "gen_prefix",
     "doc_to_decontamination_query",
+    "cluster",
 )
 ERRORS = frozenset({"cycle", "unknown_child", "duplicate_name", "bad_config"})
 

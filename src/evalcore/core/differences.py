@@ -1,0 +1,208 @@
+"""The difference of two estimates on the same documents: its error, its interval, what it could have shown."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import fsum, isfinite, sqrt
+
+import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
+
+from evalcore.core.arrays import Floats64, Ints64, frozen
+from evalcore.core.columns import Column
+from evalcore.core.comparison import Line
+from evalcore.core.estimate import Aggregation, Estimate, Part
+from evalcore.core.groups.spread import Spread, spread_of_terms
+from evalcore.core.groups.terms import Term
+from evalcore.core.records import MetricKey
+from evalcore.core.stats.compare import around, effective_difference, paired_binary, settled
+from evalcore.core.stats.power import detectable
+from evalcore.core.stats.quantiles import t_cdf, t_quantile
+from evalcore.core.stats.spread import clustered, independent
+
+__all__ = ["Move", "Pair", "influence_of", "measured"]
+
+PAIRED_DRAWS = 1000
+
+
+class Pair(Struct, frozen=True, eq=False):
+    """One metric of one task in both runs, on the documents that both have a score for, in the same order.
+
+    Without the columns behind the estimates, their influences stand in for what the runs would be after a swap.
+    """
+
+    task: str
+    key: MetricKey
+    a: Estimate
+    b: Estimate
+    columns: tuple[Column, Column] | None = None
+    aggregation: Aggregation | None = None
+    unscored: int = 0
+
+    @property
+    def clusters(self) -> Ints64 | None:
+        """Cluster codes of the units; None where every unit stands alone, declared or not."""
+        codes = None if self.a.clusters is None else self.a.clusters.ints
+        return None if codes is None or len(np.unique(codes)) == len(codes) else codes
+
+
+class Move(Struct, frozen=True, eq=False):
+    """How far a pair moves a line's number in either run."""
+
+    pair: Pair
+    a: Part
+    b: Part
+
+    @property
+    def weight(self) -> float:
+        """Its slope in the line, the same in both runs but for values on a scale of their own."""
+        return (self.a.slope + self.b.slope) / 2 or 1.0
+
+
+def measured(line: Line, moves: Sequence[Move], confidence: float) -> Line:
+    """A line with its difference, and the error, the interval and the detectable difference where they are defined."""
+    if line.a is None or line.b is None or not moves:
+        return line
+    plain = _binary_scores(moves)
+    if plain is not None:
+        return _measured_binary(line, plain, confidence)
+    value = line.a - line.b
+    terms = [_term(move) for move in moves]
+    weights = [move.weight for move in moves]
+    whole = spread_of_terms(terms, weights)
+    known = replace(line, difference=value, stderr=whole.stderr, reason=line.reason or whole.reason)
+    if whole.stderr is None or not whole.df:
+        return known
+    quantile = t_quantile((1 + confidence) / 2, whole.df)
+    reach = _reach(moves)
+    if reach is not None and whole.variance is not None:
+        n = _effective(terms, weights, whole)
+        found = effective_difference(value, variance=whole.variance, n=n, reach=reach)
+        ci, how = around(value, found, quantile, reach), "Bonett-Price interval on the effective count"
+    elif whole.stderr > 0:
+        found = value, whole.stderr
+        ci, how = around(value, found, quantile, float("inf")), "t interval"
+    else:
+        return replace(known, reason=_without_spread(value))
+    tested = _t_test(value, whole.stderr, whole.df) if any(move.pair.a.influence is None for move in moves) else None
+    return replace(
+        known,
+        ci=ci,
+        p_value=tested,
+        detectable=detectable(1, found[1], alpha=1 - confidence),
+        method=f"{how}, t test" if tested is not None else how,
+    )
+
+
+def _without_spread(value: float) -> str:
+    if value == 0:
+        return "the runs do not differ in any document, and nothing bounds how much they could in others"
+    return "every document differs by the same amount, which tells nothing of others"
+
+
+def _measured_binary(line: Line, scores: tuple[Floats64, Floats64], confidence: float) -> Line:
+    found = paired_binary(*scores, confidence=confidence)
+    n = len(scores[0])
+    apart = scores[0] - scores[1]
+    variance = float(np.count_nonzero(apart)) / n**2 - found.difference**2 / n
+    error = effective_difference(found.difference, variance=variance, n=n)[1]
+    return replace(
+        line,
+        difference=found.difference,
+        stderr=found.stderr,
+        ci=found.ci,
+        p_value=found.p_value,
+        detectable=detectable(1, error, alpha=1 - confidence),
+        method=found.method,
+    )
+
+
+def _binary_scores(moves: Sequence[Move]) -> tuple[Floats64, Floats64] | None:
+    """The 0/1 scores behind a line that is one task's mean of independent documents; None if it is something else."""
+    if len(moves) != 1 or any(part.slope != 1 or part.influence is not None for part in (moves[0].a, moves[0].b)):
+        return None
+    pair = moves[0].pair
+    one, two = _bits(pair.a), _bits(pair.b)
+    return None if pair.clusters is not None or one is None or two is None else (one, two)
+
+
+def _bits(estimate: Estimate) -> Floats64 | None:
+    """The 0/1 scores behind a mean, None if they are something else."""
+    if estimate.aggregation != "mean" or estimate.value is None or estimate.influence is None:
+        return None
+    given = estimate.influence.floats + estimate.value
+    scores = np.rint(given)
+    whole = bool(np.all(np.abs(given - scores) < 1e-9)) and bool(np.isin(scores, (0, 1)).all())
+    return scores if whole else None
+
+
+def _term(move: Move) -> Term:
+    """The difference in one task as an estimate of its own, which groups combine like any other."""
+    pair, n = move.pair, move.pair.a.n
+    first, second = influence_of(move.a, pair.a), influence_of(move.b, pair.b)
+    if first is None or second is None:
+        stderr, count = _drawn(pair), n
+        variance, influence = (None if stderr is None else stderr**2), None
+    else:
+        influence = settled(first - second, (first, second)) / move.weight
+        spread = independent(influence) if pair.clusters is None else clustered(influence, pair.clusters)
+        variance, stderr, count = spread
+    estimate = Estimate(
+        value=0.0,
+        stderr=stderr,
+        n=n,
+        variance=variance,
+        df=float(count - 1),
+        trials=float(count),
+        influence=None if influence is None else frozen(influence),
+        clusters=None if pair.clusters is None else pair.a.clusters,
+        reason=None if stderr is not None else f"needs two documents or clusters, got {count}",
+    )
+    return Term(pair.task, move.weight, float(n), estimate)
+
+
+def _effective(terms: Sequence[Term], weights: Sequence[float], whole: Spread) -> float:
+    """The number of independent documents that would leave the same error; of clusters, where there is no error."""
+    if not whole.stderr:
+        return whole.trials
+    alone = [
+        (weight, independent(term.estimate.influence.floats)[1] if term.estimate.influence is not None else None)
+        for term, weight in zip(terms, weights, strict=True)
+    ]
+    error = fsum((weight * stderr) ** 2 for weight, stderr in alone if stderr is not None)
+    count = 1 / fsum(weight**2 / term.estimate.n for term, weight in zip(terms, weights, strict=True))
+    return count * min(1.0, error / whole.stderr**2) if error else count
+
+
+def influence_of(part: Part, estimate: Estimate) -> Floats64 | None:
+    """What a task's documents have on a number that the task is a part of."""
+    if part.influence is not None:
+        return part.influence.floats
+    return None if estimate.influence is None else part.slope * estimate.influence.floats
+
+
+def _drawn(pair: Pair) -> float | None:
+    """Without influences: a seeded bootstrap that draws the same documents from both runs."""
+    aggregation, n = pair.aggregation, pair.a.n
+    if n < 2 or aggregation is None or pair.columns is None:
+        return None
+    one, two = (aggregation.summarise(column.rows, pair.a.options) for column in pair.columns)
+    index = np.random.Generator(np.random.PCG64(0)).integers(0, n, size=(PAIRED_DRAWS, n))
+    apart = one.resampled(index) - two.resampled(index)
+    fine = apart[np.isfinite(apart)]
+    return float(np.std(fine, ddof=1)) * sqrt(n / (n - 1)) if len(fine) > 1 else None
+
+
+def _reach(moves: Sequence[Move]) -> float | None:
+    """The most that one document can differ by, where scores are means between bounds."""
+    bounds = {move.pair.a.bounds for move in moves} | {move.pair.b.bounds for move in moves}
+    means = all(move.pair.a.average and move.pair.a.link == "identity" for move in moves)
+    low, high = next(iter(bounds))
+    return high - low if means and len(bounds) == 1 and isfinite(high - low) else None
+
+
+def _t_test(value: float, stderr: float, df: float) -> float | None:
+    if not stderr:
+        return 1.0 if value == 0 else None
+    return 2 * t_cdf(-abs(value) / stderr, df)

@@ -1,0 +1,189 @@
+"""``evalcore power``: how many documents and repeats a difference or an interval takes, from a run's own spread."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterable, Sequence
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from evalcore.core.errors import EvalError, unknown
+
+if TYPE_CHECKING:
+    from evalcore.core.planning import Asked, Known, Plan
+
+EXAMPLES = """examples:
+  evalcore power out/run                             the smallest difference that this run can show
+  evalcore power out/run --difference 0.02           documents it takes to find a difference of 2 points
+  evalcore power out/run --half-width 0.01           documents it takes for ± 1 point
+  evalcore power out/run out/other --difference .02  the same, from how much the two runs differ by document
+  evalcore power results_2026-01-31T12-00-00.json    of a results file of lm-eval
+"""
+
+
+def parser() -> argparse.ArgumentParser:
+    out = argparse.ArgumentParser(
+        "evalcore power",
+        description="How many documents and repeats a difference or an interval takes, from a run's own spread.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    out.add_argument(
+        "run", metavar="RUN", help="a run folder, a results file of evalcore or lm-eval, or a folder of one"
+    )
+    out.add_argument("other", metavar="RUN2", nargs="?", help="a second run, with samples, on the same documents")
+    goal = out.add_mutually_exclusive_group()
+    goal.add_argument("--difference", type=_above_0, metavar="D", help="the true difference to be found")
+    goal.add_argument("--half-width", "--half_width", type=_above_0, metavar="W", help="the wanted ± of an interval")
+    out.add_argument("--power", type=_share, default=0.8, metavar="P", help="how often it is to be found (0.8)")
+    out.add_argument(
+        "--alpha", type=_share, default=0.05, metavar="A", help="how often nothing may look like it (0.05)"
+    )
+    out.add_argument(
+        "--repeats", type=_counts, default=(1, 2, 4, 8), metavar="K,K", help="replies to plan for (1,2,4,8)"
+    )
+    out.add_argument(
+        "--correlation",
+        type=_correlation,
+        default=None,
+        metavar="R",
+        help="of the questions' scores with those of the other model, for one run (0.4)",
+    )
+    out.add_argument("--task", action="append", default=[], metavar="GLOB", help="only these tasks and groups")
+    out.add_argument("--metric", action="append", default=[], metavar="NAME", help="only these: acc, or acc,none")
+    form = out.add_mutually_exclusive_group()
+    for name, what in (("json", "plain data"), ("markdown", "a Markdown table")):
+        form.add_argument(f"--{name}", dest="form", action="store_const", const=name, help=f"print {what}")
+    return out
+
+
+def main(argv: Sequence[str]) -> int:
+    """Read one run or two, plan, print."""
+    given = parser().parse_args(argv)
+    if given.other is not None and given.correlation is not None:
+        raise EvalError("--correlation stands in for a second run; with RUN2 it is measured, leave it out")
+    from evalcore.core.planning import Asked, plan_next
+
+    asked = Asked(
+        difference=given.difference,
+        half_width=given.half_width,
+        alpha=given.alpha,
+        power=given.power,
+        repeats=given.repeats,
+        **({} if given.correlation is None else {"correlation": given.correlation}),
+    )
+    known, read, notes = read_known(Path(given.run))
+    paths = [read]
+    if given.other is not None:
+        other, read, more = read_known(Path(given.other))
+        known, warned = pair_runs(given.run, given.other, known, other)
+        paths, notes = [*paths, read], (*notes, *more, *warned)
+    plans = [plan_next(one, asked) for one in select_known(known, given.task, given.metric)]
+    show_plans(plans, asked, paths, notes, given.form or "table")
+    return 0
+
+
+def read_known(path: Path) -> tuple[tuple[Known, ...], str, tuple[str, ...]]:
+    """What is known of each number, the file that says so, and warnings."""
+    from evalcore.shell.output.planned.known import known_of
+    from evalcore.shell.recorded.finding import find_results
+
+    read, results, warnings = find_results(path)
+    known = known_of(results)
+    if not known:
+        raise EvalError(f"{read}: expected metrics under results, found none")
+    return known, str(read), warnings
+
+
+def pair_runs(
+    a: str, b: str, known_a: Iterable[Known], known_b: Iterable[Known]
+) -> tuple[tuple[Known, ...], tuple[str, ...]]:
+    """What is known of the difference between two runs, document by document."""
+    from evalcore.core.comparing import compare_sides
+    from evalcore.core.planning import pair_known
+    from evalcore.core.policy import POLICIES
+    from evalcore.shell.recorded import read_recorded
+
+    first, second = read_recorded(Path(a)), read_recorded(Path(b))
+    compared = compare_sides(first.side, second.side, draws=1, tables=POLICIES[first.side.scored[0].tables])
+    of_a, of_b = ({(one.name, one.key): one for one in side} for side in (known_a, known_b))
+    found = {
+        (line.name, line.key): pair_known(line, of_a.get((line.name, line.key)), of_b.get((line.name, line.key)))
+        for line in compared.lines
+    }
+    order = [*(place for place in of_a if place in found), *(place for place in found if place not in of_a)]
+    return tuple(found[place] for place in order), compared.warnings
+
+
+def select_known(known: Sequence[Known], tasks: Sequence[str], metrics: Sequence[str]) -> list[Known]:
+    """Only the tasks and groups that match a glob, only these metrics (``acc`` or ``acc,none``), if any are named.
+
+    >>> select_known([], ["t*"], [])
+    Traceback (most recent call last):
+    evalcore.core.errors.EvalError: unknown task or group 't*'...
+    """
+    names = {one.name for one in known}
+    strange = next((glob for glob in tasks if not any(fnmatchcase(name, glob) for name in names)), None)
+    if strange is not None:
+        raise unknown("task or group", strange, names)
+    spellings = {spelling for one in known for spelling in (one.key.metric, str(one.key))}
+    wrong = next((metric for metric in metrics if metric not in spellings), None)
+    if wrong is not None:
+        raise unknown("metric", wrong, spellings)
+    return [
+        one
+        for one in known
+        if (not tasks or any(fnmatchcase(one.name, glob) for glob in tasks))
+        and (not metrics or not {one.key.metric, str(one.key)}.isdisjoint(metrics))
+    ]
+
+
+def show_plans(plans: Sequence[Plan], asked: Asked, read: Sequence[str], notes: Sequence[str], form: str) -> None:
+    """Print in the form asked for."""
+    from evalcore.shell.output.planned.page import data_of, page_of
+    from evalcore.shell.output.show import terminal_width, wants_colour, write_text
+
+    if form == "json":
+        from evalcore.shell.output.strict import dump_json
+
+        write_text(sys.stdout, dump_json(data_of(plans, asked, read, notes), indent=2) + "\n")
+        return
+    from evalcore.shell.output.grid import draw_page, write_markdown
+
+    page = page_of(plans, asked, read, notes)
+    drawn = draw_page(page, width=terminal_width(sys.stdout), colour=wants_colour(sys.stdout))
+    write_text(sys.stdout, write_markdown(page) if form == "markdown" else drawn)
+
+
+# --- flags ---------------------------------------------------------------------------------------------------------
+
+
+def _above_0(text: str) -> float:
+    return _number(text, 0.0, float("inf"), "a number above 0, such as 0.02")
+
+
+def _share(text: str) -> float:
+    return _number(text, 0.0, 1.0, "a share between 0 and 1, such as 0.05")
+
+
+def _correlation(text: str) -> float:
+    return _number(text, -1.0, 1.0, "a correlation between -1 and 1")
+
+
+def _number(text: str, low: float, high: float, expected: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = low
+    if not low < value < high:
+        raise argparse.ArgumentTypeError(f"expected {expected}, got {text!r}")
+    return value
+
+
+def _counts(text: str) -> tuple[int, ...]:
+    parts = [part.strip() for part in text.split(",")]
+    if not all(part.isdecimal() and 0 < int(part) < 10**6 for part in parts):
+        raise argparse.ArgumentTypeError(f"expected whole numbers of at least 1, such as 1,2,4, got {text!r}")
+    return tuple(sorted(set(map(int, parts))))

@@ -1,0 +1,1 @@
+"""A comparison of runs on the screen and as data."""

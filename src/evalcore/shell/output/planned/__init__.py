@@ -1,0 +1,1 @@
+"""How many documents and repeats, on the screen and as data."""

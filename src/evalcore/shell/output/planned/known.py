@@ -1,0 +1,120 @@
+"""A results file, evalcore's or lm-eval's, as what is known of the error of each of its numbers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from math import isfinite
+
+from evalcore.core.planning import Known
+from evalcore.core.records import MetricKey
+from evalcore.core.reducers import numbered
+
+__all__ = ["known_of"]
+
+Fields = Mapping[str, object]
+
+ALIKE = "all documents have the same score, which does not say how much others would vary"
+NO_ERROR = "the file has no standard error of it"
+NO_COUNT = "the file does not say on how many documents it rests"
+ONE = "it rests on one document"
+
+
+def known_of(results: Fields) -> tuple[Known, ...]:
+    """Every number of a results file in the order of its groups, parents before children.
+
+    >>> row = {"acc,none": 0.5, "acc_stderr,none": 0.05, "alias": "t", "sample_len": 101}
+    >>> [(one.name, str(one.key), one.n, one.stderr) for one in known_of({"results": {"t": row}})]
+    [('t', 'acc,none', 101, 0.05)]
+    """
+    rows = _fields(results.get("results"))
+    below = {name: _names(names) for name, names in _fields(results.get("group_subtasks")).items()}
+    told = _fields(_fields(results.get("evalcore")).get("estimates"))
+    places = list(_places(rows, {name: names for name, names in below.items() if names}))
+    return tuple(
+        _known(name, depth, key, _fields(rows[name]), _fields(_fields(told.get(name)).get(str(key))), results)
+        for name, depth in places
+        for key in map(MetricKey.parse, _fields(rows[name]))
+        if key is not None
+    )
+
+
+def _places(rows: Fields, below: Mapping[str, tuple[str, ...]]) -> Iterator[tuple[str, int]]:
+    """Each task and group once, where it stands first."""
+    children = {name for names in below.values() for name in names}
+    seen: set[str] = set()
+    stack = [(name, 0) for name in reversed([*below, *rows]) if name not in children]
+    while stack:
+        name, depth = stack.pop()
+        if name not in seen:
+            seen.add(name)
+            stack.extend((child, depth + 1) for child in reversed(below.get(name, ())))
+            if name in rows:
+                yield name, depth
+    yield from ((name, 0) for name in rows if name not in seen)
+
+
+def _known(name: str, depth: int, key: MetricKey, row: Fields, told: Fields, results: Fields) -> Known:
+    n = _count(told.get("n")) or _size(name, row, results, frozenset())
+    clusters = _count(told.get("clusters"))
+    stderr = _number(told.get("stderr", row.get(key.stderr)))
+    alias = row.get("alias")
+    return Known(
+        name=name,
+        key=key,
+        # lm-eval indents the names of what is in a group
+        alias=alias.lstrip(" -") or name if isinstance(alias, str) else name,
+        depth=depth,
+        group=bool(_names(_fields(results.get("group_subtasks")).get(name))),
+        n=n,
+        units=clusters or n,
+        stderr=stderr,
+        sampling=_number(told.get("sampling_stderr")),
+        repeats=_number(told.get("repeats")),
+        fewest=_fewest(told.get("signature"), _number(told.get("repeats"))),
+        reason=_reason(told, n, stderr),
+    )
+
+
+def _reason(told: Fields, n: int, stderr: float | None) -> str:
+    if stderr is None:
+        given = told.get("reason")
+        return given if isinstance(given, str) and given else ONE if n == 1 else NO_ERROR
+    return NO_COUNT if not n else ONE if n == 1 else "" if stderr else ALIKE
+
+
+def _fewest(signature: object, repeats: float | None) -> float:
+    """pass@k is noisier with fewer replies than 1/K says, so it is planned for no fewer than there are."""
+    found = re.search(r"\|reducer:([^|]+)", signature) if isinstance(signature, str) else None
+    parts = numbered(found[1]) if found else None
+    return repeats if parts is not None and parts[1] > 1 and repeats is not None else 1
+
+
+def _size(name: str, row: Fields, results: Fields, above: frozenset[str]) -> int:
+    """The documents of a task, or of all tasks below a group."""
+    counts = _fields(_fields(results.get("n-samples")).get(name))
+    own = _count(row.get("sample_len")) or _count(row.get("samples")) or _count(counts.get("effective"))
+    if own or name in above:
+        return own
+    rows, below = _fields(results.get("results")), _names(_fields(results.get("group_subtasks")).get(name))
+    return sum(_size(one, _fields(rows.get(one)), results, above | {name}) for one in below)
+
+
+# --- what a file may hold instead ------------------------------------------------------------------------------------
+
+
+def _fields(value: object) -> Fields:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _names(value: object) -> tuple[str, ...]:
+    return tuple(map(str, value)) if isinstance(value, list | tuple) else ()
+
+
+def _number(value: object) -> float | None:
+    usable = isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value) and value >= 0
+    return float(value) if usable and isinstance(value, int | float) else None
+
+
+def _count(value: object) -> int:
+    return int(_number(value) or 0)

@@ -1,0 +1,214 @@
+"""What a path holds, told by its content: a run folder, a results file with its samples, or bare sample logs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+from msgspec import Struct, field
+
+from evalcore.core.errors import EvalError
+from evalcore.shell.answerlog.line import PREFIX
+from evalcore.shell.data.opening import PACKED, open_bytes, strip_packing
+from evalcore.shell.output.text import slug
+from evalcore.shell.wire import decode_line, number_lines
+
+__all__ = ["Log", "Source", "find_results", "find_source", "task_of_log"]
+
+STAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d(?:\.\d+)?")
+"""lm-eval's time in file names; in their order, names are in the order of time."""
+
+EXPECTED = (
+    "expected an evalcore run folder, an lm-eval output (a folder or its results_*.json) or a sample log (.jsonl)"
+)
+NO_SAMPLES = (
+    "holds totals only, and scores by document are needed: run with log_samples: true (--log_samples), and keep the "
+    "samples_*.jsonl beside it"
+)
+
+
+class Log(Struct, frozen=True):
+    """The sample log of a task."""
+
+    task: str
+    path: Path
+
+
+class Source(Struct, frozen=True):
+    """A run as files: its results, if there are any, and its sample logs."""
+
+    name: str
+    logs: tuple[Log, ...]
+    results: Mapping[str, object] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
+
+
+Found = tuple[Path, Mapping[str, object], tuple[str, ...]]
+"""A results file, what it says, and what there is to say about choosing it."""
+
+
+def find_source(path: Path) -> Source:
+    """The files of the run that a path names.
+
+    >>> find_source(Path("no/such/run"))
+    Traceback (most recent call last):
+    evalcore.core.errors.EvalError: no/such/run: no such file or folder; expected an evalcore run folder, ...
+    """
+    path = path.expanduser()
+    if path.is_dir():
+        return _folder_source(path)
+    if not path.is_file():
+        raise EvalError(f"{path}: no such file or folder; {EXPECTED}")
+    line = _first_line(path)
+    if _is_sample(line):
+        task = task_of_log(path)
+        return Source(task, (Log(task, path),))
+    if line.startswith(PREFIX):
+        raise EvalError(f"{path}: an answer log holds answers, not scores; name the folder of its run")
+    if not line:
+        raise EvalError(f"{path}: {EXPECTED}; it is empty")
+    return _results_source(path.resolve().parent.name, *find_results(path))
+
+
+def find_results(path: Path) -> Found:
+    """The results that a file or folder holds, whether or not there are samples; of several in a folder the newest.
+
+    >>> find_results(Path("no/such/run"))
+    Traceback (most recent call last):
+    evalcore.core.errors.EvalError: no/such/run: no such file or folder; expected an evalcore run folder, ...
+    """
+    path = path.expanduser()
+    if path.is_dir():
+        found = _newest_results(path)
+    elif path.is_file():
+        results = _read_results(path)
+        found = None if results is None else (path, results, ())
+    else:
+        raise EvalError(f"{path}: no such file or folder; {EXPECTED}")
+    if found is None:
+        raise EvalError(f"{path}: {EXPECTED}; found no results in it")
+    return found
+
+
+def task_of_log(path: Path) -> str:
+    """The task that a sample log is named for.
+
+    >>> task_of_log(Path("samples_gsm8k_2024-08-21T03-44-09.494230.jsonl.gz")), task_of_log(Path("mathqa.jsonl"))
+    ('gsm8k', 'mathqa')
+    """
+    stem = re.sub(r"\.jsonl?$", "", strip_packing(path.name))
+    return STAMP.sub("", stem.removeprefix("samples_")).strip("_") or stem
+
+
+# --- folders ----------------------------------------------------------------------------------------------------
+
+
+def _folder_source(folder: Path) -> Source:
+    """The newest results in a folder, else its sample logs."""
+    name, found = folder.resolve().name, _newest_results(folder)
+    if found is not None:
+        return _results_source(name, *found)
+    logs = [path for path in sorted(folder.glob("*.jsonl*")) if _is_log_name(path) and _is_sample(_first_line(path))]
+    if not logs:
+        raise EvalError(f"{folder}: {EXPECTED}; found neither results*.json nor a sample log in it")
+    newest = {task_of_log(path): path for path in sorted(logs, key=_age)}
+    told = f"{folder} has several logs of some tasks; read the newest of each"
+    each = tuple(Log(task, path) for task, path in sorted(newest.items()))
+    return Source(name, each, {}, (told,) if len(logs) > len(newest) else ())
+
+
+def _newest_results(folder: Path) -> Found | None:
+    """Those in the folder itself, else those just below it, where lm-eval has a folder for each model."""
+    below = (one for one in sorted(folder.iterdir()) if one.is_dir())
+    files = _results_files(folder) or [file for one in below for file in _results_files(one)]
+    told = f"{folder} has {len(files)} results files; read"
+    for path in sorted(files, key=_age, reverse=True):
+        results = _read_results(path)
+        if results is not None:
+            return path, results, (f"{told} {path.relative_to(folder)}, the newest",) if len(files) > 1 else ()
+    return None
+
+
+def _results_files(folder: Path) -> list[Path]:
+    """Ours, or whatever lm-eval may have named: ``results_<time>.json``, ``<own name>_<time>.json``."""
+    own = folder / "results.json"
+    if own.is_file():
+        return [own]
+    return [path for path in folder.glob("*.json") if path.name.startswith("results") or STAMP.search(path.name)]
+
+
+def _age(path: Path) -> tuple[str, float]:
+    return _stamp(path.name), path.stat().st_mtime
+
+
+def _stamp(name: str) -> str:
+    return next(iter(STAMP.findall(name)[-1:]), "")
+
+
+def _is_log_name(path: Path) -> bool:
+    return path.suffix == ".jsonl" or path.suffix.lower() in PACKED
+
+
+# --- results, and the samples beside them -------------------------------------------------------------------------
+
+
+def _results_source(name: str, path: Path, results: Mapping[str, object], warnings: tuple[str, ...]) -> Source:
+    beside = {one.name: one for one in path.parent.iterdir() if one.is_file()}
+    stamp = _stamp(path.name)
+    tasks = _task_names(results)
+    found = {task: _log_of(task, stamp, beside) for task in tasks}
+    logs = tuple(Log(task, one) for task, one in found.items() if one is not None)
+    if not logs:
+        raise EvalError(f"{path}: {NO_SAMPLES}")
+    lost = [task for task in tasks if found[task] is None]
+    told = f"no samples of {len(lost)} of {len(tasks)} tasks beside {path.name}: {', '.join(lost[:5])}"
+    return Source(name, logs, results, (*warnings, told + (", ..." if len(lost) > 5 else "")) if lost else warnings)
+
+
+def _log_of(task: str, stamp: str, beside: Mapping[str, Path]) -> Path | None:
+    """The samples of the same time; only names that are there are looked at, whatever a task is called."""
+    names = [f"samples_{task}_{stamp}.jsonl"] if stamp else [f"samples_{slug(task)}.jsonl", f"samples_{task}.jsonl"]
+    exact = next((beside[n + packed] for n in names for packed in ("", *PACKED) if n + packed in beside), None)
+    if exact is not None or stamp:
+        return exact
+    timed = [one for one in beside.values() if STAMP.search(one.name) and task_of_log(one) == task]
+    return max((one for one in timed if one.name.startswith("samples_")), key=_age, default=None)
+
+
+def _task_names(results: Mapping[str, object]) -> list[str]:
+    """The tasks in the order of their numbers; groups have no config."""
+    configs, rows, groups = (results.get(key) for key in ("configs", "results", "group_subtasks"))
+    listed = [str(name) for name in rows] if isinstance(rows, Mapping) else []
+    if isinstance(configs, Mapping) and configs:
+        return [*(name for name in listed if name in configs), *(str(name) for name in configs if name not in listed)]
+    above = {name for name, below in groups.items() if below} if isinstance(groups, Mapping) else set()
+    return [name for name in listed if name not in above]
+
+
+# --- content ----------------------------------------------------------------------------------------------------
+
+
+def _first_line(path: Path) -> bytes:
+    with open_bytes(path) as file:
+        return next((line for _, line in number_lines(file)), b"")
+
+
+def _is_sample(line: bytes) -> bool:
+    """A row of a sample log has a document's number and what was asked of it."""
+    try:
+        row = decode_line(line, "")
+    except EvalError:
+        return False
+    return isinstance(row, dict) and "doc_id" in row and not {"doc", "arguments"}.isdisjoint(row)
+
+
+def _read_results(path: Path) -> Mapping[str, object] | None:
+    """A results file, None if it is something else."""
+    with open_bytes(path) as file:
+        content = file.read()
+    try:
+        found = decode_line(content, str(path))
+    except EvalError as wrong:
+        raise EvalError(f"{wrong}; {EXPECTED}") from wrong
+    return found if isinstance(found, dict) and isinstance(found.get("results"), dict) else None

@@ -1,0 +1,150 @@
+"""A sample log as a table: its documents, and what was logged for each of them under each metric and filter."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from msgspec import Raw, Struct
+
+from evalcore.core.documents import DocumentRow
+from evalcore.core.errors import EvalError
+from evalcore.core.records import GENERATE_UNTIL, MetricKey, OutputType
+from evalcore.shell.data.opening import open_bytes
+from evalcore.shell.recorded.documents import Seen, cluster_reader, content_of, excerpt_of, tabulate_documents
+from evalcore.shell.recorded.rows import Row, asked_as, read_rows, read_value, scores_of
+
+__all__ = ["Cells", "LogTable", "read_log"]
+
+Noise = tuple[float | None, int]
+NOTHING: Mapping[str, object] = {}
+
+
+class Cells(Struct, frozen=True):
+    """What a log says under one metric and filter: scores, why there is none, and the noise of scores."""
+
+    scores: dict[int, object]
+    unscored: dict[int, str]
+    noise: dict[int, Noise]
+
+
+class LogTable(Struct, frozen=True):
+    """A log without its prompts and replies; ``filters`` are the documents that each filter has a row for."""
+
+    documents: tuple[DocumentRow, ...]
+    texts: Mapping[int, str]
+    filters: Mapping[str, Mapping[int, int]]
+    cells: Mapping[MetricKey, Cells]
+    output_type: OutputType
+
+
+def read_log(path: Path, filters: Sequence[str] = ("none",), cluster: str | None = None) -> LogTable:
+    """Read a log once, line by line. ``filters`` name the rows of a document in logs that do not name them."""
+    seen: dict[int, Seen] = {}
+    lines: dict[str, dict[int, int]] = {}
+    cells: dict[str, dict[str, Cells]] = {}
+    kind: OutputType = GENERATE_UNTIL
+    unit = cluster_reader(cluster) if cluster is not None else None
+    with open_bytes(path) as file:
+        for row in read_rows(file, str(path)):
+            if not seen:
+                kind = asked_as(row.fields)
+            try:
+                name = _filter_of(row, filters, lines)
+                own = _mapping(read_value(row.fields, "evalcore")) if "evalcore" in row.fields else NOTHING
+                seen[row.key] = _document(row, seen.get(row.key), own, unit)
+                lines.setdefault(name, {})[row.key] = row.line
+                _note(row, own, cells.setdefault(name, {}))
+            except EvalError as wrong:
+                raise EvalError(f"{path}:{row.line}: {wrong} - at doc {row.key}") from wrong
+    if not seen:
+        raise EvalError(f"{path}: expected rows of a sample log, got an empty file")
+    _refuse_lone_clusters(seen, lines, path)
+    by_key = {MetricKey(metric, name): one for name, below in cells.items() for metric, one in below.items()}
+    texts = {key: one.text for key, one in seen.items()}
+    return LogTable(tabulate_documents(seen.items()), texts, lines, by_key, kind)
+
+
+def _filter_of(row: Row, filters: Sequence[str], lines: Mapping[str, Mapping[int, int]]) -> str:
+    """The filter a row is of. Before 2025 rows did not say: a document's first row was its first filter's."""
+    named = read_value(row.fields, "filter")
+    names = [named] if isinstance(named, str) else filters
+    free = next((name for name in names if row.key not in lines.get(name, ())), None)
+    if free is None:
+        first = lines[names[-1]][row.key]
+        raise EvalError(
+            f"expected one row per document and filter, got a second one under {names[-1]!r} (line {first})"
+        )
+    return free
+
+
+def _document(
+    row: Row, known: Seen | None, own: Mapping[str, object], unit: Callable[[object], int | str] | None
+) -> Seen:
+    """The document of a row; under every filter it must be the same one."""
+    given = row.fields.get("doc")
+    raw = hash(bytes(given)) if isinstance(given, Raw) else 0
+    if known is not None and raw and known.raw == raw:
+        return known
+    doc = read_value(row.fields, "doc")
+    content = content_of(doc, read_value(row.fields, "target"))
+    if known is None:
+        return Seen(raw, content, excerpt_of(doc), _recorded_cluster(own) if unit is None else unit(doc))
+    if known.content != content:
+        raise EvalError("expected the same document in all rows of this number, got another one")
+    return known
+
+
+def _recorded_cluster(own: Mapping[str, object]) -> int | str | None:
+    given = own.get("cluster")
+    return given if isinstance(given, int | str) else None
+
+
+def _note(row: Row, own: Mapping[str, object], cells: dict[str, Cells]) -> None:
+    """Put what a row says about each metric where it belongs."""
+    scores = scores_of(row.fields)
+    for metric, score in (_with_nonfinite(scores, own) if "nonfinite" in own else scores).items():
+        _cells(cells, metric).scores[row.key] = score
+    if not own:
+        return
+    for metric, why in _mapping(own.get("unscored")).items():
+        _cells(cells, metric).unscored[row.key] = str(why)
+    for metric, pair in _mapping(own.get("noise")).items():
+        _cells(cells, metric).noise[row.key] = _noise(pair)
+
+
+def _cells(cells: dict[str, Cells], metric: str) -> Cells:
+    found = cells.get(metric)
+    return found if found is not None else cells.setdefault(metric, Cells({}, {}, {}))
+
+
+def _noise(pair: object) -> Noise:
+    match pair:
+        case [float() | int() | None as variance, int(replies)]:
+            return variance, replies
+    raise EvalError(f"expected the variance of a score and its replies under noise, got {str(pair)[:60]}")
+
+
+def _with_nonfinite(scores: Mapping[str, object], own: Mapping[str, object]) -> dict[str, object]:
+    """Scores with the numbers that JSON has no words for put back in place (see ``output.files``)."""
+    words = _mapping(own.get("nonfinite"))
+    return {metric: _restored(score, metric, words) for metric, score in scores.items()}
+
+
+def _restored(value: object, path: str, words: Mapping[str, object]) -> object:
+    if isinstance(value, list):
+        return [_restored(one, f"{path}.{i}", words) for i, one in enumerate(value)]
+    return float(str(words[path])) if value is None and words.get(path) in ("nan", "inf", "-inf") else value
+
+
+def _mapping(value: object) -> Mapping[str, object]:
+    return value if isinstance(value, dict) else NOTHING
+
+
+def _refuse_lone_clusters(seen: Mapping[int, Seen], lines: Mapping[str, Mapping[int, int]], path: Path) -> None:
+    """Clusters are those of all documents or of none."""
+    lone = [key for key, one in seen.items() if one.cluster is None]
+    if lone and len(lone) < len(seen):
+        line = next(rows[lone[0]] for rows in lines.values() if lone[0] in rows)
+        many = f"{len(lone)} of {len(seen)}"
+        raise EvalError(f"{path}:{line}: expected a cluster for every document, {many} have none - at doc {lone[0]}")

@@ -1,0 +1,114 @@
+"""The rows of a sample log, of every lm-eval since 2023 and of evalcore; a field is decoded when it is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from typing import cast
+
+import msgspec
+from msgspec import Raw, Struct
+
+from evalcore.core.errors import EvalError
+from evalcore.core.records import GENERATE_UNTIL, LOGLIKELIHOOD, LOGLIKELIHOOD_ROLLING, MULTIPLE_CHOICE, OutputType
+from evalcore.shell.models.replay_samples import list_arguments
+from evalcore.shell.wire import decode_line, number_lines
+
+__all__ = ["Fields", "Row", "asked_as", "read_rows", "read_value", "scores_of"]
+
+Fields = Mapping[str, object]
+
+FIELDS = msgspec.json.Decoder(dict[str, Raw])
+VALUE = msgspec.json.Decoder()
+
+HASHES = ("doc_hash", "prompt_hash", "target_hash")
+SCHEMA = frozenset(
+    ("doc_id", "doc", "target", "arguments", "resps", "filtered_resps", "filter", "metrics", *HASHES, "evalcore")
+)
+"""What a row has besides its scores, which stand under the names of their metrics."""
+
+
+class Row(Struct, frozen=True, gc=False):
+    """A line of a log: where it is, its document's number, and its fields, each decoded when it is asked for."""
+
+    line: int
+    key: int
+    fields: Fields
+
+
+def read_rows(lines: Iterable[bytes], path: str) -> Iterator[Row]:
+    """Every row of a sample log; what is no row is an error that names file and line.
+
+    >>> [row] = read_rows([b'{"doc_id": 3, "doc": {"q": "?"}, "acc": 1}'], "samples.jsonl")
+    >>> row.line, row.key, read_value(row.fields, "doc"), scores_of(row.fields)
+    (1, 3, {'q': '?'}, {'acc': 1})
+    """
+    for number, line in number_lines(lines):
+        try:
+            fields: Fields = FIELDS.decode(line)
+            key = VALUE.decode(cast(Raw, fields["doc_id"]))
+        except (ValueError, KeyError, RecursionError):  # NaN, lone surrogates, torn lines, or no row at all
+            fields, key = _read_slowly(line, f"{path}:{number}")
+        if type(key) is not int:
+            raise EvalError(f"{path}:{number}: expected the number of a document under doc_id, got {str(key)[:60]!r}")
+        yield Row(number, key, fields)
+
+
+def _read_slowly(line: bytes, where: str) -> tuple[Fields, object]:
+    row = decode_line(line, where)
+    if not isinstance(row, dict) or "doc_id" not in row:
+        raise EvalError(f"{where}: expected a row of a sample log (doc_id, doc, scores), got {line[:60]!r}")
+    return row, row["doc_id"]
+
+
+def read_value(fields: Fields, name: str) -> object:
+    """A field's value, None where there is no such field.
+
+    >>> read_value({"acc": msgspec.Raw(b"[1, NaN]"), "f1": 0.5}, "acc"), read_value({}, "f1")
+    ([1, nan], None)
+    """
+    given = fields.get(name)
+    if not isinstance(given, Raw):
+        return given
+    try:
+        return VALUE.decode(given)
+    except (ValueError, RecursionError):
+        return decode_line(bytes(given), name)
+
+
+def scores_of(fields: Fields) -> dict[str, object]:
+    """Metric -> what was logged for it; logs from before 2025 do not list their metrics.
+
+    >>> scores_of({"doc_id": 0, "metrics": ["acc"], "acc": 1.0, "note": "x"}), scores_of({"doc_id": 0, "acc": 1.0})
+    ({'acc': 1.0}, {'acc': 1.0})
+    """
+    given = fields.get("metrics")
+    names = _names(bytes(given)) if isinstance(given, Raw) else given
+    if not isinstance(names, list | tuple):
+        names = [name for name in fields if name not in SCHEMA]
+    return {name: read_value(fields, name) for name in names if isinstance(name, str) and name in fields}
+
+
+@lru_cache(maxsize=256)
+def _names(given: bytes) -> tuple[object, ...] | None:
+    """The metrics that a row lists, which are those of most other rows, too."""
+    listed = read_value({"metrics": Raw(given)}, "metrics")
+    return tuple(listed) if isinstance(listed, list) else None
+
+
+def asked_as(fields: Fields) -> OutputType:
+    """The output type that a row's requests are of, for a log without a config.
+
+    >>> asked_as({"arguments": [["Q:", {"until": []}]], "resps": [["4"]]})
+    'generate_until'
+    >>> asked_as({"arguments": ["Q:", " a"], "resps": [[[-1.0, False]], [[-2.0, False]]]})      # the layout of 2023
+    'multiple_choice'
+    """
+    first = next(iter(list_arguments(read_value(fields, "arguments"))), [])
+    replies = read_value(fields, "resps")
+    if first == [None] or any(isinstance(one, Mapping) for one in first):
+        return GENERATE_UNTIL
+    if len(first) == 1:
+        return LOGLIKELIHOOD_ROLLING
+    several = isinstance(replies, Sequence) and len(replies) > 1
+    return MULTIPLE_CHOICE if several else LOGLIKELIHOOD

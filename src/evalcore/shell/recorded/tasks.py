@@ -1,0 +1,145 @@
+"""The task behind a log, from the config that results hold. What was code there is text here, and is never run."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from evalcore.core.aggregations import AGGREGATIONS
+from evalcore.core.errors import EvalError
+from evalcore.core.records import GENERATE_UNTIL, MetricKey, MetricSpec, OutputType, Pipeline, Task
+from evalcore.core.reducing import column_key
+from evalcore.core.tables import EVALCORE, specs_of
+from evalcore.core.task_config import task_from_config
+
+__all__ = ["RecordedTask", "filter_names", "find_spec", "recorded_task"]
+
+Config = Mapping[str, object]
+
+DEFINED = re.compile(r"def\s+(\w+)\s*\(")
+RENAMED = {"greedy_until": GENERATE_UNTIL}
+
+
+class RecordedTask(Struct, frozen=True):
+    """A task, the metrics whose aggregation is code, and what could not be read."""
+
+    task: Task
+    coded: frozenset[str] = frozenset()
+    warnings: tuple[str, ...] = ()
+
+
+def recorded_task(
+    name: str, config: Config | None, guess: OutputType, pipelines: Iterable[str], version: object = None
+) -> RecordedTask:
+    """A task to close a log's scores by. Without a config, its output type is the one its requests look like.
+
+    >>> text = "def mine(items):\\n    return 1.0"
+    >>> config = {"output_type": "generate_until", "metric_list": [{"metric": "f", "aggregation": text}]}
+    >>> found = recorded_task("t", config, GENERATE_UNTIL, ["none"])
+    >>> found.task.metrics[0].aggregation, sorted(found.coded)
+    (None, ['f'])
+    """
+    task, told = _described(name, config, guess)
+    if config is None or config.get("process_results") is not None:
+        task = replace(task, process_results=_not_run)
+    named = isinstance(version, str | int | float)
+    known = {pipeline.name: pipeline for pipeline in task.filters}
+    names = list(pipelines)
+    # A task that names no filter has the one called none; its recipe says so only if it is left unnamed here, too.
+    plain = known.keys() >= set(names) or (not known and names == ["none"])
+    merged = tuple(known.get(one) or Pipeline(one) for one in dict.fromkeys([*known, *names]))
+    filters = task.filters if plain else merged
+    task = replace(task, filters=filters, metrics=specs_of(task, EVALCORE), version=version if named else task.version)
+    return RecordedTask(task, frozenset(_coded(config)), told)
+
+
+def _described(name: str, config: Config | None, guess: OutputType) -> tuple[Task, tuple[str, ...]]:
+    """The task of a config, or one that is known by its name only, and why."""
+    if config is None:
+        return Task(name, guess), ()
+    try:
+        return task_from_config(_without_code({**config, "task": name}, guess)), ()
+    except EvalError as wrong:
+        why = f"{name}: the config in the results was not read ({wrong}); each metric has its usual aggregation"
+        return Task(name, guess), (why,)
+
+
+def filter_names(config: Config | None, keys: Iterable[str]) -> tuple[str, ...]:
+    """The filters of a task in their order: those of its config, else those of its results' keys, else none.
+
+    >>> filter_names(None, ["alias", "acc,strict", "acc_stderr,strict", "acc,loose"])
+    ('strict', 'loose')
+    """
+    given = (config or {}).get("filter_list")
+    listed = [one.get("name") for one in given if isinstance(one, Mapping)] if isinstance(given, list) else []
+    names = [name for name in listed if isinstance(name, str)]
+    found = [key.filter for text in keys if (key := MetricKey.parse(text)) is not None]
+    return tuple(dict.fromkeys(names or found)) or ("none",)
+
+
+def find_spec(task: Task, key: MetricKey) -> tuple[MetricSpec | None, str | None]:
+    """The metric that a column was asked for as, and its reducer; None for one that nobody declared.
+
+    Where nothing is known of the task, every metric counts as declared.
+
+    >>> task = Task("t", GENERATE_UNTIL, (MetricSpec("exact_match", reducers=("mean", "pass@2")),))
+    >>> find_spec(task, MetricKey("exact_match@pass@2"))[1]
+    'pass@2'
+    """
+    own = next((one.metrics for one in task.filters if one.name == key.filter and one.metrics), task.metrics)
+    for spec in own:
+        for reducer in spec.reducers or (None,):
+            if column_key(spec.name, reducer, spec.reducers, key.filter) == key:
+                return spec, reducer
+    return (None if task.config else MetricSpec(key.metric)), None
+
+
+def _not_run(doc: Mapping[str, object], results: Sequence[object]) -> Mapping[str, object]:
+    """Stands for code that a log only tells of."""
+    raise EvalError("the code of a recorded task is not at hand")
+
+
+# --- configs without code -----------------------------------------------------------------------------------------
+
+
+def _without_code(config: Config, guess: OutputType) -> Config:
+    given = config.get("output_type")
+    kind = RENAMED.get(given, given) if isinstance(given, str) else guess
+    plain = {key: value for key, value in config.items() if key != "process_results"}
+    filters = plain.get("filter_list")
+    if isinstance(filters, list):
+        plain["filter_list"] = [_plain_metrics(one) if isinstance(one, Mapping) else one for one in filters]
+    return _plain_metrics({**plain, "output_type": kind})
+
+
+def _plain_metrics(config: Config) -> Config:
+    return {**config, "metric_list": [_plain_metric(one) for one in _metrics(config)]} if _metrics(config) else config
+
+
+def _plain_metric(entry: Config) -> Config:
+    known = entry.get("aggregation") in AGGREGATIONS
+    return {key: value for key, value in entry.items() if key != "aggregation" or known} | {"metric": _name(entry)}
+
+
+def _metrics(config: Config | None) -> list[Config]:
+    given = (config or {}).get("metric_list")
+    return [one for one in given if isinstance(one, Mapping)] if isinstance(given, list) else []
+
+
+def _name(entry: Config) -> str:
+    """A metric's name; that of a function is in its source."""
+    given = str(entry.get("metric"))
+    found = DEFINED.search(given)
+    return found[1] if found is not None else given
+
+
+def _coded(config: Config | None) -> Iterable[str]:
+    filters = (config or {}).get("filter_list")
+    nested = [one for one in filters if isinstance(one, Mapping)] if isinstance(filters, list) else []
+    for entry in [entry for part in (config, *nested) for entry in _metrics(part)]:
+        given = entry.get("aggregation")
+        if given is not None and given not in AGGREGATIONS:
+            yield _name(entry)

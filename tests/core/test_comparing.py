@@ -1,0 +1,367 @@
+"""Comparing whole runs: live oracles, coverage of the intervals, false positives of the tests (trust.md 1.7)."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+import pytest
+from scipy import stats
+from statsmodels.stats.contingency_tables import mcnemar
+from statsmodels.stats.multitest import multipletests
+
+from evalcore import (
+    AGGREGATIONS,
+    GENERATE_UNTIL,
+    MULTIPLE_CHOICE,
+    Array,
+    Floats,
+    Group,
+    GroupMetric,
+    Leaf,
+    MetricKey,
+    MetricSpec,
+    Stats,
+    Task,
+    aggregate_metric,
+    column,
+    compare_estimates,
+)
+from evalcore.core.arrays import Floats64
+from evalcore.core.comparing import compare_sides
+from evalcore.core.comparison import adjust
+from evalcore.core.documents import DocumentRow
+from evalcore.core.errors import EvalError
+from evalcore.core.outcome import FAILED, OK
+from evalcore.core.scored import Scored, ScoredColumn
+from evalcore.core.sides import Side
+from evalcore.core.stats.families import benjamini_hochberg, holm
+from evalcore.core.stats.flips import flip_tests
+from evalcore.core.stats.quantiles import binomial_cdf, normal_quantile
+
+
+def run_of(
+    tasks: dict[str, Floats64], *, metric: str = "acc", trees=(), clusters: dict[str, np.ndarray] | None = None
+) -> Side:
+    def scored(name: str, values: Floats64) -> Scored:
+        kind = MULTIPLE_CHOICE if metric == "acc" else GENERATE_UNTIL
+        rows = Floats(Array(values)) if values.ndim == 1 else Stats(Array(values))
+        one = ScoredColumn(MetricKey(metric), column(range(len(values)), rows), MetricSpec(metric))
+        codes = tuple(enumerate(clusters[name].tolist())) if clusters else ()
+        return Scored(Task(name, kind, (MetricSpec(metric),)), (one,), clusters=codes)
+
+    return Side("run", tuple(scored(name, values) for name, values in tasks.items()), trees=trees)
+
+
+def suite(names, *, metric: str = "acc", by_size: bool = False) -> tuple[Group[object], ...]:
+    return (Group("suite", tuple(Leaf(name, None) for name in names), (GroupMetric(metric, weight_by_size=by_size),)),)
+
+
+def latent(rng: np.random.Generator, p: float, q: float, shape: tuple[int, ...], correlation: float = 0.8):
+    """Two models' right answers to the same questions."""
+    x, y = rng.normal(size=(2, *shape))
+    z = correlation * x + np.sqrt(1 - correlation**2) * y
+    return (x < normal_quantile(p)).astype(float), (z < normal_quantile(q)).astype(float)
+
+
+# --- oracles ----------------------------------------------------------------------------------------------------------
+
+
+def test_unbounded_scores_are_scipys_paired_t() -> None:
+    rng = np.random.default_rng(0)
+    shared = rng.normal(size=40)
+    runs = [{"t": shared + rng.normal(size=40) + shift} for shift in (0.0, 0.4)]
+    line = compare_sides(*(run_of(run, metric="my_score") for run in runs)).lines[0]
+    want = stats.ttest_rel(runs[0]["t"], runs[1]["t"])
+    ci = want.confidence_interval(0.95)
+    assert line.ci == pytest.approx((ci.low, ci.high), rel=1e-10)
+    assert line.difference / line.stderr == pytest.approx(want.statistic, rel=1e-12)
+    assert line.p_value == pytest.approx(want.pvalue, abs=0.02), "a sign-flip test, near Student's for such scores"
+
+
+def test_sign_flips_are_scipys_permutations() -> None:
+    rng = np.random.default_rng(1)
+    runs = [{"t": rng.random(9)} for _ in "ab"]
+    line = compare_sides(*(run_of(run) for run in runs), draws=40_000).lines[0]
+    want = stats.permutation_test(
+        (runs[0]["t"], runs[1]["t"]),
+        lambda a, b, axis: np.mean(a - b, axis=axis),
+        permutation_type="samples",
+        vectorized=True,
+    )
+    assert len(want.null_distribution) == 2**9, "every flip"
+    assert line.p_value == pytest.approx(want.pvalue, abs=0.01)
+
+
+def test_bits_are_mcnemars_without_half_of_what_was_seen() -> None:
+    rng = np.random.default_rng(2)
+    for _ in range(20):
+        a, b = latent(rng, 0.8, 0.7, (50,))
+        line = compare_sides(run_of({"t": a}), run_of({"t": b})).lines[0]
+        wins, losses = int(np.sum(a > b)), int(np.sum(a < b))
+        table = [[0, wins], [losses, 0]]
+        seen = stats.binom.pmf(min(wins, losses), wins + losses, 0.5)
+        want = mcnemar(table, exact=True).pvalue - seen if wins != losses else 1.0
+        assert line.p_value == pytest.approx(want, abs=1e-12)
+        assert (len(line.better), len(line.worse)) == (wins, losses)
+
+
+@pytest.mark.parametrize(("ours", "theirs"), [(holm, "holm"), (benjamini_hochberg, "fdr_bh")])
+def test_corrections_are_statsmodels(ours, theirs: str) -> None:
+    rng = np.random.default_rng(3)
+    for n in (1, 2, 7, 40):
+        p_values = (rng.random(n) ** 3).tolist()
+        assert ours(p_values) == pytest.approx(multipletests(p_values, method=theirs)[1], rel=1e-12)
+
+
+def test_clustered_error_is_that_of_cluster_sums() -> None:
+    rng = np.random.default_rng(4)
+    codes = np.repeat(np.arange(12), 4)
+    a, b = rng.random((2, 48))
+    line = compare_sides(*(run_of({"t": x}, clusters={"t": codes}) for x in (a, b))).lines[0]
+    sums = (a - b - (a - b).mean()).reshape(12, 4).sum(axis=1)
+    assert line.stderr == pytest.approx(np.sqrt(12 / 11 * np.sum(sums**2)) / 48, rel=1e-12)
+
+
+def test_a_median_is_compared_by_drawing_the_same_documents() -> None:
+    rng = np.random.default_rng(5)
+    shared = rng.normal(size=200)
+    runs = [shared + 0.2 * rng.normal(size=200) + shift for shift in (0.3, 0.0)]
+    sides = []
+    for run in runs:
+        spec = MetricSpec("m", aggregation="median")
+        one = ScoredColumn(MetricKey("m"), column(range(200), Floats(Array(run))), spec)
+        sides.append(Side("run", (Scored(Task("t", GENERATE_UNTIL, (spec,)), (one,)),)))
+    line = compare_sides(*sides).lines[0]
+    assert line.difference == np.median(runs[0]) - np.median(runs[1])
+    drawn = rng.integers(0, 200, (4000, 200))
+    assert line.stderr == pytest.approx(
+        np.std(np.median(runs[0][drawn], axis=1) - np.median(runs[1][drawn], axis=1)), rel=0.15
+    )
+    assert line.p_value is not None
+    assert line.p_value < 0.05
+    assert "t test" in line.method
+
+
+# --- what is not in both ----------------------------------------------------------------------------------------------
+
+
+def test_what_only_one_run_has_is_counted_and_named() -> None:
+    rows = [tuple(DocumentRow(i, None, None, text, 0) for i, text in enumerate(texts)) for texts in ("abcd", "cdbe")]
+    one, two = run_of({"t": np.array([1.0, 0, 1, 0]), "x": np.zeros(2)}), run_of({"t": np.array([0.0, 0, 0, 1])})
+    found = compare_sides(Side("one", one.scored, {"t": rows[0]}), Side("two", two.scored, {"t": rows[1]}))
+    shared = found.documents[0]
+    assert (shared.both, shared.only_a, shared.only_b) == (3, (0,), (3,))
+    assert (found.tasks_only_a, found.tasks_only_b) == (("x",), ())
+    line = found.lines[0]
+    assert (line.n, line.a, line.b) == (3, pytest.approx(1 / 3), 0.0)
+    assert (line.better, line.worse) == ((2,), ()), "keys of the first run"
+
+
+def test_a_document_without_a_score_in_one_run_leaves_the_comparison_and_is_counted() -> None:
+    one, two = run_of({"t": np.array([1.0, 0, 1, 0])}), run_of({"t": np.array([1.0, 1, 1, 1])})
+    status = np.array([OK, FAILED, OK, OK], np.uint8)
+    broken = column(range(4), Floats(Array([1.0, np.nan, 1, 1])), status, {1: "time-out"})
+    hurt = Side("two", (Scored(two.scored[0].task, (ScoredColumn(MetricKey("acc"), broken, None),)),))
+    line = compare_sides(one, hurt).lines[0]
+    assert (line.n, line.unscored, line.a, line.b) == (3, 1, pytest.approx(2 / 3), 1.0)
+
+
+def test_a_group_whose_tasks_only_one_run_has_is_not_compared() -> None:
+    bits = np.array([1.0, 0, 1])
+    one, two = run_of({"t": bits, "u": bits}, trees=suite("tu")), run_of({"t": bits})
+    group = compare_sides(one, two).lines[-1]
+    assert (group.name, group.difference, group.reason) == ("suite", None, "only one run has u")
+
+
+def test_metrics_and_groups_that_differ_are_told() -> None:
+    bits = np.array([1.0, 0, 1])
+    one, two = run_of({"t": bits}, trees=suite("t")), run_of({"t": bits}, metric="acc_norm", trees=suite("tu"))
+    found = compare_sides(one, two)
+    assert found.lines == ()
+    assert found.warnings == (
+        "t: only run has acc,none",
+        "t: only run has acc_norm,none",
+        "group suite differs between the runs; the first run's tasks and weights are used for both",
+    )
+
+
+def test_clusters_that_one_run_declares_hold_for_both() -> None:
+    codes = {"t": np.array([0, 0, 1, 1, 2, 2])}
+    a, b = np.array([1.0, 1, 0, 0, 1, 0]), np.array([0.0, 0, 0, 1, 1, 0])
+    both = compare_sides(run_of({"t": a}, clusters=codes), run_of({"t": b}, clusters=codes)).lines[0]
+    for pair in ((codes, None), (None, codes)):
+        one, two = (run_of({"t": x}, clusters=given) for x, given in zip((a, b), pair, strict=True))
+        assert compare_sides(one, two).lines[0] == both
+
+
+def test_estimates_alone_give_the_same_comparison() -> None:
+    rng = np.random.default_rng(6)
+    for values in (latent(rng, 0.8, 0.7, (60,)), rng.random((2, 60))):
+        estimates = [aggregate_metric(AGGREGATIONS["mean"], column(range(60), Floats(Array(x)))) for x in values]
+        found = compare_estimates(*estimates, draws=2000)
+        line = compare_sides(*(run_of({"t": x}) for x in values), draws=2000).lines[0]
+        assert found.difference == pytest.approx(line.difference, abs=1e-15)
+        assert (found.stderr, found.p_value) == (pytest.approx(line.stderr), line.p_value)
+        assert found.ci == pytest.approx(line.ci)
+
+
+def test_unknown_corrections_are_named() -> None:
+    found = compare_sides(run_of({"t": np.ones(3)}), run_of({"t": np.ones(3)}))
+    with pytest.raises(EvalError, match="holm"):
+        adjust([found], "holmes")
+
+
+# --- coverage of the intervals ----------------------------------------------------------------------------------------
+
+TRUTHS = [(0.7, 0.7), (0.9, 0.85), (0.99, 0.97)]
+
+
+def covered(make, truth: float, rounds: int) -> float:
+    inside = 0
+    for _ in range(rounds):
+        one, two = make()
+        line = compare_sides(one, two, draws=1).lines[-1]
+        inside += line.ci is not None and line.ci[0] <= truth <= line.ci[1]
+    return inside / rounds
+
+
+@pytest.mark.parametrize(("p", "q"), TRUTHS)
+@pytest.mark.parametrize("n", [10, 30, 100])
+def test_the_difference_of_bits_is_covered(p: float, q: float, n: int) -> None:
+    rng = np.random.default_rng(7)
+
+    def make():
+        return tuple(run_of({"t": x}) for x in latent(rng, p, q, (n,)))
+
+    assert covered(make, p - q, 300) >= 0.92
+
+
+@pytest.mark.parametrize(("p", "q"), TRUTHS)
+def test_the_difference_in_a_group_of_uneven_tasks_is_covered(p: float, q: float) -> None:
+    rng = np.random.default_rng(8)
+    sizes = {"a": 10, "b": 20, "c": 60}
+
+    def make():
+        drawn = {name: latent(rng, p, q, (n,)) for name, n in sizes.items()}
+        return tuple(run_of({name: pair[i] for name, pair in drawn.items()}, trees=suite(sizes)) for i in (0, 1))
+
+    assert covered(make, p - q, 250) >= 0.92
+
+
+@pytest.mark.parametrize(("p", "q"), TRUTHS)
+@pytest.mark.parametrize("clusters", [4, 20])
+def test_the_difference_of_clustered_bits_is_covered(p: float, q: float, clusters: int) -> None:
+    rng = np.random.default_rng(9)
+    codes = {"t": np.repeat(np.arange(clusters), 5)}
+
+    def make():
+        base = np.repeat(rng.normal(size=(2, clusters)), 5, axis=1) * 0.6
+        x, y = base + 0.8 * rng.normal(size=base.shape)
+        z = 0.8 * x + 0.6 * y
+        bits = (x < normal_quantile(p)).astype(float), (z < normal_quantile(q)).astype(float)
+        return tuple(run_of({"t": one}, clusters=codes) for one in bits)
+
+    assert covered(make, p - q, 250) >= 0.90
+
+
+# --- false positives --------------------------------------------------------------------------------------------------
+
+
+def rejection(pairs: int) -> float:
+    """How often McNemar's mid-p test of so many discordant pairs is at most .05, if both runs are alike."""
+    wins = np.arange(pairs + 1)
+    fewer = np.minimum(wins, pairs - wins)
+    mid = [binomial_cdf(int(k), pairs, 0.5) + binomial_cdf(int(k) - 1, pairs, 0.5) for k in fewer]
+    return float(np.sum(stats.binom.pmf(wins, pairs, 0.5) * (np.array(mid) <= 0.05)))
+
+
+def test_false_positives_of_bits_exactly() -> None:
+    """At most 6 % whatever the number of documents, if the runs agree on at least one document in ten."""
+    by_pairs = np.array([0.0, *map(rejection, range(1, 301))])
+    for n in (5, 8, 10, 11, 30, 50, 100, 300):
+        for share in np.linspace(0.02, 0.9, 45):
+            rate = float(np.sum(stats.binom.pmf(np.arange(n + 1), n, share) * by_pairs[: n + 1]))
+            assert rate <= 0.06, (n, share, rate)
+            assert n * share < 10 or rate >= 0.02, (n, share, rate)
+
+
+def flipped_rate(contributions: Floats64, draws: int = 499) -> float:
+    """The share of data sets (columns) whose sign-flip p is at most .05; rows are documents or clusters."""
+    found = flip_tests(
+        lambda signs: signs @ contributions,
+        contributions.sum(axis=0),
+        1e-12 * np.abs(contributions).sum(axis=0),
+        len(contributions),
+        draws=draws,
+        seed=0,
+    )
+    return float(np.mean(found <= 0.05))
+
+
+@pytest.mark.parametrize("p", [0.5, 0.7, 0.9, 0.99])
+@pytest.mark.parametrize("n", [10, 30, 100])
+def test_false_positives_of_groups(n: int, p: float) -> None:
+    """Three tasks of n, 2n and 5n documents, averaged equally."""
+    rng = np.random.default_rng(10)
+    parts = []
+    for size in (n, 2 * n, 5 * n):
+        a, b = latent(rng, p, p, (size, 3000))
+        parts.append((a - b) / size / 3)
+    contributions = np.concatenate(parts)
+    rate = flipped_rate(contributions)
+    assert rate <= 0.06
+    if np.count_nonzero(contributions) / 3000 >= 10:
+        assert rate >= 0.02
+
+
+@pytest.mark.parametrize("clusters", [3, 6, 12, 40])
+def test_false_positives_of_clusters(clusters: int) -> None:
+    rng = np.random.default_rng(11)
+    base = np.repeat(rng.normal(size=(2, clusters, 3000)), 5, axis=1)
+    x, y = 0.7 * base + 0.7 * rng.normal(size=base.shape)
+    apart = (x < 0.5).astype(float) - (y < 0.5)
+    sums = apart.reshape(clusters, 5, 3000).sum(axis=1) / (5 * clusters)
+    assert flipped_rate(sums) <= 0.06
+    if clusters >= 12:
+        assert flipped_rate(sums) >= 0.02
+        naive = apart.sum(axis=0) / np.sqrt((apart**2).sum(axis=0))
+        assert np.mean(np.abs(naive) > 1.96) > 0.1, "what it costs not to declare the clusters"
+
+
+@pytest.mark.parametrize("n", [10, 30, 200])
+def test_false_positives_of_scores_between_0_and_1(n: int) -> None:
+    rng = np.random.default_rng(12)
+    shared = rng.beta(0.8, 0.3, (n, 3000))
+    a, b = (np.round(4 * np.clip(shared + 0.2 * rng.normal(size=shared.shape), 0, 1)) / 4 for _ in "ab")
+    rate = flipped_rate((a - b) / n)
+    assert rate <= 0.06
+    assert np.count_nonzero(a - b) / 3000 < 10 or rate >= 0.02
+
+
+def test_the_rates_above_are_those_of_the_comparison_itself() -> None:
+    rng = np.random.default_rng(13)
+    sizes = {"a": 10, "b": 30}
+    hits, expected = [], []
+    for _ in range(150):
+        drawn = {name: latent(rng, 0.7, 0.7, (n,), 0.5) for name, n in sizes.items()}
+        sides = [run_of({name: pair[i] for name, pair in drawn.items()}, trees=suite(sizes)) for i in (0, 1)]
+        line = compare_sides(*sides, draws=499).lines[-1]
+        each = np.concatenate([(a - b) / len(a) / 2 for a, b in drawn.values()])
+        hits.append(line.p_value <= 0.05)
+        expected.append(bool(flipped_rate(each[:, None])))
+        assert line.difference == pytest.approx(each.sum(), abs=1e-12)
+    assert hits == expected
+    assert np.mean(hits) <= 0.1
+
+
+def test_power_and_false_alarms_over_a_table() -> None:
+    """Twenty tasks without any difference: Holm finds something in at most 5 % of tables."""
+    rng = np.random.default_rng(14)
+    draw = partial(latent, rng, 0.7, 0.7, (60,))
+    alarms = 0
+    for _ in range(120):
+        pairs = {f"t{i}": draw() for i in range(20)}
+        found = compare_sides(*(run_of({name: pair[i] for name, pair in pairs.items()}) for i in (0, 1)), draws=1)
+        alarms += any((line.adjusted or 1) <= 0.05 for line in adjust([found])[0].lines)
+    assert alarms / 120 <= 0.1

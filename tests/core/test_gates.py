@@ -1,0 +1,228 @@
+"""Gates: what limits mean, who is better, and how often a baseline that did not change raises an alarm."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+from scipy.stats import binom, binomtest, ttest_rel
+
+from evalcore.core.aggregate import Inference
+from evalcore.core.arrays import Array
+from evalcore.core.columns import Floats, column
+from evalcore.core.comparing import compare_sides
+from evalcore.core.comparison import Comparison, Line
+from evalcore.core.errors import EvalError
+from evalcore.core.estimate import Estimate
+from evalcore.core.gates import (
+    Limit,
+    find_regressions,
+    judge_limit,
+    judge_limits,
+    name_verdict,
+    one_sided,
+    parse_limit,
+    select_numbers,
+)
+from evalcore.core.groups import Group, GroupMetric, Leaf
+from evalcore.core.pipeline import build_report, report_task
+from evalcore.core.records import GENERATE_UNTIL, MetricKey, MetricSpec, Task
+from evalcore.core.scored import Scored, ScoredColumn
+from evalcore.core.sides import Side
+from evalcore.core.stats.compare import paired_binary
+
+KEY = MetricKey("exact_match")
+
+
+def scored_of(task: str, scores: np.ndarray) -> Scored:
+    spec = MetricSpec("exact_match")
+    rows = column(range(len(scores)), Floats(Array(scores.astype(float))))
+    return Scored(Task(task, GENERATE_UNTIL, (spec,)), (ScoredColumn(KEY, rows, spec),))
+
+
+def side_of(name: str, scores: dict[str, np.ndarray]) -> Side:
+    group = Group("all", tuple(Leaf(task, None) for task in scores), (GroupMetric("exact_match"),))
+    return Side(name, tuple(scored_of(task, one) for task, one in scores.items()), {}, (group,))
+
+
+# --- limits ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("right", [0, 12, 25, 33, 40])
+@pytest.mark.parametrize("at", [0.1, 0.3, 0.5, 0.7, 0.95])
+def test_a_minimum_fails_exactly_where_the_one_sided_bound_is_below_it(right: int, at: float) -> None:
+    alpha = 0.05
+    scores = np.array([1.0] * right + [0.0] * (40 - right))
+    report = build_report([report_task(scored_of("t", scores), inference=Inference(confidence=1 - 2 * alpha))])
+    estimate = report.task("t")[KEY]
+    (gate,) = judge_limits([Limit("min", "exact_match", at)], report)
+    low, high = estimate.ci
+    assert gate.passed is (high >= at)
+    assert gate.verdict == ("met" if low >= at else "below" if high < at else "not shown to be below")
+    exact = binomtest(right, 40, at, alternative="less").pvalue  # the same question, asked of another test
+    assert exact < 0.1 if not gate.passed else exact > 0.01
+
+
+@given(st.floats(0, 1), st.floats(0, 1), st.floats(0, 1), st.floats(0, 1), st.booleans())
+def test_a_maximum_is_the_minimum_of_the_mirror_image(
+    value: float, x: float, y: float, at: float, strict: bool
+) -> None:
+    number, ci = ("t", KEY), (min(x, y), max(x, y))
+    least = judge_limit(Limit("min", "m", at), number, Estimate(value=value, ci=ci), strict=strict)
+    mirrored = Estimate(value=-value, ci=(-ci[1], -ci[0]))
+    most = judge_limit(Limit("max", "m", -at), number, mirrored, strict=strict)
+    assert least.passed is most.passed
+    assert most.verdict == least.verdict.replace("below", "above")
+    if strict:
+        assert least.passed is (value >= at)
+
+
+def test_a_number_without_an_interval_is_judged_itself_and_one_without_a_value_fails() -> None:
+    number = ("t", KEY)
+    assert judge_limit(Limit("min", "m", 0.5), number, Estimate(value=0.49)).passed is False
+    assert judge_limit(Limit("min", "m", 0.5), number, Estimate(value=0.5)).passed is True
+    none = judge_limit(Limit("min", "m", 0.5), number, Estimate(value=None, reason="no document has a score"))
+    assert (none.passed, none.verdict) == (False, "no value (no document has a score)")
+
+
+@pytest.mark.parametrize("text", ["acc", "=0.5", "acc=", "acc=high", "acc=nan", "acc=inf", ""])
+def test_a_limit_that_is_none_is_refused(text: str) -> None:
+    with pytest.raises(EvalError, match="KEY=VALUE"):
+        parse_limit("min", text)
+
+
+def test_a_key_means_every_number_that_it_fits() -> None:
+    strict, raw = MetricKey("em", "strict"), MetricKey("em", "raw")
+    known = [("a", strict), ("a", raw), ("org/b", strict), ("g", MetricKey("acc"))]
+    assert select_numbers("em", known) == tuple(known[:3])
+    assert select_numbers("em,strict", known) == (known[0], known[2])
+    assert select_numbers("a/em", known) == tuple(known[:2])
+    assert select_numbers("org/b/em,strict", known) == (known[2],)
+    with pytest.raises(EvalError, match="did you mean 'g/acc'"):
+        select_numbers("g/ac", known)
+    with pytest.raises(EvalError, match="did you mean 'em,strict'") as wrong:
+        select_numbers("em,strct", known)
+    assert "a/em" not in str(wrong.value)
+
+
+# --- one-sided p-values -----------------------------------------------------------------------------------------------
+
+
+def test_one_sided_is_scipys_one_sided_t_test() -> None:
+    rng = np.random.default_rng(1)
+    for _ in range(20):
+        a, b = rng.normal(size=(2, 15))
+        two = ttest_rel(a, b).pvalue
+        assert one_sided(two, a.mean() - b.mean()) == pytest.approx(
+            ttest_rel(a, b, alternative="less").pvalue, abs=1e-12
+        )
+
+
+@pytest.mark.parametrize(("wins", "losses"), [(0, 0), (3, 3), (2, 9), (9, 2), (0, 7), (1, 0)])
+def test_one_sided_is_the_lower_mid_p_of_mcnemar(wins: int, losses: int) -> None:
+    a = np.array([1.0] * wins + [0.0] * losses + [1.0, 0.0])
+    b = np.array([0.0] * wins + [1.0] * losses + [1.0, 0.0])
+    found = paired_binary(a, b)
+    assert found.p_value is not None
+    tail = binom.cdf(wins, wins + losses, 0.5) - binom.pmf(wins, wins + losses, 0.5) / 2
+    assert one_sided(found.p_value, found.difference) == pytest.approx(tail, abs=1e-12)
+
+
+# --- baselines --------------------------------------------------------------------------------------------------------
+
+FELL = Line(name="t", key=KEY, a=0.5, b=0.7, difference=-0.2, p_value=0.04, higher_is_better=True, n=90)
+
+
+def judged(*lines: Line, **options: object) -> list[bool | None]:
+    found = find_regressions(Comparison(names=("new", "old"), lines=lines), **options)  # type: ignore[arg-type]
+    return [gate.passed for gate in found]
+
+
+def test_what_fails_is_a_fall_in_the_worse_direction() -> None:
+    assert judged(FELL) == [False]
+    assert judged(replace(FELL, difference=0.2)) == [True]
+    assert judged(replace(FELL, higher_is_better=False)) == [True]
+    assert judged(replace(FELL, higher_is_better=False, difference=0.2)) == [False]
+    assert judged(replace(FELL, higher_is_better=None)) == [None]
+    assert judged(replace(FELL, p_value=None, reason="no influence")) == [None]
+    assert judged(FELL, alpha=0.02) == [False]
+    assert judged(FELL, alpha=0.019) == [True]
+
+
+def test_all_numbers_are_one_family_and_what_is_not_judged_is_no_part_of_it() -> None:
+    calm = [replace(FELL, name=str(at), p_value=0.9) for at in range(2)]
+    assert judged(FELL, *calm) == [True, True, True]
+    assert judged(FELL, *calm, correction="none") == [False, True, True]
+    assert judged(FELL, *(replace(one, higher_is_better=None) for one in calm)) == [False, None, None]
+
+
+def test_a_gate_that_is_not_judged_says_why() -> None:
+    lines = (replace(FELL, higher_is_better=None), replace(FELL, p_value=None, reason="too few clusters"))
+    found = find_regressions(Comparison(names=("new", "old"), lines=lines))
+    assert [gate.verdict for gate in found] == [
+        "not judged: whether more is better is not known",
+        "not judged: too few clusters",
+    ]
+
+
+@pytest.mark.parametrize("alpha", [0.01, 0.05, 0.1])
+def test_false_alarms_on_one_task_counted_exactly(alpha: float) -> None:
+    """Over every outcome that two runs of n documents can have, if neither is better and they differ on a share."""
+    most = 100
+
+    def alarm(worse: int, differing: int) -> bool:
+        b = np.array([1.0] * worse + [0.0] * (differing - worse) + [0.0])
+        found = paired_binary(np.append(1.0 - b[:-1], 0.0), b)
+        line = replace(FELL, difference=found.difference, p_value=found.p_value)
+        return judged(line, alpha=alpha) == [False]
+
+    by_differing = np.array(
+        [sum(binom.pmf(w, d, 0.5) for w in range(d // 2, d + 1) if alarm(w, d)) for d in range(most + 1)]
+    )
+    for n in (10, 30, most):
+        for share in (0.05, 0.1, 0.2, 0.3, 0.5):
+            rate = float(binom.pmf(np.arange(n + 1), n, share) @ by_differing[: n + 1])
+            assert rate <= alpha * 1.02, (n, share, rate)
+            assert n * share < 10 or rate >= 0.4 * alpha, (n, share, rate)
+
+
+def test_false_alarms_of_a_whole_check_and_what_it_finds() -> None:
+    """Three tasks and their group as one family: with no change at most alpha, with a real fall nearly always."""
+    rng, alpha, checks = np.random.default_rng(7), 0.1, 600
+
+    def checked(fall: float) -> bool:
+        """Whether some gate fails. Both runs find the same documents hard, as two versions of a model do."""
+        new, old = {}, {}
+        for task, n in (("a", 30), ("b", 60), ("c", 120)):
+            hard = rng.beta(2, 1, n)
+            old[task] = (rng.random(n) < hard).astype(float)
+            new[task] = (rng.random(n) < hard - fall).astype(float)
+        comparison = compare_sides(side_of("new", new), side_of("old", old), draws=400)
+        gates = find_regressions(comparison, alpha=alpha)
+        assert len(gates) == 4
+        return any(gate.passed is False for gate in gates)
+
+    alarms = sum(checked(0.0) for _ in range(checks))
+    assert alarms <= binom.ppf(0.999, checks, alpha)
+    assert sum(checked(0.3) for _ in range(20)) >= 19
+
+
+# --- verdicts ---------------------------------------------------------------------------------------------------------
+
+
+@given(st.floats(-1, 1), st.floats(0, 1), st.sampled_from([True, False, None]))
+def test_swapping_the_runs_swaps_the_verdict(difference: float, p: float, higher: bool | None) -> None:
+    line = replace(FELL, difference=difference, adjusted=p, higher_is_better=higher)
+    swapped = name_verdict(replace(line, difference=-difference), 0.05, ("B", "A"))
+    assert name_verdict(line, 0.05) == swapped
+
+
+def test_verdicts_in_words() -> None:
+    line = replace(FELL, adjusted=0.05)
+    assert name_verdict(line, 0.05) == "B better"
+    assert name_verdict(line, 0.049) == "no evidence"
+    assert name_verdict(replace(line, higher_is_better=False), 0.05, ("X", "Y")) == "X better"
+    assert name_verdict(replace(line, higher_is_better=None), 0.05) == "B higher"
+    assert name_verdict(replace(line, adjusted=None), 0.05) == "not tested"
