@@ -13,6 +13,7 @@ from evalcore.core.errors import EvalError
 
 if TYPE_CHECKING:
     from evalcore.core.gates import Gate
+    from evalcore.core.outcome import Rule
     from evalcore.core.reports import Report
     from evalcore.core.sides import Side
     from evalcore.shell.output.gates import Checked
@@ -85,10 +86,11 @@ def check(given: argparse.Namespace) -> Checked:
     from evalcore.shell.output.gates import Checked
     from evalcore.shell.output.losses import lost_of, told_losses
     from evalcore.shell.recorded import read_recorded
+    from evalcore.shell.recorded.reading import rule_of
 
     limits = [*(parse_limit("min", one) for one in given.min), *(parse_limit("max", one) for one in given.max)]
     run = read_recorded(Path(given.run), cluster=given.cluster)
-    report = close_side(run.side, 1 - 2 * given.alpha)
+    report = close_side(run.side, 1 - 2 * given.alpha, rule_of(run.results))
     gates = judge_limits(limits, report, strict=given.strict)
     notes = (*told_losses(lost_of(report)), *run.warnings)
     if given.baseline:
@@ -106,12 +108,12 @@ def check(given: argparse.Namespace) -> Checked:
     )
 
 
-def close_side(side: Side, confidence: float) -> Report:
+def close_side(side: Side, confidence: float, rule: Rule) -> Report:
     """A run's numbers, with intervals of this confidence."""
     from evalcore.core.aggregate import Inference
     from evalcore.core.pipeline import build_report, report_task
 
-    inference = Inference(confidence=confidence)
+    inference = Inference(confidence=confidence, on_unscorable=rule)
     return build_report([report_task(one, inference=inference) for one in side.scored], side.trees, inference=inference)
 
 

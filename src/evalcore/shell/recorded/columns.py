@@ -75,7 +75,8 @@ def _close(
         try:
             column = make_column(cells, partial(rows_of, aggregation=aggregation, given=given), absent)
             made = ScoredColumn(key, column, named, reducer, _repeats(cells), (), noise_column(cells.noise))
-            done.append((made, report_task(Scored(task, (made,)), inference=VALUES)[key]))
+            closing = replace(VALUES, on_unscorable=recorded.on_unscorable)
+            done.append((made, report_task(Scored(task, (made,)), inference=closing)[key]))
         except EvalError as problem:
             wrong = wrong or str(problem)
     fitting = next((one for one in done if same_number(one[1].value, stated)), None)

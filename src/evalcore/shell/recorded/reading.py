@@ -6,8 +6,10 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from evalcore.core.documents import DocumentRow
+from evalcore.core.outcome import Rule
 from evalcore.core.reports import TaskReport
 from evalcore.core.scored import Scored
 from evalcore.core.sides import Side
@@ -18,7 +20,7 @@ from evalcore.shell.recorded.logs import LogTable, read_log
 from evalcore.shell.recorded.tasks import filter_names, recorded_task
 from evalcore.shell.recorded.trees import grow_trees
 
-__all__ = ["Recorded", "read_recorded"]
+__all__ = ["Recorded", "read_recorded", "rule_of"]
 
 Plain = Mapping[str, object]
 
@@ -71,10 +73,20 @@ def _read_part(log: Log, results: Plain, cluster: str | None) -> Part:
     table = read_log(log.path, filter_names(config, row), cluster)
     version = (_part_of(results, "versions") or {}).get(log.task)
     recorded = recorded_task(log.task, config, table.output_type, table.filters, version)
+    recorded = replace(recorded, on_unscorable=rule_of(results))
     closed = close_columns(recorded, table, row)
     scored = Scored(recorded.task, closed.columns, (), "evalcore", _clusters(log.task, table.documents))
     report = TaskReport(name=log.task, estimates=closed.estimates, n_docs=len(table.documents))
     return Part(scored, report, table, (*recorded.warnings, *closed.warnings, *_shortfall(log, results, table, closed)))
+
+
+def rule_of(results: Plain) -> Rule:
+    """How a run closed its documents without a score.
+
+    >>> rule_of({}), rule_of({"evalcore": {"on_unscorable": "zero"}})
+    ('exclude', 'zero')
+    """
+    return "zero" if (_part_of(results, "evalcore") or {}).get("on_unscorable") == "zero" else "exclude"
 
 
 def _clusters(task: str, documents: tuple[DocumentRow, ...]) -> tuple[tuple[int, int], ...]:

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from evalcore.core.aggregations import AGGREGATIONS
 from evalcore.core.errors import EvalError
+from evalcore.core.outcome import Rule
 from evalcore.core.records import GENERATE_UNTIL, MetricKey, MetricSpec, OutputType, Pipeline, Task
 from evalcore.core.reducing import column_key
 from evalcore.core.tables import EVALCORE, specs_of
@@ -29,6 +30,7 @@ class RecordedTask(Struct, frozen=True):
     task: Task
     coded: frozenset[str] = frozenset()
     warnings: tuple[str, ...] = ()
+    on_unscorable: Rule = "exclude"
 
 
 def recorded_task(
