@@ -41,7 +41,7 @@ def hostile(text: str) -> Row:
 def test_the_table_of_a_pipe_is_plain_and_whole() -> None:
     text = render(shown_of(REPORT, title="a title"), "table")
     assert "\x1b" not in text
-    assert text.startswith("a title\nTasks ")
+    assert text.startswith("a title\n\nTasks ")
     line = next(line for line in text.splitlines() if " - texts" in line)
     row = next(row for row in ROWS if row.name == "texts")
     assert line.split() == ["-", "texts", "number", "3", "exact_match", "↑", f"{row.value:.4f}", f"{row.low:.4f}", "to", f"{row.high:.4f}", str(row.n), "3"]  # fmt: skip

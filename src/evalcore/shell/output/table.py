@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable, Sequence
 
 from msgspec import Struct
-from rich import box
-from rich.cells import cell_len
-from rich.console import Console
-from rich.measure import Measurement
-from rich.table import Table
-from rich.text import Text
 
 from evalcore.shell.output.flat import ARROWS, shown_interval, shown_number, shown_percent
-from evalcore.shell.output.folding import fold, share_width
+from evalcore.shell.output.grid import Grid, Page, Section, draw_page
 from evalcore.shell.output.rows import BYPASS, Row
-from evalcore.shell.output.text import shorten, visible
+from evalcore.shell.output.text import shorten
 
 __all__ = ["render_table"]
 
-UNBOUNDED = 100_000
 MOST_NOTES = 20
 DEEPEST = 20
 
@@ -103,27 +95,17 @@ def render_table(
     >>> print(render_table([Row(name="t", alias="t", metric="acc", value=0.5, n=4)]).splitlines()[0].split())
     ['Tasks', 'Version', 'Filter', 'n-shot', 'Metric', 'Value', '95', '%', 'interval', 'n']
     """
-    out = io.StringIO()
-    console = Console(
-        file=out,
-        width=width or UNBOUNDED,
-        force_terminal=colour,
-        color_system="standard" if colour else None,
-        markup=False,
-        highlight=False,
-        emoji=False,
-        legacy_windows=False,
-    )
-    if title:
-        console.print(Text(visible(title), style="bold"))
-    lost = any(map(_unscored, rows))
+    lost, level = any(map(_unscored, rows)), shown_percent(confidence)
     heads = [column.head for column in COLUMNS if column.head != "unscored" or lost]
-    console.print(_fitting(console, rows, heads, shown_percent(confidence)))
-    console.width = width or UNBOUNDED
-    _legend(console, heads, shown_percent(confidence))
-    _listed(console, "Documents without a score:", losses, "red")
-    _listed(console, "Warnings:", notes, "yellow")
-    return "\n".join(line.rstrip() for line in out.getvalue().split("\n"))
+    page = Page(
+        grids=tuple(_grid(rows, heads, level, shape) for shape in SHAPES),
+        title=(title,) if title else (),
+        legend=tuple(
+            f"{_head(head, level)}: {meaning.format(level=level)}" for head, meaning in LEGEND if head in heads
+        ),
+        sections=(*_listed("Documents without a score:", losses, "red"), *_listed("Warnings:", notes, "yellow")),
+    )
+    return draw_page(page, width=width, colour=colour)
 
 
 def _unscored(row: Row) -> int:
@@ -136,68 +118,33 @@ def _value(row: Row, decimals: int) -> str:
     return shown_number(row.value, decimals)
 
 
-def _fitting(console: Console, rows: Sequence[Row], heads: Sequence[str], level: str) -> Table:
-    """The widest shape that fits; else the narrowest, its names folded."""
-    unbounded = console.options.update(max_width=UNBOUNDED)
-    for shape in SHAPES:
-        columns = _columns(rows, heads, shape)
-        lines = _lines(rows, columns, shape)
-        size = Measurement.get(console, unbounded, table := _table(rows, columns, lines, level, shape)).maximum
-        if size <= console.width:
-            return table
-    names = [at for at, column in enumerate(columns) if not column.number]
-    widths = [max(map(cell_len, (columns[at].head, *(line[at] for line in lines)))) for at in names]
-    kept = dict(zip(names, share_width(widths, console.width - size + sum(widths)), strict=True))
-    console.width = max(console.width, size - sum(widths) + sum(kept.values()))
-    folded = [[fold(cell, kept[at]) if at in kept else cell for at, cell in enumerate(line)] for line in lines]
-    return _table(rows, columns, folded, level, shape)
-
-
-def _columns(rows: Sequence[Row], heads: Sequence[str], shape: Shape) -> list[Column]:
+def _grid(rows: Sequence[Row], heads: Sequence[str], level: str, shape: Shape) -> Grid:
     silent = ("Filter",) if shape.plain and all(row.filter in ("", "none") for row in rows) else ()
-    return [column for column in COLUMNS if column.head in heads and column.head not in (*shape.dropped, *silent)]
+    columns = [column for column in COLUMNS if column.head in heads and column.head not in (*shape.dropped, *silent)]
+    return Grid(
+        heads=tuple(column.head if shape.plain else _head(column.head, level) for column in columns),
+        numbers=tuple(column.number for column in columns),
+        lines=_lines(rows, columns, shape),
+        bold=tuple(row.group for row in rows),
+        gap=shape.gap,
+    )
 
 
-def _lines(rows: Sequence[Row], columns: Sequence[Column], shape: Shape) -> list[list[str]]:
-    """The cells of every row, safe to print."""
-    out: list[list[str]] = []
+def _head(head: str, level: str) -> str:
+    return f"{level} interval" if head == "interval" else head
+
+
+def _lines(rows: Sequence[Row], columns: Sequence[Column], shape: Shape) -> tuple[tuple[str, ...], ...]:
+    """The cells of every row."""
+    out: list[tuple[str, ...]] = []
     before: tuple[str, int] | None = None
     for row in rows:
         again, before = (row.name, row.depth) == before, (row.name, row.depth)
-        texts = ["" if again and column.head in ONCE else column.cell(row, shape) for column in columns]
-        out.append([shorten(visible(text), 200) for text in texts])
-    return out
+        out.append(tuple("" if again and column.head in ONCE else column.cell(row, shape) for column in columns))
+    return tuple(out)
 
 
-def _table(
-    rows: Sequence[Row], columns: Sequence[Column], lines: Sequence[Sequence[str]], level: str, shape: Shape
-) -> Table:
-    space = (0, shape.gap - 1, 0, 0)
-    table = Table(box=box.SIMPLE_HEAD, padding=space, pad_edge=False, show_edge=False, header_style="bold")
-    for column in columns:
-        ranged = column.head == "interval" and not shape.plain
-        head = Text(f"{level} interval" if ranged else column.head)
-        table.add_column(head, justify="right" if column.number else "left", no_wrap=True)
-    for row, line in zip(rows, lines, strict=True):
-        table.add_row(*(Text(cell, style="bold" if row.group else "") for cell in line))
-    return table
-
-
-def _legend(console: Console, heads: Sequence[str], level: str) -> None:
-    console.print()
-    for head, meaning in LEGEND:
-        if head in heads:
-            name = f"{level} interval" if head == "interval" else head
-            console.print(Text(f"{name}: {meaning.format(level=level)}", style="dim"))
-
-
-def _listed(console: Console, head: str, lines: Sequence[str], style: str) -> None:
-    """A headed list, each entry on a line of its own, cut where it gets too long to read."""
-    if not lines:
-        return
-    console.print()
-    console.print(Text(head, style=style))
-    for line in lines[:MOST_NOTES]:
-        console.print(Text("- " + shorten(visible(line))))
-    if len(lines) > MOST_NOTES:
-        console.print(Text(f"- and {len(lines) - MOST_NOTES} more, in results.json"))
+def _listed(head: str, lines: Sequence[str], style: str) -> tuple[Section, ...]:
+    """A headed list, cut where it gets too long to read."""
+    more = (f"and {len(lines) - MOST_NOTES} more, in results.json",) if len(lines) > MOST_NOTES else ()
+    return (Section(head, (*map(shorten, lines[:MOST_NOTES]), *more), style),) if lines else ()
