@@ -6,6 +6,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 from scipy import stats
 from statsmodels.stats.contingency_tables import mcnemar
 from statsmodels.stats.multitest import multipletests
@@ -13,11 +14,13 @@ from statsmodels.stats.multitest import multipletests
 from evalcore import (
     AGGREGATIONS,
     GENERATE_UNTIL,
+    LOGLIKELIHOOD,
     MULTIPLE_CHOICE,
     Array,
     Floats,
     Group,
     GroupMetric,
+    Labels,
     Leaf,
     MetricKey,
     MetricSpec,
@@ -26,10 +29,11 @@ from evalcore import (
     aggregate_metric,
     column,
     compare_estimates,
+    options,
 )
 from evalcore.core.arrays import Floats64
 from evalcore.core.comparing import compare_sides
-from evalcore.core.comparison import adjust
+from evalcore.core.comparison import adjust, too_few
 from evalcore.core.documents import DocumentRow
 from evalcore.core.errors import EvalError
 from evalcore.core.outcome import FAILED, OK
@@ -37,6 +41,7 @@ from evalcore.core.scored import Scored, ScoredColumn
 from evalcore.core.sides import Side
 from evalcore.core.stats.families import benjamini_hochberg, holm
 from evalcore.core.stats.flips import flip_tests
+from evalcore.core.stats.power import Variances, distance_at, reach_of_test
 from evalcore.core.stats.quantiles import binomial_cdf, normal_quantile
 
 
@@ -212,6 +217,106 @@ def test_unknown_corrections_are_named() -> None:
         adjust([found], "holmes")
 
 
+# --- what the lines rest on -------------------------------------------------------------------------------------------
+
+
+def test_translations_of_the_same_questions_count_once_in_their_group() -> None:
+    """Two tasks that are copies of each other, document by document: the group is worth no more than the task."""
+    rng = np.random.default_rng(20)
+    a, b = latent(rng, 0.8, 0.6, (60,))
+    codes = {"de": np.arange(60), "fr": np.arange(60)}
+    sides = [run_of({"de": x, "fr": x}, trees=suite(("de", "fr")), clusters=codes) for x in (a, b)]
+    task, _, group = compare_sides(*sides).lines
+    assert group.stderr == pytest.approx(task.stderr, rel=1e-12)
+    assert group.clusters == 60
+    assert task.clusters is None
+    assert 0.3 < group.p_value / task.p_value < 4
+    apart = compare_sides(*(run_of({"de": x, "fr": x}, trees=suite(("de", "fr"))) for x in (a, b))).lines[-1]
+    assert apart.stderr < 0.8 * group.stderr, "what it costs not to say that they are copies"
+
+
+def test_too_few_clusters_to_find_anything_is_said() -> None:
+    codes = {"t": np.repeat(np.arange(4), 30)}
+    a, b = np.ones(120), np.zeros(120)
+    b[::10] = 1
+    line = compare_sides(*(run_of({"t": x}, clusters=codes) for x in (a, b))).lines[0]
+    assert line.least_p == 0.125
+    assert too_few(line, 0.05)
+    assert line.p_value >= 0.12
+    assert line.reason == "only 4 clusters: no p-value below 0.125 is possible"
+    few = compare_sides(run_of({"t": np.ones(4)}), run_of({"t": np.zeros(4)})).lines[0]
+    assert few.reason == "only 4 documents: no p-value below 0.0625 is possible"
+    assert few.p_value == pytest.approx(few.least_p, rel=1e-12)
+    assert few.least_p == 0.0625
+    fine = compare_sides(run_of({"t": np.ones(5)}), run_of({"t": np.zeros(5)})).lines[0]
+    assert (fine.reason, too_few(fine, 0.05)) == (None, False)
+    assert fine.p_value == pytest.approx(0.03125, rel=1e-12)
+
+
+def test_medians_of_clusters_are_drawn_by_clusters() -> None:
+    rng = np.random.default_rng(21)
+    base = np.repeat(rng.normal(size=(2, 30)), 6, axis=1)
+    runs = base + 0.1 * rng.normal(size=base.shape)
+    spec = MetricSpec("m", aggregation="median")
+
+    def side(values: Floats64, clusters) -> Side:
+        one = ScoredColumn(MetricKey("m"), column(range(180), Floats(Array(values))), spec)
+        return Side("run", (Scored(Task("t", GENERATE_UNTIL, (spec,)), (one,), clusters=clusters),))
+
+    codes = tuple((i, i // 6) for i in range(180))
+    plain, whole = (compare_sides(*(side(x, given) for x in runs)).lines[0] for given in ((), codes))
+    assert whole.stderr > 1.5 * plain.stderr
+    members = np.arange(180).reshape(30, 6)
+    drawn = members[rng.integers(0, 30, (3000, 30))].reshape(3000, 180)
+    want = np.std(np.median(runs[0][drawn], axis=1) - np.median(runs[1][drawn], axis=1))
+    assert whole.stderr == pytest.approx(want, rel=0.15)
+
+
+def perplexities(rng: np.random.Generator, n: int) -> tuple[Side, Side]:
+    shared = rng.normal(-2.0, 0.8, n)
+    runs = [{"t": shared + 0.3 * rng.normal(size=n)} for _ in "ab"]
+
+    def side(run: dict[str, Floats64]) -> Side:
+        one = ScoredColumn(MetricKey("perplexity"), column(range(n), Floats(Array(run["t"]))), MetricSpec("perplexity"))
+        return Side("run", (Scored(Task("t", LOGLIKELIHOOD, (MetricSpec("perplexity"),)), (one,)),))
+
+    return side(runs[0]), side(runs[1])
+
+
+def test_differences_of_perplexities_are_made_on_the_log_scale() -> None:
+    rng = np.random.default_rng(22)
+    line = compare_sides(*perplexities(rng, 25)).lines[0]
+    assert "MOVER" in line.method
+    assert line.ci[0] > -line.b, "no run can have a perplexity below 0"
+    assert line.ci[0] < line.difference < line.ci[1]
+    assert covered(lambda: perplexities(rng, 25), 0.0, 300) >= 0.92
+
+
+def test_detectable_is_what_power_says() -> None:
+    rng = np.random.default_rng(23)
+    a, b = latent(rng, 0.8, 0.7, (40,))
+    line = compare_sides(run_of({"t": a}), run_of({"t": b})).lines[0]
+    want = distance_at(40, Variances(line.stderr**2 * 40), 1, reach_of_test())
+    assert line.detectable == pytest.approx(want, rel=1e-12)
+
+
+def test_a_metric_of_unknown_direction_has_none() -> None:
+    bits = np.array([1.0, 0, 1])
+    one = run_of({"t": bits}, metric="wer", trees=suite("t", metric="wer"))
+    hidden = replace(one.scored[0], columns=(replace(one.scored[0].columns[0], traits=("unknown direction",)),))
+    lines = compare_sides(Side("a", (hidden,), trees=one.trees), one).lines
+    assert [line.higher_is_better for line in lines] == [None, None]
+    assert [line.higher_is_better for line in compare_sides(one, one).lines] == [True, True]
+
+
+def test_groups_are_the_same_whatever_filters_they_name_and_lone_ones_are_told() -> None:
+    bits = np.array([1.0, 0, 1])
+    named = Group("suite", (Leaf("t", None),), (GroupMetric("acc", weight_by_size=False, filters=("none",)),))
+    other = Group("other", (Leaf("t", None),), (GroupMetric("acc"),))
+    one, two = run_of({"t": bits}, trees=suite("t")), run_of({"t": bits}, trees=(named, other))
+    assert compare_sides(one, two).warnings == ("group other is only in the second run; it is not compared",)
+
+
 # --- coverage of the intervals ----------------------------------------------------------------------------------------
 
 TRUTHS = [(0.7, 0.7), (0.9, 0.85), (0.99, 0.97)]
@@ -337,6 +442,104 @@ def test_false_positives_of_scores_between_0_and_1(n: int) -> None:
     rate = flipped_rate((a - b) / n)
     assert rate <= 0.06
     assert np.count_nonzero(a - b) / 3000 < 10 or rate >= 0.02
+
+
+def rejected(make, rounds: int) -> float:
+    """How often a comparison of two runs alike finds a difference in its last line."""
+    found = [compare_sides(*make(), draws=199).lines[-1].p_value for _ in range(rounds)]
+    return float(np.mean([p is not None and p <= 0.05 for p in found]))
+
+
+def labels_side(tasks: dict[str, tuple[np.ndarray, np.ndarray]], metric: str, trees=()) -> Side:
+    spec = MetricSpec(metric)
+
+    def scored(name: str, gold: np.ndarray, said: np.ndarray) -> Scored:
+        rows = Labels(Array(np.stack([gold, said], axis=1)))
+        one = ScoredColumn(MetricKey(metric), column(range(len(gold)), rows), spec)
+        return Scored(Task(name, MULTIPLE_CHOICE, (spec,)), (one,))
+
+    return Side("run", tuple(scored(name, *pair) for name, pair in tasks.items()), trees=trees)
+
+
+@pytest.mark.parametrize(("count", "size"), [(10, 3), (20, 2)])
+def test_false_positives_of_pooled_groups_of_small_tasks(count: int, size: int) -> None:
+    rng = np.random.default_rng(30)
+    names = [f"t{i}" for i in range(count)]
+    trees = (Group("g", tuple(Leaf(name, None) for name in names), (GroupMetric("mcc", aggregation="pool"),)),)
+
+    def make():
+        gold = rng.integers(0, 2, (count, size))
+        runs = [np.where(rng.random(gold.shape) < 0.7, gold, 1 - gold) for _ in "ab"]
+        return [labels_side({n: (gold[i], run[i]) for i, n in enumerate(names)}, "mcc", trees) for run in runs]
+
+    assert rejected(make, 300) <= 0.06 + 2 * 0.0137, "two standard errors of 300 rounds"
+
+
+@pytest.mark.parametrize("clusters", [8, 25])
+def test_false_positives_of_clusters_in_the_comparison_itself(clusters: int) -> None:
+    rng = np.random.default_rng(31)
+    codes = {"t": np.repeat(np.arange(clusters), 5)}
+
+    def make():
+        base = np.repeat(rng.normal(size=(2, clusters)), 5, axis=1)
+        runs = 0.8 * base + 0.6 * rng.normal(size=base.shape) < 0.4
+        return [run_of({"t": run.astype(float)}, clusters=codes) for run in runs]
+
+    assert rejected(make, 300) <= 0.06 + 2 * 0.0137
+
+
+def test_false_positives_of_questions_that_several_tasks_share() -> None:
+    rng = np.random.default_rng(32)
+    names = ("a", "b", "c", "d")
+    codes = dict.fromkeys(names, np.arange(30))
+
+    def make():
+        base = rng.normal(size=(2, 30))
+        return [
+            run_of(
+                {name: (0.9 * one + 0.4 * rng.normal(size=30) < 0.4).astype(float) for name in names},
+                trees=suite(names),
+                clusters=codes,
+            )
+            for one in base
+        ]
+
+    assert rejected(make, 300) <= 0.06 + 2 * 0.0137
+    assert covered(make, 0.0, 200) >= 0.90
+
+
+def test_false_positives_of_perplexities() -> None:
+    rng = np.random.default_rng(33)
+    assert rejected(lambda: perplexities(rng, 15), 300) <= 0.06 + 2 * 0.0137
+
+
+def test_a_median_against_itself_is_zero_with_p_1() -> None:
+    spec = MetricSpec("m", aggregation="median")
+    one = ScoredColumn(MetricKey("m"), column(range(9), Floats(Array(np.arange(9.0)))), spec)
+    side = Side("run", (Scored(Task("t", GENERATE_UNTIL, (spec,)), (one,)),))
+    line = compare_sides(side, side).lines[0]
+    assert (line.difference, line.p_value) == (0, 1)
+
+
+def test_numbers_made_by_different_rules_are_not_compared() -> None:
+    rng = np.random.default_rng(34)
+    gold, said = rng.integers(0, 3, (2, 30))
+
+    def side(average: str) -> Side:
+        spec = MetricSpec("f1", options=options(average=average))
+        one = ScoredColumn(MetricKey("f1"), column(range(30), Labels(Array(np.stack([gold, said], axis=1)))), spec)
+        return Side("run", (Scored(Task("t", MULTIPLE_CHOICE, (spec,)), (one,)),))
+
+    found = compare_sides(side("macro"), side("micro"))
+    assert found.lines == ()
+    assert found.warnings == ("t: f1,none is not compared: f1 average=macro in one run, f1 average=micro in the other",)
+
+
+def test_clusters_that_the_runs_declare_differently_are_told() -> None:
+    bits = np.array([1.0, 0, 1, 1])
+    one, two = (run_of({"t": bits}, clusters={"t": np.array(codes)}) for codes in ([0, 0, 1, 1], [0, 1, 1, 2]))
+    assert compare_sides(one, two).warnings == ("t: the runs declare different clusters; the first run's are used",)
+    assert compare_sides(one, one).warnings == ()
 
 
 def test_the_rates_above_are_those_of_the_comparison_itself() -> None:

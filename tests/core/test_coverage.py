@@ -29,6 +29,7 @@ from evalcore import (
     TaskReport,
     aggregate_metric,
     column,
+    options,
     reduce_repeats,
 )
 from evalcore.core.groups.report import report_group
@@ -287,3 +288,45 @@ def test_groups(name: str, by_size: bool) -> None:
             for value, one in zip(values, errors, strict=True)
         )
         assert max(pooled, apart) <= 0.68
+
+
+# --- groups in which a small task may have all documents right ---
+
+
+@pytest.mark.parametrize(
+    ("sizes", "chances"),
+    [
+        ((10, 1000), (0.95, 0.5)),
+        ((20, 1000), (0.95, 0.5)),
+        ((5, 200, 200), (0.8, 0.5, 0.5)),
+        ((30, 1000), (0.97, 0.6)),
+        ((100, 14_000), (0.99, 0.7)),
+    ],
+)
+def test_a_small_task_without_an_error_is_not_certain_in_its_group(
+    sizes: tuple[int, ...], chances: tuple[float, ...]
+) -> None:
+    rng = np.random.default_rng(40)
+    names = [f"t{i}" for i in range(len(sizes))]
+    tree = Group("g", tuple(Leaf(name, None) for name in names), (GroupMetric("acc", weight_by_size=False),))
+    truth, inside = float(np.mean(chances)), []
+    for _ in range(400):
+        hits = [int(rng.binomial(n, p)) for n, p in zip(sizes, chances, strict=True)]
+        leaves = {
+            name: TaskReport(name=name, estimates=((KEY, of_hits(k, n)),))
+            for name, k, n in zip(names, hits, sizes, strict=True)
+        }
+        placed = Group("g", tuple(Leaf(name, leaves[name]) for name in names), tree.metrics)
+        inside.append(holds(report_group(placed)[KEY].ci, truth))
+    assert share(inside) >= LEAST
+
+
+@pytest.mark.parametrize(("n", "p"), [(20, 0.95), (30, 0.93), (100, 0.98)])
+def test_micro_f1_of_many_classes_covers_like_accuracy(n: int, p: float) -> None:
+    def ends(hits: int) -> Ends | None:
+        gold = np.arange(n) % 3
+        said = np.where(np.arange(n) < hits, gold, (gold + 1) % 3)
+        rows = Labels(Array(np.stack([gold, said], axis=1)))
+        return aggregate_metric(AGGREGATIONS["f1"], column(range(n), rows), options=options(average="micro")).ci
+
+    assert exactly(ends, n, p) >= LEAST

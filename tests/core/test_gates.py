@@ -18,17 +18,19 @@ from evalcore.core.errors import EvalError
 from evalcore.core.estimate import Estimate
 from evalcore.core.gates import (
     Limit,
-    find_regressions,
     judge_limit,
     judge_limits,
+    level_of_limits,
+    match_limits,
     name_verdict,
-    one_sided,
+    numbers_of,
     parse_limit,
     select_numbers,
 )
 from evalcore.core.groups import Group, GroupMetric, Leaf
 from evalcore.core.pipeline import build_report, report_task
 from evalcore.core.records import GENERATE_UNTIL, MetricKey, MetricSpec, Task
+from evalcore.core.regressions import find_regressions, one_sided
 from evalcore.core.scored import Scored, ScoredColumn
 from evalcore.core.sides import Side
 from evalcore.core.stats.compare import paired_binary
@@ -57,7 +59,7 @@ def test_a_minimum_fails_exactly_where_the_one_sided_bound_is_below_it(right: in
     scores = np.array([1.0] * right + [0.0] * (40 - right))
     report = build_report([report_task(scored_of("t", scores), inference=Inference(confidence=1 - 2 * alpha))])
     estimate = report.task("t")[KEY]
-    (gate,) = judge_limits([Limit("min", "exact_match", at)], report)
+    (gate,) = judge_limits([Limit("min", "exact_match", at)], numbers_of(report))
     low, high = estimate.ci
     assert gate.passed is (high >= at)
     assert gate.verdict == ("met" if low >= at else "below" if high < at else "not shown to be below")
@@ -105,6 +107,31 @@ def test_a_key_means_every_number_that_it_fits() -> None:
     with pytest.raises(EvalError, match="did you mean 'em,strict'") as wrong:
         select_numbers("em,strct", known)
     assert "a/em" not in str(wrong.value)
+
+
+def test_globs_mean_all_that_they_match_and_names_with_brackets_mean_themselves() -> None:
+    known = [("mmlu_a", KEY), ("mmlu_b", KEY), ("a[1]", KEY), ("a1", KEY)]
+    assert select_numbers("mmlu_*/exact_match", known) == tuple(known[:2])
+    assert select_numbers("*/exact_match,none", known) == tuple(known)
+    assert select_numbers("a[1]/exact_match", known) == (known[2],)
+    with pytest.raises(EvalError, match="unknown number"):
+        select_numbers("gsm*/exact_match", known)
+
+
+def test_false_alarms_of_many_limits_are_at_most_alpha() -> None:
+    """Twenty tasks whose true score is the limit itself: some gate fails in at most alpha of all checks."""
+    rng, alpha, checks, tasks, n = np.random.default_rng(3), 0.1, 200, 20, 100
+
+    def fails(level: float) -> bool:
+        inference = Inference(confidence=level)
+        reports = [report_task(scored_of(str(t), rng.random(n) < 0.7), inference=inference) for t in range(tasks)]
+        limits, known = [Limit("min", "exact_match", 0.7)], numbers_of(build_report(reports))
+        assert len(match_limits(limits, known)) == tasks
+        return any(gate.passed is False for gate in judge_limits(limits, known))
+
+    corrected = sum(fails(level_of_limits(alpha, tasks)) for _ in range(checks))
+    assert corrected <= binom.ppf(0.999, checks, alpha)
+    assert sum(fails(level_of_limits(alpha, 1)) for _ in range(20)) >= 10  # uncorrected, most checks fail
 
 
 # --- one-sided p-values -----------------------------------------------------------------------------------------------
@@ -162,7 +189,7 @@ def test_a_gate_that_is_not_judged_says_why() -> None:
     lines = (replace(FELL, higher_is_better=None), replace(FELL, p_value=None, reason="too few clusters"))
     found = find_regressions(Comparison(names=("new", "old"), lines=lines))
     assert [gate.verdict for gate in found] == [
-        "not judged: whether more is better is not known",
+        "not judged: whether more is better is not known (--higher_is_better, --lower_is_better)",
         "not judged: too few clusters",
     ]
 

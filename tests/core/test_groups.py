@@ -11,6 +11,10 @@ import yaml
 from msgspec import structs
 from toolz import unique
 
+from evalcore.core.aggregate import aggregate_metric
+from evalcore.core.aggregations import AGGREGATIONS
+from evalcore.core.arrays import Array
+from evalcore.core.columns import Floats, column
 from evalcore.core.errors import EvalError
 from evalcore.core.groups import (
     Group,
@@ -34,9 +38,10 @@ from evalcore.core.groups import (
 )
 from evalcore.core.groups.build import build_trees, group_from_config, group_metric_from_config, group_to_dict
 from evalcore.core.groups.lint import lint
+from evalcore.core.outcome import FAILED, OK
 from evalcore.core.pipeline import build_report
-from evalcore.core.records import options
-from evalcore.core.reports import leaf_from_flat
+from evalcore.core.records import MetricKey, options
+from evalcore.core.reports import TaskReport, leaf_from_flat
 
 ANATOMY, BIOLOGY, CHEMISTRY = Leaf("anatomy", 10), Leaf("biology", 20), Leaf("chemistry", 30)
 SCIENCE = Group("science", (BIOLOGY, CHEMISTRY))
@@ -505,3 +510,24 @@ def test_the_interval_of_a_group_of_small_tasks_covers(tasks: int, documents: in
         low, high = build_report(done, [tree]).group("g")["acc,none"].ci
         hits += low <= p <= high
     assert hits / runs >= 0.9
+
+
+@pytest.mark.parametrize("by_size", [True, False])
+def test_bounds_of_a_group_are_those_of_every_way_to_score_the_lost(by_size: bool) -> None:
+    """Two tasks with lost documents: the extremes are reached when all of them are right, or all wrong."""
+    given = {"a": ([1.0, 0.0, 1.0], 5), "b": ([1.0], 1)}
+
+    def reports(fill: float | None) -> list[TaskReport]:
+        out = []
+        for name, (scores, lost) in given.items():
+            whole = scores + [0.0 if fill is None else fill] * lost
+            status = np.array([OK] * len(scores) + [FAILED if fill is None else OK] * lost, np.uint8)
+            made = column(range(len(whole)), Floats(Array(whole)), status)
+            estimate = aggregate_metric(AGGREGATIONS["mean"], made)
+            out.append(TaskReport(name=name, estimates=((MetricKey("acc"), estimate),)))
+        return out
+
+    tree = Group("g", (Leaf("a", None), Leaf("b", None)), (GroupMetric("acc", weight_by_size=by_size),))
+    found = build_report(reports(None), [tree]).group("g")["acc,none"]
+    ends = [build_report(reports(fill), [tree]).group("g")["acc,none"].value for fill in (0.0, 1.0)]
+    assert (found.lowest, found.highest) == pytest.approx(tuple(ends), rel=1e-12)

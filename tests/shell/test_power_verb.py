@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import os
+import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
+from msgspec.structs import replace
+from rich.cells import cell_len
+from sample_runs import rows_of, write_log
 
 from evalcore.core.planning import Asked, Known, plan_next
 from evalcore.core.records import MetricKey
 from evalcore.core.stats.power import Variances, distance_at, questions_for, reach_of_test, variances_of_difference
 from evalcore.shell.cli import main
+from evalcore.shell.output.grid import draw_page
 from evalcore.shell.output.planned.known import known_of
+from evalcore.shell.output.planned.page import page_of
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -122,7 +131,7 @@ def test_tables_for_people(runs, capsys):
     assert "finds now" not in text
     assert main(["power", str(runs[0]), "--difference", ".05", "--markdown", "--task", "quickstart_nature"]) == 0
     marked = capsys.readouterr().out
-    assert "- nature" in marked
+    assert "- quickstart_nature" in marked
     assert "correlation of 0.4 (assumed" in marked
 
 
@@ -230,6 +239,9 @@ def test_names_that_a_terminal_obeys_are_shown(tmp_path, capsys):
         (["--correlation", "2"], "between -1 and 1"),
         (["--repeats", "1,0"], "whole numbers"),
         (["--difference", "0.1", "--half-width", "0.1"], "not allowed"),
+        (["--difference", "5"], "5 points are 0.05"),
+        (["--half-width", "1"], "1 points are 0.01"),
+        (["--cluster", "no_such_field"], "no_such_field"),
         (["--task", "quickstart_natur"], "did you mean 'quickstart_nature'"),
         (["--metric", "ac"], "did you mean 'acc'"),
     ],
@@ -240,12 +252,89 @@ def test_bad_input_is_one_line(arguments, said, runs, capsys):
 
 def test_no_such_run(tmp_path, capsys):
     assert "no such file" in refused(capsys, tmp_path / "none")
-    assert "found no results" in refused(capsys, tmp_path)
+    assert "neither results*.json nor a sample log" in refused(capsys, tmp_path)
 
 
 def test_totals_alone_cannot_be_paired(tmp_path, runs, capsys):
     path = written(tmp_path)
     assert "log_samples" in refused(capsys, path, path)
+
+
+def test_an_empty_path_is_not_this_folder(runs, capsys, monkeypatch):
+    monkeypatch.chdir(runs[0])
+    assert "empty" in refused(capsys, "")
+    assert "empty" in refused(capsys, ".", "")
+
+
+def test_a_sample_log_alone_and_a_folder_of_logs(runs, tmp_path, capsys):
+    whole = row_of(told(capsys, runs[0]), "quickstart_nature", "acc")
+    log = runs[0] / "samples_quickstart_nature.jsonl"
+    shutil.copy(log, tmp_path)
+    for path in (log, tmp_path):
+        alone = told(capsys, path, "--difference", "0.05")
+        assert alone["read"] == [str(path)]
+        row = row_of(alone, "quickstart_nature", "acc")
+        assert (row["n"], row["sd"], row["detectable"]) == pytest.approx((35, whole["sd"], whole["detectable"]))
+
+
+def test_clusters_are_the_units(tmp_path, capsys):
+    log = write_log(tmp_path / "samples_t.jsonl", rows_of("t", "acc", [float(at % 10 < 6) for at in range(100)]))
+    plain, clustered = (row_of(told(capsys, log, *more), "t", "acc") for more in ((), ("--cluster", "passage")))
+    assert (plain["n"], plain["clusters"], clustered["clusters"]) == (100, None, 20)
+    halves = np.array([1.0, 0.2] * 10)  # the mean of each passage of five
+    assert clustered["sd"] ** 2 / 100 == pytest.approx(halves.var(ddof=1) / 20)
+    other = write_log(tmp_path / "other/samples_t.jsonl", rows_of("t", "acc", [float(at % 7 < 4) for at in range(100)]))
+    assert row_of(told(capsys, log, other, "--cluster", "passage"), "t", "acc")["clusters"] == 20
+
+
+def test_a_groups_count_is_that_of_the_metric(tmp_path, capsys):
+    group = {"acc,none": 0.5, "acc_stderr,none": 0.08, "sample_len": 60, "sample_count": {"acc,none": 40}}
+    content = {"results": {"g": group}, "group_subtasks": {"g": ["a", "b"]}}
+    assert told(capsys, written(tmp_path, content=content))["rows"][0]["n"] == 40
+
+
+def test_points_are_for_scores_beyond_1(tmp_path, capsys):
+    bleu = {"bleu,none": 30.0, "bleu_stderr,none": 1.0, "sample_len": 100, "acc,none": 0.5, "acc_stderr,none": 0.05}
+    path = written(tmp_path, content={"results": {"t": bleu}})
+    assert told(capsys, path, "--difference", "5", "--metric", "bleu")["rows"][0]["documents"]["as now"] > 0
+    assert "t acc,none lies between 0 and 1, where 5 points are 0.05" in refused(capsys, path, "--difference", "5")
+    bits = {"bits_per_byte,none": 0.9, "bits_per_byte_stderr,none": 0.05, "sample_len": 100}
+    path = written(tmp_path, content={"results": {"t": bits}})
+    assert told(capsys, path, "--difference", "1")["rows"][0]["documents"]["as now"] > 0
+
+
+def test_names_are_those_that_one_can_type(runs, capsys):
+    assert main(["power", str(runs[0])]) == 0
+    text = capsys.readouterr().out
+    assert "quickstart_nature" in text
+    assert main(["power", str(runs[0]), "--task", "quickstart_nature, quickstart_world"]) == 0
+    assert "everyday" not in capsys.readouterr().out
+
+
+def test_csv_is_a_row_for_every_number(runs, capsys):
+    arguments = ["power", str(runs[0]), "--difference", "0.05", "--repeats", "1,8"]
+    assert main([*arguments, "--csv"]) == 0
+    rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+    every = told(capsys, *arguments[1:])["rows"]
+    assert [(row["name"], row["metric"], int(row["n"])) for row in rows] == [
+        (row["name"], row["metric"], row["n"]) for row in every
+    ]
+    for row, one in zip(rows, every, strict=True):
+        assert row["n_needed_with_8"] == str(one["documents"].get("8") or "")
+        assert row["n_needed"] == str(one["documents"].get("as now") or "")
+
+
+@pytest.mark.parametrize("width", [140, 80, 60])
+@pytest.mark.parametrize("asked", [Asked(), Asked(difference=0.05), Asked(half_width=0.05)])
+def test_pages_fit_any_screen_and_explain_only_what_they_show(width, asked):
+    seen = Known(name="a_task_of_some_length", key=MetricKey("exact_match@mean", "flexible-extract"), n=400, units=400)
+    seen = replace(seen, stderr=0.025, sampling=0.015, repeats=4.0)
+    text = draw_page(page_of([plan_next(seen, asked)], asked, ["out/results.json"]), width=width)
+    assert all(cell_len(line) <= width for line in text.splitlines())
+    head = next(line for line in text.splitlines() if line.startswith("Tasks"))
+    for name in ("question sd", "at best", "K=1", "K needed"):
+        assert (f"\n{name}: " in text) is (name in head)
+    assert ("n needed" in head) is (asked != Asked())
 
 
 def test_what_is_read_is_what_is_planned():
@@ -264,13 +353,13 @@ def test_what_is_read_is_what_is_planned():
     assert known == Known(
         name="t",
         key=MetricKey("acc"),
-        alias="t",
         n=100,
         units=20,
         stderr=0.05,
         sampling=0.03,
         repeats=4.0,
         fewest=4.0,
+        share=True,
     )
     planned = dict(plan_next(known, Asked(half_width=0.05, repeats=(2, 8))).documents)
     assert planned[2] is None

@@ -52,7 +52,7 @@ def compare_estimates(
     pair = Pair("", MetricKey(a.aggregation), replace(a, clusters=clusters), aligned)
     whole = Part("", 1.0)
     moves = (Move(pair, whole, whole),)
-    draft = measured(Line(name="", key=pair.key, a=a.value, b=b.value, n=a.n), moves, confidence)
+    draft = measured(Line(name="", key=pair.key, a=a.value, b=b.value, n=a.n), moves, (a, b), confidence)
     line = flip_lines([(draft, moves)], draws, seed)[0]
     return Difference(line.difference or 0.0, line.stderr, line.ci, line.p_value, len(a.influence), line.method)
 

@@ -12,20 +12,22 @@ from evalcore.core.closing import aggregation_of, report_task, whole_columns
 from evalcore.core.columns import Floats
 from evalcore.core.comparison import Comparison, Line
 from evalcore.core.differences import Move, Pair, measured
+from evalcore.core.errors import EvalError, place
 from evalcore.core.estimate import Estimate, Part
 from evalcore.core.flipping import DRAWS, flip_lines
 from evalcore.core.groups import Group, Tree, all_groups, all_tasks, child_names
 from evalcore.core.pairing import Paired, pair_documents
 from evalcore.core.pipeline import build_report
 from evalcore.core.records import MetricKey
-from evalcore.core.reports import Report
-from evalcore.core.scored import Scored
+from evalcore.core.reports import Report, TaskReport
+from evalcore.core.scored import Scored, ScoredColumn
 from evalcore.core.sides import Side
 from evalcore.core.tables import EVALCORE, Tables
 
 __all__ = ["compare_sides"]
 
-Draft = tuple[Line, tuple[Move, ...]]
+Draft = tuple[Line, tuple[Move, ...], tuple[Estimate, Estimate]]
+"""A line without its difference, the tasks that move it, and both runs' numbers."""
 Leaves = Mapping[tuple[str, MetricKey], Pair]
 
 
@@ -38,12 +40,13 @@ def compare_sides(
     groups get that interval on an effective count; everything else Student's, by the influence of each document; and
     all of these a sign-flip test over documents, or over clusters where they are declared.
     """
+    a, b, unlike = _alike(a, b, tables)
     pairs = _paired(a, b)
     trees = a.trees or b.trees
     inference = Inference(confidence=confidence)
 
     def closed(scored: Iterable[Scored]) -> Report:
-        tasks = [report_task(one, inference=inference, tables=tables) for one in scored]
+        tasks = [_undirected(report_task(one, inference=inference, tables=tables), one) for one in scored]
         return build_report(tasks, trees, inference=inference, tables=tables)
 
     one, two = closed(pair.a for pair in pairs), closed(pair.b for pair in pairs)
@@ -51,17 +54,33 @@ def compare_sides(
     lone = _lone(a, b), _lone(b, a)
     groups = _group_drafts(one, two, trees, leaves, frozenset(chain(*lone)))
     drafts = [
-        (measured(line, moves, confidence), moves) for line, moves in chain(map(_leaf_draft, leaves.values()), groups)
+        (measured(line, moves, ends, confidence), moves)
+        for line, moves, ends in chain(map(_leaf_draft, leaves.values()), groups)
     ]
     return Comparison(
         names=(a.name, b.name),
-        lines=tuple(flip_lines(drafts, draws, seed)),
+        lines=tuple(flip_lines(drafts, draws, seed, 1 - confidence)),
         documents=tuple(pair.shared for pair in pairs),
         tasks_only_a=lone[0],
         tasks_only_b=lone[1],
         confidence=confidence,
-        warnings=(*_lone_metrics(a, b), *_other_groups(a.trees, b.trees)),
+        warnings=(
+            *unlike,
+            *(told for pair in pairs for told in pair.warnings),
+            *_lone_metrics(a, b),
+            *_other_groups(a.trees, b.trees),
+        ),
     )
+
+
+def _undirected(report: TaskReport, scored: Scored) -> TaskReport:
+    """The report with no direction for metrics of which nobody told whether more is better."""
+    unknown = {one.key for one in scored.columns if "unknown direction" in one.traits}
+    estimates = tuple(
+        (key, replace(estimate, higher_is_better=None) if key in unknown else estimate)
+        for key, estimate in report.estimates
+    )
+    return replace(report, estimates=estimates) if unknown else report
 
 
 def _paired(a: Side, b: Side) -> list[Paired]:
@@ -71,6 +90,43 @@ def _paired(a: Side, b: Side) -> list[Paired]:
         for one in a.scored
         if (name := one.task.name) in theirs
     ]
+
+
+def _alike(a: Side, b: Side, tables: Tables) -> tuple[Side, Side, list[str]]:
+    """The runs without the metrics that they close by different rules, and which these are."""
+    told: list[str] = []
+    theirs = {one.task.name: one for one in b.scored}
+    dropped: set[tuple[str, MetricKey]] = set()
+    for one in a.scored:
+        other = {column.key: column for column in theirs[one.task.name].columns} if one.task.name in theirs else {}
+        for column in one.columns:
+            rules = [
+                _rule(scored, found, tables)
+                for scored, found in ((one, column), (theirs.get(one.task.name, one), other.get(column.key, column)))
+            ]
+            if rules[0] != rules[1]:
+                dropped.add((one.task.name, column.key))
+                told.append(
+                    f"{one.task.name}: {column.key} is not compared: {rules[0]} in one run, {rules[1]} in the other"
+                )
+    return _without(a, dropped), _without(b, dropped), told
+
+
+def _rule(scored: Scored, column: ScoredColumn, tables: Tables) -> str:
+    """What a number is made by: its aggregation, and the options that shape it unless they only shape scores."""
+    name = aggregation_of(scored.task, column, tables).name
+    options = column.spec.options if column.spec is not None and name != "mean" else {}
+    return " ".join([name, *(f"{key}={value}" for key, value in sorted(options.items()))])
+
+
+def _without(side: Side, dropped: set[tuple[str, MetricKey]]) -> Side:
+    if not dropped:
+        return side
+    kept = (
+        replace(one, columns=tuple(column for column in one.columns if (one.task.name, column.key) not in dropped))
+        for one in side.scored
+    )
+    return replace(side, scored=tuple(kept))
 
 
 def _lone(a: Side, b: Side) -> tuple[str, ...]:
@@ -84,11 +140,14 @@ def _leaves(pair: Paired, one: Report, two: Report, tables: Tables) -> Iterator[
     theirs = {column.key: column for column in whole_columns(pair.b)}
     for column in whole_columns(pair.a):
         other = theirs[column.key]
+        first, second = one.task(name)[column.key], two.task(name)[column.key]
+        if first.keys != second.keys and first.value is not None and second.value is not None:
+            raise EvalError(f"expected both runs to count the same documents of {column.key}{place(name)}")
         yield Pair(
             name,
             column.key,
-            one.task(name)[column.key],
-            two.task(name)[column.key],
+            first,
+            second,
             (column.column, other.column),
             aggregation_of(pair.a.task, column, tables),
             pair.unscored.get(str(column.key), 0),
@@ -99,7 +158,7 @@ def _leaf_draft(pair: Pair) -> Draft:
     better, worse = _flips(pair)
     line = replace(_draft(pair.task, pair.key, pair.a, pair.b), unscored=pair.unscored, better=better, worse=worse)
     whole = Part(pair.task, 1.0)
-    return line, (Move(pair, whole, whole),)
+    return line, (Move(pair, whole, whole),), (pair.a, pair.b)
 
 
 def _draft(name: str, key: MetricKey, a: Estimate, b: Estimate) -> Line:
@@ -141,7 +200,7 @@ def _group_drafts(
             line = replace(_draft(group.name, key, a, b), group=True)
             line = replace(line, reason=line.reason or lacking)
             if missing:
-                yield replace(line, a=None, b=None, reason=f"only one run has {', '.join(missing[:5])}"), ()
+                yield replace(line, a=None, b=None, reason=f"only one run has {', '.join(missing[:5])}"), (), (a, b)
             else:
                 yield _with_moves(line, a, b, leaves)
 
@@ -150,13 +209,14 @@ def _with_moves(line: Line, a: Estimate, b: Estimate, leaves: Leaves) -> Draft:
     """A group's line with the tasks that move it, in both runs alike."""
     theirs = {part.name: part for part in b.parts}
     if not a.parts or theirs.keys() != {part.name for part in a.parts}:
-        return replace(line, a=None, b=None, reason=line.reason or "the group's number is not one of its tasks'"), ()
+        why = line.reason or "the group's number is not one of its tasks'"
+        return replace(line, a=None, b=None, reason=why), (), (a, b)
     moves = tuple(
         Move(leaves[part.name, line.key], part, theirs[part.name])
         for part in a.parts
         if part.slope or theirs[part.name].slope
     )
-    return replace(line, unscored=sum(move.pair.unscored for move in moves)), moves
+    return replace(line, unscored=sum(move.pair.unscored for move in moves)), moves, (a, b)
 
 
 def _groups(trees: Iterable[Tree[object]]) -> list[Group[object]]:
@@ -173,8 +233,15 @@ def _lone_metrics(a: Side, b: Side) -> Iterator[str]:
 
 
 def _other_groups(a: Iterable[Tree[object]], b: Iterable[Tree[object]]) -> Iterator[str]:
-    theirs = {group.name: group for group in _groups(b)}
-    for group in _groups(a):
-        other = theirs.get(group.name, group)
-        if (group.metrics, child_names(group)) != (other.metrics, child_names(other)):
-            yield f"group {group.name} differs between the runs; the first run's tasks and weights are used for both"
+    mine, theirs = ({group.name: group for group in _groups(trees)} for trees in (a, b))
+    for name, group in mine.items():
+        if _rules(group) != _rules(theirs.get(name, group)):
+            yield f"group {name} differs between the runs; the first run's tasks and weights are used for both"
+    for name in theirs if mine else ():
+        if name not in mine:
+            yield f"group {name} is only in the second run; it is not compared"
+
+
+def _rules(group: Group[object]) -> tuple[object, ...]:
+    """What a group makes of what; the filters it names are among those that are there anyway."""
+    return child_names(group), tuple(sorted((replace(one, filters=None) for one in group.metrics), key=repr))

@@ -13,7 +13,7 @@ from evalcore.core.errors import unknown
 from evalcore.core.records import MetricKey
 from evalcore.core.stats.families import benjamini_hochberg, holm
 
-__all__ = ["CORRECTIONS", "Comparison", "Line", "Shared", "adjust"]
+__all__ = ["CORRECTIONS", "Comparison", "Line", "Shared", "adjust", "too_few"]
 
 
 class Line(Struct, frozen=True, kw_only=True):
@@ -22,6 +22,8 @@ class Line(Struct, frozen=True, kw_only=True):
     ``better`` and ``worse`` are the keys (of the first run) of documents where the first run does better and worse.
     ``detectable`` is the smallest true difference that such a comparison finds four times in five.
     ``adjusted`` is the p-value corrected for all lines of the table. ``reason`` says why something is missing.
+    ``clusters`` counts the clusters behind it, where there are any; ``least_p`` is the smallest p-value that a test of
+    so few documents or clusters can give.
     """
 
     name: str
@@ -42,6 +44,8 @@ class Line(Struct, frozen=True, kw_only=True):
     worse: tuple[int, ...] = ()
     method: str = ""
     reason: str | None = None
+    clusters: int | None = None
+    least_p: float | None = None
 
 
 class Shared(Struct, frozen=True):
@@ -65,6 +69,15 @@ class Comparison(Struct, frozen=True, kw_only=True):
     correction: str = "none"
     family: int = 0
     warnings: tuple[str, ...] = ()
+
+
+def too_few(line: Line, alpha: float) -> bool:
+    """Whether the line rests on so few documents or clusters that no difference at all could be found.
+
+    >>> too_few(Line(name="t", key=MetricKey("acc"), least_p=0.125), 0.05)
+    True
+    """
+    return line.least_p is not None and line.least_p > alpha
 
 
 Correction = Callable[[Sequence[float | None]], tuple[float | None, ...]]

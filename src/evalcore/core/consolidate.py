@@ -155,15 +155,25 @@ def _counts(task: TaskReport) -> Plain:
 def extras(report: Report) -> Plain:
     """What lm-eval's schema has no place for: intervals, counts, outcomes, recipes, errata."""
     rows: list[TaskReport | GroupReport] = [*report.tasks, *report.groups]
+    known = {(task.name, key): estimate for task in report.tasks for key, estimate in task.estimates}
     used = sorted({name for row in rows for _, estimate in row.estimates for name in estimate.errata})
     return {
-        "estimates": {row.name: {str(key): _extra(estimate) for key, estimate in row.estimates} for row in rows},
+        "estimates": {
+            row.name: {str(key): _extra(estimate, _behind(key, estimate, known)) for key, estimate in row.estimates}
+            for row in rows
+        },
         "warnings": [warning for row in rows for warning in row.warnings],
         "errata": {name: ERRATA[name] for name in used},
     }
 
 
-def _extra(estimate: Estimate) -> Plain:
+def _behind(key: MetricKey, estimate: Estimate, known: Mapping[tuple[str, MetricKey], Estimate]) -> list[Estimate]:
+    """The tasks' numbers that a group's is made of; a task's own is made of itself."""
+    found = [known[part.name, key] for part in estimate.parts if (part.name, key) in known]
+    return found or [estimate]
+
+
+def _extra(estimate: Estimate, behind: Sequence[Estimate]) -> Plain:
     return {
         "value": estimate.value,
         "stderr": estimate.stderr,
@@ -179,15 +189,16 @@ def _extra(estimate: Estimate) -> Plain:
         "missing": list(estimate.partial),
         "errata": list(estimate.errata),
         "signature": estimate.signature,
-        **_sources(estimate),
+        **_sources(estimate, behind),
     }
 
 
-def _sources(estimate: Estimate) -> Plain:
+def _sources(estimate: Estimate, behind: Sequence[Estimate]) -> Plain:
     """What is known of where an error comes from: clusters, drawn answers, the choice of tasks."""
     out: Plain = {}
-    if estimate.clusters is not None:
-        out["clusters"] = len(set(estimate.clusters.ints.tolist()))
+    named = [one.clusters.ints.tolist() for one in behind if one.clusters is not None]
+    if named:  # in a task without any, every document stands alone
+        out["clusters"] = len(set().union(*named)) + sum(one.n for one in behind if one.clusters is None)
     if estimate.repeats is not None:
         out["repeats"] = estimate.repeats
     if estimate.noise is not None and estimate.stderr is not None:

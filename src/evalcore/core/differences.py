@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import fsum, isfinite, sqrt
+from math import fsum, inf, isfinite, sqrt
 
 import numpy as np
 from msgspec import Struct
@@ -16,12 +16,14 @@ from evalcore.core.estimate import Aggregation, Estimate, Part
 from evalcore.core.groups.spread import Spread, spread_of_terms
 from evalcore.core.groups.terms import Term
 from evalcore.core.records import MetricKey
+from evalcore.core.spreads import whole_clusters
 from evalcore.core.stats.compare import around, effective_difference, paired_binary, settled
-from evalcore.core.stats.power import detectable
+from evalcore.core.stats.power import reach_of_test
 from evalcore.core.stats.quantiles import t_cdf, t_quantile
+from evalcore.core.stats.resampling import resample
 from evalcore.core.stats.spread import clustered, independent
 
-__all__ = ["Move", "Pair", "influence_of", "measured"]
+__all__ = ["Move", "Pair", "influence_of", "measured", "told_few"]
 
 PAIRED_DRAWS = 1000
 
@@ -42,9 +44,13 @@ class Pair(Struct, frozen=True, eq=False):
 
     @property
     def clusters(self) -> Ints64 | None:
-        """Cluster codes of the units; None where every unit stands alone, declared or not."""
-        codes = None if self.a.clusters is None else self.a.clusters.ints
-        return None if codes is None or len(np.unique(codes)) == len(codes) else codes
+        """Cluster codes of the units, which other tasks may share; None where none are declared."""
+        return None if self.a.clusters is None else self.a.clusters.ints
+
+    @property
+    def alone(self) -> bool:
+        """Whether every unit is a cluster of its own, declared or not."""
+        return self.clusters is None or len(np.unique(self.clusters)) == len(self.clusters)
 
 
 class Move(Struct, frozen=True, eq=False):
@@ -60,14 +66,14 @@ class Move(Struct, frozen=True, eq=False):
         return (self.a.slope + self.b.slope) / 2 or 1.0
 
 
-def measured(line: Line, moves: Sequence[Move], confidence: float) -> Line:
+def measured(line: Line, moves: Sequence[Move], ends: tuple[Estimate, Estimate], confidence: float) -> Line:
     """A line with its difference, and the error, the interval and the detectable difference where they are defined."""
     if line.a is None or line.b is None or not moves:
         return line
     plain = _binary_scores(moves)
     if plain is not None:
         return _measured_binary(line, plain, confidence)
-    value = line.a - line.b
+    value, line = line.a - line.b, replace(line, clusters=_count_clusters(moves))
     terms = [_term(move) for move in moves]
     weights = [move.weight for move in moves]
     whole = spread_of_terms(terms, weights)
@@ -82,15 +88,16 @@ def measured(line: Line, moves: Sequence[Move], confidence: float) -> Line:
         ci, how = around(value, found, quantile, reach), "Bonett-Price interval on the effective count"
     elif whole.stderr > 0:
         found = value, whole.stderr
-        ci, how = around(value, found, quantile, float("inf")), "t interval"
+        ci, how = _of_ends(ends, value, whole.stderr) or (around(value, found, quantile, inf), "t interval")
     else:
-        return replace(known, reason=_without_spread(value))
+        same = 1.0 if value == 0 and any(move.pair.a.influence is None for move in moves) else None
+        return replace(known, p_value=same, reason=_without_spread(value))
     tested = _t_test(value, whole.stderr, whole.df) if any(move.pair.a.influence is None for move in moves) else None
     return replace(
         known,
         ci=ci,
         p_value=tested,
-        detectable=detectable(1, found[1], alpha=1 - confidence),
+        detectable=reach_of_test(1 - confidence)(whole.df) * (whole.stderr or found[1]),
         method=f"{how}, t test" if tested is not None else how,
     )
 
@@ -113,9 +120,48 @@ def _measured_binary(line: Line, scores: tuple[Floats64, Floats64], confidence: 
         stderr=found.stderr,
         ci=found.ci,
         p_value=found.p_value,
-        detectable=detectable(1, error, alpha=1 - confidence),
+        detectable=reach_of_test(1 - confidence)(n - 1) * (found.stderr or error) if n > 1 else None,
         method=found.method,
+        least_p=0.5**n,
+        reason=line.reason or told_few(n, "document", 0.5**n, 1 - confidence),
     )
+
+
+def told_few(count: int, what: str, least: float, alpha: float) -> str | None:
+    """Why a test of so few units cannot find anything; None if it can.
+
+    >>> told_few(4, "cluster", 0.125, 0.05)
+    'only 4 clusters: no p-value below 0.125 is possible'
+    """
+    many = f"{count} {what}{'s' * (count != 1)}"
+    return f"only {many}: no p-value below {least:.3g} is possible" if least > alpha else None
+
+
+def _of_ends(ends: tuple[Estimate, Estimate], value: float, stderr: float) -> tuple[tuple[float, float], str] | None:
+    """For values on a log scale: an interval from those of both runs and how much they go together.
+
+    The distances of the ends from the values take the place of standard errors (Zou and Donner 2008, "MOVER").
+    """
+    one, two = ends
+    if "log" not in (one.link, two.link) or one.ci is None or two.ci is None or not one.stderr or not two.stderr:
+        return None
+    together = (one.stderr**2 + two.stderr**2 - stderr**2) / (2 * one.stderr * two.stderr)
+    a, b = value + (two.value or 0.0), two.value or 0.0
+
+    def reach(first: float, second: float) -> float:
+        return sqrt(max(first**2 + second**2 - 2 * together * first * second, 0.0))
+
+    low, high = reach(a - one.ci[0], two.ci[1] - b), reach(one.ci[1] - a, b - two.ci[0])
+    return (value - low, value + high), "interval from both runs' on the log scale (MOVER)"
+
+
+def _count_clusters(moves: Sequence[Move]) -> int | None:
+    """The distinct clusters of a line; None if every document stands alone in it."""
+    codes = [move.pair.clusters for move in moves if move.pair.clusters is not None]
+    if not codes:
+        return None
+    count = len(np.unique(np.concatenate(codes)))
+    return count if count < sum(map(len, codes)) else None
 
 
 def _binary_scores(moves: Sequence[Move]) -> tuple[Floats64, Floats64] | None:
@@ -124,7 +170,7 @@ def _binary_scores(moves: Sequence[Move]) -> tuple[Floats64, Floats64] | None:
         return None
     pair = moves[0].pair
     one, two = _bits(pair.a), _bits(pair.b)
-    return None if pair.clusters is not None or one is None or two is None else (one, two)
+    return (one, two) if pair.alone and one is not None and two is not None else None
 
 
 def _bits(estimate: Estimate) -> Floats64 | None:
@@ -142,7 +188,7 @@ def _term(move: Move) -> Term:
     pair, n = move.pair, move.pair.a.n
     first, second = influence_of(move.a, pair.a), influence_of(move.b, pair.b)
     if first is None or second is None:
-        stderr, count = _drawn(pair), n
+        stderr, count = _drawn(pair), n if pair.clusters is None else len(np.unique(pair.clusters))
         variance, influence = (None if stderr is None else stderr**2), None
     else:
         influence = settled(first - second, (first, second)) / move.weight
@@ -155,8 +201,9 @@ def _term(move: Move) -> Term:
         variance=variance,
         df=float(count - 1),
         trials=float(count),
+        average=False,
         influence=None if influence is None else frozen(influence),
-        clusters=None if pair.clusters is None else pair.a.clusters,
+        clusters=pair.a.clusters,
         reason=None if stderr is not None else f"needs two documents or clusters, got {count}",
     )
     return Term(pair.task, move.weight, float(n), estimate)
@@ -188,8 +235,11 @@ def _drawn(pair: Pair) -> float | None:
     if n < 2 or aggregation is None or pair.columns is None:
         return None
     one, two = (aggregation.summarise(column.rows, pair.a.options) for column in pair.columns)
-    index = np.random.Generator(np.random.PCG64(0)).integers(0, n, size=(PAIRED_DRAWS, n))
-    apart = one.resampled(index) - two.resampled(index)
+    if pair.clusters is not None:
+        one, two = (whole_clusters(summary, pair.clusters) for summary in (one, two))
+        n = len(one.stats)
+    generator = np.random.Generator(np.random.PCG64(0))
+    apart = resample(lambda at: one.resampled(at) - two.resampled(at), n, draws=PAIRED_DRAWS, generator=generator)
     fine = apart[np.isfinite(apart)]
     return float(np.std(fine, ddof=1)) * sqrt(n / (n - 1)) if len(fine) > 1 else None
 

@@ -9,10 +9,10 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from evalcore.core.arrays import Floats64, Ints64
-from evalcore.core.columns import concat_rows
+from evalcore.core.arrays import Floats64, Ints64, frozen
+from evalcore.core.columns import column, concat_rows
 from evalcore.core.comparison import Line
-from evalcore.core.differences import Move, Pair, influence_of
+from evalcore.core.differences import Move, Pair, influence_of, told_few
 from evalcore.core.errors import EvalError
 from evalcore.core.estimate import Finalise
 from evalcore.core.stats.flips import flip_tests
@@ -46,30 +46,63 @@ class Share(Struct, frozen=True, eq=False):
 Ends = tuple[Floats64, Floats64]
 
 
-def flip_lines(drafts: Sequence[tuple[Line, Sequence[Move]]], draws: int, seed: int) -> list[Line]:
+def flip_lines(drafts: Sequence[tuple[Line, Sequence[Move]]], draws: int, seed: int, alpha: float = 0.05) -> list[Line]:
     """The lines with a p-value where they have a difference and none yet."""
     wanted = [i for i, (line, moves) in enumerate(drafts) if _testable(line, moves)]
     pairs = list({id(move.pair): move.pair for i in wanted for move in drafts[i][1]}.values())
     if not pairs:
         return [line for line, _ in drafts]
-    units, count = _units(pairs)
-    swaps = [_swap(pair, where) for pair, where in zip(pairs, units, strict=True)]
+    units, width = _units(pairs)
     at = {id(pair): i for i, pair in enumerate(pairs)}
-    tests = [_shares(*drafts[i], at) for i in wanted]
+    swaps = [_swap(pair, where) for pair, where in zip(pairs, units, strict=True)]
+    tests: list[list[Share]] = []
+    for i in wanted:
+        line, moves = drafts[i]
+        if _is_pooled(moves):
+            swaps.append(_swap(_pooled(moves), _where(_places(moves, at, units).tolist())))
+            tests.append([Share(len(swaps) - 1, 1.0)])
+        else:
+            tests.append([_share(line, move, at[id(move.pair)]) for move in moves])
 
     def moved(signs: Floats64) -> Floats64:
         ends = [_ends(swap, signs) for swap in swaps]
         return np.stack([sum(_part(one, ends, signs, units) for one in test) for test in tests], axis=1)
 
-    still = np.ones((1, count))
+    still = np.ones((1, width))
     ends = [_ends(swap, still) for swap in swaps]
     slack = np.array([1e-12 * sum(_scale(one, ends) for one in test) for test in tests])
-    found = flip_tests(moved, moved(still)[0], slack, count, draws=draws, seed=seed).tolist()
+    found = flip_tests(moved, moved(still)[0], slack, width, draws=draws, seed=seed).tolist()
     lines = [line for line, _ in drafts]
     for i, p_value in zip(wanted, found, strict=True):
-        method = ", ".join(filter(None, [lines[i].method, "sign-flip test"]))
-        lines[i] = replace(lines[i], p_value=p_value, method=method)
+        count = len(np.unique(_places(drafts[i][1], at, units)))
+        lines[i] = _tested(lines[i], p_value, count, alpha)
     return lines
+
+
+def _tested(line: Line, p_value: float, count: int, alpha: float) -> Line:
+    least = 0.5 ** (count - 1)
+    why = told_few(count, "document" if line.clusters is None else "cluster", least, alpha)
+    method = ", ".join(filter(None, [line.method, "sign-flip test"]))
+    return replace(line, p_value=p_value, method=method, least_p=least, reason=line.reason or why)
+
+
+def _places(moves: Sequence[Move], at: Mapping[int, int], units: Sequence[Where]) -> Ints64:
+    """The signs that move a line, unit by unit of its tasks."""
+    places = [units[at[id(move.pair)]] for move in moves]
+    return np.concatenate([np.arange(one.start, one.stop) if isinstance(one, slice) else one for one in places])
+
+
+def _is_pooled(moves: Sequence[Move]) -> bool:
+    """Whether a line is no function of its tasks' numbers, but of all their documents as one task's."""
+    return all(move.a.influence is not None and move.pair.columns is not None for move in moves)
+
+
+def _pooled(moves: Sequence[Move]) -> Pair:
+    first = moves[0].pair
+    columns = [[move.pair.columns[side] for move in moves if move.pair.columns is not None] for side in (0, 1)]
+    one, two = (column(range(sum(map(len, some))), concat_rows(some)) for some in columns)
+    keys = frozen(np.arange(sum(move.pair.a.n for move in moves)))
+    return replace(first, columns=(one, two), a=replace(first.a, keys=keys))
 
 
 def _testable(line: Line, moves: Sequence[Move]) -> bool:
@@ -79,13 +112,23 @@ def _testable(line: Line, moves: Sequence[Move]) -> bool:
 
 def _units(pairs: Sequence[Pair]) -> tuple[list[Where], int]:
     """Which signs each pair's units have: those of their clusters, which tasks may share, or each its own."""
-    names = [_unit_names(pair) for pair in pairs]
+    shared = _shared_codes(pairs)
+    names = [_unit_names(pair, shared) for pair in pairs]
     places = {name: i for i, name in enumerate(sorted({name for some in names for name in some}))}
     return [_where([places[name] for name in some]) for some in names], len(places)
 
 
-def _unit_names(pair: Pair) -> list[tuple[str, int]]:
-    if pair.clusters is not None:
+def _shared_codes(pairs: Sequence[Pair]) -> set[int]:
+    """The clusters that lie in several tasks."""
+    tasks: dict[int, set[str]] = {}
+    for pair in pairs:
+        for code in set(pair.clusters.tolist()) if pair.clusters is not None else ():
+            tasks.setdefault(code, set()).add(pair.task)
+    return {code for code, found in tasks.items() if len(found) > 1}
+
+
+def _unit_names(pair: Pair, shared: set[int]) -> list[tuple[str, int]]:
+    if pair.clusters is not None and (not pair.alone or not shared.isdisjoint(pair.clusters.tolist())):
         return [("", code) for code in pair.clusters.tolist()]
     return [(pair.task, key) for key in (pair.a.keys.ints.tolist() if pair.a.keys is not None else ())]
 
@@ -124,17 +167,11 @@ def _ends(swap: Swap | None, signs: Floats64) -> Ends:
     return np.asarray(one, np.float64), np.asarray(two, np.float64)
 
 
-def _shares(line: Line, moves: Sequence[Move], at: Mapping[int, int]) -> list[Share]:
-    total = sum(move.pair.a.n for move in moves)
-    return [_share(line, move, at[id(move.pair)], total) for move in moves]
-
-
-def _share(line: Line, move: Move, at: int, total: int) -> Share:
+def _share(line: Line, move: Move, at: int) -> Share:
     pair = move.pair
     first, second = (influence_of(part, whole) for part, whole in ((move.a, pair.a), (move.b, pair.b)))
-    linear = pair.columns is None or move.a.influence is not None  # a pooled value is none of its tasks' values
-    if linear and first is not None and second is not None:
-        return Share(at, sums=(first - second) / len(first) + (line.difference or 0.0) / total)
+    if pair.columns is None and first is not None and second is not None:
+        return Share(at, sums=(first - second + (line.difference or 0.0)) / len(first))
     link = LINKS[pair.a.link] if pair.a.average else IDENTITY
     weights = [
         _weight(link, part.slope, whole, estimate.value)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from fnmatch import fnmatchcase
 from math import isfinite
 from typing import Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from evalcore.core.comparison import Comparison, Line, adjust
+from evalcore.core.comparison import Line, too_few
 from evalcore.core.errors import EvalError, unknown
 from evalcore.core.estimate import Estimate
 from evalcore.core.records import MetricKey
@@ -19,14 +20,16 @@ __all__ = [
     "Gate",
     "Limit",
     "Number",
-    "find_regressions",
+    "choose_numbers",
     "judge_limit",
     "judge_limits",
+    "level_of_limits",
+    "match_limits",
     "name_verdict",
-    "one_sided",
+    "numbers_of",
     "parse_limit",
     "select_numbers",
-    "warn_of_draws",
+    "spell_number",
 ]
 
 Kind = Literal["min", "max"]
@@ -43,12 +46,14 @@ class Limit(Struct, frozen=True):
 
 
 class Gate(Struct, frozen=True, kw_only=True):
-    """A number and whether it passed (None: it could not be judged). ``limit`` is that, or the baseline's number.
+    """A number and whether it passed (None: it could not be judged).
 
-    ``adjusted`` is the one-sided p-value of a regression, corrected for all numbers held against the baseline.
+    ``limit`` and ``ci`` are those of a limit; ``baseline`` is the other run's number, ``difference_ci`` the interval of
+    the difference to it, and ``adjusted`` the one-sided p-value of a regression, corrected for all numbers held against
+    the baseline. The value of an ``unscored`` gate is the share of the baseline's documents that the run did not score.
     """
 
-    kind: Literal["min", "max", "baseline"]
+    kind: Literal["min", "max", "baseline", "unscored"]
     name: str
     key: MetricKey
     passed: bool | None
@@ -56,7 +61,9 @@ class Gate(Struct, frozen=True, kw_only=True):
     value: float | None = None
     ci: tuple[float, float] | None = None
     limit: float | None = None
+    baseline: float | None = None
     difference: float | None = None
+    difference_ci: tuple[float, float] | None = None
     p_value: float | None = None
     adjusted: float | None = None
     n: int = 0
@@ -93,21 +100,77 @@ def spell_number(number: Number) -> tuple[str, str, str, str]:
 
 
 def select_numbers(wanted: str, known: Iterable[Number]) -> tuple[Number, ...]:
-    """All numbers that a key means: those of every task and group that has the metric, unless it names one.
+    """All numbers that a key or a glob means: those of every task and group that has the metric, unless it names some.
 
     >>> numbers = [("a", MetricKey("acc")), ("b", MetricKey("acc"))]
-    >>> [name for name, _ in select_numbers("acc", numbers)], select_numbers("b/acc", numbers)[0][0]
+    >>> [name for name, _ in select_numbers("acc", numbers)], select_numbers("[b-z]*/acc", numbers)[0][0]
     (['a', 'b'], 'b')
     >>> select_numbers("b/ac", numbers)
     Traceback (most recent call last):
     evalcore.core.errors.EvalError: unknown number 'b/ac'; did you mean 'b/acc'? Known: a/acc, a/acc,none, ...
     """
     numbers = tuple(known)
-    found = tuple(number for number in numbers if wanted in spell_number(number))
+    found = tuple(number for number in numbers if wanted in spell_number(number)) or tuple(
+        number for number in numbers if any(fnmatchcase(one, wanted) for one in spell_number(number))
+    )
     if not found:
         spelled = {spelling for number in numbers for spelling in spell_number(number)}
         raise unknown("number", wanted, {one for one in spelled if ("/" in one) == ("/" in wanted)} or spelled)
     return found
+
+
+def choose_numbers(
+    tasks: Sequence[str], metrics: Sequence[str], names: Iterable[str], keys: Iterable[MetricKey]
+) -> Callable[[Number], bool]:
+    """Whether a number is of a task or group that matches a glob and of one of these metrics, if any are named.
+
+    What matches none of the names and keys that there are is an error.
+
+    >>> chosen = choose_numbers(["g*"], ["acc"], ["gsm8k", "mmlu"], [MetricKey("acc"), MetricKey("f1")])
+    >>> chosen(("gsm8k", MetricKey("acc"))), chosen(("mmlu", MetricKey("acc"))), chosen(("gsm8k", MetricKey("f1")))
+    (True, False, False)
+    """
+    known, spellings = set(names), {spelling for key in keys for spelling in (key.metric, str(key))}
+    for glob in tasks:
+        if not any(fnmatchcase(name, glob) for name in known):
+            raise unknown("task or group", glob, known)
+    for metric in metrics:
+        if metric not in spellings:
+            raise unknown("metric", metric, spellings)
+
+    def chosen(number: Number) -> bool:
+        name, key = number
+        named = not tasks or any(fnmatchcase(name, glob) for glob in tasks)
+        return named and (not metrics or not {key.metric, str(key)}.isdisjoint(metrics))
+
+    return chosen
+
+
+def numbers_of(report: Report) -> dict[Number, Estimate]:
+    """Every number of a report: of tasks in the order they were run, then of groups."""
+    rows: list[TaskReport | GroupReport] = [*report.tasks, *report.groups]
+    return {(row.name, key): estimate for row in rows for key, estimate in row.estimates}
+
+
+def match_limits(limits: Iterable[Limit], known: Iterable[Number]) -> tuple[tuple[Limit, Number], ...]:
+    """Every limit with each number that it is about.
+
+    >>> [number[0] for _, number in match_limits([Limit("min", "acc", 0.5)], [("a", MetricKey("acc"))] * 2)]
+    ['a', 'a']
+    """
+    numbers = tuple(known)
+    return tuple((limit, number) for limit in limits for number in select_numbers(limit.key, numbers))
+
+
+def level_of_limits(alpha: float, gates: int) -> float:
+    """The confidence of the intervals that so many limits are judged by: some fails by luck in at most a share alpha.
+
+    Bonferroni's correction; each end of an interval is a one-sided bound, hence twice.
+
+    >>> level_of_limits(0.05, 1), level_of_limits(0.05, 20)
+    (0.9, 0.995)
+    """
+    return 1 - 2 * alpha / max(gates, 1)
 
 
 def judge_limit(limit: Limit, number: Number, estimate: Estimate, *, strict: bool = False) -> Gate:
@@ -143,90 +206,11 @@ def judge_limit(limit: Limit, number: Number, estimate: Estimate, *, strict: boo
     return replace(gate, passed=True, verdict="met" if worst >= least else f"not shown to be {wrong}")
 
 
-def judge_limits(limits: Iterable[Limit], report: Report, *, strict: bool = False) -> tuple[Gate, ...]:
-    """A gate for every number that a limit is about: of tasks in the order they were run, then of groups."""
-    rows: list[TaskReport | GroupReport] = [*report.tasks, *report.groups]
-    known = {(row.name, key): estimate for row in rows for key, estimate in row.estimates}
-    return tuple(
-        judge_limit(limit, number, known[number], strict=strict)
-        for limit in limits
-        for number in select_numbers(limit.key, known)
-    )
-
-
-def one_sided(p_value: float, change: float) -> float:
-    """The p-value of "it fell", from that of "it differs" and the change seen.
-
-    Half of the two-sided one where it fell; exact for tests whose two sides mirror each other, as all of ours do.
-
-    >>> one_sided(0.04, -0.1), one_sided(0.04, 0.1), one_sided(1.0, 0.0)
-    (0.02, 0.98, 0.5)
-    """
-    return p_value / 2 if change < 0 else 1 - p_value / 2
-
-
-def find_regressions(comparison: Comparison, *, alpha: float = 0.05, correction: str = "holm") -> tuple[Gate, ...]:
-    """A gate for every number of a run against its baseline: it fails if the run is worse by more than luck explains.
-
-    All numbers are one family: where nothing changed, some gate fails in at most a share ``alpha`` of all checks.
-
-    >>> line = Line(name="t", key=MetricKey("acc"), a=0.5, b=0.7, difference=-0.2, p_value=0.01, higher_is_better=True)
-    >>> gate = find_regressions(Comparison(names=("new", "old"), lines=(line,)))[0]
-    >>> gate.passed, gate.verdict, gate.adjusted
-    (False, 'worse', 0.005)
-    """
-    sided = tuple(replace(line, p_value=_regression(line)) for line in comparison.lines)
-    judged = adjust([replace(comparison, lines=sided)], correction)[0].lines
-    return tuple(_held_against(line, alpha) for line in judged)
-
-
-def _regression(line: Line) -> float | None:
-    if line.p_value is None or line.difference is None or line.higher_is_better is None:
-        return None
-    return one_sided(line.p_value, line.difference if line.higher_is_better else -line.difference)
-
-
-def _held_against(line: Line, alpha: float) -> Gate:
-    failed = line.adjusted is not None and line.adjusted <= alpha
-    if line.adjusted is not None:
-        verdict = "worse" if failed else "no evidence that it is worse"
-    elif line.higher_is_better is None and line.difference is not None:
-        verdict = "not judged: whether more is better is not known"
-    else:
-        verdict = f"not judged: {line.reason or 'no test'}"
-    return Gate(
-        kind="baseline",
-        name=line.name,
-        key=line.key,
-        passed=None if line.adjusted is None else not failed,
-        verdict=verdict,
-        value=line.a,
-        ci=line.ci,
-        limit=line.b,
-        difference=line.difference,
-        p_value=line.p_value,
-        adjusted=line.adjusted,
-        n=line.n,
-        unscored=line.unscored,
-    )
-
-
-def warn_of_draws(comparisons: Iterable[Comparison], draws: int, alpha: float) -> tuple[str, ...]:
-    """Whether so few sign flips were drawn that no p-value of theirs can pass the correction: at best it is 1 in draws.
-
-    >>> line = Line(name="t", key=MetricKey("f1"), p_value=0.001, method="sign-flip test")
-    >>> one = adjust([Comparison(names=("a", "b"), lines=(line,) * 60)])
-    >>> warn_of_draws(one, 1000, 0.05)
-    ('too few sign flips to show anything among 60 tests; use --draws 12000',)
-    >>> warn_of_draws(one, 10_000, 0.05), warn_of_draws(adjust(one, "none"), 1000, 0.05)
-    ((), ())
-    """
-    given = tuple(comparisons)
-    family = max((one.family for one in given if one.correction != "none"), default=1)
-    flipped = any("sign-flip" in line.method for one in given for line in one.lines if line.p_value is not None)
-    if not flipped or family <= alpha * (draws + 1):
-        return ()
-    return (f"too few sign flips to show anything among {family:,} tests; use --draws {round(10 * family / alpha)}",)
+def judge_limits(
+    limits: Iterable[Limit], known: Mapping[Number, Estimate], *, strict: bool = False
+) -> tuple[Gate, ...]:
+    """A gate for every number that a limit is about."""
+    return tuple(judge_limit(limit, at, known[at], strict=strict) for limit, at in match_limits(limits, known))
 
 
 def name_verdict(line: Line, alpha: float, labels: tuple[str, str] = ("A", "B")) -> str:
@@ -239,6 +223,6 @@ def name_verdict(line: Line, alpha: float, labels: tuple[str, str] = ("A", "B"))
     if line.adjusted is None or line.difference is None:
         return "not tested"
     if line.adjusted > alpha or line.difference == 0:
-        return "no evidence"
+        return "too few to tell" if too_few(line, alpha) else "no evidence"
     first = (line.difference > 0) is (line.higher_is_better is not False)
     return f"{labels[0] if first else labels[1]} {'higher' if line.higher_is_better is None else 'better'}"

@@ -28,6 +28,7 @@ class Paired(Struct, frozen=True):
     b: Scored
     shared: Shared
     unscored: Mapping[str, int]
+    warnings: tuple[str, ...] = ()
 
 
 def pair_documents(
@@ -65,7 +66,13 @@ def pair_documents(
         replace(two, columns=tuple(right for _, right, _ in columns), clusters=clusters),
         shared,
         {str(left.key): lost for left, _, lost in columns},
+        _other_clusters(one, two),
     )
+
+
+def _other_clusters(a: Scored, b: Scored) -> tuple[str, ...]:
+    differ = a.clusters and b.clusters and a.clusters != b.clusters
+    return (f"{a.task.name}: the runs declare different clusters; the first run's are used",) if differ else ()
 
 
 Name = tuple[str, int] | int

@@ -28,12 +28,12 @@ class Known(Struct, frozen=True, kw_only=True):
     """What is known of the error of one number, or of the difference between two runs, if ``paired``.
 
     ``units`` counts what is independent: documents, or clusters of them. ``sampling`` is the part of ``stderr`` that
-    comes from drawing ``repeats`` replies; ``fewest`` says for how few replies it can be told.
+    comes from drawing ``repeats`` replies; ``fewest`` says for how few replies it can be told. A ``share`` lies between
+    0 and 1.
     """
 
     name: str
     key: MetricKey
-    alias: str = ""
     depth: int = 0
     group: bool = False
     paired: bool = False
@@ -43,6 +43,7 @@ class Known(Struct, frozen=True, kw_only=True):
     sampling: float | None = None
     repeats: float | None = None
     fewest: float = 1
+    share: bool = False
     reason: str = ""
 
     @property
@@ -136,21 +137,20 @@ def pair_known(line: Line, a: Known | None, b: Known | None) -> Known:
     """
     sides = [one for one in (a, b) if one is not None]
     noise, repeats = combine_noise([1.0, -1.0], [_noise(one, line.n) for one in (a, b)])
-    clustered = next((one for one in sides if one.n > one.units > 0), None)
     return Known(
         name=line.name,
         key=line.key,
-        alias=next((one.alias for one in sides), line.name),
         depth=next((one.depth for one in sides), 0),
         group=line.group,
         paired=True,
         n=line.n,
-        units=line.n if clustered is None else ceil(line.n * clustered.units / clustered.n),
+        units=line.n if line.clusters is None else line.clusters,
         stderr=line.stderr,
         sampling=None if noise is None else sqrt(noise),
         repeats=repeats,
         fewest=max((one.fewest for one in sides), default=1),
-        reason=line.reason or ("" if line.stderr else "both runs score alike on every document"),
+        share=bool(sides) and all(one.share for one in sides),
+        reason="" if line.stderr else line.reason or "both runs score alike on every document",
     )
 
 

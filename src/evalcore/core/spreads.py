@@ -75,7 +75,7 @@ def whole_clusters(summary: Summary, clusters: Ints64) -> Summary:
     if summary.finalise is not None:
         sums = np.column_stack([sum_clusters(column, places) for column in summary.stats.T])
         return smooth(sums, summary.finalise, first)
-    members = [np.flatnonzero(places == i) for i in range(len(first))]
+    members = np.split(np.argsort(places, kind="stable"), np.cumsum(np.bincount(places))[:-1])
 
     def resampled(index: Ints64) -> Floats64:
         joined = (np.concatenate([members[i] for i in row]) for row in index.tolist())

@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
+from pyrsistent import PMap
 
 from evalcore.core.errors import EvalError, locate, place, unknown
 from evalcore.core.groups import Group, Tree, all_groups, leaves
@@ -17,7 +18,7 @@ from evalcore.shell.config.paths import find_path
 from evalcore.shell.config.plan import PATH_ARGS, Pin, Plan
 from evalcore.shell.data import find_override, load_splits
 from evalcore.shell.folder import cache_folder
-from evalcore.shell.models import backend_of
+from evalcore.shell.models import MODELS, backend_of
 from evalcore.shell.models.model import Model
 from evalcore.shell.output.progress import Progress
 from evalcore.shell.prompts import build_task
@@ -147,10 +148,11 @@ def _refuse_strangers(plan: Plan, configs: Mapping[str, object]) -> None:
         raise unknown("task in samples", stranger, configs)
 
 
-def open_model(plan: Plan, home: Path | None) -> Model:
+def open_model(plan: Plan, home: Path | None, models: PMap[str, str] = MODELS) -> Model:
     """The model of a plan."""
     paths = {key: plan.model_args[key] for key in PATH_ARGS if key in plan.model_args}
-    return backend_of(plan.model).open({**plan.model_args, **{key: _found(one, home) for key, one in paths.items()}})
+    found = {key: _found(one, home) for key, one in paths.items()}
+    return backend_of(plan.model, models).open({**plan.model_args, **found})
 
 
 def _found(given: object, home: Path | None) -> object:

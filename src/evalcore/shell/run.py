@@ -10,6 +10,7 @@ from pathlib import Path
 
 from msgspec import Struct
 from msgspec.structs import replace
+from pyrsistent import PMap
 
 from evalcore.core.aggregate import Inference
 from evalcore.core.closing import report_task
@@ -23,6 +24,7 @@ from evalcore.core.tables import Tables
 from evalcore.shell.asking import Asked, ask_agenda, list_questions, replies_of, told_endings
 from evalcore.shell.config.plan import Plan
 from evalcore.shell.folder import claim_folder, hold_folder, log_path, run_folder
+from evalcore.shell.models import MODELS
 from evalcore.shell.models.model import Model
 from evalcore.shell.output.environment import describe_run
 from evalcore.shell.output.files import write_run
@@ -53,12 +55,19 @@ class Ran(Struct, frozen=True):
         return 1 if self.unscored or unclosed else 0
 
 
-def run(plan: Plan, *, home: Path | None = None, quiet: bool = False, overwrite: bool = False) -> Ran:
-    """Do what a plan says. ``home`` is the folder of its config file."""
+def run(
+    plan: Plan,
+    *,
+    home: Path | None = None,
+    quiet: bool = False,
+    overwrite: bool = False,
+    models: PMap[str, str] = MODELS,
+) -> Ran:
+    """Do what a plan says. ``home`` is the folder of its config file; ``models`` the table of backends."""
     folder = run_folder(plan)
     with progress(quiet) as shown:
         selected = select_tasks(plan, home)
-        model = open_model(plan, home)
+        model = open_model(plan, home, models)
         tasks = build_tasks(plan, selected, model, home, shown)
         if plan.write_out:
             sys.stderr.write("".join(map(first_prompt, tasks)))

@@ -153,8 +153,8 @@ def combined(spec: GroupMetric, terms: Sequence[Term], value: float, slopes: Seq
         n_unscorable=sum(estimate.n_unscorable for estimate in estimates),
         n_failed=sum(estimate.n_failed for estimate in estimates),
         n_not_emitted=sum(estimate.n_not_emitted for estimate in estimates),
-        lowest=_end(slopes, [estimate.lowest for estimate in estimates], value, estimates),
-        highest=_end(slopes, [estimate.highest for estimate in estimates], value, estimates),
+        lowest=_end(spec, slopes, [estimate.lowest for estimate in estimates], value, estimates),
+        highest=_end(spec, slopes, [estimate.highest for estimate in estimates], value, estimates),
         reason=spread.reason,
         signature="stratified" if clusters is None else "clustered",
         size=fsum(estimate.size for estimate in estimates),
@@ -176,12 +176,30 @@ def _common(bounds: Sequence[tuple[float, float]]) -> tuple[float, float]:
 
 
 def _end(
-    slopes: Sequence[float], ends: Sequence[float | None], value: float, estimates: Sequence[Estimate]
+    spec: GroupMetric,
+    slopes: Sequence[float],
+    ends: Sequence[float | None],
+    value: float,
+    estimates: Sequence[Estimate],
 ) -> float | None:
-    if any(end is None for end in ends):
+    """What documents without a score could make of the group's number."""
+    known = [end for end in ends if end is not None]
+    if len(known) < len(ends):
         return None
-    moves = [slope * ((end or 0.0) - (e.value or 0.0)) for slope, end, e in zip(slopes, ends, estimates, strict=True)]
+    if _weighs_by_size(spec, slopes, estimates):  # with a score, they would also weigh in their tasks
+        sizes = [one.size * (one.n_scored + one.n_unscorable + one.n_failed) / one.n_scored for one in estimates]
+        return fsum(size * end for size, end in zip(sizes, known, strict=True)) / fsum(sizes)
+    moves = [slope * (end - (one.value or 0.0)) for slope, end, one in zip(slopes, known, estimates, strict=True)]
     return value + fsum(moves)
+
+
+def _weighs_by_size(spec: GroupMetric, slopes: Sequence[float], estimates: Sequence[Estimate]) -> bool:
+    """Whether a plain mean weighs its tasks by how many of their documents have a score."""
+    total = fsum(one.size for one in estimates)
+    plain = (
+        spec.weight_by_size and not spec.weights and all(one.n_scored and one.link == "identity" for one in estimates)
+    )
+    return plain and all(isclose(slope * total, one.size) for slope, one in zip(slopes, estimates, strict=True))
 
 
 GROUP_RULES: PMap[str, GroupRule] = pmap({"mean": mean_of_means, "macro": macro, "callable": by_callable})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import fsum, inf, sqrt
+from math import fsum, inf, isfinite, sqrt
 
 import numpy as np
 from msgspec import Struct
@@ -36,6 +36,8 @@ class Stratum(Struct, frozen=True):
     variance: float | None
     df: float | None
     trials: float
+    unseen: float = 0.0
+    """What the squared error may well be where the documents show no spread: all right is not certain."""
 
 
 class Tied(Struct, frozen=True, eq=False):
@@ -90,16 +92,31 @@ def _together(strata: Sequence[Stratum]) -> Spread:
     stderr = largest * sqrt(fsum((error / largest) ** 2 for error in errors)) if largest else 0.0
     # In a sum of many the correction for small tasks does not vanish with their number: 57 tasks of 2 documents each
     # would seem twice as precise as they are.
-    variance = fsum(error**2 for error in errors) if all(one.variance is not None for one in strata) else None
+    squares = [error**2 or (one.unseen if largest else 0.0) for error, one in zip(errors, strata, strict=True)]
+    variance = fsum(squares) if all(one.variance is not None for one in strata) else None
     dfs = [one.df for one in strata if one.df is not None]
-    df = satterthwaite([error**2 for error in errors], dfs) if len(dfs) == len(strata) else None
+    df = satterthwaite(squares, dfs) if len(dfs) == len(strata) else None
     inverse = fsum(1 / one.trials for one in strata if one.trials > 0)
     return Spread(stderr, variance, df, 1 / inverse if inverse > 0 else 0.0)
 
 
 def _alone(estimate: Estimate, slope: float) -> Stratum:
     variance = None if estimate.variance is None else slope**2 * estimate.variance
-    return Stratum(abs(slope) * (estimate.stderr or 0.0), variance, estimate.df, estimate.trials / slope**2)
+    error = abs(slope) * (estimate.stderr or 0.0)
+    return Stratum(error, variance, estimate.df, estimate.trials / slope**2, slope**2 * _unseen(estimate))
+
+
+def _unseen(estimate: Estimate) -> float:
+    """The variance of a bounded mean without any spread, as if half a document more were right and half a one wrong.
+
+    >>> round(_unseen(Estimate(value=1.0, trials=10.0)), 6)      # 10.5 of 11
+    0.004339
+    """
+    low, high = estimate.bounds
+    if not estimate.average or estimate.value is None or not isfinite(high - low) or estimate.trials <= 0:
+        return 0.0
+    share = ((estimate.value - low) / (high - low) * estimate.trials + 0.5) / (estimate.trials + 1)
+    return max(share * (1 - share), 0.0) * (high - low) ** 2 / estimate.trials
 
 
 # --- tasks that share clusters -------------------------------------------------------------------------------------

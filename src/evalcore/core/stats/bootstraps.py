@@ -92,7 +92,8 @@ def jackknife(statistic: Callable[[Ints64], Floats64], n: int) -> Floats64:
     [-1.0, -0.5, 1.5]
     """
     every = np.arange(n)
-    left = [np.delete(every, block) for block in np.array_split(every, min(n, MOST_LEFT_OUT))]
+    blocks = np.array_split(every, min(n, MOST_LEFT_OUT))
+    left = (np.delete(every, block) for block in blocks)  # one at a time: each is nearly as long as all units
     found = np.array([float(statistic(index[None, :])[0]) for index in left if len(index)])
     finite = found[np.isfinite(found)]
     return finite.mean() - finite if len(finite) else np.zeros(0)

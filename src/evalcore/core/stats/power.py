@@ -28,6 +28,8 @@ Reach = Callable[[float], float]
 
 # what rounding may add to a distance that is exactly reached
 _SLACK = 1 + 1e-12
+# the root of the most questions that floats count one by one
+_MOST = 2.0**26
 
 
 class Variances(Struct, frozen=True):
@@ -103,7 +105,7 @@ def questions_for(distance: float, spread: Variances, repeats: float = 1.0, reac
     [5889, 4908, 4172]
     """
     _check(distance)
-    n = max(2, ceil((reach(inf) / distance) ** 2 * (spread.question + spread.reply / repeats) / _SLACK))
+    n = _count(reach(inf) / distance * sqrt((spread.question + spread.reply / repeats) / _SLACK), distance)
     while distance_at(n, spread, repeats, reach) > distance * _SLACK:  # t is wider than normal: by a few questions
         n += 1
     return n
@@ -119,12 +121,21 @@ def repeats_for(distance: float, n: float, spread: Variances, reach: Reach = INT
     if distance_at(n, spread, 1.0, reach) <= distance * _SLACK:
         return 1
     room = n * (distance / reach(n - 1)) ** 2 - spread.question
-    return max(1, ceil(spread.reply / room / _SLACK)) if room > spread.question * 1e-12 and spread.reply else None
+    if not spread.reply or room <= spread.question * 1e-12 or spread.reply / room > _MOST**2:
+        return None
+    return max(1, ceil(spread.reply / room / _SLACK))
 
 
 def _check(distance: float) -> None:
     if not 0 < distance < inf:
         raise EvalError(f"expected a distance above 0, which some number of documents reaches, got {distance}")
+
+
+def _count(errors: float, distance: float) -> int:
+    """The documents for a distance that is so many errors of one document short."""
+    if not errors <= _MOST:
+        raise EvalError(f"expected a distance that {_MOST**2:.0e} documents could reach, got {distance:g}")
+    return max(2, ceil(errors**2))
 
 
 # --- by normal quantiles -------------------------------------------------------------------------------------------
@@ -138,7 +149,7 @@ def required_n(delta: float, sd_diff: float, *, alpha: float = 0.05, power: floa
     """
     if not delta:
         raise EvalError("expected a difference other than 0: no number of documents shows none")
-    return max(2, ceil((reach_of_test(alpha, power)(inf) * sd_diff / delta) ** 2))
+    return _count(abs(reach_of_test(alpha, power)(inf) * sd_diff / delta), delta)
 
 
 def detectable(n: int, sd_diff: float, *, alpha: float = 0.05, power: float = 0.8) -> float:

@@ -12,6 +12,9 @@ __all__ = ["VERBS", "main"]
 VERBS = {
     "run": ("evalcore.shell.cli.run", "ask a model, score its answers, write results and a table"),
     "tasks": ("evalcore.shell.cli.tasks", "list, search, show and check task files"),
+    "score": ("evalcore.shell.cli.score", "score recorded answers again, of any harness, by old or new rules"),
+    "explain": ("evalcore.shell.cli.explain", "one document: prompt, answer, filters, score, its part in every number"),
+    "diff": ("evalcore.shell.cli.diff", "which verdicts changed between two scorings of the same answers, and why"),
     "compare": (
         "evalcore.shell.cli.compare",
         "two or more runs, document by document: differences, tests, what flipped",

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evalcore.core.errors import EvalError
+from evalcore.shell.cli.recorded import add_choice, add_reading, read_runs, split_names
 
 if TYPE_CHECKING:
     from evalcore.shell.output.compared.rows import Compared
@@ -19,8 +20,9 @@ EXAMPLES = """examples:
   evalcore compare runs/a runs/b runs/c            for every number a matrix of differences, row minus column
   evalcore compare lm_eval_out/ samples_x.jsonl    lm-eval's outputs and sample logs as they are
 
-Documents are the same if their content is. Those that only one run has are counted and listed, never just dropped.
-exit codes: 0 done, 2 bad input
+Documents are the same if all of their content is, or the fields of --match. Those that only one run has are counted and
+listed, never just dropped.
+exit codes: 0 done, 2 bad input, or no document is in two runs
 """
 
 
@@ -36,15 +38,14 @@ def parser() -> argparse.ArgumentParser:
     for name, what in (("json", "everything as JSON"), ("csv", "a row per number"), ("markdown", "a Markdown table")):
         shown.add_argument(f"--{name}", dest="form", action="store_const", const=name, help=f"print {what}")
     out.add_argument("--names", metavar="A,B", help="what to call the runs (their folders' names)")
-    out.add_argument("--task", action="append", default=[], metavar="GLOB", help="only these tasks and groups")
-    out.add_argument("--metric", action="append", default=[], metavar="NAME", help="only these: acc, or acc,none")
+    add_choice(out)
     out.add_argument("--flips", type=count, default=0, metavar="N", help="flipped documents to list per number; or all")
     out.add_argument("--unmatched", type=count, default=3, metavar="N", help="unmatched ones to list per task; or all")
     out.add_argument("--confidence", type=float, default=0.95, metavar="X", help="of the intervals (0.95)")
     out.add_argument(
         "--correction", default="holm", metavar="NAME", help="for many tests: holm (no false finding), bh (few), none"
     )
-    out.add_argument("--cluster", metavar="FIELD", help="documents with the same value there count together")
+    add_reading(out)
     out.add_argument(
         "--draws", type=int, default=10_000, metavar="N", help="sign flips where a test needs them (10000)"
     )
@@ -86,26 +87,43 @@ def compare(given: argparse.Namespace) -> Compared:
 
     from evalcore.core.comparing import compare_sides
     from evalcore.core.comparison import adjust
-    from evalcore.core.gates import warn_of_draws
-    from evalcore.shell.output.compared.rows import Compared, select_lines
-    from evalcore.shell.recorded import read_recorded
+    from evalcore.core.regressions import warn_of_draws
+    from evalcore.shell.output.compared.rows import Compared, label_runs, select_lines
+    from evalcore.shell.output.compared.settings import tell_settings
 
     names = chosen_names(given.names, given.runs)
-    read = {path: read_recorded(Path(path), cluster=given.cluster) for path in dict.fromkeys(given.runs)}
-    runs = tuple(read[path] for path in given.runs)
-    sides = [replace(run.side, name=name) for run, name in zip(runs, names, strict=True)]
+    runs, read = read_runs(given, given.runs)
+    sides = [replace(side, name=name) for side, name in zip(read, names, strict=True)]
     chosen = {"confidence": given.confidence, "draws": given.draws, "seed": given.seed}
     compared = [compare_sides(a, b, **chosen) for a, b in combinations(sides, 2)]
-    adjusted = adjust(select_lines(compared, given.task, given.metric), given.correction)
-    return Compared(
+    adjusted = adjust(select_lines(compared, split_names(given.task), given.metric), given.correction)
+    found = Compared(
         runs=runs,
         names=names,
         pairs=tuple(combinations(range(len(runs)), 2)),
         comparisons=adjusted,
         flips=given.flips,
         unmatched=given.unmatched,
-        warnings=warn_of_draws(adjusted, given.draws, 1 - given.confidence),
     )
+    unlike = explain_pairs(found)
+    warned = warn_of_draws(adjusted, given.draws, 1 - given.confidence)
+    return replace(found, warnings=(*warned, *tell_settings(label_runs(len(runs)), runs), *unlike))
+
+
+def explain_pairs(compared: Compared) -> tuple[str, ...]:
+    """Why few documents of some tasks are in two runs; an error if none of any is."""
+    from evalcore.shell.output.compared.settings import explain_pairing
+
+    told = [
+        line
+        for (a, b), one in zip(compared.pairs, compared.comparisons, strict=True)
+        for line in explain_pairing(
+            (compared.labels[a], compared.labels[b]), (compared.runs[a], compared.runs[b]), one.documents
+        )
+    ]
+    if not any(shared.both for one in compared.comparisons for shared in one.documents):
+        raise EvalError(f"no document is in two runs: {' '.join(dict.fromkeys(told)) or 'they share no task'}")
+    return tuple(dict.fromkeys(told))
 
 
 def chosen_names(typed: str | None, paths: Sequence[str]) -> tuple[str, ...]:

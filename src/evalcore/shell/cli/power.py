@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterable, Sequence
-from fnmatch import fnmatchcase
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from evalcore.core.errors import EvalError, unknown
+from evalcore.core.errors import EvalError
+from evalcore.shell.cli.recorded import add_choice, split_names
 
 if TYPE_CHECKING:
     from evalcore.core.planning import Asked, Known, Plan
@@ -20,6 +20,7 @@ EXAMPLES = """examples:
   evalcore power out/run --half-width 0.01           documents it takes for ± 1 point
   evalcore power out/run out/other --difference .02  the same, from how much the two runs differ by document
   evalcore power results_2026-01-31T12-00-00.json    of a results file of lm-eval
+  evalcore power samples_gsm8k.jsonl                 of a sample log alone
 """
 
 
@@ -31,7 +32,9 @@ def parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     out.add_argument(
-        "run", metavar="RUN", help="a run folder, a results file of evalcore or lm-eval, or a folder of one"
+        "run",
+        metavar="RUN",
+        help="a run folder, a results file of evalcore or lm-eval, a folder of one, or a sample log",
     )
     out.add_argument("other", metavar="RUN2", nargs="?", help="a second run, with samples, on the same documents")
     goal = out.add_mutually_exclusive_group()
@@ -51,10 +54,10 @@ def parser() -> argparse.ArgumentParser:
         metavar="R",
         help="of the questions' scores with those of the other model, for one run (0.4)",
     )
-    out.add_argument("--task", action="append", default=[], metavar="GLOB", help="only these tasks and groups")
-    out.add_argument("--metric", action="append", default=[], metavar="NAME", help="only these: acc, or acc,none")
+    add_choice(out)
+    out.add_argument("--cluster", metavar="FIELD", help="documents with the same value there count together")
     form = out.add_mutually_exclusive_group()
-    for name, what in (("json", "plain data"), ("markdown", "a Markdown table")):
+    for name, what in (("json", "plain data"), ("csv", "a row per number"), ("markdown", "a Markdown table")):
         form.add_argument(f"--{name}", dest="form", action="store_const", const=name, help=f"print {what}")
     return out
 
@@ -74,40 +77,60 @@ def main(argv: Sequence[str]) -> int:
         repeats=given.repeats,
         **({} if given.correlation is None else {"correlation": given.correlation}),
     )
-    known, read, notes = read_known(Path(given.run))
+    known, read, notes = read_known(given.run, given.cluster)
     paths = [read]
     if given.other is not None:
-        other, read, more = read_known(Path(given.other))
-        known, warned = pair_runs(given.run, given.other, known, other)
+        other, read, more = read_known(given.other, given.cluster)
+        known, warned = pair_runs(given.run, given.other, known, other, given.cluster)
         paths, notes = [*paths, read], (*notes, *more, *warned)
-    plans = [plan_next(one, asked) for one in select_known(known, given.task, given.metric)]
+    chosen = select_known(known, split_names(given.task), given.metric)
+    refuse_points(chosen, given.difference or given.half_width or 0.0)
+    plans = [plan_next(one, asked) for one in chosen]
     show_plans(plans, asked, paths, notes, given.form or "table")
     return 0
 
 
-def read_known(path: Path) -> tuple[tuple[Known, ...], str, tuple[str, ...]]:
+def read_known(text: str, cluster: str | None = None) -> tuple[tuple[Known, ...], str, tuple[str, ...]]:
     """What is known of each number, the file that says so, and warnings."""
     from evalcore.shell.output.planned.known import known_of
-    from evalcore.shell.recorded.finding import find_results
+    from evalcore.shell.recorded.reading import run_path
 
-    read, results, warnings = find_results(path)
+    read, results, warnings = read_results(run_path(text), cluster)
     known = known_of(results)
     if not known:
         raise EvalError(f"{read}: expected metrics under results, found none")
     return known, str(read), warnings
 
 
+def read_results(path: Path, cluster: str | None) -> tuple[Path, Mapping[str, object], tuple[str, ...]]:
+    """The results of a run; where there are none, or other clusters than theirs are meant, those that its samples give.
+
+    A sample log of another tool is refused with what a log needs.
+    """
+    from evalcore.core.consolidate import lm_eval_results
+    from evalcore.shell.recorded.finding import find_results
+    from evalcore.shell.recorded.reading import close_recorded, read_recorded, refuse_other_rows
+
+    refuse_other_rows(path)
+    if cluster is None:
+        try:
+            return find_results(path)
+        except EvalError:  # perhaps there are samples; if not, the same is said again
+            pass
+    run = read_recorded(path, cluster=cluster)
+    return path, lm_eval_results(close_recorded(run)), run.warnings
+
+
 def pair_runs(
-    a: str, b: str, known_a: Iterable[Known], known_b: Iterable[Known]
+    a: str, b: str, known_a: Iterable[Known], known_b: Iterable[Known], cluster: str | None = None
 ) -> tuple[tuple[Known, ...], tuple[str, ...]]:
     """What is known of the difference between two runs, document by document."""
     from evalcore.core.comparing import compare_sides
     from evalcore.core.planning import pair_known
-    from evalcore.core.policy import POLICIES
-    from evalcore.shell.recorded import read_recorded
+    from evalcore.shell.recorded.reading import comparable_side, read_recorded
 
-    first, second = read_recorded(Path(a)), read_recorded(Path(b))
-    compared = compare_sides(first.side, second.side, draws=1, tables=POLICIES[first.side.scored[0].tables])
+    first, second = (comparable_side(read_recorded(Path(path), cluster=cluster)) for path in (a, b))
+    compared = compare_sides(first, second, draws=1)
     of_a, of_b = ({(one.name, one.key): one for one in side} for side in (known_a, known_b))
     found = {
         (line.name, line.key): pair_known(line, of_a.get((line.name, line.key)), of_b.get((line.name, line.key)))
@@ -124,31 +147,33 @@ def select_known(known: Sequence[Known], tasks: Sequence[str], metrics: Sequence
     Traceback (most recent call last):
     evalcore.core.errors.EvalError: unknown task or group 't*'...
     """
-    names = {one.name for one in known}
-    strange = next((glob for glob in tasks if not any(fnmatchcase(name, glob) for name in names)), None)
-    if strange is not None:
-        raise unknown("task or group", strange, names)
-    spellings = {spelling for one in known for spelling in (one.key.metric, str(one.key))}
-    wrong = next((metric for metric in metrics if metric not in spellings), None)
-    if wrong is not None:
-        raise unknown("metric", wrong, spellings)
-    return [
-        one
-        for one in known
-        if (not tasks or any(fnmatchcase(one.name, glob) for glob in tasks))
-        and (not metrics or not {one.key.metric, str(one.key)}.isdisjoint(metrics))
-    ]
+    from evalcore.core.gates import choose_numbers
+
+    chosen = choose_numbers(tasks, metrics, (one.name for one in known), (one.key for one in known))
+    return [one for one in known if chosen((one.name, one.key))]
+
+
+def refuse_points(known: Iterable[Known], goal: float) -> None:
+    """Points where shares are meant: no two scores between 0 and 1 are 1 or more apart.
+
+    >>> refuse_points([], 5)
+    """
+    share = next((one for one in known if one.share), None) if goal >= 1 else None
+    if share is not None:
+        raise EvalError(
+            f"{share.name} {share.key} lies between 0 and 1, where {goal:g} points are {goal / 100:g}; choose other"
+            " numbers with --task or --metric if that is not what you mean"
+        )
 
 
 def show_plans(plans: Sequence[Plan], asked: Asked, read: Sequence[str], notes: Sequence[str], form: str) -> None:
     """Print in the form asked for."""
-    from evalcore.shell.output.planned.page import data_of, page_of
+    from evalcore.shell.output.planned.data import write_csv, write_json
+    from evalcore.shell.output.planned.page import page_of
     from evalcore.shell.output.show import terminal_width, wants_colour, write_text
 
-    if form == "json":
-        from evalcore.shell.output.strict import dump_json
-
-        write_text(sys.stdout, dump_json(data_of(plans, asked, read, notes), indent=2) + "\n")
+    if form in ("json", "csv"):
+        write_text(sys.stdout, write_json(plans, asked, read, notes) if form == "json" else write_csv(plans, asked))
         return
     from evalcore.shell.output.grid import draw_page, write_markdown
 

@@ -7,7 +7,7 @@ import signal
 from collections.abc import Sequence
 from pathlib import Path
 
-from evalcore.core.errors import EvalError
+from evalcore.core.errors import EvalError, require
 from evalcore.shell.cli.flags import add_flags, as_keys, given_flags, refuse_rest
 
 EXAMPLES = """examples:
@@ -24,7 +24,7 @@ exit codes: 0 done, 1 some documents failed, 2 bad input, 130 interrupted
 def parser() -> argparse.ArgumentParser:
     out = argparse.ArgumentParser(
         "evalcore run",
-        usage="evalcore run [CONFIG] [--json | --csv | --markdown] [--quiet] [--KEY VALUE ...]",
+        usage="evalcore run [CONFIG] [--json | --csv | --markdown] [--parquet] [--quiet] [--KEY VALUE ...]",
         description="Ask a model the questions of some tasks, score its answers, write results.",
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -37,6 +37,7 @@ def parser() -> argparse.ArgumentParser:
     out.add_argument(
         "--quiet", "-q", action="store_true", help="no progress, no table: the run folder's name, errors and warnings"
     )
+    out.add_argument("--parquet", action="store_true", help="also write results.parquet and samples_<task>.parquet")
     out.add_argument("--overwrite", action="store_true", help="use a folder that holds the run of another config")
     add_flags(out)
     return out
@@ -52,6 +53,8 @@ def main(argv: Sequence[str]) -> int:
     given, rest = parser().parse_known_args(as_keys(argv))
     refuse_rest(rest)
     flags = given_flags(given)
+    if given.parquet:  # a package that is missing, before anything is asked
+        require("pyarrow.parquet", "parquet")
     from evalcore.shell.config.plan import read_config
     from evalcore.shell.run import run
 
@@ -68,6 +71,7 @@ def main(argv: Sequence[str]) -> int:
     from evalcore.shell.output.files import list_files
     from evalcore.shell.output.show import show, shown_of
 
+    tables = renew_parquet(ran.folder, asked=given.parquet)
     shown = shown_of(
         ran.report,
         ran.results,
@@ -75,7 +79,17 @@ def main(argv: Sequence[str]) -> int:
         confidence=read.plan.confidence,
         title=ran.title,
         folder=str(ran.folder),
-        files=list_files(ran.folder, [task.name for task in ran.report.tasks]),
+        files=(*list_files(ran.folder, [task.name for task in ran.report.tasks]), *tables),
     )
     show(shown, given.form or ("path" if given.quiet else "table"))
     return ran.exit_code
+
+
+def renew_parquet(folder: Path, *, asked: bool) -> tuple[str, ...]:
+    """Write a run's Parquet files if they are asked for, or of an earlier run; what to say about them."""
+    if not asked and not (folder / "results.parquet").is_file():
+        return ()
+    from evalcore.shell.output.parquet import write_parquet
+
+    written = write_parquet(folder)
+    return (f"{len(written)} .parquet files",) if len(written) > 1 else (written[0].name,)

@@ -43,7 +43,7 @@ def read_csv(path: Path, options: Mapping[str, object]) -> list[Doc]:
     if options.get("header", "infer") not in ("infer", 0, None):
         raise EvalError(f"{path}: expected header: 0, infer or null, got {options['header']!r}")
     with open_bytes(path) as file:
-        rows = list(_read_rows(file, path, options))
+        rows = list(read_rows(file, path, options))
     given = options.get("column_names") or options.get("names")
     if isinstance(given, list):
         names = [str(name) for name in given]
@@ -61,7 +61,7 @@ def read_csv(path: Path, options: Mapping[str, object]) -> list[Doc]:
     return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
 
 
-def _read_rows(file: IO[bytes], path: Path, options: Mapping[str, object]) -> Iterator[tuple[int, list[str]]]:
+def read_rows(file: IO[bytes], path: Path, options: Mapping[str, object]) -> Iterator[tuple[int, list[str]]]:
     """The rows that are not empty, each with the line it ends on."""
     words = {"quotechar": '"', "quoting": csv.QUOTE_MINIMAL, "escapechar": None, "doublequote": True}
     words |= {name: options[name] for name in (*words, "skipinitialspace") if name in options}

@@ -8,7 +8,7 @@ from evalcore.core.errors import EvalError
 from evalcore.core.records import Generate, Likelihood, LogLikelihood, Reply, Request, Rolling
 from evalcore.shell.wire import decode_line, number_lines
 
-__all__ = ["list_arguments", "read_sample_log"]
+__all__ = ["as_reply", "as_request", "list_arguments", "read_sample_log"]
 
 GREEDY = {"True": True, "False": False, True: True, False: False}
 
@@ -29,9 +29,9 @@ def read_sample_log(lines: Iterable[bytes], path: str) -> Iterator[tuple[Request
         if not isinstance(heard, list) or len(heard) != len(asked):
             raise EvalError(f"{where}: expected replies to each of {len(asked)} requests, got {str(heard)[:60]!r}")
         for arguments, replies in zip(asked, heard, strict=True):
-            request = _as_request(arguments, where)
+            request = as_request(arguments, where)
             repeats = replies if isinstance(replies, list) else [replies]
-            yield request, tuple(_as_reply(request, one, where) for one in repeats)
+            yield request, tuple(as_reply(request, one, where) for one in repeats)
 
 
 def list_arguments(given: object) -> list[list[object]]:
@@ -58,9 +58,14 @@ def _number_of(name: str) -> int:
     return int(digits) if digits.isdecimal() and len(digits) < 10 else -1
 
 
-def _as_request(arguments: list[object], where: str) -> Request:
+def as_request(arguments: list[object], where: str) -> Request:
+    """Arguments as the request they make; what is beyond a prompt and its options, such as pictures, is left out.
+
+    >>> as_request(["a", " b"], "samples.jsonl:1")
+    LogLikelihood(context='a', continuation=' b')
+    """
     match [one[0] if isinstance(one, list) and len(one) == 1 else one for one in arguments]:
-        case [str(prompt), dict(given)]:
+        case [str(prompt), dict(given), *_]:
             return Generate(prompt, given)  # type: ignore[arg-type]  # frozen there
         case [str(context), str(continuation)]:
             return LogLikelihood(context, continuation)
@@ -71,8 +76,12 @@ def _as_request(arguments: list[object], where: str) -> Request:
     )
 
 
-def _as_reply(request: Request, given: object, where: str) -> Reply | None:
-    """A reply as its request's kind; numbers may be text, as lm-eval writes them."""
+def as_reply(request: Request, given: object, where: str) -> Reply | None:
+    """A reply as its request's kind; numbers may be text, as lm-eval writes them.
+
+    >>> as_reply(LogLikelihood("a", " b"), ["-1.5", "True"], "samples.jsonl:1")
+    Likelihood(value=-1.5, greedy=True, tokens=0)
+    """
     try:
         match request, given:
             case _, None:

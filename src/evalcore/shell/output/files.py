@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -97,16 +97,25 @@ def _line(row: Plain) -> str:
 
 
 def replace_file(path: Path, parts: Iterable[str]) -> Path:
+    """Put a text in place at once."""
+
+    def write(part: Path) -> None:
+        with open(part, "x", encoding="ascii", newline="\n") as file:
+            for text in parts:
+                file.write(text)
+
+    return replace_with(path, write)
+
+
+def replace_with(path: Path, write: Callable[[Path], None]) -> Path:
     """Put a file in place at once: written beside it, made durable, renamed. A crash leaves the old one or the new."""
     part = path.with_name(f".{path.name}.part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         part.unlink(missing_ok=True)
         try:
-            with open(part, "x", encoding="ascii", newline="\n") as file:
-                for text in parts:
-                    file.write(text)
-                file.flush()
+            write(part)
+            with open(part, "rb") as file:
                 os.fsync(file.fileno())
             os.replace(part, path)
         except BaseException:

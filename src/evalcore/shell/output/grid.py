@@ -26,7 +26,8 @@ LONGEST = 200
 
 class Grid(Struct, frozen=True, kw_only=True):
     """Heads and lines of cells. ``numbers`` says which columns are never folded; ``bold`` which lines stand out;
-    ``gap`` is the space between columns.
+    ``gap`` is the space between columns; ``legend`` says what the columns mean. Names are folded to no less than what
+    is ``readable`` as long as there is a narrower grid.
     """
 
     heads: tuple[str, ...]
@@ -34,6 +35,8 @@ class Grid(Struct, frozen=True, kw_only=True):
     lines: tuple[tuple[str, ...], ...]
     bold: tuple[bool, ...] = ()
     gap: int = 2
+    legend: tuple[str, ...] = ()
+    readable: int = 14
 
 
 class Section(Struct, frozen=True):
@@ -45,7 +48,7 @@ class Section(Struct, frozen=True):
 
 
 class Page(Struct, frozen=True, kw_only=True):
-    """The same grid from the widest to the narrowest, what stands over it, what its columns mean, what to know."""
+    """The same grid from the widest to the narrowest, what stands over it, what holds for all of it, what to know."""
 
     grids: tuple[Grid, ...]
     title: tuple[str, ...] = ()
@@ -80,11 +83,13 @@ def draw_page(page: Page, *, width: int | None = None, colour: bool = False) -> 
         console.print(Text(visible(line), style="bold"))
     if page.title:
         console.print()
-    console.print(_fitting(console, page.grids))
+    grid, table = _fitting(console, page.grids)
+    console.print(table)
     console.width = width or UNBOUNDED
-    if page.legend:
+    legend = (*grid.legend, *page.legend)
+    if legend:
         console.print()
-    for line in page.legend:
+    for line in legend:
         console.print(Text(visible(line), style="dim"))
     for section in page.sections:
         console.print()
@@ -94,22 +99,21 @@ def draw_page(page: Page, *, width: int | None = None, colour: bool = False) -> 
     return "\n".join(line.rstrip() for line in out.getvalue().split("\n"))
 
 
-def _fitting(console: Console, grids: Sequence[Grid]) -> Table:
-    """The widest grid that fits; else the narrowest, its names folded."""
+def _fitting(console: Console, grids: Sequence[Grid]) -> tuple[Grid, Table]:
+    """The widest grid that fits without names folded to less than is readable; else the narrowest."""
     unbounded = console.options.update(max_width=UNBOUNDED)
     for grid in map(_safe, grids):
-        table = _table(grid)
-        size = Measurement.get(console, unbounded, table).maximum
-        if size <= console.width:
-            return table
-    names = [at for at, number in enumerate(grid.numbers) if not number]
-    widths = [max(cell_len(line[at]) for line in (grid.heads, *grid.lines)) for at in names]
+        size = Measurement.get(console, unbounded, _table(grid)).maximum
+        names = [at for at, number in enumerate(grid.numbers) if not number]
+        widths = [max(cell_len(line[at]) for line in (grid.heads, *grid.lines)) for at in names]
+        if size - sum(widths) + sum(min(width, grid.readable) for width in widths) <= console.width:
+            break
     kept = dict(zip(names, share_width(widths, console.width - size + sum(widths)), strict=True))
     console.width = max(console.width, size - sum(widths) + sum(kept.values()))
     lines = tuple(
         tuple(fold(cell, kept[at]) if at in kept else cell for at, cell in enumerate(line)) for line in grid.lines
     )
-    return _table(replace(grid, lines=lines))
+    return grid, _table(replace(grid, lines=lines))
 
 
 def _safe(grid: Grid) -> Grid:
@@ -146,7 +150,7 @@ def write_markdown(page: Page) -> str:
     rule = ["-" * (width - right) + ":" * right for width, right in zip(widths, grid.numbers, strict=True)]
     padded = [[pad_cell(*cell) for cell in zip(line, widths, grid.numbers, strict=True)] for line in lines]
     table = "\n".join(f"|{'|'.join(line)}|" for line in (padded[0], rule, *padded[1:]))
-    legend = Section("", page.legend)
+    legend = Section("", (*grid.legend, *page.legend))
     lists = (
         "\n".join([*([f"{escape_markdown(one.head)}\n"] if one.head else []), *map(_item, one.lines)])
         for one in (legend, *page.sections)

@@ -34,7 +34,7 @@ def junit_text(checked: Checked, *, seconds: float = 0.0) -> str:
         time=f"{seconds:.3f}",
     )
     for gate in gates:
-        sentence = visible(tell_gate(gate, checked.alpha))
+        sentence = visible(tell_gate(gate, checked.confidence))
         name = " ".join([gate.name, str(gate.key) if gate.key.filter != "none" else gate.key.metric, gate.kind])
         case = Xml.SubElement(suite, "testcase", classname=visible(checked.run), name=visible(name), time="0.000")
         outcome = {False: "failure", None: "skipped"}.get(gate.passed)

@@ -7,6 +7,7 @@ from math import isfinite
 
 from msgspec import Struct
 from msgspec.structs import replace
+from toolz import unique
 
 from evalcore.core.consolidate import num_fewshot
 from evalcore.core.estimate import Estimate
@@ -118,4 +119,4 @@ def _finite(value: float | None) -> float | None:
 
 def once(rows: Iterable[Row]) -> tuple[Row, ...]:
     """Each number once, wherever its task stands in the tree."""
-    return tuple({(row.name, row.metric, row.filter): row for row in reversed(tuple(rows))}.values())[::-1]
+    return tuple(unique(rows, key=lambda row: (row.name, row.metric, row.filter)))

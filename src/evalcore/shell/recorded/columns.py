@@ -18,6 +18,7 @@ from evalcore.core.records import MetricKey, MetricSpec, Options, Task, options
 from evalcore.core.scored import Scored, ScoredColumn
 from evalcore.core.tables import METRICS
 from evalcore.shell.recorded.logs import Cells, LogTable
+from evalcore.shell.recorded.rows import read_float
 from evalcore.shell.recorded.scores import are_numbers, make_column, noise_column, rows_of
 from evalcore.shell.recorded.tasks import RecordedTask, find_spec
 
@@ -48,7 +49,8 @@ def close_columns(recorded: RecordedTask, table: LogTable, row: Mapping[str, obj
         done.append(found)
         value = found[1].value
         if isinstance(stated, int | float) and not same_number(value, stated):
-            told.append(f"{recorded.task.name}: {key} is {stated} in the results, but {value} by the logged scores")
+            shown = str(stated)[:60]
+            told.append(f"{recorded.task.name}: {key} is {shown} in the results, but {value} by the logged scores")
     told += _unlogged(recorded.task, table, row)
     return Closed(tuple(one for one, _ in done), tuple((one.key, estimate) for one, estimate in done), tuple(told))
 
@@ -59,7 +61,8 @@ def same_number(value: float | None, stated: object) -> bool:
     >>> same_number(0.1 + 0.2, 0.3), same_number(0.3, 0.31), same_number(None, 0.3), same_number(0.3, "N/A")
     (True, False, False, False)
     """
-    return value is not None and isinstance(stated, int | float) and isclose(value, stated, rel_tol=1e-9, abs_tol=1e-12)
+    given = read_float(stated)
+    return value is not None and given is not None and isclose(value, given, rel_tol=1e-9, abs_tol=1e-12)
 
 
 def _close(

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from hashlib import sha256
 
 import msgspec
 from msgspec import Struct
 
 from evalcore.core.documents import DocumentRow
-from evalcore.core.errors import EvalError
+from evalcore.core.errors import EvalError, unknown
 from evalcore.shell.output.strict import dump_json
 from evalcore.shell.output.text import shorten, visible
 
-__all__ = ["Seen", "cluster_reader", "content_of", "excerpt_of", "tabulate_documents"]
+__all__ = ["Seen", "cluster_reader", "content_of", "content_reader", "excerpt_of", "tabulate_documents"]
 
 ENCODER = msgspec.json.Encoder(order="sorted")
 SHOWN = 100
@@ -42,6 +42,29 @@ def content_of(doc: object, target: object) -> str:
     return sha256(canonical + b"\0" + str(target).encode("utf-8", "surrogatepass")).hexdigest()
 
 
+def content_reader(match: Sequence[str] = ()) -> Callable[[object, object], str]:
+    """What tells documents apart: all that they say and their target, or only some of their fields.
+
+    >>> read = content_reader(["q"])
+    >>> read({"q": "?", "id": 1}, "yes") == read({"q": "?", "source": "x"}, "no")
+    True
+    >>> read({"question": "?"}, "yes")
+    Traceback (most recent call last):
+    evalcore.core.errors.EvalError: unknown field to match by 'q'. Known: question
+    """
+    if not match:
+        return content_of
+
+    def content(doc: object, target: object) -> str:
+        fields = doc if isinstance(doc, dict) else {}
+        missing = next((name for name in match if name not in fields), None)
+        if missing is not None:
+            raise unknown("field to match by", missing, fields)
+        return content_of([fields[name] for name in match], "")
+
+    return content
+
+
 def _sorted(value: object) -> object:
     if isinstance(value, Mapping):
         return {str(key): _sorted(value[key]) for key in sorted(value, key=str)}
@@ -61,27 +84,27 @@ def excerpt_of(doc: object) -> str:
     return line if len(line) <= SHOWN and line.isprintable() else visible(shorten(line, SHOWN))
 
 
-def cluster_reader(given: str) -> Callable[[object], int | str]:
-    """The unit that a document belongs to: a field of it or a template.
+def cluster_reader(given: str) -> Callable[[object], str]:
+    """The unit that a document belongs to: a field of it or a template, read as a run reads it.
 
     >>> cluster_reader("passage")({"passage": 7}), cluster_reader("{{a}}-{{b}}")({"a": 1, "b": 2})
-    (7, '1-2')
+    ('7', '1-2')
     >>> cluster_reader("pasage")({"passage": 7})
     Traceback (most recent call last):
     evalcore.core.errors.EvalError: cluster: expected a field or a template, got 'pasage'; fields: passage
     """
-    from evalcore.shell.prompts.reading import read_field  # only here: templates take their time to import
+    from evalcore.shell.prompts.clusters import read_cluster  # only here: templates take their time to import
 
-    read = read_field(given, None, key="cluster")
+    template = read_cluster(given, ()) if "{" in given else None
 
-    def cluster(doc: object) -> int | str:
-        if not isinstance(doc, dict) or ("{" not in given and given not in doc):
-            fields = ", ".join(doc) if isinstance(doc, dict) else "none"
-            raise EvalError(f"cluster: expected a field or a template, got {given!r}; fields: {fields}")
-        found = read(doc)
-        if not isinstance(found, int | str) or found == "":
-            raise EvalError(f"cluster: expected a number or a text in {given!r}, got {found!r}")
-        return found
+    def cluster(doc: object) -> str:
+        fields = doc if isinstance(doc, dict) else {}
+        if given in fields:
+            return read_cluster(given, fields)(fields)
+        if template is None or not fields:
+            shown = ", ".join(map(str, fields)) or "none"
+            raise EvalError(f"cluster: expected a field or a template, got {given!r}; fields: {shown}")
+        return template(fields)
 
     return cluster
 

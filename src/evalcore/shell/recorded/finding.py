@@ -14,10 +14,13 @@ from evalcore.shell.data.opening import PACKED, open_bytes, strip_packing
 from evalcore.shell.output.text import slug
 from evalcore.shell.wire import decode_line, number_lines
 
-__all__ = ["Log", "Source", "find_results", "find_source", "task_of_log"]
+__all__ = ["Log", "Source", "find_results", "find_source", "list_tasks", "read_results", "stamp_of", "task_of_log"]
 
 STAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d(?:\.\d+)?")
 """lm-eval's time in file names; in their order, names are in the order of time."""
+
+LMMS_STAMP = re.compile(r"^(\d{8}_\d{4,6})_(?=samples_|results)")
+"""lmms-eval's time, which comes first."""
 
 EXPECTED = (
     "expected an evalcore run folder, an lm-eval output (a folder or its results_*.json) or a sample log (.jsonl)"
@@ -82,7 +85,7 @@ def find_results(path: Path) -> Found:
     if path.is_dir():
         found = _newest_results(path)
     elif path.is_file():
-        results = _read_results(path)
+        results = read_results(path)
         found = None if results is None else (path, results, ())
     else:
         raise EvalError(f"{path}: no such file or folder; {EXPECTED}")
@@ -97,7 +100,7 @@ def task_of_log(path: Path) -> str:
     >>> task_of_log(Path("samples_gsm8k_2024-08-21T03-44-09.494230.jsonl.gz")), task_of_log(Path("mathqa.jsonl"))
     ('gsm8k', 'mathqa')
     """
-    stem = re.sub(r"\.jsonl?$", "", strip_packing(path.name))
+    stem = LMMS_STAMP.sub("", re.sub(r"\.jsonl?$", "", strip_packing(path.name)))
     return STAMP.sub("", stem.removeprefix("samples_")).strip("_") or stem
 
 
@@ -124,7 +127,7 @@ def _newest_results(folder: Path) -> Found | None:
     files = _results_files(folder) or [file for one in below for file in _results_files(one)]
     told = f"{folder} has {len(files)} results files; read"
     for path in sorted(files, key=_age, reverse=True):
-        results = _read_results(path)
+        results = read_results(path)
         if results is not None:
             return path, results, (f"{told} {path.relative_to(folder)}, the newest",) if len(files) > 1 else ()
     return None
@@ -139,11 +142,17 @@ def _results_files(folder: Path) -> list[Path]:
 
 
 def _age(path: Path) -> tuple[str, float]:
-    return _stamp(path.name), path.stat().st_mtime
+    return stamp_of(path.name), path.stat().st_mtime
 
 
-def _stamp(name: str) -> str:
-    return next(iter(STAMP.findall(name)[-1:]), "")
+def stamp_of(name: str) -> str:
+    """The time in a file's name, which the results and samples of one run share.
+
+    >>> stamp_of("results_2024-08-21T03-44-09.494230.json"), stamp_of("20250102_0304_results.json"), stamp_of("a.json")
+    ('2024-08-21T03-44-09.494230', '20250102_0304', '')
+    """
+    found = LMMS_STAMP.match(name)
+    return found[1] if found else next(iter(STAMP.findall(name)[-1:]), "")
 
 
 def _is_log_name(path: Path) -> bool:
@@ -155,8 +164,8 @@ def _is_log_name(path: Path) -> bool:
 
 def _results_source(name: str, path: Path, results: Mapping[str, object], warnings: tuple[str, ...]) -> Source:
     beside = {one.name: one for one in path.parent.iterdir() if one.is_file()}
-    stamp = _stamp(path.name)
-    tasks = _task_names(results)
+    stamp = stamp_of(path.name)
+    tasks = list_tasks(results)
     found = {task: _log_of(task, stamp, beside) for task in tasks}
     logs = tuple(Log(task, one) for task, one in found.items() if one is not None)
     if not logs:
@@ -176,8 +185,12 @@ def _log_of(task: str, stamp: str, beside: Mapping[str, Path]) -> Path | None:
     return max((one for one in timed if one.name.startswith("samples_")), key=_age, default=None)
 
 
-def _task_names(results: Mapping[str, object]) -> list[str]:
-    """The tasks in the order of their numbers; groups have no config."""
+def list_tasks(results: Mapping[str, object]) -> list[str]:
+    """The tasks of results in the order of their numbers; groups have no config.
+
+    >>> list_tasks({"results": {"g": {}, "a": {}}, "configs": {"a": {}}})
+    ['a']
+    """
     configs, rows, groups = (results.get(key) for key in ("configs", "results", "group_subtasks"))
     listed = [str(name) for name in rows] if isinstance(rows, Mapping) else []
     if isinstance(configs, Mapping) and configs:
@@ -203,8 +216,13 @@ def _is_sample(line: bytes) -> bool:
     return isinstance(row, dict) and "doc_id" in row and not {"doc", "arguments"}.isdisjoint(row)
 
 
-def _read_results(path: Path) -> Mapping[str, object] | None:
-    """A results file, None if it is something else."""
+def read_results(path: Path) -> Mapping[str, object] | None:
+    """A results file, None if it is something else.
+
+    >>> read_results(Path("no/such.json"))
+    Traceback (most recent call last):
+    evalcore.core.errors.EvalError: no/such.json: no such file
+    """
     with open_bytes(path) as file:
         content = file.read()
     try:

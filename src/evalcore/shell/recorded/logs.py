@@ -11,13 +11,15 @@ from evalcore.core.documents import DocumentRow
 from evalcore.core.errors import EvalError
 from evalcore.core.records import GENERATE_UNTIL, MetricKey, OutputType
 from evalcore.shell.data.opening import open_bytes
-from evalcore.shell.recorded.documents import Seen, cluster_reader, content_of, excerpt_of, tabulate_documents
-from evalcore.shell.recorded.rows import Row, asked_as, read_rows, read_value, scores_of
+from evalcore.shell.recorded.documents import Seen, cluster_reader, content_reader, excerpt_of, tabulate_documents
+from evalcore.shell.recorded.rows import Row, asked_as, keep_in_range, read_rows, read_value, scores_of
 
 __all__ = ["Cells", "LogTable", "read_log"]
 
 Noise = tuple[float | None, int]
 NOTHING: Mapping[str, object] = {}
+MOST_REPLIES, MOST_NOISE = 2**53, 1e150
+"""More than any run draws or any score varies; sums and squares of less stay finite."""
 
 
 class Cells(Struct, frozen=True):
@@ -36,15 +38,29 @@ class LogTable(Struct, frozen=True):
     filters: Mapping[str, Mapping[int, int]]
     cells: Mapping[MetricKey, Cells]
     output_type: OutputType
+    fields: frozenset[str] = frozenset()
 
 
-def read_log(path: Path, filters: Sequence[str] = ("none",), cluster: str | None = None) -> LogTable:
-    """Read a log once, line by line. ``filters`` name the rows of a document in logs that do not name them."""
+class Reading(Struct, frozen=True):
+    """What tells documents apart, what they belong to (None: what the log says), and the fields met on the way."""
+
+    content: Callable[[object, object], str]
+    unit: Callable[[object], str] | None
+    fields: set[str]
+
+
+def read_log(
+    path: Path, filters: Sequence[str] = ("none",), cluster: str | None = None, match: Sequence[str] = ()
+) -> LogTable:
+    """Read a log once, line by line. ``filters`` name the rows of a document in logs that do not name them.
+
+    Documents with the same ``match`` fields are the same; without any, those that say the same.
+    """
     seen: dict[int, Seen] = {}
     lines: dict[str, dict[int, int]] = {}
     cells: dict[str, dict[str, Cells]] = {}
     kind: OutputType = GENERATE_UNTIL
-    unit = cluster_reader(cluster) if cluster is not None else None
+    reading = Reading(content_reader(match), cluster_reader(cluster) if cluster is not None else None, set())
     with open_bytes(path) as file:
         for row in read_rows(file, str(path)):
             if not seen:
@@ -52,7 +68,7 @@ def read_log(path: Path, filters: Sequence[str] = ("none",), cluster: str | None
             try:
                 name = _filter_of(row, filters, lines)
                 own = _mapping(read_value(row.fields, "evalcore")) if "evalcore" in row.fields else NOTHING
-                seen[row.key] = _document(row, seen.get(row.key), own, unit)
+                seen[row.key] = _document(row, seen.get(row.key), own, reading)
                 lines.setdefault(name, {})[row.key] = row.line
                 _note(row, own, cells.setdefault(name, {}))
             except EvalError as wrong:
@@ -62,7 +78,7 @@ def read_log(path: Path, filters: Sequence[str] = ("none",), cluster: str | None
     _refuse_lone_clusters(seen, lines, path)
     by_key = {MetricKey(metric, name): one for name, below in cells.items() for metric, one in below.items()}
     texts = {key: one.text for key, one in seen.items()}
-    return LogTable(tabulate_documents(seen.items()), texts, lines, by_key, kind)
+    return LogTable(tabulate_documents(seen.items()), texts, lines, by_key, kind, frozenset(reading.fields))
 
 
 def _filter_of(row: Row, filters: Sequence[str], lines: Mapping[str, Mapping[int, int]]) -> str:
@@ -78,18 +94,18 @@ def _filter_of(row: Row, filters: Sequence[str], lines: Mapping[str, Mapping[int
     return free
 
 
-def _document(
-    row: Row, known: Seen | None, own: Mapping[str, object], unit: Callable[[object], int | str] | None
-) -> Seen:
+def _document(row: Row, known: Seen | None, own: Mapping[str, object], reading: Reading) -> Seen:
     """The document of a row; under every filter it must be the same one."""
     given = row.fields.get("doc")
     raw = hash(bytes(given)) if isinstance(given, Raw) else 0
     if known is not None and raw and known.raw == raw:
         return known
     doc = read_value(row.fields, "doc")
-    content = content_of(doc, read_value(row.fields, "target"))
+    reading.fields.update(doc if isinstance(doc, dict) else ())
+    content = reading.content(doc, read_value(row.fields, "target"))
     if known is None:
-        return Seen(raw, content, excerpt_of(doc), _recorded_cluster(own) if unit is None else unit(doc))
+        unit = _recorded_cluster(own) if reading.unit is None else reading.unit(doc)
+        return Seen(raw, content, excerpt_of(doc), unit)
     if known.content != content:
         raise EvalError("expected the same document in all rows of this number, got another one")
     return known
@@ -97,14 +113,16 @@ def _document(
 
 def _recorded_cluster(own: Mapping[str, object]) -> int | str | None:
     given = own.get("cluster")
-    return given if isinstance(given, int | str) else None
+    if given is None or (isinstance(given, int | str) and not isinstance(given, bool) and given != ""):
+        return given
+    raise EvalError(f"expected a number or a text under cluster, got {str(given)[:60]!r}")
 
 
 def _note(row: Row, own: Mapping[str, object], cells: dict[str, Cells]) -> None:
     """Put what a row says about each metric where it belongs."""
     scores = scores_of(row.fields)
     for metric, score in (_with_nonfinite(scores, own) if "nonfinite" in own else scores).items():
-        _cells(cells, metric).scores[row.key] = score
+        _cells(cells, metric).scores[row.key] = keep_in_range(score)
     if not own:
         return
     for metric, why in _mapping(own.get("unscored")).items():
@@ -120,8 +138,9 @@ def _cells(cells: dict[str, Cells], metric: str) -> Cells:
 
 def _noise(pair: object) -> Noise:
     match pair:
-        case [float() | int() | None as variance, int(replies)]:
-            return variance, replies
+        case [float() | int() | None as variance, int(replies)] if 0 <= replies <= MOST_REPLIES:
+            if variance is None or 0 <= variance <= MOST_NOISE:
+                return variance, replies
     raise EvalError(f"expected the variance of a score and its replies under noise, got {str(pair)[:60]}")
 
 

@@ -2,25 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 
+from evalcore.core.aggregate import Inference, close
+from evalcore.core.columns import Floats
 from evalcore.core.documents import DocumentRow
+from evalcore.core.errors import EvalError
+from evalcore.core.inference import METHODS
 from evalcore.core.outcome import Rule
-from evalcore.core.reports import TaskReport
-from evalcore.core.scored import Scored
+from evalcore.core.pipeline import build_report, report_task
+from evalcore.core.reports import Report, TaskReport
+from evalcore.core.scored import Scored, ScoredColumn
 from evalcore.core.sides import Side
 from evalcore.core.spreads import cluster_codes
+from evalcore.shell.answerlog.line import PREFIX
+from evalcore.shell.data.opening import open_bytes, strip_packing
 from evalcore.shell.recorded.columns import Closed, close_columns
+from evalcore.shell.recorded.directions import point_column
 from evalcore.shell.recorded.finding import Log, find_source
 from evalcore.shell.recorded.logs import LogTable, read_log
 from evalcore.shell.recorded.tasks import filter_names, recorded_task
 from evalcore.shell.recorded.trees import grow_trees
+from evalcore.shell.wire import decode_line, number_lines
 
-__all__ = ["Recorded", "read_recorded", "rule_of"]
+__all__ = ["Recorded", "close_recorded", "comparable_side", "read_recorded", "refuse_other_rows", "rule_of", "run_path"]
 
 Plain = Mapping[str, object]
 
@@ -28,7 +37,8 @@ Plain = Mapping[str, object]
 class Recorded(Struct, frozen=True):
     """A run as it was written down. ``texts`` has a line of each document, by task and key, for people.
 
-    ``results`` is its results file as data, empty where there was none.
+    ``results`` is its results file as data, empty where there was none. ``fields`` are those that the documents of each
+    task have; ``match`` those that documents were told apart by, if not by all.
     """
 
     name: str
@@ -37,6 +47,8 @@ class Recorded(Struct, frozen=True):
     results: Plain
     texts: Mapping[str, Mapping[int, str]]
     warnings: tuple[str, ...]
+    fields: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    match: tuple[str, ...] = ()
 
 
 class Part(Struct, frozen=True):
@@ -48,13 +60,15 @@ class Part(Struct, frozen=True):
     warnings: tuple[str, ...]
 
 
-def read_recorded(path: Path, *, cluster: str | None = None) -> Recorded:
+def read_recorded(path: Path, *, cluster: str | None = None, match: Sequence[str] = ()) -> Recorded:
     """A run folder of evalcore, an output of lm-eval or a sample log, told apart by content.
 
     ``cluster`` names the field or template of a document by which documents belong together, where the run did not.
+    ``match`` names the fields that make two documents the same; without any, they are if all that they say is.
     """
+    refuse_other_rows(path)
     source = find_source(path)
-    parts = [_read_part(log, source.results, cluster) for log in source.logs]
+    parts = [_read_part(log, source.results, cluster, match) for log in source.logs]
     grown = grow_trees(source.results, [part.report for part in parts])
     side = Side(
         source.name,
@@ -64,20 +78,84 @@ def read_recorded(path: Path, *, cluster: str | None = None) -> Recorded:
     )
     told = (*source.warnings, *(one for part in parts for one in part.warnings), *grown.warnings)
     texts = {part.report.name: part.table.texts for part in parts}
-    return Recorded(source.name, path, side, source.results, texts, tuple(dict.fromkeys(told)))
+    fields = {part.report.name: part.table.fields for part in parts}
+    return Recorded(source.name, path, side, source.results, texts, tuple(dict.fromkeys(told)), fields, tuple(match))
 
 
-def _read_part(log: Log, results: Plain, cluster: str | None) -> Part:
+def _read_part(log: Log, results: Plain, cluster: str | None, match: Sequence[str]) -> Part:
     config = _part_of(results, "configs", log.task) if results else None
     row = _part_of(results, "results", log.task) or {}
-    table = read_log(log.path, filter_names(config, row), cluster)
+    table = read_log(log.path, filter_names(config, row), cluster, match)
     version = (_part_of(results, "versions") or {}).get(log.task)
     recorded = recorded_task(log.task, config, table.output_type, table.filters, version)
     recorded = replace(recorded, on_unscorable=rule_of(results))
     closed = close_columns(recorded, table, row)
-    scored = Scored(recorded.task, closed.columns, (), "evalcore", _clusters(log.task, table.documents))
+    told = _part_of(results, "higher_is_better", log.task) or {}
+    columns = tuple(point_column(one, told) for one in closed.columns)
+    scored = Scored(recorded.task, columns, (), "evalcore", _clusters(log.task, table.documents))
     report = TaskReport(name=log.task, estimates=closed.estimates, n_docs=len(table.documents))
     return Part(scored, report, table, (*recorded.warnings, *closed.warnings, *_shortfall(log, results, table, closed)))
+
+
+def run_path(text: str) -> Path:
+    """The path of a run; an empty one, which would mean this folder, is what an unset variable leaves of it.
+
+    >>> run_path("runs/a")
+    PosixPath('runs/a')
+    >>> run_path(" ")
+    Traceback (most recent call last):
+    evalcore.core.errors.EvalError: expected the path of a run, got an empty one (a shell variable that is not set?)
+    """
+    if not text.strip():
+        raise EvalError("expected the path of a run, got an empty one (a shell variable that is not set?)")
+    return Path(text)
+
+
+def refuse_other_rows(path: Path) -> None:
+    """Rows of JSON that are no sample log, of another tool or none: the error says what is missing."""
+    path = path.expanduser()
+    if not path.is_file():
+        return
+    with open_bytes(path) as file:
+        lines = [line for _, (_, line) in zip(range(2), number_lines(file), strict=False)]
+    rows = len(lines) == 2 or (lines and strip_packing(path.name).endswith(".jsonl"))
+    if not rows or lines[0].startswith(PREFIX):
+        return
+    try:
+        row = decode_line(lines[0], "")
+    except EvalError:
+        return
+    if isinstance(row, dict) and ("doc_id" not in row or {"doc", "arguments"}.isdisjoint(row)):
+        raise EvalError(
+            f"{path}: rows of JSON, but no sample log: its rows need doc_id, doc, target, arguments, resps, and a score"
+            f" under the name of each metric; these have {', '.join(map(str, row)) or 'nothing'}"
+        )
+
+
+def close_recorded(run: Recorded, confidence: float = 0.95) -> Report:
+    """A run's numbers, closed by its own rule and with its own kind of intervals, of any confidence."""
+    ci = (_part_of(run.results, "evalcore") or {}).get("ci")
+    inference = Inference(
+        interval=ci if isinstance(ci, str) and ci in METHODS else "wilson",
+        confidence=confidence,
+        on_unscorable=rule_of(run.results),
+    )
+    tasks = [report_task(one, inference=inference) for one in run.side.scored]
+    return build_report(tasks, run.side.trees, inference=inference)
+
+
+def comparable_side(recorded: Recorded) -> Side:
+    """The run's scores as it counted them itself: under ``on_unscorable: zero`` what has no score has 0."""
+    if rule_of(recorded.results) != "zero":
+        return recorded.side
+
+    def counted(one: ScoredColumn) -> ScoredColumn:
+        falls = one.spec is not None and one.spec.higher_is_better is False
+        zero = isinstance(one.column.rows, Floats) and not falls
+        return replace(one, column=close(one.column, "zero")) if zero else one
+
+    scored = (replace(one, columns=tuple(map(counted, one.columns))) for one in recorded.side.scored)
+    return replace(recorded.side, scored=tuple(scored))
 
 
 def rule_of(results: Plain) -> Rule:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
+from math import inf
 from typing import cast
 
 import msgspec
@@ -14,12 +15,14 @@ from evalcore.core.records import GENERATE_UNTIL, LOGLIKELIHOOD, LOGLIKELIHOOD_R
 from evalcore.shell.models.replay_samples import list_arguments
 from evalcore.shell.wire import decode_line, number_lines
 
-__all__ = ["Fields", "Row", "asked_as", "read_rows", "read_value", "scores_of"]
+__all__ = ["Fields", "Row", "asked_as", "keep_in_range", "read_float", "read_rows", "read_value", "scores_of"]
 
 Fields = Mapping[str, object]
 
 FIELDS = msgspec.json.Decoder(dict[str, Raw])
 VALUE = msgspec.json.Decoder()
+
+LEAST, GREATEST = -(2**63), 2**63 - 1
 
 HASHES = ("doc_hash", "prompt_hash", "target_hash")
 SCHEMA = frozenset(
@@ -51,6 +54,8 @@ def read_rows(lines: Iterable[bytes], path: str) -> Iterator[Row]:
             fields, key = _read_slowly(line, f"{path}:{number}")
         if type(key) is not int:
             raise EvalError(f"{path}:{number}: expected the number of a document under doc_id, got {str(key)[:60]!r}")
+        if not LEAST <= key <= GREATEST:
+            raise EvalError(f"{path}:{number}: expected a doc_id of at most 64 bits, got {str(key)[:60]}")
         yield Row(number, key, fields)
 
 
@@ -87,6 +92,31 @@ def scores_of(fields: Fields) -> dict[str, object]:
     if not isinstance(names, list | tuple):
         names = [name for name in fields if name not in SCHEMA]
     return {name: read_value(fields, name) for name in names if isinstance(name, str) and name in fields}
+
+
+def read_float(value: object) -> float | None:
+    """A number as a float, infinite where it is too large for one; None for what is no number.
+
+    >>> read_float(3), read_float(-(10**400)), read_float("3"), read_float(None)
+    (3.0, -inf, None, None)
+    """
+    if not isinstance(value, int | float):
+        return None
+    try:
+        return float(value)
+    except OverflowError:
+        return inf if value > 0 else -inf
+
+
+def keep_in_range(score: object) -> object:
+    """A score whose whole numbers, where they are too large for 64 bits, are floats.
+
+    >>> keep_in_range([1, [10**400]])
+    [1, [inf]]
+    """
+    if type(score) is list:
+        return [keep_in_range(one) for one in score]
+    return read_float(score) if type(score) is int and not LEAST <= score <= GREATEST else score
 
 
 @lru_cache(maxsize=256)

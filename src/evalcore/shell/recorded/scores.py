@@ -123,15 +123,12 @@ def _texts(aggregation: str, values: Sequence[object], given: Options) -> Rows:
     """Counts as they are, or of (reference, prediction) with the options of the metric."""
     if any(isinstance(one, list) and one and isinstance(one[0], int | float) for one in values):
         return _numbers(aggregation, values, given)
-    pairs = [one for one in values if isinstance(one, list) and len(one) == 2]
+    pairs = [one for one in values if _is_pair(one)]
     if len(pairs) < len(values):
-        raise EvalError(f"expected (reference, prediction) for every document, got {_first_other(values, pairs)}")
+        other = next(one for one in values if not _is_pair(one))
+        raise EvalError(f"expected (reference, prediction) for every document, got {str(other)[:60]}")
     known = CORPUS_KINDS[aggregation].defaults
     return Stats(frozen(pair_statistics(aggregation, pairs, options({k: v for k, v in given.items() if k in known}))))
-
-
-def _first_other(values: Sequence[object], pairs: Sequence[object]) -> str:
-    return str(next(one for one in values if not any(one is pair for pair in pairs)))[:60]
 
 
 def _chances(aggregation: str, values: Sequence[object], given: Options) -> Rows:

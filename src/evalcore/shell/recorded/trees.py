@@ -16,10 +16,14 @@ from evalcore.core.groups.report import report_group
 from evalcore.core.records import MetricKey
 from evalcore.core.reports import TaskReport
 from evalcore.shell.recorded.columns import VALUES, same_number
+from evalcore.shell.recorded.rows import read_float
 
 __all__ = ["Grown", "grow_trees"]
 
 Plain = Mapping[str, object]
+
+MOST_PLACES = 100_000
+"""Many times what the largest suites have; a hostile file's groups can have endless ones."""
 
 
 class Grown(Struct, frozen=True):
@@ -73,7 +77,27 @@ def _built(groups: Sequence[Plain]) -> tuple[Tree[object], ...]:
     names = {str(group.get("group")) for group in groups}
     below = [child for group in groups for child in _listed(group.get("task")) if child not in names]
     trees = build_trees([*groups, *({"task": child} for child in dict.fromkeys(below))])
+    places = _count_places(trees)
+    if places > MOST_PLACES:
+        raise EvalError(f"expected at most {MOST_PLACES:,} places of tasks in groups, got {places:,}")
     return tuple(map_leaves(lambda leaf: None, tree) for tree in trees if isinstance(tree, Group))
+
+
+def _count_places(trees: Iterable[Tree[object]]) -> int:
+    """Tasks and groups on every path: groups that share groups can have more of them than anyone can walk."""
+    sizes: dict[str, int] = {}
+    stack = list(trees)
+    total = [tree.name for tree in stack]
+    while stack:
+        node = stack[-1]
+        children = node.children if isinstance(node, Group) else ()
+        waiting = [child for child in children if child.name not in sizes]
+        if waiting and node.name not in sizes:
+            stack.extend(waiting)
+        else:
+            sizes.setdefault(node.name, 1 + sum(sizes[child.name] for child in children))
+            stack.pop()
+    return sum(sizes[name] for name in total)
 
 
 # --- lm-eval's ------------------------------------------------------------------------------------------------------
@@ -94,7 +118,7 @@ def _fitted_trees(results: Plain, tasks: Mapping[str, TaskReport]) -> Grown:
         bare: Group[TaskReport] = Group(node.name, parts, (), alias if alias != node.name else None)
         found = {key: _fit(bare, key, value) for key, value in _numbers(row)}
         lost = [key for key, metric in found.items() if metric is None]
-        told.extend(f"group {node.name}: {key} is left out: {UNFIT} {row[str(key)]}" for key in lost)
+        told.extend(f"group {node.name}: {key} is left out: {UNFIT} {str(row[str(key)])[:60]}" for key in lost)
         return replace(bare, metrics=tuple(metric for metric in found.values() if metric is not None))
 
     fitted = [fold_group(tree, leaf, group) for tree in _built(groups)]
@@ -124,7 +148,7 @@ def _fit(bare: Group[TaskReport], key: MetricKey, value: float) -> GroupMetric |
 
 def _numbers(row: Plain) -> list[tuple[MetricKey, float]]:
     pairs = [(MetricKey.parse(text), value) for text, value in row.items()]
-    return [(key, float(value)) for key, value in pairs if key is not None and isinstance(value, int | float)]
+    return [(key, number) for key, value in pairs if key is not None and (number := read_float(value)) is not None]
 
 
 def _mapping(value: object) -> Plain:

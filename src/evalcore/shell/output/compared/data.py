@@ -2,15 +2,16 @@
 
 JSON, its keys stable::
 
-    runs        a list of {label, name, path, warnings}, in the order they were given
+    runs        a list of {label, name, path, model, warnings}, in the order they were given
     confidence  of every interval; a verdict is given where p_adjusted is at most 1 - confidence
     correction  holm, bh or none
     family      how many p-values were corrected together, over all pairs
     warnings    about all of it; those of runs and of pairs are there
     pairs       a list, one for each two runs: {a, b (their labels), lines, documents, tasks_only_a, tasks_only_b,
                 warnings}
-      lines      {task, kind: task | group, metric, filter, higher_is_better, n, unscored, a, b, difference (a - b),
-                  stderr, ci_low, ci_high, p_value, p_adjusted, detectable, verdict, better, worse, method, reason}
+      lines      {task, kind: task | group, metric, filter, higher_is_better, n, clusters, unscored, a, b,
+                  difference (a - b), stderr, ci_low, ci_high, p_value, p_adjusted, detectable, verdict, better, worse,
+                  method, reason}
                  better, worse: ids of the documents where a does better, does worse
       documents  {task, both: how many, only_a: ids, only_b: ids}
 
@@ -27,8 +28,10 @@ from evalcore.core.comparison import Comparison, Line
 from evalcore.core.gates import name_verdict
 from evalcore.core.records import MetricKey
 from evalcore.shell.output.compared.rows import Compared, id_of
+from evalcore.shell.output.compared.settings import model_of
 from evalcore.shell.output.flat import csv_cell
 from evalcore.shell.output.strict import dump_json
+from evalcore.shell.recorded import Recorded
 
 __all__ = ["pair_data", "write_csv", "write_json"]
 
@@ -41,7 +44,13 @@ def write_json(compared: Compared) -> str:
         dump_json(
             {
                 "runs": [
-                    {"label": label, "name": name, "path": str(run.path), "warnings": list(run.warnings)}
+                    {
+                        "label": label,
+                        "name": name,
+                        "path": str(run.path),
+                        "model": model_of(run.results) or None,
+                        "warnings": list(run.warnings),
+                    }
                     for label, name, run in named
                 ],
                 "confidence": first.confidence,
@@ -78,8 +87,8 @@ def pair_data(compared: Compared, at: int) -> dict[str, object]:
             {
                 "task": one.task,
                 "both": one.both,
-                "only_a": [id_of(a, one.task).get(key, key) for key in one.only_a],
-                "only_b": [id_of(b, one.task).get(key, key) for key in one.only_b],
+                "only_a": _ids_of(a, one.task, one.only_a),
+                "only_b": _ids_of(b, one.task, one.only_b),
             }
             for one in comparison.documents
         ],
@@ -87,6 +96,11 @@ def pair_data(compared: Compared, at: int) -> dict[str, object]:
         "tasks_only_b": list(comparison.tasks_only_b),
         "warnings": list(comparison.warnings),
     }
+
+
+def _ids_of(run: Recorded, task: str, keys: Iterable[int]) -> list[int | str]:
+    known = id_of(run, task)
+    return [known.get(key, key) for key in keys]
 
 
 def line_data(line: Line, alpha: float, labels: tuple[str, str] = ("A", "B")) -> dict[str, object]:
@@ -104,6 +118,7 @@ def line_data(line: Line, alpha: float, labels: tuple[str, str] = ("A", "B")) ->
         "filter": line.key.filter,
         "higher_is_better": line.higher_is_better,
         "n": line.n,
+        "clusters": line.clusters,
         "unscored": line.unscored,
         "a": line.a,
         "b": line.b,

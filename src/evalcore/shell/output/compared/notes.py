@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from evalcore.core.comparison import Comparison, Line
 from evalcore.shell.output.compared.rows import Compared, id_of
+from evalcore.shell.output.compared.settings import describe_runs
 from evalcore.shell.output.grid import Section
 from evalcore.shell.output.notes import grouped
 from evalcore.shell.output.text import shorten
@@ -18,9 +19,12 @@ EXCERPT = 60
 
 
 def title_of(compared: Compared) -> tuple[str, ...]:
-    """Which letter is which run."""
-    named = zip(compared.labels, compared.names, compared.runs, strict=True)
-    return tuple(f"{label}: {name}" + (f" ({run.path})" if str(run.path) != name else "") for label, name, run in named)
+    """Which letter is which run, and by what besides its scores it differs."""
+    named = zip(compared.labels, compared.names, compared.runs, describe_runs(compared.runs), strict=True)
+    return tuple(
+        f"{label}: {name}" + (f" ({run.path})" if str(run.path) != name else "") + (f", {more}" if more else "")
+        for label, name, run, more in named
+    )
 
 
 def tell_correction(correction: str, family: int, alpha: float) -> str:
@@ -60,6 +64,7 @@ def sections_of(compared: Compared) -> tuple[Section, ...]:
             tuple(dict.fromkeys(line for pair, one in told for line in _lone_tasks(compared, pair, one))),
             "red",
         ),
+        Section("Documents that count together:", _most(_clusters(compared))),
         Section("Documents without a score in one of two runs, left out of both:", _most(_unscored(compared)), "red"),
         Section("Warnings:", _most(_warnings(compared)), "yellow"),
     )
@@ -129,6 +134,11 @@ def _unscored(compared: Compared) -> list[str]:
         for line in comparison.lines
         if line.unscored and not line.group
     ]
+
+
+def _clusters(compared: Compared) -> list[str]:
+    lines = [line for one in compared.comparisons for line in one.lines if line.clusters is not None and not line.group]
+    return list(grouped((line.name, f"{line.clusters:,} clusters of {line.n:,} documents") for line in lines))
 
 
 def _warnings(compared: Compared) -> list[str]:

@@ -2,29 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from msgspec import Struct
 
 from evalcore.core.comparison import Comparison, Line
-from evalcore.core.gates import name_verdict
+from evalcore.core.gates import name_verdict, spell_number
 from evalcore.core.groups import Tree
 from evalcore.shell.output.compared.notes import sections_of, tell_correction, title_of
 from evalcore.shell.output.compared.rows import Compared, place_lines, trees_of
 from evalcore.shell.output.flat import ARROWS, shown_number, shown_percent
 from evalcore.shell.output.grid import Grid, Page
 
-__all__ = ["indented", "pair_page", "shown_p", "signed"]
+__all__ = ["WHOLE", "indented", "pair_page", "shown_p", "signed", "spell_line"]
 
 DEEPEST = 20
 
 
 class Shape(Struct, frozen=True):
-    """What a table leaves out, its decimals, the space between its columns."""
+    """What a table leaves out, its decimals, the space between its columns, whether all names are in one of them."""
 
     dropped: tuple[str, ...] = ()
     decimals: int = 4
     gap: int = 2
+    joined: bool = False
 
 
 SHAPES = (
@@ -34,6 +35,10 @@ SHAPES = (
     Shape(("detectable",), 3, 1),
     Shape(("detectable", "p"), 3, 1),
     Shape(("detectable", "p", "better : worse"), 3, 1),
+    Shape(("detectable", "p", "better : worse"), 3, 1, True),
+    Shape(("detectable", "p", "better : worse", "n"), 3, 1, True),
+    Shape(("detectable", "p", "better : worse", "n", "A", "B"), 3, 1, True),
+    Shape(("detectable", "p", "better : worse", "n", "A", "B", "interval"), 3, 1, True),
 )
 """From the widest to the narrowest. The verdict rests on what is never left out."""
 
@@ -83,16 +88,15 @@ COLUMNS = (
     Column("Metric", lambda line, *_: line.key.metric, number=False),
     Column("Filter", lambda line, *_: line.key.filter, number=False),
     Column("", lambda line, *_: ARROWS[line.higher_is_better]),
-    Column(
-        "n", lambda line, *_: f"{line.n:,}", "documents with a score in both runs; A and B are their scores on these"
-    ),
-    Column("A", lambda line, decimals, _: _number(line.a, decimals)),
+    Column("n", lambda line, *_: f"{line.n:,}", "documents with a score in both runs; all of the row is about these"),
+    Column("A", lambda line, decimals, _: _number(line.a, decimals), "A's number on these documents; B: B's"),
     Column("B", lambda line, decimals, _: _number(line.b, decimals)),
     Column("A − B", lambda line, decimals, _: signed(line.difference, decimals), "A's number minus B's"),
     Column(
         "interval",
         lambda line, decimals, _: _interval(line, decimals),
-        "the difference on endlessly many documents like these would lie in here, with {level} confidence",
+        "the difference on endlessly many documents like these would lie in here, with {level} confidence; not "
+        "corrected for the number of rows",
     ),
     Column("p", lambda line, *_: shown_p(line.p_value), "how often luck alone gives such a difference or a larger one"),
     Column(
@@ -109,10 +113,25 @@ COLUMNS = (
     Column(
         "verdict",
         lambda line, _, alpha: name_verdict(line, alpha),
-        "who is better if the adjusted p is at most {alpha:g}; no evidence does not mean that they are equal",
+        "who is better if {p} is at most {alpha:g}; no evidence does not mean that they are equal",
         number=False,
     ),
 )
+
+
+NAMES = {"Metric", "Filter"}
+WHOLE = 24
+"""How much of a task, its metric and its filter in one cell is readable."""
+
+
+def spell_line(line: Line) -> str:
+    """A number in one cell, as ``check --min`` takes it.
+
+    >>> from evalcore.core.records import MetricKey
+    >>> spell_line(Line(name="t", key=MetricKey("acc"))), spell_line(Line(name="t", key=MetricKey("em", "raw")))
+    ('t/acc', 't/em,raw')
+    """
+    return spell_number((line.name, line.key))[2 if line.key.filter == "none" else 3]
 
 
 def indented(depth: int, name: str) -> str:
@@ -129,16 +148,10 @@ def pair_page(compared: Compared) -> Page:
     comparison, alpha = compared.comparisons[0], round(compared.alpha, 9)
     level = shown_percent(comparison.confidence)
     columns, trees = _columns(comparison), trees_of(compared)
-    legend = (
-        f"{f'{level} interval' if column.head == 'interval' else column.head}: "
-        f"{column.meaning.format(level=level, alpha=alpha)}"
-        for column in columns
-        if column.meaning
-    )
     return Page(
         grids=tuple(_grid(comparison, trees, columns, shape, level, alpha) for shape in SHAPES),
         title=title_of(compared),
-        legend=(*legend, tell_correction(comparison.correction, comparison.family, alpha)),
+        legend=(tell_correction(comparison.correction, comparison.family, alpha),),
         sections=sections_of(compared),
     )
 
@@ -159,19 +172,37 @@ def _grid(
 ) -> Grid:
     # Without an adjusted p, p itself is what the verdict rests on.
     dropped = {*shape.dropped} - ({"p"} if comparison.correction == "none" else set())
-    kept = [column for column in columns if column.head not in dropped]
+    kept = [column for column in columns if column.head not in dropped | (NAMES if shape.joined else set())]
     lines: list[tuple[str, ...]] = []
     before: tuple[int, str] | None = None
     placed = place_lines(comparison.lines, trees)
     for depth, line in placed:
-        again, before = (depth, line.name) == before, (depth, line.name)
+        again, before = (depth, line.name) == before and not shape.joined, (depth, line.name)
+        name = spell_line(line) if shape.joined else line.name
         cells = (column.cell(line, shape.decimals, alpha) for column in kept)
-        lines.append(("" if again else indented(depth, line.name), *cells))
-    heads = (f"{level} interval" if column.head == "interval" else column.head for column in kept)
+        lines.append(("" if again else indented(depth, name), *cells))
+    heads = (_head(column, level) for column in kept)
     return Grid(
         heads=("Tasks", *heads),
         numbers=(False, *(column.number for column in kept)),
         lines=tuple(lines),
         bold=tuple(line.group for _, line in placed),
         gap=shape.gap,
+        legend=tuple(_legend(kept, columns, level, alpha)),
+        readable=WHOLE if shape.joined else 14,
     )
+
+
+def _legend(kept: Sequence[Column], columns: Sequence[Column], level: str, alpha: float) -> Iterator[str]:
+    """What the columns that are shown mean, and which are not."""
+    p = "the adjusted p" if any(column.head == "adjusted p" for column in columns) else "p"
+    for column in kept:
+        if column.meaning:
+            yield f"{_head(column, level)}: {column.meaning.format(level=level, alpha=alpha, p=p)}"
+    left = [_head(column, level) for column in columns if column not in kept and column.head not in NAMES]
+    if left:
+        yield f"left out, for this terminal is too narrow: {', '.join(left)} (--csv, --json and --markdown have them)"
+
+
+def _head(column: Column, level: str) -> str:
+    return f"{level} interval" if column.head == "interval" else column.head

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from fnmatch import fnmatchcase
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from evalcore.core.comparison import Comparison, Line
-from evalcore.core.errors import EvalError, unknown
+from evalcore.core.errors import EvalError
+from evalcore.core.gates import Number, choose_numbers
 from evalcore.core.groups import Tree, fold_group
 from evalcore.core.records import MetricKey
 from evalcore.shell.recorded import Recorded
 
 __all__ = ["Compared", "id_of", "label_runs", "name_runs", "place_lines", "select_lines", "trees_of"]
+
+MOST = 5
 
 Place = tuple[int, str]
 """How deep in a tree, and the name of a task or a group."""
@@ -111,11 +113,12 @@ def _places(tree: Tree[object], shown: Collection[str]) -> tuple[Place, ...]:
 
 
 def select_lines(
-    comparisons: Sequence[Comparison], tasks: Sequence[str] = (), metrics: Sequence[str] = ()
+    comparisons: Sequence[Comparison], tasks: Sequence[str] = (), metrics: Sequence[str] = (), told: Iterable[str] = ()
 ) -> tuple[Comparison, ...]:
     """Only the tasks and groups that match a glob, only these metrics (``acc`` or ``acc,none``), if any are named.
 
-    What is said of documents is kept for the tasks that match; for all of them where a group does.
+    What is said of documents is kept for the tasks that match; for all of them where a group does. ``told`` are the
+    warnings of the runs, which say why a number is in none.
 
     >>> one = Comparison(names=("a", "b"), lines=(Line(name="t", key=MetricKey("acc")),))
     >>> select_lines([one], metrics=["ac"])
@@ -123,20 +126,23 @@ def select_lines(
     evalcore.core.errors.EvalError: unknown metric 'ac'; did you mean 'acc'? Known: acc, acc,none
     """
     lines = [line for one in comparisons for line in one.lines]
+    reasons = dict.fromkeys([*told, *(warning for one in comparisons for warning in one.warnings)])
     alone = [name for one in comparisons for name in (*one.tasks_only_a, *one.tasks_only_b)]
-    names = {*(line.name for line in lines), *alone}
-    for glob in tasks:
-        if not any(fnmatchcase(name, glob) for name in names):
-            raise unknown("task or group", glob, names)
-    spellings = {spelling for line in lines for spelling in (line.key.metric, str(line.key))}
-    for metric in metrics:
-        if metric not in spellings:
-            raise unknown("metric", metric, spellings)
-    found = tuple(_selected(one, tasks, metrics) for one in comparisons)
+    names, keys = {*(line.name for line in lines), *alone}, {line.key for line in lines}
+    if not lines and not alone and reasons:  # no name that was asked for is unknown: there are no numbers at all
+        raise EvalError(f"nothing to compare: no number is in two runs; {_shortened(reasons)}")
+    chosen, named = choose_numbers(tasks, metrics, names, keys), choose_numbers(tasks, (), names, ())
+    found = tuple(_selected(one, chosen, lambda name: named((name, ANY))) for one in comparisons)
     if not any(one.lines for one in found):
-        told = "; ".join(f"{' and '.join(one.names)}: {_alone(one)}" for one in found)
-        raise EvalError(f"nothing to compare: no number that was asked for is in two runs ({told})")
+        sides = "; ".join(f"{' and '.join(one.names)}: {_alone(one)}" for one in found)
+        why = f"; {_shortened(reasons)}" if reasons else ""
+        raise EvalError(f"nothing to compare: no number that was asked for is in two runs ({sides}){why}")
     return found
+
+
+def _shortened(reasons: Collection[str]) -> str:
+    left = len(reasons) - MOST
+    return "; ".join(list(reasons)[:MOST]) + (f"; and {left:,} more" if left > 0 else "")
 
 
 def _alone(comparison: Comparison) -> str:
@@ -146,14 +152,11 @@ def _alone(comparison: Comparison) -> str:
     return ", ".join(told) or "they have the same tasks"
 
 
-def _selected(comparison: Comparison, tasks: Sequence[str], metrics: Sequence[str]) -> Comparison:
-    def named(name: str) -> bool:
-        return not tasks or any(fnmatchcase(name, glob) for glob in tasks)
+ANY = MetricKey("")
 
-    def asked(key: MetricKey) -> bool:
-        return not metrics or key.metric in metrics or str(key) in metrics
 
-    lines = tuple(line for line in comparison.lines if named(line.name) and asked(line.key))
+def _selected(comparison: Comparison, chosen: Callable[[Number], bool], named: Callable[[str], bool]) -> Comparison:
+    lines = tuple(line for line in comparison.lines if chosen((line.name, line.key)))
     every = any(line.group for line in lines)
     return replace(
         comparison,

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from math import isfinite
 
+from evalcore.core.aggregations import AGGREGATIONS
 from evalcore.core.planning import Known
 from evalcore.core.records import MetricKey
 from evalcore.core.reducers import numbered
+from evalcore.core.tables import METRICS
 
 __all__ = ["known_of"]
 
 Fields = Mapping[str, object]
 
 ALIKE = "all documents have the same score, which does not say how much others would vary"
+MOST, MOST_DOCUMENTS = 1e150, 2**53
+"""What is more is nothing that a run could have given; squares and sums of less stay finite."""
+
 NO_ERROR = "the file has no standard error of it"
 NO_COUNT = "the file does not say on how many documents it rests"
 ONE = "it rests on one document"
@@ -55,15 +59,14 @@ def _places(rows: Fields, below: Mapping[str, tuple[str, ...]]) -> Iterator[tupl
 
 
 def _known(name: str, depth: int, key: MetricKey, row: Fields, told: Fields, results: Fields) -> Known:
-    n = _count(told.get("n")) or _size(name, row, results, frozenset())
+    # A group's count of documents is that of each of its metrics, which not all of its tasks may have.
+    own = _count(_fields(row.get("sample_count")).get(str(key)))
+    n = _count(told.get("n")) or own or _size(name, results)
     clusters = _count(told.get("clusters"))
     stderr = _number(told.get("stderr", row.get(key.stderr)))
-    alias = row.get("alias")
     return Known(
         name=name,
         key=key,
-        # lm-eval indents the names of what is in a group
-        alias=alias.lstrip(" -") or name if isinstance(alias, str) else name,
         depth=depth,
         group=bool(_names(_fields(results.get("group_subtasks")).get(name))),
         n=n,
@@ -72,8 +75,19 @@ def _known(name: str, depth: int, key: MetricKey, row: Fields, told: Fields, res
         sampling=_number(told.get("sampling_stderr")),
         repeats=_number(told.get("repeats")),
         fewest=_fewest(told.get("signature"), _number(told.get("repeats"))),
+        share=_is_share(key.metric.partition("@")[0], row.get(str(key)), stderr, clusters or n),
         reason=_reason(told, n, stderr),
     )
+
+
+def _is_share(metric: str, value: object, stderr: float | None, units: int) -> bool:
+    """Whether a number is an average of scores between 0 and 1, as far as its value and its error tell."""
+    table = next((METRICS[kind] for kind in sorted(METRICS) if metric in METRICS[kind]), None)
+    bounded = table is None or AGGREGATIONS[table[metric].aggregation].bounds == (0.0, 1.0)
+    if not bounded or not isinstance(value, int | float) or not 0 <= value <= 1 or stderr is None:
+        return False
+    # No such scores vary more than 0s and 1s do; twice that leaves room for groups of very uneven tasks.
+    return stderr**2 * (units - 1) <= 4 * value * (1 - value)
 
 
 def _reason(told: Fields, n: int, stderr: float | None) -> str:
@@ -90,14 +104,19 @@ def _fewest(signature: object, repeats: float | None) -> float:
     return repeats if parts is not None and parts[1] > 1 and repeats is not None else 1
 
 
-def _size(name: str, row: Fields, results: Fields, above: frozenset[str]) -> int:
-    """The documents of a task, or of all tasks below a group."""
-    counts = _fields(_fields(results.get("n-samples")).get(name))
-    own = _count(row.get("sample_len")) or _count(row.get("samples")) or _count(counts.get("effective"))
-    if own or name in above:
-        return own
-    rows, below = _fields(results.get("results")), _names(_fields(results.get("group_subtasks")).get(name))
-    return sum(_size(one, _fields(rows.get(one)), results, above | {name}) for one in below)
+def _size(name: str, results: Fields) -> int:
+    """The documents of a task, or of all tasks below a group, each once however many ways lead to it."""
+    rows, counts, below = (_fields(results.get(part)) for part in ("results", "n-samples", "group_subtasks"))
+    total, seen, stack = 0, {name}, [name]
+    while stack:
+        one = stack.pop()
+        row, count = _fields(rows.get(one)), _fields(counts.get(one)).get("effective")
+        own = _count(row.get("sample_len")) or _count(row.get("samples")) or _count(count)
+        total += own
+        children = () if own else dict.fromkeys(child for child in _names(below.get(one)) if child not in seen)
+        seen.update(children)
+        stack.extend(children)
+    return total
 
 
 # --- what a file may hold instead ------------------------------------------------------------------------------------
@@ -112,9 +131,10 @@ def _names(value: object) -> tuple[str, ...]:
 
 
 def _number(value: object) -> float | None:
-    usable = isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value) and value >= 0
+    usable = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= MOST
     return float(value) if usable and isinstance(value, int | float) else None
 
 
 def _count(value: object) -> int:
-    return int(_number(value) or 0)
+    found = _number(value) or 0.0
+    return int(found) if found <= MOST_DOCUMENTS else 0

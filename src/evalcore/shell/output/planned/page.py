@@ -1,8 +1,8 @@
-"""Plans for the next run, shown: a page for people, plain data for programs."""
+"""Plans for the next run as a page for people."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from math import sqrt
 
@@ -13,13 +13,14 @@ from evalcore.core.stats.components import question_stderr
 from evalcore.shell.output.flat import shown_number, shown_percent
 from evalcore.shell.output.grid import Grid, Page, Section
 
-__all__ = ["data_of", "page_of"]
+__all__ = ["page_of", "per_document", "question_part"]
 
 MOST = 20
+LEVELS = 4
 
 
 class Head(Struct, frozen=True):
-    """A column: its head, its cell, what it means, and how narrow a terminal must be to go without it."""
+    """A column: its head, its cell, what it means, whether it is a number, and how soon it gives way (0: never)."""
 
     head: str
     cell: Callable[[Plan], str]
@@ -38,10 +39,10 @@ def page_of(plans: Sequence[Plan], asked: Asked, read: Sequence[str], notes: Seq
     heads = _heads(shown, asked)
     empty = tuple(f"{plan.known.name} {plan.known.key}: {plan.known.reason}" for plan in plans if plan not in shown)
     left = (f"and {len(empty) - MOST} more",) if len(empty) > MOST else ()
+    kept = [[one for one in heads if not one.spare or one.spare >= level] for level in range(1, LEVELS + 2)]
     return Page(
-        grids=tuple(_grid(shown, [one for one in heads if one.spare in (0, *range(level, 4))]) for level in (1, 2, 3)),
+        grids=(*(_grid(shown, some) for some in kept), *(_grid(shown, some, joined=True) for some in kept[2:])),
         title=(f"Read {' and '.join(read)}", _title(plans, asked)),
-        legend=tuple(f"{one.head}: {one.meaning}" for one in heads if one.meaning),
         sections=tuple(
             section
             for section in (
@@ -77,7 +78,7 @@ def _heads(plans: Sequence[Plan], asked: Asked) -> list[Head]:
         Head(
             "n",
             lambda plan: f"{plan.known.n:,}",
-            "documents (or questions) there are now; a group's are all its tasks'",
+            "documents (or questions) there are now; a group's are those of all its tasks that have the metric",
         ),
         *(_split_heads() if split else [_sd("sd", lambda plan: plan.known.stderr, "how much the score varies")]),
         *_reached(asked, split),
@@ -92,7 +93,7 @@ def _split_heads() -> list[Head]:
         ),
         _sd(
             "question sd",
-            _question,
+            question_part,
             "how much the score varies from question to question, whatever K is (K not known: all of its spread)",
         ),
         _sd(
@@ -103,16 +104,18 @@ def _split_heads() -> list[Head]:
     ]
 
 
-def _question(plan: Plan) -> float | None:
+def question_part(plan: Plan) -> float | None:
+    """What is left of an error with endless replies; all of it where replies are not known apart."""
     stderr, sampling = plan.known.stderr, plan.known.sampling
     return stderr if stderr is None or sampling is None else question_stderr(stderr, sampling**2)
 
 
 def _sd(head: str, part: Callable[[Plan], float | None], meaning: str) -> Head:
-    return Head(head, lambda plan: _number(_per_document(plan, part(plan))), meaning, spare=1)
+    return Head(head, lambda plan: _number(per_document(plan, part(plan))), meaning, spare=1)
 
 
-def _per_document(plan: Plan, stderr: float | None) -> float | None:
+def per_document(plan: Plan, stderr: float | None) -> float | None:
+    """The standard deviation of one document's score behind a standard error."""
     return None if stderr is None else stderr * sqrt(plan.known.n)
 
 
@@ -136,10 +139,10 @@ def _needed_heads(plans: Sequence[Plan], goal: float, split: bool) -> list[Head]
     return [
         Head("n needed", partial(_needed, repeats=None), own),
         *(
-            Head(f"K={k}", partial(_needed, repeats=k), "so many with K replies to each" * (k == tried[0]))
+            Head(f"K={k}", partial(_needed, repeats=k), "so many with K replies to each" * (k == tried[0]), spare=3)
             for k in tried
         ),
-        *([Head("K needed", _repeats_needed, enough)] if split else []),
+        *([Head("K needed", _repeats_needed, enough, spare=4)] if split else []),
     ]
 
 
@@ -151,15 +154,21 @@ def _repeats_needed(plan: Plan) -> str:
     return "" if plan.known.sampling is None else _whole(plan.more_repeats, "none")
 
 
-def _grid(plans: Sequence[Plan], heads: Sequence[Head]) -> Grid:
+def _grid(plans: Sequence[Plan], heads: Sequence[Head], joined: bool = False) -> Grid:
+    """A grid of some columns; ``joined``: with task, metric and filter in one."""
+    shown = [WHOLE, *heads[2:]] if joined else heads
+    again = [False] * len(plans) if joined else _again(plans)
     return Grid(
-        heads=tuple(one.head for one in heads),
-        numbers=tuple(one.number for one in heads),
+        heads=tuple(one.head for one in shown),
+        numbers=tuple(one.number for one in shown),
         lines=tuple(
-            tuple("" if again and one.head == "Tasks" else one.cell(plan) for one in heads)
-            for plan, again in zip(plans, _again(plans), strict=True)
+            tuple("" if same and one.head == "Tasks" else one.cell(plan) for one in shown)
+            for plan, same in zip(plans, again, strict=True)
         ),
         bold=tuple(plan.known.group for plan in plans),
+        gap=1 if joined else 2,
+        legend=tuple(f"{one.head}: {one.meaning}" for one in shown if one.meaning),
+        readable=24 if joined else 14,
     )
 
 
@@ -170,12 +179,15 @@ def _again(plans: Sequence[Plan]) -> list[bool]:
 
 
 def _indented(plan: Plan) -> str:
-    return " " * min(plan.known.depth, MOST) + "- " * bool(plan.known.depth) + plan.known.alias
+    return " " * min(plan.known.depth, MOST) + "- " * bool(plan.known.depth) + plan.known.name
 
 
 def _metric(plan: Plan) -> str:
     key = plan.known.key
     return key.metric if key.filter == "none" else str(key)
+
+
+WHOLE = Head("Tasks", lambda plan: f"{_indented(plan)}/{_metric(plan)}", number=False)
 
 
 def _whole(count: int | None, none: str) -> str:
@@ -184,42 +196,3 @@ def _whole(count: int | None, none: str) -> str:
 
 def _number(value: float | None) -> str:
     return "" if value is None else shown_number(value, 3)
-
-
-def data_of(
-    plans: Sequence[Plan], asked: Asked, read: Sequence[str], notes: Sequence[str] = ()
-) -> Mapping[str, object]:
-    """The plans as plain data; standard deviations are those of one document.
-
-    >>> data_of([], Asked(), ["out/results.json"])["rows"]
-    []
-    """
-    return {
-        "read": list(read),
-        "warnings": list(notes),
-        "asked": {name: getattr(asked, name) for name in asked.__struct_fields__},
-        "rows": [_row(plan) for plan in plans],
-    }
-
-
-def _row(plan: Plan) -> Mapping[str, object]:
-    known = plan.known
-    return {
-        "name": known.name,
-        "kind": "group" if known.group else "task",
-        "metric": known.key.metric,
-        "filter": known.key.filter,
-        "paired": known.paired,
-        "n": known.n,
-        "clusters": known.units if known.units != known.n else None,
-        "repeats": known.repeats,
-        "sd": _per_document(plan, known.stderr),
-        "question_sd": _per_document(plan, _question(plan)) if known.sampling is not None else None,
-        "sampling_sd": _per_document(plan, known.sampling),
-        "half_width": plan.half_width,
-        "detectable": plan.finds,
-        "at_best": plan.best,
-        "documents": {"as now" if k is None else str(k): count for k, count in plan.documents},
-        "repeats_needed": plan.more_repeats,
-        "reason": known.reason or None,
-    }

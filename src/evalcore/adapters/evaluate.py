@@ -1,0 +1,239 @@
+"""evalcore's metrics behind the calls of Hugging Face's ``evaluate``, each value with its error, interval and n."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from math import isnan
+
+import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
+
+from evalcore.adapters.texts import FilterLike, answers_of, completion_text, gold_of, metric_spec, text_task
+from evalcore.core.aggregate import aggregate_metric
+from evalcore.core.aggregations import AGGREGATIONS
+from evalcore.core.arrays import Array
+from evalcore.core.closing import report_task
+from evalcore.core.columns import Column, Floats, Objects, Rows, column
+from evalcore.core.errors import EvalError, unknown
+from evalcore.core.estimate import Estimate
+from evalcore.core.inference import Inference
+from evalcore.core.metrics.normalise import refuse_unknown
+from evalcore.core.metrics.text import TEXT_METRICS
+from evalcore.core.outcome import OK, UNSCORABLE, Failed
+from evalcore.core.records import Failure, Options, Reply, Sample, options
+from evalcore.core.scoring import score_task
+from evalcore.core.spreads import cluster_codes
+
+__all__ = ["Evaluation", "combine", "load"]
+
+Given = Sequence[object]
+Clusters = Sequence[int | str | None] | None
+
+
+class Measure(Struct, frozen=True):
+    """One number to compute: what the result calls it, what it is, and how."""
+
+    name: str
+    metric: str
+    close: Callable[[Measure, Given, Given, Clusters], Estimate]
+    filters: tuple[FilterLike, ...] = ()
+    options: Options = options()
+    inference: Inference = Inference()
+
+
+class Evaluation:
+    """Measures with the calls of ``evaluate``: everything at once, or pair by pair and then ``compute()``."""
+
+    def __init__(self, measures: Iterable[Measure]) -> None:
+        self.measures = tuple(measures)
+        self._kept: list[tuple[object, object]] = []
+
+    def add(self, *, prediction: object, reference: object) -> None:
+        """Keep one pair for ``compute()``."""
+        self._kept.append((prediction, reference))
+
+    def add_batch(self, *, predictions: Iterable[object], references: Iterable[object]) -> None:
+        """Keep many pairs for ``compute()``."""
+        self._kept.extend(_pairs(predictions, references))
+
+    def compute(
+        self,
+        *,
+        predictions: Iterable[object] | None = None,
+        references: Iterable[object] | None = None,
+        clusters: Iterable[int | str] | None = None,
+        **given: object,
+    ) -> dict[str, object]:
+        """The value of every measure with its error, interval and n, over these pairs and those kept before.
+
+        ``clusters`` names for each pair the unit whose pairs count together; further options go to every measure.
+        """
+        if (predictions is None) != (references is None):
+            raise EvalError("expected both predictions= and references=, got one of them")
+        fresh = [] if predictions is None or references is None else _pairs(predictions, references)
+        pairs = [*self._kept, *fresh]
+        if not pairs:
+            raise EvalError("expected predictions and references, got none: pass them, or add them before")
+        units = None if clusters is None else list(clusters)
+        if units is not None and len(units) != len(pairs):
+            raise EvalError(f"expected a cluster for every prediction, got {len(units)} for {len(pairs)}")
+        said, wanted = [one for one, _ in pairs], [two for _, two in pairs]
+        closed = [(one, one.close(_with(one, given), said, wanted, units)) for one in self.measures]
+        self._kept = []
+        return _result(closed)
+
+
+def load(
+    name: str,
+    *,
+    filters: Iterable[FilterLike] = (),
+    confidence: float = 0.95,
+    interval: str = "wilson",
+    **given: object,
+) -> Evaluation:
+    """A metric by the name it has in ``evaluate``, with the filters before it and its options.
+
+    >>> found = load("exact_match", ignore_case=True).compute(predictions=["A", "b"], references=["a", ["c", "d"]])
+    >>> found["exact_match"], round(found["exact_match_stderr"], 3), found["n"]
+    (0.5, 0.5, 2)
+    >>> load("f1", average="macro").compute(predictions=[0, 1, 1], references=[0, 1, 0])["f1"]
+    0.6666666666666666
+    """
+    if name not in MEASURES:
+        raise unknown("metric", name, MEASURES)
+    inference, steps = Inference(confidence=confidence, interval=interval), tuple(filters)
+    made = [_with(replace(one, filters=steps, inference=inference), given) for one in MEASURES[name]]
+    for one in made:
+        one.close(one, (), (), None)  # what nobody knows is an error now, not after the last prediction
+    return Evaluation(made)
+
+
+def combine(evaluations: Sequence[str | Evaluation] | Mapping[str, str | Evaluation]) -> Evaluation:
+    """Several metrics as one; with names for them, each result is called by its own.
+
+    >>> both = combine({"strict": "exact_match", "loose": load("exact_match", ignore_case=True)})
+    >>> found = both.compute(predictions=["A"], references=["a"])
+    >>> found["strict_exact_match"], found["loose_exact_match"]
+    (0.0, 1.0)
+    """
+    named = evaluations.items() if isinstance(evaluations, Mapping) else (("", one) for one in evaluations)
+    measures = [
+        replace(one, name=f"{name}_{one.name}" if name else one.name)
+        for name, given in named
+        for one in (load(given) if isinstance(given, str) else given).measures
+    ]
+    names = [one.name for one in measures]
+    for name in names:
+        if names.count(name) > 1:
+            raise EvalError(
+                f"expected each metric once, got {name!r} twice; name them: combine({{'a': ..., 'b': ...}})"
+            )
+    return Evaluation(measures)
+
+
+def _with(measure: Measure, given: Mapping[str, object]) -> Measure:
+    return replace(measure, options=options({**measure.options, **given}))
+
+
+def _pairs(predictions: Iterable[object], references: Iterable[object]) -> list[tuple[object, object]]:
+    said, wanted = list(predictions), list(references)
+    if len(said) != len(wanted):
+        raise EvalError(f"expected a reference for every prediction, got {len(wanted)} for {len(said)} predictions")
+    return list(zip(said, wanted, strict=True))
+
+
+def _result(closed: Sequence[tuple[Measure, Estimate]]) -> dict[str, object]:
+    """The dictionary of the result; counts stand once where all measures agree on them."""
+    out: dict[str, object] = {}
+    for one, made in closed:
+        ends = None if made.ci is None else list(made.ci)
+        out |= {one.name: made.value, f"{one.name}_stderr": made.stderr, f"{one.name}_ci": ends}
+    counts = [{"n": made.n, "n_unscored": made.n_unscorable + made.n_failed} for _, made in closed]
+    if all(one == counts[0] for one in counts):
+        return out | counts[0]
+    return out | {
+        f"{one.name}_{key}": n for (one, _), each in zip(closed, counts, strict=True) for key, n in each.items()
+    }
+
+
+# --- how measures are closed -------------------------------------------------------------------------------------
+
+
+def _close_texts(measure: Measure, predictions: Given, references: Given, clusters: Clusters) -> Estimate:
+    """A metric of texts, by the way of every task."""
+    task = text_task([metric_spec(measure.metric, measure.options)], measure.filters, name=measure.name)
+    if len(task.filters) > 1:
+        raise EvalError(f"expected one pipeline of filters, got {len(task.filters)} - at {measure.name}")
+    units = clusters or [None] * len(predictions)
+    samples = [
+        Sample(i, gold_of(gold), cluster=unit)  # type: ignore[arg-type]  # scoring says what is no gold
+        for i, (gold, unit) in enumerate(zip(references, units, strict=True))
+    ]
+    replies: list[list[Reply]] = [[_reply(text)] for text in predictions]
+    scored = score_task(task, samples, answers_of(task.name, replies))
+    return report_task(scored, inference=measure.inference).estimates[0][1]
+
+
+def _reply(prediction: object) -> Reply:
+    text = completion_text(prediction)
+    return Failure(text.reason) if isinstance(text, Failed) else text
+
+
+def _close_labels(measure: Measure, predictions: Given, references: Given, clusters: Clusters) -> Estimate:
+    """A statistic of predicted and right classes."""
+    if measure.filters:
+        raise EvalError(f"expected no filters before labels, which are no texts - at {measure.name}")
+    rows_of, aggregation, known = LABEL_METRICS[measure.metric]
+    refuse_unknown(measure.name, measure.options, known)
+    pairs = [(_label(gold), _label(said)) for gold, said in zip(references, predictions, strict=True)]
+    kinds = {isinstance(one, str) for pair in pairs for one in pair if one is not None}
+    if len(kinds) > 1:
+        raise EvalError(f"expected labels of one kind, got texts and numbers - at {measure.name}")
+    return aggregate_metric(
+        AGGREGATIONS[aggregation],
+        _labelled(pairs, rows_of),
+        options=measure.options,
+        inference=measure.inference,
+        clusters=None if clusters is None else cluster_codes(clusters),
+    )
+
+
+def _label(value: object) -> object:
+    plain = value.item() if isinstance(value, np.generic) else value
+    if isinstance(plain, list | tuple | dict | np.ndarray):
+        raise EvalError(f"expected one label, got {plain!r}")
+    return None if isinstance(plain, float) and isnan(plain) else plain
+
+
+def _labelled(
+    pairs: Sequence[tuple[object, object]], rows_of: Callable[[Sequence[tuple[object, object]]], Rows]
+) -> Column:
+    """A column of pairs of classes; one with a class missing has no score."""
+    lost = {i: "expected two labels, got none or one" for i, pair in enumerate(pairs) if None in pair}
+    status = np.array([UNSCORABLE if i in lost else OK for i in range(len(pairs))], np.uint8)
+    return column(range(len(pairs)), rows_of(pairs), status, lost)
+
+
+def _hits(pairs: Sequence[tuple[object, object]]) -> Rows:
+    return Floats(Array([float(gold == said) for gold, said in pairs]))
+
+
+def _as_pairs(pairs: Sequence[tuple[object, object]]) -> Rows:
+    return Objects(tuple(pairs))
+
+
+LABEL_METRICS: Mapping[str, tuple[Callable[[Sequence[tuple[object, object]]], Rows], str, tuple[str, ...]]] = {
+    "accuracy": (_hits, "mean", ()),
+    "f1": (_as_pairs, "f1", ("average", "pos_label")),
+    "matthews_correlation": (_as_pairs, "matthews_corrcoef", ()),
+}
+
+MEASURES: Mapping[str, tuple[Measure, ...]] = {
+    **{name: (Measure(name, name, _close_texts),) for name in TEXT_METRICS if name != "bypass"},
+    **{name: (Measure(name, name, _close_labels),) for name in LABEL_METRICS},
+    "squad_f1": (Measure("squad_f1", "f1", _close_texts),),
+    "sacrebleu": (Measure("sacrebleu", "bleu", _close_texts),),
+    "rouge": tuple(Measure(name, name, _close_texts) for name in ("rouge1", "rouge2", "rougeL")),
+}
+"""By the names of ``evaluate``, where ``f1`` is that of classes; that of words, as in SQuAD, is ``squad_f1``."""

@@ -1,0 +1,135 @@
+"""evalcore's estimates as Inspect metrics: the value, its error and interval, and how many samples it rests on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from math import inf, nan
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from evalcore.core.aggregate import aggregate_metric
+from evalcore.core.aggregations import AGGREGATIONS
+from evalcore.core.arrays import Array
+from evalcore.core.columns import Floats, column
+from evalcore.core.errors import EvalError, require, unknown
+from evalcore.core.estimate import Estimate
+from evalcore.core.groups import Group, GroupMetric, Leaf
+from evalcore.core.groups.report import report_group
+from evalcore.core.inference import DEFAULT, Inference
+from evalcore.core.records import MetricKey
+from evalcore.core.reports import TaskReport
+from evalcore.core.spreads import cluster_codes
+
+if TYPE_CHECKING:
+    from inspect_ai.scorer import Metric, SampleScore, Value
+
+__all__ = ["close_values", "evalcore_metrics"]
+
+FIELDS: Mapping[str, Callable[[Estimate], float | None]] = {
+    "value": lambda made: made.value,
+    "stderr": lambda made: made.stderr,
+    "ci_low": lambda made: made.ci[0] if made.ci is not None else None,
+    "ci_high": lambda made: made.ci[1] if made.ci is not None else None,
+    "n": lambda made: float(made.n),
+}
+
+Name = int | str | None
+
+
+def close_values(
+    values: Sequence[float],
+    clusters: Sequence[Name] | None = None,
+    groups: Sequence[Name] | None = None,
+    *,
+    bounds: tuple[float, float] | None = None,
+    inference: Inference = DEFAULT,
+) -> Estimate:
+    """The mean of scores with its error and interval, over clusters that count together or groups that count alike.
+
+    Scores between 0 and 1 are taken to be bound by them, unless ``bounds`` says otherwise.
+
+    >>> close_values([1.0, 1.0, 0.0, 1.0]), close_values([1.0, 0.0, 1.0], groups=["a", "a", "b"]).value
+    (Estimate(0.75 ± 0.25, n=4), 0.75)
+    >>> close_values([1.0]).stderr is None, round(close_values([1.0] * 20).ci[0], 2)
+    (True, 0.82)
+    """
+    inside = all(0.0 <= value <= 1.0 for value in values)
+    known = bounds if bounds is not None else (0.0, 1.0) if inside else (-inf, inf)
+    mean = replace(AGGREGATIONS["mean"], bounds=known)
+    codes = None if clusters is None else cluster_codes(clusters)
+
+    def close(here: Sequence[int]) -> Estimate:
+        rows = Floats(Array([values[i] for i in here]))
+        return aggregate_metric(
+            mean,
+            column(here, rows),
+            inference=inference,
+            clusters=None if codes is None else codes[here],
+            score_bounds=known,
+        )
+
+    if groups is None:
+        return close(range(len(values)))
+    key, names = MetricKey("value"), list(dict.fromkeys(groups))
+    parts = [(str(name), close([i for i, one in enumerate(groups) if one == name])) for name in names]
+    leaves = tuple(Leaf(name, TaskReport(name=name, estimates=((key, made),), n_docs=made.n)) for name, made in parts)
+    whole = Group("all", leaves, (GroupMetric("value", weight_by_size=False),))
+    return report_group(whole, inference=inference)[key]
+
+
+def evalcore_metrics(
+    *,
+    cluster: str | None = None,
+    group: str | None = None,
+    only: str | None = None,
+    bounds: tuple[float, float] | None = None,
+    confidence: float = 0.95,
+    interval: str = "wilson",
+) -> list[Metric]:
+    """evalcore's estimate as an Inspect metric: value, stderr, ci_low, ci_high and n; NaN where one is not defined.
+
+    ``cluster`` names a field of the sample metadata whose equals count together, ``group`` one whose equals are
+    averaged before all groups are, each alike. ``only`` gives one of the five numbers alone, for Inspect's ``grouped``.
+    """
+    require("inspect_ai", "inspect")
+    from inspect_ai.scorer import SampleScore, Value, metric, value_to_float
+
+    if only is not None and only not in FIELDS:
+        raise unknown("part of an estimate", only, FIELDS)
+    inference, to_float = Inference(confidence=confidence, interval=interval), value_to_float()
+
+    @metric(name="estimate" if only is None else f"estimate_{only}")
+    def estimate(cluster: str | None, group: str | None, confidence: float, interval: str) -> Metric:
+        def close(scores: list[SampleScore]) -> Value:
+            values = [to_float(one.score.value) for one in scores]
+            made = close_values(
+                values,
+                _field(scores, cluster) if cluster is not None else _repeated(scores),
+                None if group is None else _field(scores, group),
+                bounds=bounds,
+                inference=inference,
+            )
+            found = {name: nan if (number := part(made)) is None else number for name, part in FIELDS.items()}
+            return found if only is None else found[only]
+
+        # Inspect reads what a metric wants off its annotations, which here are texts that its globals cannot resolve.
+        close.__annotations__ = {"scores": list[SampleScore], "return": Value}
+        return close
+
+    return [estimate(cluster, group, confidence, interval)]
+
+
+def _field(scores: Sequence[SampleScore], field: str) -> list[Name]:
+    """A field of the metadata of every sample."""
+    found = [(one.sample_metadata or {}).get(field) for one in scores]
+    if None in found:
+        lost = scores[found.index(None)].sample_id
+        raise EvalError(f"expected {field!r} in the metadata of every sample, got none - at sample {lost}")
+    return [one if isinstance(one, int) else str(one) for one in found]
+
+
+def _repeated(scores: Sequence[SampleScore]) -> list[Name] | None:
+    """Epochs that no reducer took together are no new questions: they count together."""
+    ids = [one.sample_id for one in scores]
+    return list(ids) if None not in ids and len(set(ids)) < len(ids) else None

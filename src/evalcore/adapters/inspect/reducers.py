@@ -1,0 +1,55 @@
+"""evalcore's reducers over Inspect's epochs: several scores of one sample become one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import nan
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from evalcore.core.errors import EvalError, require
+from evalcore.core.reducers import COLLECT, Repeats, reducer
+
+if TYPE_CHECKING:
+    from inspect_ai.scorer import Score, ScoreReducer, Value
+
+__all__ = ["evalcore_reducers"]
+
+
+def evalcore_reducers(*names: str) -> list[ScoreReducer]:
+    """evalcore's reducers by name, for ``Epochs(4, evalcore_reducers("mean", "pass@2", "maj@3"))``.
+
+    Where one is not defined (pass@5 of three epochs) the sample is unscored, not 0.
+    """
+    require("inspect_ai", "inspect")
+    return [_reducer(name) for name in names]
+
+
+def _reducer(name: str) -> ScoreReducer:
+    from inspect_ai.scorer import Score, score_reducer, value_to_float
+
+    if name == COLLECT:
+        raise EvalError("collect makes lists, which no metric of Inspect averages; use Inspect's own collect")
+    reduce, to_float = reducer(name), value_to_float()
+
+    def number(values: Sequence[object], scores: Sequence[Score]) -> float:
+        floats = [nan if value is None else to_float(value) for value in values]  # type: ignore[arg-type]
+        answers = [] if all(one.answer is None for one in scores) else [[one.answer or "" for one in scores]]
+        fell = np.array([[bool((one.metadata or {}).get("fell_back")) for one in scores]])
+        return float(reduce(Repeats(np.array([floats]), answers, fell))[0])
+
+    @score_reducer(name=f"evalcore/{name}")  # a name of our own: Inspect's "mean" stays Inspect's
+    def make() -> ScoreReducer:
+        def reduced(scores: list[Score]) -> Score:
+            keyed = [one.value for one in scores if isinstance(one.value, Mapping)]
+            value: Value = number([one.value for one in scores], scores) if not keyed else {}
+            if keyed:
+                cells = [one.value if isinstance(one.value, Mapping) else {} for one in scores]
+                value = {key: number([cell.get(key) for cell in cells], scores) for key in keyed[0]}
+            same = len({one.answer for one in scores}) == 1
+            return Score(value=value, answer=scores[0].answer if same else None, metadata=scores[0].metadata)
+
+        return reduced
+
+    return make()

@@ -1,0 +1,71 @@
+"""One task's filled instances into its scores, and its rows of the sample log."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from evalcore.adapters.lm_eval.documents import answers_of, processed_by, read_filled, read_samples, see_documents
+from evalcore.adapters.lm_eval.host import LmTask
+from evalcore.adapters.lm_eval.results import log_rows
+from evalcore.adapters.lm_eval.tasks import declared_metrics, is_known, read_task
+from evalcore.core.records import MetricSpec
+from evalcore.core.scored import Scored
+from evalcore.core.scoring import score_task
+from evalcore.core.tables import EVALCORE, Tables
+
+__all__ = ["Part", "score_one"]
+
+Plain = dict[str, object]
+
+
+class Part(Struct, frozen=True):
+    """A task's scores over some of its documents, and their rows in the sample log."""
+
+    scored: Scored
+    rows: tuple[Plain, ...] = ()
+
+
+def score_one(
+    name: str,
+    task: LmTask,
+    tables: Tables = EVALCORE,
+    log_samples: bool = False,
+    samples: Mapping[str, Sequence[int]] | None = None,
+    cluster: str | Mapping[str, str] | None = None,
+) -> Part:
+    """The scores of one task's filled instances: what one of several ranks has to give to ``gather_ranks``."""
+    filled = read_filled(name, task)
+    made = read_task(name, task, tables, [{one.request_type for one in asked} for asked in filled.asked.values()])
+    if not is_known(task, tables):
+        made = replace(made, process_results=processed_by(task, filled))
+    field = cluster.get(name) if isinstance(cluster, Mapping) else cluster
+    documents, answers = read_samples(name, task, filled, tables, field), answers_of(name, filled)
+    scored = score_task(made, documents, answers, tables=see_documents(tables, filled), keep_replies=log_samples)
+    if made.process_results is not None:
+        scored = _declare(scored, declared_metrics(task, tables))
+    if not log_samples:
+        return Part(scored)
+    numbers = _numbers(filled.docs, (samples or {}).get(name), tables)
+    rows = log_rows(scored, task, filled, documents, numbers)
+    return Part(replace(scored, provenance=()), tuple(rows))
+
+
+def _declare(scored: Scored, specs: Sequence[MetricSpec]) -> Scored:
+    """The scores under the metrics that the task knows now, some of which its code may have met while it ran."""
+    by_name = {spec.name: spec for spec in specs}
+    columns = tuple(replace(one, spec=one.spec or by_name.get(one.key.metric)) for one in scored.columns)
+    known = {spec.name for spec in scored.task.metrics}
+    late = tuple(spec for spec in specs if spec.name not in known)
+    return replace(scored, task=replace(scored.task, metrics=scored.task.metrics + late), columns=columns)
+
+
+def _numbers(docs: Mapping[int, object], chosen: Sequence[int] | None, tables: Tables) -> Mapping[int, int]:
+    """The number of each document in its split. lm-eval takes chosen ones in order, but names them as they were given:
+    under its policy so do we."""
+    if not chosen:
+        return {doc_id: doc_id for doc_id in docs}
+    listed = sorted(set(chosen)) if tables.name == "evalcore" else chosen
+    return {doc_id: listed[doc_id] for doc_id in docs}

@@ -1,0 +1,154 @@
+"""lmms-eval's lists of per-document scores as columns: any number, any padding, each document once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from math import isfinite, nan
+
+import numpy as np
+from msgspec.structs import replace
+
+from evalcore.adapters.lmms_eval.host import Key, LmmsOutput, Row
+from evalcore.adapters.lmms_eval.keys import Place, rows_by_filter, scored_documents
+from evalcore.core.answers import as_number
+from evalcore.core.arrays import Array
+from evalcore.core.columns import Column, Floats, as_objects, blank_rows, column, merge_all
+from evalcore.core.document_scorers import NoValue, collected
+from evalcore.core.errors import place
+from evalcore.core.outcome import NOT_EMITTED, OK, UNSCORABLE
+from evalcore.core.records import GENERATE_UNTIL, MetricKey, MetricSpec, Pipeline, Task, options
+from evalcore.core.repeats import noise_of_repeats, reduce_repeats
+from evalcore.core.scored import Scored, ScoredColumn
+from evalcore.core.spreads import cluster_codes
+
+__all__ = ["count_silent", "read_scores", "score_of", "scores_of"]
+
+
+def read_scores(output: LmmsOutput, where: Place, *, singletons: bool = False) -> Scored:
+    """A rank's scores of a task. A document that stands twice in its lists counts once."""
+    filters = list(dict.fromkeys(name for _, name in output.sample_metrics))
+    metrics = list(dict.fromkeys(metric for metric, _ in output.sample_metrics))
+    higher, config = output.task.higher_is_better(), dict(output.task_config or {})
+    specs = {one: MetricSpec(one, "mean", (), higher.get(one)) for one in metrics}
+    shots, alias = output.n_shot, config.get("task_alias")
+    task = Task(
+        output.task_name,
+        GENERATE_UNTIL,
+        tuple(specs.values()),
+        tuple(map(Pipeline, filters)),
+        alias=alias if isinstance(alias, str) else None,
+        version=output.version,
+        num_fewshot=shots if isinstance(shots, int) else 0,
+        config=options(task=output.task_name),
+    )
+    logged = rows_by_filter(output, where)
+    placed = {
+        key: list(zip(scored_documents(output, key, len(items), logged.get(key[1]), where), items, strict=True))
+        for key, items in output.sample_metrics.items()
+    }
+    columns = tuple(
+        ScoredColumn(MetricKey(*key), _column(task.name, found), specs[key[0]]) for key, found in placed.items()
+    )
+    columns += tuple(_repeated(output, placed))
+    return Scored(task, columns, clusters=_clusters(output, placed, logged, singletons))
+
+
+def _column(task: str, found: Sequence[tuple[int | None, object]]) -> Column:
+    """The scores of a metric by document."""
+    keys = [key for key, _ in found if key is not None]
+    marks = collected([_kept(item) for key, item in found if key is not None])
+    status = np.array([marks.missing.get(at, (OK, ""))[0] for at in range(len(keys))], np.uint8)
+    reasons = {keys[at]: why + place(task, keys[at]) for at, (_, why) in marks.missing.items()}
+    return column(keys, marks.rows, status, reasons)
+
+
+def count_silent(scored: Scored) -> Scored:
+    """The scores with a row for every document: one that has some metric under a filter did not emit the others."""
+    return replace(scored, columns=tuple(_with_silent(one, scored.columns) for one in scored.columns))
+
+
+def _with_silent(one: ScoredColumn, columns: Sequence[ScoredColumn]) -> ScoredColumn:
+    if one.reducer is not None:
+        return one
+    others = [other.column.keys.ints for other in columns if other.key.filter == one.key.filter]
+    silent = np.setdiff1d(np.concatenate(others), one.column.keys.ints)
+    added = column(silent, blank_rows(len(silent)), np.full(len(silent), NOT_EMITTED, np.uint8))
+    return replace(one, column=merge_all((one.column, added)))
+
+
+def _repeated(output: LmmsOutput, placed: Mapping[Key, Sequence[tuple[int | None, object]]]) -> Iterator[ScoredColumn]:
+    """Scores of every reply to a question, where lmms-eval has them: their mean, and what drawing them adds to it.
+
+    Its consensus of scores is not made here: a vote is on answers, which are not known any more (E32).
+    """
+    given: Mapping[Key, Sequence[Sequence[object]]] = getattr(output, "per_sample_metrics", {})
+    for (metric, name), items in given.items():
+        keys = [key for key, _ in placed[metric, name]]
+        found = [(key, list(map(score_of, scores))) for key, scores in zip(keys, items, strict=True) if key is not None]
+        if not found or any(score is None for _, scores in found for score in scores):
+            continue
+        spec = MetricSpec(f"{metric}_expected_accuracy", "mean", ("mean",), output.task.higher_is_better().get(metric))
+        turns = [
+            _column(output.task_name, [(key, scores[at]) for key, scores in found if at < len(scores)])
+            for at in range(max(len(scores) for _, scores in found))
+        ]
+        spread = min(len(scores) for _, scores in found), len(turns)
+        mean, noise = reduce_repeats("mean", turns), noise_of_repeats("mean", turns)
+        yield ScoredColumn(MetricKey(spec.name, name), mean, spec, "mean", spread, noise=noise)
+
+
+def _kept(item: object) -> object:
+    """A score as it is; any real number as a float, one that is none (NaN) with the reason."""
+    if not isinstance(item, bool | int | float | np.number | np.bool_):
+        return item
+    value = as_number(item)
+    return value if isfinite(value) else NoValue(UNSCORABLE, f"the score is {value}")
+
+
+def score_of(item: object) -> float | None:
+    """The number in a score of lmms-eval: itself, or what a dict has under ``score``.
+
+    >>> score_of({"score": 1, "videoID": "v"}), score_of(np.float32(0.5)), score_of({"pred": "A"})
+    (1.0, 0.5, None)
+    """
+    found = item.get("score") if isinstance(item, Mapping) else item
+    value = as_number(found) if isinstance(found, bool | int | float | np.number | np.bool_) else nan
+    return value if isfinite(value) else None
+
+
+def scores_of(found: Column) -> Column | None:
+    """The numbers of a column whose every score has one; None where some have none."""
+    if isinstance(found.rows, Floats):
+        return found
+    here = found.scored
+    values = [score_of(item) for item in as_objects(found.rows)]
+    if any(value is None for value, ok in zip(values, here.tolist(), strict=True) if ok):
+        return None
+    numbers = Array(np.array([nan if value is None else value for value in values]))
+    return column(found.keys.ints, Floats(numbers), found.status.data.astype(np.uint8), dict(found.reasons))
+
+
+def _clusters(
+    output: LmmsOutput,
+    placed: Mapping[Key, Sequence[tuple[int | None, object]]],
+    logged: Mapping[str, Sequence[Row]],
+    singletons: bool,
+) -> tuple[tuple[int, int], ...]:
+    """The unit of each document under the task's ``cluster_key``, in its scores or in the logged document."""
+    field = (output.task_config or {}).get("cluster_key")
+    if not isinstance(field, str):
+        return ()
+    docs: dict[int, object] = {int(str(row["doc_id"])): row.get("doc") for rows in logged.values() for row in rows}
+    ids: dict[int, int | str | None] = {}
+    for found in placed.values():
+        for key, item in found:
+            if key is not None and ids.get(key) is None:
+                ids[key] = _id(item, field) if _id(item, field) is not None else _id(docs.get(key), field)
+    keys = sorted(ids)
+    codes = cluster_codes([ids[key] for key in keys], keys=keys, singletons=singletons, task=output.task_name)
+    return tuple(zip(keys, codes.tolist(), strict=True))
+
+
+def _id(found: object, field: str) -> int | str | None:
+    value = found.get(field) if isinstance(found, Mapping) else None
+    return value if isinstance(value, int | str) else None

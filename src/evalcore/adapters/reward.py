@@ -1,0 +1,216 @@
+"""A metric as a reward for training: one completion and its gold to a number, by the path that scores a task."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from math import isfinite
+from typing import cast
+
+import numpy as np
+from msgspec import Struct
+from msgspec.structs import force_setattr
+
+from evalcore.adapters.texts import FilterLike, MetricLike, completion_text, gold_of, metric_spec, text_task
+from evalcore.core.aggregate import evaluate
+from evalcore.core.batches import Batch, GenBatch, batch_part, gen_batch
+from evalcore.core.closing import aggregation_of
+from evalcore.core.columns import EMPTY, Floats, Rows, take_rows
+from evalcore.core.errors import EvalError, unknown
+from evalcore.core.filters import FELL_BACK, FilterFn, Replies, chain, scope_of
+from evalcore.core.metrics.metric import Emitted, Marks
+from evalcore.core.outcome import FAILED, UNSCORABLE, Failed, Ok, Outcome, Unscorable
+from evalcore.core.records import MetricKey, Options, Sample, Task
+from evalcore.core.scored import ScoredColumn
+from evalcore.core.tables import EVALCORE, Tables, pipelines_of
+
+__all__ = ["Reward", "TrlReward", "VerlReward", "count_unscored", "reward_of"]
+
+
+class Reward(Struct, frozen=True, eq=False):
+    """A reward function without state that travels to other processes; ``reward_of`` makes one.
+
+    ``unscorable`` is the reward of a completion without a score, ``scale`` a factor on all other rewards.
+    """
+
+    task: Task
+    unscorable: float = 0.0
+    scale: float = 1.0
+    tables: Tables = EVALCORE
+    apply: FilterFn | None = None
+
+    def __post_init__(self) -> None:
+        force_setattr(self, "apply", chain(pipelines_of(self.task, self.tables)[0], self.tables.filters))
+
+    def __reduce__(self) -> tuple[Callable[..., Reward], tuple[object, ...]]:
+        return Reward, (self.task, self.unscorable, self.scale, self.tables)
+
+    def __call__(self, completion: object, gold: object) -> float:
+        return self.value(self.outcomes((completion,), (gold,))[0])
+
+    def rewards(self, completions: Sequence[object], golds: Sequence[object]) -> list[float]:
+        """The rewards of many completions, in their order."""
+        return [self.value(one) for one in self.outcomes(completions, golds)]
+
+    def value(self, outcome: Outcome) -> float:
+        """What an outcome is worth."""
+        if isinstance(outcome, Ok) and isinstance(outcome.score, float):
+            return outcome.score * self.scale
+        return self.unscorable
+
+    def outcomes(self, completions: Sequence[object], golds: Sequence[object]) -> list[Outcome]:
+        """What became of each completion: its score, or why it has none."""
+        if len(completions) != len(golds):
+            raise EvalError(f"expected a gold for every completion, got {len(golds)} for {len(completions)}")
+        texts = [completion_text(one) for one in completions]
+        lost: dict[int, Outcome] = {i: text for i, text in enumerate(texts) if isinstance(text, Failed)}
+        samples = [Sample(i, gold_of(gold)) for i, gold in enumerate(golds) if i not in lost]  # type: ignore[arg-type]
+        found = lost | _score_texts(self, [text for text in texts if not isinstance(text, Failed)], samples)
+        return [found[i] for i in range(len(texts))]
+
+
+def reward_of(
+    metric: MetricLike,
+    filters: Iterable[FilterLike] = (),
+    *,
+    unscorable: float = 0.0,
+    scale: float = 1.0,
+    tables: Tables = EVALCORE,
+    **given: object,
+) -> Reward:
+    """A reward from a metric of texts, the filters before it, and by name the metric's options.
+
+    >>> reward = reward_of("exact_match", [{"function": "regex", "regex_pattern": "([0-9]+)", "group_select": -1}])
+    >>> reward("2 + 2 = 4", "4"), reward("no idea", "4"), reward(None, "4")
+    (1.0, 0.0, 0.0)
+    >>> reward_of("f1", unscorable=-1.0).rewards(["the big cat", "a dog"], ["cat", None])
+    [0.6666666666666666, -1.0]
+    """
+    spec = metric_spec(metric, given)
+    task = text_task([spec], filters, name="reward", tables=tables)
+    if len(task.filters) > 1 or any(pipeline.metrics for pipeline in task.filters) or spec.reducers:
+        raise EvalError(
+            "expected one metric, at most one pipeline and no reducers: a reward is one number of one reply"
+        )
+    if scope_of(pipelines_of(task, tables)[0], tables.filters) == "task":
+        raise EvalError("a reward sees one completion, and a filter looks at all of them; give it scope='document'")
+    entry = None if spec.function is not None else tables.metrics[task.output_type][spec.name]
+    higher = spec.higher_is_better if spec.higher_is_better is not None or entry is None else entry.higher_is_better
+    if higher is False and scale > 0:
+        raise EvalError(
+            f"{spec.name} is better when it is lower: as a reward it would teach the opposite; use scale=-1"
+        )
+    return Reward(task, float(unscorable), float(scale), tables)
+
+
+def count_unscored(found: Iterable[Outcome]) -> dict[str, int]:
+    """How many outcomes are no score, by reason.
+
+    >>> count_unscored(reward_of("exact_match").outcomes(["4", None, "5"], ["4", "4", None]))
+    {'no answer': 1, 'expected a gold answer, got none': 1}
+    """
+    reasons = (getattr(one, "reason", "not emitted") for one in found if not isinstance(one, Ok))
+    return dict(Counter(reason.partition(" - at ")[0] for reason in reasons))
+
+
+# --- filters, batch, metric: the path of a task without its table of answers -----------------------------------------
+
+
+def _score_texts(reward: Reward, texts: Sequence[str], samples: Sequence[Sample]) -> dict[int, Outcome]:
+    """The outcome of each text by document."""
+    if not samples or reward.apply is None:
+        return {}
+    task, spec, one_each = reward.task, reward.task.metrics[0], np.arange(len(samples) + 1)
+    left = reward.apply(Replies(texts, one_each, np.zeros(len(samples), np.int8)), samples)
+    keys = np.array([sample.doc_id for sample in samples])
+    batch = Batch(task.name, "none", samples, keys, left.values, left.offsets, left.rules == FELL_BACK)
+    gone: dict[int, Outcome] = {}
+    if left.offsets is not one_each and left.offsets.tolist() != one_each.tolist():
+        gone = dict.fromkeys(keys.tolist(), Unscorable("expected one reply from the filters, got none or several"))
+        batch = batch_part(batch, left.counts == 1)
+    built = gen_batch(batch)
+    score = spec.function or reward.tables.metrics[task.output_type][spec.name].score
+    emitted = cast(Callable[[GenBatch, Options], Emitted], score)(built, spec.options)  # text_task tried it
+    if isinstance(emitted, Mapping):
+        raise EvalError(f"expected one number for a reward, got several: {', '.join(emitted)}")
+    marks = emitted if isinstance(emitted, Marks) else Marks(emitted, {})
+    missing = {**marks.missing, **{i: (UNSCORABLE, reason) for i, reason in built.problems.items()}}
+    value_at = _floats(reward, marks.rows)
+    return gone | {doc.doc_id: _outcome(value_at, i, missing.get(i)) for i, doc in enumerate(batch.samples)}
+
+
+def _outcome(value_at: Callable[[int], float | None], i: int, missing: tuple[int, str] | None) -> Outcome:
+    if missing is not None:
+        return Failed(missing[1]) if missing[0] == FAILED else Unscorable(missing[1])
+    value = value_at(i)
+    return Ok(value) if value is not None and isfinite(value) else Unscorable(f"expected a finite score, got {value}")
+
+
+def _floats(reward: Reward, rows: Rows) -> Callable[[int], float | None]:
+    """The score of each document as a number; counts, as BLEU's, are closed as if the document were the whole task."""
+    if isinstance(rows, Floats):
+        values: list[float] = rows.values.floats.tolist()
+        return values.__getitem__
+    spec = reward.task.metrics[0]
+    aggregation = aggregation_of(reward.task, ScoredColumn(MetricKey(spec.name), EMPTY, spec), reward.tables)
+    return lambda i: evaluate(aggregation, aggregation.summarise(take_rows(rows, np.array([i])), spec.options))[0]
+
+
+# --- the shapes that trainers call -------------------------------------------------------------------------------
+
+
+class TrlReward(Struct, frozen=True, eq=False):
+    """A reward as TRL's ``GRPOTrainer(reward_funcs=...)`` calls it; ``gold`` names the column of the dataset.
+
+    >>> judge = TrlReward(reward_of("exact_match"), gold="answer")
+    >>> judge(prompts=["2 + 2 = "], completions=[[{"role": "assistant", "content": "4"}]], answer=["4"])
+    [1.0]
+    """
+
+    reward: Reward
+    gold: str = "answer"
+
+    @property
+    def __name__(self) -> str:  # TRL's logs call a reward by it
+        return self.reward.task.metrics[0].name
+
+    def __call__(self, prompts: Sequence[object], completions: Sequence[object], **columns: object) -> list[float]:
+        golds = columns.get(self.gold)
+        if not isinstance(golds, Sequence):
+            raise unknown("column of the dataset", self.gold, columns)
+        return self.reward.rewards(completions, golds)
+
+
+class VerlReward(Struct, frozen=True, eq=False):
+    """A reward as verl's reward managers call it: one for all data sources, or one for each by name.
+
+    >>> compute_score = VerlReward({"openai/gsm8k": reward_of("exact_match")})
+    >>> compute_score(data_source="openai/gsm8k", solution_str="4", ground_truth="4", extra_info=None)
+    1.0
+    """
+
+    reward: Reward | Mapping[str, Reward]
+
+    def __call__(
+        self, data_source: str, solution_str: object, ground_truth: object, extra_info: object = None, **more: object
+    ) -> float:
+        return self._of(data_source)(solution_str, ground_truth)
+
+    def batch(
+        self,
+        data_sources: Sequence[str],
+        solution_strs: Sequence[object],
+        ground_truths: Sequence[object],
+        extra_infos: object = None,
+        **more: object,
+    ) -> list[float]:
+        """The same for verl's batch manager, which hands over many at once."""
+        triples = zip(data_sources, solution_strs, ground_truths, strict=True)
+        return [self._of(source)(text, gold) for source, text, gold in triples]
+
+    def _of(self, source: str) -> Reward:
+        if isinstance(self.reward, Reward):
+            return self.reward
+        if source not in self.reward:
+            raise unknown("data source", source, self.reward)
+        return self.reward[source]

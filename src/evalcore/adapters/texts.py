@@ -1,0 +1,146 @@
+"""What the adapters for texts share: a task from short descriptions, and what hosts call completions and golds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from math import isnan
+
+import numpy as np
+from msgspec.structs import replace
+
+from evalcore.core.errors import EvalError
+from evalcore.core.outcome import Failed
+from evalcore.core.records import (
+    GENERATE_UNTIL,
+    Answer,
+    Generate,
+    Instance,
+    MetricSpec,
+    Pipeline,
+    Reply,
+    Step,
+    Task,
+    options,
+)
+from evalcore.core.scoring import score_task
+from evalcore.core.tables import EVALCORE, Tables
+from evalcore.core.task_config import metric_from_config, pipeline_from_config
+
+__all__ = ["FilterLike", "MetricLike", "answers_of", "completion_text", "gold_of", "metric_spec", "text_task"]
+
+NOTHING: Mapping[str, object] = options()
+
+MetricLike = str | Mapping[str, object] | MetricSpec
+"""A metric by name, as an entry of a task file's ``metric_list``, or as a record."""
+
+FilterLike = str | Mapping[str, object] | Step | Pipeline
+"""A filter by name, as an entry of a task file's ``filter``, or as a record; or a whole pipeline."""
+
+
+def text_task(
+    metrics: Iterable[MetricLike], filters: Iterable[FilterLike] = (), *, name: str = "texts", tables: Tables = EVALCORE
+) -> Task:
+    """A task over texts; a name or an option that nobody knows is an error here, not at the first document.
+
+    >>> task = text_task(["exact_match"], ["lowercase", {"function": "regex", "regex_pattern": "([0-9]+)"}])
+    >>> [step.name for step in task.filters[0].steps]
+    ['lowercase', 'regex']
+    >>> text_task(["exact_macth"])
+    Traceback (most recent call last):
+    evalcore.core.errors.EvalError: unknown metric 'exact_macth'; did you mean 'exact_match'? ...
+    """
+    task = Task(name, GENERATE_UNTIL, tuple(map(metric_spec, metrics)), _pipelines(list(filters)))
+    score_task(task, (), (), tables=tables)
+    return task
+
+
+def metric_spec(given: MetricLike, more: Mapping[str, object] = NOTHING) -> MetricSpec:
+    """A metric from its short description, with more options.
+
+    >>> metric_spec("exact_match", {"ignore_case": True}).options
+    pmap({'ignore_case': True})
+    """
+    spec = (
+        given
+        if isinstance(given, MetricSpec)
+        else metric_from_config({"metric": given} if isinstance(given, str) else given)
+    )
+    return replace(spec, options=options({**spec.options, **more}))
+
+
+def answers_of(task: str, replies: Iterable[Sequence[Reply]]) -> list[Answer]:
+    """The replies to documents 0, 1, ... as answers of a task.
+
+    >>> answers_of("t", [["4"]])[0].replies
+    ('4',)
+    """
+    return [
+        Answer(Instance(task, i, 0, Generate(""), repeats=len(given)), tuple(given)) for i, given in enumerate(replies)
+    ]
+
+
+def completion_text(completion: object) -> str | Failed:
+    """The text of a completion: itself, or what an assistant says last in a list of messages.
+
+    >>> completion_text([{"role": "assistant", "content": "4"}])
+    '4'
+    >>> completion_text(None)
+    Failed(reason='no answer')
+    """
+    if isinstance(completion, str):
+        return completion
+    if completion is None or (isinstance(completion, float) and isnan(completion)):
+        return Failed("no answer")
+    if isinstance(completion, int | float):
+        return str(completion)
+    if isinstance(completion, list | tuple):
+        said = [
+            one.get("content")
+            for one in completion
+            if isinstance(one, Mapping) and one.get("role", "assistant") == "assistant"
+        ]
+        return _content(said[-1]) if said else Failed("no answer: no message of an assistant")
+    return Failed(f"expected a text or a list of messages, got {type(completion).__name__}")
+
+
+def _content(content: object) -> str | Failed:
+    """What a message says; of several parts, those that are text."""
+    if isinstance(content, str):
+        return content
+    parts = content if isinstance(content, list | tuple) else ()
+    texts = [str(one["text"]) for one in parts if isinstance(one, Mapping) and "text" in one]
+    return "".join(texts) if texts else Failed("no answer: a message without text")
+
+
+def gold_of(gold: object) -> object:
+    """A gold as scoring takes it: an array is a list of golds, and NaN, which tables have for nothing, is none.
+
+    >>> gold_of(np.array(["4", "four"])), gold_of(float("nan"))
+    (['4', 'four'], None)
+    """
+    if isinstance(gold, str):
+        return gold
+    if isinstance(gold, np.ndarray):
+        return gold.tolist()
+    return None if isinstance(gold, float) and isnan(gold) else gold
+
+
+def _pipelines(given: Sequence[FilterLike]) -> tuple[Pipeline, ...]:
+    """Pipelines as they are; filters that stand alone are the steps of one pipeline."""
+    whole = [pipeline for pipeline in map(_pipeline, given) if pipeline is not None]
+    steps = [step for step in map(_step, given) if step is not None]
+    if whole and steps:
+        raise EvalError(f"expected either filters or whole pipelines, got both: {list(given)!r}")
+    return (Pipeline("none", tuple(steps)),) if steps else tuple(whole)
+
+
+def _pipeline(given: FilterLike) -> Pipeline | None:
+    if isinstance(given, Mapping):
+        return pipeline_from_config(given) if "filter" in given else None
+    return given if isinstance(given, Pipeline) else None
+
+
+def _step(given: FilterLike) -> Step | None:
+    if isinstance(given, Mapping):
+        return None if "filter" in given else pipeline_from_config({"filter": [given]}).steps[0]
+    return Step(given) if isinstance(given, str) else given if isinstance(given, Step) else None

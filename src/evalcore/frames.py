@@ -1,0 +1,107 @@
+"""Results and samples as tables of Arrow, pandas or polars: ``to_arrow``, ``to_pandas``, ``to_polars``.
+
+What they take: a ``Report``; results as data (evalcore's ``results.json`` or lm-eval's); a run as ``read_recorded``
+gives it, whose numbers are made again from the scores of its documents, with intervals; a run folder, a results file or
+a sample log; or rows of a sample log, such as ``samples_of`` reads. ``docs/exchange.md`` lists the columns.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from evalcore.core.consolidate import lm_eval_results
+from evalcore.core.errors import EvalError, require, unknown
+from evalcore.core.reports import Report
+from evalcore.shell.output.frames import results_table, samples_table
+from evalcore.shell.output.parquet import write_parquet
+from evalcore.shell.recorded.reading import Recorded
+
+if TYPE_CHECKING:
+    import pandas  # type: ignore[import-untyped]
+    import polars
+    import pyarrow  # type: ignore[import-untyped]
+
+__all__ = ["Framed", "samples_of", "to_arrow", "to_pandas", "to_polars", "write_parquet"]
+
+Plain = Mapping[str, object]
+Framed = Report | Recorded | Plain | str | os.PathLike[str] | Iterable[Plain]
+
+
+def to_arrow(thing: Framed) -> pyarrow.Table:
+    """An Arrow table: of results one row per task or group, metric and filter; of samples one per document and filter.
+
+    >>> to_arrow({"results": {"a": {"acc,none": 0.5}}}).select(["task", "metric", "value"]).to_pylist()
+    [{'task': 'a', 'metric': 'acc', 'value': 0.5}]
+    """
+    if isinstance(thing, Report):
+        return results_table(lm_eval_results(thing))
+    if isinstance(thing, Recorded):
+        return results_table(_recorded_results(thing))
+    if isinstance(thing, str | os.PathLike):
+        return _path_table(Path(thing))
+    if isinstance(thing, Mapping):
+        return results_table(_checked(thing))
+    if isinstance(thing, Iterable):
+        return samples_table(thing)
+    raise EvalError(f"expected a report, results, a run or its folder, or sample rows; got {type(thing).__name__}")
+
+
+def to_pandas(thing: Framed) -> pandas.DataFrame:
+    """The table of ``to_arrow`` in pandas; whole numbers and truth values are those of pandas that can be missing."""
+    pandas, arrow = require("pandas", "frames"), require("pyarrow", "frames")
+    kinds = {arrow.int64(): pandas.Int64Dtype(), arrow.bool_(): pandas.BooleanDtype()}
+    return to_arrow(thing).to_pandas(types_mapper=kinds.get)
+
+
+def to_polars(thing: Framed) -> polars.DataFrame:
+    """The table of ``to_arrow`` in polars."""
+    frame: polars.DataFrame = require("polars", "frames").from_arrow(to_arrow(thing))
+    return frame
+
+
+def samples_of(run: str | os.PathLike[str], tasks: Iterable[str] = ()) -> Iterator[dict[str, object]]:
+    """The sample rows of a run, with the name of their task; of some tasks, or of all. They are read one by one."""
+    from evalcore.shell.data.opening import open_bytes
+    from evalcore.shell.recorded.finding import find_source
+    from evalcore.shell.recorded.rows import read_rows, read_value
+
+    logs = {log.task: log.path for log in find_source(Path(run)).logs}
+    for task in tuple(tasks) or logs:
+        if task not in logs:
+            raise unknown("task", task, logs, f" - at {run}")
+        with open_bytes(logs[task]) as file:
+            for row in read_rows(file, str(logs[task])):
+                yield {"task": task, **{name: read_value(row.fields, name) for name in row.fields}}
+
+
+def _path_table(path: Path) -> pyarrow.Table:
+    from evalcore.shell.data.opening import strip_packing
+    from evalcore.shell.recorded.finding import find_results
+
+    if path.is_file() and strip_packing(path.name).endswith(".jsonl"):
+        return samples_table(samples_of(path))
+    return results_table(find_results(path)[1])
+
+
+def _checked(results: Plain) -> Plain:
+    if not isinstance(results.get("results"), Mapping):
+        found = ", ".join(map(str, list(results)[:5]))
+        raise EvalError(f"expected results as data, with the key 'results'; found the keys {found or '(none)'}")
+    return results
+
+
+def _recorded_results(run: Recorded) -> Plain:
+    """A recorded run's numbers made again from the scores of its documents, as the run itself closed them."""
+    from evalcore.core.aggregate import Inference
+    from evalcore.core.pipeline import build_report, report_task
+    from evalcore.shell.recorded.reading import rule_of
+
+    own = run.results.get("evalcore")
+    level = own.get("confidence") if isinstance(own, Mapping) else None
+    inference = Inference(confidence=level if isinstance(level, float) else 0.95, on_unscorable=rule_of(run.results))
+    tasks = [report_task(one, inference=inference) for one in run.side.scored]
+    made = lm_eval_results(build_report(tasks, run.side.trees, inference=inference))
+    return {**made, **{key: run.results[key] for key in ("versions", "n-shot") if key in run.results}}

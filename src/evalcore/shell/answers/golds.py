@@ -1,0 +1,206 @@
+"""The gold answers and choices of logged documents, from what the log and the task's config say of them."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Mapping, Sequence
+
+from msgspec import Struct
+
+from evalcore.core.errors import EvalError
+from evalcore.core.records import GENERATE_UNTIL, MULTIPLE_CHOICE, Gold, LogLikelihood, OutputType, Request
+
+__all__ = ["Targets", "choices_of", "gold_by_score", "learn_targets", "resolve_gold"]
+
+Config = Mapping[str, object]
+Doc = dict[str, object]
+Read = Callable[[Doc], object]
+
+CODE = re.compile(r"\s*(def\s|@|lambda\b|<|functools\.|class\s)")
+"""How functions begin where a log has their source in place of a field or a template."""
+
+
+class Targets(Struct, frozen=True):
+    """What is to be known of a task to read its targets, which logs hold as text.
+
+    ``kind`` is the type of its targets (None if unknown), ``before`` what stands between a prompt and a choice.
+    ``choices`` and ``picked`` read the choices and, of several inputs, the number of the right one from a document.
+    """
+
+    output_type: OutputType
+    kind: type | None = None
+    before: str = " "
+    choices: Read | None = None
+    picked: Read | None = None
+
+
+def learn_targets(output_type: OutputType, config: Config, doc: Doc, requests: Sequence[Request] = ()) -> Targets:
+    """How a task's targets are to be read, from its config and its first document. Code is never run.
+
+    >>> config = {"doc_to_target": "gold", "doc_to_choice": ["no", "yes"]}
+    >>> found = learn_targets(MULTIPLE_CHOICE, config, {"gold": 1}, [LogLikelihood("Q", ": no")])
+    >>> found.kind, found.before
+    (<class 'int'>, ': ')
+    """
+    target, choices = _reading(config, "doc_to_target", doc), _reading(config, "doc_to_choice", doc)
+    shown = _read(choices, doc)
+    listed = [one for one in shown if isinstance(one, str)] if isinstance(shown, list | tuple) else []
+    kind = type(_read(target, doc)) if target is not None else None
+    if output_type == GENERATE_UNTIL:
+        return Targets(output_type, kind, "", choices)
+    if output_type != MULTIPLE_CHOICE:
+        return Targets(output_type, str)
+    picked = _reading(config, "doc_to_text", doc) if _are_inputs(requests) else None
+    picked = picked if isinstance(_read(picked, doc), int) else None
+    return Targets(output_type, kind, _before(requests, listed, config), choices, picked)
+
+
+def choices_of(targets: Targets, requests: Sequence[Request], replies: int, doc: Callable[[], Doc]) -> tuple[str, ...]:
+    """The choices of a document: the ends of its requests, or what its config says, or none if the log does not tell.
+
+    >>> asked = [LogLikelihood("Q", " yes"), LogLikelihood("Q", " no")]
+    >>> choices_of(Targets(MULTIPLE_CHOICE), asked, 2, dict)
+    ('yes', 'no')
+    """
+    if targets.output_type == GENERATE_UNTIL:
+        return _listed(targets, doc) if targets.choices is not None else ()
+    if targets.output_type != MULTIPLE_CHOICE:
+        return ()
+    if len(requests) < replies or _are_inputs(requests):  # one request of several, or several inputs with one end
+        return _listed(targets, doc)
+    before = targets.before
+    return tuple([end.removeprefix(before) for end in _ends(requests)])
+
+
+def resolve_gold(targets: Targets, target: object, choices: Sequence[str]) -> Gold:
+    """A logged target as scoring takes it: the index of a choice, a text, or several of either.
+
+    A text is an index if it is a number below the count of choices, unless the config says that targets are texts.
+
+    >>> plain = Targets(MULTIPLE_CHOICE)
+    >>> [resolve_gold(plain, one, ("no", "yes")) for one in (1, "1", "yes", " yes", "[0, 1]", "maybe")]
+    [1, 1, 1, 1, (0, 1), 'maybe']
+    >>> resolve_gold(Targets(GENERATE_UNTIL), "['4', 'four']", ()), resolve_gold(Targets(GENERATE_UNTIL), 4, ())
+    (('4', 'four'), '4')
+    """
+    several = _several(target) if targets.kind in (None, list) else None
+    if several is not None:
+        golds = [resolve_gold(targets, one, choices) for one in several]
+        whole = [one for one in golds if type(one) is int]
+        return tuple(whole) if len(whole) == len(golds) else tuple(map(str, golds))
+    if isinstance(target, bool) or not isinstance(target, int | str):
+        return None if target is None else int(target) if isinstance(target, bool) else str(target)
+    if targets.output_type == GENERATE_UNTIL:
+        return int(target) if choices and _is_index(target) and targets.kind is not str else str(target)
+    if targets.output_type != MULTIPLE_CHOICE:
+        return str(target)
+    if isinstance(target, int) or (targets.kind is not str and _is_index(target) and _fits(target, choices)):
+        return int(target)
+    return _place(target, choices)
+
+
+def gold_by_score(values: Sequence[float], acc: object) -> int | None:
+    """The gold of two choices, which a logged accuracy leaves no doubt about.
+
+    Of more than two it would only tell where the answer was right, and so flatter the rest of the log.
+
+    >>> gold_by_score([-2.0, -1.0], 1.0), gold_by_score([-2.0, -1.0], 0.0), gold_by_score([-2.0, -1.0, -3.0], 1)
+    (1, 0, None)
+    """
+    if len(values) != 2 or acc not in (0, 1):
+        return None
+    best = 0 if values[0] >= values[1] else 1  # in a tie the first wins, as in lm-eval
+    return best if acc == 1 else 1 - best
+
+
+# --- targets --------------------------------------------------------------------------------------------------------
+
+
+def _several(target: object) -> Sequence[object] | None:
+    """Several targets: a list, or the text that Python makes of one."""
+    if isinstance(target, list | tuple):
+        return target
+    if not isinstance(target, str) or target[:1] != "[" or target[-1:] != "]" or len(target) > 1 << 20:
+        return None
+    try:
+        found = ast.literal_eval(target)
+    except (SyntaxError, ValueError, RecursionError, MemoryError, TypeError):
+        return None
+    plain = isinstance(found, list) and found and {type(one) for one in found} in ({str}, {int})
+    return found if plain else None
+
+
+def _is_index(target: object) -> bool:
+    return isinstance(target, int) or (
+        isinstance(target, str) and target.isascii() and target.isdigit() and len(target) < 10
+    )
+
+
+def _fits(target: str, choices: Sequence[str]) -> bool:
+    return int(target) < len(choices)
+
+
+def _place(target: str, choices: Sequence[str]) -> Gold:
+    if target in choices:
+        return choices.index(target)
+    stripped = [one.strip() for one in choices]
+    return stripped.index(target.strip()) if stripped.count(target.strip()) == 1 else target
+
+
+# --- choices --------------------------------------------------------------------------------------------------------
+
+
+def _ends(requests: Sequence[Request]) -> list[str]:
+    """The end of each request, once: for acc_mutual_info they are asked again without a question."""
+    ends = [one.continuation for one in requests if isinstance(one, LogLikelihood)]
+    first, last = requests[0], requests[-1]
+    again = isinstance(last, LogLikelihood) and not last.context and isinstance(first, LogLikelihood) and first.context
+    return ends[: len(ends) // 2] if again else ends
+
+
+def _are_inputs(requests: Sequence[Request]) -> bool:
+    """Whether choices are asked as several inputs with one and the same end, as in winogrande."""
+    first, last = requests[0], requests[-1]
+    if first is last or not isinstance(first, LogLikelihood) or not isinstance(last, LogLikelihood):
+        return False
+    return first.continuation == last.continuation and first.context != last.context and len(set(_ends(requests))) == 1
+
+
+def _before(requests: Sequence[Request], listed: Sequence[str], config: Config) -> str:
+    """What stands before every choice: learnt where the config lists them, else its delimiter, if they all have it."""
+    ends = _ends(requests) if requests else []
+    if listed and ends and ends[0].endswith(listed[0]):
+        return ends[0].removesuffix(listed[0])
+    given = config.get("target_delimiter", " ")
+    return given if isinstance(given, str) and all(end.startswith(given) for end in ends) else ""
+
+
+def _listed(targets: Targets, doc: Callable[[], Doc]) -> tuple[str, ...]:
+    found = _read(targets.choices, doc()) if targets.choices is not None else None
+    return tuple(map(str, found)) if isinstance(found, list | tuple) else ()
+
+
+def _reading(config: Config, key: str, doc: Doc) -> Read | None:
+    """A reading of the config, None where it is code or nothing."""
+    given = config.get(key)
+    if given is None or (isinstance(given, str) and (not given or (given not in doc and CODE.match(given)))):
+        return None
+    from evalcore.shell.prompts.reading import read_choices, read_target, read_text  # templates take time to import
+
+    choosing = config.get("doc_to_choice") is not None
+    try:
+        if key == "doc_to_choice":
+            return read_choices(given, list(doc))
+        made = read_text if key == "doc_to_text" else read_target
+        return made(given, list(doc), choices=choosing)
+    except EvalError:
+        return None
+
+
+def _read(read: Read | None, doc: Doc) -> object:
+    """What a config says of a document, None if it says nothing that can be used."""
+    try:
+        return None if read is None else read(doc)
+    except EvalError:
+        return None

@@ -1,0 +1,135 @@
+"""Inspect's logs, ``.eval`` (a zip of JSON) and ``.json``, without Inspect: epochs are repeats of a document."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+from msgspec import Raw, Struct, field
+
+from evalcore.core.errors import EvalError
+from evalcore.core.records import GENERATE_UNTIL
+from evalcore.shell.answers.inspect_samples import InspectSample, SampleKey, log_samples, read_sample
+from evalcore.shell.answers.inspect_zip import list_samples, open_zip, read_header, read_member
+from evalcore.shell.answers.record import Logged, LogTask, Problem
+from evalcore.shell.answers.records import Record, problem_at
+from evalcore.shell.data.opening import open_bytes
+from evalcore.shell.wire import MOST_BYTES, decode_line, encode_line
+
+__all__ = ["open_inspect"]
+
+Plain = dict[str, object]
+
+
+class _Log(Struct, gc=False):
+    """A log that is one JSON object."""
+
+    eval: Plain
+    plan: Plain = field(default_factory=dict)
+    results: Plain | None = None
+    samples: list[Raw] | None = None
+
+
+class _Key(Struct, gc=False):
+    id: int | str
+    epoch: int = 1
+
+
+LOG, KEY = msgspec.json.Decoder(_Log), msgspec.json.Decoder(_Key)
+
+
+def open_inspect(path: Path, *, zipped: bool) -> LogTask:
+    """The task of an Inspect log. Of a ``.eval``, one sample at a time is in memory; a ``.json`` is read whole."""
+    header = read_header(path) if zipped else msgspec.to_builtins(_read_json(path), builtin_types=(Raw,))
+    spec = header.get("eval")
+    if not isinstance(spec, Mapping) or not isinstance(spec.get("task"), str):
+        raise EvalError(f"{path}: expected an Inspect log with eval.task, got {str(spec)[:60]!r}")
+    results = header.get("results")
+    return LogTask(
+        name=str(spec["task"]).rpartition("/")[2],
+        path=path,
+        output_type=GENERATE_UNTIL,
+        rows=partial(_zip_rows if zipped else _json_rows, path),
+        config={"eval": spec, "plan": header.get("plan")},
+        results=results if isinstance(results, Mapping) else {},
+        source="inspect",
+    )
+
+
+class Found(NamedTuple):
+    """A sample that is there, and how to get its bytes."""
+
+    key: SampleKey
+    at: Record
+    read: Callable[[], bytes]
+
+
+def _zip_rows(path: Path) -> Iterator[Logged | Problem]:
+    try:
+        with open_zip(path) as zipped:
+            found = [
+                Found(one.key, Record(at, one.info.header_offset, b""), partial(read_member, zipped, one.info))
+                for at, one in enumerate(list_samples(zipped), 1)
+            ]
+            yield from _documents(path, found)
+    except EvalError as wrong:
+        yield Problem(path, 1, 0, str(wrong).removeprefix(f"{path}: "))
+
+
+def _json_rows(path: Path) -> Iterator[Logged | Problem]:
+    try:
+        samples = _read_json(path).samples or []
+    except EvalError as wrong:
+        yield Problem(path, 1, 0, str(wrong).removeprefix(f"{path}: "))
+        return
+    found: list[Found] = []
+    for place, raw in enumerate(samples, 1):
+        at = Record(place, 0, b"")
+        try:
+            key = KEY.decode(raw)
+        except (ValueError, RecursionError) as wrong:
+            yield problem_at(path, at, EvalError(f"expected a sample with id and epoch: {wrong}"))
+            continue
+        found.append(Found(SampleKey(str(key.id), key.epoch), at, partial(bytes, raw)))
+    yield from _documents(path, found)
+
+
+def _documents(path: Path, found: Sequence[Found]) -> Iterator[Logged | Problem]:
+    """Samples of one id together, their epochs in order; a sample that cannot be read is a problem of its document."""
+    groups: dict[str, list[Found]] = {}
+    for one in sorted(found, key=lambda one: (one.key.order, one.key.epoch)):
+        groups.setdefault(one.key.id, []).append(one)
+    for number, group in enumerate(groups.values()):
+        epochs: dict[int, InspectSample] = {}
+        for one in group:
+            try:
+                if one.key.epoch in epochs:
+                    raise EvalError(f"expected each sample once, got {one.key.id}, epoch {one.key.epoch} twice")
+                epochs[one.key.epoch] = read_sample(one.read())
+            except EvalError as wrong:
+                yield problem_at(path, one.at, wrong)
+        if epochs:
+            yield log_samples(number, list(epochs.values()), group[0].at.line)
+
+
+def _read_json(path: Path) -> _Log:
+    with open_bytes(path) as file:
+        data = file.read(MOST_BYTES + 1)
+    if len(data) > MOST_BYTES:
+        raise EvalError(f"{path}: an Inspect log in JSON of more than {MOST_BYTES:,} bytes; convert it to .eval")
+    try:
+        return LOG.decode(data)
+    except (ValueError, RecursionError):
+        pass
+    found = decode_line(data, str(path))  # which says what is wrong, or takes the NaN that was
+    if not isinstance(found, dict) or not isinstance(found.get("eval"), dict):
+        raise EvalError(f"{path}: expected an Inspect log with eval and samples, got {str(found)[:60]!r}")
+    samples = found.get("samples")
+    items = [Raw(encode_line(one)) for one in samples] if isinstance(samples, list) else []
+    plan, results = found.get("plan"), found.get("results")
+    return _Log(
+        found["eval"], plan if isinstance(plan, dict) else {}, results if isinstance(results, dict) else None, items
+    )

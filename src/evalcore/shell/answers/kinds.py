@@ -1,0 +1,85 @@
+"""What a file holds, told by its first bytes and its first record."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from contextlib import suppress
+from io import BufferedReader
+from pathlib import Path
+
+from msgspec import Struct, field
+
+from evalcore.core.errors import EvalError
+from evalcore.shell.answerlog.line import PREFIX
+from evalcore.shell.answers.records import MARK, Record, open_lines, read_records
+from evalcore.shell.data.opening import PACKED
+from evalcore.shell.wire import decode_line
+
+__all__ = ["Found", "tell_kind"]
+
+HEAD = 1 << 16
+PACKED_BY = {b"\x1f\x8b": ".gz", b"BZh": ".bz2", b"\xfd7zXZ": ".xz", b"\x28\xb5\x2f\xfd": ".zst"}
+MAGIC = {b"PK\x03\x04": "inspect", b"PAR1": "parquet", b"ARROW1": "arrow", b"\xff\xff\xff\xff": "arrow"}
+OBJECTS = (
+    ("inspect-json", re.compile(rb'"eval"\s*:\s*\{')),
+    ("lmms-json", re.compile(rb'"model_configs"\s*:')),
+    ("results", re.compile(rb'"results"\s*:\s*\{')),
+)
+"""Files that are one JSON object, by a key near their beginning."""
+
+REPLIED = frozenset({"doc", "arguments", "resps", "filtered_resps"})
+
+
+class Found(Struct, frozen=True):
+    """A file, its kind, and the first record of a file of records.
+
+    Kinds: samples, inspect, inspect-json, lmms-json, results, answers, json, text, parquet, arrow, empty, binary.
+    """
+
+    path: Path
+    kind: str
+    first: Mapping[str, object] = field(default_factory=dict)
+
+
+def tell_kind(path: Path) -> Found:
+    """What a file holds; a name only tells how it is packed.
+
+    >>> tell_kind(Path("no/such.jsonl"))
+    Traceback (most recent call last):
+    evalcore.core.errors.EvalError: no/such.jsonl: no such file
+    """
+    with open_lines(path) as file:
+        head = file.read1(HEAD) if isinstance(file, BufferedReader) else file.read(HEAD)
+    start = head.removeprefix(MARK).lstrip()
+    if not start:
+        return Found(path, "empty")
+    packed = next((suffix for magic, suffix in PACKED_BY.items() if head.startswith(magic)), None)
+    if packed is not None and path.suffix.lower() not in PACKED:
+        raise EvalError(f"{path}: packed, as files that end in {packed} are; rename it to {path.name}{packed}")
+    magic = next((kind for magic, kind in MAGIC.items() if head.startswith(magic)), None)
+    if magic is not None:
+        return Found(path, magic)
+    if start.startswith(PREFIX):
+        return Found(path, "answers")
+    if start[:1] in b"{[":
+        return _tell_json(path, start)
+    return Found(path, "binary" if b"\0" in head else "text")
+
+
+def _tell_json(path: Path, start: bytes) -> Found:
+    first = next(read_records(path), None)
+    row: object = None
+    if isinstance(first, Record):
+        with suppress(EvalError):  # an object over several lines, or a torn line
+            row = decode_line(first.data, "")
+    if not isinstance(row, dict):
+        named = next((kind for kind, key in OBJECTS if key.search(start)), None)
+        return Found(path, named or ("samples" if b'"doc_id"' in start else "json"))
+    if "doc_id" in row and not REPLIED.isdisjoint(row):
+        return Found(path, "samples", row)
+    if isinstance(row.get("eval"), dict) and ("samples" in row or "status" in row):
+        return Found(path, "inspect-json")
+    if isinstance(row.get("results"), dict):
+        return Found(path, "results")
+    return Found(path, "lmms-json" if isinstance(row.get("logs"), list) and "model_configs" in row else "json", row)

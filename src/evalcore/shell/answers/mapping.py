@@ -1,0 +1,56 @@
+"""Which columns of a plain table are what."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from msgspec import Struct
+from msgspec.structs import asdict
+
+from evalcore.core.errors import EvalError, unknown
+
+__all__ = ["ColumnMap", "check_columns"]
+
+
+class ColumnMap(Struct, frozen=True, kw_only=True):
+    """The columns of a plain table by what they hold; None for what it does not have.
+
+    ``repeat`` numbers the rows of one ``id``; ``score`` is a score that was given already.
+    """
+
+    answer: str | None = None
+    gold: str | None = None
+    id: str | None = None
+    choices: str | None = None
+    loglikelihoods: str | None = None
+    repeat: str | None = None
+    score: str | None = None
+    prompt: str | None = None
+    task: str | None = None
+    cluster: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.repeat is not None and self.id is None:
+            raise EvalError(f"expected id with repeat ({self.repeat!r}): the column that rows of one document share")
+
+    @property
+    def named(self) -> dict[str, str]:
+        """What is declared: what a column holds -> its name."""
+        return {key: name for key, name in asdict(self).items() if name is not None}
+
+
+def check_columns(mapping: ColumnMap, columns: Collection[str], where: str) -> None:
+    """Refuse a mapping that names a column which is not there, or nothing that could be scored.
+
+    >>> check_columns(ColumnMap(answer="reply"), ["answer", "gold"], "a.jsonl:1")
+    Traceback (most recent call last):
+    evalcore.core.errors.EvalError: unknown answer column 'reply'. Known: answer, gold - at a.jsonl:1
+    """
+    for key, name in mapping.named.items():
+        if name not in columns:
+            raise unknown(f"{key} column", name, columns, f" - at {where}")
+    if mapping.answer is None and mapping.loglikelihoods is None and mapping.score is None:
+        raise EvalError(
+            "expected the column of the answers, of the log-likelihoods or of the scores "
+            f"(--answer, --loglikelihoods, --score), got none; columns: {', '.join(columns)} - at {where}"
+        )

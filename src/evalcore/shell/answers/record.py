@@ -1,0 +1,56 @@
+"""What every reader of recorded answers gives: a task of a log, and its documents as they were asked and answered."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+from msgspec import Struct, field
+
+from evalcore.core.records import OutputType, Reply, Request
+
+__all__ = ["LogTask", "Logged", "Problem"]
+
+
+class Problem(Struct, frozen=True):
+    """A record that could not be read: where it is, what was expected and what was found."""
+
+    path: Path
+    line: int
+    byte: int
+    message: str
+
+
+class Logged(Struct, frozen=True, kw_only=True):
+    """One document of a log. ``replies`` has the replies of each request in order, one per repeat.
+
+    ``scores`` and ``kept`` are what the log says came of them, by ``metric,filter`` and by filter.
+    """
+
+    doc_id: int
+    doc: bytes
+    gold: object
+    choices: tuple[str, ...] = ()
+    requests: tuple[Request, ...] = ()
+    replies: tuple[tuple[Reply, ...], ...] = ()
+    id: int | str | None = None
+    cluster: int | str | None = None
+    scores: Mapping[str, object] = field(default_factory=dict)
+    kept: Mapping[str, object] = field(default_factory=dict)
+    line: int = 0
+
+
+class LogTask(Struct, frozen=True, kw_only=True):
+    """A task of a log: its name, what is known of its config, and a way to go through its documents, again and again.
+
+    ``rows`` yields documents and, under ``--keep-going``, the problems it met on the way; else it raises the first.
+    """
+
+    name: str
+    path: Path
+    output_type: OutputType
+    rows: Callable[[], Iterator[Logged | Problem]]
+    config: Mapping[str, object] = field(default_factory=dict)
+    results: Mapping[str, object] = field(default_factory=dict)
+    source: str = "lm-eval"
+    warnings: tuple[str, ...] = ()

@@ -1,0 +1,134 @@
+"""JSON records of a file one by one, each with its line and byte; what cannot be read becomes a problem."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+import msgspec
+from msgspec import Raw, Struct
+
+from evalcore.core.errors import EvalError
+from evalcore.shell.answers.record import Logged, Problem
+from evalcore.shell.data.opening import PACKED, open_bytes
+from evalcore.shell.wire import MOST_BYTES, decode_line, encode_line
+
+__all__ = ["MARK", "Record", "open_lines", "problem_at", "read_records", "refuse_problems"]
+
+MARK = b"\xef\xbb\xbf"
+SMALL, LARGE = 1 << 13, 1 << 18
+ITEMS = msgspec.json.Decoder(list[Raw])
+
+
+class Record(Struct, frozen=True, gc=False):
+    """One JSON value of a file, its line and byte, and its bytes; where there are no lines, its number and no byte."""
+
+    line: int
+    byte: int
+    data: bytes
+
+
+def read_records(path: Path) -> Iterator[Record | Problem]:
+    """The values of a file with one to a line, or of one array; only an array that is not written out in lines is
+    held in memory as a whole.
+
+    A fault of the file itself, such as a packed file that is cut, ends it with a problem.
+    """
+    at = Record(1, 0, b"")
+    try:
+        with open_lines(path) as file:
+            for at in _records(file):
+                yield at
+    except EvalError as wrong:
+        yield Problem(path, at.line, at.byte, str(wrong).removeprefix(f"{path}: "))
+
+
+@contextmanager
+def open_lines(path: Path) -> Iterator[IO[bytes]]:
+    """A file to be read by lines. They are often longer than Python's buffer: a larger one is three times as fast.
+
+    Of a packed file that is cut, what is in the buffer is lost with its end, so there it is small.
+    """
+    with open_bytes(path) as file:
+        size = SMALL if path.suffix.lower() in PACKED else LARGE
+        yield io.BufferedReader(file.raw, size) if isinstance(file, io.BufferedReader) else file
+
+
+def _records(file: IO[bytes]) -> Iterator[Record]:
+    lines = _lines(file)
+    first = next(lines, None)
+    if first is None:
+        return
+    if not first.data.startswith(b"["):
+        yield first
+        yield from lines
+    elif first.data == b"[":
+        yield from _array_lines(lines)
+    else:
+        yield from _array_items(first, lines)
+
+
+def _lines(file: IO[bytes]) -> Iterator[Record]:
+    """The lines that hold something."""
+    byte = 0
+    for number, line in enumerate(file, 1):
+        content = line.strip() if number > 1 else line.removeprefix(MARK).strip()
+        if content:
+            yield Record(number, byte, content)
+        byte += len(line)
+
+
+def _array_lines(lines: Iterator[Record]) -> Iterator[Record]:
+    """An array as ``json.dumps(rows, indent=...)`` writes it: an item ends at the brace that is as far in as its first.
+
+    lm-eval's logs of 2023 and early 2024 are such arrays.
+    """
+    parts: list[bytes] = []
+    start, depth = Record(1, 0, b""), 0
+    for one in lines:
+        if not parts and one.data in (b"]", b","):
+            continue
+        start = start if parts else one
+        parts.append(one.data)
+        # Outside of texts, which have no line breaks of their own, brackets that open end a line or are closed in it.
+        depth += (one.data[-1:] in b"{[") - (one.data[:1] in b"}]")
+        if depth <= 0:
+            yield Record(start.line, start.byte, b"\n".join(parts).removesuffix(b","))
+            parts, depth = [], 0
+    if parts:
+        yield Record(start.line, start.byte, b"\n".join(parts))
+
+
+def _array_items(first: Record, lines: Iterator[Record]) -> Iterator[Record]:
+    """An array that is not written out in lines."""
+    whole = b"\n".join([first.data, *(one.data for one in lines)])
+    if len(whole) > MOST_BYTES:
+        raise EvalError(f"an array of {len(whole):,} bytes, more than {MOST_BYTES:,}; write it in lines (JSONL)")
+    try:
+        items = ITEMS.decode(whole)
+    except (ValueError, RecursionError):  # NaN, lone surrogates, or no array at all
+        found = decode_line(whole, "the array")
+        items = [Raw(encode_line(one)) for one in found] if isinstance(found, list) else [Raw(whole)]
+    for place, item in enumerate(items, 1):
+        yield Record(place, first.byte, bytes(item))
+
+
+# --- problems -------------------------------------------------------------------------------------------------------
+
+
+def problem_at(path: Path, record: Record, wrong: Exception) -> Problem:
+    """What is wrong with a record, as a problem of its place."""
+    return Problem(path, record.line, record.byte, str(wrong).removeprefix(f"{path}:{record.line}: "))
+
+
+def refuse_problems(rows: Iterable[Logged | Problem], name: str) -> Iterator[Logged]:
+    """The documents up to the first problem, which is raised with how many were read before it."""
+    for good, one in enumerate(rows):
+        if isinstance(one, Problem):
+            at = f"byte {one.byte:,}; " if one.byte else ""
+            before = f"{at}{good:,} good documents of {name} before it"
+            raise EvalError(f"{one.path}:{one.line}: {one.message} ({before}; --keep-going lists all that is wrong)")
+        yield one

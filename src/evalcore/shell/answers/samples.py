@@ -1,0 +1,155 @@
+"""Sample logs of lm-eval, lmms-eval and evalcore: each document once, whatever the number of its filters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct, field
+
+from evalcore.core.errors import EvalError
+from evalcore.core.records import MULTIPLE_CHOICE, Gold, OutputType, Reply
+from evalcore.shell.answers.golds import Targets, choices_of, gold_by_score, learn_targets, resolve_gold
+from evalcore.shell.answers.record import Logged, Problem
+from evalcore.shell.answers.records import Record, problem_at, read_records
+from evalcore.shell.answers.rows import Asked, drop_padding, read_asked, read_replies
+from evalcore.shell.answers.seen import Pages
+from evalcore.shell.wire import decode_line
+
+__all__ = ["SampleLog", "read_samples"]
+
+MOST_FILTERS = 60
+LARGEST = 1 << 62
+
+
+class SampleLog(Struct, frozen=True, kw_only=True):
+    """What is known of a task's sample log, or its shards, before it is read.
+
+    ``filters`` are the filters of its task, () if unknown; ``past`` gives what is logged for a document, if asked for;
+    ``requests`` is whether documents come with what was asked.
+    """
+
+    paths: tuple[Path, ...]
+    output_type: OutputType
+    config: Mapping[str, object] = field(default_factory=dict)
+    filters: tuple[str, ...] = ()
+    past: Callable[[], Callable[[int], Mapping[str, Mapping[str, object]]]] | None = None
+    records: Callable[[Path], Iterator[Record | Problem]] = read_records
+    requests: bool = True
+
+
+def read_samples(log: SampleLog) -> Iterator[Logged | Problem]:
+    """The documents of a log in its order. Rows of further filters must repeat the replies of the first.
+
+    In memory are 16 bytes for each document, and the line at hand.
+    """
+    notes = _Notes(Pages(), Pages(), list(log.filters))
+    past = log.past() if log.past is not None else None
+    targets: Targets | None = None
+    path = log.paths[0]
+    at: Record | Problem = Record(1, 0, b"")
+    for path in log.paths:
+        for at in log.records(path):
+            if isinstance(at, Problem):
+                yield at
+                continue
+            try:
+                row = read_asked(at.data, log.output_type, prompts=log.requests)
+                if not _is_first(row, notes):
+                    continue
+                if targets is None:
+                    targets = learn_targets(log.output_type, log.config, _doc(row.doc), row.requests)
+                made = _logged(row, targets, log, at)
+            except EvalError as wrong:
+                yield problem_at(path, at, wrong)
+                continue
+            yield made if past is None else msgspec.structs.replace(made, **past(row.key))
+    yield from _uneven(notes, path, at)
+
+
+# --- each document once ---------------------------------------------------------------------------------------------
+
+
+class _Notes(Struct, frozen=True):
+    """Of each document, a hash of its replies and the filters it had a row of, as bits."""
+
+    replies: Pages
+    rows: Pages
+    filters: list[str]
+
+
+def _is_first(row: Asked, notes: _Notes) -> bool:
+    """Whether this is the first row of its document. Before 2025 rows did not name their filter."""
+    key, before = row.key, notes.rows.get(row.key)
+    if not -LARGEST < key < LARGEST:
+        raise EvalError(f"expected the number of a document under doc_id, got {key}")
+    bit = before.bit_length() if row.filter is None else _number(row.filter, notes.filters)
+    if bit >= MOST_FILTERS:
+        raise EvalError(f"expected at most {MOST_FILTERS} rows of a document, got more - at doc {key}")
+    if before >> bit & 1 or (row.filter is None and bit and bit == len(notes.filters)):
+        named = f" under {row.filter!r}" if row.filter is not None else ""
+        raise EvalError(f"expected one row per document and filter, got a second one{named} - at doc {key}")
+    mark = hash(row.raw)
+    if before and notes.replies.get(key) != mark:
+        raise EvalError(f"expected the replies that the first row of this document has, got others - at doc {key}")
+    notes.rows.put(key, before | 1 << bit)
+    if not before:
+        notes.replies.put(key, mark)
+    return not before
+
+
+def _number(name: str, filters: list[str]) -> int:
+    if name not in filters:
+        filters.append(name)
+    return filters.index(name)
+
+
+def _uneven(notes: _Notes, path: Path, at: Record | Problem) -> Iterator[Problem]:
+    """A document that has fewer rows than another one: the log is cut, or has a document twice."""
+    rows = notes.rows.items()
+    key, most = next(rows, (0, 0))
+    other = next(((two, bits) for two, bits in rows if bits != most), None)
+    if other is not None:
+        counts = f"{most.bit_count()} rows of document {key} and {other[1].bit_count()} of document {other[0]}"
+        yield Problem(path, at.line, at.byte, f"expected as many rows of each document (one per filter), got {counts}")
+
+
+# --- documents ------------------------------------------------------------------------------------------------------
+
+
+def _logged(row: Asked, targets: Targets, log: SampleLog, at: Record) -> Logged:
+    replies = drop_padding(read_replies(row), log.config.get("repeats"))
+    choices = choices_of(targets, row.requests, len(replies), partial(_doc, row.doc))
+    cluster = row.own.get("cluster") if row.own else None
+    return Logged(
+        doc_id=row.key,
+        doc=row.doc,
+        gold=_gold(row, targets, choices, replies, at),
+        choices=choices,
+        requests=row.requests if log.requests else (),
+        replies=replies,
+        cluster=cluster if isinstance(cluster, int | str) else None,
+        line=at.line,
+    )
+
+
+def _gold(row: Asked, targets: Targets, choices: Sequence[str], replies: Sequence[Sequence[Reply]], at: Record) -> Gold:
+    """The gold; where targets do not tell which choice is right, the document, else the logged accuracy does."""
+    if targets.picked is not None:
+        picked = targets.picked(_doc(row.doc))
+        return picked if isinstance(picked, int) else None
+    found = resolve_gold(targets, row.target, choices)
+    one_end = targets.output_type == MULTIPLE_CHOICE and (not choices or len(replies) > len(row.requests) == 1)
+    if targets.output_type != MULTIPLE_CHOICE or (isinstance(found, int | tuple) and not one_end):
+        return found
+    line = decode_line(at.data, "")
+    values = [one[0][0] for one in replies if one and isinstance(one[0], tuple)]
+    scored = gold_by_score(values, line.get("acc") if isinstance(line, dict) else None)
+    return found if scored is None else scored
+
+
+def _doc(doc: bytes) -> dict[str, object]:
+    found = decode_line(doc, "doc")
+    return found if isinstance(found, dict) else {}

@@ -1,0 +1,144 @@
+"""The rows of plain tables, one by one: JSON lines or an array, CSV and TSV, Parquet and Arrow."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+from msgspec import Struct
+
+from evalcore.core.errors import EvalError, require
+from evalcore.shell.answers.mapping import ColumnMap
+from evalcore.shell.answers.record import Problem
+from evalcore.shell.answers.records import MARK, Record, problem_at, read_records
+from evalcore.shell.data.csv_files import name_columns, read_rows
+from evalcore.shell.data.json_files import USUAL
+from evalcore.shell.data.opening import open_bytes
+from evalcore.shell.wire import decode_line, encode_line
+
+__all__ = ["TableRow", "read_table"]
+
+BATCH = 1024
+SEPARATORS = (",", "\t", ";", "|")
+
+
+class TableRow(Struct, frozen=True, gc=False):
+    """A row of a table, and where it is."""
+
+    at: Record
+    cells: Mapping[str, object]
+
+
+Rows = Iterator[TableRow | Problem]
+
+
+def read_table(path: Path, kind: str, mapping: ColumnMap) -> Rows:
+    """The rows of a table of any kind; one that cannot be read is a problem, and what ends the file is the last."""
+    at = Record(1, 0, b"")
+    try:
+        for one in READERS[kind](path, mapping):
+            at = one.at if isinstance(one, TableRow) else at
+            yield one
+    except EvalError as wrong:
+        yield Problem(path, at.line, at.byte, str(wrong).removeprefix(f"{path}: "))
+
+
+def _read_json(path: Path, mapping: ColumnMap) -> Rows:
+    first = next(read_records(path), None)
+    if isinstance(first, Record) and not first.data.endswith(b"}"):
+        yield from _read_object(path)
+        return
+    for at in read_records(path):
+        if isinstance(at, Problem):
+            yield at
+            continue
+        try:
+            cells = decode_line(at.data, "")
+            if not isinstance(cells, dict):
+                raise EvalError(f"expected a JSON object, got {str(cells)[:60]!r}")
+        except EvalError as wrong:
+            yield problem_at(path, at, wrong)
+            continue
+        yield TableRow(at, cells)
+
+
+def _read_object(path: Path) -> Rows:
+    """A JSON object over several lines, which holds its rows under a usual name; it is read whole."""
+    with open_bytes(path) as file:
+        whole = decode_line(file.read(), str(path))
+    held = [whole[name] for name in USUAL if isinstance(whole.get(name), list)] if isinstance(whole, dict) else []
+    if len(held) != 1:
+        raise EvalError(f"{path}: expected rows, or an object that holds them as one of {', '.join(USUAL)}")
+    for place, cells in enumerate(held[0], 1):
+        at = Record(place, 0, b"")
+        if isinstance(cells, dict):
+            yield TableRow(at, cells)
+        else:
+            yield problem_at(path, at, EvalError(f"expected a JSON object, got {str(cells)[:60]!r}"))
+
+
+def _read_text(path: Path, mapping: ColumnMap) -> Rows:
+    """Cells stay text: an id of 007, or an answer of 1.0, is what is written."""
+    with open_bytes(path) as file:
+        head = file.readline().removeprefix(MARK).decode("utf-8", "replace")
+    options = {"sep": _separator(head, mapping)}
+    with open_bytes(path) as file:
+        rows = read_rows(file, path, options)
+        names = name_columns(next(rows, (1, []))[1])
+        for line, row in rows:
+            at = Record(line, 0, b"")
+            if len(row) != len(names):
+                wrong = EvalError(f"expected {len(names)} cells, got {len(row)}")
+                yield problem_at(path, at, wrong)
+            else:
+                yield TableRow(at, dict(zip(names, row, strict=True)))
+
+
+def _separator(head: str, mapping: ColumnMap) -> str:
+    """What stands between cells: with it, the most of the declared columns are in the first line."""
+    names = set(mapping.named.values())
+
+    def known(separator: str) -> int:
+        return len(names & {cell.strip('"\r\n ') for cell in head.split(separator)})
+
+    return max(SEPARATORS, key=known)
+
+
+def _read_arrow(path: Path, mapping: ColumnMap) -> Rows:
+    arrow = require("pyarrow", "parquet")
+    try:
+        number = 0
+        for batch in _batches(path):
+            for cells in batch.to_pylist():  # type: ignore[attr-defined]  # a pyarrow.RecordBatch
+                number += 1
+                yield TableRow(Record(number, 0, b""), cells)
+    except (arrow.ArrowException, OSError, ValueError, TypeError, OverflowError) as wrong:
+        raise EvalError(f"{path}: cannot be read: {(str(wrong).splitlines() or [type(wrong).__name__])[0]}") from wrong
+
+
+def _batches(path: Path) -> Iterator[object]:
+    with open(path, "rb") as file:
+        magic = file.read(6)
+    if magic.startswith(b"PAR1"):
+        yield from require("pyarrow.parquet", "parquet").ParquetFile(path).iter_batches(batch_size=BATCH)
+        return
+    ipc = require("pyarrow.ipc", "parquet")
+    with require("pyarrow", "parquet").memory_map(str(path)) as source:
+        if magic == b"ARROW1":
+            file = ipc.open_file(source)
+            yield from (file.get_batch(at) for at in range(file.num_record_batches))
+        else:
+            yield from ipc.open_stream(source)
+
+
+READERS: Mapping[str, Callable[[Path, ColumnMap], Rows]] = {
+    "json": _read_json,
+    "text": _read_text,
+    "parquet": _read_arrow,
+    "arrow": _read_arrow,
+}
+
+
+def encode_cells(cells: Mapping[str, object]) -> bytes:
+    """A row as the JSON of a document."""
+    return encode_line(cells).rstrip(b"\n")

@@ -1,0 +1,187 @@
+"""Plain tables with declared columns as tasks: every row a document, or rows of one id its repeats."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+
+from evalcore.core.errors import EvalError
+from evalcore.core.records import GENERATE_UNTIL, MULTIPLE_CHOICE, Generate, Gold, LogLikelihood, Reply, Request
+from evalcore.shell.answers.cells import (
+    read_answers,
+    read_choices,
+    read_gold,
+    read_numbers,
+    read_score,
+    read_unit,
+)
+from evalcore.shell.answers.golds import Targets, resolve_gold
+from evalcore.shell.answers.kinds import Found
+from evalcore.shell.answers.mapping import ColumnMap, check_columns
+from evalcore.shell.answers.record import Logged, LogTask, Problem
+from evalcore.shell.answers.records import problem_at
+from evalcore.shell.answers.table_rows import TableRow, encode_cells, read_table
+from evalcore.shell.answers.table_tasks import split_tasks
+from evalcore.shell.data.opening import strip_packing
+
+__all__ = ["has_columns", "open_table"]
+
+GATHERED = 64 << 20
+"""Files up to this size may have the repeats of a document anywhere; in larger ones they must follow one another."""
+
+Rows = Iterator[TableRow | Problem]
+
+
+def open_table(found: Found, mapping: ColumnMap) -> list[LogTask]:
+    """The task of a table, or one for each value of its task column, for which it is gone through once."""
+    path, kind = found.path, GENERATE_UNTIL if mapping.loglikelihoods is None else MULTIPLE_CHOICE
+    read = partial(read_table, path, found.kind, mapping)
+    first = next((one for one in read() if isinstance(one, TableRow)), None)
+    if first is not None:
+        check_columns(mapping, first.cells.keys(), f"{path}:{first.at.line}")
+    whole = Path(strip_packing(path.name)).stem
+    parts = {whole: read} if mapping.task is None or first is None else split_tasks(read, mapping.task)
+    return [
+        LogTask(name=name, path=path, output_type=kind, rows=partial(_documents, path, mapping, rows), source="table")
+        for name, rows in parts.items()
+    ]
+
+
+def has_columns(found: Found, mapping: ColumnMap) -> bool:
+    """Whether the first row of a table has all columns that are declared."""
+    first = next((one for one in read_table(found.path, found.kind, mapping) if isinstance(one, TableRow)), None)
+    return first is not None and first.cells.keys() >= set(mapping.named.values())
+
+
+def _documents(path: Path, mapping: ColumnMap, rows: Callable[[], Rows]) -> Iterator[Logged | Problem]:
+    """The documents of one task, numbered in their order."""
+    seen: set[int] = set()
+    number = 0
+    for group in _grouped(path, mapping, rows()):
+        if isinstance(group, Problem):
+            yield group
+            continue
+        try:
+            made = _logged(number, group, mapping)
+            mark = hash(made.id)
+            if made.id is not None and mark in seen:
+                raise EvalError(_twice(made.id, mapping))
+        except EvalError as wrong:
+            yield problem_at(path, group[0].at, wrong)
+            continue
+        if made.id is not None:
+            seen.add(mark)
+        number += 1
+        yield made
+
+
+def _twice(name: object, mapping: ColumnMap) -> str:
+    if mapping.repeat is None:
+        return f"expected each id once, got {name!r} again; if rows are repeats, name the column that counts (--repeat)"
+    return f"expected the repeats of {name!r} one after another in a file of this size, got more; sort it by id"
+
+
+# --- repeats --------------------------------------------------------------------------------------------------------
+
+
+def _grouped(path: Path, mapping: ColumnMap, rows: Rows) -> Iterator[list[TableRow] | Problem]:
+    """The rows of each document: one, or all that share an id."""
+    if mapping.repeat is None:
+        yield from (one if isinstance(one, Problem) else [one] for one in rows)
+        return
+    whole = path.stat().st_size <= GATHERED
+    groups: dict[object, list[TableRow]] = {}
+    for one in rows:
+        if isinstance(one, Problem):
+            yield one
+            continue
+        name = str(one.cells.get(str(mapping.id)))
+        if not whole and name not in groups:
+            yield from groups.values()
+            groups = {}
+        groups.setdefault(name, []).append(one)
+    yield from groups.values()
+
+
+# --- documents ------------------------------------------------------------------------------------------------------
+
+
+def _logged(number: int, rows: Sequence[TableRow], mapping: ColumnMap) -> Logged:
+    ordered = _in_order(rows, mapping)
+    first = ordered[0].cells
+    missing = [name for name in mapping.named.values() for one in ordered if name not in one.cells]
+    if missing:
+        raise EvalError(f"expected a column {missing[0]!r}, got {', '.join(map(str, first))}")
+    if mapping.task is not None and read_unit(first[mapping.task], "task") is None:
+        raise EvalError(f"expected the name of a task under {mapping.task!r}, got nothing")
+    choices = read_choices(first[mapping.choices]) if mapping.choices is not None else ()
+    replies = _replies(ordered, mapping)
+    return Logged(
+        doc_id=number,
+        doc=encode_cells(first),
+        gold=_gold(ordered, mapping, choices),
+        choices=choices,
+        requests=_requests(ordered[0], mapping, choices, len(replies)),
+        replies=replies,
+        id=read_unit(first[mapping.id], "id") if mapping.id is not None else None,
+        cluster=read_unit(first[mapping.cluster], "cluster") if mapping.cluster is not None else None,
+        scores=_scores(ordered, mapping),
+        line=ordered[0].at.line,
+    )
+
+
+def _in_order(rows: Sequence[TableRow], mapping: ColumnMap) -> Sequence[TableRow]:
+    """The repeats by their number, each of which must be there once."""
+    if mapping.repeat is None:
+        return rows
+    numbers = [str(one.cells.get(mapping.repeat)) for one in rows]
+    if len(set(numbers)) < len(numbers):
+        raise EvalError(f"expected each repeat once under {mapping.repeat!r}, got {', '.join(numbers)[:60]}")
+    return sorted(rows, key=lambda one: _rank(str(one.cells.get(str(mapping.repeat)))))
+
+
+def _rank(text: str) -> tuple[int, str]:
+    return (int(text), "") if text.isascii() and text.isdigit() and len(text) < 19 else (-1, text)
+
+
+def _gold(rows: Sequence[TableRow], mapping: ColumnMap, choices: Sequence[str]) -> Gold:
+    """The gold, which all repeats must have in common."""
+    if mapping.gold is None:
+        return None
+    found = [read_gold(one.cells[mapping.gold]) for one in rows]
+    if any(one != found[0] for one in found):
+        raise EvalError(f"expected one gold for all repeats, got {found[0]!r} and others")
+    if mapping.loglikelihoods is None:
+        # A number is the text of an answer, unless there are choices that it may be the index of.
+        return str(found[0]) if type(found[0]) is int and not choices else found[0]
+    golds = resolve_gold(Targets(MULTIPLE_CHOICE), found[0], choices)
+    return int(golds) if not choices and isinstance(golds, str) and golds.isdecimal() else golds
+
+
+def _replies(rows: Sequence[TableRow], mapping: ColumnMap) -> tuple[tuple[Reply, ...], ...]:
+    """One request with a reply per repeat, or one request per choice with a log-likelihood per repeat."""
+    if mapping.loglikelihoods is not None:
+        numbers = [read_numbers(one.cells[mapping.loglikelihoods]) for one in rows]
+        if len({len(one) for one in numbers}) > 1:
+            raise EvalError("expected as many log-likelihoods in each repeat")
+        return tuple(zip(*numbers, strict=True))
+    if mapping.answer is None:
+        return ()
+    return (tuple(reply for one in rows for reply in read_answers(one.cells[mapping.answer])),)
+
+
+def _requests(row: TableRow, mapping: ColumnMap, choices: Sequence[str], count: int) -> tuple[Request, ...]:
+    prompt = str(row.cells[mapping.prompt]) if mapping.prompt is not None else ""
+    if mapping.loglikelihoods is not None:
+        if choices and len(choices) != count:
+            raise EvalError(f"expected a log-likelihood for each of {len(choices)} choices, got {count}")
+        return tuple(LogLikelihood(prompt, one) for one in choices or [""] * count)
+    return (Generate(prompt),) if count else ()
+
+
+def _scores(rows: Sequence[TableRow], mapping: ColumnMap) -> dict[str, object]:
+    if mapping.score is None:
+        return {}
+    found = [read_score(one.cells[mapping.score]) for one in rows]
+    return {f"{mapping.score},none": found[0] if len(found) == 1 else found}

@@ -1,0 +1,202 @@
+"""``evalcore score``: recorded answers of any harness, scored again."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from evalcore.shell.cli.flags import as_keys, given_flags
+from evalcore.shell.config.keys import KEYS
+
+if TYPE_CHECKING:
+    from evalcore.core.reports import Report
+    from evalcore.shell.answers.record import Problem
+    from evalcore.shell.rescoring.rescore import Asked, Part
+
+EXAMPLES = """examples:
+  evalcore score runs/mine                                   by its own rules: the same numbers again
+  evalcore score lm_eval_out/ --task my_gsm8k.yaml           by the filters and metrics of a task file
+  evalcore score samples_gsm8k.jsonl --filter 'regex={"regex_pattern": "answer is (-?[0-9]+)"}' --filter take_first
+  evalcore score logs/*.eval                                 Inspect's logs, by the scores they have
+  evalcore score answers.csv --answer reply --gold target --metric exact_match --group_by subject --weights equal
+
+Which rules: --task if it is given, else those of the results beside a log, else the usual ones of its kind of answers;
+--filter, --metric and --reducer go over them. No code of a log is ever run; that of a task file only with --trust.
+exit codes: 0 done, 1 some documents have no score or could not be read, 2 bad input
+"""
+
+COLUMNS = {
+    "answer": "the model's answer, or a list of repeated ones",
+    "gold": "the right answer, or a list of right ones, or the number of the right choice",
+    "id": "what a document is called",
+    "choices": "the list of choices",
+    "loglikelihoods": "the list of log-likelihoods, one for each choice",
+    "repeat": "the number of the repeat, where each has its own row (needs --id)",
+    "prompt": "what the model was asked",
+    "task_column": "the task, where a file holds several",
+}
+SHARED = ("cluster", "policy", "confidence", "ci", "on_unscorable", "bootstrap_iters", "limit", "include_path", "trust")
+
+
+def parser() -> argparse.ArgumentParser:
+    out = argparse.ArgumentParser(
+        "evalcore score",
+        usage="evalcore score LOG ... [--task FILE | --filter NAME ... --metric NAME ...] [--output_path FOLDER]",
+        description="Score recorded answers again, by the task's own or by new filters, metrics, reducers and groups.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    out.add_argument("logs", nargs="+", metavar="LOG", help="run folders, results, sample logs, .eval files, tables")
+    rules = out.add_argument_group("rules")
+    rules.add_argument("--task", nargs="+", action="extend", default=[], metavar="TASK", help="task files or names")
+    named = "NAME or 'NAME={\"option\": value}'; given again"
+    rules.add_argument("--filter", action="append", default=[], metavar="NAME", help=f"{named}, the next step")
+    rules.add_argument("--filter_name", default="none", metavar="NAME", help="what to call these filters (none)")
+    rules.add_argument("--metric", action="append", default=[], metavar="NAME", help=f"{named}, another metric")
+    rules.add_argument("--reducer", action="append", default=[], metavar="NAME", help="of repeats: mean, pass@5, maj@8")
+    rules.add_argument("--filters", type=Path, metavar="FILE", help="YAML with a filter_list and a metric_list")
+    rules.add_argument("--score", action="append", default=[], metavar="NAME", help="a recorded score, as it is")
+    rules.add_argument("--unparsed", choices=("wrong", "unscorable"), default="wrong", help="answers no filter finds")
+    groups = out.add_argument_group("groups")
+    groups.add_argument("--group_by", metavar="FIELD", help="a task for each value of this field of the documents")
+    groups.add_argument("--weights", choices=("size", "equal"), default="size", help="of these tasks in their group")
+    groups.add_argument("--groups", type=Path, metavar="FILE", help="YAML with groups over the tasks of the logs")
+    tables = out.add_argument_group("columns of plain tables (JSONL, CSV, Parquet)")
+    for name, what in COLUMNS.items():
+        tables.add_argument(f"--{name}", metavar="COLUMN", help=what)
+    closing = out.add_argument_group("as in run")
+    for name in SHARED:
+        many = {"nargs": "+", "action": "extend"} if KEYS[name].kind == "names" else {}
+        closing.add_argument(f"--{name}", metavar="X", help=KEYS[name].help.replace("%", "%%"), **many)  # type: ignore[arg-type]
+    told = out.add_argument_group("output")
+    form = told.add_mutually_exclusive_group()
+    for name, what in (("json", "the results as JSON"), ("csv", "a row per number"), ("markdown", "a Markdown table")):
+        form.add_argument(f"--{name}", dest="form", action="store_const", const=name, help=f"print {what}")
+    told.add_argument("--output_path", "-o", metavar="FOLDER", help="write results.json and samples_<task>.jsonl there")
+    told.add_argument("--overwrite", action="store_true", help="replace results that are there")
+    told.add_argument("--keep_going", action="store_true", help="list records that cannot be read, and go on")
+    told.add_argument("--quiet", "-q", action="store_true", help="no progress")
+    return out
+
+
+def main(argv: Sequence[str]) -> int:
+    """Score, print, write; the exit code says whether anything was left out."""
+    given = parser().parse_args([_own_key(one) for one in as_keys(argv)])
+    asked, start = asked_of(given), time.time()
+    from evalcore.shell.output.losses import lost_of
+    from evalcore.shell.output.progress import progress
+    from evalcore.shell.rescoring.reporting import close_parts, report_parts, tell_missing, trees_over
+    from evalcore.shell.rescoring.rescore import score_logs
+
+    with progress(given.quiet) as shown:
+        parts, selected = score_logs(given.logs, asked, shown)
+    tasks = close_parts(parts, asked.plan)
+    trees, told = trees_over(
+        parts,
+        tasks,
+        chosen=selected.trees if selected else (),
+        file=given.groups,
+        split=given.group_by is not None,
+        by_size=given.weights == "size",
+        changed=asked.rules.changes,
+    )
+    report = report_parts(tasks, trees, asked.plan)
+    warnings = (*(selected.warnings if selected else ()), *(one for part in parts for one in part.warnings), *told)
+    warnings = (*warnings, *tell_missing(parts, tasks, asked.plan))
+    problems = [one for part in parts for one in part.problems]
+    trusted = selected.trusted if selected else {}
+    finish(given, asked, parts, report, (*warnings, *tell_problems(problems, most=3)), trusted, start)
+    sys.stderr.write("".join(f"{one}\n" for one in tell_problems(problems)))
+    return 1 if problems or lost_of(report) else 0
+
+
+def _own_key(one: str) -> str:
+    """``--keep-going`` is ``--keep_going``."""
+    flag, equals, value = one.partition("=")
+    return flag[:2] + flag[2:].replace("-", "_") + equals + value if flag.startswith("--") else one
+
+
+def asked_of(given: argparse.Namespace) -> Asked:
+    """What the flags ask for."""
+    from evalcore.shell.answers.mapping import ColumnMap
+    from evalcore.shell.config.plan import plan_from
+    from evalcore.shell.rescoring.rescore import Asked
+    from evalcore.shell.rescoring.rules import read_rules
+
+    shared = given_flags(argparse.Namespace(**{name: getattr(given, name, None) for name in KEYS}))
+    plan = plan_from({"model": "recorded", "tasks": given.task or ["-"], **shared}, "the command line", "").plan
+    columns = {name.removesuffix("_column"): getattr(given, name) for name in COLUMNS}
+    score = given.score[0] if given.score else None
+    rules = read_rules(
+        steps=given.filter,
+        name=given.filter_name,
+        metrics=given.metric,
+        reducers=given.reducer,
+        scores=given.score,
+        unparsed=given.unparsed,
+        file=given.filters,
+    )
+    return Asked(
+        plan=plan,
+        rules=rules,
+        columns=ColumnMap(**columns, score=score, cluster=given.cluster) if any(columns.values()) else None,
+        tasks=tuple(given.task),
+        group_by=given.group_by,
+        folder=Path(given.output_path).expanduser() if given.output_path else None,
+        overwrite=given.overwrite,
+        keep_going=given.keep_going,
+    )
+
+
+def finish(
+    given: argparse.Namespace,
+    asked: Asked,
+    parts: Sequence[Part],
+    report: Report,
+    warnings: Sequence[str],
+    trusted: Mapping[str, str],
+    start: float,
+) -> None:
+    """Print the numbers, and write them where that was asked for."""
+    from msgspec.structs import replace
+
+    from evalcore.shell.output.environment import describe_run
+    from evalcore.shell.output.files import list_files, write_results, write_run
+    from evalcore.shell.output.results import run_results, run_title
+    from evalcore.shell.output.show import show, shown_of
+    from evalcore.shell.rescoring.reporting import tell_bounds
+    from evalcore.shell.rescoring.writing import facts_of
+
+    facts = facts_of([part.log for part in parts], asked.plan, trusted)
+    hashes = {name: one for part in parts for name, one in part.hashes.items()}
+    results = run_results(report, facts, hashes=hashes, warnings=warnings)
+    files: tuple[str, ...] = ()
+    if asked.folder is not None:
+        write_results(asked.folder, results)
+        write_run(asked.folder, describe_run(start, time.time(), scored=[str(one) for one in given.logs]))
+        files = list_files(asked.folder, [task.name for task in report.tasks])
+    shown = shown_of(
+        report,
+        results,
+        warnings=warnings,
+        confidence=asked.plan.confidence,
+        title=f"{run_title(facts)}, scored again",
+        folder=str(asked.folder or ""),
+        files=files,
+    )
+    show(replace(shown, losses=(*tell_bounds(report), *shown.losses)), given.form or "table")
+
+
+def tell_problems(problems: Sequence[Problem], *, most: int = 20) -> list[str]:
+    """Records that could not be read, each with its place; the count first."""
+    if not problems:
+        return []
+    each = [f"{one.path}:{one.line}: {one.message} (byte {one.byte:,})" for one in problems[:most]]
+    left = len(problems) - most
+    many = "1 record" if len(problems) == 1 else f"{len(problems):,} records"
+    return [f"{many} could not be read:", *each, *([f"... and {left:,} more"] if left > 0 else [])]

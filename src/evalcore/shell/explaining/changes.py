@@ -1,0 +1,201 @@
+"""Two scorings of the same answers: which verdicts changed, and which documents were not answered the same."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from hashlib import sha256
+from math import isclose
+
+from msgspec import Struct
+
+from evalcore.core.columns import outcomes
+from evalcore.core.documents import DocumentRow
+from evalcore.core.outcome import NotEmitted, Ok, Outcome
+from evalcore.core.records import Failure, MetricKey, Reply
+from evalcore.core.scored import Scored
+from evalcore.shell.answers import LogTask, Problem
+from evalcore.shell.explaining.traces import said_texts
+
+__all__ = ["KINDS", "Change", "TaskDiff", "Told", "diff_task", "kind_of", "told_of"]
+
+KINDS = ("right -> wrong", "wrong -> right", "other", "newly unscorable", "newly scored")
+
+
+class Told(Struct, frozen=True):
+    """What is kept of a logged document: a digest of its answers, and what each filter left of them."""
+
+    answers: bytes
+    kept: Mapping[str, bytes]
+
+
+class Change(Struct, frozen=True):
+    """A verdict that changed, with the document's number in either scoring."""
+
+    key: MetricKey
+    a: int
+    b: int
+    kind: str
+    before: Outcome
+    after: Outcome
+
+
+class TaskDiff(Struct, frozen=True):
+    """A task in two scorings. Pairs of document numbers are (in the first, in the second).
+
+    ``other_texts`` counts, by filter, the documents of which another text was left though no verdict changed.
+    """
+
+    task: str
+    both: int
+    only_a: tuple[int, ...]
+    only_b: tuple[int, ...]
+    answered: tuple[tuple[int, int], ...]
+    changes: tuple[Change, ...]
+    keys: tuple[MetricKey, ...]
+    keys_a: tuple[MetricKey, ...]
+    keys_b: tuple[MetricKey, ...]
+    other_texts: Mapping[str, int]
+
+
+def told_of(log: LogTask) -> Mapping[int, Told]:
+    """Every document of a log, by number: enough to see whether answers and extracted texts are the same."""
+    rows = (one for one in log.rows() if not isinstance(one, Problem))
+    return {
+        one.doc_id: Told(
+            _digest(_plain(reply) for replies in one.replies for reply in (*replies, None)),
+            {name: _digest(said_texts(one, name) or ()) for name in one.kept},
+        )
+        for one in rows
+    }
+
+
+def _digest(parts: Iterable[object]) -> bytes:
+    out = sha256()
+    for part in parts:
+        out.update(repr(part).encode() + b"\0")
+    return out.digest()[:16]
+
+
+def _plain(reply: Reply | None) -> object:
+    """A reply without what only some logs have: tokens of a likelihood, the reason of a failure."""
+    if isinstance(reply, tuple):
+        return float(reply[0]), bool(reply[1])
+    return None if isinstance(reply, Failure) else reply
+
+
+def diff_task(
+    a: Scored,
+    b: Scored,
+    documents: tuple[Sequence[DocumentRow], Sequence[DocumentRow]],
+    told: tuple[Mapping[int, Told], Mapping[int, Told]],
+    wanted: Sequence[str] = (),
+) -> TaskDiff:
+    """The verdicts of a task that changed, its documents matched by what they say; ``wanted`` names metrics."""
+    names_a, names_b = ({(row.content, row.occurrence): row.key for row in rows} for rows in documents)
+    both = [(key, names_b[name]) for name, key in names_a.items() if name in names_b]
+    answered = tuple((one, two) for one, two in both if _answers(told[0], one) != _answers(told[1], two))
+    apart = set(answered)
+    same = [pair for pair in both if pair not in apart]
+    columns_a, columns_b = (_verdicts(side, wanted) for side in (a, b))
+    keys = tuple(key for key in columns_a if key in columns_b)
+    better = {one.key: one.spec.higher_is_better if one.spec is not None else None for one in a.columns}
+    changes = tuple(
+        change
+        for key in keys
+        for pair in same
+        if (change := _change(key, pair, columns_a[key], columns_b[key], better.get(key) is False)) is not None
+    )
+    return TaskDiff(
+        a.task.name,
+        len(both),
+        tuple(key for name, key in names_a.items() if name not in names_b),
+        tuple(key for name, key in names_b.items() if name not in names_a),
+        answered,
+        changes,
+        keys,
+        tuple(key for key in columns_a if key not in columns_b),
+        tuple(key for key in columns_b if key not in columns_a),
+        _other_texts(same, told, changes, keys),
+    )
+
+
+def _answers(told: Mapping[int, Told], key: int) -> bytes | None:
+    found = told.get(key)
+    return None if found is None else found.answers
+
+
+def _kept(told: Mapping[int, Told], key: int, name: str) -> bytes | None:
+    return told[key].kept.get(name) if key in told else None
+
+
+def _verdicts(scored: Scored, wanted: Sequence[str]) -> dict[MetricKey, Mapping[int, Outcome]]:
+    return {
+        one.key: dict(outcomes(one.column))
+        for one in scored.columns
+        if not wanted or not {one.key.metric, str(one.key), one.key.metric.partition("@")[0]}.isdisjoint(wanted)
+    }
+
+
+def _change(
+    key: MetricKey, pair: tuple[int, int], a: Mapping[int, Outcome], b: Mapping[int, Outcome], lower: bool
+) -> Change | None:
+    before, after = a.get(pair[0], NotEmitted()), b.get(pair[1], NotEmitted())
+    kind = kind_of(before, after, lower=lower)
+    return None if kind is None else Change(key, *pair, kind, before, after)
+
+
+def kind_of(before: Outcome, after: Outcome, *, lower: bool = False) -> str | None:
+    """How a verdict changed, None if it did not; ``lower``: low scores are the good ones.
+
+    >>> kind_of(Ok(1.0), Ok(0.0)), kind_of(Ok(0.5), Ok(0.75)), kind_of(Ok(1.0), NotEmitted()), kind_of(Ok(1), Ok(1.0))
+    ('right -> wrong', 'other', 'newly unscorable', None)
+    """
+    match before, after:
+        case Ok(one), Ok(two):
+            if same_score(one, two):
+                return None
+            return _ends(two, one) if lower else _ends(one, two)
+        case Ok(), _:
+            return KINDS[3]
+        case _, Ok():
+            return KINDS[4]
+    return None
+
+
+def _ends(one: object, two: object) -> str:
+    """From right to wrong and back are only 1 and 0; what lies between is another score."""
+    known = isinstance(one, int | float) and isinstance(two, int | float)
+    if known and {one, two} == {0.0, 1.0}:
+        return KINDS[0] if one else KINDS[1]
+    return KINDS[2]
+
+
+def same_score(one: object, two: object) -> bool:
+    """Equal but for rounding, also where a score is several numbers.
+
+    >>> same_score(0.1 + 0.2, 0.3), same_score((1.0, 2), [1, 2.0]), same_score("a", "b")
+    (True, True, False)
+    """
+    if isinstance(one, list | tuple) and isinstance(two, list | tuple):
+        return len(one) == len(two) and all(map(same_score, one, two))
+    if isinstance(one, int | float) and isinstance(two, int | float):
+        return isclose(one, two, rel_tol=1e-9, abs_tol=1e-12)
+    return one == two
+
+
+def _other_texts(
+    same: Sequence[tuple[int, int]],
+    told: tuple[Mapping[int, Told], Mapping[int, Told]],
+    changes: Sequence[Change],
+    keys: Sequence[MetricKey],
+) -> Mapping[str, int]:
+    moved = {(change.key.filter, change.a) for change in changes}
+    out: dict[str, int] = {}
+    for name in dict.fromkeys(key.filter for key in keys):
+        apart = [
+            one
+            for one, two in same
+            if (name, one) not in moved and _kept(told[0], one, name) != _kept(told[1], two, name)
+        ]
+        out |= {name: len(apart)} if apart else {}
+    return out

@@ -1,0 +1,116 @@
+"""One document of a log, found by its number, by a name of its own, or by what it says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import msgspec
+
+from evalcore.core.documents import DocumentRow, decode_doc
+from evalcore.core.errors import EvalError
+from evalcore.core.records import Answer, Instance, Sample
+from evalcore.shell.answers import Logged, LogTask, Problem
+from evalcore.shell.recorded.documents import content_of
+
+__all__ = ["answers_of", "find_document", "hash_of", "hashes_of", "own_ids", "sample_of"]
+
+OWN = ("id", "_id", "uid", "question_id", "task_id", "qid", "key", "idx")
+"""Fields under which data sets commonly name their documents."""
+MARK = "hash:"
+SHOWN = 8
+
+
+def find_document(log: LogTask, wanted: str, table: Sequence[DocumentRow] = ()) -> Logged:
+    """The document of that number, else of that name, else whose content has that hash (``hash:PREFIX``)."""
+    if wanted.startswith(MARK):
+        prefix, known = wanted.removeprefix(MARK).lower(), hashes_of(table)
+        return _only(log, wanted, [o for o in _documents(log) if known.get(o.doc_id, hash_of(o)).startswith(prefix)])
+    named: list[Logged] = []
+    for one in _documents(log):
+        if str(one.doc_id) == wanted:
+            return one
+        if wanted in own_ids(one):
+            named.append(one)
+    return _only(log, wanted, named)
+
+
+def hashes_of(table: Sequence[DocumentRow]) -> Mapping[int, str]:
+    """Document -> the hash of what it says.
+
+    >>> hashes_of([DocumentRow(7, None, None, "c0ffee", 0)])
+    {7: 'c0ffee'}
+    """
+    return {row.key: row.content for row in table}
+
+
+def _documents(log: LogTask) -> Iterator[Logged]:
+    return (one for one in log.rows() if not isinstance(one, Problem))
+
+
+def _only(log: LogTask, wanted: str, found: Sequence[Logged]) -> Logged:
+    if len(found) == 1:
+        return found[0]
+    if found:
+        numbers = ", ".join(str(one.doc_id) for one in found[:SHOWN])
+        raise EvalError(f"--doc {wanted}: {len(found)} documents of {log.name} are called so; say which: {numbers}")
+    raise EvalError(f"--doc {wanted}: {log.name} has no such document; {_known(log, wanted)}")
+
+
+def _known(log: LogTask, wanted: str) -> str:
+    """What there is instead: how many documents, the nearest numbers, a few names."""
+    numbers = sorted(one.doc_id for one in _documents(log))
+    if not numbers:
+        return "it has none at all"
+    spread = f"it has {len(numbers):,} documents, numbered {numbers[0]} to {numbers[-1]}"
+    if wanted.removeprefix("-").isdecimal():
+        near = sorted(numbers, key=lambda one: abs(one - int(wanted)))[:3]
+        return f"{spread}; the nearest are {', '.join(map(str, near))}"
+    names = [name for one in _first(log) for name in own_ids(one)[:1]]
+    return spread + (f"; some of their own names: {', '.join(names)}" if names else "; none has a name of its own")
+
+
+def _first(log: LogTask) -> list[Logged]:
+    return [one for _, one in zip(range(SHOWN), _documents(log), strict=False)]
+
+
+def own_ids(logged: Logged) -> tuple[str, ...]:
+    """What a document calls itself.
+
+    >>> own_ids(Logged(doc_id=0, doc=b'{"question_id": "q7", "text": "?"}', gold="4"))
+    ('q7',)
+    """
+    doc = decode_doc(sample_of(logged))
+    fields = [doc[name] for name in OWN if name in doc] if isinstance(doc, Mapping) else []
+    named = [one for one in (logged.id, *fields) if isinstance(one, str | int) and not isinstance(one, bool)]
+    return tuple(dict.fromkeys(map(str, named)))
+
+
+def hash_of(logged: Logged) -> str:
+    """The hash of what a document says, the same in every log of it.
+
+    >>> one, two = (Logged(doc_id=0, doc=doc, gold=4) for doc in (b'{"a": 1, "b": 2}', b'{"b":2, "a":1}'))
+    >>> hash_of(one) == hash_of(two)
+    True
+    """
+    return content_of(decode_doc(sample_of(logged)), logged.gold)
+
+
+def sample_of(logged: Logged) -> Sample:
+    """The document as scoring takes it."""
+    return Sample(
+        logged.doc_id,
+        logged.gold,  # type: ignore[arg-type]  # whatever it is: scoring says so where it cannot be a gold
+        logged.choices,
+        logged.doc if isinstance(logged.doc, bytes) else msgspec.json.encode(logged.doc),
+        logged.id,
+        logged.cluster,
+    )
+
+
+def answers_of(task: str, logged: Logged) -> tuple[Answer, ...]:
+    """What was asked and replied, as scoring takes it."""
+    pairs = zip(logged.requests, logged.replies, strict=True)
+    return tuple(
+        Answer(Instance(task, logged.doc_id, i, request, len(replies)), replies)
+        for i, (request, replies) in enumerate(pairs)
+    )

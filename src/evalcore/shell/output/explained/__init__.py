@@ -1,0 +1,1 @@
+"""Explained documents and changed verdicts, for people and for programs."""

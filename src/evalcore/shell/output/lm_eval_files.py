@@ -1,0 +1,99 @@
+"""A run in the files that lm-eval's tracker writes: a folder of the model's name, and a time in every file's name."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from pathlib import Path
+
+from evalcore.core.errors import EvalError
+from evalcore.shell.output.files import replace_file
+from evalcore.shell.output.results import VARYING
+from evalcore.shell.output.text import slug
+from evalcore.shell.recorded.finding import STAMP, find_results, find_source
+from evalcore.shell.recorded.reading import Recorded
+from evalcore.shell.wire import decode_line
+
+__all__ = ["write_lm_eval"]
+
+Plain = Mapping[str, object]
+
+
+def write_lm_eval(
+    run: str | os.PathLike[str] | Recorded, out: str | os.PathLike[str], *, time: datetime | str
+) -> tuple[Path, ...]:
+    """Write ``<model>/results_<time>.json`` and ``<model>/samples_<task>_<time>.jsonl`` of a run below ``out``.
+
+    ``run`` is a run folder of evalcore or an output of lm-eval. Whatever it says is kept, evalcore's own under the key
+    ``evalcore``; what differs between runs comes from ``run.json``; numbers that JSON has no words for are ``NaN`` and
+    ``Infinity``, as lm-eval writes them.
+    """
+    path, results, _ = find_results(run.path if isinstance(run, Recorded) else Path(run))
+    stamp = _stamp(time)
+    named = results.get("model_name_sanitized")
+    folder = Path(out) / _file_name(named if isinstance(named, str) else "model")
+    logs = find_source(path).logs if any(path.parent.glob("samples_*.jsonl*")) else ()
+    whole = {**results, **_varying(path.with_name("run.json"), results)}
+    text = json.dumps(whole, indent=2)
+    written = [replace_file(folder / f"results_{stamp}.json", [text])]
+    for log in logs:
+        target = folder / f"samples_{_file_name(log.task)}_{stamp}.jsonl"
+        written.append(replace_file(target, (json.dumps(row) + "\n" for row in _rows(log.path))))
+    return tuple(written)
+
+
+def _stamp(time: datetime | str) -> str:
+    """A time as lm-eval has it in file names."""
+    text = (time.isoformat() if isinstance(time, datetime) else time).replace(":", "-")
+    if STAMP.fullmatch(text) is None:
+        raise EvalError(f"expected a time such as 2026-11-16T12:30:00.000000, got {text!r}")
+    return text
+
+
+def _file_name(name: str) -> str:
+    """A name as lm-eval puts it in a path; one that would lead elsewhere is made harmless."""
+    plain = "/" not in name and "\\" not in name and name.isprintable() and name.strip(".")
+    return name if plain and len(name.encode()) < 150 else slug(name)
+
+
+def _varying(path: Path, results: Plain) -> dict[str, object]:
+    """The values of keys that evalcore keeps in a file of their own."""
+    missing = [key for key in VARYING if key in results and results[key] is None]
+    if not missing or not path.is_file():
+        return {}
+    found = decode_line(path.read_bytes(), str(path))
+    return {key: found.get(key) for key in missing} if isinstance(found, dict) else {}
+
+
+def _rows(path: Path) -> Iterator[Plain]:
+    from evalcore.shell.data.opening import open_bytes
+    from evalcore.shell.recorded.rows import read_rows, read_value
+
+    with open_bytes(path) as file:
+        for row in read_rows(file, str(path)):
+            yield restore_nonfinite({name: read_value(row.fields, name) for name in row.fields})
+
+
+def restore_nonfinite(row: Plain) -> Plain:
+    """A row with the numbers that evalcore writes as null put back (see ``files.write_samples``).
+
+    >>> restore_nonfinite({"a": [1.0, None], "evalcore": {"nonfinite": {"a.1": "-inf"}}})
+    {'a': [1.0, -inf]}
+    """
+    own = row.get("evalcore")
+    words = own.get("nonfinite") if isinstance(own, Mapping) else None
+    if not isinstance(own, Mapping) or not isinstance(words, Mapping):
+        return row
+    left = {key: value for key, value in own.items() if key != "nonfinite"}
+    rest = {key: _restored(value, key, words) for key, value in row.items() if key != "evalcore"}
+    return {**rest, "evalcore": left} if left else rest
+
+
+def _restored(value: object, path: str, words: Plain) -> object:
+    if isinstance(value, Mapping):
+        return {key: _restored(one, f"{path}.{key}", words) for key, one in value.items()}
+    if isinstance(value, list):
+        return [_restored(one, f"{path}.{at}", words) for at, one in enumerate(value)]
+    return float(str(words[path])) if value is None and words.get(path) in ("nan", "inf", "-inf") else value

@@ -1,0 +1,84 @@
+"""Parquet files beside a run's own: results and samples as the tables of ``evalcore.frames``."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from evalcore.core.errors import require
+from evalcore.shell.output.files import replace_with
+from evalcore.shell.output.frames import results_table, sample_batches
+from evalcore.shell.output.sample_frames import Plain, metric_kinds
+
+if TYPE_CHECKING:
+    import pyarrow  # type: ignore[import-untyped]
+
+__all__ = ["write_parquet"]
+
+
+def write_parquet(run: str | os.PathLike[str]) -> tuple[Path, ...]:
+    """Write ``results.parquet`` and ``samples_<task>.parquet`` beside a run's JSON, each whole or not at all.
+
+    Samples are read twice and never held: memory does not grow with the log. An lm-eval output gets files of the same
+    names as its own.
+    """
+    from evalcore.shell.recorded.finding import find_results, find_source
+
+    require("pyarrow.parquet", "parquet")
+    path, results, _ = find_results(Path(run))
+    logged = any(path.parent.glob("samples_*.jsonl*"))
+    logs = find_source(path).logs if logged else ()
+    written = [_write(path.with_suffix(".parquet"), [results_table(results)])]
+    for log in logs:
+        kinds = metric_kinds(_read(log.path))
+        rows = ({"task": log.task, **row} for row in _read(log.path))
+        written.append(_write(_beside(log.path), sample_batches(rows, kinds)))
+    _drop_stale(path.parent, written)
+    return tuple(written)
+
+
+def _read(path: Path) -> Iterator[Plain]:
+    """Rows whose fields are decoded when they are asked for."""
+    from evalcore.shell.data.opening import open_bytes
+    from evalcore.shell.recorded.rows import read_rows
+
+    with open_bytes(path) as file:
+        for row in read_rows(file, str(path)):
+            yield row.fields
+
+
+def _beside(log: Path) -> Path:
+    return log.with_name(log.name[: log.name.rindex(".jsonl")] + ".parquet")
+
+
+def _write(path: Path, tables: Iterable[pyarrow.Table]) -> Path:
+    parquet = require("pyarrow.parquet", "parquet")
+
+    def write(part: Path) -> None:
+        left = iter(tables)
+        first = next(left)
+        with parquet.ParquetWriter(part, first.schema, compression="zstd") as writer:
+            writer.write_table(first)
+            for table in left:
+                writer.write_table(table)
+
+    return replace_with(path, write)
+
+
+def _drop_stale(folder: Path, written: Iterable[Path]) -> None:
+    """Tables that evalcore made of samples which are no longer there are not of these results."""
+    kept = set(written)
+    for path in folder.glob("samples_*.parquet"):
+        logged = any(folder.glob(f"{path.stem}.jsonl*"))
+        if path not in kept and not logged and _is_ours(path):
+            path.unlink(missing_ok=True)
+
+
+def _is_ours(path: Path) -> bool:
+    parquet, arrow = require("pyarrow.parquet", "parquet"), require("pyarrow", "parquet")
+    try:
+        return b"evalcore" in (parquet.read_schema(path).metadata or {})
+    except (arrow.ArrowException, OSError):
+        return False

@@ -1,0 +1,140 @@
+"""Groups over the tasks of logs: those of a file, of the results beside a log, or one over the values of a field."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from evalcore.core.errors import EvalError
+from evalcore.core.groups import Group, GroupMetric, Leaf, Tree, fold_group, leaves, map_leaves
+from evalcore.core.groups.build import build_trees
+from evalcore.core.records import MetricKey
+from evalcore.core.reports import TaskReport, leaf_from_flat
+from evalcore.shell.answers.record import Logged, LogTask
+from evalcore.shell.rescoring.golds import document_of
+
+__all__ = ["group_by_field", "group_tasks", "read_groups", "recorded_name", "recorded_trees", "regroup", "whole_groups"]
+
+Plain = Mapping[str, object]
+
+
+def recorded_name(log: LogTask) -> str:
+    """The name that a log's results know its task by; logs of one task from several runs have longer names here.
+
+    >>> log = LogTask(name="t (a/s.jsonl)", path=Path(), output_type="x", rows=lambda: iter(()), config={"task": "t"})
+    >>> recorded_name(log)
+    't'
+    """
+    given = log.config.get("task")
+    return given if isinstance(given, str) and log.name.startswith(f"{given} (") else log.name
+
+
+# --- by a field --------------------------------------------------------------------------------------------------
+
+
+def group_by_field(task: str, field: str) -> Callable[[Logged], str]:
+    """The name of the task that a document of a log belongs to: the log's name and the document's value there.
+
+    >>> group_by_field("mmlu", "subject")(Logged(doc_id=0, doc=b'{"subject": "law"}', gold=None))
+    'mmlu_law'
+    """
+
+    def name_of(one: Logged) -> str:
+        doc = document_of(one)
+        found = doc.get(field)
+        if not isinstance(found, str | int | float):
+            told = f"expected a text or a number in the field {field!r} of a document"
+            raise EvalError(f"{told}, got {found!r}; fields: {', '.join(doc)} - at {task} doc {one.doc_id}")
+        return f"{task}_{found}"
+
+    return name_of
+
+
+def group_tasks(name: str, tasks: Iterable[TaskReport], *, by_size: bool) -> Group[object]:
+    """One group over tasks, with every number that any of them has."""
+    below = sorted(tasks, key=lambda one: one.name)
+    keys = {key: one.average for task in below for key, one in task.estimates}
+    metrics = tuple(_group_metric(key, mean, by_size) for key, mean in keys.items())
+    return Group(name, tuple(Leaf(one.name, None) for one in below), metrics)
+
+
+def _group_metric(key: MetricKey, mean: bool, by_size: bool) -> GroupMetric:
+    """Numbers that are no averages (BLEU, F1) are made anew from all documents, or averaged as they are."""
+    aggregation = "mean" if mean else "pool" if by_size else "macro"
+    return GroupMetric(key.metric, (key.filter,), aggregation, weight_by_size=by_size)
+
+
+# --- of a file, of results --------------------------------------------------------------------------------------
+
+
+def read_groups(path: Path, tasks: Iterable[str]) -> tuple[Tree[object], ...]:
+    """The trees of a file with one group config or a list of them, in lm-eval's words, over these tasks."""
+    from evalcore.shell.config.documents import read_yaml
+
+    try:
+        found = read_yaml(path.read_text("utf-8-sig"), str(path)).value
+    except (OSError, UnicodeDecodeError) as wrong:
+        raise EvalError(f"cannot read the groups {path}: {wrong}") from wrong
+    groups = found if isinstance(found, list) else [found]
+    if not all(isinstance(one, Mapping) and "group" in one for one in groups):
+        raise EvalError(f"{path}: expected a group (group, task, aggregate_metric_list) or a list of them")
+    built = build_trees([*groups, *({"task": name} for name in tasks)])
+    return tuple(map_leaves(lambda leaf: None, tree) for tree in built if isinstance(tree, Group))
+
+
+def recorded_trees(results: Plain) -> tuple[tuple[Tree[object], ...], tuple[str, ...]]:
+    """The trees of the results beside a log, by the numbers that they have; and what was left out of them."""
+    from evalcore.shell.recorded.trees import grow_trees
+
+    rows, counts = _mapping(results, "results"), _mapping(results, "n-samples")
+    sized = {str(name): {**row, **_size(counts.get(name))} for name, row in rows.items() if isinstance(row, Mapping)}
+    grown = grow_trees(results, [leaf_from_flat(name, row).value for name, row in sized.items()])
+    return grown.trees, grown.warnings
+
+
+def _size(counts: object) -> dict[str, object]:
+    n = counts.get("effective") if isinstance(counts, Mapping) else None
+    return {"sample_len": n} if isinstance(n, int) else {}
+
+
+def _mapping(results: Plain, key: str) -> Plain:
+    found = results.get(key)
+    return found if isinstance(found, Mapping) else {}
+
+
+def whole_groups(tree: Tree[object], tasks: Set[str]) -> tuple[tuple[Tree[object], ...], tuple[str, ...]]:
+    """The largest groups of a tree all of whose tasks are at hand, and the names of the others.
+
+    >>> tree = Group("g", (Group("h", (Leaf("a", None),)), Leaf("b", None)))
+    >>> [one.name for one in whole_groups(tree, {"a"})[0]], whole_groups(tree, {"a"})[1]
+    (['h'], ('g',))
+    """
+    if isinstance(tree, Leaf):
+        return (), ()
+    if all(leaf.name in tasks for leaf in leaves(tree)):
+        return (tree,), ()
+    below = [whole_groups(child, tasks) for child in tree.children]
+    lost = (tree.name, *(name for _, names in below for name in names))
+    return tuple(one for found, _ in below for one in found), lost
+
+
+def regroup(
+    tree: Tree[object], names: Mapping[str, str], suffix: str = "", keys: Sequence[MetricKey] = ()
+) -> Tree[object]:
+    """A tree with other names for its tasks; with ``keys``, groups average these in place of their own numbers.
+
+    >>> tree = Group("g", (Leaf("a", None),), (GroupMetric("acc", weight_by_size=False),))
+    >>> made = regroup(tree, {"a": "a (run)"}, " (run)", [MetricKey("f1", "strict")])
+    >>> made.name, made.children[0].name, made.metrics[0].metric, made.metrics[0].weight_by_size
+    ('g (run)', 'a (run)', 'f1', False)
+    """
+
+    def group(node: Group[object], parts: tuple[Tree[object], ...]) -> Tree[object]:
+        metrics, first = node.metrics, node.metrics[0] if node.metrics else None
+        if keys and first is not None:
+            metrics = tuple(replace(first, metric=key.metric, filters=(key.filter,)) for key in keys)
+        return replace(node, name=node.name + suffix, children=parts, metrics=metrics)
+
+    return fold_group(tree, lambda leaf: Leaf(names.get(leaf.name, leaf.name + suffix), None), group)

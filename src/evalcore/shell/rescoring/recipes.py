@@ -1,0 +1,115 @@
+"""By which rules a log is scored again: those of a task file, else of its own config, else its kind's usual ones."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from evalcore.core.errors import EvalError, place, unknown
+from evalcore.core.filters import FILTERS, scope_of
+from evalcore.core.records import LOGLIKELIHOOD, MULTIPLE_CHOICE, Task
+from evalcore.core.task_config import task_from_config
+from evalcore.shell.answers.record import Logged, LogTask
+from evalcore.shell.rescoring.golds import ReadSample, has_fields, read_as_logged, read_by_task, with_cluster
+from evalcore.shell.rescoring.grouping import recorded_name
+from evalcore.shell.rescoring.rules import Rules, lay_over
+from evalcore.shell.rescoring.verdicts import Kept, name_scores, needs_code, read_kept, verdict_task, without
+
+__all__ = ["Recipe", "choose_recipe", "config_for", "looks_wide"]
+
+Plain = Mapping[str, object]
+LIKELIHOODS = (LOGLIKELIHOOD, MULTIPLE_CHOICE)
+
+
+class Recipe(Struct, frozen=True):
+    """How a log is scored: the task, how a document is read, and which scores are taken as they were recorded.
+
+    ``scores`` are recorded scores to measure by; ``kept`` are metrics whose recorded values stand, for lack of code.
+    """
+
+    task: Task
+    read: ReadSample
+    scores: tuple[str, ...] = ()
+    kept: Kept | None = None
+    warnings: tuple[str, ...] = ()
+
+
+def choose_recipe(
+    log: LogTask, rules: Rules, config: Plain | None, *, cluster: str | None = None, golds: bool = False
+) -> Recipe:
+    """The recipe for a log. ``config`` is that of a task file, with its code loaded; ``golds`` keeps the log's own."""
+    told: tuple[str, ...] = ()
+    if log.source == "inspect" and config is None and not rules.measures and not rules.pipelines:
+        first = _first_row(log)
+        names = name_scores(first) if first is not None else ()
+        rules = replace(rules, scores=names, reducers=rules.reducers or ("mean",))
+        told = (f"{log.name}: these are the scores that Inspect recorded; --metric NAME scores its answers again",)
+    if config is not None:
+        made = _by_file(log, rules, config, _first_row(log), golds)
+    elif log.config and log.source != "inspect":
+        made = _by_record(log, rules)
+    else:
+        made = Recipe(lay_over(Task(log.name, log.output_type), rules), read_as_logged, warnings=told)
+    if rules.scores:
+        made = replace(made, task=verdict_task(made.task, rules), scores=rules.scores, kept=None)
+    return made if cluster is None else replace(made, read=with_cluster(made.read, cluster))
+
+
+def _first_row(log: LogTask) -> Logged | None:
+    return next((one for one in log.rows() if isinstance(one, Logged)), None)
+
+
+def config_for(log: LogTask, configs: Mapping[str, Plain]) -> Plain | None:
+    """The config that was chosen for a log: the one of its name; a single task is for every log, whatever its name.
+
+    >>> log = LogTask(name="mine", path=None, output_type="generate_until", rows=lambda: iter(()))
+    >>> config_for(log, {"gsm8k": {"task": "gsm8k"}})["task"], config_for(log, {})
+    ('gsm8k', None)
+    """
+    if not configs:
+        return None
+    name = recorded_name(log)
+    if name in configs or len(configs) == 1:
+        return configs.get(name) or next(iter(configs.values()))
+    raise unknown("task of the chosen task files", log.name, configs, f" - at {log.path}")
+
+
+def looks_wide(task: Task) -> bool:
+    """Whether a filter looks at all documents of a task at once, so that none can be scored before all are read."""
+    return any(scope_of(one, FILTERS) == "task" for one in task.filters)
+
+
+def _by_file(log: LogTask, rules: Rules, config: Plain, first: Logged | None, golds: bool) -> Recipe:
+    from evalcore.shell.prompts.built import Asking
+    from evalcore.shell.prompts.overrides import override_settings, scoring_config
+    from evalcore.shell.prompts.settings import decode_settings
+
+    named = {**config, "task": log.name}
+    settings = override_settings(decode_settings(named), Asking())
+    task = lay_over(task_from_config(scoring_config(settings)), rules)
+    alike = {task.output_type, log.output_type} <= set(LIKELIHOODS) or task.output_type == log.output_type
+    if not alike and not rules.scores:
+        raise EvalError(
+            f"the task measures {task.output_type}, but {log.path} has answers of {log.output_type}{place(log.name)}"
+        )
+    by_task = first is not None and not golds and config.get("doc_to_target") is not None and has_fields(first)
+    return Recipe(task, read_by_task(named, first) if by_task and first is not None else read_as_logged)
+
+
+def _by_record(log: LogTask, rules: Rules) -> Recipe:
+    from evalcore.shell.recorded.tasks import filter_names, recorded_task
+
+    recorded = recorded_task(log.name, log.config, log.output_type, filter_names(log.config, ()))
+    coded = frozenset[str]() if rules.measures else needs_code(recorded.task, recorded.coded)
+    if coded and (rules.pipelines or rules.reducers):
+        raise EvalError(
+            f"{', '.join(sorted(coded))}: scored by code of the task's own, which no log holds; name the task file "
+            f"(--task FILE --trust CODE) or what to measure (--metric NAME){place(log.name)}"
+        )
+    task = lay_over(recorded.task, rules)
+    if not coded:
+        return Recipe(task, read_as_logged, warnings=recorded.warnings)
+    kept, told = read_kept(log, task, coded)
+    return Recipe(without(task, coded), read_as_logged, (), kept, (*recorded.warnings, *told))

@@ -1,0 +1,162 @@
+"""Scored logs closed into numbers: tasks, the groups above them, and what documents without a score leave open."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from evalcore.core.aggregate import Inference
+from evalcore.core.closing import report_task
+from evalcore.core.errors import EvalError
+from evalcore.core.estimate import Estimate, Resampling
+from evalcore.core.groups import Group, Tree
+from evalcore.core.pipeline import build_report
+from evalcore.core.policy import POLICIES
+from evalcore.core.records import MetricKey
+from evalcore.core.reports import Report, TaskReport
+from evalcore.core.scored import Scored
+from evalcore.core.tables import Tables
+from evalcore.shell.answers.record import LogTask
+from evalcore.shell.config.plan import Plan
+from evalcore.shell.output.flat import shown_number
+from evalcore.shell.rescoring.grouping import (
+    group_tasks,
+    read_groups,
+    recorded_name,
+    recorded_trees,
+    regroup,
+    whole_groups,
+)
+from evalcore.shell.rescoring.rescore import Part
+
+__all__ = ["close_parts", "report_parts", "tell_bounds", "tell_missing", "trees_over"]
+
+Trees = tuple[Tree[object], ...]
+
+
+def close_parts(parts: Iterable[Part], plan: Plan) -> tuple[TaskReport, ...]:
+    """The numbers of every task."""
+    inference, tables = inference_of(plan), POLICIES[plan.policy]
+    return tuple(
+        _close(scored, inference, tables, _counted(part, name))
+        for part in parts
+        for name, scored in part.scored.items()
+    )
+
+
+def inference_of(plan: Plan) -> Inference:
+    """How a plan closes numbers."""
+    return Inference(
+        confidence=plan.confidence,
+        interval=plan.ci,
+        on_unscorable=plan.on_unscorable,
+        resampling=Resampling(plan.bootstrap_iters),
+    )
+
+
+def _close(scored: Scored, inference: Inference, tables: Tables, n_original: int | None) -> TaskReport:
+    """A task's numbers. One that cannot be closed says why, and costs the others nothing but under a stricter rule."""
+    try:
+        return report_task(scored, inference=inference, tables=tables, n_original=n_original)
+    except EvalError as wrong:
+        if inference.on_unscorable != "exclude":
+            raise
+        n = max((len(one.column) for one in scored.columns), default=0)
+        lost = Estimate(value=None, n_failed=n, reason=str(wrong))
+        keys = tuple((one.key, lost) for one in scored.columns)
+        return TaskReport(name=scored.task.name, estimates=keys, n_docs=n, config=scored.task.config)
+
+
+def _counted(part: Part, name: str) -> int | None:
+    """How many documents a task had before any limit, where its results say so."""
+    return _count(part.log, "original") if name == part.log.name else None
+
+
+def _count(log: LogTask, key: str) -> int | None:
+    counts = log.results.get("n-samples")
+    own = counts.get(recorded_name(log)) if isinstance(counts, Mapping) else None
+    found = own.get(key) if isinstance(own, Mapping) else None
+    return found if isinstance(found, int) else None
+
+
+def tell_missing(parts: Iterable[Part], tasks: Iterable[TaskReport], plan: Plan) -> tuple[str, ...]:
+    """Logs that have fewer documents than the results beside them count."""
+    sizes = {task.name: task.n_docs for task in tasks}
+    found = [(part.log, sizes.get(part.log.name), _count(part.log, "effective")) for part in parts]
+    return tuple(
+        f"{log.name}: {log.path.name} has {here} of the {wanted} documents that the results count"
+        for log, here, wanted in found
+        if here is not None and wanted is not None and here < wanted and plan.limit is None
+    )
+
+
+# --- groups ----------------------------------------------------------------------------------------------------
+
+
+def trees_over(
+    parts: Sequence[Part],
+    tasks: Sequence[TaskReport],
+    *,
+    chosen: Trees = (),
+    file: Path | None = None,
+    split: bool = False,
+    by_size: bool = True,
+    changed: bool = False,
+) -> tuple[Trees, tuple[str, ...]]:
+    """The groups above the tasks: of a file, else of the chosen tasks, else over a field, else those of the results.
+
+    Under ``changed`` rules a group of results averages what its tasks have now.
+    """
+    if file is not None:
+        return read_groups(file, [task.name for task in tasks]), ()
+    if split:
+        below = {part.log.name: [task for task in tasks if task.name in part.scored] for part in parts}
+        return tuple(group_tasks(name, found, by_size=by_size) for name, found in below.items()), ()
+    if chosen:
+        return tuple(tree for tree in chosen if isinstance(tree, Group)), ()
+    trees: list[Tree[object]] = []
+    told: list[str] = []
+    runs: dict[int, list[LogTask]] = {}
+    for part in parts:
+        runs.setdefault(id(part.log.results), []).append(part.log)
+    for logs in runs.values():
+        found, warned = recorded_trees(logs[0].results) if logs[0].source != "inspect" else ((), ())
+        names = {recorded_name(log): log.name for log in logs}
+        suffix = "" if all(old == new for old, new in names.items()) else f" ({logs[0].path.parent.name})"
+        for tree in found:
+            named = regroup(tree, names, suffix, _keys(tasks) if changed else ())
+            whole, lost = whole_groups(named, {task.name for task in tasks})
+            trees += whole
+            told += [f"group {one} is left out: some of its tasks have no answers here" for one in lost]
+        told += warned
+    return tuple(trees), tuple(told)
+
+
+def _keys(tasks: Iterable[TaskReport]) -> list[MetricKey]:
+    return list(dict.fromkeys(key for task in tasks for key, one in task.estimates if one.average))
+
+
+def report_parts(tasks: Iterable[TaskReport], trees: Trees, plan: Plan) -> Report:
+    """Tasks and groups as one report."""
+    return build_report(tasks, trees, inference=inference_of(plan), tables=POLICIES[plan.policy])
+
+
+# --- what is left open ------------------------------------------------------------------------------------------
+
+
+def _numbers(report: Report) -> Iterable[tuple[str, MetricKey, Estimate]]:
+    yield from ((one.name, *pair) for one in report.groups for pair in one.estimates)
+    yield from ((one.name, *pair) for one in report.tasks for pair in one.estimates)
+
+
+def tell_bounds(report: Report) -> tuple[str, ...]:
+    """Between what each number lies, whatever the documents without a score would have got."""
+    return tuple(
+        f"{one}: {key} is {shown_number(found.value)} of the {found.n_scored:,} documents that have a score; with "
+        f"the other {lost:,} it lies between {shown_number(found.lowest)} and {shown_number(found.highest)}"
+        for one, key, found in _numbers(report)
+        if (lost := found.n_unscorable + found.n_failed)
+        and found.value is not None
+        and found.lowest is not None
+        and found.highest is not None
+    )

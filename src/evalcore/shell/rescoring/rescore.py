@@ -1,0 +1,148 @@
+"""Logs into a report: opened, each scored by its recipe, grouped, closed, written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from evalcore.core.documents import select_docs
+from evalcore.core.policy import POLICIES
+from evalcore.core.scored import Scored
+from evalcore.core.tables import Tables
+from evalcore.shell.answers import open_logs
+from evalcore.shell.answers.mapping import ColumnMap
+from evalcore.shell.answers.record import Logged, LogTask, Problem
+from evalcore.shell.config.plan import Plan
+from evalcore.shell.output.progress import Progress
+from evalcore.shell.rescoring.grouping import group_by_field
+from evalcore.shell.rescoring.recipes import Recipe, choose_recipe, config_for, looks_wide
+from evalcore.shell.rescoring.rules import Rules
+from evalcore.shell.rescoring.streaming import (
+    Piece,
+    merge_pieces,
+    named_recipe,
+    score_rows,
+    score_split,
+    without_collector,
+)
+from evalcore.shell.rescoring.writing import claim_output, write_pieces
+
+if TYPE_CHECKING:
+    from evalcore.shell.prepare import Selected
+
+__all__ = ["Asked", "Part", "score_logs"]
+
+Plain = Mapping[str, object]
+
+
+class Asked(Struct, frozen=True, kw_only=True):
+    """What to do with logs: how to read them, by which rules to score them, how to close them, where to write."""
+
+    plan: Plan
+    rules: Rules = Rules()
+    columns: ColumnMap | None = None
+    tasks: tuple[str, ...] = ()
+    group_by: str | None = None
+    folder: Path | None = None
+    overwrite: bool = False
+    keep_going: bool = False
+
+    @property
+    def tables(self) -> Tables:
+        return POLICIES[self.plan.policy]
+
+
+class Part(Struct, frozen=True):
+    """A log after scoring: its tasks (one, or one for each value of a field), and what there is to say of it."""
+
+    log: LogTask
+    scored: Mapping[str, Scored]
+    hashes: Mapping[str, str]
+    problems: tuple[Problem, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+def score_logs(paths: Sequence[str], asked: Asked, shown: Progress) -> tuple[tuple[Part, ...], Selected | None]:
+    """Every log that the paths hold, scored; and the tasks that were chosen for them, if any were."""
+    selected = _select(asked) if asked.tasks else None
+    logs = open_logs(
+        paths,
+        mapping=asked.columns,
+        keep_going=asked.keep_going,
+        scores=bool(asked.rules.scores),
+        requests=asked.folder is not None,  # only written down, never scored
+    )
+    if asked.folder is not None:
+        claim_output(asked.folder, logs, overwrite=asked.overwrite)
+    shown.stage("scoring", len(logs))
+    parts: list[Part] = []
+    for log in logs:
+        with without_collector():
+            parts.append(score_log(log, asked, config_for(log, selected.configs) if selected else None))
+        shown.advance()
+    return tuple(parts), selected
+
+
+def _select(asked: Asked) -> Selected:
+    """The tasks of files or names, with the code that is trusted; what code makes of data sets is not needed here."""
+    from evalcore.shell.prepare import select_tasks  # only here: with prompts come templates, which take time
+
+    return select_tasks(replace(asked.plan, tasks=asked.tasks, data={"*": "-"}), None)
+
+
+def score_log(log: LogTask, asked: Asked, config: Plain | None) -> Part:
+    """One log by the recipe that fits it."""
+    golds = asked.columns is not None and asked.columns.gold is not None
+    cluster = asked.plan.cluster if isinstance(asked.plan.cluster, str) else None
+    recipe = choose_recipe(log, asked.rules, config, cluster=cluster, golds=golds)
+    run = Run(log, recipe, asked, [])
+    scored, hashes = run.split_or_whole()
+    wide = f"{log.name}: a filter looks at all documents at once, so all were held in memory"
+    told = (*log.warnings, *recipe.warnings, *([wide] if looks_wide(recipe.task) else []))
+    return Part(log, scored, hashes, tuple(run.problems), told)
+
+
+class Run(Struct, frozen=True):
+    """The scoring of one log."""
+
+    log: LogTask
+    recipe: Recipe
+    asked: Asked
+    problems: list[Problem]
+
+    def split_or_whole(self) -> tuple[dict[str, Scored], dict[str, str]]:
+        """The scores of each task of the log and, where samples are written, their hashes."""
+        field, folder, tables = self.asked.group_by, self.asked.folder, self.asked.tables
+        name_of = group_by_field(self.log.name, field) if field else None
+        if folder is None:
+            rows, recipe = self.rows(), self.recipe
+            pieces = score_split(rows, recipe, name_of, tables) if name_of else score_rows(rows, recipe, tables)
+            return merge_pieces(piece.scored for piece in pieces), {}
+        names = dict.fromkeys(map(name_of, self.rows())) if name_of else [self.log.name]
+        each = {name: write_pieces(folder, name, self.kept_pieces(name, name_of)) for name in names}
+        done = merge_pieces(one for written in each.values() for one in written.scored)
+        return done, {name: written.hash for name, written in each.items()}
+
+    def kept_pieces(self, name: str, name_of: Callable[[Logged], str] | None) -> Iterator[Piece]:
+        """One task of the log in scored pieces that hold what samples are written of."""
+        rows = self.rows() if name_of is None else (one for one in self.rows() if name_of(one) == name)
+        return score_rows(rows, named_recipe(self.recipe, name), self.asked.tables, keep=True)
+
+    def rows(self) -> Iterator[Logged]:
+        """The documents that can be read, up to the limit; problems are put aside, each once."""
+        limit = self.asked.plan.limit
+        if limit is not None and limit < 1:
+            limit = len(select_docs(sum(isinstance(one, Logged) for one in self.log.rows()), limit))
+        return islice(self.good_rows(), None if limit is None else int(limit))
+
+    def good_rows(self) -> Iterator[Logged]:
+        for one in self.log.rows():
+            if isinstance(one, Logged):
+                yield one
+            elif one not in self.problems:
+                self.problems.append(one)

@@ -1,0 +1,170 @@
+"""New rules for old answers: filters, metrics and reducers as flags say them, laid over a task."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from inspect import signature
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from evalcore.core.closing import described
+from evalcore.core.errors import EvalError, unknown
+from evalcore.core.filters import FILTERS
+from evalcore.core.records import MetricSpec, Pipeline, Step, Task, options
+from evalcore.core.task_config import metric_from_config, pipeline_from_config
+
+__all__ = ["Rules", "lay_over", "parse_named", "read_rules"]
+
+Plain = Mapping[str, object]
+
+
+class Rules(Struct, frozen=True, kw_only=True):
+    """What flags say. An empty part leaves the task's own in place.
+
+    ``scores`` name recorded scores that are taken as they are; ``unscorable`` is for replies that no rule of a filter
+    finds an answer in, which count as wrong otherwise.
+    """
+
+    pipelines: tuple[Pipeline, ...] = ()
+    metrics: tuple[MetricSpec, ...] = ()
+    reducers: tuple[str, ...] = ()
+    scores: tuple[str, ...] = ()
+    unscorable: bool = False
+
+    @property
+    def measures(self) -> bool:
+        """Whether they say what is measured, so that nothing of the task's own code is needed."""
+        return bool(self.metrics or self.scores)
+
+    @property
+    def changes(self) -> bool:
+        """Whether numbers have other names under them than under the task's own rules."""
+        return bool(self.measures or self.pipelines or self.reducers)
+
+
+def read_rules(
+    *,
+    steps: Sequence[str] = (),
+    name: str = "none",
+    metrics: Sequence[str] = (),
+    reducers: Sequence[str] = (),
+    scores: Sequence[str] = (),
+    unparsed: Literal["wrong", "unscorable"] = "wrong",
+    file: Path | None = None,
+) -> Rules:
+    """The rules of flags: steps make one pipeline in their order; a file may have several under ``filter_list``.
+
+    >>> read_rules(steps=["lowercase", 'regex={"regex_pattern": "(a+)"}'], metrics=["f1"]).pipelines[0].steps[1].name
+    'regex'
+    """
+    given = read_file(file) if file is not None else {}
+    chain = [{"function": name, **found} for name, found in map(parse_named, steps)]
+    listed = [*_entries(given, "filter_list", file), *([{"name": name, "filter": chain}] if chain else [])]
+    measured = [{"metric": name, **found} for name, found in map(parse_named, metrics)]
+    return Rules(
+        pipelines=tuple(pipeline_from_config(one) for one in listed),
+        metrics=tuple(map(metric_from_config, [*_entries(given, "metric_list", file), *measured])),
+        reducers=tuple(reducers),
+        scores=tuple(scores),
+        unscorable=unparsed == "unscorable",
+    )
+
+
+def parse_named(text: str) -> tuple[str, dict[str, object]]:
+    """A name, or a name and its options.
+
+    >>> parse_named("take_first"), parse_named('f1={"ignore_case": true}')
+    (('take_first', {}), ('f1', {'ignore_case': True}))
+    >>> parse_named("regex=(a)")
+    Traceback (most recent call last):
+    evalcore.core.errors.EvalError: regex: expected its options as a JSON object, such as ... got '(a)'
+    """
+    name, equals, given = text.partition("=")
+    if not equals:
+        return name, {}
+    try:
+        return name, msgspec.json.decode(given, type=dict[str, object])
+    except msgspec.DecodeError:
+        told = """such as '{"regex_pattern": "(-?[0-9]+)"}'"""
+        raise EvalError(f"{name}: expected its options as a JSON object, {told}, got {given!r}") from None
+
+
+def read_file(path: Path) -> Plain:
+    """A YAML file as a mapping."""
+    from evalcore.shell.config.documents import read_yaml
+
+    try:
+        found = read_yaml(path.read_text("utf-8-sig"), str(path)).value
+    except (OSError, UnicodeDecodeError) as wrong:
+        raise EvalError(f"cannot read {path}: {wrong}") from wrong
+    if not isinstance(found, dict):
+        raise EvalError(f"{path}: expected a mapping, got {type(found).__name__}")
+    return found
+
+
+KNOWN = ("filter_list", "metric_list")
+
+
+def _entries(given: Plain, key: str, file: Path | None) -> list[Plain]:
+    strange = next((one for one in given if one not in KNOWN), None)
+    if strange is not None:
+        raise unknown("key of a file of filters", strange, KNOWN, f" - at {file}")
+    found = given.get(key) or []
+    if not isinstance(found, list) or not all(isinstance(one, Mapping) for one in found):
+        raise EvalError(f"{file}: expected {key} to be a list of mappings, got {found!r}")
+    return found
+
+
+# --- laid over a task -------------------------------------------------------------------------------------------
+
+
+def lay_over(task: Task, rules: Rules) -> Task:
+    """The task with these rules in place of its own, and its config saying so.
+
+    >>> from evalcore.core.records import GENERATE_UNTIL
+    >>> task = Task("t", GENERATE_UNTIL, (MetricSpec("exact_match"),), (Pipeline("none", (Step.of("regex"),)),))
+    >>> changed = lay_over(task, Rules(reducers=("pass@2",), unscorable=True))
+    >>> changed.metrics[0].reducers, changed.filters[0].steps[0].options
+    (('pass@2',), pmap({'fallback': None}))
+    """
+    kept = tuple(replace(one, metrics=None) for one in task.filters) if rules.metrics else task.filters
+    filters = tuple(_unparsed(one) if rules.unscorable else one for one in rules.pipelines or kept)
+    changed = replace(
+        task,
+        metrics=_reduced(rules.metrics or task.metrics, rules),
+        filters=tuple(replace(one, metrics=_reduced(one.metrics, rules) if one.metrics else None) for one in filters),
+        process_results=None if rules.metrics else task.process_results,
+    )
+    return task if changed == task else replace(changed, config=options(_said(changed, rules)))
+
+
+def _reduced(metrics: Iterable[MetricSpec], rules: Rules) -> tuple[MetricSpec, ...]:
+    return tuple(replace(one, reducers=rules.reducers) if rules.reducers else one for one in metrics)
+
+
+def _unparsed(pipeline: Pipeline) -> Pipeline:
+    """Every step that has a fallback gives nothing in its place."""
+    steps = (
+        replace(one, options=one.options.set("fallback", None)) if _falls_back(one) else one for one in pipeline.steps
+    )
+    return replace(pipeline, steps=tuple(steps))
+
+
+def _falls_back(step: Step) -> bool:
+    return step.name in FILTERS and "fallback" in signature(FILTERS[step.name].make).parameters
+
+
+def _said(task: Task, rules: Rules) -> Plain:
+    """The config of a changed task: what was changed is written anew."""
+    new = described(task)
+    changed = {"filter_list": new["filter_list"]} if rules.pipelines or rules.unscorable else {}
+    changed |= {"metric_list": new["metric_list"]} if rules.metrics or not task.config else {}
+    repeats = task.config.get("repeat_cfg")
+    known = repeats if isinstance(repeats, Mapping) else {}
+    changed |= {"repeat_cfg": {**known, "reducer": list(rules.reducers)}} if rules.reducers else {}
+    dropped = ("process_results",) if rules.metrics else ()
+    return {key: value for key, value in {**new, **task.config, **changed}.items() if key not in dropped}

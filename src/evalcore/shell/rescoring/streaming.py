@@ -1,0 +1,141 @@
+"""A log scored a piece at a time: what is kept of each piece is its columns."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from itertools import chain, islice, pairwise
+from typing import NamedTuple
+
+import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
+from numpy.typing import NDArray
+
+from evalcore.core.answers import AnswerTable, request_table
+from evalcore.core.records import Reply, Sample
+from evalcore.core.scored import Scored, merge_scored
+from evalcore.core.scoring import score_task
+from evalcore.core.tables import Tables
+from evalcore.shell.answers.record import Logged
+from evalcore.shell.rescoring.recipes import Recipe, looks_wide
+from evalcore.shell.rescoring.verdicts import verdicts_of, with_kept
+
+__all__ = [
+    "PIECE",
+    "Piece",
+    "merge_pieces",
+    "named_recipe",
+    "score_piece",
+    "score_rows",
+    "score_split",
+    "without_collector",
+]
+
+PIECE = 1024
+"""Documents scored at a time: a few megabytes of prompts and answers, whatever the size of the log."""
+
+
+class Held(NamedTuple):
+    """A document that waits to be scored: of what was logged, only what scoring takes, unless samples are written."""
+
+    sample: Sample
+    replies: tuple[tuple[Reply, ...], ...]
+    verdicts: Sequence[object]
+    logged: Logged | None
+
+
+class Piece(Struct, frozen=True):
+    """Some documents of a task, as they were asked and answered, and their scores; ``logged`` if they were kept."""
+
+    samples: Sequence[Sample]
+    logged: Sequence[Logged]
+    answers: AnswerTable
+    scored: Scored
+
+
+@contextmanager
+def without_collector() -> Iterator[None]:
+    """Leave cycles alone for a while: records have none, and to look for them takes longer than to score."""
+    was = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was:
+            gc.enable()
+
+
+def score_rows(rows: Iterable[Logged], recipe: Recipe, tables: Tables, *, keep: bool = False) -> Iterator[Piece]:
+    """The documents of a task, piece by piece; a task that must be seen whole comes in one piece."""
+    hold, left = partial(hold_row, recipe, keep=keep), iter(rows)
+    size = None if looks_wide(recipe.task) else PIECE
+    while held := list(map(hold, islice(left, size))):
+        yield score_piece(recipe, held, tables, keep=keep)
+
+
+def score_split(
+    rows: Iterable[Logged], recipe: Recipe, name_of: Callable[[Logged], str], tables: Tables
+) -> Iterator[Piece]:
+    """The documents of several tasks, each of which scores by the same recipe under a name of its own."""
+    waiting: dict[str, list[Held]] = {}
+    for one in rows:
+        name = name_of(one)
+        held = waiting.setdefault(name, [])
+        held.append(hold_row(recipe, one, keep=False))
+        if len(held) >= PIECE and not looks_wide(recipe.task):
+            yield score_piece(named_recipe(recipe, name), waiting.pop(name), tables)
+    for name, held in waiting.items():
+        yield score_piece(named_recipe(recipe, name), held, tables)
+
+
+def named_recipe(recipe: Recipe, name: str) -> Recipe:
+    """The recipe for a task of another name."""
+    return replace(recipe, task=replace(recipe.task, name=name))
+
+
+def hold_row(recipe: Recipe, one: Logged, *, keep: bool) -> Held:
+    """What is held of a document; its prompts, the most of a log, are let go at once."""
+    verdicts = verdicts_of(one, recipe.scores) if recipe.scores else ()
+    return Held(recipe.read(one), one.replies, verdicts, one if keep else None)
+
+
+def score_piece(recipe: Recipe, held: Sequence[Held], tables: Tables, *, keep: bool = False) -> Piece:
+    """Score some documents."""
+    if any(a.sample.doc_id > b.sample.doc_id for a, b in pairwise(held)):
+        held = sorted(held, key=lambda one: one.sample.doc_id)
+    samples = [one.sample for one in held]
+    answers = tabulate_replies(recipe.task.name, samples, [one.replies for one in held])
+    heard = answers
+    if recipe.scores:
+        heard = tabulate_replies(recipe.task.name, samples, [(tuple(one.verdicts),) for one in held])
+    scored = score_task(recipe.task, samples, heard, tables=tables, keep_replies=keep)
+    logged = [one.logged for one in held if one.logged is not None]
+    return Piece(samples, logged, answers, with_kept(scored, recipe.kept))
+
+
+def tabulate_replies(
+    task: str, samples: Sequence[Sample], replies: Sequence[Sequence[Sequence[object]]]
+) -> AnswerTable:
+    """The replies to each request of documents in order of their number, as a table.
+
+    >>> tabulate_replies("t", [Sample(0), Sample(1)], [(("a", "b"),), (("c", "d"),)]).offsets
+    Array([0, 2, 4])
+    """
+    heard = list(chain.from_iterable(replies))
+    keys: NDArray[np.int64] = np.fromiter((one.doc_id for one in samples), np.int64, len(samples))
+    counts: NDArray[np.int64] = np.fromiter(map(len, replies), np.int64, len(replies))
+    places = np.arange(len(heard)) - np.repeat(np.cumsum(counts) - counts, counts)
+    repeats: NDArray[np.int64] = np.fromiter(map(len, heard), np.int64, len(heard))
+    asked = request_table(task, np.repeat(keys, counts), places, repeats)  # type: ignore[arg-type]  # arrays as columns
+    return asked.answered(list(chain.from_iterable(heard)))
+
+
+def merge_pieces(pieces: Iterable[Scored]) -> dict[str, Scored]:
+    """The scores of each task as one."""
+    found: dict[str, list[Scored]] = {}
+    for one in pieces:
+        found.setdefault(one.task.name, []).append(replace(one, provenance=()))
+    return {name: merge_scored(parts) for name, parts in found.items()}

@@ -1,0 +1,96 @@
+"""Scored logs on the disk: lm-eval's sample rows, written as they are scored, and its results."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from hashlib import sha256
+from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from evalcore.core.errors import EvalError
+from evalcore.core.records import GENERATE_UNTIL, LOGLIKELIHOOD_ROLLING, Generate, LogLikelihood, Request, Rolling
+from evalcore.core.scored import Scored
+from evalcore.shell.answers.record import Logged, LogTask
+from evalcore.shell.config.plan import Plan
+from evalcore.shell.output.files import write_samples
+from evalcore.shell.output.results import RunFacts
+from evalcore.shell.rescoring.streaming import Piece
+
+__all__ = ["Written", "claim_output", "facts_of", "write_pieces"]
+
+Plain = Mapping[str, object]
+
+
+class Written(Struct, frozen=True):
+    """The scores of a task whose samples were written, and lm-eval's hash of it."""
+
+    scored: tuple[Scored, ...]
+    hash: str
+
+
+def _told_model(log: LogTask) -> Plain:
+    """The model and its arguments, under lm-eval's names, as the results of a run or an Inspect log tell them."""
+    found = log.config.get("eval") if log.source == "inspect" else log.results.get("config")
+    known = found if isinstance(found, Mapping) else {}
+    return {key: known[key] for key in ("model", "model_args") if known.get(key)}
+
+
+def claim_output(folder: Path, logs: Iterable[LogTask], *, overwrite: bool) -> None:
+    """Refuse a folder that holds what is read, or results that are not to be replaced."""
+    target = folder.resolve()
+    if any(log.path.resolve().parent == target for log in logs):
+        raise EvalError(f"{folder} holds what is scored; name another folder with --output_path")
+    if (target / "results.json").exists() and not overwrite:
+        raise EvalError(f"{folder} holds results already; name another folder, or add --overwrite")
+
+
+def write_pieces(folder: Path, task: str, pieces: Iterable[Piece]) -> Written:
+    """Write the samples of a task while it is scored; nothing of a piece but its columns is held."""
+    from evalcore.shell.output.samples import sample_lines  # only here: with prompts come templates, which take time
+    from evalcore.shell.prompts.built import Built
+
+    digest = sha256()
+    done: list[Scored] = []
+
+    def lines() -> Iterator[Plain]:
+        for piece in pieces:
+            requests = [_request(piece, one, at) for one in piece.logged for at in range(len(one.replies))]
+            built = Built(piece.scored.task, piece.answers.asked, requests, tuple(piece.samples), {})
+            for row in sample_lines(piece.scored, built, piece.answers):
+                digest.update(f"{row['doc_hash']}{row['prompt_hash']}{row['target_hash']}".encode())
+                yield row
+            done.append(replace(piece.scored, provenance=()))
+
+    write_samples(folder, task, lines())
+    return Written(tuple(done), digest.hexdigest())
+
+
+def _request(piece: Piece, one: Logged, at: int) -> Request:
+    """What was asked; logs of 2023 and tables may not say it."""
+    if at < len(one.requests):
+        return one.requests[at]
+    kind = piece.scored.task.output_type
+    if kind == GENERATE_UNTIL:
+        return Generate("")
+    end = one.choices[at] if at < len(one.choices) else ""
+    return Rolling(end) if kind == LOGLIKELIHOOD_ROLLING else LogLikelihood("", end)
+
+
+def facts_of(logs: Iterable[LogTask], plan: Plan, trusted: Mapping[str, str]) -> RunFacts:
+    """What new results say of how the answers came to be: as the old ones do, where these are of one model."""
+    told = list(map(_told_model, logs))
+    given = told[0] if told and all(one == told[0] for one in told) else {}
+    args = given.get("model_args")
+    return RunFacts(
+        model=str(given.get("model") or plan.model),
+        model_args=args if isinstance(args, Mapping | str) else {},
+        limit=plan.limit,
+        bootstrap_iters=plan.bootstrap_iters,
+        confidence=plan.confidence,
+        ci=plan.ci,
+        on_unscorable=plan.on_unscorable,
+        policy=plan.policy,
+        trusted=trusted,
+    )

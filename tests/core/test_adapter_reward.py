@@ -1,0 +1,218 @@
+"""A reward is the number that scoring the document gives, fast, in any process, and never a crash on a missing answer."""
+
+from __future__ import annotations
+
+import pickle
+from concurrent.futures import ProcessPoolExecutor
+from math import isnan, nan
+from multiprocessing import get_context
+from timeit import repeat
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from evalcore import (
+    GENERATE_UNTIL,
+    Answer,
+    EvalError,
+    Failed,
+    Filter,
+    Generate,
+    Instance,
+    MetricSpec,
+    Ok,
+    Outcome,
+    Pipeline,
+    Sample,
+    Step,
+    Task,
+    Unscorable,
+    each_text,
+    options,
+    per_document,
+    report_task,
+    score_doc,
+    score_task,
+)
+from evalcore.adapters.reward import Reward, TrlReward, VerlReward, count_unscored, reward_of
+from evalcore.core.tables import EVALCORE, METRICS, Tables
+
+LAST_NUMBER = Step.of("regex", regex_pattern=r"(-?[0-9]+)", group_select=-1)
+PIPELINES: list[tuple[Step, ...]] = [
+    (),
+    (Step("lowercase"), Step("strip_punctuation")),
+    (LAST_NUMBER, Step("take_first")),
+    (Step("strip_thinking"), Step("remove_whitespace")),
+    (Step.of("map", mapping_dict={"a": "b"}, default_value="?"),),
+]
+METRIC_OPTIONS: list[tuple[str, dict[str, object]]] = [
+    ("exact_match", {}),
+    ("exact_match", {"ignore_case": True, "ignore_punctuation": True, "regexes_to_ignore": ["the "]}),
+    ("quasi_exact_match", {}),
+    ("includes", {"ignore_case": False}),
+    ("f1", {}),
+    ("anls", {"threshold": 0.3}),
+    ("extraction_rate", {}),
+    ("rougeL", {"use_stemmer": True}),
+]
+SMALL = st.text(alphabet="aB 4-5.,<>think/\n", max_size=12)
+GOLDS = st.one_of(SMALL, st.none(), st.integers(-5, 5), st.lists(SMALL, max_size=3))
+
+
+def task_of(metric: str, chosen: dict[str, object], steps: tuple[Step, ...]) -> Task:
+    return Task(
+        "law",
+        GENERATE_UNTIL,
+        (MetricSpec(metric, options=options(chosen)),),
+        (Pipeline("none", steps),) if steps else (),
+    )
+
+
+def scored(task: Task, text: str, gold: object) -> Outcome:
+    answer = Answer(Instance("law", 0, 0, Generate("?")), (text,))
+    (outcome,) = score_doc(task, Sample(0, gold=gold), [answer]).values()  # type: ignore[arg-type]
+    return outcome
+
+
+def same(found: Outcome, wanted: Outcome) -> bool:
+    if isinstance(wanted, Ok):
+        return found == wanted
+    return type(found) is type(wanted) and wanted.reason.partition(" - at ")[0] == found.reason  # type: ignore[union-attr]
+
+
+# --- the law: the number of score_doc ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("metric", "chosen"), METRIC_OPTIONS, ids=lambda value: str(value))
+@settings(max_examples=25, deadline=None)
+@given(texts=st.lists(st.tuples(SMALL, GOLDS), min_size=1, max_size=5), steps=st.sampled_from(PIPELINES))
+def test_a_reward_is_the_score_of_the_document(
+    metric: str, chosen: dict[str, object], texts: list[tuple[str, object]], steps: tuple[Step, ...]
+) -> None:
+    task, reward = task_of(metric, chosen, steps), reward_of(metric, steps, **chosen)
+    wanted = [scored(task, text, gold) for text, gold in texts]
+    found = reward.outcomes([text for text, _ in texts], [gold for _, gold in texts])
+    assert all(map(same, found, wanted)), (found, wanted)
+    alone = [reward(text, gold) for text, gold in texts]
+    assert alone == reward.rewards(*map(list, zip(*texts, strict=True)))  # type: ignore[arg-type]
+    assert alone == [one.score if isinstance(one, Ok) else 0.0 for one in wanted]
+
+
+@pytest.mark.parametrize(("metric", "scale"), [("bleu", 1.0), ("chrf", 0.01), ("chrf++", 1.0), ("ter", -1.0)])
+@settings(max_examples=10, deadline=None)
+@given(text=SMALL, gold=SMALL.filter(str.strip))
+def test_a_corpus_metric_is_closed_on_the_document_alone(metric: str, scale: float, text: str, gold: str) -> None:
+    answer = Answer(Instance("law", 0, 0, Generate("?")), (text,))
+    value = report_task(score_task(task_of(metric, {}, ()), [Sample(0, gold=gold)], [answer]))[f"{metric},none"].value
+    assert reward_of(metric, scale=scale)(text, gold) == (0.0 if value is None else value * scale)
+
+
+def test_every_text_metric_is_a_reward_or_says_why_not() -> None:
+    for name, entry in METRICS[GENERATE_UNTIL].items():
+        if entry.higher_is_better:
+            assert isinstance(reward_of(name)("a b c d e", "a b c d e"), float), name
+    with pytest.raises(EvalError, match=r"ter is better when it is lower.*scale=-1"):
+        reward_of("ter")
+
+
+def test_metrics_and_filters_of_ones_own() -> None:
+    close = MetricSpec("close", function=per_document(lambda text, gold: 1 / (1 + abs(float(text) - float(gold)))))
+    assert reward_of(close)("5", "4") == 0.5
+    assert isinstance(reward_of(close).outcomes(["five"], ["4"])[0], Failed)
+    tables = Tables(filters=EVALCORE.filters.set("shout", Filter(lambda: each_text(str.upper))))
+    assert reward_of("exact_match", ["shout"], tables=tables)("yes", "YES") == 1.0
+
+
+# --- answers and golds that are missing --------------------------------------------------------------------------
+
+MISSING = [None, nan, [], [{"role": "user", "content": "4"}], [{"role": "assistant", "content": None}], object()]
+
+
+@pytest.mark.parametrize("completion", MISSING, ids=lambda value: type(value).__name__)
+def test_no_answer_has_the_declared_reward(completion: object) -> None:
+    reward = reward_of("exact_match", unscorable=-0.5)
+    assert reward(completion, "4") == -0.5
+    assert reward.rewards(["4", completion, "4"], ["4", "4", "5"]) == [1.0, -0.5, 0.0]
+    assert sum(count_unscored(reward.outcomes(["4", completion], ["4", "4"])).values()) == 1
+
+
+@pytest.mark.parametrize("gold", [None, nan, {}, []])
+def test_no_gold_has_the_declared_reward(gold: object) -> None:
+    assert reward_of("exact_match", unscorable=-0.5)("4", gold) == -0.5
+    assert isnan(reward_of("exact_match", unscorable=nan)("4", gold))
+
+
+def test_a_reply_that_a_filter_drops_is_unscorable() -> None:
+    drop = Step.of("custom", filter_fn=lambda replies, docs: [list(one)[1:] for one in replies], scope="document")
+    found = reward_of("exact_match", [drop]).outcomes(["4", "5"], ["4", "5"])
+    assert [type(one) for one in found] == [Unscorable, Unscorable]
+
+
+def test_golds_of_datasets() -> None:
+    reward = reward_of("exact_match")
+    assert [reward("4", gold) for gold in (np.array(["four", "4"]), ["4"], ("5",), 4, np.int64(4))] == [1, 1, 0, 1, 1]
+
+
+def test_bad_input_is_refused_with_a_reason() -> None:
+    with pytest.raises(EvalError, match="did you mean 'exact_match'"):
+        reward_of("exactmatch")
+    with pytest.raises(EvalError, match="ignore_cases"):
+        reward_of("exact_match", ignore_cases=True)
+    with pytest.raises(EvalError, match="unknown filter"):
+        reward_of("exact_match", ["regx"])
+    with pytest.raises(EvalError, match="scope='document'"):
+        reward_of("exact_match", [Step.of("custom", filter_fn=lambda replies, docs: replies)])
+    with pytest.raises(EvalError, match="one metric, at most one pipeline"):
+        reward_of("exact_match", [Pipeline("a"), Pipeline("b")])
+    with pytest.raises(EvalError, match="1 for 2"):
+        reward_of("exact_match").rewards(["a", "b"], ["a"])
+
+
+# --- trainers ------------------------------------------------------------------------------------------------------
+
+
+def test_trl_calls_it_with_texts_and_with_messages() -> None:
+    judge = TrlReward(reward_of("exact_match", [LAST_NUMBER]), gold="answer")
+    assert judge.__name__ == "exact_match"
+    texts = ["so 4", "no"]
+    chats = [[{"role": "assistant", "content": text}] for text in texts]
+    parts = [[{"role": "assistant", "content": [{"type": "text", "text": text}]}] for text in texts]
+    for completions in (texts, chats, parts):
+        found = judge(prompts=["?", "?"], completions=completions, completion_ids=[[1], [2]], answer=["4", "4"])
+        assert found == [1.0, 0.0]
+    with pytest.raises(EvalError, match="unknown column of the dataset 'answer'; did you mean 'answers'"):
+        judge(prompts=["?"], completions=["4"], answers=["4"])
+
+
+def test_verl_calls_it_by_name_of_the_data_source() -> None:
+    compute_score = VerlReward({"a": reward_of("exact_match"), "b": reward_of("includes")})
+    given = {"solution_str": "it is 4", "ground_truth": "4", "extra_info": {"index": 0}}
+    assert [compute_score(data_source=name, **given) for name in ("a", "b")] == [0.0, 1.0]
+    many = {"data_sources": ["b", "a"], "solution_strs": ["it is 4", "4"], "ground_truths": ["4", "4"]}
+    assert compute_score.batch(**many, extra_infos=[None, None]) == [1.0, 1.0]
+    assert VerlReward(reward_of("includes"))("any", "it is 4", "4") == 1.0
+    with pytest.raises(EvalError, match="unknown data source 'c'"):
+        compute_score("c", "4", "4")
+
+
+# --- other processes, and speed -----------------------------------------------------------------------------------
+
+
+def test_it_travels() -> None:
+    reward = reward_of("exact_match", [LAST_NUMBER], ignore_case=True, unscorable=-1.0, scale=2.0)
+    again = pickle.loads(pickle.dumps(reward))
+    assert isinstance(again, Reward)
+    assert [again("so 4", "4"), again(None, "4")] == [2.0, -1.0]
+    judge = pickle.loads(pickle.dumps(VerlReward({"a": reward})))
+    assert judge("a", "4", "4") == 2.0
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        assert pool.submit(reward.rewards, ["so 4", "5"], ["4", "4"]).result() == [2.0, 0.0]
+
+
+@pytest.mark.parametrize("steps", [(), (LAST_NUMBER,)], ids=["plain", "regex"])
+def test_one_document_takes_less_than_100_microseconds(steps: tuple[Step, ...]) -> None:
+    reward, times = reward_of("exact_match", steps), 300
+    best = min(repeat(lambda: reward("so 2 + 2 is 4", "4"), number=times, repeat=20)) / times
+    assert best < 100e-6, f"{best * 1e6:.0f} us"

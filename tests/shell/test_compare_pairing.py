@@ -1,0 +1,250 @@
+"""``evalcore compare``: why documents do not pair, what else differs between runs, directions, narrow screens."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+from rich.cells import cell_len
+from sample_runs import STAMP, rows_of, write_log, write_run
+
+from evalcore.core.comparison import Comparison, Line
+from evalcore.core.records import MetricKey
+from evalcore.core.sides import Side
+from evalcore.shell.cli import main
+from evalcore.shell.output.compared.rows import Compared
+from evalcore.shell.output.compared.show import page_of
+from evalcore.shell.output.grid import draw_page
+from evalcore.shell.recorded import Recorded, read_recorded
+
+FINE = [1.0, 0.0, 1.0, 1.0] * 10
+
+
+def told(capsys: pytest.CaptureFixture[str], *arguments: object, code: int = 0) -> str:
+    assert main(["compare", *map(str, arguments)]) == code
+    said = capsys.readouterr()
+    assert "unexpected" not in said.err
+    return said.out if code == 0 else said.err
+
+
+def data(capsys: pytest.CaptureFixture[str], *arguments: object) -> dict[str, object]:
+    return json.loads(told(capsys, *arguments, "--json"))
+
+
+# --- documents --------------------------------------------------------------------------------------------------------
+
+
+def test_documents_that_do_not_pair_are_explained_and_paired_by_the_fields_one_names(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    a = write_run(tmp_path / "a", {"t": FINE}, source="x")
+    b = write_run(tmp_path / "b", {"t": FINE}, difficulty=3, year=2020)
+    why = told(capsys, a, b, code=2)
+    assert "no document is in two runs" in why
+    assert "only A has the fields source" in why
+    assert "only B has the fields difficulty, year" in why
+    assert "both have passage, question" in why
+    (line,) = data(capsys, a, b, "--match", "question")["pairs"][0]["lines"]
+    assert (line["n"], line["difference"]) == (40, 0.0)
+    wrong = told(capsys, a, b, "--match", "question,sourse", code=2)
+    assert "did you mean 'source'? Known: passage, question, source" in wrong
+    assert f"samples_t_{STAMP}.jsonl:1" in wrong
+    assert "--match" in told(capsys, a, b, "--match", ",", code=2)
+
+
+def test_few_pairs_are_explained_beside_the_numbers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = rows_of("t", "acc", FINE)
+    a = write_log(tmp_path / "a/samples_t.jsonl", rows)
+    other = [{**row, "doc": {**row["doc"], "extra": 1}} if at > 9 else row for at, row in enumerate(rows)]
+    b = write_log(tmp_path / "b/samples_t.jsonl", other)
+    (warning,) = data(capsys, a, b)["warnings"]
+    assert "only B has the fields extra" in warning
+    half = [{**row, "doc": {**row["doc"], "extra": 1}} if at > 29 else row for at, row in enumerate(rows)]
+    assert data(capsys, a, write_log(tmp_path / "c/samples_t.jsonl", half))["warnings"] == []
+
+
+def test_what_is_read_has_the_fields_of_its_documents(tmp_path: Path) -> None:
+    rows = rows_of("t", "acc", [1.0, 0.0])
+    rows[1]["doc"]["late"] = 1
+    found = read_recorded(write_log(tmp_path / "samples_t.jsonl", rows))
+    assert found.fields == {"t": {"question", "passage", "late"}}
+
+
+def test_an_empty_path_is_not_this_folder(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(write_run(tmp_path / "a", {"t": FINE}))
+    assert "empty" in told(capsys, ".", "", code=2)
+    assert "shell variable" in told(capsys, " ", ".", code=2)
+
+
+def test_rows_of_another_tool_are_told_what_a_log_needs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    good = write_run(tmp_path / "a", {"t": FINE})
+    for count in (1, 3):
+        other = write_log(tmp_path / f"other{count}.jsonl", [{"input": "?", "output": "!"}] * count)
+        said = told(capsys, good, other, code=2)
+        assert "its rows need doc_id, doc, target, arguments, resps" in said
+        assert "these have input, output" in said
+        assert main(["power", str(other)]) == 2
+        assert "its rows need doc_id" in capsys.readouterr().err
+
+
+# --- what else differs ------------------------------------------------------------------------------------------------
+
+
+def settings(shots: int, digest: str, model: str, **more: object) -> dict[str, object]:
+    return {"n-shot": {"t": shots, "u": 0}, "task_hashes": {"t": digest, "u": "same"}, "model_name": model, **more}
+
+
+def test_models_shots_and_prompts_that_differ_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    tasks = {"t": FINE, "u": FINE}
+    a = write_run(tmp_path / "a", tasks, results=settings(0, "1", "org/a", model_source="hf"))
+    b = write_run(tmp_path / "b", tasks, results=settings(5, "2", "org/b"))
+    c = write_run(tmp_path / "c", tasks, results=settings(0, "2", "org/a", model_source="hf"))
+    assert data(capsys, a, b)["warnings"] == ["n-shot differs: 0 in A, 5 in B (t)"]
+    text = told(capsys, a, b)
+    assert text.startswith(f"A: a ({a}), org/a (hf)\nB: b ({b}), org/b\n")
+    assert "n-shot differs" in text
+    assert told(capsys, a, b, "--task", "t").startswith(f"A: a ({a}), org/a (hf)\n")
+    (prompts,) = data(capsys, a, c)["warnings"]
+    assert prompts == "prompts differ: the task hashes do, while documents and n-shot are the same (t)"
+    assert told(capsys, a, c).startswith(f"A: a ({a})\nB: c ({c})\n")
+    assert data(capsys, a, a)["warnings"] == []
+    assert [run["model"] for run in data(capsys, a, b)["runs"]] == ["org/a (hf)", "org/b"]
+
+
+def test_the_number_of_examples_is_in_the_head_where_it_is_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    a, b = (
+        write_run(tmp_path / name, {"t": FINE}, results={"n-shot": {"t": shots}})
+        for name, shots in (("a", 0), ("b", 5))
+    )
+    assert told(capsys, a, b).startswith(f"A: a ({a}), 0-shot\nB: b ({b}), 5-shot\n")
+
+
+def test_rules_that_differ_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    a = write_run(tmp_path / "a", {"t": FINE}, results={"evalcore": {"on_unscorable": "zero"}})
+    b = write_run(tmp_path / "b", {"t": FINE}, results={})
+    (warning,) = data(capsys, a, b)["warnings"]
+    assert "count as 0 in A (on_unscorable: zero), are left out in B (on_unscorable: exclude)" in warning
+
+
+def test_clusters_are_counted_by_task(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    a = write_run(tmp_path / "a", {"t": FINE, "u": FINE[:20]})
+    b = write_run(tmp_path / "b", {"t": [1.0] * 40, "u": [1.0] * 20})
+    text = told(capsys, a, b, "--cluster", "passage")
+    assert "8 clusters of 40 documents (t)" in text
+    assert "4 clusters of 20 documents (u)" in text
+    assert "too few to tell" in text
+    assert "only 4 clusters: no p-value below 0.125 is possible" in text
+    lines = data(capsys, a, b, "--cluster", "passage")["pairs"][0]["lines"]
+    assert [line["clusters"] for line in lines] == [8, 4]
+    assert "clusters of" not in told(capsys, a, b)
+
+
+def test_tasks_may_be_typed_with_commas(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = write_run(tmp_path / "a", {"t": FINE, "u": FINE, "w": FINE})
+    lines = data(capsys, run, run, "--task", "t, u")["pairs"][0]["lines"]
+    assert [line["task"] for line in lines] == ["t", "u"]
+
+
+# --- directions -------------------------------------------------------------------------------------------------------
+
+
+def verdict(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[object, object]:
+    (line,) = data(capsys, *arguments)["pairs"][0]["lines"]
+    return line["higher_is_better"], line["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("metric", "results", "flags", "expected"),
+    [
+        ("surprise", None, (), (None, "A higher")),
+        ("surprise", None, ("--lower_is_better", "surprise"), (False, "B better")),
+        ("surprise", None, ("--higher_is_better", "surprise,none"), (True, "A better")),
+        ("surprise", {"higher_is_better": {"t": {"surprise": False}}}, (), (False, "B better")),
+        ("surprise", {"higher_is_better": {"t": {"surprise": True}}}, (), (True, "A better")),
+        ("surprise", {"higher_is_better": {"t": {"surprise": None}}}, (), (None, "A higher")),
+        ("acc", None, (), (True, "A better")),
+        ("acc", None, ("--lower_is_better", "acc"), (False, "B better")),
+        ("brier_score", None, (), (False, "B better")),
+        ("exact_match@mean", None, (), (True, "A better")),
+    ],
+)
+def test_a_metric_points_where_someone_says_so(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    metric: str,
+    results: dict[str, object] | None,
+    flags: tuple[str, ...],
+    expected: tuple[bool | None, str],
+) -> None:
+    a = write_run(tmp_path / "a", {"t": [1.0] * 40}, metric, results)
+    b = write_run(tmp_path / "b", {"t": [0.0] * 40}, metric, results)
+    assert verdict(capsys, a, b, *flags) == expected
+
+
+def test_the_config_says_more_than_the_results(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    entry = {"metric": "surprise", "aggregation": "mean", "higher_is_better": False}
+    config = {"task": "t", "output_type": "generate_until", "metric_list": [entry]}
+    results = {"configs": {"t": config}, "higher_is_better": {"t": {"surprise": True}}}
+    a, b = (
+        write_run(tmp_path / name, {"t": [score] * 40}, "surprise", results) for name, score in (("a", 1.0), ("b", 0.0))
+    )
+    assert verdict(capsys, a, b) == (False, "B better")
+
+
+# --- narrow screens ---------------------------------------------------------------------------------------------------
+
+LINE = Line(
+    name="a_task_of_some_length",
+    key=MetricKey("exact_match", "flexible-extract"),
+    a=0.75,
+    b=0.5,
+    n=12000,
+    difference=0.25,
+    ci=(0.1, 0.4),
+    p_value=0.02,
+    adjusted=0.04,
+    detectable=0.2,
+    higher_is_better=True,
+    better=(0,),
+)
+
+
+def compared_of(runs: int) -> Compared:
+    run = Recorded("run", Path("run"), Side("run", ()), {}, {}, ())
+    pairs = tuple((a, b) for a in range(runs) for b in range(a + 1, runs))
+    one = Comparison(names=("a", "b"), lines=(LINE, replace(LINE, name="u")), correction="holm", family=2)
+    return Compared(
+        runs=(run,) * runs, names=tuple(map(str, range(runs))), pairs=pairs, comparisons=(one,) * len(pairs)
+    )
+
+
+@pytest.mark.parametrize("width", [160, 80, 60])
+@pytest.mark.parametrize("runs", [2, 3, 8])
+def test_pages_fit_any_screen_and_explain_only_what_they_show(width: int, runs: int) -> None:
+    text = draw_page(page_of(compared_of(runs)), width=width)
+    assert all(cell_len(line) <= width for line in text.splitlines())
+    head = next(line for line in text.splitlines() if line.startswith("Tasks"))
+    if runs == 2:
+        assert ("detectable: " in text) is ("detectable" in head)
+        assert ("interval: " in text) is ("interval" in head)
+        assert ("left out, for this terminal is too narrow" in text) is (width < 160)
+        assert text.count("A better") == 2
+        assert ("interval" in head) is (width >= 80)
+    else:
+        assert ("− A" in head) is (width == 160)
+        assert ("− A, − B, ...: the row's run" in text) is ("− A" in head)
+        assert "+0.25" in text
+        assert "A − B" in text or "− A" in head
+        assert ("0.0400" in text) is (width < 160 or runs == 3)
+
+
+def test_a_matrix_has_the_adjusted_p_where_it_fits() -> None:
+    text = draw_page(page_of(compared_of(3)), width=None)
+    assert "+0.2500* (0.0400)" in text
+    assert "with the adjusted p" in text
