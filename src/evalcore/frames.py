@@ -12,11 +12,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from evalcore.core.consolidate import lm_eval_results
+from evalcore.core.consolidate import lm_eval_results, num_fewshot
 from evalcore.core.errors import EvalError, require, unknown
 from evalcore.core.reports import Report
 from evalcore.shell.output.frames import results_table, samples_table
 from evalcore.shell.output.parquet import write_parquet
+from evalcore.shell.output.sample_frames import decoded, read_fields
 from evalcore.shell.recorded.reading import Recorded
 
 if TYPE_CHECKING:
@@ -64,17 +65,13 @@ def to_polars(thing: Framed) -> polars.DataFrame:
 
 def samples_of(run: str | os.PathLike[str], tasks: Iterable[str] = ()) -> Iterator[dict[str, object]]:
     """The sample rows of a run, with the name of their task; of some tasks, or of all. They are read one by one."""
-    from evalcore.shell.data.opening import open_bytes
     from evalcore.shell.recorded.finding import find_source
-    from evalcore.shell.recorded.rows import read_rows, read_value
 
     logs = {log.task: log.path for log in find_source(Path(run)).logs}
     for task in tuple(tasks) or logs:
         if task not in logs:
             raise unknown("task", task, logs, f" - at {run}")
-        with open_bytes(logs[task]) as file:
-            for row in read_rows(file, str(logs[task])):
-                yield {"task": task, **{name: read_value(row.fields, name) for name in row.fields}}
+        yield from ({"task": task, **decoded(row)} for row in read_fields(logs[task]))
 
 
 def _path_table(path: Path) -> pyarrow.Table:
@@ -96,12 +93,16 @@ def _checked(results: Plain) -> Plain:
 def _recorded_results(run: Recorded) -> Plain:
     """A recorded run's numbers made again from the scores of its documents, as the run itself closed them."""
     from evalcore.core.aggregate import Inference
-    from evalcore.core.pipeline import build_report, report_task
+    from evalcore.core.contributions import groups_above
+    from evalcore.shell.explaining.runs import report_of
     from evalcore.shell.recorded.reading import rule_of
 
     own = run.results.get("evalcore")
     level = own.get("confidence") if isinstance(own, Mapping) else None
     inference = Inference(confidence=level if isinstance(level, float) else 0.95, on_unscorable=rule_of(run.results))
-    tasks = [report_task(one, inference=inference) for one in run.side.scored]
-    made = lm_eval_results(build_report(tasks, run.side.trees, inference=inference))
-    return {**made, **{key: run.results[key] for key in ("versions", "n-shot") if key in run.results}}
+    report = report_of(run, inference)
+    made = lm_eval_results(report)
+    unknown = {one.task.name for one in run.side.scored if one.task.num_fewshot is None}
+    unknown |= {group for name in unknown for group in groups_above(report, name)}
+    shots = {name: count for name, count in num_fewshot(report).items() if name not in unknown}
+    return {**made, "n-shot": shots, **{key: run.results[key] for key in ("versions", "n-shot") if key in run.results}}

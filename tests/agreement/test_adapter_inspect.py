@@ -344,10 +344,23 @@ PAGE = Path(__file__).parents[2] / "docs" / "hosts.md"
 SNIPPETS = re.findall(r"^```python\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
 
 
+OF_SNIPPETS: dict[str, Callable[[dict[str, Any]], bool]] = {
+    "ours": lambda made: made["ours"].metrics["value"].value == made["theirs"].metrics["accuracy"].value == 13 / 20,
+    "close": lambda made: made["found"]["ci_high"] == 1.0 and made["found"]["n"] == 20,
+    "epochs": lambda made: made["epochs"].epochs == 4 and len(made["epochs"].reducer) == 3,
+    "exact": lambda made: made["found"]["exact_match"] == 2 / 3 and made["found"]["n_unscored"] == 0,
+    "reward": lambda made: made["reward"]("= 5", "4") == 0.0 and made["judge"].__name__ == "exact_match",
+}
+"""What each snippet has to have made, by a name that only it has."""
+
+
 @pytest.mark.parametrize("snippet", SNIPPETS, ids=[str(at) for at in range(len(SNIPPETS))])
 def test_the_snippets_of_the_page_run(snippet: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    exec(compile(snippet, str(PAGE), "exec"), {"__name__": "snippet"})
+    made: dict[str, Any] = {"__name__": "snippet"}
+    exec(compile(snippet, str(PAGE), "exec"), made)
+    [name] = [name for name in OF_SNIPPETS if name in made]
+    assert OF_SNIPPETS[name](made)
 
 
 def test_nothing_is_imported_before_it_is_asked_for() -> None:
@@ -363,3 +376,8 @@ def test_without_inspect_it_says_what_to_type(monkeypatch: pytest.MonkeyPatch) -
     for call in (evalcore_scorer, evalcore_metrics, lambda: evalcore_reducers("mean")):
         with pytest.raises(EvalError, match=re.escape('pip install "evalcore[inspect]"')):
             call()
+
+
+def test_a_scorer_without_metrics_is_refused() -> None:
+    with pytest.raises(EvalError, match="at least one metric"):
+        evalcore_scorer([])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import zipfile
 from pathlib import Path
 
@@ -18,8 +19,9 @@ from inspect_ai.solver import Generate, TaskState, solver
 from evalcore import EvalError
 from evalcore.core.records import Failure
 from evalcore.core.records import Generate as Asked
-from evalcore.shell.answers import Logged, open_logs
+from evalcore.shell.answers import Logged, Problem, open_logs
 from evalcore.shell.answers.inspect_samples import score_value
+from evalcore.shell.answers.inspect_zip import ZSTD, read_member
 
 LONG = "a long thought. " * 40
 
@@ -167,6 +169,39 @@ def test_a_stopped_run_has_no_header(logs, tmp_path: Path) -> None:
                 kept.writestr(name, given.read(name))
     assert [one.id for one in documents(cut)] == [9, 10, "b/7", "long"]
     assert all(len(one.replies[0]) == 1 and isinstance(one.scores["match,none"], float) for one in documents(cut))
+
+
+def test_files_that_inspect_writes_while_it_runs(logs, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = Path(logs["questions"].location.removeprefix("file://"))
+    with zipfile.ZipFile(path) as made:
+        assert {one.compress_type for one in made.infolist()} == {ZSTD}
+    assert [one.id for one in documents(path)] == [9, 10, "b/7", "long"]
+    monkeypatch.setitem(sys.modules, "zstandard", None)
+    with pytest.raises(
+        EvalError, match=r"\.eval: header\.json: packed with Zstandard: this needs 'zstandard': pip install"
+    ):
+        open_logs([path])
+
+
+def test_a_zstandard_member_that_is_damaged_or_too_large(logs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    data = bytearray(Path(logs["questions"].location.removeprefix("file://")).read_bytes())
+    at = data.index(b"samples/long_epoch_1.json") + 60
+    data[at : at + 20] = bytes(20)
+    path = tmp_path / "x.eval"
+    path.write_bytes(data)
+    with zipfile.ZipFile(path) as made:
+        changed = made.getinfo("samples/10_epoch_1.json")
+        changed.CRC ^= 1
+        with pytest.raises(EvalError, match="its checksum is another"):
+            read_member(made, changed)
+    [task] = open_logs([path], keep_going=True)
+    problems = [one for one in task.rows() if isinstance(one, Problem)]
+    assert [one.message.partition(": ")[0] for one in problems] == ["samples/long_epoch_1.json"]
+    assert "cannot be unpacked" in problems[0].message
+    monkeypatch.setattr("evalcore.shell.answers.inspect_zip.FREE_BYTES", 100)
+    monkeypatch.setattr("evalcore.shell.answers.inspect_zip.MOST_FOLD", 0)
+    with pytest.raises(EvalError, match=r"header\.json: unpacks to more than 100 bytes"):
+        open_logs([path])
 
 
 def test_a_log_in_other_zip_files_is_refused(tmp_path: Path) -> None:

@@ -208,6 +208,7 @@ def test_old_layouts_say_the_same(tmp_path: Path) -> None:
         [(task, old)] = read(path)
         assert task.output_type == case.output_type
         assert [one.replies for one in old] == [one.replies for one in new]
-        assert [one.requests for one in old] == [one.requests[:1] for one in new]
+        assert [one.requests[:1] for one in old] == [one.requests[:1] for one in new]
+        assert all(len(one.requests) == len(one.replies) for one in old)
         if task.output_type == GENERATE_UNTIL:
             assert [one.gold for one in old] == [one.gold for one in new]

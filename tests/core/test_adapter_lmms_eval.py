@@ -175,6 +175,12 @@ def test_any_other_function_is_called_once() -> None:
     assert drawn[0]["t"]["acc,none"] == 100 * mean_score([doc["acc"] for doc in dicts(24)])  # it got the arguments
 
 
+def test_functions_of_python_itself_are_functions() -> None:
+    row = consolidate([only(numbers(24), aggregation={"acc": max, "f": min})])[0]["t"]
+    assert row["acc,none"] == 1.0
+    assert row["f,none"] == min(float(doc["f"]) for doc in numbers(24))
+
+
 def test_functions_that_give_no_number() -> None:
     """One that only writes a file, one that gives parts, and one that fails do not take the other tasks with them."""
     whys = {}

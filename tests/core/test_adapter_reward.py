@@ -37,6 +37,7 @@ from evalcore import (
     score_task,
 )
 from evalcore.adapters.reward import Reward, TrlReward, VerlReward, count_unscored, reward_of
+from evalcore.adapters.texts import gold_of, text_task
 from evalcore.core.tables import EVALCORE, METRICS, Tables
 
 LAST_NUMBER = Step.of("regex", regex_pattern=r"(-?[0-9]+)", group_select=-1)
@@ -216,3 +217,24 @@ def test_one_document_takes_less_than_100_microseconds(steps: tuple[Step, ...]) 
     reward, times = reward_of("exact_match", steps), 300
     best = min(repeat(lambda: reward("so 2 + 2 is 4", "4"), number=times, repeat=20)) / times
     assert best < 100e-6, f"{best * 1e6:.0f} us"
+
+
+def test_numpy_texts_and_numbers_are_texts_and_numbers() -> None:
+    reward = reward_of("exact_match")
+    assert reward(np.int64(4), "4") == 1.0
+    assert reward(np.str_("4"), np.str_("4")) == 1.0
+    assert reward("4", [np.str_("4"), np.str_("5")]) == 1.0
+    judge = TrlReward(reward, gold="answer")
+    assert judge(prompts=["?", "?"], completions=["4", "5"], answer=np.array(["4", "4"])) == [1.0, 0.0]
+    assert type(gold_of(np.str_("4"))) is str
+    assert type(gold_of(np.int64(4))) is int
+
+
+def test_a_list_that_is_no_messages_is_refused() -> None:
+    with pytest.raises(EvalError, match="one text or a list of messages, got a list with str in it"):
+        reward_of("exact_match")(["a"], "a")
+
+
+def test_a_task_without_metrics_is_refused() -> None:
+    with pytest.raises(EvalError, match="at least one metric"):
+        text_task([])

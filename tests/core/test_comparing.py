@@ -211,6 +211,12 @@ def test_estimates_alone_give_the_same_comparison() -> None:
         assert found.ci == pytest.approx(line.ci)
 
 
+@pytest.mark.parametrize("chosen", [{"seed": -1}, {"draws": 0}])
+def test_impossible_draws_are_refused(chosen: dict[str, int]) -> None:
+    with pytest.raises(EvalError, match="at least"):
+        compare_sides(run_of({"t": np.ones(3)}), run_of({"t": np.ones(3)}), **chosen)
+
+
 def test_unknown_corrections_are_named() -> None:
     found = compare_sides(run_of({"t": np.ones(3)}), run_of({"t": np.ones(3)}))
     with pytest.raises(EvalError, match="holm"):

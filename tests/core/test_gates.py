@@ -8,12 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 from scipy.stats import binom, binomtest, ttest_rel
+from statsmodels.stats.multitest import multipletests
 
 from evalcore.core.aggregate import Inference
 from evalcore.core.arrays import Array
 from evalcore.core.columns import Floats, column
 from evalcore.core.comparing import compare_sides
-from evalcore.core.comparison import Comparison, Line
+from evalcore.core.comparison import Comparison, Line, adjust
 from evalcore.core.errors import EvalError
 from evalcore.core.estimate import Estimate
 from evalcore.core.gates import (
@@ -253,3 +254,16 @@ def test_verdicts_in_words() -> None:
     assert name_verdict(replace(line, higher_is_better=False), 0.05, ("X", "Y")) == "X better"
     assert name_verdict(replace(line, higher_is_better=None), 0.05) == "B higher"
     assert name_verdict(replace(line, adjusted=None), 0.05) == "not tested"
+
+
+def test_a_line_without_a_p_value_is_no_part_of_the_family() -> None:
+    p_values = [0.01, None, 0.04, None, 0.02, None]
+    lines = tuple(Line(name=str(at), key=KEY, p_value=p) for at, p in enumerate(p_values))
+    parts = [Comparison(names=("a", "b"), lines=lines[:2]), Comparison(names=("a", "c"), lines=lines[2:])]
+    for ours, theirs in (("holm", "holm"), ("bh", "fdr_bh")):
+        found = adjust(parts, ours)
+        adjusted = [line.adjusted for one in found for line in one.lines]
+        wanted = multipletests([p for p in p_values if p is not None], method=theirs)[1]
+        assert [one for one in adjusted if one is not None] == pytest.approx(wanted.tolist())
+        assert [one is None for one in adjusted] == [p is None for p in p_values]
+        assert [one.family for one in found] == [3, 3]

@@ -117,6 +117,14 @@ def test_what_makes_no_sense_is_refused():
 
 def test_a_very_small_distance_ends():
     assert questions_for(1e-12, Variances(0.25)) == pytest.approx(1.96**2 * 0.25e24, rel=1e-3)
+    for wrong in (
+        lambda: questions_for(1e-200, Variances(0.25)),
+        lambda: questions_for(5e-324, Variances(1e200)),
+        lambda: required_n(1e-200, 0.5),
+    ):
+        with pytest.raises(EvalError, match="expected a distance"):
+            wrong()
+    assert repeats_for(1e-160, 400, Variances(0.0, 0.25)) is None
 
 
 # --- the promise is kept ---------------------------------------------------------------------------------------------
@@ -226,3 +234,14 @@ def test_two_runs_give_the_variance_of_their_difference():
     assert pair_known(line, a, known()).sampling is None
     half = pair_known(Line(name="t", key=KEY, n=200, stderr=0.05), a, b)
     assert half.sampling == pytest.approx(sqrt(2 * (0.015**2 + 0.01**2)))
+
+
+def test_two_runs_with_clusters_are_planned_by_their_clusters():
+    """Forty clusters of ten documents: 39 degrees of freedom, and documents by the ten."""
+    line = Line(name="t", key=KEY, n=400, clusters=40, stderr=0.03)
+    pair = pair_known(line, known(), known())
+    assert (pair.n, pair.units) == (400, 40)
+    seen = plan_next(pair, Asked(half_width=0.05))
+    assert seen.half_width == pytest.approx(stats.t.ppf(0.975, 39) * 0.03)
+    assert seen.finds == pytest.approx((stats.t.ppf(0.975, 39) + stats.t.ppf(0.8, 39)) * 0.03)
+    assert dict(seen.documents)[None] % 10 == 0

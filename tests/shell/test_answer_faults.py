@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from evalcore import EvalError
+from evalcore.core.records import Failure
 from evalcore.shell.answers import ColumnMap, Logged, Problem, open_logs
 
 TABLE = ColumnMap(answer="said", gold="right", id="n", repeat="run", score="ok")
@@ -210,6 +211,63 @@ def test_one_bad_file_among_many(tmp_path: Path) -> None:
     assert sorted(one.path.name for one in problems) == ["c.eval", "samples_b.jsonl"]
 
 
+def test_a_shard_that_lacks_rows_is_named(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b").mkdir()
+    put(tmp_path / "a" / "samples_t.jsonl", lines([row(0, "a"), row(0, "b")]))
+    torn = put(tmp_path / "b" / "samples_t.jsonl", lines([row(1, "a"), row(2, "a"), row(2, "b")]))
+    _, [problem] = kept(tmp_path)
+    assert (problem.path, problem.line) == (torn, 1)
+
+
+def test_damaged_results_beside_a_log(tmp_path: Path) -> None:
+    put(tmp_path / "samples_t_2025-07-21T14-41-47.889425.jsonl", lines([row(0)]))
+    path = put(tmp_path / "results_2025-07-21T14-41-47.889425.json", b'{"results": {"t": {')
+    assert fault(tmp_path).count(str(path)) == 1
+    found, problems = kept(tmp_path)
+    assert ([one.doc_id for one in found], [one.path for one in problems]) == ([0], [path])
+
+
+TORN = {
+    "samples_t.jsonl": (b'{"doc_id": 0, "doc": {"results": {', 1),
+    "samples_u.jsonl": (b"oc_id: 0}", 1),
+    "samples_v.jsonl": (b"\x00\x01", 1),
+    "x.eval": (b"garbage", 0),
+    "y.eval": (b"", 0),
+    "z.json": (b'{"version": 2, "eval": {"task": "t"', 0),
+    "2026-01-01T00-00-00_t_id.json": (b'{"vers', 0),
+}
+
+
+@pytest.mark.parametrize("name", TORN)
+def test_damaged_logs_of_a_folder_are_told_of(tmp_path: Path, name: str) -> None:
+    data, good = TORN[name]
+    put(tmp_path / "samples_good.jsonl", lines([row(0)]))
+    path = put(tmp_path / name, data + b"\n" + lines([pair(1)]) if good else data)
+    assert fault(tmp_path).count(str(path)) == 1
+    found, problems = kept(tmp_path)
+    assert (len(found), [one.path for one in problems]) == (1 + good, [path])
+    assert all(one.gold == 1 for one in found if one.doc_id == 1)  # the first whole row tells what the log is of
+
+
+def test_json_that_is_torn_is_told_of(tmp_path: Path) -> None:
+    put(tmp_path / "samples_t.jsonl", lines([row(0)]))
+    put(tmp_path / "whole.json", b'{\n"a": 1\n}')
+    path = put(tmp_path / "a.json", b'{\n"a": ')
+    [task] = open_logs([tmp_path])
+    assert task.warnings == (f"1 files are no logs, and are not read: {path}",)
+
+
+def test_messages_name_a_place_once(tmp_path: Path) -> None:
+    path = put(tmp_path / "samples_t.jsonl", lines([row(0)]) + b'{"doc_id": "a\n')
+    _, [problem] = kept(path)
+    assert problem.message.startswith("not JSON: Unterminated string starting at byte 11 of")
+    assert fault(path).startswith(f"{path}:2: not JSON: ")
+    whole = put(tmp_path / "o.json", b'{\n"model_configs": {},\n"logs": [')
+    assert fault(whole).count(str(whole)) == 1
+    assert not kept(whole)[1][0].message.startswith((":", str(whole)))
+
+
 # --- Inspect --------------------------------------------------------------------------------------------------------------
 
 
@@ -224,6 +282,18 @@ def test_an_inspect_sample_that_is_damaged(tmp_path: Path) -> None:
         assert [one.line for one in problems] == [2]
         assert "expected a sample of Inspect" in problems[0].message
         assert "expected a sample of Inspect" in fault(path)
+
+
+def test_an_inspect_sample_that_ended_in_an_error(tmp_path: Path) -> None:
+    bare = {"id": 7, "epoch": 1, "error": {"message": "no luck"}, "scores": None, "output": None}
+    odd = {**SAMPLES[0], "id": 8, "error": {"message": "no luck"}, "scores": {"match": None}, "output": {"choices": []}}
+    for path in (
+        put(tmp_path / "a.eval", inspect_zip([bare, odd])),
+        put(tmp_path / "a.json", json.dumps({**HEADER, "samples": [bare, odd]}).encode()),
+    ):
+        [first, second], problems = kept(path)
+        assert (first.scores, first.replies, problems) == ({}, ((Failure("no luck"),),), [])
+        assert second.scores == {"match,none": None}
 
 
 @pytest.mark.filterwarnings("ignore:Duplicate name")
@@ -264,6 +334,25 @@ def test_wrong_rows_of_a_table(tmp_path: Path) -> None:
         (4, "expected a JSON object, got \"['x']\""),
         (5, "expected a text, got \"{'a': 1}\""),
     ]
+
+
+@pytest.mark.parametrize("repeat", [None, "run"])
+def test_rows_without_an_id(tmp_path: Path, repeat: str | None) -> None:
+    rows = [{"n": name, "run": 0, "said": "a"} for name in (0, None, float("nan"), 1)]
+    path = put(tmp_path / "x.jsonl", lines(rows))
+    found, problems = kept(path, mapping=ColumnMap(answer="said", id="n", repeat=repeat))
+    assert [one.id for one in found] == [0, 1]
+    assert [(one.line, one.message) for one in problems] == [
+        (at, "expected an id under 'n', got nothing") for at in (2, 3)
+    ]
+
+
+def test_a_table_whose_first_line_is_torn(tmp_path: Path) -> None:
+    path = put(tmp_path / "x.jsonl", b'{"n": 0, "sai\n' + lines([{"n": 1, "said": "b"}, {"n": 2, "said": "c"}]))
+    found, problems = kept(path, mapping=ColumnMap(answer="said"))
+    assert ([one.replies[0][0] for one in found], [one.line for one in problems]) == (["b", "c"], [1])
+    whole = put(tmp_path / "o.json", b'{"data": [\n{"said": "a"},\n{"said": "b"}\n]}')
+    assert [len(part) for part in kept(whole, mapping=ColumnMap(answer="said"))] == [2, 0]
 
 
 def test_rows_of_a_csv_that_are_cut(tmp_path: Path) -> None:

@@ -15,7 +15,9 @@ import pytest
 
 from evalcore import EvalError
 from evalcore.core.records import Failure, Generate, Likelihood, LogLikelihood
-from evalcore.shell.answers import ColumnMap, Logged, LogTask, Problem, open_logs
+from evalcore.shell.answers import ColumnMap, Logged, LogTask, Problem, finding, open_logs
+from evalcore.shell.answers.seen import Pages
+from evalcore.shell.recorded.finding import list_tasks
 
 STAMP = "2025-07-21T14-41-47.889425"
 
@@ -125,6 +127,49 @@ def test_shards_are_one_task_and_other_logs_of_its_name_are_named_apart(tmp_path
     assert [len(rows_of(task)) for task in tasks] == [2, 2, 2]
 
 
+def test_shards_are_of_one_model(tmp_path: Path) -> None:
+    for number, model in enumerate("aabb"):
+        folder = tmp_path / f"{model}{number}"
+        write(folder / "samples_t.jsonl", [generation(number)])
+        told = {"results": {"t": {}}, "configs": {"t": {"repeats": 1}}, "model_name": model}
+        (folder / "results.json").write_text(json.dumps(told))
+    first, second = open_logs([tmp_path])
+    assert [one.doc_id for one in rows_of(first)] == [0, 1]
+    assert [(one.doc_id, one.path) for one in rows_of(second)] == [(at, second.paths[at - 2]) for at in (2, 3)]
+    assert [path.parent.name for path in (*first.paths, *second.paths)] == ["a0", "a1", "b2", "b3"]
+
+
+def test_a_log_without_shards_has_its_path_alone(tmp_path: Path) -> None:
+    path = write(tmp_path / "t.jsonl", [{"said": "a"}])
+    assert open_logs([path], mapping=ColumnMap(answer="said"))[0].paths == (path,)
+
+
+def test_document_numbers_far_apart_take_little_memory() -> None:
+    pages = Pages()
+    tracemalloc.start()
+    for key in range(5000):
+        pages.put(key << 20, key + 1)
+    size = tracemalloc.get_traced_memory()[0]
+    tracemalloc.stop()
+    assert size < 5000 * 400
+    for key in range(-100, 100):
+        pages.put(key, key)
+        pages.put(key, key + 1)
+    assert [pages.get(key) for key in (-100, 99, 7 << 20, 8 << 20, 101)] == [-99, 100, 8, 9, 0]
+    assert len(dict(pages.items())) == 5000 + 198
+
+
+def test_many_tasks_of_one_run_are_placed_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    names = [f"task_{number}" for number in range(200)]
+    for name in names:
+        write(tmp_path / f"samples_{name}.jsonl", [generation(0)])
+    (tmp_path / "results.json").write_text(json.dumps({"results": {name: {} for name in names}}))
+    listed = []
+    monkeypatch.setattr(finding, "list_tasks", lambda results: listed.append(1) or list_tasks(results))
+    assert len(open_logs([tmp_path])) == 200
+    assert len(listed) == 1
+
+
 def test_many_files_in_one_call(tmp_path: Path) -> None:
     for number in range(300):
         write(tmp_path / f"m{number % 7}" / f"samples_t{number}.jsonl", [generation(0), generation(1)])
@@ -180,6 +225,48 @@ def test_golds_of_choices(tmp_path: Path, target: object, gold: object) -> None:
     assert (one.gold, one.choices) == (gold, ("yes", "no"))
     assert one.requests == (LogLikelihood("Q", " yes"), LogLikelihood("Q", " no"))
     assert one.replies == ((Likelihood(-1.0),), (Likelihood(-2.0),))
+
+
+NUMBERS = ["10", "2", "1"]
+
+
+@pytest.mark.parametrize(("target", "gold"), [("2", 1), ("10", 0), ("1", 2), (2, 2), (1, 1)])
+def test_a_text_is_the_choice_that_it_equals_before_it_is_an_index(tmp_path: Path, target: object, gold: int) -> None:
+    row = {"lls": [-1, -2, -3], "options": NUMBERS, "gold": target}
+    mapping = ColumnMap(loglikelihoods="lls", choices="options", gold="gold")
+    assert only(write(tmp_path / "t.jsonl", [row]), mapping=mapping)[0].gold == gold
+    logged = choice(0, target=target, ends=[f" {one}" for one in NUMBERS], values=[-1.0, -2.0, -3.0])
+    assert only(write(tmp_path / "s.jsonl", [logged]))[0].gold == gold
+
+
+@pytest.mark.parametrize(
+    ("values", "acc", "gold"), [([-2, -3, -1], 1.0, 2), ([-2, -1, -3], 0.0, 2), ([-2, -1, -3], 1.0, 1)]
+)
+def test_the_accuracy_tells_an_index_from_a_choice(tmp_path: Path, values: list[float], acc: float, gold: int) -> None:
+    row = choice(0, target="2", ends=[f" {one}" for one in NUMBERS], values=values, acc=acc)
+    assert only(write(tmp_path / "s.jsonl", [row]))[0].gold == gold
+
+
+def test_a_generated_list_may_be_meant_as_it_is_written(tmp_path: Path) -> None:
+    assert only(write(tmp_path / "x.jsonl", [generation(0, target="[1, 2]")]))[0].gold == ("1", "2", "[1, 2]")
+
+
+def test_a_template_of_a_log_with_loops_is_not_rendered(tmp_path: Path) -> None:
+    loops = "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}1"
+    config = {"output_type": "generate_until", "doc_to_target": loops}
+    write(tmp_path / "samples_t.jsonl", [generation(0)])
+    (tmp_path / "results.json").write_text(json.dumps({"results": {"t": {}}, "configs": {"t": config}}))
+    assert only(tmp_path)[0].gold == "0"
+
+
+def test_a_log_of_2023_has_a_request_for_each_reply(tmp_path: Path) -> None:
+    row = {**choice(0, target=0, ends=[" yes"], values=[-1.0, -2.0]), "arguments": [["Q", " yes"]]}
+    [bare] = only(write(tmp_path / "bare.jsonl", [row]))
+    assert bare.requests == (LogLikelihood("Q", " yes"), LogLikelihood("Q", ""))
+    config = {"output_type": "multiple_choice", "doc_to_choice": ["yes", "no"]}
+    write(tmp_path / "r" / "samples_t.jsonl", [row])
+    (tmp_path / "r" / "results.json").write_text(json.dumps({"results": {"t": {}}, "configs": {"t": config}}))
+    assert only(tmp_path / "r")[0].requests == (LogLikelihood("Q", " yes"), LogLikelihood("Q", " no"))
 
 
 def test_a_config_that_is_code_is_never_run(tmp_path: Path) -> None:
@@ -333,6 +420,35 @@ def test_repeats_as_lists_and_as_rows(tmp_path: Path) -> None:
     found = only(write(tmp_path / "r.jsonl", rows), mapping=mapping)
     assert [one.replies for one in found] == [(("x9", "x10"),), (("y9", "y10"),)]
     assert found[0].scores == {"ok,none": [0.9, 1.0]}
+
+
+def test_numbers_and_gaps_of_a_table(tmp_path: Path) -> None:
+    mapping = ColumnMap(answer="said", gold="gold", id="n")
+    rows = [{"n": -1, "said": 4.0, "gold": 4.0}, {"n": -2, "said": float("nan"), "gold": float("nan")}]
+    first, second = only(write(tmp_path / "x.jsonl", rows), mapping=mapping)
+    assert (first.gold, first.replies) == ("4", (("4",),))
+    assert (second.gold, second.replies) == (None, ((Failure("the table has no answer"),),))
+    text = tmp_path / "x.csv"
+    text.write_text("n,said,gold\n0,,\n1,a,b\n")
+    assert [(one.gold, one.replies) for one in only(text, mapping=mapping)] == [(None, (("",),)), ("b", (("a",),))]
+    picked = ColumnMap(loglikelihoods="lls", choices="c", gold="gold")
+    rows = [{"lls": [-1, -2], "c": ["x", "y"], "gold": 1.0}]
+    assert only(write(tmp_path / "p.jsonl", rows), mapping=picked)[0].gold == 1
+
+
+def test_ids_of_other_types_are_other_documents(tmp_path: Path) -> None:
+    rows = [{"id": name, "run": 0, "said": "s"} for name in (1, "1", -1, -2)]
+    for mapping in (ColumnMap(answer="said", id="id"), ColumnMap(answer="said", id="id", repeat="run")):
+        assert [one.id for one in only(write(tmp_path / "x.jsonl", rows), mapping=mapping)] == [1, "1", -1, -2]
+
+
+def test_repeats_are_gathered_by_unpacked_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [{"id": name, "run": run, "said": "s" * 1000} for run in (0, 1) for name in range(20)]
+    path, mapping = write(tmp_path / "a.jsonl.gz", rows), ColumnMap(answer="said", id="id", repeat="run")
+    monkeypatch.setattr("evalcore.shell.answers.tables.GATHERED", 2000)
+    assert path.stat().st_size < 2000
+    with pytest.raises(EvalError, match="one after another"):
+        only(path, mapping=mapping)
 
 
 def test_repeats_in_large_files_follow_one_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,8 +7,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 from rich.cells import cell_len
 from sample_runs import STAMP, write_run
+from scipy.stats import binomtest
 from scipy.stats import t as student
 
 from evalcore.core.aggregate import Inference, with_interval
@@ -16,7 +18,7 @@ from evalcore.core.gates import Gate
 from evalcore.core.records import MetricKey
 from evalcore.core.reports import leaf_from_flat
 from evalcore.shell.cli import main
-from evalcore.shell.output.gates import Checked, write_gates
+from evalcore.shell.output.gates import Checked, tell_gate, write_gates
 
 FINE = [1.0, 0.0, 1.0, 1.0] * 10
 
@@ -295,3 +297,28 @@ def test_tables_fit_and_explain_only_what_they_show(width: int, margin: float | 
     assert len(heads) == 3
     assert ("p: how often" in text) is ("p" in heads[1].replace("adjusted p", "").split())
     assert ("Filter" in heads[0]) is (width == 120)
+
+
+# --- levels and p-values ----------------------------------------------------------------------------------------------
+
+
+def test_a_limit_is_judged_by_both_ends_of_an_interval_that_leaves_out_alpha_at_each(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = write_run(tmp_path / "run", {"a": FINE})
+    low, high = binomtest(30, 40).proportion_ci(0.9, method="wilson")
+    wider = binomtest(30, 40).proportion_ci(0.95, method="wilson")
+    between = (high + wider.high) / 2
+    found = told(capsys, run, "--min", f"a/acc={between}", code=1)
+    assert found["confidence"] == pytest.approx(0.9)
+    gate = found["gates"][0]
+    assert (gate["ci_low"], gate["ci_high"]) == pytest.approx((low, high), abs=0.005)
+    assert gate["ci_high"] < between
+    told(capsys, run, "--min", f"a/acc={between}", "--alpha", 0.025)
+    told(capsys, run, "--max", f"a/acc={(low + wider.low) / 2}", code=1)
+
+
+def test_a_p_value_of_0_is_told() -> None:
+    gate = Gate(kind="baseline", name="t", key=MetricKey("acc"), passed=False, verdict="worse", value=0.1, baseline=0.9)
+    assert "p of a regression" not in tell_gate(gate)
+    assert "p of a regression" in tell_gate(replace(gate, p_value=0.0, adjusted=0.0))

@@ -9,6 +9,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from sample_runs import rows_of, write_log
 
 from evalcore.core.outcome import Failed, NotEmitted, Ok, Unscorable
 from evalcore.shell.cli import main
@@ -188,6 +189,18 @@ def test_what_only_one_side_has(home: Path, tmp_path: Path, capsys: pytest.Captu
     assert groups == {"quickstart_knowledge"}  # the other one is not made of the same tasks any more
     text = told(capsys, home / "old", other)
     assert re.search(r"Only after\n +quickstart_one_step: exact_match,renamed", text)
+
+
+def test_a_filter_under_a_new_name_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = rows_of("t", "acc", [1.0, 0.0])
+    sides = [write_log(tmp_path / name / "samples_t.jsonl", [row | {"filter": name} for row in rows]) for name in "ab"]
+    text = told(capsys, *sides)
+    assert "No verdict was compared" in text
+    assert "t: before a; after b" in text
+    assert "keep its old name" in " ".join(text.split())
+    assert "0 numbers" not in text
+    [task] = data(capsys, *sides)["tasks"]
+    assert (task["filters_only_a"], task["filters_only_b"]) == (["a"], ["b"])
 
 
 def test_scores_that_come_and_go(home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 import yaml
+from sample_runs import rows_of, write_run
+from sample_runs import write_log as write_rows
 
 from evalcore.core.records import MetricKey
 from evalcore.shell.cli import main
@@ -288,3 +290,71 @@ def test_markdown_and_text_tell_the_same_scores(run: Path, capsys: pytest.Captur
     assert all(re.search(rf"^{re.escape(head)}$", text, re.M) for head in heads[1:])
     keys = [MetricKey("exact_match", name) for name in ("strict-match", "flexible-extract")]
     assert all(re.search(rf"\|{key.metric} *\|{key.filter} *\| *1\|", marked) for key in keys)
+
+
+# --- rules, shards, old logs, other harnesses ------------------------------------------------------------------------
+
+MEDIAN = {"task": "t", "output_type": "generate_until", "metric_list": [{"metric": "acc", "aggregation": "median"}]}
+
+
+@pytest.mark.parametrize(("policy", "middle"), [("evalcore", 0.375), ("lm-eval-0.4.13", 0.5)])
+def test_numbers_are_made_again_by_the_rules_of_the_run(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], policy: str, middle: float
+) -> None:
+    """lm-eval's median of an even number of scores is the upper of the two in the middle."""
+    results = {"configs": {"t": MEDIAN}, "evalcore": {"policy": policy}}
+    even = write_run(tmp_path / "even", {"t": [0.0, 0.75, 0.25, 0.5]}, results=results)
+    [part] = data(capsys, even, "--doc", 0)["contributions"]
+    assert (part["value"], part["without"]) == (middle, 0.5)
+    odd = write_run(tmp_path / "odd", {"t": [1.0, 0.0, 0.75, 0.25, 0.5]}, results=results)
+    [part] = data(capsys, odd, "--doc", 0)["contributions"]
+    assert (part["value"], part["without"]) == (0.5, middle)
+    assert main(["diff", str(odd), str(even), "--json"]) == 1
+    [number] = json.loads(capsys.readouterr().out)["numbers"]
+    assert (number["before"], number["after"]) == (0.5, middle)
+
+
+def test_logs_of_2023_name_only_the_first_request(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pair = {"arguments": ["Sky?", " blue"], "resps": [[[-1.5, False]], [[-2.5, False]]]}
+    row = {
+        "doc_id": 0,
+        "doc": {"q": "Sky?"},
+        "target": "blue",
+        **pair,
+        "filtered_resps": [[-1.5, False], [-2.5, False]],
+    }
+    log = write_rows(tmp_path / "sky.jsonl", [row | {"acc": 1.0}])
+    other = write_rows(tmp_path / "b" / "sky.jsonl", [row | {"acc": 0.0}])
+    text = told(capsys, log, "--doc", 0)
+    assert "-1.5000" in text
+    assert "-2.5000" in text
+    assert main(["diff", str(log), str(other)]) == 1
+    assert "right -> wrong" in capsys.readouterr().out
+
+
+def test_the_file_is_that_of_the_shard(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = rows_of("t", "acc", [1.0, 0.0, 1.0])
+    write_rows(tmp_path / "samples_t_2026-01-31T12-00-00.000000.jsonl", rows[:2])
+    second = write_rows(tmp_path / "samples_t_2026-01-31T13-00-00.000000.jsonl", rows[2:])
+    found = data(capsys, tmp_path, "--doc", 2)
+    assert (found["file"], found["line"]) == (str(second), 1)
+    assert f"in {second}:1" in told(capsys, tmp_path, "--doc", 2)
+
+
+def test_logs_without_scores_by_document_say_what_to_do(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    sample = {"id": 1, "epoch": 1, "input": "2 + 2", "target": "4", "output": {"choices": [
+        {"message": {"role": "assistant", "content": "4"}, "stop_reason": "stop"}]}, "scores": {"match": {"value": "C"}}}  # fmt: skip
+    log = {
+        "version": 2,
+        "status": "success",
+        "eval": {"task": "sums", "model": "m", "dataset": {}},
+        "samples": [sample],
+    }
+    path = tmp_path / "sums.json"
+    path.write_text(json.dumps(log))
+    text = told(capsys, path, "--doc", 0)
+    assert f"`evalcore score {path} -o DIR`" in text
+    assert main(["diff", str(path), str(path)]) == 2
+    wrong = capsys.readouterr().err
+    assert f"`evalcore score {path} -o DIR`" in wrong
+    assert "found no results" not in wrong  # what it is not does not matter

@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sample_runs import write_run
 from test_output_rows import small_report
 
 from evalcore import EvalError, Failure, Report, build_report, leaf_from_flat, lm_eval_results
@@ -362,3 +363,18 @@ def test_a_missing_pyarrow_is_told_before_anything_is_asked(
     assert main(["run", str(QUICKSTART), "--output_path", str(tmp_path / "r"), "--parquet"]) == 2
     assert capsys.readouterr().err == "evalcore: this needs 'pyarrow': pip install \"evalcore[parquet]\"\n"
     assert not (tmp_path / "r").exists()
+
+
+def test_numbers_made_again_follow_the_rules_of_the_run(tmp_path: Path) -> None:
+    """lm-eval's median of an even number of scores is the upper of the two in the middle."""
+    metric = {"metric": "acc", "aggregation": "median"}
+    config = {"task": "t", "output_type": "generate_until", "metric_list": [metric]}
+    results = {"configs": {"t": config}, "evalcore": {"policy": "lm-eval-0.4.13"}}
+    run = read_recorded(write_run(tmp_path, {"t": [0.0, 0.75, 0.25, 0.5]}, results=results))
+    [row] = to_arrow(run).to_pylist()
+    assert row["value"] == 0.5
+
+
+def test_shots_that_a_log_does_not_say_are_null(tmp_path: Path) -> None:
+    [row] = to_arrow(read_recorded(write_run(tmp_path, {"t": [1.0, 0.0]}))).to_pylist()
+    assert row["num_fewshot"] is None

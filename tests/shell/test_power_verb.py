@@ -14,9 +14,15 @@ import pytest
 from msgspec.structs import replace
 from rich.cells import cell_len
 from sample_runs import rows_of, write_log
+from scipy import stats
 
+from evalcore import build_report, lm_eval_results, report_task
+from evalcore.core.arrays import Array
+from evalcore.core.columns import Floats, column
+from evalcore.core.groups import Group, GroupMetric, Leaf
 from evalcore.core.planning import Asked, Known, plan_next
-from evalcore.core.records import MetricKey
+from evalcore.core.records import MULTIPLE_CHOICE, MetricKey, MetricSpec, Task
+from evalcore.core.scored import Scored, ScoredColumn
 from evalcore.core.stats.power import Variances, distance_at, questions_for, reach_of_test, variances_of_difference
 from evalcore.shell.cli import main
 from evalcore.shell.output.grid import draw_page
@@ -364,3 +370,41 @@ def test_what_is_read_is_what_is_planned():
     planned = dict(plan_next(known, Asked(half_width=0.05, repeats=(2, 8))).documents)
     assert planned[2] is None
     assert planned[8] % 5 == 0
+
+
+# --- clusters ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("aggregation", ["mean", "macro", "pool"])
+def test_a_group_counts_documents_of_tasks_without_clusters_one_by_one(aggregation):
+    """Ten clusters of three in one task, the same ten of two in another, and forty documents that stand alone."""
+    key, rng = MetricKey("acc"), np.random.default_rng(0)
+
+    def scored(name, n, clusters):
+        rows = column(range(n), Floats(Array((rng.random(n) < 0.6).astype(float))))
+        task = Task(name, MULTIPLE_CHOICE, (MetricSpec("acc"),))
+        return Scored(task, (ScoredColumn(key, rows, task.metrics[0]),), (), "evalcore", clusters)
+
+    each = (
+        scored("a", 30, tuple((at, at // 3) for at in range(30))),
+        scored("b", 20, tuple((at, at // 2) for at in range(20))),
+        scored("c", 40, ()),
+    )
+    tree = Group("g", tuple(Leaf(one.task.name, None) for one in each), (GroupMetric("acc", aggregation=aggregation),))
+    report = build_report([report_task(one) for one in each], [tree])
+    found = {one.name: one for one in known_of(lm_eval_results(report))}
+    assert {name: one.units for name, one in found.items()} == {"a": 10, "b": 10, "c": 40, "g": 50}
+    assert found["g"].n == 90
+    assert plan_next(found["g"], Asked()).half_width == pytest.approx(stats.t.ppf(0.975, 49) * found["g"].stderr)
+
+
+def test_two_runs_with_clusters_are_planned_by_their_clusters(tmp_path, capsys):
+    rng = np.random.default_rng(0)
+    paths = [
+        write_log(tmp_path / name / "samples_t.jsonl", rows_of("t", "acc", (rng.random(60) < 0.6).astype(float)))
+        for name in "ab"
+    ]
+    one, many = (told(capsys, *paths, *flags)["rows"][0] for flags in ((), ("--cluster", "passage")))
+    assert (one["clusters"], many["clusters"]) == (None, 12)
+    stderr = many["sd"] / 60**0.5
+    assert many["half_width"] == pytest.approx(stats.t.ppf(0.975, 11) * stderr)

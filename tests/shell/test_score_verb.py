@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from importlib import import_module
 from math import comb
 from pathlib import Path
+from time import process_time
 
 import numpy as np
 import pytest
@@ -16,6 +18,7 @@ from evalcore.shell.cli import main
 from evalcore.shell.rescoring import streaming
 from evalcore.shell.rescoring.rules import Rules, lay_over, read_rules
 
+BENCH = Path(__file__).resolve().parents[2] / "bench"
 QUICKSTART = Path(__file__).resolve().parents[2] / "examples" / "quickstart"
 NUMBER = 'regex={"regex_pattern": "(-?[0-9]+)", "group_select": -1}'
 
@@ -400,3 +403,222 @@ def test_no_rules_change_nothing(run):
     config = json.loads((run / "results.json").read_text())["configs"]["quickstart_one_step"]
     task = task_from_config(config)
     assert lay_over(task, Rules()) is task
+
+
+# --- recorded scores, tables as they come -------------------------------------------------------------------------
+
+
+def table_of(path: Path, rows: Iterable[dict[str, object]]) -> Path:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def labelled(tmp_path: Path) -> Path:
+    """Five answers to each question, with a label each; all but a few are right."""
+    rows = (
+        {
+            "id": at,
+            "said": list("aaabb"),
+            "gold": "a",
+            "right": [True, *[at > 0] * 4],
+            "long": at % 2 == 0,
+            "about": {"topic": "law" if at % 3 else "art"},
+        }
+        for at in range(30)
+    )
+    return table_of(tmp_path / "labels.jsonl", rows)
+
+
+def test_reducers_apply_without_a_metric_being_named(labelled, score, refused):
+    flags = [labelled, "--answer", "said", "--gold", "gold"]
+    found = estimates(score(*flags, "--reducer", "mean"))["labels"]["exact_match,none"]
+    assert found["value"] == pytest.approx(0.6)
+    assert "unknown reducer 'pss@2'" in refused(*flags, "--reducer", "pss@2")
+    assert estimates(score(*flags, "--reducer", "pass@7", code=1))["labels"]["exact_match,none"]["n_unscorable"] == 30
+
+
+def test_labels_are_shares_and_can_be_scored_again(labelled, score, refused, tmp_path):
+    flags = [labelled, "--answer", "said", "--score", "right", "--reducer", "pass@1", "--reducer", "pass@2"]
+    found = estimates(score(*flags, "--output_path", tmp_path / "out"))["labels"]
+    assert sorted(found) == ["right@pass@1,none", "right@pass@2,none"]
+    assert all(0 <= one["ci"][0] <= one["ci"][1] <= 1 for one in found.values())
+    again = estimates(score(tmp_path / "out"))["labels"]
+    for key, one in found.items():
+        assert [again[key][part] for part in ("value", "n", "ci")] == [one[part] for part in ("value", "n", "ci")]
+    assert "taken as recorded when this was written" in refused(tmp_path / "out", "--reducer", "pass@3")
+
+
+def test_several_scores_of_a_table(labelled, score, refused):
+    found = estimates(score(labelled, "--score", "long"))["labels"]
+    assert found["long,none"]["value"] == 0.5
+    both = estimates(score(labelled, "--score", "right", "--score", "long", "--reducer", "mean"))["labels"]
+    assert both["long,none"]["value"] == 0.5
+    assert both["right,none"]["value"] > 0.8
+    assert "unknown score column 'lng'; did you mean 'long'" in refused(labelled, "--score", "long", "--score", "lng")
+
+
+@pytest.mark.parametrize("field", ["about.topic", "{{about.topic}}"])
+def test_groups_by_a_path_or_a_template(labelled, score, refused, field):
+    found = estimates(score(labelled, "--answer", "said", "--gold", "gold", "--group_by", field))
+    assert {name: one["exact_match,none"]["n"] for name, one in found.items()} == {
+        "labels": 30,
+        "labels_art": 10,
+        "labels_law": 20,
+    }
+    assert "about.topic" in refused(labelled, "--answer", "said", "--group_by", "topic")
+
+
+@pytest.mark.parametrize("flags", [["--answer", "a"], ["--score", "a"], ["--answer", "a", "--group_by", "b"]])
+def test_a_table_without_rows_is_an_error(refused, tmp_path, flags):
+    (tmp_path / "head.csv").write_text("a,b\n")
+    assert "head.csv: no documents" in refused(tmp_path / "head.csv", *flags)
+
+
+def test_a_recorded_score_under_its_filter(run, score, tmp_path):
+    log = run / "samples_quickstart_one_step.jsonl"
+    wanted = {key: one["value"] for key, one in estimates(score(log))["quickstart_one_step"].items()}
+    assert len(wanted) > 1
+    for key, value in wanted.items():
+        found = estimates(score(log, "--score", key))["quickstart_one_step"]
+        assert {name: one["value"] for name, one in found.items()} == {key: value}
+    every = estimates(score(log, "--score", "exact_match", "--output_path", tmp_path / "out"))["quickstart_one_step"]
+    assert {key: one["value"] for key, one in every.items()} == wanted
+    again = estimates(score(tmp_path / "out"))["quickstart_one_step"]  # not measured anew, without the filters
+    assert {key: one["value"] for key, one in again.items()} == wanted
+
+
+def inspect_log(path: Path, scores: list[dict[str, object] | None]) -> Path:
+    """A log of Inspect; a sample without scores ended in an error."""
+    error = {"message": "timeout", "traceback": "", "traceback_ansi": ""}
+    samples = [
+        {
+            "id": at,
+            "epoch": 1,
+            "input": "?",
+            "target": "4",
+            "output": {"completion": "5", "model": "m", "choices": []},
+            "metadata": {"topic": "art" if at % 2 else "law"},
+            **({"scores": one} if one else {"error": error}),
+        }
+        for at, one in enumerate(scores)
+    ]
+    head = {"task": "sums", "model": "m", "dataset": {}, "config": {}, "created": "2024-01-01T00:00:00"}
+    path.write_text(json.dumps({"version": 2, "status": "success", "eval": head, "samples": samples}))
+    return path
+
+
+def test_inspect_samples_without_scores_are_counted(score, tmp_path):
+    right, wrong = ({"match": {"value": one}} for one in "CI")
+    log = inspect_log(tmp_path / "log.json", [None, right, right, wrong, {**right, "more": {"value": 0.5}}])
+    found = estimates(score(log, code=1))["sums"]
+    assert list(found) == ["match,none"]
+    assert (found["match,none"]["value"], found["match,none"]["n"], found["match,none"]["n_failed"]) == (0.75, 4, 1)
+    more = estimates(score(log, "--score", "more", code=1))["sums"]["more,none"]
+    assert (more["value"], more["n_failed"]) == (0.5, 4)
+    split = estimates(score(log, "--group_by", "metadata.topic", code=1))
+    assert {name: one["match,none"]["n"] for name, one in split.items()} == {"sums": 4, "sums_art": 2, "sums_law": 2}
+
+
+# --- shards, folders, flags ---------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def shards(run: Path, coded: tuple[Path, Path], score: Callable[..., Results], tmp_path: Path) -> Path:
+    """A task scored by code, its log in two files and two folders."""
+    log, own = run / "samples_quickstart_simple_questions.jsonl", coded[0]
+    score(log, "--task", own, "--trust", own.parent / "own.py", "--output_path", tmp_path / "one")
+    rows = (tmp_path / "one" / log.name).read_text().splitlines(keepends=True)
+    (tmp_path / "two").mkdir()
+    (tmp_path / "two" / "results.json").write_bytes((tmp_path / "one" / "results.json").read_bytes())
+    (tmp_path / "one" / log.name).write_text("".join(rows[:12]))
+    (tmp_path / "two" / log.name).write_text("".join(rows[12:]))
+    return tmp_path
+
+
+def test_every_shard_is_read_and_none_is_replaced(shards, score, refused):
+    name = "samples_quickstart_simple_questions.jsonl"
+    logs = [shards / one / name for one in ("one", "two")]
+    stated = json.loads((shards / "one" / "results.json").read_text())
+    found = estimates(score(*logs))
+    assert found["quickstart_simple_questions"]["own,none"]["n"] == 30
+    assert found["quickstart_simple_questions"] == estimates(stated)["quickstart_simple_questions"]
+    for folder in ("one", "two"):
+        assert "holds what is scored" in refused(*logs, "--output_path", shards / folder, "--overwrite")
+
+
+def test_no_output_inside_a_folder_that_is_read(run, refused):
+    assert "lies in" in refused(run, "--output_path", run / "below" / "out")
+    assert not (run / "below").exists()
+
+
+def test_only_some_tasks(run, score, refused):
+    assert set(estimates(score(run, "--only", "*_step"))) >= {"quickstart_one_step", "quickstart_two_step"}
+    assert not {"quickstart_nature", "quickstart_prose"} & set(estimates(score(run, "--only", "*_step")))
+    assert "unknown task of the logs 'no*'" in refused(run, "--only", "no*")
+
+
+def test_a_log_without_results_says_by_which_rules(run, score, tmp_path):
+    log = tmp_path / "samples_quickstart_prose.jsonl"
+    log.write_bytes((run / log.name).read_bytes())
+    found = score(log)
+    told = " ".join(found["evalcore"]["warnings"])
+    assert "no results with its rules lie beside samples_quickstart_prose.jsonl; word_perplexity" in told
+    assert "--score NAME takes a recorded score" in told
+    assert found["n-shot"] == {"quickstart_prose": None}
+
+
+def test_flags_without_effect_are_told(run, score):
+    log = run / "samples_quickstart_one_step.jsonl"
+    found = score(log, "--weights", "equal", "--answer", "reply", "--metric", "f1", "--score", "exact_match")
+    told = " ".join(found["evalcore"]["warnings"])
+    for flag in ("--weights", "--answer", "--metric"):
+        assert f"{flag} had no effect" in told
+    assert "no effect" not in " ".join(score(log)["evalcore"]["warnings"])
+
+
+def test_unknown_shots_are_not_none(labelled, score, tmp_path, capsys):
+    flags = ["--answer", "said", "--gold", "gold", "--group_by", "about.topic"]
+    found = score(labelled, *flags, "--output_path", tmp_path / "out")
+    assert found["n-shot"] == {"labels": None, "labels_art": None, "labels_law": None}
+    assert score(tmp_path / "out")["n-shot"] == found["n-shot"]
+    assert main(["score", str(labelled), *flags, "--csv", "--quiet"]) == 0
+    assert {row["num_fewshot"] for row in csv.DictReader(capsys.readouterr().out.splitlines())} == {""}
+
+
+def test_problems_are_printed_without_what_a_terminal_obeys(tmp_path, capsys):
+    log = tmp_path / "an\x1b[31m\u202eswers.jsonl"
+    log.write_text('{"said": "a", "gold": "a"}\n{"said"\n')
+    assert main(["score", str(log), "--answer", "said", "--gold", "gold", "--keep_going", "--quiet"]) == 1
+    said = "".join(capsys.readouterr())
+    assert "could not be read" in said
+    assert not {"\x1b", "\u202e"} & set(said)
+
+
+def test_an_aggregation_that_is_no_name_is_one_message(run, refused, tmp_path):
+    log = tmp_path / "samples_quickstart_prose.jsonl"
+    log.write_bytes((run / log.name).read_bytes())
+    results = json.loads((run / "results.json").read_text())
+    results["configs"]["quickstart_prose"]["metric_list"][0]["aggregation"] = {"a": 1}
+    (tmp_path / "results.json").write_text(json.dumps(results))
+    assert "expected the name of an aggregation" in refused(log)
+
+
+def test_thousands_of_problems_are_listed_in_no_time(tmp_path, capsys):
+    log = tmp_path / "answers.jsonl"
+    log.write_text('{"said": "a", "gold": "a"}\n' + '{"said"\n' * 40_000)
+    start = process_time()
+    assert main(["score", str(log), "--answer", "said", "--gold", "gold", "--keep_going", "--quiet"]) == 1
+    assert process_time() - start < 5
+    assert "40,000 records could not be read" in capsys.readouterr().err
+
+
+def test_scoring_takes_little_more_than_decoding(tmp_path, monkeypatch):
+    """Wanted are 2.5 times (bench/rescoring.py); four times on 30 MB are a mistake, not noise."""
+    monkeypatch.syspath_prepend(str(BENCH))
+    bench = import_module("rescoring")
+    bench.make_logs(tmp_path, 30_000_000)
+    bench.score_in_process(tmp_path)  # modules are imported before
+    decoding = min(bench.decode_in_process(tmp_path) for _ in range(3))
+    scoring = min(bench.score_in_process(tmp_path) for _ in range(2))
+    assert scoring < 4 * decoding

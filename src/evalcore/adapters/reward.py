@@ -176,9 +176,9 @@ class TrlReward(Struct, frozen=True, eq=False):
 
     def __call__(self, prompts: Sequence[object], completions: Sequence[object], **columns: object) -> list[float]:
         golds = columns.get(self.gold)
-        if not isinstance(golds, Sequence):
+        if not isinstance(golds, Sequence | np.ndarray):
             raise unknown("column of the dataset", self.gold, columns)
-        return self.reward.rewards(completions, golds)
+        return self.reward.rewards(completions, list(golds))
 
 
 class VerlReward(Struct, frozen=True, eq=False):

@@ -50,6 +50,8 @@ def text_task(
     evalcore.core.errors.EvalError: unknown metric 'exact_macth'; did you mean 'exact_match'? ...
     """
     task = Task(name, GENERATE_UNTIL, tuple(map(metric_spec, metrics)), _pipelines(list(filters)))
+    if not task.metrics and not any(one.metrics for one in task.filters):
+        raise EvalError("expected at least one metric, got none")
     score_task(task, (), (), tables=tables)
     return task
 
@@ -87,6 +89,8 @@ def completion_text(completion: object) -> str | Failed:
     >>> completion_text(None)
     Failed(reason='no answer')
     """
+    if isinstance(completion, np.generic):
+        completion = completion.item()
     if isinstance(completion, str):
         return completion
     if completion is None or (isinstance(completion, float) and isnan(completion)):
@@ -94,11 +98,10 @@ def completion_text(completion: object) -> str | Failed:
     if isinstance(completion, int | float):
         return str(completion)
     if isinstance(completion, list | tuple):
-        said = [
-            one.get("content")
-            for one in completion
-            if isinstance(one, Mapping) and one.get("role", "assistant") == "assistant"
-        ]
+        strange = next((one for one in completion if not isinstance(one, Mapping)), None)
+        if strange is not None:
+            raise EvalError(f"expected one text or a list of messages, got a list with {type(strange).__name__} in it")
+        said = [one.get("content") for one in completion if one.get("role", "assistant") == "assistant"]
         return _content(said[-1]) if said else Failed("no answer: no message of an assistant")
     return Failed(f"expected a text or a list of messages, got {type(completion).__name__}")
 
@@ -115,9 +118,14 @@ def _content(content: object) -> str | Failed:
 def gold_of(gold: object) -> object:
     """A gold as scoring takes it: an array is a list of golds, and NaN, which tables have for nothing, is none.
 
-    >>> gold_of(np.array(["4", "four"])), gold_of(float("nan"))
-    (['4', 'four'], None)
+    >>> gold_of(np.array(["4", "four"])), gold_of(float("nan")), gold_of(np.int64(4))
+    (['4', 'four'], None, 4)
     """
+    if isinstance(gold, np.generic):
+        gold = gold.item()
+    if isinstance(gold, list | tuple):
+        plain = [one.item() if isinstance(one, np.generic) else one for one in gold]
+        return plain if isinstance(gold, list) else tuple(plain)
     if isinstance(gold, str):
         return gold
     if isinstance(gold, np.ndarray):

@@ -40,6 +40,8 @@ def compare_sides(
     groups get that interval on an effective count; everything else Student's, by the influence of each document; and
     all of these a sign-flip test over documents, or over clusters where they are declared.
     """
+    if seed < 0 or draws < 1:
+        raise EvalError(f"expected a seed of at least 0 and at least one draw, got {seed} and {draws}")
     a, b, unlike = _alike(a, b, tables)
     pairs = _paired(a, b)
     trees = a.trees or b.trees

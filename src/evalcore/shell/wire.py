@@ -70,7 +70,7 @@ def decode_line(line: bytes, where: str) -> object:
         at = len(wrong.doc[: wrong.pos].encode())
         where += f":{wrong.lineno}" if b"\n" in line else ""
         raise EvalError(
-            f"{where}: not JSON: {wrong.msg} at byte {at} of {line[max(0, at - 30) : at + 30]!r}"
+            f"{where}: not JSON: {wrong.msg.removesuffix(' at')} at byte {at} of {line[max(0, at - 30) : at + 30]!r}"
         ) from wrong
     except (ValueError, RecursionError) as wrong:
         raise EvalError(f"{where}: not read as JSON: {str(wrong).split(';')[0]}") from wrong

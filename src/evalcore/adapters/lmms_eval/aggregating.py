@@ -89,7 +89,11 @@ def aggregation_of(
 
 def _with_args(function: Callable[..., object], task: LmmsTask) -> Callable[..., object]:
     """lmms-eval hands its command line to functions that have a parameter for it."""
-    if "args" not in signature(function).parameters:
+    try:
+        named = signature(function).parameters
+    except (TypeError, ValueError):  # max and min do not tell theirs
+        return function
+    if "args" not in named:
         return function
     made = partial(function, args=getattr(task, "args", None))
     made.__name__ = getattr(function, "__name__", "aggregation")  # type: ignore[attr-defined]  # recipes name functions

@@ -28,8 +28,8 @@ Reach = Callable[[float], float]
 
 # what rounding may add to a distance that is exactly reached
 _SLACK = 1 + 1e-12
-# the root of the most questions that floats count one by one
-_MOST = 2.0**26
+# the root of how many documents no one will ever have
+_MOST = 1e15
 
 
 class Variances(Struct, frozen=True):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from math import isfinite
+from math import isfinite, isnan
 
 from evalcore.core.errors import EvalError
 from evalcore.core.records import Failure, Gold, Likelihood, Reply
@@ -18,27 +18,29 @@ TRUTHS = {"true": 1.0, "false": 0.0, "": None, "nan": None, "none": None, "null"
 def read_answers(value: object) -> tuple[Reply, ...]:
     """The answers of a cell: a text, or a list of them; nothing at all is a failure.
 
-    >>> read_answers("4"), read_answers(["4", "5"]), read_answers(4), read_answers(None)
+    >>> read_answers("4"), read_answers(["4", "5"]), read_answers(4.0), read_answers(float("nan"))
     (('4',), ('4', '5'), ('4',), (Failure(reason='the table has no answer'),))
     """
     if isinstance(value, list | tuple):
         if not value:
             raise EvalError("expected at least one answer, got an empty list")
         return tuple(reply for one in value for reply in read_answers(one))
-    return (Failure("the table has no answer"),) if value is None else (_text(value),)
+    found = _plain(value)
+    return (Failure("the table has no answer"),) if found is None else (_text(found),)
 
 
 def read_gold(value: object) -> Gold:
-    """A gold as the table has it: a text, a number, or several.
+    """A gold as the table has it: a text, a number, or several; None where there is none.
 
-    >>> read_gold("a"), read_gold(["a", "b"]), read_gold(2), read_gold(True), read_gold(None)
+    >>> read_gold("a"), read_gold(["a", "b"]), read_gold(2.0), read_gold(True), read_gold(float("nan"))
     ('a', ('a', 'b'), 2, 'True', None)
     """
     if isinstance(value, list | tuple):
-        golds = [read_gold(one) for one in value]
+        golds = [one for one in map(read_gold, value) if one is not None]
         whole = [one for one in golds if type(one) is int]
-        return tuple(whole) if golds and len(whole) == len(golds) else tuple(map(str, golds))
-    return value if value is None or type(value) is int else _text(value)
+        return (tuple(whole) if len(whole) == len(golds) else tuple(map(str, golds))) if golds else None
+    found = _plain(value)
+    return found if found is None or type(found) is int else _text(found)
 
 
 def read_choices(value: object) -> tuple[str, ...]:
@@ -80,10 +82,9 @@ def read_unit(value: object, what: str) -> int | str | None:
     >>> read_unit(7, "id"), read_unit("a", "id"), read_unit(2.0, "id")
     (7, 'a', 2)
     """
-    if isinstance(value, float) and value.is_integer():
-        return int(value)
-    if value is None or (isinstance(value, int | str) and not isinstance(value, bool)):
-        return value
+    found = _plain(value)
+    if found is None or (isinstance(found, int | str) and not isinstance(found, bool)):
+        return found
     raise EvalError(f"expected a number or a text under {what}, got {str(value)[:60]!r}")
 
 
@@ -106,6 +107,13 @@ def _list(value: object, what: str) -> Sequence[object]:
     if not isinstance(found, list | tuple):
         raise EvalError(f"expected a list of {what}, got {str(value)[:60]!r}")
     return found
+
+
+def _plain(value: object) -> object:
+    """A number as it is meant: NaN is nothing, and a whole number has no point (a column with gaps makes it 4.0)."""
+    if not isinstance(value, float):
+        return value
+    return None if isnan(value) else int(value) if value.is_integer() else value
 
 
 def _text(value: object) -> str:

@@ -13,10 +13,9 @@ from evalcore.core.errors import EvalError
 from evalcore.shell.output.text import slug
 from evalcore.shell.recorded.finding import list_tasks, read_results, stamp_of, task_of_log
 
-__all__ = ["Named", "Placed", "list_paths", "name_apart", "place_log", "read_folder_results"]
+__all__ = ["Named", "Placed", "Told", "damaged_beside", "list_paths", "name_apart", "place_log", "read_folder_results"]
 
 Plain = Mapping[str, object]
-Results = Sequence[tuple[str, Plain]]
 
 
 class Named(Struct, frozen=True):
@@ -24,6 +23,31 @@ class Named(Struct, frozen=True):
 
     path: Path
     directly: bool
+
+
+class Told(Struct, frozen=True):
+    """A results file beside logs: what it says and the tasks by what their logs may be called, or why it is unreadable.
+
+    >>> Told(Path("results.json"), {"results": {"a": {}}}).tasks
+    {'a': 'a'}
+    """
+
+    path: Path
+    results: Plain
+    fault: EvalError | None = None
+    tasks: dict[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for task in list_tasks(self.results):
+            self.tasks[task] = task
+            self.tasks.setdefault(slug(task), task)
+
+    @property
+    def stamp(self) -> str:
+        return stamp_of(self.path.name)
+
+
+Results = Sequence[Told]
 
 
 class Placed(Struct, frozen=True):
@@ -80,20 +104,30 @@ def _below(folder: Path) -> list[Named]:
 def place_log(path: Path, results_in: Callable[[Path], Results]) -> Placed:
     """The name of a log's task and the results of its run: those of the same time in the same folder.
 
-    >>> place_log(Path("samples_gsm8k.jsonl"), lambda folder: [("results.json", {"results": {"gsm8k": {}}})]).task
+    >>> told = Told(Path("results.json"), {"results": {"gsm8k": {}}})
+    >>> place_log(Path("pretrained_gsm8k.jsonl"), lambda folder: [told]).task
     'gsm8k'
     """
     stem, stamp = task_of_log(path), stamp_of(path.name)
-    for results in [found for name, found in results_in(path.resolve().parent) if stamp_of(name) == stamp]:
-        named = [task for task in list_tasks(results) if _is_named(task, stem)]
-        if named:
-            return Placed(max(named, key=len), results)
+    for told in results_in(path.resolve().parent):
+        named = _named(told, stem) if told.stamp == stamp else None
+        if named is not None:
+            return Placed(named, told.results)
     return Placed(stem)
 
 
-def _is_named(task: str, stem: str) -> bool:
-    """Whether a file of this stem may be the task's; logs of 2023 have the model before it."""
-    return stem in (task, slug(task)) or stem.endswith(f"_{task}")
+def _named(told: Told, stem: str) -> str | None:
+    """The task whose file may have this stem, the longest of several; logs of 2023 have the model before it."""
+    ends = (stem[at + 1 :] for at, mark in enumerate(stem) if mark == "_")
+    after = (end for end in ends if told.tasks.get(end) == end)
+    return told.tasks.get(stem) or next(after, None)
+
+
+def damaged_beside(paths: Sequence[Path], results_in: Callable[[Path], Results]) -> dict[Path, EvalError]:
+    """The results files of the runs of these logs that cannot be read."""
+    runs = dict.fromkeys((path.resolve().parent, stamp_of(path.name)) for path in paths)
+    told = [one for folder, stamp in runs for one in results_in(folder) if one.stamp == stamp]
+    return {one.path: one.fault for one in told if one.fault is not None}
 
 
 def read_folder_results(folder: Path) -> Results:
@@ -102,15 +136,16 @@ def read_folder_results(folder: Path) -> Results:
     >>> read_folder_results(Path("no/such/folder"))
     ()
     """
-    out: list[tuple[str, Plain]] = []
+    out: list[Told] = []
     for path in sorted(folder.glob("*.json")):
         if "results" in path.name or stamp_of(path.name):
             try:
                 found = read_results(path)
-            except EvalError:
+            except EvalError as wrong:
+                out.append(Told(path, {}, wrong))
                 continue
             if found is not None:
-                out.append((path.name, found))
+                out.append(Told(path, found))
     return tuple(out)
 
 

@@ -11,7 +11,7 @@ from msgspec import Struct
 from evalcore.core.errors import EvalError
 from evalcore.core.records import GENERATE_UNTIL, MULTIPLE_CHOICE, Gold, LogLikelihood, OutputType, Request
 
-__all__ = ["Targets", "choices_of", "gold_by_score", "learn_targets", "resolve_gold"]
+__all__ = ["Targets", "choices_of", "gold_between", "gold_by_score", "learn_targets", "resolve_gold"]
 
 Config = Mapping[str, object]
 Doc = dict[str, object]
@@ -19,6 +19,9 @@ Read = Callable[[Doc], object]
 
 CODE = re.compile(r"\s*(def\s|@|lambda\b|<|functools\.|class\s)")
 """How functions begin where a log has their source in place of a field or a template."""
+
+LOOP = re.compile(r"\{%[-+]?\s*(for|macro|call|include|import|from|extends)\b")
+"""What may make a template of a log take for ever; the golds that are read here need none of it."""
 
 
 class Targets(Struct, frozen=True):
@@ -76,25 +79,34 @@ def choices_of(targets: Targets, requests: Sequence[Request], replies: int, doc:
 def resolve_gold(targets: Targets, target: object, choices: Sequence[str]) -> Gold:
     """A logged target as scoring takes it: the index of a choice, a text, or several of either.
 
-    A text is an index if it is a number below the count of choices, unless the config says that targets are texts.
+    A text is the choice that it equals, else an index if it is a number below their count, unless the config says
+    what targets are. A text of a generation that looks like a list of numbers may be meant as it is written.
 
     >>> plain = Targets(MULTIPLE_CHOICE)
     >>> [resolve_gold(plain, one, ("no", "yes")) for one in (1, "1", "yes", " yes", "[0, 1]", "maybe")]
     [1, 1, 1, 1, (0, 1), 'maybe']
-    >>> resolve_gold(Targets(GENERATE_UNTIL), "['4', 'four']", ()), resolve_gold(Targets(GENERATE_UNTIL), 4, ())
-    (('4', 'four'), '4')
+    >>> [resolve_gold(plain, one, ("10", "2", "1")) for one in ("2", "10", "1", 2)]
+    [1, 0, 2, 2]
+    >>> resolve_gold(Targets(GENERATE_UNTIL), "[1, 2]", ()), resolve_gold(Targets(GENERATE_UNTIL), 4, ())
+    (('1', '2', '[1, 2]'), '4')
     """
     several = _several(target) if targets.kind in (None, list) else None
     if several is not None:
         golds = [resolve_gold(targets, one, choices) for one in several]
         whole = [one for one in golds if type(one) is int]
-        return tuple(whole) if len(whole) == len(golds) else tuple(map(str, golds))
+        if golds and len(whole) == len(golds):
+            return tuple(whole)
+        plain = targets.kind is None and targets.output_type == GENERATE_UNTIL
+        literal = plain and isinstance(target, str) and type(several[0]) is int
+        return (*map(str, golds), str(target)) if literal else tuple(map(str, golds))
     if isinstance(target, bool) or not isinstance(target, int | str):
         return None if target is None else int(target) if isinstance(target, bool) else str(target)
     if targets.output_type == GENERATE_UNTIL:
         return int(target) if choices and _is_index(target) and targets.kind is not str else str(target)
     if targets.output_type != MULTIPLE_CHOICE:
         return str(target)
+    if targets.kind is None and isinstance(target, str) and target in choices:
+        return choices.index(target)
     if isinstance(target, int) or (targets.kind is not str and _is_index(target) and _fits(target, choices)):
         return int(target)
     return _place(target, choices)
@@ -112,6 +124,18 @@ def gold_by_score(values: Sequence[float], acc: object) -> int | None:
         return None
     best = 0 if values[0] >= values[1] else 1  # in a tie the first wins, as in lm-eval
     return best if acc == 1 else 1 - best
+
+
+def gold_between(values: Sequence[float], acc: object, gold: int, target: object) -> int:
+    """The gold of a log that has indices as text, where a number is both a choice and an index, if the accuracy tells.
+
+    >>> gold_between([-1.0, -2.0, -3.0], 1.0, 1, "0"), gold_between([-1.0, -2.0, -3.0], 0.0, 1, "2")
+    (0, 1)
+    """
+    if acc not in (0, 1) or not isinstance(target, str) or not _is_index(target) or int(target) >= len(values):
+        return gold
+    best, index = max(range(len(values)), key=values.__getitem__), int(target)
+    return index if (acc == 1 and best == index) or (acc == 0 and best == gold) else gold
 
 
 # --- targets --------------------------------------------------------------------------------------------------------
@@ -184,7 +208,7 @@ def _listed(targets: Targets, doc: Callable[[], Doc]) -> tuple[str, ...]:
 def _reading(config: Config, key: str, doc: Doc) -> Read | None:
     """A reading of the config, None where it is code or nothing."""
     given = config.get(key)
-    if given is None or (isinstance(given, str) and (not given or (given not in doc and CODE.match(given)))):
+    if given is None or (isinstance(given, str) and (not given or (given not in doc and _is_code(given)))):
         return None
     from evalcore.shell.prompts.reading import read_choices, read_target, read_text  # templates take time to import
 
@@ -196,6 +220,10 @@ def _reading(config: Config, key: str, doc: Doc) -> Read | None:
         return made(given, list(doc), choices=choosing)
     except EvalError:
         return None
+
+
+def _is_code(given: str) -> bool:
+    return CODE.match(given) is not None or LOOP.search(given) is not None
 
 
 def _read(read: Read | None, doc: Doc) -> object:

@@ -76,14 +76,14 @@ def _zip_rows(path: Path) -> Iterator[Logged | Problem]:
             ]
             yield from _documents(path, found)
     except EvalError as wrong:
-        yield Problem(path, 1, 0, str(wrong).removeprefix(f"{path}: "))
+        yield problem_at(path, Record(1, 0, b""), wrong)
 
 
 def _json_rows(path: Path) -> Iterator[Logged | Problem]:
     try:
         samples = _read_json(path).samples or []
     except EvalError as wrong:
-        yield Problem(path, 1, 0, str(wrong).removeprefix(f"{path}: "))
+        yield problem_at(path, Record(1, 0, b""), wrong)
         return
     found: list[Found] = []
     for place, raw in enumerate(samples, 1):

@@ -39,13 +39,13 @@ class InspectSample(Struct, gc=False):
     """A sample as Inspect logs it: the fields that scoring needs."""
 
     id: int | str
-    input: object
-    target: str | list[str]
+    input: object = ""
+    target: str | list[str] = ""
     epoch: int = 1
     choices: list[str] | None = None
     messages: list[Plain] = field(default_factory=list)
     output: Plain | None = None
-    scores: dict[str, Plain] | None = None
+    scores: dict[str, Plain | None] | None = None
     error: Plain | None = None
     metadata: Raw = Raw(b"{}")
     attachments: dict[str, str] = field(default_factory=dict)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 from zipfile import BadZipFile, ZipFile, ZipInfo
 
-from evalcore.core.errors import EvalError
+from evalcore.core.errors import EvalError, MissingExtra, require
 from evalcore.shell.answers.inspect_samples import SampleKey
 from evalcore.shell.data.opening import FREE_BYTES, MOST_FOLD
 from evalcore.shell.wire import decode_line
@@ -25,6 +25,10 @@ HEADERS = ("header.json", "_journal/start.json")
 
 BROKEN = (BadZipFile, OSError, EOFError, zlib.error, RuntimeError, ValueError, KeyError, IndexError, struct.error)
 """What Python's reader raises for files that are cut or changed."""
+
+ZSTD = 93
+LOCAL = struct.Struct("<4s22xHH")
+"""The beginning of a member: its mark, and the lengths of its name and of what is added to it."""
 
 
 class Member(NamedTuple):
@@ -41,7 +45,11 @@ def read_header(path: Path) -> dict[str, object]:
         name = next((one for one in HEADERS if one in names), None)
         if name is None:
             raise EvalError(f"{path}: expected an Inspect log with {' or '.join(HEADERS)}, got a zip without them")
-        found = decode_line(read_member(zipped, zipped.getinfo(name)), f"{path}: {name}")
+        try:
+            data = read_member(zipped, zipped.getinfo(name))
+        except EvalError as wrong:
+            raise type(wrong)(f"{path}: {wrong}") from wrong
+        found = decode_line(data, f"{path}: {name}")
     if not isinstance(found, dict):
         raise EvalError(f"{path}: {name}: expected a JSON object, got {str(found)[:60]!r}")
     return found
@@ -57,12 +65,37 @@ def read_member(zipped: ZipFile, info: ZipInfo) -> bytes:
     """The bytes of a member, if they are no more than 256 MB, or 200 times what they are packed in."""
     most = max(FREE_BYTES, MOST_FOLD * info.compress_size)
     try:
-        with zipped.open(info) as file:
-            data = file.read(most + 1)
+        if info.compress_type == ZSTD:
+            data = _read_zstd(zipped, info, most)
+        else:
+            with zipped.open(info) as file:
+                data = file.read(most + 1)
+    except MissingExtra as wrong:
+        raise MissingExtra(f"{info.filename}: packed with Zstandard: {wrong}") from wrong
     except (*BROKEN, NotImplementedError) as wrong:
         raise EvalError(f"{info.filename}: cannot be unpacked: {wrong}") from wrong
     if len(data) > most:
         raise EvalError(f"{info.filename}: unpacks to more than {most:,} bytes")
+    return data
+
+
+def _read_zstd(zipped: ZipFile, info: ZipInfo, most: int) -> bytes:
+    """A member packed with Zstandard, as Inspect writes them since 2026; Python's own reader takes it from 3.14 on."""
+    zstd, file = require("zstandard", "zstd"), zipped.fp
+    if file is None:
+        raise ValueError("the zip file is closed")
+    file.seek(info.header_offset)
+    mark, name, added = LOCAL.unpack(file.read(LOCAL.size))
+    if mark != b"PK\x03\x04":
+        raise BadZipFile(f"no member at byte {info.header_offset:,}")
+    file.seek(name + added, 1)
+    packed = file.read(info.compress_size)
+    try:
+        data = bytes(zstd.ZstdDecompressor().stream_reader(packed, read_across_frames=True).read(most + 1))
+    except zstd.ZstdError as wrong:
+        raise BadZipFile(str(wrong)) from wrong
+    if len(data) <= most and zlib.crc32(data) != info.CRC:
+        raise BadZipFile("its checksum is another")
     return data
 
 

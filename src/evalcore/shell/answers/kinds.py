@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from contextlib import suppress
 from io import BufferedReader
+from itertools import islice
 from pathlib import Path
 
 from msgspec import Struct, field
@@ -13,12 +14,14 @@ from msgspec import Struct, field
 from evalcore.core.errors import EvalError
 from evalcore.shell.answerlog.line import PREFIX
 from evalcore.shell.answers.records import MARK, Record, open_lines, read_records
-from evalcore.shell.data.opening import PACKED
+from evalcore.shell.data.opening import PACKED, strip_packing
 from evalcore.shell.wire import decode_line
 
-__all__ = ["Found", "tell_kind"]
+__all__ = ["Found", "is_sample_name", "read_torn", "tell_kind"]
 
 HEAD = 1 << 16
+NEAR = 1000
+SAMPLES = re.compile(r"(\d{8}_\d{4,6}_)?samples_")
 PACKED_BY = {b"\x1f\x8b": ".gz", b"BZh": ".bz2", b"\xfd7zXZ": ".xz", b"\x28\xb5\x2f\xfd": ".zst"}
 MAGIC = {b"PK\x03\x04": "inspect", b"PAR1": "parquet", b"ARROW1": "arrow", b"\xff\xff\xff\xff": "arrow"}
 OBJECTS = (
@@ -67,6 +70,26 @@ def tell_kind(path: Path) -> Found:
     return Found(path, "binary" if b"\0" in head else "text")
 
 
+def is_sample_name(path: Path) -> bool:
+    """Whether a file is called what sample logs are called.
+
+    >>> is_sample_name(Path("samples_gsm8k.jsonl.gz")), is_sample_name(Path("gsm8k.jsonl"))
+    (True, False)
+    """
+    name = strip_packing(path.name)
+    return name.endswith(".jsonl") and SAMPLES.match(name) is not None
+
+
+def read_torn(path: Path) -> Found:
+    """A sample log whose first line is damaged, with the first row that is not."""
+    for one in islice(read_records(path), NEAR):
+        with suppress(EvalError):
+            row = decode_line(one.data, "") if isinstance(one, Record) else None
+            if isinstance(row, dict) and "doc_id" in row:
+                return Found(path, "samples", row)
+    return Found(path, "samples")
+
+
 def _tell_json(path: Path, start: bytes) -> Found:
     first = next(read_records(path), None)
     row: object = None
@@ -75,7 +98,8 @@ def _tell_json(path: Path, start: bytes) -> Found:
             row = decode_line(first.data, "")
     if not isinstance(row, dict):
         named = next((kind for kind, key in OBJECTS if key.search(start)), None)
-        return Found(path, named or ("samples" if b'"doc_id"' in start else "json"))
+        sampled = is_sample_name(path) or (named is None and b'"doc_id"' in start)
+        return read_torn(path) if sampled else Found(path, named or "json")
     if "doc_id" in row and not REPLIED.isdisjoint(row):
         return Found(path, "samples", row)
     if isinstance(row.get("eval"), dict) and ("samples" in row or "status" in row):

@@ -11,14 +11,15 @@ from msgspec.structs import replace
 
 from evalcore.core.errors import EvalError
 from evalcore.core.records import GENERATE_UNTIL
-from evalcore.shell.answers.finding import Named, Results, list_paths, name_apart, read_folder_results
-from evalcore.shell.answers.kinds import Found, tell_kind
+from evalcore.shell.answers.finding import Named, Results, damaged_beside, list_paths, name_apart, read_folder_results
+from evalcore.shell.answers.kinds import Found, is_sample_name, read_torn, tell_kind
 from evalcore.shell.answers.mapping import ColumnMap
 from evalcore.shell.answers.record import Logged, LogTask, Problem
-from evalcore.shell.answers.records import refuse_problems
+from evalcore.shell.answers.records import Record, problem_at, refuse_problems
 from evalcore.shell.answers.sample_tasks import open_lmms_json, open_samples
-from evalcore.shell.data.opening import PACKED
+from evalcore.shell.data.opening import PACKED, open_bytes
 from evalcore.shell.recorded.finding import NO_SAMPLES, stamp_of, task_of_log
+from evalcore.shell.wire import decode_line
 
 __all__ = ["open_logs"]
 
@@ -79,6 +80,11 @@ def open_logs(
             if not keep_going:
                 raise
             tasks.append(_unreadable(named.path, wrong))
+    logs = [one.path for one in found if one.kind == "samples"]
+    for path, fault in damaged_beside(logs, settings.results_in).items():
+        if not keep_going:
+            raise fault
+        tasks.append(_unreadable(path, fault))
     for group in _by_kind(found):
         tasks += _opened(group, settings, keep_going)
     if not tasks:
@@ -93,7 +99,7 @@ def _rows(rows: Callable[[], Iterator[Logged | Problem]], name: str, keep_going:
 
 
 def _unreadable(path: Path, wrong: EvalError) -> LogTask:
-    problem = Problem(path, 1, 0, str(wrong).removeprefix(f"{path}: "))
+    problem = problem_at(path, Record(1, 0, b""), wrong)
     return LogTask(name=task_of_log(path), path=path, output_type=GENERATE_UNTIL, rows=lambda: iter((problem,)))
 
 
@@ -108,11 +114,33 @@ def _logs_of(named: Named, mapping: ColumnMap | None, left: list[str]) -> list[F
     declared = found.kind in TABLES and mapping is not None
     if found.kind not in TOLD or (declared and (named.directly or _has_columns(found, mapping))):
         return [found]
-    if named.directly or (found.kind == "empty" and named.path.name.startswith("samples_")):
+    if found.kind in ("text", "binary") and is_sample_name(named.path):
+        return [read_torn(named.path)]
+    if named.directly or _is_damaged(found):
         raise EvalError(f"{named.path}: {EXPECTED}; {TOLD[found.kind]}")
-    if found.kind != "answers" and _suffixes(named.path) & DATA:
+    if found.kind != "answers" and (_suffixes(named.path) & DATA or _is_torn(found)):
         left.append(str(named.path))
     return []
+
+
+def _is_damaged(found: Found) -> bool:
+    """Whether a file is called what a log is called, and is none."""
+    path = found.path
+    if found.kind == "empty":
+        return is_sample_name(path) or path.suffix == ".eval"
+    return path.suffix == ".eval" or (stamp_of(path.name) != "" and _is_torn(found))
+
+
+def _is_torn(found: Found) -> bool:
+    """Whether a file that should be one JSON value cannot be read as such."""
+    if found.path.suffix != ".json" or found.first:
+        return False
+    try:
+        with open_bytes(found.path) as file:
+            decode_line(file.read(), "")
+    except EvalError:
+        return True
+    return False
 
 
 def _has_columns(found: Found, mapping: ColumnMap | None) -> bool:

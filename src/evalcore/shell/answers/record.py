@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from msgspec import Struct, field
+from msgspec.structs import force_setattr
 
 from evalcore.core.records import OutputType, Reply, Request
 
@@ -24,7 +25,8 @@ class Problem(Struct, frozen=True):
 class Logged(Struct, frozen=True, kw_only=True):
     """One document of a log. ``replies`` has the replies of each request in order, one per repeat.
 
-    ``scores`` and ``kept`` are what the log says came of them, by ``metric,filter`` and by filter.
+    ``scores`` and ``kept`` are what the log says came of them, by ``metric,filter`` and by filter. ``path`` is the file
+    of ``line`` where a task may have several, else None: the task's own.
     """
 
     doc_id: int
@@ -38,11 +40,13 @@ class Logged(Struct, frozen=True, kw_only=True):
     scores: Mapping[str, object] = field(default_factory=dict)
     kept: Mapping[str, object] = field(default_factory=dict)
     line: int = 0
+    path: Path | None = None
 
 
 class LogTask(Struct, frozen=True, kw_only=True):
     """A task of a log: its name, what is known of its config, and a way to go through its documents, again and again.
 
+    ``paths`` are all of its files, of which ``path`` is the first.
     ``rows`` yields documents and, under ``--keep-going``, the problems it met on the way; else it raises the first.
     """
 
@@ -54,3 +58,8 @@ class LogTask(Struct, frozen=True, kw_only=True):
     results: Mapping[str, object] = field(default_factory=dict)
     source: str = "lm-eval"
     warnings: tuple[str, ...] = ()
+    paths: tuple[Path, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not self.paths:
+            force_setattr(self, "paths", (self.path,))

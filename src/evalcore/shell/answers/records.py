@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,6 +21,7 @@ __all__ = ["MARK", "Record", "open_lines", "problem_at", "read_records", "refuse
 
 MARK = b"\xef\xbb\xbf"
 SMALL, LARGE = 1 << 13, 1 << 18
+PLACE = re.compile(r"^(:\d+)*: ")
 ITEMS = msgspec.json.Decoder(list[Raw])
 
 
@@ -43,7 +45,7 @@ def read_records(path: Path) -> Iterator[Record | Problem]:
             for at in _records(file):
                 yield at
     except EvalError as wrong:
-        yield Problem(path, at.line, at.byte, str(wrong).removeprefix(f"{path}: "))
+        yield problem_at(path, at, wrong)
 
 
 @contextmanager
@@ -120,8 +122,13 @@ def _array_items(first: Record, lines: Iterator[Record]) -> Iterator[Record]:
 
 
 def problem_at(path: Path, record: Record, wrong: Exception) -> Problem:
-    """What is wrong with a record, as a problem of its place."""
-    return Problem(path, record.line, record.byte, str(wrong).removeprefix(f"{path}:{record.line}: "))
+    """What is wrong with a record, as a problem of its place, which the message then need not tell again.
+
+    >>> problem_at(Path("x"), Record(7, 9, b""), EvalError("x:2: not JSON: Unterminated string starting at at byte 3"))
+    Problem(path=PosixPath('x'), line=7, byte=9, message='not JSON: Unterminated string starting at byte 3')
+    """
+    text = str(wrong).removeprefix(str(path))
+    return Problem(path, record.line, record.byte, PLACE.sub("", text).replace(" at at byte ", " at byte "))
 
 
 def refuse_problems(rows: Iterable[Logged | Problem], name: str) -> Iterator[Logged]:

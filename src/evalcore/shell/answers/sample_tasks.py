@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -22,7 +23,7 @@ from evalcore.shell.answers.kinds import Found
 from evalcore.shell.answers.lmms import is_lmms, with_arguments
 from evalcore.shell.answers.past import read_past
 from evalcore.shell.answers.record import LogTask, Problem
-from evalcore.shell.answers.records import Record, read_records
+from evalcore.shell.answers.records import Record, problem_at, read_records
 from evalcore.shell.answers.samples import SampleLog, read_samples
 from evalcore.shell.answers.seen import Pages
 from evalcore.shell.data.opening import open_bytes
@@ -41,21 +42,48 @@ class _Id(Struct, gc=False):
     doc_id: int
 
 
+ADDRESS = re.compile(rb" at 0x[0-9a-f]+")
 ID = msgspec.json.Decoder(_Id)
 
 
 def open_samples(
     found: Sequence[Found], results_in: Callable[[Path], Results], *, scores: bool, requests: bool
 ) -> list[LogTask]:
-    """The tasks of sample logs; several files are one task if no document is in two of them."""
-    placed = [(one, place_log(one.path, results_in)) for one in found]
-    names = dict.fromkeys(place.task for _, place in placed)
+    """The tasks of sample logs; several files are one task if they are of one run and no document is in two of them."""
+    groups: dict[str, list[tuple[Found, Placed]]] = {}
+    for one in found:
+        place = place_log(one.path, results_in)
+        groups.setdefault(place.task, []).append((one, place))
     out: list[LogTask] = []
-    for name in names:
-        mine = [(one, place) for one, place in placed if place.task == name]
-        shards = [mine] if are_shards([one for one, _ in mine]) else [[pair] for pair in mine]
-        out += [_task([one for one, _ in part], part[0][1], scores, requests) for part in shards]
+    for mine in groups.values():
+        for run in _by_run(mine):
+            shards = [run] if are_shards([one for one, _ in run]) else [[pair] for pair in run]
+            out += [_task([one for one, _ in part], _told(part), scores, requests) for part in shards]
     return out
+
+
+def _told(part: Sequence[tuple[Found, Placed]]) -> Placed:
+    return next((place for _, place in part if place.results), part[0][1])
+
+
+def _by_run(mine: Sequence[tuple[Found, Placed]]) -> list[list[tuple[Found, Placed]]]:
+    """The logs whose results agree about the model and the task; those without results go with them if all agree."""
+    runs: dict[bytes, list[tuple[Found, Placed]]] = {}
+    for one, place in mine:
+        runs.setdefault(run_of(place) if place.results else b"", []).append((one, place))
+    return [list(mine)] if len(runs.keys() - {b""}) < 2 else list(runs.values())
+
+
+def run_of(placed: Placed) -> bytes:
+    """What shards of one task have in common: model and config, without where in memory its functions were.
+
+    >>> run_of(Placed("t", {"model_name": "a"})) == run_of(Placed("t", {"model_name": "b"}))
+    False
+    """
+    config = placed.results.get("config")
+    given = config if isinstance(config, Mapping) else {}
+    model = [placed.results.get("model_name"), given.get("model"), given.get("model_args")]
+    return ADDRESS.sub(b"", encode_line([model, placed.config]))
 
 
 def _task(files: Sequence[Found], placed: Placed, scores: bool, requests: bool) -> LogTask:
@@ -75,6 +103,7 @@ def _task(files: Sequence[Found], placed: Placed, scores: bool, requests: bool) 
     return LogTask(
         name=placed.task,
         path=paths[0],
+        paths=paths,
         output_type=kind,
         rows=partial(read_samples, log),
         config=config,
@@ -165,7 +194,7 @@ def _log_records(path: Path) -> Iterator[Record | Problem]:
     try:
         items = _read_whole(path).logs
     except EvalError as wrong:
-        yield Problem(path, 1, 0, str(wrong).removeprefix(f"{path}: "))
+        yield problem_at(path, Record(1, 0, b""), wrong)
         return
     for place, item in enumerate(items, 1):
         yield Record(place, 0, bytes(item))

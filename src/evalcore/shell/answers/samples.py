@@ -10,8 +10,8 @@ import msgspec
 from msgspec import Struct, field
 
 from evalcore.core.errors import EvalError
-from evalcore.core.records import MULTIPLE_CHOICE, Gold, OutputType, Reply
-from evalcore.shell.answers.golds import Targets, choices_of, gold_by_score, learn_targets, resolve_gold
+from evalcore.core.records import MULTIPLE_CHOICE, Gold, LogLikelihood, OutputType, Reply, Request
+from evalcore.shell.answers.golds import Targets, choices_of, gold_between, gold_by_score, learn_targets, resolve_gold
 from evalcore.shell.answers.record import Logged, Problem
 from evalcore.shell.answers.records import Record, problem_at, read_records
 from evalcore.shell.answers.rows import Asked, drop_padding, read_asked, read_replies
@@ -48,8 +48,6 @@ def read_samples(log: SampleLog) -> Iterator[Logged | Problem]:
     notes = _Notes(Pages(), Pages(), list(log.filters))
     past = log.past() if log.past is not None else None
     targets: Targets | None = None
-    path = log.paths[0]
-    at: Record | Problem = Record(1, 0, b"")
     for path in log.paths:
         for at in log.records(path):
             if isinstance(at, Problem):
@@ -61,12 +59,12 @@ def read_samples(log: SampleLog) -> Iterator[Logged | Problem]:
                     continue
                 if targets is None:
                     targets = learn_targets(log.output_type, log.config, _doc(row.doc), row.requests)
-                made = _logged(row, targets, log, at)
+                made = _logged(row, targets, log, at, path)
             except EvalError as wrong:
                 yield problem_at(path, at, wrong)
                 continue
             yield made if past is None else msgspec.structs.replace(made, **past(row.key))
-    yield from _uneven(notes, path, at)
+    yield from _uneven(notes, log)
 
 
 # --- each document once ---------------------------------------------------------------------------------------------
@@ -106,20 +104,34 @@ def _number(name: str, filters: list[str]) -> int:
     return filters.index(name)
 
 
-def _uneven(notes: _Notes, path: Path, at: Record | Problem) -> Iterator[Problem]:
+def _uneven(notes: _Notes, log: SampleLog) -> Iterator[Problem]:
     """A document that has fewer rows than another one: the log is cut, or has a document twice."""
     rows = notes.rows.items()
     key, most = next(rows, (0, 0))
     other = next(((two, bits) for two, bits in rows if bits != most), None)
     if other is not None:
         counts = f"{most.bit_count()} rows of document {key} and {other[1].bit_count()} of document {other[0]}"
-        yield Problem(path, at.line, at.byte, f"expected as many rows of each document (one per filter), got {counts}")
+        told = f"expected as many rows of each document (one per filter), got {counts}"
+        yield problem_at(*_last_row(log, other[0]), EvalError(told))
+
+
+def _last_row(log: SampleLog, key: int) -> tuple[Path, Record]:
+    """Where the last row of a document is; the log is gone through once more, as something is wrong with it."""
+    last = (log.paths[0], Record(1, 0, b""))
+    for path in log.paths:
+        for at in log.records(path):
+            try:
+                if isinstance(at, Record) and read_asked(at.data, log.output_type, prompts=False).key == key:
+                    last = (path, at)
+            except EvalError:
+                continue
+    return last
 
 
 # --- documents ------------------------------------------------------------------------------------------------------
 
 
-def _logged(row: Asked, targets: Targets, log: SampleLog, at: Record) -> Logged:
+def _logged(row: Asked, targets: Targets, log: SampleLog, at: Record, path: Path) -> Logged:
     replies = drop_padding(read_replies(row), log.config.get("repeats"))
     choices = choices_of(targets, row.requests, len(replies), partial(_doc, row.doc))
     cluster = row.own.get("cluster") if row.own else None
@@ -128,11 +140,25 @@ def _logged(row: Asked, targets: Targets, log: SampleLog, at: Record) -> Logged:
         doc=row.doc,
         gold=_gold(row, targets, choices, replies, at),
         choices=choices,
-        requests=row.requests if log.requests else (),
+        requests=_each_request(row.requests, choices, len(replies)) if log.requests else (),
         replies=replies,
         cluster=cluster if isinstance(cluster, int | str) else None,
         line=at.line,
+        path=path,
     )
+
+
+def _each_request(requests: tuple[Request, ...], choices: Sequence[str], count: int) -> tuple[Request, ...]:
+    """A request for each reply: logs of 2023 have the first only; of the others the end is a choice, or unknown."""
+    if len(requests) == count or not requests:
+        return requests
+    first = requests[0]
+    if not isinstance(first, LogLikelihood):
+        return (*requests, *[first] * (count - len(requests)))
+    known = len(choices) == count and first.continuation.endswith(choices[0])
+    before = first.continuation.removesuffix(choices[0]) if known else ""
+    ends = [before + one for one in choices] if known else [""] * count
+    return (first, *(LogLikelihood(first.context, end) for end in ends[1:]))
 
 
 def _gold(row: Asked, targets: Targets, choices: Sequence[str], replies: Sequence[Sequence[Reply]], at: Record) -> Gold:
@@ -142,11 +168,15 @@ def _gold(row: Asked, targets: Targets, choices: Sequence[str], replies: Sequenc
         return picked if isinstance(picked, int) else None
     found = resolve_gold(targets, row.target, choices)
     one_end = targets.output_type == MULTIPLE_CHOICE and (not choices or len(replies) > len(row.requests) == 1)
-    if targets.output_type != MULTIPLE_CHOICE or (isinstance(found, int | tuple) and not one_end):
+    unsure = targets.kind is None and isinstance(found, int) and row.target in choices and row.target != str(found)
+    if targets.output_type != MULTIPLE_CHOICE or (isinstance(found, int | tuple) and not one_end and not unsure):
         return found
     line = decode_line(at.data, "")
+    acc = line.get("acc") if isinstance(line, dict) else None
     values = [one[0][0] for one in replies if one and isinstance(one[0], tuple)]
-    scored = gold_by_score(values, line.get("acc") if isinstance(line, dict) else None)
+    if unsure and not one_end and isinstance(found, int):
+        return gold_between(values, acc, found, row.target)
+    scored = gold_by_score(values, acc)
     return found if scored is None else scored
 
 

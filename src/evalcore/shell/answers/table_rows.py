@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from itertools import islice
 from pathlib import Path
 
 from msgspec import Struct
@@ -14,11 +15,12 @@ from evalcore.shell.answers.records import MARK, Record, problem_at, read_record
 from evalcore.shell.data.csv_files import name_columns, read_rows
 from evalcore.shell.data.json_files import USUAL
 from evalcore.shell.data.opening import open_bytes
-from evalcore.shell.wire import decode_line, encode_line
+from evalcore.shell.wire import MOST_BYTES, decode_line, encode_line
 
 __all__ = ["TableRow", "read_table"]
 
 BATCH = 1024
+NEAR = 100
 SEPARATORS = (",", "\t", ";", "|")
 
 
@@ -40,12 +42,12 @@ def read_table(path: Path, kind: str, mapping: ColumnMap) -> Rows:
             at = one.at if isinstance(one, TableRow) else at
             yield one
     except EvalError as wrong:
-        yield Problem(path, at.line, at.byte, str(wrong).removeprefix(f"{path}: "))
+        yield problem_at(path, at, wrong)
 
 
 def _read_json(path: Path, mapping: ColumnMap) -> Rows:
     first = next(read_records(path), None)
-    if isinstance(first, Record) and not first.data.endswith(b"}"):
+    if isinstance(first, Record) and not first.data.endswith(b"}") and not _has_rows(path):
         yield from _read_object(path)
         return
     for at in read_records(path):
@@ -60,6 +62,21 @@ def _read_json(path: Path, mapping: ColumnMap) -> Rows:
             yield problem_at(path, at, wrong)
             continue
         yield TableRow(at, cells)
+
+
+def _has_rows(path: Path) -> bool:
+    """Whether one of the next lines is an object, and the file is none, so that only its first line is torn."""
+    if not any(isinstance(one, Record) and _is_object(one.data) for one in islice(read_records(path), 1, NEAR)):
+        return False
+    with open_bytes(path) as file:
+        return not _is_object(file.read(MOST_BYTES + 1).removeprefix(MARK).lstrip())
+
+
+def _is_object(line: bytes) -> bool:
+    try:
+        return line.startswith(b"{") and len(line) > 2 and isinstance(decode_line(line, ""), dict)
+    except EvalError:
+        return False
 
 
 def _read_object(path: Path) -> Rows:
@@ -78,7 +95,8 @@ def _read_object(path: Path) -> Rows:
 
 
 def _read_text(path: Path, mapping: ColumnMap) -> Rows:
-    """Cells stay text: an id of 007, or an answer of 1.0, is what is written."""
+    """Cells stay text: an id of 007, or an answer of 1.0, is what is written. Only an answer may be an empty text."""
+    filled = {mapping.gold, mapping.id, mapping.task, mapping.cluster} - {None, mapping.answer}
     with open_bytes(path) as file:
         head = file.readline().removeprefix(MARK).decode("utf-8", "replace")
     options = {"sep": _separator(head, mapping)}
@@ -91,7 +109,8 @@ def _read_text(path: Path, mapping: ColumnMap) -> Rows:
                 wrong = EvalError(f"expected {len(names)} cells, got {len(row)}")
                 yield problem_at(path, at, wrong)
             else:
-                yield TableRow(at, dict(zip(names, row, strict=True)))
+                cells = dict(zip(names, row, strict=True))
+                yield TableRow(at, {key: None if cell == "" and key in filled else cell for key, cell in cells.items()})
 
 
 def _separator(head: str, mapping: ColumnMap) -> str:

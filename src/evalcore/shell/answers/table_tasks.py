@@ -8,7 +8,7 @@ from functools import partial
 from evalcore.shell.answers.record import Problem
 from evalcore.shell.answers.table_rows import TableRow
 
-__all__ = ["split_tasks"]
+__all__ = ["split_tasks", "weigh_row"]
 
 HELD = 32 << 20
 """Up to so much text is held in memory, so that a table of many tasks is read once; a larger one once for each."""
@@ -29,7 +29,7 @@ def split_tasks(read: Callable[[], Rows], column: str) -> Mapping[str, Callable[
     size = 0
     for one in read():
         name = _task_of(one, column)
-        size += _weight(one)
+        size += weigh_row(one)
         rows = astray if name is None else held.setdefault(name, [])
         if size <= HELD:
             rows.append(one)
@@ -51,9 +51,19 @@ def _task_of(row: TableRow | Problem, column: str) -> str | None:
     return str(given) if isinstance(given, int | str) else None
 
 
-def _weight(row: TableRow | Problem) -> int:
-    return (
-        sum(len(cell) if isinstance(cell, str) else 64 for cell in row.cells.values())
-        if isinstance(row, TableRow)
-        else 64
-    )
+def weigh_row(row: TableRow | Problem) -> int:
+    """About how many bytes a row takes in memory.
+
+    >>> from evalcore.shell.answers.records import Record
+    >>> weigh_row(TableRow(Record(1, 0, b""), {"a": "x" * 100, "b": ["y" * 10]}))
+    238
+    """
+    return len(row.at.data) + _weigh(row.cells) if isinstance(row, TableRow) else 64
+
+
+def _weigh(cell: object) -> int:
+    if isinstance(cell, Mapping):
+        return 64 + sum(map(_weigh, cell.values()))
+    if isinstance(cell, list | tuple):
+        return 64 + sum(map(_weigh, cell))
+    return len(cell) if isinstance(cell, str | bytes) else 64

@@ -22,13 +22,14 @@ from evalcore.shell.answers.mapping import ColumnMap, check_columns
 from evalcore.shell.answers.record import Logged, LogTask, Problem
 from evalcore.shell.answers.records import problem_at
 from evalcore.shell.answers.table_rows import TableRow, encode_cells, read_table
-from evalcore.shell.answers.table_tasks import split_tasks
+from evalcore.shell.answers.table_tasks import split_tasks, weigh_row
 from evalcore.shell.data.opening import strip_packing
 
 __all__ = ["has_columns", "open_table"]
 
 GATHERED = 64 << 20
-"""Files up to this size may have the repeats of a document anywhere; in larger ones they must follow one another."""
+"""Rows up to this size, unpacked, may have the repeats of a document anywhere; further on they must follow one another.
+"""
 
 Rows = Iterator[TableRow | Problem]
 
@@ -56,7 +57,7 @@ def has_columns(found: Found, mapping: ColumnMap) -> bool:
 
 def _documents(path: Path, mapping: ColumnMap, rows: Callable[[], Rows]) -> Iterator[Logged | Problem]:
     """The documents of one task, numbered in their order."""
-    seen: set[int] = set()
+    seen: set[int | str] = set()
     number = 0
     for group in _grouped(path, mapping, rows()):
         if isinstance(group, Problem):
@@ -64,14 +65,13 @@ def _documents(path: Path, mapping: ColumnMap, rows: Callable[[], Rows]) -> Iter
             continue
         try:
             made = _logged(number, group, mapping)
-            mark = hash(made.id)
-            if made.id is not None and mark in seen:
+            if made.id is not None and made.id in seen:
                 raise EvalError(_twice(made.id, mapping))
         except EvalError as wrong:
             yield problem_at(path, group[0].at, wrong)
             continue
         if made.id is not None:
-            seen.add(mark)
+            seen.add(made.id)
         number += 1
         yield made
 
@@ -90,18 +90,30 @@ def _grouped(path: Path, mapping: ColumnMap, rows: Rows) -> Iterator[list[TableR
     if mapping.repeat is None:
         yield from (one if isinstance(one, Problem) else [one] for one in rows)
         return
-    whole = path.stat().st_size <= GATHERED
-    groups: dict[object, list[TableRow]] = {}
+    size = 0
+    groups: dict[int | str, list[TableRow]] = {}
     for one in rows:
         if isinstance(one, Problem):
             yield one
             continue
-        name = str(one.cells.get(str(mapping.id)))
-        if not whole and name not in groups:
+        try:
+            name = _id(one, mapping.id or "")
+        except EvalError as wrong:
+            yield problem_at(path, one.at, wrong)
+            continue
+        size += weigh_row(one)
+        if size > GATHERED and name not in groups:
             yield from groups.values()
             groups = {}
         groups.setdefault(name, []).append(one)
     yield from groups.values()
+
+
+def _id(row: TableRow, column: str) -> int | str:
+    found = read_unit(row.cells.get(column), "id")
+    if found is None:
+        raise EvalError(f"expected an id under {column!r}, got nothing")
+    return found
 
 
 # --- documents ------------------------------------------------------------------------------------------------------
@@ -124,7 +136,7 @@ def _logged(number: int, rows: Sequence[TableRow], mapping: ColumnMap) -> Logged
         choices=choices,
         requests=_requests(ordered[0], mapping, choices, len(replies)),
         replies=replies,
-        id=read_unit(first[mapping.id], "id") if mapping.id is not None else None,
+        id=_id(ordered[0], mapping.id) if mapping.id is not None else None,
         cluster=read_unit(first[mapping.cluster], "cluster") if mapping.cluster is not None else None,
         scores=_scores(ordered, mapping),
         line=ordered[0].at.line,

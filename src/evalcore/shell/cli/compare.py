@@ -96,7 +96,9 @@ def compare(given: argparse.Namespace) -> Compared:
     sides = [replace(side, name=name) for side, name in zip(read, names, strict=True)]
     chosen = {"confidence": given.confidence, "draws": given.draws, "seed": given.seed}
     compared = [compare_sides(a, b, **chosen) for a, b in combinations(sides, 2)]
-    adjusted = adjust(select_lines(compared, split_names(given.task), given.metric), given.correction)
+    told = [warning for run in runs for warning in run.warnings]
+    chosen_lines = select_lines(compared, split_names(given.task), given.metric, told)
+    adjusted = adjust(chosen_lines, given.correction)
     found = Compared(
         runs=runs,
         names=names,

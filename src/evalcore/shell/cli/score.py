@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,7 +13,7 @@ from evalcore.shell.cli.flags import as_keys, given_flags
 from evalcore.shell.config.keys import KEYS
 
 if TYPE_CHECKING:
-    from evalcore.core.reports import Report
+    from evalcore.core.reports import Report, TaskReport
     from evalcore.shell.answers.record import Problem
     from evalcore.shell.rescoring.rescore import Asked, Part
 
@@ -63,8 +63,13 @@ def parser() -> argparse.ArgumentParser:
     rules.add_argument("--score", action="append", default=[], metavar="NAME", help="a recorded score, as it is")
     rules.add_argument("--unparsed", choices=("wrong", "unscorable"), default="wrong", help="answers no filter finds")
     groups = out.add_argument_group("groups")
-    groups.add_argument("--group_by", metavar="FIELD", help="a task for each value of this field of the documents")
-    groups.add_argument("--weights", choices=("size", "equal"), default="size", help="of these tasks in their group")
+    groups.add_argument(
+        "--group_by", metavar="FIELD", help="a task for each value of this field, path (a.b) or {{template}}"
+    )
+    groups.add_argument("--weights", choices=("size", "equal"), help="of these tasks (size)")
+    groups.add_argument(
+        "--only", nargs="+", action="extend", default=[], metavar="GLOB", help="only tasks of such names"
+    )
     groups.add_argument("--groups", type=Path, metavar="FILE", help="YAML with groups over the tasks of the logs")
     tables = out.add_argument_group("columns of plain tables (JSONL, CSV, Parquet)")
     for name, what in COLUMNS.items():
@@ -88,8 +93,10 @@ def main(argv: Sequence[str]) -> int:
     """Score, print, write; the exit code says whether anything was left out."""
     given = parser().parse_args([_own_key(one) for one in as_keys(argv)])
     asked, start = asked_of(given), time.time()
+    from evalcore.core.errors import EvalError
     from evalcore.shell.output.losses import lost_of
     from evalcore.shell.output.progress import progress
+    from evalcore.shell.output.text import visible
     from evalcore.shell.rescoring.reporting import close_parts, report_parts, tell_missing, trees_over
     from evalcore.shell.rescoring.rescore import score_logs
 
@@ -102,16 +109,19 @@ def main(argv: Sequence[str]) -> int:
         chosen=selected.trees if selected else (),
         file=given.groups,
         split=given.group_by is not None,
-        by_size=given.weights == "size",
+        by_size=given.weights != "equal",
         changed=asked.rules.changes,
     )
     report = report_parts(tasks, trees, asked.plan)
+    problems = [one for part in parts for one in part.problems]
+    if not problems and not any(task.estimates for task in tasks):
+        raise EvalError(tell_nothing(given.logs, tasks))
+    told = (*told, *tell_idle(given, [part.log.source for part in parts]))
     warnings = (*(selected.warnings if selected else ()), *(one for part in parts for one in part.warnings), *told)
     warnings = (*warnings, *tell_missing(parts, tasks, asked.plan))
-    problems = [one for part in parts for one in part.problems]
     trusted = selected.trusted if selected else {}
     finish(given, asked, parts, report, (*warnings, *tell_problems(problems, most=3)), trusted, start)
-    sys.stderr.write("".join(f"{one}\n" for one in tell_problems(problems)))
+    sys.stderr.write("".join(f"{visible(one)}\n" for one in tell_problems(problems)))
     return 1 if problems or lost_of(report) else 0
 
 
@@ -144,12 +154,13 @@ def asked_of(given: argparse.Namespace) -> Asked:
     return Asked(
         plan=plan,
         rules=rules,
-        columns=ColumnMap(**columns, score=score, cluster=given.cluster) if any(columns.values()) else None,
+        columns=ColumnMap(**columns, score=score, cluster=given.cluster) if score or any(columns.values()) else None,
         tasks=tuple(given.task),
         group_by=given.group_by,
         folder=Path(given.output_path).expanduser() if given.output_path else None,
         overwrite=given.overwrite,
         keep_going=given.keep_going,
+        only=tuple(given.only),
     )
 
 
@@ -169,12 +180,13 @@ def finish(
     from evalcore.shell.output.files import list_files, write_results, write_run
     from evalcore.shell.output.results import run_results, run_title
     from evalcore.shell.output.show import show, shown_of
-    from evalcore.shell.rescoring.reporting import tell_bounds
+    from evalcore.shell.rescoring.reporting import tell_bounds, unknown_shots
     from evalcore.shell.rescoring.writing import facts_of
 
     facts = facts_of([part.log for part in parts], asked.plan, trusted)
     hashes = {name: one for part in parts for name, one in part.hashes.items()}
-    results = run_results(report, facts, hashes=hashes, warnings=warnings)
+    results, untold = run_results(report, facts, hashes=hashes, warnings=warnings), unknown_shots(report)
+    results = {**results, "n-shot": {name: None if name in untold else n for name, n in shots_of(results)}}
     files: tuple[str, ...] = ()
     if asked.folder is not None:
         write_results(asked.folder, results)
@@ -189,14 +201,44 @@ def finish(
         folder=str(asked.folder or ""),
         files=files,
     )
-    show(replace(shown, losses=(*tell_bounds(report), *shown.losses)), given.form or "table")
+    rows = tuple(replace(row, shots=None) if row.name in untold else row for row in shown.rows)
+    show(replace(shown, rows=rows, losses=(*tell_bounds(report), *shown.losses)), given.form or "table")
+
+
+def shots_of(results: Mapping[str, object]) -> Iterable[tuple[str, object]]:
+    found = results.get("n-shot")
+    return found.items() if isinstance(found, Mapping) else ()
+
+
+def tell_nothing(logs: Sequence[str], tasks: Sequence[TaskReport]) -> str:
+    """Why there is no number at all."""
+    where = ", ".join(map(str, logs))
+    if not tasks:
+        return f"{where}: no documents"
+    names = ", ".join(task.name for task in tasks)
+    return f"{where}: none of the scores that {names} had are there; name what to measure (--metric NAME, --score NAME)"
+
+
+def tell_idle(given: argparse.Namespace, sources: Sequence[str]) -> list[str]:
+    """Flags that had no effect."""
+    named = [name for name in COLUMNS if getattr(given, name)]
+    idle = [
+        ("--weights", given.weights and given.group_by is None, "only weighs the tasks of --group_by"),
+        (", ".join(f"--{name}" for name in named), named and "table" not in sources, "is for plain tables only"),
+        ("--metric", given.metric and given.score, "scores nothing where --score takes what was recorded"),
+        ("--filter", given.filter and given.score, "filters nothing where --score takes what was recorded"),
+        ("--filters", given.filters and given.score, "scores nothing where --score takes what was recorded"),
+        ("--filter_name", given.filter_name != "none" and not given.filter, "only names the steps of --filter"),
+        ("--overwrite", given.overwrite and not given.output_path, "only goes with --output_path"),
+    ]
+    return [f"{flag} had no effect: it {why}" for flag, unused, why in idle if unused]
 
 
 def tell_problems(problems: Sequence[Problem], *, most: int = 20) -> list[str]:
     """Records that could not be read, each with its place; the count first."""
     if not problems:
         return []
-    each = [f"{one.path}:{one.line}: {one.message} (byte {one.byte:,})" for one in problems[:most]]
+    each = [f"{one.path}:{one.line}: {one.message}{f' (byte {one.byte:,})' * bool(one.byte)}" for one in problems[:most]]
     left = len(problems) - most
     many = "1 record" if len(problems) == 1 else f"{len(problems):,} records"
     return [f"{many} could not be read:", *each, *([f"... and {left:,} more"] if left > 0 else [])]

@@ -56,6 +56,21 @@ class TaskDiff(Struct, frozen=True):
     keys_b: tuple[MetricKey, ...]
     other_texts: Mapping[str, int]
 
+    @property
+    def filters_a(self) -> tuple[str, ...]:
+        """The filters that only the first scoring has."""
+        return _filters_besides(self.keys_a, (*self.keys, *self.keys_b))
+
+    @property
+    def filters_b(self) -> tuple[str, ...]:
+        """The filters that only the second scoring has."""
+        return _filters_besides(self.keys_b, (*self.keys, *self.keys_a))
+
+
+def _filters_besides(keys: Iterable[MetricKey], others: Iterable[MetricKey]) -> tuple[str, ...]:
+    known = {key.filter for key in others}
+    return tuple(dict.fromkeys(key.filter for key in keys if key.filter not in known))
+
 
 def told_of(log: LogTask) -> Mapping[int, Told]:
     """Every document of a log, by number: enough to see whether answers and extracted texts are the same."""

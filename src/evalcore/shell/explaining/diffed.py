@@ -14,7 +14,7 @@ from evalcore.core.reports import Report
 from evalcore.core.scored import Scored
 from evalcore.shell.answers import Logged, Problem
 from evalcore.shell.explaining.changes import Change, TaskDiff, diff_task, told_of
-from evalcore.shell.explaining.runs import Run, open_run, report_of, tables_of, task_behind
+from evalcore.shell.explaining.runs import Run, inference_of, open_run, report_of, tables_of, task_behind
 from evalcore.shell.explaining.traces import Traced, trace_logged
 from evalcore.shell.recorded import Recorded
 
@@ -86,7 +86,7 @@ def diff_runs(
 
 def _recorded(run: Run) -> Recorded:
     if run.recorded is None:
-        raise EvalError(f"{run.path}: expected scores by document; {' '.join(run.warnings)}")
+        raise EvalError(f"{run.path}: expected scores by document; {run.warnings[0]}")
     return run.recorded
 
 
@@ -95,7 +95,7 @@ def _scored(run: Run) -> Mapping[str, Scored]:
 
 
 def _report(run: Run) -> Report:
-    return report_of(_recorded(run))
+    return report_of(_recorded(run), inference_of(_recorded(run).results))
 
 
 def _fits(name: str, globs: Sequence[str]) -> bool:
@@ -144,8 +144,8 @@ def _details(a: Run, b: Run, diff: TaskDiff, limit: int | None) -> list[Detail]:
             diff.task,
             one,
             before[one.a],
-            _filter(a, tasks[0], before[one.a], diff.task, one.key.filter),
-            _filter(b, tasks[1], after[one.b], diff.task, one.key.filter),
+            _filter(a, tasks[0], before[one.a], one.key.filter),
+            _filter(b, tasks[1], after[one.b], one.key.filter),
         )
         for one in shown
     ]
@@ -156,6 +156,6 @@ def _fetch(run: Run, task: str, wanted: set[int]) -> Mapping[int, Logged]:
     return {one.doc_id: one for one in rows if one.doc_id in wanted}
 
 
-def _filter(run: Run, task: Task | None, logged: Logged, name: str, wanted: str) -> Traced | None:
-    traces = trace_logged(task, logged, tables_of(run, run.log(name)))
+def _filter(run: Run, task: Task | None, logged: Logged, wanted: str) -> Traced | None:
+    traces = trace_logged(task, logged, tables_of(run))
     return next((one for one in traces if one.filter == wanted), None)

@@ -8,11 +8,19 @@ import msgspec
 
 from evalcore.core.documents import DocumentRow, decode_doc
 from evalcore.core.errors import EvalError
-from evalcore.core.records import Answer, Instance, Sample
+from evalcore.core.records import Answer, Generate, Instance, Reply, Request, Sample
 from evalcore.shell.answers import Logged, LogTask, Problem
 from evalcore.shell.recorded.documents import content_of
 
-__all__ = ["answers_of", "find_document", "hash_of", "hashes_of", "own_ids", "sample_of"]
+__all__ = [
+    "answers_of",
+    "asked_and_replied",
+    "find_document",
+    "hash_of",
+    "hashes_of",
+    "own_ids",
+    "sample_of",
+]
 
 OWN = ("id", "_id", "uid", "question_id", "task_id", "qid", "key", "idx")
 """Fields under which data sets commonly name their documents."""
@@ -109,8 +117,17 @@ def sample_of(logged: Logged) -> Sample:
 
 def answers_of(task: str, logged: Logged) -> tuple[Answer, ...]:
     """What was asked and replied, as scoring takes it."""
-    pairs = zip(logged.requests, logged.replies, strict=True)
     return tuple(
         Answer(Instance(task, logged.doc_id, i, request, len(replies)), replies)
-        for i, (request, replies) in enumerate(pairs)
+        for i, (request, replies) in enumerate(asked_and_replied(logged))
     )
+
+
+def asked_and_replied(logged: Logged) -> list[tuple[Request, tuple[Reply, ...]]]:
+    """Every request with its replies; an empty one for each where a log does not say what was asked.
+
+    >>> asked_and_replied(Logged(doc_id=0, doc=b"{}", gold="4", replies=(("4",),)))
+    [(Generate(prompt='', options=pmap({})), ('4',))]
+    """
+    asked = logged.requests or (Generate(""),) * len(logged.replies)
+    return list(zip(asked, logged.replies, strict=False))

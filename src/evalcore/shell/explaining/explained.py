@@ -26,6 +26,7 @@ class Explained(Struct, frozen=True):
     log: LogTask
     task: Task | None
     logged: Logged
+    file: Path
     content: str
     traces: tuple[Traced, ...]
     keys: tuple[MetricKey, ...]
@@ -48,7 +49,7 @@ def explain_document(
     table = _table(run, log)
     logged = find_document(log, doc, table)
     behind = task_behind(run, log, file)
-    traces = trace_logged(behind, logged, tables_of(run, log))
+    traces = trace_logged(behind, logged, tables_of(run))
     parts = _parts(run, log, logged)
     logged_keys = [*(one.key for one in parts), *score_keys(logged)]
     # What the log does not measure is only shown where it was asked for, or where the log measures nothing at all.
@@ -60,6 +61,7 @@ def explain_document(
         log,
         behind,
         logged,
+        logged.path or log.path,
         hashes_of(table).get(logged.doc_id) or hash_of(logged),
         tuple(one for one in traces if one.filter in {key.filter for key in keys} or not keys),
         keys,
@@ -73,12 +75,13 @@ def _table(run: Run, log: LogTask) -> Sequence[DocumentRow]:
 
 
 def _parts(run: Run, log: LogTask, logged: Logged) -> tuple[Contribution, ...]:
-    if run.recorded is None:
+    if run.recorded is None or log.name not in {one.task.name for one in run.recorded.side.scored}:
         return ()
-    report = report_of(run.recorded)
+    inference, tables = inference_of(run.recorded.results), tables_of(run)[0]
+    report = report_of(run.recorded, inference)
     if not any(logged.doc_id in column.keys.ints for _, column in report.task(log.name).columns):
         return ()
-    return contributions(report, log.name, logged.doc_id, inference=inference_of(run.recorded.results))
+    return contributions(report, log.name, logged.doc_id, inference=inference, tables=tables)
 
 
 def _traced_keys(traces: Sequence[Traced]) -> list[MetricKey]:

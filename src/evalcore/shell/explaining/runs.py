@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from evalcore.core.aggregate import Inference
 from evalcore.core.closing import report_task
@@ -15,15 +16,21 @@ from evalcore.core.pipeline import build_report
 from evalcore.core.policy import POLICIES
 from evalcore.core.records import Task
 from evalcore.core.reports import Report
-from evalcore.core.tables import Tables
+from evalcore.core.tables import EVALCORE, Tables
 from evalcore.shell.answers import LogTask, open_logs
 from evalcore.shell.recorded import Recorded, read_recorded
 from evalcore.shell.recorded.reading import rule_of
 from evalcore.shell.recorded.tasks import recorded_task
 
-__all__ = ["Run", "inference_of", "open_run", "report_of", "tables_of", "task_behind", "task_of_file"]
+__all__ = ["Run", "inference_of", "open_run", "policy_of", "report_of", "tables_of", "task_behind", "task_of_file"]
 
 Plain = Mapping[str, object]
+
+SAMPLE_LOGS = ("evalcore", "lm-eval", "lmms-eval")
+NO_SCORES = (
+    "contributions and diff need the sample logs of a run of evalcore or lm-eval, with the scores of all documents; "
+    "`evalcore score {} -o DIR` makes one"
+)
 
 
 class Run(Struct, frozen=True):
@@ -49,22 +56,23 @@ class Run(Struct, frozen=True):
 
 def open_run(path: Path) -> Run:
     """A run folder, an output of lm-eval, or any log of answers."""
-    recorded, told = _scores_of(path)
     logs = open_logs([path], scores=True)
+    recorded, told = _scores_of(path, logs)
     warnings = (
-        *(recorded.warnings if recorded is not None else ()),
         *told,
+        *(recorded.warnings if recorded is not None else ()),
         *(one for log in logs for one in log.warnings),
     )
     return Run(path, logs, recorded, tuple(dict.fromkeys(warnings)))
 
 
-def _scores_of(path: Path) -> tuple[Recorded | None, tuple[str, ...]]:
-    """The scores of a run, or why they cannot be read."""
+def _scores_of(path: Path, logs: Sequence[LogTask]) -> tuple[Recorded | None, tuple[str, ...]]:
+    """The scores of a run, or what is to be done where they cannot be read; of a sample log also why."""
     try:
         return read_recorded(path), ()
     except EvalError as wrong:
-        return None, (f"the part that a document has in its task's number is left out: {wrong}",)
+        ours = all(one.source in SAMPLE_LOGS for one in logs)
+        return None, (NO_SCORES.format(path) + (f" ({wrong})" if ours else ""),)
 
 
 def task_behind(run: Run, log: LogTask, file: Path | None = None) -> Task | None:
@@ -87,12 +95,21 @@ def task_of_file(path: Path, log: LogTask) -> Task:
     return recorded_task(log.name, config, log.output_type, ()).task
 
 
-def tables_of(run: Run, log: LogTask) -> tuple[Tables, ...]:
+def tables_of(run: Run) -> tuple[Tables, ...]:
     """The rules that a run was scored by, as far as it says; else ours, then lm-eval's."""
-    own = run.recorded.results.get("evalcore") if run.recorded is not None else None
-    named = own.get("policy") if isinstance(own, Mapping) else None
-    known = POLICIES.get(named) if isinstance(named, str) else None
+    known = policy_of(run.recorded.results) if run.recorded is not None else None
     return (known,) if known is not None else tuple(POLICIES[name] for name in ("evalcore", "lm-eval-0.4.13"))
+
+
+def policy_of(results: Plain) -> Tables | None:
+    """The rules that results name as theirs, None where they name none that is known.
+
+    >>> policy_of({}), policy_of({"evalcore": {"policy": "lm-eval-0.4.13"}}).name
+    (None, 'lm-eval-0.4.13')
+    """
+    own = results.get("evalcore")
+    named = own.get("policy") if isinstance(own, Mapping) else None
+    return POLICIES.get(named) if isinstance(named, str) else None
 
 
 def inference_of(results: Plain) -> Inference:
@@ -100,8 +117,9 @@ def inference_of(results: Plain) -> Inference:
     return Inference(resampling=Resampling(0), on_unscorable=rule_of(results))
 
 
-def report_of(recorded: Recorded) -> Report:
-    """The numbers of a recorded run, its groups among them."""
-    inference = inference_of(recorded.results)
-    tasks = [report_task(one, inference=inference) for one in recorded.side.scored]
-    return build_report(tasks, recorded.side.trees, inference=inference)
+def report_of(recorded: Recorded, inference: Inference) -> Report:
+    """The numbers of a recorded run, its groups among them, made again by the rules that it names."""
+    tables = policy_of(recorded.results) or EVALCORE
+    scored = [replace(one, tables=tables.name) for one in recorded.side.scored]
+    tasks = [report_task(one, inference=inference, tables=tables) for one in scored]
+    return build_report(tasks, recorded.side.trees, inference=inference, tables=tables)

@@ -11,6 +11,7 @@ from pathlib import Path
 from evalcore.core.errors import EvalError
 from evalcore.shell.output.files import replace_file
 from evalcore.shell.output.results import VARYING
+from evalcore.shell.output.sample_frames import decoded, read_fields
 from evalcore.shell.output.text import slug
 from evalcore.shell.recorded.finding import STAMP, find_results, find_source
 from evalcore.shell.recorded.reading import Recorded
@@ -68,32 +69,14 @@ def _varying(path: Path, results: Plain) -> dict[str, object]:
 
 
 def _rows(path: Path) -> Iterator[Plain]:
-    from evalcore.shell.data.opening import open_bytes
-    from evalcore.shell.recorded.rows import read_rows, read_value
+    """The rows of a log with the numbers that evalcore writes as null put back (see ``files.write_samples``)."""
+    from evalcore.shell.answers.strict import restore_nonfinite
 
-    with open_bytes(path) as file:
-        for row in read_rows(file, str(path)):
-            yield restore_nonfinite({name: read_value(row.fields, name) for name in row.fields})
-
-
-def restore_nonfinite(row: Plain) -> Plain:
-    """A row with the numbers that evalcore writes as null put back (see ``files.write_samples``).
-
-    >>> restore_nonfinite({"a": [1.0, None], "evalcore": {"nonfinite": {"a.1": "-inf"}}})
-    {'a': [1.0, -inf]}
-    """
-    own = row.get("evalcore")
-    words = own.get("nonfinite") if isinstance(own, Mapping) else None
-    if not isinstance(own, Mapping) or not isinstance(words, Mapping):
-        return row
-    left = {key: value for key, value in own.items() if key != "nonfinite"}
-    rest = {key: _restored(value, key, words) for key, value in row.items() if key != "evalcore"}
-    return {**rest, "evalcore": left} if left else rest
-
-
-def _restored(value: object, path: str, words: Plain) -> object:
-    if isinstance(value, Mapping):
-        return {key: _restored(one, f"{path}.{key}", words) for key, one in value.items()}
-    if isinstance(value, list):
-        return [_restored(one, f"{path}.{at}", words) for at, one in enumerate(value)]
-    return float(str(words[path])) if value is None and words.get(path) in ("nan", "inf", "-inf") else value
+    for row in map(decoded, read_fields(path)):
+        own = row.get("evalcore")
+        if not isinstance(own, Mapping) or "nonfinite" not in own:
+            yield row
+            continue
+        rest = {key: value for key, value in row.items() if key != "evalcore"}
+        left = {key: value for key, value in own.items() if key != "nonfinite"}
+        yield {**restore_nonfinite(rest, own), **({"evalcore": left} if left else {})}

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evalcore.core.errors import require
 from evalcore.shell.output.files import replace_with
 from evalcore.shell.output.frames import results_table, sample_batches
-from evalcore.shell.output.sample_frames import Plain, metric_kinds
+from evalcore.shell.output.sample_frames import metric_kinds, read_fields
 
 if TYPE_CHECKING:
     import pyarrow  # type: ignore[import-untyped]
@@ -32,21 +32,11 @@ def write_parquet(run: str | os.PathLike[str]) -> tuple[Path, ...]:
     logs = find_source(path).logs if logged else ()
     written = [_write(path.with_suffix(".parquet"), [results_table(results)])]
     for log in logs:
-        kinds = metric_kinds(_read(log.path))
-        rows = ({"task": log.task, **row} for row in _read(log.path))
+        kinds = metric_kinds(read_fields(log.path))
+        rows = ({"task": log.task, **row} for row in read_fields(log.path))
         written.append(_write(_beside(log.path), sample_batches(rows, kinds)))
     _drop_stale(path.parent, written)
     return tuple(written)
-
-
-def _read(path: Path) -> Iterator[Plain]:
-    """Rows whose fields are decoded when they are asked for."""
-    from evalcore.shell.data.opening import open_bytes
-    from evalcore.shell.recorded.rows import read_rows
-
-    with open_bytes(path) as file:
-        for row in read_rows(file, str(path)):
-            yield row.fields
 
 
 def _beside(log: Path) -> Path:

@@ -5,14 +5,26 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from math import isfinite, nan
+from pathlib import Path
 
 from evalcore.core.errors import EvalError
 from evalcore.core.records import GENERATE_UNTIL, Failure, OutputType
+from evalcore.shell.data.opening import open_bytes
 from evalcore.shell.models.replay_samples import list_arguments
 from evalcore.shell.output.strict import dump_json, plain
-from evalcore.shell.recorded.rows import asked_as, read_value, scores_of
+from evalcore.shell.recorded.rows import asked_as, read_rows, read_value, scores_of
 
-__all__ = ["SAMPLES", "Plain", "escape", "finite", "flat_sample", "metric_columns", "metric_kinds"]
+__all__ = [
+    "SAMPLES",
+    "Plain",
+    "decoded",
+    "escape",
+    "finite",
+    "flat_sample",
+    "metric_columns",
+    "metric_kinds",
+    "read_fields",
+]
 
 Plain = Mapping[str, object]
 
@@ -35,6 +47,23 @@ SAMPLES: Mapping[str, str] = {
     "escaped": "flag",
 }
 """The columns that every table of samples has, before one for each metric."""
+
+
+def read_fields(path: Path) -> Iterator[Plain]:
+    """The rows of a sample log one by one, their fields decoded when they are asked for."""
+    with open_bytes(path) as file:
+        for row in read_rows(file, str(path)):
+            yield row.fields
+
+
+def decoded(row: Plain) -> dict[str, object]:
+    """A row with all of its fields decoded.
+
+    >>> from msgspec import Raw
+    >>> decoded({"acc": Raw(b"[1, NaN]"), "f1": 0.5})
+    {'acc': [1, nan], 'f1': 0.5}
+    """
+    return {name: read_value(row, name) for name in row}
 
 
 def metric_kinds(rows: Iterable[Plain]) -> dict[str, str]:
@@ -74,7 +103,7 @@ def flat_sample(row: Plain, kinds: Mapping[str, str], columns: Mapping[str, str]
     >>> flat["doc"], flat["prompt"], flat["resps"], flat["acc"], flat["escaped"]
     ('{"q": "é"}', 'Q:', ['4', '5'], 1.0, False)
     """
-    given = {name: read_value(row, name) for name in row}
+    given = decoded(row)
     kind = asked_as(given)
     asked = list_arguments(given.get("arguments"))
     own = given.get("evalcore")

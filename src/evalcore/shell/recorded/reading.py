@@ -69,7 +69,7 @@ def read_recorded(path: Path, *, cluster: str | None = None, match: Sequence[str
     refuse_other_rows(path)
     source = find_source(path)
     parts = [_read_part(log, source.results, cluster, match) for log in source.logs]
-    grown = grow_trees(source.results, [part.report for part in parts])
+    grown = grow_trees(source.results, [part.report for part in parts], str(path))
     side = Side(
         source.name,
         tuple(part.scored for part in parts),

@@ -123,7 +123,7 @@ def _texts(aggregation: str, values: Sequence[object], given: Options) -> Rows:
     """Counts as they are, or of (reference, prediction) with the options of the metric."""
     if any(isinstance(one, list) and one and isinstance(one[0], int | float) for one in values):
         return _numbers(aggregation, values, given)
-    pairs = [one for one in values if _is_pair(one)]
+    pairs = [one for one in values if isinstance(one, list) and _is_pair(one)]
     if len(pairs) < len(values):
         other = next(one for one in values if not _is_pair(one))
         raise EvalError(f"expected (reference, prediction) for every document, got {str(other)[:60]}")

@@ -122,8 +122,16 @@ def _plain_metrics(config: Config) -> Config:
 
 
 def _plain_metric(entry: Config) -> Config:
-    known = entry.get("aggregation") in AGGREGATIONS
+    known = _aggregation(entry) in AGGREGATIONS
     return {key: value for key, value in entry.items() if key != "aggregation" or known} | {"metric": _name(entry)}
+
+
+def _aggregation(entry: Config) -> str | None:
+    """A name, or the text of a function."""
+    given = entry.get("aggregation")
+    if given is not None and not isinstance(given, str):
+        raise EvalError(f"expected the name of an aggregation, got {str(given)[:60]} - at metric {_name(entry)}")
+    return given
 
 
 def _metrics(config: Config | None) -> list[Config]:
@@ -142,6 +150,6 @@ def _coded(config: Config | None) -> Iterable[str]:
     filters = (config or {}).get("filter_list")
     nested = [one for one in filters if isinstance(one, Mapping)] if isinstance(filters, list) else []
     for entry in [entry for part in (config, *nested) for entry in _metrics(part)]:
-        given = entry.get("aggregation")
+        given = _aggregation(entry)
         if given is not None and given not in AGGREGATIONS:
             yield _name(entry)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import isfinite
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -16,6 +17,7 @@ from evalcore.core.reports import leaf_from_flat
 from evalcore.core.sides import Side
 from evalcore.shell.recorded.finding import NO_SAMPLES, find_results
 from evalcore.shell.recorded.reading import Recorded, read_recorded
+from evalcore.shell.recorded.rows import read_float
 
 __all__ = ["read_with_totals", "total_estimates"]
 
@@ -52,8 +54,8 @@ def total_estimates(results: Mapping[str, object], confidence: float = 0.95) -> 
 
 
 def _estimate(known: Known, row: Mapping[str, object], confidence: float) -> Estimate:
-    value = row.get(str(known.key))
-    if not isinstance(value, int | float):
+    value = read_float(row.get(str(known.key)))
+    if value is None or not isfinite(value):
         return Estimate(value=None, reason="the results have no number for it")
     flat = {str(known.key): value, known.key.stderr: known.stderr, "sample_len": max(known.n, 1)}
     ((_, estimate),) = leaf_from_flat(known.name, flat).value.estimates

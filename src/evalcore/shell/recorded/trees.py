@@ -33,7 +33,7 @@ class Grown(Struct, frozen=True):
     warnings: tuple[str, ...] = ()
 
 
-def grow_trees(results: Plain, tasks: Iterable[TaskReport]) -> Grown:
+def grow_trees(results: Plain, tasks: Iterable[TaskReport], where: str = "the results") -> Grown:
     """The trees of results. lm-eval's do not say how a group was averaged: what gives its number again is taken.
 
     >>> from evalcore.core.reports import leaf_from_flat
@@ -51,7 +51,7 @@ def grow_trees(results: Plain, tasks: Iterable[TaskReport]) -> Grown:
             return _written_trees([one for one in written if isinstance(one, Mapping)])
         return _fitted_trees(results, {task.name: task for task in tasks})
     except EvalError as wrong:
-        return Grown((), (f"the groups of the results are left out: {wrong}",))
+        return Grown((), (f"the groups of {where} are left out: {wrong}",))
 
 
 # --- evalcore's -----------------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from evalcore.core.errors import EvalError
+from evalcore.core.errors import EvalError, place
 from evalcore.core.groups import Group, GroupMetric, Leaf, Tree, fold_group, leaves, map_leaves
 from evalcore.core.groups.build import build_trees
 from evalcore.core.records import MetricKey
@@ -40,16 +40,55 @@ def group_by_field(task: str, field: str) -> Callable[[Logged], str]:
     >>> group_by_field("mmlu", "subject")(Logged(doc_id=0, doc=b'{"subject": "law"}', gold=None))
     'mmlu_law'
     """
+    value_of = field_reader(field)
 
     def name_of(one: Logged) -> str:
         doc = document_of(one)
-        found = doc.get(field)
+        try:
+            found = value_of(doc)
+        except EvalError as wrong:
+            raise EvalError(f"--group_by {str(wrong).removeprefix('cluster: ')}{place(task, one.doc_id)}") from wrong
         if not isinstance(found, str | int | float):
             told = f"expected a text or a number in the field {field!r} of a document"
-            raise EvalError(f"{told}, got {found!r}; fields: {', '.join(doc)} - at {task} doc {one.doc_id}")
+            shown = ", ".join(_fields(doc))
+            raise EvalError(f"{told}, got {found!r}; fields: {shown}{place(task, one.doc_id)}")
         return f"{task}_{found}"
 
     return name_of
+
+
+def field_reader(field: str) -> Callable[[Plain], object]:
+    """What a document has in a field, under a dotted path into its fields, or by a template.
+
+    >>> [field_reader(one)({"metadata": {"topic": "law"}}) for one in ("metadata.topic", "{{metadata.topic}}", "topic")]
+    ['law', 'law', None]
+    """
+    if "{" not in field:
+        return lambda doc: _at_path(doc, field)
+    from evalcore.shell.recorded.documents import cluster_reader
+
+    template = cluster_reader(field)
+    return lambda doc: doc[field] if field in doc else template(doc)
+
+
+def _at_path(doc: object, path: str) -> object:
+    """A name with dots may be a field of its own."""
+    if not isinstance(doc, Mapping):
+        return None
+    if path in doc:
+        return doc[path]
+    head, dot, rest = path.partition(".")
+    return _at_path(doc.get(head), rest) if dot else None
+
+
+def _fields(doc: Plain) -> list[str]:
+    """The fields of a document and, one level below, those in them.
+
+    >>> _fields({"id": 1, "metadata": {"topic": "law"}})
+    ['id', 'metadata.topic']
+    """
+    inner = {key: value for key, value in doc.items() if isinstance(value, Mapping) and value}
+    return [name for key in doc for name in ([f"{key}.{one}" for one in inner[key]] if key in inner else [str(key)])]
 
 
 def group_tasks(name: str, tasks: Iterable[TaskReport], *, by_size: bool) -> Group[object]:

@@ -9,18 +9,23 @@ from msgspec.structs import replace
 
 from evalcore.core.errors import EvalError, place, unknown
 from evalcore.core.filters import FILTERS, scope_of
-from evalcore.core.records import LOGLIKELIHOOD, MULTIPLE_CHOICE, Task
+from evalcore.core.records import LOGLIKELIHOOD, MULTIPLE_CHOICE, MetricKey, Task
+from evalcore.core.tables import EVALCORE, specs_of
 from evalcore.core.task_config import task_from_config
 from evalcore.shell.answers.record import Logged, LogTask
 from evalcore.shell.rescoring.golds import ReadSample, has_fields, read_as_logged, read_by_task, with_cluster
 from evalcore.shell.rescoring.grouping import recorded_name
+from evalcore.shell.rescoring.kept import Kept, needs_code, read_kept, without
 from evalcore.shell.rescoring.rules import Rules, lay_over
-from evalcore.shell.rescoring.verdicts import Kept, name_scores, needs_code, read_kept, verdict_task, without
+from evalcore.shell.rescoring.verdicts import RECORDED, SHARES, find_scores, first_scored, name_scores, verdict_task
 
 __all__ = ["Recipe", "choose_recipe", "config_for", "looks_wide"]
 
 Plain = Mapping[str, object]
 LIKELIHOODS = (LOGLIKELIHOOD, MULTIPLE_CHOICE)
+INSPECT = "these are the scores that Inspect recorded; --metric NAME scores its answers again"
+NO_SCORES = "Inspect recorded no scores; its answers are scored by exact_match, or by --metric NAME"
+USUAL = "the usual metrics of such answers; --score NAME takes a recorded score, --task FILE or --metric NAME others"
 
 
 class Recipe(Struct, frozen=True):
@@ -31,9 +36,10 @@ class Recipe(Struct, frozen=True):
 
     task: Task
     read: ReadSample
-    scores: tuple[str, ...] = ()
+    scores: tuple[MetricKey, ...] = ()
     kept: Kept | None = None
     warnings: tuple[str, ...] = ()
+    shares: tuple[str, ...] = ()
 
 
 def choose_recipe(
@@ -42,19 +48,30 @@ def choose_recipe(
     """The recipe for a log. ``config`` is that of a task file, with its code loaded; ``golds`` keeps the log's own."""
     told: tuple[str, ...] = ()
     if log.source == "inspect" and config is None and not rules.measures and not rules.pipelines:
-        first = _first_row(log)
+        first = first_scored(log)
         names = name_scores(first) if first is not None else ()
         rules = replace(rules, scores=names, reducers=rules.reducers or ("mean",))
-        told = (f"{log.name}: these are the scores that Inspect recorded; --metric NAME scores its answers again",)
+        told = (f"{log.name}: {INSPECT if names else NO_SCORES}",)
     if config is not None:
         made = _by_file(log, rules, config, _first_row(log), golds)
     elif log.config and log.source != "inspect":
         made = _by_record(log, rules)
     else:
-        made = Recipe(lay_over(Task(log.name, log.output_type), rules), read_as_logged, warnings=told)
+        made = Recipe(
+            lay_over(Task(log.name, log.output_type), rules), read_as_logged, warnings=told or _usual(log, rules)
+        )
     if rules.scores:
-        made = replace(made, task=verdict_task(made.task, rules), scores=rules.scores, kept=None)
+        keys = find_scores(log, rules.scores)
+        made = replace(made, task=verdict_task(made.task, rules, keys), scores=keys, kept=None)
     return made if cluster is None else replace(made, read=with_cluster(made.read, cluster))
+
+
+def _usual(log: LogTask, rules: Rules) -> tuple[str, ...]:
+    """That a sample log is scored by no rules of its own, for lack of results beside it."""
+    if log.source in ("table", "inspect") or rules.measures:
+        return ()
+    names = ", ".join(spec.name for spec in specs_of(Task(log.name, log.output_type), EVALCORE))
+    return (f"{log.name}: no results with its rules lie beside {log.path.name}; {names}: {USUAL}",)
 
 
 def _first_row(log: LogTask) -> Logged | None:
@@ -103,6 +120,11 @@ def _by_record(log: LogTask, rules: Rules) -> Recipe:
 
     recorded = recorded_task(log.name, log.config, log.output_type, filter_names(log.config, ()))
     coded = frozenset[str]() if rules.measures else needs_code(recorded.task, recorded.coded)
+    if coded and (rules.pipelines or rules.reducers) and log.config.get("process_results") == RECORDED:
+        raise EvalError(
+            f"{', '.join(sorted(coded))}: taken as recorded when this was written, which no other filter or reducer "
+            f"can be made of; score the first log again, or name what to measure (--metric NAME){place(log.name)}"
+        )
     if coded and (rules.pipelines or rules.reducers):
         raise EvalError(
             f"{', '.join(sorted(coded))}: scored by code of the task's own, which no log holds; name the task file "
@@ -112,4 +134,6 @@ def _by_record(log: LogTask, rules: Rules) -> Recipe:
     if not coded:
         return Recipe(task, read_as_logged, warnings=recorded.warnings)
     kept, told = read_kept(log, task, coded)
-    return Recipe(without(task, coded), read_as_logged, (), kept, (*recorded.warnings, *told))
+    given = log.config.get(SHARES)
+    shares = tuple(map(str, given)) if isinstance(given, list) else ()
+    return Recipe(without(task, coded), read_as_logged, (), kept, (*recorded.warnings, *told), shares)

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any, NoReturn
+
+from msgspec.structs import replace
 
 from evalcore.core.aggregate import Inference
 from evalcore.core.closing import report_task
 from evalcore.core.errors import EvalError
 from evalcore.core.estimate import Estimate, Resampling
-from evalcore.core.groups import Group, Tree
+from evalcore.core.groups import Group, Tree, all_groups, leaves
+from evalcore.core.metrics.metric import Metric
 from evalcore.core.pipeline import build_report
 from evalcore.core.policy import POLICIES
-from evalcore.core.records import MetricKey
+from evalcore.core.records import GENERATE_UNTIL, MetricKey
 from evalcore.core.reports import Report, TaskReport
 from evalcore.core.scored import Scored
 from evalcore.core.tables import Tables
@@ -28,20 +32,53 @@ from evalcore.shell.rescoring.grouping import (
     whole_groups,
 )
 from evalcore.shell.rescoring.rescore import Part
+from evalcore.shell.rescoring.verdicts import SHARES
 
-__all__ = ["close_parts", "report_parts", "tell_bounds", "tell_missing", "trees_over"]
+__all__ = ["close_parts", "report_parts", "tell_bounds", "tell_missing", "trees_over", "unknown_shots"]
 
 Trees = tuple[Tree[object], ...]
+
+
+def _recorded(batch: object, options: object) -> NoReturn:
+    raise EvalError("a recorded score is not made again")
+
+
+SHARE: Metric[Any] = Metric(_recorded, options=None)
+"""What is known of a recorded score that is 0 or 1."""
 
 
 def close_parts(parts: Iterable[Part], plan: Plan) -> tuple[TaskReport, ...]:
     """The numbers of every task."""
     inference, tables = inference_of(plan), POLICIES[plan.policy]
     return tuple(
-        _close(scored, inference, tables, _counted(part, name))
+        _as_told(_close(scored, inference, knowing(tables, part.shares), _counted(part, name)), part)
         for part in parts
         for name, scored in part.scored.items()
     )
+
+
+def knowing(tables: Tables, shares: Iterable[str]) -> Tables:
+    """The tables with metrics of right and wrong, whose means lie between 0 and 1 whatever a reducer made of them."""
+    known = {name for found in tables.metrics.values() for name in found}
+    own = tables.metrics[GENERATE_UNTIL]
+    for name in shares:
+        own = own if name in known else own.set(name, SHARE)
+    return replace(tables, metrics=tables.metrics.set(GENERATE_UNTIL, own))
+
+
+def _as_told(task: TaskReport, part: Part) -> TaskReport:
+    """A task with the shots that the results beside its log tell of, and a config that says what is 0 or 1."""
+    told = part.log.results.get("n-shot")
+    shots = told.get(recorded_name(part.log)) if isinstance(told, Mapping) else None
+    config = task.config.set(SHARES, part.shares) if part.shares else task.config
+    return replace(task, num_fewshot=shots if type(shots) is int else task.num_fewshot, config=config)
+
+
+def unknown_shots(report: Report) -> frozenset[str]:
+    """Tasks of which nothing tells how many examples were shown, and the groups that have such a task."""
+    lost = {task.name for task in report.tasks if task.num_fewshot is None}
+    groups = (group for tree in report.trees for group in (tree, *all_groups(tree)))
+    return frozenset(lost | {group.name for group in groups if any(leaf.name in lost for leaf in leaves(group))})
 
 
 def inference_of(plan: Plan) -> Inference:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from fnmatch import fnmatchcase
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,6 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from evalcore.core.documents import select_docs
+from evalcore.core.errors import EvalError, place, unknown
 from evalcore.core.policy import POLICIES
 from evalcore.core.scored import Scored
 from evalcore.core.tables import Tables
@@ -19,7 +22,8 @@ from evalcore.shell.answers.mapping import ColumnMap
 from evalcore.shell.answers.record import Logged, LogTask, Problem
 from evalcore.shell.config.plan import Plan
 from evalcore.shell.output.progress import Progress
-from evalcore.shell.rescoring.grouping import group_by_field
+from evalcore.shell.rescoring.golds import document_of
+from evalcore.shell.rescoring.grouping import group_by_field, recorded_name
 from evalcore.shell.rescoring.recipes import Recipe, choose_recipe, config_for, looks_wide
 from evalcore.shell.rescoring.rules import Rules
 from evalcore.shell.rescoring.streaming import (
@@ -30,6 +34,7 @@ from evalcore.shell.rescoring.streaming import (
     score_split,
     without_collector,
 )
+from evalcore.shell.rescoring.verdicts import beyond_share
 from evalcore.shell.rescoring.writing import claim_output, write_pieces
 
 if TYPE_CHECKING:
@@ -51,6 +56,7 @@ class Asked(Struct, frozen=True, kw_only=True):
     folder: Path | None = None
     overwrite: bool = False
     keep_going: bool = False
+    only: tuple[str, ...] = ()
 
     @property
     def tables(self) -> Tables:
@@ -65,6 +71,8 @@ class Part(Struct, frozen=True):
     hashes: Mapping[str, str]
     problems: tuple[Problem, ...] = ()
     warnings: tuple[str, ...] = ()
+    shares: tuple[str, ...] = ()
+    """Recorded scores that are 0 or 1 throughout, whatever a reducer makes of them."""
 
 
 def score_logs(paths: Sequence[str], asked: Asked, shown: Progress) -> tuple[tuple[Part, ...], Selected | None]:
@@ -78,7 +86,8 @@ def score_logs(paths: Sequence[str], asked: Asked, shown: Progress) -> tuple[tup
         requests=asked.folder is not None,  # only written down, never scored
     )
     if asked.folder is not None:
-        claim_output(asked.folder, logs, overwrite=asked.overwrite)
+        claim_output(asked.folder, logs, paths, overwrite=asked.overwrite)
+    logs = tuple(with_columns(log, asked) for log in choose_logs(logs, asked.only))
     shown.stage("scoring", len(logs))
     parts: list[Part] = []
     for log in logs:
@@ -86,6 +95,39 @@ def score_logs(paths: Sequence[str], asked: Asked, shown: Progress) -> tuple[tup
             parts.append(score_log(log, asked, config_for(log, selected.configs) if selected else None))
         shown.advance()
     return tuple(parts), selected
+
+
+def choose_logs(logs: Sequence[LogTask], only: Sequence[str]) -> Sequence[LogTask]:
+    """The tasks whose name any of these globs is for; all of them without any."""
+    for glob in only:
+        if not any(_is_for(glob, log) for log in logs):
+            raise unknown("task of the logs", glob, [log.name for log in logs])
+    return [log for log in logs if not only or any(_is_for(glob, log) for glob in only)]
+
+
+def _is_for(glob: str, log: LogTask) -> bool:
+    return fnmatchcase(log.name, glob) or fnmatchcase(recorded_name(log), glob)
+
+
+def with_columns(log: LogTask, asked: Asked) -> LogTask:
+    """A table with all columns of scores that are asked for; its reader gives the first."""
+    more = asked.rules.scores[1:] if log.source == "table" else ()
+    if more and asked.columns is not None and asked.columns.repeat is not None:
+        raise EvalError(f"expected one --score where rows are repeats (--repeat), got {', '.join(asked.rules.scores)}")
+    return replace(log, rows=partial(_more_scores, log, more)) if more else log
+
+
+def _more_scores(log: LogTask, more: Sequence[str]) -> Iterator[Logged | Problem]:
+    from evalcore.shell.answers.cells import read_score
+
+    for one in log.rows():
+        if isinstance(one, Logged):
+            doc = document_of(one)
+            lost = next((name for name in more if name not in doc), None)
+            if lost is not None:
+                raise unknown("score column", lost, doc, place(log.name, one.doc_id))
+            one = replace(one, scores={**one.scores, **{f"{name},none": read_score(doc[name]) for name in more}})
+        yield one
 
 
 def _select(asked: Asked) -> Selected:
@@ -100,11 +142,15 @@ def score_log(log: LogTask, asked: Asked, config: Plain | None) -> Part:
     golds = asked.columns is not None and asked.columns.gold is not None
     cluster = asked.plan.cluster if isinstance(asked.plan.cluster, str) else None
     recipe = choose_recipe(log, asked.rules, config, cluster=cluster, golds=golds)
-    run = Run(log, recipe, asked, [])
+    run = Run(log, recipe, asked, {}, set())
     scored, hashes = run.split_or_whole()
     wide = f"{log.name}: a filter looks at all documents at once, so all were held in memory"
     told = (*log.warnings, *recipe.warnings, *([wide] if looks_wide(recipe.task) else []))
-    return Part(log, scored, hashes, tuple(run.problems), told)
+    if not scored and not run.problems:
+        told = (*told, f"{log.name}: {log.path} has no documents")
+    within = (key.metric for key in recipe.scores if key.metric not in run.beyond)
+    shares = tuple(dict.fromkeys((*recipe.shares, *within)))
+    return Part(log, scored, hashes, tuple(run.problems), told, shares)
 
 
 class Run(Struct, frozen=True):
@@ -113,7 +159,8 @@ class Run(Struct, frozen=True):
     log: LogTask
     recipe: Recipe
     asked: Asked
-    problems: list[Problem]
+    problems: dict[Problem, None]
+    beyond: set[str]
 
     def split_or_whole(self) -> tuple[dict[str, Scored], dict[str, str]]:
         """The scores of each task of the log and, where samples are written, their hashes."""
@@ -143,6 +190,7 @@ class Run(Struct, frozen=True):
     def good_rows(self) -> Iterator[Logged]:
         for one in self.log.rows():
             if isinstance(one, Logged):
+                self.beyond.update(beyond_share(one, self.recipe.scores))
                 yield one
-            elif one not in self.problems:
-                self.problems.append(one)
+            else:
+                self.problems[one] = None

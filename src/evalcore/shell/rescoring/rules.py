@@ -15,6 +15,7 @@ from evalcore.core.closing import described
 from evalcore.core.errors import EvalError, unknown
 from evalcore.core.filters import FILTERS
 from evalcore.core.records import MetricSpec, Pipeline, Step, Task, options
+from evalcore.core.tables import EVALCORE, specs_of
 from evalcore.core.task_config import metric_from_config, pipeline_from_config
 
 __all__ = ["Rules", "lay_over", "parse_named", "read_rules"]
@@ -130,12 +131,15 @@ def lay_over(task: Task, rules: Rules) -> Task:
     >>> changed = lay_over(task, Rules(reducers=("pass@2",), unscorable=True))
     >>> changed.metrics[0].reducers, changed.filters[0].steps[0].options
     (('pass@2',), pmap({'fallback': None}))
+    >>> lay_over(Task("t", GENERATE_UNTIL), Rules(reducers=("mean",))).metrics[0].reducers
+    ('mean',)
     """
     kept = tuple(replace(one, metrics=None) for one in task.filters) if rules.metrics else task.filters
     filters = tuple(_unparsed(one) if rules.unscorable else one for one in rules.pipelines or kept)
+    own = specs_of(task, EVALCORE) if rules.reducers else task.metrics  # the usual ones have no name until asked for
     changed = replace(
         task,
-        metrics=_reduced(rules.metrics or task.metrics, rules),
+        metrics=_reduced(rules.metrics or own, rules),
         filters=tuple(replace(one, metrics=_reduced(one.metrics, rules) if one.metrics else None) for one in filters),
         process_results=None if rules.metrics else task.process_results,
     )

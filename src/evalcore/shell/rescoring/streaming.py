@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from itertools import chain, islice, pairwise
@@ -20,8 +20,9 @@ from evalcore.core.scored import Scored, merge_scored
 from evalcore.core.scoring import score_task
 from evalcore.core.tables import Tables
 from evalcore.shell.answers.record import Logged
+from evalcore.shell.rescoring.kept import with_kept
 from evalcore.shell.rescoring.recipes import Recipe, looks_wide
-from evalcore.shell.rescoring.verdicts import verdicts_of, with_kept
+from evalcore.shell.rescoring.verdicts import verdicts_of
 
 __all__ = [
     "PIECE",
@@ -34,6 +35,7 @@ __all__ = [
     "without_collector",
 ]
 
+NO_VERDICTS: Mapping[str, tuple[object, ...]] = {}
 PIECE = 1024
 """Documents scored at a time: a few megabytes of prompts and answers, whatever the size of the log."""
 
@@ -43,7 +45,7 @@ class Held(NamedTuple):
 
     sample: Sample
     replies: tuple[tuple[Reply, ...], ...]
-    verdicts: Sequence[object]
+    verdicts: Mapping[str, tuple[object, ...]]
     logged: Logged | None
 
 
@@ -98,7 +100,7 @@ def named_recipe(recipe: Recipe, name: str) -> Recipe:
 
 def hold_row(recipe: Recipe, one: Logged, *, keep: bool) -> Held:
     """What is held of a document; its prompts, the most of a log, are let go at once."""
-    verdicts = verdicts_of(one, recipe.scores) if recipe.scores else ()
+    verdicts = verdicts_of(one, recipe.scores) if recipe.scores else NO_VERDICTS
     return Held(recipe.read(one), one.replies, verdicts, one if keep else None)
 
 
@@ -108,12 +110,32 @@ def score_piece(recipe: Recipe, held: Sequence[Held], tables: Tables, *, keep: b
         held = sorted(held, key=lambda one: one.sample.doc_id)
     samples = [one.sample for one in held]
     answers = tabulate_replies(recipe.task.name, samples, [one.replies for one in held])
-    heard = answers
     if recipe.scores:
-        heard = tabulate_replies(recipe.task.name, samples, [(tuple(one.verdicts),) for one in held])
-    scored = score_task(recipe.task, samples, heard, tables=tables, keep_replies=keep)
+        scored = score_verdicts(recipe, samples, [one.verdicts for one in held], tables, keep=keep)
+    else:
+        scored = score_task(recipe.task, samples, answers, tables=tables, keep_replies=keep)
     logged = [one.logged for one in held if one.logged is not None]
     return Piece(samples, logged, answers, with_kept(scored, recipe.kept))
+
+
+def score_verdicts(
+    recipe: Recipe,
+    samples: Sequence[Sample],
+    verdicts: Sequence[Mapping[str, tuple[object, ...]]],
+    tables: Tables,
+    *,
+    keep: bool,
+) -> Scored:
+    """Recorded scores as scores: what each filter has is heard by that filter only."""
+    task, parts = recipe.task, []
+    for name in dict.fromkeys(key.filter for key in recipe.scores):
+        own = replace(task, filters=tuple(one for one in task.filters if one.name == name))
+        heard = tabulate_replies(task.name, samples, [(one[name],) for one in verdicts])
+        parts.append(score_task(own, samples, heard, tables=tables, keep_replies=keep))
+    columns = tuple(one for part in parts for one in part.columns)
+    return replace(
+        parts[0], task=task, columns=columns, provenance=tuple(one for part in parts for one in part.provenance)
+    )
 
 
 def tabulate_replies(

@@ -1,36 +1,116 @@
-"""Scores that a log has already: taken as they are, or in place of what only a task's own code could score."""
+"""Scores that a log has already, taken as they are."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-import numpy as np
-from msgspec import Struct
 from msgspec.structs import replace
-from pyrsistent import pmap
 
-from evalcore.core.columns import Column, column, take_rows
-from evalcore.core.errors import unknown
-from evalcore.core.records import GENERATE_UNTIL, MetricKey, MetricSpec, Task
-from evalcore.core.scored import Scored, ScoredColumn
-from evalcore.core.tables import METRICS
+from evalcore.core.closing import described
+from evalcore.core.errors import place, unknown
+from evalcore.core.records import GENERATE_UNTIL, Failure, MetricKey, MetricSpec, Pipeline, Task, options
+from evalcore.core.tables import first_or_all
 from evalcore.shell.answers.record import Logged, LogTask
-from evalcore.shell.rescoring.grouping import recorded_name
 from evalcore.shell.rescoring.rules import Rules
 
-__all__ = ["Kept", "name_scores", "needs_code", "read_kept", "verdict_task", "verdicts_of", "with_kept", "without"]
+__all__ = [
+    "RECORDED",
+    "SHARES",
+    "beyond_share",
+    "find_scores",
+    "first_scored",
+    "name_scores",
+    "verdict_task",
+    "verdicts_of",
+]
 
 Plain = Mapping[str, object]
-BYPASS = "bypass"
-"""The metric of a task that measures nothing."""
+RECORDED = "scores as they were recorded (evalcore score --score)"
+"""Stands in the config of a task that was scored so, in place of the code that no one has: scores of it stand."""
+SHARES = "recorded_shares"
+"""The key of a config that names those of them that were 0 or 1 throughout."""
+NO_SCORE = "no score was recorded"
 
 
-def verdict_task(task: Task, rules: Rules) -> Task:
-    """A task that measures by recorded scores: its own metrics of these names, else plain ones."""
-    known = {spec.name: spec for spec in task.metrics}
-    specs = [known.get(name) or MetricSpec(name, "mean") for name in rules.scores]
-    metrics = tuple(replace(one, reducers=rules.reducers or one.reducers, function=None) for one in specs)
-    return replace(task, output_type=GENERATE_UNTIL, metrics=metrics, filters=(), process_results=give_scores)
+def find_scores(log: LogTask, names: Sequence[str]) -> tuple[MetricKey, ...]:
+    """The recorded scores of these names: a metric under every filter that has it, or one ``metric,filter``."""
+    first = first_scored(log)
+    known = dict.fromkeys(first.scores if first is not None else ())
+    if not all(_named(name, known) for name in names):
+        rows = [one for one in log.rows() if isinstance(one, Logged)]
+        known = dict.fromkeys(key for one in rows for key in one.scores)
+        if not rows:
+            return tuple(map(MetricKey, names))
+    for name in names:
+        if not _named(name, known):
+            shown = dict.fromkeys([*map(_metric, known), *known])
+            raise unknown("recorded score", name, shown, place(log.name))
+    return tuple(dict.fromkeys(as_key(key) for name in names for key in _named(name, known)))
+
+
+def first_scored(log: LogTask) -> Logged | None:
+    """The first document that has recorded scores; one that ended in an error has none."""
+    return next((one for one in log.rows() if isinstance(one, Logged) and one.scores), None)
+
+
+def _named(name: str, known: Iterable[str]) -> list[str]:
+    """The keys that a name is for.
+
+    >>> [_named(one, ["acc,none", "em,strict", "em,loose"]) for one in ("em", "em,loose", "acc", "a")]
+    [['em,strict', 'em,loose'], ['em,loose'], ['acc,none'], []]
+    """
+    exact = [key for key in known if key in (name, f"{name},none")]
+    return exact if "," in name and exact else [key for key in known if _metric(key) == name]
+
+
+def verdict_task(task: Task, rules: Rules, keys: Sequence[MetricKey]) -> Task:
+    """A task that measures by recorded scores: its own metrics of these names, else plain ones, under their filters.
+
+    >>> made = verdict_task(Task("t", GENERATE_UNTIL), Rules(reducers=("mean",)), [MetricKey("em", "strict")])
+    >>> made.filters[0].name, made.metrics[0].reducers, made.config["repeat_cfg"]["reducer"]
+    ('strict', ('mean',), ('mean',))
+    """
+    known = {spec.name: spec for spec in (*task.metrics, *(one for f in task.filters for one in f.metrics or ()))}
+    specs = {key.metric: known.get(key.metric) or MetricSpec(key.metric, "mean") for key in keys}
+    metrics = {
+        name: replace(one, reducers=rules.reducers or one.reducers, function=None) for name, one in specs.items()
+    }
+    plain = replace(task, output_type=GENERATE_UNTIL, metrics=tuple(metrics.values()), filters=())
+    below: dict[str, tuple[MetricSpec, ...]] = {}
+    for key in keys:
+        below[key.filter] = (*below.get(key.filter, ()), metrics[key.metric])
+    filters = () if list(below) == ["none"] else tuple(_pipeline(plain, name, one) for name, one in below.items())
+    config = options(_said(task, replace(plain, filters=filters)))
+    return replace(plain, filters=filters, process_results=give_scores, config=config)
+
+
+def _pipeline(task: Task, name: str, metrics: tuple[MetricSpec, ...]) -> Pipeline:
+    return replace(first_or_all(task), name=name, metrics=metrics)
+
+
+def _said(task: Task, made: Task) -> Plain:
+    """A config by which what is written can be read again: it names metrics, filters and reducers, and no code."""
+    named = [(one.name, [_metric_config(spec) for spec in one.metrics or ()]) for one in made.filters]
+    reducers = list(dict.fromkeys(name for spec in made.metrics for name in spec.reducers))
+    repeats = task.config.get("repeat_cfg")
+    return {
+        **described(task),
+        **task.config,
+        "metric_list": list(map(_metric_config, made.metrics)),
+        "filter_list": [{"name": name, "filter": [], "metric_list": found} for name, found in named],
+        "process_results": RECORDED,
+        **(
+            {"repeat_cfg": {**(repeats if isinstance(repeats, Mapping) else {}), "reducer": reducers}}
+            if reducers
+            else {}
+        ),
+    }
+
+
+def _metric_config(spec: MetricSpec) -> Plain:
+    named = spec.aggregation if isinstance(spec.aggregation, str) else None
+    given = {"aggregation": named, "higher_is_better": spec.higher_is_better}
+    return {"metric": spec.name, **{key: one for key, one in given.items() if one is not None}, **spec.options}
 
 
 def give_scores(doc: dict[str, object], results: list[object]) -> Plain:
@@ -48,100 +128,59 @@ def name_scores(one: Logged) -> tuple[str, ...]:
     return tuple(dict.fromkeys(_metric(key) for key in one.scores))
 
 
-def verdicts_of(one: Logged, names: Sequence[str]) -> list[dict[str, object]]:
-    """The recorded scores of a document, one mapping per repeat.
+def verdicts_of(one: Logged, keys: Sequence[MetricKey]) -> dict[str, tuple[object, ...]]:
+    """The recorded scores of a document by filter, one mapping per repeat; a failure where it has none.
 
     >>> row = Logged(doc_id=0, doc=b"{}", gold=None, replies=(("a", "b"),), scores={"correct,none": [True, False]})
-    >>> verdicts_of(row, ["correct"])
-    [{'correct': True}, {'correct': False}]
+    >>> verdicts_of(row, [MetricKey("correct")])
+    {'none': ({'correct': True}, {'correct': False})}
+    >>> verdicts_of(row, [MetricKey("right")])
+    {'none': (Failure(reason='no score was recorded'),)}
     """
-    found = {name: _values(one, name) for name in names}
-    most = max(map(len, found.values()))
-    return [{name: values[at] for name, values in found.items() if at < len(values)} for at in range(most)]
+    out: dict[str, tuple[object, ...]] = {}
+    for name in dict.fromkeys(key.filter for key in keys):
+        found = {key.metric: values_of(one, key) for key in keys if key.filter == name}
+        most = max(map(len, found.values()))
+        told = {metric: values or (None,) * most for metric, values in found.items()}
+        each = ({metric: values[at] for metric, values in told.items() if at < len(values)} for at in range(most))
+        out[name] = tuple(each) or (Failure(_why(one)),)
+    return out
 
 
-def _values(one: Logged, name: str) -> Sequence[object]:
-    key = next((key for key in one.scores if _metric(key) == name), None)
-    if key is None:
-        raise unknown("recorded score", name, name_scores(one), f" - at doc {one.doc_id}")
-    value, replies = one.scores[key], len(one.replies[0]) if one.replies else 0
+def _why(one: Logged) -> str:
+    failed = (reply.reason for replies in one.replies for reply in replies if isinstance(reply, Failure))
+    return next(failed, NO_SCORE)
+
+
+def values_of(one: Logged, key: MetricKey) -> Sequence[object]:
+    """A recorded score of a document, one for each repeat; none if it has none."""
+    text = next((text for text in one.scores if as_key(text) == key), None)
+    if text is None:
+        return ()
+    value, replies = one.scores[text], len(one.replies[0]) if one.replies else 0
     several = isinstance(value, list | tuple) and (len(value) == replies > 1 or not replies)
     return value if several and isinstance(value, list | tuple) else (value,)
 
 
-def _metric(key: str) -> str:
-    found = MetricKey.parse(key)
-    return found.metric if found is not None else key
+def beyond_share(one: Logged, keys: Iterable[MetricKey]) -> Iterator[str]:
+    """The metrics of a document that have scores other than 0 and 1 (right and wrong).
 
-
-# --- in place of code ---------------------------------------------------------------------------------------------
-
-
-def needs_code(task: Task, coded: Iterable[str]) -> frozenset[str]:
-    """The metrics of a recorded task that only code could score or close."""
-    specs = [*task.metrics, *(spec for one in task.filters for spec in one.metrics or ())]
-    known = METRICS.get(task.output_type, pmap())
-    lost = {spec.name for spec in specs if task.process_results is not None or spec.name not in known}
-    return frozenset(lost | set(coded))
-
-
-class Kept(Struct, frozen=True):
-    """Metrics of a task whose recorded values stand: their columns, and the task as it is with them."""
-
-    task: Task
-    columns: tuple[ScoredColumn, ...]
-
-
-def without(task: Task, names: frozenset[str]) -> Task:
-    """The task without these metrics and without the code that gives them; with nothing left, it measures nothing.
-
-    >>> task = Task("t", GENERATE_UNTIL, (MetricSpec("own"),), process_results=give_scores)
-    >>> [spec.name for spec in without(task, frozenset(["own"])).metrics]
-    ['bypass']
+    >>> list(beyond_share(Logged(doc_id=0, doc=b"{}", gold=None, scores={"a": True, "b": 0.5}), map(MetricKey, "ab")))
+    ['b']
     """
-    filters = tuple(replace(one, metrics=_others(one.metrics, names) if one.metrics else None) for one in task.filters)
-    measured = _others(task.metrics, names) or (MetricSpec(BYPASS, reducers=("first",)),)
-    return replace(task, metrics=measured, filters=filters, process_results=None)
+    for key in keys:
+        if not all(value is None or value in (0, 1) for value in values_of(one, key)):
+            yield key.metric
 
 
-def _others(metrics: Iterable[MetricSpec], names: frozenset[str]) -> tuple[MetricSpec, ...]:
-    return tuple(spec for spec in metrics if spec.name not in names)
+def _metric(key: str) -> str:
+    return as_key(key).metric
 
 
-def with_kept(scored: Scored, kept: Kept | None) -> Scored:
-    """The scores of some documents with those that stand as they were recorded."""
-    if kept is None:
-        return scored
-    measured = tuple(one for one in scored.columns if one.key.metric != BYPASS)
-    keys = {key for one in scored.columns for key in one.column.keys.ints.tolist()}
-    here = tuple(replace(one, column=_rows_of(one.column, keys)) for one in kept.columns)
-    return replace(scored, task=replace(kept.task, name=scored.task.name), columns=(*measured, *here))
+def as_key(text: str) -> MetricKey:
+    """What a log calls a score.
 
-
-def _rows_of(given: Column, keys: Set[int]) -> Column:
-    at = np.flatnonzero([key in keys for key in given.keys.ints.tolist()])
-    reasons = {key: why for key, why in given.reasons if key in keys}
-    return column(
-        given.keys.ints[at].tolist(), take_rows(given.rows, at), given.status.data[at].astype(np.uint8), reasons
-    )
-
-
-def read_kept(log: LogTask, task: Task, names: frozenset[str]) -> tuple[Kept, tuple[str, ...]]:
-    """The recorded scores of these metrics as columns, each verified by the recorded number; and what to say of it."""
-    from evalcore.shell.recorded.columns import close_columns
-    from evalcore.shell.recorded.logs import read_log
-    from evalcore.shell.recorded.tasks import filter_names, recorded_task
-
-    row = _row(log)
-    table = read_log(log.path, filter_names(log.config, row))
-    recorded = recorded_task(log.name, log.config, table.output_type, table.filters)
-    closed = close_columns(recorded, table, row)
-    found = tuple(one for one in closed.columns if (one.spec.name if one.spec else one.key.metric) in names)
-    told = f"{', '.join(sorted(names))}: scored by code of the task's own, which no log holds; what was recorded stands"
-    return Kept(task, found), (f"{log.name}: {told} (--task FILE --trust CODE scores it again)", *closed.warnings)
-
-
-def _row(log: LogTask) -> Plain:
-    rows = log.results.get("results")
-    row = rows.get(recorded_name(log)) if isinstance(rows, Mapping) else None
-    return row if isinstance(row, Mapping) else {}
+    >>> as_key("acc,strict"), as_key("correct")
+    (MetricKey(metric='acc', filter='strict'), MetricKey(metric='correct', filter='none'))
+    """
+    return MetricKey.parse(text) or MetricKey(text)

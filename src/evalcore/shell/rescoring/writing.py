@@ -16,6 +16,7 @@ from evalcore.shell.answers.record import Logged, LogTask
 from evalcore.shell.config.plan import Plan
 from evalcore.shell.output.files import write_samples
 from evalcore.shell.output.results import RunFacts
+from evalcore.shell.rescoring.kept import paths_of
 from evalcore.shell.rescoring.streaming import Piece
 
 __all__ = ["Written", "claim_output", "facts_of", "write_pieces"]
@@ -37,11 +38,14 @@ def _told_model(log: LogTask) -> Plain:
     return {key: known[key] for key in ("model", "model_args") if known.get(key)}
 
 
-def claim_output(folder: Path, logs: Iterable[LogTask], *, overwrite: bool) -> None:
-    """Refuse a folder that holds what is read, or results that are not to be replaced."""
+def claim_output(folder: Path, logs: Iterable[LogTask], given: Iterable[str], *, overwrite: bool) -> None:
+    """Refuse a folder that holds what is read or lies in a given one, or results that are not to be replaced."""
     target = folder.resolve()
-    if any(log.path.resolve().parent == target for log in logs):
+    if any(path.resolve().parent == target for log in logs for path in paths_of(log)):
         raise EvalError(f"{folder} holds what is scored; name another folder with --output_path")
+    above = next((one for one in given if Path(one).is_dir() and target.is_relative_to(Path(one).resolve())), None)
+    if above is not None:
+        raise EvalError(f"{folder} lies in {above}, which is scored; name another folder with --output_path")
     if (target / "results.json").exists() and not overwrite:
         raise EvalError(f"{folder} holds results already; name another folder, or add --overwrite")
 

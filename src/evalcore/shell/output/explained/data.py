@@ -2,7 +2,7 @@
 
 JSON, its keys stable::
 
-    run, task, output_type, doc_id, ids, hash, line
+    run, task, output_type, doc_id, ids, hash, file, line
     doc            the document as it was logged
     prompts        a list of {prompt | context, continuation | text, options}
     answers        a list for each request, of its replies, one per repeat; a log-likelihood is [value, greedy]
@@ -47,6 +47,7 @@ def data_of(explained: Explained) -> Plain:
         "doc_id": logged.doc_id,
         "ids": list(own_ids(logged)),
         "hash": explained.content,
+        "file": str(explained.file),
         "line": logged.line,
         "doc": decode_doc(sample_of(logged)),
         "prompts": [_request_data(one) for one in logged.requests],

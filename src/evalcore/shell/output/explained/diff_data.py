@@ -5,8 +5,8 @@ JSON, its keys stable::
     a, b, changed (whether anything is not the same), warnings
     tasks_only_a, tasks_only_b
     numbers   a list of {name, kind: task | group, metric, filter, before, after}
-    tasks     a list of {task, documents, only_a, only_b, answers_differ, metrics_only_a, metrics_only_b, counts,
-              other_text_only, changes}
+    tasks     a list of {task, documents, only_a, only_b, answers_differ, metrics_only_a, metrics_only_b,
+              filters_only_a, filters_only_b, counts, other_text_only, changes}
       answers_differ   documents that were not answered the same: no change of scoring, not counted as one
       counts           by kind of change
       other_text_only  by filter, documents of which another text was extracted, with the same score
@@ -68,6 +68,8 @@ def _task_data(one: TaskDiff, details: Mapping[Change, Detail | None]) -> Plain:
         "answers_differ": [a for a, _ in one.answered],
         "metrics_only_a": list(map(str, one.keys_a)),
         "metrics_only_b": list(map(str, one.keys_b)),
+        "filters_only_a": list(one.filters_a),
+        "filters_only_b": list(one.filters_b),
         "counts": {kind: counts[kind] for kind in KINDS},
         "other_text_only": dict(one.other_texts),
         "changes": [{**_change_data(change), **_detail_data(detail)} for change, detail in details.items()],

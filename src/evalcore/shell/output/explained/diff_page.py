@@ -9,6 +9,7 @@ from evalcore.core.records import Failure, LogLikelihood
 from evalcore.shell.answers import Logged
 from evalcore.shell.explaining.changes import KINDS, TaskDiff
 from evalcore.shell.explaining.diffed import Detail, Diffed, Number
+from evalcore.shell.explaining.documents import asked_and_replied
 from evalcore.shell.explaining.traces import Traced
 from evalcore.shell.output.compared.pair import signed
 from evalcore.shell.output.explained.blocks import Block, plain_cell
@@ -19,6 +20,7 @@ from evalcore.shell.output.grid import Grid
 __all__ = ["diff_blocks", "rule_text", "summary_of"]
 
 LISTED = 10
+SAME_NAME = "verdicts are compared under one filter name: to see what an edited filter changed, keep its old name"
 SILENT = ("unchanged", "reply 1 of 1")
 
 
@@ -42,6 +44,8 @@ def summary_of(diffed: Diffed) -> str:
     count = sum(len(one.changes) for one in diffed.tasks)
     tasks = sum(bool(one.changes) for one in diffed.tasks)
     both = sum(one.both - len(one.answered) for one in diffed.tasks)
+    if not count and diffed.tasks and not any(one.keys for one in diffed.tasks):
+        return "No verdict was compared: no metric stands under the same filter name on both sides"
     if not count:
         return f"No verdict changed on the {both:,} documents with the same answers"
     verdicts = f"{count:,} verdict{'s' * (count != 1)} changed"
@@ -52,6 +56,8 @@ def _numbers(diffed: Diffed) -> Iterable[Block]:
     told = [(one, _number_line(one, diffed.tasks)) for one in diffed.numbers]
     moved = [(one, line) for one, line in told if one.before != one.after or any(map(int, filter(None, line[6:])))]
     still = f"{len(told) - len(moved)} numbers are as they were, on the same verdicts"
+    if not told:
+        return
     if not moved:
         yield Block("Numbers", (still,))
         return
@@ -110,6 +116,15 @@ def _one_sided(diffed: Diffed) -> Iterable[Block]:
         notes += [f"{task}: {len(docs):,} documents ({_listed(map(str, docs))})" for task, _, docs in parts if docs]
         if notes:
             yield Block(f"Only {side}", tuple(notes))
+    lone = [line for one in diffed.tasks if (line := _lone_filters(one))]
+    if lone:
+        yield Block("Filters of one side", (*lone, SAME_NAME))
+
+
+def _lone_filters(one: TaskDiff) -> str:
+    """The filters that only one side has, where either side has some: the same filter, it may be, under a new name."""
+    before, after = one.filters_a, one.filters_b
+    return f"{one.task}: before {_listed(before)}; after {_listed(after)}" if before and after else ""
 
 
 def _listed(names: Iterable[str]) -> str:
@@ -136,7 +151,7 @@ def _change(detail: Detail) -> Block:
 def _answers(logged: Logged) -> list[str]:
     """The texts that were replied; of likelihoods each choice with its value."""
     if any(isinstance(one, LogLikelihood) for one in logged.requests):
-        pairs = zip(logged.requests, logged.replies, strict=True)
+        pairs = asked_and_replied(logged)
         return [f"{one.continuation if isinstance(one, LogLikelihood) else ''}: {replies}" for one, replies in pairs]
     return [_reply(reply) for replies in logged.replies for reply in replies]
 

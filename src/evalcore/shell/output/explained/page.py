@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from evalcore.core.answers import as_number
 from evalcore.core.batches import byte_length
 from evalcore.core.records import GENERATE_UNTIL, Failure, Generate, LogLikelihood, Reply, Request
-from evalcore.shell.explaining.documents import own_ids
+from evalcore.shell.explaining.documents import asked_and_replied, own_ids
 from evalcore.shell.explaining.explained import Explained
 from evalcore.shell.explaining.traces import Traced
 from evalcore.shell.output.explained.blocks import Block, lines_of, plain_cell
@@ -22,7 +22,7 @@ def blocks_of(explained: Explained, *, full: bool = False) -> tuple[Block, ...]:
     logged = explained.logged
     names = [name for name in own_ids(logged) if name != str(logged.doc_id)]
     called = f" (its own name: {', '.join(names[:3])})" if names else ""
-    place = f"{explained.log.path}:{logged.line}" if logged.line else str(explained.log.path)
+    place = f"{explained.file}:{logged.line}" if logged.line else str(explained.file)
     head = Block(
         f"{explained.log.name}, document {logged.doc_id}{called}",
         (f"in {place}", f"content: hash:{explained.content[:12]}", *(f"warning: {one}" for one in explained.warnings)),
@@ -78,14 +78,14 @@ def _likelihoods(explained: Explained) -> Block:
     logged = explained.logged
     golds = logged.gold if isinstance(logged.gold, tuple | list) else (logged.gold,)
     lines = []
-    for at, (request, replies) in enumerate(zip(logged.requests, logged.replies, strict=True)):
+    for at, (request, replies) in enumerate(asked_and_replied(logged)):
         text = request.continuation if isinstance(request, LogLikelihood) else ""
         choice = logged.choices[at] if at < len(logged.choices) else text
         first = replies[0] if replies else None
         value = first[0] if isinstance(first, tuple) else first
         number = as_number(value)
         known = isinstance(first, tuple) and len(first) > 1
-        right = at in golds or len(logged.requests) == 1
+        right = at in golds or len(logged.replies) == 1
         lines.append(
             (
                 str(at),
