@@ -21,6 +21,7 @@ pytest.importorskip("lm_eval")
 
 import datasets
 from both_sides import assert_same_results, lm_group, quiet, same_number
+from lm_eval.api import registry
 from lm_eval.api.filter import Filter
 from lm_eval.api.instance import Instance
 from lm_eval.api.model import LM
@@ -378,6 +379,18 @@ def test_metrics_of_the_users_own_get_lists_where_no_filter_takes_a_reply() -> N
     assert_same(*both(lambda: [build("own", "generate_until", 21, **listed)]))
 
 
+@pytest.fixture
+def own_registry() -> Iterator[None]:
+    """What a test adds to lm-eval's registries is gone after it: other tests count what is in them."""
+    tables = [one if isinstance(one, dict) else getattr(one, "_objs", None) for one in vars(registry).values()]
+    kept = [(one, dict(one)) for one in tables if isinstance(one, dict)]
+    yield
+    for table, before in kept:
+        for name in table.keys() - before.keys():
+            del table[name]
+
+
+@pytest.mark.usefixtures("own_registry")
 def test_what_lm_evals_registry_alone_knows() -> None:
     register_aggregation("evalcore_test_top")(longest)
     register_metric(

@@ -238,7 +238,9 @@ def tell_problems(problems: Sequence[Problem], *, most: int = 20) -> list[str]:
     """Records that could not be read, each with its place; the count first."""
     if not problems:
         return []
-    each = [f"{one.path}:{one.line}: {one.message}{f' (byte {one.byte:,})' * bool(one.byte)}" for one in problems[:most]]
+    each = [
+        f"{one.path}:{one.line}: {one.message}" + f" (byte {one.byte:,})" * bool(one.byte) for one in problems[:most]
+    ]
     left = len(problems) - most
     many = "1 record" if len(problems) == 1 else f"{len(problems):,} records"
     return [f"{many} could not be read:", *each, *([f"... and {left:,} more"] if left > 0 else [])]

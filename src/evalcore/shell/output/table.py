@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from msgspec import Struct
 
 from evalcore.shell.output.flat import ARROWS, shown_interval, shown_number, shown_percent
-from evalcore.shell.output.grid import Grid, Page, Section, draw_page
+from evalcore.shell.output.grid import LONGEST, Grid, Page, Section, draw_page
 from evalcore.shell.output.rows import BYPASS, Row
 from evalcore.shell.output.text import shorten
 
@@ -127,6 +127,7 @@ def _grid(rows: Sequence[Row], heads: Sequence[str], level: str, shape: Shape) -
         lines=_lines(rows, columns, shape),
         bold=tuple(row.group for row in rows),
         gap=shape.gap,
+        readable=LONGEST,  # names are folded only where nothing else can be left out
     )
 
 
