@@ -25,7 +25,7 @@ from evalcore import (
     options,
 )
 from evalcore.core.metrics.corpus import pair_statistics
-from evalcore.testing import check_aggregation, columns, fingerprint
+from evalcore.testing import check_aggregation, check_resamples, columns, fingerprint
 
 LAW = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 
@@ -79,6 +79,14 @@ def test_every_entry_is_here():
 def test_entries(name, data):
     """Influence equals the numeric derivative and sums to 0; bits, bounds and errors are as they should be."""
     check_aggregation(AGGREGATIONS[name], [data.draw(GIVEN[name])])
+
+
+@pytest.mark.parametrize("name", sorted(GIVEN))
+@LAW
+@given(st.data())
+def test_resamples_of_any_length_under_the_other_policy(name, data):
+    """lm-eval's own value of whatever rows are drawn, so that whole clusters can be drawn too."""
+    check_resamples(LM_EVAL_0_4_13.aggregations[name], data.draw(GIVEN[name]))
 
 
 @pytest.mark.parametrize("average", ["macro", "micro", "weighted"])

@@ -4,7 +4,7 @@ from evalcore.core.errors import require
 
 require("hypothesis", "testing")  # first of all: its error says what to install
 
-from evalcore.testing.aggregations import check_aggregation  # noqa: E402
+from evalcore.testing.aggregations import check_aggregation, check_resamples  # noqa: E402
 from evalcore.testing.cases import Case, batch_of, batches, cases  # noqa: E402
 from evalcore.testing.fingerprints import fingerprint  # noqa: E402
 from evalcore.testing.merges import check_merge, check_task  # noqa: E402
@@ -31,6 +31,7 @@ __all__ = [
     "check_merge",
     "check_metric",
     "check_reducer",
+    "check_resamples",
     "check_task",
     "columns",
     "estimates",

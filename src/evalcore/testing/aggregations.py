@@ -14,7 +14,7 @@ from evalcore.core.estimate import Aggregation, Estimate, Finalise, Summary
 from evalcore.core.records import Options, options
 from evalcore.testing.fingerprints import fingerprint
 
-__all__ = ["check_aggregation", "numeric_influence"]
+__all__ = ["check_aggregation", "check_resamples", "numeric_influence"]
 
 STEP = 1e-5
 NO_OPTIONS = options()
@@ -48,7 +48,24 @@ def check_aggregation(
             inside = low - slack <= closed.value <= high + slack
             assert inside, f"a value keeps its bounds: expected {aggregation.bounds}, got {closed.value}"
             _influences(aggregation, one, given, closed, scale_free, rtol)
+            check_resamples(aggregation, one, given=given)
         assert fingerprint(one) == before, "an aggregation leaves its column unchanged"
+
+
+def check_resamples(aggregation: Aggregation, one: Column, *, given: Options = NO_OPTIONS) -> None:
+    """A resample has the value of the rows drawn, however many: clusters drawn whole are not all of one size.
+
+    >>> from evalcore import LM_EVAL_0_4_13, Array, Floats
+    >>> check_resamples(LM_EVAL_0_4_13.aggregations["median"], column(range(3), Floats(Array([0.0, 1.0, 0.5]))))
+    """
+    known, n = take_rows(one.rows, one.scored), int(np.count_nonzero(one.scored))
+    for index in (np.tile(np.arange(n), 2), np.append(np.arange(n), [0, 0])) if n else ():
+        summary, drawn = (aggregation.summarise(rows, given) for rows in (known, take_rows(known, index)))
+        if (len(summary.stats), len(drawn.stats)) == (n, len(index)):  # else its units are not documents
+            (got,), (expected,) = summary.resampled(index[None, :]), drawn.resampled(np.arange(len(index))[None, :])
+            assert np.isclose(got, expected, rtol=1e-9, atol=1e-12, equal_nan=True), (
+                f"a resample is the value of rows {index.tolist()}: expected {expected}, got {got}"
+            )
 
 
 def _same_bits(aggregation: Aggregation, one: Column, given: Options, closed: Estimate) -> None:

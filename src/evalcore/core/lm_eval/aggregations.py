@@ -131,7 +131,7 @@ def perplexity(rows: Rows, options: Options) -> Summary:
 
     def resampled(index: Ints64) -> Floats64:
         # numpy adds the rows of a matrix one after another, but the numbers within a row in pairs.
-        means = values.take(np.ascontiguousarray(index.T)).sum(axis=0) / len(values)
+        means = values.take(np.ascontiguousarray(index.T)).sum(axis=0) / index.shape[1]
         return np.array([exp(-one) if -one < LARGEST else inf for one in means.tolist()])
 
     return replace(AGGREGATIONS["perplexity"].summarise(rows, options), resampled=resampled)
@@ -152,11 +152,11 @@ def nanmean(rows: Rows, options: Options) -> Summary:
 def upper_median(rows: Rows, options: Options) -> Summary:
     """E01: the upper middle of an even number of scores."""
     values = numbers(rows)
-    middle = len(values) // 2
     ordered = np.sort(values)
     ranks = np.searchsorted(ordered, values).astype(np.min_scalar_type(len(values)))
 
     def resampled(index: Ints64) -> Floats64:
+        middle = index.shape[1] // 2
         if np.isnan(values).any():  # where a sort leaves NaN depends on the order it meets it in
             return np.array([sorted(row)[middle] for row in values[index].tolist()])
         return np.asarray(ordered[np.partition(ranks[index], middle, axis=1)[:, middle]], np.float64)
