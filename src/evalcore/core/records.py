@@ -176,7 +176,9 @@ class Sample(Struct, frozen=True):
 
     def __post_init__(self) -> None:
         # JSON has only lists, and datasets hand out mappings: take them as what they can only mean.
-        gold, choices, doc = _given(self, "gold"), _given(self, "choices"), _given(self, "doc")
+        gold: object = self.gold
+        choices: object = self.choices
+        doc: object = self.doc
         if type(gold) is list:
             force_setattr(self, "gold", tuple(gold))
         if type(choices) is list:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 
 import msgspec
@@ -32,9 +32,12 @@ class _Pair(Struct, gc=False):
     arg_1: str
 
 
-class _End(Struct, gc=False):
+class _End(LogLikelihood, frozen=True, gc=False, kw_only=True, tag=False, rename={"continuation": "arg_1"}):
+    """A request of which only the end is read: its context, most of a line, stays as it is written."""
+
     arg_0: Raw
-    arg_1: str
+    continuation: str
+    context: str = ""
 
 
 class _Prompt(Struct, gc=False):
@@ -84,16 +87,16 @@ def _read_pairs(line: bytes) -> tuple[_Pairs, list[Request]]:
     return row, [LogLikelihood(one.arg_0, one.arg_1) for one in row.arguments.values()]
 
 
-def _read_ends(line: bytes) -> tuple[_Ends, list[Request]]:
+def _read_ends(line: bytes) -> tuple[_Ends, list[_End]]:
     """Requests that are told apart by their ends; of others the contexts count."""
     row = ENDS.decode(line)
     found = list(row.arguments.values())
-    if len(found) > 1 and (found[0].arg_1 == found[-1].arg_1 or bytes(found[-1].arg_0) == b'""'):
+    if len(found) > 1 and (found[0].continuation == found[-1].continuation or bytes(found[-1].arg_0) == b'""'):
         raise ValueError("several inputs, or choices that are asked twice")
-    return row, [LogLikelihood("", one.arg_1) for one in found]
+    return row, found
 
 
-Form = Callable[[bytes], tuple[_Pairs | _Ends | _Prompts | _Optioned, list[Request]]]
+Form = Callable[[bytes], tuple[_Pairs | _Ends | _Prompts | _Optioned, Sequence[Request]]]
 NO_PROMPT = Generate("")
 FORMS: Mapping[tuple[bool, bool], Form] = {
     (True, True): _read_prompts,

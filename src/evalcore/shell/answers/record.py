@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 from msgspec import Struct, field
 from msgspec.structs import force_setattr
@@ -11,6 +12,9 @@ from msgspec.structs import force_setattr
 from evalcore.core.records import OutputType, Reply, Request
 
 __all__ = ["LogTask", "Logged", "Problem"]
+
+
+NOTHING: Mapping[str, object] = MappingProxyType({})
 
 
 class Problem(Struct, frozen=True):
@@ -37,8 +41,8 @@ class Logged(Struct, frozen=True, kw_only=True):
     replies: tuple[tuple[Reply, ...], ...] = ()
     id: int | str | None = None
     cluster: int | str | None = None
-    scores: Mapping[str, object] = field(default_factory=dict)
-    kept: Mapping[str, object] = field(default_factory=dict)
+    scores: Mapping[str, object] = NOTHING
+    kept: Mapping[str, object] = NOTHING
     line: int = 0
     path: Path | None = None
 

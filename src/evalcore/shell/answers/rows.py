@@ -26,8 +26,9 @@ from evalcore.shell.wire import decode_line, encode_line
 
 __all__ = ["Asked", "drop_padding", "read_asked", "read_replies"]
 
-NAMES = [f"gen_args_{i}" for i in range(64)]
+NAMES = [tuple(f"gen_args_{i}" for i in range(count)) for count in range(65)]
 NOTHING: Mapping[str, object] = {}
+ONE = {1}
 Replies = tuple[tuple[Reply, ...], ...]
 
 
@@ -59,7 +60,8 @@ def read_asked(line: bytes, output_type: OutputType, *, prompts: bool = True) ->
     """
     try:
         row, requests = FORMS[output_type == GENERATE_UNTIL, prompts](line)
-        if requests and list(row.arguments) == NAMES[: len(requests)] and "nonfinite" not in row.evalcore:
+        count = len(requests)
+        if 0 < count < len(NAMES) and tuple(row.arguments) == NAMES[count] and "nonfinite" not in row.evalcore:
             raw = bytes(row.resps)
             return Asked(row.doc_id, row.filter, bytes(row.doc), row.target, tuple(requests), raw, row.evalcore)
     except (ValueError, RecursionError):  # another layout, NaN, lone surrogates, torn lines
@@ -104,10 +106,11 @@ def read_replies(row: Asked) -> Replies:
     >>> read_replies(read_asked(line, OutputType("multiple_choice")))
     ((Likelihood(value=-1.5, greedy=True, tokens=0),), (Likelihood(value=-2.0, greedy=False, tokens=0),))
     """
-    kind = type(row.requests[0])
+    first = row.requests[0]
     try:
-        decode = TEXTS.decode if kind is Generate else LIKELIHOODS.decode if kind is LogLikelihood else None
-        found: Replies = () if decode is None else decode(row.raw)
+        texts = TEXTS if isinstance(first, Generate) else None
+        decoder = LIKELIHOODS if isinstance(first, LogLikelihood) else texts
+        found: Replies = () if decoder is None else decoder.decode(row.raw)
         if found and all(found) and len(row.requests) in (len(found), 1):
             return found
     except (ValueError, RecursionError):  # replies of another form, or none
@@ -132,8 +135,8 @@ def drop_padding(replies: Replies, repeats: object) -> Replies:
     >>> drop_padding((("a",), ("b", "b")), 1), drop_padding((((-1.0, True),), ((-2.0, False), (-2.0, False))), None)
     ((('a',), ('b',)), (((-1.0, True),), ((-2.0, False),)))
     """
-    counts = set(map(len, replies))
-    if counts == {1}:
+    counts = {*map(len, replies)}
+    if counts == ONE:
         return replies
     if type(repeats) is int and repeats > 0:
         return tuple(one[:repeats] for one in replies)

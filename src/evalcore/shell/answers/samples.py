@@ -167,9 +167,11 @@ def _gold(row: Asked, targets: Targets, choices: Sequence[str], replies: Sequenc
         picked = targets.picked(_doc(row.doc))
         return picked if isinstance(picked, int) else None
     found = resolve_gold(targets, row.target, choices)
-    one_end = targets.output_type == MULTIPLE_CHOICE and (not choices or len(replies) > len(row.requests) == 1)
+    if targets.output_type != MULTIPLE_CHOICE:
+        return found
+    one_end = not choices or len(replies) > len(row.requests) == 1
     unsure = targets.kind is None and isinstance(found, int) and row.target in choices and row.target != str(found)
-    if targets.output_type != MULTIPLE_CHOICE or (isinstance(found, int | tuple) and not one_end and not unsure):
+    if isinstance(found, (int, tuple)) and not one_end and not unsure:
         return found
     line = decode_line(at.data, "")
     acc = line.get("acc") if isinstance(line, dict) else None

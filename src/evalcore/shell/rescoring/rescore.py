@@ -188,9 +188,11 @@ class Run(Struct, frozen=True):
         return islice(self.good_rows(), None if limit is None else int(limit))
 
     def good_rows(self) -> Iterator[Logged]:
+        scores = self.recipe.scores
         for one in self.log.rows():
             if isinstance(one, Logged):
-                self.beyond.update(beyond_share(one, self.recipe.scores))
+                if scores:
+                    self.beyond.update(beyond_share(one, scores))
                 yield one
             else:
                 self.problems[one] = None

@@ -5,9 +5,8 @@ from __future__ import annotations
 import gc
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import partial
-from itertools import chain, islice, pairwise
-from typing import NamedTuple
+from itertools import chain, islice
+from operator import attrgetter
 
 import numpy as np
 from msgspec import Struct
@@ -15,7 +14,7 @@ from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from evalcore.core.answers import AnswerTable, request_table
-from evalcore.core.records import Reply, Sample
+from evalcore.core.records import Sample
 from evalcore.core.scored import Scored, merge_scored
 from evalcore.core.scoring import score_task
 from evalcore.core.tables import Tables
@@ -35,18 +34,9 @@ __all__ = [
     "without_collector",
 ]
 
-NO_VERDICTS: Mapping[str, tuple[object, ...]] = {}
-PIECE = 1024
+DOC_ID, REPLIES = attrgetter("doc_id"), attrgetter("replies")
+PIECE = 2048
 """Documents scored at a time: a few megabytes of prompts and answers, whatever the size of the log."""
-
-
-class Held(NamedTuple):
-    """A document that waits to be scored: of what was logged, only what scoring takes, unless samples are written."""
-
-    sample: Sample
-    replies: tuple[tuple[Reply, ...], ...]
-    verdicts: Mapping[str, tuple[object, ...]]
-    logged: Logged | None
 
 
 class Piece(Struct, frozen=True):
@@ -72,25 +62,24 @@ def without_collector() -> Iterator[None]:
 
 def score_rows(rows: Iterable[Logged], recipe: Recipe, tables: Tables, *, keep: bool = False) -> Iterator[Piece]:
     """The documents of a task, piece by piece; a task that must be seen whole comes in one piece."""
-    hold, left = partial(hold_row, recipe, keep=keep), iter(rows)
-    size = None if looks_wide(recipe.task) else PIECE
-    while held := list(map(hold, islice(left, size))):
-        yield score_piece(recipe, held, tables, keep=keep)
+    left, size = iter(rows), None if looks_wide(recipe.task) else PIECE
+    while logged := list(islice(left, size)):
+        yield score_piece(recipe, logged, tables, keep=keep)
 
 
 def score_split(
     rows: Iterable[Logged], recipe: Recipe, name_of: Callable[[Logged], str], tables: Tables
 ) -> Iterator[Piece]:
     """The documents of several tasks, each of which scores by the same recipe under a name of its own."""
-    waiting: dict[str, list[Held]] = {}
+    waiting: dict[str, list[Logged]] = {}
     for one in rows:
         name = name_of(one)
-        held = waiting.setdefault(name, [])
-        held.append(hold_row(recipe, one, keep=False))
-        if len(held) >= PIECE and not looks_wide(recipe.task):
+        logged = waiting.setdefault(name, [])
+        logged.append(one)
+        if len(logged) >= PIECE and not looks_wide(recipe.task):
             yield score_piece(named_recipe(recipe, name), waiting.pop(name), tables)
-    for name, held in waiting.items():
-        yield score_piece(named_recipe(recipe, name), held, tables)
+    for name, logged in waiting.items():
+        yield score_piece(named_recipe(recipe, name), logged, tables)
 
 
 def named_recipe(recipe: Recipe, name: str) -> Recipe:
@@ -98,24 +87,17 @@ def named_recipe(recipe: Recipe, name: str) -> Recipe:
     return replace(recipe, task=replace(recipe.task, name=name))
 
 
-def hold_row(recipe: Recipe, one: Logged, *, keep: bool) -> Held:
-    """What is held of a document; its prompts, the most of a log, are let go at once."""
-    verdicts = verdicts_of(one, recipe.scores) if recipe.scores else NO_VERDICTS
-    return Held(recipe.read(one), one.replies, verdicts, one if keep else None)
-
-
-def score_piece(recipe: Recipe, held: Sequence[Held], tables: Tables, *, keep: bool = False) -> Piece:
+def score_piece(recipe: Recipe, logged: Sequence[Logged], tables: Tables, *, keep: bool = False) -> Piece:
     """Score some documents."""
-    if any(a.sample.doc_id > b.sample.doc_id for a, b in pairwise(held)):
-        held = sorted(held, key=lambda one: one.sample.doc_id)
-    samples = [one.sample for one in held]
-    answers = tabulate_replies(recipe.task.name, samples, [one.replies for one in held])
+    logged = sorted(logged, key=DOC_ID)
+    samples = list(map(recipe.read, logged))
+    answers = tabulate_replies(recipe.task.name, samples, list(map(REPLIES, logged)))
     if recipe.scores:
-        scored = score_verdicts(recipe, samples, [one.verdicts for one in held], tables, keep=keep)
+        verdicts = [verdicts_of(one, recipe.scores) for one in logged]
+        scored = score_verdicts(recipe, samples, verdicts, tables, keep=keep)
     else:
         scored = score_task(recipe.task, samples, answers, tables=tables, keep_replies=keep)
-    logged = [one.logged for one in held if one.logged is not None]
-    return Piece(samples, logged, answers, with_kept(scored, recipe.kept))
+    return Piece(samples, logged if keep else (), answers, with_kept(scored, recipe.kept))
 
 
 def score_verdicts(
