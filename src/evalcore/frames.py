@@ -16,6 +16,7 @@ from evalcore.core.consolidate import lm_eval_results, num_fewshot
 from evalcore.core.errors import EvalError, require, unknown
 from evalcore.core.reports import Report
 from evalcore.shell.output.frames import results_table, samples_table
+from evalcore.shell.output.lm_eval_files import tell
 from evalcore.shell.output.parquet import write_parquet
 from evalcore.shell.output.sample_frames import decoded, read_fields
 from evalcore.shell.recorded.reading import Recorded
@@ -67,7 +68,9 @@ def samples_of(run: str | os.PathLike[str], tasks: Iterable[str] = ()) -> Iterat
     """The sample rows of a run, with the name of their task; of some tasks, or of all. They are read one by one."""
     from evalcore.shell.recorded.finding import find_source
 
-    logs = {log.task: log.path for log in find_source(Path(run)).logs}
+    source = find_source(Path(run))
+    tell(source.warnings)
+    logs = {log.task: log.path for log in source.logs}
     for task in tuple(tasks) or logs:
         if task not in logs:
             raise unknown("task", task, logs, f" - at {run}")
@@ -80,7 +83,9 @@ def _path_table(path: Path) -> pyarrow.Table:
 
     if path.is_file() and strip_packing(path.name).endswith(".jsonl"):
         return samples_table(samples_of(path))
-    return results_table(find_results(path)[1])
+    _, results, told = find_results(path)
+    tell(told)
+    return results_table(results)
 
 
 def _checked(results: Plain) -> Plain:

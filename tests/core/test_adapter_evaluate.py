@@ -218,3 +218,17 @@ def test_bad_input_is_refused_with_a_reason() -> None:
     with pytest.raises(EvalError, match="average: macro"):
         load("f1").compute(predictions=[0, 1, 2], references=[0, 1, 2])
     assert isinstance(judge, Evaluation)
+
+
+def test_whole_numbers_of_columns_with_gaps_are_whole() -> None:
+    """pandas has 4 as 4.0 where a column has gaps: the same answer, whichever way it comes in."""
+    found = load("exact_match").compute(predictions=["4", 4.0, "4.5"], references=[4.0, "4", [4.5, 5.0]])
+    assert found["exact_match"] == 1.0
+    assert load("exact_match").compute(predictions=["4"], references=[nan])["n_unscored"] == 1
+
+
+def test_one_text_is_no_list_of_texts() -> None:
+    """A text in place of a list would be taken apart into letters."""
+    for said, wanted in (("44", ["4", "4"]), (["4", "4"], "44")):
+        with pytest.raises(EvalError, match="got one text: '44'"):
+            load("exact_match").compute(predictions=said, references=wanted)

@@ -238,3 +238,11 @@ def test_a_list_that_is_no_messages_is_refused() -> None:
 def test_a_task_without_metrics_is_refused() -> None:
     with pytest.raises(EvalError, match="at least one metric"):
         text_task([])
+
+
+def test_whole_numbers_and_single_texts() -> None:
+    """4.0 is 4, in lists too; a text in place of a list is an error."""
+    reward = reward_of("exact_match")
+    assert reward.rewards(["4", 4.0, "5"], [4.0, "4", [4.0, 5.0]]) == [1.0, 1.0, 1.0]
+    with pytest.raises(EvalError, match="expected a list of completions, got one text: '44'"):
+        reward.rewards("44", ["4", "4"])

@@ -25,6 +25,7 @@ from evalcore.frames import samples_of, to_arrow, to_pandas, to_polars, write_pa
 from evalcore.shell.cli import main
 from evalcore.shell.output.files import write_results, write_samples
 from evalcore.shell.output.frames import RESULTS, TYPES, result_records
+from evalcore.shell.output.lm_eval_files import write_lm_eval
 from evalcore.shell.output.results import RunFacts, run_results
 from evalcore.shell.output.rows import once, rows_of
 from evalcore.shell.output.sample_frames import SAMPLES
@@ -378,3 +379,14 @@ def test_numbers_made_again_follow_the_rules_of_the_run(tmp_path: Path) -> None:
 def test_shots_that_a_log_does_not_say_are_null(tmp_path: Path) -> None:
     [row] = to_arrow(read_recorded(write_run(tmp_path, {"t": [1.0, 0.0]}))).to_pylist()
     assert row["num_fewshot"] is None
+
+
+def test_of_several_runs_in_a_folder_one_is_taken_and_told(tmp_path):
+    """The newest of several results is read, and the caller hears of the others."""
+    for stamp, value in (("2025-01-01T00-00-00.000001", 0.25), ("2025-01-02T00-00-00.000001", 0.5)):
+        results = {"results": {"a": {"acc,none": value}}, "model_name_sanitized": "m"}
+        (tmp_path / f"results_{stamp}.json").write_text(json.dumps(results))
+    with pytest.warns(UserWarning, match="has 2 results files; read results_2025-01-02.*; name the one that is meant"):
+        assert to_arrow(tmp_path)["value"].to_pylist() == [0.5]
+    with pytest.warns(UserWarning, match="has 2 results files"):
+        write_lm_eval(tmp_path, tmp_path / "out", time="2025-01-03T00-00-00.000001")

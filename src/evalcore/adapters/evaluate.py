@@ -9,7 +9,7 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from evalcore.adapters.texts import FilterLike, answers_of, completion_text, gold_of, metric_spec, text_task
+from evalcore.adapters.texts import FilterLike, answers_of, completion_text, each_of, gold_of, metric_spec, text_task
 from evalcore.core.aggregate import aggregate_metric
 from evalcore.core.aggregations import AGGREGATIONS
 from evalcore.core.arrays import Array
@@ -137,7 +137,7 @@ def _with(measure: Measure, given: Mapping[str, object]) -> Measure:
 
 
 def _pairs(predictions: Iterable[object], references: Iterable[object]) -> list[tuple[object, object]]:
-    said, wanted = list(predictions), list(references)
+    said, wanted = each_of(predictions, "predictions"), each_of(references, "references")
     if len(said) != len(wanted):
         raise EvalError(f"expected a reference for every prediction, got {len(wanted)} for {len(said)} predictions")
     return list(zip(said, wanted, strict=True))

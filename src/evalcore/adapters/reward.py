@@ -11,7 +11,7 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import force_setattr
 
-from evalcore.adapters.texts import FilterLike, MetricLike, completion_text, gold_of, metric_spec, text_task
+from evalcore.adapters.texts import FilterLike, MetricLike, completion_text, each_of, gold_of, metric_spec, text_task
 from evalcore.core.aggregate import evaluate
 from evalcore.core.batches import Batch, GenBatch, batch_part, gen_batch
 from evalcore.core.closing import aggregation_of
@@ -50,7 +50,7 @@ class Reward(Struct, frozen=True, eq=False):
 
     def rewards(self, completions: Sequence[object], golds: Sequence[object]) -> list[float]:
         """The rewards of many completions, in their order."""
-        return [self.value(one) for one in self.outcomes(completions, golds)]
+        return [self.value(one) for one in self.outcomes(each_of(completions, "completions"), each_of(golds, "golds"))]
 
     def value(self, outcome: Outcome) -> float:
         """What an outcome is worth."""

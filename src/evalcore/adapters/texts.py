@@ -26,7 +26,16 @@ from evalcore.core.scoring import score_task
 from evalcore.core.tables import EVALCORE, Tables
 from evalcore.core.task_config import metric_from_config, pipeline_from_config
 
-__all__ = ["FilterLike", "MetricLike", "answers_of", "completion_text", "gold_of", "metric_spec", "text_task"]
+__all__ = [
+    "FilterLike",
+    "MetricLike",
+    "answers_of",
+    "completion_text",
+    "each_of",
+    "gold_of",
+    "metric_spec",
+    "text_task",
+]
 
 NOTHING: Mapping[str, object] = options()
 
@@ -96,14 +105,14 @@ def completion_text(completion: object) -> str | Failed:
     if completion is None or (isinstance(completion, float) and isnan(completion)):
         return Failed("no answer")
     if isinstance(completion, int | float):
-        return str(completion)
-    if isinstance(completion, list | tuple):
-        strange = next((one for one in completion if not isinstance(one, Mapping)), None)
-        if strange is not None:
-            raise EvalError(f"expected one text or a list of messages, got a list with {type(strange).__name__} in it")
-        said = [one.get("content") for one in completion if one.get("role", "assistant") == "assistant"]
-        return _content(said[-1]) if said else Failed("no answer: no message of an assistant")
-    return Failed(f"expected a text or a list of messages, got {type(completion).__name__}")
+        return str(_whole(completion))
+    if not isinstance(completion, list | tuple):
+        return Failed(f"expected a text or a list of messages, got {type(completion).__name__}")
+    strange = next((one for one in completion if not isinstance(one, Mapping)), None)
+    if strange is not None:
+        raise EvalError(f"expected one text or a list of messages, got a list with {type(strange).__name__} in it")
+    said = [one.get("content") for one in completion if one.get("role", "assistant") == "assistant"]
+    return _content(said[-1]) if said else Failed("no answer: no message of an assistant")
 
 
 def _content(content: object) -> str | Failed:
@@ -118,19 +127,34 @@ def _content(content: object) -> str | Failed:
 def gold_of(gold: object) -> object:
     """A gold as scoring takes it: an array is a list of golds, and NaN, which tables have for nothing, is none.
 
-    >>> gold_of(np.array(["4", "four"])), gold_of(float("nan")), gold_of(np.int64(4))
-    (['4', 'four'], None, 4)
+    Columns with gaps have whole numbers as 4.0, which is meant as 4.
+
+    >>> gold_of(np.array(["4", "four"])), gold_of(float("nan")), gold_of(np.int64(4)), gold_of(4.0)
+    (['4', 'four'], None, 4, 4)
     """
-    if isinstance(gold, np.generic):
-        gold = gold.item()
-    if isinstance(gold, list | tuple):
-        plain = [one.item() if isinstance(one, np.generic) else one for one in gold]
-        return plain if isinstance(gold, list) else tuple(plain)
+    if isinstance(gold, np.ndarray | np.generic):
+        gold = gold.tolist()
     if isinstance(gold, str):
         return gold
-    if isinstance(gold, np.ndarray):
-        return gold.tolist()
-    return None if isinstance(gold, float) and isnan(gold) else gold
+    if isinstance(gold, list | tuple):
+        return type(gold)([_whole(one.item() if isinstance(one, np.generic) else one) for one in gold])
+    return None if isinstance(gold, float) and isnan(gold) else _whole(gold)
+
+
+def each_of(given: Iterable[object], what: str) -> list[object]:
+    """The items of a sequence; one text, which has its letters for items, was meant to stand in a list.
+
+    >>> each_of("44", "predictions")
+    Traceback (most recent call last):
+    evalcore.core.errors.EvalError: expected a list of predictions, got one text: '44'
+    """
+    if isinstance(given, str | bytes):
+        raise EvalError(f"expected a list of {what}, got one text: {str(given)[:60]!r}")
+    return list(given)
+
+
+def _whole(value: object) -> object:
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def _pipelines(given: Sequence[FilterLike]) -> tuple[Pipeline, ...]:

@@ -117,7 +117,8 @@ def _extraction(batch: GenBatch, options: Options) -> str:
 
 def _likeliest(lengths: Callable[[MCBatch], Floats64] | None, unit: str) -> Callable[[MCBatch, Options], str]:
     def tell(batch: MCBatch, options: Options) -> str:
-        scores = batch.lls[0] if lengths is None else batch.lls[0] / lengths(batch)[0]
+        with np.errstate(divide="ignore", invalid="ignore"):  # choices without a text
+            scores = batch.lls[0] if lengths is None else batch.lls[0] / lengths(batch)[0]
         if not bool(np.isfinite(scores[batch.valid[0]]).all()):
             return ""
         best = int(np.argmax(np.where(batch.valid[0], scores, -np.inf)))

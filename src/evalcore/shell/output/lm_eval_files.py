@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping
+import warnings
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from evalcore.shell.recorded.finding import STAMP, find_results, find_source
 from evalcore.shell.recorded.reading import Recorded
 from evalcore.shell.wire import decode_line
 
-__all__ = ["write_lm_eval"]
+__all__ = ["tell", "write_lm_eval"]
 
 Plain = Mapping[str, object]
 
@@ -31,7 +32,8 @@ def write_lm_eval(
     ``evalcore``; what differs between runs comes from ``run.json``; numbers that JSON has no words for are ``NaN`` and
     ``Infinity``, as lm-eval writes them.
     """
-    path, results, _ = find_results(run.path if isinstance(run, Recorded) else Path(run))
+    path, results, told = find_results(run.path if isinstance(run, Recorded) else Path(run))
+    tell(told)
     stamp = _stamp(time)
     named = results.get("model_name_sanitized")
     folder = Path(out) / _file_name(named if isinstance(named, str) else "model")
@@ -43,6 +45,12 @@ def write_lm_eval(
         target = folder / f"samples_{_file_name(log.task)}_{stamp}.jsonl"
         written.append(replace_file(target, (json.dumps(row) + "\n" for row in _rows(log.path))))
     return tuple(written)
+
+
+def tell(warned: Iterable[str]) -> None:
+    """Warn the caller of a function, who has no report to read it in: of several runs in a folder one was taken."""
+    for one in warned:
+        warnings.warn(f"{one}; name the one that is meant", UserWarning, stacklevel=4)
 
 
 def _stamp(time: datetime | str) -> str:
