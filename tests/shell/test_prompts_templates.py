@@ -6,7 +6,7 @@ import time
 import tracemalloc
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from jinja2 import Environment, StrictUndefined
 
@@ -67,6 +67,10 @@ docs = st.fixed_dictionaries(
 )
 
 
+BIG = {"a": 1000001, "b": "", "c": [], "d": {}, "n": 0, "f": 0.0}
+
+
+@example(["'%s-%s'|format(a, n)", "'{}'.format(a)"], BIG, "")
 @given(st.lists(st.sampled_from(EXPRESSIONS) | st.just(None), min_size=1, max_size=4), docs, texts)
 def test_rendering_is_jinja2s(parts: list[str | None], doc: Row, between: str) -> None:
     plain = between.replace("{", "(")

@@ -28,7 +28,7 @@ LARGEST = 16_000_000
 
 BITS = 100_000
 SIZED = (str, bytes, list, tuple, dict)
-GROWING = frozenset({"batch", "center", "format", "indent", "round", "slice", "tojson", "truncate", "wordwrap"})
+GROWING = frozenset({"batch", "center", "indent", "round", "slice", "tojson", "truncate", "wordwrap"})
 """Filters whose numbers are widths and counts; those of the others are values, of any size."""
 PERCENT = re.compile(r"%(?:\(([^)]*)\))?[#0 +-]*([0-9]{1,40}|\*)?(?:\.([0-9]{1,40}|\*))?")
 

@@ -76,7 +76,8 @@ class Sandbox(ImmutableSandboxedEnvironment):
         _context, function, *values = given
         name = str(getattr(function, "__name__", "a call"))
         values += named.values()
-        refuse_counts(name, values)
+        if name != "format":  # whose numbers are mostly written out; widths are looked at where they are used
+            refuse_counts(name, values)
         refuse_call(name, getattr(function, "__self__", None), values)
         return _kept(super().call(*given, **named))  # type: ignore[arg-type]  # jinja2 hides its first names
 
@@ -97,6 +98,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
                 raise TypeError("format_map() takes a mapping")
             return type(pattern)(made.vformat(pattern, () if mapped else given, fields))
 
+        bounded.__name__ = "format"
         return bounded
 
     def is_safe_attribute(self, obj: object, attr: str, value: object) -> bool:
