@@ -15,6 +15,7 @@ from evalcore.adapters.lm_eval.tasks import THEIRS, is_known
 from evalcore.core.answers import AnswerTable, request_table
 from evalcore.core.errors import EvalError, locate, place
 from evalcore.core.filters import Filter, FilterFn, Replies, nested, replies
+from evalcore.core.golds import as_gold
 from evalcore.core.records import GENERATE_UNTIL, MULTIPLE_CHOICE, Failure, Gold, ProcessResults, Sample
 from evalcore.core.tables import Tables
 
@@ -98,22 +99,6 @@ def _golds_and_choices(task: LmTask) -> Callable[[object], tuple[Gold, tuple[str
         return as_gold(gold), tuple(getattr(task, "doc_to_choice")(doc)) if chosen else ()  # noqa: B009
 
     return read
-
-
-def as_gold(target: object) -> Gold:
-    """A target as scoring takes it: a number, a text, or several of one kind; anything else by its text.
-
-    >>> as_gold(["a", 1]), as_gold([0, 2]), as_gold({"a": 1})
-    (('a', '1'), (0, 2), "{'a': 1}")
-    """
-    if target is None or isinstance(target, int | str | float):
-        return target
-    if isinstance(target, list | tuple):
-        golds = [as_gold(one) for one in target]
-        whole = [one for one in golds if type(one) is int]
-        return tuple(whole) if len(whole) == len(golds) else tuple(map(str, golds))
-    item = getattr(target, "item", None)  # a scalar of numpy
-    return as_gold(item()) if callable(item) and getattr(target, "ndim", None) == 0 else str(target)
 
 
 # --- own code sees the documents as they are -----------------------------------------------------------------------

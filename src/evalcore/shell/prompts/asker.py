@@ -8,6 +8,7 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from evalcore.core.errors import EvalError
+from evalcore.core.golds import as_gold
 from evalcore.core.records import (
     GENERATE_UNTIL,
     LOGLIKELIHOOD,
@@ -155,7 +156,7 @@ def _ask_generation(asker: Asker, doc: Doc, shots: Sequence[Turn]) -> Asked:
     choices = _listed(asker.ours.choices(doc)) if asker.ours.choices is not None else ()
     target = asker.ours.target(doc)
     gold = target if asker.several_targets or not isinstance(target, list) else str(target)
-    return Asked((Generate(prompt, asker.generation),), _gold(gold), choices, target)
+    return Asked((Generate(prompt, asker.generation),), as_gold(gold), choices, target)
 
 
 def _ask_choices(asker: Asker, doc: Doc, shots: Sequence[Turn]) -> Asked:
@@ -174,7 +175,7 @@ def _ask_choices(asker: Asker, doc: Doc, shots: Sequence[Turn]) -> Asked:
         asked = [LogLikelihood(prompt, end) for end in ends]
     if asker.mutual:
         asked += [LogLikelihood("", end) for end in ends]
-    return Asked(asked, _gold(question if asker.several_inputs else target), choices, target)
+    return Asked(asked, as_gold(question if asker.several_inputs else target), choices, target)
 
 
 FORMS: dict[str, Callable[[Asker, Doc, Sequence[Turn]], Asked]] = {
@@ -222,15 +223,3 @@ def _picked(choices: Sequence[object], index: object) -> object:
     if not isinstance(index, int) or not -len(choices) <= index < len(choices):
         raise EvalError(f"expected an index below {len(choices)} in a few-shot example, got {index!r}")
     return choices[index]
-
-
-def _gold(target: object) -> Gold:
-    """The target as scoring takes it: a number, a text, or several of one kind; anything else by its text."""
-    if target is None or isinstance(target, int | str | float):
-        return target
-    if isinstance(target, list | tuple):
-        golds = [_gold(one) for one in target]
-        whole = [one for one in golds if type(one) is int]
-        return tuple(whole) if len(whole) == len(golds) else tuple(map(str, golds))
-    item = getattr(target, "item", None)  # a scalar of numpy
-    return _gold(item()) if callable(item) and getattr(target, "ndim", None) == 0 else str(target)
