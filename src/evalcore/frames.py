@@ -65,16 +65,23 @@ def to_polars(thing: Framed) -> polars.DataFrame:
 
 
 def samples_of(run: str | os.PathLike[str], tasks: Iterable[str] = ()) -> Iterator[dict[str, object]]:
-    """The sample rows of a run, with the name of their task; of some tasks, or of all. They are read one by one."""
-    from evalcore.shell.recorded.finding import find_source
+    """The sample rows of a run, with the name of their task; of some tasks, or of all. They are read one by one.
 
-    source = find_source(Path(run))
+    Shards of one run, as ``evalcore score`` takes them, are read one after the other.
+    """
+    from evalcore.shell.recorded.finding import find_source
+    from evalcore.shell.recorded.reading import refuse_other_rows
+    from evalcore.shell.recorded.shards import pool_source
+
+    path = Path(run)
+    refuse_other_rows(path)
+    source = pool_source(find_source(path), path)
     tell(source.warnings)
-    logs = {log.task: log.path for log in source.logs}
+    logs = {log.task: log.files for log in source.logs}
     for task in tuple(tasks) or logs:
         if task not in logs:
             raise unknown("task", task, logs, f" - at {run}")
-        yield from ({"task": task, **decoded(row)} for row in read_fields(logs[task]))
+        yield from ({"task": task, **decoded(row)} for row in read_fields(*logs[task]))
 
 
 def _path_table(path: Path) -> pyarrow.Table:

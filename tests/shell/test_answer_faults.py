@@ -146,6 +146,11 @@ def test_an_array_is_read_on_after_a_wrong_item(tmp_path: Path) -> None:
     assert [one.line for one in problems] == [text[: text.index('"doc_id": 1 1')].count("\n")]
 
 
+def test_an_item_of_an_array_in_one_line_is_told_by_its_number(tmp_path: Path) -> None:
+    path = put(tmp_path / "samples_t.jsonl", json.dumps([row(0), row(1), {**row(2), "resps": []}]).encode())
+    assert fault(path).startswith(f"{path}: item 3: expected replies under resps")
+
+
 # --- files ----------------------------------------------------------------------------------------------------------------
 
 
@@ -158,7 +163,7 @@ def test_an_array_is_read_on_after_a_wrong_item(tmp_path: Path) -> None:
         ("x.txt", b"hello\n", "found text, and no columns are declared"),
         ("x.jsonl", lines([{"q": 1}]), "found JSON of another kind, and no columns are declared"),
         ("x.jsonl", b'{"sum":"00000000",', "an answer log has no documents or golds"),
-        ("x.jsonl", gzip.compress(lines([row(0)])), "packed, as files that end in .gz are; rename it to x.jsonl.gz"),
+        ("x.jsonl", gzip.compress(lines([row(0)]))[:-9], "cannot be read"),
         ("x.jsonl.gz", lines([row(0)]), "cannot be read"),
         ("x.jsonl.gz", gzip.compress(lines([row(0)]))[:-9], "cannot be read"),
         ("x.eval", b"PK\x03\x04", "cannot be read as a zip file"),
@@ -216,6 +221,8 @@ def test_a_shard_that_lacks_rows_is_named(tmp_path: Path) -> None:
     (tmp_path / "b").mkdir()
     put(tmp_path / "a" / "samples_t.jsonl", lines([row(0, "a"), row(0, "b")]))
     torn = put(tmp_path / "b" / "samples_t.jsonl", lines([row(1, "a"), row(2, "a"), row(2, "b")]))
+    for folder in "ab":
+        put(tmp_path / folder / "results.json", b'{"results": {"t": {}}}')
     _, [problem] = kept(tmp_path)
     assert (problem.path, problem.line) == (torn, 1)
 
@@ -255,7 +262,7 @@ def test_json_that_is_torn_is_told_of(tmp_path: Path) -> None:
     put(tmp_path / "whole.json", b'{\n"a": 1\n}')
     path = put(tmp_path / "a.json", b'{\n"a": ')
     [task] = open_logs([tmp_path])
-    assert task.warnings == (f"1 files are no logs, and are not read: {path}",)
+    assert task.warnings == (f"1 file is no log, and is not read: {path}",)
 
 
 def test_messages_name_a_place_once(tmp_path: Path) -> None:
@@ -294,6 +301,19 @@ def test_an_inspect_sample_that_ended_in_an_error(tmp_path: Path) -> None:
         [first, second], problems = kept(path)
         assert (first.scores, first.replies, problems) == ({}, ((Failure("no luck"),),), [])
         assert second.scores == {"match,none": None}
+
+
+def test_an_inspect_sample_without_a_number_keeps_its_metadata(tmp_path: Path) -> None:
+    told = {"topic": "sums", "share": float("nan")}
+    odd = {**SAMPLES[0], "input": "a\ud800", "metadata": told, "scores": {"match": {"value": float("nan")}}}
+    for path in (
+        put(tmp_path / "a.eval", inspect_zip([odd])),
+        put(tmp_path / "a.json", json.dumps({**HEADER, "samples": [odd]}).encode()),
+    ):
+        [found], problems = kept(path)
+        doc = json.loads(found.doc)
+        assert (doc["input"], doc["metadata"]["topic"], problems) == ("a\ud800", "sums", [])
+        assert doc["metadata"]["share"] != doc["metadata"]["share"]
 
 
 @pytest.mark.filterwarnings("ignore:Duplicate name")
@@ -365,6 +385,89 @@ def test_rows_of_a_csv_that_are_cut(tmp_path: Path) -> None:
 def test_scores_that_are_no_numbers(tmp_path: Path) -> None:
     path = put(tmp_path / "x.jsonl", lines([{"ok": "often"}]))
     assert "expected a score as a number, got 'often'" in fault(path, mapping=ColumnMap(score="ok"))
+
+
+DECLARED = ColumnMap(answer="said", gold="right", id="n")
+DAMAGED = {
+    "cut.parquet": (lambda: parquet()[:300], 1, 0, "cannot be read: "),
+    "no.parquet": (lambda: b"\0" + parquet(), 1, 0, "found bytes that are no text"),
+    "latin.csv": (
+        lambda: b"n,said,right\n0,caf\xe9,b\n",
+        2,
+        18,
+        "not utf-8: invalid continuation byte in b'0,caf\\xe9,b'",
+    ),
+    "quote.csv": (
+        lambda: b'n,said,right\n0,"a,b\n1,b,b\n',
+        2,
+        0,
+        "expected a closing quote, found the end of the file",
+    ),
+    "last.csv": (lambda: b'n,right,said\n0,a,"b\n1,b,b\n', 2, 0, "expected a closing quote, found the end of the file"),
+    "utf16.csv": (lambda: "n,said,right\n0,a,b\n".encode("utf-16"), 1, 0, "found bytes that are no text"),
+    "torn.jsonl": (lambda: b'{"n": 0, "said": "a", "ri', 1, 0, "not JSON: "),
+    "torn.json": (lambda: b'[{"n": 0, "said": "a"}, {"n', 1, 0, "not JSON: "),
+    "twice.csv": (lambda: b"n,said,said,right\n0,a,b,b\n", 1, 0, "expected one answer column 'said', got 2; rename"),
+}
+"""Tables that cannot be read: the bytes, the line, the byte and what is told."""
+
+
+@pytest.mark.parametrize("name", DAMAGED)
+def test_a_table_that_cannot_be_read_is_an_error_in_a_folder_too(tmp_path: Path, name: str) -> None:
+    data, line, byte, message = DAMAGED[name]
+    put(tmp_path / "good.csv", b"n,said,right\n0,a,b\n")
+    path = put(tmp_path / name, data())
+    for place in (tmp_path, tmp_path / "*"):
+        assert fault(place, mapping=DECLARED).count(str(path)) == 1
+        found, [problem] = kept(place, mapping=DECLARED)
+        assert (len(found), problem.path, problem.line, problem.byte) == (1, path, line, byte)
+        assert message in problem.message
+    assert message in fault(path, mapping=DECLARED)
+
+
+def test_other_files_of_a_folder_are_no_damaged_tables(tmp_path: Path) -> None:
+    put(tmp_path / "good.csv", b"n,said,right\n0,a,b\n")
+    others = {
+        "latin.csv": b"x,y\ncaf\xe9,b\n",
+        "list.jsonl": b"[1, 2]\n",
+        "log.txt": b"[INFO] begun\n",
+        "meta.json": b'{\n"a": 1\n}',
+        "none.json": b"[\n]",
+        "note.md": b"said, caf\xe9\n",
+    }
+    paths = [put(tmp_path / name, data) for name, data in others.items()]
+    [task] = open_logs([tmp_path], mapping=DECLARED)
+    assert task.warnings == (f"2 files are no logs, and are not read: {paths[0]}, {paths[1]}",)
+
+
+def test_every_file_that_is_no_log_is_told_of(tmp_path: Path) -> None:
+    put(tmp_path / "good.csv", b"n,said,right\n0,a,b\n")
+    for folder, count in (("x", 7), ("y", 2)):
+        (tmp_path / folder).mkdir()
+        for number in range(count):
+            put(tmp_path / folder / f"{number}.jsonl", b'{"q": 1}\n')
+    [task] = open_logs([tmp_path], mapping=DECLARED)
+    assert task.warnings[0].startswith(f"9 files are no logs, and are not read: {tmp_path / 'x' / '0.jsonl'}, ")
+    assert task.warnings[0].endswith(f"4.jsonl; 2 more in {tmp_path / 'x'}; 2 more in {tmp_path / 'y'}")
+
+
+def test_a_doubled_column_is_refused_only_where_it_is_used(tmp_path: Path) -> None:
+    import pyarrow
+    import pyarrow.parquet
+
+    path = put(tmp_path / "x.csv", b"n,said,n\n0,a,1\n")
+    assert len(kept(path, mapping=ColumnMap(answer="said"))[0]) == 1
+    assert f"{path}:1: expected one id column 'n', got 2" in fault(path, mapping=ColumnMap(answer="said", id="n"))
+    table = pyarrow.table([["a"], ["b"]], names=["said", "said"])
+    pyarrow.parquet.write_table(table, tmp_path / "x.parquet")
+    assert "expected one answer column 'said', got 2" in fault(tmp_path / "x.parquet", mapping=ColumnMap(answer="said"))
+
+
+def test_the_place_of_a_bad_byte_far_into_a_table(tmp_path: Path) -> None:
+    good = b"n,said\n" + b"".join(b"%d,a\n" % n for n in range(9000))
+    path = put(tmp_path / "x.csv", good + b"9000,\xff\n9001,b\n")
+    _, [problem] = kept(path, mapping=ColumnMap(answer="said"))
+    assert (problem.line, problem.byte) == (9002, len(good) + 5)
 
 
 # --- any damage at all ------------------------------------------------------------------------------------------------------

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import bz2
 import csv
 import gzip
 import json
+import lzma
 import os
 import subprocess
 import sys
@@ -114,6 +116,8 @@ def test_results_of_another_time_are_not_those_of_a_log(tmp_path: Path) -> None:
 def test_shards_are_one_task_and_other_logs_of_its_name_are_named_apart(tmp_path: Path) -> None:
     first = write(tmp_path / "a" / "samples_t.jsonl", [generation(doc) for doc in (0, 2)])
     write(tmp_path / "b" / "samples_t.jsonl.gz", [generation(doc) for doc in (1, 3)])
+    for folder in "abc":
+        write(tmp_path / folder / "results.json", [{"results": {"t": {}}}])
     [task] = open_logs([tmp_path])
     assert (task.name, task.path) == ("t", first)
     assert [one.doc_id for one in rows_of(task)] == [0, 2, 1, 3]
@@ -184,7 +188,7 @@ def test_files_that_are_no_logs_are_told_of(tmp_path: Path) -> None:
     write(tmp_path / "data.jsonl", [{"q": 1}])
     (tmp_path / "config.yaml").write_text("model: x")
     [task] = open_logs([tmp_path])
-    assert task.warnings == (f"1 files are no logs, and are not read: {tmp_path / 'data.jsonl'}",)
+    assert task.warnings == (f"1 file is no log, and is not read: {tmp_path / 'data.jsonl'}",)
 
 
 def test_evalcore_says_why_a_document_failed_and_what_it_belongs_to(tmp_path: Path) -> None:
@@ -510,7 +514,54 @@ def test_tables_of_a_folder_that_have_other_columns_are_told_of(tmp_path: Path) 
     (tmp_path / "meta.json").write_text('{"name": "set"}')
     [task] = open_logs([tmp_path], mapping=MAPPED)
     assert task.path == tmp_path / "data.jsonl"
-    assert task.warnings == (f"1 files are no logs, and are not read: {tmp_path / 'other.jsonl'}",)
+    assert task.warnings == (f"1 file is no log, and is not read: {tmp_path / 'other.jsonl'}",)
+
+
+@pytest.mark.parametrize("indent", [None, 1])
+def test_an_object_that_holds_the_rows_in_one_line_or_several(tmp_path: Path, indent: int | None) -> None:
+    path = tmp_path / "x.json"
+    path.write_text(json.dumps({"version": 1, "data": [{"said": "a"}, {"said": "b"}]}, indent=indent))
+    assert [one.replies for one in only(path, mapping=ColumnMap(answer="said"))] == [(("a",),), (("b",),)]
+    path.write_text(json.dumps({"said": "a", "data": [{"said": "b"}]}))
+    assert [one.replies for one in only(path, mapping=ColumnMap(answer="said"))] == [(("a",),)]  # a row of its own
+
+
+def test_letters_of_inspect_are_scores(tmp_path: Path) -> None:
+    path = write(tmp_path / "x.jsonl", [{"score": one} for one in ("C", "I", "P", "N", ["C", 0])])
+    found = [one.scores["score,none"] for one in only(path, mapping=ColumnMap(score="score"))]
+    assert found == [1.0, 0.0, 0.5, 0.0, [1.0, 0.0]]
+
+
+@pytest.mark.parametrize("suffix", [".gz", ".bz2", ".xz", ".zst"])
+def test_a_packed_file_without_its_suffix(tmp_path: Path, suffix: str) -> None:
+    pack = {".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress}.get(suffix)
+    if pack is None:
+        pack = pytest.importorskip("zstandard").ZstdCompressor().compress
+    plain = write(tmp_path / "plain" / "samples_t.jsonl", [generation(doc) for doc in range(3)])
+    path = tmp_path / "samples_t.jsonl"
+    path.write_bytes(pack(plain.read_bytes()))
+    assert [(one.doc, one.replies) for one in only(path)] == [(one.doc, one.replies) for one in only(plain)]
+
+
+def test_what_a_run_writes_as_parquet_is_no_other_log(tmp_path: Path) -> None:
+    write(tmp_path / "samples_t.jsonl.gz", [generation(0)])
+    (tmp_path / "results.json").write_text(json.dumps({"results": {"t": {"alias": "t"}}}))
+    for name in ("results", "samples_t"):
+        (tmp_path / f"{name}.parquet").write_bytes(b"PAR1")
+    for mapping in (None, ColumnMap(answer="said")):
+        assert [task.warnings for task in open_logs([tmp_path], mapping=mapping)] == [()]
+    (tmp_path / "samples_u.parquet").write_bytes(b"PAR1")
+    (tmp_path / "other.json").write_text("{}")
+    (tmp_path / "other.parquet").write_bytes(b"PAR1")
+    told = f"2 files are no logs, and are not read: {tmp_path / 'other.parquet'}, {tmp_path / 'samples_u.parquet'}"
+    assert [task.warnings for task in open_logs([tmp_path])] == [(told,)]
+
+
+def test_an_inspect_log_tells_its_model(tmp_path: Path) -> None:
+    log = {"eval": {"task": "sums", "model": "mockllm/model"}, "status": "success", "samples": []}
+    (tmp_path / "a.json").write_text(json.dumps(log))
+    [task] = open_logs([tmp_path / "a.json"])
+    assert task.results == {"model_name": "mockllm/model"}
 
 
 # --- streaming ------------------------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from sample_runs import rows_of, write_log
+from sample_runs import STAMP, rows_of, write_log
 
 from evalcore.core.outcome import Failed, NotEmitted, Ok, Unscorable
 from evalcore.shell.cli import main
@@ -201,6 +201,34 @@ def test_a_filter_under_a_new_name_is_told(tmp_path: Path, capsys: pytest.Captur
     assert "0 numbers" not in text
     [task] = data(capsys, *sides)["tasks"]
     assert (task["filters_only_a"], task["filters_only_b"]) == (["a"], ["b"])
+
+
+def test_where_the_text_is_the_same_how_it_was_judged_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Only an option of the metric was changed: both sides extracted 'yes', and one did not ignore the stop."""
+    sides = []
+    for side, ignored, score in (("a", [","], 0.0), ("b", [",", r"\.$"], 1.0)):
+        metric = {
+            "metric": "exact_match",
+            "aggregation": "mean",
+            "higher_is_better": True,
+            "regexes_to_ignore": ignored,
+        }
+        config = {"task": "t", "output_type": "generate_until", "metric_list": [metric]}
+        rows = [row | {"target": "yes."} for row in rows_of("t", "exact_match", [score])]
+        write_log(tmp_path / side / f"samples_t_{STAMP}.jsonl", rows)
+        results = {"results": {"t": {"exact_match,none": score}}, "configs": {"t": config}}
+        (tmp_path / side / f"results_{STAMP}.json").write_text(json.dumps(results))
+        sides.append(tmp_path / side)
+    text = told(capsys, *sides)
+    assert re.search(r"before +'yes' +'yes' is not 'yes\.'", text)
+    assert re.search(r"after +'yes' +'yes' and the gold 'yes\.' are equal once normalised: 'yes'", text)
+    assert r"exact_match: regexes_to_ignore was [','], is [',', '\\.$'] (t)" in text
+    [task] = data(capsys, *sides)["tasks"]
+    [changed] = task["options_changed"]
+    assert (changed["before"]["regexes_to_ignore"], changed["after"]["regexes_to_ignore"]) == ([","], [",", r"\.$"])
+    assert data(capsys, sides[0], sides[0], code=0)["tasks"][0]["options_changed"] == []
 
 
 def test_scores_that_come_and_go(home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -124,7 +124,7 @@ def test_only_what_is_asked_for(run: Path, capsys: pytest.CaptureFixture[str]) -
 def test_a_document_by_hash_is_the_same_document(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     one = data(capsys, run, "--task", "quickstart_world", "--doc", 5)
     two = data(capsys, run, "--task", "quickstart_world", "--doc", f"hash:{one['hash'][:10].upper()}")
-    assert one == two
+    assert {**one, "found_by": "hash"} == two
     assert "35 documents of quickstart_world are called so" in told(
         capsys, run, "--task", "quickstart_world", "--doc", "hash:", code=2
     )
@@ -135,8 +135,28 @@ def test_what_there_is_where_a_document_or_task_is_not(run: Path, capsys: pytest
         capsys, run, "--task", "quickstart_world", "--doc", 99, code=2
     )
     assert "did you mean 'quickstart_world'?" in told(capsys, run, "--task", "quickstart_word", "--doc", 0, code=2)
+    wrong = told(capsys, run, "--task", "quickstart_arithmetic", "--doc", 0, code=2)
+    assert "quickstart_arithmetic is a group: say which of its tasks, quickstart_one_step, quickstart_two_step" in wrong
     assert "has 7 tasks: say which by --task" in told(capsys, run, "--doc", 0, code=2)
     assert "no such file or folder" in told(capsys, run / "nowhere", "--doc", 0, code=2)
+
+
+def test_an_id_that_the_log_gives_comes_before_a_number(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Documents 0, 1, 2 are called 1, 2 and x."""
+    table = tmp_path / "t.jsonl"
+    table.write_text("".join(json.dumps({"name": name, "a": "4", "g": "4"}) + "\n" for name in (1, 2, "x")))
+    given = (table, "--answer", "a", "--gold", "g", "--id", "name", "--doc")
+    for wanted, doc, by in (("1", 0, "id"), ("#1", 1, "number"), ("2", 1, "id"), ("0", 0, "number"), ("x", 2, "id")):
+        found = data(capsys, *given, wanted)
+        assert (found["doc_id"], found["found_by"]) == (doc, by), wanted
+    assert "found by its id; by its number it is --doc '#0'" in told(capsys, *given, "1")
+    assert "found by its number; by its id it is --doc 'x'" in told(capsys, *given, "#2")
+    assert "the nearest are 2, 1, 0" in told(capsys, *given, "#7", code=2)
+    log = write_log(tmp_path / "log", *(row(at, ["1"], ["1"], 1.0, doc={"idx": at + 1}) for at in range(2)))
+    assert data(capsys, log, "--doc", 1)["doc_id"] == 1  # a name in the data of a log comes last
+    assert (found := data(capsys, log, "--doc", 2))["doc_id"] == 1
+    assert found["found_by"] == "name"
+    assert "found by" not in told(capsys, log, "--doc", 1)
 
 
 # --- logs of our own -----------------------------------------------------------------------------------------------
@@ -336,9 +356,51 @@ def test_the_file_is_that_of_the_shard(tmp_path: Path, capsys: pytest.CaptureFix
     rows = rows_of("t", "acc", [1.0, 0.0, 1.0])
     write_rows(tmp_path / "samples_t_2026-01-31T12-00-00.000000.jsonl", rows[:2])
     second = write_rows(tmp_path / "samples_t_2026-01-31T13-00-00.000000.jsonl", rows[2:])
+    for hour in (12, 13):  # without results, nothing would say that these are of one run
+        (tmp_path / f"results_2026-01-31T{hour}-00-00.000000.json").write_text(json.dumps({"results": {"t": {}}}))
     found = data(capsys, tmp_path, "--doc", 2)
     assert (found["file"], found["line"]) == (str(second), 1)
     assert f"in {second}:1" in told(capsys, tmp_path, "--doc", 2)
+
+
+@pytest.mark.parametrize("odd", [False, True])
+def test_rows_that_do_not_name_their_filter_have_those_of_the_config_in_order(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], odd: bool
+) -> None:
+    """``odd``: another row has a score that JSON has no words for, as lm-eval writes it."""
+    config = CONFIG | {"filter_list": [{"name": name, "filter": FILTERS} for name in ("first", "second")]}
+    given = [row(at, ["1"], [name], 0.5 + at, filter=name) for name in ("first", "second") for at in range(2)]
+    if odd:
+        given[0]["exact_match"] = float("nan")
+    else:
+        given = [{key: value for key, value in one.items() if key != "filter"} for one in given]
+    write_log(tmp_path, *given, config=config)
+    found = data(capsys, tmp_path, "--doc", 1)
+    assert {one["filter"]: one["logged"] for one in found["filters"]} == {"first": ["first"], "second": ["second"]}
+    assert {one["filter"]: one["score"] for one in found["scores"]} == {"first": 1.5, "second": 1.5}
+
+
+def test_a_plain_table_is_traced_as_scoring_takes_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    table = tmp_path / "my table.jsonl"
+    lines = [
+        {"k": at // 2, "n": at % 2, "a": reply, "g": "4", "s": 0.25} for at, reply in enumerate(["5", "4", "4", "no"])
+    ]
+    table.write_text("".join(json.dumps(one) + "\n" for one in lines))
+    given = ("--answer", "a", "--gold", "g", "--id", "k", "--repeat", "n")
+    assert main(["score", str(table), *given, "-o", str(tmp_path / "out"), "--quiet"]) == 0
+    for doc in (0, 1):
+        found, scored = data(capsys, table, *given, "--doc", f"#{doc}"), data(capsys, tmp_path / "out", "--doc", doc)
+        assert [found[key] for key in ("filters", "answers", "gold")] != [[], [], None]
+        assert found["answers"] == scored["answers"]
+        assert [one["score"] for one in found["scores"]] == [one["score"] for one in scored["scores"]] == [float(doc)]
+    text = told(capsys, table, *given, "--doc", "0")
+    assert "'5' is not '4'" in text
+    assert f"`evalcore score '{table}' --answer a --gold g --id k --repeat n -o DIR`" in text
+    assert "traced by what `score` does with it" in text
+    assert "Prompt" not in text  # no column holds what was asked
+    recorded = told(capsys, table, "--answer", "a", "--score", "s", "--doc", "0")
+    assert re.search(r"s +none +0\.25 +as it was recorded", recorded)
+    assert re.search(r"Gold\n +\(none\)", recorded)
 
 
 def test_logs_without_scores_by_document_say_what_to_do(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -16,7 +16,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sample_runs import write_run
+from sample_runs import rows_of as sample_rows
+from sample_runs import write_log, write_run
 from test_output_rows import small_report
 
 from evalcore import EvalError, Failure, Report, build_report, leaf_from_flat, lm_eval_results
@@ -390,3 +391,27 @@ def test_of_several_runs_in_a_folder_one_is_taken_and_told(tmp_path):
         assert to_arrow(tmp_path)["value"].to_pylist() == [0.5]
     with pytest.warns(UserWarning, match="has 2 results files"):
         write_lm_eval(tmp_path, tmp_path / "out", time="2025-01-03T00-00-00.000001")
+
+
+def test_rows_that_are_no_sample_log_are_told_so(tmp_path: Path) -> None:
+    path = tmp_path / "plain.jsonl"
+    path.write_text('{"q": "?", "a": "4"}\n{"q": "!", "a": "5"}\n')
+    with pytest.raises(EvalError, match=r"no sample log: its rows need doc_id, .*; these have q, a.*evalcore score"):
+        to_arrow(path)
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_shards_of_one_run_are_read_together(tmp_path: Path) -> None:
+    stamps = ["2025-01-01T00-00-00.000001", "2025-01-02T00-00-00.000001"]
+    rows = sample_rows("t", "acc", [1.0, 0.0, 1.0])
+    for stamp, mine, value in zip(stamps, (rows[:2], rows[2:]), (0.5, 1.0), strict=True):
+        write_log(tmp_path / "m" / f"samples_t_{stamp}.jsonl", mine)
+        told = {"results": {"t": {"acc,none": value}}, "configs": {"t": {"task": "t"}}, "model_name": "m"}
+        (tmp_path / "m" / f"results_{stamp}.json").write_text(json.dumps(told))
+    assert [row["doc_id"] for row in samples_of(tmp_path / "m")] == [0, 1, 2]
+    assert [row["doc_id"] for row in samples_of(tmp_path / "m" / f"samples_t_{stamps[0]}.jsonl")] == [0, 1]
+    written = [path for path in write_parquet(tmp_path / "m") if path.name.startswith("samples")]
+    assert [pq.read_table(path)["doc_id"].to_pylist() for path in written] == [[0, 1], [2]]
+    # What is written for lm-eval is one results file with the samples that it counts.
+    *_, log = write_lm_eval(tmp_path / "m", tmp_path / "out", time=stamps[1])
+    assert [json.loads(line)["doc_id"] for line in log.read_text().splitlines()] == [2]

@@ -512,7 +512,7 @@ def test_inspect_samples_without_scores_are_counted(score, tmp_path):
     right, wrong = ({"match": {"value": one}} for one in "CI")
     log = inspect_log(tmp_path / "log.json", [None, right, right, wrong, {**right, "more": {"value": 0.5}}])
     found = estimates(score(log, code=1))["sums"]
-    assert list(found) == ["match,none"]
+    assert list(found) == ["match,none", "more,none"]
     assert (found["match,none"]["value"], found["match,none"]["n"], found["match,none"]["n_failed"]) == (0.75, 4, 1)
     more = estimates(score(log, "--score", "more", code=1))["sums"]["more,none"]
     assert (more["value"], more["n_failed"]) == (0.5, 4)

@@ -12,16 +12,13 @@ from msgspec import Struct
 from msgspec.structs import replace
 from pyrsistent import PMap
 
-from evalcore.core.aggregate import Inference
 from evalcore.core.closing import report_task
-from evalcore.core.errors import EvalError
-from evalcore.core.estimate import Estimate, Resampling
 from evalcore.core.pipeline import build_report
 from evalcore.core.policy import POLICIES
-from evalcore.core.reports import Report, TaskReport
+from evalcore.core.reports import Report
 from evalcore.core.scoring import score_task
-from evalcore.core.tables import Tables
 from evalcore.shell.asking import Asked, ask_agenda, list_questions, replies_of, told_endings
+from evalcore.shell.closing import close_task, inference_of
 from evalcore.shell.config.plan import Plan
 from evalcore.shell.folder import claim_folder, hold_folder, log_path, run_folder
 from evalcore.shell.models import MODELS
@@ -130,34 +127,6 @@ def keeps_samples(plan: Plan) -> bool:
 
 
 def _report(plan: Plan, selected: Selected, parts: Iterable[Part]) -> Report:
-    tables = POLICIES[plan.policy]
-    inference = Inference(
-        confidence=plan.confidence,
-        interval=plan.ci,
-        on_unscorable=plan.on_unscorable,
-        resampling=Resampling(plan.bootstrap_iters),
-    )
-    closed = [_close(part, inference, tables) for part in parts]
+    tables, inference = POLICIES[plan.policy], inference_of(plan)
+    closed = [close_task(part.scored, inference, tables, part.built.n_original) for part in parts]
     return build_report(closed, selected.trees, inference=inference, tables=tables)
-
-
-def _close(part: Part, inference: Inference, tables: Tables) -> TaskReport:
-    """A task's numbers. One that cannot be closed says why, and costs the others nothing but under a stricter rule."""
-    try:
-        return report_task(part.scored, inference=inference, tables=tables, n_original=part.built.n_original)
-    except EvalError as wrong:
-        if inference.on_unscorable != "exclude":
-            raise
-        task, n = part.built.task, len(part.built.samples)
-        lost = Estimate(value=None, n_scored=0, n_failed=n, reason=str(wrong))
-        keys = tuple((one.key, lost) for one in part.scored.columns)
-        return TaskReport(
-            name=task.name,
-            estimates=keys,
-            n_docs=n,
-            n_original=part.built.n_original,
-            alias=task.alias,
-            version=task.version,
-            num_fewshot=task.num_fewshot,
-            config=task.config,
-        )

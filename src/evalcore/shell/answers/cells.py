@@ -7,6 +7,7 @@ from math import isfinite, isnan
 
 from evalcore.core.errors import EvalError
 from evalcore.core.records import Failure, Gold, Likelihood, Reply
+from evalcore.shell.answers.inspect_samples import LETTERS
 from evalcore.shell.wire import decode_line
 
 __all__ = ["read_answers", "read_choices", "read_gold", "read_numbers", "read_score", "read_unit"]
@@ -68,10 +69,10 @@ def read_numbers(value: object) -> tuple[Likelihood, ...]:
 
 
 def read_score(value: object) -> float | list[float | None] | None:
-    """A score that was given already: a number, a truth, or a list of them; None where there is none.
+    """A score that was given already: a number, a truth, a letter of Inspect, or a list; None where there is none.
 
-    >>> read_score(0.5), read_score(True), read_score("false"), read_score([1, None]), read_score(float("inf"))
-    (0.5, 1.0, 0.0, [1.0, None], None)
+    >>> read_score(0.5), read_score("false"), read_score([1, None]), read_score(float("inf")), read_score("C")
+    (0.5, 0.0, [1.0, None], None, 1.0)
     """
     return [_score(one) for one in value] if isinstance(value, list | tuple) else _score(value)
 
@@ -93,6 +94,8 @@ def _score(value: object) -> float | None:
         return None
     if isinstance(value, str) and value.strip().lower() in TRUTHS:
         return TRUTHS[value.strip().lower()]
+    if isinstance(value, str) and value in LETTERS:
+        return LETTERS[value]
     try:
         found = float(value) if isinstance(value, int | float | str) else None
     except (ValueError, OverflowError):

@@ -11,7 +11,7 @@ from msgspec import Struct
 from evalcore.core.errors import EvalError
 from evalcore.core.records import GENERATE_UNTIL, MULTIPLE_CHOICE, Gold, LogLikelihood, OutputType, Request
 
-__all__ = ["Targets", "choices_of", "gold_between", "gold_by_score", "learn_targets", "resolve_gold"]
+__all__ = ["Targets", "choices_of", "gold_by_score", "is_index_of", "is_list", "learn_targets", "resolve_gold"]
 
 Config = Mapping[str, object]
 Doc = dict[str, object]
@@ -28,6 +28,7 @@ class Targets(Struct, frozen=True):
     """What is to be known of a task to read its targets, which logs hold as text.
 
     ``kind`` is the type of its targets (None if unknown), ``before`` what stands between a prompt and a choice.
+    ``lists`` is whether, if the type is unknown, a text that is written as a list is several targets.
     ``choices`` and ``picked`` read the choices and, of several inputs, the number of the right one from a document.
     """
 
@@ -36,6 +37,7 @@ class Targets(Struct, frozen=True):
     before: str = " "
     choices: Read | None = None
     picked: Read | None = None
+    lists: bool = True
 
 
 def learn_targets(output_type: OutputType, config: Config, doc: Doc, requests: Sequence[Request] = ()) -> Targets:
@@ -79,8 +81,8 @@ def choices_of(targets: Targets, requests: Sequence[Request], replies: int, doc:
 def resolve_gold(targets: Targets, target: object, choices: Sequence[str]) -> Gold:
     """A logged target as scoring takes it: the index of a choice, a text, or several of either.
 
-    A text is the choice that it equals, else an index if it is a number below their count, unless the config says
-    what targets are. A text of a generation that looks like a list of numbers may be meant as it is written.
+    A text is the choice that it equals, else an index if it is a number below their count, unless targets are known to
+    be indices. A text of a generation that looks like a list of numbers may be meant as it is written.
 
     >>> plain = Targets(MULTIPLE_CHOICE)
     >>> [resolve_gold(plain, one, ("no", "yes")) for one in (1, "1", "yes", " yes", "[0, 1]", "maybe")]
@@ -90,7 +92,8 @@ def resolve_gold(targets: Targets, target: object, choices: Sequence[str]) -> Go
     >>> resolve_gold(Targets(GENERATE_UNTIL), "[1, 2]", ()), resolve_gold(Targets(GENERATE_UNTIL), 4, ())
     (('1', '2', '[1, 2]'), '4')
     """
-    several = _several(target) if targets.kind in (None, list) else None
+    split = targets.kind is list or (targets.kind is None and (targets.lists or not isinstance(target, str)))
+    several = _several(target) if split else None
     if several is not None:
         golds = [resolve_gold(targets, one, choices) for one in several]
         whole = [one for one in golds if type(one) is int]
@@ -105,11 +108,11 @@ def resolve_gold(targets: Targets, target: object, choices: Sequence[str]) -> Go
         return int(target) if choices and _is_index(target) and targets.kind is not str else str(target)
     if targets.output_type != MULTIPLE_CHOICE:
         return str(target)
-    if targets.kind is None and isinstance(target, str) and target in choices:
-        return choices.index(target)
-    if isinstance(target, int) or (targets.kind is not str and _is_index(target) and _fits(target, choices)):
-        return int(target)
-    return _place(target, choices)
+    if isinstance(target, int):
+        return target
+    placed = _place(target, choices)
+    indices = targets.kind not in (None, str) or isinstance(placed, str)
+    return int(target) if indices and is_index_of(target, choices) else placed
 
 
 def gold_by_score(values: Sequence[float], acc: object) -> int | None:
@@ -126,16 +129,22 @@ def gold_by_score(values: Sequence[float], acc: object) -> int | None:
     return best if acc == 1 else 1 - best
 
 
-def gold_between(values: Sequence[float], acc: object, gold: int, target: object) -> int:
-    """The gold of a log that has indices as text, where a number is both a choice and an index, if the accuracy tells.
+def is_index_of(target: str, choices: Sequence[str]) -> bool:
+    """Whether a text is the number of one of the choices.
 
-    >>> gold_between([-1.0, -2.0, -3.0], 1.0, 1, "0"), gold_between([-1.0, -2.0, -3.0], 0.0, 1, "2")
-    (0, 1)
+    >>> is_index_of("1", ("no", "yes")), is_index_of("2", ("no", "yes")), is_index_of("no", ("no", "yes"))
+    (True, False, False)
     """
-    if acc not in (0, 1) or not isinstance(target, str) or not _is_index(target) or int(target) >= len(values):
-        return gold
-    best, index = max(range(len(values)), key=values.__getitem__), int(target)
-    return index if (acc == 1 and best == index) or (acc == 0 and best == gold) else gold
+    return _is_index(target) and int(target) < len(choices)
+
+
+def is_list(target: str) -> bool:
+    """Whether a text is what Python makes of a list of texts or of whole numbers.
+
+    >>> is_list("['a', 'b']"), is_list("[1, 'a']"), is_list("a")
+    (True, False, False)
+    """
+    return _several(target) is not None
 
 
 # --- targets --------------------------------------------------------------------------------------------------------
@@ -159,10 +168,6 @@ def _is_index(target: object) -> bool:
     return isinstance(target, int) or (
         isinstance(target, str) and target.isascii() and target.isdigit() and len(target) < 10
     )
-
-
-def _fits(target: str, choices: Sequence[str]) -> bool:
-    return int(target) < len(choices)
 
 
 def _place(target: str, choices: Sequence[str]) -> Gold:

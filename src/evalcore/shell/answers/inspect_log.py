@@ -6,12 +6,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
+from zipfile import is_zipfile
 
 import msgspec
 from msgspec import Raw, Struct, field
 
 from evalcore.core.errors import EvalError
 from evalcore.core.records import GENERATE_UNTIL
+from evalcore.shell.answers.inspect_results import tell_unfinished
 from evalcore.shell.answers.inspect_samples import InspectSample, SampleKey, log_samples, read_sample
 from evalcore.shell.answers.inspect_zip import list_samples, open_zip, read_header, read_member
 from evalcore.shell.answers.record import Logged, LogTask, Problem
@@ -31,6 +33,8 @@ class _Log(Struct, gc=False):
     plan: Plain = field(default_factory=dict)
     results: Plain | None = None
     samples: list[Raw] | None = None
+    status: str = ""
+    error: Plain | None = None
 
 
 class _Key(Struct, gc=False):
@@ -38,25 +42,43 @@ class _Key(Struct, gc=False):
     epoch: int = 1
 
 
+PARTS = ("plan", "results", "error")
 LOG, KEY = msgspec.json.Decoder(_Log), msgspec.json.Decoder(_Key)
 
 
 def open_inspect(path: Path, *, zipped: bool) -> LogTask:
     """The task of an Inspect log. Of a ``.eval``, one sample at a time is in memory; a ``.json`` is read whole."""
-    header = read_header(path) if zipped else msgspec.to_builtins(_read_json(path), builtin_types=(Raw,))
+    header = read_header(path) if zipped else msgspec.structs.asdict(_read_json(path))
     spec = header.get("eval")
     if not isinstance(spec, Mapping) or not isinstance(spec.get("task"), str):
         raise EvalError(f"{path}: expected an Inspect log with eval.task, got {str(spec)[:60]!r}")
-    results = header.get("results")
+    results, status = header.get("results"), header.get("status")
+    here = 0 if status == "success" else _count(path, header.get("samples"))
     return LogTask(
         name=str(spec["task"]).rpartition("/")[2],
         path=path,
         output_type=GENERATE_UNTIL,
         rows=partial(_zip_rows if zipped else _json_rows, path),
         config={"eval": spec, "plan": header.get("plan")},
-        results=results if isinstance(results, Mapping) else {},
+        results={**_model(spec), **(results if isinstance(results, Mapping) else {})},
         source="inspect",
+        warnings=tell_unfinished(status, header.get("error"), here, spec),
     )
+
+
+def _model(spec: Mapping[str, object]) -> Plain:
+    """The model's name where the results of a run of lm-eval have it."""
+    return {"model_name": spec["model"]} if isinstance(spec.get("model"), str) else {}
+
+
+def _count(path: Path, samples: object) -> int:
+    """The samples of a log: of a ``.json`` they are at hand."""
+    if isinstance(samples, list):
+        return len(samples)
+    if not is_zipfile(path):
+        return 0
+    with open_zip(path) as zipped:
+        return len(list_samples(zipped))
 
 
 class Found(NamedTuple):
@@ -71,7 +93,9 @@ def _zip_rows(path: Path) -> Iterator[Logged | Problem]:
     try:
         with open_zip(path) as zipped:
             found = [
-                Found(one.key, Record(at, one.info.header_offset, b""), partial(read_member, zipped, one.info))
+                Found(
+                    one.key, Record(at, one.info.header_offset, b"", item=True), partial(read_member, zipped, one.info)
+                )
                 for at, one in enumerate(list_samples(zipped), 1)
             ]
             yield from _documents(path, found)
@@ -87,14 +111,26 @@ def _json_rows(path: Path) -> Iterator[Logged | Problem]:
         return
     found: list[Found] = []
     for place, raw in enumerate(samples, 1):
-        at = Record(place, 0, b"")
+        at = Record(place, 0, b"", item=True)
         try:
-            key = KEY.decode(raw)
-        except (ValueError, RecursionError) as wrong:
-            yield problem_at(path, at, EvalError(f"expected a sample with id and epoch: {wrong}"))
+            key = _read_key(raw)
+        except EvalError as wrong:
+            yield problem_at(path, at, wrong)
             continue
         found.append(Found(SampleKey(str(key.id), key.epoch), at, partial(bytes, raw)))
     yield from _documents(path, found)
+
+
+def _read_key(raw: Raw) -> _Key:
+    """The id and epoch of a sample, which may have NaN for a score."""
+    try:
+        return KEY.decode(raw)
+    except (ValueError, RecursionError):
+        pass
+    try:
+        return msgspec.convert(decode_line(bytes(raw), "the sample"), _Key)
+    except (ValueError, TypeError, RecursionError) as wrong:
+        raise EvalError(f"expected a sample with id and epoch: {wrong}") from wrong
 
 
 def _documents(path: Path, found: Sequence[Found]) -> Iterator[Logged | Problem]:
@@ -129,7 +165,5 @@ def _read_json(path: Path) -> _Log:
         raise EvalError(f"{path}: expected an Inspect log with eval and samples, got {str(found)[:60]!r}")
     samples = found.get("samples")
     items = [Raw(encode_line(one)) for one in samples] if isinstance(samples, list) else []
-    plan, results = found.get("plan"), found.get("results")
-    return _Log(
-        found["eval"], plan if isinstance(plan, dict) else {}, results if isinstance(results, dict) else None, items
-    )
+    plan, results, error = (one if isinstance(one := found.get(key), dict) else None for key in PARTS)
+    return _Log(found["eval"], plan or {}, results, items, str(found.get("status") or ""), error)

@@ -12,9 +12,9 @@ from msgspec import Raw, Struct, field
 from evalcore.core.errors import EvalError
 from evalcore.core.records import Failure, Generate, Gold, Reply
 from evalcore.shell.answers.record import Logged
-from evalcore.shell.wire import decode_line
+from evalcore.shell.wire import decode_line, encode_line
 
-__all__ = ["InspectSample", "SampleKey", "log_samples", "read_sample", "score_value"]
+__all__ = ["LETTERS", "InspectSample", "SampleKey", "log_samples", "read_sample", "score_value"]
 
 Plain = dict[str, object]
 LETTERS = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0}
@@ -66,15 +66,15 @@ def read_sample(data: bytes) -> InspectSample:
         first = str(wrong)
     found = decode_line(data, "the sample")
     try:
-        return msgspec.convert(_without_metadata(found), InspectSample)
+        return msgspec.convert(_with_raw_metadata(found), InspectSample)
     except (ValueError, TypeError, RecursionError) as wrong:
         raise EvalError(f"expected a sample of Inspect: {str(wrong) or first}") from wrong
 
 
-def _without_metadata(found: object) -> object:
+def _with_raw_metadata(found: object) -> object:
     if not isinstance(found, dict):
         raise EvalError(f"expected a sample of Inspect, got {str(found)[:60]!r}")
-    return {key: value for key, value in found.items() if key != "metadata"}
+    return {**found, "metadata": Raw(encode_line(found.get("metadata") or {}).rstrip())}
 
 
 def log_samples(number: int, epochs: Sequence[InspectSample], line: int) -> Logged:
@@ -104,8 +104,10 @@ def _document(sample: InspectSample) -> bytes:
     """The sample without what came of it."""
     parts = {"id": sample.id, "input": sample.input, "target": sample.target, "choices": sample.choices}
     given = {key: value for key, value in parts.items() if value is not None}
-    encoded = msgspec.json.encode({**given, "metadata": sample.metadata})
-    return bytes(encoded)
+    try:
+        return msgspec.json.encode({**given, "metadata": sample.metadata})
+    except ValueError:  # a lone surrogate
+        return encode_line({**given, "metadata": decode_line(bytes(sample.metadata), "metadata")}).rstrip()
 
 
 # --- questions and replies ------------------------------------------------------------------------------------------
@@ -163,16 +165,16 @@ def score_value(value: object) -> object:
     >>> [score_value(one) for one in ("C", "P", "N", True, 0.25, "yes", "0.5", "A+")]
     [1.0, 0.5, 0.0, 1.0, 0.25, 1.0, 0.5, None]
     """
-    if isinstance(value, int | float):
-        return float(value)
-    if not isinstance(value, str):
+    if isinstance(value, float):
+        return value
+    if not isinstance(value, int | str):
         return None
     if value in LETTERS:
-        return LETTERS[value]
+        return LETTERS[str(value)]
     try:
-        number = WORDS.get(value.lower(), value)
+        number = WORDS.get(value.lower(), value) if isinstance(value, str) else value
         return found if isfinite(found := float(number)) else None
-    except ValueError:
+    except (ValueError, OverflowError):
         return None
 
 

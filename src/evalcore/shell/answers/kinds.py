@@ -14,15 +14,14 @@ from msgspec import Struct, field
 from evalcore.core.errors import EvalError
 from evalcore.shell.answerlog.line import PREFIX
 from evalcore.shell.answers.records import MARK, Record, open_lines, read_records
-from evalcore.shell.data.opening import PACKED, strip_packing
+from evalcore.shell.data.opening import open_bytes, strip_packing
 from evalcore.shell.wire import decode_line
 
-__all__ = ["Found", "is_sample_name", "read_torn", "tell_kind"]
+__all__ = ["Found", "is_sample_name", "is_torn", "read_torn", "tell_kind"]
 
 HEAD = 1 << 16
 NEAR = 1000
 SAMPLES = re.compile(r"(\d{8}_\d{4,6}_)?samples_")
-PACKED_BY = {b"\x1f\x8b": ".gz", b"BZh": ".bz2", b"\xfd7zXZ": ".xz", b"\x28\xb5\x2f\xfd": ".zst"}
 MAGIC = {b"PK\x03\x04": "inspect", b"PAR1": "parquet", b"ARROW1": "arrow", b"\xff\xff\xff\xff": "arrow"}
 OBJECTS = (
     ("inspect-json", re.compile(rb'"eval"\s*:\s*\{')),
@@ -31,6 +30,7 @@ OBJECTS = (
 )
 """Files that are one JSON object, by a key near their beginning."""
 
+JSON = frozenset({".json", ".jsonl", ".ndjson"})
 REPLIED = frozenset({"doc", "arguments", "resps", "filtered_resps"})
 
 
@@ -46,7 +46,7 @@ class Found(Struct, frozen=True):
 
 
 def tell_kind(path: Path) -> Found:
-    """What a file holds; a name only tells how it is packed.
+    """What a file holds, whatever it is called.
 
     >>> tell_kind(Path("no/such.jsonl"))
     Traceback (most recent call last):
@@ -57,9 +57,6 @@ def tell_kind(path: Path) -> Found:
     start = head.removeprefix(MARK).lstrip()
     if not start:
         return Found(path, "empty")
-    packed = next((suffix for magic, suffix in PACKED_BY.items() if head.startswith(magic)), None)
-    if packed is not None and path.suffix.lower() not in PACKED:
-        raise EvalError(f"{path}: packed, as files that end in {packed} are; rename it to {path.name}{packed}")
     magic = next((kind for magic, kind in MAGIC.items() if head.startswith(magic)), None)
     if magic is not None:
         return Found(path, magic)
@@ -78,6 +75,28 @@ def is_sample_name(path: Path) -> bool:
     """
     name = strip_packing(path.name)
     return name.endswith(".jsonl") and SAMPLES.match(name) is not None
+
+
+def is_torn(found: Found) -> bool:
+    """Whether a file that is called JSON begins with no value, and is not one as a whole."""
+    if found.first or Path(strip_packing(found.path.name)).suffix.lower() not in JSON:
+        return False
+    first = next(read_records(found.path), None)
+    if isinstance(first, Record) and _is_json(first.data):
+        return False
+    try:
+        with open_bytes(found.path) as file:
+            return not _is_json(file.read())
+    except EvalError:
+        return True
+
+
+def _is_json(data: bytes) -> bool:
+    try:
+        decode_line(data, "")
+    except EvalError:
+        return False
+    return True
 
 
 def read_torn(path: Path) -> Found:

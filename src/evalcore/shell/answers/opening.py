@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache, partial
 from pathlib import Path
@@ -12,14 +13,13 @@ from msgspec.structs import replace
 from evalcore.core.errors import EvalError
 from evalcore.core.records import GENERATE_UNTIL
 from evalcore.shell.answers.finding import Named, Results, damaged_beside, list_paths, name_apart, read_folder_results
-from evalcore.shell.answers.kinds import Found, is_sample_name, read_torn, tell_kind
+from evalcore.shell.answers.kinds import Found, is_sample_name, is_torn, read_torn, tell_kind
 from evalcore.shell.answers.mapping import ColumnMap
 from evalcore.shell.answers.record import Logged, LogTask, Problem
 from evalcore.shell.answers.records import Record, problem_at, refuse_problems
 from evalcore.shell.answers.sample_tasks import open_lmms_json, open_samples
-from evalcore.shell.data.opening import PACKED, open_bytes
+from evalcore.shell.data.opening import PACKED
 from evalcore.shell.recorded.finding import NO_SAMPLES, stamp_of, task_of_log
-from evalcore.shell.wire import decode_line
 
 __all__ = ["open_logs"]
 
@@ -39,6 +39,7 @@ TOLD = {
 TABLES = frozenset({"json", "text", "parquet", "arrow"})
 DATA = frozenset({".jsonl", ".ndjson", ".csv", ".tsv", ".parquet", ".arrow", ".eval"})
 """Suffixes of files that are told of where a folder or glob caught them and they are no logs."""
+NAMED = 5
 
 
 class Settings(Struct, frozen=True):
@@ -80,6 +81,7 @@ def open_logs(
             if not keep_going:
                 raise
             tasks.append(_unreadable(named.path, wrong))
+    found = _each_once(found)
     logs = [one.path for one in found if one.kind == "samples"]
     for path, fault in damaged_beside(logs, settings.results_in).items():
         if not keep_going:
@@ -89,9 +91,17 @@ def open_logs(
         tasks += _opened(group, settings, keep_going)
     if not tasks:
         raise EvalError(f"{', '.join(map(str, paths))}: {EXPECTED}; found none")
-    told = (f"{len(left)} files are no logs, and are not read: {', '.join(left[:5])}",) if left else ()
+    told = (_tell_left(left),) if left else ()
     tasks = [replace(task, warnings=(*told, *task.warnings)) if not at else task for at, task in enumerate(tasks)]
     return tuple(replace(task, rows=partial(_rows, task.rows, task.name, keep_going)) for task in _apart(tasks))
+
+
+def _tell_left(left: Sequence[str]) -> str:
+    """Five by name, the others by how many are in which folder."""
+    more = Counter(str(Path(one).parent) for one in left[NAMED:])
+    rest = "".join(f"; {count:,} more in {folder}" for folder, count in more.items())
+    files = "1 file is no log, and is" if len(left) == 1 else f"{len(left):,} files are no logs, and are"
+    return f"{files} not read: {', '.join(left[:NAMED])}{rest}"
 
 
 def _rows(rows: Callable[[], Iterator[Logged | Problem]], name: str, keep_going: bool) -> Iterator[Logged | Problem]:
@@ -111,36 +121,39 @@ def _logs_of(named: Named, mapping: ColumnMap | None, left: list[str]) -> list[F
     found = tell_kind(named.path)
     if found.kind == "results":
         return _beside(found) if named.directly else []
+    if not named.directly and _is_copy(found):
+        return []
     declared = found.kind in TABLES and mapping is not None
     if found.kind not in TOLD or (declared and (named.directly or _has_columns(found, mapping))):
         return [found]
     if found.kind in ("text", "binary") and is_sample_name(named.path):
         return [read_torn(named.path)]
-    if named.directly or _is_damaged(found):
+    if named.directly or _is_damaged(found, mapping is not None):
         raise EvalError(f"{named.path}: {EXPECTED}; {TOLD[found.kind]}")
-    if found.kind != "answers" and (_suffixes(named.path) & DATA or _is_torn(found)):
+    if found.kind != "answers" and (_suffixes(named.path) & DATA or is_torn(found)):
         left.append(str(named.path))
     return []
 
 
-def _is_damaged(found: Found) -> bool:
-    """Whether a file is called what a log is called, and is none."""
+def _is_copy(found: Found) -> bool:
+    """Whether a file is what ``run --parquet`` writes beside results or a sample log: the same once more."""
     path = found.path
+    if found.kind != "parquet" or path.suffix != ".parquet":
+        return False
+    if is_sample_name(path.with_suffix(".jsonl")):
+        return any(path.with_suffix(f".jsonl{packed}").is_file() for packed in ("", *PACKED))
+    results = path.with_suffix(".json")
+    return results.is_file() and tell_kind(results).kind == "results"
+
+
+def _is_damaged(found: Found, declared: bool) -> bool:
+    """Whether a file is called what a log is called, or a table where columns are declared, and is none."""
+    path = found.path
+    if found.kind == "binary" and declared and _suffixes(path) & DATA:
+        return True
     if found.kind == "empty":
         return is_sample_name(path) or path.suffix == ".eval"
-    return path.suffix == ".eval" or (stamp_of(path.name) != "" and _is_torn(found))
-
-
-def _is_torn(found: Found) -> bool:
-    """Whether a file that should be one JSON value cannot be read as such."""
-    if found.path.suffix != ".json" or found.first:
-        return False
-    try:
-        with open_bytes(found.path) as file:
-            decode_line(file.read(), "")
-    except EvalError:
-        return True
-    return False
+    return path.suffix == ".eval" or (path.suffix == ".json" and stamp_of(path.name) != "" and is_torn(found))
 
 
 def _has_columns(found: Found, mapping: ColumnMap | None) -> bool:
@@ -161,6 +174,14 @@ def _beside(results: Found) -> list[Found]:
     if not logs:
         raise EvalError(f"{results.path}: {NO_SAMPLES}")
     return logs
+
+
+def _each_once(found: Sequence[Found]) -> list[Found]:
+    """Every log once, in order: one may be named itself, and by the results of its run."""
+    first: dict[Path, Found] = {}
+    for one in found:
+        first.setdefault(one.path.resolve(), one)
+    return list(first.values())
 
 
 def _by_kind(found: Sequence[Found]) -> Iterator[list[Found]]:

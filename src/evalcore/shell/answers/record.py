@@ -18,12 +18,22 @@ NOTHING: Mapping[str, object] = MappingProxyType({})
 
 
 class Problem(Struct, frozen=True):
-    """A record that could not be read: where it is, what was expected and what was found."""
+    """A record that could not be read: where it is, what was expected and what was found.
+
+    >>> Problem(Path("a.csv"), 7, 0, "").place, Problem(Path("a.parquet"), 7, 0, "", item=True).place
+    ('a.csv:7', 'a.parquet: item 7')
+    """
 
     path: Path
     line: int
     byte: int
     message: str
+    item: bool = False
+
+    @property
+    def place(self) -> str:
+        """The file and the line; where a file has no lines, the number of the record."""
+        return f"{self.path}: item {self.line}" if self.item else f"{self.path}:{self.line}"
 
 
 class Logged(Struct, frozen=True, kw_only=True):

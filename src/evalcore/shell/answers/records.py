@@ -14,7 +14,7 @@ from msgspec import Raw, Struct
 
 from evalcore.core.errors import EvalError
 from evalcore.shell.answers.record import Logged, Problem
-from evalcore.shell.data.opening import PACKED, open_bytes
+from evalcore.shell.data.opening import LineFault, lines_of, open_bytes
 from evalcore.shell.wire import MOST_BYTES, decode_line, encode_line
 
 __all__ = ["MARK", "Record", "open_lines", "problem_at", "read_records", "refuse_problems"]
@@ -31,6 +31,7 @@ class Record(Struct, frozen=True, gc=False):
     line: int
     byte: int
     data: bytes
+    item: bool = False
 
 
 def read_records(path: Path) -> Iterator[Record | Problem]:
@@ -42,7 +43,7 @@ def read_records(path: Path) -> Iterator[Record | Problem]:
     at = Record(1, 0, b"")
     try:
         with open_lines(path) as file:
-            for at in _records(file):
+            for at in _records(lines_of(file, str(path))):
                 yield at
     except EvalError as wrong:
         yield problem_at(path, at, wrong)
@@ -55,12 +56,14 @@ def open_lines(path: Path) -> Iterator[IO[bytes]]:
     Of a packed file that is cut, what is in the buffer is lost with its end, so there it is small.
     """
     with open_bytes(path) as file:
-        size = SMALL if path.suffix.lower() in PACKED else LARGE
-        yield io.BufferedReader(file.raw, size) if isinstance(file, io.BufferedReader) else file
+        if not isinstance(file, io.BufferedReader):
+            yield file
+            return
+        yield io.BufferedReader(file.raw, LARGE if isinstance(file.raw, io.FileIO) else SMALL)
 
 
-def _records(file: IO[bytes]) -> Iterator[Record]:
-    lines = _lines(file)
+def _records(given: Iterable[bytes]) -> Iterator[Record]:
+    lines = _lines(given)
     first = next(lines, None)
     if first is None:
         return
@@ -73,10 +76,10 @@ def _records(file: IO[bytes]) -> Iterator[Record]:
         yield from _array_items(first, lines)
 
 
-def _lines(file: IO[bytes]) -> Iterator[Record]:
+def _lines(given: Iterable[bytes]) -> Iterator[Record]:
     """The lines that hold something."""
     byte = 0
-    for number, line in enumerate(file, 1):
+    for number, line in enumerate(given, 1):
         content = line.strip() if number > 1 else line.removeprefix(MARK).strip()
         if content:
             yield Record(number, byte, content)
@@ -106,16 +109,20 @@ def _array_lines(lines: Iterator[Record]) -> Iterator[Record]:
 
 def _array_items(first: Record, lines: Iterator[Record]) -> Iterator[Record]:
     """An array that is not written out in lines."""
-    whole = b"\n".join([first.data, *(one.data for one in lines)])
-    if len(whole) > MOST_BYTES:
-        raise EvalError(f"an array of {len(whole):,} bytes, more than {MOST_BYTES:,}; write it in lines (JSONL)")
+    parts, size = [first.data], len(first.data)
+    for one in lines:
+        parts.append(one.data)
+        size += len(one.data)
+        if size > MOST_BYTES:
+            raise EvalError(f"an array of more than {MOST_BYTES:,} bytes; write it in lines (JSONL)")
+    whole = b"\n".join(parts)
     try:
         items = ITEMS.decode(whole)
     except (ValueError, RecursionError):  # NaN, lone surrogates, or no array at all
         found = decode_line(whole, "the array")
         items = [Raw(encode_line(one)) for one in found] if isinstance(found, list) else [Raw(whole)]
     for place, item in enumerate(items, 1):
-        yield Record(place, first.byte, bytes(item))
+        yield Record(place, first.byte, bytes(item), item=True)
 
 
 # --- problems -------------------------------------------------------------------------------------------------------
@@ -125,10 +132,13 @@ def problem_at(path: Path, record: Record, wrong: Exception) -> Problem:
     """What is wrong with a record, as a problem of its place, which the message then need not tell again.
 
     >>> problem_at(Path("x"), Record(7, 9, b""), EvalError("x:2: not JSON: Unterminated string starting at at byte 3"))
-    Problem(path=PosixPath('x'), line=7, byte=9, message='not JSON: Unterminated string starting at byte 3')
+    Problem(path=PosixPath('x'), line=7, byte=9, message='not JSON: Unterminated string starting at byte 3', item=False)
     """
     text = str(wrong).removeprefix(str(path))
-    return Problem(path, record.line, record.byte, PLACE.sub("", text).replace(" at at byte ", " at byte "))
+    message = PLACE.sub("", text).replace(" at at byte ", " at byte ")
+    if isinstance(wrong, LineFault):
+        return Problem(path, wrong.line, wrong.byte, message)
+    return Problem(path, record.line, record.byte, message, record.item)
 
 
 def refuse_problems(rows: Iterable[Logged | Problem], name: str) -> Iterator[Logged]:
@@ -136,6 +146,6 @@ def refuse_problems(rows: Iterable[Logged | Problem], name: str) -> Iterator[Log
     for good, one in enumerate(rows):
         if isinstance(one, Problem):
             at = f"byte {one.byte:,}; " if one.byte else ""
-            before = f"{at}{good:,} good documents of {name} before it"
-            raise EvalError(f"{one.path}:{one.line}: {one.message} ({before}; --keep-going lists all that is wrong)")
+            before = f"{at}{good:,} good document{'s' * (good != 1)} of {name} before it"
+            raise EvalError(f"{one.place}: {one.message} ({before}; score --keep-going lists all that is wrong)")
         yield one

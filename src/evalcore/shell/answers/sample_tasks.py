@@ -27,13 +27,14 @@ from evalcore.shell.answers.records import Record, problem_at, read_records
 from evalcore.shell.answers.samples import SampleLog, read_samples
 from evalcore.shell.answers.seen import Pages
 from evalcore.shell.data.opening import open_bytes
-from evalcore.shell.recorded.finding import task_of_log
+from evalcore.shell.recorded.finding import stamp_of, task_of_log
 from evalcore.shell.recorded.rows import asked_as
 from evalcore.shell.recorded.tasks import RENAMED, filter_names
 from evalcore.shell.wire import decode_line, encode_line
 
-__all__ = ["open_lmms_json", "open_samples"]
+__all__ = ["Pool", "open_lmms_json", "open_samples", "pool_samples"]
 
+SHOWN = 5
 
 KINDS = frozenset({GENERATE_UNTIL, LOGLIKELIHOOD, LOGLIKELIHOOD_ROLLING, MULTIPLE_CHOICE})
 
@@ -49,29 +50,46 @@ ID = msgspec.json.Decoder(_Id)
 def open_samples(
     found: Sequence[Found], results_in: Callable[[Path], Results], *, scores: bool, requests: bool
 ) -> list[LogTask]:
-    """The tasks of sample logs; several files are one task if they are of one run and no document is in two of them."""
-    groups: dict[str, list[tuple[Found, Placed]]] = {}
+    """The tasks of sample logs."""
+    return [_task(pool, scores, requests) for pool in pool_samples(found, results_in)]
+
+
+class Pool(Struct, frozen=True):
+    """The files of one task of one run, what stands beside the first, and how many documents several of them have."""
+
+    files: tuple[Found, ...]
+    placed: Placed
+    documents: int = 0
+    same: bool = True
+    """Whether the results beside all of them are the same."""
+
+    @property
+    def told(self) -> tuple[str, ...]:
+        """What there is to say where several files are one task."""
+        if len(self.files) < 2:
+            return ()
+        names = ", ".join(str(one.path) for one in self.files[:SHOWN]) + (", ..." if len(self.files) > SHOWN else "")
+        what = f"{len(self.files)} files were taken as one task of {self.documents:,} documents"
+        return (f"{self.placed.task}: {what} (no document is in two of them): {names}",)
+
+
+def pool_samples(found: Sequence[Found], results_in: Callable[[Path], Results]) -> list[Pool]:
+    """Sample logs by task; several files are one task if they are of one run and no document is in two of them."""
+    tasks: dict[str, dict[object, list[tuple[Found, Placed]]]] = {}
     for one in found:
         place = place_log(one.path, results_in)
-        groups.setdefault(place.task, []).append((one, place))
-    out: list[LogTask] = []
-    for mine in groups.values():
-        for run in _by_run(mine):
-            shards = [run] if are_shards([one for one, _ in run]) else [[pair] for pair in run]
-            out += [_task([one for one, _ in part], _told(part), scores, requests) for part in shards]
-    return out
+        # Without results, nothing but the same folder and time tells that two files are of one model.
+        run = run_of(place) if place.results else (one.path.resolve().parent, stamp_of(one.path.name))
+        tasks.setdefault(place.task, {}).setdefault(run, []).append((one, place))
+    return [pool for runs in tasks.values() for run in runs.values() for pool in _pooled(run)]
 
 
-def _told(part: Sequence[tuple[Found, Placed]]) -> Placed:
-    return next((place for _, place in part if place.results), part[0][1])
-
-
-def _by_run(mine: Sequence[tuple[Found, Placed]]) -> list[list[tuple[Found, Placed]]]:
-    """The logs whose results agree about the model and the task; those without results go with them if all agree."""
-    runs: dict[bytes, list[tuple[Found, Placed]]] = {}
-    for one, place in mine:
-        runs.setdefault(run_of(place) if place.results else b"", []).append((one, place))
-    return [list(mine)] if len(runs.keys() - {b""}) < 2 else list(runs.values())
+def _pooled(run: Sequence[tuple[Found, Placed]]) -> list[Pool]:
+    files, placed = tuple(one for one, _ in run), run[0][1]
+    count = count_apart(files) if len(files) > 1 else None
+    if count is None:
+        return [Pool((one,), place) for one, place in run]
+    return [Pool(files, placed, count, all(place.results == placed.results for _, place in run))]
 
 
 def run_of(placed: Placed) -> bytes:
@@ -86,7 +104,8 @@ def run_of(placed: Placed) -> bytes:
     return ADDRESS.sub(b"", encode_line([model, placed.config]))
 
 
-def _task(files: Sequence[Found], placed: Placed, scores: bool, requests: bool) -> LogTask:
+def _task(pool: Pool, scores: bool, requests: bool) -> LogTask:
+    files, placed = pool.files, pool.placed
     first = next((one.first for one in files if one.first), {})
     paths, config, row = tuple(one.path for one in files), placed.config, placed.row
     kind = output_type_of(config, first)
@@ -109,6 +128,7 @@ def _task(files: Sequence[Found], placed: Placed, scores: bool, requests: bool) 
         config=config,
         results=placed.results,
         source=source,
+        warnings=pool.told,
     )
 
 
@@ -129,20 +149,22 @@ def output_type_of(config: Mapping[str, object], first: Mapping[str, object]) ->
 # --- shards ---------------------------------------------------------------------------------------------------------
 
 
-def are_shards(files: Sequence[Found]) -> bool:
-    """Whether no document is in two files. The first documents mostly tell; if not, the files are gone through once."""
-    if len(files) < 2:
-        return True
+def count_apart(files: Sequence[Found]) -> int | None:
+    """How many documents files have, None if one is in two of them. The first documents mostly tell that they have the
+    same; if not, the files are gone through once.
+    """
     starts = [one.first.get("doc_id") for one in files]
     if len(set(map(str, starts))) < len(starts):
-        return False
-    seen = Pages()
+        return None
+    seen, count = Pages(), 0
     for number, one in enumerate(files, 1):
         for key in _ids(one.path):
-            if seen.get(key) not in (0, number):
-                return False
+            known = seen.get(key)
+            if known not in (0, number):
+                return None
             seen.put(key, number)
-    return True
+            count += not known
+    return count
 
 
 def _ids(path: Path) -> Iterator[int]:

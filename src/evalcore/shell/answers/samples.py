@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import islice
 from pathlib import Path
 
 import msgspec
@@ -11,17 +12,19 @@ from msgspec import Struct, field
 
 from evalcore.core.errors import EvalError
 from evalcore.core.records import MULTIPLE_CHOICE, Gold, LogLikelihood, OutputType, Reply, Request
-from evalcore.shell.answers.golds import Targets, choices_of, gold_between, gold_by_score, learn_targets, resolve_gold
+from evalcore.shell.answers.golds import Targets, choices_of, gold_by_score, learn_targets, resolve_gold
 from evalcore.shell.answers.record import Logged, Problem
 from evalcore.shell.answers.records import Record, problem_at, read_records
 from evalcore.shell.answers.rows import Asked, drop_padding, read_asked, read_replies
 from evalcore.shell.answers.seen import Pages
+from evalcore.shell.answers.settling import Told, own_choices, own_gold, settle_targets
 from evalcore.shell.wire import decode_line
 
 __all__ = ["SampleLog", "read_samples"]
 
 MOST_FILTERS = 60
 LARGEST = 1 << 62
+AHEAD = 256
 
 
 class SampleLog(Struct, frozen=True, kw_only=True):
@@ -59,6 +62,7 @@ def read_samples(log: SampleLog) -> Iterator[Logged | Problem]:
                     continue
                 if targets is None:
                     targets = learn_targets(log.output_type, log.config, _doc(row.doc), row.requests)
+                    targets = settle_targets(targets, _ahead(log, targets)) if targets.kind is None else targets
                 made = _logged(row, targets, log, at, path)
             except EvalError as wrong:
                 yield problem_at(path, at, wrong)
@@ -133,7 +137,7 @@ def _last_row(log: SampleLog, key: int) -> tuple[Path, Record]:
 
 def _logged(row: Asked, targets: Targets, log: SampleLog, at: Record, path: Path) -> Logged:
     replies = drop_padding(read_replies(row), log.config.get("repeats"))
-    choices = choices_of(targets, row.requests, len(replies), partial(_doc, row.doc))
+    choices = _choices(row, targets, len(replies))
     cluster = row.own.get("cluster") if row.own else None
     return Logged(
         doc_id=row.key,
@@ -163,23 +167,46 @@ def _each_request(requests: tuple[Request, ...], choices: Sequence[str], count: 
 
 def _gold(row: Asked, targets: Targets, choices: Sequence[str], replies: Sequence[Sequence[Reply]], at: Record) -> Gold:
     """The gold; where targets do not tell which choice is right, the document, else the logged accuracy does."""
+    if row.own and "gold" in row.own:
+        return own_gold(row.own["gold"])
     if targets.picked is not None:
         picked = targets.picked(_doc(row.doc))
         return picked if isinstance(picked, int) else None
     found = resolve_gold(targets, row.target, choices)
-    if targets.output_type != MULTIPLE_CHOICE:
-        return found
     one_end = not choices or len(replies) > len(row.requests) == 1
-    unsure = targets.kind is None and isinstance(found, int) and row.target in choices and row.target != str(found)
-    if isinstance(found, (int, tuple)) and not one_end and not unsure:
+    if targets.output_type != MULTIPLE_CHOICE or (isinstance(found, (int, tuple)) and not one_end):
         return found
-    line = decode_line(at.data, "")
-    acc = line.get("acc") if isinstance(line, dict) else None
-    values = [one[0][0] for one in replies if one and isinstance(one[0], tuple)]
-    if unsure and not one_end and isinstance(found, int):
-        return gold_between(values, acc, found, row.target)
-    scored = gold_by_score(values, acc)
+    scored = gold_by_score(_values(replies), _accuracy(at))
     return found if scored is None else scored
+
+
+def _choices(row: Asked, targets: Targets, replies: int) -> tuple[str, ...]:
+    own = row.own.get("choices") if row.own else None
+    return choices_of(targets, row.requests, replies, partial(_doc, row.doc)) if own is None else own_choices(own)
+
+
+def _ahead(log: SampleLog, targets: Targets) -> Iterator[Told]:
+    """What the first rows tell of how targets are written; those that cannot be read are told of in their place."""
+    for at in islice((at for path in log.paths for at in log.records(path)), AHEAD):
+        if isinstance(at, Problem):
+            continue
+        try:
+            row = read_asked(at.data, log.output_type, prompts=False)
+            if not isinstance(row.target, str) or "gold" in row.own:
+                continue
+            replies = read_replies(row)
+            yield Told(row.target, _choices(row, targets, len(replies)), _values(replies), partial(_accuracy, at))
+        except EvalError:
+            continue
+
+
+def _values(replies: Sequence[Sequence[Reply]]) -> list[float]:
+    return [one[0][0] for one in replies if one and isinstance(one[0], tuple)]
+
+
+def _accuracy(at: Record) -> object:
+    line = decode_line(at.data, "")
+    return line.get("acc") if isinstance(line, dict) else None
 
 
 def _doc(doc: bytes) -> dict[str, object]:

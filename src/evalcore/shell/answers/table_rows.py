@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 
 from msgspec import Struct
 
 from evalcore.core.errors import EvalError, require
+from evalcore.shell.answers.kinds import Found, is_torn
 from evalcore.shell.answers.mapping import ColumnMap
 from evalcore.shell.answers.record import Problem
 from evalcore.shell.answers.records import MARK, Record, problem_at, read_records
 from evalcore.shell.data.csv_files import name_columns, read_rows
 from evalcore.shell.data.json_files import USUAL
-from evalcore.shell.data.opening import open_bytes
+from evalcore.shell.data.opening import lines_of, open_bytes
 from evalcore.shell.wire import MOST_BYTES, decode_line, encode_line
 
-__all__ = ["TableRow", "read_table"]
+__all__ = ["TableRow", "encode_cells", "may_be_table", "read_table"]
 
 BATCH = 1024
 NEAR = 100
@@ -46,8 +47,7 @@ def read_table(path: Path, kind: str, mapping: ColumnMap) -> Rows:
 
 
 def _read_json(path: Path, mapping: ColumnMap) -> Rows:
-    first = next(read_records(path), None)
-    if isinstance(first, Record) and not first.data.endswith(b"}") and not _has_rows(path):
+    if _is_whole(path, mapping):
         yield from _read_object(path)
         return
     for at in read_records(path):
@@ -62,6 +62,16 @@ def _read_json(path: Path, mapping: ColumnMap) -> Rows:
             yield problem_at(path, at, wrong)
             continue
         yield TableRow(at, cells)
+
+
+def _is_whole(path: Path, mapping: ColumnMap) -> bool:
+    """Whether a file is one object that holds the rows: over several lines, or in one that has no declared column."""
+    first, *more = *islice(read_records(path), 2), None
+    if not isinstance(first, Record):
+        return False
+    if not first.data.endswith(b"}"):
+        return not _has_rows(path)
+    return more == [None] and _holds_rows(first.data, mapping)
 
 
 def _has_rows(path: Path) -> bool:
@@ -79,15 +89,23 @@ def _is_object(line: bytes) -> bool:
         return False
 
 
+def _holds_rows(line: bytes, mapping: ColumnMap) -> bool:
+    whole = decode_line(line, "") if _is_object(line) else None
+    return isinstance(whole, dict) and whole.keys().isdisjoint(mapping.named.values()) and len(_held(whole)) == 1
+
+
+def _held(whole: object) -> list[list[object]]:
+    return [whole[name] for name in USUAL if isinstance(whole.get(name), list)] if isinstance(whole, dict) else []
+
+
 def _read_object(path: Path) -> Rows:
-    """A JSON object over several lines, which holds its rows under a usual name; it is read whole."""
+    """A JSON object which holds its rows under a usual name; it is read whole."""
     with open_bytes(path) as file:
-        whole = decode_line(file.read(), str(path))
-    held = [whole[name] for name in USUAL if isinstance(whole.get(name), list)] if isinstance(whole, dict) else []
+        held = _held(decode_line(file.read().removeprefix(MARK), str(path)))
     if len(held) != 1:
         raise EvalError(f"{path}: expected rows, or an object that holds them as one of {', '.join(USUAL)}")
     for place, cells in enumerate(held[0], 1):
-        at = Record(place, 0, b"")
+        at = Record(place, 0, b"", item=True)
         if isinstance(cells, dict):
             yield TableRow(at, cells)
         else:
@@ -97,14 +115,14 @@ def _read_object(path: Path) -> Rows:
 def _read_text(path: Path, mapping: ColumnMap) -> Rows:
     """Cells stay text: an id of 007, or an answer of 1.0, is what is written. Only an answer may be an empty text."""
     filled = {mapping.gold, mapping.id, mapping.task, mapping.cluster} - {None, mapping.answer}
-    with open_bytes(path) as file:
-        head = file.readline().removeprefix(MARK).decode("utf-8", "replace")
-    options = {"sep": _separator(head, mapping)}
+    options = {"sep": _separator(_head(path), mapping)}
     with open_bytes(path) as file:
         rows = read_rows(file, path, options)
-        names = name_columns(next(rows, (1, []))[1])
-        for line, row in rows:
-            at = Record(line, 0, b"")
+        header = next(rows, (1, []))[1]
+        _refuse_doubled(header, mapping)
+        names = name_columns(header)
+        for end, row in rows:
+            at = Record(end - sum(cell.count("\n") for cell in row), 0, b"")  # where it begins
             if len(row) != len(names):
                 wrong = EvalError(f"expected {len(names)} cells, got {len(row)}")
                 yield problem_at(path, at, wrong)
@@ -113,14 +131,32 @@ def _read_text(path: Path, mapping: ColumnMap) -> Rows:
                 yield TableRow(at, {key: None if cell == "" and key in filled else cell for key, cell in cells.items()})
 
 
+def _refuse_doubled(header: Sequence[str], mapping: ColumnMap) -> None:
+    for key, name in mapping.named.items():
+        if (count := header.count(name)) > 1:
+            raise EvalError(f"expected one {key} column {name!r}, got {count}; rename all but the one that is meant")
+
+
+def _head(path: Path) -> str:
+    with open_bytes(path) as file:
+        return next(lines_of(file, str(path)), b"").removeprefix(MARK).decode("utf-8", "replace")
+
+
 def _separator(head: str, mapping: ColumnMap) -> str:
     """What stands between cells: with it, the most of the declared columns are in the first line."""
-    names = set(mapping.named.values())
+    return max(SEPARATORS, key=lambda one: len(_declared(head, one, mapping)))
 
-    def known(separator: str) -> int:
-        return len(names & {cell.strip('"\r\n ') for cell in head.split(separator)})
 
-    return max(SEPARATORS, key=known)
+def _declared(head: str, separator: str, mapping: ColumnMap) -> set[str]:
+    return set(mapping.named.values()) & {cell.strip('"\r\n ') for cell in head.split(separator)}
+
+
+def may_be_table(found: Found, mapping: ColumnMap) -> bool:
+    """Whether a file without any row that can be read may be a table with these columns: then it is damaged."""
+    if found.kind == "text":
+        head = _head(found.path)
+        return _declared(head, _separator(head, mapping), mapping) == set(mapping.named.values())
+    return found.kind != "json" or is_torn(found)
 
 
 def _read_arrow(path: Path, mapping: ColumnMap) -> Rows:
@@ -128,9 +164,10 @@ def _read_arrow(path: Path, mapping: ColumnMap) -> Rows:
     try:
         number = 0
         for batch in _batches(path):
-            for cells in batch.to_pylist():  # type: ignore[attr-defined]  # a pyarrow.RecordBatch
+            _refuse_doubled(batch.schema.names, mapping)  # type: ignore[attr-defined]  # a pyarrow.RecordBatch
+            for cells in batch.to_pylist():  # type: ignore[attr-defined]
                 number += 1
-                yield TableRow(Record(number, 0, b""), cells)
+                yield TableRow(Record(number, 0, b"", item=True), cells)
     except (arrow.ArrowException, OSError, ValueError, TypeError, OverflowError) as wrong:
         raise EvalError(f"{path}: cannot be read: {(str(wrong).splitlines() or [type(wrong).__name__])[0]}") from wrong
 

@@ -21,7 +21,7 @@ from evalcore.shell.answers.kinds import Found
 from evalcore.shell.answers.mapping import ColumnMap, check_columns
 from evalcore.shell.answers.record import Logged, LogTask, Problem
 from evalcore.shell.answers.records import problem_at
-from evalcore.shell.answers.table_rows import TableRow, encode_cells, read_table
+from evalcore.shell.answers.table_rows import TableRow, encode_cells, may_be_table, read_table
 from evalcore.shell.answers.table_tasks import split_tasks, weigh_row
 from evalcore.shell.data.opening import strip_packing
 
@@ -50,9 +50,12 @@ def open_table(found: Found, mapping: ColumnMap) -> list[LogTask]:
 
 
 def has_columns(found: Found, mapping: ColumnMap) -> bool:
-    """Whether the first row of a table has all columns that are declared."""
-    first = next((one for one in read_table(found.path, found.kind, mapping) if isinstance(one, TableRow)), None)
-    return first is not None and first.cells.keys() >= set(mapping.named.values())
+    """Whether the first row of a table has all columns that are declared; one without any that can be read may."""
+    one: TableRow | Problem | None = None
+    for one in read_table(found.path, found.kind, mapping):
+        if isinstance(one, TableRow):
+            return one.cells.keys() >= set(mapping.named.values())
+    return one is not None and may_be_table(found, mapping)
 
 
 def _documents(path: Path, mapping: ColumnMap, rows: Callable[[], Rows]) -> Iterator[Logged | Problem]:

@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from evalcore.shell.cli.columns import COLUMNS, columns_of
+
 if TYPE_CHECKING:
     from evalcore.shell.explaining.explained import Explained
 
@@ -16,6 +18,7 @@ EXAMPLES = """examples:
   evalcore explain samples_gsm8k_2025-01-31.jsonl --doc 12  a sample log alone: what it says itself
   evalcore explain samples_gsm8k_2025-01-31.jsonl --doc 12 --task_file gsm8k.yaml    traced by these filters
   evalcore explain out/run --task gsm8k --doc hash:4b6d23   by the hash of what the document says
+  evalcore explain answers.csv --answer reply --gold target --id name --doc q17    a plain table
 """
 
 
@@ -27,19 +30,23 @@ def parser() -> argparse.ArgumentParser:
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    out.add_argument("run", metavar="RUN", help="a run folder, an output of lm-eval, or a sample log")
+    out.add_argument("run", metavar="RUN", help="a run folder, an output of lm-eval, a sample log, or a table")
     out.add_argument("--task", metavar="T", help="the task; may be left out where there is only one")
     out.add_argument(
         "--doc",
         required=True,
         metavar="N",
-        help="the document: its number, its own name, or hash:PREFIX of its content",
+        help="the document: its id, else its number, else a name in its data; '#N' is its number for certain, "
+        "hash:PREFIX the hash of its content",
     )
     out.add_argument("--filter", action="append", default=[], metavar="F", help="only these filters")
     out.add_argument("--metric", action="append", default=[], metavar="M", help="only these: acc, or acc,none")
     out.add_argument(
         "--task_file", "--task-file", type=Path, metavar="T.yaml", help="trace by the filters and metrics of this file"
     )
+    tables = out.add_argument_group("columns of plain tables (JSONL, CSV, Parquet), as in score")
+    for name, what in {**COLUMNS, "score": "a score that was given already"}.items():
+        tables.add_argument(f"--{name}", metavar="COLUMN", help=what)
     out.add_argument("--full", action="store_true", help="prompts and answers in full")
     form = out.add_mutually_exclusive_group()
     for name, what in (("json", "plain data"), ("markdown", "Markdown")):
@@ -53,7 +60,13 @@ def main(argv: Sequence[str]) -> int:
     from evalcore.shell.explaining.explained import explain_document
 
     explained = explain_document(
-        Path(given.run), given.task, given.doc, file=given.task_file, filters=given.filter, metrics=given.metric
+        Path(given.run),
+        given.task,
+        given.doc,
+        file=given.task_file,
+        filters=given.filter,
+        metrics=given.metric,
+        columns=columns_of(given),
     )
     show(explained, given.form or "text", full=given.full)
     return 0

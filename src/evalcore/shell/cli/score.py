@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from evalcore.shell.cli.columns import COLUMNS, columns_of
 from evalcore.shell.cli.flags import as_keys, given_flags
 from evalcore.shell.config.keys import KEYS
 
@@ -17,10 +18,12 @@ if TYPE_CHECKING:
     from evalcore.shell.answers.record import Problem
     from evalcore.shell.rescoring.rescore import Asked, Part
 
+__all__ = ["COLUMNS", "main", "parser"]
+
 EXAMPLES = """examples:
   evalcore score runs/mine                                   by its own rules: the same numbers again
   evalcore score lm_eval_out/ --task my_gsm8k.yaml           by the filters and metrics of a task file
-  evalcore score samples_gsm8k.jsonl --filter 'regex={"regex_pattern": "answer is (-?[0-9]+)"}' --filter take_first
+  evalcore score samples_gsm8k.jsonl --filter 'regex={"regex_pattern": "answer is (-?[0-9]+)"}'
   evalcore score logs/*.eval                                 Inspect's logs, by the scores they have
   evalcore score answers.csv --answer reply --gold target --metric exact_match --group_by subject --weights equal
 
@@ -29,16 +32,6 @@ Which rules: --task if it is given, else those of the results beside a log, else
 exit codes: 0 done, 1 some documents have no score or could not be read, 2 bad input
 """
 
-COLUMNS = {
-    "answer": "the model's answer, or a list of repeated ones",
-    "gold": "the right answer, or a list of right ones, or the number of the right choice",
-    "id": "what a document is called",
-    "choices": "the list of choices",
-    "loglikelihoods": "the list of log-likelihoods, one for each choice",
-    "repeat": "the number of the repeat, where each has its own row (needs --id)",
-    "prompt": "what the model was asked",
-    "task_column": "the task, where a file holds several",
-}
 SHARED = ("cluster", "policy", "confidence", "ci", "on_unscorable", "bootstrap_iters", "limit", "include_path", "trust")
 
 
@@ -83,6 +76,7 @@ def parser() -> argparse.ArgumentParser:
     for name, what in (("json", "the results as JSON"), ("csv", "a row per number"), ("markdown", "a Markdown table")):
         form.add_argument(f"--{name}", dest="form", action="store_const", const=name, help=f"print {what}")
     told.add_argument("--output_path", "-o", metavar="FOLDER", help="write results.json and samples_<task>.jsonl there")
+    told.add_argument("--parquet", action="store_true", help="also results.parquet and samples_<task>.parquet there")
     told.add_argument("--overwrite", action="store_true", help="replace results that are there")
     told.add_argument("--keep_going", action="store_true", help="list records that cannot be read, and go on")
     told.add_argument("--quiet", "-q", action="store_true", help="no progress")
@@ -92,12 +86,15 @@ def parser() -> argparse.ArgumentParser:
 def main(argv: Sequence[str]) -> int:
     """Score, print, write; the exit code says whether anything was left out."""
     given = parser().parse_args([_own_key(one) for one in as_keys(argv)])
+    from evalcore.core.errors import EvalError, require
+
+    if given.parquet:  # a package that is missing, before anything is scored
+        require("pyarrow.parquet", "parquet")
     asked, start = asked_of(given), time.time()
-    from evalcore.core.errors import EvalError
     from evalcore.shell.output.losses import lost_of
     from evalcore.shell.output.progress import progress
     from evalcore.shell.output.text import visible
-    from evalcore.shell.rescoring.reporting import close_parts, report_parts, tell_missing, trees_over
+    from evalcore.shell.rescoring.reporting import close_parts, report_parts, tell_inspect, tell_missing, trees_over
     from evalcore.shell.rescoring.rescore import score_logs
 
     with progress(given.quiet) as shown:
@@ -119,8 +116,10 @@ def main(argv: Sequence[str]) -> int:
     told = (*told, *tell_idle(given, [part.log.source for part in parts]))
     warnings = (*(selected.warnings if selected else ()), *(one for part in parts for one in part.warnings), *told)
     warnings = (*warnings, *tell_missing(parts, tasks, asked.plan))
+    if not (asked.rules.changes or selected or asked.plan.limit or asked.plan.cluster or given.group_by):
+        warnings = (*warnings, *tell_inspect(parts, tasks))  # the same samples by the same rules
     trusted = selected.trusted if selected else {}
-    finish(given, asked, parts, report, (*warnings, *tell_problems(problems, most=3)), trusted, start)
+    finish(given, asked, parts, report, warnings, trusted, start)
     sys.stderr.write("".join(f"{visible(one)}\n" for one in tell_problems(problems)))
     return 1 if problems or lost_of(report) else 0
 
@@ -133,15 +132,12 @@ def _own_key(one: str) -> str:
 
 def asked_of(given: argparse.Namespace) -> Asked:
     """What the flags ask for."""
-    from evalcore.shell.answers.mapping import ColumnMap
     from evalcore.shell.config.plan import plan_from
     from evalcore.shell.rescoring.rescore import Asked
     from evalcore.shell.rescoring.rules import read_rules
 
     shared = given_flags(argparse.Namespace(**{name: getattr(given, name, None) for name in KEYS}))
     plan = plan_from({"model": "recorded", "tasks": given.task or ["-"], **shared}, "the command line", "").plan
-    columns = {name.removesuffix("_column"): getattr(given, name) for name in COLUMNS}
-    score = given.score[0] if given.score else None
     rules = read_rules(
         steps=given.filter,
         name=given.filter_name,
@@ -154,7 +150,7 @@ def asked_of(given: argparse.Namespace) -> Asked:
     return Asked(
         plan=plan,
         rules=rules,
-        columns=ColumnMap(**columns, score=score, cluster=given.cluster) if score or any(columns.values()) else None,
+        columns=columns_of(given),
         tasks=tuple(given.task),
         group_by=given.group_by,
         folder=Path(given.output_path).expanduser() if given.output_path else None,
@@ -176,6 +172,7 @@ def finish(
     """Print the numbers, and write them where that was asked for."""
     from msgspec.structs import replace
 
+    from evalcore.shell.cli.run import renew_parquet
     from evalcore.shell.output.environment import describe_run
     from evalcore.shell.output.files import list_files, write_results, write_run
     from evalcore.shell.output.results import run_results, run_title
@@ -185,13 +182,16 @@ def finish(
 
     facts = facts_of([part.log for part in parts], asked.plan, trusted)
     hashes = {name: one for part in parts for name, one in part.hashes.items()}
-    results, untold = run_results(report, facts, hashes=hashes, warnings=warnings), unknown_shots(report)
+    unread = tell_problems([one for part in parts for one in part.problems], most=3)  # people are told of all by main
+    results = run_results(report, facts, hashes=hashes, warnings=(*warnings, *unread))
+    untold = unknown_shots(report)
     results = {**results, "n-shot": {name: None if name in untold else n for name, n in shots_of(results)}}
     files: tuple[str, ...] = ()
     if asked.folder is not None:
         write_results(asked.folder, results)
         write_run(asked.folder, describe_run(start, time.time(), scored=[str(one) for one in given.logs]))
-        files = list_files(asked.folder, [task.name for task in report.tasks])
+        tables = renew_parquet(asked.folder, asked=given.parquet)
+        files = (*list_files(asked.folder, [task.name for task in report.tasks]), *tables)
     shown = shown_of(
         report,
         results,
@@ -229,6 +229,7 @@ def tell_idle(given: argparse.Namespace, sources: Sequence[str]) -> list[str]:
         ("--filter", given.filter and given.score, "filters nothing where --score takes what was recorded"),
         ("--filters", given.filters and given.score, "scores nothing where --score takes what was recorded"),
         ("--filter_name", given.filter_name != "none" and not given.filter, "only names the steps of --filter"),
+        ("--parquet", given.parquet and not given.output_path, "only goes with --output_path"),
         ("--overwrite", given.overwrite and not given.output_path, "only goes with --output_path"),
     ]
     return [f"{flag} had no effect: it {why}" for flag, unused, why in idle if unused]
@@ -238,9 +239,7 @@ def tell_problems(problems: Sequence[Problem], *, most: int = 20) -> list[str]:
     """Records that could not be read, each with its place; the count first."""
     if not problems:
         return []
-    each = [
-        f"{one.path}:{one.line}: {one.message}" + f" (byte {one.byte:,})" * bool(one.byte) for one in problems[:most]
-    ]
+    each = [f"{one.place}: {one.message}" + f" (byte {one.byte:,})" * bool(one.byte) for one in problems[:most]]
     left = len(problems) - most
     many = "1 record" if len(problems) == 1 else f"{len(problems):,} records"
     return [f"{many} could not be read:", *each, *([f"... and {left:,} more"] if left > 0 else [])]

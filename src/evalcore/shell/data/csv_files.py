@@ -8,16 +8,19 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from itertools import chain
 from pathlib import Path
 from typing import IO
 
 from evalcore.core.errors import EvalError, unknown
 from evalcore.shell.data.columns import Doc
-from evalcore.shell.data.opening import open_bytes
+from evalcore.shell.data.opening import LineFault, open_bytes
 
-__all__ = ["read_csv", "read_tsv", "type_column"]
+__all__ = ["name_columns", "read_csv", "read_rows", "read_tsv", "type_column"]
 
 MOST_CELL = 1 << 30
+END = "\U0010fffe end of the file"
+"""A line after the last: a row of its own, unless a quote was left open."""
 NO_VALUE = frozenset(
     {"", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "<NA>", "N/A", "NA"}
     | {"NULL", "NaN", "None", "n/a", "nan", "null"}
@@ -66,25 +69,49 @@ def read_rows(file: IO[bytes], path: Path, options: Mapping[str, object]) -> Ite
     words = {"quotechar": '"', "quoting": csv.QUOTE_MINIMAL, "escapechar": None, "doublequote": True}
     words |= {name: options[name] for name in (*words, "skipinitialspace") if name in options}
     words["delimiter"] = options.get("delimiter") or options.get("sep") or ","
+    after = [END] if words["quoting"] in (csv.QUOTE_MINIMAL, csv.QUOTE_ALL) else []
     encoding = str(options.get("encoding") or "utf-8-sig")
     before = csv.field_size_limit(MOST_CELL)  # the standard library keeps this one number for all readers
     try:
         text = io.TextIOWrapper(
             file, encoding="utf-8-sig" if encoding.lower() in ("utf-8", "utf8") else encoding, newline=""
         )
-        reader = csv.reader(text, **words)  # type: ignore[arg-type]  # its errors are caught below
-        skip = options.get("skiprows")
+        reader = csv.reader(chain(text, after), **words)  # type: ignore[arg-type]  # its errors are caught below
+        skip, last = options.get("skiprows"), 0
         for at, row in enumerate(row for row in reader if row):
+            if row[-1].endswith(END):
+                if row != after:
+                    raise LineFault(str(path), last + 1, "expected a closing quote, found the end of the file")
+                return
+            last = reader.line_num
             if not (isinstance(skip, int) and at < skip):
-                yield reader.line_num, row
+                yield last, row
+    except EvalError:
+        raise
     except UnicodeDecodeError as wrong:
-        raise EvalError(f"{path}:{reader.line_num + 1}: not {wrong.encoding}: {wrong.reason}") from wrong
+        raise _undecodable(path, wrong) from wrong
     except LookupError as wrong:
         raise EvalError(f"{path}: {wrong}") from wrong
     except (csv.Error, TypeError, ValueError) as wrong:
         raise EvalError(f"{path}: not read as a table: {wrong}") from wrong
     finally:
         csv.field_size_limit(before)
+
+
+def _undecodable(path: Path, wrong: UnicodeDecodeError) -> EvalError:
+    """The line and the byte of a text that is not what it should be encoded in, for which it is read again."""
+    told, byte = f"not {wrong.encoding}: {wrong.reason}", 0
+    if wrong.encoding.startswith(("utf-16", "utf-32")):  # whose lines do not end in one byte
+        return EvalError(f"{path}: {told} at byte {wrong.start} of a part of it")
+    with open_bytes(path) as file:
+        for number, line in enumerate(file, 1):
+            try:
+                line.decode(wrong.encoding)
+            except UnicodeDecodeError as here:
+                near = line[max(0, here.start - 20) : here.start + 20].rstrip()
+                return LineFault(str(path), number, f"{told} in {near!r}", byte + here.start)
+            byte += len(line)
+    return EvalError(f"{path}: {told}")
 
 
 def name_columns(header: Sequence[str]) -> list[str]:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import io
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import IO, cast
 
 from evalcore.core.errors import EvalError, require
+from evalcore.shell.wire import MOST_BYTES
 
-__all__ = ["PACKED", "open_bytes", "strip_packing"]
+__all__ = ["PACKED", "LineFault", "lines_of", "open_bytes", "strip_packing"]
 
 FREE_BYTES = 256 << 20
 MOST_FOLD = 200
@@ -45,6 +47,10 @@ PACKED: dict[str, Callable[[Path], IO[bytes]]] = {
     ".xz": _open_xz,
     ".zst": _open_zstd,
 }
+
+MAGIC = {b"\x1f\x8b\x08": ".gz", b"\xfd7zXZ\x00": ".xz", b"\x28\xb5\x2f\xfd": ".zst"}
+MAGIC |= {b"BZh%d1AY&SY" % level: ".bz2" for level in range(1, 10)}
+"""How packed files begin, whatever they are called."""
 
 UNPACKERS = frozenset({"zlib", "lzma", "_lzma", "zstandard"})
 
@@ -81,11 +87,11 @@ class _Capped(io.RawIOBase):
 
 @contextmanager
 def open_bytes(path: Path) -> Iterator[IO[bytes]]:
-    """The content of a file, unpacked by its suffix; every trouble of reading it names the file."""
+    """The content of a file, unpacked by its suffix or its first bytes; every trouble of reading it names the file."""
     try:
         if not path.is_file():
             raise EvalError(f"{path}: no such file" if not path.exists() else f"{path}: not a file")
-        opener = PACKED.get(path.suffix.lower())
+        opener = PACKED.get(path.suffix.lower()) or _opener(path)
         if opener is None:
             with open(path, "rb") as plain:
                 yield plain
@@ -101,3 +107,31 @@ def open_bytes(path: Path) -> Iterator[IO[bytes]]:
         if type(wrong).__module__.partition(".")[0] in UNPACKERS:  # their errors share no class but Exception
             raise EvalError(f"{path}: cannot be unpacked: {wrong}") from wrong
         raise
+
+
+def _opener(path: Path) -> Callable[[Path], IO[bytes]] | None:
+    with open(path, "rb", buffering=0) as file:
+        head = file.read(10)
+    return next((PACKED[suffix] for magic, suffix in MAGIC.items() if head.startswith(magic)), None)
+
+
+class LineFault(EvalError):
+    """What is wrong with a line of a file, with its number and, where it is known, the byte."""
+
+    def __init__(self, where: str, line: int, told: str, byte: int = 0) -> None:
+        self.line, self.byte = line, byte
+        super().__init__(f"{where}:{line}: {told}")
+
+
+def lines_of(file: IO[bytes], where: str) -> Iterator[bytes]:
+    """The lines of a file, none of them longer than may be held in memory.
+
+    >>> list(lines_of(io.BytesIO(b"1\\n2"), "x.jsonl"))
+    [b'1\\n', b'2']
+    """
+    most = MOST_BYTES
+    for number, line in enumerate(iter(partial(file.readline, most + 1), b""), 1):
+        if len(line) > most:
+            told = f"expected a line of at most {most:,} bytes, found a longer one; write each record in its own line"
+            raise LineFault(where, number, told)
+        yield line

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from hashlib import sha256
 from math import isclose
 
 from msgspec import Struct
 
-from evalcore.core.columns import outcomes
+from evalcore.core.columns import Column, outcomes
 from evalcore.core.documents import DocumentRow
 from evalcore.core.outcome import NotEmitted, Ok, Outcome
-from evalcore.core.records import Failure, MetricKey, Reply
+from evalcore.core.records import Failure, MetricKey, Options, Reply
 from evalcore.core.scored import Scored
 from evalcore.shell.answers import LogTask, Problem
 from evalcore.shell.explaining.traces import said_texts
@@ -22,10 +21,10 @@ KINDS = ("right -> wrong", "wrong -> right", "other", "newly unscorable", "newly
 
 
 class Told(Struct, frozen=True):
-    """What is kept of a logged document: a digest of its answers, and what each filter left of them."""
+    """What is kept of logged documents, by number: a hash of the answers, and by filter one of what it left of them."""
 
-    answers: bytes
-    kept: Mapping[str, bytes]
+    answers: dict[int, int]
+    kept: dict[str, dict[int, int]]
 
 
 class Change(Struct, frozen=True):
@@ -43,6 +42,7 @@ class TaskDiff(Struct, frozen=True):
     """A task in two scorings. Pairs of document numbers are (in the first, in the second).
 
     ``other_texts`` counts, by filter, the documents of which another text was left though no verdict changed.
+    ``options`` are those of metrics, before and after, where they are not the same.
     """
 
     task: str
@@ -55,6 +55,7 @@ class TaskDiff(Struct, frozen=True):
     keys_a: tuple[MetricKey, ...]
     keys_b: tuple[MetricKey, ...]
     other_texts: Mapping[str, int]
+    options: tuple[tuple[MetricKey, Options, Options], ...] = ()
 
     @property
     def filters_a(self) -> tuple[str, ...]:
@@ -72,23 +73,16 @@ def _filters_besides(keys: Iterable[MetricKey], others: Iterable[MetricKey]) -> 
     return tuple(dict.fromkeys(key.filter for key in keys if key.filter not in known))
 
 
-def told_of(log: LogTask) -> Mapping[int, Told]:
-    """Every document of a log, by number: enough to see whether answers and extracted texts are the same."""
-    rows = (one for one in log.rows() if not isinstance(one, Problem))
-    return {
-        one.doc_id: Told(
-            _digest(_plain(reply) for replies in one.replies for reply in (*replies, None)),
-            {name: _digest(said_texts(one, name) or ()) for name in one.kept},
-        )
-        for one in rows
-    }
-
-
-def _digest(parts: Iterable[object]) -> bytes:
-    out = sha256()
-    for part in parts:
-        out.update(repr(part).encode() + b"\0")
-    return out.digest()[:16]
+def told_of(log: LogTask) -> Told:
+    """Every document of a log: enough to see whether answers and extracted texts are the same."""
+    out = Told({}, {})
+    for one in log.rows():
+        if not isinstance(one, Problem):
+            # Of what is written: the hash of -1.0 is that of -2.0.
+            out.answers[one.doc_id] = hash(repr([[_plain(reply) for reply in replies] for replies in one.replies]))
+            for name in one.kept:
+                out.kept.setdefault(name, {})[one.doc_id] = hash(said_texts(one, name))
+    return out
 
 
 def _plain(reply: Reply | None) -> object:
@@ -102,23 +96,22 @@ def diff_task(
     a: Scored,
     b: Scored,
     documents: tuple[Sequence[DocumentRow], Sequence[DocumentRow]],
-    told: tuple[Mapping[int, Told], Mapping[int, Told]],
+    told: tuple[Told, Told],
     wanted: Sequence[str] = (),
 ) -> TaskDiff:
     """The verdicts of a task that changed, its documents matched by what they say; ``wanted`` names metrics."""
     names_a, names_b = ({(row.content, row.occurrence): row.key for row in rows} for rows in documents)
     both = [(key, names_b[name]) for name, key in names_a.items() if name in names_b]
-    answered = tuple((one, two) for one, two in both if _answers(told[0], one) != _answers(told[1], two))
+    answered = tuple((one, two) for one, two in both if told[0].answers.get(one) != told[1].answers.get(two))
     apart = set(answered)
     same = [pair for pair in both if pair not in apart]
-    columns_a, columns_b = (_verdicts(side, wanted) for side in (a, b))
+    columns_a, columns_b = (_columns(side, wanted) for side in (a, b))
     keys = tuple(key for key in columns_a if key in columns_b)
     better = {one.key: one.spec.higher_is_better if one.spec is not None else None for one in a.columns}
     changes = tuple(
         change
         for key in keys
-        for pair in same
-        if (change := _change(key, pair, columns_a[key], columns_b[key], better.get(key) is False)) is not None
+        for change in _changes(key, same, columns_a[key], columns_b[key], better.get(key) is False)
     )
     return TaskDiff(
         a.task.name,
@@ -131,32 +124,30 @@ def diff_task(
         tuple(key for key in columns_a if key not in columns_b),
         tuple(key for key in columns_b if key not in columns_a),
         _other_texts(same, told, changes, keys),
+        tuple(_other_options(keys, a, b)),
     )
 
 
-def _answers(told: Mapping[int, Told], key: int) -> bytes | None:
-    found = told.get(key)
-    return None if found is None else found.answers
+def _other_options(keys: Sequence[MetricKey], a: Scored, b: Scored) -> Iterable[tuple[MetricKey, Options, Options]]:
+    one, two = ({c.key: c.spec.options for c in side.columns if c.spec is not None} for side in (a, b))
+    return ((key, one[key], two[key]) for key in keys if key in one and key in two and one[key] != two[key])
 
 
-def _kept(told: Mapping[int, Told], key: int, name: str) -> bytes | None:
-    return told[key].kept.get(name) if key in told else None
-
-
-def _verdicts(scored: Scored, wanted: Sequence[str]) -> dict[MetricKey, Mapping[int, Outcome]]:
+def _columns(scored: Scored, wanted: Sequence[str]) -> dict[MetricKey, Column]:
     return {
-        one.key: dict(outcomes(one.column))
+        one.key: one.column
         for one in scored.columns
         if not wanted or not {one.key.metric, str(one.key), one.key.metric.partition("@")[0]}.isdisjoint(wanted)
     }
 
 
-def _change(
-    key: MetricKey, pair: tuple[int, int], a: Mapping[int, Outcome], b: Mapping[int, Outcome], lower: bool
-) -> Change | None:
-    before, after = a.get(pair[0], NotEmitted()), b.get(pair[1], NotEmitted())
-    kind = kind_of(before, after, lower=lower)
-    return None if kind is None else Change(key, *pair, kind, before, after)
+def _changes(key: MetricKey, pairs: Sequence[tuple[int, int]], a: Column, b: Column, lower: bool) -> Iterable[Change]:
+    one, two, none = dict(outcomes(a)), dict(outcomes(b)), NotEmitted()
+    for pair in pairs:
+        before, after = one.get(pair[0], none), two.get(pair[1], none)
+        kind = kind_of(before, after, lower=lower)
+        if kind is not None:
+            yield Change(key, *pair, kind, before, after)
 
 
 def kind_of(before: Outcome, after: Outcome, *, lower: bool = False) -> str | None:
@@ -200,17 +191,14 @@ def same_score(one: object, two: object) -> bool:
 
 def _other_texts(
     same: Sequence[tuple[int, int]],
-    told: tuple[Mapping[int, Told], Mapping[int, Told]],
+    told: tuple[Told, Told],
     changes: Sequence[Change],
     keys: Sequence[MetricKey],
 ) -> Mapping[str, int]:
     moved = {(change.key.filter, change.a) for change in changes}
     out: dict[str, int] = {}
     for name in dict.fromkeys(key.filter for key in keys):
-        apart = [
-            one
-            for one, two in same
-            if (name, one) not in moved and _kept(told[0], one, name) != _kept(told[1], two, name)
-        ]
-        out |= {name: len(apart)} if apart else {}
+        before, after = (side.kept.get(name, {}) for side in told)
+        apart = sum((name, one) not in moved and before.get(one) != after.get(two) for one, two in same)
+        out |= {name: apart} if apart else {}
     return out

@@ -1,15 +1,20 @@
-"""One document of a log, found by its number, by a name of its own, or by what it says."""
+"""One document of a log, found by its own id, its number, a name in its data, or what it says."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 
 import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
 
 from evalcore.core.documents import DocumentRow, decode_doc
 from evalcore.core.errors import EvalError
 from evalcore.core.records import Answer, Generate, Instance, Reply, Request, Sample
 from evalcore.shell.answers import Logged, LogTask, Problem
+from evalcore.shell.answers.past import read_past
+from evalcore.shell.answers.records import Record, read_records
 from evalcore.shell.recorded.documents import content_of
 
 __all__ = [
@@ -20,26 +25,69 @@ __all__ = [
     "hashes_of",
     "own_ids",
     "sample_of",
+    "with_past",
 ]
 
 OWN = ("id", "_id", "uid", "question_id", "task_id", "qid", "key", "idx")
 """Fields under which data sets commonly name their documents."""
-MARK = "hash:"
+MARK, NUMBER = "hash:", "#"
 SHOWN = 8
+PLAIN = ("evalcore", "lm-eval")
 
 
-def find_document(log: LogTask, wanted: str, table: Sequence[DocumentRow] = ()) -> Logged:
-    """The document of that number, else of that name, else whose content has that hash (``hash:PREFIX``)."""
+class _Row(Struct, gc=False):
+    doc_id: int
+    filter: str | None = None
+
+
+ROW = msgspec.json.Decoder(_Row)
+
+
+def find_document(log: LogTask, wanted: str, table: Sequence[DocumentRow] = ()) -> tuple[Logged, str]:
+    """A document and what it was found by: the id that its log gives it, else its number, else a name in its data.
+
+    ``#N`` is a number and nothing else, ``hash:PREFIX`` the hash of what a document says.
+    """
     if wanted.startswith(MARK):
         prefix, known = wanted.removeprefix(MARK).lower(), hashes_of(table)
-        return _only(log, wanted, [o for o in _documents(log) if known.get(o.doc_id, hash_of(o)).startswith(prefix)])
-    named: list[Logged] = []
+        found = [one for one in _documents(log) if known.get(one.doc_id, hash_of(one)).startswith(prefix)]
+        return _only(log, wanted, found), "hash"
+    number, called = wanted.removeprefix(NUMBER), []
+    numbered: Logged | None = None
     for one in _documents(log):
-        if str(one.doc_id) == wanted:
-            return one
-        if wanted in own_ids(one):
-            named.append(one)
-    return _only(log, wanted, named)
+        if one.id is not None and str(one.id) == wanted:
+            called.append(one)
+        if str(one.doc_id) == number:
+            numbered = one
+            if one.id is None or number != wanted:  # no other document can be meant
+                break
+    if called:
+        return _only(log, wanted, called), "id"
+    if numbered is not None:
+        return numbered, "number"
+    return _only(log, wanted, [one for one in _documents(log) if wanted in own_ids(one)]), "name"
+
+
+def with_past(log: LogTask, logged: Logged) -> Logged | None:
+    """A document with what its sample log says came of it, which other logs have said already.
+
+    None where that takes the whole log: where rows do not name their filter, or are not all plain.
+    """
+    if log.source not in PLAIN:
+        return None if log.source == "lmms-eval" else logged
+    found: dict[Path, list[Record]] = {}
+    for path in log.paths:
+        for at in read_records(path):
+            try:
+                row = None if isinstance(at, Problem) else ROW.decode(at.data)
+            except (ValueError, RecursionError):
+                row = None
+            if isinstance(at, Problem) or row is None or row.filter is None:
+                return None
+            if row.doc_id == logged.doc_id:
+                found.setdefault(path, []).append(at)
+    past = read_past(log.paths, (), lambda path: iter(found.get(path, ())))
+    return replace(logged, **past(logged.doc_id))
 
 
 def hashes_of(table: Sequence[DocumentRow]) -> Mapping[int, str]:
@@ -59,7 +107,7 @@ def _only(log: LogTask, wanted: str, found: Sequence[Logged]) -> Logged:
     if len(found) == 1:
         return found[0]
     if found:
-        numbers = ", ".join(str(one.doc_id) for one in found[:SHOWN])
+        numbers = ", ".join(f"'{NUMBER}{one.doc_id}'" for one in found[:SHOWN])
         raise EvalError(f"--doc {wanted}: {len(found)} documents of {log.name} are called so; say which: {numbers}")
     raise EvalError(f"--doc {wanted}: {log.name} has no such document; {_known(log, wanted)}")
 
@@ -70,8 +118,9 @@ def _known(log: LogTask, wanted: str) -> str:
     if not numbers:
         return "it has none at all"
     spread = f"it has {len(numbers):,} documents, numbered {numbers[0]} to {numbers[-1]}"
-    if wanted.removeprefix("-").isdecimal():
-        near = sorted(numbers, key=lambda one: abs(one - int(wanted)))[:3]
+    number = wanted.removeprefix(NUMBER)
+    if number.removeprefix("-").isdecimal() and len(number) < 20:
+        near = sorted(numbers, key=lambda one: abs(one - int(number)))[:3]
         return f"{spread}; the nearest are {', '.join(map(str, near))}"
     names = [name for one in _first(log) for name in own_ids(one)[:1]]
     return spread + (f"; some of their own names: {', '.join(names)}" if names else "; none has a name of its own")

@@ -11,8 +11,8 @@ from evalcore.core.contributions import Contribution, contributions
 from evalcore.core.documents import DocumentRow
 from evalcore.core.errors import unknown
 from evalcore.core.records import MetricKey, Task
-from evalcore.shell.answers import Logged, LogTask
-from evalcore.shell.explaining.documents import find_document, hash_of, hashes_of
+from evalcore.shell.answers import ColumnMap, Logged, LogTask, open_logs
+from evalcore.shell.explaining.documents import find_document, hash_of, hashes_of, with_past
 from evalcore.shell.explaining.runs import Run, inference_of, open_run, report_of, tables_of, task_behind
 from evalcore.shell.explaining.traces import Traced, score_keys, trace_logged
 
@@ -20,7 +20,10 @@ __all__ = ["Explained", "explain_document"]
 
 
 class Explained(Struct, frozen=True):
-    """One document: as it was asked and answered, traced through each filter, and its part in every number above."""
+    """One document: as it was asked and answered, traced through each filter, and its part in every number above.
+
+    ``found_by`` is what it was asked for by: its id, its number, a name in its data, or its hash.
+    """
 
     path: Path
     log: LogTask
@@ -32,6 +35,7 @@ class Explained(Struct, frozen=True):
     keys: tuple[MetricKey, ...]
     contributions: tuple[Contribution, ...]
     warnings: tuple[str, ...]
+    found_by: str = "number"
 
 
 def explain_document(
@@ -42,12 +46,17 @@ def explain_document(
     file: Path | None = None,
     filters: Sequence[str] = (),
     metrics: Sequence[str] = (),
+    columns: ColumnMap | None = None,
 ) -> Explained:
-    """Find a document in a run and trace it; ``file`` is a task file to trace a log by that came without a config."""
-    run = open_run(path)
+    """Find a document in a run and trace it.
+
+    ``file`` is a task file to trace a log by that came without a config, ``columns`` what a plain table holds.
+    """
+    run = open_run(path, columns, scores=False, traced=file is None)
     log = run.log(task)
     table = _table(run, log)
-    logged = find_document(log, doc, table)
+    logged, by = find_document(log, doc, table)
+    logged = with_past(log, logged) or _whole(run, log, logged)
     behind = task_behind(run, log, file)
     traces = trace_logged(behind, logged, tables_of(run))
     parts = _parts(run, log, logged)
@@ -66,8 +75,15 @@ def explain_document(
         tuple(one for one in traces if one.filter in {key.filter for key in keys} or not keys),
         keys,
         tuple(one for one in parts if one.key in keys),
-        run.warnings,
+        (*run.warnings, *_left_out(run, log, logged, parts)),
+        by,
     )
+
+
+def _whole(run: Run, log: LogTask, logged: Logged) -> Logged:
+    """The document of the same log, read with what was logged for all of its documents."""
+    same = open_logs([run.path], scores=True)[run.logs.index(log)]
+    return find_document(same, f"#{logged.doc_id}")[0]
 
 
 def _table(run: Run, log: LogTask) -> Sequence[DocumentRow]:
@@ -82,6 +98,15 @@ def _parts(run: Run, log: LogTask, logged: Logged) -> tuple[Contribution, ...]:
     if not any(logged.doc_id in column.keys.ints for _, column in report.task(log.name).columns):
         return ()
     return contributions(report, log.name, logged.doc_id, inference=inference, tables=tables)
+
+
+def _left_out(run: Run, log: LogTask, logged: Logged, parts: Sequence[Contribution]) -> tuple[str, ...]:
+    """Why a document has no part in the numbers, where nothing else says so."""
+    if parts or run.recorded is None:
+        return ()
+    read = [str(one) for one in run.recorded.files.get(log.name, ())]
+    of = f"those of {log.name} are of {', '.join(read)}" if read else f"they are of {', '.join(run.recorded.files)}"
+    return (f"{log.name}: document {logged.doc_id} has no part in the numbers: {of}",)
 
 
 def _traced_keys(traces: Sequence[Traced]) -> list[MetricKey]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from shlex import quote
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -12,12 +13,13 @@ from evalcore.core.aggregate import Inference
 from evalcore.core.closing import report_task
 from evalcore.core.errors import EvalError, unknown
 from evalcore.core.estimate import Resampling
+from evalcore.core.groups import Group, all_groups, all_tasks
 from evalcore.core.pipeline import build_report
 from evalcore.core.policy import POLICIES
 from evalcore.core.records import Task
 from evalcore.core.reports import Report
 from evalcore.core.tables import EVALCORE, Tables
-from evalcore.shell.answers import LogTask, open_logs
+from evalcore.shell.answers import ColumnMap, LogTask, open_logs
 from evalcore.shell.recorded import Recorded, read_recorded
 from evalcore.shell.recorded.reading import rule_of
 from evalcore.shell.recorded.tasks import recorded_task
@@ -26,11 +28,13 @@ __all__ = ["Run", "inference_of", "open_run", "policy_of", "report_of", "tables_
 
 Plain = Mapping[str, object]
 
+TABLE, RENAMED = "table", {"task": "task_column"}
 SAMPLE_LOGS = ("evalcore", "lm-eval", "lmms-eval")
 NO_SCORES = (
     "contributions and diff need the sample logs of a run of evalcore or lm-eval, with the scores of all documents; "
     "`evalcore score {} -o DIR` makes one"
 )
+USUAL = "nothing says how this table is scored: it is traced by what `score` does with it if not told otherwise"
 
 
 class Run(Struct, frozen=True):
@@ -50,35 +54,71 @@ class Run(Struct, frozen=True):
             raise EvalError(f"{self.path} has {len(names)} tasks: say which by --task. There are {', '.join(names)}")
         found = next((one for one in self.logs if one.name == name), None)
         if found is None:
-            raise unknown("task", name, names, f" - in {self.path}")
+            raise self._unknown(name, names)
         return found
 
+    def _unknown(self, name: str, names: Sequence[str]) -> EvalError:
+        """No such task: a group of the run, whose tasks are meant, or no name of it at all."""
+        trees = self.recorded.side.trees if self.recorded is not None else ()
+        groups = [one for tree in trees if isinstance(tree, Group) for one in (tree, *all_groups(tree))]
+        below = [leaf.name for one in groups if one.name == name for leaf in all_tasks(one) if leaf.name in names]
+        if below:
+            return EvalError(f"--task {name} is a group: say which of its tasks, {', '.join(dict.fromkeys(below))}")
+        return unknown("task", name, names, f" - in {self.path}")
 
-def open_run(path: Path) -> Run:
-    """A run folder, an output of lm-eval, or any log of answers."""
-    logs = open_logs([path], scores=True)
-    recorded, told = _scores_of(path, logs)
+
+def open_run(path: Path, columns: ColumnMap | None = None, *, scores: bool = True, traced: bool = False) -> Run:
+    """A run folder, an output of lm-eval, or any log of answers; of a plain table, ``columns`` says what it holds.
+
+    Without ``scores``, documents of sample logs come without what was logged for them, which is held in memory.
+    ``traced`` is whether its documents are to be traced by what is known of the run alone.
+    """
+    logs = open_logs([path], mapping=columns, scores=scores)
+    recorded, told = _scores_of(path, logs, columns)
+    logs = tuple(_named(log, recorded.files) for log in logs) if recorded is not None else logs
     warnings = (
         *told,
         *(recorded.warnings if recorded is not None else ()),
+        *((USUAL,) if traced and any(log.source == TABLE for log in logs) else ()),
         *(one for log in logs for one in log.warnings),
     )
     return Run(path, logs, recorded, tuple(dict.fromkeys(warnings)))
 
 
-def _scores_of(path: Path, logs: Sequence[LogTask]) -> tuple[Recorded | None, tuple[str, ...]]:
+def _named(log: LogTask, files: Mapping[str, tuple[Path, ...]]) -> LogTask:
+    """A log by the name that its scores have; logs of the same task that are not read with it keep their own."""
+    mine = {one.resolve() for one in log.paths}
+    name = next((task for task, some in files.items() if mine == {one.resolve() for one in some}), log.name)
+    return replace(log, name=name)
+
+
+def _scores_of(
+    path: Path, logs: Sequence[LogTask], columns: ColumnMap | None
+) -> tuple[Recorded | None, tuple[str, ...]]:
     """The scores of a run, or what is to be done where they cannot be read; of a sample log also why."""
     try:
-        return read_recorded(path), ()
+        return read_recorded(path, texts=False), ()
     except EvalError as wrong:
         ours = all(one.source in SAMPLE_LOGS for one in logs)
-        return None, (NO_SCORES.format(path) + (f" ({wrong})" if ours else ""),)
+        return None, (NO_SCORES.format(_arguments(path, columns)) + (f" ({wrong})" if ours else ""),)
+
+
+def _arguments(path: Path, columns: ColumnMap | None) -> str:
+    """A log as `score` is to be told of it."""
+    named = columns.named if columns is not None else {}
+    flags = [(f"--{RENAMED.get(key, key)}", quote(column)) for key, column in named.items()]
+    return " ".join([quote(str(path)), *(part for pair in flags for part in pair)])
 
 
 def task_behind(run: Run, log: LogTask, file: Path | None = None) -> Task | None:
-    """The task that a log was scored by: of a file that was given, else of its results; None where neither says."""
+    """The task that a log was scored by: of a file that was given, else of its results; None where neither says.
+
+    A plain table has the task that scoring makes of it.
+    """
     if file is not None:
         return task_of_file(file, log)
+    if log.source == TABLE:
+        return Task(log.name, log.output_type)
     sides = run.recorded.side.scored if run.recorded is not None else ()
     scored = next((one.task for one in sides if one.task.name == log.name and one.task.config), None)
     return scored or (recorded_task(log.name, log.config, log.output_type, ()).task if log.config else None)

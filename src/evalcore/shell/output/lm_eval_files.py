@@ -16,6 +16,7 @@ from evalcore.shell.output.sample_frames import decoded, read_fields
 from evalcore.shell.output.text import slug
 from evalcore.shell.recorded.finding import STAMP, find_results, find_source
 from evalcore.shell.recorded.reading import Recorded
+from evalcore.shell.recorded.shards import pool_source
 from evalcore.shell.wire import decode_line
 
 __all__ = ["tell", "write_lm_eval"]
@@ -28,22 +29,25 @@ def write_lm_eval(
 ) -> tuple[Path, ...]:
     """Write ``<model>/results_<time>.json`` and ``<model>/samples_<task>_<time>.jsonl`` of a run below ``out``.
 
-    ``run`` is a run folder of evalcore or an output of lm-eval. Whatever it says is kept, evalcore's own under the key
+    ``run`` is a run folder of evalcore or an output of lm-eval; of shards that have results each, the newest: samples
+    are those that its results count. Whatever it says is kept, evalcore's own under the key
     ``evalcore``; what differs between runs comes from ``run.json``; numbers that JSON has no words for are ``NaN`` and
     ``Infinity``, as lm-eval writes them.
     """
-    path, results, told = find_results(run.path if isinstance(run, Recorded) else Path(run))
+    given = run.path if isinstance(run, Recorded) else Path(run)
+    path, results, told = find_results(given)
     tell(told)
     stamp = _stamp(time)
     named = results.get("model_name_sanitized")
     folder = Path(out) / _file_name(named if isinstance(named, str) else "model")
-    logs = find_source(path).logs if any(path.parent.glob("samples_*.jsonl*")) else ()
+    logs = pool_source(find_source(path), given).logs if any(path.parent.glob("samples_*.jsonl*")) else ()
     whole = {**results, **_varying(path.with_name("run.json"), results)}
     text = json.dumps(whole, indent=2)
     written = [replace_file(folder / f"results_{stamp}.json", [text])]
     for log in logs:
         target = folder / f"samples_{_file_name(log.task)}_{stamp}.jsonl"
-        written.append(replace_file(target, (json.dumps(row) + "\n" for row in _rows(log.path))))
+        files = log.files if log.whole else (log.path,)
+        written.append(replace_file(target, (json.dumps(row) + "\n" for row in _rows(*files))))
     return tuple(written)
 
 
@@ -76,11 +80,11 @@ def _varying(path: Path, results: Plain) -> dict[str, object]:
     return {key: found.get(key) for key in missing} if isinstance(found, dict) else {}
 
 
-def _rows(path: Path) -> Iterator[Plain]:
-    """The rows of a log with the numbers that evalcore writes as null put back (see ``files.write_samples``)."""
+def _rows(*paths: Path) -> Iterator[Plain]:
+    """The rows of logs with the numbers that evalcore writes as null put back (see ``files.write_samples``)."""
     from evalcore.shell.answers.strict import restore_nonfinite
 
-    for row in map(decoded, read_fields(path)):
+    for row in map(decoded, read_fields(*paths)):
         own = row.get("evalcore")
         if not isinstance(own, Mapping) or "nonfinite" not in own:
             yield row

@@ -22,19 +22,21 @@ def write_parquet(run: str | os.PathLike[str]) -> tuple[Path, ...]:
     """Write ``results.parquet`` and ``samples_<task>.parquet`` beside a run's JSON, each whole or not at all.
 
     Samples are read twice and never held: memory does not grow with the log. An lm-eval output gets files of the same
-    names as its own.
+    names as its own, and each of several shards of a run its own file, all of the same columns.
     """
     from evalcore.shell.recorded.finding import find_results, find_source
+    from evalcore.shell.recorded.shards import pool_source
 
     require("pyarrow.parquet", "parquet")
     path, results, _ = find_results(Path(run))
     logged = any(path.parent.glob("samples_*.jsonl*"))
-    logs = find_source(path).logs if logged else ()
+    logs = pool_source(find_source(path), Path(run)).logs if logged else ()
     written = [_write(path.with_suffix(".parquet"), [results_table(results)])]
     for log in logs:
-        kinds = metric_kinds(read_fields(log.path))
-        rows = ({"task": log.task, **row} for row in read_fields(log.path))
-        written.append(_write(_beside(log.path), sample_batches(rows, kinds)))
+        kinds = metric_kinds(read_fields(*log.files))
+        for file in log.files:
+            rows = ({"task": log.task, **row} for row in read_fields(file))
+            written.append(_write(_beside(file), sample_batches(rows, kinds)))
     _drop_stale(path.parent, written)
     return tuple(written)
 

@@ -17,6 +17,7 @@ from evalcore.core.reports import Report, TaskReport
 from evalcore.shell.output.losses import lost_of
 from evalcore.shell.output.secrets import redact
 from evalcore.shell.output.strict import plain
+from evalcore.shell.output.text import shorten
 
 __all__ = ["VARYING", "RunFacts", "model_name_of", "run_results", "run_title", "sha_of"]
 
@@ -37,6 +38,9 @@ VARYING = (
 
 NAMING = ("peft", "delta", "pretrained", "model", "path", "engine")
 """The model arguments that name a model, the most telling first (lm_eval/loggers/evaluation_tracker.py)."""
+
+LONGEST = 160
+"""Of what a title shows of the arguments of a model."""
 
 
 class RunFacts(Struct, frozen=True, kw_only=True):
@@ -122,9 +126,9 @@ def run_title(facts: RunFacts) -> str:
     given = redact(facts.model_args)
     args = ", ".join(f"{key}={value}" for key, value in given.items()) if isinstance(given, Mapping) else str(given)
     parts = [
-        f"{facts.model} ({args})" if args else facts.model,
+        f"{facts.model} ({shorten(args, LONGEST)})" if args else facts.model,
         *([f"limit {facts.limit:g}"] if facts.limit is not None else []),
-        *([f"gen_kwargs {redact(facts.gen_kwargs)}"] if facts.gen_kwargs else []),
+        *([f"gen_kwargs {shorten(str(redact(facts.gen_kwargs)), LONGEST)}"] if facts.gen_kwargs else []),
         *([f"policy {facts.policy}"] if facts.policy != "evalcore" else []),
     ]
     return ", ".join(parts)

@@ -49,11 +49,12 @@ SAMPLES: Mapping[str, str] = {
 """The columns that every table of samples has, before one for each metric."""
 
 
-def read_fields(path: Path) -> Iterator[Plain]:
-    """The rows of a sample log one by one, their fields decoded when they are asked for."""
-    with open_bytes(path) as file:
-        for row in read_rows(file, str(path)):
-            yield row.fields
+def read_fields(*paths: Path) -> Iterator[Plain]:
+    """The rows of a sample log, or its shards, one by one, their fields decoded when they are asked for."""
+    for path in paths:
+        with open_bytes(path) as file:
+            for row in read_rows(file, str(path)):
+                yield row.fields
 
 
 def decoded(row: Plain) -> dict[str, object]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from hashlib import sha256
 from math import isnan
 
@@ -11,6 +12,7 @@ import numpy as np
 from evalcore.core.answers import AnswerTable
 from evalcore.core.arrays import Array
 from evalcore.core.columns import Stats, outcomes
+from evalcore.core.documents import decode_doc
 from evalcore.core.outcome import Failed, Outcome, Unscorable
 from evalcore.core.records import (
     LOGLIKELIHOOD,
@@ -25,6 +27,8 @@ from evalcore.core.records import (
 )
 from evalcore.core.sample_log import sample_rows, thaw
 from evalcore.core.scored import Provenance, Scored, merge_scored
+from evalcore.shell.answers.golds import choices_of, learn_targets
+from evalcore.shell.answers.settling import reads_back
 from evalcore.shell.prompts.built import Built
 
 __all__ = ["sample_lines", "task_hash"]
@@ -57,7 +61,7 @@ def sample_lines(
     thawed: dict[int, object] = {}
     for doc, request in zip(built.asked.docs.ints.tolist(), built.requests, strict=True):
         arguments.setdefault(doc, []).append(_arguments(request, thawed))
-    own = _extras(scored, built.samples)
+    own = _extras(scored, built, _unclear(built, targets or {}))
     rows = sample_rows(whole, built.samples, answers, arguments)
     return [_on_disk(row, built.task, own(str(row["filter"]), row["doc_id"]), targets or {}) for row in rows]
 
@@ -97,18 +101,47 @@ def _reasons(scored: Scored) -> dict[tuple[str, int], dict[str, str]]:
     return out
 
 
-def _extras(scored: Scored, samples: Iterable[Sample]) -> Callable[[str, object], Plain]:
+def _extras(scored: Scored, built: Built, unclear: Mapping[int, Plain]) -> Callable[[str, object], Plain]:
     """What lm-eval's schema has no place for, by filter and document; mostly nothing."""
     why, noise = _reasons(scored), _noise(scored)
-    clusters = {one.doc_id: one.cluster for one in samples if one.cluster is not None}
+    clusters = {one.doc_id: one.cluster for one in built.samples if one.cluster is not None}
 
     def own(name: str, doc: object) -> Plain:
         if not isinstance(doc, int):
             return {}
         found = {"unscored": why.get((name, doc)), "cluster": clusters.get(doc), "noise": noise.get((name, doc))}
-        return {key: value for key, value in found.items() if value is not None}
+        return {key: value for key, value in found.items() if value is not None} | unclear.get(doc, {})
 
     return own
+
+
+def _unclear(built: Built, targets: Mapping[int, object]) -> dict[int, Plain]:
+    """The golds and choices of documents whose rows would else be read back as others."""
+    asked: dict[int, list[Request]] = {}
+    for doc, request in zip(built.asked.docs.ints.tolist(), built.requests, strict=True):
+        asked.setdefault(doc, []).append(request)
+    first = built.samples[0]
+    config = {key: thaw(one) for key, one in (built.config or built.task.config).items() if not callable(one)}
+    known = learn_targets(built.task.output_type, config, _fields(first), asked.get(first.doc_id, ()))
+    lists = first.doc_id == 0 and all(isinstance(one.gold, tuple) for one in built.samples)  # a log that starts so
+    out: dict[int, Plain] = {}
+    for one in built.samples:
+        requests, text = asked.get(one.doc_id, ()), str(targets.get(one.doc_id, thaw(one.gold)))
+        read = choices_of(known, requests, len(requests), partial(_fields, one)) if requests else one.choices
+        if known.picked is not None:
+            clear = known.picked(_fields(one)) == one.gold
+        else:
+            clear = reads_back(known, text, one.choices, one.gold, lists=lists)
+        if not clear:
+            out[one.doc_id] = {"gold": thaw(one.gold)}
+        if read != one.choices:
+            out[one.doc_id] = out.get(one.doc_id, {}) | {"choices": list(one.choices)}
+    return out
+
+
+def _fields(one: Sample) -> Plain:
+    found = decode_doc(one)
+    return found if isinstance(found, dict) else {}
 
 
 def _noise(scored: Scored) -> dict[tuple[str, int], Plain]:
@@ -119,8 +152,9 @@ def _noise(scored: Scored) -> dict[tuple[str, int], Plain]:
             continue
         pairs = zip(one.noise.keys.ints.tolist(), one.noise.rows.values.floats.tolist(), strict=True)
         for key, (variance, replies) in pairs:
-            spread = [None if isnan(variance) else variance, int(replies)]
-            out.setdefault((one.key.filter, key), {})[one.key.metric] = spread
+            if not isnan(replies):  # as it is of a document that has no score
+                spread = [None if isnan(variance) else variance, int(replies)]
+                out.setdefault((one.key.filter, key), {})[one.key.metric] = spread
     return out
 
 

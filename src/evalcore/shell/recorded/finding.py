@@ -7,16 +7,18 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from msgspec import Struct, field
+from msgspec.structs import force_setattr
 
 from evalcore.core.errors import EvalError
 from evalcore.shell.answerlog.line import PREFIX
-from evalcore.shell.data.opening import PACKED, open_bytes, strip_packing
+from evalcore.shell.data.opening import PACKED, lines_of, open_bytes, strip_packing
 from evalcore.shell.output.text import slug
 from evalcore.shell.wire import decode_line, number_lines
 
 __all__ = ["Log", "Source", "find_results", "find_source", "list_tasks", "read_results", "stamp_of", "task_of_log"]
 
 STAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d(?:\.\d+)?")
+LAST_STAMP = re.compile(f"({STAMP.pattern})$")
 """lm-eval's time in file names; in their order, names are in the order of time."""
 
 LMMS_STAMP = re.compile(r"^(\d{8}_\d{4,6})_(?=samples_|results)")
@@ -32,10 +34,22 @@ NO_SAMPLES = (
 
 
 class Log(Struct, frozen=True):
-    """The sample log of a task."""
+    """The sample log of a task: ``path``, or several ``files`` that it is one of.
+
+    ``whole`` is whether the results count all of its documents, and not those of ``path`` alone.
+
+    >>> Log("t", Path("samples_t.jsonl")).files
+    (PosixPath('samples_t.jsonl'),)
+    """
 
     task: str
     path: Path
+    files: tuple[Path, ...] = ()
+    whole: bool = True
+
+    def __post_init__(self) -> None:
+        if not self.files:
+            force_setattr(self, "files", (self.path,))
 
 
 class Source(Struct, frozen=True):
@@ -100,8 +114,8 @@ def task_of_log(path: Path) -> str:
     >>> task_of_log(Path("samples_gsm8k_2024-08-21T03-44-09.494230.jsonl.gz")), task_of_log(Path("mathqa.jsonl"))
     ('gsm8k', 'mathqa')
     """
-    stem = LMMS_STAMP.sub("", re.sub(r"\.jsonl?$", "", strip_packing(path.name)))
-    return STAMP.sub("", stem.removeprefix("samples_")).strip("_") or stem
+    stem = LMMS_STAMP.sub("", _stem(path.name))
+    return LAST_STAMP.sub("", stem.removeprefix("samples_")).strip("_") or stem
 
 
 # --- folders ----------------------------------------------------------------------------------------------------
@@ -146,13 +160,17 @@ def _age(path: Path) -> tuple[str, float]:
 
 
 def stamp_of(name: str) -> str:
-    """The time in a file's name, which the results and samples of one run share.
+    """The time in a file's name, which the results and samples of one run share: at its end, or lmms-eval's before it.
 
     >>> stamp_of("results_2024-08-21T03-44-09.494230.json"), stamp_of("20250102_0304_results.json"), stamp_of("a.json")
     ('2024-08-21T03-44-09.494230', '20250102_0304', '')
     """
-    found = LMMS_STAMP.match(name)
-    return found[1] if found else next(iter(STAMP.findall(name)[-1:]), "")
+    found = LMMS_STAMP.match(name) or LAST_STAMP.search(_stem(name))
+    return found[1] if found else ""
+
+
+def _stem(name: str) -> str:
+    return re.sub(r"\.jsonl?$", "", strip_packing(name))
 
 
 def _is_log_name(path: Path) -> bool:
@@ -204,7 +222,7 @@ def list_tasks(results: Mapping[str, object]) -> list[str]:
 
 def _first_line(path: Path) -> bytes:
     with open_bytes(path) as file:
-        return next((line for _, line in number_lines(file)), b"")
+        return next((line for _, line in number_lines(lines_of(file, str(path)))), b"")
 
 
 def _is_sample(line: bytes) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from msgspec import Raw, Struct
@@ -10,7 +10,7 @@ from msgspec import Raw, Struct
 from evalcore.core.documents import DocumentRow
 from evalcore.core.errors import EvalError
 from evalcore.core.records import GENERATE_UNTIL, MetricKey, OutputType
-from evalcore.shell.data.opening import open_bytes
+from evalcore.shell.data.opening import lines_of, open_bytes
 from evalcore.shell.recorded.documents import Seen, cluster_reader, content_reader, excerpt_of, tabulate_documents
 from evalcore.shell.recorded.rows import Row, asked_as, keep_in_range, read_rows, read_value, scores_of
 
@@ -42,27 +42,38 @@ class LogTable(Struct, frozen=True):
 
 
 class Reading(Struct, frozen=True):
-    """What tells documents apart, what they belong to (None: what the log says), and the fields met on the way."""
+    """What tells documents apart, what they belong to (None: what the log says), and the fields met on the way.
+
+    ``texts`` is whether a line of each document is kept for people.
+    """
 
     content: Callable[[object, object], str]
     unit: Callable[[object], str] | None
     fields: set[str]
+    texts: bool = True
 
 
 def read_log(
-    path: Path, filters: Sequence[str] = ("none",), cluster: str | None = None, match: Sequence[str] = ()
+    path: Path,
+    filters: Sequence[str] = ("none",),
+    cluster: str | None = None,
+    match: Sequence[str] = (),
+    *,
+    files: Sequence[Path] = (),
+    texts: bool = True,
 ) -> LogTable:
     """Read a log once, line by line. ``filters`` name the rows of a document in logs that do not name them.
 
-    Documents with the same ``match`` fields are the same; without any, those that say the same.
+    Documents with the same ``match`` fields are the same; without any, those that say the same. ``files`` are all of
+    the log's where ``path`` is one of several. Without ``texts`` no line of a document is kept.
     """
     seen: dict[int, Seen] = {}
     lines: dict[str, dict[int, int]] = {}
     cells: dict[str, dict[str, Cells]] = {}
     kind: OutputType = GENERATE_UNTIL
-    reading = Reading(content_reader(match), cluster_reader(cluster) if cluster is not None else None, set())
-    with open_bytes(path) as file:
-        for row in read_rows(file, str(path)):
+    reading = Reading(content_reader(match), cluster_reader(cluster) if cluster is not None else None, set(), texts)
+    for one in files or (path,):
+        for row in _rows(one):
             if not seen:
                 kind = asked_as(row.fields)
             try:
@@ -72,13 +83,18 @@ def read_log(
                 lines.setdefault(name, {})[row.key] = row.line
                 _note(row, own, cells.setdefault(name, {}))
             except EvalError as wrong:
-                raise EvalError(f"{path}:{row.line}: {wrong} - at doc {row.key}") from wrong
+                raise EvalError(f"{one}:{row.line}: {wrong} - at doc {row.key}") from wrong
     if not seen:
         raise EvalError(f"{path}: expected rows of a sample log, got an empty file")
-    _refuse_lone_clusters(seen, lines, path)
+    _refuse_lone_clusters(seen, lines, path, len(files) > 1)
     by_key = {MetricKey(metric, name): one for name, below in cells.items() for metric, one in below.items()}
-    texts = {key: one.text for key, one in seen.items()}
-    return LogTable(tabulate_documents(seen.items()), texts, lines, by_key, kind, frozenset(reading.fields))
+    shown = {key: one.text for key, one in seen.items()} if texts else {}
+    return LogTable(tabulate_documents(seen.items()), shown, lines, by_key, kind, frozenset(reading.fields))
+
+
+def _rows(path: Path) -> Iterator[Row]:
+    with open_bytes(path) as file:
+        yield from read_rows(lines_of(file, str(path)), str(path))
 
 
 def _filter_of(row: Row, filters: Sequence[str], lines: Mapping[str, Mapping[int, int]]) -> str:
@@ -105,7 +121,7 @@ def _document(row: Row, known: Seen | None, own: Mapping[str, object], reading: 
     content = reading.content(doc, read_value(row.fields, "target"))
     if known is None:
         unit = _recorded_cluster(own) if reading.unit is None else reading.unit(doc)
-        return Seen(raw, content, excerpt_of(doc), unit)
+        return Seen(raw, content, excerpt_of(doc) if reading.texts else "", unit)
     if known.content != content:
         raise EvalError("expected the same document in all rows of this number, got another one")
     return known
@@ -160,10 +176,13 @@ def _mapping(value: object) -> Mapping[str, object]:
     return value if isinstance(value, dict) else NOTHING
 
 
-def _refuse_lone_clusters(seen: Mapping[int, Seen], lines: Mapping[str, Mapping[int, int]], path: Path) -> None:
-    """Clusters are those of all documents or of none."""
+def _refuse_lone_clusters(
+    seen: Mapping[int, Seen], lines: Mapping[str, Mapping[int, int]], path: Path, several: bool
+) -> None:
+    """Clusters are those of all documents or of none; where there are several files, its number tells a document."""
     lone = [key for key, one in seen.items() if one.cluster is None]
     if lone and len(lone) < len(seen):
         line = next(rows[lone[0]] for rows in lines.values() if lone[0] in rows)
+        where = f"{path.parent}" if several else f"{path}:{line}"
         many = f"{len(lone)} of {len(seen)}"
-        raise EvalError(f"{path}:{line}: expected a cluster for every document, {many} have none - at doc {lone[0]}")
+        raise EvalError(f"{where}: expected a cluster for every document, {many} have none - at doc {lone[0]}")

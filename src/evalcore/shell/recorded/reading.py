@@ -20,11 +20,12 @@ from evalcore.core.scored import Scored, ScoredColumn
 from evalcore.core.sides import Side
 from evalcore.core.spreads import cluster_codes
 from evalcore.shell.answerlog.line import PREFIX
-from evalcore.shell.data.opening import open_bytes, strip_packing
+from evalcore.shell.data.opening import lines_of, open_bytes, strip_packing
 from evalcore.shell.recorded.columns import Closed, close_columns
 from evalcore.shell.recorded.directions import point_column
 from evalcore.shell.recorded.finding import Log, find_source
 from evalcore.shell.recorded.logs import LogTable, read_log
+from evalcore.shell.recorded.shards import pool_source
 from evalcore.shell.recorded.tasks import filter_names, recorded_task
 from evalcore.shell.recorded.trees import grow_trees
 from evalcore.shell.wire import decode_line, number_lines
@@ -38,7 +39,7 @@ class Recorded(Struct, frozen=True):
     """A run as it was written down. ``texts`` has a line of each document, by task and key, for people.
 
     ``results`` is its results file as data, empty where there was none. ``fields`` are those that the documents of each
-    task have; ``match`` those that documents were told apart by, if not by all.
+    task have; ``match`` those that documents were told apart by, if not by all; ``files`` what each task is read from.
     """
 
     name: str
@@ -49,6 +50,7 @@ class Recorded(Struct, frozen=True):
     warnings: tuple[str, ...]
     fields: Mapping[str, frozenset[str]] = field(default_factory=dict)
     match: tuple[str, ...] = ()
+    files: Mapping[str, tuple[Path, ...]] = field(default_factory=dict)
 
 
 class Part(Struct, frozen=True):
@@ -60,15 +62,16 @@ class Part(Struct, frozen=True):
     warnings: tuple[str, ...]
 
 
-def read_recorded(path: Path, *, cluster: str | None = None, match: Sequence[str] = ()) -> Recorded:
+def read_recorded(path: Path, *, cluster: str | None = None, match: Sequence[str] = (), texts: bool = True) -> Recorded:
     """A run folder of evalcore, an output of lm-eval or a sample log, told apart by content.
 
     ``cluster`` names the field or template of a document by which documents belong together, where the run did not.
     ``match`` names the fields that make two documents the same; without any, they are if all that they say is.
+    Without ``texts`` no line of a document is kept for people, which is quicker.
     """
     refuse_other_rows(path)
-    source = find_source(path)
-    parts = [_read_part(log, source.results, cluster, match) for log in source.logs]
+    source = pool_source(find_source(path), path)
+    parts = [_read_part(log, source.results, cluster, match, texts) for log in source.logs]
     grown = grow_trees(source.results, [part.report for part in parts], str(path))
     side = Side(
         source.name,
@@ -77,19 +80,22 @@ def read_recorded(path: Path, *, cluster: str | None = None, match: Sequence[str
         grown.trees,
     )
     told = (*source.warnings, *(one for part in parts for one in part.warnings), *grown.warnings)
-    texts = {part.report.name: part.table.texts for part in parts}
+    shown = {part.report.name: part.table.texts for part in parts}
     fields = {part.report.name: part.table.fields for part in parts}
-    return Recorded(source.name, path, side, source.results, texts, tuple(dict.fromkeys(told)), fields, tuple(match))
+    files = {log.task: log.files for log in source.logs}
+    return Recorded(
+        source.name, path, side, source.results, shown, tuple(dict.fromkeys(told)), fields, tuple(match), files
+    )
 
 
-def _read_part(log: Log, results: Plain, cluster: str | None, match: Sequence[str]) -> Part:
+def _read_part(log: Log, results: Plain, cluster: str | None, match: Sequence[str], texts: bool) -> Part:
     config = _part_of(results, "configs", log.task) if results else None
     row = _part_of(results, "results", log.task) or {}
-    table = read_log(log.path, filter_names(config, row), cluster, match)
+    table = read_log(log.path, filter_names(config, row), cluster, match, files=log.files, texts=texts)
     version = (_part_of(results, "versions") or {}).get(log.task)
     recorded = recorded_task(log.task, config, table.output_type, table.filters, version)
     recorded = replace(recorded, on_unscorable=rule_of(results))
-    closed = close_columns(recorded, table, row)
+    closed = close_columns(recorded, table, row if log.whole else {})
     told = _part_of(results, "higher_is_better", log.task) or {}
     columns = tuple(point_column(one, told) for one in closed.columns)
     scored = Scored(recorded.task, columns, (), "evalcore", _clusters(log.task, table.documents))
@@ -117,7 +123,7 @@ def refuse_other_rows(path: Path) -> None:
     if not path.is_file():
         return
     with open_bytes(path) as file:
-        lines = [line for _, (_, line) in zip(range(2), number_lines(file), strict=False)]
+        lines = [line for _, (_, line) in zip(range(2), number_lines(lines_of(file, str(path))), strict=False)]
     rows = len(lines) == 2 or (lines and strip_packing(path.name).endswith(".jsonl"))
     if not rows or lines[0].startswith(PREFIX):
         return
@@ -128,7 +134,8 @@ def refuse_other_rows(path: Path) -> None:
     if isinstance(row, dict) and ("doc_id" not in row or {"doc", "arguments"}.isdisjoint(row)):
         raise EvalError(
             f"{path}: rows of JSON, but no sample log: its rows need doc_id, doc, target, arguments, resps, and a score"
-            f" under the name of each metric; these have {', '.join(map(str, row)) or 'nothing'}"
+            f" under the name of each metric; these have {', '.join(map(str, row)) or 'nothing'}. "
+            f"Of a table of answers, `evalcore score {path} --answer COLUMN --gold COLUMN -o DIR` makes one"
         )
 
 

@@ -14,21 +14,27 @@ from evalcore.core.records import MetricKey
 from evalcore.core.reports import TaskReport, leaf_from_flat
 from evalcore.shell.answers.record import Logged, LogTask
 from evalcore.shell.rescoring.golds import document_of
+from evalcore.shell.rescoring.naming import recorded_name
 
-__all__ = ["group_by_field", "group_tasks", "read_groups", "recorded_name", "recorded_trees", "regroup", "whole_groups"]
+__all__ = [
+    "group_by_field",
+    "group_tasks",
+    "read_groups",
+    "recorded_count",
+    "recorded_trees",
+    "regroup",
+    "whole_groups",
+]
 
 Plain = Mapping[str, object]
 
 
-def recorded_name(log: LogTask) -> str:
-    """The name that a log's results know its task by; logs of one task from several runs have longer names here.
-
-    >>> log = LogTask(name="t (a/s.jsonl)", path=Path(), output_type="x", rows=lambda: iter(()), config={"task": "t"})
-    >>> recorded_name(log)
-    't'
-    """
-    given = log.config.get("task")
-    return given if isinstance(given, str) and log.name.startswith(f"{given} (") else log.name
+def recorded_count(log: LogTask, key: str) -> int | None:
+    """How many documents (``original``, ``effective``) the results beside a log count, where they say so."""
+    counts = log.results.get("n-samples")
+    own = counts.get(recorded_name(log)) if isinstance(counts, Mapping) else None
+    found = own.get(key) if isinstance(own, Mapping) else None
+    return found if isinstance(found, int) else None
 
 
 # --- by a field --------------------------------------------------------------------------------------------------
@@ -41,6 +47,7 @@ def group_by_field(task: str, field: str) -> Callable[[Logged], str]:
     'mmlu_law'
     """
     value_of = field_reader(field)
+    known: dict[str, object] = {}
 
     def name_of(one: Logged) -> str:
         doc = document_of(one)
@@ -52,7 +59,13 @@ def group_by_field(task: str, field: str) -> Callable[[Logged], str]:
             told = f"expected a text or a number in the field {field!r} of a document"
             shown = ", ".join(_fields(doc))
             raise EvalError(f"{told}, got {found!r}; fields: {shown}{place(task, one.doc_id)}")
-        return f"{task}_{found}"
+        name = f"{task}_{found}"
+        first = known.setdefault(name, found)
+        if type(first) is not type(found):
+            told = f"expected texts or numbers in the field {field!r}, got {first!r} and {found!r}"
+            as_text = f"--group_by '{{{{{field}}}}}' takes both as text"
+            raise EvalError(f"{told}, which would be one task; {as_text}{place(task, one.doc_id)}")
+        return name
 
     return name_of
 
@@ -130,7 +143,23 @@ def recorded_trees(results: Plain) -> tuple[tuple[Tree[object], ...], tuple[str,
     rows, counts = _mapping(results, "results"), _mapping(results, "n-samples")
     sized = {str(name): {**row, **_size(counts.get(name))} for name, row in rows.items() if isinstance(row, Mapping)}
     grown = grow_trees(results, [leaf_from_flat(name, row).value for name, row in sized.items()])
-    return grown.trees, grown.warnings
+    versions = _mapping(results, "versions")
+    return tuple(_versioned(tree, versions) for tree in grown.trees), grown.warnings
+
+
+def _versioned(tree: Tree[object], versions: Plain) -> Tree[object]:
+    """A tree whose groups have the versions that results tell.
+
+    >>> _versioned(Group("g", (Group("h"), Leaf("a", None))), {"g": "0", "h": "N/A", "a": 1})
+    Group('g', 2 children: [h, a], version=0)
+    """
+
+    def group(node: Group[object], parts: tuple[Tree[object], ...]) -> Tree[object]:
+        told = versions.get(node.name, "N/A")
+        metadata = node.metadata if told == "N/A" else node.metadata.set("version", told)
+        return replace(node, children=parts, metadata=metadata)
+
+    return fold_group(tree, lambda leaf: leaf, group)
 
 
 def _size(counts: object) -> dict[str, object]:
@@ -160,9 +189,11 @@ def whole_groups(tree: Tree[object], tasks: Set[str]) -> tuple[tuple[Tree[object
 
 
 def regroup(
-    tree: Tree[object], names: Mapping[str, str], suffix: str = "", keys: Sequence[MetricKey] = ()
+    tree: Tree[object], names: Mapping[str, str], suffix: str = "", keys: Sequence[MetricKey] = (), label: str = ""
 ) -> Tree[object]:
     """A tree with other names for its tasks; with ``keys``, groups average these in place of their own numbers.
+
+    ``suffix`` goes to the names of groups, ``label`` to what people read.
 
     >>> tree = Group("g", (Leaf("a", None),), (GroupMetric("acc", weight_by_size=False),))
     >>> made = regroup(tree, {"a": "a (run)"}, " (run)", [MetricKey("f1", "strict")])
@@ -174,6 +205,7 @@ def regroup(
         metrics, first = node.metrics, node.metrics[0] if node.metrics else None
         if keys and first is not None:
             metrics = tuple(replace(first, metric=key.metric, filters=(key.filter,)) for key in keys)
-        return replace(node, name=node.name + suffix, children=parts, metrics=metrics)
+        alias = f"{node.alias or node.name} ({label})" if label else node.alias
+        return replace(node, name=node.name + suffix, children=parts, metrics=metrics, alias=alias)
 
     return fold_group(tree, lambda leaf: Leaf(names.get(leaf.name, leaf.name + suffix), None), group)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Set
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 from msgspec import Struct
@@ -12,17 +11,15 @@ from msgspec.structs import replace
 from pyrsistent import pmap
 
 from evalcore.core.columns import Column, column, take_rows
-from evalcore.core.records import MetricKey, MetricSpec, Task
+from evalcore.core.records import MetricKey, MetricSpec, Task, options
 from evalcore.core.scored import Scored, ScoredColumn
-from evalcore.core.tables import METRICS
+from evalcore.core.tables import METRICS, first_or_all
 from evalcore.shell.answers.record import LogTask
-from evalcore.shell.rescoring.grouping import recorded_name
+from evalcore.shell.rescoring.grouping import recorded_count
+from evalcore.shell.rescoring.naming import recorded_name
 from evalcore.shell.rescoring.verdicts import RECORDED
 
-if TYPE_CHECKING:
-    from evalcore.shell.recorded.logs import LogTable
-
-__all__ = ["Kept", "needs_code", "paths_of", "read_kept", "with_kept", "without"]
+__all__ = ["Kept", "needs_code", "paths_of", "read_kept", "with_kept", "with_unclosed", "without"]
 
 Plain = Mapping[str, object]
 OWN_CODE = (
@@ -43,10 +40,14 @@ def needs_code(task: Task, coded: Iterable[str]) -> frozenset[str]:
 
 
 class Kept(Struct, frozen=True):
-    """Metrics of a task whose recorded values stand: their columns, and the task as it is with them."""
+    """Metrics of a task whose recorded values stand: their columns, and the task as it is with them.
+
+    ``unclosed`` are scores by document that only code could make a number of: they stay in the rows of a log.
+    """
 
     task: Task
     columns: tuple[ScoredColumn, ...]
+    unclosed: Mapping[MetricKey, Mapping[int, object]] = {}
 
 
 def without(task: Task, names: frozenset[str]) -> Task:
@@ -56,7 +57,8 @@ def without(task: Task, names: frozenset[str]) -> Task:
     >>> [spec.name for spec in without(task, frozenset(["own"])).metrics]
     ['bypass']
     """
-    filters = tuple(replace(one, metrics=_others(one.metrics, names) if one.metrics else None) for one in task.filters)
+    named = task.filters or (first_or_all(task),)  # what is left may leave replies to a reducer where the task did not
+    filters = tuple(replace(one, metrics=_others(one.metrics, names) if one.metrics else None) for one in named)
     return replace(task, metrics=_others(task.metrics, names), filters=filters, process_results=None)
 
 
@@ -75,6 +77,21 @@ def with_kept(scored: Scored, kept: Kept | None) -> Scored:
     return replace(scored, task=replace(kept.task, name=scored.task.name), columns=(*measured, *here))
 
 
+def with_unclosed(row: Plain, kept: Kept | None) -> Plain:
+    """A sample row with the recorded scores that have no number.
+
+    >>> kept = Kept(Task("t", "generate_until"), (), {MetricKey("own"): {0: ["a", "b"]}})
+    >>> with_unclosed({"doc_id": 0, "filter": "none", "metrics": ["acc"], "acc": 1.0}, kept)
+    {'doc_id': 0, 'filter': 'none', 'metrics': ['acc', 'own'], 'acc': 1.0, 'own': ['a', 'b']}
+    """
+    at = row["doc_id"]
+    if kept is None or not kept.unclosed or not isinstance(at, int):
+        return row
+    name, names = row["filter"], row["metrics"]
+    found = {key.metric: one[at] for key, one in kept.unclosed.items() if key.filter == name and at in one}
+    return {**row, "metrics": [*(names if isinstance(names, list) else ()), *found], **found}
+
+
 def _rows_of(given: Column, keys: Set[int]) -> Column:
     at = np.flatnonzero([key in keys for key in given.keys.ints.tolist()])
     reasons = {key: why for key, why in given.reasons if key in keys}
@@ -91,39 +108,33 @@ def read_kept(log: LogTask, task: Task, names: frozenset[str]) -> tuple[Kept, tu
 
     row = _row(log)
     named = filter_names(log.config, row)
-    table = merge_logs([read_log(path, named) for path in paths_of(log)])
+    table = read_log(log.path, named, files=paths_of(log))
     recorded = recorded_task(log.name, log.config, table.output_type, table.filters)
-    closed = close_columns(recorded, table, row)
+    whole = len(paths_of(log)) == 1 or recorded_count(log, "effective") == len(table.documents)
+    closed = close_columns(recorded, table, row if whole else {})  # results of one shard are not those of all
     found = tuple(one for one in closed.columns if (one.spec.name if one.spec else one.key.metric) in names)
+    closing = {one.key for one in closed.columns}
+    unclosed = {key: cells.scores for key, cells in table.cells.items() if key not in closing}
     why = OLD_SCORES if log.config.get("process_results") == RECORDED else OWN_CODE
-    return Kept(task, found), (f"{log.name}: {', '.join(sorted(names))}: {why}", *closed.warnings)
+    told = (f"{log.name}: {', '.join(sorted(names))}: {why}", *closed.warnings)
+    return Kept(_as_told(task, recorded.task, log.config), found, unclosed), told
+
+
+def _as_told(task: Task, recorded: Task, config: Plain) -> Task:
+    """The task with its log's config, where code stands as text, so that what is written is read in the same way.
+
+    >>> plain = Task("t", "generate_until", config=options(task="t", repeats=1))
+    >>> told = _as_told(plain, plain, {"task": "t", "repeats": 1, "process_results": "def own(doc, results): ..."})
+    >>> told.config["process_results"]
+    'def own(doc, results): ...'
+    """
+    changed = {key: value for key, value in task.config.items() if recorded.config.get(key) != value}
+    return replace(task, config=options({**config, **changed, "task": task.name}))
 
 
 def paths_of(log: LogTask) -> tuple[Path, ...]:
     """Every file that a task is read from."""
     return log.paths or (log.path,)
-
-
-def merge_logs(tables: Sequence[LogTable]) -> LogTable:
-    """The shards of a log as one: what each says of its own documents."""
-    from evalcore.shell.recorded.logs import Cells
-
-    first = tables[0]
-    if len(tables) == 1:
-        return first
-    filters: dict[str, dict[int, int]] = {}
-    cells: dict[MetricKey, Cells] = {}
-    for table in tables:
-        for name, rows in table.filters.items():
-            filters.setdefault(name, {}).update(rows)
-        for key, one in table.cells.items():
-            into = cells.setdefault(key, Cells({}, {}, {}))
-            into.scores.update(one.scores)
-            into.unscored.update(one.unscored)
-            into.noise.update(one.noise)
-    documents = tuple(row for table in tables for row in table.documents)
-    texts = {key: text for table in tables for key, text in table.texts.items()}
-    return replace(first, documents=documents, texts=texts, filters=filters, cells=cells)
 
 
 def _row(log: LogTask) -> Plain:

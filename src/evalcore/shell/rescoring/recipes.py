@@ -2,29 +2,47 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
+from math import isfinite
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from evalcore.core.errors import EvalError, place, unknown
 from evalcore.core.filters import FILTERS, scope_of
-from evalcore.core.records import LOGLIKELIHOOD, MULTIPLE_CHOICE, MetricKey, Task
+from evalcore.core.metrics.likelihood import LIKELIHOOD_METRICS
+from evalcore.core.records import GENERATE_UNTIL, LOGLIKELIHOOD, MULTIPLE_CHOICE, MetricKey, Task
 from evalcore.core.tables import EVALCORE, specs_of
 from evalcore.core.task_config import task_from_config
+from evalcore.shell.answers.inspect_results import list_reducers, names_all
 from evalcore.shell.answers.record import Logged, LogTask
 from evalcore.shell.rescoring.golds import ReadSample, has_fields, read_as_logged, read_by_task, with_cluster
-from evalcore.shell.rescoring.grouping import recorded_name
 from evalcore.shell.rescoring.kept import Kept, needs_code, read_kept, without
+from evalcore.shell.rescoring.naming import recorded_name
 from evalcore.shell.rescoring.rules import Rules, lay_over
-from evalcore.shell.rescoring.verdicts import RECORDED, SHARES, find_scores, first_scored, name_scores, verdict_task
+from evalcore.shell.rescoring.verdicts import (
+    RECORDED,
+    SHARES,
+    find_scores,
+    first_scored,
+    name_scores,
+    values_of,
+    verdict_task,
+)
 
 __all__ = ["Recipe", "choose_recipe", "config_for", "looks_wide"]
 
 Plain = Mapping[str, object]
 LIKELIHOODS = (LOGLIKELIHOOD, MULTIPLE_CHOICE)
-INSPECT = "these are the scores that Inspect recorded; --metric NAME scores its answers again"
+INSPECT = "these are the scores that Inspect recorded{}; --metric NAME scores its answers again"
+NO_REDUCER = (
+    "Inspect reduced epochs by {}, which is not made of recorded scores here; they are reduced by {} (--reducer NAME)"
+)
 NO_SCORES = "Inspect recorded no scores; its answers are scored by exact_match, or by --metric NAME"
+FIRST = "take_first leaves the first of {} replies to a document; --reducer NAME (mean, pass@1, ...) uses them all"
+OF_ANY = ("custom", "majority_vote", "map", "take_first", "take_first_k")
+"""Filters that do not look into texts."""
 USUAL = "the usual metrics of such answers; --score NAME takes a recorded score, --task FILE or --metric NAME others"
 
 
@@ -46,12 +64,10 @@ def choose_recipe(
     log: LogTask, rules: Rules, config: Plain | None, *, cluster: str | None = None, golds: bool = False
 ) -> Recipe:
     """The recipe for a log. ``config`` is that of a task file, with its code loaded; ``golds`` keeps the log's own."""
+    refuse_kind(log, rules)
     told: tuple[str, ...] = ()
-    if log.source == "inspect" and config is None and not rules.measures and not rules.pipelines:
-        first = first_scored(log)
-        names = name_scores(first) if first is not None else ()
-        rules = replace(rules, scores=names, reducers=rules.reducers or ("mean",))
-        told = (f"{log.name}: {INSPECT if names else NO_SCORES}",)
+    if log.source == "inspect" and config is None and not rules.metrics and not rules.pipelines:
+        rules, told = _as_inspect(log, rules)
     if config is not None:
         made = _by_file(log, rules, config, _first_row(log), golds)
     elif log.config and log.source != "inspect":
@@ -63,7 +79,66 @@ def choose_recipe(
     if rules.scores:
         keys = find_scores(log, rules.scores)
         made = replace(made, task=verdict_task(made.task, rules, keys), scores=keys, kept=None)
+    made = replace(made, warnings=(*made.warnings, *_tell_first(log, rules)))
     return made if cluster is None else replace(made, read=with_cluster(made.read, cluster))
+
+
+def refuse_kind(log: LogTask, rules: Rules) -> None:
+    """Refuse metrics and filters of flags that answers of log-likelihoods cannot have."""
+    steps = dict.fromkeys(step.name for one in rules.pipelines for step in one.steps)
+    if log.output_type == GENERATE_UNTIL or rules.scores or not (steps or rules.metrics):
+        return
+    text = next((name for name in steps if name in FILTERS and name not in OF_ANY), None)
+    if text is not None:
+        told = f"filter {text!r} is for texts, but {log.path} has answers of {log.output_type}"
+        raise EvalError(f"{told}; for these: {', '.join(OF_ANY)}{place(log.name)}")
+    strange = [one.name for one in rules.metrics if one.name not in LIKELIHOOD_METRICS]
+    if strange and log.output_type == LOGLIKELIHOOD:
+        first = _first_row(log)
+        if first is not None and len(first.replies) == 1:
+            where = f"{place(log.name)} (one log-likelihood for each document)"
+            raise unknown("metric", strange[0], LIKELIHOOD_METRICS, where)
+
+
+def _tell_first(log: LogTask, rules: Rules) -> tuple[str, ...]:
+    """That filters of flags leave only the first of several replies."""
+    names = [[step.name for step in one.steps] for one in rules.pipelines]
+    if rules.reduces or rules.scores or not any("take_first" in one and "majority_vote" not in one for one in names):
+        return ()
+    first = _first_row(log)
+    several = max(map(len, first.replies), default=0) if first is not None else 0
+    return (f"{log.name}: {FIRST.format(several)}",) if several > 1 else ()
+
+
+def _as_inspect(log: LogTask, rules: Rules) -> tuple[Rules, tuple[str, ...]]:
+    """The rules by which Inspect made its numbers: the scores that it recorded, and the reducers of its epochs."""
+    reducers, strange = (rules.reducers, ()) if rules.reducers else list_reducers(log.config)
+    names = rules.scores or _inspect_scores(log)
+    how = "" if reducers == ("mean",) else f", its epochs reduced by {', '.join(reducers)}"
+    told = [] if rules.scores else [f"{log.name}: {INSPECT.format(how) if names else NO_SCORES}"]
+    told += [f"{log.name}: {NO_REDUCER.format(one, ', '.join(reducers))}" for one in strange]
+    return replace(rules, scores=names, reducers=reducers), tuple(told)
+
+
+def _inspect_scores(log: LogTask) -> tuple[str, ...]:
+    """The scores of the first document that has any; of all documents, where the results tell of others.
+
+    A scorer that gives several numbers for one document may have said NaN, under its own name, for another.
+    """
+    first = first_scored(log)
+    names = name_scores(first) if first is not None else ()
+    if not names or names_all(log.results, names):
+        return names
+    counts: Counter[str] = Counter()
+    for one in log.rows():
+        if isinstance(one, Logged):
+            counts.update({name: sum(isfinite(each) for each in _floats(one, name)) for name in name_scores(one)})
+    parted = {name.partition(".")[0] for name in counts if "." in name}
+    return tuple(name for name, numbers in counts.items() if numbers or name not in parted)
+
+
+def _floats(one: Logged, name: str) -> list[float]:
+    return [each for each in values_of(one, MetricKey(name)) if isinstance(each, float)]
 
 
 def _usual(log: LogTask, rules: Rules) -> tuple[str, ...]:

@@ -8,33 +8,33 @@ from typing import Any, NoReturn
 
 from msgspec.structs import replace
 
-from evalcore.core.aggregate import Inference
-from evalcore.core.closing import report_task
 from evalcore.core.errors import EvalError
-from evalcore.core.estimate import Estimate, Resampling
+from evalcore.core.estimate import Estimate
 from evalcore.core.groups import Group, Tree, all_groups, leaves
 from evalcore.core.metrics.metric import Metric
 from evalcore.core.pipeline import build_report
 from evalcore.core.policy import POLICIES
 from evalcore.core.records import GENERATE_UNTIL, MetricKey
 from evalcore.core.reports import Report, TaskReport
-from evalcore.core.scored import Scored
 from evalcore.core.tables import Tables
+from evalcore.shell.answers.inspect_results import tell_numbers
 from evalcore.shell.answers.record import LogTask
+from evalcore.shell.closing import close_task, inference_of
 from evalcore.shell.config.plan import Plan
 from evalcore.shell.output.flat import shown_number
 from evalcore.shell.rescoring.grouping import (
     group_tasks,
     read_groups,
-    recorded_name,
+    recorded_count,
     recorded_trees,
     regroup,
     whole_groups,
 )
+from evalcore.shell.rescoring.naming import label_logs, label_runs, label_task, recorded_name, with_own_aliases
 from evalcore.shell.rescoring.rescore import Part
 from evalcore.shell.rescoring.verdicts import SHARES
 
-__all__ = ["close_parts", "report_parts", "tell_bounds", "tell_missing", "trees_over", "unknown_shots"]
+__all__ = ["close_parts", "report_parts", "tell_bounds", "tell_inspect", "tell_missing", "trees_over", "unknown_shots"]
 
 Trees = tuple[Tree[object], ...]
 
@@ -47,14 +47,17 @@ SHARE: Metric[Any] = Metric(_recorded, options=None)
 """What is known of a recorded score that is 0 or 1."""
 
 
-def close_parts(parts: Iterable[Part], plan: Plan) -> tuple[TaskReport, ...]:
+def close_parts(parts: Sequence[Part], plan: Plan) -> tuple[TaskReport, ...]:
     """The numbers of every task."""
     inference, tables = inference_of(plan), POLICIES[plan.policy]
-    return tuple(
-        _as_told(_close(scored, inference, knowing(tables, part.shares), _counted(part, name)), part)
-        for part in parts
+    labels = label_logs([part.log for part in parts])
+    each = [
+        (part.log, label_task(_as_told(closed, part), part.log, label))
+        for part, label in zip(parts, labels, strict=True)
         for name, scored in part.scored.items()
-    )
+        for closed in [close_task(scored, inference, knowing(tables, part.shares), _counted(part, name))]
+    ]
+    return with_own_aliases([task for _, task in each], [log for log, _ in each])
 
 
 def knowing(tables: Tables, shares: Iterable[str]) -> Tables:
@@ -81,50 +84,27 @@ def unknown_shots(report: Report) -> frozenset[str]:
     return frozenset(lost | {group.name for group in groups if any(leaf.name in lost for leaf in leaves(group))})
 
 
-def inference_of(plan: Plan) -> Inference:
-    """How a plan closes numbers."""
-    return Inference(
-        confidence=plan.confidence,
-        interval=plan.ci,
-        on_unscorable=plan.on_unscorable,
-        resampling=Resampling(plan.bootstrap_iters),
-    )
-
-
-def _close(scored: Scored, inference: Inference, tables: Tables, n_original: int | None) -> TaskReport:
-    """A task's numbers. One that cannot be closed says why, and costs the others nothing but under a stricter rule."""
-    try:
-        return report_task(scored, inference=inference, tables=tables, n_original=n_original)
-    except EvalError as wrong:
-        if inference.on_unscorable != "exclude":
-            raise
-        n = max((len(one.column) for one in scored.columns), default=0)
-        lost = Estimate(value=None, n_failed=n, reason=str(wrong))
-        keys = tuple((one.key, lost) for one in scored.columns)
-        return TaskReport(name=scored.task.name, estimates=keys, n_docs=n, config=scored.task.config)
-
-
 def _counted(part: Part, name: str) -> int | None:
     """How many documents a task had before any limit, where its results say so."""
-    return _count(part.log, "original") if name == part.log.name else None
-
-
-def _count(log: LogTask, key: str) -> int | None:
-    counts = log.results.get("n-samples")
-    own = counts.get(recorded_name(log)) if isinstance(counts, Mapping) else None
-    found = own.get(key) if isinstance(own, Mapping) else None
-    return found if isinstance(found, int) else None
+    return recorded_count(part.log, "original") if name == part.log.name else None
 
 
 def tell_missing(parts: Iterable[Part], tasks: Iterable[TaskReport], plan: Plan) -> tuple[str, ...]:
     """Logs that have fewer documents than the results beside them count."""
     sizes = {task.name: task.n_docs for task in tasks}
-    found = [(part.log, sizes.get(part.log.name), _count(part.log, "effective")) for part in parts]
+    found = [(part.log, sizes.get(part.log.name), recorded_count(part.log, "effective")) for part in parts]
     return tuple(
         f"{log.name}: {log.path.name} has {here} of the {wanted} documents that the results count"
         for log, here, wanted in found
         if here is not None and wanted is not None and here < wanted and plan.limit is None
     )
+
+
+def tell_inspect(parts: Iterable[Part], tasks: Iterable[TaskReport]) -> tuple[str, ...]:
+    """Where the numbers that Inspect wrote in its logs are others than these, or are not measured."""
+    found = {task.name: task.estimates for task in tasks}
+    logs = [part.log for part in parts if part.log.source == "inspect" and part.log.name in found]
+    return tuple(one for log in logs for one in tell_numbers(log.name, log.results, found[log.name]))
 
 
 # --- groups ----------------------------------------------------------------------------------------------------
@@ -156,12 +136,14 @@ def trees_over(
     runs: dict[int, list[LogTask]] = {}
     for part in parts:
         runs.setdefault(id(part.log.results), []).append(part.log)
-    for logs in runs.values():
+    labels = {id(part.log): label for part, label in zip(parts, label_logs([part.log for part in parts]), strict=True)}
+    for logs, where in zip(runs.values(), label_runs([logs[0].path for logs in runs.values()]), strict=True):
         found, warned = recorded_trees(logs[0].results) if logs[0].source != "inspect" else ((), ())
         names = {recorded_name(log): log.name for log in logs}
-        suffix = "" if all(old == new for old, new in names.items()) else f" ({logs[0].path.parent.name})"
+        apart = next((log for log in logs if log.name != recorded_name(log)), None)
+        suffix, label = ("", "") if apart is None else (f" ({where})", labels[id(apart)])
         for tree in found:
-            named = regroup(tree, names, suffix, _keys(tasks) if changed else ())
+            named = regroup(tree, names, suffix, _keys(tasks) if changed else (), label)
             whole, lost = whole_groups(named, {task.name for task in tasks})
             trees += whole
             told += [f"group {one} is left out: some of its tasks have no answers here" for one in lost]

@@ -23,10 +23,12 @@ from evalcore.shell.answers.record import Logged, LogTask, Problem
 from evalcore.shell.config.plan import Plan
 from evalcore.shell.output.progress import Progress
 from evalcore.shell.rescoring.golds import document_of
-from evalcore.shell.rescoring.grouping import group_by_field, recorded_name
+from evalcore.shell.rescoring.grouping import group_by_field
+from evalcore.shell.rescoring.naming import recorded_name
 from evalcore.shell.rescoring.recipes import Recipe, choose_recipe, config_for, looks_wide
 from evalcore.shell.rescoring.rules import Rules
 from evalcore.shell.rescoring.streaming import (
+    PIECE,
     Piece,
     merge_pieces,
     named_recipe,
@@ -34,7 +36,7 @@ from evalcore.shell.rescoring.streaming import (
     score_split,
     without_collector,
 )
-from evalcore.shell.rescoring.verdicts import beyond_share
+from evalcore.shell.rescoring.verdicts import beyond_share, share_scores
 from evalcore.shell.rescoring.writing import claim_output, write_pieces
 
 if TYPE_CHECKING:
@@ -90,11 +92,27 @@ def score_logs(paths: Sequence[str], asked: Asked, shown: Progress) -> tuple[tup
     logs = tuple(with_columns(log, asked) for log in choose_logs(logs, asked.only))
     shown.stage("scoring", len(logs))
     parts: list[Part] = []
-    for log in logs:
+    for log, scores in zip(logs, share_scores(logs, asked.rules.scores), strict=True):
+        own = replace(asked, rules=replace(asked.rules, scores=scores))
         with without_collector():
-            parts.append(score_log(log, asked, config_for(log, selected.configs) if selected else None))
+            parts.append(score_log(log, own, config_for(log, selected.configs) if selected else None))
         shown.advance()
+    if asked.group_by is not None:
+        refuse_twice(parts)
     return tuple(parts), selected
+
+
+def refuse_twice(parts: Sequence[Part]) -> None:
+    """Refuse values of a field that make a task of one log what another log, or a task of it, is called."""
+    owner = {part.log.name: part.log.name for part in parts}
+    for part in parts:
+        for name in part.scored:
+            other = owner.setdefault(name, part.log.name)
+            if other != part.log.name:
+                raise EvalError(
+                    f"--group_by: {other} and {part.log.name} both have a task or group {name}; score these logs one "
+                    f"at a time (--only {other}, then --only {part.log.name})"
+                )
 
 
 def choose_logs(logs: Sequence[LogTask], only: Sequence[str]) -> Sequence[LogTask]:
@@ -134,23 +152,38 @@ def _select(asked: Asked) -> Selected:
     """The tasks of files or names, with the code that is trusted; what code makes of data sets is not needed here."""
     from evalcore.shell.prepare import select_tasks  # only here: with prompts come templates, which take time
 
-    return select_tasks(replace(asked.plan, tasks=asked.tasks, data={"*": "-"}), None)
+    try:
+        return select_tasks(replace(asked.plan, tasks=asked.tasks, data={"*": "-"}), None)
+    except EvalError as wrong:
+        beside = next((Path(one).parent for one in asked.tasks if Path(one).is_file()), None)
+        if beside is None or asked.plan.include_path or "unknown task or group" not in str(wrong):
+            raise
+        raise EvalError(f"{wrong}; --include_path {beside} also looks for tasks there") from wrong
 
 
 def score_log(log: LogTask, asked: Asked, config: Plain | None) -> Part:
     """One log by the recipe that fits it."""
     golds = asked.columns is not None and asked.columns.gold is not None
     cluster = asked.plan.cluster if isinstance(asked.plan.cluster, str) else None
+    config = with_repeats(config, log) if config is not None else None
     recipe = choose_recipe(log, asked.rules, config, cluster=cluster, golds=golds)
     run = Run(log, recipe, asked, {}, set())
     scored, hashes = run.split_or_whole()
     wide = f"{log.name}: a filter looks at all documents at once, so all were held in memory"
     told = (*log.warnings, *recipe.warnings, *([wide] if looks_wide(recipe.task) else []))
-    if not scored and not run.problems:
-        told = (*told, f"{log.name}: {log.path} has no documents")
+    if not scored:  # how nothing was scored is of no use
+        told = log.warnings if run.problems else (*log.warnings, f"{log.name}: {log.path} has no documents")
     within = (key.metric for key in recipe.scores if key.metric not in run.beyond)
     shares = tuple(dict.fromkeys((*recipe.shares, *within)))
     return Part(log, scored, hashes, tuple(run.problems), told, shares)
+
+
+def with_repeats(config: Plain, log: LogTask) -> Plain:
+    """A chosen task with the repeats that a log has, and not those that its file asks for: what is written says it."""
+    told = log.config.get("repeats")
+    first = (one for one in islice(log.rows(), PIECE) if isinstance(one, Logged))
+    counted = max((len(replies) for one in first for replies in one.replies), default=1)
+    return {**config, "repeats": told if type(told) is int else counted}
 
 
 class Run(Struct, frozen=True):

@@ -18,7 +18,7 @@ from evalcore.core.records import MetricSpec, Pipeline, Step, Task, options
 from evalcore.core.tables import EVALCORE, specs_of
 from evalcore.core.task_config import metric_from_config, pipeline_from_config
 
-__all__ = ["Rules", "lay_over", "parse_named", "read_rules"]
+__all__ = ["Rules", "lay_over", "metric_config", "parse_named", "read_rules"]
 
 Plain = Mapping[str, object]
 
@@ -40,6 +40,11 @@ class Rules(Struct, frozen=True, kw_only=True):
     def measures(self) -> bool:
         """Whether they say what is measured, so that nothing of the task's own code is needed."""
         return bool(self.metrics or self.scores)
+
+    @property
+    def reduces(self) -> bool:
+        """Whether they say what is made of repeats."""
+        return bool(self.reducers or (self.metrics and all(one.reducers for one in self.metrics)))
 
     @property
     def changes(self) -> bool:
@@ -96,7 +101,16 @@ def parse_named(text: str) -> tuple[str, dict[str, object]]:
 
 def read_file(path: Path) -> Plain:
     """A YAML file as a mapping."""
-    from evalcore.shell.config.documents import read_yaml
+    from evalcore.shell.config.documents import FunctionTag, read_yaml
+    from evalcore.shell.tasks.code import map_values
+
+    def refuse_code(value: object) -> object:
+        if isinstance(value, FunctionTag):
+            raise EvalError(
+                f"{path}:{value.line}: code in a file of filters is not run, got !function {value.name}; put these "
+                "lists into a task file and score by it (--task FILE --trust CODE)"
+            )
+        return value
 
     try:
         found = read_yaml(path.read_text("utf-8-sig"), str(path)).value
@@ -104,10 +118,13 @@ def read_file(path: Path) -> Plain:
         raise EvalError(f"cannot read {path}: {wrong}") from wrong
     if not isinstance(found, dict):
         raise EvalError(f"{path}: expected a mapping, got {type(found).__name__}")
+    map_values(refuse_code, found)
     return found
 
 
 KNOWN = ("filter_list", "metric_list")
+OWN_REDUCERS = ("reducer", "reducers")
+"""The keys of a metric that has reducers of its own."""
 
 
 def _entries(given: Plain, key: str, file: Path | None) -> list[Plain]:
@@ -131,11 +148,14 @@ def lay_over(task: Task, rules: Rules) -> Task:
     >>> changed = lay_over(task, Rules(reducers=("pass@2",), unscorable=True))
     >>> changed.metrics[0].reducers, changed.filters[0].steps[0].options
     (('pass@2',), pmap({'fallback': None}))
-    >>> lay_over(Task("t", GENERATE_UNTIL), Rules(reducers=("mean",))).metrics[0].reducers
-    ('mean',)
+    >>> first = Task("t", GENERATE_UNTIL, filters=(Pipeline("none", (Step.of("take_first"),)),))
+    >>> changed = lay_over(first, Rules(reducers=("mean",)))
+    >>> changed.metrics[0].reducers, changed.filters[0].steps  # no reply is left out before the reducer
+    (('mean',), ())
     """
     kept = tuple(replace(one, metrics=None) for one in task.filters) if rules.metrics else task.filters
     filters = tuple(_unparsed(one) if rules.unscorable else one for one in rules.pipelines or kept)
+    filters = tuple(map(_with_all, filters)) if rules.reduces else filters
     own = specs_of(task, EVALCORE) if rules.reducers else task.metrics  # the usual ones have no name until asked for
     changed = replace(
         task,
@@ -143,11 +163,18 @@ def lay_over(task: Task, rules: Rules) -> Task:
         filters=tuple(replace(one, metrics=_reduced(one.metrics, rules) if one.metrics else None) for one in filters),
         process_results=None if rules.metrics else task.process_results,
     )
-    return task if changed == task else replace(changed, config=options(_said(changed, rules)))
+    filtered = changed.filters != task.filters
+    return task if changed == task else replace(changed, config=options(_said(changed, rules, filtered=filtered)))
 
 
 def _reduced(metrics: Iterable[MetricSpec], rules: Rules) -> tuple[MetricSpec, ...]:
     return tuple(replace(one, reducers=rules.reducers) if rules.reducers else one for one in metrics)
+
+
+def _with_all(pipeline: Pipeline) -> Pipeline:
+    """Every reply is left to the reducer: a last step that takes the first gives way to it."""
+    steps = pipeline.steps
+    return replace(pipeline, steps=steps[:-1]) if steps and steps[-1].name == "take_first" else pipeline
 
 
 def _unparsed(pipeline: Pipeline) -> Pipeline:
@@ -162,11 +189,31 @@ def _falls_back(step: Step) -> bool:
     return step.name in FILTERS and "fallback" in signature(FILTERS[step.name].make).parameters
 
 
-def _said(task: Task, rules: Rules) -> Plain:
+def metric_config(spec: MetricSpec) -> Plain:
+    """A metric as an entry of a metric list, but for its reducers.
+
+    >>> metric_config(MetricSpec("f1", "mean"))
+    {'metric': 'f1', 'aggregation': 'mean'}
+    """
+    named = spec.aggregation if isinstance(spec.aggregation, str) else None
+    given = {"aggregation": named, "higher_is_better": spec.higher_is_better}
+    return {"metric": spec.name, **{key: one for key, one in given.items() if one is not None}, **spec.options}
+
+
+def _pipeline_config(one: Pipeline) -> Plain:
+    steps = [{"function": step.name, **step.options} for step in one.steps]
+    own = {"metric_list": list(map(metric_config, one.metrics))} if one.metrics else {}
+    return {"name": one.name, "filter": steps, **own}
+
+
+def _said(task: Task, rules: Rules, *, filtered: bool) -> Plain:
     """The config of a changed task: what was changed is written anew."""
     new = described(task)
-    changed = {"filter_list": new["filter_list"]} if rules.pipelines or rules.unscorable else {}
-    changed |= {"metric_list": new["metric_list"]} if rules.metrics or not task.config else {}
+    changed: dict[str, object] = {"filter_list": list(map(_pipeline_config, task.filters))} if filtered else {}
+    changed |= {"metric_list": list(map(metric_config, task.metrics))} if rules.metrics or not task.config else {}
+    listed = changed.get("metric_list", task.config.get("metric_list"))
+    if rules.reducers and isinstance(listed, list | tuple):
+        changed["metric_list"] = [{key: one[key] for key in one if key not in OWN_REDUCERS} for one in listed]
     repeats = task.config.get("repeat_cfg")
     known = repeats if isinstance(repeats, Mapping) else {}
     changed |= {"repeat_cfg": {**known, "reducer": list(rules.reducers)}} if rules.reducers else {}

@@ -14,12 +14,12 @@ from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from evalcore.core.answers import AnswerTable, request_table
-from evalcore.core.records import Sample
-from evalcore.core.scored import Scored, merge_scored
+from evalcore.core.records import OutputType, Sample
+from evalcore.core.scored import Provenance, Scored, merge_scored
 from evalcore.core.scoring import score_task
 from evalcore.core.tables import Tables
 from evalcore.shell.answers.record import Logged
-from evalcore.shell.rescoring.kept import with_kept
+from evalcore.shell.rescoring.kept import Kept, with_kept, without
 from evalcore.shell.rescoring.recipes import Recipe, looks_wide
 from evalcore.shell.rescoring.verdicts import verdicts_of
 
@@ -46,6 +46,7 @@ class Piece(Struct, frozen=True):
     logged: Sequence[Logged]
     answers: AnswerTable
     scored: Scored
+    kept: Kept | None = None
 
 
 @contextmanager
@@ -94,30 +95,35 @@ def score_piece(recipe: Recipe, logged: Sequence[Logged], tables: Tables, *, kee
     answers = tabulate_replies(recipe.task.name, samples, list(map(REPLIES, logged)))
     if recipe.scores:
         verdicts = [verdicts_of(one, recipe.scores) for one in logged]
-        scored = score_verdicts(recipe, samples, verdicts, tables, keep=keep)
+        scored = score_verdicts(recipe, samples, verdicts, answers, tables, keep=keep)
     else:
         scored = score_task(recipe.task, samples, answers, tables=tables, keep_replies=keep)
-    return Piece(samples, logged if keep else (), answers, with_kept(scored, recipe.kept))
+    return Piece(samples, logged if keep else (), answers, with_kept(scored, recipe.kept), recipe.kept)
 
 
 def score_verdicts(
     recipe: Recipe,
     samples: Sequence[Sample],
     verdicts: Sequence[Mapping[str, tuple[object, ...]]],
+    answers: AnswerTable,
     tables: Tables,
     *,
     keep: bool,
 ) -> Scored:
-    """Recorded scores as scores: what each filter has is heard by that filter only."""
+    """Recorded scores as scores: what each filter has is heard by that filter only. ``answers`` are what is kept."""
     task, parts = recipe.task, []
+    measured = frozenset(key.metric for key in recipe.scores)
     for name in dict.fromkeys(key.filter for key in recipe.scores):
         own = replace(task, filters=tuple(one for one in task.filters if one.name == name))
         heard = tabulate_replies(task.name, samples, [(one[name],) for one in verdicts])
-        parts.append(score_task(own, samples, heard, tables=tables, keep_replies=keep))
+        parts.append(score_task(own, samples, heard, tables=tables))
     columns = tuple(one for part in parts for one in part.columns)
-    return replace(
-        parts[0], task=task, columns=columns, provenance=tuple(one for part in parts for one in part.provenance)
-    )
+    said: tuple[Provenance, ...] = ()
+    if keep:
+        kind = OutputType(str(task.config.get("output_type", task.output_type)))  # answers are of the log's own kind
+        asked = without(replace(task, output_type=kind), measured)
+        said = score_task(asked, samples, answers, tables=tables, keep_replies=True).provenance
+    return replace(parts[0], task=task, columns=columns, provenance=said)
 
 
 def tabulate_replies(

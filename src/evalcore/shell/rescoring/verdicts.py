@@ -7,11 +7,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from msgspec.structs import replace
 
 from evalcore.core.closing import described
-from evalcore.core.errors import place, unknown
+from evalcore.core.errors import EvalError, place, unknown
 from evalcore.core.records import GENERATE_UNTIL, Failure, MetricKey, MetricSpec, Pipeline, Task, options
 from evalcore.core.tables import first_or_all
 from evalcore.shell.answers.record import Logged, LogTask
-from evalcore.shell.rescoring.rules import Rules
+from evalcore.shell.rescoring.rules import Rules, metric_config
 
 __all__ = [
     "RECORDED",
@@ -20,6 +20,7 @@ __all__ = [
     "find_scores",
     "first_scored",
     "name_scores",
+    "share_scores",
     "verdict_task",
     "verdicts_of",
 ]
@@ -30,22 +31,44 @@ RECORDED = "scores as they were recorded (evalcore score --score)"
 SHARES = "recorded_shares"
 """The key of a config that names those of them that were 0 or 1 throughout."""
 NO_SCORE = "no score was recorded"
+OTHERS = "--only NAME scores the tasks of that name alone"
 
 
 def find_scores(log: LogTask, names: Sequence[str]) -> tuple[MetricKey, ...]:
     """The recorded scores of these names: a metric under every filter that has it, or one ``metric,filter``."""
-    first = first_scored(log)
-    known = dict.fromkeys(first.scores if first is not None else ())
-    if not all(_named(name, known) for name in names):
-        rows = [one for one in log.rows() if isinstance(one, Logged)]
-        known = dict.fromkeys(key for one in rows for key in one.scores)
-        if not rows:
-            return tuple(map(MetricKey, names))
+    known = known_scores(log, names)
+    if known is None:
+        return tuple(map(MetricKey, names))
     for name in names:
+        if not known:
+            told = f"{log.path} has no recorded scores, and so no {name!r}; --metric NAME scores its answers"
+            raise EvalError(f"{told}, {OTHERS}{place(log.name)}")
         if not _named(name, known):
             shown = dict.fromkeys([*map(_metric, known), *known])
-            raise unknown("recorded score", name, shown, place(log.name))
+            raise unknown("recorded score", name, shown, f"; {OTHERS}{place(log.name)}")
     return tuple(dict.fromkeys(as_key(key) for name in names for key in _named(name, known)))
+
+
+def known_scores(log: LogTask, names: Sequence[str]) -> tuple[str, ...] | None:
+    """The recorded scores of a log, as far as its first document or, where these are not all, every one tells."""
+    first = first_scored(log)
+    known = dict.fromkeys(first.scores if first is not None else ())
+    if all(_named(name, known) for name in names):
+        return tuple(known)
+    rows = [one for one in log.rows() if isinstance(one, Logged)]
+    return tuple(dict.fromkeys(key for one in rows for key in one.scores)) if rows else None
+
+
+def share_scores(logs: Sequence[LogTask], names: Sequence[str]) -> list[tuple[str, ...]]:
+    """Those of several names that each of several logs has, all of them where it has none; some log must have each."""
+    if len(names) < 2 or len(logs) < 2:
+        return [tuple(names)] * len(logs)
+    known = [None if log.source == "table" else known_scores(log, names) for log in logs]
+    lost = [name for name in names if not any(one is None or _named(name, one) for one in known)]
+    if lost:
+        raise unknown("recorded score", lost[0], {_metric(key) for one in known for key in one or ()})
+    own = [tuple(name for name in names if one is None or _named(name, one)) for one in known]
+    return [found or tuple(names) for found in own]
 
 
 def first_scored(log: LogTask) -> Logged | None:
@@ -90,13 +113,13 @@ def _pipeline(task: Task, name: str, metrics: tuple[MetricSpec, ...]) -> Pipelin
 
 def _said(task: Task, made: Task) -> Plain:
     """A config by which what is written can be read again: it names metrics, filters and reducers, and no code."""
-    named = [(one.name, [_metric_config(spec) for spec in one.metrics or ()]) for one in made.filters]
+    named = [(one.name, [metric_config(spec) for spec in one.metrics or ()]) for one in made.filters]
     reducers = list(dict.fromkeys(name for spec in made.metrics for name in spec.reducers))
     repeats = task.config.get("repeat_cfg")
     return {
         **described(task),
         **task.config,
-        "metric_list": list(map(_metric_config, made.metrics)),
+        "metric_list": list(map(metric_config, made.metrics)),
         "filter_list": [{"name": name, "filter": [], "metric_list": found} for name, found in named],
         "process_results": RECORDED,
         **(
@@ -105,12 +128,6 @@ def _said(task: Task, made: Task) -> Plain:
             else {}
         ),
     }
-
-
-def _metric_config(spec: MetricSpec) -> Plain:
-    named = spec.aggregation if isinstance(spec.aggregation, str) else None
-    given = {"aggregation": named, "higher_is_better": spec.higher_is_better}
-    return {"metric": spec.name, **{key: one for key, one in given.items() if one is not None}, **spec.options}
 
 
 def give_scores(doc: dict[str, object], results: list[object]) -> Plain:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterable, Iterator, Mapping
 from hashlib import sha256
 from pathlib import Path
@@ -16,7 +17,8 @@ from evalcore.shell.answers.record import Logged, LogTask
 from evalcore.shell.config.plan import Plan
 from evalcore.shell.output.files import write_samples
 from evalcore.shell.output.results import RunFacts
-from evalcore.shell.rescoring.kept import paths_of
+from evalcore.shell.rescoring.kept import paths_of, with_unclosed
+from evalcore.shell.rescoring.naming import told_model
 from evalcore.shell.rescoring.streaming import Piece
 
 __all__ = ["Written", "claim_output", "facts_of", "write_pieces"]
@@ -29,13 +31,6 @@ class Written(Struct, frozen=True):
 
     scored: tuple[Scored, ...]
     hash: str
-
-
-def _told_model(log: LogTask) -> Plain:
-    """The model and its arguments, under lm-eval's names, as the results of a run or an Inspect log tell them."""
-    found = log.config.get("eval") if log.source == "inspect" else log.results.get("config")
-    known = found if isinstance(found, Mapping) else {}
-    return {key: known[key] for key in ("model", "model_args") if known.get(key)}
 
 
 def claim_output(folder: Path, logs: Iterable[LogTask], given: Iterable[str], *, overwrite: bool) -> None:
@@ -64,8 +59,9 @@ def write_pieces(folder: Path, task: str, pieces: Iterable[Piece]) -> Written:
             built = Built(piece.scored.task, piece.answers.asked, requests, tuple(piece.samples), {})
             for row in sample_lines(piece.scored, built, piece.answers):
                 digest.update(f"{row['doc_hash']}{row['prompt_hash']}{row['target_hash']}".encode())
-                yield row
+                yield with_unclosed(row, piece.kept)
             done.append(replace(piece.scored, provenance=()))
+            gc.collect(0)  # json leaves cycles behind where it indents, as for the hashes of documents
 
     write_samples(folder, task, lines())
     return Written(tuple(done), digest.hexdigest())
@@ -84,7 +80,7 @@ def _request(piece: Piece, one: Logged, at: int) -> Request:
 
 def facts_of(logs: Iterable[LogTask], plan: Plan, trusted: Mapping[str, str]) -> RunFacts:
     """What new results say of how the answers came to be: as the old ones do, where these are of one model."""
-    told = list(map(_told_model, logs))
+    told = list(map(told_model, logs))
     given = told[0] if told and all(one == told[0] for one in told) else {}
     args = given.get("model_args")
     return RunFacts(

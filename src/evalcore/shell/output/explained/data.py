@@ -2,7 +2,7 @@
 
 JSON, its keys stable::
 
-    run, task, output_type, doc_id, ids, hash, file, line
+    run, task, output_type, doc_id, ids, found_by (id | number | name | hash), hash, file, line
     doc            the document as it was logged
     prompts        a list of {prompt | context, continuation | text, options}
     answers        a list for each request, of its replies, one per repeat; a log-likelihood is [value, greedy]
@@ -46,6 +46,7 @@ def data_of(explained: Explained) -> Plain:
         "output_type": explained.log.output_type,
         "doc_id": logged.doc_id,
         "ids": list(own_ids(logged)),
+        "found_by": explained.found_by,
         "hash": explained.content,
         "file": str(explained.file),
         "line": logged.line,

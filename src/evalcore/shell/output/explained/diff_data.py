@@ -6,10 +6,11 @@ JSON, its keys stable::
     tasks_only_a, tasks_only_b
     numbers   a list of {name, kind: task | group, metric, filter, before, after}
     tasks     a list of {task, documents, only_a, only_b, answers_differ, metrics_only_a, metrics_only_b,
-              filters_only_a, filters_only_b, counts, other_text_only, changes}
+              filters_only_a, filters_only_b, counts, other_text_only, options_changed, changes}
       answers_differ   documents that were not answered the same: no change of scoring, not counted as one
       counts           by kind of change
       other_text_only  by filter, documents of which another text was extracted, with the same score
+      options_changed  metrics that were given other options: {metric, filter, before, after}
       changes          every change: {metric, filter, doc, doc_b, kind, before, after, reason_before, reason_after}; of
                        those up to --limit also answer, gold, extracted_before, extracted_after (see ``data.py``)
 
@@ -72,6 +73,10 @@ def _task_data(one: TaskDiff, details: Mapping[Change, Detail | None]) -> Plain:
         "filters_only_b": list(one.filters_b),
         "counts": {kind: counts[kind] for kind in KINDS},
         "other_text_only": dict(one.other_texts),
+        "options_changed": [
+            {"metric": key.metric, "filter": key.filter, "before": thaw(before), "after": thaw(after)}
+            for key, before, after in one.options
+        ],
         "changes": [{**_change_data(change), **_detail_data(detail)} for change, detail in details.items()],
     }
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from evalcore.core.records import Failure, LogLikelihood
+from evalcore.core.outcome import Ok, Outcome
+from evalcore.core.records import Failure, LogLikelihood, Options
+from evalcore.core.sample_log import thaw
 from evalcore.shell.answers import Logged
 from evalcore.shell.explaining.changes import KINDS, TaskDiff
 from evalcore.shell.explaining.diffed import Detail, Diffed, Number
@@ -13,7 +15,7 @@ from evalcore.shell.explaining.documents import asked_and_replied
 from evalcore.shell.explaining.traces import Traced
 from evalcore.shell.output.compared.pair import signed
 from evalcore.shell.output.explained.blocks import Block, plain_cell
-from evalcore.shell.output.explained.score_page import score_text
+from evalcore.shell.output.explained.score_page import how_text, score_text
 from evalcore.shell.output.flat import shown_number
 from evalcore.shell.output.grid import Grid
 
@@ -34,6 +36,7 @@ def diff_blocks(diffed: Diffed) -> tuple[Block, ...]:
         *_numbers(diffed),
         *_answered(diffed),
         *_one_sided(diffed),
+        *_options(diffed),
         *(_change(one) for one in diffed.details),
         *_rest(diffed),
     )
@@ -55,7 +58,8 @@ def summary_of(diffed: Diffed) -> str:
 def _numbers(diffed: Diffed) -> Iterable[Block]:
     told = [(one, _number_line(one, diffed.tasks)) for one in diffed.numbers]
     moved = [(one, line) for one, line in told if one.before != one.after or any(map(int, filter(None, line[6:])))]
-    still = f"{len(told) - len(moved)} numbers are as they were, on the same verdicts"
+    count = len(told) - len(moved)
+    still = f"{count} number{'s are as they were' if count != 1 else ' is as it was'}, on the same verdicts"
     if not told:
         return
     if not moved:
@@ -121,6 +125,24 @@ def _one_sided(diffed: Diffed) -> Iterable[Block]:
         yield Block("Filters of one side", (*lone, SAME_NAME))
 
 
+def _options(diffed: Diffed) -> Iterable[Block]:
+    """What was asked of a metric otherwise than before, and in which tasks."""
+    found: dict[str, dict[str, None]] = {}
+    for one in diffed.tasks:
+        for key, before, after in one.options:
+            for name in sorted({*before, *after}):
+                was, now = _option(before, name), _option(after, name)
+                if was != now:
+                    metric = key.metric.partition("@")[0]
+                    found.setdefault(f"{metric}: {name} was {was}, is {now}", {})[one.task] = None
+    if found:
+        yield Block("Options of metrics that changed", tuple(f"{said} ({_listed(t)})" for said, t in found.items()))
+
+
+def _option(options: Options, name: str) -> str:
+    return plain_cell(thaw(options[name]), full=True) if name in options else "not given"
+
+
 def _lone_filters(one: TaskDiff) -> str:
     """The filters that only one side has, where either side has some: the same filter, it may be, under a new name."""
     before, after = one.filters_a, one.filters_b
@@ -140,12 +162,22 @@ def _change(detail: Detail) -> Block:
     lines = (
         *(("answer", plain_cell(text), "") for text in _answers(detail.logged)),
         ("gold", plain_cell(detail.logged.gold), ""),
-        ("before", _kept(detail.before), rule_text(detail.before) or why_one),
-        ("after", _kept(detail.after), rule_text(detail.after) or why_two),
+        ("before", _kept(detail.before), _by(detail, detail.before, change.before) or why_one),
+        ("after", _kept(detail.after), _by(detail, detail.after, change.after) or why_two),
     )
     grid = Grid(heads=("", "text", "by"), numbers=(False, False, False), lines=lines)
     reasons = tuple(filter(None, (why_one and f"before: {why_one}", why_two and f"after: {why_two}")))
     return Block(f"{detail.task}, {change.key}, {number}: {change.kind} ({one} -> {two})", reasons, grid=grid)
+
+
+def _by(detail: Detail, traced: Traced | None, outcome: Outcome) -> str:
+    """What tells the sides apart: the rule that extracted the text, or where both have the same, how it was judged."""
+    sides = [one.kept for one in (detail.before, detail.after) if one is not None and one.agrees is not False]
+    same = len(sides) == 2 and sides[0] == sides[1]
+    how = how_text(traced, detail.change.key) if same else ""
+    found = None if traced is None or traced.trace is None else dict(traced.trace.outcomes).get(detail.change.key)
+    other = score_text(outcome.score if isinstance(outcome, Ok) else None, found)[1]
+    return "; ".join(filter(None, (how, other))) if how else rule_text(traced)
 
 
 def _answers(logged: Logged) -> list[str]:

@@ -25,7 +25,12 @@ def blocks_of(explained: Explained, *, full: bool = False) -> tuple[Block, ...]:
     place = f"{explained.file}:{logged.line}" if logged.line else str(explained.file)
     head = Block(
         f"{explained.log.name}, document {logged.doc_id}{called}",
-        (f"in {place}", f"content: hash:{explained.content[:12]}", *(f"warning: {one}" for one in explained.warnings)),
+        (
+            f"in {place}",
+            f"content: hash:{explained.content[:12]}",
+            *_found(explained),
+            *(f"warning: {one}" for one in explained.warnings),
+        ),
     )
     return (
         head,
@@ -38,12 +43,22 @@ def blocks_of(explained: Explained, *, full: bool = False) -> tuple[Block, ...]:
     )
 
 
+def _found(explained: Explained) -> Iterable[str]:
+    """Whether an id or a number was taken, where documents have both."""
+    logged = explained.logged
+    if explained.found_by == "id":
+        yield f"found by its id; by its number it is --doc '#{logged.doc_id}'"
+    elif explained.found_by == "number" and logged.id is not None:
+        yield f"found by its number; by its id it is --doc '{logged.id}'"
+
+
 # --- what was asked and answered -----------------------------------------------------------------------------------
 
 
 def _prompts(requests: Sequence[Request], full: bool) -> Iterable[Block]:
     """Every prompt once: the choices of a question share theirs."""
     texts = list(dict.fromkeys(_prompt(one) for one in requests))
+    texts = texts if any(texts) else []  # a table may not say what was asked
     for at, text in enumerate(texts):
         many = f" {at + 1} of {len(texts)}" if len(texts) > 1 else ""
         shared = f" (of {len(requests)} requests)" if len(texts) == 1 and len(requests) > 1 else ""
@@ -108,6 +123,8 @@ def _number(value: float) -> str:
 
 def _gold(explained: Explained, full: bool) -> tuple[str, ...]:
     gold, choices = explained.logged.gold, explained.logged.choices
+    if gold is None:
+        return ("(none)",)
     if isinstance(gold, int) and 0 <= gold < len(choices):
         return (f"{gold}: {plain_cell(choices[gold], full=full)}",)
     if isinstance(gold, tuple | list):

@@ -6,13 +6,15 @@ from collections.abc import Iterable
 
 from evalcore.core.outcome import Failed, Ok, Outcome, Unscorable
 from evalcore.core.records import MetricKey
+from evalcore.core.tracing import Judged
 from evalcore.shell.explaining.explained import Explained
+from evalcore.shell.explaining.traces import Traced
 from evalcore.shell.output.compared.pair import signed
 from evalcore.shell.output.explained.blocks import Block, plain_cell
 from evalcore.shell.output.flat import shown_number
 from evalcore.shell.output.grid import Grid
 
-__all__ = ["contribution_blocks", "score_blocks", "score_text"]
+__all__ = ["contribution_blocks", "how_text", "score_blocks", "score_text"]
 
 
 def score_blocks(explained: Explained) -> Iterable[Block]:
@@ -37,21 +39,37 @@ def _score_lines(explained: Explained, key: MetricKey) -> Iterable[tuple[str, ..
     traced = next((one for one in explained.traces if one.filter == key.filter), None)
     trace = traced.trace if traced is not None else None
     found = dict(trace.outcomes).get(key) if trace is not None else None
-    score, why = score_text(explained.logged.scores.get(str(key)), found)
-    name, _, reducer = key.metric.partition("@")
-    replies = trace.repeats if trace is not None else ()
-    judged = [one for some in replies for one in some if one.metric == name]
-    if traced is None or len(judged) <= 1:
-        yield key.metric, key.filter, "", score, _joined(judged[0].how if judged else "", why)
-        return
-    each = map(plain_cell, traced.kept) if reducer.startswith("maj") else (_outcome(one.outcome) for one in judged)
-    yield key.metric, key.filter, "", score, _joined(f"{reducer or 'reduced'} of {', '.join(each)}", why)
-    if key == next(one for one in explained.keys if one.filter == key.filter and one.metric.partition("@")[0] == name):
+    logged = explained.logged.scores.get(str(key))
+    score, why = score_text(logged, found)
+    recorded = "as it was recorded" if logged is not None and found is None else ""
+    yield key.metric, key.filter, "", score, _joined(how_text(traced, key) or recorded, why)
+    name, judged = key.metric.partition("@")[0], _judged(traced, key)
+    first = next(one for one in explained.keys if one.filter == key.filter and one.metric.partition("@")[0] == name)
+    if len(judged) > 1 and key == first:
         yield from (("", "", str(at), _outcome(one.outcome), one.how) for at, one in enumerate(judged, 1))
 
 
-def _joined(*parts: str) -> str:
-    return "; ".join(filter(None, parts))
+def how_text(traced: Traced | None, key: MetricKey) -> str:
+    """How a score came about: what was compared, or of several replies what the reducer made of which scores.
+
+    >>> how_text(Traced("none", None, ("4",)), MetricKey("acc"))
+    ''
+    """
+    judged, reducer = _judged(traced, key), key.metric.partition("@")[2]
+    if traced is None or len(judged) <= 1:
+        return judged[0].how if judged else ""
+    each = map(plain_cell, traced.kept) if reducer.startswith("maj") else (_outcome(one.outcome) for one in judged)
+    return f"{reducer or 'reduced'} of {', '.join(each)}"
+
+
+def _judged(traced: Traced | None, key: MetricKey) -> list[Judged]:
+    """What each reply got under a metric."""
+    replies = traced.trace.repeats if traced is not None and traced.trace is not None else ()
+    return [one for some in replies for one in some if one.metric == key.metric.partition("@")[0]]
+
+
+def _joined(how: str, why: str) -> str:
+    return why if why.startswith(how) else "; ".join(filter(None, (how, why)))
 
 
 def _outcome(outcome: Outcome) -> str:
