@@ -89,6 +89,24 @@ def test_resamples_of_any_length_under_the_other_policy(name, data):
     check_resamples(LM_EVAL_0_4_13.aggregations[name], data.draw(GIVEN[name]))
 
 
+def test_a_wrong_resample_is_caught():
+    """A resample that forgets what was drawn, or how much of it, is no sample of the rows."""
+    one = column(range(3), Floats(Array(np.array([0.0, 1.0, 0.5]))))
+    wrong = {
+        "median": lambda values: lambda index: np.sort(values[index], axis=1)[:, len(values) // 2],
+        "mean": lambda values: lambda index: np.full(len(index), values.mean()),
+    }
+    for name, resampled in wrong.items():
+        entry = LM_EVAL_0_4_13.aggregations[name]
+        check_resamples(entry, one)
+
+        def summarise(rows, given, entry=entry, resampled=resampled):
+            return replace(entry.summarise(rows, given), resampled=resampled(rows.values.floats))
+
+        with pytest.raises(AssertionError, match="a resample is the value of rows"):
+            check_resamples(replace(entry, summarise=summarise), one)
+
+
 @pytest.mark.parametrize("average", ["macro", "micro", "weighted"])
 @LAW
 @given(columns("labels"))

@@ -118,7 +118,7 @@ def test_a_wrong_line_is_told_with_its_place(tmp_path: Path, name: str) -> None:
     message = fault(path)
     assert message.startswith(f"{path}:3: ")
     assert told in message
-    assert f"(byte {len(good)}; 2 good documents of t before it; --keep-going" in message
+    assert f"(byte {len(good)}; 2 good documents of t before it; score --keep-going" in message
     found, problems = kept(path)
     assert [one.doc_id for one in found] == [0, 1, 3]
     assert [(one.path, one.line, one.byte) for one in problems] == [(path, 3, len(good))]

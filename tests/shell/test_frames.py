@@ -387,7 +387,7 @@ def test_of_several_runs_in_a_folder_one_is_taken_and_told(tmp_path):
     for stamp, value in (("2025-01-01T00-00-00.000001", 0.25), ("2025-01-02T00-00-00.000001", 0.5)):
         results = {"results": {"a": {"acc,none": value}}, "model_name_sanitized": "m"}
         (tmp_path / f"results_{stamp}.json").write_text(json.dumps(results))
-    with pytest.warns(UserWarning, match="has 2 results files; read results_2025-01-02.*; name the one that is meant"):
+    with pytest.warns(UserWarning, match="has 2 results files; read results_2025-01-02.*, the newest"):
         assert to_arrow(tmp_path)["value"].to_pylist() == [0.5]
     with pytest.warns(UserWarning, match="has 2 results files"):
         write_lm_eval(tmp_path, tmp_path / "out", time="2025-01-03T00-00-00.000001")

@@ -112,6 +112,7 @@ HOSTILE = [
     "{{ '%0100000000d' % 1 }}",
     "{{ '%*d' % (10**8, 1) }}",
     "{{ '{:>100000000}'.format(1) }}",
+    "{{ '{:>\uff11\uff10\uff10\uff10\uff10\uff10\uff10\uff10}'.format(1) }}",  # digits of another script
     "{{ ('a,' * 100000).split(',')|join('b' * 100000) }}",
     "{{ ('a' * 100000).replace('a', 'b' * 100000) }}",
     "{{ range(10**7)|list }}",

@@ -38,6 +38,8 @@ __all__ = [
 ]
 
 NOTHING: Mapping[str, object] = options()
+LARGEST = 2**53
+"""From here on, not every whole number is a float."""
 
 MetricLike = str | Mapping[str, object] | MetricSpec
 """A metric by name, as an entry of a task file's ``metric_list``, or as a record."""
@@ -137,7 +139,8 @@ def gold_of(gold: object) -> object:
     if isinstance(gold, str):
         return gold
     if isinstance(gold, list | tuple):
-        return type(gold)([_whole(one.item() if isinstance(one, np.generic) else one) for one in gold])
+        plain = [_whole(one.item() if isinstance(one, np.generic) else one) for one in gold]
+        return plain if isinstance(gold, list) else tuple(plain)
     return None if isinstance(gold, float) and isnan(gold) else _whole(gold)
 
 
@@ -154,7 +157,7 @@ def each_of(given: Iterable[object], what: str) -> list[object]:
 
 
 def _whole(value: object) -> object:
-    return int(value) if isinstance(value, float) and value.is_integer() else value
+    return int(value) if isinstance(value, float) and value.is_integer() and abs(value) < LARGEST else value
 
 
 def _pipelines(given: Sequence[FilterLike]) -> tuple[Pipeline, ...]:

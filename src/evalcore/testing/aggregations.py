@@ -59,12 +59,13 @@ def check_resamples(aggregation: Aggregation, one: Column, *, given: Options = N
     >>> check_resamples(LM_EVAL_0_4_13.aggregations["median"], column(range(3), Floats(Array([0.0, 1.0, 0.5]))))
     """
     known, n = take_rows(one.rows, one.scored), int(np.count_nonzero(one.scored))
-    for index in (np.tile(np.arange(n), 2), np.append(np.arange(n), [0, 0])) if n else ():
-        summary, drawn = (aggregation.summarise(rows, given) for rows in (known, take_rows(known, index)))
-        if (len(summary.stats), len(drawn.stats)) == (n, len(index)):  # else its units are not documents
-            (got,), (expected,) = summary.resampled(index[None, :]), drawn.resampled(np.arange(len(index))[None, :])
-            assert np.isclose(got, expected, rtol=1e-9, atol=1e-12, equal_nan=True), (
-                f"a resample is the value of rows {index.tolist()}: expected {expected}, got {got}"
+    for index in (np.arange(n), np.tile(np.arange(n), 2), np.append(np.arange(n), [0, 0])) if n else ():
+        summary, drawn = aggregation.summarise(known, given), column(range(len(index)), take_rows(known, index))
+        closed = aggregate_metric(aggregation, drawn, options=given)
+        if closed.value is not None and (len(summary.stats), closed.n) == (n, len(index)):  # units are documents
+            (got,) = summary.resampled(index[None, :])
+            assert np.isclose(got, closed.value, rtol=1e-9, atol=1e-12), (
+                f"a resample is the value of rows {index.tolist()}: expected {closed.value}, got {got}"
             )
 
 

@@ -52,9 +52,9 @@ def write_lm_eval(
 
 
 def tell(warned: Iterable[str]) -> None:
-    """Warn the caller of a function, who has no report to read it in: of several runs in a folder one was taken."""
+    """Warn the caller of a function, who has no report to read it in."""
     for one in warned:
-        warnings.warn(f"{one}; name the one that is meant", UserWarning, stacklevel=4)
+        warnings.warn(one, UserWarning, stacklevel=2)
 
 
 def _stamp(time: datetime | str) -> str:

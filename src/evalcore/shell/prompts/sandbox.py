@@ -45,7 +45,7 @@ class Bounded(Formatter):
     size = 0
 
     def format_field(self, value: object, format_spec: str) -> str:
-        refuse_counts("format", [int(digits) for digits in re.findall("[0-9]{1,40}", format_spec)])
+        refuse_counts("format", [int(digits) for digits in re.findall(r"\d{1,40}", format_spec)])  # of any script
         refuse_weight(value, "format")
         text = str(super().format_field(value, format_spec))
         self.size += len(text)
