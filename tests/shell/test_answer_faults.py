@@ -222,7 +222,7 @@ def test_a_shard_that_lacks_rows_is_named(tmp_path: Path) -> None:
     put(tmp_path / "a" / "samples_t.jsonl", lines([row(0, "a"), row(0, "b")]))
     torn = put(tmp_path / "b" / "samples_t.jsonl", lines([row(1, "a"), row(2, "a"), row(2, "b")]))
     for folder in "ab":
-        put(tmp_path / folder / "results.json", b'{"results": {"t": {}}}')
+        put(tmp_path / folder / "results.json", b'{"results": {"t": {}}, "model_name": "m"}')
     _, [problem] = kept(tmp_path)
     assert (problem.path, problem.line) == (torn, 1)
 

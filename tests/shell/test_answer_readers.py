@@ -117,7 +117,7 @@ def test_shards_are_one_task_and_other_logs_of_its_name_are_named_apart(tmp_path
     first = write(tmp_path / "a" / "samples_t.jsonl", [generation(doc) for doc in (0, 2)])
     write(tmp_path / "b" / "samples_t.jsonl.gz", [generation(doc) for doc in (1, 3)])
     for folder in "abc":
-        write(tmp_path / folder / "results.json", [{"results": {"t": {}}}])
+        write(tmp_path / folder / "results.json", [{"results": {"t": {}}, "model_name": "m"}])
     [task] = open_logs([tmp_path])
     assert (task.name, task.path) == ("t", first)
     assert [one.doc_id for one in rows_of(task)] == [0, 2, 1, 3]

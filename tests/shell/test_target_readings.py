@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -12,11 +12,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evalcore.core.errors import EvalError
+from evalcore.core.records import GENERATE_UNTIL, MULTIPLE_CHOICE
 from evalcore.shell.answers import ColumnMap, open_logs
-from evalcore.shell.answers.record import Logged
+from evalcore.shell.answers.record import Logged, Problem
+from evalcore.shell.answers.records import Record, read_records
+from evalcore.shell.answers.samples import SampleLog, read_samples
 from evalcore.shell.answers.settling import own_choices, own_gold
 from evalcore.shell.cli import main
-from evalcore.shell.rescoring.streaming import PIECE
+from evalcore.shell.rescoring import streaming
 
 Row = dict[str, object]
 
@@ -38,8 +41,10 @@ def generation(doc: int, target: str) -> Row:
     return {"doc_id": doc, "doc": {}, "target": target, "arguments": named, "resps": [["x"]], "filter": "none"}
 
 
-def choice(doc: int, target: str, choices: Sequence[str], values: Sequence[float], **scores: float) -> Row:
-    named = {f"gen_args_{at}": {"arg_0": "Q", "arg_1": f" {one}"} for at, one in enumerate(choices)}
+def choice(
+    doc: int, target: str, choices: Sequence[str], values: Sequence[float], before: str = " ", **scores: float
+) -> Row:
+    named = {f"gen_args_{at}": {"arg_0": "Q", "arg_1": f"{before}{one}"} for at, one in enumerate(choices)}
     replies = [[[str(one), "False"]] for one in values]
     return {"doc_id": doc, "doc": {}, "target": target, "arguments": named, "resps": replies, "filter": "none"} | scores
 
@@ -53,10 +58,10 @@ def choice(doc: int, target: str, choices: Sequence[str], values: Sequence[float
         (["['a', 'b']", "x", "[1, 2]"], ["['a', 'b']", "x", "[1, 2]"]),
         (["['a', 'b']", "['c']"], [("a", "b"), ("c",)]),
         (["[1, 2]", "[3]"], [("1", "2", "[1, 2]"), ("3", "[3]")]),
-        (["['a', 'b']"] * 256 + ["x", "['c']"], [("a", "b")] * 256 + ["x", ("c",)]),
+        (["['a', 'b']"] * 300 + ["x", "['c']"], ["['a', 'b']"] * 300 + ["x", "['c']"]),
     ],
 )
-def test_texts_are_lists_if_all_of_the_first_are(tmp_path: Path, targets: list[str], golds: list[object]) -> None:
+def test_texts_are_lists_if_all_are(tmp_path: Path, targets: list[str], golds: list[object]) -> None:
     log = write(tmp_path / "samples_t.jsonl", [generation(*one) for one in enumerate(targets)])
     assert [one.gold for one in read(log)] == golds
 
@@ -95,6 +100,71 @@ def test_the_accuracy_of_one_row_changes_no_other_reading(tmp_path: Path) -> Non
     assert [one.gold for one in read(write(tmp_path / "samples_t.jsonl", rows))] == [2, 2, 2]
 
 
+def numbered(rows: Sequence[Row]) -> list[Row]:
+    return [row | {"doc_id": doc} for doc, row in enumerate(rows)]
+
+
+AS_TEXT = choice(0, "2", ["2", "1", "0"], [-1, -2, -3], acc=1.0)
+AS_INDEX = choice(0, "0", ["2", "1", "0"], [-1, -2, -3], acc=1.0)
+EITHER = choice(0, "1", ["2", "1", "0"], [-2, -1, -3], acc=1.0)
+ONLY_INDEX = choice(0, "1", ["5", "7", "9"], [-1, -2, -3], acc=0.0)
+
+
+@pytest.mark.parametrize(
+    ("rows", "golds"),
+    [
+        ([ONLY_INDEX, *[AS_TEXT] * 10], [1] + [0] * 10),
+        ([*[EITHER] * 300, *[AS_INDEX] * 3], [1] * 300 + [0] * 3),
+        ([*[AS_TEXT] * 300, *[AS_INDEX] * 301], [2] * 300 + [0] * 301),
+        (
+            [choice(0, "[0, 1]", ["no", "yes"], [-1, -2]), *[choice(0, "1", ["no", "yes"], [-2, -1])] * 3],
+            [(0, 1), 1, 1, 1],
+        ),
+        ([choice(0, target, "210", [-1, -2, -3], "\n", acc=acc) for target, acc in (("2", 1.0), ("0", 0.0))], [0, 2]),
+    ],
+    ids=["one odd row", "late evidence", "few against many", "lists and numbers", "line breaks"],
+)
+def test_all_rows_tell_how_numbers_are_meant(tmp_path: Path, rows: list[Row], golds: list[object]) -> None:
+    log = numbered(rows)
+    assert [one.gold for one in read(write(tmp_path / "samples_t.jsonl", log))] == golds
+    backwards = read(write(tmp_path / "samples_t.jsonl", log[::-1]))
+    assert [one.gold for one in backwards[::-1]] == golds
+
+
+@pytest.mark.parametrize(
+    ("row", "times"),
+    [(EITHER, 1), (ONLY_INDEX, 1), (AS_TEXT, 2), (generation(0, "x"), 1), (generation(0, "['a']"), 2)],
+)
+def test_a_log_is_read_again_only_if_a_target_is_open(tmp_path: Path, row: Row, times: int) -> None:
+    log, opened = write(tmp_path / "samples_t.jsonl", numbered([row] * 3)), list[Path]()
+
+    def records(path: Path) -> Iterator[Record | Problem]:
+        opened.append(path)
+        return read_records(path)
+
+    kind = GENERATE_UNTIL if "until" in str(row) else MULTIPLE_CHOICE
+    assert len(list(read_samples(SampleLog(paths=(log,), output_type=kind, records=records)))) == 3
+    assert len(opened) == times
+
+
+NUMERIC = st.permutations(["0", "1", "2", "7"]).map(lambda found: found[:3])
+LISTED = st.sampled_from(["0", "1", "2", "7", "[0, 1]", "['2', '0']", "x"])
+MODEL = st.permutations([-1.0, -2.0, -3.0])
+ACCURACY = st.sampled_from([{}, {"acc": 0.0}, {"acc": 1.0}])
+CHOOSING = st.builds(lambda *row: choice(0, *row[:3]) | row[3], LISTED, NUMERIC, MODEL, ACCURACY)
+SAYING = st.builds(lambda target: generation(0, target), st.sampled_from(["['a', 'b']", "[1, 2]", "['c']", "x"]))
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.one_of(st.lists(CHOOSING, min_size=2, max_size=7), st.lists(SAYING, min_size=2, max_size=4)), st.data())
+def test_the_order_of_rows_changes_no_gold(rows: list[Row], data: st.DataObject) -> None:
+    log = numbered(rows)
+    with TemporaryDirectory() as made:
+        found = [read(write(Path(made) / "samples_t.jsonl", one)) for one in (log, data.draw(st.permutations(log)))]
+    first, second = ({one.doc_id: one.gold for one in each} for each in found)
+    assert first == second
+
+
 # --- what evalcore writes ---------------------------------------------------------------------------------------------
 
 TEXTS = st.sampled_from(["a", "0", "1", "2", "7", "['a', 'b']", "[1, 2]", "[0]", "None", " a", "", "[1, 'a']", "é"])
@@ -121,11 +191,14 @@ def check_round_trip(rows: Sequence[Row], mapping: ColumnMap, *argv: str) -> Non
         table = write(folder / "t.jsonl", rows)
         scored(table, *argv, "-o", folder / "one")
         scored(folder / "one", "-o", folder / "two")
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(streaming, "PIECE", 2)
+            scored(table, *argv, "-o", folder / "pieces")
         before, after = read(table, mapping), read(folder / "one")
         assert [(one.gold, one.choices) for one in after] == [(one.gold, one.choices) for one in before]
         assert estimates(folder / "two") == estimates(folder / "one")
-        logs = [(folder / name / "samples_t.jsonl").read_bytes() for name in ("one", "two")]
-        assert logs[0] == logs[1]
+        logs = [(folder / name / "samples_t.jsonl").read_bytes() for name in ("one", "two", "pieces")]
+        assert logs[0] == logs[1] == logs[2]
 
 
 @settings(max_examples=25, deadline=None)
@@ -152,17 +225,49 @@ def test_choices_keep_the_space_before_them() -> None:
     check_round_trip(rows, mapping, "--loglikelihoods", "lls", "--choices", "options", "--gold", "gold")
 
 
-def test_lists_after_many_texts_are_read_back(tmp_path: Path) -> None:
+TASK = """
+task: t
+output_type: multiple_choice
+dataset_path: x
+test_split: test
+doc_to_text: "{{q}}"
+doc_to_target: a
+doc_to_choice: c
+metric_list: [{metric: acc}]
+"""
+
+
+@pytest.mark.parametrize("size", [3, 7])
+@pytest.mark.parametrize("known", [True, False])
+def test_pieces_are_written_as_one_would_be(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int, known: bool
+) -> None:
+    """A reader learns from the first document of a log what targets are, whatever its first piece was."""
+    (tmp_path / "t.yaml").write_text(TASK, "utf-8")
+    docs = [{"q": "Q", "a": "1" if doc < 7 else 0, "c": ["1", "0"]} for doc in range(10)]
+    rows = [choice(at, str(doc["a"]), "10", [-1, -2], acc=1.0) | {"doc": doc} for at, doc in enumerate(docs)]
+    log = write(tmp_path / "samples_t.jsonl", rows)
+    argv = [log, *(["--task", tmp_path / "t.yaml"] if known else [])]
+    scored(*argv, "-o", tmp_path / "whole")
+    monkeypatch.setattr(streaming, "PIECE", size)
+    scored(*argv, "-o", tmp_path / "one")
+    scored(tmp_path / "one", "-o", tmp_path / "two")
+    logs = [(tmp_path / name / "samples_t.jsonl").read_bytes() for name in ("whole", "one", "two")]
+    assert logs[0] == logs[1] == logs[2]
+    assert logs[0].count(b'"gold"') == 10  # "0" is written, which is the other choice as a text
+    assert estimates(tmp_path / "one") == estimates(tmp_path / "two")
+
+
+def test_lists_after_texts_are_read_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Samples are written in pieces, of which none knows what is in the others."""
-    golds = [*["a"] * PIECE, *[["a", "b"]] * 300]
-    write(tmp_path / "t.jsonl", [{"said": "a", "gold": gold} for gold in golds])
+    monkeypatch.setattr(streaming, "PIECE", 3)
+    write(tmp_path / "t.jsonl", [{"said": "a", "gold": gold} for gold in [*"aaa", *[["a", "b"]] * 3]])
     scored(tmp_path / "t.jsonl", "--answer", "said", "--gold", "gold", "-o", tmp_path / "one")
-    assert {one.gold for one in read(tmp_path / "one")[PIECE:]} == {("a", "b")}
+    assert [one.gold for one in read(tmp_path / "one")] == [*"aaa", *[("a", "b")] * 3]
 
 
-@pytest.mark.parametrize("golds", [["a", 1], [["a", "b"], ["a"]]])
-def test_ordinary_rows_say_nothing_more(tmp_path: Path, golds: list[object]) -> None:
-    write(tmp_path / "t.jsonl", [{"said": "a", "gold": gold} for gold in golds])
+def test_ordinary_rows_say_nothing_more(tmp_path: Path) -> None:
+    write(tmp_path / "t.jsonl", [{"said": "a", "gold": gold} for gold in ("a", 1)])
     scored(tmp_path / "t.jsonl", "--answer", "said", "--gold", "gold", "-o", tmp_path / "one")
     assert "evalcore" not in (tmp_path / "one" / "samples_t.jsonl").read_text("utf-8")
 

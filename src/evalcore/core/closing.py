@@ -48,7 +48,8 @@ def report_task(
     codes = clusters if clusters is not None else scored.clusters_by_key()
     pipelines = {pipeline.name: pipeline for pipeline in pipelines_of(task, tables)}
     columns = whole_columns(scored)
-    closed = [(one, _estimate(task, one, pipelines[one.key.filter], inference, codes, tables)) for one in columns]
+    used = [(one, pipelines.get(one.key.filter, Pipeline(one.key.filter))) for one in columns]  # a log's may be gone
+    closed = [(one, _estimate(task, one, by, inference, codes, tables)) for one, by in used]
     return TaskReport(
         name=task.name,
         estimates=tuple((one.key, estimate) for one, estimate in closed),

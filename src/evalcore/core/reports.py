@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import isfinite
 
 from msgspec import Struct, field
 
@@ -101,12 +102,12 @@ def leaf_from_flat(name: str, row: Mapping[str, object]) -> Leaf[TaskReport]:
     >>> leaf_from_flat("a", {"acc,none": 0.8, "acc_stderr,none": 0.1, "sample_len": 10}).value.estimates[0][1]
     Estimate(0.8 ± 0.1, n=10)
     """
-    size = row.get("sample_len", row.get("samples"))
-    n = int(size) if isinstance(size, int | float) else 1
+    size = _number(name, row, "sample_len" if "sample_len" in row else "samples")
+    n = int(size) if size is not None and isfinite(size) else 1
     estimates = tuple(
-        (key, _flat_estimate(key, float(value), _error(row.get(key.stderr)), n))
-        for text, value in row.items()
-        if (key := MetricKey.parse(text)) is not None and isinstance(value, int | float)
+        (key, _flat_estimate(key, value, _number(name, row, key.stderr), n))
+        for text in row
+        if (key := MetricKey.parse(text)) is not None and (value := _number(name, row, text)) is not None
     )
     alias = row.get("alias")
     return Leaf(
@@ -115,8 +116,13 @@ def leaf_from_flat(name: str, row: Mapping[str, object]) -> Leaf[TaskReport]:
     )
 
 
-def _error(value: object) -> float | None:
-    return float(value) if isinstance(value, int | float) else None
+def _number(task: str, row: Mapping[str, object], key: str) -> float | None:
+    value = row.get(key)
+    try:
+        return float(value) if isinstance(value, int | float) else None
+    except OverflowError:
+        told = f"expected {key} of the results as a number, got one of more than 308 digits"
+        raise EvalError(f"{told}{place(task)}") from None
 
 
 def _flat_estimate(key: MetricKey, value: float, stderr: float | None, n: int) -> Estimate:
@@ -129,7 +135,7 @@ def _flat_estimate(key: MetricKey, value: float, stderr: float | None, n: int) -
         size=float(n),
         trials=float(n),
         df=float(n - 1) if n > 1 else None,
-        variance=None if stderr is None else stderr**2 * (n - 1) / n,
+        variance=None if stderr is None or n < 1 else stderr * stderr * (n - 1) / n,
         link="log" if logs else "identity",
         aggregation="perplexity" if logs else "mean",
         bounds=(0.0, 1.0) if 0.0 <= value <= 1.0 and not logs else (float("-inf"), float("inf")),

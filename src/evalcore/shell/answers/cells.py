@@ -45,12 +45,12 @@ def read_gold(value: object) -> Gold:
 
 
 def read_choices(value: object) -> tuple[str, ...]:
-    """The choices of a cell: a list of texts, which a table of text has as JSON.
+    """The choices of a cell: a list of texts, which a table of text has as JSON; there, 1.0 is what is written.
 
-    >>> read_choices(["a", "b"]), read_choices('["a", "b"]')
-    (('a', 'b'), ('a', 'b'))
+    >>> read_choices(["a", 1.0]), read_choices('["a", 1.0]')
+    (('a', '1'), ('a', '1.0'))
     """
-    return tuple(map(_text, _list(value, "choices")))
+    return tuple(_text(one if isinstance(value, str) else _plain(one)) for one in _list(value, "choices"))
 
 
 def read_numbers(value: object) -> tuple[Likelihood, ...]:

@@ -13,9 +13,21 @@ from evalcore.core.errors import EvalError
 from evalcore.shell.output.text import slug
 from evalcore.shell.recorded.finding import list_tasks, read_results, stamp_of, task_of_log
 
-__all__ = ["Named", "Placed", "Told", "damaged_beside", "list_paths", "name_apart", "place_log", "read_folder_results"]
+__all__ = [
+    "NO_MODEL",
+    "Named",
+    "Placed",
+    "Told",
+    "damaged_beside",
+    "list_paths",
+    "name_apart",
+    "place_log",
+    "read_folder_results",
+]
 
 Plain = Mapping[str, object]
+NO_MODEL = "recorded"
+"""The model of results of answers that nothing tells the model of."""
 
 
 class Named(Struct, frozen=True):

@@ -11,7 +11,7 @@ from msgspec import Struct
 from evalcore.core.errors import EvalError
 from evalcore.core.records import GENERATE_UNTIL, MULTIPLE_CHOICE, Gold, LogLikelihood, OutputType, Request
 
-__all__ = ["Targets", "choices_of", "gold_by_score", "is_index_of", "is_list", "learn_targets", "resolve_gold"]
+__all__ = ["Targets", "choices_of", "gold_by_score", "is_list", "learn_targets", "readings", "resolve_gold"]
 
 Config = Mapping[str, object]
 Doc = dict[str, object]
@@ -28,7 +28,7 @@ class Targets(Struct, frozen=True):
     """What is to be known of a task to read its targets, which logs hold as text.
 
     ``kind`` is the type of its targets (None if unknown), ``before`` what stands between a prompt and a choice.
-    ``lists`` is whether, if the type is unknown, a text that is written as a list is several targets.
+    ``lists`` is whether, if the type is unknown, the text of a generation that is written as a list is several targets.
     ``choices`` and ``picked`` read the choices and, of several inputs, the number of the right one from a document.
     """
 
@@ -82,7 +82,8 @@ def resolve_gold(targets: Targets, target: object, choices: Sequence[str]) -> Go
     """A logged target as scoring takes it: the index of a choice, a text, or several of either.
 
     A text is the choice that it equals, else an index if it is a number below their count, unless targets are known to
-    be indices. A text of a generation that looks like a list of numbers may be meant as it is written.
+    be indices. One that is written as a list, and equals no choice, is several choices. A text of a generation that
+    looks like a list of numbers may be meant as it is written.
 
     >>> plain = Targets(MULTIPLE_CHOICE)
     >>> [resolve_gold(plain, one, ("no", "yes")) for one in (1, "1", "yes", " yes", "[0, 1]", "maybe")]
@@ -92,8 +93,7 @@ def resolve_gold(targets: Targets, target: object, choices: Sequence[str]) -> Go
     >>> resolve_gold(Targets(GENERATE_UNTIL), "[1, 2]", ()), resolve_gold(Targets(GENERATE_UNTIL), 4, ())
     (('1', '2', '[1, 2]'), '4')
     """
-    split = targets.kind is list or (targets.kind is None and (targets.lists or not isinstance(target, str)))
-    several = _several(target) if split else None
+    several = _several(target) if _may_split(targets, target, choices) else None
     if several is not None:
         golds = [resolve_gold(targets, one, choices) for one in several]
         whole = [one for one in golds if type(one) is int]
@@ -110,9 +110,11 @@ def resolve_gold(targets: Targets, target: object, choices: Sequence[str]) -> Go
         return str(target)
     if isinstance(target, int):
         return target
-    placed = _place(target, choices)
-    indices = targets.kind not in (None, str) or isinstance(placed, str)
-    return int(target) if indices and is_index_of(target, choices) else placed
+    for way in (_place, _index) if targets.kind in (None, str) else (_index, _place):
+        found = way(target, choices)
+        if found is not None:
+            return found
+    return target
 
 
 def gold_by_score(values: Sequence[float], acc: object) -> int | None:
@@ -129,13 +131,13 @@ def gold_by_score(values: Sequence[float], acc: object) -> int | None:
     return best if acc == 1 else 1 - best
 
 
-def is_index_of(target: str, choices: Sequence[str]) -> bool:
-    """Whether a text is the number of one of the choices.
+def readings(target: str, choices: Sequence[str]) -> tuple[int | None, int | None]:
+    """The choice that a text is as the number of one, and as the text of one; None where it is not.
 
-    >>> is_index_of("1", ("no", "yes")), is_index_of("2", ("no", "yes")), is_index_of("no", ("no", "yes"))
-    (True, False, False)
+    >>> [readings(one, ("no", "yes", "1")) for one in ("0", "no", "1", "maybe")]
+    [(0, None), (None, 0), (1, 2), (None, None)]
     """
-    return _is_index(target) and int(target) < len(choices)
+    return _index(target, choices), _place(target, choices)
 
 
 def is_list(target: str) -> bool:
@@ -148,6 +150,13 @@ def is_list(target: str) -> bool:
 
 
 # --- targets --------------------------------------------------------------------------------------------------------
+
+
+def _may_split(targets: Targets, target: object, choices: Sequence[str]) -> bool:
+    """Whether a target that is written as a list is several ones."""
+    if targets.output_type != MULTIPLE_CHOICE or targets.kind in (list, str):
+        return targets.kind is list or (targets.kind is None and (targets.lists or not isinstance(target, str)))
+    return not isinstance(target, str) or (target[:1] == "[" and _place(target, choices) is None)
 
 
 def _several(target: object) -> Sequence[object] | None:
@@ -170,11 +179,15 @@ def _is_index(target: object) -> bool:
     )
 
 
-def _place(target: str, choices: Sequence[str]) -> Gold:
+def _index(target: str, choices: Sequence[str]) -> int | None:
+    return int(target) if _is_index(target) and int(target) < len(choices) else None
+
+
+def _place(target: str, choices: Sequence[str]) -> int | None:
     if target in choices:
         return choices.index(target)
     stripped = [one.strip() for one in choices]
-    return stripped.index(target.strip()) if stripped.count(target.strip()) == 1 else target
+    return stripped.index(target.strip()) if stripped.count(target.strip()) == 1 else None
 
 
 # --- choices --------------------------------------------------------------------------------------------------------

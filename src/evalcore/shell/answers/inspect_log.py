@@ -46,7 +46,7 @@ PARTS = ("plan", "results", "error")
 LOG, KEY = msgspec.json.Decoder(_Log), msgspec.json.Decoder(_Key)
 
 
-def open_inspect(path: Path, *, zipped: bool) -> LogTask:
+def open_inspect(path: Path, *, zipped: bool, requests: bool = True) -> LogTask:
     """The task of an Inspect log. Of a ``.eval``, one sample at a time is in memory; a ``.json`` is read whole."""
     header = read_header(path) if zipped else msgspec.structs.asdict(_read_json(path))
     spec = header.get("eval")
@@ -58,7 +58,7 @@ def open_inspect(path: Path, *, zipped: bool) -> LogTask:
         name=str(spec["task"]).rpartition("/")[2],
         path=path,
         output_type=GENERATE_UNTIL,
-        rows=partial(_zip_rows if zipped else _json_rows, path),
+        rows=partial(_zip_rows if zipped else _json_rows, path, requests),
         config={"eval": spec, "plan": header.get("plan")},
         results={**_model(spec), **(results if isinstance(results, Mapping) else {})},
         source="inspect",
@@ -89,7 +89,7 @@ class Found(NamedTuple):
     read: Callable[[], bytes]
 
 
-def _zip_rows(path: Path) -> Iterator[Logged | Problem]:
+def _zip_rows(path: Path, requests: bool) -> Iterator[Logged | Problem]:
     try:
         with open_zip(path) as zipped:
             found = [
@@ -98,12 +98,12 @@ def _zip_rows(path: Path) -> Iterator[Logged | Problem]:
                 )
                 for at, one in enumerate(list_samples(zipped), 1)
             ]
-            yield from _documents(path, found)
+            yield from _documents(path, found, requests)
     except EvalError as wrong:
         yield problem_at(path, Record(1, 0, b""), wrong)
 
 
-def _json_rows(path: Path) -> Iterator[Logged | Problem]:
+def _json_rows(path: Path, requests: bool) -> Iterator[Logged | Problem]:
     try:
         samples = _read_json(path).samples or []
     except EvalError as wrong:
@@ -118,7 +118,7 @@ def _json_rows(path: Path) -> Iterator[Logged | Problem]:
             yield problem_at(path, at, wrong)
             continue
         found.append(Found(SampleKey(str(key.id), key.epoch), at, partial(bytes, raw)))
-    yield from _documents(path, found)
+    yield from _documents(path, found, requests)
 
 
 def _read_key(raw: Raw) -> _Key:
@@ -133,7 +133,7 @@ def _read_key(raw: Raw) -> _Key:
         raise EvalError(f"expected a sample with id and epoch: {wrong}") from wrong
 
 
-def _documents(path: Path, found: Sequence[Found]) -> Iterator[Logged | Problem]:
+def _documents(path: Path, found: Sequence[Found], requests: bool) -> Iterator[Logged | Problem]:
     """Samples of one id together, their epochs in order; a sample that cannot be read is a problem of its document."""
     groups: dict[str, list[Found]] = {}
     for one in sorted(found, key=lambda one: (one.key.order, one.key.epoch)):
@@ -148,7 +148,7 @@ def _documents(path: Path, found: Sequence[Found]) -> Iterator[Logged | Problem]
             except EvalError as wrong:
                 yield problem_at(path, one.at, wrong)
         if epochs:
-            yield log_samples(number, list(epochs.values()), group[0].at.line)
+            yield log_samples(number, list(epochs.values()), group[0].at.line, requests=requests)
 
 
 def _read_json(path: Path) -> _Log:

@@ -12,7 +12,7 @@ from evalcore.core.records import MetricKey
 from evalcore.core.reducers import COLLECT, SCORES_ONLY
 from evalcore.shell.answers.inspect_samples import score_value
 
-__all__ = ["list_reducers", "names_all", "our_reducer", "tell_numbers", "tell_unfinished"]
+__all__ = ["count_epochs", "list_reducers", "names_all", "our_reducer", "tell_numbers", "tell_unfinished"]
 
 Plain = Mapping[str, object]
 NUMBERED = {"at_least": "at_least({})", "pass_at": "pass@{}", "pass_k": "pass^{}"}
@@ -49,6 +49,16 @@ def list_reducers(config: Plain) -> tuple[tuple[str, ...], tuple[str, ...]]:
     ours = {str(one): our_reducer(str(one)) for one in names}
     known = tuple(dict.fromkeys(one for one in ours.values() if one is not None))
     return known or ("mean",), tuple(name for name, one in ours.items() if one is None)
+
+
+def count_epochs(config: Plain) -> int:
+    """How often a log says that each sample was asked, 1 if it does not.
+
+    >>> count_epochs({"eval": {"config": {"epochs": 4}}}), count_epochs({})
+    (4, 1)
+    """
+    told = _mapping(_mapping(config, "eval"), "config").get("epochs")
+    return told if isinstance(told, int) else 1
 
 
 def names_all(results: Plain, names: Sequence[str]) -> bool:
@@ -106,12 +116,16 @@ def tell_numbers(task: str, results: Plain, estimates: Iterable[tuple[MetricKey,
     known = {key.metric: one for key, one in estimates}
     found = [number for one in _entries(results) for number in _numbers(one, known)]
     lost = [f"{one.name} {one.recorded:.4g}" for one in found if one.ours is None]
-    other = [f"{one.name} {one.recorded:.4g} (here {one.ours:.4g})" for one in found if _differs(one)]
+    other = [f"{one.name} {one.recorded:.4g} ({_ours(one.ours)})" for one in found if _differs(one)]
     told = {
         "numbers here are other than what Inspect recorded": other,
         "Inspect recorded numbers that are not measured here": lost,
     }
     return tuple(f"{task}: {text}: {_listed(numbers)}" for text, numbers in told.items() if numbers)
+
+
+def _ours(value: float | None) -> str:
+    return "no value here" if value is None or isnan(value) else f"here {value:.4g}"
 
 
 def _listed(numbers: Sequence[str]) -> str:

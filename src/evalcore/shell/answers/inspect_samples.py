@@ -77,7 +77,7 @@ def _with_raw_metadata(found: object) -> object:
     return {**found, "metadata": Raw(encode_line(found.get("metadata") or {}).rstrip())}
 
 
-def log_samples(number: int, epochs: Sequence[InspectSample], line: int) -> Logged:
+def log_samples(number: int, epochs: Sequence[InspectSample], line: int, *, requests: bool = True) -> Logged:
     """A document, from the samples of its epochs."""
     first = epochs[0]
     replies: tuple[Reply, ...] = tuple(map(_reply, epochs))
@@ -87,7 +87,7 @@ def log_samples(number: int, epochs: Sequence[InspectSample], line: int) -> Logg
         doc=_document(first),
         gold=first.target if isinstance(first.target, str) else _golds(first.target),
         choices=tuple(first.choices or ()),
-        requests=(Generate(_prompt(first)),),
+        requests=(Generate(_prompt(first)),) if requests else (),
         replies=(replies,),
         id=first.id,
         scores={f"{name},none": one for score in names for name, one in _scores(score, epochs)},

@@ -19,7 +19,7 @@ from evalcore.shell.answers.record import Logged, LogTask, Problem
 from evalcore.shell.answers.records import Record, problem_at, refuse_problems
 from evalcore.shell.answers.sample_tasks import open_lmms_json, open_samples
 from evalcore.shell.data.opening import PACKED
-from evalcore.shell.recorded.finding import NO_SAMPLES, stamp_of, task_of_log
+from evalcore.shell.recorded.finding import NO_SAMPLES, STAMP, stamp_of, task_of_log
 
 __all__ = ["open_logs"]
 
@@ -80,13 +80,13 @@ def open_logs(
         except EvalError as wrong:
             if not keep_going:
                 raise
-            tasks.append(_unreadable(named.path, wrong))
+            tasks.append(_unreadable(named.path, wrong, mapping))
     found = _each_once(found)
     logs = [one.path for one in found if one.kind == "samples"]
     for path, fault in damaged_beside(logs, settings.results_in).items():
         if not keep_going:
             raise fault
-        tasks.append(_unreadable(path, fault))
+        tasks.append(_unreadable(path, fault, mapping))
     for group in _by_kind(found):
         tasks += _opened(group, settings, keep_going)
     if not tasks:
@@ -108,9 +108,12 @@ def _rows(rows: Callable[[], Iterator[Logged | Problem]], name: str, keep_going:
     return rows() if keep_going else refuse_problems(rows(), name)
 
 
-def _unreadable(path: Path, wrong: EvalError) -> LogTask:
+def _unreadable(path: Path, wrong: EvalError, mapping: ColumnMap | None) -> LogTask:
+    """With declared columns, what is called a table is one, so that these are not said to be for nothing."""
+    tabular = mapping is not None and _suffixes(path) & DATA - {".eval"} and not is_sample_name(path)
+    name, source = task_of_log(path), "table" if tabular else "lm-eval"
     problem = problem_at(path, Record(1, 0, b""), wrong)
-    return LogTask(name=task_of_log(path), path=path, output_type=GENERATE_UNTIL, rows=lambda: iter((problem,)))
+    return LogTask(name=name, path=path, output_type=GENERATE_UNTIL, rows=lambda: iter((problem,)), source=source)
 
 
 # --- which files are logs -------------------------------------------------------------------------------------------
@@ -153,7 +156,7 @@ def _is_damaged(found: Found, declared: bool) -> bool:
         return True
     if found.kind == "empty":
         return is_sample_name(path) or path.suffix == ".eval"
-    return path.suffix == ".eval" or (path.suffix == ".json" and stamp_of(path.name) != "" and is_torn(found))
+    return path.suffix == ".eval" or (path.suffix == ".json" and STAMP.search(path.name) is not None and is_torn(found))
 
 
 def _has_columns(found: Found, mapping: ColumnMap | None) -> bool:
@@ -207,14 +210,14 @@ def _opened(group: Sequence[Found], settings: Settings, keep_going: bool) -> lis
         if first.kind.startswith("inspect"):
             from evalcore.shell.answers.inspect_log import open_inspect
 
-            return [open_inspect(first.path, zipped=first.kind == "inspect")]
+            return [open_inspect(first.path, zipped=first.kind == "inspect", requests=settings.requests)]
         from evalcore.shell.answers.tables import open_table
 
         return open_table(first, settings.mapping or ColumnMap())
     except EvalError as wrong:
         if not keep_going:
             raise
-        return [_unreadable(one.path, wrong) for one in group]
+        return [_unreadable(one.path, wrong, settings.mapping) for one in group]
 
 
 def _apart(tasks: Sequence[LogTask]) -> list[LogTask]:

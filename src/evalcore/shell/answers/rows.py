@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
@@ -24,11 +25,13 @@ from evalcore.shell.answers.strict import restore_nonfinite
 from evalcore.shell.models.replay_samples import as_reply, as_request, list_arguments
 from evalcore.shell.wire import decode_line, encode_line
 
-__all__ = ["Asked", "drop_padding", "read_asked", "read_replies"]
+__all__ = ["Asked", "drop_padding", "read_asked", "read_replies", "read_target"]
 
 NAMES = [tuple(f"gen_args_{i}" for i in range(count)) for count in range(65)]
 NOTHING: Mapping[str, object] = {}
 ONE = {1}
+PLACED = re.compile(r"( - at .*? doc \d+)+$")
+"""Where a reason says it was, which scoring says again."""
 Replies = tuple[tuple[Reply, ...], ...]
 
 
@@ -47,6 +50,15 @@ class Asked(Struct, frozen=True, gc=False):
     own: Mapping[str, object] = NOTHING
 
 
+class _Target(Struct, gc=False):
+    """What a line says of its gold."""
+
+    doc_id: int
+    target: object = None
+    evalcore: Mapping[str, object] = NOTHING
+
+
+TARGET = msgspec.json.Decoder(_Target)
 TEXTS = msgspec.json.Decoder(tuple[tuple[str, ...], ...])
 LIKELIHOODS = msgspec.json.Decoder(tuple[tuple[Likelihood, ...], ...], strict=False)  # numbers may be text
 
@@ -67,6 +79,20 @@ def read_asked(line: bytes, output_type: OutputType, *, prompts: bool = True) ->
     except (ValueError, RecursionError):  # another layout, NaN, lone surrogates, torn lines
         pass
     return _read_slowly(line) if prompts else read_asked(line, output_type)
+
+
+def read_target(line: bytes) -> str | None:
+    """The target of a line if it is a text that tells the gold, without a look at the rest of the line.
+
+    >>> read_target(b'{"doc_id": 0, "target": "4"}'), read_target(b'{"doc_id": 0, "target": 4}')
+    ('4', None)
+    """
+    try:
+        row = TARGET.decode(line)
+    except (ValueError, RecursionError):  # NaN, lone surrogates, torn lines
+        slow = _read_slowly(line)
+        row = _Target(slow.key, slow.target, slow.own)
+    return row.target if isinstance(row.target, str) and "gold" not in row.evalcore else None
 
 
 def _read_slowly(line: bytes) -> Asked:
@@ -157,4 +183,4 @@ def _reason(own: Mapping[str, object]) -> str:
     told = own.get("unscored")
     reasons: Sequence[object] = list(told.values()) if isinstance(told, dict) else []
     failed = [str(one).removeprefix("failed: ") for one in reasons if str(one).startswith("failed: ")]
-    return failed[0] if failed else "the log has no reply"
+    return PLACED.sub("", failed[0]) if failed else "the log has no reply"

@@ -18,7 +18,7 @@ from evalcore.core.records import (
     MULTIPLE_CHOICE,
     OutputType,
 )
-from evalcore.shell.answers.finding import Placed, Results, place_log
+from evalcore.shell.answers.finding import NO_MODEL, Placed, Results, place_log
 from evalcore.shell.answers.kinds import Found
 from evalcore.shell.answers.lmms import is_lmms, with_arguments
 from evalcore.shell.answers.past import read_past
@@ -35,6 +35,12 @@ from evalcore.shell.wire import decode_line, encode_line
 __all__ = ["Pool", "open_lmms_json", "open_samples", "pool_samples"]
 
 SHOWN = 5
+ASKED = (
+    *("model_name", "system_instruction", "system_instruction_sha", "chat_template", "chat_template_sha"),
+    "fewshot_as_multiturn",
+)
+SET = ("model", "model_args", "gen_kwargs", "random_seed", "numpy_seed", "torch_seed", "fewshot_seed")
+"""The keys of results, and of their config, that are the same in all files of one run."""
 
 KINDS = frozenset({GENERATE_UNTIL, LOGLIKELIHOOD, LOGLIKELIHOOD_ROLLING, MULTIPLE_CHOICE})
 
@@ -78,9 +84,10 @@ def pool_samples(found: Sequence[Found], results_in: Callable[[Path], Results]) 
     tasks: dict[str, dict[object, list[tuple[Found, Placed]]]] = {}
     for one in found:
         place = place_log(one.path, results_in)
-        # Without results, nothing but the same folder and time tells that two files are of one model.
-        run = run_of(place) if place.results else (one.path.resolve().parent, stamp_of(one.path.name))
-        tasks.setdefault(place.task, {}).setdefault(run, []).append((one, place))
+        # Without a model, nothing but the same folder (without results: and time) tells that two files are of one run.
+        run = run_of(place) if place.results else stamp_of(one.path.name)
+        where = None if names_model(place.results) else one.path.resolve().parent
+        tasks.setdefault(place.task, {}).setdefault((where, run), []).append((one, place))
     return [pool for runs in tasks.values() for run in runs.values() for pool in _pooled(run)]
 
 
@@ -92,16 +99,30 @@ def _pooled(run: Sequence[tuple[Found, Placed]]) -> list[Pool]:
     return [Pool(files, placed, count, all(place.results == placed.results for _, place in run))]
 
 
+def names_model(results: Mapping[str, object]) -> bool:
+    """Whether results tell which model answered.
+
+    >>> names_model({"model_name": "a"}), names_model({"config": {"model": "recorded"}}), names_model({})
+    (True, False, False)
+    """
+    told = (results.get("model_name"), *(_config(results).get(key) for key in ("model", "model_args")))
+    return any(one and one != NO_MODEL for one in told)
+
+
 def run_of(placed: Placed) -> bytes:
-    """What shards of one task have in common: model and config, without where in memory its functions were.
+    """What shards of one task have in common: model, prompts, config, without where in memory its functions were.
 
     >>> run_of(Placed("t", {"model_name": "a"})) == run_of(Placed("t", {"model_name": "b"}))
     False
     """
-    config = placed.results.get("config")
-    given = config if isinstance(config, Mapping) else {}
-    model = [placed.results.get("model_name"), given.get("model"), given.get("model_args")]
-    return ADDRESS.sub(b"", encode_line([model, placed.config]))
+    given = _config(placed.results)
+    asked = [*map(placed.results.get, ASKED), *map(given.get, SET)]
+    return ADDRESS.sub(b"", encode_line([asked, placed.config]))
+
+
+def _config(results: Mapping[str, object]) -> Mapping[str, object]:
+    found = results.get("config")
+    return found if isinstance(found, Mapping) else {}
 
 
 def _task(pool: Pool, scores: bool, requests: bool) -> LogTask:

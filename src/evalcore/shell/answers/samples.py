@@ -3,28 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
-from itertools import islice
+from functools import cache, partial
 from pathlib import Path
 
 import msgspec
 from msgspec import Struct, field
 
 from evalcore.core.errors import EvalError
-from evalcore.core.records import MULTIPLE_CHOICE, Gold, LogLikelihood, OutputType, Reply, Request
+from evalcore.core.records import GENERATE_UNTIL, MULTIPLE_CHOICE, Gold, LogLikelihood, OutputType, Reply, Request
 from evalcore.shell.answers.golds import Targets, choices_of, gold_by_score, learn_targets, resolve_gold
 from evalcore.shell.answers.record import Logged, Problem
 from evalcore.shell.answers.records import Record, problem_at, read_records
-from evalcore.shell.answers.rows import Asked, drop_padding, read_asked, read_replies
+from evalcore.shell.answers.rows import Asked, drop_padding, read_asked, read_replies, read_target
 from evalcore.shell.answers.seen import Pages
-from evalcore.shell.answers.settling import Told, own_choices, own_gold, settle_targets
+from evalcore.shell.answers.settling import Told, is_open, own_choices, own_gold, settle_targets
 from evalcore.shell.wire import decode_line
 
 __all__ = ["SampleLog", "read_samples"]
 
 MOST_FILTERS = 60
 LARGEST = 1 << 62
-AHEAD = 256
 
 
 class SampleLog(Struct, frozen=True, kw_only=True):
@@ -50,7 +48,7 @@ def read_samples(log: SampleLog) -> Iterator[Logged | Problem]:
     """
     notes = _Notes(Pages(), Pages(), list(log.filters))
     past = log.past() if log.past is not None else None
-    targets: Targets | None = None
+    reading: _Reading | None = None
     for path in log.paths:
         for at in log.records(path):
             if isinstance(at, Problem):
@@ -60,10 +58,8 @@ def read_samples(log: SampleLog) -> Iterator[Logged | Problem]:
                 row = read_asked(at.data, log.output_type, prompts=log.requests)
                 if not _is_first(row, notes):
                     continue
-                if targets is None:
-                    targets = learn_targets(log.output_type, log.config, _doc(row.doc), row.requests)
-                    targets = settle_targets(targets, _ahead(log, targets)) if targets.kind is None else targets
-                made = _logged(row, targets, log, at, path)
+                reading = _learn(log, row) if reading is None else reading
+                made = _logged(row, reading, log, at, path)
             except EvalError as wrong:
                 yield problem_at(path, at, wrong)
                 continue
@@ -135,14 +131,26 @@ def _last_row(log: SampleLog, key: int) -> tuple[Path, Record]:
 # --- documents ------------------------------------------------------------------------------------------------------
 
 
-def _logged(row: Asked, targets: Targets, log: SampleLog, at: Record, path: Path) -> Logged:
+class _Reading(Struct, frozen=True):
+    """How targets are read: what is known of them and, if that leaves one open, what all rows tell."""
+
+    known: Targets
+    settled: Callable[[], Targets]
+
+
+def _learn(log: SampleLog, row: Asked) -> _Reading:
+    known = learn_targets(log.output_type, log.config, _doc(row.doc), row.requests)
+    return _Reading(known, cache(lambda: settle_targets(known, _told(log, known))))
+
+
+def _logged(row: Asked, reading: _Reading, log: SampleLog, at: Record, path: Path) -> Logged:
     replies = drop_padding(read_replies(row), log.config.get("repeats"))
-    choices = _choices(row, targets, len(replies))
+    choices = _choices(row, reading.known, len(replies))
     cluster = row.own.get("cluster") if row.own else None
     return Logged(
         doc_id=row.key,
         doc=row.doc,
-        gold=_gold(row, targets, choices, replies, at),
+        gold=_gold(row, reading, choices, replies, at),
         choices=choices,
         requests=_each_request(row.requests, choices, len(replies)) if log.requests else (),
         replies=replies,
@@ -165,13 +173,18 @@ def _each_request(requests: tuple[Request, ...], choices: Sequence[str], count: 
     return (first, *(LogLikelihood(first.context, end) for end in ends[1:]))
 
 
-def _gold(row: Asked, targets: Targets, choices: Sequence[str], replies: Sequence[Sequence[Reply]], at: Record) -> Gold:
+def _gold(
+    row: Asked, reading: _Reading, choices: Sequence[str], replies: Sequence[Sequence[Reply]], at: Record
+) -> Gold:
     """The gold; where targets do not tell which choice is right, the document, else the logged accuracy does."""
     if row.own and "gold" in row.own:
         return own_gold(row.own["gold"])
+    targets = reading.known
     if targets.picked is not None:
         picked = targets.picked(_doc(row.doc))
         return picked if isinstance(picked, int) else None
+    if targets.kind is None and is_open(targets, row.target, choices):
+        targets = reading.settled()
     found = resolve_gold(targets, row.target, choices)
     one_end = not choices or len(replies) > len(row.requests) == 1
     if targets.output_type != MULTIPLE_CHOICE or (isinstance(found, (int, tuple)) and not one_end):
@@ -185,19 +198,35 @@ def _choices(row: Asked, targets: Targets, replies: int) -> tuple[str, ...]:
     return choices_of(targets, row.requests, replies, partial(_doc, row.doc)) if own is None else own_choices(own)
 
 
-def _ahead(log: SampleLog, targets: Targets) -> Iterator[Told]:
-    """What the first rows tell of how targets are written; those that cannot be read are told of in their place."""
-    for at in islice((at for path in log.paths for at in log.records(path)), AHEAD):
+def _told(log: SampleLog, targets: Targets) -> Iterator[Told]:
+    """What each row tells of how targets are written; those that cannot be read are told of in their place."""
+    for at in (at for path in log.paths for at in log.records(path)):
         if isinstance(at, Problem):
             continue
         try:
-            row = read_asked(at.data, log.output_type, prompts=False)
-            if not isinstance(row.target, str) or "gold" in row.own:
+            if log.output_type == GENERATE_UNTIL:
+                target = read_target(at.data)
+                if target is not None:
+                    yield Told(target)
                 continue
-            replies = read_replies(row)
-            yield Told(row.target, _choices(row, targets, len(replies)), _values(replies), partial(_accuracy, at))
+            row = read_asked(at.data, log.output_type, prompts=False)
+            if isinstance(row.target, str) and "gold" not in row.own:
+                count = len(row.requests) if len(row.requests) > 1 else len(read_replies(row))
+                yield Told(row.target, _choices(row, targets, count), partial(_verdict, row, at))
         except EvalError:
             continue
+
+
+def _verdict(row: Asked, at: Record) -> tuple[int, bool] | None:
+    """The choice that the model took (in a tie the first, as in lm-eval), and whether the log says that it is right."""
+    try:
+        replies, acc = read_replies(row), _accuracy(at)
+    except EvalError:
+        return None
+    values = _values(replies)
+    if len(values) != len(replies) or acc not in (0, 1):
+        return None
+    return max(range(len(values)), key=values.__getitem__), acc == 1
 
 
 def _values(replies: Sequence[Sequence[Reply]]) -> list[float]:

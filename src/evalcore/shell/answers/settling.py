@@ -1,4 +1,4 @@
-"""What a log leaves open about its targets: settled once by its first rows, or told by rows that evalcore wrote."""
+"""What a log leaves open about its targets: settled once by all its rows, or told by rows that evalcore wrote."""
 
 from __future__ import annotations
 
@@ -9,52 +9,71 @@ from msgspec.structs import replace
 
 from evalcore.core.errors import EvalError
 from evalcore.core.records import MULTIPLE_CHOICE, Gold
-from evalcore.shell.answers.golds import Targets, is_index_of, is_list, resolve_gold
+from evalcore.shell.answers.golds import Targets, is_list, readings, resolve_gold
 
-__all__ = ["Told", "own_choices", "own_gold", "reads_back", "settle_targets"]
+__all__ = ["Told", "is_open", "own_choices", "own_gold", "reads_back", "settle_targets"]
 
 
 class Told(Struct, frozen=True):
-    """What a row tells of its target: its text, the choices, their log-likelihoods, and the accuracy if asked for."""
+    """What a row tells of its target: its text, the choices and, if asked for, the one that the model took and the acc.
+
+    ``verdict`` is None where a row has no accuracy of 0 or 1.
+    """
 
     target: str
     choices: tuple[str, ...] = ()
-    values: Sequence[float] = ()
-    acc: Callable[[], object] = lambda: None
+    verdict: Callable[[], tuple[int, bool] | None] = lambda: None
 
 
 def settle_targets(targets: Targets, rows: Iterable[Told]) -> Targets:
-    """How targets of an unknown type are read, by the first rows of their log; as few are taken as tell.
+    """How targets of an unknown type are read, by all rows of their log.
 
-    Texts are lists if all are written as lists. Numbers are indices of choices or their texts, whichever one of them
-    can only be, else whichever the logged accuracies speak against less often (indices, if neither); without these
-    they are texts.
+    Texts of generations are lists if all are written as lists. Numbers are indices of choices or their texts, whichever
+    fewer rows speak against: those that can only be the other, and those whose logged accuracy is not what would come
+    of it. Where none speaks against either, they are indices if there are accuracies, else texts.
 
     >>> plain = Targets(MULTIPLE_CHOICE)
     >>> settle_targets(plain, [Told("2", ("2", "1", "0")), Told("1", ("2", "3", "4"))]).kind
     <class 'int'>
-    >>> settle_targets(plain, [Told("[1, 2]"), Told("x")]).lists
+    >>> settle_targets(Targets("generate_until"), [Told("[1, 2]"), Told("x")]).lists
     False
     """
-    lists, against, judged = True, (0, 0), False
+    if targets.output_type != MULTIPLE_CHOICE:
+        return replace(targets, lists=all(is_list(one.target) for one in rows))
+    index_wrong = text_wrong = judged = 0
     for one in rows:
-        if is_list(one.target) and one.target not in one.choices:
-            continue
-        lists = False
-        if targets.output_type != MULTIPLE_CHOICE:
-            break
-        index = int(one.target) if is_index_of(one.target, one.choices) else None
-        text = one.choices.index(one.target) if one.target in one.choices else None
+        index, text = readings(one.target, one.choices)
         if (index is None) != (text is None):
-            against, judged = (int(index is None), int(text is None)), True
-            break
-        acc = one.acc() if index != text else None
-        if acc in (0, 1) and len(one.values) == len(one.choices):
-            best = max(range(len(one.values)), key=one.values.__getitem__)  # in a tie the first wins, as in lm-eval
-            against = (against[0] + ((best == index) != acc), against[1] + ((best == text) != acc))
-            judged = True
-    indices = judged and against[0] <= against[1]
-    return replace(targets, lists=lists, kind=int if indices else targets.kind)
+            index_wrong, text_wrong = index_wrong + (index is None), text_wrong + (text is None)
+        elif index != text and (verdict := one.verdict()) is not None:
+            best, right = verdict
+            index_wrong, text_wrong = index_wrong + ((best == index) != right), text_wrong + ((best == text) != right)
+            judged += 1
+    indices = index_wrong < text_wrong or (index_wrong == text_wrong and judged > 0)
+    return replace(targets, kind=int) if indices else targets
+
+
+def is_open(targets: Targets, target: object, choices: Sequence[str]) -> bool:
+    """Whether a target may be read in two ways, so that the other rows of its log must tell which one is meant.
+
+    >>> [is_open(Targets(MULTIPLE_CHOICE), "1", choices) for choices in (("no", "yes"), ("0", "1"), ("1", "0"))]
+    [False, False, True]
+    """
+    listed = isinstance(target, str) and target[:1] == "["
+    if targets.kind is not None or targets.output_type != MULTIPLE_CHOICE:
+        return targets.kind is None and listed
+    if isinstance(target, str) and not listed and not target.isdigit():
+        return False
+    first, other = (resolve_gold(way, target, choices) for way in _ways(targets))
+    return first != other
+
+
+def _ways(targets: Targets) -> tuple[Targets, ...]:
+    """How targets may be read once they are settled."""
+    if targets.kind is not None:
+        return (targets,)
+    choosing = targets.output_type == MULTIPLE_CHOICE
+    return targets, replace(targets, kind=int) if choosing else replace(targets, lists=False)
 
 
 # --- what evalcore writes where a text would not tell ---------------------------------------------------------------
@@ -65,9 +84,10 @@ def reads_back(targets: Targets, text: str, choices: Sequence[str], gold: Gold, 
 
     >>> [reads_back(Targets(MULTIPLE_CHOICE), "1", choices, 1) for choices in (("no", "yes"), ("0", "1"), ("1", "0"))]
     [True, True, False]
+    >>> [reads_back(Targets("generate_until"), "['a', 'b']", (), ("a", "b"), lists=lists) for lists in (False, True)]
+    [False, True]
     """
-    open_still = targets.kind is None and not lists
-    ways = [targets, replace(targets, kind=int)] if open_still else [targets]
+    ways = _ways(targets) if not lists or targets.output_type == MULTIPLE_CHOICE else (targets,)
     return all(resolve_gold(way, text, choices) == gold for way in ways)
 
 

@@ -15,7 +15,7 @@ from evalcore.shell.answers.record import Problem
 from evalcore.shell.answers.records import MARK, Record, problem_at, read_records
 from evalcore.shell.data.csv_files import name_columns, read_rows
 from evalcore.shell.data.json_files import USUAL
-from evalcore.shell.data.opening import lines_of, open_bytes
+from evalcore.shell.data.opening import LineFault, lines_of, open_bytes
 from evalcore.shell.wire import MOST_BYTES, decode_line, encode_line
 
 __all__ = ["TableRow", "encode_cells", "may_be_table", "read_table"]
@@ -118,10 +118,16 @@ def _read_text(path: Path, mapping: ColumnMap) -> Rows:
     options = {"sep": _separator(_head(path), mapping)}
     with open_bytes(path) as file:
         rows = read_rows(file, path, options)
-        header = next(rows, (1, []))[1]
-        _refuse_doubled(header, mapping)
-        names = name_columns(header)
-        for end, row in rows:
+        head = next(rows, (1, []))
+        if isinstance(head, LineFault):
+            raise head
+        _refuse_doubled(head[1], mapping)
+        names = name_columns(head[1])
+        for one in rows:
+            if isinstance(one, LineFault):
+                yield problem_at(path, Record(one.line, one.byte, b""), one)
+                continue
+            end, row = one
             at = Record(end - sum(cell.count("\n") for cell in row), 0, b"")  # where it begins
             if len(row) != len(names):
                 wrong = EvalError(f"expected {len(names)} cells, got {len(row)}")

@@ -7,7 +7,16 @@ from functools import partial
 from pathlib import Path
 
 from evalcore.core.errors import EvalError
-from evalcore.core.records import GENERATE_UNTIL, MULTIPLE_CHOICE, Generate, Gold, LogLikelihood, Reply, Request
+from evalcore.core.records import (
+    GENERATE_UNTIL,
+    MULTIPLE_CHOICE,
+    Generate,
+    Gold,
+    LogLikelihood,
+    OutputType,
+    Reply,
+    Request,
+)
 from evalcore.shell.answers.cells import (
     read_answers,
     read_choices,
@@ -16,11 +25,12 @@ from evalcore.shell.answers.cells import (
     read_score,
     read_unit,
 )
-from evalcore.shell.answers.golds import Targets, resolve_gold
+from evalcore.shell.answers.golds import Targets
 from evalcore.shell.answers.kinds import Found
 from evalcore.shell.answers.mapping import ColumnMap, check_columns
 from evalcore.shell.answers.record import Logged, LogTask, Problem
 from evalcore.shell.answers.records import problem_at
+from evalcore.shell.answers.table_golds import choose_gold, is_number, settle_golds
 from evalcore.shell.answers.table_rows import TableRow, encode_cells, may_be_table, read_table
 from evalcore.shell.answers.table_tasks import split_tasks, weigh_row
 from evalcore.shell.data.opening import strip_packing
@@ -43,10 +53,16 @@ def open_table(found: Found, mapping: ColumnMap) -> list[LogTask]:
         check_columns(mapping, first.cells.keys(), f"{path}:{first.at.line}")
     whole = Path(strip_packing(path.name)).stem
     parts = {whole: read} if mapping.task is None or first is None else split_tasks(read, mapping.task)
-    return [
-        LogTask(name=name, path=path, output_type=kind, rows=partial(_documents, path, mapping, rows), source="table")
-        for name, rows in parts.items()
-    ]
+    return [_task(name, found, kind, mapping, rows) for name, rows in parts.items()]
+
+
+def _task(name: str, found: Found, kind: OutputType, mapping: ColumnMap, rows: Callable[[], Rows]) -> LogTask:
+    settled, told = None, ""
+    if mapping.gold is not None and mapping.choices is not None:
+        settled, told = settle_golds(rows(), mapping, text=found.kind == "text" and mapping.loglikelihoods is not None)
+    documents = partial(_documents, found.path, mapping, rows, settled)
+    warnings = (f"{name}: {told}",) if told else ()
+    return LogTask(name=name, path=found.path, output_type=kind, rows=documents, source="table", warnings=warnings)
 
 
 def has_columns(found: Found, mapping: ColumnMap) -> bool:
@@ -58,7 +74,9 @@ def has_columns(found: Found, mapping: ColumnMap) -> bool:
     return one is not None and may_be_table(found, mapping)
 
 
-def _documents(path: Path, mapping: ColumnMap, rows: Callable[[], Rows]) -> Iterator[Logged | Problem]:
+def _documents(
+    path: Path, mapping: ColumnMap, rows: Callable[[], Rows], settled: Targets | None
+) -> Iterator[Logged | Problem]:
     """The documents of one task, numbered in their order."""
     seen: set[int | str] = set()
     number = 0
@@ -67,7 +85,7 @@ def _documents(path: Path, mapping: ColumnMap, rows: Callable[[], Rows]) -> Iter
             yield group
             continue
         try:
-            made = _logged(number, group, mapping)
+            made = _logged(number, group, mapping, settled)
             if made.id is not None and made.id in seen:
                 raise EvalError(_twice(made.id, mapping))
         except EvalError as wrong:
@@ -122,7 +140,7 @@ def _id(row: TableRow, column: str) -> int | str:
 # --- documents ------------------------------------------------------------------------------------------------------
 
 
-def _logged(number: int, rows: Sequence[TableRow], mapping: ColumnMap) -> Logged:
+def _logged(number: int, rows: Sequence[TableRow], mapping: ColumnMap, settled: Targets | None) -> Logged:
     ordered = _in_order(rows, mapping)
     first = ordered[0].cells
     missing = [name for name in mapping.named.values() for one in ordered if name not in one.cells]
@@ -135,13 +153,13 @@ def _logged(number: int, rows: Sequence[TableRow], mapping: ColumnMap) -> Logged
     return Logged(
         doc_id=number,
         doc=encode_cells(first),
-        gold=_gold(ordered, mapping, choices),
+        gold=_gold(ordered, mapping, choices, settled),
         choices=choices,
         requests=_requests(ordered[0], mapping, choices, len(replies)),
         replies=replies,
         id=_id(ordered[0], mapping.id) if mapping.id is not None else None,
         cluster=read_unit(first[mapping.cluster], "cluster") if mapping.cluster is not None else None,
-        scores=_scores(ordered, mapping),
+        scores=_scores(ordered, mapping, replies),
         line=ordered[0].at.line,
     )
 
@@ -160,17 +178,18 @@ def _rank(text: str) -> tuple[int, str]:
     return (int(text), "") if text.isascii() and text.isdigit() and len(text) < 19 else (-1, text)
 
 
-def _gold(rows: Sequence[TableRow], mapping: ColumnMap, choices: Sequence[str]) -> Gold:
+def _gold(rows: Sequence[TableRow], mapping: ColumnMap, choices: tuple[str, ...], settled: Targets | None) -> Gold:
     """The gold, which all repeats must have in common."""
     if mapping.gold is None:
         return None
     found = [read_gold(one.cells[mapping.gold]) for one in rows]
     if any(one != found[0] for one in found):
         raise EvalError(f"expected one gold for all repeats, got {found[0]!r} and others")
-    if mapping.loglikelihoods is None:
+    gold = found[0]
+    if mapping.loglikelihoods is None and (settled is None or not is_number(gold)):
         # A number is the text of an answer, unless there are choices that it may be the index of.
-        return str(found[0]) if type(found[0]) is int and not choices else found[0]
-    golds = resolve_gold(Targets(MULTIPLE_CHOICE), found[0], choices)
+        return str(gold) if type(gold) is int and not choices else gold
+    golds = choose_gold(gold, choices, settled)
     return int(golds) if not choices and isinstance(golds, str) and golds.isdecimal() else golds
 
 
@@ -195,8 +214,15 @@ def _requests(row: TableRow, mapping: ColumnMap, choices: Sequence[str], count: 
     return (Generate(prompt),) if count else ()
 
 
-def _scores(rows: Sequence[TableRow], mapping: ColumnMap) -> dict[str, object]:
+def _scores(rows: Sequence[TableRow], mapping: ColumnMap, replies: Sequence[Sequence[Reply]]) -> dict[str, object]:
     if mapping.score is None:
         return {}
-    found = [read_score(one.cells[mapping.score]) for one in rows]
-    return {f"{mapping.score},none": found[0] if len(found) == 1 else found}
+    found: list[float | None] = []
+    listed = len(rows) > 1
+    for one in rows:
+        score = read_score(one.cells[mapping.score])
+        listed = listed or isinstance(score, list)
+        found += score if isinstance(score, list) else [score]
+    if listed and found and replies and len(found) != len(replies[0]):
+        raise EvalError(f"expected a score for each of {len(replies[0])} repeats, got {len(found)}")
+    return {f"{mapping.score},none": found if len(found) > 1 else found[0] if found else None}

@@ -83,7 +83,8 @@ def guarded(verb: str, argv: Sequence[str]) -> int:
     except Exception as wrong:
         if os.environ.get("EVALCORE_TRACEBACK"):
             raise
-        told = "what was answered is in the answer log; EVALCORE_TRACEBACK=1 shows where this is from"
+        told = "what was answered is in the answer log; " if verb == "run" else ""
+        told += "EVALCORE_TRACEBACK=1 shows where this is from"
         return fail(f"unexpected {type(wrong).__name__}: {wrong} ({told})", BAD_INPUT)
 
 

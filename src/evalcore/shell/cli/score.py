@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -71,6 +71,11 @@ def parser() -> argparse.ArgumentParser:
     for name in SHARED:
         many = {"nargs": "+", "action": "extend"} if KEYS[name].kind == "names" else {}
         closing.add_argument(f"--{name}", metavar="X", help=KEYS[name].help.replace("%", "%%"), **many)  # type: ignore[arg-type]
+    _add_output(out)
+    return out
+
+
+def _add_output(out: argparse.ArgumentParser) -> None:
     told = out.add_argument_group("output")
     form = told.add_mutually_exclusive_group()
     for name, what in (("json", "the results as JSON"), ("csv", "a row per number"), ("markdown", "a Markdown table")):
@@ -80,7 +85,6 @@ def parser() -> argparse.ArgumentParser:
     told.add_argument("--overwrite", action="store_true", help="replace results that are there")
     told.add_argument("--keep_going", action="store_true", help="list records that cannot be read, and go on")
     told.add_argument("--quiet", "-q", action="store_true", help="no progress")
-    return out
 
 
 def main(argv: Sequence[str]) -> int:
@@ -132,12 +136,13 @@ def _own_key(one: str) -> str:
 
 def asked_of(given: argparse.Namespace) -> Asked:
     """What the flags ask for."""
+    from evalcore.shell.answers.finding import NO_MODEL
     from evalcore.shell.config.plan import plan_from
     from evalcore.shell.rescoring.rescore import Asked
     from evalcore.shell.rescoring.rules import read_rules
 
     shared = given_flags(argparse.Namespace(**{name: getattr(given, name, None) for name in KEYS}))
-    plan = plan_from({"model": "recorded", "tasks": given.task or ["-"], **shared}, "the command line", "").plan
+    plan = plan_from({"model": NO_MODEL, "tasks": given.task or ["-"], **shared}, "the command line", "").plan
     rules = read_rules(
         steps=given.filter,
         name=given.filter_name,
@@ -172,9 +177,6 @@ def finish(
     """Print the numbers, and write them where that was asked for."""
     from msgspec.structs import replace
 
-    from evalcore.shell.cli.run import renew_parquet
-    from evalcore.shell.output.environment import describe_run
-    from evalcore.shell.output.files import list_files, write_results, write_run
     from evalcore.shell.output.results import run_results, run_title
     from evalcore.shell.output.show import show, shown_of
     from evalcore.shell.rescoring.reporting import tell_bounds, unknown_shots
@@ -186,12 +188,7 @@ def finish(
     results = run_results(report, facts, hashes=hashes, warnings=(*warnings, *unread))
     untold = unknown_shots(report)
     results = {**results, "n-shot": {name: None if name in untold else n for name, n in shots_of(results)}}
-    files: tuple[str, ...] = ()
-    if asked.folder is not None:
-        write_results(asked.folder, results)
-        write_run(asked.folder, describe_run(start, time.time(), scored=[str(one) for one in given.logs]))
-        tables = renew_parquet(asked.folder, asked=given.parquet)
-        files = (*list_files(asked.folder, [task.name for task in report.tasks]), *tables)
+    files = put_results(asked.folder, results, hashes, given, start) if asked.folder is not None else ()
     shown = shown_of(
         report,
         results,
@@ -203,6 +200,21 @@ def finish(
     )
     rows = tuple(replace(row, shots=None) if row.name in untold else row for row in shown.rows)
     show(replace(shown, rows=rows, losses=(*tell_bounds(report), *shown.losses)), given.form or "table")
+
+
+def put_results(
+    folder: Path, results: Mapping[str, object], tasks: Collection[str], given: argparse.Namespace, start: float
+) -> tuple[str, ...]:
+    """Put results beside the samples that were written of these tasks, in place of older ones; what files there are."""
+    from evalcore.shell.cli.run import renew_parquet
+    from evalcore.shell.output.environment import describe_run
+    from evalcore.shell.output.files import list_files, samples_path, write_results, write_run
+    from evalcore.shell.writing import drop_stale_samples  # only here: templates take time
+
+    write_results(folder, results)
+    drop_stale_samples(folder, written := [samples_path(folder, name).name for name in tasks])
+    write_run(folder, describe_run(start, time.time(), scored=[str(one) for one in given.logs], samples=written))
+    return (*list_files(folder, tasks), *renew_parquet(folder, asked=given.parquet))
 
 
 def shots_of(results: Mapping[str, object]) -> Iterable[tuple[str, object]]:

@@ -18,9 +18,8 @@ from evalcore.shell.data.opening import LineFault, open_bytes
 
 __all__ = ["name_columns", "read_csv", "read_rows", "read_tsv", "type_column"]
 
+Row = tuple[int, list[str]]
 MOST_CELL = 1 << 30
-END = "\U0010fffe end of the file"
-"""A line after the last: a row of its own, unless a quote was left open."""
 NO_VALUE = frozenset(
     {"", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "<NA>", "N/A", "NA"}
     | {"NULL", "NaN", "None", "n/a", "nan", "null"}
@@ -46,7 +45,7 @@ def read_csv(path: Path, options: Mapping[str, object]) -> list[Doc]:
     if options.get("header", "infer") not in ("infer", 0, None):
         raise EvalError(f"{path}: expected header: 0, infer or null, got {options['header']!r}")
     with open_bytes(path) as file:
-        rows = list(read_rows(file, path, options))
+        rows = list(map(_whole, read_rows(file, path, options)))
     given = options.get("column_names") or options.get("names")
     if isinstance(given, list):
         names = [str(name) for name in given]
@@ -64,32 +63,44 @@ def read_csv(path: Path, options: Mapping[str, object]) -> list[Doc]:
     return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
 
 
-def read_rows(file: IO[bytes], path: Path, options: Mapping[str, object]) -> Iterator[tuple[int, list[str]]]:
-    """The rows that are not empty, each with the line it ends on."""
+def _whole(row: Row | LineFault) -> Row:
+    if isinstance(row, LineFault):
+        raise row
+    return row
+
+
+def read_rows(file: IO[bytes], path: Path, options: Mapping[str, object]) -> Iterator[Row | LineFault]:
+    """The rows that are not empty, each with the line it ends on; one with bytes that are no text is a fault."""
     words = {"quotechar": '"', "quoting": csv.QUOTE_MINIMAL, "escapechar": None, "doublequote": True}
     words |= {name: options[name] for name in (*words, "skipinitialspace") if name in options}
     words["delimiter"] = options.get("delimiter") or options.get("sep") or ","
-    after = [END] if words["quoting"] in (csv.QUOTE_MINIMAL, csv.QUOTE_ALL) else []
-    encoding = str(options.get("encoding") or "utf-8-sig")
+    ended: list[bool] = []
+    given = str(options.get("encoding") or "utf-8")
+    encoding = "utf-8-sig" if given.lower() in ("utf-8", "utf8") else given
     before = csv.field_size_limit(MOST_CELL)  # the standard library keeps this one number for all readers
     try:
-        text = io.TextIOWrapper(
-            file, encoding="utf-8-sig" if encoding.lower() in ("utf-8", "utf8") else encoding, newline=""
-        )
-        reader = csv.reader(chain(text, after), **words)  # type: ignore[arg-type]  # its errors are caught below
-        skip, last = options.get("skiprows"), 0
+        text = io.TextIOWrapper(file, encoding, "surrogateescape", newline="")
+        reader = csv.reader(chain(text, _tell_end(ended)), **words)  # type: ignore[arg-type]  # its errors are caught below
+        skip, last, faults = options.get("skiprows"), 0, _faults(path, given)
         for at, row in enumerate(row for row in reader if row):
-            if row[-1].endswith(END):
-                if row != after:
-                    raise LineFault(str(path), last + 1, "expected a closing quote, found the end of the file")
-                return
-            last = reader.line_num
-            if not (isinstance(skip, int) and at < skip):
+            if ended and words["quoting"] != csv.QUOTE_NONE:
+                raise LineFault(str(path), last + 1, "expected a closing quote, found the end of the file")
+            before_it, last = last, reader.line_num
+            if isinstance(skip, int) and at < skip:
+                continue
+            try:
+                "".join(row).encode()  # fails where a byte was no text, at little cost
+            except UnicodeEncodeError:
+                unknown_place = LineFault(str(path), last, f"not {given}")
+                yield next((one for one in faults if one.line > before_it), unknown_place)
+            else:
                 yield last, row
     except EvalError:
         raise
-    except UnicodeDecodeError as wrong:
-        raise _undecodable(path, wrong) from wrong
+    except UnicodeDecodeError as wrong:  # of encodings whose lines do not end in one byte
+        raise EvalError(
+            f"{path}: not {wrong.encoding}: {wrong.reason} at byte {wrong.start} of a part of it"
+        ) from wrong
     except LookupError as wrong:
         raise EvalError(f"{path}: {wrong}") from wrong
     except (csv.Error, TypeError, ValueError) as wrong:
@@ -98,20 +109,25 @@ def read_rows(file: IO[bytes], path: Path, options: Mapping[str, object]) -> Ite
         csv.field_size_limit(before)
 
 
-def _undecodable(path: Path, wrong: UnicodeDecodeError) -> EvalError:
-    """The line and the byte of a text that is not what it should be encoded in, for which it is read again."""
-    told, byte = f"not {wrong.encoding}: {wrong.reason}", 0
-    if wrong.encoding.startswith(("utf-16", "utf-32")):  # whose lines do not end in one byte
-        return EvalError(f"{path}: {told} at byte {wrong.start} of a part of it")
-    with open_bytes(path) as file:
-        for number, line in enumerate(file, 1):
+def _tell_end(ended: list[bool]) -> Iterator[str]:
+    """No line, after the last one: a row that comes when this was asked for had not ended by then."""
+    ended.append(True)
+    yield from ()
+
+
+def _faults(path: Path, encoding: str) -> Iterator[LineFault]:
+    """The lines with bytes that are no text, and the first such byte of each, for which the file is read again."""
+    byte = 0
+    with suppress(EvalError), open_bytes(path) as file:
+        lines = chain.from_iterable(part.splitlines(keepends=True) for part in file)
+        for number, line in enumerate(lines, 1):
             try:
-                line.decode(wrong.encoding)
-            except UnicodeDecodeError as here:
-                near = line[max(0, here.start - 20) : here.start + 20].rstrip()
-                return LineFault(str(path), number, f"{told} in {near!r}", byte + here.start)
+                line.decode(encoding)
+            except UnicodeDecodeError as wrong:
+                near = line[max(0, wrong.start - 20) : wrong.start + 20].rstrip()
+                told = f"not {wrong.encoding}: {wrong.reason} in {near!r}"
+                yield LineFault(str(path), number, told, byte + wrong.start)
             byte += len(line)
-    return EvalError(f"{path}: {told}")
 
 
 def name_columns(header: Sequence[str]) -> list[str]:

@@ -14,9 +14,9 @@ from evalcore.shell.output.files import replace_file
 from evalcore.shell.output.results import VARYING
 from evalcore.shell.output.sample_frames import decoded, read_fields
 from evalcore.shell.output.text import slug
-from evalcore.shell.recorded.finding import STAMP, find_results, find_source
+from evalcore.shell.recorded.finding import STAMP, find_results
 from evalcore.shell.recorded.reading import Recorded
-from evalcore.shell.recorded.shards import pool_source
+from evalcore.shell.recorded.shards import pool_beside, tell_parts
 from evalcore.shell.wire import decode_line
 
 __all__ = ["tell", "write_lm_eval"]
@@ -36,11 +36,11 @@ def write_lm_eval(
     """
     given = run.path if isinstance(run, Recorded) else Path(run)
     path, results, told = find_results(given)
-    tell(told)
+    logs = pool_beside(path, given)
+    tell((*told, *tell_parts(logs, given)))
     stamp = _stamp(time)
     named = results.get("model_name_sanitized")
     folder = Path(out) / _file_name(named if isinstance(named, str) else "model")
-    logs = pool_source(find_source(path), given).logs if any(path.parent.glob("samples_*.jsonl*")) else ()
     whole = {**results, **_varying(path.with_name("run.json"), results)}
     text = json.dumps(whole, indent=2)
     written = [replace_file(folder / f"results_{stamp}.json", [text])]

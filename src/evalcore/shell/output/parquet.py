@@ -24,13 +24,12 @@ def write_parquet(run: str | os.PathLike[str]) -> tuple[Path, ...]:
     Samples are read twice and never held: memory does not grow with the log. An lm-eval output gets files of the same
     names as its own, and each of several shards of a run its own file, all of the same columns.
     """
-    from evalcore.shell.recorded.finding import find_results, find_source
-    from evalcore.shell.recorded.shards import pool_source
+    from evalcore.shell.recorded.finding import find_results
+    from evalcore.shell.recorded.shards import pool_beside
 
     require("pyarrow.parquet", "parquet")
     path, results, _ = find_results(Path(run))
-    logged = any(path.parent.glob("samples_*.jsonl*"))
-    logs = pool_source(find_source(path), Path(run)).logs if logged else ()
+    logs = pool_beside(path, Path(run))
     written = [_write(path.with_suffix(".parquet"), [results_table(results)])]
     for log in logs:
         kinds = metric_kinds(read_fields(*log.files))

@@ -27,11 +27,11 @@ from evalcore.core.records import (
 )
 from evalcore.core.sample_log import sample_rows, thaw
 from evalcore.core.scored import Provenance, Scored, merge_scored
-from evalcore.shell.answers.golds import choices_of, learn_targets
+from evalcore.shell.answers.golds import Targets, choices_of, learn_targets
 from evalcore.shell.answers.settling import reads_back
 from evalcore.shell.prompts.built import Built
 
-__all__ = ["sample_lines", "task_hash"]
+__all__ = ["sample_lines", "targets_of", "task_hash"]
 
 Plain = dict[str, object]
 
@@ -47,12 +47,17 @@ PAIRS = ("bleu", "chrf", "ter")
 
 
 def sample_lines(
-    scored: Scored, built: Built, answers: AnswerTable, targets: Mapping[int, object] | None = None
+    scored: Scored,
+    built: Built,
+    answers: AnswerTable,
+    targets: Mapping[int, object] | None = None,
+    known: Targets | None = None,
 ) -> list[Plain]:
     """A row per filter and document, every document included: those without an answer say why under ``evalcore``.
 
     There, too, stand a document's cluster and the noise of scores that rest on several replies. ``targets`` are
-    lm-eval's ``doc_to_target`` where they are not what scoring took as gold.
+    lm-eval's ``doc_to_target`` where they are not what scoring took as gold. ``known`` is how a reader of the log will
+    take targets (see ``targets_of``), where these documents are not all of it.
     """
     if not built.samples:
         return []
@@ -61,9 +66,18 @@ def sample_lines(
     thawed: dict[int, object] = {}
     for doc, request in zip(built.asked.docs.ints.tolist(), built.requests, strict=True):
         arguments.setdefault(doc, []).append(_arguments(request, thawed))
-    own = _extras(scored, built, _unclear(built, targets or {}))
+    own = _extras(scored, built, _unclear(built, known, targets or {}))
     rows = sample_rows(whole, built.samples, answers, arguments)
     return [_on_disk(row, built.task, own(str(row["filter"]), row["doc_id"]), targets or {}) for row in rows]
+
+
+def targets_of(built: Built) -> Targets:
+    """How the targets of a log are read that begins with these documents."""
+    first = built.samples[0]
+    config = {key: thaw(one) for key, one in (built.config or built.task.config).items() if not callable(one)}
+    pairs = zip(built.asked.docs.ints.tolist(), built.requests, strict=True)
+    requests = [request for doc, request in pairs if doc == first.doc_id]
+    return learn_targets(built.task.output_type, config, _fields(first), requests)
 
 
 def task_hash(rows: Iterable[Mapping[str, object]]) -> str:
@@ -115,15 +129,13 @@ def _extras(scored: Scored, built: Built, unclear: Mapping[int, Plain]) -> Calla
     return own
 
 
-def _unclear(built: Built, targets: Mapping[int, object]) -> dict[int, Plain]:
+def _unclear(built: Built, given: Targets | None, targets: Mapping[int, object]) -> dict[int, Plain]:
     """The golds and choices of documents whose rows would else be read back as others."""
+    known = targets_of(built) if given is None else given
+    lists = given is None and all(isinstance(one.gold, tuple) for one in built.samples)  # what is not here may differ
     asked: dict[int, list[Request]] = {}
     for doc, request in zip(built.asked.docs.ints.tolist(), built.requests, strict=True):
         asked.setdefault(doc, []).append(request)
-    first = built.samples[0]
-    config = {key: thaw(one) for key, one in (built.config or built.task.config).items() if not callable(one)}
-    known = learn_targets(built.task.output_type, config, _fields(first), asked.get(first.doc_id, ()))
-    lists = first.doc_id == 0 and all(isinstance(one.gold, tuple) for one in built.samples)  # a log that starts so
     out: dict[int, Plain] = {}
     for one in built.samples:
         requests, text = asked.get(one.doc_id, ()), str(targets.get(one.doc_id, thaw(one.gold)))

@@ -45,13 +45,14 @@ def shorten(text: str, most: int = 300) -> str:
 def slug(name: str) -> str:
     """A file name for any name: itself where it is harmless, else what is harmless of it and a short hash.
 
-    Two names never share a file: whatever looks like a hashed name is hashed too.
+    Two names never share a file: whatever looks like a hashed name is hashed too. So is a name with an underscore at an
+    end, which a reader of files does not take for a part of the name.
 
-    >>> slug("mmlu_pro"), slug("../../etc/passwd"), slug("CON")
-    ('mmlu_pro', 'etc_passwd-3754d6cb3a', 'CON-a3dbc4b644')
+    >>> slug("mmlu_pro"), slug("../../etc/passwd"), slug("CON"), slug("art_")
+    ('mmlu_pro', 'etc_passwd-3754d6cb3a', 'CON-a3dbc4b644', 'art-bb6cdb12d2')
     """
     harmless = SAFE_NAME.fullmatch(name) and not DEVICES.fullmatch(name) and not HASHED.search(name, len(name) - 11)
-    if harmless and len(name) <= LONGEST and not name.endswith("."):
+    if harmless and len(name) <= LONGEST and not name.endswith((".", "_")) and not name.startswith("_"):
         return name
     kept = re.sub(r"[^A-Za-z0-9_.+@=-]+", "_", name[:LONGEST]).strip("._-") or "name"
     return f"{kept}-{sha256(name.encode('utf-8', 'surrogatepass')).hexdigest()[:10]}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from msgspec import Struct, field
@@ -53,12 +53,13 @@ class Log(Struct, frozen=True):
 
 
 class Source(Struct, frozen=True):
-    """A run as files: its results, if there are any, and its sample logs."""
+    """A run as files: its results, if any, and its sample logs; ``chosen`` are warnings of which of several is read."""
 
     name: str
     logs: tuple[Log, ...]
     results: Mapping[str, object] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
+    chosen: tuple[str, ...] = ()
 
 
 Found = tuple[Path, Mapping[str, object], tuple[str, ...]]
@@ -122,17 +123,23 @@ def task_of_log(path: Path) -> str:
 
 
 def _folder_source(folder: Path) -> Source:
-    """The newest results in a folder, else its sample logs."""
+    """The newest results in a folder, else its sample logs, else those just below it."""
     name, found = folder.resolve().name, _newest_results(folder)
     if found is not None:
         return _results_source(name, *found)
-    logs = [path for path in sorted(folder.glob("*.jsonl*")) if _is_log_name(path) and _is_sample(_first_line(path))]
+    logs = _sample_logs(folder.glob("*.jsonl*")) or _sample_logs(folder.glob("*/*.jsonl*"))
     if not logs:
         raise EvalError(f"{folder}: {EXPECTED}; found neither results*.json nor a sample log in it")
     newest = {task_of_log(path): path for path in sorted(logs, key=_age)}
-    told = f"{folder} has several logs of some tasks; read the newest of each"
     each = tuple(Log(task, path) for task, path in sorted(newest.items()))
-    return Source(name, each, {}, (told,) if len(logs) > len(newest) else ())
+    told = f"{folder} has several logs of some tasks; read the newest of each"
+    chosen = (told,) if len(logs) > len(newest) else ()
+    return Source(name, each, {}, chosen, chosen)
+
+
+def _sample_logs(paths: Iterable[Path]) -> list[Path]:
+    named = (path for path in sorted(paths) if path.is_file() and _is_log_name(path))
+    return [path for path in named if not path.parent.name.startswith(".") and _is_sample(_first_line(path))]
 
 
 def _newest_results(folder: Path) -> Found | None:
@@ -190,7 +197,8 @@ def _results_source(name: str, path: Path, results: Mapping[str, object], warnin
         raise EvalError(f"{path}: {NO_SAMPLES}")
     lost = [task for task in tasks if found[task] is None]
     told = f"no samples of {len(lost)} of {len(tasks)} tasks beside {path.name}: {', '.join(lost[:5])}"
-    return Source(name, logs, results, (*warnings, told + (", ..." if len(lost) > 5 else "")) if lost else warnings)
+    missing = (told + (", ..." if len(lost) > 5 else ""),) if lost else ()
+    return Source(name, logs, results, (*warnings, *missing), warnings)
 
 
 def _log_of(task: str, stamp: str, beside: Mapping[str, Path]) -> Path | None:

@@ -27,6 +27,8 @@ __all__ = [
 ]
 
 Plain = Mapping[str, object]
+MOST = 10
+"""How many names of tasks an error shows."""
 
 
 def recorded_count(log: LogTask, key: str) -> int | None:
@@ -104,12 +106,12 @@ def _fields(doc: Plain) -> list[str]:
     return [name for key in doc for name in ([f"{key}.{one}" for one in inner[key]] if key in inner else [str(key)])]
 
 
-def group_tasks(name: str, tasks: Iterable[TaskReport], *, by_size: bool) -> Group[object]:
-    """One group over tasks, with every number that any of them has."""
+def group_tasks(name: str, tasks: Iterable[TaskReport], *, by_size: bool, alias: str | None = None) -> Group[object]:
+    """One group over tasks, with every number that any of them has; ``alias`` is what people read."""
     below = sorted(tasks, key=lambda one: one.name)
     keys = {key: one.average for task in below for key, one in task.estimates}
     metrics = tuple(_group_metric(key, mean, by_size) for key, mean in keys.items())
-    return Group(name, tuple(Leaf(one.name, None) for one in below), metrics)
+    return Group(name, tuple(Leaf(one.name, None) for one in below), metrics, alias=alias)
 
 
 def _group_metric(key: MetricKey, mean: bool, by_size: bool) -> GroupMetric:
@@ -123,6 +125,7 @@ def _group_metric(key: MetricKey, mean: bool, by_size: bool) -> GroupMetric:
 
 def read_groups(path: Path, tasks: Iterable[str]) -> tuple[Tree[object], ...]:
     """The trees of a file with one group config or a list of them, in lm-eval's words, over these tasks."""
+    names = list(tasks)
     from evalcore.shell.config.documents import read_yaml
 
     try:
@@ -132,7 +135,10 @@ def read_groups(path: Path, tasks: Iterable[str]) -> tuple[Tree[object], ...]:
     groups = found if isinstance(found, list) else [found]
     if not all(isinstance(one, Mapping) and "group" in one for one in groups):
         raise EvalError(f"{path}: expected a group (group, task, aggregate_metric_list) or a list of them")
-    built = build_trees([*groups, *({"task": name} for name in tasks)])
+    try:
+        built = build_trees([*groups, *({"task": name} for name in names)])
+    except EvalError as wrong:
+        raise EvalError(f"{path}: {wrong}; the tasks here are {', '.join(map(repr, names[:MOST]))}") from wrong
     return tuple(map_leaves(lambda leaf: None, tree) for tree in built if isinstance(tree, Group))
 
 

@@ -75,10 +75,13 @@ def label_logs(logs: Sequence[LogTask]) -> list[str]:
 
 
 def label_runs(paths: Sequence[Path]) -> list[str]:
-    """The folders of logs as far as they differ; the files, where some are in one folder.
+    """The folders of logs as far as they differ, from the one above where one holds the others; the files, where some
+    are in one folder.
 
     >>> label_runs([Path("a/out/s.jsonl"), Path("b/out/s.jsonl")]), label_runs([Path("a/s.jsonl"), Path("a/t.jsonl")])
     (['a/out', 'b/out'], ['s.jsonl', 't.jsonl'])
+    >>> label_runs([Path("a/s.jsonl"), Path("a/a/s.jsonl")])
+    ['a', 'a/a']
     """
     if not paths:
         return []
@@ -86,16 +89,18 @@ def label_runs(paths: Sequence[Path]) -> list[str]:
     folders = [path.parent for path in whole]
     told = folders if len(set(folders)) == len(folders) else whole
     shared = Path(commonpath(folders))
-    return [shared.name if one == shared else one.relative_to(shared).as_posix() for one in told]
+    base = shared.parent if shared in told else shared
+    return [one.relative_to(base).as_posix() for one in told]
 
 
 def label_task(task: TaskReport, log: LogTask, label: str) -> TaskReport:
-    """A task under an alias that has its label; a part of a log that was split goes by its name."""
-    if task.name != log.name:
+    """A task under an alias that has its label; a part of a log that was split goes by its own name."""
+    part = task.name.removeprefix(log.name)
+    if part and not label:
         return replace(task, alias=None, config=task.config.discard("task_alias"))
     if not label:
         return task
-    alias = f"{task.alias or recorded_name(log)} ({label})"
+    alias = f"{recorded_name(log)}{part} ({label})" if part else f"{task.alias or recorded_name(log)} ({label})"
     return replace(task, alias=alias, config=task.config.set("task_alias", alias))
 
 

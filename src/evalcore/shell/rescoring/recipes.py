@@ -15,7 +15,7 @@ from evalcore.core.metrics.likelihood import LIKELIHOOD_METRICS
 from evalcore.core.records import GENERATE_UNTIL, LOGLIKELIHOOD, MULTIPLE_CHOICE, MetricKey, Task
 from evalcore.core.tables import EVALCORE, specs_of
 from evalcore.core.task_config import task_from_config
-from evalcore.shell.answers.inspect_results import list_reducers, names_all
+from evalcore.shell.answers.inspect_results import count_epochs, list_reducers, names_all
 from evalcore.shell.answers.record import Logged, LogTask
 from evalcore.shell.rescoring.golds import ReadSample, has_fields, read_as_logged, read_by_task, with_cluster
 from evalcore.shell.rescoring.kept import Kept, needs_code, read_kept, without
@@ -39,10 +39,13 @@ INSPECT = "these are the scores that Inspect recorded{}; --metric NAME scores it
 NO_REDUCER = (
     "Inspect reduced epochs by {}, which is not made of recorded scores here; they are reduced by {} (--reducer NAME)"
 )
+AS_INSPECT = "its epochs are reduced by {}, as the log says; --reducer NAME reduces them by another"
 NO_SCORES = "Inspect recorded no scores; its answers are scored by exact_match, or by --metric NAME"
 FIRST = "take_first leaves the first of {} replies to a document; --reducer NAME (mean, pass@1, ...) uses them all"
 OF_ANY = ("custom", "majority_vote", "map", "take_first", "take_first_k")
 """Filters that do not look into texts."""
+LEAVE_ONE = ("majority_vote", "take_first")
+"""Filters that say themselves what is made of several replies."""
 USUAL = "the usual metrics of such answers; --score NAME takes a recorded score, --task FILE or --metric NAME others"
 
 
@@ -66,8 +69,8 @@ def choose_recipe(
     """The recipe for a log. ``config`` is that of a task file, with its code loaded; ``golds`` keeps the log's own."""
     refuse_kind(log, rules)
     told: tuple[str, ...] = ()
-    if log.source == "inspect" and config is None and not rules.metrics and not rules.pipelines:
-        rules, told = _as_inspect(log, rules)
+    if log.source == "inspect" and config is None:
+        rules, told = (_with_epochs if rules.metrics or rules.pipelines else _as_inspect)(log, rules)
     if config is not None:
         made = _by_file(log, rules, config, _first_row(log), golds)
     elif log.config and log.source != "inspect":
@@ -105,9 +108,29 @@ def _tell_first(log: LogTask, rules: Rules) -> tuple[str, ...]:
     names = [[step.name for step in one.steps] for one in rules.pipelines]
     if rules.reduces or rules.scores or not any("take_first" in one and "majority_vote" not in one for one in names):
         return ()
-    first = _first_row(log)
-    several = max(map(len, first.replies), default=0) if first is not None else 0
+    several = _count_replies(log)
     return (f"{log.name}: {FIRST.format(several)}",) if several > 1 else ()
+
+
+def _count_replies(log: LogTask) -> int:
+    """The replies to the first document."""
+    first = _first_row(log)
+    return max(map(len, first.replies), default=0) if first is not None else 0
+
+
+def _with_epochs(log: LogTask, rules: Rules) -> tuple[Rules, tuple[str, ...]]:
+    """Rules that name metrics or filters, with the log's reducers of epochs where nothing else leaves one reply."""
+    steps = {step.name for one in rules.pipelines for step in one.steps}
+    if rules.reduces or not steps.isdisjoint(LEAVE_ONE) or (count_epochs(log.config) < 2 and _count_replies(log) < 2):
+        return rules, ()
+    reducers, strange = list_reducers(log.config)
+    told = [f"{log.name}: {NO_REDUCER.format(one, ', '.join(reducers))}" for one in strange]
+    if reducers != ("mean",):
+        told.append(f"{log.name}: {AS_INSPECT.format(', '.join(reducers))}")
+    if any(one.reducers for one in rules.metrics):
+        own = tuple(one if one.reducers else replace(one, reducers=reducers) for one in rules.metrics)
+        return replace(rules, metrics=own), tuple(told)
+    return replace(rules, reducers=reducers), tuple(told)
 
 
 def _as_inspect(log: LogTask, rules: Rules) -> tuple[Rules, tuple[str, ...]]:

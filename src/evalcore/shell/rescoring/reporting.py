@@ -126,9 +126,12 @@ def trees_over(
     """
     if file is not None:
         return read_groups(file, [task.name for task in tasks]), ()
+    labels = {id(part.log): label for part, label in zip(parts, label_logs([part.log for part in parts]), strict=True)}
     if split:
         below = {part.log.name: [task for task in tasks if task.name in part.scored] for part in parts}
-        return tuple(group_tasks(name, found, by_size=by_size) for name, found in below.items()), ()
+        aliases = {p.log.name: f"{recorded_name(p.log)} ({labels[id(p.log)]})" for p in parts if labels[id(p.log)]}
+        made = (group_tasks(name, found, by_size=by_size, alias=aliases.get(name)) for name, found in below.items())
+        return tuple(made), ()
     if chosen:
         return tuple(tree for tree in chosen if isinstance(tree, Group)), ()
     trees: list[Tree[object]] = []
@@ -136,7 +139,6 @@ def trees_over(
     runs: dict[int, list[LogTask]] = {}
     for part in parts:
         runs.setdefault(id(part.log.results), []).append(part.log)
-    labels = {id(part.log): label for part, label in zip(parts, label_logs([part.log for part in parts]), strict=True)}
     for logs, where in zip(runs.values(), label_runs([logs[0].path for logs in runs.values()]), strict=True):
         found, warned = recorded_trees(logs[0].results) if logs[0].source != "inspect" else ((), ())
         names = {recorded_name(log): log.name for log in logs}

@@ -36,7 +36,7 @@ from evalcore.shell.rescoring.streaming import (
     score_split,
     without_collector,
 )
-from evalcore.shell.rescoring.verdicts import beyond_share, share_scores
+from evalcore.shell.rescoring.verdicts import beyond_share, lost_epochs, share_scores
 from evalcore.shell.rescoring.writing import claim_output, write_pieces
 
 if TYPE_CHECKING:
@@ -167,15 +167,44 @@ def score_log(log: LogTask, asked: Asked, config: Plain | None) -> Part:
     cluster = asked.plan.cluster if isinstance(asked.plan.cluster, str) else None
     config = with_repeats(config, log) if config is not None else None
     recipe = choose_recipe(log, asked.rules, config, cluster=cluster, golds=golds)
-    run = Run(log, recipe, asked, {}, set())
+    recipe = with_version(recipe, log) if config is None else recipe
+    run = Run(log, recipe, asked, {}, set(), {})
     scored, hashes = run.split_or_whole()
     wide = f"{log.name}: a filter looks at all documents at once, so all were held in memory"
-    told = (*log.warnings, *recipe.warnings, *([wide] if looks_wide(recipe.task) else []))
+    held = [wide] if looks_wide(recipe.task) else []
+    told = (*log.warnings, *recipe.warnings, *held, *tell_lost(log, run.lost))
     if not scored:  # how nothing was scored is of no use
         told = log.warnings if run.problems else (*log.warnings, f"{log.name}: {log.path} has no documents")
     within = (key.metric for key in recipe.scores if key.metric not in run.beyond)
     shares = tuple(dict.fromkeys((*recipe.shares, *within)))
     return Part(log, scored, hashes, tuple(run.problems), told, shares)
+
+
+def tell_lost(log: LogTask, lost: Mapping[int, int]) -> list[str]:
+    """What there is to say of epochs that ended in an error, and of repeats without a score.
+
+    >>> log = LogTask(name="t", path=Path("t"), output_type="generate_until", rows=lambda: iter(()), source="inspect")
+    >>> tell_lost(log, {0: 1, 4: 2})
+    ['t: epochs without an answer and a score: 3, in 2 documents, which count by their other epochs, as in Inspect']
+    """
+    if not lost:
+        return []
+    count = f"{sum(lost.values()):,}, in {len(lost):,} document{'s' * (len(lost) != 1)}"
+    if log.source != "inspect":
+        return [f"{log.name}: repeats without a score: {count}, which count by their other repeats"]
+    return [
+        f"{log.name}: epochs without an answer and a score: {count}, which count by their other epochs, as in Inspect"
+    ]
+
+
+def with_version(recipe: Recipe, log: LogTask) -> Recipe:
+    """The recipe of a task whose version only the results beside its log tell."""
+    told = log.results.get("versions")
+    version = told.get(recorded_name(log)) if isinstance(told, Mapping) else None
+    if recipe.task.version is not None or version == "N/A" or type(version) not in (str, int, float):
+        return recipe
+    kept = recipe.kept and replace(recipe.kept, task=replace(recipe.kept.task, version=version))
+    return replace(recipe, task=replace(recipe.task, version=version), kept=kept)
 
 
 def with_repeats(config: Plain, log: LogTask) -> Plain:
@@ -194,6 +223,8 @@ class Run(Struct, frozen=True):
     asked: Asked
     problems: dict[Problem, None]
     beyond: set[str]
+    lost: dict[int, int]
+    """Of a document, how many repeats have no score (of an Inspect log: ended in an error) while others have."""
 
     def split_or_whole(self) -> tuple[dict[str, Scored], dict[str, str]]:
         """The scores of each task of the log and, where samples are written, their hashes."""
@@ -206,7 +237,7 @@ class Run(Struct, frozen=True):
         names = dict.fromkeys(map(name_of, self.rows())) if name_of else [self.log.name]
         each = {name: write_pieces(folder, name, self.kept_pieces(name, name_of)) for name in names}
         done = merge_pieces(one for written in each.values() for one in written.scored)
-        return done, {name: written.hash for name, written in each.items()}
+        return done, {name: written.hash for name, written in each.items() if written.scored}
 
     def kept_pieces(self, name: str, name_of: Callable[[Logged], str] | None) -> Iterator[Piece]:
         """One task of the log in scored pieces that hold what samples are written of."""
@@ -221,11 +252,13 @@ class Run(Struct, frozen=True):
         return islice(self.good_rows(), None if limit is None else int(limit))
 
     def good_rows(self) -> Iterator[Logged]:
-        scores = self.recipe.scores
+        scores, inspect = self.recipe.scores, self.log.source == "inspect"
         for one in self.log.rows():
             if isinstance(one, Logged):
                 if scores:
                     self.beyond.update(beyond_share(one, scores))
+                    if lost := lost_epochs(one, scores, unanswered=inspect):
+                        self.lost[one.doc_id] = lost
                 yield one
             else:
                 self.problems[one] = None

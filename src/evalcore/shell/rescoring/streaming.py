@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from itertools import chain, islice
+from itertools import chain
 from operator import attrgetter
 
 import numpy as np
@@ -14,8 +14,9 @@ from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from evalcore.core.answers import AnswerTable, request_table
-from evalcore.core.records import OutputType, Sample
-from evalcore.core.scored import Provenance, Scored, merge_scored
+from evalcore.core.columns import Stats
+from evalcore.core.records import Failure, Generate, OutputType, Sample
+from evalcore.core.scored import Provenance, Scored, ScoredColumn, merge_scored
 from evalcore.core.scoring import score_task
 from evalcore.core.tables import Tables
 from evalcore.shell.answers.record import Logged
@@ -35,8 +36,11 @@ __all__ = [
 ]
 
 DOC_ID, REPLIES = attrgetter("doc_id"), attrgetter("replies")
-PIECE = 2048
-"""Documents scored at a time: a few megabytes of prompts and answers, whatever the size of the log."""
+PIECE, PIECE_BYTES = 2048, 1 << 24
+"""Documents scored at a time, and about how many bytes of them: memory does not grow with the log."""
+
+UNHEARD: Sequence[Sequence[object]] = ((Failure("no answer was recorded"),),)
+"""The replies of a document that has only scores, where it is written."""
 
 
 class Piece(Struct, frozen=True):
@@ -63,9 +67,38 @@ def without_collector() -> Iterator[None]:
 
 def score_rows(rows: Iterable[Logged], recipe: Recipe, tables: Tables, *, keep: bool = False) -> Iterator[Piece]:
     """The documents of a task, piece by piece; a task that must be seen whole comes in one piece."""
-    left, size = iter(rows), None if looks_wide(recipe.task) else PIECE
-    while logged := list(islice(left, size)):
-        yield score_piece(recipe, logged, tables, keep=keep)
+    for logged in [list(rows)] if looks_wide(recipe.task) else cut_pieces(rows):
+        if logged:
+            yield score_piece(recipe, logged, tables, keep=keep)
+
+
+def cut_pieces(rows: Iterable[Logged]) -> Iterator[list[Logged]]:
+    """Documents in pieces that are bounded in number and in bytes."""
+    piece: list[Logged] = []
+    size = 0
+    for one in rows:
+        piece.append(one)
+        size += weigh(one)
+        if len(piece) >= PIECE or size >= PIECE_BYTES:
+            yield piece
+            piece, size = [], 0
+    yield piece
+
+
+def weigh(one: Logged) -> int:
+    """About how many bytes a document takes: its own, those of its replies and prompts as if all were like the first.
+
+    >>> weigh(Logged(doc_id=0, doc=b"{}", gold=None, replies=(("four", "more"),), requests=(Generate("ask"),)))
+    13
+    """
+    size = len(one.doc)
+    if one.replies and (said := one.replies[0]) and isinstance(said[0], str):
+        size += len(said[0]) * len(said)
+    if one.requests:
+        asked = one.requests[0]
+        text = asked.prompt if isinstance(asked, Generate) else getattr(asked, "context", "")
+        size += len(text) * len(one.requests)
+    return size
 
 
 def score_split(
@@ -73,14 +106,23 @@ def score_split(
 ) -> Iterator[Piece]:
     """The documents of several tasks, each of which scores by the same recipe under a name of its own."""
     waiting: dict[str, list[Logged]] = {}
+    size, whole = 0, looks_wide(recipe.task)
     for one in rows:
         name = name_of(one)
         logged = waiting.setdefault(name, [])
         logged.append(one)
-        if len(logged) >= PIECE and not looks_wide(recipe.task):
-            yield score_piece(named_recipe(recipe, name), waiting.pop(name), tables)
-    for name, logged in waiting.items():
-        yield score_piece(named_recipe(recipe, name), logged, tables)
+        size += weigh(one)
+        if whole or (len(logged) < PIECE and size < PIECE_BYTES):
+            continue
+        full = waiting if size >= PIECE_BYTES else {name: logged}
+        yield from _score_each(full, recipe, tables)
+        waiting = {other: found for other, found in waiting.items() if other not in full}
+        size -= sum(map(weigh, chain.from_iterable(full.values())))
+    yield from _score_each(waiting, recipe, tables)
+
+
+def _score_each(waiting: Mapping[str, Sequence[Logged]], recipe: Recipe, tables: Tables) -> Iterator[Piece]:
+    return (score_piece(named_recipe(recipe, name), logged, tables) for name, logged in waiting.items())
 
 
 def named_recipe(recipe: Recipe, name: str) -> Recipe:
@@ -92,7 +134,8 @@ def score_piece(recipe: Recipe, logged: Sequence[Logged], tables: Tables, *, kee
     """Score some documents."""
     logged = sorted(logged, key=DOC_ID)
     samples = list(map(recipe.read, logged))
-    answers = tabulate_replies(recipe.task.name, samples, list(map(REPLIES, logged)))
+    heard = [one.replies or UNHEARD for one in logged] if keep else list(map(REPLIES, logged))
+    answers = tabulate_replies(recipe.task.name, samples, heard)
     if recipe.scores:
         verdicts = [verdicts_of(one, recipe.scores) for one in logged]
         scored = score_verdicts(recipe, samples, verdicts, answers, tables, keep=keep)
@@ -117,13 +160,21 @@ def score_verdicts(
         own = replace(task, filters=tuple(one for one in task.filters if one.name == name))
         heard = tabulate_replies(task.name, samples, [(one[name],) for one in verdicts])
         parts.append(score_task(own, samples, heard, tables=tables))
-    columns = tuple(one for part in parts for one in part.columns)
+    columns = tuple(as_recorded(one) for part in parts for one in part.columns)
     said: tuple[Provenance, ...] = ()
     if keep:
         kind = OutputType(str(task.config.get("output_type", task.output_type)))  # answers are of the log's own kind
         asked = without(replace(task, output_type=kind), measured)
         said = score_task(asked, samples, answers, tables=tables, keep_replies=True).provenance
     return replace(parts[0], task=task, columns=columns, provenance=said)
+
+
+def as_recorded(one: ScoredColumn) -> ScoredColumn:
+    """A column of recorded scores, which no gold had a part in, with how many of them each document has."""
+    traits = tuple(trait for trait in one.traits if "gold" not in trait)
+    counts = one.noise.rows.values.floats[:, 1] if one.noise is not None and isinstance(one.noise.rows, Stats) else ()
+    known = [int(count) for count in counts if count == count]  # not a number of a document that has no score
+    return replace(one, traits=traits, repeats=(min(known), max(known)) if known else one.repeats)
 
 
 def tabulate_replies(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 
 from msgspec.structs import replace
 
@@ -19,6 +20,7 @@ __all__ = [
     "beyond_share",
     "find_scores",
     "first_scored",
+    "lost_epochs",
     "name_scores",
     "share_scores",
     "verdict_task",
@@ -55,8 +57,9 @@ def known_scores(log: LogTask, names: Sequence[str]) -> tuple[str, ...] | None:
     known = dict.fromkeys(first.scores if first is not None else ())
     if all(_named(name, known) for name in names):
         return tuple(known)
-    rows = [one for one in log.rows() if isinstance(one, Logged)]
-    return tuple(dict.fromkeys(key for one in rows for key in one.scores)) if rows else None
+    each = (one.scores for one in log.rows() if isinstance(one, Logged))  # one document at a time in memory
+    some = next(each, None)
+    return None if some is None else tuple(dict.fromkeys(key for scores in chain((some,), each) for key in scores))
 
 
 def share_scores(logs: Sequence[LogTask], names: Sequence[str]) -> list[tuple[str, ...]]:
@@ -188,6 +191,28 @@ def beyond_share(one: Logged, keys: Iterable[MetricKey]) -> Iterator[str]:
     for key in keys:
         if not all(value is None or value in (0, 1) for value in values_of(one, key)):
             yield key.metric
+
+
+def lost_epochs(one: Logged, keys: Iterable[MetricKey], *, unanswered: bool = True) -> int:
+    """How many repeats of a document have no answer and none of these scores, where others have.
+
+    Without ``unanswered``, it does not matter whether they have an answer.
+
+    >>> row = Logged(doc_id=0, doc=b"{}", gold=None, replies=(("a", Failure("e")),), scores={"correct,none": [1, None]})
+    >>> lost_epochs(row, [MetricKey("correct")])
+    1
+    >>> row = Logged(doc_id=0, doc=b"{}", gold=None, scores={"correct,none": [1, None]})
+    >>> lost_epochs(row, [MetricKey("correct")], unanswered=False)
+    1
+    """
+    said = one.replies[0] if one.replies else ()
+    failed = [at for at, reply in enumerate(said) if isinstance(reply, Failure)]
+    if unanswered and len(failed) == len(said):
+        return 0
+    given = [values_of(one, key) for key in keys] if failed or not unanswered else []
+    places = failed if unanswered else range(max(map(len, given), default=0))
+    lost = sum(all(at >= len(values) or values[at] is None for values in given) for at in places)
+    return lost if unanswered or lost < len(places) else 0
 
 
 def _metric(key: str) -> str:

@@ -24,6 +24,9 @@ from evalcore.shell.rescoring.streaming import Piece
 __all__ = ["Written", "claim_output", "facts_of", "write_pieces"]
 
 Plain = Mapping[str, object]
+ASKED = ("system_instruction", "chat_template", "fewshot_as_multiturn")
+SEEDS = ("random_seed", "numpy_seed", "torch_seed", "fewshot_seed")
+"""What lm-eval's results, and their config, say of how a model was asked."""
 
 
 class Written(Struct, frozen=True):
@@ -47,23 +50,27 @@ def claim_output(folder: Path, logs: Iterable[LogTask], given: Iterable[str], *,
 
 def write_pieces(folder: Path, task: str, pieces: Iterable[Piece]) -> Written:
     """Write the samples of a task while it is scored; nothing of a piece but its columns is held."""
-    from evalcore.shell.output.samples import sample_lines  # only here: with prompts come templates, which take time
+    from evalcore.shell.output.samples import sample_lines, targets_of  # only here: templates take time
     from evalcore.shell.prompts.built import Built
 
     digest = sha256()
     done: list[Scored] = []
 
     def lines() -> Iterator[Plain]:
+        known = None
         for piece in pieces:
-            requests = [_request(piece, one, at) for one in piece.logged for at in range(len(one.replies))]
+            requests = [_request(piece, one, at) for one in piece.logged for at in range(len(one.replies) or 1)]
             built = Built(piece.scored.task, piece.answers.asked, requests, tuple(piece.samples), {})
-            for row in sample_lines(piece.scored, built, piece.answers):
+            known = targets_of(built) if known is None else known  # a reader learns them from the first document
+            for row in sample_lines(piece.scored, built, piece.answers, known=known):
                 digest.update(f"{row['doc_hash']}{row['prompt_hash']}{row['target_hash']}".encode())
                 yield with_unclosed(row, piece.kept)
             done.append(replace(piece.scored, provenance=()))
             gc.collect(0)  # json leaves cycles behind where it indents, as for the hashes of documents
 
-    write_samples(folder, task, lines())
+    path = write_samples(folder, task, lines())
+    if not done:  # an empty file would not be read as a log
+        path.unlink()
     return Written(tuple(done), digest.hexdigest())
 
 
@@ -79,13 +86,20 @@ def _request(piece: Piece, one: Logged, at: int) -> Request:
 
 
 def facts_of(logs: Iterable[LogTask], plan: Plan, trusted: Mapping[str, str]) -> RunFacts:
-    """What new results say of how the answers came to be: as the old ones do, where these are of one model."""
-    told = list(map(told_model, logs))
-    given = told[0] if told and all(one == told[0] for one in told) else {}
-    args = given.get("model_args")
+    """What new results say of how the answers came to be: what the old ones do, as far as all of them say the same."""
+    told = agreed(map(told_run, logs))
+    given, gen_kwargs = told.get("model"), told.get("gen_kwargs")
+    model, args = (given.get(key) for key in ("model", "model_args")) if isinstance(given, Mapping) else (None, None)
+    system, template, turns = (told.get(key) for key in ASKED)
+    python, numpy, torch, fewshot = (one if type(one) is int else None for one in map(told.get, SEEDS))
     return RunFacts(
-        model=str(given.get("model") or plan.model),
+        model=str(model or plan.model),
         model_args=args if isinstance(args, Mapping | str) else {},
+        gen_kwargs=gen_kwargs if isinstance(gen_kwargs, Mapping | str) else None,
+        seeds=(python, numpy, torch, fewshot),
+        system_instruction=system if isinstance(system, str) else None,
+        chat_template=template if isinstance(template, str) else None,
+        fewshot_as_multiturn=turns if isinstance(turns, bool) else None,
         limit=plan.limit,
         bootstrap_iters=plan.bootstrap_iters,
         confidence=plan.confidence,
@@ -94,3 +108,21 @@ def facts_of(logs: Iterable[LogTask], plan: Plan, trusted: Mapping[str, str]) ->
         policy=plan.policy,
         trusted=trusted,
     )
+
+
+def told_run(log: LogTask) -> Plain:
+    """How the answers of a log were asked for, as far as what lies beside it tells."""
+    config = log.results.get("config")
+    known = config if isinstance(config, Mapping) else {}
+    asked = {key: log.results.get(key) for key in ASKED}
+    return {**asked, **{key: known.get(key) for key in ("gen_kwargs", *SEEDS)}, "model": told_model(log)}
+
+
+def agreed(told: Iterable[Plain]) -> Plain:
+    """What all of them say alike.
+
+    >>> agreed([{"a": 1, "b": 2}, {"a": 1, "b": 3}])
+    {'a': 1}
+    """
+    first, *others = list(told) or [{}]
+    return {key: value for key, value in first.items() if all(key in one and one[key] == value for one in others)}

@@ -97,7 +97,8 @@ def _common_tasks(runs: Sequence[Recorded]) -> list[str]:
 
 def _shots(run: Recorded, task: str) -> object:
     given = run.results.get("n-shot")
-    return given.get(task) if isinstance(given, Mapping) else None
+    found = given.get(task) if isinstance(given, Mapping) else None
+    return found if isinstance(found, int | str) else None  # a damaged file may have anything here
 
 
 def _hashes(runs: Sequence[Recorded], task: str) -> set[object]:
