@@ -11,7 +11,7 @@ from msgspec import Struct
 from evalcore.core.errors import EvalError
 from evalcore.core.records import GENERATE_UNTIL, MULTIPLE_CHOICE, Gold, LogLikelihood, OutputType, Request
 
-__all__ = ["Targets", "choices_of", "gold_by_score", "is_list", "learn_targets", "readings", "resolve_gold"]
+__all__ = ["Targets", "choices_of", "gold_by_score", "is_list", "is_within", "learn_targets", "readings", "resolve_gold"]
 
 Config = Mapping[str, object]
 Doc = dict[str, object]
@@ -149,6 +149,15 @@ def is_list(target: str) -> bool:
     return _several(target) is not None
 
 
+def is_within(target: str, choices: Sequence[str]) -> bool:
+    """Whether a text may be that of a choice: most targets are not, which one look at all of them together tells.
+
+    >>> is_within("2", ("12", "x")), is_within(" 2 ", ("2", "x")), is_within("3", ("2", "x"))
+    (True, True, False)
+    """
+    return target.strip() in "".join(choices)
+
+
 # --- targets --------------------------------------------------------------------------------------------------------
 
 
@@ -186,6 +195,8 @@ def _index(target: str, choices: Sequence[str]) -> int | None:
 def _place(target: str, choices: Sequence[str]) -> int | None:
     if target in choices:
         return choices.index(target)
+    if not is_within(target, choices):
+        return None
     stripped = [one.strip() for one in choices]
     return stripped.index(target.strip()) if stripped.count(target.strip()) == 1 else None
 
@@ -197,14 +208,14 @@ def _ends(requests: Sequence[Request]) -> list[str]:
     """The end of each request, once: for acc_mutual_info they are asked again without a question."""
     ends = [one.continuation for one in requests if isinstance(one, LogLikelihood)]
     first, last = requests[0], requests[-1]
-    again = isinstance(last, LogLikelihood) and not last.context and isinstance(first, LogLikelihood) and first.context
+    again = isinstance(first, LogLikelihood) and first.context and isinstance(last, LogLikelihood) and not last.context
     return ends[: len(ends) // 2] if again else ends
 
 
 def _are_inputs(requests: Sequence[Request]) -> bool:
     """Whether choices are asked as several inputs with one and the same end, as in winogrande."""
     first, last = requests[0], requests[-1]
-    if first is last or not isinstance(first, LogLikelihood) or not isinstance(last, LogLikelihood):
+    if not isinstance(first, LogLikelihood) or not isinstance(last, LogLikelihood):
         return False
     return first.continuation == last.continuation and first.context != last.context and len(set(_ends(requests))) == 1
 

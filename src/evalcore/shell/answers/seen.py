@@ -9,6 +9,7 @@ __all__ = ["Pages"]
 
 BITS = 10
 SIZE = 1 << BITS
+MASK = SIZE - 1
 FEW = 32
 """Up to so many keys of a page are kept one by one: keys that are far apart would each take a page."""
 
@@ -30,18 +31,24 @@ class Pages:
 
     def get(self, key: int) -> int:
         page = self._pages.get(key >> BITS)
-        return self._loose.get(key, 0) if page is None else page[key & SIZE - 1]
+        return self._loose.get(key, 0) if page is None else page[key & MASK]
 
     def put(self, key: int, value: int) -> None:
-        high = key >> BITS
-        page = self._pages.get(high)
-        if page is None and key not in self._loose:
-            self._counts[high] = self._counts.get(high, 0) + 1
-            page = self._new_page(high) if self._counts[high] > FEW else None
+        page = self._pages.get(key >> BITS)
+        if page is None:
+            page = self._grown(key)
         if page is None:
             self._loose[key] = value
         else:
-            page[key & SIZE - 1] = value
+            page[key & MASK] = value
+
+    def _grown(self, key: int) -> array[int] | None:
+        """A page for a key that has none, once there are enough like it."""
+        high = key >> BITS
+        if key in self._loose:
+            return None
+        self._counts[high] = self._counts.get(high, 0) + 1
+        return self._new_page(high) if self._counts[high] > FEW else None
 
     def _new_page(self, high: int) -> array[int]:
         """A page with what was kept of it one by one."""

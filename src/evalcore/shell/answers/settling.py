@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from evalcore.core.errors import EvalError
 from evalcore.core.records import MULTIPLE_CHOICE, Gold
-from evalcore.shell.answers.golds import Targets, is_list, readings, resolve_gold
+from evalcore.shell.answers.golds import Targets, is_list, is_within, readings, resolve_gold
 
 __all__ = ["Told", "is_open", "own_choices", "own_gold", "reads_back", "settle_targets"]
 
@@ -62,8 +62,8 @@ def is_open(targets: Targets, target: object, choices: Sequence[str]) -> bool:
     listed = isinstance(target, str) and target[:1] == "["
     if targets.kind is not None or targets.output_type != MULTIPLE_CHOICE:
         return targets.kind is None and listed
-    if isinstance(target, str) and not listed and not target.isdigit():
-        return False
+    if isinstance(target, str) and not listed and not (target.isdigit() and is_within(target, choices)):
+        return False  # it is only a text, or a number that no choice has
     first, other = (resolve_gold(way, target, choices) for way in _ways(targets))
     return first != other
 

@@ -91,8 +91,8 @@ def weigh(one: Logged) -> int:
     >>> weigh(Logged(doc_id=0, doc=b"{}", gold=None, replies=(("four", "more"),), requests=(Generate("ask"),)))
     13
     """
-    size = len(one.doc)
-    if one.replies and (said := one.replies[0]) and isinstance(said[0], str):
+    size, replies = len(one.doc), one.replies
+    if replies and (said := replies[0]) and type(said[0]) is str:
         size += len(said[0]) * len(said)
     if one.requests:
         asked = one.requests[0]
