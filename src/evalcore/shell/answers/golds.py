@@ -11,7 +11,16 @@ from msgspec import Struct
 from evalcore.core.errors import EvalError
 from evalcore.core.records import GENERATE_UNTIL, MULTIPLE_CHOICE, Gold, LogLikelihood, OutputType, Request
 
-__all__ = ["Targets", "choices_of", "gold_by_score", "is_list", "is_within", "learn_targets", "readings", "resolve_gold"]
+__all__ = [
+    "Targets",
+    "choices_of",
+    "gold_by_score",
+    "is_list",
+    "is_within",
+    "learn_targets",
+    "readings",
+    "resolve_gold",
+]
 
 Config = Mapping[str, object]
 Doc = dict[str, object]
@@ -75,7 +84,7 @@ def choices_of(targets: Targets, requests: Sequence[Request], replies: int, doc:
     if len(requests) < replies or _are_inputs(requests):  # one request of several, or several inputs with one end
         return _listed(targets, doc)
     before = targets.before
-    return tuple([end.removeprefix(before) for end in _ends(requests)])
+    return tuple([one.continuation.removeprefix(before) for one in _once(requests) if isinstance(one, LogLikelihood)])
 
 
 def resolve_gold(targets: Targets, target: object, choices: Sequence[str]) -> Gold:
@@ -93,6 +102,9 @@ def resolve_gold(targets: Targets, target: object, choices: Sequence[str]) -> Go
     >>> resolve_gold(Targets(GENERATE_UNTIL), "[1, 2]", ()), resolve_gold(Targets(GENERATE_UNTIL), 4, ())
     (('1', '2', '[1, 2]'), '4')
     """
+    choosing = targets.output_type == MULTIPLE_CHOICE
+    if choosing and isinstance(target, str) and target[:1] != "[":
+        return _chosen(target, choices, texts_first=targets.kind in (None, str))
     several = _several(target) if _may_split(targets, target, choices) else None
     if several is not None:
         golds = [resolve_gold(targets, one, choices) for one in several]
@@ -102,19 +114,13 @@ def resolve_gold(targets: Targets, target: object, choices: Sequence[str]) -> Go
         plain = targets.kind is None and targets.output_type == GENERATE_UNTIL
         literal = plain and isinstance(target, str) and type(several[0]) is int
         return (*map(str, golds), str(target)) if literal else tuple(map(str, golds))
-    if isinstance(target, bool) or not isinstance(target, int | str):
+    if not isinstance(target, (str, int)) or target is True or target is False:
         return None if target is None else int(target) if isinstance(target, bool) else str(target)
     if targets.output_type == GENERATE_UNTIL:
         return int(target) if choices and _is_index(target) and targets.kind is not str else str(target)
-    if targets.output_type != MULTIPLE_CHOICE:
-        return str(target)
-    if isinstance(target, int):
-        return target
-    for way in (_place, _index) if targets.kind in (None, str) else (_index, _place):
-        found = way(target, choices)
-        if found is not None:
-            return found
-    return target
+    if not choosing or isinstance(target, int):
+        return target if choosing else str(target)
+    return _chosen(target, choices, texts_first=targets.kind in (None, str))
 
 
 def gold_by_score(values: Sequence[float], acc: object) -> int | None:
@@ -188,8 +194,20 @@ def _is_index(target: object) -> bool:
     )
 
 
+def _chosen(target: str, choices: Sequence[str], *, texts_first: bool) -> int | str:
+    """The choice that a text is by its own text or by its number; itself where it is neither."""
+    index = _index(target, choices)
+    if index is not None and not texts_first:
+        return index
+    place = _place(target, choices)
+    return place if place is not None else target if index is None else index
+
+
 def _index(target: str, choices: Sequence[str]) -> int | None:
-    return int(target) if _is_index(target) and int(target) < len(choices) else None
+    if not target.isdigit() or not target.isascii() or len(target) > 9:
+        return None
+    found = int(target)
+    return found if found < len(choices) else None
 
 
 def _place(target: str, choices: Sequence[str]) -> int | None:
@@ -204,12 +222,15 @@ def _place(target: str, choices: Sequence[str]) -> int | None:
 # --- choices --------------------------------------------------------------------------------------------------------
 
 
-def _ends(requests: Sequence[Request]) -> list[str]:
-    """The end of each request, once: for acc_mutual_info they are asked again without a question."""
-    ends = [one.continuation for one in requests if isinstance(one, LogLikelihood)]
+def _once(requests: Sequence[Request]) -> Sequence[Request]:
+    """The requests with a question: for acc_mutual_info they are asked again without."""
     first, last = requests[0], requests[-1]
     again = isinstance(first, LogLikelihood) and first.context and isinstance(last, LogLikelihood) and not last.context
-    return ends[: len(ends) // 2] if again else ends
+    return requests[: len(requests) // 2] if again else requests
+
+
+def _ends(requests: Sequence[Request]) -> list[str]:
+    return [one.continuation for one in _once(requests) if isinstance(one, LogLikelihood)]
 
 
 def _are_inputs(requests: Sequence[Request]) -> bool:

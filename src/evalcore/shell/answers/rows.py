@@ -29,7 +29,6 @@ __all__ = ["Asked", "drop_padding", "read_asked", "read_replies", "read_target"]
 
 NAMES = [tuple(f"gen_args_{i}" for i in range(count)) for count in range(65)]
 NOTHING: Mapping[str, object] = {}
-ONE = {1}
 PLACED = re.compile(r"( - at .*? doc \d+)+$")
 """Where a reason says it was, which scoring says again."""
 Replies = tuple[tuple[Reply, ...], ...]
@@ -161,9 +160,9 @@ def drop_padding(replies: Replies, repeats: object) -> Replies:
     >>> drop_padding((("a",), ("b", "b")), 1), drop_padding((((-1.0, True),), ((-2.0, False), (-2.0, False))), None)
     ((('a',), ('b',)), (((-1.0, True),), ((-2.0, False),)))
     """
-    counts = {*map(len, replies)}
-    if counts == ONE:
+    if sum(map(len, replies)) == len(replies):  # one to each
         return replies
+    counts = {*map(len, replies)}
     if type(repeats) is int and repeats > 0:
         return tuple(one[:repeats] for one in replies)
     same = len(counts) > 1 and all(len(set(one)) == 1 for one in replies)

@@ -46,7 +46,7 @@ def read_samples(log: SampleLog) -> Iterator[Logged | Problem]:
 
     In memory are 16 bytes for each document, and the line at hand.
     """
-    notes = _Notes(Pages(), Pages(), list(log.filters))
+    notes = _Notes(Pages(), Pages(), {name: at for at, name in enumerate(dict.fromkeys(log.filters))})
     past = log.past() if log.past is not None else None
     reading: _Reading | None = None
     for path in log.paths:
@@ -75,7 +75,7 @@ class _Notes(Struct, frozen=True):
 
     replies: Pages
     rows: Pages
-    filters: list[str]
+    filters: dict[str, int]
 
 
 def _is_first(row: Asked, notes: _Notes) -> bool:
@@ -83,7 +83,7 @@ def _is_first(row: Asked, notes: _Notes) -> bool:
     key, before = row.key, notes.rows.get(row.key)
     if not -LARGEST < key < LARGEST:
         raise EvalError(f"expected the number of a document under doc_id, got {key}")
-    bit = before.bit_length() if row.filter is None else _number(row.filter, notes.filters)
+    bit = before.bit_length() if row.filter is None else notes.filters.setdefault(row.filter, len(notes.filters))
     if bit >= MOST_FILTERS:
         raise EvalError(f"expected at most {MOST_FILTERS} rows of a document, got more - at doc {key}")
     if before >> bit & 1 or (row.filter is None and bit and bit == len(notes.filters)):
@@ -96,12 +96,6 @@ def _is_first(row: Asked, notes: _Notes) -> bool:
     if not before:
         notes.replies.put(key, mark)
     return not before
-
-
-def _number(name: str, filters: list[str]) -> int:
-    if name not in filters:
-        filters.append(name)
-    return filters.index(name)
 
 
 def _uneven(notes: _Notes, log: SampleLog) -> Iterator[Problem]:
@@ -154,7 +148,7 @@ def _logged(row: Asked, reading: _Reading, log: SampleLog, at: Record, path: Pat
         choices=choices,
         requests=_each_request(row.requests, choices, len(replies)) if log.requests else (),
         replies=replies,
-        cluster=cluster if isinstance(cluster, int | str) else None,
+        cluster=cluster if isinstance(cluster, (int, str)) else None,
         line=at.line,
         path=path,
     )
