@@ -36,7 +36,7 @@ class Problem(Struct, frozen=True):
         return f"{self.path}: item {self.line}" if self.item else f"{self.path}:{self.line}"
 
 
-class Logged(Struct, frozen=True, kw_only=True):
+class Logged(Struct, frozen=True, kw_only=True, gc=False):
     """One document of a log. ``replies`` has the replies of each request in order, one per repeat.
 
     ``scores`` and ``kept`` are what the log says came of them, by ``metric,filter`` and by filter. ``path`` is the file
