@@ -71,26 +71,35 @@ def seconds(work: Callable[[], object], rounds: int = 1) -> float:
     best = float("inf")
     for _ in range(rounds):
         start = time.perf_counter()
-        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
-            work()
+        work()
         best = min(best, time.perf_counter() - start)
     return best
 
 
+def lm_eval_stderr(work: Work) -> float:
+    """lm-eval's own, of as many draws as are measured."""
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+        return theirs.bootstrap_stderr(work.theirs, work.items, work.drawn)
+
+
+def replay_stderr(work: Work, draws: int) -> float | None:
+    """The same resamples drawn by evalcore."""
+    scores, inference = column(range(len(work.items)), work.rows), Inference(resampling=Resampling(draws))
+    return aggregate_metric(LM_EVAL_0_4_13.aggregations[work.name], scores, inference=inference).stderr
+
+
 def measure(work: Work) -> Times:
     scores = column(range(len(work.items)), work.rows)
-
-    def replay(draws: int) -> float:
-        inference = Inference(resampling=Resampling(draws))
-        return aggregate_metric(LM_EVAL_0_4_13.aggregations[work.name], scores, inference=inference).stderr
-
     found: list[float] = []
-    slow = seconds(lambda: found.append(theirs.bootstrap_stderr(work.theirs, work.items, work.drawn)))
+    slow = seconds(lambda: found.append(lm_eval_stderr(work)))
     counting = 0.0 if work.count is None else seconds(work.count, rounds=3)
     default = seconds(lambda: aggregate_metric(AGGREGATIONS[work.name], scores), rounds=7)
-    replayed = seconds(lambda: replay(work.draws), rounds=3)
+    replayed = seconds(lambda: replay_stderr(work, work.draws), rounds=3)
     return Times(
-        slow * work.draws / work.drawn, default + counting, replayed + counting, (found[0], replay(work.drawn))
+        slow * work.draws / work.drawn,
+        default + counting,
+        replayed + counting,
+        (found[0], replay_stderr(work, work.drawn)),
     )
 
 

@@ -14,13 +14,11 @@ import json
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator, Sequence
 from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-import msgspec
 import numpy as np
 from words import WORDS
 
@@ -142,29 +140,6 @@ def measure(command: Sequence[str]) -> tuple[float, float]:
     if process.returncode not in (0, 1):
         raise SystemExit(f"{command}: exit code {process.returncode}")
     return used.ru_utime + used.ru_stime, used.ru_maxrss / 1024
-
-
-def decode_in_process(folder: Path) -> float:
-    """Seconds of the processor that only decoding takes."""
-    start = time.process_time()
-    for path in folder.glob("samples_*.jsonl"):
-        with open(path, "rb") as lines:
-            for line in lines:
-                msgspec.json.decode(line)
-    return time.process_time() - start
-
-
-def score_in_process(folder: Path) -> float:
-    """Seconds of the processor that scoring takes, without the start of a process."""
-    from evalcore.shell.config.plan import plan_from
-    from evalcore.shell.output.progress import progress
-    from evalcore.shell.rescoring.rescore import Asked, score_logs
-
-    plan = plan_from({"model": "recorded", "tasks": ["-"]}, "the benchmark", "").plan
-    start = time.process_time()
-    with progress(True) as shown:
-        score_logs([str(folder)], Asked(plan=plan), shown)
-    return time.process_time() - start
 
 
 def best(command: Sequence[str], times: int) -> tuple[float, float]:

@@ -85,11 +85,12 @@ def samples_of(run: str | os.PathLike[str], tasks: Iterable[str] = ()) -> Iterat
 
 
 def _path_table(path: Path) -> pyarrow.Table:
+    from evalcore.shell.answers.kinds import tell_kind
     from evalcore.shell.data.opening import strip_packing
     from evalcore.shell.recorded.finding import find_results
     from evalcore.shell.recorded.shards import pool_beside, tell_parts
 
-    if path.is_file() and strip_packing(path.name).endswith(".jsonl"):
+    if path.is_file() and (tell_kind(path).kind == "samples" or strip_packing(path.name).endswith(".jsonl")):
         return samples_table(samples_of(path))
     read, results, told = find_results(path)
     tell((*told, *(tell_parts(pool_beside(read, path), path) if told else ())))

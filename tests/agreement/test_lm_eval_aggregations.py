@@ -253,7 +253,6 @@ def test_one_document_has_no_stderr() -> None:
         assert estimate(name, [-1.0], EVALCORE).stderr is None
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ["perplexity", "f1", "matthews_corrcoef", "bleu", "chrf"])
 def test_our_default_stderr_is_what_the_bootstrap_estimates(name: str) -> None:
     """E18: closed forms against many replayed draws, corrected by sqrt(n / (n - 1))."""

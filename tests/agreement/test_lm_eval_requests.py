@@ -19,7 +19,7 @@ pytestmark = [
     pytest.mark.usefixtures("_stand_ins"),
 ]
 SLOW = {"truthfulqa_gen": 3, "gsm8k_cot_self_consistency": 4, "humaneval_64": 4}
-"""Tasks whose scoring takes seconds for a few documents, and how many they get."""
+"""Tasks whose scoring takes long, and how many documents they get."""
 SYSTEM = "Be brief, naïve reader."
 CHAT = [
     "gsm8k",
@@ -84,8 +84,12 @@ def skip_if_missing(name: str) -> None:
         pytest.skip(reason)
 
 
+QUICK = [name for name in CASES if name not in SLOW][::3]
+"""Every third by default, the others among the slow tests."""
+
+
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=pytest.mark.slow) if name in SLOW else name for name in CASES]
+    "name", [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in CASES]
 )
 def test_requests_numbers_and_config(name: str, patch: pytest.MonkeyPatch) -> None:
     skip_if_missing(name)

@@ -128,7 +128,6 @@ def test_unreduced_repeats_are_averaged() -> None:
     assert_same_results(run_lm_eval(case), run_evalcore(case))
 
 
-@pytest.mark.slow
 def test_translation() -> None:
     rng = RNG(15)
     words = ["the", "a", "cat", "dog", "sat", "ran", "on", "mat", "quickly", "house"]
@@ -319,7 +318,6 @@ GRADED = [
 ]
 
 
-@pytest.mark.slow
 def test_process_results() -> None:
     case = generation(31, 41, metrics=GRADED, process_results=graded)
     theirs, ours = run_lm_eval(case, draws=200), run_evalcore(case, draws=200)

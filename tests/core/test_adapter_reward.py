@@ -6,10 +6,10 @@ import pickle
 from concurrent.futures import ProcessPoolExecutor
 from math import isnan, nan
 from multiprocessing import get_context
-from timeit import repeat
 
 import numpy as np
 import pytest
+from counting import count_steps
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -198,7 +198,7 @@ def test_verl_calls_it_by_name_of_the_data_source() -> None:
         compute_score("c", "4", "4")
 
 
-# --- other processes, and speed -----------------------------------------------------------------------------------
+# --- other processes, and steps -----------------------------------------------------------------------------------
 
 
 def test_it_travels() -> None:
@@ -213,10 +213,13 @@ def test_it_travels() -> None:
 
 
 @pytest.mark.parametrize("steps", [(), (LAST_NUMBER,)], ids=["plain", "regex"])
-def test_one_document_takes_less_than_100_microseconds(steps: tuple[Step, ...]) -> None:
-    reward, times = reward_of("exact_match", steps), 300
-    best = min(repeat(lambda: reward("so 2 + 2 is 4", "4"), number=times, repeat=20)) / times
-    assert best < 100e-6, f"{best * 1e6:.0f} us"
+def test_one_document_takes_a_few_steps_and_one_of_many_fewer(steps: tuple[Step, ...]) -> None:
+    """Its microseconds are those of bench/reward.py; ``score_doc`` takes 2,200 steps."""
+    reward = reward_of("exact_match", steps)
+    assert reward("so 2 + 2 is 4", "4") == float(bool(steps))
+    assert count_steps(lambda: reward("so 2 + 2 is 4", "4")) < 450  # 305 and 296
+    few, many = (count_steps(lambda n=n: reward.rewards(["so 2 + 2 is 4"] * n, ["4"] * n)) for n in (100, 200))
+    assert many - few < 100 * 100  # 48 and 68 for each more
 
 
 def test_numpy_texts_and_numbers_are_texts_and_numbers() -> None:

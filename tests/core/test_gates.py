@@ -216,9 +216,10 @@ def test_false_alarms_on_one_task_counted_exactly(alpha: float) -> None:
             assert n * share < 10 or rate >= 0.4 * alpha, (n, share, rate)
 
 
-def test_false_alarms_of_a_whole_check_and_what_it_finds() -> None:
+@pytest.mark.parametrize("checks", [100, pytest.param(600, marks=pytest.mark.slow)])
+def test_false_alarms_of_a_whole_check_and_what_it_finds(checks: int) -> None:
     """Three tasks and their group as one family: with no change at most alpha, with a real fall nearly always."""
-    rng, alpha, checks = np.random.default_rng(7), 0.1, 600
+    rng, alpha = np.random.default_rng(7), 0.1
 
     def checked(fall: float) -> bool:
         """Whether some gate fails. Both runs find the same documents hard, as two versions of a model do."""

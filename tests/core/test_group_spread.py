@@ -1,11 +1,12 @@
-"""Groups with clusters: degrees of freedom, what a certain value rests on, exact values, coverage, speed."""
+"""Groups with clusters: degrees of freedom, what a certain value rests on, exact values, coverage, steps."""
 
 from __future__ import annotations
 
-import time
+import tracemalloc
 
 import numpy as np
 import pytest
+from counting import count_steps
 
 from evalcore import (
     AGGREGATIONS,
@@ -104,16 +105,27 @@ def test_coverage_where_tasks_share_clusters(share):
         assert blind / runs < 0.85
 
 
-def test_many_documents_are_fast():
-    """57 tasks of 250 documents on the same 250 questions, closed in well under a second; pooled alike."""
-    rng = np.random.default_rng(0)
-    data, ids = [(rng.random(250) < 0.7).astype(float) for _ in range(57)], np.arange(250)
-    leaves = tuple(leaf(f"t{k}", x, ids) for k, x in enumerate(data))
-    tree = Group("g", leaves, (GroupMetric("acc"),))
+def tasks_on_the_same_questions(tasks, questions):
+    rng, ids = np.random.default_rng(0), np.arange(questions)
+    leaves = (leaf(f"t{k}", (rng.random(questions) < 0.7).astype(float), ids) for k in range(tasks))
+    return Group("g", tuple(leaves), (GroupMetric("acc"),))
+
+
+def test_a_group_takes_steps_by_its_tasks_and_not_by_their_documents():
+    trees = {size: tasks_on_the_same_questions(*size) for size in ((28, 250), (56, 250), (28, 500))}
+    report_groups(trees[28, 250])
+    steps = {size: count_steps(lambda tree=tree: report_groups(tree)) for size, tree in trees.items()}
+    assert steps[56, 250] < 2.1 * steps[28, 250]
+    assert steps[28, 500] == steps[28, 250]
+
+
+def test_a_group_of_many_documents_holds_no_table_of_pairs():
+    tree = tasks_on_the_same_questions(57, 250)
+    tracemalloc.start()
     report_groups(tree)
-    start = time.perf_counter()
-    report_groups(tree)
-    assert time.perf_counter() - start < 0.5
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 100 * 8 * 57 * 250  # a hundred numbers a document; a table of all pairs has 14,250
 
 
 # --- values -------------------------------------------------------------------------------------------------------

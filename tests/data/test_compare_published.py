@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 
 import numpy as np
@@ -55,6 +56,33 @@ def test_two_columns_of_gsm8k(gsm8k, capsys):
     assert line["ci_low"] < apart.mean() < line["ci_high"]
     unpaired = np.sqrt(sum(data.meta["expected"][name]["stderr"] ** 2 for name in (a, b)))
     assert line["stderr"] < 0.95 * unpaired, "pairing pays"
+
+
+@pytest.mark.parametrize("flags", [("--id", "idx"), ("--prompt", "question"), ()])
+def test_the_same_two_as_tables(recorded, gsm8k, tmp_path, capsys, flags):
+    """However documents are known, the answers are no part of them: the paired numbers are those of the runs."""
+    _, runs = gsm8k
+    folders = []
+    for name in ("6b_verification", "175b_finetuning"):
+        path = tmp_path / name / "gsm8k.csv"
+        path.parent.mkdir()
+        with path.open("w", newline="") as file:
+            writer = csv.writer(file)
+            writer.writerow(("idx", "question", "answer", "reply", "correct"))
+            rows = recorded("gsm8k_openai").rows
+            writer.writerows((at, row["question"], row["answer"], row[name], 0) for at, row in enumerate(rows))
+        folder = tmp_path / name / "out"
+        pattern = json.dumps({"regex_pattern": "\nA: (.*)$"})
+        metric = "exact_match=" + json.dumps({key: value for key, value in EXACT.items() if key != "metric"})
+        told = ["score", str(path), "--answer", "reply", "--gold", "answer", *flags]
+        told += ["--filter", f"regex={pattern}", "--metric", metric, "-o", str(folder), "--quiet"]
+        assert main(told) == 0
+        folders.append(folder)
+    (ours,) = compared(capsys, *folders)["pairs"][0]["lines"]
+    (theirs,) = compared(capsys, runs["6b_verification"], runs["175b_finetuning"])["pairs"][0]["lines"]
+    same = ("n", "a", "b", "difference", "stderr", "ci_low", "ci_high", "p_value")
+    assert {key: ours[key] for key in same} == {key: theirs[key] for key in same}
+    assert main(["check", str(folders[1]), "--baseline", str(folders[0])]) == 1
 
 
 def test_three_columns_are_three_pairs_in_one_family(gsm8k, capsys):

@@ -24,6 +24,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 FAULTS = ("429", "500", "503", "garbage", "half", "empty", "nothing", "reset")
+PATIENCE = 120.0
+"""Seconds after which the server itself gives up waiting: no test waits so long unless something is broken."""
 WORDS = [" river", " stone", " seven", " green", " lamp", " under", " quick", " paper", " north", " bell", " salt"]
 
 
@@ -104,7 +106,10 @@ def answer(path: str, body: dict[str, object], shifted: bool = False) -> dict[st
 
 @dataclass
 class Server:
-    """What the server does and what it has seen. ``script(number, body)`` may name a fault or give a raw reply."""
+    """What the server does and what it has seen. ``script(number, body)`` may name a fault or give a raw reply.
+
+    No request is answered before ``ready(server)`` is true.
+    """
 
     faults: float = 0.0
     seed: int = 0
@@ -112,12 +117,14 @@ class Server:
     latency: float = 0.0
     shifted: bool = False
     script: Callable[[int, dict[str, object]], str | tuple[int, dict[str, str], bytes] | None] | None = None
+    ready: Callable[[Server], bool] = lambda server: True
     url: str = ""
     bodies: list[dict[str, object]] = field(default_factory=list)
     headers: list[dict[str, str]] = field(default_factory=list)
     connections: set[socket.socket] = field(default_factory=set)
     active: int = 0
     most_active: int = 0
+    closing: threading.Event = field(default_factory=threading.Event)
     lock: threading.Lock = field(default_factory=threading.Lock)
     random: random.Random = field(default_factory=random.Random)
 
@@ -136,6 +143,11 @@ class Server:
                 with self.log.open("a") as file:
                     file.write(json.dumps({**line, "fault": fault if isinstance(fault, str) else None}) + "\n")
             return fault
+
+    def wait_until_ready(self) -> None:
+        for _ in range(round(PATIENCE / 0.01)):
+            if self.ready(self) or self.closing.wait(0.01):
+                return
 
     def enter(self, by: int) -> None:
         with self.lock:
@@ -164,6 +176,7 @@ class Handler(BaseHTTPRequestHandler):
             body = json.loads(content)
             fault = self.owner.receive(self.path, body, dict(self.headers))
             time.sleep(self.owner.latency)
+            self.owner.wait_until_ready()
             with contextlib.suppress(OSError):
                 self.reply(fault, body)
         finally:
@@ -188,13 +201,16 @@ class Handler(BaseHTTPRequestHandler):
             self.send(200, good[: len(good) // 2], {"Content-Length": str(len(good))})
             self.close_connection = True
         elif fault == "hang":
-            time.sleep(3)
+            self.owner.closing.wait(PATIENCE)
+            self.close_connection = True
         elif fault == "dribble":
-            self.send(200, b"", {"Content-Length": "1000"})
-            for _ in range(30):
+            self.send(200, b"", {"Content-Length": "10000"})
+            for _ in range(round(PATIENCE / 0.05)):
                 self.wfile.write(b" ")
                 self.wfile.flush()
-                time.sleep(0.1)
+                if self.owner.closing.wait(0.05):
+                    break
+            self.close_connection = True
         elif fault == "reset":
             self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             self.connection.close()
@@ -247,6 +263,7 @@ def serve(port: int = 0, **what: object) -> Iterator[Server]:
     try:
         yield owner
     finally:
+        owner.closing.set()
         listener.shutdown()
         listener.server_close()
         for connection in tuple(owner.connections):

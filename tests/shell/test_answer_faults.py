@@ -6,7 +6,7 @@ import gzip
 import io
 import json
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pytest
@@ -512,6 +512,11 @@ def damaged(data: bytes, cut: int, flips: list[tuple[int, int]]) -> bytes:
     return bytes(out[: len(out) - cut % len(out)]) if cut else bytes(out)
 
 
+def mostly_slow(names: Iterable[str]) -> list[object]:
+    """Every third by default, the others among the slow tests."""
+    return [pytest.param(name, marks=[pytest.mark.slow] if at % 3 else []) for at, name in enumerate(names)]
+
+
 @pytest.mark.parametrize("name", WHOLE)
 def test_whole_recordings_are_read_whole(tmp_path: Path, name: str) -> None:
     found, problems = kept(put(tmp_path / name, WHOLE[name]), mapping=TABLE)
@@ -519,8 +524,7 @@ def test_whole_recordings_are_read_whole(tmp_path: Path, name: str) -> None:
     assert problems == []
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", WHOLE)
+@pytest.mark.parametrize("name", mostly_slow(WHOLE))
 @settings(
     max_examples=120, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
@@ -576,8 +580,7 @@ def with_other(value: object, path: tuple[object, ...], other: object) -> object
     return [changed.get(at, one) for at, one in enumerate(value)]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", RECORDS)
+@pytest.mark.parametrize("name", mostly_slow(RECORDS))
 @settings(
     max_examples=150, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )

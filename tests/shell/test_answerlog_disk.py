@@ -163,7 +163,7 @@ def test_a_writer_touches_its_lock(tmp_path: Path) -> None:
     with open_log(tmp_path / "a", "m") as log:
         os.utime(tmp_path / "a.lock", (0, 0))
         log.append("k", "r", 0, "text")
-        assert (tmp_path / "a.lock").stat().st_mtime > time.time() - 60
+        assert (tmp_path / "a.lock").stat().st_mtime > 0
 
 
 @pytest.mark.parametrize(
@@ -195,7 +195,7 @@ def test_without_kernel_locks_the_lock_file_alone_decides(tmp_path: Path, monkey
 
 def test_a_zombie_is_gone() -> None:
     child = subprocess.Popen([sys.executable, "-c", ""])
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while not is_gone(Holder(socket.gethostname(), child.pid)) and time.monotonic() < deadline:
         time.sleep(0.01)
     assert is_gone(Holder(socket.gethostname(), child.pid))
@@ -213,7 +213,6 @@ with open_log(path, "m") as log:
 """
 
 
-@pytest.mark.slow
 def test_killed_at_any_moment_loses_nothing_acknowledged(tmp_path: Path) -> None:
     path, start = tmp_path / "answers.jsonl", 0
     for turn in range(12):
@@ -232,7 +231,6 @@ def test_killed_at_any_moment_loses_nothing_acknowledged(tmp_path: Path) -> None
         start = len(state.answers)
 
 
-@pytest.mark.slow
 def test_only_one_of_many_gets_in(tmp_path: Path) -> None:
     script = """
 import sys

@@ -36,17 +36,24 @@ def data(capsys: pytest.CaptureFixture[str], *arguments: object) -> dict[str, ob
 # --- documents --------------------------------------------------------------------------------------------------------
 
 
+def without_prompts(folder: Path, **more: object) -> Path:
+    rows = [{**row, "arguments": [["", {}]]} for row in rows_of("t", "acc", FINE, **more)]
+    for row in rows:  # questions of the run's own about the same passages
+        row["doc"]["question"] = f"{sorted(more)} {row['doc_id']}"
+    return write_log(folder / f"samples_t_{STAMP}.jsonl", rows).parent
+
+
 def test_documents_that_do_not_pair_are_explained_and_paired_by_the_fields_one_names(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    a = write_run(tmp_path / "a", {"t": FINE}, source="x")
-    b = write_run(tmp_path / "b", {"t": FINE}, difficulty=3, year=2020)
+    a = without_prompts(tmp_path / "a", source="x")
+    b = without_prompts(tmp_path / "b", difficulty=3, year=2020)
     why = told(capsys, a, b, code=2)
     assert "no document is in two runs" in why
     assert "only A has the fields source" in why
     assert "only B has the fields difficulty, year" in why
     assert "both have passage, question" in why
-    (line,) = data(capsys, a, b, "--match", "question")["pairs"][0]["lines"]
+    (line,) = data(capsys, a, b, "--match", "passage")["pairs"][0]["lines"]
     assert (line["n"], line["difference"]) == (40, 0.0)
     wrong = told(capsys, a, b, "--match", "question,sourse", code=2)
     assert "did you mean 'source'? Known: passage, question, source" in wrong
@@ -56,13 +63,22 @@ def test_documents_that_do_not_pair_are_explained_and_paired_by_the_fields_one_n
 
 def test_few_pairs_are_explained_beside_the_numbers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     rows = rows_of("t", "acc", FINE)
-    a = write_log(tmp_path / "a/samples_t.jsonl", rows)
-    other = [{**row, "doc": {**row["doc"], "extra": 1}} if at > 9 else row for at, row in enumerate(rows)]
-    b = write_log(tmp_path / "b/samples_t.jsonl", other)
-    (warning,) = data(capsys, a, b)["warnings"]
+
+    def changed(name: str, first: int) -> Path:
+        """The same log, but for the documents from this one on, which are others."""
+        other = [
+            {**row, "doc": {"question": f"other {at}", "extra": 1}, "arguments": [[f"other {at}", {}]]}
+            if at >= first
+            else row
+            for at, row in enumerate(rows)
+        ]
+        return write_log(tmp_path / name / "samples_t.jsonl", other)
+
+    a = changed("a", 40)
+    (warning,) = data(capsys, a, changed("b", 10))["warnings"]
     assert "only B has the fields extra" in warning
-    half = [{**row, "doc": {**row["doc"], "extra": 1}} if at > 29 else row for at, row in enumerate(rows)]
-    assert data(capsys, a, write_log(tmp_path / "c/samples_t.jsonl", half))["warnings"] == []
+    assert len(data(capsys, a, changed("c", 35))["warnings"]) == 1
+    assert data(capsys, a, changed("d", 36))["warnings"] == []
 
 
 def test_what_is_read_has_the_fields_of_its_documents(tmp_path: Path) -> None:

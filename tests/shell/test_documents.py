@@ -146,8 +146,8 @@ def test_without_the_c_parser_the_same():
     assert "t.yaml:1: nested more than 200 deep" in out
 
 
-@pytest.mark.slow
-def test_all_of_lm_evals_files_read_as_pyyaml_reads_them():
+@pytest.mark.parametrize("step", [50, pytest.param(1, marks=pytest.mark.slow)], ids=["some", "all"])
+def test_lm_evals_files_read_as_pyyaml_reads_them(step):
     """Its library has files that give a key twice; ours says which, with the line (E44)."""
     spec = find_spec("lm_eval")
     if spec is None or spec.origin is None:
@@ -155,9 +155,9 @@ def test_all_of_lm_evals_files_read_as_pyyaml_reads_them():
     files = sorted((Path(spec.origin).parent / "tasks").rglob("*.yaml"))
     assert len(files) > 10_000
     odd = 0
-    for file in files:
+    for file in files[::step]:
         text = file.read_bytes()
         loaded = read_yaml(text, "t.yaml", duplicates="warn")
         odd += len(loaded.warnings)
         assert loaded.value == yaml.load(text, Loader=Plain), file
-    assert odd > 0
+    assert odd > 0 or step > 1

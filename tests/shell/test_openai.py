@@ -341,7 +341,7 @@ def test_interruption_is_quiet(pause: str) -> None:
             child.stdout.readline()
         time.sleep(0.1)
         child.send_signal(signal.SIGINT)
-        out, err = child.communicate(timeout=20)
+        out, err = child.communicate(timeout=60)
     assert out.splitlines()[-1] == "interrupted"
     assert err == ""
     assert child.returncode == 0

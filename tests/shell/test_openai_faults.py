@@ -143,11 +143,12 @@ def test_a_server_that_goes_away_stops_the_run_after_a_few_failures() -> None:
 
 @pytest.mark.parametrize("fault", ["hang", "dribble"])
 def test_a_server_that_hangs_meets_a_deadline(fault: str) -> None:
-    start = time.monotonic()
-    [reply] = reply_to(lambda number, body: fault, timeout=0.3, max_retries=1)
-    assert isinstance(reply, Failure)
-    assert reply.reason == "timeout: no whole reply within 0.3 s (2 tries)"
-    assert time.monotonic() - start < 2.5
+    """The server goes on for two minutes, and then breaks the connection: that would be another reason."""
+    [reply] = reply_to(lambda number, body: fault, timeout=0.3, read_timeout=300, max_retries=1)
+    assert reply == Failure("timeout: no whole reply within 0.3 s (2 tries)")
+
+
+def test_a_server_that_is_silent_meets_a_deadline_of_its_own() -> None:
     [reply] = reply_to(lambda number, body: "hang", read_timeout=0.2, max_retries=0)
     assert reply == Failure("timeout: not a byte for 0.2 s")
 
@@ -298,17 +299,24 @@ def test_waits_are_bounded_and_at_least_what_was_told(tried: int, told: float | 
     assert backoff(tried + 1, None, jitter, patience) >= backoff(tried, None, jitter, patience)
 
 
-def test_a_server_that_names_a_time_gets_it() -> None:
-    start = time.monotonic()
-    reply_to(lambda number, body: raw(b"", 429, Retry_After="0.4") if number == 0 else None)
-    assert 0.4 <= time.monotonic() - start < 5
+def test_a_server_that_names_a_time_gets_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    waits, sleep = [], asyncio.sleep
+
+    async def noted(seconds: float) -> None:
+        waits.append(seconds)
+        await sleep(0)
+
+    monkeypatch.setattr(asyncio, "sleep", noted)
+    reply_to(lambda number, body: raw(b"", 429, Retry_After="40") if number == 0 else None)
+    assert len(waits) == 1
+    assert 40 <= waits[0] <= 44  # up to a tenth more, so that not all come back at once
 
 
 # --- many at once ----------------------------------------------------------------------------------------------------
 
 
 def test_never_more_in_flight_than_allowed_and_never_fewer_than_possible() -> None:
-    with serve(latency=0.03) as server:
+    with serve(ready=lambda server: server.most_active >= 7) as server:
         ask(model(server.url, num_concurrent=7), questions(60))
         assert server.most_active == 7
         assert len(server.bodies) == 60
@@ -361,14 +369,14 @@ def test_complaints_lower_the_number_in_flight() -> None:
 def test_closing_early_leaves_nothing_behind(
     capfd: pytest.CaptureFixture[str], recwarn: pytest.WarningsRecorder
 ) -> None:
-    with serve(latency=0.2) as server:
+    """Of eight requests one is answered; the others hang, and closing does not wait for them."""
+    script = lambda number, body: "hang" if number else None  # noqa: E731
+    with serve(script=script, ready=lambda server: server.most_active >= 8) as server:
         going = model(server.url, num_concurrent=8).ask(questions(40))
         next(going)
-        start = time.monotonic()
         going.close()  # type: ignore[attr-defined]
-        assert time.monotonic() - start < 0.15
-        time.sleep(0.4)
-        assert len(server.bodies) <= 8
+        assert server.active >= 7
+        assert len(server.bodies) == 8
         del going
     import gc
 

@@ -146,13 +146,30 @@ def test_own_code_cannot_change_documents() -> None:
 
 @pytest.mark.parametrize("target", ["{{a}}", "a", "{{a.b[0]}}", "{{[a]}}", lambda doc: doc["a"]])
 def test_documents_without_gold_are_counted(target: object) -> None:
-    some: Row = {"question": "q", "a": {"b": [None]} if target == "{{a.b[0]}}" else None}
-    docs: list[Row] = [{"question": "q", "a": {"b": ["None"]} if target == "{{a.b[0]}}" else "None"}, some, some]
+    nested = target == "{{a.b[0]}}"
+    golds: list[object] = ["None", None, None]
+    docs: list[Row] = [{"question": f"q{at}", "a": {"b": [one]} if nested else one} for at, one in enumerate(golds)]
     config: Row = {**TEXT, "doc_to_target": target}
     built = build(config, docs=docs)
     assert built.warnings == ("2 of 3 documents have no gold (null), the first - at own doc 1",)
     assert build(config, docs=docs[:1]).warnings == ()
     assert build({**config, "process_results": lambda doc, results: {"x": 1}}, docs=docs).warnings == ()
+
+
+def test_a_truth_value_is_the_index_of_a_choice() -> None:
+    """As in Python, and so in lm-eval: False is 0, True is 1."""
+    docs: list[Row] = [{"question": f"q{at}", "right": at > 0} for at in range(3)]
+    for target in ("right", "{{right|int}}", lambda doc: doc["right"]):
+        config: Row = {
+            **TEXT,
+            "output_type": "multiple_choice",
+            "doc_to_choice": ["no", "yes"],
+            "doc_to_target": target,
+        }
+        config.pop("generation_kwargs", None)
+        built = build(config, docs=docs)
+        assert [(type(one.gold), one.gold) for one in built.samples] == [(int, 0), (int, 1), (int, 1)]
+        assert built.warnings == ()
 
 
 def test_answers_only_take_several_replies() -> None:

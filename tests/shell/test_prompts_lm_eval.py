@@ -165,6 +165,12 @@ FORMS: dict[str, Row] = {
         "doc_to_choice": "{{choices}}",
         "doc_to_target": "{{choices[answer]}}",
     },
+    "truth value as gold": {
+        **CHOICE,
+        **TRAIN,
+        "doc_to_choice": ["no", "yes"],
+        "doc_to_target": lambda doc: doc["number"] > 50,
+    },
     "gold as text": {**CHOICE, **TRAIN, "doc_to_target": "{{choices[answer]}}"},
     "several targets of choices": {**CHOICE, **TRAIN, "doc_to_target": "{{[choices[0], choices[2]]}}"},
     "mutual information": {
@@ -245,6 +251,32 @@ FORMS: dict[str, Row] = {
     "indices": {**TEXT, **TRAIN, "fewshot_config": {"fewshot_indices": [3, 1, 4, 1, 5, 9]}},
     "sampler class": {**TEXT, **TRAIN, "fewshot_config": {"sampler": EveryOther}},
     "empty target": {**TEXT, **TRAIN, "doc_to_target": "{{maybe or ''}}"},
+    "empty first target": {**TEXT, **TRAIN, "doc_to_target": "{{['', 'nobody']}}"},
+    "empty first target behind a prefix": {
+        **TEXT,
+        **TRAIN,
+        "doc_to_target": "{{[maybe or '', 'nobody']}}",
+        "gen_prefix": "The answer is",
+    },
+    # Of the documents that are asked about, the first may have no empty choice: lm-eval looks at its first characters.
+    "empty choice": {
+        **CHOICE,
+        **TRAIN,
+        "doc_to_target": "{{label|int}}",
+        "fewshot_config": {"doc_to_choice": ["", "yes"]},
+    },
+    "empty choice behind a prefix": {
+        **CHOICE,
+        **TRAIN,
+        "doc_to_target": "{{label|int}}",
+        "fewshot_config": {"doc_to_choice": "{{[maybe or '', '']}}", "gen_prefix": "It is"},
+    },
+    "empty choice as text": {
+        **CHOICE,
+        **TRAIN,
+        "doc_to_target": "{{maybe or ''}}",
+        "fewshot_config": {"doc_to_choice": ["", "x"]},
+    },
     "zero in the config": {**TEXT, **TRAIN, "num_fewshot": 0},
     "two in the config": {**TEXT, **TRAIN, "num_fewshot": 2},
     "likelihood": {
@@ -307,6 +339,8 @@ RUNS: dict[str, Asking] = {
         "likelihood",
         "two in the config",
         "empty target",
+        "empty first target",
+        "empty choice behind a prefix",
     ],
 )
 def test_runs_change_requests_as_in_lm_eval(form: str, run: str) -> None:

@@ -326,7 +326,7 @@ GOOD = '{"doc_id": 0, "doc": {"q": "a"}, "target": "t", "filter": "none", "metri
         (GOOD.encode()[:-1] + b', "x": "\xff"}\n', None),
         (GOOD + GOOD.replace('"doc_id": 0', '"doc_id": 1').replace('"a"', '"\xff"').replace("\xff", "\udcff"), None),
         ("", ["expected an evalcore run folder"]),
-        ("a,b\n1,2\n", ["not JSON", "expected an evalcore run folder"]),
+        ("a,b\n1,2\n", ["expected an evalcore run folder", "`evalcore score "]),
     ],
     ids=["twice", "torn", "no row", "no number", "other doc", "unread", "surrogate", "empty", "csv"],
 )

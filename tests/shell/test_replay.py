@@ -17,7 +17,7 @@ from evalcore.shell.answerlog import open_log
 from evalcore.shell.models.dummy import BACKEND as DUMMY
 from evalcore.shell.models.model import OTHER_OPTIONS, Backend, Model, Question
 from evalcore.shell.models.replay import BACKEND as REPLAY
-from evalcore.shell.models.replay_samples import read_sample_log
+from evalcore.shell.models.replay_samples import read_exchanges
 
 SHARED = Path(__file__).resolve().parents[2].parent / "shared" / "data" / "lmeval_raw_logs"
 
@@ -259,7 +259,7 @@ def test_real_logs_answer_their_own_requests(name: str) -> None:
     for path in files:
         for line in path.read_bytes().split(b"\n")[:-1]:
             raw = [one for replies in json.loads(line)["resps"] for one in replies]
-            requests = [(request, n) for request, heard in read_sample_log([line], "x") for n in range(len(heard))]
+            requests = [(request, n) for request, heard in read_exchanges(line, "x") for n in range(len(heard))]
             asked += [(Question(*one), given) for one, given in zip(requests, raw, strict=True)]
     got = replies(model, *(question for question, _ in asked))
     spelled = [[str(one.value), str(one.greedy)] if isinstance(one, Likelihood) else one for one in got]

@@ -13,6 +13,7 @@ from evalcore.core.documents import DocumentRow
 from evalcore.core.errors import EvalError
 from evalcore.core.estimate import Estimate, Part
 from evalcore.core.flipping import DRAWS, flip_lines
+from evalcore.core.pairing import match_documents
 from evalcore.core.records import MetricKey
 from evalcore.core.stats.compare import Difference, match_keys
 
@@ -30,7 +31,7 @@ def compare_estimates(
 ) -> Difference:
     """First minus second, paired by document: Bonett and Price's interval and McNemar's test for 0/1 scores.
 
-    Documents are the same if their keys are; with the document tables of both runs, if their content is. For whole
+    Documents are the same if their keys are; with the document tables of both runs, by ``match_documents``. For whole
     runs, with their groups and the documents that only one of them has, see ``compare_sides``.
 
     >>> from evalcore.core.aggregate import aggregate_metric
@@ -46,7 +47,7 @@ def compare_estimates(
         raise EvalError(f"expected two values, got {a.value} and {b.value}")
     if a.influence is None or b.influence is None or a.keys is None or b.keys is None:
         raise EvalError(f"{a.aggregation} has no influence of each document; compare the documents' own scores")
-    order = match_keys(*(_names(*pair) for pair in zip((a, b), documents or ((), ()), strict=True)))
+    order = match_keys(a.keys.ints.tolist(), _as_named_by(documents, b.keys.ints.tolist()))
     clusters = a.clusters or (None if b.clusters is None else frozen(b.clusters.ints[order]))
     aligned = replace(b, influence=frozen(b.influence.floats[order]), keys=a.keys, clusters=clusters)
     pair = Pair("", MetricKey(a.aggregation), replace(a, clusters=clusters), aligned)
@@ -57,7 +58,11 @@ def compare_estimates(
     return Difference(line.difference or 0.0, line.stderr, line.ci, line.p_value, len(a.influence), line.method)
 
 
-def _names(estimate: Estimate, documents: Sequence[DocumentRow]) -> list[object]:
-    keys = [] if estimate.keys is None else estimate.keys.ints.tolist()
-    known = {row.key: (row.content, row.occurrence) for row in documents}
-    return [known.get(key, key) for key in keys] if known else list(keys)
+def _as_named_by(
+    documents: tuple[Sequence[DocumentRow], Sequence[DocumentRow]] | None, keys: list[int]
+) -> list[object]:
+    """The second run's documents under the first run's keys; those that only the second has under their own names."""
+    if documents is None or not any(documents):
+        return list(keys)
+    known = {two: one for one, two in match_documents(*documents).pairs}
+    return [known.get(key, f"{key} of the second") for key in keys]

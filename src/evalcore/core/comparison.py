@@ -49,12 +49,29 @@ class Line(Struct, frozen=True, kw_only=True):
 
 
 class Shared(Struct, frozen=True):
-    """The documents of a task that both runs have, and the keys of those that only one of them has."""
+    """The documents of a task that both runs have, and the keys of those that only one of them has.
+
+    ``by_id`` is whether declared ids were what counted; ``unlike``, ``by_prompt`` and ``by_order`` count documents that
+    were matched by no more than their id, prompt or order (see ``match_documents``).
+    """
 
     task: str
     both: int
     only_a: tuple[int, ...] = ()
     only_b: tuple[int, ...] = ()
+    by_id: bool = False
+    unlike: int = 0
+    by_prompt: int = 0
+    by_order: int = 0
+
+    @property
+    def shares(self) -> tuple[float, float]:
+        """Which share of either run's documents is matched.
+
+        >>> Shared("t", 3, (7,)).shares
+        (0.75, 1.0)
+        """
+        return self.both / (self.both + len(self.only_a) or 1), self.both / (self.both + len(self.only_b) or 1)
 
 
 class Comparison(Struct, frozen=True, kw_only=True):

@@ -46,17 +46,21 @@ def decode_doc(sample: Sample, task: str = "") -> object:
 
 
 class DocumentRow(msgspec.Struct, frozen=True):
-    """A document as the outside knows it: its name, its cluster, what it says, and the how-manieth that says so."""
+    """A document as the outside knows it: its declared id, its cluster, hashes of what it says, of what was asked and
+    of its target, and its occurrence among documents that say the same. An empty ``prompt`` is an unknown one.
+    """
 
     key: int
     id: int | str | None
     cluster: int | str | None
     content: str
     occurrence: int
+    prompt: str = ""
+    target: str = ""
 
 
 def document_table(samples: Iterable[Sample]) -> tuple[DocumentRow, ...]:
-    """The documents of a task in key order. Runs are matched by content and occurrence, whatever their keys.
+    """The documents of a task in key order. Runs are matched by id or content (``match_documents``), not by key.
 
     >>> [(row.key, row.occurrence) for row in document_table([Sample(0, doc={"q": 1}), Sample(1, doc={"q": 1})])]
     [(0, 0), (1, 1)]

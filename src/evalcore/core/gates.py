@@ -50,10 +50,11 @@ class Gate(Struct, frozen=True, kw_only=True):
 
     ``limit`` and ``ci`` are those of a limit; ``baseline`` is the other run's number, ``difference_ci`` the interval of
     the difference to it, and ``adjusted`` the one-sided p-value of a regression, corrected for all numbers held against
-    the baseline. The value of an ``unscored`` gate is the share of the baseline's documents that the run did not score.
+    the baseline. The value of an ``unscored`` gate is the share of the baseline's documents that the run did not score,
+    that of a ``paired`` gate the smaller of the two runs' shares of documents that both have.
     """
 
-    kind: Literal["min", "max", "baseline", "unscored"]
+    kind: Literal["min", "max", "baseline", "unscored", "paired"]
     name: str
     key: MetricKey
     passed: bool | None

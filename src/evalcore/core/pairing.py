@@ -1,8 +1,9 @@
-"""The same documents in two runs: matched by what they say, with the rest counted and named."""
+"""The same documents in two runs: matched by who they are, never by their answers; the rest is counted and named."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 from msgspec import Struct
@@ -15,7 +16,84 @@ from evalcore.core.errors import EvalError, place
 from evalcore.core.outcome import NOT_EMITTED
 from evalcore.core.scored import Scored, ScoredColumn
 
-__all__ = ["Paired", "pair_documents"]
+__all__ = ["Matched", "Paired", "match_documents", "pair_documents"]
+
+
+class Matched(Struct, frozen=True):
+    """The documents that two runs have in common: (key in the first, key in the second), in the first's order.
+
+    ``by_id`` is whether both runs declare ids, and ``unlike`` counts those of one id that have another target, or
+    another prompt and content. ``by_prompt`` counts those whose prompt is all that they have in common, ``by_order``
+    those that nothing but their order tells from others.
+    """
+
+    pairs: tuple[tuple[int, int], ...]
+    by_id: bool = False
+    unlike: int = 0
+    by_prompt: int = 0
+    by_order: int = 0
+
+
+Rows = Sequence[DocumentRow]
+Pairs = list[tuple[DocumentRow, DocumentRow]]
+
+
+def match_documents(a: Rows, b: Rows) -> Matched:
+    """Match documents by their declared ids; where a run has none by prompt and content, or either of them alone.
+
+    A prompt alone identifies a document only if no other one has it. Of documents that are the same, the first of one
+    run is matched with the first of the other.
+
+    >>> one, two = DocumentRow(0, None, None, "c", 0, "p"), DocumentRow(7, None, None, "other", 0, "p")
+    >>> match_documents([one], [two])
+    Matched(pairs=((0, 7),), by_id=False, unlike=0, by_prompt=1, by_order=0)
+    >>> match_documents([DocumentRow(0, "q1", None, "c", 0)], [DocumentRow(7, "q1", None, "d", 0)]).pairs
+    ((0, 7),)
+    """
+    if all(row.id is not None for rows in (a, b) for row in rows):
+        by_id, _ = _matched(a, b, lambda row: str(row.id))
+        return Matched(_keys(by_id), by_id=True, unlike=sum(_unlike(one, two) for one, two in by_id))
+    whole, unclear = _matched(a, b, lambda row: (row.content, row.prompt))
+    shared = {prompt for rows in (a, b) for prompt, n in Counter(row.prompt for row in rows).items() if n > 1}
+    one, two = ([row for row in rows if row.prompt and row.prompt not in shared] for rows in _without(a, b, whole))
+    by_prompt, _ = _matched(one, two, lambda row: row.prompt)
+    by_content, more = _matched(*_without(a, b, whole + by_prompt), lambda row: row.content)
+    return Matched(_keys(whole + by_prompt + by_content), False, 0, len(by_prompt), unclear + more)
+
+
+def _unlike(one: DocumentRow, two: DocumentRow) -> bool:
+    """Whether documents of one id are hardly the same. Other examples make another prompt, an answer other content."""
+    asked = one.prompt and two.prompt and one.prompt != two.prompt
+    return one.target != two.target or bool(asked and one.content != two.content)
+
+
+def _matched(a: Rows, b: Rows, name: Callable[[DocumentRow], object]) -> tuple[Pairs, int]:
+    """Pairs of one name, and how many of them share their name with others."""
+    named_a, named_b = _by_name(a, name), _by_name(b, name)
+    pairs: Pairs = []
+    shared = 0
+    for one, rows in named_a.items():
+        others = named_b.get(one, [])
+        both = list(zip(rows, others, strict=False))
+        pairs += both
+        shared += len(both) if len(rows) > 1 or len(others) > 1 else 0
+    return pairs, shared
+
+
+def _by_name(rows: Rows, name: Callable[[DocumentRow], object]) -> dict[object, list[DocumentRow]]:
+    out: dict[object, list[DocumentRow]] = {}
+    for row in sorted(rows, key=lambda row: (row.occurrence, row.key)):
+        out.setdefault(name(row), []).append(row)
+    return out
+
+
+def _without(a: Rows, b: Rows, pairs: Pairs) -> tuple[list[DocumentRow], list[DocumentRow]]:
+    kept_a, kept_b = {one.key for one, _ in pairs}, {two.key for _, two in pairs}
+    return [row for row in a if row.key not in kept_a], [row for row in b if row.key not in kept_b]
+
+
+def _keys(pairs: Pairs) -> tuple[tuple[int, int], ...]:
+    return tuple(sorted((one.key, two.key) for one, two in pairs))
 
 
 class Paired(Struct, frozen=True):
@@ -34,7 +112,7 @@ class Paired(Struct, frozen=True):
 def pair_documents(
     a: Scored, b: Scored, documents: tuple[Sequence[DocumentRow], Sequence[DocumentRow]] = ((), ())
 ) -> Paired:
-    """Match the documents of one task in two runs by content and occurrence; by key where the runs have no tables.
+    """Match the documents of one task in two runs, with their document tables or, where there are none, by key.
 
     >>> from evalcore.core.arrays import Array
     >>> from evalcore.core.columns import Floats
@@ -44,12 +122,13 @@ def pair_documents(
     ...     Scored(task, (ScoredColumn(key, column(keys, Floats(Array(scores))), None),))
     ...     for keys, scores in (([0, 1, 2], [1.0, 0.0, 1.0]), ([1, 2, 3], [1.0, 1.0, 0.0]))
     ... )
-    >>> pair_documents(one, two).shared
-    Shared(task='t', both=2, only_a=(0,), only_b=(3,))
+    >>> shared = pair_documents(one, two).shared
+    >>> shared.both, shared.only_a, shared.only_b
+    (2, (0,), (3,))
     """
-    names_a, names_b = _names(a, documents[0]), _names(b, documents[1])
-    keys_b = {name: key for key, name in names_b.items()}
-    both = {keys_b[name]: key for key, name in names_a.items() if name in keys_b}
+    rows_a, rows_b = _rows(a, documents[0]), _rows(b, documents[1])
+    matched = match_documents(rows_a, rows_b)
+    both = {two: one for one, two in matched.pairs}
     kept_a = frozenset(both.values())
     one = _renamed(a, {key: key for key in kept_a})
     two = _renamed(b, both)
@@ -58,8 +137,12 @@ def pair_documents(
     shared = Shared(
         a.task.name,
         len(both),
-        tuple(sorted(key for key in names_a if key not in kept_a)),
-        tuple(sorted(key for key in names_b if key not in both)),
+        tuple(sorted(row.key for row in rows_a if row.key not in kept_a)),
+        tuple(sorted(row.key for row in rows_b if row.key not in both)),
+        matched.by_id and bool(documents[0]),
+        matched.unlike,
+        matched.by_prompt,
+        matched.by_order,
     )
     return Paired(
         replace(one, columns=tuple(left for left, _, _ in columns), clusters=clusters),
@@ -75,19 +158,16 @@ def _other_clusters(a: Scored, b: Scored) -> tuple[str, ...]:
     return (f"{a.task.name}: the runs declare different clusters; the first run's are used",) if differ else ()
 
 
-Name = tuple[str, int] | int
-
-
-def _names(scored: Scored, documents: Sequence[DocumentRow]) -> dict[int, Name]:
-    """What each document is known by, in key order."""
+def _rows(scored: Scored, documents: Rows) -> Rows:
+    """The document table of a task; without one, its keys are its documents' ids."""
     keys = sorted({key for one in scored.columns for key in one.column.keys.ints.tolist()})
     if not documents:
-        return {key: key for key in keys}
-    known: dict[int, Name] = {row.key: (row.content, row.occurrence) for row in documents}
+        return [DocumentRow(key, key, None, "", 0) for key in keys]
+    known = {row.key for row in documents}
     strange = next((key for key in keys if key not in known), None)
     if strange is not None:
         raise EvalError(f"expected every scored document in the document table{place(scored.task.name, strange)}")
-    return known
+    return documents
 
 
 def _renamed(scored: Scored, keys: Mapping[int, int]) -> Scored:

@@ -11,10 +11,13 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 from pyrsistent import PMap
+from toolz import unique
 
 from evalcore.core.closing import report_task
+from evalcore.core.errors import EvalError, locate, place
 from evalcore.core.pipeline import build_report
 from evalcore.core.policy import POLICIES
+from evalcore.core.records import Generate
 from evalcore.core.reports import Report
 from evalcore.core.scoring import score_task
 from evalcore.shell.asking import Asked, ask_agenda, list_questions, replies_of, told_endings
@@ -26,6 +29,7 @@ from evalcore.shell.models.model import Model
 from evalcore.shell.output.environment import describe_run
 from evalcore.shell.output.files import write_run
 from evalcore.shell.output.losses import lost_of
+from evalcore.shell.output.notes import group_warnings
 from evalcore.shell.output.progress import Progress, progress
 from evalcore.shell.output.results import run_title
 from evalcore.shell.output.text import visible
@@ -37,7 +41,9 @@ __all__ = ["Ran", "run"]
 
 
 class Ran(Struct, frozen=True):
-    """A finished run. ``unscored`` counts the documents that some metric has no score for."""
+    """A finished run. ``unscored`` counts the documents that some metric has no score for; ``known`` are those of its
+    warnings that were told before anything was asked.
+    """
 
     folder: Path
     report: Report
@@ -45,6 +51,7 @@ class Ran(Struct, frozen=True):
     unscored: int
     warnings: tuple[str, ...]
     title: str = ""
+    known: tuple[str, ...] = ()
 
     @property
     def exit_code(self) -> int:
@@ -70,10 +77,14 @@ def run(
             sys.stderr.write("".join(map(first_prompt, tasks)))
         for built in tasks:  # a metric nobody knows, or a package that is missing, before anything is asked
             report_task(score_task(built.task, [], [], tables=POLICIES[plan.policy]), tables=POLICIES[plan.policy])
+        _refuse_options(model, tasks)
+        known = known_warnings(selected, model, tasks)
+        for text in group_warnings(known, {built.task.name for built in tasks}):
+            shown.warn(text)
         with hold_folder(folder):
             replaced = claim_folder(folder, plan, home, model.identity, overwrite=overwrite)
             ran = _run_in(folder, plan, selected, model, tasks, shown)
-    return replace(ran, warnings=(*ran.warnings, *replaced))
+    return replace(ran, warnings=(*ran.warnings, *replaced), known=known)
 
 
 def _run_in(folder: Path, plan: Plan, selected: Selected, model: Model, tasks: Sequence[Built], shown: Progress) -> Ran:
@@ -84,8 +95,7 @@ def _run_in(folder: Path, plan: Plan, selected: Selected, model: Model, tasks: S
     shown.stage("scoring", sum(len(built.samples) for built in tasks))
     parts = [_score(plan, built, asked, agenda.keys[built.task.name], shown) for built in tasks]
     report = _report(plan, selected, parts)
-    lasting = (selected.warnings, model.warnings, *(built.warnings for built in tasks), told_endings(agenda, asked))
-    warnings = tuple(dict.fromkeys(one for some in lasting for one in some))
+    warnings = tuple(dict.fromkeys((*known_warnings(selected, model, tasks), *told_endings(agenda, asked))))
     facts = facts_of(plan, selected, model)
     results = write_folder(folder, facts, parts, report, warnings, samples=keeps_samples(plan))
     drop_stale_samples(folder, written := sample_names(parts) if keeps_samples(plan) else [])
@@ -93,6 +103,22 @@ def _run_in(folder: Path, plan: Plan, selected: Selected, model: Model, tasks: S
     write_run(folder, describe_run(start, time.time(), model_identity=model.identity, samples=written, **counts))
     lost = sum(one.documents for one in lost_of(report))
     return Ran(folder, report, results, lost, (*warnings, *asked.warnings), run_title(facts))
+
+
+def known_warnings(selected: Selected, model: Model, tasks: Sequence[Built]) -> tuple[str, ...]:
+    """What there is to say before anything is asked."""
+    return (*selected.warnings, *model.warnings, *(one for built in tasks for one in built.warnings))
+
+
+def _refuse_options(model: Model, tasks: Sequence[Built]) -> None:
+    """Refuse generation options that the model cannot honour, before anything is asked."""
+    for built in tasks:
+        for request in unique(built.requests, key=lambda one: id(getattr(one, "options", None))):
+            if isinstance(request, Generate):
+                try:
+                    model.check(request.options)
+                except EvalError as wrong:
+                    raise locate(wrong, place(built.task.name)) from wrong
 
 
 def first_prompt(built: Built) -> str:

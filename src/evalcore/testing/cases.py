@@ -100,10 +100,12 @@ def cases(
     ``task`` is a host's own; ``ragged`` gives generations one to three repeats each; ``failures`` lets models
     fail now and then. Ties, several golds, minus infinity, empty and non-Latin texts all occur.
 
-    >>> from hypothesis import find
-    >>> case = find(cases(MULTIPLE_CHOICE), lambda case: len(case.samples) == 2)
-    >>> case.task.name, len(case.answers)
-    ('mc', 2)
+    >>> from hypothesis import given, settings
+    >>> @settings(max_examples=20, deadline=None)
+    ... @given(cases(MULTIPLE_CHOICE))
+    ... def check(case):
+    ...     assert len(case.answers) == sum(len(sample.choices) for sample in case.samples)
+    >>> check()
     """
     chosen = task or (RAGGED if ragged else TASKS[output_type])
     return _cases(chosen, ragged, failures, max_docs)
@@ -182,8 +184,11 @@ def batch_of(case: Case) -> Batch:
 def batches(output_type: OutputType, *, max_docs: int = 6) -> st.SearchStrategy[Batch]:
     """Batches of documents as a scorer of this output type receives them.
 
-    >>> from hypothesis import find
-    >>> find(batches(LOGLIKELIHOOD), lambda batch: len(batch.samples) == 2).keys.tolist()
-    [0, 1]
+    >>> from hypothesis import given, settings
+    >>> @settings(max_examples=20, deadline=None)
+    ... @given(batches(LOGLIKELIHOOD))
+    ... def check(batch):
+    ...     assert batch.keys.tolist() == sorted(sample.doc_id for sample in batch.samples)
+    >>> check()
     """
     return cases(output_type, failures=False, max_docs=max_docs).map(batch_of)

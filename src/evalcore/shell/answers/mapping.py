@@ -15,7 +15,7 @@ __all__ = ["ColumnMap", "check_columns"]
 class ColumnMap(Struct, frozen=True, kw_only=True):
     """The columns of a plain table by what they hold; None for what it does not have.
 
-    ``repeat`` numbers the rows of one ``id``; ``score`` is a score that was given already.
+    ``repeat`` numbers the rows of one ``id``; ``score`` is a score that was given already, ``more_scores`` are others.
     """
 
     answer: str | None = None
@@ -28,15 +28,35 @@ class ColumnMap(Struct, frozen=True, kw_only=True):
     prompt: str | None = None
     task: str | None = None
     cluster: str | None = None
+    more_scores: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.repeat is not None and self.id is None:
             raise EvalError(f"expected id with repeat ({self.repeat!r}): the column that rows of one document share")
+        if self.repeat is not None and self.more_scores:
+            names = ", ".join(self.scores)
+            raise EvalError(f"expected one --score where rows are repeats (--repeat), got {names}")
+
+    @property
+    def scores(self) -> tuple[str, ...]:
+        """Every column of scores."""
+        return self.more_scores if self.score is None else (self.score, *self.more_scores)
+
+    @property
+    def written(self) -> frozenset[str]:
+        """The columns that the model or a scorer wrote, or that count repeats: no part of a document.
+
+        >>> sorted(ColumnMap(answer="reply", gold="target", score="correct").written)
+        ['correct', 'reply']
+        """
+        asked = {self.gold, self.id, self.choices, self.prompt, self.task, self.cluster}
+        told = (self.answer, self.loglikelihoods, self.repeat, *self.scores)
+        return frozenset(name for name in told if name is not None and name not in asked)
 
     @property
     def named(self) -> dict[str, str]:
         """What is declared: what a column holds -> its name."""
-        return {key: name for key, name in asdict(self).items() if name is not None}
+        return {key: name for key, name in asdict(self).items() if isinstance(name, str)}
 
 
 def check_columns(mapping: ColumnMap, columns: Collection[str], where: str) -> None:
@@ -46,7 +66,7 @@ def check_columns(mapping: ColumnMap, columns: Collection[str], where: str) -> N
     Traceback (most recent call last):
     evalcore.core.errors.EvalError: unknown answer column 'reply'. Known: answer, gold - at a.jsonl:1
     """
-    for key, name in mapping.named.items():
+    for key, name in (*mapping.named.items(), *(("score", name) for name in mapping.more_scores)):
         if name not in columns:
             raise unknown(f"{key} column", name, columns, f" - at {where}")
     if mapping.answer is None and mapping.loglikelihoods is None and mapping.score is None:

@@ -144,7 +144,8 @@ def _is_copy(found: Found) -> bool:
     if found.kind != "parquet" or path.suffix != ".parquet":
         return False
     if is_sample_name(path.with_suffix(".jsonl")):
-        return any(path.with_suffix(f".jsonl{packed}").is_file() for packed in ("", *PACKED))
+        names = (f"{ending}{packed}" for ending in (".jsonl", ".json") for packed in ("", *PACKED))
+        return any(path.with_suffix(name).is_file() for name in names)
     results = path.with_suffix(".json")
     return results.is_file() and tell_kind(results).kind == "results"
 
@@ -172,7 +173,7 @@ def _suffixes(path: Path) -> set[str]:
 def _beside(results: Found) -> list[Found]:
     """The sample logs of the same run."""
     stamp = stamp_of(results.path.name)
-    near = [one for one in sorted(results.path.parent.glob("*.jsonl*")) if stamp_of(one.name) == stamp]
+    near = (one for one in sorted(results.path.parent.iterdir()) if one.is_file() and stamp_of(one.name) == stamp)
     logs = [one for one in map(tell_kind, near) if one.kind == "samples"]
     if not logs:
         raise EvalError(f"{results.path}: {NO_SAMPLES}")

@@ -9,7 +9,7 @@ from evalcore.core.errors import EvalError
 from evalcore.shell.answers.record import Problem
 from evalcore.shell.answers.records import Record, read_records
 from evalcore.shell.answers.strict import restore_nonfinite
-from evalcore.shell.recorded.rows import read_rows, read_value, scores_of
+from evalcore.shell.recorded.rows import read_row, read_value, scores_of
 
 __all__ = ["read_past"]
 
@@ -34,7 +34,7 @@ def read_past(
             if isinstance(at, Problem):
                 break
             try:
-                [row] = read_rows([at.data], str(path))
+                row = read_row(at.data, at.line, str(path))
                 mine = kept.setdefault(row.key, {})
                 name = _filter(read_value(row.fields, "filter"), len(mine), filters)
                 mine[name] = read_value(row.fields, "filtered_resps")

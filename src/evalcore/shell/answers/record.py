@@ -61,6 +61,7 @@ class LogTask(Struct, frozen=True, kw_only=True):
     """A task of a log: its name, what is known of its config, and a way to go through its documents, again and again.
 
     ``paths`` are all of its files, of which ``path`` is the first.
+    ``written`` are fields of its documents that the model or a scorer wrote: what is written down again lacks them.
     ``rows`` yields documents and, under ``--keep-going``, the problems it met on the way; else it raises the first.
     """
 
@@ -73,6 +74,7 @@ class LogTask(Struct, frozen=True, kw_only=True):
     source: str = "lm-eval"
     warnings: tuple[str, ...] = ()
     paths: tuple[Path, ...] = ()
+    written: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
         if not self.paths:

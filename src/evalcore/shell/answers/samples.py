@@ -140,7 +140,7 @@ def _learn(log: SampleLog, row: Asked) -> _Reading:
 def _logged(row: Asked, reading: _Reading, log: SampleLog, at: Record, path: Path) -> Logged:
     replies = drop_padding(read_replies(row), log.config.get("repeats"))
     choices = _choices(row, reading.known, len(replies))
-    cluster = row.own.get("cluster") if row.own else None
+    cluster, own_id = (row.own.get("cluster"), row.own.get("id")) if row.own else (None, None)
     return Logged(
         doc_id=row.key,
         doc=row.doc,
@@ -148,6 +148,7 @@ def _logged(row: Asked, reading: _Reading, log: SampleLog, at: Record, path: Pat
         choices=choices,
         requests=_each_request(row.requests, choices, len(replies)) if log.requests else (),
         replies=replies,
+        id=own_id if isinstance(own_id, (int, str)) else None,
         cluster=cluster if isinstance(cluster, (int, str)) else None,
         line=at.line,
         path=path,

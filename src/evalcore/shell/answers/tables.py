@@ -62,7 +62,15 @@ def _task(name: str, found: Found, kind: OutputType, mapping: ColumnMap, rows: C
         settled, told = settle_golds(rows(), mapping, text=found.kind == "text" and mapping.loglikelihoods is not None)
     documents = partial(_documents, found.path, mapping, rows, settled)
     warnings = (f"{name}: {told}",) if told else ()
-    return LogTask(name=name, path=found.path, output_type=kind, rows=documents, source="table", warnings=warnings)
+    return LogTask(
+        name=name,
+        path=found.path,
+        output_type=kind,
+        rows=documents,
+        source="table",
+        warnings=warnings,
+        written=mapping.written,
+    )
 
 
 def has_columns(found: Found, mapping: ColumnMap) -> bool:
@@ -70,7 +78,7 @@ def has_columns(found: Found, mapping: ColumnMap) -> bool:
     one: TableRow | Problem | None = None
     for one in read_table(found.path, found.kind, mapping):
         if isinstance(one, TableRow):
-            return one.cells.keys() >= set(mapping.named.values())
+            return one.cells.keys() >= {*mapping.named.values(), *mapping.more_scores}
     return one is not None and may_be_table(found, mapping)
 
 
@@ -132,7 +140,7 @@ def _grouped(path: Path, mapping: ColumnMap, rows: Rows) -> Iterator[list[TableR
 
 def _id(row: TableRow, column: str) -> int | str:
     found = read_unit(row.cells.get(column), "id")
-    if found is None:
+    if found is None or found == "":
         raise EvalError(f"expected an id under {column!r}, got nothing")
     return found
 
@@ -143,7 +151,8 @@ def _id(row: TableRow, column: str) -> int | str:
 def _logged(number: int, rows: Sequence[TableRow], mapping: ColumnMap, settled: Targets | None) -> Logged:
     ordered = _in_order(rows, mapping)
     first = ordered[0].cells
-    missing = [name for name in mapping.named.values() for one in ordered if name not in one.cells]
+    wanted = (*mapping.named.values(), *mapping.more_scores)
+    missing = [name for name in wanted for one in ordered if name not in one.cells]
     if missing:
         raise EvalError(f"expected a column {missing[0]!r}, got {', '.join(map(str, first))}")
     if mapping.task is not None and read_unit(first[mapping.task], "task") is None:
@@ -215,14 +224,16 @@ def _requests(row: TableRow, mapping: ColumnMap, choices: Sequence[str], count: 
 
 
 def _scores(rows: Sequence[TableRow], mapping: ColumnMap, replies: Sequence[Sequence[Reply]]) -> dict[str, object]:
-    if mapping.score is None:
-        return {}
+    return {f"{name},none": _score(rows, name, replies) for name in mapping.scores}
+
+
+def _score(rows: Sequence[TableRow], column: str, replies: Sequence[Sequence[Reply]]) -> object:
     found: list[float | None] = []
     listed = len(rows) > 1
     for one in rows:
-        score = read_score(one.cells[mapping.score])
+        score = read_score(one.cells.get(column))
         listed = listed or isinstance(score, list)
         found += score if isinstance(score, list) else [score]
     if listed and found and replies and len(found) != len(replies[0]):
         raise EvalError(f"expected a score for each of {len(replies[0])} repeats, got {len(found)}")
-    return {f"{mapping.score},none": found if len(found) > 1 else found[0] if found else None}
+    return found if len(found) > 1 else found[0] if found else None

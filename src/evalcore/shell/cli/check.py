@@ -27,9 +27,10 @@ EXAMPLES = """examples:
   evalcore check runs/new --baseline runs/released --margin 0.01 --max_unscored 0.005
 
 A limit fails if the number is on its wrong side by more than luck explains; with --strict, if it is there at all. A
-baseline fails if some number is worse than the baseline's by more than luck explains, or is missing. Corrected for the
-number of gates: if every number is exactly at its limit, some limit fails by luck in at most a share alpha of all
-checks; if nothing got worse, some number fails against the baseline in about as many at most.
+baseline fails if some number is worse than the baseline's by more than luck explains, or is missing, or if less than
+half of either run's documents can be paired. Corrected for the number of gates: if every number is exactly at its
+limit, some limit fails by luck in at most a share alpha of all checks; if nothing got worse, some number fails against
+the baseline in about as many at most.
 exit codes: 0 all passed, 1 some failed, 2 bad input, or nothing could be checked
 """
 
@@ -50,7 +51,9 @@ def parser() -> argparse.ArgumentParser:
     out.add_argument("--strict", action="store_true", help="limits hold for the numbers themselves, evidence or not")
     out.add_argument("--baseline", metavar="RUN", help="no number may be worse than this run's, or missing")
     out.add_argument("--margin", type=float, metavar="X", help="only evidence of a drop by more than X fails")
-    out.add_argument("--allow_missing", action="store_true", help="skip numbers of the baseline that the run lacks")
+    out.add_argument(
+        "--allow_missing", action="store_true", help="skip numbers and documents of the baseline that the run lacks"
+    )
     out.add_argument(
         "--max_unscored", type=float, metavar="SHARE", help="of the baseline's documents that may lack a score, by task"
     )
@@ -128,7 +131,7 @@ def check(given: argparse.Namespace) -> Checked:
     else:
         runs, sides = read_runs(given, [given.run, given.baseline])
     level, gates, notes = hold_to_limits(limits, runs[0], given)
-    apart, more, told = hold_against(runs, sides, given) if sides else (None, (), ())
+    apart, more, lead, told = hold_against(runs, sides, given) if sides else (None, (), (), ())
     strict = ("--strict is about limits, and there are none",) if given.strict and not limits else ()
     return Checked(
         runs=tuple(map(name_run, runs)),
@@ -141,6 +144,7 @@ def check(given: argparse.Namespace) -> Checked:
         margin=given.margin,
         confidence=level,
         difference_confidence=apart,
+        lead=lead,
         notes=tuple(dict.fromkeys((*strict, *notes, *told))),
     )
 
@@ -179,14 +183,20 @@ def close_run(run: Recorded, confidence: float) -> tuple[dict[Number, Estimate],
 
 def hold_against(
     runs: Sequence[Recorded], sides: Sequence[Side], given: argparse.Namespace
-) -> tuple[float, tuple[Gate, ...], tuple[str, ...]]:
-    """The confidence of the differences' intervals, a gate for every number of the baseline, and what to know."""
+) -> tuple[float, tuple[Gate, ...], tuple[str, ...], tuple[str, ...]]:
+    """The confidence of the differences' intervals, a gate for every number of the baseline, what leads all else, and
+    what to know.
+    """
+    from msgspec.structs import replace
+
     from evalcore.core.comparison import adjust
     from evalcore.core.gates import level_of_limits
-    from evalcore.core.regressions import fail_missing, find_regressions, find_unscored, warn_of_draws
-    from evalcore.shell.output.gates import tell_missing, tell_unlike
+    from evalcore.core.regressions import fail_missing, find_regressions, find_unpaired, find_unscored, warn_of_draws
+    from evalcore.shell.output.gates import tell_missing, tell_pairing, tell_unlike
+    from evalcore.shell.recorded.alike import align_sides
 
     level = level_of_limits(given.alpha, 1)
+    *sides, alike = align_sides((runs[0], runs[1]), (sides[0], sides[1]))
     chosen, comparison = compare_chosen(sides, given, level)
     judge = {"alpha": given.alpha, "correction": given.correction, "margin": given.margin}
     gates = find_regressions(comparison, **judge)
@@ -196,18 +206,23 @@ def hold_against(
         gates = find_regressions(compare_chosen(sides, given, level)[1], **judge)
     gates = fail_missing(gates, sides[0], sides[1], chosen, allow=given.allow_missing)
     if given.max_unscored is not None:
-        lost = find_unscored(runs[0].side, runs[1].side, given.max_unscored)
+        as_scored = [replace(run.side, documents=side.documents) for run, side in zip(runs, sides, strict=True)]
+        lost = find_unscored(as_scored[0], as_scored[1], given.max_unscored)
         gates = (*gates, *(gate for gate in lost if chosen((gate.name, gate.key))))
+    names, groups = {gate.name for gate in gates}, any(line.group for line in comparison.lines)
+    asked = [one for one in comparison.documents if groups or one.task in names]  # a group rests on its tasks'
+    gates = (*gates, *find_unpaired(asked, allow=given.allow_missing))
+    lead = tell_pairing(runs[0], runs[1], asked, alike)
     unlike, missing = tell_unlike(runs[0], runs[1], comparison), tell_missing(comparison)
     paired = any(shared.both for shared in comparison.documents)
     if not paired or all(gate.passed is None for gate in gates):
-        why = [*unlike, *missing, *dict.fromkeys(gate.verdict for gate in gates)]
+        why = [*lead, *unlike, *missing, *dict.fromkeys(gate.verdict for gate in gates)]
         raise EvalError(
             f"nothing of the run can be held against the baseline: {'; '.join(why) or 'no task is in both'}"
         )
     # A one-sided p-value is half of a two-sided one, so that twice alpha is what the flips must reach.
     flips = warn_of_draws(adjust([comparison], given.correction), given.draws, 2 * given.alpha)
-    return level, gates, (*unlike, *missing, *flips, *(f"baseline: {one}" for one in runs[1].warnings))
+    return level, gates, lead, (*unlike, *missing, *flips, *(f"baseline: {one}" for one in runs[1].warnings))
 
 
 def compare_chosen(

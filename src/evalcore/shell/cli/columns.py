@@ -23,9 +23,11 @@ COLUMNS = {
 
 
 def columns_of(given: argparse.Namespace) -> ColumnMap | None:
-    """The columns that are declared, None without any; of several scores the first."""
+    """The columns that are declared, None without any."""
     from evalcore.shell.answers.mapping import ColumnMap
 
     scores = [given.score] if isinstance(given.score, str) else given.score or [None]
     columns = {name.removesuffix("_column"): getattr(given, name) for name in COLUMNS} | {"score": scores[0]}
-    return ColumnMap(**columns, cluster=getattr(given, "cluster", None)) if any(columns.values()) else None
+    if not any(columns.values()):
+        return None
+    return ColumnMap(**columns, cluster=getattr(given, "cluster", None), more_scores=tuple(scores[1:]))

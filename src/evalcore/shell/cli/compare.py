@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,6 +14,7 @@ from evalcore.shell.cli.recorded import add_choice, add_reading, read_runs, spli
 
 if TYPE_CHECKING:
     from evalcore.shell.output.compared.rows import Compared
+    from evalcore.shell.recorded.alike import Alike
 
 EXAMPLES = """examples:
   evalcore compare runs/new runs/old               A is runs/new, B is runs/old; A − B is what the table shows
@@ -20,8 +22,8 @@ EXAMPLES = """examples:
   evalcore compare runs/a runs/b runs/c            for every number a matrix of differences, row minus column
   evalcore compare lm_eval_out/ samples_x.jsonl    lm-eval's outputs and sample logs as they are
 
-Documents are the same if all of their content is, or the fields of --match. Those that only one run has are counted and
-listed, never just dropped.
+Documents are the same if their ids are; without ids if their prompt is, or all of their content; or the fields of
+--match. Those that only one run has are counted and listed, never just dropped.
 exit codes: 0 done, 2 bad input, or no document is in two runs
 """
 
@@ -89,42 +91,49 @@ def compare(given: argparse.Namespace) -> Compared:
     from evalcore.core.comparison import adjust
     from evalcore.core.regressions import warn_of_draws
     from evalcore.shell.output.compared.rows import Compared, label_runs, select_lines
-    from evalcore.shell.output.compared.settings import tell_settings
+    from evalcore.shell.output.compared.settings import tell_pairs, tell_settings
+    from evalcore.shell.recorded.alike import align_sides, read_fields
 
     names = chosen_names(given.names, given.runs)
     runs, read = read_runs(given, given.runs)
     sides = [replace(side, name=name) for side, name in zip(read, names, strict=True)]
     chosen = {"confidence": given.confidence, "draws": given.draws, "seed": given.seed}
-    compared = [compare_sides(a, b, **chosen) for a, b in combinations(sides, 2)]
+    pairs = tuple(combinations(range(len(runs)), 2))
+    read_once = lru_cache(maxsize=None)(read_fields)
+    aligned = [align_sides((runs[a], runs[b]), (sides[a], sides[b]), read_once) for a, b in pairs]
+    compared = [compare_sides(a, b, **chosen) for a, b, _ in aligned]
     told = [warning for run in runs for warning in run.warnings]
     chosen_lines = select_lines(compared, split_names(given.task), given.metric, told)
     adjusted = adjust(chosen_lines, given.correction)
     found = Compared(
         runs=runs,
         names=names,
-        pairs=tuple(combinations(range(len(runs)), 2)),
+        pairs=pairs,
         comparisons=adjusted,
         flips=given.flips,
         unmatched=given.unmatched,
     )
-    unlike = explain_pairs(found)
     warned = warn_of_draws(adjusted, given.draws, 1 - given.confidence)
-    return replace(found, warnings=(*warned, *tell_settings(label_runs(len(runs)), runs), *unlike))
+    alike = dict.fromkeys(told for one in adjusted for told in tell_pairs(one.documents))
+    warnings = (*warned, *tell_settings(label_runs(len(runs)), runs), *alike)
+    return replace(found, lead=explain_pairs(found, [alike for *_, alike in aligned]), warnings=warnings)
 
 
-def explain_pairs(compared: Compared) -> tuple[str, ...]:
+def explain_pairs(compared: Compared, alike: Sequence[Mapping[str, Alike]]) -> tuple[str, ...]:
     """Why few documents of some tasks are in two runs; an error if none of any is."""
     from evalcore.shell.output.compared.settings import explain_pairing
 
     told = [
         line
-        for (a, b), one in zip(compared.pairs, compared.comparisons, strict=True)
+        for (a, b), one, found in zip(compared.pairs, compared.comparisons, alike, strict=True)
         for line in explain_pairing(
-            (compared.labels[a], compared.labels[b]), (compared.runs[a], compared.runs[b]), one.documents
+            (compared.labels[a], compared.labels[b]), (compared.runs[a], compared.runs[b]), one.documents, found
         )
     ]
     if not any(shared.both for one in compared.comparisons for shared in one.documents):
-        raise EvalError(f"no document is in two runs: {' '.join(dict.fromkeys(told)) or 'they share no task'}")
+        renamed = [warning for run in compared.runs for warning in run.warnings if run.renamed is not None]
+        why = " ".join(dict.fromkeys((*told, *renamed))) or "they share no task"
+        raise EvalError(f"no document is in two runs: {why}")
     return tuple(dict.fromkeys(told))
 
 

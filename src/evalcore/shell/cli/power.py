@@ -127,17 +127,27 @@ def pair_runs(
     """What is known of the difference between two runs, document by document."""
     from evalcore.core.comparing import compare_sides
     from evalcore.core.planning import pair_known
-    from evalcore.shell.recorded.reading import comparable_side, read_recorded
+    from evalcore.shell.output.compared.settings import explain_pairing, tell_pairs
+    from evalcore.shell.recorded.alike import align_sides, read_together
+    from evalcore.shell.recorded.reading import comparable_side, run_path
 
-    first, second = (comparable_side(read_recorded(Path(path), cluster=cluster)) for path in (a, b))
+    one, two = read_together([run_path(path) for path in (a, b)], cluster=cluster)
+    first, second, alike = align_sides((one, two), (comparable_side(one), comparable_side(two)))
     compared = compare_sides(first, second, draws=1)
+    lead = explain_pairing((a, b), (one, two), compared.documents, alike)
+    if not any(shared.both for shared in compared.documents):
+        raise EvalError(f"no document is in both runs: {' '.join(lead) or 'they share no task'}")
     of_a, of_b = ({(one.name, one.key): one for one in side} for side in (known_a, known_b))
+    own: tuple[str, ...] = ()
+    if two.renamed is not None:  # under the name of the first run's task
+        own, of_b = two.warnings, {(one.side.scored[0].task.name, key): known for (_, key), known in of_b.items()}
     found = {
         (line.name, line.key): pair_known(line, of_a.get((line.name, line.key)), of_b.get((line.name, line.key)))
         for line in compared.lines
     }
     order = [*(place for place in of_a if place in found), *(place for place in found if place not in of_a)]
-    return tuple(found[place] for place in order), compared.warnings
+    told = (*lead, *own, *tell_pairs(compared.documents), *compared.warnings)
+    return tuple(found[place] for place in order), told
 
 
 def select_known(known: Sequence[Known], tasks: Sequence[str], metrics: Sequence[str]) -> list[Known]:

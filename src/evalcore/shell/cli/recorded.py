@@ -29,7 +29,7 @@ def add_reading(parser: argparse.ArgumentParser) -> None:
     """Flags for what no log tells: what belongs together, what is the same, which way a metric points."""
     parser.add_argument("--cluster", metavar="FIELD", help="documents with the same value there count together")
     parser.add_argument(
-        "--match", metavar="FIELD,FIELD", help="documents are the same if these fields are (all of their content)"
+        "--match", metavar="FIELD,FIELD", help="documents are the same if these fields are (id, prompt or content)"
     )
     for way, what in (("higher", "more"), ("lower", "less")):
         parser.add_argument(
@@ -48,13 +48,12 @@ def split_names(typed: Iterable[str]) -> tuple[str, ...]:
 
 def read_runs(given: argparse.Namespace, paths: Sequence[str]) -> tuple[tuple[Recorded, ...], tuple[Side, ...]]:
     """Each run, read once, and its scores as they are compared: counted as the run did, metrics pointing as asked."""
+    from evalcore.shell.recorded.alike import read_together
     from evalcore.shell.recorded.directions import point_sides
-    from evalcore.shell.recorded.reading import comparable_side, read_recorded, run_path
+    from evalcore.shell.recorded.reading import comparable_side, run_path
 
     match = split_names([given.match]) if given.match is not None else ()
     if given.match is not None and not match:
         raise EvalError(f"expected --match with a field of the documents, got {given.match!r}")
-    places = {path: run_path(path) for path in paths}
-    read = {path: read_recorded(place, cluster=given.cluster, match=match) for path, place in places.items()}
-    runs = tuple(read[path] for path in paths)
+    runs = read_together([run_path(path) for path in paths], cluster=given.cluster, match=match)
     return runs, point_sides([comparable_side(run) for run in runs], given.higher_is_better, given.lower_is_better)

@@ -72,16 +72,19 @@ def main(argv: Sequence[str]) -> int:
     from evalcore.shell.output.show import show, shown_of
 
     tables = renew_parquet(ran.folder, asked=given.parquet)
+    form = given.form or ("path" if given.quiet else "table")
+    # Where warnings go to stderr at the end as well, those that were told at the beginning are not told again.
+    warnings = ran.warnings if form == "table" else [one for one in ran.warnings if one not in ran.known]
     shown = shown_of(
         ran.report,
         ran.results,
-        warnings=(*read.warnings, *ran.warnings),
+        warnings=(*read.warnings, *warnings),
         confidence=read.plan.confidence,
         title=ran.title,
         folder=str(ran.folder),
         files=(*list_files(ran.folder, [task.name for task in ran.report.tasks]), *tables),
     )
-    show(shown, given.form or ("path" if given.quiet else "table"))
+    show(shown, form)
     return ran.exit_code
 
 

@@ -10,6 +10,7 @@ from msgspec import Struct
 from evalcore.core.columns import Column, outcomes
 from evalcore.core.documents import DocumentRow
 from evalcore.core.outcome import NotEmitted, Ok, Outcome
+from evalcore.core.pairing import match_documents
 from evalcore.core.records import Failure, MetricKey, Options, Reply
 from evalcore.core.scored import Scored
 from evalcore.shell.answers import LogTask, Problem
@@ -99,9 +100,12 @@ def diff_task(
     told: tuple[Told, Told],
     wanted: Sequence[str] = (),
 ) -> TaskDiff:
-    """The verdicts of a task that changed, its documents matched by what they say; ``wanted`` names metrics."""
-    names_a, names_b = ({(row.content, row.occurrence): row.key for row in rows} for rows in documents)
-    both = [(key, names_b[name]) for name, key in names_a.items() if name in names_b]
+    """The verdicts of a task that changed, its documents matched as in a comparison; ``wanted`` names metrics."""
+    both = match_documents(*documents).pairs
+    rest_a, rest_b = (
+        tuple(row.key for row in rows if row.key not in known)
+        for rows, known in zip(documents, ({one for one, _ in both}, {two for _, two in both}), strict=True)
+    )
     answered = tuple((one, two) for one, two in both if told[0].answers.get(one) != told[1].answers.get(two))
     apart = set(answered)
     same = [pair for pair in both if pair not in apart]
@@ -116,8 +120,8 @@ def diff_task(
     return TaskDiff(
         a.task.name,
         len(both),
-        tuple(key for name, key in names_a.items() if name not in names_b),
-        tuple(key for name, key in names_b.items() if name not in names_a),
+        rest_a,
+        rest_b,
         answered,
         changes,
         keys,

@@ -105,6 +105,7 @@ def open_llama(given: Mapping[str, object]) -> Model:
     """The model that these arguments describe, loaded and ready."""
     settings = read_settings(given)
     from evalcore.shell.models.llama_engine import Engine, load_binding
+    from evalcore.shell.models.llama_sampling import read_decoding
 
     binding = load_binding()
     path = find_weights(settings.path)
@@ -121,7 +122,14 @@ def open_llama(given: Mapping[str, object]) -> Model:
     own = f"seed={settings.seed} max_gen_toks={settings.max_gen_toks}"
     identity = f"llama sha256:{digest} llama_cpp {binding.__version__} {shape} {own}"
     template = settings.chat_template or engine.metadata.get("tokenizer.chat_template")
-    return Model(path.stem, identity, partial(_ask, engine, settings), _chat_of(engine, template), template=template)
+    return Model(
+        path.stem,
+        identity,
+        partial(_ask, engine, settings),
+        _chat_of(engine, template),
+        template=template,
+        check=partial(read_decoding, max_gen_toks=settings.max_gen_toks),
+    )
 
 
 def _chat_of(engine: Engine, template: str | None) -> ChatTemplate | None:

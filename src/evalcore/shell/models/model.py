@@ -9,7 +9,18 @@ from msgspec import Struct
 
 from evalcore.core.records import Reply, Request, Rolling
 
-__all__ = ["OTHER_OPTIONS", "Ask", "Backend", "ChatTemplate", "Heard", "Message", "Model", "Question", "fit_reply"]
+__all__ = [
+    "OTHER_OPTIONS",
+    "Ask",
+    "Backend",
+    "ChatTemplate",
+    "Heard",
+    "Message",
+    "Model",
+    "Question",
+    "accept_options",
+    "fit_reply",
+]
 
 Message = dict[str, str]
 """``{"role": "system" | "user" | "assistant", "content": ...}``."""
@@ -53,12 +64,17 @@ flight. An ``EvalError`` means that going on is pointless (a wrong key, no such 
 """
 
 
+def accept_options(options: Mapping[str, object]) -> None:
+    """Any generation options will do."""
+
+
 class Model(Struct, frozen=True):
     """What a run needs of a model.
 
     ``identity`` names all that answers depend on (model, revision, endpoint, defaults) and never holds a secret.
     ``recorded`` marks replies that come from a file, and are not logged again. ``warnings`` are for the user's eyes.
-    ``template`` is the text of the chat template, where it is known.
+    ``template`` is the text of the chat template, where it is known. ``check`` refuses generation options that it
+    cannot honour, before anything is asked.
     """
 
     name: str
@@ -68,6 +84,7 @@ class Model(Struct, frozen=True):
     recorded: bool = False
     warnings: tuple[str, ...] = ()
     template: str | None = None
+    check: Callable[[Mapping[str, object]], object] = accept_options
 
 
 class Backend(Struct, frozen=True):

@@ -65,6 +65,7 @@ def open_server(kind: Kind, given: Mapping[str, object], *, base: float = 0.5) -
         identify(kind, settings, endpoint),
         _asker(kind, settings, endpoint, patience),
         chat=render_messages if kind.chat else None,
+        check=lambda options: generation_body(kind, settings, "", options),  # not partial: its repr has the address
         warnings=(*warn_of_ignored(given), *_warn_of_five(kind, settings)),
     )
 

@@ -115,18 +115,18 @@ class _Entry(NamedTuple):
 def _read_entries(path: Path, model: str | None, problems: list[str]) -> Iterator[_Entry]:
     with open_bytes(path) as file:
         is_log = file.read(len(PREFIX)) == PREFIX
-    with open_bytes(path) as file:
-        if is_log:
+    if is_log:
+        with open_bytes(path) as file:
             state = fold_lines(file, str(path))
-            problems += state.problems
-            for one in _select_model(state, model, path):
-                yield _Entry(one.request, one.repeat, one.reply, one.finish)
-            return
-        for request, heard in read_sample_log(file, str(path)):
-            digest, prompt = request_digest(request), request.prompt if isinstance(request, Generate) else None
-            for repeat, reply in enumerate(heard):
-                if reply is not None:
-                    yield _Entry(digest, repeat, reply, prompt=prompt)
+        problems += state.problems
+        for one in _select_model(state, model, path):
+            yield _Entry(one.request, one.repeat, one.reply, one.finish)
+        return
+    for request, heard in read_sample_log(path):
+        digest, prompt = request_digest(request), request.prompt if isinstance(request, Generate) else None
+        for repeat, reply in enumerate(heard):
+            if reply is not None:
+                yield _Entry(digest, repeat, reply, prompt=prompt)
 
 
 def _select_model(state: LogState, wanted: str | None, path: Path) -> list[Logged]:

@@ -8,9 +8,8 @@ from hashlib import file_digest, sha256
 from pathlib import Path
 
 from evalcore.core.errors import EvalError
-from evalcore.shell.answerlog.line import PREFIX
-from evalcore.shell.data.opening import open_bytes
-from evalcore.shell.wire import decode_line, number_lines
+from evalcore.shell.data.opening import open_bytes, strip_packing
+from evalcore.shell.wire import number_lines
 
 __all__ = ["choose_recordings", "find_recordings", "hash_files", "tell_mistaken"]
 
@@ -31,17 +30,14 @@ def choose_recordings(names: Iterable[str]) -> tuple[list[Path], tuple[str, ...]
 
 
 def tell_mistaken(path: Path) -> str:
-    """Why a file is neither an answer log nor a sample log, by its first line; empty if it is one."""
+    """Why a file is neither an answer log nor a sample log, by its content; empty if it is one."""
+    from evalcore.shell.answers.kinds import tell_kind  # only here: that package reads with this one
+
+    found = tell_kind(path)
+    if found.kind in ("answers", "empty") or {"arguments", "resps"} <= found.first.keys():
+        return ""
     with open_bytes(path) as file:
-        number, line = next(number_lines(file), (0, PREFIX))
-    if line.startswith(PREFIX):
-        return ""
-    try:
-        row = decode_line(line, "")
-    except EvalError:
-        row = None
-    if isinstance(row, dict) and {"arguments", "resps"} <= row.keys():
-        return ""
+        number, line = next(number_lines(file), (0, b""))
     return f"{path}:{number}: expected a row of a sample log (arguments, resps) or an answer log, got {line[:60]!r}"
 
 
@@ -52,10 +48,15 @@ def find_recordings(name: str) -> list[Path]:
     Traceback (most recent call last):
     evalcore.core.errors.EvalError: no/such/run: no recorded answers there
     """
+    from evalcore.shell.answers.kinds import is_sample_name
+
+    def is_recording(one: Path) -> bool:
+        return is_sample_name(one) or (strip_packing(one.name).endswith(".json") and not tell_mistaken(one))
+
     path = Path(name).expanduser()
     if path.is_dir():
         found = [one for one in sorted(path.glob("answers.jsonl*")) if one.suffix in (".jsonl", ".gz", ".zst")]
-        found = found[:1] or sorted(path.rglob("samples_*.jsonl*"))
+        found = found[:1] or sorted(filter(is_recording, path.rglob("samples_*")))
     else:
         found = [path] if path.is_file() else sorted(map(Path, glob(name, recursive=True))) if has_magic(name) else []
         found = [file for one in found for file in (find_recordings(str(one)) if one.is_dir() else [one])]

@@ -3,35 +3,44 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 
 from evalcore.core.errors import EvalError
 from evalcore.core.records import Generate, Likelihood, LogLikelihood, Reply, Request, Rolling
-from evalcore.shell.wire import decode_line, number_lines
+from evalcore.shell.wire import decode_line
 
-__all__ = ["as_reply", "as_request", "list_arguments", "read_sample_log"]
+__all__ = ["as_reply", "as_request", "list_arguments", "read_exchanges", "read_sample_log", "unwrap_parts"]
 
 GREEDY = {"True": True, "False": False, True: True, False: False}
 
 
-def read_sample_log(lines: Iterable[bytes], path: str) -> Iterator[tuple[Request, tuple[Reply | None, ...]]]:
-    """Every request of a sample log with its replies, one per repeat; None where a reply was not recorded.
+def read_sample_log(path: Path) -> Iterator[tuple[Request, tuple[Reply | None, ...]]]:
+    """Every request of a sample log, in lines or in one array, with its replies (see ``read_exchanges``)."""
+    from evalcore.shell.answers.records import Record, read_records  # only here: that package reads with this module
+
+    for at in read_records(path):
+        if not isinstance(at, Record):
+            raise EvalError(f"{at.place}: {at.message}")
+        yield from read_exchanges(at.data, f"{path}:{at.line}")
+
+
+def read_exchanges(line: bytes, where: str) -> Iterator[tuple[Request, tuple[Reply | None, ...]]]:
+    """Every request of a row with its replies, one per repeat; None where a reply was not recorded.
 
     >>> row = b'{"arguments": {"gen_args_0": {"arg_0": "a", "arg_1": " b"}}, "resps": [[["-1.5", "True"]]]}'
-    >>> list(read_sample_log([row], "samples.jsonl"))
+    >>> list(read_exchanges(row, "samples.jsonl:1"))
     [(LogLikelihood(context='a', continuation=' b'), (Likelihood(value=-1.5, greedy=True, tokens=0),))]
     """
-    for number, line in number_lines(lines):
-        where = f"{path}:{number}"
-        row = decode_line(line, where)
-        if not isinstance(row, dict) or "arguments" not in row or "resps" not in row:
-            raise EvalError(f"{where}: expected a row of a sample log (arguments, resps), got {line[:60]!r}")
-        asked, heard = list_arguments(row["arguments"]), row["resps"]
-        if not isinstance(heard, list) or len(heard) != len(asked):
-            raise EvalError(f"{where}: expected replies to each of {len(asked)} requests, got {str(heard)[:60]!r}")
-        for arguments, replies in zip(asked, heard, strict=True):
-            request = as_request(arguments, where)
-            repeats = replies if isinstance(replies, list) else [replies]
-            yield request, tuple(as_reply(request, one, where) for one in repeats)
+    row = decode_line(line, where)
+    if not isinstance(row, dict) or "arguments" not in row or "resps" not in row:
+        raise EvalError(f"{where}: expected a row of a sample log (arguments, resps), got {line[:60]!r}")
+    asked, heard = list_arguments(row["arguments"]), row["resps"]
+    if not isinstance(heard, list) or len(heard) != len(asked):
+        raise EvalError(f"{where}: expected replies to each of {len(asked)} requests, got {str(heard)[:60]!r}")
+    for arguments, replies in zip(asked, heard, strict=True):
+        request = as_request(arguments, where)
+        repeats = replies if isinstance(replies, list) else [replies]
+        yield request, tuple(as_reply(request, one, where) for one in repeats)
 
 
 def list_arguments(given: object) -> list[list[object]]:
@@ -64,7 +73,7 @@ def as_request(arguments: list[object], where: str) -> Request:
     >>> as_request(["a", " b"], "samples.jsonl:1")
     LogLikelihood(context='a', continuation=' b')
     """
-    match [one[0] if isinstance(one, list) and len(one) == 1 else one for one in arguments]:
+    match unwrap_parts(arguments):
         case [str(prompt), dict(given), *_]:
             return Generate(prompt, given)  # type: ignore[arg-type]  # frozen there
         case [str(context), str(continuation)]:
@@ -74,6 +83,11 @@ def as_request(arguments: list[object], where: str) -> Request:
     raise EvalError(
         f"{where}: expected a prompt and options, a context and continuation, or a text; got {str(arguments)[:80]}"
     )
+
+
+def unwrap_parts(arguments: Iterable[object]) -> list[object]:
+    """The parts of a request, of which a chat's prompt may be the one item of a list."""
+    return [one[0] if isinstance(one, list) and len(one) == 1 else one for one in arguments]
 
 
 def as_reply(request: Request, given: object, where: str) -> Reply | None:

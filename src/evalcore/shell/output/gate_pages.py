@@ -1,4 +1,4 @@
-"""Gates as tables: those with a limit, those against the baseline, those on documents without a score."""
+"""Gates as tables: those with a limit, those against the baseline, those on documents unscored or unpaired."""
 
 from __future__ import annotations
 
@@ -16,7 +16,11 @@ from evalcore.shell.output.grid import Grid, Page, Section, draw_page, write_mar
 __all__ = ["draw_gates"]
 
 WORDS = {True: "passed", False: "FAILED", None: "skipped"}
-SIGNS = {"min": "≥", "max": "≤", "unscored": "≤"}
+SIGNS = {"min": "≥", "max": "≤", "unscored": "≤", "paired": "≥"}
+SHARES = {
+    "unscored": "the share of the baseline's scored documents that have no score in the run",
+    "paired": "the smaller of the two runs' shares of documents that both have",
+}
 
 
 class Head(Struct, frozen=True):
@@ -49,14 +53,19 @@ def draw_gates(checked: Checked, *, width: int | None = None, colour: bool = Fal
     >>> draw_gates(Checked(run="new", gates=()))
     'passed: no gates\\n'
     """
-    kinds = (("min", "max"), _limits), (("baseline",), _against), (("unscored",), _unscored)
+    kinds = (
+        (("min", "max"), _limits),
+        (("baseline",), _against),
+        (("unscored",), _shares),
+        (("paired",), _shares),
+    )
     found = [(page, [gate for gate in checked.gates if gate.kind in names]) for names, page in kinds]
     pages = [page(gates, checked) for page, gates in found if gates]
     counts = {word: sum(WORDS[gate.passed] == word for gate in checked.gates) for word in WORDS.values()}
     summary = ", ".join(f"{count:,} {word.lower()}" for word, count in counts.items() if count) or "no gates"
     notes = (Section("Notes:", checked.notes, "yellow"),) if checked.notes else ()
     if pages:
-        pages[0] = replace(pages[0], title=tuple(_title(checked)))
+        pages[0] = replace(pages[0], lead=checked.lead, title=tuple(_title(checked)))
         pages[-1] = replace(pages[-1], sections=notes)
     drawn = [write_markdown(page) if markdown else draw_page(page, width=width, colour=colour) for page in pages]
     return "\n".join([*drawn, f"{'passed' if checked.passed else 'FAILED'}: {summary}\n"])
@@ -129,13 +138,14 @@ def _against(gates: Sequence[Gate], checked: Checked) -> Page:
     return _page(gates, heads, *([rule] if checked.margin is not None else []))
 
 
-def _unscored(gates: Sequence[Gate], checked: Checked) -> Page:
+def _shares(gates: Sequence[Gate], checked: Checked) -> Page:
+    kind = gates[0].kind
     heads = (
-        Head("unscored", lambda gate: shown_percent(round(gate.value or 0.0, 4))),
-        Head("limit", lambda gate: f"≤ {shown_percent(gate.limit or 0.0)}"),
+        Head(kind, lambda gate: shown_percent(round(gate.value or 0.0, 4))),
+        Head("limit", lambda gate: f"{SIGNS[kind]} {shown_percent(gate.limit or 0.0)}"),
         VERDICT,
     )
-    return _page(gates, heads, "unscored: the share of the baseline's scored documents that have no score in the run")
+    return _page(gates, heads, f"{kind}: {SHARES[kind]}")
 
 
 def _page(gates: Sequence[Gate], heads: Sequence[Head], *rules: str) -> Page:

@@ -11,34 +11,50 @@ JSON, its keys stable::
     strict         whether limits hold for the numbers themselves
     margin         the drop that is allowed against the baseline, null for none
     difference_confidence  of difference_ci: 1 - 2 alpha, with a margin 1 - 2 alpha / how many numbers are judged
-    gates          {gate: min | max | baseline | unscored, task, metric, filter, passed (null: not judged), verdict, n,
-                    unscored, value, limit, ci_low, ci_high (of the value; for limits), baseline (its number),
-                    difference (value - baseline), difference_ci_low, difference_ci_high, p_value, p_adjusted (of a
-                    regression, one-sided)}; what a kind of gate does not have is null. The value of an unscored gate
-                    is the share of the baseline's scored documents that have no score in the run
-    notes          what else to know, in sentences
+    gates          {gate: min | max | baseline | unscored | paired, task, metric, filter, passed (null: not judged),
+                    verdict, n, unscored, value, limit, ci_low, ci_high (of the value; for limits), baseline (its
+                    number), difference (value - baseline), difference_ci_low, difference_ci_high, p_value, p_adjusted
+                    (of a regression, one-sided)}; what a kind of gate does not have is null. The value of an unscored
+                    gate is the share of the baseline's scored documents that have no score in the run, that of a
+                    paired gate the least share of either run's documents that both have
+    notes          what else to know, in sentences; what leads the page comes first
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+
 from msgspec import Struct
 
-from evalcore.core.comparison import Comparison
+from evalcore.core.comparison import Comparison, Shared
 from evalcore.core.gates import Gate
 from evalcore.shell.output.compared.pair import shown_p, signed
-from evalcore.shell.output.compared.settings import explain_pairing, model_of, tell_settings
+from evalcore.shell.output.compared.settings import explain_pairing, model_of, tell_pairs, tell_settings
 from evalcore.shell.output.flat import shown_number, shown_percent
 from evalcore.shell.output.strict import dump_json
 from evalcore.shell.recorded import Recorded
+from evalcore.shell.recorded.alike import Alike
 
-__all__ = ["Checked", "name_run", "tell_gate", "tell_missing", "tell_unlike", "write_gates", "write_gates_json"]
+__all__ = [
+    "Checked",
+    "name_run",
+    "tell_gate",
+    "tell_missing",
+    "tell_pairing",
+    "tell_unlike",
+    "write_gates",
+    "write_gates_json",
+]
 
 BOUNDS = {"min": "at least", "max": "at most"}
 SIDES = ("the run", "the baseline")
 
 
 class Checked(Struct, frozen=True, kw_only=True):
-    """A run's gates, and what else to know. ``runs`` are path and model of what was read."""
+    """A run's gates, and what else to know. ``runs`` are path and model of what was read.
+
+    ``lead`` is what a reader must know before any gate.
+    """
 
     run: str
     gates: tuple[Gate, ...]
@@ -50,6 +66,7 @@ class Checked(Struct, frozen=True, kw_only=True):
     difference_confidence: float | None = None
     strict: bool = False
     margin: float | None = None
+    lead: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
     @property
@@ -75,6 +92,8 @@ def tell_gate(gate: Gate, confidence: float = 0.9) -> str:
     value = told_number(gate.value)
     if gate.kind == "unscored":
         return f"{named}: {gate.verdict}, expected at most {shown_percent(gate.limit or 0.0)}"
+    if gate.kind == "paired":
+        return f"{gate.name}: {gate.verdict}, expected at least {shown_percent(gate.limit or 0.0)}"
     if gate.kind == "baseline" and gate.value is None:
         return f"{named}: {gate.verdict}"
     if gate.kind == "baseline":
@@ -138,8 +157,14 @@ def tell_missing(comparison: Comparison) -> tuple[str, ...]:
 
 def tell_unlike(run: Recorded, baseline: Recorded, comparison: Comparison) -> tuple[str, ...]:
     """By what else than their scores a run and its baseline differ."""
-    pairing = explain_pairing((SIDES[0], SIDES[1]), (run, baseline), comparison.documents)
-    return (*tell_settings(SIDES, (run, baseline)), *pairing)
+    return (*tell_settings(SIDES, (run, baseline)), *tell_pairs(comparison.documents))
+
+
+def tell_pairing(
+    run: Recorded, baseline: Recorded, documents: Iterable[Shared], alike: Mapping[str, Alike]
+) -> tuple[str, ...]:
+    """Tasks of which too few documents are in both, or by too little, and why."""
+    return explain_pairing((SIDES[0], SIDES[1]), (run, baseline), documents, alike)
 
 
 def write_gates(checked: Checked, *, width: int | None = None, colour: bool = False, markdown: bool = False) -> str:
@@ -164,7 +189,7 @@ def write_gates_json(checked: Checked) -> str:
         "margin": checked.margin,
         "difference_confidence": checked.difference_confidence,
         "gates": [_data(gate) for gate in checked.gates],
-        "notes": list(checked.notes),
+        "notes": [*checked.lead, *checked.notes],
     }
     return dump_json(told, indent=2) + "\n"
 

@@ -48,9 +48,13 @@ class Section(Struct, frozen=True):
 
 
 class Page(Struct, frozen=True, kw_only=True):
-    """The same grid from the widest to the narrowest, what stands over it, what holds for all of it, what to know."""
+    """The same grid from the widest to the narrowest, what stands over it, what holds for all of it, what to know.
+
+    ``lead`` are warnings that come before all else.
+    """
 
     grids: tuple[Grid, ...]
+    lead: tuple[str, ...] = ()
     title: tuple[str, ...] = ()
     legend: tuple[str, ...] = ()
     sections: tuple[Section, ...] = ()
@@ -79,6 +83,10 @@ def draw_page(page: Page, *, width: int | None = None, colour: bool = False) -> 
         emoji=False,
         legacy_windows=False,
     )
+    for line in page.lead:
+        console.print(Text(f"Warning: {shorten(visible(line), LONGEST * 4)}", style="bold red"))
+    if page.lead:
+        console.print()
     for line in page.title:
         console.print(Text(visible(line), style="bold"))
     if page.title:
@@ -157,7 +165,8 @@ def write_markdown(page: Page) -> str:
         if one.lines
     )
     title = "  \n".join(map(escape_markdown, page.title))
-    return "\n\n".join(filter(None, (title, table, *lists))) + "\n"
+    lead = "\n".join(f"> **Warning:** {escape_markdown(shorten(line, LONGEST * 4))}" for line in page.lead)
+    return "\n\n".join(filter(None, (lead, title, table, *lists))) + "\n"
 
 
 def _item(line: str) -> str:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from evalcore.core.estimate import Estimate
 from evalcore.core.reports import GroupReport, Report, TaskReport
 from evalcore.shell.output.rows import BYPASS
 
-__all__ = ["grouped", "notes_of"]
+__all__ = ["group_warnings", "grouped", "notes_of"]
+
+AT = " - at "
 
 
 def notes_of(report: Report, more: Iterable[str] = ()) -> tuple[str, ...]:
@@ -24,7 +26,16 @@ def notes_of(report: Report, more: Iterable[str] = ()) -> tuple[str, ...]:
     ]
     names = {row.name for row in rows}
     only = [("", "nothing was measured, as asked: n counts the documents whose answers were recorded")] * recorded
-    return grouped([*only, *told, *why, *((_subject(text, names), text) for text in more)])
+    return grouped([*only, *told, *why, *_with_subjects(more, names)])
+
+
+def group_warnings(texts: Iterable[str], names: Collection[str]) -> tuple[str, ...]:
+    """Warnings, each of which may begin or end with the name of its task; what is said of many tasks is said once.
+
+    >>> group_warnings(["a: odd", "b: odd", "all the same - at a", "all the same - at b", "slow"], ["a", "b"])
+    ('odd (a, b)', 'all the same (a, b)', 'slow')
+    """
+    return grouped(_with_subjects(texts, names))
 
 
 def _lacking(estimate: Estimate) -> str:
@@ -39,9 +50,10 @@ def _only_recorded(report: Report) -> bool:
     return bool(keys) and all(key.metric == BYPASS for key in keys)
 
 
-def _subject(text: str, names: set[str]) -> str:
-    head = text.partition(": ")[0]
-    return head if head in names else ""
+def _with_subjects(texts: Iterable[str], names: Collection[str]) -> Iterator[tuple[str, str]]:
+    for text in texts:
+        ends = (text.partition(": ")[0], text.rpartition(AT)[2])
+        yield next((end for end in ends if end in names), ""), text
 
 
 def grouped(told: Iterable[tuple[str, str]], *, most: int = 3) -> tuple[str, ...]:
@@ -52,7 +64,8 @@ def grouped(told: Iterable[tuple[str, str]], *, most: int = 3) -> tuple[str, ...
     """
     about: dict[str, dict[str, None]] = {}
     for name, text in told:
-        about.setdefault(text.removeprefix(f"{name}: ").removeprefix(f"group {name}: "), {})[name] = None
+        bare = text.removeprefix(f"{name}: ").removeprefix(f"group {name}: ").removesuffix(f"{AT}{name}")
+        about.setdefault(bare, {})[name] = None
     return tuple(text + _about([name for name in names if name], most) for text, names in about.items())
 
 

@@ -41,7 +41,7 @@ def write_parquet(run: str | os.PathLike[str]) -> tuple[Path, ...]:
 
 
 def _beside(log: Path) -> Path:
-    return log.with_name(log.name[: log.name.rindex(".jsonl")] + ".parquet")
+    return log.with_name(log.name[: log.name.rindex(".json")] + ".parquet")
 
 
 def _write(path: Path, tables: Iterable[pyarrow.Table]) -> Path:
@@ -62,7 +62,7 @@ def _drop_stale(folder: Path, written: Iterable[Path]) -> None:
     """Tables that evalcore made of samples which are no longer there are not of these results."""
     kept = set(written)
     for path in folder.glob("samples_*.parquet"):
-        logged = any(folder.glob(f"{path.stem}.jsonl*"))
+        logged = any(folder.glob(f"{path.stem}.json*"))
         if path not in kept and not logged and _is_ours(path):
             path.unlink(missing_ok=True)
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Protocol, TextIO
 from msgspec import Struct
 from msgspec.structs import replace
 
-from evalcore.shell.output.text import visible
+from evalcore.shell.output.text import shorten, visible
 
 if TYPE_CHECKING:
     from rich.progress import Progress as RichProgress
@@ -21,13 +21,16 @@ __all__ = ["Progress", "Stage", "progress", "told"]
 
 
 class Progress(Protocol):
-    """What a run says of itself: a stage begins, some of it is done."""
+    """What a run says of itself: a stage begins, some of it is done, something should be known before going on."""
 
     def stage(self, name: str, total: int, *, known: int = 0) -> None:
         """Begin a stage of ``total`` pieces of work, ``known`` of which an earlier run has done."""
 
     def advance(self, n: int = 1, *, failed: int = 0) -> None:
         """So many more are done, ``failed`` of them in vain."""
+
+    def warn(self, text: str) -> None:
+        """Say this now, whatever else is shown."""
 
 
 class Stage(Struct, frozen=True):
@@ -82,7 +85,7 @@ def progress(
     """Show progress while the block runs, in the form that suits the stream (stderr)."""
     to = stream or sys.stderr
     if quiet:
-        yield Silence()
+        yield Silence(to)
     elif to.isatty():
         with _bars(to) as bars:
             yield Bars(bars, clock)
@@ -95,13 +98,25 @@ def progress(
 
 
 class Silence:
-    """Says nothing."""
+    """Says nothing but warnings."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self.stream = stream
 
     def stage(self, name: str, total: int, *, known: int = 0) -> None:
         pass
 
     def advance(self, n: int = 1, *, failed: int = 0) -> None:
         pass
+
+    def warn(self, text: str) -> None:
+        write_warning(self.stream, text)
+
+
+def write_warning(stream: TextIO, text: str) -> None:
+    from evalcore.shell.output.show import write_text
+
+    write_text(stream, f"warning: {shorten(visible(text))}\n")
 
 
 class Lines:
@@ -124,6 +139,9 @@ class Lines:
         self.now = replace(self.now, done=self.now.done + n, failed=self.now.failed + failed)
         if self.clock() - self.last >= self.every:
             self._tell()
+
+    def warn(self, text: str) -> None:
+        write_warning(self.stream, text)
 
     def end(self) -> None:
         if self.now is not None and self.now.total and self.now is not self.said:
@@ -154,6 +172,11 @@ class Bars:
             return
         self.now = replace(self.now, done=self.now.done + n, failed=self.now.failed + failed)
         self.bars.update(self.at, completed=self.now.known + self.now.done, told=told(self.now, self.clock()))
+
+    def warn(self, text: str) -> None:
+        from rich.text import Text
+
+        self.bars.console.print(Text(f"warning: {shorten(visible(text))}", style="yellow"))
 
 
 def _bars(stream: TextIO) -> RichProgress:

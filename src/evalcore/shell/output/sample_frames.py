@@ -9,7 +9,6 @@ from pathlib import Path
 
 from evalcore.core.errors import EvalError
 from evalcore.core.records import GENERATE_UNTIL, Failure, OutputType
-from evalcore.shell.data.opening import open_bytes
 from evalcore.shell.models.replay_samples import list_arguments
 from evalcore.shell.output.strict import dump_json, plain
 from evalcore.shell.recorded.rows import asked_as, read_rows, read_value, scores_of
@@ -52,9 +51,8 @@ SAMPLES: Mapping[str, str] = {
 def read_fields(*paths: Path) -> Iterator[Plain]:
     """The rows of a sample log, or its shards, one by one, their fields decoded when they are asked for."""
     for path in paths:
-        with open_bytes(path) as file:
-            for row in read_rows(file, str(path)):
-                yield row.fields
+        for row in read_rows(path):
+            yield row.fields
 
 
 def decoded(row: Plain) -> dict[str, object]:

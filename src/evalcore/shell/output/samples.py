@@ -42,6 +42,8 @@ ORDERS: Mapping[str, tuple[str, ...]] = {
 }
 """The order in which lm-eval's ``process_results`` gives metrics, whatever the order they were asked for in."""
 
+NOBODY = Sample(0)
+
 PAIRS = ("bleu", "chrf", "ter")
 """Corpus metrics: lm-eval logs the reference and the prediction, where our rows are counts."""
 
@@ -55,9 +57,9 @@ def sample_lines(
 ) -> list[Plain]:
     """A row per filter and document, every document included: those without an answer say why under ``evalcore``.
 
-    There, too, stand a document's cluster and the noise of scores that rest on several replies. ``targets`` are
-    lm-eval's ``doc_to_target`` where they are not what scoring took as gold. ``known`` is how a reader of the log will
-    take targets (see ``targets_of``), where these documents are not all of it.
+    There, too, stand a document's declared id, its cluster and the noise of scores that rest on several replies.
+    ``targets`` are lm-eval's ``doc_to_target`` where they are not what scoring took as gold. ``known`` is how a reader
+    of the log will take targets (see ``targets_of``), where these documents are not all of it.
     """
     if not built.samples:
         return []
@@ -118,12 +120,18 @@ def _reasons(scored: Scored) -> dict[tuple[str, int], dict[str, str]]:
 def _extras(scored: Scored, built: Built, unclear: Mapping[int, Plain]) -> Callable[[str, object], Plain]:
     """What lm-eval's schema has no place for, by filter and document; mostly nothing."""
     why, noise = _reasons(scored), _noise(scored)
-    clusters = {one.doc_id: one.cluster for one in built.samples if one.cluster is not None}
+    samples = {one.doc_id: one for one in built.samples if one.id is not None or one.cluster is not None}
 
     def own(name: str, doc: object) -> Plain:
         if not isinstance(doc, int):
             return {}
-        found = {"unscored": why.get((name, doc)), "cluster": clusters.get(doc), "noise": noise.get((name, doc))}
+        known = samples.get(doc, NOBODY)
+        found = {
+            "unscored": why.get((name, doc)),
+            "id": known.id,
+            "cluster": known.cluster,
+            "noise": noise.get((name, doc)),
+        }
         return {key: value for key, value in found.items() if value is not None} | unclear.get(doc, {})
 
     return own

@@ -24,6 +24,7 @@ from evalcore.core.records import (
 )
 from evalcore.shell.models.model import ChatTemplate
 from evalcore.shell.prompts.built import Asking
+from evalcore.shell.prompts.mistakes import refuse_typos
 from evalcore.shell.prompts.reading import Read, read_choices, read_field, read_target, read_text
 from evalcore.shell.prompts.settings import Settings
 from evalcore.shell.prompts.templates import Doc
@@ -33,12 +34,15 @@ __all__ = ["Asked", "Asker", "ask_document", "make_asker", "write_example"]
 
 
 class Asked(NamedTuple):
-    """What one document comes to. ``target`` is what ``doc_to_target`` says, whatever the gold is."""
+    """What one document comes to. ``target`` is what ``doc_to_target`` says, whatever the gold is, and ``question``
+    what ``doc_to_text`` does, without all that stands before it.
+    """
 
     requests: Sequence[Request]
     gold: Gold
     choices: tuple[str, ...]
     target: object
+    question: object = ""
 
 
 class Readers(Struct, frozen=True):
@@ -71,6 +75,7 @@ class Asker(Struct, frozen=True):
 
 def make_asker(settings: Settings, columns: Sequence[str], asking: Asking, mutual: bool) -> Asker:
     """Every reading compiled, for documents with these columns."""
+    refuse_typos(settings, columns)
     shots, chosen = settings.fewshot_config, settings.doc_to_choice is not None
     names = frozenset(columns)
     shot_text = settings.doc_to_text if shots.doc_to_text is None else shots.doc_to_text
@@ -121,15 +126,19 @@ def write_example(asker: Asker, doc: Doc) -> tuple[Turn, ...]:
     read = asker.shots
     question = read.text(doc)
     choices = _listed(read.choices(doc)) if read.choices is not None else ()
-    answer = read.target(doc)
+    target = read.target(doc)
     prefix = _prefix(read.prefix(doc))
     if asker.several_inputs:
         question, choices = _picked(choices, question), ()
-    if choices and isinstance(answer, int):
-        answer = _picked(choices, answer)
-    elif isinstance(answer, list):
-        answer = _picked(answer, 0)
+    # As in lm-eval, an empty text is no answer, but an empty choice, or the first of several answers, is one.
+    answer = None if target == "" else _answer(target, choices)
     return example_turns(question, answer, prefix, *asker.shot_delimiters)
+
+
+def _answer(target: object, choices: Sequence[str]) -> object:
+    if choices and isinstance(target, int):
+        return _picked(choices, target)
+    return _picked(target, 0) if isinstance(target, list) else target
 
 
 def ask_document(asker: Asker, doc: Doc, shots: Sequence[Turn]) -> Asked:
@@ -146,17 +155,19 @@ def _ask_rolling(asker: Asker, doc: Doc, shots: Sequence[Turn]) -> Asked:
 
 
 def _ask_likelihood(asker: Asker, doc: Doc, shots: Sequence[Turn]) -> Asked:
-    prompt = _prompt(asker, doc, shots, asker.ours.text(doc))
+    question = asker.ours.text(doc)
     target = _text(asker.ours.target(doc))
-    return Asked((LogLikelihood(prompt, target),), target, (), target)
+    prompt = _prompt(asker, doc, shots, question)
+    return Asked((LogLikelihood(prompt, target),), target, (), target, question)
 
 
 def _ask_generation(asker: Asker, doc: Doc, shots: Sequence[Turn]) -> Asked:
-    prompt = _prompt(asker, doc, shots, asker.ours.text(doc))
+    question = asker.ours.text(doc)
+    prompt = _prompt(asker, doc, shots, question)
     choices = _listed(asker.ours.choices(doc)) if asker.ours.choices is not None else ()
     target = asker.ours.target(doc)
     gold = target if asker.several_targets or not isinstance(target, list) else str(target)
-    return Asked((Generate(prompt, asker.generation),), as_gold(gold), choices, target)
+    return Asked((Generate(prompt, asker.generation),), as_gold(gold), choices, target, question)
 
 
 def _ask_choices(asker: Asker, doc: Doc, shots: Sequence[Turn]) -> Asked:
@@ -166,6 +177,7 @@ def _ask_choices(asker: Asker, doc: Doc, shots: Sequence[Turn]) -> Asked:
         raise EvalError("expected doc_to_choice for output_type multiple_choice, got none")
     choices = _listed(read.choices(doc))
     target = read.target(doc)
+    target = int(target) if isinstance(target, bool) else target  # as Python, and so lm-eval, takes it for an index
     ends = [before + choice for choice in choices]
     if asker.several_inputs:
         prompts = [_prompt(asker, doc, shots, one, "") for one in choices]
@@ -175,7 +187,7 @@ def _ask_choices(asker: Asker, doc: Doc, shots: Sequence[Turn]) -> Asked:
         asked = [LogLikelihood(prompt, end) for end in ends]
     if asker.mutual:
         asked += [LogLikelihood("", end) for end in ends]
-    return Asked(asked, as_gold(question if asker.several_inputs else target), choices, target)
+    return Asked(asked, as_gold(question if asker.several_inputs else target), choices, target, question)
 
 
 FORMS: dict[str, Callable[[Asker, Doc, Sequence[Turn]], Asked]] = {

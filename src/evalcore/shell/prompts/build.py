@@ -10,15 +10,15 @@ from msgspec.structs import replace
 from evalcore.core.answers import request_table
 from evalcore.core.documents import select_docs
 from evalcore.core.errors import EvalError, locate, place
-from evalcore.core.records import GENERATE_UNTIL, LOGLIKELIHOOD_ROLLING, Request, Sample, Task
+from evalcore.core.records import LOGLIKELIHOOD_ROLLING, Request, Sample, Task
 from evalcore.core.task_config import repeats_of, task_from_config
 from evalcore.shell.prompts.asker import Asker, ask_document, make_asker, write_example
 from evalcore.shell.prompts.built import Asking, Built
 from evalcore.shell.prompts.clusters import read_cluster
 from evalcore.shell.prompts.documents import DocTable, encode_doc, eval_table, share_documents, shot_docs
 from evalcore.shell.prompts.fewshot import draw_shots
+from evalcore.shell.prompts.mistakes import find_mistakes
 from evalcore.shell.prompts.overrides import full_config, override_settings, scoring_config
-from evalcore.shell.prompts.reading import is_null
 from evalcore.shell.prompts.settings import Settings, decode_settings
 from evalcore.shell.prompts.templates import Doc
 from evalcore.shell.prompts.turns import Turn
@@ -66,6 +66,7 @@ def _built(
     docs: list[int] = []
     idxs: list[int] = []
     samples: list[Sample] = []
+    questions: list[object] = []
     targets: list[object] = []
     for doc_id in chosen:
         doc = table.docs[doc_id]
@@ -79,14 +80,18 @@ def _built(
         docs += [doc_id] * len(asked.requests)
         idxs += range(len(asked.requests))
         samples.append(Sample(doc_id, asked.gold, asked.choices, encoded, None, unit))
+        questions.append(asked.question)
         targets.append(asked.target)
+    mistakes = find_mistakes(
+        settings, samples, questions, targets, table.docs, lambda doc: ask_document(asker, deepcopy(doc), ()).gold
+    )
     return Built(
         task,
         request_table(settings.task, docs, idxs, repeats_of(scoring_config(settings))),
         requests,
         tuple(samples),
         full_config(settings),
-        (*_warnings(settings, samples), *_no_golds(settings, table, chosen, targets)),
+        (*_warnings(settings), *mistakes),
         tuple(targets),
         len(table.docs),
     )
@@ -174,7 +179,7 @@ def _calls_code(settings: Settings) -> bool:
     return any(callable(getattr(settings, key)) for key in CALLED)
 
 
-def _warnings(settings: Settings, samples: Sequence[Sample]) -> tuple[str, ...]:
+def _warnings(settings: Settings) -> tuple[str, ...]:
     out: list[str] = []
     if settings.num_fewshot and settings.fewshot_config.fewshot_indices is not None:
         out.append(f"fewshot_indices is not used, as in lm-eval 0.4.13{place(settings.task)}")
@@ -184,24 +189,4 @@ def _warnings(settings: Settings, samples: Sequence[Sample]) -> tuple[str, ...]:
         and settings.fewshot_config.samples is not None
     ):
         out.append(f"fewshot_config has a split and samples: the split counts{place(settings.task)}")
-    wrong = [
-        one.doc_id
-        for one in samples
-        if one.choices and isinstance(one.gold, int) and not 0 <= one.gold < len(one.choices)
-    ]
-    out += _counted(settings, wrong, len(samples), "have a gold that is none of their choices")
     return tuple(out)
-
-
-def _no_golds(settings: Settings, table: DocTable, chosen: Sequence[int], targets: Sequence[object]) -> Sequence[str]:
-    """Replies are scored against the text "None" where a document has no gold, as in lm-eval."""
-    if settings.output_type != GENERATE_UNTIL or settings.process_results is not None:
-        return ()
-    pairs = zip(chosen, targets, strict=True)
-    lost = [doc_id for doc_id, target in pairs if is_null(settings.doc_to_target, target, table.docs[doc_id])]
-    return _counted(settings, lost, len(chosen), "have no gold (null)")
-
-
-def _counted(settings: Settings, found: Sequence[int], of: int, what: str) -> list[str]:
-    many = f"{len(found)} of {of} documents {what}, the first"
-    return [many + place(settings.task, found[0])] if found else []

@@ -48,12 +48,12 @@ def question_turns(question: object, prefix: str | None, delimiter: str) -> tupl
 
 
 def example_turns(question: object, answer: object, prefix: str | None, target: str, after: str) -> tuple[Turn, ...]:
-    """A question with its answer; without an answer (None or no text) only the question.
+    """A question with its answer, which may be an empty text; without an answer (None) only the question.
 
     >>> example_turns("Q", "A", None, " ", "\\n\\n")
     (Turn(role='user', content='Q', after=' '), Turn(role='assistant', content='A', after='\\n\\n'))
     """
-    if answer is None or answer == "":
+    if answer is None:
         return question_turns(question, prefix, target)
     text = _expect_text("a question", question)
     between = target if not prefix or (text and _apart(text, prefix)) else ""

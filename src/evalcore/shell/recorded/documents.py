@@ -1,4 +1,4 @@
-"""Documents of a log: told apart by what they say, shown in a line, then dropped."""
+"""Documents of a log: identified by id, prompt or content, shown in a line, then dropped."""
 
 from __future__ import annotations
 
@@ -11,10 +11,20 @@ from msgspec import Struct
 
 from evalcore.core.documents import DocumentRow
 from evalcore.core.errors import EvalError, unknown
+from evalcore.shell.models.replay_samples import list_arguments, unwrap_parts
 from evalcore.shell.output.strict import dump_json
 from evalcore.shell.output.text import shorten, visible
 
-__all__ = ["Seen", "cluster_reader", "content_of", "content_reader", "excerpt_of", "tabulate_documents"]
+__all__ = [
+    "Seen",
+    "canonical",
+    "cluster_reader",
+    "content_of",
+    "content_reader",
+    "excerpt_of",
+    "prompt_of",
+    "tabulate_documents",
+]
 
 ENCODER = msgspec.json.Encoder(order="sorted")
 SHOWN = 100
@@ -27,6 +37,9 @@ class Seen(Struct, frozen=True, gc=False):
     content: str
     text: str
     cluster: int | str | None
+    id: int | str | None = None
+    prompt: str = ""
+    target: str = ""
 
 
 def content_of(doc: object, target: object) -> str:
@@ -35,11 +48,30 @@ def content_of(doc: object, target: object) -> str:
     >>> content_of({"q": "?", "n": 1}, 2) == content_of({"n": 1, "q": "?"}, "2")
     True
     """
+    return sha256(canonical(doc) + b"\0" + str(target).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def canonical(value: object) -> bytes:
+    """A value as JSON, the same whatever the order of keys."""
     try:
-        canonical = ENCODER.encode(doc)
+        return ENCODER.encode(value)
     except (ValueError, TypeError, OverflowError, RecursionError):  # lone surrogates, which UTF-8 has no bytes for
-        canonical = dump_json(_sorted(doc)).encode()
-    return sha256(canonical + b"\0" + str(target).encode("utf-8", "surrogatepass")).hexdigest()
+        return dump_json(_sorted(value)).encode()
+
+
+def prompt_of(arguments: object) -> str:
+    """A hash of what a model was asked about a document: all texts of its requests, whatever their order and number.
+
+    Generation options do not count. Where nothing is known of the requests, it is empty.
+
+    >>> prompt_of({"gen_args_0": {"arg_0": "2+2=", "arg_1": {"until": []}}}) == prompt_of([["2+2=", {}]])
+    True
+    >>> prompt_of([["", {"until": []}]]), prompt_of(None)
+    ('', '')
+    """
+    parts = {part for one in list_arguments(arguments) for part in unwrap_parts(one) if isinstance(part, str)}
+    texts = sorted(parts - {""})
+    return sha256(canonical(texts)).hexdigest() if texts else ""
 
 
 def content_reader(match: Sequence[str] = ()) -> Callable[[object, object], str]:
@@ -119,6 +151,6 @@ def tabulate_documents(seen: Iterable[tuple[int, Seen]]) -> tuple[DocumentRow, .
     counts: Counter[str] = Counter()
     out: list[DocumentRow] = []
     for key, one in sorted(seen, key=lambda pair: pair[0]):
-        out.append(DocumentRow(key, None, one.cluster, one.content, counts[one.content]))
+        out.append(DocumentRow(key, one.id, one.cluster, one.content, counts[one.content], one.prompt, one.target))
         counts[one.content] += 1
     return tuple(out)

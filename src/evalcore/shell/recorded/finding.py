@@ -10,10 +10,9 @@ from msgspec import Struct, field
 from msgspec.structs import force_setattr
 
 from evalcore.core.errors import EvalError
-from evalcore.shell.answerlog.line import PREFIX
-from evalcore.shell.data.opening import PACKED, lines_of, open_bytes, strip_packing
+from evalcore.shell.data.opening import PACKED, open_bytes, strip_packing
 from evalcore.shell.output.text import slug
-from evalcore.shell.wire import decode_line, number_lines
+from evalcore.shell.wire import decode_line
 
 __all__ = ["Log", "Source", "find_results", "find_source", "list_tasks", "read_results", "stamp_of", "task_of_log"]
 
@@ -24,12 +23,10 @@ LAST_STAMP = re.compile(f"({STAMP.pattern})$")
 LMMS_STAMP = re.compile(r"^(\d{8}_\d{4,6})_(?=samples_|results)")
 """lmms-eval's time, which comes first."""
 
-EXPECTED = (
-    "expected an evalcore run folder, an lm-eval output (a folder or its results_*.json) or a sample log (.jsonl)"
-)
+EXPECTED = "expected an evalcore run folder, an lm-eval output (a folder or its results_*.json) or a sample log"
 NO_SAMPLES = (
     "holds totals only, and scores by document are needed: run with log_samples: true (--log_samples), and keep the "
-    "samples_*.jsonl beside it"
+    "samples_* beside it"
 )
 
 
@@ -62,6 +59,13 @@ class Source(Struct, frozen=True):
     chosen: tuple[str, ...] = ()
 
 
+TABLES = {"parquet": "a Parquet file", "arrow": "an Arrow file", "text": "a table of answers"}
+OTHERS = {"inspect": "an Inspect log", "inspect-json": "an Inspect log", "lmms-json": "lmms-eval's samples", **TABLES}
+FLAGS = ("-o DIR", "--answer COLUMN --gold COLUMN -o DIR")
+
+ENDINGS = (".jsonl", ".json")
+"""Of the names of sample logs; what a file holds is told by its content."""
+
 Found = tuple[Path, Mapping[str, object], tuple[str, ...]]
 """A results file, what it says, and what there is to say about choosing it."""
 
@@ -78,14 +82,18 @@ def find_source(path: Path) -> Source:
         return _folder_source(path)
     if not path.is_file():
         raise EvalError(f"{path}: no such file or folder; {EXPECTED}")
-    line = _first_line(path)
-    if _is_sample(line):
+    kind = _kind(path)
+    if kind == "samples":
         task = task_of_log(path)
         return Source(task, (Log(task, path),))
-    if line.startswith(PREFIX):
+    if kind == "answers":
         raise EvalError(f"{path}: an answer log holds answers, not scores; name the folder of its run")
-    if not line:
+    if kind == "empty":
         raise EvalError(f"{path}: {EXPECTED}; it is empty")
+    if kind in OTHERS:
+        raise EvalError(
+            f"{path}: {EXPECTED}; of {OTHERS[kind]}, `evalcore score {path} {FLAGS[kind in TABLES]}` makes one"
+        )
     return _results_source(path.resolve().parent.name, *find_results(path))
 
 
@@ -127,7 +135,7 @@ def _folder_source(folder: Path) -> Source:
     name, found = folder.resolve().name, _newest_results(folder)
     if found is not None:
         return _results_source(name, *found)
-    logs = _sample_logs(folder.glob("*.jsonl*")) or _sample_logs(folder.glob("*/*.jsonl*"))
+    logs = _sample_logs(folder.glob("*")) or _sample_logs(folder.glob("*/*"))
     if not logs:
         raise EvalError(f"{folder}: {EXPECTED}; found neither results*.json nor a sample log in it")
     newest = {task_of_log(path): path for path in sorted(logs, key=_age)}
@@ -138,8 +146,10 @@ def _folder_source(folder: Path) -> Source:
 
 
 def _sample_logs(paths: Iterable[Path]) -> list[Path]:
-    named = (path for path in sorted(paths) if path.is_file() and _is_log_name(path))
-    return [path for path in named if not path.parent.name.startswith(".") and _is_sample(_first_line(path))]
+    """Those that hold rows of a sample log; what nobody named, and is not called JSON, is not looked at."""
+    shown = (path for path in sorted(paths) if path.is_file() and not {path.name[0], path.parent.name[:1]} & {"."})
+    named = (path for path in shown if strip_packing(path.name).endswith(ENDINGS))
+    return [path for path in named if _kind(path) == "samples"]
 
 
 def _newest_results(folder: Path) -> Found | None:
@@ -159,7 +169,8 @@ def _results_files(folder: Path) -> list[Path]:
     own = folder / "results.json"
     if own.is_file():
         return [own]
-    return [path for path in folder.glob("*.json") if path.name.startswith("results") or STAMP.search(path.name)]
+    named = (path for path in folder.glob("*.json") if path.name.startswith("results") or STAMP.search(path.name))
+    return [path for path in named if _kind(path) not in ("samples", "empty")]
 
 
 def _age(path: Path) -> tuple[str, float]:
@@ -178,10 +189,6 @@ def stamp_of(name: str) -> str:
 
 def _stem(name: str) -> str:
     return re.sub(r"\.jsonl?$", "", strip_packing(name))
-
-
-def _is_log_name(path: Path) -> bool:
-    return path.suffix == ".jsonl" or path.suffix.lower() in PACKED
 
 
 # --- results, and the samples beside them -------------------------------------------------------------------------
@@ -203,8 +210,9 @@ def _results_source(name: str, path: Path, results: Mapping[str, object], warnin
 
 def _log_of(task: str, stamp: str, beside: Mapping[str, Path]) -> Path | None:
     """The samples of the same time; only names that are there are looked at, whatever a task is called."""
-    names = [f"samples_{task}_{stamp}.jsonl"] if stamp else [f"samples_{slug(task)}.jsonl", f"samples_{task}.jsonl"]
-    exact = next((beside[n + packed] for n in names for packed in ("", *PACKED) if n + packed in beside), None)
+    stems = [f"samples_{task}_{stamp}"] if stamp else [f"samples_{slug(task)}", f"samples_{task}"]
+    names = (f"{stem}{ending}{packed}" for stem in stems for ending in ENDINGS for packed in ("", *PACKED))
+    exact = next((beside[name] for name in names if name in beside), None)
     if exact is not None or stamp:
         return exact
     timed = [one for one in beside.values() if STAMP.search(one.name) and task_of_log(one) == task]
@@ -228,18 +236,10 @@ def list_tasks(results: Mapping[str, object]) -> list[str]:
 # --- content ----------------------------------------------------------------------------------------------------
 
 
-def _first_line(path: Path) -> bytes:
-    with open_bytes(path) as file:
-        return next((line for _, line in number_lines(lines_of(file, str(path)))), b"")
+def _kind(path: Path) -> str:
+    from evalcore.shell.answers.kinds import tell_kind  # only here: that package finds files with this module
 
-
-def _is_sample(line: bytes) -> bool:
-    """A row of a sample log has a document's number and what was asked of it."""
-    try:
-        row = decode_line(line, "")
-    except EvalError:
-        return False
-    return isinstance(row, dict) and "doc_id" in row and not {"doc", "arguments"}.isdisjoint(row)
+    return tell_kind(path).kind
 
 
 def read_results(path: Path) -> Mapping[str, object] | None:
@@ -249,6 +249,8 @@ def read_results(path: Path) -> Mapping[str, object] | None:
     Traceback (most recent call last):
     evalcore.core.errors.EvalError: no/such.json: no such file
     """
+    if _kind(path) == "samples":
+        return None
     with open_bytes(path) as file:
         content = file.read()
     try:

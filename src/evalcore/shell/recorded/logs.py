@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from msgspec import Raw, Struct
@@ -10,8 +10,15 @@ from msgspec import Raw, Struct
 from evalcore.core.documents import DocumentRow
 from evalcore.core.errors import EvalError
 from evalcore.core.records import GENERATE_UNTIL, MetricKey, OutputType
-from evalcore.shell.data.opening import lines_of, open_bytes
-from evalcore.shell.recorded.documents import Seen, cluster_reader, content_reader, excerpt_of, tabulate_documents
+from evalcore.shell.recorded.documents import (
+    Seen,
+    cluster_reader,
+    content_of,
+    content_reader,
+    excerpt_of,
+    prompt_of,
+    tabulate_documents,
+)
 from evalcore.shell.recorded.rows import Row, asked_as, keep_in_range, read_rows, read_value, scores_of
 
 __all__ = ["Cells", "LogTable", "read_log"]
@@ -44,12 +51,13 @@ class LogTable(Struct, frozen=True):
 class Reading(Struct, frozen=True):
     """What tells documents apart, what they belong to (None: what the log says), and the fields met on the way.
 
-    ``texts`` is whether a line of each document is kept for people.
+    ``named`` is whether ids and prompts count, too; ``texts`` whether a line of each document is kept for people.
     """
 
     content: Callable[[object, object], str]
     unit: Callable[[object], str] | None
     fields: set[str]
+    named: bool = True
     texts: bool = True
 
 
@@ -64,16 +72,17 @@ def read_log(
 ) -> LogTable:
     """Read a log once, line by line. ``filters`` name the rows of a document in logs that do not name them.
 
-    Documents with the same ``match`` fields are the same; without any, those that say the same. ``files`` are all of
-    the log's where ``path`` is one of several. Without ``texts`` no line of a document is kept.
+    Documents with the same ``match`` fields are the same; without any, their ids, prompts and content count. ``files``
+    are all of the log's where ``path`` is one of several. Without ``texts`` no line of a document is kept.
     """
     seen: dict[int, Seen] = {}
     lines: dict[str, dict[int, int]] = {}
     cells: dict[str, dict[str, Cells]] = {}
     kind: OutputType = GENERATE_UNTIL
-    reading = Reading(content_reader(match), cluster_reader(cluster) if cluster is not None else None, set(), texts)
+    unit = cluster_reader(cluster) if cluster is not None else None
+    reading = Reading(content_reader(match), unit, set(), not match, texts)
     for one in files or (path,):
-        for row in _rows(one):
+        for row in read_rows(one):
             if not seen:
                 kind = asked_as(row.fields)
             try:
@@ -90,11 +99,6 @@ def read_log(
     by_key = {MetricKey(metric, name): one for name, below in cells.items() for metric, one in below.items()}
     shown = {key: one.text for key, one in seen.items()} if texts else {}
     return LogTable(tabulate_documents(seen.items()), shown, lines, by_key, kind, frozenset(reading.fields))
-
-
-def _rows(path: Path) -> Iterator[Row]:
-    with open_bytes(path) as file:
-        yield from read_rows(lines_of(file, str(path)), str(path))
 
 
 def _filter_of(row: Row, filters: Sequence[str], lines: Mapping[str, Mapping[int, int]]) -> str:
@@ -118,20 +122,25 @@ def _document(row: Row, known: Seen | None, own: Mapping[str, object], reading: 
         return known
     doc = read_value(row.fields, "doc")
     reading.fields.update(doc if isinstance(doc, dict) else ())
-    content = reading.content(doc, read_value(row.fields, "target"))
+    target = read_value(row.fields, "target")
+    content = reading.content(doc, target)
     if known is None:
-        unit = _recorded_cluster(own) if reading.unit is None else reading.unit(doc)
-        return Seen(raw, content, excerpt_of(doc) if reading.texts else "", unit)
+        unit = _recorded_name(own, "cluster") if reading.unit is None else reading.unit(doc)
+        text = excerpt_of(doc) if reading.texts else ""
+        if not reading.named:
+            return Seen(raw, content, text, unit)
+        named, prompt = _recorded_name(own, "id"), prompt_of(read_value(row.fields, "arguments"))
+        return Seen(raw, content, text, unit, named, prompt, content_of(None, target) if named is not None else "")
     if known.content != content:
         raise EvalError("expected the same document in all rows of this number, got another one")
     return known
 
 
-def _recorded_cluster(own: Mapping[str, object]) -> int | str | None:
-    given = own.get("cluster")
+def _recorded_name(own: Mapping[str, object], key: str) -> int | str | None:
+    given = own.get(key)
     if given is None or (isinstance(given, int | str) and not isinstance(given, bool) and given != ""):
         return given
-    raise EvalError(f"expected a number or a text under cluster, got {str(given)[:60]!r}")
+    raise EvalError(f"expected a number or a text under {key}, got {str(given)[:60]!r}")
 
 
 def _note(row: Row, own: Mapping[str, object], cells: dict[str, Cells]) -> None:

@@ -40,6 +40,7 @@ class Recorded(Struct, frozen=True):
 
     ``results`` is its results file as data, empty where there was none. ``fields`` are those that the documents of each
     task have; ``match`` those that documents were told apart by, if not by all; ``files`` what each task is read from.
+    ``renamed`` is what its one task is called, where it goes under another name.
     """
 
     name: str
@@ -51,6 +52,7 @@ class Recorded(Struct, frozen=True):
     fields: Mapping[str, frozenset[str]] = field(default_factory=dict)
     match: tuple[str, ...] = ()
     files: Mapping[str, tuple[Path, ...]] = field(default_factory=dict)
+    renamed: str | None = None
 
 
 class Part(Struct, frozen=True):
@@ -66,7 +68,7 @@ def read_recorded(path: Path, *, cluster: str | None = None, match: Sequence[str
     """A run folder of evalcore, an output of lm-eval or a sample log, told apart by content.
 
     ``cluster`` names the field or template of a document by which documents belong together, where the run did not.
-    ``match`` names the fields that make two documents the same; without any, they are if all that they say is.
+    ``match`` names the fields that make two documents the same; without any, ids, prompts and all that they say count.
     Without ``texts`` no line of a document is kept for people, which is quicker.
     """
     refuse_other_rows(path)
@@ -119,8 +121,10 @@ def run_path(text: str) -> Path:
 
 def refuse_other_rows(path: Path) -> None:
     """Rows of JSON that are no sample log, of another tool or none: the error says what is missing."""
+    from evalcore.shell.answers.kinds import tell_kind  # only here: that package finds files with this one
+
     path = path.expanduser()
-    if not path.is_file():
+    if not path.is_file() or tell_kind(path).kind == "samples":
         return
     with open_bytes(path) as file:
         lines = [line for _, (_, line) in zip(range(2), number_lines(lines_of(file, str(path))), strict=False)]

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from math import inf
+from pathlib import Path
 from typing import cast
 
 import msgspec
@@ -13,9 +14,19 @@ from msgspec import Raw, Struct
 from evalcore.core.errors import EvalError
 from evalcore.core.records import GENERATE_UNTIL, LOGLIKELIHOOD, LOGLIKELIHOOD_ROLLING, MULTIPLE_CHOICE, OutputType
 from evalcore.shell.models.replay_samples import list_arguments
-from evalcore.shell.wire import decode_line, number_lines
+from evalcore.shell.wire import decode_line
 
-__all__ = ["Fields", "Row", "asked_as", "keep_in_range", "read_float", "read_rows", "read_value", "scores_of"]
+__all__ = [
+    "Fields",
+    "Row",
+    "asked_as",
+    "keep_in_range",
+    "read_float",
+    "read_row",
+    "read_rows",
+    "read_value",
+    "scores_of",
+]
 
 Fields = Mapping[str, object]
 
@@ -39,24 +50,33 @@ class Row(Struct, frozen=True, gc=False):
     fields: Fields
 
 
-def read_rows(lines: Iterable[bytes], path: str) -> Iterator[Row]:
-    """Every row of a sample log; what is no row is an error that names file and line.
+def read_rows(path: Path) -> Iterator[Row]:
+    """Every row of a sample log, in lines or in one array; what is no row is an error that names file and line."""
+    from evalcore.shell.answers.records import Record, read_records  # only here: that package reads with this module
 
-    >>> [row] = read_rows([b'{"doc_id": 3, "doc": {"q": "?"}, "acc": 1}'], "samples.jsonl")
+    for at in read_records(path):
+        if not isinstance(at, Record):
+            raise EvalError(f"{at.place}: {at.message}")
+        yield read_row(at.data, at.line, str(path))
+
+
+def read_row(data: bytes, line: int, path: str) -> Row:
+    """A row of a sample log.
+
+    >>> row = read_row(b'{"doc_id": 3, "doc": {"q": "?"}, "acc": 1}', 1, "samples.jsonl")
     >>> row.line, row.key, read_value(row.fields, "doc"), scores_of(row.fields)
     (1, 3, {'q': '?'}, {'acc': 1})
     """
-    for number, line in number_lines(lines):
-        try:
-            fields: Fields = FIELDS.decode(line)
-            key = VALUE.decode(cast(Raw, fields["doc_id"]))
-        except (ValueError, KeyError, RecursionError):  # NaN, lone surrogates, torn lines, or no row at all
-            fields, key = _read_slowly(line, f"{path}:{number}")
-        if type(key) is not int:
-            raise EvalError(f"{path}:{number}: expected the number of a document under doc_id, got {str(key)[:60]!r}")
-        if not LEAST <= key <= GREATEST:
-            raise EvalError(f"{path}:{number}: expected a doc_id of at most 64 bits, got {str(key)[:60]}")
-        yield Row(number, key, fields)
+    try:
+        fields: Fields = FIELDS.decode(data)
+        key = VALUE.decode(cast(Raw, fields["doc_id"]))
+    except (ValueError, KeyError, RecursionError):  # NaN, lone surrogates, torn lines, or no row at all
+        fields, key = _read_slowly(data, f"{path}:{line}")
+    if type(key) is not int:
+        raise EvalError(f"{path}:{line}: expected the number of a document under doc_id, got {str(key)[:60]!r}")
+    if not LEAST <= key <= GREATEST:
+        raise EvalError(f"{path}:{line}: expected a doc_id of at most 64 bits, got {str(key)[:60]}")
+    return Row(line, key, fields)
 
 
 def _read_slowly(line: bytes, where: str) -> tuple[Fields, object]:

@@ -44,7 +44,7 @@ def pool_beside(results: Path, folder: Path) -> tuple[Log, ...]:
     >>> pool_beside(Path("no/such/results.json"), Path("no/such"))
     ()
     """
-    logged = any(results.parent.glob("samples_*.jsonl*"))
+    logged = any(results.parent.glob("samples_*.json*"))
     return pool_source(find_source(results), folder).logs if logged else ()
 
 
@@ -67,7 +67,7 @@ def _logs_below(folder: Path) -> dict[str, list[Path]]:
 
     out: dict[str, list[Path]] = {}
     for one in list_paths([folder]):
-        if ".jsonl" in one.path.suffixes[-2:]:
+        if not {".jsonl", ".json"}.isdisjoint(one.path.suffixes[-2:]):
             out.setdefault(task_of_log(one.path), []).append(one.path)
     return out
 

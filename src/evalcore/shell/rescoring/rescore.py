@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
-from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,7 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from evalcore.core.documents import select_docs
-from evalcore.core.errors import EvalError, place, unknown
+from evalcore.core.errors import EvalError, unknown
 from evalcore.core.policy import POLICIES
 from evalcore.core.scored import Scored
 from evalcore.core.tables import Tables
@@ -22,7 +21,6 @@ from evalcore.shell.answers.mapping import ColumnMap
 from evalcore.shell.answers.record import Logged, LogTask, Problem
 from evalcore.shell.config.plan import Plan
 from evalcore.shell.output.progress import Progress
-from evalcore.shell.rescoring.golds import document_of
 from evalcore.shell.rescoring.grouping import group_by_field
 from evalcore.shell.rescoring.naming import recorded_name
 from evalcore.shell.rescoring.recipes import Recipe, choose_recipe, config_for, looks_wide
@@ -89,7 +87,7 @@ def score_logs(paths: Sequence[str], asked: Asked, shown: Progress) -> tuple[tup
     )
     if asked.folder is not None:
         claim_output(asked.folder, logs, paths, overwrite=asked.overwrite)
-    logs = tuple(with_columns(log, asked) for log in choose_logs(logs, asked.only))
+    logs = tuple(choose_logs(logs, asked.only))
     shown.stage("scoring", len(logs))
     parts: list[Part] = []
     for log, scores in zip(logs, share_scores(logs, asked.rules.scores), strict=True):
@@ -125,27 +123,6 @@ def choose_logs(logs: Sequence[LogTask], only: Sequence[str]) -> Sequence[LogTas
 
 def _is_for(glob: str, log: LogTask) -> bool:
     return fnmatchcase(log.name, glob) or fnmatchcase(recorded_name(log), glob)
-
-
-def with_columns(log: LogTask, asked: Asked) -> LogTask:
-    """A table with all columns of scores that are asked for; its reader gives the first."""
-    more = asked.rules.scores[1:] if log.source == "table" else ()
-    if more and asked.columns is not None and asked.columns.repeat is not None:
-        raise EvalError(f"expected one --score where rows are repeats (--repeat), got {', '.join(asked.rules.scores)}")
-    return replace(log, rows=partial(_more_scores, log, more)) if more else log
-
-
-def _more_scores(log: LogTask, more: Sequence[str]) -> Iterator[Logged | Problem]:
-    from evalcore.shell.answers.cells import read_score
-
-    for one in log.rows():
-        if isinstance(one, Logged):
-            doc = document_of(one)
-            lost = next((name for name in more if name not in doc), None)
-            if lost is not None:
-                raise unknown("score column", lost, doc, place(log.name, one.doc_id))
-            one = replace(one, scores={**one.scores, **{f"{name},none": read_score(doc[name]) for name in more}})
-        yield one
 
 
 def _select(asked: Asked) -> Selected:
@@ -235,9 +212,10 @@ class Run(Struct, frozen=True):
             pieces = score_split(rows, recipe, name_of, tables) if name_of else score_rows(rows, recipe, tables)
             return merge_pieces(piece.scored for piece in pieces), {}
         names = dict.fromkeys(map(name_of, self.rows())) if name_of else [self.log.name]
-        each = {name: write_pieces(folder, name, self.kept_pieces(name, name_of)) for name in names}
-        done = merge_pieces(one for written in each.values() for one in written.scored)
-        return done, {name: written.hash for name, written in each.items() if written.scored}
+        written = self.log.written
+        each = {name: write_pieces(folder, name, self.kept_pieces(name, name_of), written) for name in names}
+        done = merge_pieces(one for task in each.values() for one in task.scored)
+        return done, {name: task.hash for name, task in each.items() if task.scored}
 
     def kept_pieces(self, name: str, name_of: Callable[[Logged], str] | None) -> Iterator[Piece]:
         """One task of the log in scored pieces that hold what samples are written of."""

@@ -10,8 +10,17 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
+from evalcore.core.documents import decode_doc
 from evalcore.core.errors import EvalError
-from evalcore.core.records import GENERATE_UNTIL, LOGLIKELIHOOD_ROLLING, Generate, LogLikelihood, Request, Rolling
+from evalcore.core.records import (
+    GENERATE_UNTIL,
+    LOGLIKELIHOOD_ROLLING,
+    Generate,
+    LogLikelihood,
+    Request,
+    Rolling,
+    Sample,
+)
 from evalcore.core.scored import Scored
 from evalcore.shell.answers.record import Logged, LogTask
 from evalcore.shell.config.plan import Plan
@@ -20,6 +29,7 @@ from evalcore.shell.output.results import RunFacts
 from evalcore.shell.rescoring.kept import paths_of, with_unclosed
 from evalcore.shell.rescoring.naming import told_model
 from evalcore.shell.rescoring.streaming import Piece
+from evalcore.shell.wire import encode_line
 
 __all__ = ["Written", "claim_output", "facts_of", "write_pieces"]
 
@@ -48,8 +58,11 @@ def claim_output(folder: Path, logs: Iterable[LogTask], given: Iterable[str], *,
         raise EvalError(f"{folder} holds results already; name another folder, or add --overwrite")
 
 
-def write_pieces(folder: Path, task: str, pieces: Iterable[Piece]) -> Written:
-    """Write the samples of a task while it is scored; nothing of a piece but its columns is held."""
+def write_pieces(folder: Path, task: str, pieces: Iterable[Piece], fields: frozenset[str] = frozenset()) -> Written:
+    """Write the samples of a task while it is scored; nothing of a piece but its columns is held.
+
+    ``fields`` of documents, which the model or a scorer wrote, are left out.
+    """
     from evalcore.shell.output.samples import sample_lines, targets_of  # only here: templates take time
     from evalcore.shell.prompts.built import Built
 
@@ -60,7 +73,8 @@ def write_pieces(folder: Path, task: str, pieces: Iterable[Piece]) -> Written:
         known = None
         for piece in pieces:
             requests = [_request(piece, one, at) for one in piece.logged for at in range(len(one.replies) or 1)]
-            built = Built(piece.scored.task, piece.answers.asked, requests, tuple(piece.samples), {})
+            samples = (_without_fields(one, fields) for one in piece.samples) if fields else piece.samples
+            built = Built(piece.scored.task, piece.answers.asked, requests, tuple(samples), {})
             known = targets_of(built) if known is None else known  # a reader learns them from the first document
             for row in sample_lines(piece.scored, built, piece.answers, known=known):
                 digest.update(f"{row['doc_hash']}{row['prompt_hash']}{row['target_hash']}".encode())
@@ -72,6 +86,12 @@ def write_pieces(folder: Path, task: str, pieces: Iterable[Piece]) -> Written:
     if not done:  # an empty file would not be read as a log
         path.unlink()
     return Written(tuple(done), digest.hexdigest())
+
+
+def _without_fields(sample: Sample, fields: frozenset[str]) -> Sample:
+    doc = decode_doc(sample)
+    kept = {name: cell for name, cell in doc.items() if name not in fields} if isinstance(doc, dict) else doc
+    return replace(sample, doc=encode_line(kept).rstrip(b"\n"))
 
 
 def _request(piece: Piece, one: Logged, at: int) -> Request:

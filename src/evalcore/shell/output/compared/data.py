@@ -56,7 +56,7 @@ def write_json(compared: Compared) -> str:
                 "confidence": first.confidence,
                 "correction": first.correction,
                 "family": first.family,
-                "warnings": list(compared.warnings),
+                "warnings": [*compared.lead, *compared.warnings],
                 "pairs": [pair_data(compared, at) for at in range(len(compared.pairs))],
             },
             indent=2,

@@ -32,6 +32,7 @@ def matrix_page(compared: Compared) -> Page:
     shapes = ((4, True), (3, True), (4, False), (3, False))
     return Page(
         grids=(*(_matrix(compared, decimals, tested) for decimals, tested in shapes), _pairs(compared)),
+        lead=compared.lead,
         title=title_of(compared),
         legend=(
             SIGN.format(alpha=alpha),

@@ -150,6 +150,7 @@ def pair_page(compared: Compared) -> Page:
     columns, trees = _columns(comparison), trees_of(compared)
     return Page(
         grids=tuple(_grid(comparison, trees, columns, shape, level, alpha) for shape in SHAPES),
+        lead=compared.lead,
         title=title_of(compared),
         legend=(tell_correction(comparison.correction, comparison.family, alpha),),
         sections=sections_of(compared),

@@ -25,7 +25,8 @@ Place = tuple[int, str]
 class Compared(Struct, frozen=True, kw_only=True):
     """All that can be shown of runs side by side: every pair of them, corrected together.
 
-    ``flips`` and ``unmatched`` say how many documents of each kind to list (None: all).
+    ``flips`` and ``unmatched`` say how many documents of each kind to list (None: all). ``lead`` is what a reader must
+    know before any number.
     """
 
     runs: tuple[Recorded, ...]
@@ -35,6 +36,7 @@ class Compared(Struct, frozen=True, kw_only=True):
     flips: int | None = 0
     unmatched: int | None = 3
     warnings: tuple[str, ...] = ()
+    lead: tuple[str, ...] = ()
     width: int | None = None
     colour: bool = False
 

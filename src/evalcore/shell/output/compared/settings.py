@@ -5,17 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from evalcore.core.comparison import Shared
+from evalcore.shell.output.flat import shown_percent
 from evalcore.shell.output.notes import grouped
 from evalcore.shell.recorded import Recorded
+from evalcore.shell.recorded.alike import Alike
 from evalcore.shell.recorded.reading import rule_of
 
-__all__ = ["describe_runs", "explain_pairing", "model_of", "tell_settings"]
+__all__ = ["describe_runs", "explain_pairing", "model_of", "tell_pairs", "tell_settings"]
 
 Plain = Mapping[str, object]
 
 COUNTED = {"zero": "count as 0", "exclude": "are left out"}
-FEW = 0.5
-"""Less than this share of the smaller run's documents in both needs an explanation."""
+MOST = 0.9
+"""Less than this share of either run's documents in both is a warning that leads all else."""
+NAMED = 5
 
 
 def model_of(results: Plain) -> str:
@@ -67,14 +70,69 @@ def tell_settings(labels: Sequence[str], runs: Sequence[Recorded]) -> tuple[str,
 
 
 def explain_pairing(
-    labels: tuple[str, str], runs: tuple[Recorded, Recorded], shared: Iterable[Shared]
+    labels: tuple[str, str], runs: tuple[Recorded, Recorded], shared: Iterable[Shared], alike: Mapping[str, Alike]
 ) -> tuple[str, ...]:
-    """For each task of which few documents are in both runs, the fields that only one run's documents have."""
-    return grouped(
-        (one.task, _unlike(labels, [run.fields.get(one.task, frozenset()) for run in runs], runs[0].match))
-        for one in shared
-        if one.both < FEW * (one.both + min(len(one.only_a), len(one.only_b)))
+    """What leads a comparison: how few documents of a task are paired, or by how little."""
+    known = [one for one in shared if one.both or one.only_a or one.only_b]
+    few = [_few(labels, one, runs) for one in known if min(one.shares) < MOST]
+    more = len(few) - NAMED
+    left = f"and {more:,} more tasks of which fewer than {shown_percent(MOST)} of the documents are paired"
+    return (
+        *few[:NAMED],
+        *([left] if more > 0 else []),
+        *grouped((one.task, _alike(alike[one.task])) for one in known if one.task in alike),
+        *grouped((one.task, UNLIKE.format(one.unlike)) for one in known if one.unlike > (1 - MOST) * one.both),
+        *grouped((one.task, BY_ORDER) for one in known if one.by_order > (1 - MOST) * one.both),
     )
+
+
+UNLIKE = (
+    "{:,} documents share an id but differ in their target, or in both prompt and content; do both runs use the same"
+    " ids?"
+)
+BY_ORDER = (
+    "documents are paired by their order alone, for nothing else tells them apart; declare the id or the prompt (--id, "
+    "--prompt) where the answers are scored, or --match other fields"
+)
+
+
+def tell_pairs(shared: Iterable[Shared]) -> tuple[str, ...]:
+    """Documents that are the same by nothing but their prompt or id, where these are few."""
+    known = list(shared)
+    told = "are paired by their prompt alone: their content, or the target, differs"
+    return (
+        *grouped((one.task, f"{one.by_prompt:,} documents {told}") for one in known if one.by_prompt),
+        *grouped((one.task, UNLIKE.format(one.unlike)) for one in known if 0 < one.unlike <= (1 - MOST) * one.both),
+    )
+
+
+def _alike(found: Alike) -> str:
+    other = found.other or ("the target",)
+    more = f" and {len(other) - NAMED} more" if len(other) > NAMED else ""
+    return (
+        f"{found.count:,} documents are paired by {', '.join(found.same)} although they differ in "
+        f"{', '.join(other[:NAMED])}{more}, which a model or a scorer may have written; --match FIELD, or --id and "
+        "--prompt where answers are scored, say who is who"
+    )
+
+
+def _few(labels: tuple[str, str], one: Shared, runs: tuple[Recorded, Recorded]) -> str:
+    counts = (one.both + len(one.only_a), one.both + len(one.only_b))
+    of = " and ".join(f"{count:,} of {label}" for count, label in zip(counts, labels, strict=True))
+    about = "; all numbers are about these alone" if one.both else ""
+    head = f"{one.task}: only {one.both:,} documents are paired, of {of}{about}"
+    if not (one.only_a and one.only_b):
+        return head
+    fields = [run.fields.get(one.task, frozenset()) for run in runs]
+    return f"{head}. {_ids(labels, one, runs) if one.by_id else _unlike(labels, fields, runs[0].match)}"
+
+
+def _ids(labels: tuple[str, str], one: Shared, runs: tuple[Recorded, Recorded]) -> str:
+    told = []
+    for label, run, keys in zip(labels, runs, (one.only_a, one.only_b), strict=True):
+        known = {row.key: row.id for row in run.side.documents.get(one.task, ())}
+        told.append(f"only {label} has {', '.join(repr(known[key]) for key in keys[:3])}")
+    return f"Documents are the same if their id is; {'; '.join(told)}; --match FIELD tells them apart by other fields"
 
 
 def _unlike(labels: tuple[str, str], fields: Sequence[frozenset[str]], match: Sequence[str]) -> str:
@@ -84,10 +142,11 @@ def _unlike(labels: tuple[str, str], fields: Sequence[frozenset[str]], match: Se
         if own - other
     ]
     both = ", ".join(sorted(fields[0] & fields[1]))
-    same = "all of their content and their target" if not match else f"their {', '.join(match)}"
+    told = "their prompt is, or all of their content and target"
+    same = told if not match else f"their {', '.join(match)} {'is' if len(match) == 1 else 'are'}"
     why = "; ".join(lone) or "both runs' documents have the same fields"
     hint = f"; --match FIELD tells documents apart by these alone, both have {both}" if both else ""
-    return f"few documents pair: they are the same if {same} is; {why}{hint}"
+    return f"Documents are the same if {same}; {why}{hint}"
 
 
 def _common_tasks(runs: Sequence[Recorded]) -> list[str]:

@@ -41,5 +41,6 @@ def show_comparison(
     shown = replace(compared, width=terminal_width(stream), colour=wants_colour(stream))
     write_text(stream, RENDERERS[form](shown))
     if form == "csv":
-        told = [f"{section.head} {line}" for section in sections_of(compared) for line in section.lines]
+        rest = (f"{section.head} {line}" for section in sections_of(compared) for line in section.lines)
+        told = [*(f"warning: {line}" for line in compared.lead), *rest]
         write_text(beside, "".join(f"{shorten(visible(line))}\n" for line in told))

@@ -1,0 +1,199 @@
+"""Mistakes in a task that show before a model is asked: typos, and documents that cannot be told right from wrong."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterable, Sequence
+from difflib import get_close_matches
+from itertools import chain
+
+from evalcore.core.choices import gold_indices
+from evalcore.core.errors import EvalError, place
+from evalcore.core.records import GENERATE_UNTIL, LOGLIKELIHOOD_ROLLING, MULTIPLE_CHOICE, Gold, Sample
+from evalcore.shell.prompts.reading import is_null
+from evalcore.shell.prompts.settings import Settings
+from evalcore.shell.prompts.templates import Doc
+
+__all__ = ["find_mistakes", "refuse_typos"]
+
+READ = ("doc_to_text", "doc_to_target", "doc_to_choice")
+BARE = re.compile(r"\w[\w .-]{0,60}")
+"""What may be meant as a column: words, without the marks that a text of its own would have."""
+INDEX = re.compile(r"\s*(\{\{)?\s*-?\d+\s*(\}\})?\s*")
+METHOD = re.compile(r"<(built-in |bound )?(method|function) ")
+"""What a template writes for ``{{answer.strip}}``, where ``{{answer.strip()}}`` is meant."""
+CLOSE = 0.75
+LOOKED_AT = 100
+SHOWN = 60
+
+GENERATION = frozenset(
+    {
+        # lm-eval's
+        *("until", "max_gen_toks", "do_sample", "temperature", "top_p", "top_k", "min_p", "seed"),
+        # OpenAI's
+        *("max_tokens", "max_completion_tokens", "stop", "n", "best_of", "logit_bias", "logprobs", "top_logprobs"),
+        *("presence_penalty", "frequency_penalty", "response_format", "reasoning_effort", "verbosity", "user"),
+        *("service_tier", "tools", "tool_choice", "parallel_tool_calls", "extra_body", "store"),
+        # transformers'
+        *("max_new_tokens", "min_new_tokens", "max_length", "min_length", "num_beams", "num_beam_groups"),
+        *("early_stopping", "length_penalty", "repetition_penalty", "encoder_repetition_penalty"),
+        *("diversity_penalty", "no_repeat_ngram_size", "typical_p", "penalty_alpha", "num_return_sequences"),
+        *("pad_token_id", "bos_token_id", "eos_token_id", "use_cache", "epsilon_cutoff", "eta_cutoff"),
+        *("stop_strings", "stop_sequences", "guidance_scale", "suppress_tokens", "bad_words_ids"),
+        # those of vLLM, SGLang and llama.cpp
+        *("min_tokens", "ignore_eos", "skip_special_tokens", "spaces_between_special_tokens", "stop_token_ids"),
+        *("include_stop_str_in_output", "truncate_prompt_tokens", "prompt_logprobs", "guided_json", "guided_regex"),
+        *("guided_choice", "guided_grammar", "structured_outputs", "chat_template_kwargs", "add_generation_prompt"),
+        *("continue_final_message", "bad_words", "allowed_token_ids", "regex", "ebnf", "json_schema", "grammar"),
+        *("separate_reasoning", "cache_prompt", "mirostat", "mirostat_tau", "mirostat_eta", "tfs_z"),
+        *("repeat_penalty", "repeat_last_n", "n_predict", "enable_thinking", "thinking", "think_end_token"),
+    }
+)
+"""Names of generation arguments that some model or server knows. Others are passed on all the same."""
+
+
+def refuse_typos(settings: Settings, columns: Collection[str]) -> None:
+    """Refuse a bare word that is no column but nearly one: it would be the same text for every document.
+
+    >>> refuse_typos(Settings(task="t", doc_to_target="anser"), ["question", "answer"])
+    Traceback (most recent call last):
+    evalcore.core.errors.EvalError: doc_to_target: no column 'anser'; did you mean 'answer'? Columns: ... - at t
+    """
+    shots = settings.fewshot_config
+    given = [(key, getattr(settings, key)) for key in READ]
+    given += [(f"fewshot_config.{key}", getattr(shots, key)) for key in READ] if settings.num_fewshot else []
+    folded = {str(name).casefold(): str(name) for name in columns}
+    for key, text in given:
+        if not isinstance(text, str) or text in columns or BARE.fullmatch(text) is None:
+            continue
+        near = get_close_matches(text.casefold(), folded, n=1, cutoff=CLOSE)
+        if near:
+            known = ", ".join(map(str, columns))
+            raise EvalError(
+                f"{key}: no column {text!r}; did you mean {folded[near[0]]!r}? Columns: {known}; "
+                f"for this very text, write {{{{{text!r}}}}}{place(settings.task)}"
+            )
+
+
+def find_mistakes(
+    settings: Settings,
+    samples: Sequence[Sample],
+    questions: Sequence[object],
+    targets: Sequence[object],
+    docs: Sequence[Doc],
+    gold_of: Callable[[Doc], Gold],
+) -> tuple[str, ...]:
+    """A warning for each: documents without a gold, or with one that is no choice, that are there twice, or are all the
+    same question or have the same gold; choices that are the names of columns, methods that are not called, generation
+    arguments that nobody knows.
+
+    ``docs`` are all documents of the task, by number; ``gold_of`` reads those that are not asked about.
+    """
+    lost = list(_no_gold(settings, samples, targets, docs))
+    found = chain(
+        _same_question(settings, samples, questions),
+        lost or _same_gold(settings, samples, docs, gold_of),
+        _no_choice(settings, samples),
+        _column_choices(settings, docs),
+        _uncalled(questions[0], targets[0]),
+        _copies(samples),
+        _unknown_arguments(settings),
+    )
+    return tuple(text + place(settings.task, doc_id) for text, doc_id in found)
+
+
+Found = Iterable[tuple[str, int | None]]
+
+
+def _same_question(settings: Settings, samples: Sequence[Sample], questions: Sequence[object]) -> Found:
+    """The same text before different choices or targets may be meant, unless it looks like a column or a template."""
+    first, given = questions[0], settings.doc_to_text
+    if len(questions) < 2 or not isinstance(first, str) or any(one != first for one in questions):
+        return
+    if settings.output_type != GENERATE_UNTIL:
+        ends = {one.choices or one.gold for one in samples}
+        meant = isinstance(given, str) and "{" not in given and BARE.fullmatch(given) is None
+        if settings.output_type == LOGLIKELIHOOD_ROLLING or (meant and len(ends) > 1):
+            return
+    yield f"all {len(questions):,} documents ask the same, {_short(first)}: is doc_to_text right?", None
+
+
+def _same_gold(
+    settings: Settings, samples: Sequence[Sample], docs: Sequence[Doc], gold_of: Callable[[Doc], Gold]
+) -> Found:
+    """A number or a list given as it is may well be the gold of all, and ``process_results`` need not look at golds.
+
+    Under a limit, documents that are not asked about count, too: two golds may be the same by chance.
+    """
+    first, given = samples[0].gold, settings.doc_to_target
+    if settings.process_results is not None or settings.output_type == LOGLIKELIHOOD_ROLLING or first is None:
+        return
+    declared = INDEX.fullmatch(given) is not None if isinstance(given, str) else not callable(given)
+    if declared or any(one.gold != first for one in samples):
+        return
+    asked = {one.doc_id for one in samples}
+    others = [doc for at, doc in enumerate(docs) if at not in asked]
+    others = others[:: -(-len(others) // LOOKED_AT) or 1]  # some from all over: data may be sorted by its golds
+    try:
+        differs = bool(others) and (callable(given) or any(gold_of(doc) != first for doc in others))
+    except Exception:  # what is not asked about need not be right
+        differs = True
+    if len(docs) > 1 and not differs:
+        yield f"all {len(samples):,} documents have the same gold, {_short(first)}: is doc_to_target right?", None
+
+
+def _no_choice(settings: Settings, samples: Sequence[Sample]) -> Found:
+    used = settings.output_type == MULTIPLE_CHOICE and settings.process_results is None
+    asked = [one for one in samples if one.choices] if used else []
+    wrong = [one.doc_id for one in asked if isinstance(gold_indices(one, len(one.choices)), str)]
+    return _counted(wrong, len(samples), "have a gold that is none of their choices")
+
+
+def _column_choices(settings: Settings, docs: Sequence[Doc]) -> Found:
+    """Names of columns in a list are texts. Single letters are both in many a data set, and meant as texts."""
+    given = settings.doc_to_choice
+    if isinstance(given, list) and any(len(str(one)) > 1 for one in given) and all(one in docs[0] for one in given):
+        meant = f"{{{{[{', '.join(map(str, given))}]}}}}"
+        yield f"doc_to_choice lists names of columns as texts; for what the columns hold, write {meant}", None
+
+
+def _uncalled(question: object, target: object) -> Found:
+    """The first document tells: a template has the same mistake for all."""
+    for key, text in (("doc_to_text", question), ("doc_to_target", target)):
+        if isinstance(text, str) and METHOD.search(text):
+            yield f"{key} writes out a method instead of calling it, {_short(text)}: are brackets missing?", None
+
+
+def _no_gold(settings: Settings, samples: Sequence[Sample], targets: Sequence[object], docs: Sequence[Doc]) -> Found:
+    """Replies are scored against the text "None" where a document has no gold, as in lm-eval."""
+    if settings.output_type != GENERATE_UNTIL or settings.process_results is not None:
+        return ()
+    numbers = [one.doc_id for one in samples]
+    pairs = zip(numbers, targets, strict=True)
+    lost = [doc_id for doc_id, target in pairs if is_null(settings.doc_to_target, target, docs[doc_id])]
+    return _counted(lost, len(numbers), "have no gold (null)")
+
+
+def _copies(samples: Sequence[Sample]) -> Found:
+    first = {one.doc: one.doc_id for one in reversed(samples)}
+    again = [one.doc_id for one in samples if first[one.doc] != one.doc_id]
+    return _counted(again, len(samples), "are copies of an earlier one")
+
+
+def _unknown_arguments(settings: Settings) -> Found:
+    if settings.output_type != GENERATE_UNTIL:
+        return
+    for name in settings.generation_kwargs or ():
+        if name not in GENERATION:
+            near = get_close_matches(name, sorted(GENERATION), n=1, cutoff=CLOSE)
+            hint = f"; did you mean {near[0]!r}?" if near else "."
+            yield f"unknown generation argument {name!r}{hint} It is passed on as it is", None
+
+
+def _counted(found: Sequence[int], of: int, what: str) -> Found:
+    return [(f"{len(found):,} of {of:,} documents {what}, the first", found[0])] if found else []
+
+
+def _short(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= SHOWN else text[: SHOWN - 3] + "..."

@@ -1,0 +1,63 @@
+"""Documents of two runs are matched one to one, in the same way from both sides and in any order of rows."""
+
+from __future__ import annotations
+
+import random
+
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from evalcore.core.documents import DocumentRow
+from evalcore.core.pairing import match_documents
+
+
+@st.composite
+def tables(draw: st.DrawFn) -> tuple[DocumentRow, ...]:
+    """Documents with few different ids, contents and prompts, so that many are alike."""
+    named = draw(st.booleans())
+    texts = st.tuples(st.sampled_from("abc"), st.sampled_from(["", "p", "q", "r"]), st.sampled_from("xy"))
+    drawn = draw(st.lists(texts, max_size=8))
+    keys = draw(st.permutations(range(len(drawn))))
+    seen: dict[str, int] = {}
+    out = []
+    for key, (content, prompt, target) in sorted(zip(keys, drawn, strict=True)):
+        name = f"id {key % 5}" if named else None
+        out.append(DocumentRow(key, name, None, content, seen.get(content, 0), prompt, target))
+        seen[content] = seen.get(content, 0) + 1
+    return tuple(out)
+
+
+@given(tables(), tables(), st.randoms())
+def test_matching_is_one_to_one_and_the_same_from_both_sides_in_any_order(
+    a: tuple[DocumentRow, ...], b: tuple[DocumentRow, ...], dice: random.Random
+) -> None:
+    found = match_documents(a, b)
+    for side in zip(*found.pairs, strict=True):
+        assert len(set(side)) == len(found.pairs)
+    turned = match_documents(b, a)
+    assert sorted((one, two) for two, one in turned.pairs) == list(found.pairs)
+    assert replace(turned, pairs=()) == replace(found, pairs=())
+    assert match_documents(dice.sample(a, len(a)), dice.sample(b, len(b))) == found
+
+
+@given(tables(), tables())
+def test_what_is_matched_is_alike_and_what_is_left_is_not(
+    a: tuple[DocumentRow, ...], b: tuple[DocumentRow, ...]
+) -> None:
+    found = match_documents(a, b)
+    rows_a, rows_b = {row.key: row for row in a}, {row.key: row for row in b}
+    pairs = [(rows_a[one], rows_b[two]) for one, two in found.pairs]
+    if found.by_id:
+        assert all(one.id == two.id for one, two in pairs)
+    else:
+        assert all(one.content == two.content or (one.prompt and one.prompt == two.prompt) for one, two in pairs)
+        assert sum(one.content != two.content for one, two in pairs) == found.by_prompt
+        left_a = {row.content for row in a} - {one.content for one, _ in pairs}
+        left_b = {row.content for row in b} - {two.content for _, two in pairs}
+        assert not left_a & left_b
+
+
+@given(tables())
+def test_a_run_matches_itself(a: tuple[DocumentRow, ...]) -> None:
+    assert match_documents(a, a).pairs == tuple((row.key, row.key) for row in a)

@@ -1,0 +1,467 @@
+"""A document is who it is by its declared id, else its prompt, else its content: never by what a model answered."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import random
+from collections.abc import Sequence
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from sample_runs import STAMP, rows_of, write_log
+
+from evalcore.shell.cli import main
+
+COUNT = 60
+COLUMNS = ("--answer", "reply", "--gold", "target")
+
+
+def table(path: Path, wrong: int, *, columns: Sequence[str], seed: int = 0) -> Path:
+    """A model's answers as CSV, in an order of its own; the first ``wrong`` of them are wrong, and each is worded anew."""
+    dice = random.Random(seed)
+    rows = [
+        {
+            "qid": f"q{at}",
+            "question": f"What is {at} + {at}?",
+            "target": str(2 * at),
+            "reply": f"{path.stem} thinks of {dice.random()}: {2 * at + (at < wrong)}",
+            "latency": dice.random(),
+        }
+        for at in range(COUNT)
+    ]
+    dice.shuffle(rows)
+    text = io.StringIO()
+    writer = csv.DictWriter(text, columns, extrasaction="ignore")
+    writer.writeheader()
+    writer.writerows(rows)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text.getvalue())
+    return path
+
+
+def score(path: Path, *flags: str) -> Path:
+    folder = path.parent / f"{path.stem}_scored"
+    number = '{"regex_pattern": "([0-9]+)$"}'
+    told = ["score", str(path), *COLUMNS, *flags, "--filter", f"regex={number}", "--metric", "exact_match"]
+    assert main([*told, "-o", str(folder), "--quiet"]) == 0
+    return folder
+
+
+def two_runs(folder: Path, columns: Sequence[str], *flags: str) -> tuple[Path, Path]:
+    return (
+        score(table(folder / "new/answers.csv", 25, columns=columns, seed=1), *flags),
+        score(table(folder / "old/answers.csv", 5, columns=columns, seed=2), *flags),
+    )
+
+
+def compared(capsys: pytest.CaptureFixture[str], *arguments: object) -> dict[str, object]:
+    capsys.readouterr()
+    assert main(["compare", *map(str, arguments), "--json"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def only_line(found: dict[str, object]) -> dict[str, object]:
+    (line,) = found["pairs"][0]["lines"]
+    return line
+
+
+@pytest.mark.parametrize(
+    ("columns", "flags", "warned"),
+    [
+        (("qid", "target", "reply", "latency"), ("--id", "qid"), []),
+        (("qid", "question", "target", "reply"), ("--id", "qid", "--prompt", "question"), []),
+        (
+            ("question", "target", "reply", "latency"),
+            ("--prompt", "question"),
+            ["60 documents are paired by their prompt alone: their content, or the target, differs (answers)"],
+        ),
+        (("question", "target", "reply"), ("--prompt", "question"), []),
+        (("question", "target", "reply"), (), []),
+    ],
+)
+def test_tables_are_paired_whatever_was_answered(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    columns: Sequence[str],
+    flags: Sequence[str],
+    warned: Sequence[str],
+) -> None:
+    new, old = two_runs(tmp_path, columns, *flags)
+    found = compared(capsys, new, old)
+    line = only_line(found)
+    assert (line["n"], line["a"], line["b"]) == (COUNT, 35 / COUNT, 55 / COUNT)
+    assert (line["verdict"], len(line["better"]), len(line["worse"])) == ("B better", 0, 20)
+    assert found["warnings"] == warned
+    assert main(["check", str(new), "--baseline", str(old)]) == 1
+    assert "worse" in capsys.readouterr().out
+    assert main(["check", str(old), "--baseline", str(new)]) == 0
+
+
+def test_columns_of_repeats_and_scores_are_no_part_of_a_document(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    runs = []
+    for name, first in (("new", 0), ("old", 1)):
+        rows = [
+            {"q": f"question {at}", "try": first + run, "ok": (at + run) % 2, "style": at % 3 + first}
+            for at in range(20)
+            for run in range(2)
+        ]
+        path = write_log(tmp_path / name / "marks.jsonl", rows)
+        folder = tmp_path / name / "scored"
+        flags = ["--id", "q", "--repeat", "try", "--score", "ok"]
+        assert main(["score", str(path), *flags, "-o", str(folder), "--quiet"]) == 0
+        single = write_log(tmp_path / name / "single.jsonl", [row for row in rows if row["try"] == first])
+        more = ["--score", "ok", "--score", "style"]
+        assert main(["score", str(single), *more, "-o", str(tmp_path / name / "both"), "--quiet"]) == 0
+        (document,) = {tuple(json.loads(one)["doc"]) for one in (folder / "samples_marks.jsonl").open()}
+        assert document == ("q", "style")
+        runs.append(folder)
+    assert only_line(compared(capsys, *runs))["n"] == 20
+    # without an id, what tells the runs' documents apart is the column that counts tries
+    (told,) = compared(capsys, *(tmp_path / name / "both" for name in ("new", "old")))["warnings"]
+    assert told.startswith("20 documents are paired by q although they differ in try, which a model or a scorer may")
+
+
+def test_an_id_survives_being_scored_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    new, old = two_runs(tmp_path, ("qid", "target", "reply", "latency"), "--id", "qid")
+    again = []
+    for folder in (new, old):
+        assert main(["score", str(folder), "-o", str(folder.parent / "again"), "--quiet"]) == 0
+        again.append(folder.parent / "again")
+        texts = [(one / "samples_answers.jsonl").read_bytes() for one in (folder, again[-1])]
+        assert texts[0] == texts[1]
+    assert only_line(compared(capsys, *again))["worse"] == [f"q{at}" for at in sorted(range(5, 25), key=_place(new))]
+    assert main(["explain", str(again[0]), "--doc", "q7"]) == 0
+
+
+def _place(folder: Path):
+    rows = [json.loads(line) for line in (folder / "samples_answers.jsonl").open()]
+    places = {row["evalcore"]["id"]: row["doc_id"] for row in rows}
+    return lambda at: places[f"q{at}"]
+
+
+ALIKE = "60 documents are paired by question although they differ in latency, which a model or a scorer may have"
+
+
+def test_columns_that_nobody_declared_are_found_by_what_they_do(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Documents that differ in one field, and are the same otherwise, are the same: the answer may be in that field."""
+    new, old = two_runs(tmp_path, ("question", "target", "reply", "latency"))
+    found = compared(capsys, new, old)
+    line = only_line(found)
+    assert (line["n"], line["a"], line["b"], len(line["worse"])) == (COUNT, 35 / COUNT, 55 / COUNT, 20)
+    assert found["warnings"][0].startswith(ALIKE)
+    assert main(["compare", str(new), str(old)]) == 0
+    assert capsys.readouterr().out.startswith(f"Warning: {ALIKE}")
+    assert main(["check", str(new), "--baseline", str(old)]) == 1
+    assert capsys.readouterr().out.startswith(f"Warning: {ALIKE}")
+    assert main(["power", str(new), str(old), "--difference", "0.1"]) == 0
+    assert ALIKE in capsys.readouterr().out
+    assert compared(capsys, new, old, "--match", "question")["warnings"] == []
+
+
+@pytest.mark.parametrize(("lost", "won", "own"), [(80, 0, 0), (400, 0, 0), (90, 40, 30), (1, 0, 0), (200, 200, 1)])
+def test_a_verdict_among_the_columns_does_not_choose_the_documents(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], lost: int, won: int, own: int
+) -> None:
+    """Where both models are right or both wrong, rows are the same: to pair these alone would hide every difference."""
+    runs = []
+    for name in ("new", "old"):
+        wrong = set(range(500, 500 + lost)) if name == "new" else set(range(900, 900 + won))
+        rows = [
+            {
+                "idx": at,
+                "q": f"{at}?",
+                "gold": str(at),
+                "reply": str(at + (at in wrong)),
+                "a_verdict": "pf"[at in wrong],
+            }
+            for at in range(1300)
+        ]
+        rows += [
+            {"idx": 1300 + at, "q": f"{name} {at}?", "gold": "x", "reply": "x", "a_verdict": "p"} for at in range(own)
+        ]
+        path = write_log(tmp_path / name / "t.jsonl", rows)
+        told = ["score", str(path), "--answer", "reply", "--gold", "gold", "--metric", "exact_match", "--quiet"]
+        assert main([*told, "-o", str(path.parent / "out")]) == 0
+        runs.append(path.parent / "out")
+    found = compared(capsys, *runs)
+    line = only_line(found)
+    assert (line["n"], len(line["better"]), len(line["worse"])) == (1300, won, lost)
+    assert f"{lost + won} documents are paired by q although they differ in a_verdict" in found["warnings"][0]
+    assert len(found["pairs"][0]["documents"][0]["only_a"]) == own
+    assert main(["check", str(runs[0]), "--baseline", str(runs[1])]) == (lost - won > 10)
+
+
+def test_other_questions_under_the_same_numbers_are_others(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A row number that two data sets have in common makes none of their documents the same."""
+    for name, prompt in (("cola", True), ("sst2", True), ("rte", False), ("wnli", False)):
+        rows = [
+            {**row, "doc": {"idx": at, "sentence": f"{name} {at}", "label": at % 2}}
+            for at, row in enumerate(rows_of(name, "acc", [1.0, 0.0] * 50))
+        ]
+        rows = rows if prompt else [{**row, "arguments": [["", {}]]} for row in rows]
+        write_log(tmp_path / f"samples_{name}.jsonl", rows)
+    for a, b in (("cola", "sst2"), ("rte", "wnli")):
+        paths = [str(tmp_path / f"samples_{one}.jsonl") for one in (a, b)]
+        assert main(["compare", *paths]) == 2
+        assert f"{b} is compared as {a}: it is the only task of its run" in capsys.readouterr().err
+        assert main(["check", paths[0], "--baseline", paths[1]]) == 2
+
+
+def test_documents_of_ones_own_change_no_other_pair(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    scores = [1.0, 0.0, 0.0, 1.0] * 25
+    for name in ("a", "b"):
+        rows = rows_of("t", "acc", scores)
+        for at, row in enumerate(rows):
+            row["doc"] = {"question": f"question number {at}", "answer": f"answer {at // 2}", "aa": at}
+            row["target"] = f"answer {at // 2}"
+        rows[0]["doc"] = {
+            "question": f"{name}'s own question",
+            "answer": "answer 1000",
+        }  # without a field of the others
+        rows[0]["arguments"] = [[f"{name}'s own", {}]]
+        write_log(tmp_path / name / "samples_t.jsonl", rows)
+    write_log(tmp_path / "c" / "samples_t.jsonl", rows_of("t", "acc", scores))  # with no field of the others
+    found = compared(capsys, tmp_path / "a", tmp_path / "b", tmp_path / "c")
+    (line,) = found["pairs"][0]["lines"]
+    assert (line["n"], line["better"], line["worse"]) == (99, [], [])
+    assert len(found["pairs"][0]["documents"][0]["only_a"]) == 1
+
+
+def test_a_chat_is_a_prompt(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("a", "b"):
+        rows = rows_of("t", "acc", [1.0, 0.0] * 20)
+        for at, row in enumerate(rows):  # as lm-eval writes what a chat model was asked
+            row["doc"] = {name: at}
+            row["arguments"] = {"gen_args_0": {"arg_0": [f'[{{"role": "user", "content": "{at}?"}}]'], "arg_1": {}}}
+        write_log(tmp_path / name / "samples_t.jsonl", rows)
+    assert only_line(compared(capsys, tmp_path / "a", tmp_path / "b"))["n"] == 40
+
+
+def test_other_documents_are_not_made_the_same(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Several questions about each passage: what two of them have in common identifies neither."""
+    runs = []
+    for name, asked in (("a", (0, 1)), ("b", (1, 2))):
+        rows = [
+            {"passage": f"p{at}", "question": f"p{at} q{one}", "reply": "x", "gold": "x"}
+            for at in range(50)
+            for one in asked
+        ]
+        path = write_log(tmp_path / name / "t.jsonl", rows)
+        for flags in ((), ("--prompt", "passage")):
+            out = path.parent / f"out{len(flags)}"
+            told = ["score", str(path), "--answer", "reply", "--gold", "gold", *flags, "--quiet", "-o", str(out)]
+            assert main(told) == 0
+            runs.append(out)
+    for a, b in (runs[::2], runs[1::2]):
+        found = compared(capsys, a, b)
+        assert only_line(found)["n"] == 50
+        assert "only 50 documents are paired, of 100 of A and 100 of B" in found["warnings"][0]
+
+
+def test_ids_of_unlike_documents_are_a_leading_warning(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    runs = []
+    for name, shift in (("a", 0), ("b", 7)):
+        rows = [{"row": at, "reply": "x", "target": str((at + shift) % 50)} for at in range(50)]
+        runs.append(score(write_log(tmp_path / name / "t.jsonl", rows), "--id", "row"))
+    told = compared(capsys, *runs)["warnings"][0]
+    assert told.startswith("50 documents share an id but differ in their target")
+
+
+def test_ids_that_do_not_pair_are_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    runs = []
+    for name, form in (("a", "{}"), ("b", "{:03}")):
+        rows = [{"row": form.format(at), "reply": "x", "target": str(at)} for at in range(50)]
+        runs.append(score(write_log(tmp_path / name / "t.jsonl", rows), "--id", "row"))
+    assert main(["compare", *map(str, runs)]) == 2
+    said = capsys.readouterr().err
+    assert "only A has '0', '1', '2'; only B has '000', '001', '002'" in said
+    assert main(["power", *map(str, runs), "--difference", "0.1"]) == 2
+
+
+def test_tables_of_other_names_are_one_task(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    columns = ("qid", "target", "reply")
+    new = score(table(tmp_path / "new_model.csv", 25, columns=columns, seed=1), "--id", "qid")
+    old = score(table(tmp_path / "old_model.csv", 5, columns=columns, seed=2), "--id", "qid")
+    found = compared(capsys, new, old)
+    assert (only_line(found)["task"], only_line(found)["n"], len(only_line(found)["worse"])) == ("new_model", COUNT, 20)
+    assert found["runs"][1]["warnings"] == ["old_model is compared as new_model: it is the only task of its run"]
+    assert main(["check", str(new), "--baseline", str(old)]) == 1
+    assert only_line(compared(capsys, new, old, "--match", "qid"))["n"] == COUNT
+    capsys.readouterr()
+    assert main(["power", str(new), str(old), "--difference", "0.1"]) == 0
+    assert "old_model is compared as new_model: it is the only task of its run" in capsys.readouterr().out
+
+
+def test_user_code_sees_what_the_model_wrote(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Only what is written down lacks it."""
+    path = write_log(tmp_path / "t.jsonl", [{"q": f"{at}?", "reply": "yes", "ok": at % 2} for at in range(10)])
+    (tmp_path / "own.py").write_text(
+        "def process_results(doc, results):\n    return {'same': doc['reply'] == results[0]}\n"
+    )
+    (tmp_path / "task.yaml").write_text(
+        "task: t\noutput_type: generate_until\ndoc_to_text: q\ndoc_to_target: q\n"
+        "process_results: !function own.process_results\n"
+        "metric_list: [{metric: same, aggregation: mean, higher_is_better: true}]\n"
+    )
+    told = ["score", str(path), "--answer", "reply", "--task", str(tmp_path / "task.yaml")]
+    told += ["--trust", str(tmp_path / "own.py"), "-o", str(tmp_path / "out"), "--json"]
+    assert main(told) == 0
+    assert json.loads(capsys.readouterr().out)["results"]["t"]["same,none"] == 1.0
+    assert set(json.loads((tmp_path / "out/samples_t.jsonl").read_text().splitlines()[0])["doc"]) == {"q", "ok"}
+
+
+def test_every_column_of_scores_must_be_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = write_log(tmp_path / "t.jsonl", [{"q": 0, "a": 1, "b": 1}, {"q": 1, "a": 1}])
+    assert main(["score", str(path), "--score", "a", "--score", "b"]) == 2
+    assert "t.jsonl:2: expected a column 'b'" in capsys.readouterr().err
+
+
+def test_groups_by_a_declared_column_stay(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = write_log(tmp_path / "t.jsonl", [{"q": at, "ok": at % 2} for at in range(10)])
+    assert main(["score", str(path), "--score", "ok", "--group_by", "ok", "--json"]) == 0
+    assert {"t_0", "t_1"} <= set(json.loads(capsys.readouterr().out)["results"])
+
+
+def test_documents_that_only_their_order_tells_apart_are_a_leading_warning(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    runs = []
+    for name in ("new", "old"):
+        path = write_log(tmp_path / name / "x.jsonl", [{"reply": f"{name} {at}", "target": "yes"} for at in range(9)])
+        runs.append(score(path))
+    capsys.readouterr()
+    assert main(["compare", *map(str, runs)]) == 0
+    told = capsys.readouterr().out
+    assert told.startswith("Warning: documents are paired by their order alone")
+    assert "--id, --prompt" in told.splitlines()[0]
+
+
+# --- prompts of logs ----------------------------------------------------------------------------------------------------
+
+
+def test_the_prompt_identifies_documents_whose_content_differs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    scores = [1.0, 0.0] * 20
+    a = write_log(tmp_path / "a/samples_t.jsonl", rows_of("t", "acc", scores, source="x"))
+    b = write_log(tmp_path / "b/samples_t.jsonl", rows_of("t", "acc", scores[::-1], year=2020)[::-1])
+    found = compared(capsys, a, b)
+    assert only_line(found)["n"] == 40
+    assert found["warnings"] == [
+        "40 documents are paired by their prompt alone: their content, or the target, differs (t)"
+    ]
+
+
+def test_other_examples_before_the_same_documents_pair_by_content(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = rows_of("t", "acc", [1.0, 0.0] * 20)
+    shots = [{**row, "arguments": [[f"Q: 1+1? A: 2\n\n{row['doc']['question']}", {}]]} for row in rows]
+    a, b = write_log(tmp_path / "a/samples_t.jsonl", rows), write_log(tmp_path / "b/samples_t.jsonl", shots[::-1])
+    found = compared(capsys, a, b)
+    assert (only_line(found)["n"], found["warnings"]) == (40, [])
+
+
+def test_a_prompt_that_several_documents_share_identifies_none(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = rows_of("t", "acc", [1.0, 0.0] * 20)
+    same = [{**row, "arguments": [["Answer.", {}]]} for row in rows]
+    other = [{**row, "doc": {"question": f"other {at}", "passage": at // 5}} for at, row in enumerate(same)]
+    a, b = (write_log(tmp_path / f"{name}/samples_t.jsonl", some) for name, some in (("a", same), ("b", other)))
+    assert main(["compare", str(a), str(b)]) == 2
+    assert only_line(compared(capsys, a, write_log(tmp_path / "c/samples_t.jsonl", same[::-1])))["difference"] == 0.0
+
+
+# --- how many pair ------------------------------------------------------------------------------------------------------
+
+
+def partly(folder: Path, both: int, only_a: int, only_b: int) -> tuple[Path, Path]:
+    """Two logs that agree in every score, with so many documents in common and of their own."""
+    rows = rows_of("t", "acc", [1.0, 0.0] * ((both + only_a + only_b) // 2 + 1))[: both + only_a + only_b]
+    a, b = rows[: both + only_a], rows[:both] + rows[both + only_a :]
+    return write_log(folder / "a/samples_t.jsonl", a), write_log(folder / "b/samples_t.jsonl", b)
+
+
+def test_fewer_than_nine_in_ten_of_either_run_lead_every_form_of_output(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    a, b = partly(tmp_path, 80, 20, 0)
+    head = "t: only 80 documents are paired, of 100 of A and 80 of B; all numbers are about these alone"
+    assert compared(capsys, a, b)["warnings"][0].startswith(head)
+    for form, start in (
+        ("--csv", f"warning: {head}"),
+        (None, f"Warning: {head}"),
+        ("--markdown", "> **Warning:** t: "),
+    ):
+        assert main(["compare", str(a), str(b), *([form] if form else [])]) == 0
+        said = capsys.readouterr()
+        assert (said.err if form == "--csv" else said.out).startswith(start)
+    assert main(["check", str(b), "--baseline", str(a)]) == 0
+    assert capsys.readouterr().out.startswith("Warning: t: only 80 documents are paired, of 80 of the run and 100 of")
+    assert main(["compare", *map(str, partly(tmp_path / "most", 90, 10, 0))]) == 0
+    assert "Warning" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("counts", "flags", "code"),
+    [
+        ((50, 50, 50), (), 0),
+        ((49, 51, 0), (), 1),
+        ((49, 0, 51), (), 1),
+        ((49, 0, 51), ("--allow_missing",), 0),
+        ((49, 51, 0), ("--allow_missing",), 1),
+    ],
+)
+def test_a_check_of_less_than_half_fails(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    counts: tuple[int, int, int],
+    flags: Sequence[str],
+    code: int,
+) -> None:
+    run, baseline = partly(tmp_path, *counts)
+    report = tmp_path / "junit.xml"
+    told = ["check", str(run), "--baseline", str(baseline), *flags]
+    assert main([*told, "--json", "--junit", str(report)]) == code
+    found = json.loads(capsys.readouterr().out)
+    failed = [gate for gate in found["gates"] if gate["passed"] is False]
+    assert [(gate["gate"], gate["task"], gate["n"]) for gate in failed] == [("paired", "t", counts[0])] * code
+    assert found["notes"][0].startswith(f"t: only {counts[0]} documents are paired")
+    assert len(ElementTree.parse(report).findall(".//failure")) == code
+    assert main(told) == code
+    assert ("FAILED" in capsys.readouterr().out) is bool(code)
+
+
+def test_only_the_tasks_that_are_asked_about_can_fail(tmp_path: Path) -> None:
+    for name, both in (("a", 0), ("b", 60)):
+        write_log(tmp_path / name / "samples_t.jsonl", rows_of("t", "acc", [1.0] * 40)[both and 30 :])
+        write_log(tmp_path / name / "samples_u.jsonl", rows_of("u", "acc", [1.0] * 40))
+    told = ["check", str(tmp_path / "a"), "--baseline", str(tmp_path / "b")]
+    assert main(told) == 1
+    assert main([*told, "--task", "u"]) == 0
+
+
+def test_a_group_rests_on_the_documents_of_its_tasks(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = {name: {"acc,none": 1.0} for name in ("g", "t", "u")}
+    configs = {
+        name: {"task": name, "output_type": "generate_until", "metric_list": [{"metric": "acc"}]} for name in "tu"
+    }
+    results = {"results": rows, "groups": {"g": rows["g"]}, "group_subtasks": {"g": ["t", "u"]}, "configs": configs}
+    for name, first in (("a", 0), ("b", 40)):
+        for task in ("t", "u"):
+            some = rows_of(task, "acc", [1.0] * 100)[first : first + 60]
+            write_log(tmp_path / name / f"samples_{task}_{STAMP}.jsonl", some)
+        (tmp_path / name / f"results_{STAMP}.json").write_text(json.dumps(results))
+    told = ["check", str(tmp_path / "a"), "--baseline", str(tmp_path / "b")]
+    assert main(told) == 1
+    capsys.readouterr()
+    assert main([*told, "--task", "g"]) == 1
+    assert "only 20 documents are paired" in capsys.readouterr().out

@@ -1,0 +1,214 @@
+"""Mistakes in a task are told before a model is asked: errors for typos, warnings for what cannot be told right from wrong."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+from fault_server import serve
+
+from evalcore.core.errors import EvalError
+from evalcore.shell.cli import main
+from evalcore.shell.prompts import Asking, build_task
+
+Row = dict[str, object]
+DOCS = [{"question": f"{at} + 1?", "answer": str(at + 1), "Answer Key": at} for at in range(8)]
+TASK: Row = {
+    "task": "sums",
+    "dataset_path": "json",
+    "test_split": "test",
+    "output_type": "generate_until",
+    "doc_to_text": "{{question}}",
+    "doc_to_target": "answer",
+    "generation_kwargs": {"until": ["\n"]},
+}
+QUIZ: Row = {
+    **TASK,
+    "output_type": "multiple_choice",
+    "doc_to_choice": ["0", "1", "2", "3", "4", "5", "6", "7", "8"],
+    "doc_to_target": "answer",
+}
+del QUIZ["generation_kwargs"]
+
+
+def write(folder: Path, task: Row, docs: list[Row] = DOCS, **keys: object) -> Path:
+    (folder / "docs.jsonl").write_text("".join(json.dumps(doc) + "\n" for doc in docs))
+    config = {"model": "dummy", "tasks": [task], "data": {"sums": "docs.jsonl"}, "output_path": str(folder / "out")}
+    path = folder / "run.yaml"
+    path.write_text(yaml.safe_dump({**config, **keys}))
+    return path
+
+
+def warnings(task: Row, docs: list[Row] = DOCS, **asking: object) -> tuple[str, ...]:
+    return build_task(task, {"test": docs, "train": DOCS}, Asking(**asking)).warnings
+
+
+# --- typos --------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("key", "word", "meant"),
+    [
+        ("doc_to_target", "anser", "answer"),
+        ("doc_to_target", "Answer", "answer"),
+        ("doc_to_target", "answers", "answer"),
+        ("doc_to_target", "AnswerKey", "Answer Key"),
+        ("doc_to_text", "qestion", "question"),
+        ("doc_to_text", "Question", "question"),
+    ],
+)
+def test_a_bare_word_close_to_a_column_is_an_error_before_anything_is_asked(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], key: str, word: str, meant: str
+) -> None:
+    with serve() as server:
+        args = {"model": "toy", "base_url": server.url}
+        path = write(tmp_path, {**TASK, key: word}, model="local-completions", model_args=args)
+        assert main(["run", str(path)]) == 2
+        said = capsys.readouterr().err
+        assert f"{key}: no column {word!r}; did you mean {meant!r}? Columns: question, answer, Answer Key" in said
+        assert f"for this very text, write {{{{{word!r}}}}} - at sums" in said
+        assert server.bodies == []
+
+
+def test_the_very_text_is_said_by_a_template(tmp_path: Path) -> None:
+    built = build_task({**TASK, "doc_to_target": "{{'anser'}}"}, {"test": DOCS}, Asking())
+    assert {one.gold for one in built.samples} == {"anser"}
+
+
+def test_choices_and_examples_have_typos_too() -> None:
+    docs = [{**doc, "choices": ["a", "b"]} for doc in DOCS]
+    with pytest.raises(EvalError, match="doc_to_choice: no column 'choises'; did you mean 'choices'"):
+        build_task({**QUIZ, "doc_to_choice": "choises"}, {"test": docs}, Asking())
+    task = {**TASK, "training_split": "train", "fewshot_split": "train", "fewshot_config": {"doc_to_target": "anser"}}
+    with pytest.raises(EvalError, match=r"fewshot_config\.doc_to_target: no column 'anser'; did you mean 'answer'"):
+        warnings(task, num_fewshot=1)
+    assert warnings(task, num_fewshot=0) == ()
+
+
+def test_recorded_answers_are_not_scored_by_a_typo(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", str(write(tmp_path, TASK)), "--quiet"]) == 0
+    (tmp_path / "task.yaml").write_text(yaml.safe_dump({**TASK, "doc_to_target": "anser"}))
+    capsys.readouterr()
+    assert main(["score", str(tmp_path / "out"), "--task", str(tmp_path / "task.yaml")]) == 2
+    assert "did you mean 'answer'" in capsys.readouterr().err
+
+
+# --- warnings -----------------------------------------------------------------------------------------------------------
+
+
+def test_the_same_question_for_all_is_a_warning() -> None:
+    told = "all 8 documents ask the same, 'What is it?': is doc_to_text right? - at sums"
+    assert warnings({**TASK, "doc_to_text": "What is it?"}) == (told,)
+    assert warnings({**QUIZ, "doc_to_text": "What is it?"}) == (told,)
+    assert warnings({**TASK, "doc_to_text": ""}) == (told.replace("What is it?", ""),)
+    assert warnings({**TASK, "doc_to_text": "What is it?", "training_split": "train"}, num_fewshot=2) == (told,)
+    assert warnings({**QUIZ, "doc_to_text": ""}) == (told.replace("What is it?", ""),)
+    # One context before different choices or targets, and the text itself: so likelihoods of whole texts are asked for.
+    whole = {**QUIZ, "doc_to_choice": "{{[question, answer]}}", "doc_to_target": 0}
+    for context in ("", "Text:", "Answer:", "This is right:\n"):
+        assert warnings({**whole, "doc_to_text": context}) == ()
+    target = {**TASK, "output_type": "loglikelihood", "doc_to_text": "Text:", "doc_to_target": "question"}
+    assert warnings(target) == ()
+    for context in ("topic", "{{'Text'}}"):  # which look as if they should differ
+        assert len(warnings({**whole, "doc_to_text": context})) == 1
+    rolling = {**TASK, "output_type": "loglikelihood_rolling", "doc_to_text": "", "doc_to_target": "question"}
+    assert warnings(rolling) == ()
+    assert warnings({**TASK, "doc_to_text": "What is it?"}, DOCS[:1]) == ()
+
+
+def test_the_same_gold_for_all_is_a_warning() -> None:
+    told = "all 8 documents have the same gold, 'green': is doc_to_target right? - at sums"
+    assert warnings({**TASK, "doc_to_target": "green"}) == (told,)
+    assert warnings({**TASK, "doc_to_target": lambda doc: "green"}) == (told,)
+    assert warnings({**TASK, "doc_to_target": "green", "process_results": lambda doc, results: {"acc": 1}}) == ()
+    for declared in (0, "0", "{{0}}"):  # the right choice comes first
+        assert warnings({**QUIZ, "doc_to_target": declared}) == ()
+
+
+def test_under_a_limit_golds_are_the_same_only_if_the_others_are_too() -> None:
+    mixed = [{**doc, "answer": "yes" if at < 3 else "no"} for at, doc in enumerate(DOCS)]
+    assert warnings(TASK, mixed, limit=3) == ()
+    assert warnings({**TASK, "doc_to_target": lambda doc: doc["answer"]}, mixed, limit=3) == ()
+    same = [{**doc, "answer": "yes"} for doc in DOCS]
+    assert len(warnings(TASK, same, limit=3)) == 1
+    assert warnings(TASK, [*same[:4], {"question": "without an answer"}], limit=3) == ()
+
+
+@pytest.mark.parametrize(
+    ("gold", "count"), [("{{answer if answer != '3' else 'three'}}", 1), ("{{'9'}}", 8), ("{{answer|int + 2}}", 2)]
+)
+def test_golds_that_are_no_choice_are_counted(gold: str, count: int) -> None:
+    found = [one for one in warnings({**QUIZ, "doc_to_target": gold}) if "choices" in one]
+    (told,) = found
+    assert told.startswith(
+        f"{count} of 8 documents have a gold that is none of their choices, the first - at sums doc "
+    )
+
+
+def test_names_of_columns_as_choices_are_a_warning() -> None:
+    docs = [{**doc, "first": f"{at}", "second": "-", "A": "1", "B": "2", "gold": at % 2} for at, doc in enumerate(DOCS)]
+    task = {**QUIZ, "doc_to_target": "gold"}
+    (told,) = warnings({**task, "doc_to_choice": ["first", "second"]}, docs)
+    assert told.endswith("for what the columns hold, write {{[first, second]}} - at sums")
+    for meant in ("{{[first, second]}}", ["A", "B"], ["first", "other"]):
+        assert warnings({**task, "doc_to_choice": meant}, docs) == ()
+
+
+def test_a_method_that_is_not_called_is_a_warning() -> None:
+    for key, given in (("doc_to_target", "{{answer.strip}}"), ("doc_to_text", "Q: {{question.upper}}")):
+        (told,) = warnings({**TASK, key: given})
+        assert told.startswith(f"{key} writes out a method instead of calling it, ")
+        assert warnings({**TASK, key: given.replace("}}", "()}}")}) == ()
+
+
+def test_copies_of_documents_are_counted() -> None:
+    told = "2 of 10 documents are copies of an earlier one, the first - at sums doc 8"
+    assert warnings(TASK, [*DOCS, DOCS[1], DOCS[5]]) == (told,)
+    assert warnings(TASK, [*DOCS, DOCS[1]], limit=8) == ()
+
+
+def test_generation_arguments_that_nobody_knows_are_named() -> None:
+    given = {"until": ["\n"], "max_gen_tok": 5, "temprature": 0.5, "frobnicate": 1, "top_p": 0.9}
+    assert warnings({**TASK, "generation_kwargs": given}) == (
+        "unknown generation argument 'max_gen_tok'; did you mean 'max_gen_toks'? It is passed on as it is - at sums",
+        "unknown generation argument 'temprature'; did you mean 'temperature'? It is passed on as it is - at sums",
+        "unknown generation argument 'frobnicate'. It is passed on as it is - at sums",
+    )
+    assert len(warnings(TASK, gen_kwargs={"max_gen_tok": 5})) == 1
+
+
+# --- when ---------------------------------------------------------------------------------------------------------------
+
+
+def test_warnings_come_before_the_first_question_and_once_where_they_go_to_stderr(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = write(tmp_path, {**TASK, "doc_to_target": "green"})
+    told = "all 8 documents have the same gold, 'green'"
+    for form in ([], ["--json"], ["--quiet"]):
+        assert main(["run", str(path), *form]) == 0
+        said = capsys.readouterr()
+        assert said.err.count(told) == 1
+        assert said.out.count(told) == (1 if not form else "--json" in form)  # in the results, too
+        if "--quiet" not in form:
+            assert said.err.index(told) < said.err.index("asking: ")
+
+
+def test_a_model_refuses_what_it_cannot_honour_before_anything_is_asked(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    quiz = {**QUIZ, "task": "quiz"}
+    with serve() as server:
+        path = write(
+            tmp_path,
+            {**TASK, "generation_kwargs": {"until": 7}},
+            tasks=[quiz, {**TASK, "generation_kwargs": {"until": 7}}],
+            data={"*": "docs.jsonl"},
+            model="local-completions",
+            model_args={"model": "toy", "base_url": server.url},
+        )
+        assert main(["run", str(path)]) == 2
+        assert "expected until to be a text or a list of texts, got 7 - at sums" in capsys.readouterr().err
+        assert server.bodies == []
