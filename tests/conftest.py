@@ -1,8 +1,18 @@
-"""No test depends on how fast the machine is: hypothesis, too, gives an example all the time it needs."""
+"""No test depends on how fast the machine is, or on luck: hypothesis has all the time it needs and draws the same examples.
+
+With ``EVALCORE_SEARCH`` in the environment it draws others each time.
+"""
 
 from __future__ import annotations
 
-from hypothesis import settings
+import os
 
-settings.register_profile("evalcore", deadline=None)
+from hypothesis import HealthCheck, settings
+
+settings.register_profile(
+    "evalcore",
+    deadline=None,
+    derandomize="EVALCORE_SEARCH" not in os.environ,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
+)
 settings.load_profile("evalcore")

@@ -91,9 +91,9 @@ class Meeting:
 
     def gather(self, rank: int, obj: object, dst: int) -> list[object] | None:
         self.slots[rank] = pickle.dumps(obj)
-        self.barrier.wait(60)
+        self.barrier.wait(600)
         out = [pickle.loads(one) for one in self.slots] if rank == dst else None
-        self.barrier.wait(60)
+        self.barrier.wait(600)
         return out
 
 

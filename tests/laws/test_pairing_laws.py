@@ -58,6 +58,28 @@ def test_what_is_matched_is_alike_and_what_is_left_is_not(
         assert not left_a & left_b
 
 
+def test_documents_without_an_id_match_one_another_only() -> None:
+    a = [DocumentRow(key, f"id {key}", None, "c", key, "", "x") for key in range(3)]
+    odd = DocumentRow(9, None, None, "c", 9, "", "x")
+    found = match_documents(a, [*a, odd])
+    assert (found.pairs, found.by_id) == (((0, 0), (1, 1), (2, 2)), True)
+    assert match_documents([*a, odd], [*a[::-1], odd]).pairs == ((0, 0), (1, 1), (2, 2), (9, 9))
+    nameless = [replace(row, id=None) for row in a]
+    assert match_documents(a, nameless).pairs == ((0, 0), (1, 1), (2, 2))
+
+
+def test_the_same_id_twice_is_matched_by_order_and_counted() -> None:
+    twice = [DocumentRow(key, "q", None, "c", key) for key in range(2)]
+    assert match_documents(twice, twice[:1]).by_order == 1
+
+
+def test_other_examples_before_the_same_document_are_not_unlike() -> None:
+    a, b = DocumentRow(0, "q", None, "c", 0, "p", "x"), DocumentRow(0, "q", None, "c", 0, "other prompt", "x")
+    assert match_documents([a], [b]).unlike == 0
+    assert match_documents([a], [replace(b, content="d")]).unlike == 1
+    assert match_documents([a], [replace(b, target="y")]).unlike == 1
+
+
 @given(tables())
 def test_a_run_matches_itself(a: tuple[DocumentRow, ...]) -> None:
     assert match_documents(a, a).pairs == tuple((row.key, row.key) for row in a)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -113,6 +114,27 @@ reading.open = HalfSent
     assert read_tasks(tasks, "pass", wait, half_sent) == ("read 20", "")
 
 
+def test_a_worker_that_is_forked_while_a_signal_is_pending_dies_quietly(tasks: Path) -> None:
+    """A signal that is sent to a worker as soon as it exists finds no handler of ours."""
+    pending = "os.register_at_fork(after_in_child=lambda: os.kill(os.getpid(), signal.SIGTERM))"
+    assert read_tasks(tasks, "pass", setup=pending) == ("read 20", "")
+
+
+def test_workers_end_when_the_reader_is_killed(tasks: Path) -> None:
+    """They hold its output open until then; so this waits for them, too."""
+    for path in tasks.glob("*.yaml"):  # more than a pipe holds
+        path.write_text(path.read_text() + "description: " + "x" * 900_000 + "\n")
+    started = "open(os.path.join(sys.argv[1], f'started_{os.getpid()}'), 'w').close()"
+    killed = (
+        "while sum(one.startswith('started_') for one in os.listdir(sys.argv[1])) < 2: time.sleep(0.01)\n"
+        "        os.kill(here, signal.SIGKILL)"
+    )
+    code = READ.format(worker=started, parent=killed, setup="")
+    run = subprocess.Popen([sys.executable, "-c", code, str(tasks)], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert run.communicate(timeout=GUARD) == (b"", b"")
+    assert run.returncode == -signal.SIGKILL
+
+
 def test_signals_are_heard_again_whenever_one_comes(tasks: Path) -> None:
     """A handler that raises while signals are being blocked must not leave them blocked."""
     code = """
@@ -153,9 +175,9 @@ def test_an_interrupt_leaves_no_worker_behind(tasks: Path) -> None:
 
 @pytest.fixture
 def busy() -> Iterator[None]:
-    """Twice as many idle loops as there are processors."""
+    """Twice as many idle loops as there are processors, and no more than four."""
     code = f"import os\nwhile os.getppid() == {os.getpid()}: pass"
-    loops = [subprocess.Popen([sys.executable, "-c", code]) for _ in range(2 * (os.cpu_count() or 1))]
+    loops = [subprocess.Popen([sys.executable, "-c", code]) for _ in range(min(4, 2 * (os.cpu_count() or 1)))]
     yield
     for one in loops:
         one.kill()

@@ -77,8 +77,9 @@ def test_few_pairs_are_explained_beside_the_numbers(tmp_path: Path, capsys: pyte
     a = changed("a", 40)
     (warning,) = data(capsys, a, changed("b", 10))["warnings"]
     assert "only B has the fields extra" in warning
-    assert len(data(capsys, a, changed("c", 35))["warnings"]) == 1
-    assert data(capsys, a, changed("d", 36))["warnings"] == []
+    # However few they are, if both runs have documents of their own: that may be because of what a model wrote.
+    (warning,) = data(capsys, a, changed("d", 39))["warnings"]
+    assert warning.startswith("t: only 39 documents are paired, of 40 of A and 40 of B")
 
 
 def test_what_is_read_has_the_fields_of_its_documents(tmp_path: Path) -> None:

@@ -184,7 +184,7 @@ def test_a_verdict_among_the_columns_does_not_choose_the_documents(
             for at in range(1300)
         ]
         rows += [
-            {"idx": 1300 + at, "q": f"{name} {at}?", "gold": "x", "reply": "x", "a_verdict": "p"} for at in range(own)
+            {"idx": 1300 + at, "q": f"{name} {at}?", "gold": name, "reply": name, "a_verdict": "p"} for at in range(own)
         ]
         path = write_log(tmp_path / name / "t.jsonl", rows)
         told = ["score", str(path), "--answer", "reply", "--gold", "gold", "--metric", "exact_match", "--quiet"]
@@ -198,11 +198,120 @@ def test_a_verdict_among_the_columns_does_not_choose_the_documents(
     assert main(["check", str(runs[0]), "--baseline", str(runs[1])]) == (lost - won > 10)
 
 
+def shaped(shape: str, at: int, right: bool, name: str) -> dict[str, object]:
+    """A row of a table in one of the forms that people have them in, with columns of the model's that nobody declares."""
+    gold, pred = at * 37 % 23, at * 37 % 23 + (not right)
+    said = f"I think that after all is said and done it must be {pred}, for question number {at}"
+    row: dict[str, object] = {"gold": gold, "pred": pred}
+    match shape:
+        case "number and verdict":
+            return {"idx": at, **row, "correct": right}
+        case "number and reply":
+            return {"idx": at, **row, "raw": said}
+        case "question and longer reply":
+            return {"question": f"{at}?", **row, "raw": said}
+        case "question and reply of its own":
+            return {
+                "question": f"{at}?",
+                **row,
+                "raw": f"{name}: {said}",
+                "correct": right,
+                "seconds": hash((name, at)),
+            }
+        case "few questions, verdict":
+            return {"question": f"Is item {at % 60} heavy?", **row, "correct": right}
+        case "some questions twice, verdict, time":
+            return {"question": f"{at % 350}?", **row, "correct": right, "seconds": hash((name, at))}
+        case _:  # golds and a verdict alone
+            return {**row, "correct": right}
+
+
+@pytest.mark.parametrize("shuffled", [False, True])
+@pytest.mark.parametrize(
+    "shape",
+    [
+        "number and verdict",
+        "number and reply",
+        "question and longer reply",
+        "question and reply of its own",
+        "few questions, verdict",
+        "some questions twice, verdict, time",
+        "golds and verdict",
+    ],
+)
+def test_no_column_of_the_models_hides_a_difference(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], shape: str, shuffled: bool
+) -> None:
+    """Nine in ten verdicts are the same; the others are all of the difference."""
+    runs = []
+    for name in ("new", "old"):
+        rows = [shaped(shape, at, at % 10 > 2 and (name == "old" or at % 7 > 0), name) for at in range(400)]
+        if shuffled:
+            random.Random(name).shuffle(rows)
+        path = write_log(tmp_path / name / "t.jsonl", rows)
+        told = ["score", str(path), "--answer", "pred", "--gold", "gold", "--metric", "exact_match", "--quiet"]
+        assert main([*told, "-o", str(path.parent / "out")]) == 0
+        runs.append(path.parent / "out")
+    line = only_line(found := compared(capsys, *runs))
+    lost = sum(at % 10 > 2 and at % 7 == 0 for at in range(400))
+    assert (line["n"], round(line["difference"] * 400)) == (400, -lost)
+    assert found["warnings"]
+    assert main(["check", str(runs[0]), "--baseline", str(runs[1])]) == 1
+
+
+def test_a_prompt_that_documents_share_hides_no_difference(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    runs = []
+    for name in ("new", "old"):
+        rows = [
+            shaped("few questions, verdict", at, at % 10 > 2 and (name == "old" or at % 7 > 0), name)
+            for at in range(400)
+        ]
+        path = write_log(tmp_path / name / "t.jsonl", rows)
+        told = ["score", str(path), "--answer", "pred", "--gold", "gold", "--prompt", "question", "--quiet"]
+        assert main([*told, "-o", str(path.parent / "out")]) == 0
+        runs.append(path.parent / "out")
+    assert only_line(compared(capsys, *runs))["n"] == 400
+
+
+def test_the_same_passage_with_other_questions_and_golds_is_another_document(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    runs = []
+    for name, asked in (("a", "who?"), ("b", "when?")):
+        rows = [
+            {"passage": f"long passage {at}", "question": asked, "reply": "x", "target": f"{name} {at}"}
+            for at in range(50)
+        ]
+        runs.append(score(write_log(tmp_path / name / "t.jsonl", rows)))
+    assert main(["compare", *map(str, runs)]) == 2
+    assert "no document is in two runs" in capsys.readouterr().err
+
+
+def test_declared_ids_are_never_overruled(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The questions are the same under other ids: whoever declares ids means them."""
+    runs = []
+    for name, first in (("a", 0), ("b", 30)):
+        rows = [{"row": first + at, "question": f"{at}?", "reply": "x", "target": str(at)} for at in range(60)]
+        runs.append(score(write_log(tmp_path / name / "t.jsonl", rows), "--id", "row"))
+    found = compared(capsys, *runs)
+    assert only_line(found)["n"] == 30
+    assert not [told for told in found["warnings"] if "although" in told]
+
+
+def test_settings_of_a_run_under_another_name_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name, shots in (("one", 0), ("two", 5)):
+        results = {"results": {name: {"acc,none": 0.5}}, "n-shot": {name: shots}, "configs": {name: {"task": name}}}
+        write_log(tmp_path / name / f"samples_{name}_{STAMP}.jsonl", rows_of("t", "acc", [1.0, 0.0] * 20))
+        (tmp_path / name / f"results_{STAMP}.json").write_text(json.dumps(results))
+    assert "n-shot differs: 0 in A, 5 in B (one)" in compared(capsys, tmp_path / "one", tmp_path / "two")["warnings"]
+
+
 def test_other_questions_under_the_same_numbers_are_others(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A row number that two data sets have in common makes none of their documents the same."""
     for name, prompt in (("cola", True), ("sst2", True), ("rte", False), ("wnli", False)):
+        labels = random.Random(name).choices([0, 1], k=100)
         rows = [
-            {**row, "doc": {"idx": at, "sentence": f"{name} {at}", "label": at % 2}}
+            {**row, "doc": {"idx": at, "sentence": f"{name} {at}", "label": labels[at]}, "target": labels[at]}
             for at, row in enumerate(rows_of(name, "acc", [1.0, 0.0] * 50))
         ]
         rows = rows if prompt else [{**row, "arguments": [["", {}]]} for row in rows]

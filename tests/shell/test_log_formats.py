@@ -88,6 +88,18 @@ def test_every_command_reads_every_layout_under_every_name(
         assert set(found.values()) == {wanted}
 
 
+@pytest.mark.parametrize("command", COMMANDS)
+def test_packing_is_told_by_content(tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str) -> None:
+    text = LAYOUTS["lines"](rows()).encode()
+    said = []
+    for name, data in ((NAMES[2], text), (NAMES[1], text), (NAMES[2], gzip.compress(text))):
+        folder = tmp_path / str(len(said))
+        folder.mkdir()
+        (folder / name).write_bytes(data)
+        said.append(say(capsys, command, folder / name, folder))
+    assert len(set(said)) == 1
+
+
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("name", NAMES)
 def test_every_layout_under_every_name_is_replayed(tmp_path: Path, name: str, layout: str) -> None:

@@ -87,6 +87,42 @@ def test_choices_and_examples_have_typos_too() -> None:
     assert warnings(task, num_fewshot=0) == ()
 
 
+def test_a_word_with_blanks_around_it_is_the_same_word() -> None:
+    for word in ("anser\n", " anser"):
+        with pytest.raises(EvalError, match="no column 'anser'; did you mean 'answer'"):
+            warnings({**TASK, "doc_to_target": word})
+
+
+@pytest.mark.parametrize(
+    ("key", "word"),
+    [
+        ("doc_to_target", "solution"),  # close to no column
+        ("doc_to_target", "the answer"),
+        ("doc_to_target", "Question A"),
+        ("doc_to_target", "7"),
+        ("doc_to_text", "answer?"),
+    ],
+)
+def test_a_text_is_no_typo(key: str, word: str) -> None:
+    docs = [{**doc, "70": 1} for doc in DOCS]
+    assert [one for one in warnings({**TASK, key: word}, docs) if "did you mean" in one] == []
+
+
+def test_the_text_of_a_choice_is_no_typo_and_what_is_not_asked_is_not_looked_at() -> None:
+    docs = [{**doc, "is_positive": 1} for doc in DOCS]
+    told = warnings({**QUIZ, "doc_to_choice": ["negative", "positive"], "doc_to_target": "positive"}, docs)
+    assert len(told) == 1
+    assert "same gold" in told[0]
+    rolling = {**TASK, "output_type": "loglikelihood_rolling", "doc_to_text": "anser", "doc_to_target": "question"}
+    assert warnings(rolling) == ()
+
+
+def test_columns_of_examples_are_named_as_such() -> None:
+    shots = {"sampler": "first_n", "samples": [{"question": "1 + 1?", "answers": "2"}], "doc_to_target": "answers"}
+    with pytest.raises(EvalError, match=r"'answers' is a column of the examples alone; write \{\{answers\}\}"):
+        warnings({**TASK, "fewshot_config": shots}, num_fewshot=1)
+
+
 def test_recorded_answers_are_not_scored_by_a_typo(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", str(write(tmp_path, TASK)), "--quiet"]) == 0
     (tmp_path / "task.yaml").write_text(yaml.safe_dump({**TASK, "doc_to_target": "anser"}))
@@ -105,16 +141,16 @@ def test_the_same_question_for_all_is_a_warning() -> None:
     assert warnings({**TASK, "doc_to_text": ""}) == (told.replace("What is it?", ""),)
     assert warnings({**TASK, "doc_to_text": "What is it?", "training_split": "train"}, num_fewshot=2) == (told,)
     assert warnings({**QUIZ, "doc_to_text": ""}) == (told.replace("What is it?", ""),)
-    # One context before different choices or targets, and the text itself: so likelihoods of whole texts are asked for.
+    # Nothing before different choices or targets, and the text itself: so likelihoods of whole texts are asked for.
     whole = {**QUIZ, "doc_to_choice": "{{[question, answer]}}", "doc_to_target": 0}
-    for context in ("", "Text:", "Answer:", "This is right:\n"):
-        assert warnings({**whole, "doc_to_text": context}) == ()
-    target = {**TASK, "output_type": "loglikelihood", "doc_to_text": "Text:", "doc_to_target": "question"}
-    assert warnings(target) == ()
-    for context in ("topic", "{{'Text'}}"):  # which look as if they should differ
-        assert len(warnings({**whole, "doc_to_text": context})) == 1
+    target = {**TASK, "output_type": "loglikelihood", "doc_to_target": "question"}
     rolling = {**TASK, "output_type": "loglikelihood_rolling", "doc_to_text": "", "doc_to_target": "question"}
-    assert warnings(rolling) == ()
+    for task in (whole, target, rolling):
+        assert warnings({**task, "doc_to_text": ""}) == ()
+    for context in ("topic", "{{'Text'}}", "Q: question", "Question: question\nAnswer:"):
+        for task in (whole, target):
+            assert len(warnings({**task, "doc_to_text": context})) == 1
+        assert warnings({**rolling, "doc_to_text": context}) == ()
     assert warnings({**TASK, "doc_to_text": "What is it?"}, DOCS[:1]) == ()
 
 
@@ -134,6 +170,19 @@ def test_under_a_limit_golds_are_the_same_only_if_the_others_are_too() -> None:
     same = [{**doc, "answer": "yes"} for doc in DOCS]
     assert len(warnings(TASK, same, limit=3)) == 1
     assert warnings(TASK, [*same[:4], {"question": "without an answer"}], limit=3) == ()
+    ordered = [{**DOCS[0], "question": f"{at}?", "answer": "yes" if at < 500 else "no"} for at in range(1000)]
+    assert warnings(TASK, ordered, limit=3) == ()
+
+
+def test_code_runs_on_no_document_that_is_not_asked_about() -> None:
+    seen: list[object] = []
+
+    def text(doc: Row) -> str:
+        seen.append(doc["question"])
+        return str(doc["question"])
+
+    assert warnings({**TASK, "doc_to_text": text, "doc_to_target": "{{'4'}}"}, limit=2) == ()
+    assert set(seen) == {"0 + 1?", "1 + 1?"}
 
 
 @pytest.mark.parametrize(
@@ -145,6 +194,11 @@ def test_golds_that_are_no_choice_are_counted(gold: str, count: int) -> None:
     assert told.startswith(
         f"{count} of 8 documents have a gold that is none of their choices, the first - at sums doc "
     )
+
+
+def test_golds_that_nothing_is_scored_by_need_not_be_choices() -> None:
+    own = {**QUIZ, "doc_to_target": "{{'9'}}", "process_results": lambda doc, results: {"acc": 1}}
+    assert warnings(own) == ()
 
 
 def test_names_of_columns_as_choices_are_a_warning() -> None:

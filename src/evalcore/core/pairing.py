@@ -23,8 +23,8 @@ class Matched(Struct, frozen=True):
     """The documents that two runs have in common: (key in the first, key in the second), in the first's order.
 
     ``by_id`` is whether both runs declare ids, and ``unlike`` counts those of one id that have another target, or
-    another prompt and content. ``by_prompt`` counts those whose prompt is all that they have in common, ``by_order``
-    those that nothing but their order tells from others.
+    another prompt and content. ``by_prompt`` counts those whose content differs, ``by_order`` those that nothing but
+    their order tells from others.
     """
 
     pairs: tuple[tuple[int, int], ...]
@@ -42,7 +42,7 @@ def match_documents(a: Rows, b: Rows) -> Matched:
     """Match documents by their declared ids; where a run has none by prompt and content, or either of them alone.
 
     A prompt alone identifies a document only if no other one has it. Of documents that are the same, the first of one
-    run is matched with the first of the other.
+    run is matched with the first of the other. Documents without an id match only one another if both runs have ids.
 
     >>> one, two = DocumentRow(0, None, None, "c", 0, "p"), DocumentRow(7, None, None, "other", 0, "p")
     >>> match_documents([one], [two])
@@ -50,15 +50,25 @@ def match_documents(a: Rows, b: Rows) -> Matched:
     >>> match_documents([DocumentRow(0, "q1", None, "c", 0)], [DocumentRow(7, "q1", None, "d", 0)]).pairs
     ((0, 7),)
     """
-    if all(row.id is not None for rows in (a, b) for row in rows):
-        by_id, _ = _matched(a, b, lambda row: str(row.id))
-        return Matched(_keys(by_id), by_id=True, unlike=sum(_unlike(one, two) for one, two in by_id))
+    named_a, named_b = ([row for row in rows if row.id is not None] for rows in (a, b))
+    if not (named_a and named_b):
+        pairs, by_prompt, by_order = _match_nameless(a, b)
+        return Matched(_keys(pairs), False, 0, by_prompt, by_order)
+    by_id, again = _matched(named_a, named_b, lambda row: str(row.id))
+    nameless_a, nameless_b = ([row for row in rows if row.id is None] for rows in (a, b))
+    pairs, by_prompt, by_order = _match_nameless(nameless_a, nameless_b)
+    unlike = sum(_unlike(one, two) for one, two in by_id)
+    return Matched(_keys(by_id + pairs), True, unlike, by_prompt, again + by_order)
+
+
+def _match_nameless(a: Rows, b: Rows) -> tuple[Pairs, int, int]:
+    """Pairs by prompt or content, how many of them by their prompt alone, and how many by their order."""
     whole, unclear = _matched(a, b, lambda row: (row.content, row.prompt))
     shared = {prompt for rows in (a, b) for prompt, n in Counter(row.prompt for row in rows).items() if n > 1}
     one, two = ([row for row in rows if row.prompt and row.prompt not in shared] for rows in _without(a, b, whole))
     by_prompt, _ = _matched(one, two, lambda row: row.prompt)
     by_content, more = _matched(*_without(a, b, whole + by_prompt), lambda row: row.content)
-    return Matched(_keys(whole + by_prompt + by_content), False, 0, len(by_prompt), unclear + more)
+    return whole + by_prompt + by_content, len(by_prompt), unclear + more
 
 
 def _unlike(one: DocumentRow, two: DocumentRow) -> bool:
@@ -126,7 +136,8 @@ def pair_documents(
     >>> shared.both, shared.only_a, shared.only_b
     (2, (0,), (3,))
     """
-    rows_a, rows_b = _rows(a, documents[0]), _rows(b, documents[1])
+    tables = documents if all(documents) else ((), ())  # the keys of one run are no ids of the other's
+    rows_a, rows_b = _rows(a, tables[0]), _rows(b, tables[1])
     matched = match_documents(rows_a, rows_b)
     both = {two: one for one, two in matched.pairs}
     kept_a = frozenset(both.values())
@@ -139,7 +150,7 @@ def pair_documents(
         len(both),
         tuple(sorted(row.key for row in rows_a if row.key not in kept_a)),
         tuple(sorted(row.key for row in rows_b if row.key not in both)),
-        matched.by_id and bool(documents[0]),
+        matched.by_id and bool(tables[0]),
         matched.unlike,
         matched.by_prompt,
         matched.by_order,

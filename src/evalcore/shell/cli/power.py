@@ -79,14 +79,15 @@ def main(argv: Sequence[str]) -> int:
     )
     known, read, notes = read_known(given.run, given.cluster)
     paths = [read]
+    lead: tuple[str, ...] = ()
     if given.other is not None:
         other, read, more = read_known(given.other, given.cluster)
-        known, warned = pair_runs(given.run, given.other, known, other, given.cluster)
+        known, lead, warned = pair_runs(given.run, given.other, known, other, given.cluster)
         paths, notes = [*paths, read], (*notes, *more, *warned)
     chosen = select_known(known, split_names(given.task), given.metric)
     refuse_points(chosen, given.difference or given.half_width or 0.0)
     plans = [plan_next(one, asked) for one in chosen]
-    show_plans(plans, asked, paths, notes, given.form or "table")
+    show_plans(plans, asked, paths, lead, notes, given.form or "table")
     return 0
 
 
@@ -123,8 +124,8 @@ def read_results(path: Path, cluster: str | None) -> tuple[Path, Mapping[str, ob
 
 def pair_runs(
     a: str, b: str, known_a: Iterable[Known], known_b: Iterable[Known], cluster: str | None = None
-) -> tuple[tuple[Known, ...], tuple[str, ...]]:
-    """What is known of the difference between two runs, document by document."""
+) -> tuple[tuple[Known, ...], tuple[str, ...], tuple[str, ...]]:
+    """What is known of the difference between two runs, document by document; what leads all else, and warnings."""
     from evalcore.core.comparing import compare_sides
     from evalcore.core.planning import pair_known
     from evalcore.shell.output.compared.settings import explain_pairing, tell_pairs
@@ -146,8 +147,7 @@ def pair_runs(
         for line in compared.lines
     }
     order = [*(place for place in of_a if place in found), *(place for place in found if place not in of_a)]
-    told = (*lead, *own, *tell_pairs(compared.documents), *compared.warnings)
-    return tuple(found[place] for place in order), told
+    return tuple(found[place] for place in order), lead, (*own, *tell_pairs(compared.documents), *compared.warnings)
 
 
 def select_known(known: Sequence[Known], tasks: Sequence[str], metrics: Sequence[str]) -> list[Known]:
@@ -176,18 +176,23 @@ def refuse_points(known: Iterable[Known], goal: float) -> None:
         )
 
 
-def show_plans(plans: Sequence[Plan], asked: Asked, read: Sequence[str], notes: Sequence[str], form: str) -> None:
+def show_plans(
+    plans: Sequence[Plan], asked: Asked, read: Sequence[str], lead: tuple[str, ...], notes: Sequence[str], form: str
+) -> None:
     """Print in the form asked for."""
+    from msgspec.structs import replace
+
     from evalcore.shell.output.planned.data import write_csv, write_json
     from evalcore.shell.output.planned.page import page_of
     from evalcore.shell.output.show import terminal_width, wants_colour, write_text
 
     if form in ("json", "csv"):
-        write_text(sys.stdout, write_json(plans, asked, read, notes) if form == "json" else write_csv(plans, asked))
+        told = write_json(plans, asked, read, (*lead, *notes)) if form == "json" else write_csv(plans, asked)
+        write_text(sys.stdout, told)
         return
     from evalcore.shell.output.grid import draw_page, write_markdown
 
-    page = page_of(plans, asked, read, notes)
+    page = replace(page_of(plans, asked, read, notes), lead=lead)
     drawn = draw_page(page, width=terminal_width(sys.stdout), colour=wants_colour(sys.stdout))
     write_text(sys.stdout, write_markdown(page) if form == "markdown" else drawn)
 

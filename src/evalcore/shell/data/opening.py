@@ -87,11 +87,11 @@ class _Capped(io.RawIOBase):
 
 @contextmanager
 def open_bytes(path: Path) -> Iterator[IO[bytes]]:
-    """The content of a file, unpacked by its suffix or its first bytes; every trouble of reading it names the file."""
+    """The content of a file, unpacked if its first bytes say so; every trouble of reading it names the file."""
     try:
         if not path.is_file():
             raise EvalError(f"{path}: no such file" if not path.exists() else f"{path}: not a file")
-        opener = PACKED.get(path.suffix.lower()) or _opener(path)
+        opener = _opener(path)
         if opener is None:
             with open(path, "rb") as plain:
                 yield plain
@@ -110,9 +110,12 @@ def open_bytes(path: Path) -> Iterator[IO[bytes]]:
 
 
 def _opener(path: Path) -> Callable[[Path], IO[bytes]] | None:
+    """What unpacks a file: its first bytes say so, or its suffix where they are neither known nor JSON's."""
     with open(path, "rb", buffering=0) as file:
         head = file.read(10)
-    return next((PACKED[suffix] for magic, suffix in MAGIC.items() if head.startswith(magic)), None)
+    known = next((PACKED[suffix] for magic, suffix in MAGIC.items() if head.startswith(magic)), None)
+    plain = head.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] in (b"{", b"[")
+    return known or (None if plain else PACKED.get(path.suffix.lower()))
 
 
 class LineFault(EvalError):

@@ -49,7 +49,14 @@ def flow(
             if failed:
                 min(failed, key=tasks.__getitem__).result()
     finally:
+        _take_turn(runner.get_loop())
         runner.run(_cancel(tuple(tasks)))
+
+
+def _take_turn(loop: asyncio.AbstractEventLoop) -> None:
+    """One turn of the loop: an interrupt between the end of a run and its stop leaves that stop to the next run."""
+    loop.call_soon(loop.stop)
+    loop.run_forever()
 
 
 async def _wait_first(tasks: tuple[asyncio.Task[T], ...]) -> set[asyncio.Task[T]]:

@@ -16,7 +16,7 @@ JSON, its keys stable::
                     number), difference (value - baseline), difference_ci_low, difference_ci_high, p_value, p_adjusted
                     (of a regression, one-sided)}; what a kind of gate does not have is null. The value of an unscored
                     gate is the share of the baseline's scored documents that have no score in the run, that of a
-                    paired gate the least share of either run's documents that both have
+                    paired gate the smaller of the two runs' shares of documents that both have
     notes          what else to know, in sentences; what leads the page comes first
 """
 

@@ -165,7 +165,7 @@ def write_markdown(page: Page) -> str:
         if one.lines
     )
     title = "  \n".join(map(escape_markdown, page.title))
-    lead = "\n".join(f"> **Warning:** {escape_markdown(shorten(line, LONGEST * 4))}" for line in page.lead)
+    lead = "\n\n".join(f"> **Warning:** {escape_markdown(shorten(line, LONGEST * 4))}" for line in page.lead)
     return "\n\n".join(filter(None, (lead, title, table, *lists))) + "\n"
 
 

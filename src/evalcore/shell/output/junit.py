@@ -35,7 +35,8 @@ def junit_text(checked: Checked, *, seconds: float = 0.0) -> str:
     )
     for gate in gates:
         sentence = visible(tell_gate(gate, checked.confidence))
-        name = " ".join([gate.name, str(gate.key) if gate.key.filter != "none" else gate.key.metric, gate.kind])
+        metric = str(gate.key) if gate.key.filter != "none" else gate.key.metric
+        name = " ".join(dict.fromkeys([gate.name, metric, gate.kind]))  # a share of pairs is of no metric
         case = Xml.SubElement(suite, "testcase", classname=visible(checked.run), name=visible(name), time="0.000")
         outcome = {False: "failure", None: "skipped"}.get(gate.passed)
         if outcome:

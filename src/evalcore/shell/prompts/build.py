@@ -82,9 +82,8 @@ def _built(
         samples.append(Sample(doc_id, asked.gold, asked.choices, encoded, None, unit))
         questions.append(asked.question)
         targets.append(asked.target)
-    mistakes = find_mistakes(
-        settings, samples, questions, targets, table.docs, lambda doc: ask_document(asker, deepcopy(doc), ()).gold
-    )
+    gold_of = None if own_code else lambda doc: ask_document(asker, doc, ()).gold
+    mistakes = find_mistakes(settings, samples, questions, targets, table.docs, gold_of)
     return Built(
         task,
         request_table(settings.task, docs, idxs, repeats_of(scoring_config(settings))),

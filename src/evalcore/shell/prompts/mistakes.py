@@ -60,19 +60,40 @@ def refuse_typos(settings: Settings, columns: Collection[str]) -> None:
     evalcore.core.errors.EvalError: doc_to_target: no column 'anser'; did you mean 'answer'? Columns: ... - at t
     """
     shots = settings.fewshot_config
-    given = [(key, getattr(settings, key)) for key in READ]
+    rolling = settings.output_type == LOGLIKELIHOOD_ROLLING  # which asks about the target alone
+    given = [(key, getattr(settings, key)) for key in (READ if not rolling else ("doc_to_target",))]
     given += [(f"fewshot_config.{key}", getattr(shots, key)) for key in READ] if settings.num_fewshot else []
-    folded = {str(name).casefold(): str(name) for name in columns}
+    examples = {str(name) for doc in shots.samples for name in doc} if isinstance(shots.samples, list) else set()
     for key, text in given:
-        if not isinstance(text, str) or text in columns or BARE.fullmatch(text) is None:
+        if not isinstance(text, str) or text in columns or _is_text(text.strip(), settings):
             continue
-        near = get_close_matches(text.casefold(), folded, n=1, cutoff=CLOSE)
-        if near:
+        word = text.strip()
+        if key.startswith("fewshot") and word in examples:
+            raise EvalError(f"{key}: {word!r} is a column of the examples alone; write {{{{{word}}}}}")
+        near = _nearest(word, columns)
+        if near is not None:
             known = ", ".join(map(str, columns))
             raise EvalError(
-                f"{key}: no column {text!r}; did you mean {folded[near[0]]!r}? Columns: {known}; "
-                f"for this very text, write {{{{{text!r}}}}}{place(settings.task)}"
+                f"{key}: no column {word!r}; did you mean {near!r}? Columns: {known}; "
+                f"for this very text, write {{{{{word!r}}}}}{place(settings.task)}"
             )
+
+
+def _is_text(word: str, settings: Settings) -> bool:
+    """Whether a word cannot be meant as a column: it has marks, or is the number or the text of a choice."""
+    choices = settings.doc_to_choice if isinstance(settings.doc_to_choice, list) else []
+    return BARE.fullmatch(word) is None or INDEX.fullmatch(word) is not None or word in choices
+
+
+def _nearest(word: str, columns: Collection[str]) -> str | None:
+    """The column that a word may be a misspelling of; several words are none of a single one.
+
+    >>> _nearest("anser", ["question", "answer"]), _nearest("the answer", ["answer"])
+    ('answer', None)
+    """
+    folded = {str(name).casefold(): str(name) for name in columns if " " in str(name) or " " not in word}
+    near = get_close_matches(word.casefold(), folded, n=1, cutoff=CLOSE)
+    return folded[near[0]] if near else None
 
 
 def find_mistakes(
@@ -81,13 +102,14 @@ def find_mistakes(
     questions: Sequence[object],
     targets: Sequence[object],
     docs: Sequence[Doc],
-    gold_of: Callable[[Doc], Gold],
+    gold_of: Callable[[Doc], Gold] | None,
 ) -> tuple[str, ...]:
     """A warning for each: documents without a gold, or with one that is no choice, that are there twice, or are all the
     same question or have the same gold; choices that are the names of columns, methods that are not called, generation
     arguments that nobody knows.
 
-    ``docs`` are all documents of the task, by number; ``gold_of`` reads those that are not asked about.
+    ``docs`` are all documents of the task, by number; ``gold_of`` reads those that are not asked about, None where
+    that would run code of the user's.
     """
     lost = list(_no_gold(settings, samples, targets, docs))
     found = chain(
@@ -106,20 +128,18 @@ Found = Iterable[tuple[str, int | None]]
 
 
 def _same_question(settings: Settings, samples: Sequence[Sample], questions: Sequence[object]) -> Found:
-    """The same text before different choices or targets may be meant, unless it looks like a column or a template."""
-    first, given = questions[0], settings.doc_to_text
+    """Nothing before different choices or targets is meant: whole texts are compared."""
+    first = questions[0]
     if len(questions) < 2 or not isinstance(first, str) or any(one != first for one in questions):
         return
-    if settings.output_type != GENERATE_UNTIL:
-        ends = {one.choices or one.gold for one in samples}
-        meant = isinstance(given, str) and "{" not in given and BARE.fullmatch(given) is None
-        if settings.output_type == LOGLIKELIHOOD_ROLLING or (meant and len(ends) > 1):
-            return
-    yield f"all {len(questions):,} documents ask the same, {_short(first)}: is doc_to_text right?", None
+    likely = settings.output_type != GENERATE_UNTIL and settings.doc_to_text == ""
+    whole = likely and len({one.choices or one.gold for one in samples}) > 1
+    if settings.output_type != LOGLIKELIHOOD_ROLLING and not whole:
+        yield f"all {len(questions):,} documents ask the same, {_short(first)}: is doc_to_text right?", None
 
 
 def _same_gold(
-    settings: Settings, samples: Sequence[Sample], docs: Sequence[Doc], gold_of: Callable[[Doc], Gold]
+    settings: Settings, samples: Sequence[Sample], docs: Sequence[Doc], gold_of: Callable[[Doc], Gold] | None
 ) -> Found:
     """A number or a list given as it is may well be the gold of all, and ``process_results`` need not look at golds.
 
@@ -135,7 +155,7 @@ def _same_gold(
     others = [doc for at, doc in enumerate(docs) if at not in asked]
     others = others[:: -(-len(others) // LOOKED_AT) or 1]  # some from all over: data may be sorted by its golds
     try:
-        differs = bool(others) and (callable(given) or any(gold_of(doc) != first for doc in others))
+        differs = bool(others) and (gold_of is None or any(gold_of(doc) != first for doc in others))
     except Exception:  # what is not asked about need not be right
         differs = True
     if len(docs) > 1 and not differs:

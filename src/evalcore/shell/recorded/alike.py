@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from pathlib import Path
 from typing import NamedTuple
 
@@ -11,6 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from evalcore.core.documents import DocumentRow
+from evalcore.core.likeness import Fields, find_likeness
 from evalcore.core.pairing import match_documents
 from evalcore.core.sides import Side
 from evalcore.shell.recorded.documents import canonical
@@ -19,18 +19,17 @@ from evalcore.shell.recorded.rows import read_rows, read_value
 
 __all__ = ["Alike", "align_sides", "read_fields", "read_together"]
 
-TELLING = 0.9
-"""The share of a run's documents that some fields must tell apart to identify one."""
-
 
 class Value(NamedTuple):
-    """A field of a document: a hash of it, and how long a text it is; a number is none."""
+    """A field of a document: a hash of it, how long a text it is (a number is none), and whether it is the target."""
 
     code: int
     size: int
+    target: bool = False
 
 
 Document = Mapping[str, Value]
+PROMPT = "the prompt"
 Read = Callable[[tuple[Path, ...]], Mapping[int, Document]]
 
 
@@ -84,72 +83,67 @@ def align_sides(
     found: dict[str, Alike] = {}
     tables = [dict(side.documents) for side in sides]
     for task in tables[0].keys() & tables[1].keys() if not runs[0].match else ():
-        pairs, alike = _recognise(runs, (tables[0][task], tables[1][task]), task, read or read_fields)
+        tables[0][task], tables[1][task], alike = _recognise(
+            runs, (tables[0][task], tables[1][task]), task, read or read_fields
+        )
         if alike is not None:
             found[task] = alike
-            for at, table in enumerate(tables):
-                table[task] = _as_one(table[task], {pair[at]: number for number, pair in enumerate(pairs)})
     one, two = (replace(side, documents=table) for side, table in zip(sides, tables, strict=True))
     return one, two, found
 
 
-def _as_one(rows: Iterable[DocumentRow], numbers: Mapping[int, int]) -> tuple[DocumentRow, ...]:
-    """The rows, those of a number under a content that only this number has."""
-    return tuple(
-        replace(row, content=f"alike {numbers[row.key]}", prompt="", occurrence=0) if row.key in numbers else row
-        for row in rows
-    )
+Rows = tuple[DocumentRow, ...]
 
 
 def _recognise(
-    runs: tuple[Recorded, Recorded], rows: tuple[Sequence[DocumentRow], Sequence[DocumentRow]], task: str, read: Read
-) -> tuple[list[tuple[int, int]], Alike | None]:
-    """The documents that only one run has, paired by the longest fields that tell documents apart."""
-    matched = match_documents(*rows)
-    rest = [{row.key for row in some} - {pair[at] for pair in matched.pairs} for at, some in enumerate(rows)]
-    if matched.by_id or not all(rest):
-        return [], None
+    runs: tuple[Recorded, Recorded], rows: tuple[Rows, Rows], task: str, read: Read
+) -> tuple[Rows, Rows, Alike | None]:
+    """The rows, those of one group under the same content where that gives more documents a counterpart."""
+    before = match_documents(*rows)
+    if before.by_id or any(len(before.pairs) == len(some) for some in rows):
+        return *rows, None
     docs = [read(run.files[task]) for run in runs]
-    names = _telling_fields(docs)
-    known = [_by_values(some, names) for some in docs]
-    pairs = [
-        (known[0][values], known[1][values])
-        for values in known[0].keys() & known[1].keys()
-        if known[0][values] in rest[0] and known[1][values] in rest[1]
-    ]
-    if not names or not pairs:
-        return [], None
-    seen = [[docs[at][pair[at]] for pair in pairs] for at in (0, 1)]
-    every = runs[0].fields.get(task, frozenset()) | runs[1].fields.get(task, frozenset())
-    other = {name for name in every for one, two in zip(*seen, strict=True) if one.get(name) != two.get(name)}
-    return sorted(pairs), Alike(len(pairs), names, tuple(sorted(other)))
+    found = find_likeness(*(_fields(some, known) for some, known in zip(rows, docs, strict=True)))
+    if found is None:
+        return *rows, None
+    both = set(found.a) & set(found.b)
+    a = _as_one(rows[0], [group if group in both else None for group in found.a], {one for one, _ in before.pairs})
+    b = _as_one(rows[1], [group if group in both else None for group in found.b], {two for _, two in before.pairs})
+    after = match_documents(a, b)
+    if len(after.pairs) <= len(before.pairs):
+        return *rows, None
+    pairs = [(docs[0][one], docs[1][two]) for one, two in set(after.pairs) - set(before.pairs)]
+    every = {name for one, two in pairs for name in (*one, *two)}
+    other = {name for name in every if any(one.get(name) != two.get(name) for one, two in pairs)}
+    return a, b, Alike(len(pairs), found.by or ("target",), tuple(sorted(other)))
 
 
-def _telling_fields(docs: Sequence[Mapping[int, Document]]) -> tuple[str, ...]:
-    """The longest texts of all documents, as many as tell most documents of each run apart; none if all do not.
+def _as_one(rows: Rows, groups: Sequence[int | None], paired: Set[int]) -> Rows:
+    """The rows, those of a group under a content that only this group has.
 
-    What is asked is longer than a number or a verdict. A longer text that a model wrote pairs nothing.
+    A prompt of others that had no counterpart does not become unique because those who share it have found theirs.
     """
-    both = [list(some.values()) for some in docs]
-    sizes: Counter[str] = Counter()
-    for doc in (doc for some in both for doc in some):
-        for name, value in doc.items():
-            sizes[name] += value.size
-    shared = [name for name in sizes if all(name in doc for some in both for doc in some)]
-    ordered = sorted(shared, key=lambda name: (-sizes[name], name))
-    for count in range(1, len(ordered) + 1):
-        told = [Counter(tuple(doc[name].code for name in ordered[:count]) for doc in some) for some in both]
-        if all(sum(n == 1 for n in one.values()) >= TELLING * one.total() for one in told):
-            return tuple(ordered[:count])
-    return ()
+    return tuple(
+        replace(row, content=f"alike {group}", prompt="", occurrence=0)
+        if group is not None
+        else row
+        if row.key in paired
+        else replace(row, prompt="")
+        for row, group in zip(rows, groups, strict=True)
+    )
 
 
-def _by_values(docs: Mapping[int, Document], names: Sequence[str]) -> dict[tuple[int, ...], int]:
-    """The values of these fields that one document alone has -> its number."""
-    keys: dict[tuple[int, ...], list[int]] = {}
-    for key, doc in docs.items():
-        keys.setdefault(tuple(doc[name].code for name in names), []).append(key)
-    return {values: some[0] for values, some in keys.items() if len(some) == 1}
+def _fields(rows: Rows, docs: Mapping[int, Document]) -> Fields:
+    """The prompt, and the fields that all documents of a run have, but for the target's own."""
+    known = [{PROMPT: Value(hash(row.prompt), len(row.prompt)), **docs[row.key]} for row in rows]
+    names = [name for name in known[0] if all(name in doc for doc in known)]
+    names = [name for name in names if not all(doc[name].target for doc in known)]
+    return Fields(
+        [row.key for row in rows],
+        [hash(row.target) for row in rows],
+        {name: [doc[name].code for doc in known] for name in names},
+        {name: sum(doc[name].size for doc in known) for name in names},
+    )
 
 
 def read_fields(files: tuple[Path, ...]) -> Mapping[int, Document]:
@@ -158,8 +152,11 @@ def read_fields(files: tuple[Path, ...]) -> Mapping[int, Document]:
     for row in (row for path in files for row in read_rows(path)):
         if row.key not in found:
             doc = read_value(row.fields, "doc")
-            cells = doc.items() if isinstance(doc, dict) else ()
-            found[row.key] = {name: Value(hash(canonical(cell)), _length(cell)) for name, cell in cells}
+            cells = doc.items() if isinstance(doc, dict) else [("document", doc)]
+            target = str(read_value(row.fields, "target"))
+            found[row.key] = {
+                name: Value(hash(canonical(cell)), _length(cell), str(cell) == target) for name, cell in cells
+            }
     return found
 
 

@@ -130,7 +130,7 @@ def _document(row: Row, known: Seen | None, own: Mapping[str, object], reading: 
         if not reading.named:
             return Seen(raw, content, text, unit)
         named, prompt = _recorded_name(own, "id"), prompt_of(read_value(row.fields, "arguments"))
-        return Seen(raw, content, text, unit, named, prompt, content_of(None, target) if named is not None else "")
+        return Seen(raw, content, text, unit, named, prompt, content_of(None, target))
     if known.content != content:
         raise EvalError("expected the same document in all rows of this number, got another one")
     return known

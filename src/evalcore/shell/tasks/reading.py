@@ -6,7 +6,7 @@ import os
 import pickle
 import signal
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 
@@ -89,7 +89,7 @@ def _workers(shares: Sequence[Sequence[Sequence[str]]], read: Read) -> Iterator[
                 with suppress(OSError, AttributeError):  # a worker need not wait for room, where a pipe may be larger
                     fcntl.fcntl(here, fcntl.F_SETPIPE_SZ, ROOM)
                 try:  # it is open in the worker alone, so that its death ends the pipe
-                    worker = context.Process(target=_work, args=(there, share, read), daemon=True)
+                    worker = context.Process(target=_work, args=(there, tuple(ends), share, read), daemon=True)
                     worker.start()
                 finally:
                     os.close(there)
@@ -103,8 +103,13 @@ def _workers(shares: Sequence[Sequence[Sequence[str]]], read: Read) -> Iterator[
             os.close(end)
 
 
-def _work(end: int, share: Sequence[Sequence[str]], read: Read) -> None:
-    """Read and send. Whatever goes wrong, the other end sees that nothing more comes and reads the rest itself."""
+def _work(end: int, ends: Iterable[int], share: Sequence[Sequence[str]], read: Read) -> None:
+    """Read and send. Whatever goes wrong, the other end sees that nothing more comes and reads the rest itself.
+
+    The ends that are read from are open in the reader alone, so that its death ends the worker with the next message.
+    """
+    for one in ends:
+        os.close(one)
     for one in signal.valid_signals():
         if callable(signal.getsignal(one)):  # a handler of the program that was forked
             signal.signal(one, signal.SIG_DFL)

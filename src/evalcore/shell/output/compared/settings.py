@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from evalcore.core.comparison import Shared
-from evalcore.shell.output.flat import shown_percent
 from evalcore.shell.output.notes import grouped
 from evalcore.shell.recorded import Recorded
 from evalcore.shell.recorded.alike import Alike
@@ -74,9 +73,11 @@ def explain_pairing(
 ) -> tuple[str, ...]:
     """What leads a comparison: how few documents of a task are paired, or by how little."""
     known = [one for one in shared if one.both or one.only_a or one.only_b]
-    few = [_few(labels, one, runs) for one in known if min(one.shares) < MOST]
+    few = [
+        _few(labels, one, runs) for one in known if min(one.shares) < MOST or (_unclear(one) and one.task not in alike)
+    ]
     more = len(few) - NAMED
-    left = f"and {more:,} more tasks of which fewer than {shown_percent(MOST)} of the documents are paired"
+    left = f"and {more:,} more tasks of which not all documents are paired"
     return (
         *few[:NAMED],
         *([left] if more > 0 else []),
@@ -84,6 +85,11 @@ def explain_pairing(
         *grouped((one.task, UNLIKE.format(one.unlike)) for one in known if one.unlike > (1 - MOST) * one.both),
         *grouped((one.task, BY_ORDER) for one in known if one.by_order > (1 - MOST) * one.both),
     )
+
+
+def _unclear(one: Shared) -> bool:
+    """Whether both runs have documents without a counterpart, which may be because of what a model wrote."""
+    return bool(one.only_a and one.only_b) and not one.by_id
 
 
 UNLIKE = (
@@ -107,12 +113,11 @@ def tell_pairs(shared: Iterable[Shared]) -> tuple[str, ...]:
 
 
 def _alike(found: Alike) -> str:
-    other = found.other or ("the target",)
-    more = f" and {len(other) - NAMED} more" if len(other) > NAMED else ""
+    more = f" and {len(found.other) - NAMED} more" if len(found.other) > NAMED else ""
     return (
         f"{found.count:,} documents are paired by {', '.join(found.same)} although they differ in "
-        f"{', '.join(other[:NAMED])}{more}, which a model or a scorer may have written; --match FIELD, or --id and "
-        "--prompt where answers are scored, say who is who"
+        f"{', '.join(found.other[:NAMED])}{more}, which a model or a scorer may have written; --match FIELD, or --id "
+        "and --prompt where answers are scored, say who is who"
     )
 
 
@@ -156,13 +161,13 @@ def _common_tasks(runs: Sequence[Recorded]) -> list[str]:
 
 def _shots(run: Recorded, task: str) -> object:
     given = run.results.get("n-shot")
-    found = given.get(task) if isinstance(given, Mapping) else None
+    found = given.get(run.renamed or task) if isinstance(given, Mapping) else None
     return found if isinstance(found, int | str) else None  # a damaged file may have anything here
 
 
 def _hashes(runs: Sequence[Recorded], task: str) -> set[object]:
-    given = [run.results.get("task_hashes") for run in runs]
-    found = [one.get(task) for one in given if isinstance(one, Mapping)]
+    given = [(run.renamed or task, run.results.get("task_hashes")) for run in runs]
+    found = [one.get(name) for name, one in given if isinstance(one, Mapping)]
     return {one for one in found if isinstance(one, str) and one}
 
 

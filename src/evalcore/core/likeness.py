@@ -1,0 +1,149 @@
+"""Documents that nobody named, recognised in two runs by fields that a model or a scorer cannot have written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+from msgspec import Struct
+
+from evalcore.core.arrays import Bools, Ints64
+
+__all__ = ["Fields", "Likeness", "find_likeness"]
+
+TELLING = 0.5
+"""The share of each run's documents whose value no other one has, in a field that may identify documents."""
+AGREEING = 0.9
+"""The share of the documents with the same identity that must have the same target, or confirm it by another field."""
+ORDER = "their order"
+
+
+class Fields(Struct, frozen=True):
+    """Documents of a run: the place of each one, a code of its target, and one of its value in every other field.
+
+    Equal codes are equal values, in both runs. ``texts`` is how much text a field holds; a number is none.
+    """
+
+    places: Sequence[int]
+    targets: Sequence[int]
+    columns: Mapping[str, Sequence[int]]
+    texts: Mapping[str, int]
+
+
+class Likeness(Struct, frozen=True):
+    """The group of each document, in either run: documents of one group are the same as far as can be told.
+
+    ``by`` are the fields that make a group, apart from the target.
+    """
+
+    by: tuple[str, ...]
+    a: tuple[int, ...]
+    b: tuple[int, ...]
+
+
+class _Pool(Struct, frozen=True):
+    """The documents of both runs, the first run's before the second's, with small codes."""
+
+    first: int
+    targets: Ints64
+    columns: Mapping[str, Ints64]
+
+    def counts(self, ids: Ints64) -> tuple[Ints64, Ints64]:
+        size = int(ids.max()) + 1
+        return np.bincount(ids[: self.first], minlength=size), np.bincount(ids[self.first :], minlength=size)
+
+    def shared(self, ids: Ints64) -> int:
+        """How many documents have a counterpart with the same id, one to one."""
+        return int(np.minimum(*self.counts(ids)).sum())
+
+    def tells(self, ids: Ints64) -> bool:
+        """Whether most documents of each run are alone with their id."""
+        of_a, of_b = self.counts(ids)
+        second = len(ids) - self.first
+        return bool(min((of_a == 1).sum() / self.first, (of_b == 1).sum() / second) >= TELLING)
+
+    def pairs(self, ids: Ints64) -> tuple[Ints64, Ints64]:
+        """The places of documents whose id is unique in both runs, in the order of their ids."""
+        of_a, of_b = self.counts(ids)
+        lone: Bools = (of_a == 1) & (of_b == 1)
+        at_a, at_b = (np.flatnonzero(lone[part]) for part in (ids[: self.first], ids[self.first :]))
+        return at_a[np.argsort(ids[at_a])], self.first + at_b[np.argsort(ids[self.first + at_b])]
+
+
+def find_likeness(a: Fields, b: Fields) -> Likeness | None:
+    """What makes documents of two runs the same, or None where nothing does.
+
+    What a model or a scorer wrote differs for documents that are the same, and leaves them without a counterpart. So
+    the identity is the field that leaves the most counterparts, of those that tell most documents apart and agree with
+    their targets. Where no text tells documents apart, it is the order of rows, if another field confirms it, or just
+    the target. Fields that refine the identity and cost no counterpart join it.
+
+    >>> a = Fields([0, 1, 2], [0, 0, 1], {"question": [5, 6, 7], "verdict": [1, 1, 0]}, {"question": 90})
+    >>> b = Fields([0, 1, 2], [0, 0, 1], {"question": [5, 6, 7], "verdict": [1, 0, 0]}, {"question": 90})
+    >>> find_likeness(a, b)
+    Likeness(by=('question',), a=(0, 1, 2), b=(0, 1, 2))
+    """
+    if not len(a.targets) or not len(b.targets):
+        return None
+    names = [name for name in a.columns if name in b.columns]
+    texts = {name: a.texts.get(name, 0) + b.texts.get(name, 0) for name in names}
+    targets = _joined(a.targets, b.targets)
+    pool = _Pool(len(a.targets), targets, {name: _joined(a.columns[name], b.columns[name]) for name in names})
+    telling = {name: ids for name, ids in pool.columns.items() if pool.tells(ids)}
+    sure = {name: ids for name, ids in telling.items() if _identifies(pool, name, ids, telling, texts)}
+    if sure:
+        first = max(sure, key=lambda name: (pool.shared(_refined(sure[name], targets)), texts[name], name))
+        chosen, ids = [first], _refined(sure[first], targets)
+    elif any(texts[name] for name in telling) or a.columns.keys() != b.columns.keys():
+        return None
+    elif _in_order(pool, places := _joined(a.places, b.places)):
+        chosen, ids = [ORDER], _refined(places, targets)
+    else:
+        chosen, ids = [], targets
+    for name in sorted(names, key=lambda name: (-len(np.unique(pool.columns[name])), name)):
+        finer = _refined(ids, pool.columns[name])
+        if finer.max() > ids.max() and pool.shared(finer) == pool.shared(ids):
+            chosen, ids = [*chosen, name], finer
+    return Likeness(tuple(chosen), tuple(ids[: pool.first].tolist()), tuple(ids[pool.first :].tolist()))
+
+
+def _identifies(pool: _Pool, name: str, ids: Ints64, telling: Iterable[str], texts: Mapping[str, int]) -> bool:
+    """Whether documents of one id have one target. Texts are equal by no chance; numbers, as of rows, need confirming.
+
+    Another number that tells documents apart may just count them, too, and confirms nothing.
+    """
+    same, alike = pool.shared(ids), pool.shared(_refined(ids, pool.targets))
+    if not alike or alike < AGREEING * same:
+        return False
+    if texts[name]:
+        return True
+    one, two = pool.pairs(ids)
+    others = [column for other, column in pool.columns.items() if texts[other] or other not in telling]
+    return len(one) > 0 and any(_confirms(column[one], column[two]) for column in (pool.targets, *others))
+
+
+def _in_order(pool: _Pool, places: Ints64) -> bool:
+    """Whether all documents have a counterpart in the same place, and the same target as that, which is not all's."""
+    parts = (slice(None, pool.first), slice(pool.first, None))
+    a, b = (pool.targets[part][np.argsort(places[part])] for part in parts)
+    return pool.shared(places) == len(a) == len(b) and bool((a == b).all()) and len(np.unique(a)) > 1
+
+
+def _confirms(a: Ints64, b: Ints64) -> bool:
+    """Whether values agree, and by far more than they would by chance (Cohen's kappa is at least a half)."""
+    size = int(max(a.max(), b.max())) + 1
+    chance = float(np.bincount(a, minlength=size) @ np.bincount(b, minlength=size)) / len(a) ** 2
+    agreed = float((a == b).mean())
+    return agreed >= AGREEING and chance < 1 and agreed - chance >= (1 - chance) / 2
+
+
+def _joined(a: Sequence[int], b: Sequence[int]) -> Ints64:
+    """Small codes for the same values in both runs."""
+    _, ids = np.unique(np.array([*a, *b], dtype=np.int64), return_inverse=True)
+    return np.asarray(ids, dtype=np.int64)
+
+
+def _refined(ids: Ints64, column: Ints64) -> Ints64:
+    """The ids of documents that have the same id and the same value."""
+    _, finer = np.unique(ids * (int(column.max()) + 1) + column, return_inverse=True)
+    return np.asarray(finer, dtype=np.int64)
