@@ -10,11 +10,12 @@ from msgspec.structs import replace
 from scipy.stats import binom, binomtest, ttest_rel
 from statsmodels.stats.multitest import multipletests
 
-from evalcore.core.aggregate import Inference
+from evalcore.core.aggregate import Inference, aggregate_metric
+from evalcore.core.aggregations import AGGREGATIONS
 from evalcore.core.arrays import Array
 from evalcore.core.columns import Floats, column
 from evalcore.core.comparing import compare_sides
-from evalcore.core.comparison import Comparison, Line, adjust
+from evalcore.core.comparison import Comparison, Line, Shared, adjust
 from evalcore.core.errors import EvalError
 from evalcore.core.estimate import Estimate
 from evalcore.core.gates import (
@@ -35,6 +36,7 @@ from evalcore.core.regressions import find_regressions, one_sided
 from evalcore.core.scored import Scored, ScoredColumn
 from evalcore.core.sides import Side
 from evalcore.core.stats.compare import paired_binary
+from evalcore.core.unpaired import find_hidden
 
 KEY = MetricKey("exact_match")
 
@@ -268,3 +270,31 @@ def test_a_line_without_a_p_value_is_no_part_of_the_family() -> None:
         assert [one for one in adjusted if one is not None] == pytest.approx(wanted.tolist())
         assert [one is None for one in adjusted] == [p is None for p in p_values]
         assert [one.family for one in found] == [3, 3]
+
+
+def estimates(share: float) -> dict[tuple[str, MetricKey], Estimate]:
+    scores = [1.0 if at < 100 * share else 0.0 for at in range(100)]
+    return {("t", MetricKey("m")): aggregate_metric(AGGREGATIONS["mean"], column(range(100), Floats(Array(scores))))}
+
+
+@pytest.mark.parametrize(
+    ("run", "baseline", "higher", "shared", "hidden"),
+    [
+        (0.4, 0.6, True, Shared("t", 60, (1,), (2,)), True),
+        (0.6, 0.4, True, Shared("t", 60, (1,), (2,)), False),
+        (0.6, 0.4, False, Shared("t", 60, (1,), (2,)), True),
+        (0.4, 0.6, False, Shared("t", 60, (1,), (2,)), False),
+        (0.4, 0.6, None, Shared("t", 60, (1,), (2,)), False),
+        (0.55, 0.6, True, Shared("t", 60, (1,), (2,)), False),  # as luck may have it
+        (0.4, 0.6, True, Shared("t", 60, (1,)), False),  # the run has more
+        (0.4, 0.6, True, Shared("t", 60, (), (2,)), False),  # the run lacks some, which --allow_missing is about
+        (0.4, 0.6, True, Shared("t", 60, (1,), (2,), by_id=True), False),
+    ],
+)
+def test_pairs_without_ids_may_hide_that_a_run_is_worse(
+    run: float, baseline: float, higher: bool | None, shared: Shared, hidden: bool
+) -> None:
+    line = Line(name="t", key=MetricKey("m"), difference=0.0, higher_is_better=higher)
+    comparison = Comparison(names=("new", "old"), lines=(line,))
+    found = find_hidden(comparison, [shared], (estimates(run), estimates(baseline)))
+    assert [gate.passed for gate in found] == [False] * hidden

@@ -112,6 +112,49 @@ def test_a_number_that_only_counts_confirms_no_other() -> None:
     assert find_likeness(fields(a, range(20)), fields(b, range(20))) is None
 
 
+def test_numbers_of_rows_need_more_than_golds_that_agree_by_chance() -> None:
+    """Ninety-nine in a hundred golds are the same, so that any order agrees with them."""
+    dice = random.Random(1)
+    rows = [{"idx": at, "question": f"{at}?", "gold": int(at % 100 == 0)} for at in range(300)]
+    other = [
+        {**row, "idx": at, "question": f"another {row['question']}"} for at, row in enumerate(dice.sample(rows, 300))
+    ]
+    assert find_likeness(fields(rows, range(300)), fields(other, range(300))) is None
+
+
+@pytest.mark.parametrize(("changed", "paired"), [(2, True), (15, False)])
+def test_a_text_identifies_documents_unless_golds_speak_against_it(changed: int, paired: bool) -> None:
+    a = [{"passage": f"passage {at}", "gold": 7} for at in range(100)]
+    b = [{**row, "gold": 8 if at < changed else 7} for at, row in enumerate(a)]
+    assert (find_likeness(fields(a, range(100)), fields(b, range(100))) is not None) is paired
+
+
+@pytest.mark.parametrize(("alone", "found"), [(55, True), (45, False)])
+def test_most_documents_are_alone_with_what_identifies_them(alone: int, found: bool) -> None:
+    """Passages that are mostly asked about several times identify no question, also where another text changed."""
+    a = [
+        {"passage": f"passage {at if at < alone else at % 7 + 1000}", "raw": f"a {at}", "gold": 7} for at in range(100)
+    ]
+    b = [{**row, "raw": f"b {at}", "gold": 7 if at else 8} for at, row in enumerate(a)]
+    assert (find_likeness(fields(a, range(100)), fields(b, range(100))) is not None) is found
+
+
+def test_texts_refine_an_identity_before_numbers_do() -> None:
+    """A number of rows, which nothing confirms, would pair other questions."""
+    rows = [{"row": at, "question": f"question {at % 10}", "gold": 7, "verdict": at > 3} for at in range(50)]
+    order = random.Random(0).sample(range(50), 50)
+    other = [{**rows[at], "row": place, "verdict": at > 30} for place, at in enumerate(order)]
+    found = find_likeness(fields(rows, range(50)), fields(other, range(50)))
+    assert found is not None
+    assert found.by == ("question",)
+
+
+def test_a_few_that_are_the_same_by_chance_identify_nothing() -> None:
+    a = [{"seconds": at, "verdict": at % 2, "gold": at % 2, "raw": f"a {at}"} for at in range(100)]
+    b = [{"seconds": at + 97, "verdict": at % 2, "gold": at % 2, "raw": f"b {at}"} for at in range(101)]
+    assert find_likeness(fields(a, range(100)), fields(b, range(101))) is None
+
+
 def test_no_documents_are_like_none() -> None:
     rows = [{"question": "q", "gold": 0}]
     assert find_likeness(Fields([], [], {}, {}), fields(rows, range(1))) is None

@@ -40,6 +40,8 @@ def read(path, root, **how):
 reading.read_document = read
 {setup}
 paths = sorted(str(path) for path in __import__("pathlib").Path(sys.argv[1]).glob("*.yaml"))
+multiprocessing.current_process()  # imports what it needs
+held = len(os.listdir("/dev/fd"))
 try:
     found = reading.read_many(paths, sys.argv[1], shipped=False)
     assert found == dict((path, real(path, sys.argv[1], scanned=True)) for path in paths)
@@ -47,6 +49,7 @@ try:
 except KeyboardInterrupt:
     print("interrupted")
 assert not multiprocessing.active_children()
+assert len(os.listdir("/dev/fd")) == held
 """
 
 

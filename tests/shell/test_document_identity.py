@@ -14,6 +14,7 @@ import pytest
 from sample_runs import STAMP, rows_of, write_log
 
 from evalcore.shell.cli import main
+from evalcore.shell.output.compared.settings import counted
 
 COUNT = 60
 COLUMNS = ("--answer", "reply", "--gold", "target")
@@ -123,7 +124,9 @@ def test_columns_of_repeats_and_scores_are_no_part_of_a_document(
     assert only_line(compared(capsys, *runs))["n"] == 20
     # without an id, what tells the runs' documents apart is the column that counts tries
     (told,) = compared(capsys, *(tmp_path / name / "both" for name in ("new", "old")))["warnings"]
-    assert told.startswith("20 documents are paired by q although they differ in try, which a model or a scorer may")
+    assert told.startswith(
+        "20 documents are paired by q although the runs differ in try, which a model or a scorer may"
+    )
 
 
 def test_an_id_survives_being_scored_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -144,7 +147,7 @@ def _place(folder: Path):
     return lambda at: places[f"q{at}"]
 
 
-ALIKE = "60 documents are paired by question although they differ in latency, which a model or a scorer may have"
+ALIKE = "60 documents are paired by question although the runs differ in latency, which a model or a scorer may have"
 
 
 def test_columns_that_nobody_declared_are_found_by_what_they_do(
@@ -193,7 +196,7 @@ def test_a_verdict_among_the_columns_does_not_choose_the_documents(
     found = compared(capsys, *runs)
     line = only_line(found)
     assert (line["n"], len(line["better"]), len(line["worse"])) == (1300, won, lost)
-    assert f"{lost + won} documents are paired by q although they differ in a_verdict" in found["warnings"][0]
+    assert f"{counted(lost + won)} paired by q although the runs differ in a_verdict" in found["warnings"][0]
     assert len(found["pairs"][0]["documents"][0]["only_a"]) == own
     assert main(["check", str(runs[0]), "--baseline", str(runs[1])]) == (lost - won > 10)
 
@@ -222,6 +225,24 @@ def shaped(shape: str, at: int, right: bool, name: str) -> dict[str, object]:
             return {"question": f"Is item {at % 60} heavy?", **row, "correct": right}
         case "some questions twice, verdict, time":
             return {"question": f"{at % 350}?", **row, "correct": right, "seconds": hash((name, at))}
+        case "golds of its own, reply":
+            return {"gold": 1000 + 7 * at, "pred": 1000 + 7 * at + (not right), "raw": f"The answer is {at, right}"}
+        case "passages with several fields, reply":
+            kind = ["author", "title", "place", "date"][at % 4]
+            asked = {"passage": f"A long document, number {at // 4}.", "kind": kind}
+            return {
+                **asked,
+                "gold": f"{kind} {at // 4}",
+                "pred": f"{kind} {at // 4 if right else 'x'}",
+                "raw": f"{at, right}",
+            }
+        case "number, one gold, reply":
+            return {"idx": at, "gold": "yes", "pred": "yes" if right else "no", "raw": f"Item {at} is {right}."}
+        case "extracted, right in all of one run":
+            right = right or name == "old"
+            return {"idx": at, "gold": gold, "pred": gold + (not right), "extracted": gold + (not right)}
+        case "a row without its question":
+            return {**({"question": f"{at}?"} if at != 7 else {}), **row, "raw": said}
         case _:  # golds and a verdict alone
             return {**row, "correct": right}
 
@@ -237,15 +258,21 @@ def shaped(shape: str, at: int, right: bool, name: str) -> dict[str, object]:
         "few questions, verdict",
         "some questions twice, verdict, time",
         "golds and verdict",
+        "golds of its own, reply",
+        "passages with several fields, reply",
+        "number, one gold, reply",
+        "extracted, right in all of one run",
+        "a row without its question",
     ],
 )
 def test_no_column_of_the_models_hides_a_difference(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], shape: str, shuffled: bool
 ) -> None:
     """Nine in ten verdicts are the same; the others are all of the difference."""
-    runs = []
+    runs, right = [], []
     for name in ("new", "old"):
         rows = [shaped(shape, at, at % 10 > 2 and (name == "old" or at % 7 > 0), name) for at in range(400)]
+        right.append(sum(row["pred"] == row["gold"] for row in rows))
         if shuffled:
             random.Random(name).shuffle(rows)
         path = write_log(tmp_path / name / "t.jsonl", rows)
@@ -253,10 +280,34 @@ def test_no_column_of_the_models_hides_a_difference(
         assert main([*told, "-o", str(path.parent / "out")]) == 0
         runs.append(path.parent / "out")
     line = only_line(found := compared(capsys, *runs))
-    lost = sum(at % 10 > 2 and at % 7 == 0 for at in range(400))
-    assert (line["n"], round(line["difference"] * 400)) == (400, -lost)
-    assert found["warnings"]
+    assert line["n"] >= 399
+    assert abs(line["difference"] * 400 - (right[0] - right[1])) <= 400 - line["n"] + 0.01
+    by = "target" if (shape, shuffled) == ("golds and verdict", True) else ""
+    assert f"paired by {by}" in found["warnings"][0]
     assert main(["check", str(runs[0]), "--baseline", str(runs[1])]) == 1
+
+
+def test_pairs_that_a_reply_chose_hide_no_regression(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Four labels in another order, and a reply that is the same where both models say the same: nobody can tell who is who."""
+    runs = []
+    for name in ("new", "old"):
+        rows = []
+        for at in range(400):
+            gold, right = "ABCD"[at * 37 % 4], at % 10 > 2 and (name == "old" or at % 4 > 0)
+            pred = gold if right else "ABCD"[(at * 37 + 1) % 4]
+            rows.append({"gold": gold, "pred": pred, "raw": f"Considering option {at * 31 % 977}, it is {pred}"})
+        random.Random(name).shuffle(rows)
+        path = write_log(tmp_path / name / "t.jsonl", rows)
+        told = ["score", str(path), "--answer", "pred", "--gold", "gold", "--metric", "exact_match", "--quiet"]
+        assert main([*told, "-o", str(path.parent / "out")]) == 0
+        runs.append(path.parent / "out")
+    found = compared(capsys, *runs)
+    assert only_line(found)["difference"] == 0.0
+    assert found["warnings"][0].startswith("t: only ")
+    assert main(["check", str(runs[0]), "--baseline", str(runs[1])]) == 1
+    assert "over all documents exact_match,none is worse: 0.5" in " ".join(capsys.readouterr().out.split())
+    assert main(["check", str(runs[0]), "--baseline", str(runs[1]), "--margin", "0.3"]) == 0
+    assert main(["check", str(runs[1]), "--baseline", str(runs[0])]) == 0
 
 
 def test_a_prompt_that_documents_share_hides_no_difference(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -281,6 +332,19 @@ def test_the_same_passage_with_other_questions_and_golds_is_another_document(
         rows = [
             {"passage": f"long passage {at}", "question": asked, "reply": "x", "target": f"{name} {at}"}
             for at in range(50)
+        ]
+        runs.append(score(write_log(tmp_path / name / "t.jsonl", rows)))
+    assert main(["compare", *map(str, runs)]) == 2
+    assert "no document is in two runs" in capsys.readouterr().err
+
+
+def test_golds_that_two_data_sets_share_make_no_documents_the_same(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    runs = []
+    for name, first in (("a", 0), ("b", 50)):
+        rows = [
+            {"question": f"{name} {at}", "reply": "x", "target": f"Somebody called {first + at}"} for at in range(100)
         ]
         runs.append(score(write_log(tmp_path / name / "t.jsonl", rows)))
     assert main(["compare", *map(str, runs)]) == 2

@@ -88,6 +88,8 @@ def test_choices_and_examples_have_typos_too() -> None:
 
 
 def test_a_word_with_blanks_around_it_is_the_same_word() -> None:
+    with pytest.raises(EvalError, match="no column 'answer\\\\n'; remove the blanks around 'answer'"):
+        warnings({**TASK, "doc_to_target": "answer\n"})
     for word in ("anser\n", " anser"):
         with pytest.raises(EvalError, match="no column 'anser'; did you mean 'answer'"):
             warnings({**TASK, "doc_to_target": word})
@@ -110,9 +112,10 @@ def test_a_text_is_no_typo(key: str, word: str) -> None:
 
 def test_the_text_of_a_choice_is_no_typo_and_what_is_not_asked_is_not_looked_at() -> None:
     docs = [{**doc, "is_positive": 1} for doc in DOCS]
-    told = warnings({**QUIZ, "doc_to_choice": ["negative", "positive"], "doc_to_target": "positive"}, docs)
-    assert len(told) == 1
-    assert "same gold" in told[0]
+    for choices in (["negative", "positive"], "{{['negative', 'positive']}}"):
+        told = warnings({**QUIZ, "doc_to_choice": choices, "doc_to_target": "positive"}, docs)
+        assert len(told) == 1
+        assert "same gold" in told[0]
     rolling = {**TASK, "output_type": "loglikelihood_rolling", "doc_to_text": "anser", "doc_to_target": "question"}
     assert warnings(rolling) == ()
 

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 from msgspec import Struct
 
 from evalcore.core.arrays import Bools, Ints64
 
-__all__ = ["Fields", "Likeness", "find_likeness"]
+__all__ = ["PROMPT", "Fields", "Likeness", "find_likeness"]
 
 TELLING = 0.5
 """The share of each run's documents whose value no other one has, in a field that may identify documents."""
 AGREEING = 0.9
 """The share of the documents with the same identity that must have the same target, or confirm it by another field."""
+LEAST = 0.1
+"""The share of the smaller run's documents that must be the same at all."""
 ORDER = "their order"
+PROMPT = "the prompt"
+"""The name of the field that holds what was asked."""
 
 
 class Fields(Struct, frozen=True):
@@ -48,6 +52,11 @@ class _Pool(Struct, frozen=True):
     targets: Ints64
     columns: Mapping[str, Ints64]
 
+    @property
+    def smaller(self) -> int:
+        """How many documents the smaller run has."""
+        return min(self.first, len(self.targets) - self.first)
+
     def counts(self, ids: Ints64) -> tuple[Ints64, Ints64]:
         size = int(ids.max()) + 1
         return np.bincount(ids[: self.first], minlength=size), np.bincount(ids[self.first :], minlength=size)
@@ -70,13 +79,18 @@ class _Pool(Struct, frozen=True):
         return at_a[np.argsort(ids[at_a])], self.first + at_b[np.argsort(ids[self.first + at_b])]
 
 
+Identity = tuple[tuple[str, ...], Ints64]
+"""Fields, and the ids that they give documents."""
+
+
 def find_likeness(a: Fields, b: Fields) -> Likeness | None:
     """What makes documents of two runs the same, or None where nothing does.
 
     What a model or a scorer wrote differs for documents that are the same, and leaves them without a counterpart. So
-    the identity is the field that leaves the most counterparts, of those that tell most documents apart and agree with
-    their targets. Where no text tells documents apart, it is the order of rows, if another field confirms it, or just
-    the target. Fields that refine the identity and cost no counterpart join it.
+    the identity is what leaves the most counterparts: a field that tells most documents apart and agrees with their
+    targets or, where targets alone leave none without a counterpart and prompts are not known, the target with all
+    texts that cost none, or the order of rows. Where no text tells documents apart, it is the target alone. Fields that
+    refine the identity and cost no counterpart join it.
 
     >>> a = Fields([0, 1, 2], [0, 0, 1], {"question": [5, 6, 7], "verdict": [1, 1, 0]}, {"question": 90})
     >>> b = Fields([0, 1, 2], [0, 0, 1], {"question": [5, 6, 7], "verdict": [1, 0, 0]}, {"question": 90})
@@ -86,40 +100,62 @@ def find_likeness(a: Fields, b: Fields) -> Likeness | None:
     if not len(a.targets) or not len(b.targets):
         return None
     names = [name for name in a.columns if name in b.columns]
-    texts = {name: a.texts.get(name, 0) + b.texts.get(name, 0) for name in names}
-    targets = _joined(a.targets, b.targets)
-    pool = _Pool(len(a.targets), targets, {name: _joined(a.columns[name], b.columns[name]) for name in names})
+    sizes = {name: a.texts.get(name, 0) + b.texts.get(name, 0) for name in names}
+    texts, numbers = [name for name in names if sizes[name]], [name for name in names if not sizes[name]]
+    pool = _Pool(
+        len(a.targets),
+        _joined(a.targets, b.targets),
+        {name: _joined(a.columns[name], b.columns[name]) for name in names},
+    )
     telling = {name: ids for name, ids in pool.columns.items() if pool.tells(ids)}
-    sure = {name: ids for name, ids in telling.items() if _identifies(pool, name, ids, telling, texts)}
-    if sure:
-        first = max(sure, key=lambda name: (pool.shared(_refined(sure[name], targets)), texts[name], name))
-        chosen, ids = [first], _refined(sure[first], targets)
-    elif any(texts[name] for name in telling) or a.columns.keys() != b.columns.keys():
+    clear = [name for name in texts if name in telling]
+    found: list[Identity] = [
+        ((name,), _refined(telling[name], pool.targets))
+        for name in (*sorted(clear, key=lambda name: (-sizes[name], name)), *(n for n in numbers if n in telling))
+        if _agrees(pool, telling[name]) and (name in clear or _is_confirmed(pool, telling[name], clear, telling))
+    ]
+    if PROMPT not in clear and pool.shared(pool.targets) == pool.smaller:
+        named, ids = _refine_freely(pool, (), pool.targets, texts)
+        found += [(named, ids)] if pool.tells(ids) else []
+        found += [((ORDER,), places)] if _in_order(pool, places := _joined(a.places, b.places)) else []
+    if not found and not clear and a.columns.keys() == b.columns.keys():
+        found = [((), pool.targets)]
+    if not found:
         return None
-    elif _in_order(pool, places := _joined(a.places, b.places)):
-        chosen, ids = [ORDER], _refined(places, targets)
-    else:
-        chosen, ids = [], targets
-    for name in sorted(names, key=lambda name: (-len(np.unique(pool.columns[name])), name)):
+    by, ids = max(found, key=lambda one: pool.shared(one[1]))  # of several, the first
+    by, ids = _refine_freely(pool, by, ids, (*texts, *numbers))
+    return Likeness(by, tuple(ids[: pool.first].tolist()), tuple(ids[pool.first :].tolist()))
+
+
+def _refine_freely(pool: _Pool, by: tuple[str, ...], ids: Ints64, names: Sequence[str]) -> Identity:
+    """The ids, refined by every field that costs no counterpart."""
+    for name in names:
         finer = _refined(ids, pool.columns[name])
         if finer.max() > ids.max() and pool.shared(finer) == pool.shared(ids):
-            chosen, ids = [*chosen, name], finer
-    return Likeness(tuple(chosen), tuple(ids[: pool.first].tolist()), tuple(ids[pool.first :].tolist()))
+            by, ids = (*by, name), finer
+    return by, ids
 
 
-def _identifies(pool: _Pool, name: str, ids: Ints64, telling: Iterable[str], texts: Mapping[str, int]) -> bool:
-    """Whether documents of one id have one target. Texts are equal by no chance; numbers, as of rows, need confirming.
-
-    Another number that tells documents apart may just count them, too, and confirms nothing.
-    """
+def _agrees(pool: _Pool, ids: Ints64) -> bool:
+    """Whether documents of one id have one target, and are more than a few that are the same by chance."""
     same, alike = pool.shared(ids), pool.shared(_refined(ids, pool.targets))
-    if not alike or alike < AGREEING * same:
-        return False
-    if texts[name]:
-        return True
+    return alike >= AGREEING * same and alike >= LEAST * pool.smaller
+
+
+def _is_confirmed(pool: _Pool, ids: Ints64, clear: Sequence[str], telling: Collection[str]) -> bool:
+    """Whether another field says that a number, which may just count rows, is the same for the same documents.
+
+    Documents with the same text that tells them apart have the same number; or those of one number have the same
+    target or value of a field, more often than by chance. Another number that tells documents apart may just count,
+    too.
+    """
+    for name in clear:
+        one, two = pool.pairs(pool.columns[name])
+        if len(one) >= LEAST * pool.smaller and (ids[one] == ids[two]).mean() >= AGREEING:
+            return True
     one, two = pool.pairs(ids)
-    others = [column for other, column in pool.columns.items() if texts[other] or other not in telling]
-    return len(one) > 0 and any(_confirms(column[one], column[two]) for column in (pool.targets, *others))
+    others = (column for name, column in pool.columns.items() if name not in telling)
+    return len(one) > 0 and any(_agree_by_no_chance(column[one], column[two]) for column in (pool.targets, *others))
 
 
 def _in_order(pool: _Pool, places: Ints64) -> bool:
@@ -129,7 +165,7 @@ def _in_order(pool: _Pool, places: Ints64) -> bool:
     return pool.shared(places) == len(a) == len(b) and bool((a == b).all()) and len(np.unique(a)) > 1
 
 
-def _confirms(a: Ints64, b: Ints64) -> bool:
+def _agree_by_no_chance(a: Ints64, b: Ints64) -> bool:
     """Whether values agree, and by far more than they would by chance (Cohen's kappa is at least a half)."""
     size = int(max(a.max(), b.max())) + 1
     chance = float(np.bincount(a, minlength=size) @ np.bincount(b, minlength=size)) / len(a) ** 2

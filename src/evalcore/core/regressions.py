@@ -6,14 +6,14 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from msgspec.structs import replace
 
-from evalcore.core.comparison import Comparison, Line, Shared, adjust, too_few
+from evalcore.core.comparison import Comparison, Line, adjust, too_few
 from evalcore.core.gates import Gate, Number
 from evalcore.core.groups import Group, all_groups, all_tasks
 from evalcore.core.pairing import pair_documents
 from evalcore.core.records import MetricKey
 from evalcore.core.sides import Side
 
-__all__ = ["fail_missing", "find_regressions", "find_unpaired", "find_unscored", "one_sided", "warn_of_draws"]
+__all__ = ["fail_missing", "find_regressions", "find_unscored", "one_sided", "warn_of_draws"]
 
 NO_TASK, NO_METRIC = "the run has no such task", "the run has no such metric"
 NO_SCORE, NO_TASKS = "no document has a score in both", "some of its tasks are"
@@ -195,31 +195,6 @@ def _unscored(name: str, key: MetricKey, n: int, lost: int, most: float) -> Gate
         limit=most,
         n=n,
         unscored=lost,
-    )
-
-
-def find_unpaired(documents: Iterable[Shared], *, least: float = 0.5, allow: bool = False) -> tuple[Gate, ...]:
-    """A gate that fails for every task of which less than this share of either run's documents is in both.
-
-    ``allow`` lets the run lack documents of the baseline.
-
-    >>> [gate.verdict for gate in find_unpaired([Shared("t", 3, (), (7, 8, 9, 10)), Shared("u", 3)])]
-    ["3 of the run's 3 documents are paired with 3 of the baseline's 7"]
-    """
-    few = [one for one in documents if one.shares[0] < least or (one.shares[1] < least and not allow)]
-    return tuple(
-        Gate(
-            kind="paired",
-            name=one.task,
-            key=MetricKey("paired"),
-            passed=False,
-            verdict=f"{one.both:,} of the run's {one.both + len(one.only_a):,} documents are paired with "
-            f"{one.both:,} of the baseline's {one.both + len(one.only_b):,}",
-            value=min(one.shares),
-            limit=least,
-            n=one.both,
-        )
-        for one in few
     )
 
 

@@ -69,7 +69,10 @@ def refuse_typos(settings: Settings, columns: Collection[str]) -> None:
             continue
         word = text.strip()
         if key.startswith("fewshot") and word in examples:
-            raise EvalError(f"{key}: {word!r} is a column of the examples alone; write {{{{{word}}}}}")
+            told = f"{key}: {word!r} is a column of the examples alone; write {{{{{word}}}}}"
+            raise EvalError(told + place(settings.task))
+        if word in columns:
+            raise EvalError(f"{key}: no column {text!r}; remove the blanks around {word!r}{place(settings.task)}")
         near = _nearest(word, columns)
         if near is not None:
             known = ", ".join(map(str, columns))
@@ -81,8 +84,9 @@ def refuse_typos(settings: Settings, columns: Collection[str]) -> None:
 
 def _is_text(word: str, settings: Settings) -> bool:
     """Whether a word cannot be meant as a column: it has marks, or is the number or the text of a choice."""
-    choices = settings.doc_to_choice if isinstance(settings.doc_to_choice, list) else []
-    return BARE.fullmatch(word) is None or INDEX.fullmatch(word) is not None or word in choices
+    choices = settings.doc_to_choice
+    listed = word in choices if isinstance(choices, list) else re.search(f"""['"]{re.escape(word)}['"]""", str(choices))
+    return BARE.fullmatch(word) is None or INDEX.fullmatch(word) is not None or bool(listed)
 
 
 def _nearest(word: str, columns: Collection[str]) -> str | None:

@@ -10,7 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from evalcore.core.documents import DocumentRow
-from evalcore.core.likeness import Fields, find_likeness
+from evalcore.core.likeness import PROMPT, Fields, find_likeness
 from evalcore.core.pairing import match_documents
 from evalcore.core.sides import Side
 from evalcore.shell.recorded.documents import canonical
@@ -29,7 +29,6 @@ class Value(NamedTuple):
 
 
 Document = Mapping[str, Value]
-PROMPT = "the prompt"
 Read = Callable[[tuple[Path, ...]], Mapping[int, Document]]
 
 
@@ -103,7 +102,10 @@ def _recognise(
     if before.by_id or any(len(before.pairs) == len(some) for some in rows):
         return *rows, None
     docs = [read(run.files[task]) for run in runs]
-    found = find_likeness(*(_fields(some, known) for some, known in zip(rows, docs, strict=True)))
+    names = {name for some in docs for doc in some.values() for name in doc}
+    lost = {name for name in names if all(name in doc and doc[name].target for some in docs for doc in some.values())}
+    kept = [PROMPT, *sorted(names - lost)]  # not the target once more
+    found = find_likeness(*(_fields(some, known, kept) for some, known in zip(rows, docs, strict=True)))
     if found is None:
         return *rows, None
     both = set(found.a) & set(found.b)
@@ -133,16 +135,17 @@ def _as_one(rows: Rows, groups: Sequence[int | None], paired: Set[int]) -> Rows:
     )
 
 
-def _fields(rows: Rows, docs: Mapping[int, Document]) -> Fields:
-    """The prompt, and the fields that all documents of a run have, but for the target's own."""
+def _fields(rows: Rows, docs: Mapping[int, Document], names: Sequence[str]) -> Fields:
+    """The prompt and the fields of a run's documents; what a document lacks is like nothing else."""
     known = [{PROMPT: Value(hash(row.prompt), len(row.prompt)), **docs[row.key]} for row in rows]
-    names = [name for name in known[0] if all(name in doc for doc in known)]
-    names = [name for name in names if not all(doc[name].target for doc in known)]
+    shown = [name for name in names if any(name in doc for doc in known)]
+    lacking = [Value(hash((id(docs), row.key)), 0) for row in rows]
+    cells = {name: [doc.get(name, lack) for doc, lack in zip(known, lacking, strict=True)] for name in shown}
     return Fields(
         [row.key for row in rows],
         [hash(row.target) for row in rows],
-        {name: [doc[name].code for doc in known] for name in names},
-        {name: sum(doc[name].size for doc in known) for name in names},
+        {name: [cell.code for cell in column] for name, column in cells.items()},
+        {name: sum(cell.size for cell in column) for name, column in cells.items()},
     )
 
 

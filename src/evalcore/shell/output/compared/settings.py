@@ -73,21 +73,23 @@ def explain_pairing(
 ) -> tuple[str, ...]:
     """What leads a comparison: how few documents of a task are paired, or by how little."""
     known = [one for one in shared if one.both or one.only_a or one.only_b]
-    few = [
-        _few(labels, one, runs) for one in known if min(one.shares) < MOST or (_unclear(one) and one.task not in alike)
-    ]
-    more = len(few) - NAMED
-    left = f"and {more:,} more tasks of which not all documents are paired"
+    few = [_few(labels, one, runs) for one in known if min(one.shares) < MOST]
+    some = [_few(labels, one, runs) for one in known if min(one.shares) >= MOST and _is_unclear(one)]
     return (
-        *few[:NAMED],
-        *([left] if more > 0 else []),
+        *_first(few),
         *grouped((one.task, _alike(alike[one.task])) for one in known if one.task in alike),
         *grouped((one.task, UNLIKE.format(one.unlike)) for one in known if one.unlike > (1 - MOST) * one.both),
         *grouped((one.task, BY_ORDER) for one in known if one.by_order > (1 - MOST) * one.both),
+        *_first(some),
     )
 
 
-def _unclear(one: Shared) -> bool:
+def _first(told: Sequence[str]) -> tuple[str, ...]:
+    more = len(told) - NAMED
+    return (*told[:NAMED], *([f"and {more:,} more tasks whose documents are not all paired"] if more > 0 else []))
+
+
+def _is_unclear(one: Shared) -> bool:
     """Whether both runs have documents without a counterpart, which may be because of what a model wrote."""
     return bool(one.only_a and one.only_b) and not one.by_id
 
@@ -112,10 +114,19 @@ def tell_pairs(shared: Iterable[Shared]) -> tuple[str, ...]:
     )
 
 
+def counted(count: int) -> str:
+    """How many documents there are, and the verb.
+
+    >>> counted(1), counted(1200)
+    ('1 document is', '1,200 documents are')
+    """
+    return f"{count:,} document{' is' if count == 1 else 's are'}"
+
+
 def _alike(found: Alike) -> str:
     more = f" and {len(found.other) - NAMED} more" if len(found.other) > NAMED else ""
     return (
-        f"{found.count:,} documents are paired by {', '.join(found.same)} although they differ in "
+        f"{counted(found.count)} paired by {', '.join(found.same)} although the runs differ in "
         f"{', '.join(found.other[:NAMED])}{more}, which a model or a scorer may have written; --match FIELD, or --id "
         "and --prompt where answers are scored, say who is who"
     )
@@ -125,7 +136,7 @@ def _few(labels: tuple[str, str], one: Shared, runs: tuple[Recorded, Recorded]) 
     counts = (one.both + len(one.only_a), one.both + len(one.only_b))
     of = " and ".join(f"{count:,} of {label}" for count, label in zip(counts, labels, strict=True))
     about = "; all numbers are about these alone" if one.both else ""
-    head = f"{one.task}: only {one.both:,} documents are paired, of {of}{about}"
+    head = f"{one.task}: only {counted(one.both)} paired, of {of}{about}"
     if not (one.only_a and one.only_b):
         return head
     fields = [run.fields.get(one.task, frozenset()) for run in runs]
