@@ -106,6 +106,12 @@ def test_the_order_of_rows_needs_a_gold_that_confirms_it(gold: object) -> None:
     assert again.by == ()
 
 
+@pytest.mark.parametrize(("count", "found"), [(7, False), (8, True)])
+def test_the_golds_of_a_few_rows_confirm_no_order(count: int, found: bool) -> None:
+    a, b = ([{"sentence": f"{name} {at}", "gold": at % 2} for at in range(count)] for name in ("one", "another"))
+    assert (find_likeness(fields(a, range(count)), fields(b, range(count))) is not None) is found
+
+
 def test_a_number_that_only_counts_confirms_no_other() -> None:
     a = [{"idx": at, "row": at, "gold": 0} for at in range(20)]
     b = [{"idx": at, "row": at, "gold": 0, "sentence": f"s {at}"} for at in range(20)]

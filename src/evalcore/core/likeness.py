@@ -17,6 +17,7 @@ AGREEING = 0.9
 """The share of the documents with the same identity that must have the same target, or confirm it by another field."""
 LEAST = 0.1
 """The share of the smaller run's documents that must be the same at all."""
+FEW = 8
 ORDER = "their order"
 PROMPT = "the prompt"
 """The name of the field that holds what was asked."""
@@ -159,10 +160,13 @@ def _is_confirmed(pool: _Pool, ids: Ints64, clear: Sequence[str], telling: Colle
 
 
 def _in_order(pool: _Pool, places: Ints64) -> bool:
-    """Whether all documents have a counterpart in the same place, and the same target as that, which is not all's."""
+    """Whether all documents have a counterpart in the same place, and the same target as that, which is not all's.
+
+    Targets of a few documents agree by chance.
+    """
     parts = (slice(None, pool.first), slice(pool.first, None))
     a, b = (pool.targets[part][np.argsort(places[part])] for part in parts)
-    return pool.shared(places) == len(a) == len(b) and bool((a == b).all()) and len(np.unique(a)) > 1
+    return pool.shared(places) == len(a) == len(b) >= FEW and bool((a == b).all()) and len(np.unique(a)) > 1
 
 
 def _agree_by_no_chance(a: Ints64, b: Ints64) -> bool:
