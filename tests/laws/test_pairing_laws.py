@@ -68,6 +68,23 @@ def test_documents_without_an_id_match_one_another_only() -> None:
     assert match_documents(a, nameless).pairs == ((0, 0), (1, 1), (2, 2))
 
 
+def test_documents_are_unclear_unless_an_id_or_a_prompt_tells_that_they_are_others() -> None:
+    def row(key: int, content: str, prompt: str = "", name: str | None = None) -> DocumentRow:
+        return DocumentRow(key, name, None, content, 0, prompt, "x")
+
+    both = [row(key, f"c{key}", f"p{key}") for key in range(3)]
+    for one, two, unclear in (
+        (row(8, "a", "q"), row(9, "b", "r"), False),
+        (row(8, "a"), row(9, "b", "r"), True),  # it was not asked, as far as is known
+        (row(8, "a", "q"), row(9, "b", "p0"), True),  # another document was asked the same
+    ):
+        assert match_documents([*both, one], [*both, two]).unclear is unclear
+        assert not match_documents([*both, one], both).unclear
+    others = [row(key, f"c{key}", f"other examples, p{key}") for key in range(3)]
+    assert match_documents([*both, row(8, "a", "q")], [*others, row(9, "b", "r")]).unclear
+    assert not match_documents([row(1, "a", name="1")], [row(1, "b", name="2")]).unclear
+
+
 def test_the_same_id_twice_is_matched_by_order_and_counted() -> None:
     twice = [DocumentRow(key, "q", None, "c", key) for key in range(2)]
     assert match_documents(twice, twice[:1]).by_order == 1

@@ -77,8 +77,18 @@ def test_few_pairs_are_explained_beside_the_numbers(tmp_path: Path, capsys: pyte
     a = changed("a", 40)
     (warning,) = data(capsys, a, changed("b", 10))["warnings"]
     assert "only B has the fields extra" in warning
-    # However few they are, if both runs have documents of their own: that may be because of what a model wrote.
-    (warning,) = data(capsys, a, changed("d", 39))["warnings"]
+    assert len(data(capsys, a, changed("c", 35))["warnings"]) == 1
+    assert data(capsys, a, changed("d", 36))["warnings"] == []
+
+
+def test_documents_that_no_prompt_identifies_lead_however_few_lack_a_counterpart(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """That may be because of what a model wrote."""
+    rows = [{**row, "arguments": [["", {}]]} for row in rows_of("t", "acc", FINE)]
+    a = write_log(tmp_path / "a/samples_t.jsonl", rows)
+    b = write_log(tmp_path / "b/samples_t.jsonl", [*rows[:-1], {**rows[-1], "doc": {"question": "another"}}])
+    (warning,) = data(capsys, a, b)["warnings"]
     assert warning.startswith("t: only 39 documents are paired, of 40 of A and 40 of B")
 
 

@@ -144,6 +144,18 @@ def test_an_empty_log_beside_a_run_is_no_run(tmp_path: Path, capsys: pytest.Capt
         assert main([one.replace("{run}", str(folder)) for one in COMMANDS[command]]) == 0
 
 
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_log_of_any_name_is_found_in_its_folder(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str
+) -> None:
+    said = []
+    for name in ("t.jsonl", "t"):
+        folder = write(tmp_path / str(len(said)), name, "lines")
+        (folder / "weights.bin").write_bytes(bytes(range(256)))
+        said.append(say(capsys, command, folder, tmp_path).replace(f"RUN/{name}", "LOG"))
+    assert said[0] == said[1]
+
+
 def test_other_files_of_a_folder_are_left_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = write(tmp_path / "run", NAMES[0], "lines")
     text = (folder / NAMES[0]).read_text()

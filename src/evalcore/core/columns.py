@@ -136,7 +136,7 @@ def scored_part(column: Column) -> Column:
 
 
 def emitted_part(column: Column) -> Column:
-    """Only the documents that said something about a metric, be it that it cannot be told."""
+    """Only the documents that have an outcome for a metric, even if it is that they are unscorable."""
     return _part(column, np.asarray(column.status.data != NOT_EMITTED))
 
 

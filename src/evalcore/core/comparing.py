@@ -76,7 +76,7 @@ def compare_sides(
 
 
 def _undirected(report: TaskReport, scored: Scored) -> TaskReport:
-    """The report with no direction for metrics of which nobody told whether more is better."""
+    """The report with no direction for metrics of unknown direction."""
     unknown = {one.key for one in scored.columns if "unknown direction" in one.traits}
     estimates = tuple(
         (key, replace(estimate, higher_is_better=None) if key in unknown else estimate)

@@ -52,7 +52,8 @@ class Shared(Struct, frozen=True):
     """The documents of a task that both runs have, and the keys of those that only one of them has.
 
     ``by_id`` is whether declared ids were what counted; ``unlike``, ``by_prompt`` and ``by_order`` count documents that
-    were matched by no more than their id, prompt or order (see ``match_documents``).
+    were matched by no more than their id, prompt or order (see ``match_documents``). ``unclear`` is whether those that
+    only one of them has may lack a counterpart because of what a model wrote.
     """
 
     task: str
@@ -63,6 +64,7 @@ class Shared(Struct, frozen=True):
     unlike: int = 0
     by_prompt: int = 0
     by_order: int = 0
+    unclear: bool = False
 
     @property
     def shares(self) -> tuple[float, float]:

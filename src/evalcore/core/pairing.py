@@ -24,7 +24,7 @@ class Matched(Struct, frozen=True):
 
     ``by_id`` is whether both runs declare ids, and ``unlike`` counts those of one id that have another target, or
     another prompt and content. ``by_prompt`` counts those whose content differs, ``by_order`` those that nothing but
-    their order tells from others.
+    their order tells from others. ``unclear`` is whether both runs have others that neither id nor prompt identifies.
     """
 
     pairs: tuple[tuple[int, int], ...]
@@ -32,6 +32,7 @@ class Matched(Struct, frozen=True):
     unlike: int = 0
     by_prompt: int = 0
     by_order: int = 0
+    unclear: bool = False
 
 
 Rows = Sequence[DocumentRow]
@@ -46,29 +47,32 @@ def match_documents(a: Rows, b: Rows) -> Matched:
 
     >>> one, two = DocumentRow(0, None, None, "c", 0, "p"), DocumentRow(7, None, None, "other", 0, "p")
     >>> match_documents([one], [two])
-    Matched(pairs=((0, 7),), by_id=False, unlike=0, by_prompt=1, by_order=0)
+    Matched(pairs=((0, 7),), by_id=False, unlike=0, by_prompt=1, by_order=0, unclear=False)
     >>> match_documents([DocumentRow(0, "q1", None, "c", 0)], [DocumentRow(7, "q1", None, "d", 0)]).pairs
     ((0, 7),)
     """
     named_a, named_b = ([row for row in rows if row.id is not None] for rows in (a, b))
     if not (named_a and named_b):
-        pairs, by_prompt, by_order = _match_nameless(a, b)
-        return Matched(_keys(pairs), False, 0, by_prompt, by_order)
+        return _match_nameless(a, b)
     by_id, again = _matched(named_a, named_b, lambda row: str(row.id))
-    nameless_a, nameless_b = ([row for row in rows if row.id is None] for rows in (a, b))
-    pairs, by_prompt, by_order = _match_nameless(nameless_a, nameless_b)
+    rest = _match_nameless(*([row for row in rows if row.id is None] for rows in (a, b)))
     unlike = sum(_unlike(one, two) for one, two in by_id)
-    return Matched(_keys(by_id + pairs), True, unlike, by_prompt, again + by_order)
+    pairs = tuple(sorted((*_keys(by_id), *rest.pairs)))
+    return Matched(pairs, True, unlike, rest.by_prompt, again + rest.by_order, rest.unclear)
 
 
-def _match_nameless(a: Rows, b: Rows) -> tuple[Pairs, int, int]:
-    """Pairs by prompt or content, how many of them by their prompt alone, and how many by their order."""
-    whole, unclear = _matched(a, b, lambda row: (row.content, row.prompt))
+def _match_nameless(a: Rows, b: Rows) -> Matched:
+    """Documents matched by prompt or content."""
+    whole, by_order = _matched(a, b, lambda row: (row.content, row.prompt))
     shared = {prompt for rows in (a, b) for prompt, n in Counter(row.prompt for row in rows).items() if n > 1}
     one, two = ([row for row in rows if row.prompt and row.prompt not in shared] for rows in _without(a, b, whole))
     by_prompt, _ = _matched(one, two, lambda row: row.prompt)
     by_content, more = _matched(*_without(a, b, whole + by_prompt), lambda row: row.content)
-    return whole + by_prompt + by_content, len(by_prompt), unclear + more
+    pairs = whole + by_prompt + by_content
+    left = _without(a, b, pairs)
+    known = all(one.prompt == two.prompt for one, two in pairs)
+    clear = known and all(row.prompt and row.prompt not in shared for rows in left for row in rows)
+    return Matched(_keys(pairs), False, 0, len(by_prompt), by_order + more, all(left) and not clear)
 
 
 def _unlike(one: DocumentRow, two: DocumentRow) -> bool:
@@ -154,6 +158,7 @@ def pair_documents(
         matched.unlike,
         matched.by_prompt,
         matched.by_order,
+        matched.unclear,
     )
     return Paired(
         replace(one, columns=tuple(left for left, _, _ in columns), clusters=clusters),

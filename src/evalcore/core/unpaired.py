@@ -53,9 +53,9 @@ def find_hidden(
 ) -> tuple[Gate, ...]:
     """A gate that fails for every task whose pairs may hide that the run is worse.
 
-    Where both runs have documents without a counterpart and no ids, what a model wrote may have chosen the pairs: those
-    on which the models agree. So the numbers of all documents must not be worse, either, by more than luck explains;
-    alpha is shared among them (Bonferroni), and the documents of the two runs count as independent.
+    Where pairs are unclear (see ``Shared``), what a model wrote may have chosen them: those on which the models agree.
+    So the numbers of all documents must not be worse, either, by more than luck explains; alpha is shared among them
+    (Bonferroni), and the documents of the two runs count as independent.
 
     >>> from evalcore.core.aggregate import aggregate_metric
     >>> from evalcore.core.aggregations import AGGREGATIONS
@@ -66,15 +66,15 @@ def find_hidden(
     >>> scores = ([0.0] * 60 + [1.0] * 40, [1.0] * 60 + [0.0] * 40)
     >>> columns = (column(range(100), Floats(Array(one))) for one in scores)
     >>> a, b = ({("t", line.key): aggregate_metric(AGGREGATIONS["mean"], one)} for one in columns)
-    >>> few = Shared("t", 60, tuple(range(40)), tuple(range(40)))
+    >>> few = Shared("t", 60, tuple(range(40)), tuple(range(40)), unclear=True)
     >>> [gate] = find_hidden(Comparison(names=("new", "old"), lines=(line,)), [few], (a, b))
     >>> gate.verdict.partition(", and ")[2]
     'over all documents acc,none is worse: 0.4000, not 0.6000'
     """
-    unclear = {one.task: one for one in documents if one.only_a and one.only_b and not one.by_id}
-    numbers = [(line.name, line.key) for line in comparison.lines if line.higher_is_better is not None]
-    numbers = [at for at in numbers if at[0] in unclear and all(at in known for known in estimates)]
-    signs = {(line.name, line.key): 1 if line.higher_is_better else -1 for line in comparison.lines}
+    unclear = {one.task: one for one in documents if one.unclear}
+    lines = [line for line in comparison.lines if line.name in unclear and line.higher_is_better is not None]
+    signs = {(line.name, line.key): 1 if line.higher_is_better else -1 for line in lines}
+    numbers = [at for at in signs if all(at in known for known in estimates)]
     found: dict[str, Gate] = {}
     for at in numbers:
         change, error = _change_of_all(estimates[0][at], estimates[1][at])

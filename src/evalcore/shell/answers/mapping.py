@@ -43,6 +43,11 @@ class ColumnMap(Struct, frozen=True, kw_only=True):
         return self.more_scores if self.score is None else (self.score, *self.more_scores)
 
     @property
+    def columns(self) -> tuple[str, ...]:
+        """Every column that is declared."""
+        return (*self.named.values(), *self.more_scores)
+
+    @property
     def written(self) -> frozenset[str]:
         """The columns that the model or a scorer wrote, or that count repeats: no part of a document.
 

@@ -78,7 +78,7 @@ def has_columns(found: Found, mapping: ColumnMap) -> bool:
     one: TableRow | Problem | None = None
     for one in read_table(found.path, found.kind, mapping):
         if isinstance(one, TableRow):
-            return one.cells.keys() >= {*mapping.named.values(), *mapping.more_scores}
+            return one.cells.keys() >= set(mapping.columns)
     return one is not None and may_be_table(found, mapping)
 
 
@@ -151,8 +151,7 @@ def _id(row: TableRow, column: str) -> int | str:
 def _logged(number: int, rows: Sequence[TableRow], mapping: ColumnMap, settled: Targets | None) -> Logged:
     ordered = _in_order(rows, mapping)
     first = ordered[0].cells
-    wanted = (*mapping.named.values(), *mapping.more_scores)
-    missing = [name for name in wanted for one in ordered if name not in one.cells]
+    missing = [name for name in mapping.columns for one in ordered if name not in one.cells]
     if missing:
         raise EvalError(f"expected a column {missing[0]!r}, got {', '.join(map(str, first))}")
     if mapping.task is not None and read_unit(first[mapping.task], "task") is None:

@@ -13,7 +13,7 @@ from evalcore.core.errors import EvalError
 from evalcore.shell.cli.recorded import add_choice, add_reading, read_runs, split_names
 
 if TYPE_CHECKING:
-    from evalcore.core.comparison import Comparison
+    from evalcore.core.comparison import Comparison, Shared
     from evalcore.core.estimate import Estimate
     from evalcore.core.gates import Gate, Limit, Number
     from evalcore.core.sides import Side
@@ -28,8 +28,8 @@ EXAMPLES = """examples:
 
 A limit fails if the number is on its wrong side by more than luck explains; with --strict, if it is there at all. A
 baseline fails if some number is worse than the baseline's by more than luck explains, or is missing, or if less than
-half of either run's documents can be paired; without ids, also if both have others that cannot be paired and a number
-is worse over all documents. Corrected for the number of gates: if every number is exactly at its
+half of either run's documents can be paired; without ids and prompts, also if both have others that cannot be paired
+and a number is worse over all documents. Corrected for the number of gates: if every number is exactly at its
 limit, some limit fails by luck in at most a share alpha of all checks; if nothing got worse, some number fails against
 the baseline in about as many at most.
 exit codes: 0 all passed, 1 some failed, 2 bad input, or nothing could be checked
@@ -193,7 +193,6 @@ def hold_against(
     from evalcore.core.comparison import adjust
     from evalcore.core.gates import level_of_limits
     from evalcore.core.regressions import fail_missing, find_regressions, find_unscored, warn_of_draws
-    from evalcore.core.unpaired import find_hidden, find_unpaired
     from evalcore.shell.output.gates import tell_missing, tell_pairing, tell_unlike
     from evalcore.shell.recorded.alike import align_sides
 
@@ -213,12 +212,7 @@ def hold_against(
         gates = (*gates, *(gate for gate in lost if chosen((gate.name, gate.key))))
     names, groups = {gate.name for gate in gates}, any(line.group for line in comparison.lines)
     asked = [one for one in comparison.documents if groups or one.task in names]  # a group rests on its tasks'
-    gates = (*gates, *find_unpaired(asked, allow=given.allow_missing))
-    if any(one.only_a and one.only_b and not one.by_id for one in asked):
-        whole = (close_run(runs[0], level)[0], close_run(runs[1], level)[0])
-        hidden = find_hidden(comparison, asked, whole, alpha=given.alpha, margin=given.margin or 0.0)
-        failed = {gate.name for gate in gates if gate.passed is False}
-        gates = (*gates, *(gate for gate in hidden if gate.name not in failed))
+    gates = judge_pairs(gates, runs, comparison, asked, given)
     lead = tell_pairing(runs[0], runs[1], asked, alike)
     unlike, missing = tell_unlike(runs[0], runs[1], comparison), tell_missing(comparison)
     paired = any(shared.both for shared in comparison.documents)
@@ -230,6 +224,25 @@ def hold_against(
     # A one-sided p-value is half of a two-sided one, so that twice alpha is what the flips must reach.
     flips = warn_of_draws(adjust([comparison], given.correction), given.draws, 2 * given.alpha)
     return level, gates, lead, (*unlike, *missing, *flips, *(f"baseline: {one}" for one in runs[1].warnings))
+
+
+def judge_pairs(
+    gates: tuple[Gate, ...],
+    runs: Sequence[Recorded],
+    comparison: Comparison,
+    asked: Sequence[Shared],
+    given: argparse.Namespace,
+) -> tuple[Gate, ...]:
+    """The gates, with one for every task of which too few documents are paired, or whose pairs may hide what failed."""
+    from evalcore.core.unpaired import find_hidden, find_unpaired
+
+    gates = (*gates, *find_unpaired(asked, allow=given.allow_missing))
+    if not any(one.unclear for one in asked):
+        return gates
+    whole = (close_run(runs[0], 1 - given.alpha)[0], close_run(runs[1], 1 - given.alpha)[0])
+    hidden = find_hidden(comparison, asked, whole, alpha=given.alpha, margin=given.margin or 0.0)
+    failed = {gate.name for gate in gates if gate.passed is False}
+    return (*gates, *(gate for gate in hidden if gate.name not in failed))
 
 
 def compare_chosen(

@@ -103,8 +103,8 @@ def _recognise(
         return *rows, None
     docs = [read(run.files[task]) for run in runs]
     names = {name for some in docs for doc in some.values() for name in doc}
-    lost = {name for name in names if all(name in doc and doc[name].target for some in docs for doc in some.values())}
-    kept = [PROMPT, *sorted(names - lost)]  # not the target once more
+    golds = {name for name in names if all(name in doc and doc[name].target for some in docs for doc in some.values())}
+    kept = [PROMPT, *sorted(names - golds)]
     found = find_likeness(*(_fields(some, known, kept) for some, known in zip(rows, docs, strict=True)))
     if found is None:
         return *rows, None

@@ -146,10 +146,18 @@ def _folder_source(folder: Path) -> Source:
 
 
 def _sample_logs(paths: Iterable[Path]) -> list[Path]:
-    """Those that hold rows of a sample log; what nobody named, and is not called JSON, is not looked at."""
-    shown = (path for path in sorted(paths) if path.is_file() and not {path.name[0], path.parent.name[:1]} & {"."})
-    named = (path for path in shown if strip_packing(path.name).endswith(ENDINGS))
-    return [path for path in named if _kind(path) == "samples"]
+    """Those that hold rows of a sample log. Beside files that are called JSON, others are copies or something else."""
+    shown = [path for path in sorted(paths) if path.is_file() and not {path.name[0], path.parent.name[:1]} & {"."}]
+    named = [path for path in shown if strip_packing(path.name).endswith(ENDINGS)]
+    logs = [path for path in named if _kind(path) == "samples"]
+    return logs or [path for path in shown if path not in named and _holds_samples(path)]
+
+
+def _holds_samples(path: Path) -> bool:
+    try:
+        return _kind(path) == "samples"
+    except EvalError:  # what nobody named need not be readable
+        return False
 
 
 def _newest_results(folder: Path) -> Found | None:

@@ -74,7 +74,7 @@ def explain_pairing(
     """What leads a comparison: how few documents of a task are paired, or by how little."""
     known = [one for one in shared if one.both or one.only_a or one.only_b]
     few = [_few(labels, one, runs) for one in known if min(one.shares) < MOST]
-    some = [_few(labels, one, runs) for one in known if min(one.shares) >= MOST and _is_unclear(one)]
+    some = [_few(labels, one, runs) for one in known if min(one.shares) >= MOST and one.unclear]
     return (
         *_first(few),
         *grouped((one.task, _alike(alike[one.task])) for one in known if one.task in alike),
@@ -87,11 +87,6 @@ def explain_pairing(
 def _first(told: Sequence[str]) -> tuple[str, ...]:
     more = len(told) - NAMED
     return (*told[:NAMED], *([f"and {more:,} more tasks whose documents are not all paired"] if more > 0 else []))
-
-
-def _is_unclear(one: Shared) -> bool:
-    """Whether both runs have documents without a counterpart, which may be because of what a model wrote."""
-    return bool(one.only_a and one.only_b) and not one.by_id
 
 
 UNLIKE = (
