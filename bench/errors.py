@@ -36,8 +36,8 @@ from evalcore import (
     aggregate_metric,
     column,
 )
-from evalcore.core.columns import Rows
 from evalcore.core.metrics.corpus import pair_statistics
+from evalcore.core.records.column import Rows
 
 ALL_DRAWS = 100_000
 CORPUS_DRAWS = 100

@@ -12,9 +12,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from evalcore.core.consolidate import lm_eval_results, num_fewshot
-from evalcore.core.errors import EvalError, require, unknown
-from evalcore.core.reports import Report
+from evalcore.core.lm_eval.result_file import lm_eval_results, num_fewshot
+from evalcore.core.records.errors import EvalError, require, unknown
+from evalcore.core.records.report import Report
 from evalcore.shell.output.frames import results_table, samples_table
 from evalcore.shell.output.lm_eval_files import tell
 from evalcore.shell.output.parquet import write_parquet
@@ -106,8 +106,8 @@ def _checked(results: Plain) -> Plain:
 
 def _recorded_results(run: Recorded) -> Plain:
     """A recorded run's numbers made again from the scores of its documents, as the run itself closed them."""
-    from evalcore.core.aggregate import Inference
-    from evalcore.core.contributions import groups_above
+    from evalcore.core.aggregate.value import Inference
+    from evalcore.core.explain.contribution import groups_above
     from evalcore.shell.explaining.runs import report_of
     from evalcore.shell.recorded.reading import rule_of
 

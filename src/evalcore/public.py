@@ -1,32 +1,19 @@
 """The public names of evalcore, one list."""
 
-from evalcore.core.aggregate import Inference, aggregate_metric
-from evalcore.core.aggregations import AGGREGATIONS, from_callable
-from evalcore.core.answers import AnswerTable, Requests, request_table, tabulate
-from evalcore.core.arrays import Array
-from evalcore.core.columns import (
-    Column,
-    Floats,
-    Labels,
-    Objects,
-    Stats,
-    column,
-    merge_all,
-    merge_columns,
-    outcomes,
-)
-from evalcore.core.compare import compare_estimates
-from evalcore.core.comparing import compare_sides
-from evalcore.core.comparison import Comparison, Line, adjust
-from evalcore.core.consolidate import lm_eval_results, lmms_eval_results, sample_rows
-from evalcore.core.document_scorers import from_process_results, of
-from evalcore.core.documents import document_table, request_key, select_docs
-from evalcore.core.errata import ERRATA
-from evalcore.core.errors import EvalError
-from evalcore.core.estimate import Aggregation, Estimate, Resampling
-from evalcore.core.filters import FILTERS, Filter, explain
-from evalcore.core.filters.replies import each_text
-from evalcore.core.grouping import group_by_doc
+from evalcore.core.aggregate.aggregations import AGGREGATIONS, from_callable
+from evalcore.core.aggregate.signature import VERSION as __version__
+from evalcore.core.aggregate.spread import cluster_codes
+from evalcore.core.aggregate.value import Inference, aggregate_metric
+from evalcore.core.answers.group import group_by_doc
+from evalcore.core.answers.result import GenResult, LLResult, MCResult, Result, RollingResult, results_of
+from evalcore.core.answers.scoring import Scored, merge_scored, score_doc, score_task
+from evalcore.core.answers.table import AnswerTable, Requests, request_table, tabulate
+from evalcore.core.compare.estimates import compare_estimates
+from evalcore.core.compare.lines import Comparison, Line, adjust
+from evalcore.core.compare.side import Side
+from evalcore.core.compare.sides import compare_sides
+from evalcore.core.filters.chain import FILTERS, Filter, explain
+from evalcore.core.filters.reply import each_text
 from evalcore.core.groups import (
     Group,
     GroupMetric,
@@ -40,12 +27,33 @@ from evalcore.core.groups import (
 )
 from evalcore.core.groups.build import build_trees, group_from_config, group_to_dict
 from evalcore.core.groups.lint import lint
+from evalcore.core.lm_eval.errata import ERRATA
+from evalcore.core.lm_eval.policy import LM_EVAL_0_4_13, POLICIES
+from evalcore.core.lm_eval.result_file import lm_eval_results, lmms_eval_results, sample_rows
+from evalcore.core.lm_eval.task_config import repeats_of, task_from_config
+from evalcore.core.metrics.dispatch import SCORERS, Scorer
 from evalcore.core.metrics.metric import Marks, Metric
+from evalcore.core.metrics.process_results import from_process_results, of
 from evalcore.core.metrics.text import per_document
-from evalcore.core.outcome import Failed, NotEmitted, Ok, Outcome, Unscorable
 from evalcore.core.pipeline import build_report, clusters_of, report_groups, report_task
-from evalcore.core.policy import LM_EVAL_0_4_13, POLICIES
-from evalcore.core.records import (
+from evalcore.core.records.array import Array
+from evalcore.core.records.column import (
+    Column,
+    Floats,
+    Labels,
+    Objects,
+    Stats,
+    column,
+    merge_all,
+    merge_columns,
+    outcomes,
+)
+from evalcore.core.records.document import document_table, request_key, select_docs
+from evalcore.core.records.errors import EvalError
+from evalcore.core.records.estimate import Aggregation, Estimate, Resampling
+from evalcore.core.records.outcome import Failed, NotEmitted, Ok, Outcome, Unscorable
+from evalcore.core.records.report import GroupReport, Report, TaskReport, leaf_from_flat
+from evalcore.core.records.request import (
     GENERATE_UNTIL,
     LOGLIKELIHOOD,
     LOGLIKELIHOOD_ROLLING,
@@ -66,18 +74,10 @@ from evalcore.core.records import (
     Task,
     options,
 )
-from evalcore.core.repeats import REDUCERS, Repeats, reduce_repeats
-from evalcore.core.reports import GroupReport, Report, TaskReport, leaf_from_flat
-from evalcore.core.results import GenResult, LLResult, MCResult, Result, RollingResult, results_of
-from evalcore.core.scorers import SCORERS, Scorer
-from evalcore.core.scoring import Scored, merge_scored, score_doc, score_task
-from evalcore.core.sides import Side
-from evalcore.core.signature import VERSION as __version__
-from evalcore.core.spreads import cluster_codes
-from evalcore.core.stats.compare import Difference, detectable, paired_binary, required_n, sign_flip
+from evalcore.core.repeats.reduce import REDUCERS, Repeats, reduce_repeats
 from evalcore.core.stats.families import benjamini_hochberg, holm
+from evalcore.core.stats.paired import Difference, detectable, paired_binary, required_n, sign_flip
 from evalcore.core.tables import EVALCORE, METRICS, Tables
-from evalcore.core.task_config import repeats_of, task_from_config
 
 __all__ = [
     "AGGREGATIONS",

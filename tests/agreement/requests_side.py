@@ -39,8 +39,8 @@ from evalcore import (
     report_task,
     score_task,
 )
-from evalcore.core.records import Request
-from evalcore.core.sample_log import thaw
+from evalcore.core.lm_eval.sample_log import thaw
+from evalcore.core.records.request import Request
 from evalcore.shell.prompts.built import Asking, Built
 
 FOLDER = Path(lm_eval.tasks.__file__).parent

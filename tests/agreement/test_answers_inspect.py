@@ -17,8 +17,8 @@ from inspect_ai.scorer import Score, Target, match, mean, scorer, stderr, value_
 from inspect_ai.solver import Generate, TaskState, solver
 
 from evalcore import EvalError
-from evalcore.core.records import Failure
-from evalcore.core.records import Generate as Asked
+from evalcore.core.records.request import Failure
+from evalcore.core.records.request import Generate as Asked
 from evalcore.shell.answers import Logged, Problem, open_logs
 from evalcore.shell.answers.inspect_samples import score_value
 from evalcore.shell.answers.inspect_zip import ZSTD, read_member

@@ -14,7 +14,7 @@ from both_sides import LM_EVAL_0_4_13, Case, our_samples, our_task, run_lm_eval
 from test_lm_eval_files import CASES, CHOICES, KWARGS, OWN, REPEATS, ROLLING, SEVERAL, TEXTS, metrics, tracked
 
 from evalcore import Answer, Instance, Sample, report_task, score_task
-from evalcore.core.records import GENERATE_UNTIL, Failure, MetricKey
+from evalcore.core.records.request import GENERATE_UNTIL, Failure, MetricKey
 from evalcore.shell.answers import Logged, LogTask, open_logs
 
 Row = dict[str, object]

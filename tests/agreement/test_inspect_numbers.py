@@ -20,8 +20,8 @@ from inspect_ai.scorer import Score, accuracy, grouped, match, mean, scorer, std
 from inspect_ai.solver import Generate, TaskState, solver
 
 from evalcore.adapters.inspect import evalcore_metrics, evalcore_reducers
-from evalcore.core.estimate import Estimate
-from evalcore.core.records import MetricKey
+from evalcore.core.records.estimate import Estimate
+from evalcore.core.records.request import MetricKey
 from evalcore.shell.answers import open_logs
 from evalcore.shell.answers.inspect_results import our_reducer, tell_numbers
 from evalcore.shell.answers.inspect_samples import score_value

@@ -26,8 +26,8 @@ from evalcore import (
     aggregate_metric,
     column,
 )
-from evalcore.core.columns import Rows
 from evalcore.core.groups.report import report_group
+from evalcore.core.records.column import Rows
 
 stats = pytest.importorskip("scipy.stats")
 RNG = np.random.default_rng

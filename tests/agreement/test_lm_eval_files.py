@@ -41,8 +41,8 @@ from evalcore import (
     report_task,
     score_task,
 )
-from evalcore.core.answers import tabulate
-from evalcore.core.records import GENERATE_UNTIL, LOGLIKELIHOOD_ROLLING, MULTIPLE_CHOICE, Request
+from evalcore.core.answers.table import tabulate
+from evalcore.core.records.request import GENERATE_UNTIL, LOGLIKELIHOOD_ROLLING, MULTIPLE_CHOICE, Request
 from evalcore.shell.output.files import write_results, write_samples
 from evalcore.shell.output.results import VARYING, RunFacts, run_results
 from evalcore.shell.output.samples import sample_lines, task_hash

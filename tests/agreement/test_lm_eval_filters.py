@@ -15,7 +15,8 @@ import lm_eval.filters  # noqa: F401  (fills its registry)
 from lm_eval.api.registry import filter_registry, get_filter
 
 from evalcore import EVALCORE, FILTERS, LM_EVAL_0_4_13, EvalError, Pipeline, Sample, Step, Tables
-from evalcore.core.filters import chain, nested, replies
+from evalcore.core.filters.chain import chain, nested
+from evalcore.core.filters.reply import replies
 
 BOTH = pytest.mark.parametrize("tables", [LM_EVAL_0_4_13, EVALCORE], ids=lambda tables: tables.name)
 

@@ -27,7 +27,7 @@ from evalcore import (
     map_leaves,
     report_groups,
 )
-from evalcore.core.consolidate import _group_row
+from evalcore.core.lm_eval.result_file import _group_row
 
 Flat = dict[str, dict[str, object]]
 

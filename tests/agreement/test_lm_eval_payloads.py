@@ -24,7 +24,7 @@ from lm_eval.models.openai_completions import (
     OpenAICompletionsAPI,
 )
 
-from evalcore.core.records import Generate, LogLikelihood
+from evalcore.core.records.request import Generate, LogLikelihood
 from evalcore.shell.models.model import Question
 from evalcore.shell.models.openai import open_server
 from evalcore.shell.models.openai_args import Kind, Settings

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from evalcore.core.records import Generate, Likelihood, LogLikelihood, Rolling
+from evalcore.core.records.request import Generate, Likelihood, LogLikelihood, Rolling
 from evalcore.shell.models.model import Question
 from evalcore.shell.models.replay import BACKEND
 

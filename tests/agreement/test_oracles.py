@@ -24,8 +24,8 @@ from evalcore import (
     column,
     options,
 )
-from evalcore.core.columns import Rows
-from evalcore.core.repeats import reducer
+from evalcore.core.records.column import Rows
+from evalcore.core.repeats.reduce import reducer
 
 RNG = np.random.default_rng
 

@@ -14,11 +14,11 @@ pytest.importorskip("sacrebleu")
 from sacrebleu.metrics import BLEU, CHRF, TER
 from sacrebleu.significance import PairedTest, Result, _paired_bs_test
 
-from evalcore.core.arrays import Floats64
 from evalcore.core.metrics.corpus import pair_statistics
-from evalcore.core.metrics.corpus_scores import bleu_score, chrf_score, ter_score
-from evalcore.core.stats.compare import sign_flip
-from evalcore.core.stats.flips import flip_tests
+from evalcore.core.metrics.corpus_score import bleu_score, chrf_score, ter_score
+from evalcore.core.records.array import Floats64
+from evalcore.core.stats.paired import sign_flip
+from evalcore.core.stats.sign_flip import flip_tests
 
 logging.getLogger("sacrebleu").setLevel(logging.ERROR)
 

@@ -22,8 +22,8 @@ from evalcore import (
     options,
     report_groups,
 )
-from evalcore.core.estimate import Estimate, Part
 from evalcore.core.groups.across import across_tasks, sample_of_tasks
+from evalcore.core.records.estimate import Estimate, Part
 
 KEY = MetricKey("acc")
 

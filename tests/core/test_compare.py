@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from evalcore.core.arrays import Floats64
-from evalcore.core.errors import EvalError
-from evalcore.core.stats.compare import (
+from evalcore.core.records.array import Floats64
+from evalcore.core.records.errors import EvalError
+from evalcore.core.stats.paired import (
     Difference,
     detectable,
     holm,

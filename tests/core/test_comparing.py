@@ -31,18 +31,18 @@ from evalcore import (
     compare_estimates,
     options,
 )
-from evalcore.core.arrays import Floats64
-from evalcore.core.comparing import compare_sides
-from evalcore.core.comparison import adjust, too_few
-from evalcore.core.documents import DocumentRow
-from evalcore.core.errors import EvalError
-from evalcore.core.outcome import FAILED, OK
-from evalcore.core.scored import Scored, ScoredColumn
-from evalcore.core.sides import Side
+from evalcore.core.compare.lines import adjust, too_few
+from evalcore.core.compare.side import Side
+from evalcore.core.compare.sides import compare_sides
+from evalcore.core.records.array import Floats64
+from evalcore.core.records.document import DocumentRow
+from evalcore.core.records.errors import EvalError
+from evalcore.core.records.outcome import FAILED, OK
+from evalcore.core.records.score import Scored, ScoredColumn
 from evalcore.core.stats.families import benjamini_hochberg, holm
-from evalcore.core.stats.flips import flip_tests
-from evalcore.core.stats.power import Variances, distance_at, reach_of_test
 from evalcore.core.stats.quantiles import binomial_cdf, normal_quantile
+from evalcore.core.stats.sample_size import Variances, distance_at, reach_of_test
+from evalcore.core.stats.sign_flip import flip_tests
 
 
 def run_of(

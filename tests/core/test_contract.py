@@ -81,8 +81,8 @@ from evalcore import (
     score_task,
     tabulate,
 )
-from evalcore.core.consolidate import show_group_table, task_aggregation_list
 from evalcore.core.groups.build import group_from_config, group_metric_from_config
+from evalcore.core.lm_eval.result_file import show_group_table, task_aggregation_list
 
 EXACT = (MetricSpec("exact_match"),)
 

@@ -6,16 +6,17 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from evalcore.core.aggregate import DEFAULT, Inference
-from evalcore.core.arrays import Array, frozen
-from evalcore.core.closing import report_task
-from evalcore.core.columns import Column, Floats, Labels, Rows, Stats, column
-from evalcore.core.contributions import Contribution, contributions, groups_above
-from evalcore.core.errors import EvalError
+from evalcore.core.aggregate.task_report import report_task
+from evalcore.core.aggregate.value import DEFAULT, Inference
+from evalcore.core.explain.contribution import Contribution, contributions, groups_above
 from evalcore.core.groups import Group, GroupMetric, Leaf, Tree
-from evalcore.core.outcome import UNSCORABLE
 from evalcore.core.pipeline import build_report
-from evalcore.core.records import (
+from evalcore.core.records.array import Array, frozen
+from evalcore.core.records.column import Column, Floats, Labels, Rows, Stats, column
+from evalcore.core.records.errors import EvalError
+from evalcore.core.records.outcome import UNSCORABLE
+from evalcore.core.records.report import Report
+from evalcore.core.records.request import (
     GENERATE_UNTIL,
     LOGLIKELIHOOD_ROLLING,
     MULTIPLE_CHOICE,
@@ -25,8 +26,7 @@ from evalcore.core.records import (
     Task,
     options,
 )
-from evalcore.core.reports import Report
-from evalcore.core.scored import Scored, ScoredColumn
+from evalcore.core.records.score import Scored, ScoredColumn
 
 ACC = MetricKey("acc")
 

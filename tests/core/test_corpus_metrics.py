@@ -14,14 +14,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sacrebleu.metrics import BLEU, CHRF, TER
 
-from evalcore.core.batches import GenBatch
-from evalcore.core.columns import Stats
-from evalcore.core.errors import EvalError
+from evalcore.core.answers.batch import GenBatch
 from evalcore.core.metrics.corpus import bleu, bleu_score, chrf_score, pair_statistics, ter_score
 from evalcore.core.metrics.metric import Marks
 from evalcore.core.metrics.text import TEXT_METRICS
-from evalcore.core.outcome import UNSCORABLE
-from evalcore.core.records import Options, options
+from evalcore.core.records.column import Stats
+from evalcore.core.records.errors import EvalError
+from evalcore.core.records.outcome import UNSCORABLE
+from evalcore.core.records.request import Options, options
 
 WMT17 = Path(__file__).resolve().parents[3] / "shared" / "data" / "wmt17_ende_sacrebleu"
 KINDS = ["bleu", "chrf", "chrf++", "ter"]

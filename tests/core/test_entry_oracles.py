@@ -41,13 +41,14 @@ from evalcore import (
     reduce_repeats,
     report_groups,
 )
-from evalcore.core.aggregate import Inference
-from evalcore.core.batches import Batch, ll_batch, plain_batch, rolling_batch, texts_of
-from evalcore.core.choices import MCBatch, choices_of, mc_batch
-from evalcore.core.columns import Rows
-from evalcore.core.filters import nested, replies
+from evalcore.core.aggregate.value import Inference
+from evalcore.core.answers.batch import Batch, ll_batch, plain_batch, rolling_batch, texts_of
+from evalcore.core.answers.choice import MCBatch, choices_of, mc_batch
+from evalcore.core.filters.chain import nested
+from evalcore.core.filters.reply import replies
 from evalcore.core.metrics.metric import Marks
-from evalcore.core.repeats import reducer
+from evalcore.core.records.column import Rows
+from evalcore.core.repeats.reduce import reducer
 
 FEW = settings(max_examples=60, deadline=None)
 SEEDS = pytest.mark.parametrize("seed", range(5))

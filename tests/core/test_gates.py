@@ -10,15 +10,10 @@ from msgspec.structs import replace
 from scipy.stats import binom, binomtest, ttest_rel
 from statsmodels.stats.multitest import multipletests
 
-from evalcore.core.aggregate import Inference, aggregate_metric
-from evalcore.core.aggregations import AGGREGATIONS
-from evalcore.core.arrays import Array
-from evalcore.core.columns import Floats, column
-from evalcore.core.comparing import compare_sides
-from evalcore.core.comparison import Comparison, Line, Shared, adjust
-from evalcore.core.errors import EvalError
-from evalcore.core.estimate import Estimate
-from evalcore.core.gates import (
+from evalcore.core.aggregate.aggregations import AGGREGATIONS
+from evalcore.core.aggregate.value import Inference, aggregate_metric
+from evalcore.core.compare.counterparts import find_hidden
+from evalcore.core.compare.gates import (
     Limit,
     judge_limit,
     judge_limits,
@@ -29,14 +24,19 @@ from evalcore.core.gates import (
     parse_limit,
     select_numbers,
 )
+from evalcore.core.compare.lines import Comparison, Line, Shared, adjust
+from evalcore.core.compare.regressions import find_regressions, one_sided
+from evalcore.core.compare.side import Side
+from evalcore.core.compare.sides import compare_sides
 from evalcore.core.groups import Group, GroupMetric, Leaf
 from evalcore.core.pipeline import build_report, report_task
-from evalcore.core.records import GENERATE_UNTIL, MetricKey, MetricSpec, Task
-from evalcore.core.regressions import find_regressions, one_sided
-from evalcore.core.scored import Scored, ScoredColumn
-from evalcore.core.sides import Side
-from evalcore.core.stats.compare import paired_binary
-from evalcore.core.unpaired import find_hidden
+from evalcore.core.records.array import Array
+from evalcore.core.records.column import Floats, column
+from evalcore.core.records.errors import EvalError
+from evalcore.core.records.estimate import Estimate
+from evalcore.core.records.request import GENERATE_UNTIL, MetricKey, MetricSpec, Task
+from evalcore.core.records.score import Scored, ScoredColumn
+from evalcore.core.stats.paired import paired_binary
 
 KEY = MetricKey("exact_match")
 

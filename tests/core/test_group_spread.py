@@ -23,7 +23,7 @@ from evalcore import (
     options,
     report_groups,
 )
-from evalcore.core.policy import LM_EVAL_0_4_13
+from evalcore.core.lm_eval.policy import LM_EVAL_0_4_13
 
 KEY = MetricKey("acc")
 

@@ -11,11 +11,8 @@ import yaml
 from msgspec import structs
 from toolz import unique
 
-from evalcore.core.aggregate import aggregate_metric
-from evalcore.core.aggregations import AGGREGATIONS
-from evalcore.core.arrays import Array
-from evalcore.core.columns import Floats, column
-from evalcore.core.errors import EvalError
+from evalcore.core.aggregate.aggregations import AGGREGATIONS
+from evalcore.core.aggregate.value import aggregate_metric
 from evalcore.core.groups import (
     Group,
     GroupMetric,
@@ -38,10 +35,13 @@ from evalcore.core.groups import (
 )
 from evalcore.core.groups.build import build_trees, group_from_config, group_metric_from_config, group_to_dict
 from evalcore.core.groups.lint import lint
-from evalcore.core.outcome import FAILED, OK
 from evalcore.core.pipeline import build_report
-from evalcore.core.records import MetricKey, options
-from evalcore.core.reports import TaskReport, leaf_from_flat
+from evalcore.core.records.array import Array
+from evalcore.core.records.column import Floats, column
+from evalcore.core.records.errors import EvalError
+from evalcore.core.records.outcome import FAILED, OK
+from evalcore.core.records.report import TaskReport, leaf_from_flat
+from evalcore.core.records.request import MetricKey, options
 
 ANATOMY, BIOLOGY, CHEMISTRY = Leaf("anatomy", 10), Leaf("biology", 20), Leaf("chemistry", 30)
 SCIENCE = Group("science", (BIOLOGY, CHEMISTRY))

@@ -28,9 +28,9 @@ from evalcore import (
     column,
     options,
 )
-from evalcore.core.arrays import Floats64
-from evalcore.core.errors import EvalError
 from evalcore.core.groups.report import report_group
+from evalcore.core.records.array import Floats64
+from evalcore.core.records.errors import EvalError
 from evalcore.core.stats.intervals import (
     IDENTITY,
     JACCARD,

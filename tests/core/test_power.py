@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from scipy import stats
 from statsmodels.stats.power import NormalIndPower, TTestPower
 
-from evalcore.core.comparison import Line
-from evalcore.core.errors import EvalError
-from evalcore.core.planning import Asked, Known, pair_known, plan_next
-from evalcore.core.records import MetricKey
-from evalcore.core.stats.power import (
+from evalcore.core.compare.lines import Line
+from evalcore.core.compare.power import Asked, Known, pair_known, plan_next
+from evalcore.core.records.errors import EvalError
+from evalcore.core.records.request import MetricKey
+from evalcore.core.stats.sample_size import (
     Variances,
     detectable,
     distance_at,

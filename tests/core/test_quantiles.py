@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 from scipy.special import betaln
 
-from evalcore.core.errors import EvalError
+from evalcore.core.records.errors import EvalError
 from evalcore.core.stats.quantiles import beta_cdf, beta_quantile, binomial_cdf, normal_quantile, t_cdf, t_quantile
 from evalcore.core.stats.special import find_root, incomplete_beta, log_beta
 

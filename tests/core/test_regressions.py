@@ -7,17 +7,17 @@ import pytest
 from msgspec.structs import replace
 from scipy.stats import binom
 
-from evalcore.core.arrays import Array
-from evalcore.core.columns import Floats, column
-from evalcore.core.comparing import compare_sides
-from evalcore.core.comparison import Comparison, Line
-from evalcore.core.gates import Gate, level_of_limits, name_verdict
+from evalcore.core.compare.gates import Gate, level_of_limits, name_verdict
+from evalcore.core.compare.lines import Comparison, Line
+from evalcore.core.compare.regressions import fail_missing, find_regressions, find_unscored
+from evalcore.core.compare.side import Side
+from evalcore.core.compare.sides import compare_sides
 from evalcore.core.groups import Group, GroupMetric, Leaf
-from evalcore.core.outcome import FAILED, OK
-from evalcore.core.records import GENERATE_UNTIL, MetricKey, MetricSpec, Task
-from evalcore.core.regressions import fail_missing, find_regressions, find_unscored
-from evalcore.core.scored import Scored, ScoredColumn
-from evalcore.core.sides import Side
+from evalcore.core.records.array import Array
+from evalcore.core.records.column import Floats, column
+from evalcore.core.records.outcome import FAILED, OK
+from evalcore.core.records.request import GENERATE_UNTIL, MetricKey, MetricSpec, Task
+from evalcore.core.records.score import Scored, ScoredColumn
 
 KEY = MetricKey("exact_match")
 

@@ -26,10 +26,10 @@ from evalcore import (
     report_task,
     score_task,
 )
-from evalcore.core.arrays import Array
-from evalcore.core.columns import Floats, column
 from evalcore.core.groups import Group, GroupMetric, Leaf
-from evalcore.core.repeats import noise_of_repeats
+from evalcore.core.records.array import Array
+from evalcore.core.records.column import Floats, column
+from evalcore.core.repeats.reduce import noise_of_repeats
 
 DATA = Path(__file__).resolve().parents[2].parent / "shared" / "data" / "cruxeval_codellama7b" / "data.jsonl.gz"
 SMOOTH = ("mean", "first", "pass@1", "pass@2", "pass^2")

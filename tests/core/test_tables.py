@@ -16,8 +16,8 @@ import pytest
 
 from evalcore import EVALCORE, from_callable
 from evalcore.core.metrics.metric import Metric
-from evalcore.core.reducers import COLLECT, WITH_K
-from evalcore.core.repeats import reduce_repeats
+from evalcore.core.repeats.reduce import reduce_repeats
+from evalcore.core.repeats.reducers import COLLECT, WITH_K
 from evalcore.core.tables import CHOICES, LIKELIHOODS, METRICS, ROLLINGS, TEXTS
 
 ROOT = Path(__file__).parents[2]

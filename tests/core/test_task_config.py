@@ -15,7 +15,7 @@ from evalcore import (
     score_doc,
     score_task,
 )
-from evalcore.core.task_config import repeats_of, task_from_config
+from evalcore.core.lm_eval.task_config import repeats_of, task_from_config
 
 CONFIG = {
     "task": "sums",

@@ -15,15 +15,15 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from evalcore import GENERATE_UNTIL, Answer, Generate, Instance, MetricSpec, Sample, Task, report_task, score_task
-from evalcore.core.arrays import Array
-from evalcore.core.batches import GenBatch
-from evalcore.core.columns import Floats, Objects
-from evalcore.core.errors import EvalError
+from evalcore.core.answers.batch import GenBatch
 from evalcore.core.metrics.metric import Marks
 from evalcore.core.metrics.normalise import answer_words, edit_distance, normaliser, required_text
 from evalcore.core.metrics.text import TEXT_METRICS, per_document
-from evalcore.core.outcome import FAILED, NOT_EMITTED, UNSCORABLE
-from evalcore.core.records import Options, options
+from evalcore.core.records.array import Array
+from evalcore.core.records.column import Floats, Objects
+from evalcore.core.records.errors import EvalError
+from evalcore.core.records.outcome import FAILED, NOT_EMITTED, UNSCORABLE
+from evalcore.core.records.request import Options, options
 
 NO_GOLD = "expected a gold answer, got none"
 REGEXES = [",", r"\$", "(?s).*#### ", r"\.$", r"^\s+", r"\b(?:The |the |A )", "a|b", "a+b?", r"\d{2}", "[xy]", ""]

@@ -10,12 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from evalcore.core.errors import EvalError
-from evalcore.core.filters import FELL_BACK, FILTERS
-from evalcore.core.firing import NOTES
-from evalcore.core.outcome import Failed, Ok
-from evalcore.core.policy import LM_EVAL_0_4_13
-from evalcore.core.records import (
+from evalcore.core.answers.scoring import score_doc, score_task
+from evalcore.core.explain.trace import trace_document, trace_pipeline
+from evalcore.core.filters.chain import FELL_BACK, FILTERS
+from evalcore.core.filters.reasons import NOTES
+from evalcore.core.lm_eval.policy import LM_EVAL_0_4_13
+from evalcore.core.records.errors import EvalError
+from evalcore.core.records.outcome import Failed, Ok
+from evalcore.core.records.request import (
     GENERATE_UNTIL,
     LOGLIKELIHOOD,
     LOGLIKELIHOOD_ROLLING,
@@ -34,9 +36,7 @@ from evalcore.core.records import (
     Step,
     Task,
 )
-from evalcore.core.scoring import score_doc, score_task
 from evalcore.core.tables import EVALCORE
-from evalcore.core.tracing import trace_document, trace_pipeline
 
 DOC = Sample(7, gold="B", choices=("red", "Blue", "blue sky", "B"))
 SAID = st.one_of(

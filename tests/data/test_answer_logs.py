@@ -10,7 +10,7 @@ import pytest
 from recorded import read_lines
 
 from evalcore import Answer, Instance, Sample, Task, report_task, score_task
-from evalcore.core.records import MetricSpec
+from evalcore.core.records.request import MetricSpec
 from evalcore.shell.answers import ColumnMap, Logged, LogTask, open_logs
 
 

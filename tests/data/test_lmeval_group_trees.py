@@ -15,7 +15,7 @@ from evalcore import (
     leaf_from_flat,
     report_groups,
 )
-from evalcore.core.policy import report_groups_by_children
+from evalcore.core.lm_eval.policy import report_groups_by_children
 
 FILES = (
     "results-0.4.3/Qwen__Qwen2.5-7B/results_2025-03-06T21-57-53.230631.json",

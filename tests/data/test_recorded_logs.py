@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from evalcore import LM_EVAL_0_4_13, build_report, report_task
-from evalcore.core.records import MetricKey
+from evalcore.core.records.request import MetricKey
 from evalcore.shell.recorded import read_recorded
 
 FOLDERS = ("asdiv_2024", "eqbench_2025", "math_perturbed_2026", "negotiationtom_2026")

@@ -23,12 +23,12 @@ from evalcore import (
     Task,
     column,
 )
-from evalcore.core.columns import Rows
-from evalcore.core.comparing import compare_sides
-from evalcore.core.comparison import Comparison, Line
-from evalcore.core.documents import DocumentRow
-from evalcore.core.scored import Scored, ScoredColumn
-from evalcore.core.sides import Side
+from evalcore.core.compare.lines import Comparison, Line
+from evalcore.core.compare.side import Side
+from evalcore.core.compare.sides import compare_sides
+from evalcore.core.records.column import Rows
+from evalcore.core.records.document import DocumentRow
+from evalcore.core.records.score import Scored, ScoredColumn
 
 BITS = st.sampled_from([0.0, 1.0])
 PARTS = st.sampled_from([0.0, 0.25, 0.5, 1.0])

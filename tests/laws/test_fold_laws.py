@@ -24,7 +24,7 @@ from evalcore.core.groups import (
     statistics,
 )
 from evalcore.core.groups.build import group_from_config, group_to_dict
-from evalcore.core.records import options
+from evalcore.core.records.request import options
 
 
 def trees():

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalcore.core.likeness import Fields, find_likeness
+from evalcore.core.compare.likeness import Fields, find_likeness
 
 Row = dict[str, object]
 

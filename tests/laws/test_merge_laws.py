@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evalcore import Array, Column, EvalError, Floats, Labels, Objects, column, merge_all, merge_columns, outcomes
-from evalcore.core.columns import take_rows
+from evalcore.core.records.column import take_rows
 from evalcore.testing import check_merge, columns, fingerprint
 
 KINDS = ("floats", "labels", "stats", "objects")

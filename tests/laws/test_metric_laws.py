@@ -27,9 +27,9 @@ from evalcore import (
     outcomes,
     reduce_repeats,
 )
-from evalcore.core.filters import chain
+from evalcore.core.filters.chain import chain
 from evalcore.core.metrics.likelihood import LIKELIHOOD_METRICS
-from evalcore.core.reducers import reducer
+from evalcore.core.repeats.reducers import reducer
 from evalcore.testing import batches, check_filter, check_metric, check_reducer, columns, repeats, texts
 
 LAW = settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
@@ -75,7 +75,7 @@ def test_a_metric_that_looks_around_is_caught():
 
 
 def batches_of_two():
-    from evalcore.core.batches import Batch
+    from evalcore.core.answers.batch import Batch
 
     docs = (Sample(0, gold="aa"), Sample(1, gold="b"))
     return Batch("t", "none", docs, np.arange(2), ("aa", "b"), np.arange(3), np.zeros(2, np.bool_))
@@ -114,7 +114,7 @@ def test_chains(names, units):
     apply = chain(Pipeline("p", tuple(Step.of(name, **STEPS.get(name, {})) for name in names)))
     check_filter(apply, units)
     if not names:
-        from evalcore.core.filters.replies import nested, replies
+        from evalcore.core.filters.reply import nested, replies
 
         assert nested(apply(replies(units), [])) == units
 

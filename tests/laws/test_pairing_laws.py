@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from evalcore.core.documents import DocumentRow
-from evalcore.core.pairing import match_documents
+from evalcore.core.compare.pairs import match_documents
+from evalcore.core.records.document import DocumentRow
 
 
 @st.composite

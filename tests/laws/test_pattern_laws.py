@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from evalcore.core.patterns import compiled, finder
+from evalcore.core.filters.pattern import compiled, finder
 
 LAW = settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
 

@@ -40,7 +40,7 @@ from evalcore import (
     score_doc,
     score_task,
 )
-from evalcore.core.columns import EMPTY
+from evalcore.core.records.column import EMPTY
 from evalcore.testing import cases, check_task, fingerprint
 from evalcore.testing.cases import Case
 

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from evalcore import EvalError
-from evalcore.core.records import Failure
+from evalcore.core.records.request import Failure
 from evalcore.shell.answers import ColumnMap, Logged, Problem, open_logs
 
 TABLE = ColumnMap(answer="said", gold="right", id="n", repeat="run", score="ok")

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from evalcore import EvalError
-from evalcore.core.records import Failure, Generate, Likelihood, LogLikelihood
+from evalcore.core.records.request import Failure, Generate, Likelihood, LogLikelihood
 from evalcore.shell.answers import ColumnMap, Logged, LogTask, Problem, finding, open_logs
 from evalcore.shell.answers.seen import Pages
 from evalcore.shell.recorded.finding import list_tasks

@@ -10,8 +10,8 @@ from counting import count_steps
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evalcore.core.errors import EvalError
-from evalcore.core.records import Failure, Generate, Likelihood
+from evalcore.core.records.errors import EvalError
+from evalcore.core.records.request import Failure, Generate, Likelihood
 from evalcore.shell.answerlog import open_log, read_log, request_hash
 from evalcore.shell.answerlog.line import HEADER, encode_record, is_intact, make_record
 

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from evalcore.core.errors import EvalError
-from evalcore.core.records import Failure
+from evalcore.core.records.errors import EvalError
+from evalcore.core.records.request import Failure
 from evalcore.shell.answerlog import LogState, fold_lines, open_log, read_log
 from evalcore.shell.answerlog.line import HEADER, encode_record, make_record
 

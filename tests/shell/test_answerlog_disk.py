@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from evalcore.core.errors import EvalError
+from evalcore.core.records.errors import EvalError
 from evalcore.shell.answerlog import lock as lock_module
 from evalcore.shell.answerlog import open_log, read_log
 from evalcore.shell.answerlog import writer as writer_module
@@ -39,7 +39,7 @@ def replies_after_append(path: Path) -> dict[str, object]:
 def test_file_size_limit_leaves_all_earlier_records(tmp_path: Path) -> None:
     script = f"""
 import resource, sys
-from evalcore.core.errors import EvalError
+from evalcore.core.records.errors import EvalError
 from evalcore.shell.answerlog import open_log
 with open_log({str(tmp_path / "a")!r}, "m") as log:
     resource.setrlimit(resource.RLIMIT_FSIZE, (5000, 5000))
@@ -232,7 +232,7 @@ def test_killed_at_any_moment_loses_nothing_acknowledged(tmp_path: Path) -> None
 def test_only_one_of_many_gets_in(tmp_path: Path) -> None:
     script = """
 import sys
-from evalcore.core.errors import EvalError
+from evalcore.core.records.errors import EvalError
 from evalcore.shell.answerlog import open_log
 sys.stdin.readline()
 try:

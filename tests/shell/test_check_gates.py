@@ -13,10 +13,10 @@ from sample_runs import STAMP, write_run
 from scipy.stats import binomtest
 from scipy.stats import t as student
 
-from evalcore.core.aggregate import Inference, with_interval
-from evalcore.core.gates import Gate
-from evalcore.core.records import MetricKey
-from evalcore.core.reports import leaf_from_flat
+from evalcore.core.aggregate.value import Inference, with_interval
+from evalcore.core.compare.gates import Gate
+from evalcore.core.records.report import leaf_from_flat
+from evalcore.core.records.request import MetricKey
 from evalcore.shell.cli import main
 from evalcore.shell.output.gates import Checked, tell_gate, write_gates
 

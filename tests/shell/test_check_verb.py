@@ -13,8 +13,8 @@ import pytest
 import yaml
 from small_tasks import evalcore
 
-from evalcore.core.gates import Gate
-from evalcore.core.records import MetricKey
+from evalcore.core.compare.gates import Gate
+from evalcore.core.records.request import MetricKey
 from evalcore.shell.cli import main
 from evalcore.shell.output.gates import Checked
 from evalcore.shell.output.junit import junit_text

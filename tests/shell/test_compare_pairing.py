@@ -10,9 +10,9 @@ from msgspec.structs import replace
 from rich.cells import cell_len
 from sample_runs import STAMP, rows_of, write_log, write_run
 
-from evalcore.core.comparison import Comparison, Line
-from evalcore.core.records import MetricKey
-from evalcore.core.sides import Side
+from evalcore.core.compare.lines import Comparison, Line
+from evalcore.core.compare.side import Side
+from evalcore.core.records.request import MetricKey
 from evalcore.shell.cli import main
 from evalcore.shell.output.compared.rows import Compared
 from evalcore.shell.output.compared.show import page_of

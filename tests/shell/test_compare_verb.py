@@ -14,10 +14,10 @@ from scipy.stats import binom
 from small_tasks import evalcore, write_tasks
 from statsmodels.stats.multitest import multipletests
 
-from evalcore.core.comparison import Comparison, Line, Shared
+from evalcore.core.compare.lines import Comparison, Line, Shared
+from evalcore.core.compare.side import Side
 from evalcore.core.groups import Group, GroupMetric, Leaf
-from evalcore.core.records import MetricKey
-from evalcore.core.sides import Side
+from evalcore.core.records.request import MetricKey
 from evalcore.shell.cli import main
 from evalcore.shell.output.compared.rows import Compared
 from evalcore.shell.output.compared.show import RENDERERS, page_of

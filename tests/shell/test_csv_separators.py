@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from evalcore.core.errors import EvalError
+from evalcore.core.records.errors import EvalError
 from evalcore.shell.data.csv_files import read_csv
 
 

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evalcore.core.errors import EvalError
+from evalcore.core.records.errors import EvalError
 from evalcore.shell.data import opening, read_documents
 from evalcore.shell.data.columns import align_documents
 from evalcore.shell.data.csv_files import type_column

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from evalcore.core.errors import EvalError
+from evalcore.core.records.errors import EvalError
 from evalcore.shell.data import Splits, find_override, load_splits
 
 TASK = {"task": "t", "test_split": "test", "fewshot_config": {"split": "dev"}}

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from sample_runs import STAMP, rows_of, write_log
 
-from evalcore.core.outcome import Failed, NotEmitted, Ok, Unscorable
+from evalcore.core.records.outcome import Failed, NotEmitted, Ok, Unscorable
 from evalcore.shell.cli import main
 from evalcore.shell.explaining.changes import KINDS, kind_of
 

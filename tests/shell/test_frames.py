@@ -21,7 +21,7 @@ from sample_runs import write_log, write_run
 from test_output_rows import small_report
 
 from evalcore import EvalError, Failure, Report, build_report, leaf_from_flat, lm_eval_results
-from evalcore.core.errors import MissingExtra
+from evalcore.core.records.errors import MissingExtra
 from evalcore.frames import samples_of, to_arrow, to_pandas, to_polars, write_parquet
 from evalcore.shell.cli import main
 from evalcore.shell.output.files import write_results, write_samples

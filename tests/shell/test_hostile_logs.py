@@ -11,16 +11,16 @@ import pytest
 from counting import count_elements, growth
 from sample_runs import STAMP, rows_of, write_log, write_run
 
-from evalcore.core.arrays import Ints64
-from evalcore.core.comparison import Comparison, Line, Shared
-from evalcore.core.documents import DocumentRow
-from evalcore.core.errors import EvalError
-from evalcore.core.estimate import Summary
-from evalcore.core.records import MetricKey, options
-from evalcore.core.reports import leaf_from_flat
-from evalcore.core.sides import Side
-from evalcore.core.spreads import whole_clusters
-from evalcore.core.stats.bootstraps import jackknife
+from evalcore.core.aggregate.spread import whole_clusters
+from evalcore.core.compare.lines import Comparison, Line, Shared
+from evalcore.core.compare.side import Side
+from evalcore.core.records.array import Ints64
+from evalcore.core.records.document import DocumentRow
+from evalcore.core.records.errors import EvalError
+from evalcore.core.records.estimate import Summary
+from evalcore.core.records.report import leaf_from_flat
+from evalcore.core.records.request import MetricKey, options
+from evalcore.core.stats.percentile import jackknife
 from evalcore.shell.cli import main
 from evalcore.shell.output.compared.data import pair_data
 from evalcore.shell.output.compared.rows import Compared, select_lines

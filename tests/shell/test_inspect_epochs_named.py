@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from evalcore.core.records import MetricSpec
+from evalcore.core.records.request import MetricSpec
 from evalcore.shell.answers import open_logs
 from evalcore.shell.config.plan import Plan
 from evalcore.shell.rescoring.reporting import close_parts

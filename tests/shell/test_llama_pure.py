@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalcore.core.errors import EvalError
+from evalcore.core.records.errors import EvalError
 from evalcore.shell.models.llama import find_weights, open_llama, read_settings
 from evalcore.shell.models.llama_chat import compile_chat
 from evalcore.shell.models.llama_sampling import (

@@ -9,7 +9,7 @@ import pytest
 import yaml
 from fault_server import serve
 
-from evalcore.core.errors import EvalError
+from evalcore.core.records.errors import EvalError
 from evalcore.shell.cli import main
 from evalcore.shell.prompts import Asking, build_task
 

@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 from fault_server import serve
 
-from evalcore.core.errors import EvalError
-from evalcore.core.records import Failure, Generate, LogLikelihood
+from evalcore.core.records.errors import EvalError
+from evalcore.core.records.request import Failure, Generate, LogLikelihood
 from evalcore.shell.models import backend_of
 from evalcore.shell.models.model import Heard, Question
 from evalcore.shell.models.openai import open_server
@@ -318,7 +318,7 @@ def test_proxies_are_not_for_this_machine(monkeypatch: pytest.MonkeyPatch) -> No
 
 SCRIPT = """
 import signal, sys
-from evalcore.core.records import Generate
+from evalcore.core.records.request import Generate
 from evalcore.shell.models.model import Question
 from evalcore.shell.models.openai import LOCAL_COMPLETIONS
 model = LOCAL_COMPLETIONS.open({"model": "m", "base_url": sys.argv[1], "num_concurrent": 4})

@@ -15,8 +15,8 @@ from fault_server import FAULTS, serve
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalcore.core.errors import EvalError
-from evalcore.core.records import Failure, Generate, LogLikelihood
+from evalcore.core.records.errors import EvalError
+from evalcore.core.records.request import Failure, Generate, LogLikelihood
 from evalcore.shell.models import http_flow
 from evalcore.shell.models.http_faults import Patience, Wrong, backoff, message_of, retry_after
 from evalcore.shell.models.http_flow import flow

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from fault_server import serve
 
-from evalcore.core.errors import EvalError
-from evalcore.core.records import Generate, Likelihood, LogLikelihood
+from evalcore.core.records.errors import EvalError
+from evalcore.core.records.request import Generate, Likelihood, LogLikelihood
 from evalcore.shell.models.model import Question
 from evalcore.shell.models.openai import open_server
 from evalcore.shell.models.openai_args import Kind

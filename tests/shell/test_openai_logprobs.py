@@ -10,8 +10,8 @@ from fault_server import answer, continue_text, echo, likeliest, logprob, serve,
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalcore.core.errors import EvalError
-from evalcore.core.records import Failure, Likelihood, LogLikelihood, Reply, Request, Rolling
+from evalcore.core.records.errors import EvalError
+from evalcore.core.records.request import Failure, Likelihood, LogLikelihood, Reply, Request, Rolling
 from evalcore.shell.models.http_faults import Wrong
 from evalcore.shell.models.model import Question
 from evalcore.shell.models.openai import open_server

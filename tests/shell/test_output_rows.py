@@ -26,7 +26,7 @@ from evalcore import (
     report_task,
     score_task,
 )
-from evalcore.core.answers import AnswerTable, tabulate
+from evalcore.core.answers.table import AnswerTable, tabulate
 from evalcore.shell.output.losses import lost_of, told_losses
 from evalcore.shell.output.notes import grouped, notes_of
 from evalcore.shell.output.rows import once, rows_of

@@ -12,8 +12,8 @@ import pytest
 import yaml
 from small_tasks import evalcore, write_tasks
 
-from evalcore.core.errors import EvalError
-from evalcore.core.inference import METHODS, Inference
+from evalcore.core.aggregate.inference import METHODS, Inference
+from evalcore.core.records.errors import EvalError
 from evalcore.shell.cli.flags import add_flags, as_keys, given_flags
 from evalcore.shell.config.keys import KEYS
 from evalcore.shell.config.plan import CHOICES, Plan, plan_from, read_config

@@ -17,13 +17,19 @@ from sample_runs import rows_of, write_log
 from scipy import stats
 
 from evalcore import build_report, lm_eval_results, report_task
-from evalcore.core.arrays import Array
-from evalcore.core.columns import Floats, column
+from evalcore.core.compare.power import Asked, Known, plan_next
 from evalcore.core.groups import Group, GroupMetric, Leaf
-from evalcore.core.planning import Asked, Known, plan_next
-from evalcore.core.records import MULTIPLE_CHOICE, MetricKey, MetricSpec, Task
-from evalcore.core.scored import Scored, ScoredColumn
-from evalcore.core.stats.power import Variances, distance_at, questions_for, reach_of_test, variances_of_difference
+from evalcore.core.records.array import Array
+from evalcore.core.records.column import Floats, column
+from evalcore.core.records.request import MULTIPLE_CHOICE, MetricKey, MetricSpec, Task
+from evalcore.core.records.score import Scored, ScoredColumn
+from evalcore.core.stats.sample_size import (
+    Variances,
+    distance_at,
+    questions_for,
+    reach_of_test,
+    variances_of_difference,
+)
 from evalcore.shell.cli import main
 from evalcore.shell.output.grid import draw_page
 from evalcore.shell.output.planned.known import known_of

@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalcore import LM_EVAL_0_4_13, EvalError, MetricKey, report_task, score_task
-from evalcore.core.documents import decode_doc
-from evalcore.core.records import Generate, LogLikelihood, Rolling, Sample
+from evalcore.core.records.document import decode_doc
+from evalcore.core.records.request import Generate, LogLikelihood, Rolling, Sample
 from evalcore.shell.prompts import Asking, Built, build_task
 from evalcore.shell.prompts.documents import encode_doc
 

@@ -22,9 +22,9 @@ from lm_eval.api.samplers import ContextSampler, get_sampler
 from lm_eval.api.task import ConfigurableTask
 from lm_eval.evaluator_utils import get_sample_size
 
-from evalcore.core.errors import EvalError
-from evalcore.core.records import Generate, LogLikelihood, Request, Rolling
-from evalcore.core.sample_log import thaw
+from evalcore.core.lm_eval.sample_log import thaw
+from evalcore.core.records.errors import EvalError
+from evalcore.core.records.request import Generate, LogLikelihood, Request, Rolling
 from evalcore.shell.prompts import Asking, build_task
 from evalcore.shell.prompts.fewshot import draw_shots
 from evalcore.shell.prompts.settings import Settings, Shots

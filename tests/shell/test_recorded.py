@@ -15,10 +15,10 @@ import yaml
 from small_tasks import evalcore, write_tasks
 
 from evalcore import Inference, build_report, lm_eval_results, report_task
-from evalcore.core.errors import EvalError
 from evalcore.core.groups import Group, GroupMetric, Leaf, all_groups
-from evalcore.core.outcome import FAILED, NOT_EMITTED, UNSCORABLE
-from evalcore.core.reports import Report, TaskReport, leaf_from_flat
+from evalcore.core.records.errors import EvalError
+from evalcore.core.records.outcome import FAILED, NOT_EMITTED, UNSCORABLE
+from evalcore.core.records.report import Report, TaskReport, leaf_from_flat
 from evalcore.shell.output.results import RunFacts, run_results
 from evalcore.shell.recorded import Recorded, read_recorded
 from evalcore.shell.recorded.documents import content_of

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from evalcore.core.documents import request_digest, request_key
-from evalcore.core.errors import EvalError
-from evalcore.core.records import Failure, Generate, Likelihood, LogLikelihood, Reply, Request, Rolling
+from evalcore.core.records.document import request_digest, request_key
+from evalcore.core.records.errors import EvalError
+from evalcore.core.records.request import Failure, Generate, Likelihood, LogLikelihood, Reply, Request, Rolling
 from evalcore.shell.answerlog import open_log
 from evalcore.shell.models.dummy import BACKEND as DUMMY
 from evalcore.shell.models.model import OTHER_OPTIONS, Backend, Model, Question

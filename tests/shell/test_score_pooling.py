@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from evalcore.core.errors import EvalError
-from evalcore.core.records import GENERATE_UNTIL, Generate, MetricSpec, Task
-from evalcore.core.reports import leaf_from_flat
+from evalcore.core.records.errors import EvalError
+from evalcore.core.records.report import leaf_from_flat
+from evalcore.core.records.request import GENERATE_UNTIL, Generate, MetricSpec, Task
 from evalcore.core.tables import EVALCORE
 from evalcore.shell import cli
 from evalcore.shell.answers import open_logs

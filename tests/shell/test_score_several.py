@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from evalcore.core.aggregate import Inference
-from evalcore.core.arrays import Array
-from evalcore.core.columns import Floats, column
-from evalcore.core.errors import EvalError
-from evalcore.core.records import GENERATE_UNTIL, MetricKey, MetricSpec, Task
-from evalcore.core.scored import Scored, ScoredColumn
+from evalcore.core.aggregate.value import Inference
+from evalcore.core.records.array import Array
+from evalcore.core.records.column import Floats, column
+from evalcore.core.records.errors import EvalError
+from evalcore.core.records.request import GENERATE_UNTIL, MetricKey, MetricSpec, Task
+from evalcore.core.records.score import Scored, ScoredColumn
 from evalcore.core.tables import EVALCORE
 from evalcore.shell.cli import main
 from evalcore.shell.closing import close_task

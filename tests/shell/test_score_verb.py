@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from counting import count_steps, growth
 
-from evalcore.core.errors import EvalError
+from evalcore.core.records.errors import EvalError
 from evalcore.shell.cli import main
 from evalcore.shell.rescoring import streaming
 from evalcore.shell.rescoring.rules import Rules, lay_over, read_rules
@@ -398,7 +398,7 @@ def test_a_file_of_filters_has_two_keys(tmp_path):
 
 
 def test_no_rules_change_nothing(run):
-    from evalcore.core.task_config import task_from_config
+    from evalcore.core.lm_eval.task_config import task_from_config
 
     config = json.loads((run / "results.json").read_text())["configs"]["quickstart_one_step"]
     task = task_from_config(config)

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evalcore.core.errors import EvalError
-from evalcore.core.records import GENERATE_UNTIL, MULTIPLE_CHOICE
+from evalcore.core.records.errors import EvalError
+from evalcore.core.records.request import GENERATE_UNTIL, MULTIPLE_CHOICE
 from evalcore.shell.answers import ColumnMap, open_logs
 from evalcore.shell.answers.record import Logged, Problem
 from evalcore.shell.answers.records import Record, read_records

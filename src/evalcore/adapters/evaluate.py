@@ -10,20 +10,20 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from evalcore.adapters.texts import FilterLike, answers_of, completion_text, each_of, gold_of, metric_spec, text_task
-from evalcore.core.aggregate import aggregate_metric
-from evalcore.core.aggregations import AGGREGATIONS
-from evalcore.core.arrays import Array
-from evalcore.core.closing import report_task
-from evalcore.core.columns import Column, Floats, Objects, Rows, column
-from evalcore.core.errors import EvalError, unknown
-from evalcore.core.estimate import Estimate
-from evalcore.core.inference import Inference
+from evalcore.core.aggregate.aggregations import AGGREGATIONS
+from evalcore.core.aggregate.inference import Inference
+from evalcore.core.aggregate.spread import cluster_codes
+from evalcore.core.aggregate.task_report import report_task
+from evalcore.core.aggregate.value import aggregate_metric
+from evalcore.core.answers.scoring import score_task
 from evalcore.core.metrics.normalise import refuse_unknown
 from evalcore.core.metrics.text import TEXT_METRICS
-from evalcore.core.outcome import OK, UNSCORABLE, Failed
-from evalcore.core.records import Failure, Options, Reply, Sample, options
-from evalcore.core.scoring import score_task
-from evalcore.core.spreads import cluster_codes
+from evalcore.core.records.array import Array
+from evalcore.core.records.column import Column, Floats, Objects, Rows, column
+from evalcore.core.records.errors import EvalError, unknown
+from evalcore.core.records.estimate import Estimate
+from evalcore.core.records.outcome import OK, UNSCORABLE, Failed
+from evalcore.core.records.request import Failure, Options, Reply, Sample, options
 
 __all__ = ["Evaluation", "combine", "load"]
 

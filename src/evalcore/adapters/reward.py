@@ -12,16 +12,16 @@ from msgspec import Struct
 from msgspec.structs import force_setattr
 
 from evalcore.adapters.texts import FilterLike, MetricLike, completion_text, each_of, gold_of, metric_spec, text_task
-from evalcore.core.aggregate import evaluate
-from evalcore.core.batches import Batch, GenBatch, batch_part, gen_batch
-from evalcore.core.closing import aggregation_of
-from evalcore.core.columns import EMPTY, Floats, Rows, take_rows
-from evalcore.core.errors import EvalError, unknown
-from evalcore.core.filters import FELL_BACK, FilterFn, Replies, chain, scope_of
+from evalcore.core.aggregate.task_report import aggregation_of
+from evalcore.core.aggregate.value import evaluate
+from evalcore.core.answers.batch import Batch, GenBatch, batch_part, gen_batch
+from evalcore.core.filters.chain import FELL_BACK, FilterFn, Replies, chain, scope_of
 from evalcore.core.metrics.metric import Emitted, Marks
-from evalcore.core.outcome import FAILED, UNSCORABLE, Failed, Ok, Outcome, Unscorable
-from evalcore.core.records import MetricKey, Options, Sample, Task
-from evalcore.core.scored import ScoredColumn
+from evalcore.core.records.column import EMPTY, Floats, Rows, take_rows
+from evalcore.core.records.errors import EvalError, unknown
+from evalcore.core.records.outcome import FAILED, UNSCORABLE, Failed, Ok, Outcome, Unscorable
+from evalcore.core.records.request import MetricKey, Options, Sample, Task
+from evalcore.core.records.score import ScoredColumn
 from evalcore.core.tables import EVALCORE, Tables, pipelines_of
 
 __all__ = ["Reward", "TrlReward", "VerlReward", "count_unscored", "reward_of"]

@@ -8,9 +8,11 @@ from math import isnan
 import numpy as np
 from msgspec.structs import replace
 
-from evalcore.core.errors import EvalError
-from evalcore.core.outcome import Failed
-from evalcore.core.records import (
+from evalcore.core.answers.scoring import score_task
+from evalcore.core.lm_eval.task_config import metric_from_config, pipeline_from_config
+from evalcore.core.records.errors import EvalError
+from evalcore.core.records.outcome import Failed
+from evalcore.core.records.request import (
     GENERATE_UNTIL,
     Answer,
     Generate,
@@ -22,9 +24,7 @@ from evalcore.core.records import (
     Task,
     options,
 )
-from evalcore.core.scoring import score_task
 from evalcore.core.tables import EVALCORE, Tables
-from evalcore.core.task_config import metric_from_config, pipeline_from_config
 
 __all__ = [
     "FilterLike",
@@ -58,7 +58,7 @@ def text_task(
     ['lowercase', 'regex']
     >>> text_task(["exact_macth"])
     Traceback (most recent call last):
-    evalcore.core.errors.EvalError: unknown metric 'exact_macth'; did you mean 'exact_match'? ...
+    evalcore.EvalError: unknown metric 'exact_macth'; did you mean 'exact_match'? ...
     """
     task = Task(name, GENERATE_UNTIL, tuple(map(metric_spec, metrics)), _pipelines(list(filters)))
     if not task.metrics and not any(one.metrics for one in task.filters):
@@ -149,7 +149,7 @@ def each_of(given: Iterable[object], what: str) -> list[object]:
 
     >>> each_of("44", "predictions")
     Traceback (most recent call last):
-    evalcore.core.errors.EvalError: expected a list of predictions, got one text: '44'
+    evalcore.EvalError: expected a list of predictions, got one text: '44'
     """
     if isinstance(given, str | bytes):
         raise EvalError(f"expected a list of {what}, got one text: {str(given)[:60]!r}")

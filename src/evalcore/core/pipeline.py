@@ -11,15 +11,15 @@ from operator import attrgetter
 
 from toolz import unique
 
-from evalcore.core.aggregate import DEFAULT, Inference, aggregate_metric
-from evalcore.core.closing import clusters_of, report_task
-from evalcore.core.errors import EvalError
-from evalcore.core.grouping import group_by_doc
+from evalcore.core.aggregate.task_report import clusters_of, report_task
+from evalcore.core.aggregate.value import DEFAULT, Inference, aggregate_metric
+from evalcore.core.answers.group import group_by_doc
+from evalcore.core.answers.scoring import merge_scored, score_doc, score_task
 from evalcore.core.groups import Group, Tree, fold_group, leaves, map_leaves
 from evalcore.core.groups.report import report_group, report_groups
-from evalcore.core.repeats import reduce_repeats
-from evalcore.core.reports import Report, TaskReport
-from evalcore.core.scoring import merge_scored, score_doc, score_task
+from evalcore.core.records.errors import EvalError
+from evalcore.core.records.report import Report, TaskReport
+from evalcore.core.repeats.reduce import reduce_repeats
 from evalcore.core.tables import EVALCORE, Tables
 
 __all__ = [
@@ -48,8 +48,8 @@ def build_report(
     """Task reports placed in their trees, and every group's numbers. A task named in a tree but not run is missing.
 
     >>> from evalcore.core.groups import Group, GroupMetric, Leaf
-    >>> from evalcore.core.records import MetricKey
-    >>> from evalcore.core.reports import leaf_from_flat
+    >>> from evalcore.core.records.request import MetricKey
+    >>> from evalcore.core.records.report import leaf_from_flat
     >>> done = [leaf_from_flat(name, {"acc,none": v}).value for name, v in [("a", 0.8), ("b", 0.9)]]
     >>> tree = Group("g", (Leaf("a", None), Leaf("b", None)), (GroupMetric("acc"),))
     >>> round(build_report(done, [tree]).group("g").get(MetricKey("acc")).value, 2)

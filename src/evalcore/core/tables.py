@@ -7,21 +7,23 @@ from collections.abc import Callable
 from msgspec import Struct
 from pyrsistent import PMap, pmap
 
-from evalcore.core.aggregations import AGGREGATIONS, from_callable
-from evalcore.core.batches import GenBatch, LLBatch, RollingBatch
-from evalcore.core.choices import MCBatch
-from evalcore.core.document_scorers import from_process_results
-from evalcore.core.estimate import Aggregation, Resampling
-from evalcore.core.filters import FILTERS, Filter
+from evalcore.core.aggregate.aggregations import AGGREGATIONS, from_callable
+from evalcore.core.answers.batch import GenBatch, LLBatch, RollingBatch
+from evalcore.core.answers.choice import MCBatch
+from evalcore.core.filters.chain import FILTERS, Filter
 from evalcore.core.groups import Leaf, Tree, all_tasks
 from evalcore.core.groups.averages import AVERAGES, Average, SizeOf, own_size
 from evalcore.core.groups.pool import pool
 from evalcore.core.groups.rules import GROUP_RULES, GroupRule
 from evalcore.core.metrics.choice import CHOICE_METRICS
+from evalcore.core.metrics.dispatch import SCORERS, Scorer
 from evalcore.core.metrics.likelihood import LIKELIHOOD_METRICS, ROLLING_METRICS
 from evalcore.core.metrics.metric import Metric
+from evalcore.core.metrics.process_results import from_process_results
 from evalcore.core.metrics.text import TEXT_METRICS
-from evalcore.core.records import (
+from evalcore.core.records.estimate import Aggregation, Resampling
+from evalcore.core.records.report import TaskReport
+from evalcore.core.records.request import (
     GENERATE_UNTIL,
     LOGLIKELIHOOD,
     LOGLIKELIHOOD_ROLLING,
@@ -33,9 +35,7 @@ from evalcore.core.records import (
     Step,
     Task,
 )
-from evalcore.core.repeats import REDUCERS, Reducer
-from evalcore.core.reports import TaskReport
-from evalcore.core.scorers import SCORERS, Scorer
+from evalcore.core.repeats.reduce import REDUCERS, Reducer
 
 __all__ = ["DEFAULT_METRICS", "EVALCORE", "METRICS", "Tables"]
 

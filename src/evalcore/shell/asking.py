@@ -8,9 +8,9 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from evalcore.core.documents import answer_key
-from evalcore.core.errors import EvalError
-from evalcore.core.records import Failure, Generate, LogLikelihood, Reply, Request
+from evalcore.core.records.document import answer_key
+from evalcore.core.records.errors import EvalError
+from evalcore.core.records.request import Failure, Generate, LogLikelihood, Reply, Request
 from evalcore.shell.answerlog import Logged, LogWriter, open_log, request_hash
 from evalcore.shell.models.model import OTHER_OPTIONS, Ask, Heard, Model, Question, fit_reply
 from evalcore.shell.output.progress import Progress
@@ -147,7 +147,7 @@ def ask_each(ask: Ask, items: Sequence[Item]) -> Iterator[tuple[Item, Heard]]:
     >>> one = Item("k", "d", Question(Generate("?")))
     >>> next(ask_each(lambda questions: (Heard(at, "x") for at in (1,)), [one]))
     Traceback (most recent call last):
-    evalcore.core.errors.EvalError: expected a reply to one of 1 questions, got one to number 1
+    evalcore.EvalError: expected a reply to one of 1 questions, got one to number 1
     """
     if not items:
         return

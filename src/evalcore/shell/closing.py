@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from evalcore.core.aggregate import Inference
-from evalcore.core.closing import report_task
-from evalcore.core.errors import EvalError
-from evalcore.core.estimate import Estimate, Resampling
-from evalcore.core.reports import TaskReport
-from evalcore.core.scored import Scored
+from evalcore.core.aggregate.task_report import report_task
+from evalcore.core.aggregate.value import Inference
+from evalcore.core.records.errors import EvalError
+from evalcore.core.records.estimate import Estimate, Resampling
+from evalcore.core.records.report import TaskReport
+from evalcore.core.records.score import Scored
 from evalcore.core.tables import Tables
 from evalcore.shell.config.plan import Plan
 

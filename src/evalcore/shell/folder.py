@@ -11,7 +11,7 @@ from pathlib import Path
 from msgspec import to_builtins
 from msgspec.json import decode, encode
 
-from evalcore.core.errors import EvalError
+from evalcore.core.records.errors import EvalError
 from evalcore.shell.answerlog.lock import hold_lock
 from evalcore.shell.config.paths import anchored, is_path
 from evalcore.shell.config.plan import PATH_ARGS, Plan

@@ -11,9 +11,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 from pyrsistent import PMap
 
-from evalcore.core.errors import EvalError, locate, place, unknown
 from evalcore.core.groups import Group, Tree, all_groups, leaves
-from evalcore.core.records import Options
+from evalcore.core.records.errors import EvalError, locate, place, unknown
+from evalcore.core.records.request import Options
 from evalcore.shell.config.paths import find_path
 from evalcore.shell.config.plan import PATH_ARGS, Pin, Plan
 from evalcore.shell.data import find_override, load_splits

@@ -13,13 +13,13 @@ from msgspec.structs import replace
 from pyrsistent import PMap
 from toolz import unique
 
-from evalcore.core.closing import report_task
-from evalcore.core.errors import EvalError, locate, place
+from evalcore.core.aggregate.task_report import report_task
+from evalcore.core.answers.scoring import score_task
+from evalcore.core.lm_eval.policy import POLICIES
 from evalcore.core.pipeline import build_report
-from evalcore.core.policy import POLICIES
-from evalcore.core.records import Generate
-from evalcore.core.reports import Report
-from evalcore.core.scoring import score_task
+from evalcore.core.records.errors import EvalError, locate, place
+from evalcore.core.records.report import Report
+from evalcore.core.records.request import Generate
 from evalcore.shell.asking import Asked, ask_agenda, list_questions, replies_of, told_endings
 from evalcore.shell.closing import close_task, inference_of
 from evalcore.shell.config.plan import Plan

@@ -8,7 +8,7 @@ from math import isfinite
 
 import msgspec
 
-from evalcore.core.errors import EvalError
+from evalcore.core.records.errors import EvalError
 
 __all__ = ["decode_line", "encode_line", "number_lines"]
 
@@ -54,7 +54,7 @@ def decode_line(line: bytes, where: str) -> object:
     {'a': nan}
     >>> decode_line(b'{"a": ', "x.jsonl:2")
     Traceback (most recent call last):
-    evalcore.core.errors.EvalError: x.jsonl:2: not JSON: Expecting value at byte 6 of b'{"a": '
+    evalcore.EvalError: x.jsonl:2: not JSON: Expecting value at byte 6 of b'{"a": '
     """
     if len(line) > MOST_BYTES:
         raise EvalError(f"{where}: a line of {len(line):,} bytes, more than {MOST_BYTES:,}")

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from evalcore.core.answers import AnswerTable
-from evalcore.core.reports import Report
-from evalcore.core.scored import Scored
+from evalcore.core.answers.table import AnswerTable
+from evalcore.core.records.report import Report
+from evalcore.core.records.score import Scored
 from evalcore.shell.config.plan import Plan
 from evalcore.shell.folder import earlier_run
 from evalcore.shell.models.model import Model

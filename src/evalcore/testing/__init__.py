@@ -1,6 +1,6 @@
 """Laws for a host's own parts: hypothesis strategies for every record, and checkers that say which law is broken."""
 
-from evalcore.core.errors import require
+from evalcore.core.records.errors import require
 
 require("hypothesis", "testing")  # first of all: its error says what to install
 

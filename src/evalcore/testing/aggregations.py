@@ -7,11 +7,11 @@ from math import isclose, sqrt
 
 import numpy as np
 
-from evalcore.core.aggregate import aggregate_metric
-from evalcore.core.arrays import Array, Floats64
-from evalcore.core.columns import Column, column, merge_all, take_rows
-from evalcore.core.estimate import Aggregation, Estimate, Finalise, Summary
-from evalcore.core.records import Options, options
+from evalcore.core.aggregate.value import aggregate_metric
+from evalcore.core.records.array import Array, Floats64
+from evalcore.core.records.column import Column, column, merge_all, take_rows
+from evalcore.core.records.estimate import Aggregation, Estimate, Finalise, Summary
+from evalcore.core.records.request import Options, options
 from evalcore.testing.fingerprints import fingerprint
 
 __all__ = ["check_aggregation", "check_resamples", "numeric_influence"]

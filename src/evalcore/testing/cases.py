@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from msgspec import Struct
 from pyrsistent import PMap, pmap
 
-from evalcore.core.batches import Batch
-from evalcore.core.grouping import group_by_doc
-from evalcore.core.records import (
+from evalcore.core.answers.batch import Batch
+from evalcore.core.answers.group import group_by_doc
+from evalcore.core.records.request import (
     GENERATE_UNTIL,
     LOGLIKELIHOOD,
     LOGLIKELIHOOD_ROLLING,

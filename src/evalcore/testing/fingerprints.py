@@ -8,7 +8,7 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import asdict
 
-from evalcore.core.arrays import Array
+from evalcore.core.records.array import Array
 
 __all__ = ["fingerprint"]
 

@@ -7,15 +7,16 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 import numpy as np
 from pyrsistent import PMap, pmap
 
-from evalcore.core.arrays import Floats64, Ints64
-from evalcore.core.batches import Batch, gen_batch, ll_batch, rolling_batch
-from evalcore.core.choices import mc_batch
-from evalcore.core.columns import Floats, score_at
-from evalcore.core.errors import unknown
-from evalcore.core.filters import FilterFn, Replies, nested, replies
+from evalcore.core.answers.batch import Batch, gen_batch, ll_batch, rolling_batch
+from evalcore.core.answers.choice import mc_batch
+from evalcore.core.filters.chain import FilterFn, Replies, nested
+from evalcore.core.filters.reply import replies
 from evalcore.core.metrics.metric import Emitted, Marks, Metric
-from evalcore.core.outcome import NOT_EMITTED, OK, UNSCORABLE
-from evalcore.core.records import (
+from evalcore.core.records.array import Floats64, Ints64
+from evalcore.core.records.column import Floats, score_at
+from evalcore.core.records.errors import unknown
+from evalcore.core.records.outcome import NOT_EMITTED, OK, UNSCORABLE
+from evalcore.core.records.request import (
     GENERATE_UNTIL,
     LOGLIKELIHOOD,
     LOGLIKELIHOOD_ROLLING,
@@ -25,7 +26,7 @@ from evalcore.core.records import (
     Sample,
     options,
 )
-from evalcore.core.repeats import Reducer, Repeats
+from evalcore.core.repeats.reduce import Reducer, Repeats
 from evalcore.testing.fingerprints import fingerprint
 
 __all__ = ["check_filter", "check_metric", "check_reducer"]
@@ -133,7 +134,7 @@ def check_reducer(reducer: Reducer, repeats: Iterable[Repeats], *, itself: bool 
 
     With ``itself`` (an average, a choice) one repeat reduces to itself; not so for a variance.
 
-    >>> from evalcore.core.reducers import mean, variance
+    >>> from evalcore.core.repeats.reducers import mean, variance
     >>> check_reducer(mean, [Repeats(np.array([[0.25, 0.5], [1.0, np.nan]]))])
     >>> check_reducer(variance, [Repeats(np.array([[0.25]]))])
     Traceback (most recent call last):

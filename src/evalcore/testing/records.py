@@ -7,7 +7,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from evalcore.core.records import (
+from evalcore.core.answers.result import GenResult, LLResult, MCResult, Result, RollingResult
+from evalcore.core.records.request import (
     Answer,
     Failure,
     Generate,
@@ -19,7 +20,6 @@ from evalcore.core.records import (
     Sample,
     options,
 )
-from evalcore.core.results import GenResult, LLResult, MCResult, Result, RollingResult
 
 __all__ = [
     "answers",

@@ -7,17 +7,17 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from evalcore.core.aggregate import aggregate_metric
-from evalcore.core.aggregations import AGGREGATIONS
-from evalcore.core.arrays import Array
-from evalcore.core.columns import Column, Floats, Labels, Objects, Rows, Stats, column
-from evalcore.core.errors import unknown
-from evalcore.core.estimate import Estimate
+from evalcore.core.aggregate.aggregations import AGGREGATIONS
+from evalcore.core.aggregate.value import aggregate_metric
 from evalcore.core.groups import Group, GroupMetric, Leaf, Tree
-from evalcore.core.outcome import FAILED, NOT_EMITTED, OK, UNSCORABLE
-from evalcore.core.records import MetricKey
-from evalcore.core.repeats import Repeats
-from evalcore.core.reports import TaskReport
+from evalcore.core.records.array import Array
+from evalcore.core.records.column import Column, Floats, Labels, Objects, Rows, Stats, column
+from evalcore.core.records.errors import unknown
+from evalcore.core.records.estimate import Estimate
+from evalcore.core.records.outcome import FAILED, NOT_EMITTED, OK, UNSCORABLE
+from evalcore.core.records.report import TaskReport
+from evalcore.core.records.request import MetricKey
+from evalcore.core.repeats.reduce import Repeats
 
 __all__ = ["columns", "estimates", "group_trees", "repeats", "task_reports"]
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from evalcore.core.errors import EvalError, require
-from evalcore.core.reducers import COLLECT, Repeats, reducer
+from evalcore.core.records.errors import EvalError, require
+from evalcore.core.repeats.reducers import COLLECT, Repeats, reducer
 
 if TYPE_CHECKING:
     from inspect_ai.scorer import Score, ScoreReducer, Value

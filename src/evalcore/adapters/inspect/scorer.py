@@ -10,12 +10,12 @@ from pyrsistent import thaw
 
 from evalcore.adapters.inspect.metrics import evalcore_metrics
 from evalcore.adapters.texts import FilterLike, MetricLike, answers_of, text_task
-from evalcore.core.closing import described
-from evalcore.core.errors import EvalError, require
-from evalcore.core.filters import FELL_BACK, Trace, explain
-from evalcore.core.outcome import Failed, Ok, Outcome, Unscorable
-from evalcore.core.records import Failure, MetricKey, Sample, Task
-from evalcore.core.scoring import score_doc
+from evalcore.core.aggregate.task_report import described
+from evalcore.core.answers.scoring import score_doc
+from evalcore.core.filters.chain import FELL_BACK, Trace, explain
+from evalcore.core.records.errors import EvalError, require
+from evalcore.core.records.outcome import Failed, Ok, Outcome, Unscorable
+from evalcore.core.records.request import Failure, MetricKey, Sample, Task
 from evalcore.core.tables import EVALCORE, pipelines_of
 
 if TYPE_CHECKING:

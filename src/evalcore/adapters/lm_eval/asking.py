@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from evalcore.adapters.lm_eval.host import LmInstance, LmModel, LmTask, lm_eval_module
-from evalcore.core.errors import EvalError
+from evalcore.core.records.errors import EvalError
 
 __all__ = ["ask_model", "build_requests", "refuse_unfit"]
 

@@ -12,11 +12,12 @@ from msgspec.structs import replace
 
 from evalcore.adapters.lm_eval.host import LmInstance, LmTask
 from evalcore.adapters.lm_eval.tasks import THEIRS, is_known
-from evalcore.core.answers import AnswerTable, request_table
-from evalcore.core.errors import EvalError, locate, place
-from evalcore.core.filters import Filter, FilterFn, Replies, nested, replies
-from evalcore.core.golds import as_gold
-from evalcore.core.records import GENERATE_UNTIL, MULTIPLE_CHOICE, Failure, Gold, ProcessResults, Sample
+from evalcore.core.answers.table import AnswerTable, request_table
+from evalcore.core.filters.chain import Filter, FilterFn, Replies, nested
+from evalcore.core.filters.reply import replies
+from evalcore.core.records.errors import EvalError, locate, place
+from evalcore.core.records.gold import as_gold
+from evalcore.core.records.request import GENERATE_UNTIL, MULTIPLE_CHOICE, Failure, Gold, ProcessResults, Sample
 from evalcore.core.tables import Tables
 
 __all__ = ["Filled", "answers_of", "processed_by", "read_filled", "read_samples", "see_documents"]

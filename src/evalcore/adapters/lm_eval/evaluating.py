@@ -11,12 +11,12 @@ from evalcore.adapters.lm_eval.host import LmGroup, LmModel, LmTask, TaskDict, r
 from evalcore.adapters.lm_eval.ranks import gather_ranks, pack_scores
 from evalcore.adapters.lm_eval.results import Rows, read_trees, write_results
 from evalcore.adapters.lm_eval.scoring import Part, score_one
-from evalcore.core.aggregate import Inference
-from evalcore.core.errors import EvalError, unknown
-from evalcore.core.outcome import NOT_EMITTED
+from evalcore.core.aggregate.value import Inference
+from evalcore.core.lm_eval.policy import POLICIES
 from evalcore.core.pipeline import build_report, report_task
-from evalcore.core.policy import POLICIES
-from evalcore.core.scored import Scored
+from evalcore.core.records.errors import EvalError, unknown
+from evalcore.core.records.outcome import NOT_EMITTED
+from evalcore.core.records.score import Scored
 from evalcore.core.tables import Tables
 
 __all__ = ["evaluate", "score_tasks"]

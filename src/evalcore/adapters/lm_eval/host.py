@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence, Sized
 from types import ModuleType
 from typing import Protocol
 
-from evalcore.core.errors import EvalError, require
+from evalcore.core.records.errors import EvalError, require
 
 __all__ = [
     "LmChild",

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 
 from msgspec.structs import replace
 
-from evalcore.core.errors import EvalError
-from evalcore.core.records import MetricSpec, Pipeline, Task
-from evalcore.core.scored import Scored, ScoredColumn, merge_scored
+from evalcore.core.records.errors import EvalError
+from evalcore.core.records.request import MetricSpec, Pipeline, Task
+from evalcore.core.records.score import Scored, ScoredColumn, merge_scored
 
 __all__ = ["gather_ranks", "pack_scores"]
 
@@ -16,7 +16,7 @@ __all__ = ["gather_ranks", "pack_scores"]
 def pack_scores(scored: Scored) -> Scored:
     """The scores without the task's functions, which need not be picklable; for another process to gather.
 
-    >>> from evalcore.core.records import GENERATE_UNTIL
+    >>> from evalcore.core.records.request import GENERATE_UNTIL
     >>> task = Task("t", GENERATE_UNTIL, (MetricSpec("own", max),), process_results=lambda doc, results: {"own": 1})
     >>> pack_scores(Scored(task)).task
     Task(name='t', output_type='generate_until', metrics=(), filters=(), process_results=None, ...)

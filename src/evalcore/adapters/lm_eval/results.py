@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 
 from evalcore.adapters.lm_eval.documents import Filled
 from evalcore.adapters.lm_eval.host import LmChild, LmGroup, LmTask, lm_eval_module
-from evalcore.core.consolidate import extras, higher_is_better, lm_eval_results, num_fewshot
 from evalcore.core.groups import Group, GroupMetric, Leaf
-from evalcore.core.records import Sample, options
-from evalcore.core.reports import Report
-from evalcore.core.sample_log import sample_rows
-from evalcore.core.scored import Scored
+from evalcore.core.lm_eval.result_file import extras, higher_is_better, lm_eval_results, num_fewshot
+from evalcore.core.lm_eval.sample_log import sample_rows
+from evalcore.core.records.report import Report
+from evalcore.core.records.request import Sample, options
+from evalcore.core.records.score import Scored
 from evalcore.core.tables import Tables
 
 __all__ = ["Rows", "log_rows", "read_trees", "write_results"]

@@ -11,9 +11,9 @@ from evalcore.adapters.lm_eval.documents import answers_of, processed_by, read_f
 from evalcore.adapters.lm_eval.host import LmTask
 from evalcore.adapters.lm_eval.results import log_rows
 from evalcore.adapters.lm_eval.tasks import declared_metrics, is_known, read_task
-from evalcore.core.records import MetricSpec
-from evalcore.core.scored import Scored
-from evalcore.core.scoring import score_task
+from evalcore.core.answers.scoring import score_task
+from evalcore.core.records.request import MetricSpec
+from evalcore.core.records.score import Scored
 from evalcore.core.tables import EVALCORE, Tables
 
 __all__ = ["Part", "score_one"]

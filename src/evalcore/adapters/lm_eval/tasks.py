@@ -10,7 +10,8 @@ from typing import cast
 from msgspec.structs import replace
 
 from evalcore.adapters.lm_eval.host import LmFilters, LmTask, lm_eval_module
-from evalcore.core.records import (
+from evalcore.core.lm_eval.task_config import task_from_config
+from evalcore.core.records.request import (
     GENERATE_UNTIL,
     MULTIPLE_CHOICE,
     MetricSpec,
@@ -21,7 +22,6 @@ from evalcore.core.records import (
     options,
 )
 from evalcore.core.tables import Tables
-from evalcore.core.task_config import task_from_config
 
 __all__ = ["THEIRS", "declared_metrics", "is_known", "read_pipelines", "read_task"]
 

@@ -13,13 +13,13 @@ from msgspec.structs import replace
 
 from evalcore.adapters.lmms_eval.host import LmmsTask
 from evalcore.adapters.lmms_eval.scores import scores_of
-from evalcore.core.aggregate import aggregate_metric
-from evalcore.core.aggregations import AGGREGATIONS, from_callable
-from evalcore.core.columns import as_objects
-from evalcore.core.estimate import Aggregation
+from evalcore.core.aggregate.aggregations import AGGREGATIONS, from_callable
+from evalcore.core.aggregate.value import aggregate_metric
 from evalcore.core.lm_eval.aggregations import from_callable_without_error
-from evalcore.core.records import MetricSpec
-from evalcore.core.scored import ScoredColumn
+from evalcore.core.records.column import as_objects
+from evalcore.core.records.estimate import Aggregation
+from evalcore.core.records.request import MetricSpec
+from evalcore.core.records.score import ScoredColumn
 from evalcore.core.tables import EVALCORE, Tables
 
 __all__ = ["Called", "aggregation_of", "known_name", "tables_of"]

@@ -14,15 +14,15 @@ from evalcore.adapters.lmms_eval.host import LmmsGroup, LmmsOutput
 from evalcore.adapters.lmms_eval.keys import Place
 from evalcore.adapters.lmms_eval.scores import count_silent, read_scores, scores_of
 from evalcore.adapters.lmms_eval.trees import read_trees
-from evalcore.core.aggregate import Inference, aggregate_metric
-from evalcore.core.aggregations import AGGREGATIONS
-from evalcore.core.columns import Column
-from evalcore.core.consolidate import lmms_eval_results
-from evalcore.core.errors import EvalError
-from evalcore.core.estimate import Resampling
+from evalcore.core.aggregate.aggregations import AGGREGATIONS
+from evalcore.core.aggregate.value import Inference, aggregate_metric
+from evalcore.core.lm_eval.result_file import lmms_eval_results
 from evalcore.core.pipeline import build_report, report_task
-from evalcore.core.reports import Report, TaskReport
-from evalcore.core.scored import Scored, ScoredColumn, merge_scored
+from evalcore.core.records.column import Column
+from evalcore.core.records.errors import EvalError
+from evalcore.core.records.estimate import Resampling
+from evalcore.core.records.report import Report, TaskReport
+from evalcore.core.records.score import Scored, ScoredColumn, merge_scored
 
 __all__ = ["Rules", "consolidate", "consolidate_ranks", "report_scores", "score_ranks"]
 

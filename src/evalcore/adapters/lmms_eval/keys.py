@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from evalcore.adapters.lmms_eval.host import Key, LmmsOutput, Row
-from evalcore.core.errors import EvalError, place
+from evalcore.core.records.errors import EvalError, place
 
 __all__ = ["Place", "rows_by_filter", "scored_documents"]
 

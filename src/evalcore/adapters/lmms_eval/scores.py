@@ -10,16 +10,16 @@ from msgspec.structs import replace
 
 from evalcore.adapters.lmms_eval.host import Key, LmmsOutput, Row
 from evalcore.adapters.lmms_eval.keys import Place, rows_by_filter, scored_documents
-from evalcore.core.answers import as_number
-from evalcore.core.arrays import Array
-from evalcore.core.columns import Column, Floats, as_objects, blank_rows, column, merge_all
-from evalcore.core.document_scorers import NoValue, collected
-from evalcore.core.errors import place
-from evalcore.core.outcome import NOT_EMITTED, OK, UNSCORABLE
-from evalcore.core.records import GENERATE_UNTIL, MetricKey, MetricSpec, Pipeline, Task, options
-from evalcore.core.repeats import noise_of_repeats, reduce_repeats
-from evalcore.core.scored import Scored, ScoredColumn
-from evalcore.core.spreads import cluster_codes
+from evalcore.core.aggregate.spread import cluster_codes
+from evalcore.core.answers.table import as_number
+from evalcore.core.metrics.process_results import NoValue, collected
+from evalcore.core.records.array import Array
+from evalcore.core.records.column import Column, Floats, as_objects, blank_rows, column, merge_all
+from evalcore.core.records.errors import place
+from evalcore.core.records.outcome import NOT_EMITTED, OK, UNSCORABLE
+from evalcore.core.records.request import GENERATE_UNTIL, MetricKey, MetricSpec, Pipeline, Task, options
+from evalcore.core.records.score import Scored, ScoredColumn
+from evalcore.core.repeats.reduce import noise_of_repeats, reduce_repeats
 
 __all__ = ["count_silent", "read_scores", "score_of", "scores_of"]
 

@@ -6,9 +6,8 @@ import re
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 
-from evalcore.core.documents import decode_doc
-from evalcore.core.errors import EvalError
-from evalcore.core.filters.replies import (
+from evalcore.core.filters.pattern import compiled, finder
+from evalcore.core.filters.reply import (
     FELL_BACK,
     FilterFn,
     Replies,
@@ -17,8 +16,9 @@ from evalcore.core.filters.replies import (
     keep_fallbacks,
     nested,
 )
-from evalcore.core.patterns import compiled, finder
-from evalcore.core.records import Sample
+from evalcore.core.records.document import decode_doc
+from evalcore.core.records.errors import EvalError
+from evalcore.core.records.request import Sample
 
 __all__ = ["multi_choice_regex", "regex", "regex_pos", "strip_thinking"]
 
@@ -28,7 +28,7 @@ def regex(
 ) -> FilterFn:
     r"""The ``group_select``-th match, of its groups the first that is not empty, stripped; else the fallback.
 
-    >>> from evalcore.core.filters import replies
+    >>> from evalcore.core.filters.reply import replies
     >>> f = regex(regex_pattern=r"The answer is (\-?[0-9\.\,]+).")
     >>> list(f(replies([["The answer is 42.", "The answer is 42", "The answer is 4"]]), ()).values)
     ['42', '4', '[invalid]']
@@ -53,7 +53,7 @@ def multi_choice_regex(
 ) -> FilterFn:
     """The letter of a choice: by the pattern, else by the choice's own text, else by a letter after a colon.
 
-    >>> from evalcore.core.filters import replies
+    >>> from evalcore.core.filters.reply import replies
     >>> doc = Sample(0, choices=("red", "blue"))
     >>> f = multi_choice_regex(regex_pattern=r"(\\([A-Z]\\))")
     >>> list(f(replies([["(A)", "it is blue", "Answer: B", "none"]]), [doc]).values)
@@ -112,7 +112,7 @@ def regex_pos(
 ) -> FilterFn:
     """The tags of ``[('word', 'TAG'), ...]``; the pattern is fixed, as it is in lm-eval.
 
-    >>> from evalcore.core.filters import replies
+    >>> from evalcore.core.filters.reply import replies
     >>> regex_pos()(replies([["[('dog', 'NOUN'), ('runs', 'VERB')]"]]), ()).values[0]
     ('NOUN', 'VERB')
     """
@@ -131,7 +131,7 @@ def regex_pos(
 def strip_thinking(*, start: str = "<think>", end: str = "</think>") -> FilterFn:
     """What follows the reasoning block; a block that never ends leaves nothing.
 
-    >>> from evalcore.core.filters import replies
+    >>> from evalcore.core.filters.reply import replies
     >>> given = replies([["<think>hm</think> 4", "4", "<think>still", "hm</think>5"]])
     >>> list(strip_thinking()(given, ()).values)
     ['4', '4', '', '5']

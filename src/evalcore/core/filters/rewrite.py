@@ -6,9 +6,7 @@ import re
 import string
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from evalcore.core.documents import decode_doc
-from evalcore.core.errors import EvalError, unknown
-from evalcore.core.filters.replies import (
+from evalcore.core.filters.reply import (
     FELL_BACK,
     FilterFn,
     Replies,
@@ -19,7 +17,9 @@ from evalcore.core.filters.replies import (
     replies,
 )
 from evalcore.core.filters.select import ballot
-from evalcore.core.records import Sample
+from evalcore.core.records.document import decode_doc
+from evalcore.core.records.errors import EvalError, unknown
+from evalcore.core.records.request import Sample
 
 __all__ = [
     "custom",

@@ -8,9 +8,9 @@ from itertools import pairwise
 
 import numpy as np
 
-from evalcore.core.errors import EvalError, unknown
-from evalcore.core.filters.replies import FELL_BACK, FilterFn, Replies, nested
-from evalcore.core.records import Sample
+from evalcore.core.filters.reply import FELL_BACK, FilterFn, Replies, nested
+from evalcore.core.records.errors import EvalError, unknown
+from evalcore.core.records.request import Sample
 
 __all__ = ["ballot", "majority_vote", "take_first", "take_first_k", "vote"]
 
@@ -18,7 +18,7 @@ __all__ = ["ballot", "majority_vote", "take_first", "take_first_k", "vote"]
 def take_first() -> FilterFn:
     """The first reply of each unit.
 
-    >>> from evalcore.core.filters import replies
+    >>> from evalcore.core.filters.reply import replies
     >>> list(take_first()(replies([["a", "b"], ["c"]]), ()).values)
     ['a', 'c']
     """
@@ -28,7 +28,7 @@ def take_first() -> FilterFn:
 def take_first_k(*, k: int) -> FilterFn:
     """The first ``k`` replies of each unit; fewer is an error, as it is in lm-eval.
 
-    >>> from evalcore.core.filters import replies
+    >>> from evalcore.core.filters.reply import replies
     >>> list(take_first_k(k=2)(replies([["a", "b", "c"]]), ()).values)
     ['a', 'b']
     """
@@ -52,7 +52,7 @@ def majority_vote(*, ties: str = "first") -> FilterFn:
 
     ``ties``: ``first`` to appear (default) or ``smallest`` in text order, whatever order replies came in.
 
-    >>> from evalcore.core.filters import replies
+    >>> from evalcore.core.filters.reply import replies
     >>> list(majority_vote()(replies([["4", "5", "5"]]), ()).values)
     ['5']
     """

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from math import fsum, isfinite, sqrt
 
-from evalcore.core.aggregate import DEFAULT, Inference, with_interval
-from evalcore.core.estimate import AcrossTasks, Estimate
+from evalcore.core.aggregate.value import DEFAULT, Inference, with_interval
+from evalcore.core.records.estimate import AcrossTasks, Estimate
 from evalcore.core.stats.intervals import LINKS
 
 __all__ = ["across_tasks", "sample_of_tasks"]
@@ -20,7 +20,7 @@ def across_tasks(made: Estimate, values: Mapping[str, float], inference: Inferen
     It answers another question than the group's own error, which is about other documents of the same tasks. Between
     finite bounds the interval is Wilson's on an effective count, as everywhere: Student's misses a mean near a bound.
 
-    >>> from evalcore.core.estimate import Part
+    >>> from evalcore.core.records.estimate import Part
     >>> made = Estimate(value=0.6, parts=(Part("a", 0.5), Part("b", 0.5)))
     >>> found = across_tasks(made, {"a": 0.5, "b": 0.7})
     >>> found.tasks, round(found.stderr, 12)      # the standard deviation of 0.5 and 0.7 by sqrt(2)

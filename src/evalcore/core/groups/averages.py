@@ -10,10 +10,10 @@ from msgspec.structs import replace
 from pyrsistent import PMap, pmap
 from toolz import concat, unique
 
-from evalcore.core.errors import EvalError, unknown
 from evalcore.core.groups.tree import Group, GroupMetric, Leaf, Tree, all_tasks, child_names, fold_group
-from evalcore.core.records import MetricKey, options
-from evalcore.core.reports import TaskReport
+from evalcore.core.records.errors import EvalError, unknown
+from evalcore.core.records.report import TaskReport
+from evalcore.core.records.request import MetricKey, options
 
 __all__ = ["AVERAGES", "Average", "Share", "SizeOf", "own_size", "shares", "weight_of"]
 

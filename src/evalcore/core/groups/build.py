@@ -16,13 +16,13 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from evalcore.core.errors import EvalError
 from evalcore.core.groups import Group, Leaf, Tree
 from evalcore.core.groups.config import GROUP_KEYS, group_from_config, group_metric_from_config, group_to_dict
 from evalcore.core.groups.index import Config, Finding, Index, find_cycles, index_configs, items, reference
 from evalcore.core.groups.index import subgroups as subgroups_of
 from evalcore.core.groups.index import tops as tops_of
-from evalcore.core.records import Options, options
+from evalcore.core.records.errors import EvalError
+from evalcore.core.records.request import Options, options
 
 __all__ = [
     "Finding",
@@ -74,7 +74,7 @@ def build_trees(configs: Sequence[Config], roots: Sequence[str] | None = None) -
     (Group('g', 3 children: [a, b, g::a], version=N/A),)
     >>> build_trees([{"group": "g", "task": ["h"]}, {"group": "h", "task": ["g"]}])
     Traceback (most recent call last):
-    evalcore.core.errors.EvalError: groups contain each other: g -> h -> g - at g
+    evalcore.EvalError: groups contain each other: g -> h -> g - at g
     """
     plan = plan_trees(configs, roots)
     if plan.problems:

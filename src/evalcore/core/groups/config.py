@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Literal
 
-from evalcore.core.errors import EvalError, unknown
 from evalcore.core.groups import Group, GroupMetric, child_names
-from evalcore.core.records import Options, options
+from evalcore.core.records.errors import EvalError, unknown
+from evalcore.core.records.request import Options, options
 
 __all__ = ["GROUP_KEYS", "group_from_config", "group_metric_from_config", "group_to_dict"]
 
@@ -23,7 +23,7 @@ def group_metric_from_config(config: Mapping[str, object]) -> GroupMetric:
     ('none',)
     >>> group_metric_from_config({"metric": "acc", "aggregation": "men"})
     Traceback (most recent call last):
-    evalcore.core.errors.EvalError: unknown group aggregation 'men'; did you mean 'mean'? Known: macro, ...
+    evalcore.EvalError: unknown group aggregation 'men'; did you mean 'mean'? Known: macro, ...
     """
     name = config.get("metric")
     if not isinstance(name, str):

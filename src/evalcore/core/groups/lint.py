@@ -8,11 +8,11 @@ from typing import NamedTuple
 
 from toolz import unique
 
-from evalcore.core.aggregations import AGGREGATIONS
+from evalcore.core.aggregate.aggregations import AGGREGATIONS
 from evalcore.core.groups import Group, GroupMetric, Leaf, all_tasks
 from evalcore.core.groups.build import Plan, plan_trees
 from evalcore.core.groups.index import Config, Finding
-from evalcore.core.records import Options
+from evalcore.core.records.request import Options
 from evalcore.core.tables import DEFAULT_METRICS, METRICS
 
 __all__ = ["Direction", "Finding", "MetricsOf", "higher_is_better_of", "lint"]

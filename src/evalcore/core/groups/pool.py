@@ -10,14 +10,14 @@ import numpy as np
 from msgspec.structs import replace
 from pyrsistent import PMap
 
-from evalcore.core.aggregate import evaluate
-from evalcore.core.arrays import Floats64, Ints64, frozen
-from evalcore.core.columns import concat_rows, scored_part
-from evalcore.core.estimate import Aggregation, Estimate, Part, Summary
+from evalcore.core.aggregate.value import evaluate
 from evalcore.core.groups import GroupMetric
 from evalcore.core.groups.rules import GroupRule, combined, macro
 from evalcore.core.groups.terms import Term, merged_terms
-from evalcore.core.stats.spread import clustered, independent
+from evalcore.core.records.array import Floats64, Ints64, frozen
+from evalcore.core.records.column import concat_rows, scored_part
+from evalcore.core.records.estimate import Aggregation, Estimate, Part, Summary
+from evalcore.core.stats.influence import clustered, independent
 
 __all__ = ["pool"]
 

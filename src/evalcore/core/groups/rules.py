@@ -8,14 +8,14 @@ from math import fsum, isclose, isfinite, nan
 from msgspec.structs import replace
 from pyrsistent import PMap, pmap
 
-from evalcore.core.arrays import frozen
-from evalcore.core.errors import EvalError, unknown
-from evalcore.core.estimate import Estimate, Part
 from evalcore.core.groups import GroupMetric
-from evalcore.core.groups.spread import all_clusters, spread_of_terms
+from evalcore.core.groups.covariance import all_clusters, spread_of_terms
 from evalcore.core.groups.terms import Term, merged_terms, value_of_term
-from evalcore.core.stats.components import combine_noise
+from evalcore.core.records.array import frozen
+from evalcore.core.records.errors import EvalError, unknown
+from evalcore.core.records.estimate import Estimate, Part
 from evalcore.core.stats.intervals import IDENTITY, LINKS, Link
+from evalcore.core.stats.noise import combine_noise
 
 __all__ = ["GROUP_RULES", "GroupRule", "Term", "combined", "macro", "merged_terms"]
 

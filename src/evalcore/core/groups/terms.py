@@ -9,9 +9,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 from toolz import unique
 
-from evalcore.core.columns import Column
-from evalcore.core.errors import EvalError
-from evalcore.core.estimate import Estimate
+from evalcore.core.records.column import Column
+from evalcore.core.records.errors import EvalError
+from evalcore.core.records.estimate import Estimate
 
 __all__ = ["Term", "merged_terms", "value_of_term"]
 

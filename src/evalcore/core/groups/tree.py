@@ -9,8 +9,8 @@ from msgspec import Struct, field
 from msgspec.structs import force_setattr
 from toolz import concat, unique
 
-from evalcore.core.errors import EvalError, unknown
-from evalcore.core.records import Options, options
+from evalcore.core.records.errors import EvalError, unknown
+from evalcore.core.records.request import Options, options
 
 __all__ = [
     "Group",

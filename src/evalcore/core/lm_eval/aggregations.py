@@ -9,14 +9,14 @@ from math import exp, inf, log, sqrt
 import numpy as np
 from msgspec.structs import replace
 
-from evalcore.core.aggregations import AGGREGATIONS, from_callable
-from evalcore.core.aggregations.corpora import answered
-from evalcore.core.aggregations.ratios import ratio
-from evalcore.core.aggregations.rows import numbers, two_of
-from evalcore.core.arrays import Floats64, Ints64
-from evalcore.core.columns import Rows, as_objects
-from evalcore.core.estimate import Aggregation, Error, Resampling, Summary, smooth
-from evalcore.core.records import Options
+from evalcore.core.aggregate.aggregations import AGGREGATIONS, from_callable
+from evalcore.core.aggregate.corpus import answered
+from evalcore.core.aggregate.numbers import numbers, two_of
+from evalcore.core.aggregate.ratios import ratio
+from evalcore.core.records.array import Floats64, Ints64
+from evalcore.core.records.column import Rows, as_objects
+from evalcore.core.records.estimate import Aggregation, Error, Resampling, Summary, smooth
+from evalcore.core.records.request import Options
 
 __all__ = ["as_lm_eval", "from_callable_without_error", "left_fold", "resampling_of"]
 

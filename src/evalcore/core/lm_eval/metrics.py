@@ -10,21 +10,21 @@ import numpy as np
 from msgspec.structs import replace
 from pyrsistent import PMap, pmap
 
-from evalcore.core.arrays import Array, frozen
-from evalcore.core.batches import Batch, GenBatch, RollingBatch, gen_batch
-from evalcore.core.columns import Floats
-from evalcore.core.filters import FilterFn, Replies, nested
+from evalcore.core.answers.batch import Batch, GenBatch, RollingBatch, gen_batch
+from evalcore.core.filters.chain import FilterFn, Replies, nested
+from evalcore.core.metrics.dispatch import Scores, by_metric
 from evalcore.core.metrics.likelihood import ROLLING_METRICS, per_unit
 from evalcore.core.metrics.metric import Emitted, Marks, Metric
 from evalcore.core.metrics.normalise import normaliser
 from evalcore.core.metrics.text import TEXT_METRICS
-from evalcore.core.records import (
+from evalcore.core.records.array import Array, frozen
+from evalcore.core.records.column import Floats
+from evalcore.core.records.request import (
     MetricSpec,
     Options,
     Sample,
     Task,
 )
-from evalcore.core.scorers import Scores, by_metric
 
 __all__ = ["ROLLING", "TEXTS", "generation", "majority_vote"]
 

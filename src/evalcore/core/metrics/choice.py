@@ -10,13 +10,13 @@ from math import inf, nan
 import numpy as np
 from pyrsistent import PMap, pmap
 
-from evalcore.core.arrays import Floats64, frozen
-from evalcore.core.batches import byte_length, part_of
-from evalcore.core.choices import MCBatch, spread, spread_choices
-from evalcore.core.columns import Floats, Labels, Objects, Stats
-from evalcore.core.documents import decode_doc
+from evalcore.core.answers.batch import byte_length, part_of
+from evalcore.core.answers.choice import MCBatch, spread, spread_choices
 from evalcore.core.metrics.metric import Marks, Metric, only_where
-from evalcore.core.records import Options, Sample
+from evalcore.core.records.array import Floats64, frozen
+from evalcore.core.records.column import Floats, Labels, Objects, Stats
+from evalcore.core.records.document import decode_doc
+from evalcore.core.records.request import Options, Sample
 
 __all__ = ["CHOICE_METRICS"]
 
@@ -36,7 +36,7 @@ def _normed(batch: MCBatch, lengths: Floats64, unit: str) -> Marks:
 def acc(batch: MCBatch, options: Options) -> Floats:
     """1 if the likeliest choice is right.
 
-    >>> from evalcore.core.choices import choices_of
+    >>> from evalcore.core.answers.choice import choices_of
     >>> acc(choices_of([[-1.0, -1.0], [-2.0, -1.0]], golds=[1, 1]), {}).values      # in a tie the first wins
     Array([0., 1.])
     """
@@ -46,7 +46,7 @@ def acc(batch: MCBatch, options: Options) -> Floats:
 def acc_norm(batch: MCBatch, options: Options) -> Marks:
     """``acc`` on log-likelihood per character of the choice.
 
-    >>> from evalcore.core.choices import choices_of
+    >>> from evalcore.core.answers.choice import choices_of
     >>> batch = choices_of([[-2.0, -3.0]], [1], choices=("no", "not yet"))
     >>> acc(batch, {}).values, acc_norm(batch, {}).rows.values      # -2/2 < -3/7
     (Array([0.]), Array([1.]))
@@ -57,7 +57,7 @@ def acc_norm(batch: MCBatch, options: Options) -> Marks:
 def acc_bytes(batch: MCBatch, options: Options) -> Marks:
     """``acc`` on log-likelihood per UTF-8 byte of the choice.
 
-    >>> from evalcore.core.choices import choices_of
+    >>> from evalcore.core.answers.choice import choices_of
     >>> batch = choices_of([[-3.0, -4.0]], [1], choices=("ab", "日本"))
     >>> acc_norm(batch, {}).rows.values, acc_bytes(batch, {}).rows.values      # -4/2, but -4/6
     (Array([0.]), Array([1.]))
@@ -68,7 +68,7 @@ def acc_bytes(batch: MCBatch, options: Options) -> Marks:
 def acc_token(batch: MCBatch, options: Options) -> Marks:
     """``acc`` on log-likelihood per token of the choice, where the model told its tokens.
 
-    >>> from evalcore.core.choices import choices_of
+    >>> from evalcore.core.answers.choice import choices_of
     >>> acc_token(choices_of([[(-3.0, False, 1), (-4.0, False, 2)]], golds=[1]), {}).rows.values
     Array([1.])
     >>> acc_token(choices_of([[-3.0, -4.0]], golds=[1]), {}).missing
@@ -80,7 +80,7 @@ def acc_token(batch: MCBatch, options: Options) -> Marks:
 def acc_mutual_info(batch: MCBatch, options: Options) -> Marks:
     """``acc`` on log P(choice | context) − log P(choice).
 
-    >>> from evalcore.core.choices import choices_of
+    >>> from evalcore.core.answers.choice import choices_of
     >>> asked_twice = [[-1.0, -2.0, -1.5, -9.0]]      # first in context, then without
     >>> acc_mutual_info(choices_of(asked_twice, [1], choices=("often said", "rarely said")), {}).rows.values
     Array([1.])
@@ -95,7 +95,7 @@ def acc_mutual_info(batch: MCBatch, options: Options) -> Marks:
 def exact_match(batch: MCBatch, options: Options) -> Marks:
     """1 if greedy decoding would give a right choice.
 
-    >>> from evalcore.core.choices import choices_of
+    >>> from evalcore.core.answers.choice import choices_of
     >>> exact_match(choices_of([[(-1.0, False), (-2.0, True)]], golds=[1]), {}).rows.values      # not the likeliest
     Array([1.])
     """
@@ -108,7 +108,7 @@ def exact_match(batch: MCBatch, options: Options) -> Marks:
 def label_pair(batch: MCBatch, options: Options) -> Labels:
     """Gold and predicted class, for F1 and MCC. With several golds, the predicted one if it is among them.
 
-    >>> from evalcore.core.choices import choices_of
+    >>> from evalcore.core.answers.choice import choices_of
     >>> label_pair(choices_of([[-2.0, -1.0], [-2.0, -1.0]], golds=[0, (0, 1)]), {}).values.data.tolist()
     [[0, 1], [1, 1]]
     """
@@ -138,7 +138,7 @@ def _target(batch: MCBatch) -> Floats64:
 def brier_score(batch: MCBatch, options: Options) -> Floats:
     """Squared distance between the choice probabilities and the truth (0 best, 2 worst).
 
-    >>> from evalcore.core.choices import choices_of
+    >>> from evalcore.core.answers.choice import choices_of
     >>> brier_score(choices_of([[-1.0, -1.0], [0.0, -900.0]], golds=[0, 1]), {}).values
     Array([0.5, 2. ])
     """
@@ -149,7 +149,7 @@ def brier_score(batch: MCBatch, options: Options) -> Floats:
 def choice_prob(batch: MCBatch, options: Options) -> Floats:
     """The probability given to the right choice(s).
 
-    >>> from evalcore.core.choices import choices_of
+    >>> from evalcore.core.answers.choice import choices_of
     >>> choice_prob(choices_of([[-5.0, -5.0, -5.0, -5.0]] * 2, golds=[0, (0, 3)]), {}).values
     Array([0.25, 0.5 ])
     """
@@ -160,7 +160,7 @@ def choice_prob(batch: MCBatch, options: Options) -> Floats:
 def likelihood(batch: MCBatch, options: Options) -> Marks:
     """The log-likelihood of the right choice, the best of them if several.
 
-    >>> from evalcore.core.choices import choices_of
+    >>> from evalcore.core.answers.choice import choices_of
     >>> likelihood(choices_of([[-1.0, -2.0, -4.0]], golds=[(1, 2)]), {}).rows.values
     Array([-2.])
     """
@@ -171,7 +171,7 @@ def likelihood(batch: MCBatch, options: Options) -> Marks:
 def ece(batch: MCBatch, options: Options) -> Stats:
     """Confidence and correctness, for the expected calibration error.
 
-    >>> from evalcore.core.choices import choices_of
+    >>> from evalcore.core.answers.choice import choices_of
     >>> ece(choices_of([[-1.0, -1.0]], golds=[1]), {}).values.data.tolist()
     [[0.5, 0.0]]
     """
@@ -183,7 +183,7 @@ def ece(batch: MCBatch, options: Options) -> Stats:
 def acc_all(batch: MCBatch, options: Options) -> Objects:
     """Correctness and question, for "every answer to the question is right".
 
-    >>> from evalcore.core.choices import choices_of
+    >>> from evalcore.core.answers.choice import choices_of
     >>> acc_all(choices_of([[-1.0, -2.0]], golds=[0]), {}).values      # alone: its own question
     ((True, ('doc', 0)),)
     """
@@ -194,7 +194,7 @@ def acc_all(batch: MCBatch, options: Options) -> Objects:
 def bypass(batch: MCBatch, options: Options) -> Objects:
     """No score: the answers are recorded, nothing is measured.
 
-    >>> from evalcore.core.choices import choices_of
+    >>> from evalcore.core.answers.choice import choices_of
     >>> bypass(choices_of([[-1.0, -2.0]], golds=[0]), {})
     Objects(values=(None,))
     """

@@ -11,15 +11,15 @@ import numpy as np
 from msgspec import Struct
 from pyrsistent import PMap, pmap
 
-from evalcore.core.arrays import Floats64, frozen
-from evalcore.core.batches import GenBatch
-from evalcore.core.columns import Stats
-from evalcore.core.errors import EvalError, require, unknown
-from evalcore.core.metrics.corpus_scores import BLEU_ORDER, bleu_score, chrf_score, ter_score
+from evalcore.core.answers.batch import GenBatch
+from evalcore.core.metrics.corpus_score import BLEU_ORDER, bleu_score, chrf_score, ter_score
 from evalcore.core.metrics.metric import Marks
 from evalcore.core.metrics.normalise import NO_GOLD, refuse_unknown
-from evalcore.core.outcome import UNSCORABLE
-from evalcore.core.records import Options, options
+from evalcore.core.records.array import Floats64, frozen
+from evalcore.core.records.column import Stats
+from evalcore.core.records.errors import EvalError, require, unknown
+from evalcore.core.records.outcome import UNSCORABLE
+from evalcore.core.records.request import Options, options
 
 __all__ = [
     "CORPUS_KINDS",

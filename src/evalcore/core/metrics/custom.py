@@ -10,13 +10,13 @@ from numbers import Real
 import numpy as np
 from msgspec import Struct
 
-from evalcore.core.arrays import frozen
-from evalcore.core.batches import GenBatch
-from evalcore.core.columns import Floats, Objects
+from evalcore.core.answers.batch import GenBatch
 from evalcore.core.metrics.metric import Emitted, Marks
 from evalcore.core.metrics.normalise import NO_GOLD
-from evalcore.core.outcome import FAILED, NOT_EMITTED, UNSCORABLE
-from evalcore.core.records import Options
+from evalcore.core.records.array import frozen
+from evalcore.core.records.column import Floats, Objects
+from evalcore.core.records.outcome import FAILED, NOT_EMITTED, UNSCORABLE
+from evalcore.core.records.request import Options
 
 __all__ = ["OWN", "per_document"]
 
@@ -44,7 +44,7 @@ def per_document(
     A function that returns a dict makes one metric per key; documents it fails on stand under the metric's own name.
     With ``kept``, what is no number is kept as it is, for an aggregation of the user's own.
 
-    >>> from evalcore.core.records import options
+    >>> from evalcore.core.records.request import options
     >>> batch = GenBatch((), ["abc", ""], [("ab", "abcd"), ("x",)], np.zeros(2, np.bool_), {})
     >>> per_document(lambda prediction, gold: len(prediction) / len(gold))(batch, options())
     Floats(values=Array([1.5, 0. ]))

@@ -9,12 +9,12 @@ from math import inf
 import numpy as np
 from pyrsistent import PMap, pmap
 
-from evalcore.core.arrays import Array, frozen
-from evalcore.core.batches import LLBatch, RollingBatch, byte_length
-from evalcore.core.columns import Floats, Objects, Stats
+from evalcore.core.answers.batch import LLBatch, RollingBatch, byte_length
 from evalcore.core.metrics.choice import question_of
 from evalcore.core.metrics.metric import Marks, Metric, only_where
-from evalcore.core.records import Options
+from evalcore.core.records.array import Array, frozen
+from evalcore.core.records.column import Floats, Objects, Stats
+from evalcore.core.records.request import Options
 
 __all__ = ["LIKELIHOOD_METRICS", "ROLLING_METRICS", "per_unit"]
 
@@ -22,7 +22,7 @@ __all__ = ["LIKELIHOOD_METRICS", "ROLLING_METRICS", "per_unit"]
 def acc(batch: LLBatch, options: Options) -> Floats:
     """1 if greedy decoding would give the target.
 
-    >>> from evalcore.core.batches import ll_batch, plain_batch
+    >>> from evalcore.core.answers.batch import ll_batch, plain_batch
     >>> acc(ll_batch(plain_batch([[(-0.1, False)], [(-9.0, True)]])), {}).values
     Array([0., 1.])
     """
@@ -32,7 +32,7 @@ def acc(batch: LLBatch, options: Options) -> Floats:
 def perplexity(batch: LLBatch, options: Options) -> Floats:
     """The log-likelihood of the target; its aggregation makes the perplexity.
 
-    >>> from evalcore.core.batches import ll_batch, plain_batch
+    >>> from evalcore.core.answers.batch import ll_batch, plain_batch
     >>> perplexity(ll_batch(plain_batch([[(-1.5, True)]])), {}).values
     Array([-1.5])
     """
@@ -42,7 +42,7 @@ def perplexity(batch: LLBatch, options: Options) -> Floats:
 def acc_all(batch: LLBatch, options: Options) -> Objects:
     """Correctness and question, for "every answer to the question is right".
 
-    >>> from evalcore.core.batches import ll_batch, plain_batch
+    >>> from evalcore.core.answers.batch import ll_batch, plain_batch
     >>> acc_all(ll_batch(plain_batch([[(-1.0, True)], [(-1.0, False)]])), {}).values
     ((True, ('doc', 0)), (False, ('doc', 1)))
     """
@@ -53,7 +53,7 @@ def acc_all(batch: LLBatch, options: Options) -> Objects:
 def bypass(batch: LLBatch, options: Options) -> Objects:
     """No score: the answers are recorded, nothing is measured.
 
-    >>> from evalcore.core.batches import ll_batch, plain_batch
+    >>> from evalcore.core.answers.batch import ll_batch, plain_batch
     >>> len(bypass(ll_batch(plain_batch([[(-1.0, True)]] * 3)), {}).values)
     3
     """
@@ -63,7 +63,7 @@ def bypass(batch: LLBatch, options: Options) -> Objects:
 def bypass_texts(batch: RollingBatch, options: Options) -> Objects:
     """No score: the answers are recorded, nothing is measured.
 
-    >>> from evalcore.core.batches import plain_batch, rolling_batch
+    >>> from evalcore.core.answers.batch import plain_batch, rolling_batch
     >>> bypass_texts(rolling_batch(plain_batch([[-9.0]], ["a text"])), {}).values
     (None,)
     """
@@ -82,7 +82,7 @@ def words(text: str) -> int:
 def per_unit(length: Callable[[str], int], unit: str) -> Callable[[RollingBatch, Options], Marks]:
     """Rows of (log-likelihood, number of units); a text without a unit is unscorable.
 
-    >>> from evalcore.core.batches import plain_batch, rolling_batch
+    >>> from evalcore.core.answers.batch import plain_batch, rolling_batch
     >>> batch = rolling_batch(plain_batch([[-9.0], [-4.0]], ["two words", " "]))
     >>> word_perplexity(batch, {}).rows.values.data[0].tolist(), word_perplexity(batch, {}).missing
     ([-9.0, 2.0], {1: (1, 'the text has no words')})

@@ -8,10 +8,10 @@ from typing import Generic, TypeVar
 import numpy as np
 from msgspec import Struct
 
-from evalcore.core.arrays import Bools
-from evalcore.core.columns import Rows
-from evalcore.core.outcome import UNSCORABLE
-from evalcore.core.records import Options
+from evalcore.core.records.array import Bools
+from evalcore.core.records.column import Rows
+from evalcore.core.records.outcome import UNSCORABLE
+from evalcore.core.records.request import Options
 
 __all__ = ["Emitted", "Marks", "Metric", "only_where"]
 

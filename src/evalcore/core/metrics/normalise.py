@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache, reduce
 from math import isfinite
 
-from evalcore.core.errors import EvalError, unknown
-from evalcore.core.records import Options
+from evalcore.core.records.errors import EvalError, unknown
+from evalcore.core.records.request import Options
 
 __all__ = [
     "NO_GOLD",
@@ -33,10 +33,10 @@ PATTERN_TOKEN = re.compile(r"(?s)\\.|.")
 def refuse_unknown(metric: str, options: Options, known: Iterable[str]) -> None:
     """Refuse an option that the metric does not have.
 
-    >>> from evalcore.core.records import options
+    >>> from evalcore.core.records.request import options
     >>> refuse_unknown("exact_match", options(ignore_cas=True), ["ignore_case"])
     Traceback (most recent call last):
-    evalcore.core.errors.EvalError: unknown option of exact_match 'ignore_cas'; did you mean ...
+    evalcore.EvalError: unknown option of exact_match 'ignore_cas'; did you mean ...
     """
     names = tuple(known)
     for name in sorted(set(options) - set(names)):
@@ -46,7 +46,7 @@ def refuse_unknown(metric: str, options: Options, known: Iterable[str]) -> None:
 def number_option(options: Options, name: str, default: float) -> float:
     """A finite number among the options.
 
-    >>> from evalcore.core.records import options
+    >>> from evalcore.core.records.request import options
     >>> number_option(options(threshold=0.25), "threshold", 0.5), number_option(options(), "threshold", 0.5)
     (0.25, 0.5)
     """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from evalcore.core.errors import EvalError
+from evalcore.core.records.errors import EvalError
 
 __all__ = ["benjamini_hochberg", "holm"]
 

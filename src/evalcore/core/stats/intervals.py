@@ -9,11 +9,11 @@ from typing import Literal
 import numpy as np
 from pyrsistent import PMap, pmap
 
-from evalcore.core.errors import EvalError, unknown
+from evalcore.core.records.errors import EvalError, unknown
+from evalcore.core.stats.bootstrap import bootstrap, median_stderr
+from evalcore.core.stats.influence import clustered, independent, satterthwaite
 from evalcore.core.stats.links import IDENTITY, JACCARD, LINKS, LOG, Link
 from evalcore.core.stats.quantiles import beta_quantile, normal_quantile, t_quantile
-from evalcore.core.stats.resampling import bootstrap, median_stderr
-from evalcore.core.stats.spread import clustered, independent, satterthwaite
 
 __all__ = [
     "IDENTITY",

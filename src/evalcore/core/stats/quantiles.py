@@ -6,7 +6,7 @@ from functools import lru_cache
 from math import erfc, exp, inf, isnan, log, log1p, nan, sqrt
 from statistics import NormalDist
 
-from evalcore.core.errors import EvalError
+from evalcore.core.records.errors import EvalError
 from evalcore.core.stats.special import find_root, incomplete_beta, log_beta, log_of
 
 __all__ = ["beta_cdf", "beta_quantile", "binomial_cdf", "normal_quantile", "t_cdf", "t_quantile"]

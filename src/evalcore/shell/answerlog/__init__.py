@@ -1,6 +1,6 @@
 """The answer log: one append-only file from which the state of a run is folded."""
 
-from evalcore.core.documents import request_digest as request_hash
+from evalcore.core.records.document import request_digest as request_hash
 from evalcore.shell.answerlog.fold import LogState, fold_lines, read_log
 from evalcore.shell.answerlog.line import Logged
 from evalcore.shell.answerlog.writer import LogWriter, open_log

@@ -10,8 +10,8 @@ from zlib import crc32
 import msgspec
 from msgspec import Struct
 
-from evalcore.core.errors import EvalError
-from evalcore.core.records import Failure, Likelihood, Reply
+from evalcore.core.records.errors import EvalError
+from evalcore.core.records.request import Failure, Likelihood, Reply
 from evalcore.shell.wire import decode_line, encode_line
 
 __all__ = [

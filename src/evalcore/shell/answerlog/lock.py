@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from evalcore.core.errors import EvalError
+from evalcore.core.records.errors import EvalError
 
 __all__ = ["Holder", "hold_lock", "is_gone", "lock_of", "touch_lock"]
 

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from evalcore.core.errors import EvalError
-from evalcore.core.records import Reply
+from evalcore.core.records.errors import EvalError
+from evalcore.core.records.request import Reply
 from evalcore.shell.answerlog.fold import LogState, fold_lines
 from evalcore.shell.answerlog.line import HEADER, Line, ModelLine, encode_record, make_record, name_model
 from evalcore.shell.answerlog.lock import hold_lock, touch_lock

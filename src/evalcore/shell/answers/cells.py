@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from math import isfinite, isnan
 
-from evalcore.core.errors import EvalError
-from evalcore.core.records import Failure, Gold, Likelihood, Reply
+from evalcore.core.records.errors import EvalError
+from evalcore.core.records.request import Failure, Gold, Likelihood, Reply
 from evalcore.shell.answers.inspect_samples import LETTERS
 from evalcore.shell.wire import decode_line
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from msgspec import Struct, field
 
-from evalcore.core.errors import EvalError
+from evalcore.core.records.errors import EvalError
 from evalcore.shell.output.text import slug
 from evalcore.shell.recorded.finding import list_tasks, read_results, stamp_of, task_of_log
 
@@ -82,7 +82,7 @@ def list_paths(given: Sequence[str | Path]) -> list[Named]:
 
     >>> list_paths(["no/such/log"])
     Traceback (most recent call last):
-    evalcore.core.errors.EvalError: no/such/log: no such file or folder
+    evalcore.EvalError: no/such/log: no such file or folder
     """
     out: dict[Path, Named] = {}
     for one in given:

@@ -11,8 +11,8 @@ from zipfile import is_zipfile
 import msgspec
 from msgspec import Raw, Struct, field
 
-from evalcore.core.errors import EvalError
-from evalcore.core.records import GENERATE_UNTIL
+from evalcore.core.records.errors import EvalError
+from evalcore.core.records.request import GENERATE_UNTIL
 from evalcore.shell.answers.inspect_results import tell_unfinished
 from evalcore.shell.answers.inspect_samples import InspectSample, SampleKey, log_samples, read_sample
 from evalcore.shell.answers.inspect_zip import list_samples, open_zip, read_header, read_member

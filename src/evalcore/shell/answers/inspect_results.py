@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import isclose, isnan, nan
 from typing import NamedTuple
 
-from evalcore.core.estimate import Estimate
-from evalcore.core.records import MetricKey
-from evalcore.core.reducers import COLLECT, SCORES_ONLY
+from evalcore.core.records.estimate import Estimate
+from evalcore.core.records.request import MetricKey
+from evalcore.core.repeats.reducers import COLLECT, SCORES_ONLY
 from evalcore.shell.answers.inspect_samples import score_value
 
 __all__ = ["count_epochs", "list_reducers", "names_all", "our_reducer", "tell_numbers", "tell_unfinished"]

@@ -9,8 +9,8 @@ from typing import NamedTuple
 import msgspec
 from msgspec import Raw, Struct, field
 
-from evalcore.core.errors import EvalError
-from evalcore.core.records import Failure, Generate, Gold, Reply
+from evalcore.core.records.errors import EvalError
+from evalcore.core.records.request import Failure, Generate, Gold, Reply
 from evalcore.shell.answers.record import Logged
 from evalcore.shell.wire import decode_line, encode_line
 

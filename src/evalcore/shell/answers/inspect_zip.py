@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 from zipfile import BadZipFile, ZipFile, ZipInfo
 
-from evalcore.core.errors import EvalError, MissingExtra, require
+from evalcore.core.records.errors import EvalError, MissingExtra, require
 from evalcore.shell.answers.inspect_samples import SampleKey
 from evalcore.shell.data.opening import FREE_BYTES, MOST_FOLD
 from evalcore.shell.wire import decode_line

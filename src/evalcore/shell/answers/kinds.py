@@ -11,7 +11,7 @@ from pathlib import Path
 
 from msgspec import Struct, field
 
-from evalcore.core.errors import EvalError
+from evalcore.core.records.errors import EvalError
 from evalcore.shell.answerlog.line import PREFIX
 from evalcore.shell.answers.records import MARK, Record, open_lines, read_records
 from evalcore.shell.data.opening import open_bytes, strip_packing
@@ -50,7 +50,7 @@ def tell_kind(path: Path) -> Found:
 
     >>> tell_kind(Path("no/such.jsonl"))
     Traceback (most recent call last):
-    evalcore.core.errors.EvalError: no/such.jsonl: no such file
+    evalcore.EvalError: no/such.jsonl: no such file
     """
     with open_lines(path) as file:
         head = file.read1(HEAD) if isinstance(file, BufferedReader) else file.read(HEAD)

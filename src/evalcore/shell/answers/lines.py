@@ -8,7 +8,7 @@ from functools import lru_cache
 import msgspec
 from msgspec import Raw, Struct
 
-from evalcore.core.records import Generate, LogLikelihood, Options, Request, options
+from evalcore.core.records.request import Generate, LogLikelihood, Options, Request, options
 
 __all__ = ["FORMS", "Form", "Line"]
 

@@ -7,7 +7,7 @@ from collections.abc import Collection
 from msgspec import Struct
 from msgspec.structs import asdict
 
-from evalcore.core.errors import EvalError, unknown
+from evalcore.core.records.errors import EvalError, unknown
 
 __all__ = ["ColumnMap", "check_columns"]
 
@@ -69,7 +69,7 @@ def check_columns(mapping: ColumnMap, columns: Collection[str], where: str) -> N
 
     >>> check_columns(ColumnMap(answer="reply"), ["answer", "gold"], "a.jsonl:1")
     Traceback (most recent call last):
-    evalcore.core.errors.EvalError: unknown answer column 'reply'. Known: answer, gold - at a.jsonl:1
+    evalcore.EvalError: unknown answer column 'reply'. Known: answer, gold - at a.jsonl:1
     """
     for key, name in (*mapping.named.items(), *(("score", name) for name in mapping.more_scores)):
         if name not in columns:

@@ -10,8 +10,8 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
-from evalcore.core.errors import EvalError
-from evalcore.core.records import GENERATE_UNTIL
+from evalcore.core.records.errors import EvalError
+from evalcore.core.records.request import GENERATE_UNTIL
 from evalcore.shell.answers.finding import Named, Results, damaged_beside, list_paths, name_apart, read_folder_results
 from evalcore.shell.answers.kinds import Found, is_sample_name, is_torn, read_torn, tell_kind
 from evalcore.shell.answers.mapping import ColumnMap
@@ -68,7 +68,7 @@ def open_logs(
 
     >>> open_logs(["no/such/run"])
     Traceback (most recent call last):
-    evalcore.core.errors.EvalError: no/such/run: no such file or folder
+    evalcore.EvalError: no/such/run: no such file or folder
     """
     settings = Settings(mapping, scores, requests, lru_cache(maxsize=None)(read_folder_results))
     found: list[Found] = []

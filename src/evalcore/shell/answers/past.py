@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from evalcore.core.errors import EvalError
+from evalcore.core.records.errors import EvalError
 from evalcore.shell.answers.record import Problem
 from evalcore.shell.answers.records import Record, read_records
 from evalcore.shell.answers.strict import restore_nonfinite

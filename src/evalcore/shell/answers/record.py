@@ -9,7 +9,7 @@ from types import MappingProxyType
 from msgspec import Struct, field
 from msgspec.structs import force_setattr
 
-from evalcore.core.records import OutputType, Reply, Request
+from evalcore.core.records.request import OutputType, Reply, Request
 
 __all__ = ["LogTask", "Logged", "Problem"]
 

@@ -12,7 +12,7 @@ from typing import IO
 import msgspec
 from msgspec import Raw, Struct
 
-from evalcore.core.errors import EvalError
+from evalcore.core.records.errors import EvalError
 from evalcore.shell.answers.record import Logged, Problem
 from evalcore.shell.data.opening import LineFault, lines_of, open_bytes
 from evalcore.shell.wire import MOST_BYTES, decode_line, encode_line

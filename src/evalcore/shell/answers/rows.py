@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 import msgspec
 from msgspec import Struct
 
-from evalcore.core.errors import EvalError
-from evalcore.core.records import (
+from evalcore.core.records.errors import EvalError
+from evalcore.core.records.request import (
     GENERATE_UNTIL,
     Failure,
     Generate,

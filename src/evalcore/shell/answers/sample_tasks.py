@@ -10,8 +10,8 @@ from pathlib import Path
 import msgspec
 from msgspec import Raw, Struct
 
-from evalcore.core.errors import EvalError
-from evalcore.core.records import (
+from evalcore.core.records.errors import EvalError
+from evalcore.core.records.request import (
     GENERATE_UNTIL,
     LOGLIKELIHOOD,
     LOGLIKELIHOOD_ROLLING,

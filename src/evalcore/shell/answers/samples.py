@@ -9,8 +9,16 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct, field
 
-from evalcore.core.errors import EvalError
-from evalcore.core.records import GENERATE_UNTIL, MULTIPLE_CHOICE, Gold, LogLikelihood, OutputType, Reply, Request
+from evalcore.core.records.errors import EvalError
+from evalcore.core.records.request import (
+    GENERATE_UNTIL,
+    MULTIPLE_CHOICE,
+    Gold,
+    LogLikelihood,
+    OutputType,
+    Reply,
+    Request,
+)
 from evalcore.shell.answers.golds import Targets, choices_of, gold_by_score, learn_targets, resolve_gold
 from evalcore.shell.answers.record import Logged, Problem
 from evalcore.shell.answers.records import Record, problem_at, read_records

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from evalcore.core.errors import EvalError
-from evalcore.core.records import MULTIPLE_CHOICE, Gold
+from evalcore.core.records.errors import EvalError
+from evalcore.core.records.request import MULTIPLE_CHOICE, Gold
 from evalcore.shell.answers.golds import Targets, is_list, is_within, readings, resolve_gold
 
 __all__ = ["Told", "is_open", "own_choices", "own_gold", "reads_back", "settle_targets"]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 
-from evalcore.core.errors import EvalError
-from evalcore.core.records import MULTIPLE_CHOICE, Gold
+from evalcore.core.records.errors import EvalError
+from evalcore.core.records.request import MULTIPLE_CHOICE, Gold
 from evalcore.shell.answers.cells import read_choices, read_gold
 from evalcore.shell.answers.golds import Targets, readings, resolve_gold
 from evalcore.shell.answers.mapping import ColumnMap

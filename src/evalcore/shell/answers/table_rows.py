@@ -8,7 +8,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from evalcore.core.errors import EvalError, require
+from evalcore.core.records.errors import EvalError, require
 from evalcore.shell.answers.kinds import Found, is_torn
 from evalcore.shell.answers.mapping import ColumnMap
 from evalcore.shell.answers.record import Problem

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
-from evalcore.core.errors import EvalError
-from evalcore.core.records import (
+from evalcore.core.records.errors import EvalError
+from evalcore.core.records.request import (
     GENERATE_UNTIL,
     MULTIPLE_CHOICE,
     Generate,

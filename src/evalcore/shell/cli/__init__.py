@@ -59,7 +59,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if given[0].startswith("-"):  # lm-eval's older form: flags without a verb mean run
         given.insert(0, "run")
     if given[0] not in VERBS:
-        from evalcore.core.errors import unknown
+        from evalcore.core.records.errors import unknown
 
         return fail(str(unknown("verb", given[0], VERBS)), BAD_INPUT)
     return guarded(given[0], given[1:])
@@ -67,7 +67,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def guarded(verb: str, argv: Sequence[str]) -> int:
     """What a verb raises, as a message."""
-    from evalcore.core.errors import EvalError
+    from evalcore.core.records.errors import EvalError
 
     try:
         return int(import_module(VERBS[verb][0]).main(argv))

@@ -9,14 +9,14 @@ from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING
 
-from evalcore.core.errors import EvalError
+from evalcore.core.records.errors import EvalError
 from evalcore.shell.cli.recorded import add_choice, add_reading, read_runs, split_names
 
 if TYPE_CHECKING:
-    from evalcore.core.comparison import Comparison, Shared
-    from evalcore.core.estimate import Estimate
-    from evalcore.core.gates import Gate, Limit, Number
-    from evalcore.core.sides import Side
+    from evalcore.core.compare.gates import Gate, Limit, Number
+    from evalcore.core.compare.lines import Comparison, Shared
+    from evalcore.core.compare.side import Side
+    from evalcore.core.records.estimate import Estimate
     from evalcore.shell.output.gates import Checked
     from evalcore.shell.recorded import Recorded
 
@@ -114,9 +114,9 @@ def refuse_flags(given: argparse.Namespace) -> None:
 
 def check(given: argparse.Namespace) -> Checked:
     """Every gate that was asked for."""
-    from evalcore.core.comparison import CORRECTIONS
-    from evalcore.core.errors import unknown
-    from evalcore.core.gates import parse_limit
+    from evalcore.core.compare.gates import parse_limit
+    from evalcore.core.compare.lines import CORRECTIONS
+    from evalcore.core.records.errors import unknown
     from evalcore.shell.output.gates import Checked, name_run
     from evalcore.shell.recorded.reading import run_path
     from evalcore.shell.recorded.totals import read_with_totals
@@ -154,7 +154,7 @@ def hold_to_limits(
     limits: Sequence[Limit], run: Recorded, given: argparse.Namespace
 ) -> tuple[float, tuple[Gate, ...], tuple[str, ...]]:
     """The confidence of the intervals that limits are judged by, a gate for each number, and what to know."""
-    from evalcore.core.gates import judge_limits, level_of_limits, match_limits
+    from evalcore.core.compare.gates import judge_limits, level_of_limits, match_limits
 
     estimates, losses = close_run(run, level_of_limits(given.alpha, 1))
     count = len(match_limits(limits, estimates)) if given.correction != "none" else 1
@@ -171,7 +171,7 @@ def close_run(run: Recorded, confidence: float) -> tuple[dict[Number, Estimate],
 
     Numbers that no samples stand for are taken from its results.
     """
-    from evalcore.core.gates import numbers_of
+    from evalcore.core.compare.gates import numbers_of
     from evalcore.shell.output.losses import lost_of, told_losses
     from evalcore.shell.recorded.reading import close_recorded
     from evalcore.shell.recorded.totals import total_estimates
@@ -190,9 +190,9 @@ def hold_against(
     """
     from msgspec.structs import replace
 
-    from evalcore.core.comparison import adjust
-    from evalcore.core.gates import level_of_limits
-    from evalcore.core.regressions import fail_missing, find_regressions, find_unscored, warn_of_draws
+    from evalcore.core.compare.gates import level_of_limits
+    from evalcore.core.compare.lines import adjust
+    from evalcore.core.compare.regressions import fail_missing, find_regressions, find_unscored, warn_of_draws
     from evalcore.shell.output.gates import tell_missing, tell_pairing, tell_unlike
     from evalcore.shell.recorded.alike import align_sides
 
@@ -234,7 +234,7 @@ def judge_pairs(
     given: argparse.Namespace,
 ) -> tuple[Gate, ...]:
     """The gates, with one for every task of which too few documents are paired, or whose pairs may hide what failed."""
-    from evalcore.core.unpaired import find_hidden, find_unpaired
+    from evalcore.core.compare.counterparts import find_hidden, find_unpaired
 
     gates = (*gates, *find_unpaired(asked, allow=given.allow_missing))
     if not any(one.unclear for one in asked):
@@ -251,9 +251,9 @@ def compare_chosen(
     """Which numbers are asked about, and the run minus the baseline in these."""
     from msgspec.structs import replace
 
-    from evalcore.core.comparing import compare_sides
-    from evalcore.core.gates import choose_numbers
-    from evalcore.core.regressions import numbers_of_side
+    from evalcore.core.compare.gates import choose_numbers
+    from evalcore.core.compare.regressions import numbers_of_side
+    from evalcore.core.compare.sides import compare_sides
 
     found = compare_sides(sides[0], sides[1], confidence=confidence, draws=given.draws, seed=given.seed)
     known = [*((line.name, line.key) for line in found.lines), *numbers_of_side(sides[1])]

@@ -9,7 +9,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from evalcore.core.errors import EvalError
+from evalcore.core.records.errors import EvalError
 from evalcore.shell.cli.recorded import add_choice, add_reading, read_runs, split_names
 
 if TYPE_CHECKING:
@@ -87,9 +87,9 @@ def compare(given: argparse.Namespace) -> Compared:
     """Every pair of the runs, each run read once, all p-values of what is shown corrected together."""
     from msgspec.structs import replace
 
-    from evalcore.core.comparing import compare_sides
-    from evalcore.core.comparison import adjust
-    from evalcore.core.regressions import warn_of_draws
+    from evalcore.core.compare.lines import adjust
+    from evalcore.core.compare.regressions import warn_of_draws
+    from evalcore.core.compare.sides import compare_sides
     from evalcore.shell.output.compared.rows import Compared, label_runs, select_lines
     from evalcore.shell.output.compared.settings import tell_pairs, tell_settings
     from evalcore.shell.recorded.alike import align_sides, read_fields

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from evalcore.core.errors import EvalError, unknown
+from evalcore.core.records.errors import EvalError, unknown
 from evalcore.shell.config.keys import KEYS, Key
 from evalcore.shell.config.values import parse_pairs, parse_value
 
@@ -64,7 +64,7 @@ def refuse_rest(rest: Sequence[str]) -> None:
 
     >>> refuse_rest(["--limt", "3"])
     Traceback (most recent call last):
-    evalcore.core.errors.EvalError: unknown flag '--limt'; did you mean '--limit'?...
+    evalcore.EvalError: unknown flag '--limt'; did you mean '--limit'?...
     """
     for one in rest:
         if one.startswith("-"):

@@ -8,11 +8,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from evalcore.core.errors import EvalError
+from evalcore.core.records.errors import EvalError
 from evalcore.shell.cli.recorded import add_choice, split_names
 
 if TYPE_CHECKING:
-    from evalcore.core.planning import Asked, Known, Plan
+    from evalcore.core.compare.power import Asked, Known, Plan
 
 EXAMPLES = """examples:
   evalcore power out/run                             the smallest difference that this run can show
@@ -67,7 +67,7 @@ def main(argv: Sequence[str]) -> int:
     given = parser().parse_args(argv)
     if given.other is not None and given.correlation is not None:
         raise EvalError("--correlation stands in for a second run; with RUN2 it is measured, leave it out")
-    from evalcore.core.planning import Asked, plan_next
+    from evalcore.core.compare.power import Asked, plan_next
 
     asked = Asked(
         difference=given.difference,
@@ -108,7 +108,7 @@ def read_results(path: Path, cluster: str | None) -> tuple[Path, Mapping[str, ob
 
     A sample log of another tool is refused with what a log needs.
     """
-    from evalcore.core.consolidate import lm_eval_results
+    from evalcore.core.lm_eval.result_file import lm_eval_results
     from evalcore.shell.recorded.finding import find_results
     from evalcore.shell.recorded.reading import close_recorded, read_recorded, refuse_other_rows
 
@@ -126,8 +126,8 @@ def pair_runs(
     a: str, b: str, known_a: Iterable[Known], known_b: Iterable[Known], cluster: str | None = None
 ) -> tuple[tuple[Known, ...], tuple[str, ...], tuple[str, ...]]:
     """What is known of the difference between two runs, document by document; what leads all else, and warnings."""
-    from evalcore.core.comparing import compare_sides
-    from evalcore.core.planning import pair_known
+    from evalcore.core.compare.power import pair_known
+    from evalcore.core.compare.sides import compare_sides
     from evalcore.shell.output.compared.settings import explain_pairing, tell_pairs
     from evalcore.shell.recorded.alike import align_sides, read_together
     from evalcore.shell.recorded.reading import comparable_side, run_path
@@ -155,9 +155,9 @@ def select_known(known: Sequence[Known], tasks: Sequence[str], metrics: Sequence
 
     >>> select_known([], ["t*"], [])
     Traceback (most recent call last):
-    evalcore.core.errors.EvalError: unknown task or group 't*'...
+    evalcore.EvalError: unknown task or group 't*'...
     """
-    from evalcore.core.gates import choose_numbers
+    from evalcore.core.compare.gates import choose_numbers
 
     chosen = choose_numbers(tasks, metrics, (one.name for one in known), (one.key for one in known))
     return [one for one in known if chosen((one.name, one.key))]

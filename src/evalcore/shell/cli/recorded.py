@@ -6,10 +6,10 @@ import argparse
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from evalcore.core.errors import EvalError
+from evalcore.core.records.errors import EvalError
 
 if TYPE_CHECKING:
-    from evalcore.core.sides import Side
+    from evalcore.core.compare.side import Side
     from evalcore.shell.recorded import Recorded
 
 __all__ = ["add_choice", "add_reading", "read_runs", "split_names"]

@@ -7,7 +7,7 @@ import signal
 from collections.abc import Sequence
 from pathlib import Path
 
-from evalcore.core.errors import EvalError, require
+from evalcore.core.records.errors import EvalError, require
 from evalcore.shell.cli.flags import add_flags, as_keys, given_flags, refuse_rest
 
 EXAMPLES = """examples:

@@ -14,7 +14,7 @@ from evalcore.shell.cli.flags import as_keys, given_flags
 from evalcore.shell.config.keys import KEYS
 
 if TYPE_CHECKING:
-    from evalcore.core.reports import Report, TaskReport
+    from evalcore.core.records.report import Report, TaskReport
     from evalcore.shell.answers.record import Problem
     from evalcore.shell.rescoring.rescore import Asked, Part
 
@@ -90,7 +90,7 @@ def _add_output(out: argparse.ArgumentParser) -> None:
 def main(argv: Sequence[str]) -> int:
     """Score, print, write; the exit code says whether anything was left out."""
     given = parser().parse_args([_own_key(one) for one in as_keys(argv)])
-    from evalcore.core.errors import EvalError, require
+    from evalcore.core.records.errors import EvalError, require
 
     if given.parquet:  # a package that is missing, before anything is scored
         require("pyarrow.parquet", "parquet")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from evalcore.core.errors import EvalError
+from evalcore.core.records.errors import EvalError
 from evalcore.shell.folder import cache_folder
 from evalcore.shell.output.text import visible
 from evalcore.shell.tasks.cache import build_index

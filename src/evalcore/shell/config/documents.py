@@ -17,7 +17,7 @@ from msgspec import Struct
 from yaml.constructor import SafeConstructor
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
-from evalcore.core.errors import EvalError
+from evalcore.core.records.errors import EvalError
 
 __all__ = ["FunctionTag", "Loaded", "read_yaml"]
 
@@ -110,7 +110,7 @@ def read_yaml(
     {'task': 'a', 'metric': 'acc'}
     >>> read_yaml("task: a\\ntask: b", "a.yaml")
     Traceback (most recent call last):
-    evalcore.core.errors.EvalError: a.yaml:2: the key 'task' is given twice, first on line 1; keep one of them
+    evalcore.EvalError: a.yaml:2: the key 'task' is given twice, first on line 1; keep one of them
     """
     if len(text) > MOST_BYTES:
         raise EvalError(f"{path}: expected at most {MOST_BYTES // 1_000_000} MB of YAML, got {len(text):,} bytes")

@@ -11,8 +11,8 @@ from typing import Literal, NamedTuple
 import msgspec
 from msgspec import Struct
 
-from evalcore.core.errors import EvalError, unknown
-from evalcore.core.outcome import Rule
+from evalcore.core.records.errors import EvalError, unknown
+from evalcore.core.records.outcome import Rule
 from evalcore.shell.config.keys import KEYS
 from evalcore.shell.config.paths import anchored, is_path
 from evalcore.shell.config.values import parse_pairs

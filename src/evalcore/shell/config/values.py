@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from evalcore.core.errors import EvalError
+from evalcore.core.records.errors import EvalError
 
 __all__ = ["parse_pairs", "parse_value", "split_outside"]
 

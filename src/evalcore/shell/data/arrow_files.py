@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from evalcore.core.errors import EvalError, require
+from evalcore.core.records.errors import EvalError, require
 from evalcore.shell.data.columns import Doc
 
 __all__ = ["read_arrow", "read_parquet"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import chain, islice
 from types import NoneType
 
-from evalcore.core.errors import EvalError
+from evalcore.core.records.errors import EvalError
 
 __all__ = ["align_documents"]
 

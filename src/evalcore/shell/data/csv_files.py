@@ -12,7 +12,7 @@ from itertools import chain
 from pathlib import Path
 from typing import IO
 
-from evalcore.core.errors import EvalError, unknown
+from evalcore.core.records.errors import EvalError, unknown
 from evalcore.shell.data.columns import Doc
 from evalcore.shell.data.opening import LineFault, open_bytes
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import cast
 
-from evalcore.core.errors import EvalError, MissingExtra, require
+from evalcore.core.records.errors import EvalError, MissingExtra, require
 from evalcore.shell.data.columns import Doc
 
 __all__ = ["as_documents", "as_splits", "load_from_hub"]

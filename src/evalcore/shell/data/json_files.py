@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from evalcore.core.errors import EvalError, unknown
+from evalcore.core.records.errors import EvalError, unknown
 from evalcore.shell.data.columns import Doc, align_documents
 from evalcore.shell.data.opening import open_bytes
 from evalcore.shell.wire import decode_line, number_lines

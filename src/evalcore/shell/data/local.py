@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from evalcore.core.errors import EvalError, unknown
+from evalcore.core.records.errors import EvalError, unknown
 from evalcore.shell.data.columns import Doc, align_documents
 from evalcore.shell.data.csv_files import OPTIONS as CSV_OPTIONS
 from evalcore.shell.data.folders import sort_into_splits

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import IO, cast
 
-from evalcore.core.errors import EvalError, require
+from evalcore.core.records.errors import EvalError, require
 from evalcore.shell.wire import MOST_BYTES
 
 __all__ = ["PACKED", "LineFault", "lines_of", "open_bytes", "strip_packing"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
 
-from evalcore.core.errors import EvalError
+from evalcore.core.records.errors import EvalError
 
 __all__ = ["find_override"]
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from glob import glob, has_magic
 from pathlib import Path
 
-from evalcore.core.errors import EvalError, unknown
+from evalcore.core.records.errors import EvalError, unknown
 from evalcore.shell.data.arrow_files import read_arrow, read_parquet
 from evalcore.shell.data.columns import Doc, align_documents
 from evalcore.shell.data.csv_files import read_csv, read_tsv
@@ -90,7 +90,7 @@ def find_files(source: str | Path | Sequence[str | Path], roots: Sequence[Path] 
 
     >>> find_files("no/such.jsonl")
     Traceback (most recent call last):
-    evalcore.core.errors.EvalError: no/such.jsonl: no such file; looked in .
+    evalcore.EvalError: no/such.jsonl: no such file; looked in .
     """
     if not isinstance(source, str | Path):
         return [path for one in source for path in find_files(one, roots)]

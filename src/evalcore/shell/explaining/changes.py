@@ -7,12 +7,12 @@ from math import isclose
 
 from msgspec import Struct
 
-from evalcore.core.columns import Column, outcomes
-from evalcore.core.documents import DocumentRow
-from evalcore.core.outcome import NotEmitted, Ok, Outcome
-from evalcore.core.pairing import match_documents
-from evalcore.core.records import Failure, MetricKey, Options, Reply
-from evalcore.core.scored import Scored
+from evalcore.core.compare.pairs import match_documents
+from evalcore.core.records.column import Column, outcomes
+from evalcore.core.records.document import DocumentRow
+from evalcore.core.records.outcome import NotEmitted, Ok, Outcome
+from evalcore.core.records.request import Failure, MetricKey, Options, Reply
+from evalcore.core.records.score import Scored
 from evalcore.shell.answers import LogTask, Problem
 from evalcore.shell.explaining.traces import said_texts
 

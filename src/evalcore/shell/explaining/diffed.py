@@ -8,10 +8,10 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from evalcore.core.errors import EvalError, unknown
-from evalcore.core.records import MetricKey, Task
-from evalcore.core.reports import Report
-from evalcore.core.scored import Scored
+from evalcore.core.records.errors import EvalError, unknown
+from evalcore.core.records.report import Report
+from evalcore.core.records.request import MetricKey, Task
+from evalcore.core.records.score import Scored
 from evalcore.shell.answers import Logged, Problem
 from evalcore.shell.explaining.changes import Change, TaskDiff, diff_task, told_of
 from evalcore.shell.explaining.runs import Run, inference_of, open_run, report_of, tables_of, task_behind

@@ -9,9 +9,9 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from evalcore.core.documents import DocumentRow, decode_doc
-from evalcore.core.errors import EvalError
-from evalcore.core.records import Answer, Generate, Instance, Reply, Request, Sample
+from evalcore.core.records.document import DocumentRow, decode_doc
+from evalcore.core.records.errors import EvalError
+from evalcore.core.records.request import Answer, Generate, Instance, Reply, Request, Sample
 from evalcore.shell.answers import Logged, LogTask, Problem
 from evalcore.shell.answers.past import read_past
 from evalcore.shell.answers.records import Record, read_records

@@ -7,10 +7,10 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from evalcore.core.contributions import Contribution, contributions
-from evalcore.core.documents import DocumentRow
-from evalcore.core.errors import unknown
-from evalcore.core.records import MetricKey, Task
+from evalcore.core.explain.contribution import Contribution, contributions
+from evalcore.core.records.document import DocumentRow
+from evalcore.core.records.errors import unknown
+from evalcore.core.records.request import MetricKey, Task
 from evalcore.shell.answers import ColumnMap, Logged, LogTask, open_logs
 from evalcore.shell.explaining.documents import find_document, hash_of, hashes_of, with_past
 from evalcore.shell.explaining.runs import Run, inference_of, open_run, report_of, tables_of, task_behind

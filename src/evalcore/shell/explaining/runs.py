@@ -9,15 +9,15 @@ from shlex import quote
 from msgspec import Struct
 from msgspec.structs import replace
 
-from evalcore.core.aggregate import Inference
-from evalcore.core.closing import report_task
-from evalcore.core.errors import EvalError, unknown
-from evalcore.core.estimate import Resampling
+from evalcore.core.aggregate.task_report import report_task
+from evalcore.core.aggregate.value import Inference
 from evalcore.core.groups import Group, all_groups, all_tasks
+from evalcore.core.lm_eval.policy import POLICIES
 from evalcore.core.pipeline import build_report
-from evalcore.core.policy import POLICIES
-from evalcore.core.records import Task
-from evalcore.core.reports import Report
+from evalcore.core.records.errors import EvalError, unknown
+from evalcore.core.records.estimate import Resampling
+from evalcore.core.records.report import Report
+from evalcore.core.records.request import Task
 from evalcore.core.tables import EVALCORE, Tables
 from evalcore.shell.answers import ColumnMap, LogTask, open_logs
 from evalcore.shell.recorded import Recorded, read_recorded

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from evalcore.core.errors import EvalError
-from evalcore.core.records import GENERATE_UNTIL, Generate, MetricKey, Pipeline, Task
+from evalcore.core.explain.trace import DocumentTrace, trace_document
+from evalcore.core.records.errors import EvalError
+from evalcore.core.records.request import GENERATE_UNTIL, Generate, MetricKey, Pipeline, Task
 from evalcore.core.tables import Tables, pipelines_of
-from evalcore.core.tracing import DocumentTrace, trace_document
 from evalcore.shell.answers import Logged
 from evalcore.shell.explaining.documents import answers_of, sample_of
 

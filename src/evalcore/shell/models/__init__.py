@@ -6,7 +6,7 @@ from importlib import import_module
 
 from pyrsistent import PMap, pmap
 
-from evalcore.core.errors import EvalError, unknown
+from evalcore.core.records.errors import EvalError, unknown
 from evalcore.shell.models.model import Backend
 
 __all__ = ["MODELS", "backend_of"]
@@ -32,7 +32,7 @@ def backend_of(name: str, models: PMap[str, str] = MODELS) -> Backend:
 
     >>> backend_of("lama")
     Traceback (most recent call last):
-    evalcore.core.errors.EvalError: unknown model 'lama'; did you mean 'llama'? Known: dummy, llama, ...
+    evalcore.EvalError: unknown model 'lama'; did you mean 'llama'? Known: dummy, llama, ...
     """
     if name in SERVED and name not in models:
         raise EvalError(

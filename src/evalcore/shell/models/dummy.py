@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from hashlib import blake2b
 from math import log
 
-from evalcore.core.documents import request_digest
-from evalcore.core.errors import EvalError, unknown
-from evalcore.core.records import Generate, Likelihood, LogLikelihood, Reply
+from evalcore.core.records.document import request_digest
+from evalcore.core.records.errors import EvalError, unknown
+from evalcore.core.records.request import Generate, Likelihood, LogLikelihood, Reply
 from evalcore.shell.models.model import Backend, Heard, Message, Model, Question
 
 __all__ = ["BACKEND", "guess", "open_dummy"]

@@ -11,8 +11,8 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct
 
-from evalcore.core.errors import EvalError
-from evalcore.core.records import Failure
+from evalcore.core.records.errors import EvalError
+from evalcore.core.records.request import Failure
 from evalcore.shell.models.http_faults import (
     ALWAYS,
     NEVER,

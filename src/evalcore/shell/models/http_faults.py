@@ -10,7 +10,7 @@ from math import isfinite
 
 import msgspec
 
-from evalcore.core.errors import EvalError
+from evalcore.core.records.errors import EvalError
 from evalcore.shell.wire import decode_line
 
 __all__ = [

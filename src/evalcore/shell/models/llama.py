@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import msgspec
 from msgspec import Meta, Struct
 
-from evalcore.core.errors import EvalError, unknown
+from evalcore.core.records.errors import EvalError, unknown
 from evalcore.shell.models.model import Backend, ChatTemplate, Heard, Model, Question
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def read_settings(given: Mapping[str, object]) -> Settings:
     512
     >>> read_settings({"n_cxt": 512})
     Traceback (most recent call last):
-    evalcore.core.errors.EvalError: unknown argument 'n_cxt'; did you mean 'n_ctx'? Known: ... - at model_args of llama
+    evalcore.EvalError: unknown argument 'n_cxt'; did you mean 'n_ctx'? Known: ... - at model_args of llama
     """
     where = " - at model_args of llama"
     for name in given:
@@ -78,7 +78,7 @@ def find_weights(path: str | None, carrier: str = CARRIER) -> Path:
 
     >>> find_weights(None, "no_such_package")
     Traceback (most recent call last):
-    evalcore.core.errors.EvalError: the llama model needs a .gguf file: give model_args path, or ...
+    evalcore.EvalError: the llama model needs a .gguf file: give model_args path, or ...
     """
     if path is None:
         spec = find_spec(carrier)

@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from evalcore.core.documents import request_key
-from evalcore.core.errors import EvalError
-from evalcore.core.records import Failure, Generate, Likelihood, LogLikelihood, Reply, Request
+from evalcore.core.records.document import request_key
+from evalcore.core.records.errors import EvalError
+from evalcore.core.records.request import Failure, Generate, Likelihood, LogLikelihood, Reply, Request
 from evalcore.shell.models.llama_engine import Engine
 from evalcore.shell.models.llama_sampling import (
     Decoding,

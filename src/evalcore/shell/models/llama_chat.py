@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from jinja2 import Template, TemplateError
 
-from evalcore.core.errors import EvalError
+from evalcore.core.records.errors import EvalError
 from evalcore.shell.models.model import ChatTemplate, Message
 from evalcore.shell.prompts.sandbox import Sandbox, environment, guard_filter, refuse_unwritable
 

@@ -12,7 +12,7 @@ from types import ModuleType
 import numpy as np
 from numpy.typing import NDArray
 
-from evalcore.core.errors import EvalError, MissingExtra, require
+from evalcore.core.records.errors import EvalError, MissingExtra, require
 from evalcore.shell.models.llama_tokens import Block, Tokens, count_shared
 
 __all__ = ["Engine", "Logits", "load_binding"]

@@ -10,8 +10,8 @@ from msgspec import Struct
 from numpy.typing import NDArray
 from pyrsistent import pmap
 
-from evalcore.core.errors import EvalError
-from evalcore.core.records import Likelihood
+from evalcore.core.records.errors import EvalError
+from evalcore.core.records.request import Likelihood
 
 __all__ = [
     "Decoding",

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise, takewhile
 from typing import NamedTuple
 
-from evalcore.core.errors import EvalError
+from evalcore.core.records.errors import EvalError
 
 __all__ = [
     "Block",

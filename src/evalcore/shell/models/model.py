@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from evalcore.core.records import Reply, Request, Rolling
+from evalcore.core.records.request import Reply, Request, Rolling
 
 __all__ = [
     "OTHER_OPTIONS",

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from evalcore.core.errors import EvalError
-from evalcore.core.records import Failure, Generate, Reply
+from evalcore.core.records.errors import EvalError
+from evalcore.core.records.request import Failure, Generate, Reply
 from evalcore.shell.models.http_faults import Patience
 from evalcore.shell.models.model import Ask, Backend, Heard, Model, Question, fit_reply
 from evalcore.shell.models.openai_args import ARGUMENTS, Kind, Settings, read_settings, warn_of_ignored

@@ -9,7 +9,7 @@ import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 from pyrsistent import pmap
 
-from evalcore.core.errors import EvalError, unknown
+from evalcore.core.records.errors import EvalError, unknown
 
 __all__ = ["ARGUMENTS", "Kind", "Settings", "read_settings", "warn_of_ignored"]
 
@@ -123,7 +123,7 @@ def read_settings(kind: Kind, given: Mapping[str, object]) -> Settings:
     8
     >>> read_settings(Kind("local-completions"), {"model": "m", "num_concurent": 8})
     Traceback (most recent call last):
-    evalcore.core.errors.EvalError: unknown argument 'num_concurent'; did you mean 'num_concurrent'? Known: ...
+    evalcore.EvalError: unknown argument 'num_concurent'; did you mean 'num_concurrent'? Known: ...
     """
     where = f" - at model_args of {kind.name}"
     fields = Settings.__struct_fields__

@@ -11,7 +11,7 @@ from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit, urlunsplit
 
 from msgspec import Struct
 
-from evalcore.core.errors import EvalError
+from evalcore.core.records.errors import EvalError
 from evalcore.shell.models.openai_args import OPENAI, Kind, Settings
 
 __all__ = ["Endpoint", "Hidden", "Sent", "find_endpoint", "is_loopback"]

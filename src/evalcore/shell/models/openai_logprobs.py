@@ -6,7 +6,7 @@ from itertools import accumulate
 from math import isnan
 from typing import NamedTuple
 
-from evalcore.core.records import Likelihood, LogLikelihood, Rolling
+from evalcore.core.records.request import Likelihood, LogLikelihood, Rolling
 from evalcore.shell.models.http_faults import NEVER, Wrong
 from evalcore.shell.models.openai_args import Settings
 from evalcore.shell.models.openai_wire import read_choice

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import partial
 
-from evalcore.core.errors import EvalError
-from evalcore.core.records import Failure
+from evalcore.core.records.errors import EvalError
+from evalcore.core.records.request import Failure
 from evalcore.shell.models.http_client import Session, post
 from evalcore.shell.models.http_faults import NEVER, Wrong
 from evalcore.shell.models.openai_args import Settings

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from evalcore.core.errors import EvalError
+from evalcore.core.records.errors import EvalError
 from evalcore.shell.models.http_faults import Wrong, excerpt, message_of
 from evalcore.shell.models.model import Message
 from evalcore.shell.models.openai_args import Kind, Settings

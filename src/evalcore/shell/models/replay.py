@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from evalcore.core.documents import request_digest
-from evalcore.core.errors import EvalError, unknown
-from evalcore.core.records import Failure, Generate, Reply
+from evalcore.core.records.document import request_digest
+from evalcore.core.records.errors import EvalError, unknown
+from evalcore.core.records.request import Failure, Generate, Reply
 from evalcore.shell.answerlog.fold import LogState, fold_lines
 from evalcore.shell.answerlog.line import PREFIX, Logged
 from evalcore.shell.data.opening import open_bytes

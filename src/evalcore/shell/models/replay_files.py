@@ -7,7 +7,7 @@ from glob import glob, has_magic
 from hashlib import file_digest, sha256
 from pathlib import Path
 
-from evalcore.core.errors import EvalError
+from evalcore.core.records.errors import EvalError
 from evalcore.shell.data.opening import open_bytes, strip_packing
 from evalcore.shell.wire import number_lines
 
@@ -46,7 +46,7 @@ def find_recordings(name: str) -> list[Path]:
 
     >>> find_recordings("no/such/run")
     Traceback (most recent call last):
-    evalcore.core.errors.EvalError: no/such/run: no recorded answers there
+    evalcore.EvalError: no/such/run: no recorded answers there
     """
     from evalcore.shell.answers.kinds import is_sample_name
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from evalcore.core.errors import EvalError
-from evalcore.core.records import Generate, Likelihood, LogLikelihood, Reply, Request, Rolling
+from evalcore.core.records.errors import EvalError
+from evalcore.core.records.request import Generate, Likelihood, LogLikelihood, Reply, Request, Rolling
 from evalcore.shell.wire import decode_line
 
 __all__ = ["as_reply", "as_request", "list_arguments", "read_exchanges", "read_sample_log", "unwrap_parts"]

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from evalcore.core.errors import EvalError
+from evalcore.core.records.errors import EvalError
 from evalcore.shell.output.secrets import redact
 from evalcore.shell.output.strict import dump_json, plain, without_nonfinite
 from evalcore.shell.output.text import slug

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from evalcore.core.errors import EvalError, require
-from evalcore.core.records import MetricKey
+from evalcore.core.records.errors import EvalError, require
+from evalcore.core.records.request import MetricKey
 from evalcore.shell.output.sample_frames import (
     SAMPLES,
     Plain,
@@ -151,7 +151,7 @@ def _count(value: object) -> int | None:
 
 def arrow_schema(columns: Mapping[str, str]) -> pyarrow.Schema:
     """The Arrow schema of these columns; it says which evalcore made it."""
-    from evalcore.core.signature import VERSION
+    from evalcore.core.aggregate.signature import VERSION
 
     arrow = require("pyarrow", EXTRA)
     kinds = {kind: getattr(arrow, name)() for kind, name in TYPES.items()}

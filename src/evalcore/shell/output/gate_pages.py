@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from evalcore.core.gates import Gate, spell_number
+from evalcore.core.compare.gates import Gate, spell_number
 from evalcore.shell.output.compared.pair import shown_p, signed
 from evalcore.shell.output.flat import shown_percent
 from evalcore.shell.output.gates import Checked, shown_level, told_interval, told_number

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
 
-from evalcore.core.errors import EvalError
+from evalcore.core.records.errors import EvalError
 from evalcore.shell.output.files import replace_file
 from evalcore.shell.output.results import VARYING
 from evalcore.shell.output.sample_frames import decoded, read_fields

@@ -8,9 +8,9 @@ from collections.abc import Iterable
 
 from msgspec import Struct
 
-from evalcore.core.columns import Column
-from evalcore.core.outcome import FAILED, UNSCORABLE
-from evalcore.core.reports import Report, TaskReport
+from evalcore.core.records.column import Column
+from evalcore.core.records.outcome import FAILED, UNSCORABLE
+from evalcore.core.records.report import Report, TaskReport
 
 __all__ = ["Lost", "lost_of", "told_losses"]
 

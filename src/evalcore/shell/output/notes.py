@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
-from evalcore.core.estimate import Estimate
-from evalcore.core.reports import GroupReport, Report, TaskReport
+from evalcore.core.records.estimate import Estimate
+from evalcore.core.records.report import GroupReport, Report, TaskReport
 from evalcore.shell.output.rows import BYPASS
 
 __all__ = ["group_warnings", "grouped", "notes_of"]

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from evalcore.core.errors import require
+from evalcore.core.records.errors import require
 from evalcore.shell.output.files import replace_with
 from evalcore.shell.output.frames import results_table, sample_batches
 from evalcore.shell.output.sample_frames import metric_kinds, read_fields

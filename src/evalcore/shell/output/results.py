@@ -10,10 +10,10 @@ from math import isfinite
 from msgspec import Struct, field
 
 import evalcore
-from evalcore.core.consolidate import lm_eval_results, thaw
 from evalcore.core.groups import Group, all_groups
 from evalcore.core.groups.config import group_to_dict
-from evalcore.core.reports import Report, TaskReport
+from evalcore.core.lm_eval.result_file import lm_eval_results, thaw
+from evalcore.core.records.report import Report, TaskReport
 from evalcore.shell.output.losses import lost_of
 from evalcore.shell.output.secrets import redact
 from evalcore.shell.output.strict import plain

@@ -9,11 +9,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 from toolz import unique
 
-from evalcore.core.consolidate import num_fewshot
-from evalcore.core.estimate import Estimate
 from evalcore.core.groups import Group, Leaf, fold_group
-from evalcore.core.records import MetricKey
-from evalcore.core.reports import GroupReport, Report, TaskReport
+from evalcore.core.lm_eval.result_file import num_fewshot
+from evalcore.core.records.estimate import Estimate
+from evalcore.core.records.report import GroupReport, Report, TaskReport
+from evalcore.core.records.request import MetricKey
 
 __all__ = ["BYPASS", "Row", "once", "rows_of"]
 
@@ -48,7 +48,7 @@ def rows_of(report: Report) -> tuple[Row, ...]:
 
     >>> from evalcore.core.groups import GroupMetric
     >>> from evalcore.core.pipeline import build_report
-    >>> from evalcore.core.reports import leaf_from_flat
+    >>> from evalcore.core.records.report import leaf_from_flat
     >>> tree = Group("g", (Leaf("a", None),), (GroupMetric("acc"),))
     >>> done = build_report([leaf_from_flat("a", {"acc,none": 0.5, "sample_len": 8}).value], [tree])
     >>> [(row.depth, row.name, row.metric, row.value) for row in rows_of(done)]

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from math import isfinite, nan
 from pathlib import Path
 
-from evalcore.core.errors import EvalError
-from evalcore.core.records import GENERATE_UNTIL, Failure, OutputType
+from evalcore.core.records.errors import EvalError
+from evalcore.core.records.request import GENERATE_UNTIL, Failure, OutputType
 from evalcore.shell.models.replay_samples import list_arguments
 from evalcore.shell.output.strict import dump_json, plain
 from evalcore.shell.recorded.rows import asked_as, read_rows, read_value, scores_of

@@ -9,12 +9,13 @@ from math import isnan
 
 import numpy as np
 
-from evalcore.core.answers import AnswerTable
-from evalcore.core.arrays import Array
-from evalcore.core.columns import Stats, outcomes
-from evalcore.core.documents import decode_doc
-from evalcore.core.outcome import Failed, Outcome, Unscorable
-from evalcore.core.records import (
+from evalcore.core.answers.table import AnswerTable
+from evalcore.core.lm_eval.sample_log import sample_rows, thaw
+from evalcore.core.records.array import Array
+from evalcore.core.records.column import Stats, outcomes
+from evalcore.core.records.document import decode_doc
+from evalcore.core.records.outcome import Failed, Outcome, Unscorable
+from evalcore.core.records.request import (
     LOGLIKELIHOOD,
     LOGLIKELIHOOD_ROLLING,
     MULTIPLE_CHOICE,
@@ -25,8 +26,7 @@ from evalcore.core.records import (
     Sample,
     Task,
 )
-from evalcore.core.sample_log import sample_rows, thaw
-from evalcore.core.scored import Provenance, Scored, merge_scored
+from evalcore.core.records.score import Provenance, Scored, merge_scored
 from evalcore.shell.answers.golds import Targets, choices_of, learn_targets
 from evalcore.shell.answers.settling import reads_back
 from evalcore.shell.prompts.built import Built

@@ -9,8 +9,8 @@ from typing import TextIO
 
 from msgspec import Struct, field
 
-from evalcore.core.errors import unknown
-from evalcore.core.reports import Report
+from evalcore.core.records.errors import unknown
+from evalcore.core.records.report import Report
 from evalcore.shell.output.flat import render_csv, render_markdown
 from evalcore.shell.output.losses import lost_of, told_losses
 from evalcore.shell.output.notes import notes_of

@@ -9,7 +9,7 @@ from math import isfinite
 import msgspec
 import numpy as np
 
-from evalcore.core.errors import EvalError
+from evalcore.core.records.errors import EvalError
 
 __all__ = ["dump_json", "plain", "without_nonfinite"]
 

@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from evalcore.core.errors import EvalError
-from evalcore.core.golds import as_gold
-from evalcore.core.records import (
+from evalcore.core.records.errors import EvalError
+from evalcore.core.records.gold import as_gold
+from evalcore.core.records.request import (
     GENERATE_UNTIL,
     LOGLIKELIHOOD,
     LOGLIKELIHOOD_ROLLING,

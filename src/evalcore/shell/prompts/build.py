@@ -7,11 +7,11 @@ from copy import deepcopy
 
 from msgspec.structs import replace
 
-from evalcore.core.answers import request_table
-from evalcore.core.documents import select_docs
-from evalcore.core.errors import EvalError, locate, place
-from evalcore.core.records import LOGLIKELIHOOD_ROLLING, Request, Sample, Task
-from evalcore.core.task_config import repeats_of, task_from_config
+from evalcore.core.answers.table import request_table
+from evalcore.core.lm_eval.task_config import repeats_of, task_from_config
+from evalcore.core.records.document import select_docs
+from evalcore.core.records.errors import EvalError, locate, place
+from evalcore.core.records.request import LOGLIKELIHOOD_ROLLING, Request, Sample, Task
 from evalcore.shell.prompts.asker import Asker, ask_document, make_asker, write_example
 from evalcore.shell.prompts.built import Asking, Built
 from evalcore.shell.prompts.clusters import read_cluster

@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from jinja2 import StrictUndefined, UndefinedError
 
-from evalcore.core.errors import EvalError
+from evalcore.core.records.errors import EvalError
 from evalcore.shell.prompts.sandbox import Sandbox, environment, refuse_unwritable
 from evalcore.shell.prompts.templates import Doc, compile_template
 
@@ -34,7 +34,7 @@ def read_cluster(given: str, columns: Collection[str]) -> Callable[[Doc], str]:
     ('3', 'x/3')
     >>> read_cluster("{{a}}/{{b}}", ["a", "b"])({"a": "x", "b": None})
     Traceback (most recent call last):
-    evalcore.core.errors.EvalError: cluster: expected an id in '{{a}}/{{b}}', got nothing (null); fill it in, ...
+    evalcore.EvalError: cluster: expected an id in '{{a}}/{{b}}', got nothing (null); fill it in, ...
     """
     if given in columns:
         read: Callable[[Doc], object] = lambda doc: doc[given]  # noqa: E731

@@ -9,7 +9,7 @@ from itertools import chain
 import msgspec
 from msgspec import Struct
 
-from evalcore.core.errors import EvalError, locate, place, require, unknown
+from evalcore.core.records.errors import EvalError, locate, place, require, unknown
 from evalcore.shell.prompts.settings import Settings
 from evalcore.shell.prompts.templates import Doc
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from random import Random
 
-from evalcore.core.errors import EvalError, place, unknown
+from evalcore.core.records.errors import EvalError, place, unknown
 from evalcore.shell.prompts.settings import Settings
 from evalcore.shell.prompts.templates import Doc
 

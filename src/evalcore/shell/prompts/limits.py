@@ -7,7 +7,7 @@ from collections.abc import Callable, ItemsView, Iterable, KeysView, Mapping, Se
 
 from jinja2.utils import Namespace
 
-from evalcore.core.errors import EvalError
+from evalcore.core.records.errors import EvalError
 
 __all__ = [
     "LARGEST",
@@ -116,7 +116,7 @@ def refuse_growth(operator: str, left: object, right: object) -> None:
     >>> refuse_growth("*", "ab", 10)
     >>> refuse_growth("**", 9, 10**7)
     Traceback (most recent call last):
-    evalcore.core.errors.EvalError: expected at most 1000000 characters or items, got 9 ** 10000000
+    evalcore.EvalError: expected at most 1000000 characters or items, got 9 ** 10000000
     """
     if type(left) is int and type(right) is int:
         power = operator == "**" and left.bit_length() * max(right, 0) > BITS
@@ -152,7 +152,7 @@ def refuse_counts(name: str, values: Sequence[object]) -> None:
 
     >>> refuse_counts("ljust", [10**8])
     Traceback (most recent call last):
-    evalcore.core.errors.EvalError: expected at most 1000000 characters or items, got ljust(100000000)
+    evalcore.EvalError: expected at most 1000000 characters or items, got ljust(100000000)
     """
     if any(type(one) is int and abs(one) > LONGEST for one in values):
         raise _too_much(LONGEST, f"{name}({', '.join(map(_short, values))})")

@@ -7,9 +7,9 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from difflib import get_close_matches
 from itertools import chain
 
-from evalcore.core.choices import gold_indices
-from evalcore.core.errors import EvalError, place
-from evalcore.core.records import GENERATE_UNTIL, LOGLIKELIHOOD_ROLLING, MULTIPLE_CHOICE, Gold, Sample
+from evalcore.core.answers.choice import gold_indices
+from evalcore.core.records.errors import EvalError, place
+from evalcore.core.records.request import GENERATE_UNTIL, LOGLIKELIHOOD_ROLLING, MULTIPLE_CHOICE, Gold, Sample
 from evalcore.shell.prompts.reading import is_null
 from evalcore.shell.prompts.settings import Settings
 from evalcore.shell.prompts.templates import Doc
@@ -57,7 +57,7 @@ def refuse_typos(settings: Settings, columns: Collection[str]) -> None:
 
     >>> refuse_typos(Settings(task="t", doc_to_target="anser"), ["question", "answer"])
     Traceback (most recent call last):
-    evalcore.core.errors.EvalError: doc_to_target: no column 'anser'; did you mean 'answer'? Columns: ... - at t
+    evalcore.EvalError: doc_to_target: no column 'anser'; did you mean 'answer'? Columns: ... - at t
     """
     shots = settings.fewshot_config
     rolling = settings.output_type == LOGLIKELIHOOD_ROLLING  # which asks about the target alone

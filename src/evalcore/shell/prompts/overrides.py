@@ -8,8 +8,8 @@ from inspect import getsource
 
 from msgspec.structs import asdict, replace
 
-from evalcore.core.errors import EvalError, place
-from evalcore.core.records import GENERATE_UNTIL
+from evalcore.core.records.errors import EvalError, place
+from evalcore.core.records.request import GENERATE_UNTIL
 from evalcore.shell.prompts.built import Asking
 from evalcore.shell.prompts.settings import Settings
 

@@ -8,7 +8,7 @@ from functools import partial
 
 from jinja2 import UndefinedError
 
-from evalcore.core.errors import EvalError
+from evalcore.core.records.errors import EvalError
 from evalcore.shell.prompts.limits import LONGEST
 from evalcore.shell.prompts.templates import Doc, compile_template, compile_value
 

@@ -118,7 +118,7 @@ def environment() -> Sandbox:
     'a-b'
     >>> environment().from_string("{{ 'a' * 10 ** 8 }}").render()
     Traceback (most recent call last):
-    evalcore.core.errors.EvalError: expected at most 1000000 characters or items, got 'a' * 100000000
+    evalcore.EvalError: expected at most 1000000 characters or items, got 'a' * 100000000
     """
     return _environment()
 

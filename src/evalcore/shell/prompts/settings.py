@@ -9,8 +9,8 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import asdict
 
-from evalcore.core.errors import EvalError, place, unknown
-from evalcore.core.records import GENERATE_UNTIL, LOGLIKELIHOOD, LOGLIKELIHOOD_ROLLING, MULTIPLE_CHOICE
+from evalcore.core.records.errors import EvalError, place, unknown
+from evalcore.core.records.request import GENERATE_UNTIL, LOGLIKELIHOOD, LOGLIKELIHOOD_ROLLING, MULTIPLE_CHOICE
 
 __all__ = ["Settings", "Shots", "decode_settings"]
 
@@ -150,7 +150,7 @@ def decode_settings(config: Mapping[str, object]) -> Settings:
     'question'
     >>> decode_settings({"task": "t", "doc_to_txt": "question"})
     Traceback (most recent call last):
-    evalcore.core.errors.EvalError: unknown key of a task 'doc_to_txt'; did you mean 'doc_to_text'? Known: ... - at t
+    evalcore.EvalError: unknown key of a task 'doc_to_txt'; did you mean 'doc_to_text'? Known: ... - at t
     """
     name = config.get("task")
     if not isinstance(name, str) or not name:

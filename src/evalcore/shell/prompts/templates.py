@@ -9,7 +9,7 @@ from jinja2 import TemplateError, nodes
 from jinja2.environment import Template
 from jinja2.runtime import Context
 
-from evalcore.core.errors import EvalError
+from evalcore.core.records.errors import EvalError
 from evalcore.shell.prompts.limits import join_bounded
 from evalcore.shell.prompts.sandbox import environment
 from evalcore.shell.prompts.shortcuts import Value, shortcut

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from evalcore.core.errors import EvalError
+from evalcore.core.records.errors import EvalError
 from evalcore.shell.models.model import ChatTemplate, Message
 
 __all__ = ["Turn", "as_messages", "as_text", "example_turns", "join_texts", "question_turns", "write_prompt"]

@@ -9,10 +9,10 @@ from typing import NamedTuple
 from msgspec import Struct
 from msgspec.structs import replace
 
-from evalcore.core.documents import DocumentRow
-from evalcore.core.likeness import PROMPT, Fields, find_likeness
-from evalcore.core.pairing import match_documents
-from evalcore.core.sides import Side
+from evalcore.core.compare.likeness import PROMPT, Fields, find_likeness
+from evalcore.core.compare.pairs import match_documents
+from evalcore.core.compare.side import Side
+from evalcore.core.records.document import DocumentRow
 from evalcore.shell.recorded.documents import canonical
 from evalcore.shell.recorded.reading import Recorded, read_recorded
 from evalcore.shell.recorded.rows import read_rows, read_value

@@ -9,13 +9,13 @@ from math import isclose
 from msgspec import Struct
 from msgspec.structs import replace
 
-from evalcore.core.aggregate import Inference
-from evalcore.core.closing import aggregation_of, report_task
-from evalcore.core.columns import EMPTY
-from evalcore.core.errors import EvalError
-from evalcore.core.estimate import Estimate, Resampling
-from evalcore.core.records import MetricKey, MetricSpec, Options, Task, options
-from evalcore.core.scored import Scored, ScoredColumn
+from evalcore.core.aggregate.task_report import aggregation_of, report_task
+from evalcore.core.aggregate.value import Inference
+from evalcore.core.records.column import EMPTY
+from evalcore.core.records.errors import EvalError
+from evalcore.core.records.estimate import Estimate, Resampling
+from evalcore.core.records.request import MetricKey, MetricSpec, Options, Task, options
+from evalcore.core.records.score import Scored, ScoredColumn
 from evalcore.core.tables import METRICS
 from evalcore.shell.recorded.logs import Cells, LogTable
 from evalcore.shell.recorded.rows import read_float

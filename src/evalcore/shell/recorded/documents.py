@@ -9,8 +9,8 @@ from hashlib import sha256
 import msgspec
 from msgspec import Struct
 
-from evalcore.core.documents import DocumentRow
-from evalcore.core.errors import EvalError, unknown
+from evalcore.core.records.document import DocumentRow
+from evalcore.core.records.errors import EvalError, unknown
 from evalcore.shell.models.replay_samples import list_arguments, unwrap_parts
 from evalcore.shell.output.strict import dump_json
 from evalcore.shell.output.text import shorten, visible
@@ -82,7 +82,7 @@ def content_reader(match: Sequence[str] = ()) -> Callable[[object, object], str]
     True
     >>> read({"question": "?"}, "yes")
     Traceback (most recent call last):
-    evalcore.core.errors.EvalError: unknown field to match by 'q'. Known: question
+    evalcore.EvalError: unknown field to match by 'q'. Known: question
     """
     if not match:
         return content_of
@@ -123,7 +123,7 @@ def cluster_reader(given: str) -> Callable[[object], str]:
     ('7', '1-2')
     >>> cluster_reader("pasage")({"passage": 7})
     Traceback (most recent call last):
-    evalcore.core.errors.EvalError: cluster: expected a field or a template, got 'pasage'; fields: passage
+    evalcore.EvalError: cluster: expected a field or a template, got 'pasage'; fields: passage
     """
     from evalcore.shell.prompts.clusters import read_cluster  # only here: templates take their time to import
 

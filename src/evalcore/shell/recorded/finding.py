@@ -9,7 +9,7 @@ from pathlib import Path
 from msgspec import Struct, field
 from msgspec.structs import force_setattr
 
-from evalcore.core.errors import EvalError
+from evalcore.core.records.errors import EvalError
 from evalcore.shell.data.opening import PACKED, open_bytes, strip_packing
 from evalcore.shell.output.text import slug
 from evalcore.shell.wire import decode_line
@@ -75,7 +75,7 @@ def find_source(path: Path) -> Source:
 
     >>> find_source(Path("no/such/run"))
     Traceback (most recent call last):
-    evalcore.core.errors.EvalError: no/such/run: no such file or folder; expected an evalcore run folder, ...
+    evalcore.EvalError: no/such/run: no such file or folder; expected an evalcore run folder, ...
     """
     path = path.expanduser()
     if path.is_dir():
@@ -102,7 +102,7 @@ def find_results(path: Path) -> Found:
 
     >>> find_results(Path("no/such/run"))
     Traceback (most recent call last):
-    evalcore.core.errors.EvalError: no/such/run: no such file or folder; expected an evalcore run folder, ...
+    evalcore.EvalError: no/such/run: no such file or folder; expected an evalcore run folder, ...
     """
     path = path.expanduser()
     if path.is_dir():
@@ -255,7 +255,7 @@ def read_results(path: Path) -> Mapping[str, object] | None:
 
     >>> read_results(Path("no/such.json"))
     Traceback (most recent call last):
-    evalcore.core.errors.EvalError: no/such.json: no such file
+    evalcore.EvalError: no/such.json: no such file
     """
     if _kind(path) == "samples":
         return None

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from msgspec import Raw, Struct
 
-from evalcore.core.documents import DocumentRow
-from evalcore.core.errors import EvalError
-from evalcore.core.records import GENERATE_UNTIL, MetricKey, OutputType
+from evalcore.core.records.document import DocumentRow
+from evalcore.core.records.errors import EvalError
+from evalcore.core.records.request import GENERATE_UNTIL, MetricKey, OutputType
 from evalcore.shell.recorded.documents import (
     Seen,
     cluster_reader,

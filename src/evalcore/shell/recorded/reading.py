@@ -8,17 +8,17 @@ from pathlib import Path
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from evalcore.core.aggregate import Inference, close
-from evalcore.core.columns import Floats
-from evalcore.core.documents import DocumentRow
-from evalcore.core.errors import EvalError
-from evalcore.core.inference import METHODS
-from evalcore.core.outcome import Rule
+from evalcore.core.aggregate.inference import METHODS
+from evalcore.core.aggregate.spread import cluster_codes
+from evalcore.core.aggregate.value import Inference, close
+from evalcore.core.compare.side import Side
 from evalcore.core.pipeline import build_report, report_task
-from evalcore.core.reports import Report, TaskReport
-from evalcore.core.scored import Scored, ScoredColumn
-from evalcore.core.sides import Side
-from evalcore.core.spreads import cluster_codes
+from evalcore.core.records.column import Floats
+from evalcore.core.records.document import DocumentRow
+from evalcore.core.records.errors import EvalError
+from evalcore.core.records.outcome import Rule
+from evalcore.core.records.report import Report, TaskReport
+from evalcore.core.records.score import Scored, ScoredColumn
 from evalcore.shell.answerlog.line import PREFIX
 from evalcore.shell.data.opening import lines_of, open_bytes, strip_packing
 from evalcore.shell.recorded.columns import Closed, close_columns
@@ -112,7 +112,7 @@ def run_path(text: str) -> Path:
     PosixPath('runs/a')
     >>> run_path(" ")
     Traceback (most recent call last):
-    evalcore.core.errors.EvalError: expected the path of a run, got an empty one (a shell variable that is not set?)
+    evalcore.EvalError: expected the path of a run, got an empty one (a shell variable that is not set?)
     """
     if not text.strip():
         raise EvalError("expected the path of a run, got an empty one (a shell variable that is not set?)")

@@ -11,8 +11,14 @@ from typing import cast
 import msgspec
 from msgspec import Raw, Struct
 
-from evalcore.core.errors import EvalError
-from evalcore.core.records import GENERATE_UNTIL, LOGLIKELIHOOD, LOGLIKELIHOOD_ROLLING, MULTIPLE_CHOICE, OutputType
+from evalcore.core.records.errors import EvalError
+from evalcore.core.records.request import (
+    GENERATE_UNTIL,
+    LOGLIKELIHOOD,
+    LOGLIKELIHOOD_ROLLING,
+    MULTIPLE_CHOICE,
+    OutputType,
+)
 from evalcore.shell.models.replay_samples import list_arguments
 from evalcore.shell.wire import decode_line
 

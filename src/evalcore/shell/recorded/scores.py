@@ -7,12 +7,12 @@ from math import isfinite, nan
 
 import numpy as np
 
-from evalcore.core.arrays import frozen
-from evalcore.core.columns import Column, Floats, Labels, Objects, Rows, Stats, column
-from evalcore.core.errors import EvalError
 from evalcore.core.metrics.corpus import CORPUS_KINDS, pair_statistics
-from evalcore.core.outcome import FAILED, NOT_EMITTED, UNSCORABLE
-from evalcore.core.records import Options, options
+from evalcore.core.records.array import frozen
+from evalcore.core.records.column import Column, Floats, Labels, Objects, Rows, Stats, column
+from evalcore.core.records.errors import EvalError
+from evalcore.core.records.outcome import FAILED, NOT_EMITTED, UNSCORABLE
+from evalcore.core.records.request import Options, options
 from evalcore.shell.recorded.logs import Cells
 
 __all__ = ["are_numbers", "make_column", "noise_column", "rows_of"]

@@ -8,13 +8,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from evalcore.core.aggregations import AGGREGATIONS
-from evalcore.core.errors import EvalError
-from evalcore.core.outcome import Rule
-from evalcore.core.records import GENERATE_UNTIL, MetricKey, MetricSpec, OutputType, Pipeline, Task
-from evalcore.core.reducing import column_key
+from evalcore.core.aggregate.aggregations import AGGREGATIONS
+from evalcore.core.lm_eval.task_config import task_from_config
+from evalcore.core.records.errors import EvalError
+from evalcore.core.records.outcome import Rule
+from evalcore.core.records.request import GENERATE_UNTIL, MetricKey, MetricSpec, OutputType, Pipeline, Task
+from evalcore.core.repeats.scores import column_key
 from evalcore.core.tables import EVALCORE, specs_of
-from evalcore.core.task_config import task_from_config
 
 __all__ = ["RecordedTask", "filter_names", "find_spec", "recorded_task"]
 

@@ -8,13 +8,13 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from evalcore.core.aggregate import Inference, with_interval
-from evalcore.core.errors import EvalError
-from evalcore.core.estimate import Estimate
-from evalcore.core.gates import Number
-from evalcore.core.planning import Known
-from evalcore.core.reports import leaf_from_flat
-from evalcore.core.sides import Side
+from evalcore.core.aggregate.value import Inference, with_interval
+from evalcore.core.compare.gates import Number
+from evalcore.core.compare.power import Known
+from evalcore.core.compare.side import Side
+from evalcore.core.records.errors import EvalError
+from evalcore.core.records.estimate import Estimate
+from evalcore.core.records.report import leaf_from_flat
 from evalcore.shell.recorded.finding import NO_SAMPLES, find_results
 from evalcore.shell.recorded.reading import Recorded, read_recorded
 from evalcore.shell.recorded.rows import read_float

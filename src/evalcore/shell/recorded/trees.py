@@ -8,13 +8,13 @@ from itertools import product
 from msgspec import Struct
 from msgspec.structs import replace
 
-from evalcore.core.errors import EvalError
 from evalcore.core.groups import Group, GroupMetric, Leaf, Tree, fold_group, map_leaves
 from evalcore.core.groups.build import build_trees
 from evalcore.core.groups.config import group_metric_from_config
 from evalcore.core.groups.report import report_group
-from evalcore.core.records import MetricKey
-from evalcore.core.reports import TaskReport
+from evalcore.core.records.errors import EvalError
+from evalcore.core.records.report import TaskReport
+from evalcore.core.records.request import MetricKey
 from evalcore.shell.recorded.columns import VALUES, same_number
 from evalcore.shell.recorded.rows import read_float
 
@@ -36,7 +36,7 @@ class Grown(Struct, frozen=True):
 def grow_trees(results: Plain, tasks: Iterable[TaskReport], where: str = "the results") -> Grown:
     """The trees of results. lm-eval's do not say how a group was averaged: what gives its number again is taken.
 
-    >>> from evalcore.core.reports import leaf_from_flat
+    >>> from evalcore.core.records.report import leaf_from_flat
     >>> done = [leaf_from_flat(name, {"acc,none": v, "sample_len": n}).value for name, v, n in
     ...         [("a", 0.5, 10), ("b", 0.8, 20)]]
     >>> rows = {"g": {"acc,none": 0.65}}

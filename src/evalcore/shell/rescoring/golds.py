@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 
 from msgspec.structs import replace
 
-from evalcore.core.errors import EvalError, locate, place
-from evalcore.core.records import MULTIPLE_CHOICE, Gold, Sample
+from evalcore.core.records.errors import EvalError, locate, place
+from evalcore.core.records.request import MULTIPLE_CHOICE, Gold, Sample
 from evalcore.shell.answers.record import Logged
 from evalcore.shell.wire import decode_line
 

@@ -7,11 +7,11 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from evalcore.core.errors import EvalError, place
 from evalcore.core.groups import Group, GroupMetric, Leaf, Tree, fold_group, leaves, map_leaves
 from evalcore.core.groups.build import build_trees
-from evalcore.core.records import MetricKey
-from evalcore.core.reports import TaskReport, leaf_from_flat
+from evalcore.core.records.errors import EvalError, place
+from evalcore.core.records.report import TaskReport, leaf_from_flat
+from evalcore.core.records.request import MetricKey
 from evalcore.shell.answers.record import Logged, LogTask
 from evalcore.shell.rescoring.golds import document_of
 from evalcore.shell.rescoring.naming import recorded_name

@@ -10,9 +10,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 from pyrsistent import pmap
 
-from evalcore.core.columns import Column, column, take_rows
-from evalcore.core.records import MetricKey, MetricSpec, Task, options
-from evalcore.core.scored import Scored, ScoredColumn
+from evalcore.core.records.column import Column, column, take_rows
+from evalcore.core.records.request import MetricKey, MetricSpec, Task, options
+from evalcore.core.records.score import Scored, ScoredColumn
 from evalcore.core.tables import METRICS, first_or_all
 from evalcore.shell.answers.record import LogTask
 from evalcore.shell.rescoring.grouping import recorded_count

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from evalcore.core.reports import TaskReport
+from evalcore.core.records.report import TaskReport
 from evalcore.shell.answers.record import LogTask
 from evalcore.shell.output.results import RunFacts, model_name_of
 

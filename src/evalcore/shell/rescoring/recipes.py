@@ -9,12 +9,12 @@ from math import isfinite
 from msgspec import Struct
 from msgspec.structs import replace
 
-from evalcore.core.errors import EvalError, place, unknown
-from evalcore.core.filters import FILTERS, scope_of
+from evalcore.core.filters.chain import FILTERS, scope_of
+from evalcore.core.lm_eval.task_config import task_from_config
 from evalcore.core.metrics.likelihood import LIKELIHOOD_METRICS
-from evalcore.core.records import GENERATE_UNTIL, LOGLIKELIHOOD, MULTIPLE_CHOICE, MetricKey, Task
+from evalcore.core.records.errors import EvalError, place, unknown
+from evalcore.core.records.request import GENERATE_UNTIL, LOGLIKELIHOOD, MULTIPLE_CHOICE, MetricKey, Task
 from evalcore.core.tables import EVALCORE, specs_of
-from evalcore.core.task_config import task_from_config
 from evalcore.shell.answers.inspect_results import count_epochs, list_reducers, names_all
 from evalcore.shell.answers.record import Logged, LogTask
 from evalcore.shell.rescoring.golds import ReadSample, has_fields, read_as_logged, read_by_task, with_cluster

@@ -8,14 +8,14 @@ from typing import Any, NoReturn
 
 from msgspec.structs import replace
 
-from evalcore.core.errors import EvalError
-from evalcore.core.estimate import Estimate
 from evalcore.core.groups import Group, Tree, all_groups, leaves
+from evalcore.core.lm_eval.policy import POLICIES
 from evalcore.core.metrics.metric import Metric
 from evalcore.core.pipeline import build_report
-from evalcore.core.policy import POLICIES
-from evalcore.core.records import GENERATE_UNTIL, MetricKey
-from evalcore.core.reports import Report, TaskReport
+from evalcore.core.records.errors import EvalError
+from evalcore.core.records.estimate import Estimate
+from evalcore.core.records.report import Report, TaskReport
+from evalcore.core.records.request import GENERATE_UNTIL, MetricKey
 from evalcore.core.tables import Tables
 from evalcore.shell.answers.inspect_results import tell_numbers
 from evalcore.shell.answers.record import LogTask

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
-from evalcore.core.documents import select_docs
-from evalcore.core.errors import EvalError, unknown
-from evalcore.core.policy import POLICIES
-from evalcore.core.scored import Scored
+from evalcore.core.lm_eval.policy import POLICIES
+from evalcore.core.records.document import select_docs
+from evalcore.core.records.errors import EvalError, unknown
+from evalcore.core.records.score import Scored
 from evalcore.core.tables import Tables
 from evalcore.shell.answers import open_logs
 from evalcore.shell.answers.mapping import ColumnMap

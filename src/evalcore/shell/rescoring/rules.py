@@ -11,12 +11,12 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from evalcore.core.closing import described
-from evalcore.core.errors import EvalError, unknown
-from evalcore.core.filters import FILTERS
-from evalcore.core.records import MetricSpec, Pipeline, Step, Task, options
+from evalcore.core.aggregate.task_report import described
+from evalcore.core.filters.chain import FILTERS
+from evalcore.core.lm_eval.task_config import metric_from_config, pipeline_from_config
+from evalcore.core.records.errors import EvalError, unknown
+from evalcore.core.records.request import MetricSpec, Pipeline, Step, Task, options
 from evalcore.core.tables import EVALCORE, specs_of
-from evalcore.core.task_config import metric_from_config, pipeline_from_config
 
 __all__ = ["Rules", "lay_over", "metric_config", "parse_named", "read_rules"]
 
@@ -87,7 +87,7 @@ def parse_named(text: str) -> tuple[str, dict[str, object]]:
     (('take_first', {}), ('f1', {'ignore_case': True}))
     >>> parse_named("regex=(a)")
     Traceback (most recent call last):
-    evalcore.core.errors.EvalError: regex: expected its options as a JSON object, such as ... got '(a)'
+    evalcore.EvalError: regex: expected its options as a JSON object, such as ... got '(a)'
     """
     name, equals, given = text.partition("=")
     if not equals:
@@ -143,7 +143,7 @@ def _entries(given: Plain, key: str, file: Path | None) -> list[Plain]:
 def lay_over(task: Task, rules: Rules) -> Task:
     """The task with these rules in place of its own, and its config saying so.
 
-    >>> from evalcore.core.records import GENERATE_UNTIL
+    >>> from evalcore.core.records.request import GENERATE_UNTIL
     >>> task = Task("t", GENERATE_UNTIL, (MetricSpec("exact_match"),), (Pipeline("none", (Step.of("regex"),)),))
     >>> changed = lay_over(task, Rules(reducers=("pass@2",), unscorable=True))
     >>> changed.metrics[0].reducers, changed.filters[0].steps[0].options

@@ -13,11 +13,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from evalcore.core.answers import AnswerTable, request_table
-from evalcore.core.columns import Stats
-from evalcore.core.records import Failure, Generate, OutputType, Sample
-from evalcore.core.scored import Provenance, Scored, ScoredColumn, merge_scored
-from evalcore.core.scoring import score_task
+from evalcore.core.answers.scoring import score_task
+from evalcore.core.answers.table import AnswerTable, request_table
+from evalcore.core.records.column import Stats
+from evalcore.core.records.request import Failure, Generate, OutputType, Sample
+from evalcore.core.records.score import Provenance, Scored, ScoredColumn, merge_scored
 from evalcore.core.tables import Tables
 from evalcore.shell.answers.record import Logged
 from evalcore.shell.rescoring.kept import Kept, with_kept, without

@@ -7,9 +7,9 @@ from itertools import chain
 
 from msgspec.structs import replace
 
-from evalcore.core.closing import described
-from evalcore.core.errors import EvalError, place, unknown
-from evalcore.core.records import GENERATE_UNTIL, Failure, MetricKey, MetricSpec, Pipeline, Task, options
+from evalcore.core.aggregate.task_report import described
+from evalcore.core.records.errors import EvalError, place, unknown
+from evalcore.core.records.request import GENERATE_UNTIL, Failure, MetricKey, MetricSpec, Pipeline, Task, options
 from evalcore.core.tables import first_or_all
 from evalcore.shell.answers.record import Logged, LogTask
 from evalcore.shell.rescoring.rules import Rules, metric_config

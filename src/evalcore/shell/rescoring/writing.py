@@ -10,9 +10,9 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
-from evalcore.core.documents import decode_doc
-from evalcore.core.errors import EvalError
-from evalcore.core.records import (
+from evalcore.core.records.document import decode_doc
+from evalcore.core.records.errors import EvalError
+from evalcore.core.records.request import (
     GENERATE_UNTIL,
     LOGLIKELIHOOD_ROLLING,
     Generate,
@@ -21,7 +21,7 @@ from evalcore.core.records import (
     Rolling,
     Sample,
 )
-from evalcore.core.scored import Scored
+from evalcore.core.records.score import Scored
 from evalcore.shell.answers.record import Logged, LogTask
 from evalcore.shell.config.plan import Plan
 from evalcore.shell.output.files import write_samples

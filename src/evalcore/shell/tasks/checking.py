@@ -8,9 +8,9 @@ from functools import cache
 from pathlib import Path
 from typing import Literal
 
-from evalcore.core.errors import EvalError
 from evalcore.core.groups.config import GROUP_KEYS
 from evalcore.core.groups.lint import lint
+from evalcore.core.records.errors import EvalError
 from evalcore.shell.config.documents import FunctionTag, Loaded, read_yaml
 from evalcore.shell.tasks.code import find_function, map_values
 from evalcore.shell.tasks.files import Problem

@@ -13,7 +13,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from evalcore.core.errors import EvalError
+from evalcore.core.records.errors import EvalError
 from evalcore.shell.config.documents import FunctionTag
 from evalcore.shell.tasks.function import FunctionRef
 

@@ -10,7 +10,7 @@ from typing import Literal
 
 from msgspec import Raw, Struct
 
-from evalcore.core.errors import EvalError
+from evalcore.core.records.errors import EvalError
 from evalcore.shell.config.documents import MOST_BYTES, Loaded, read_yaml
 from evalcore.shell.tasks.packing import hold, pack, unpack
 

@@ -8,7 +8,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
-from evalcore.core.errors import EvalError
+from evalcore.core.records.errors import EvalError
 from evalcore.shell.config.documents import read_yaml
 from evalcore.shell.tasks.files import Document, Head, Problem, Stamp, merge_document, read_document, stamp_of
 from evalcore.shell.tasks.reading import Ready, read_many

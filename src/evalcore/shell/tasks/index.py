@@ -11,7 +11,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from evalcore.core.errors import EvalError
+from evalcore.core.records.errors import EvalError
 from evalcore.shell.tasks.files import Document, Head, Problem, Stamp, scan_folder
 from evalcore.shell.tasks.includes import Reading, merge_config, read_config, read_head, start_reading
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from evalcore.core.closing import report_task
-from evalcore.core.errors import EvalError
-from evalcore.core.records import MULTIPLE_CHOICE
-from evalcore.core.scoring import score_task
-from evalcore.core.task_config import task_from_config
+from evalcore.core.aggregate.task_report import report_task
+from evalcore.core.answers.scoring import score_task
+from evalcore.core.lm_eval.task_config import task_from_config
+from evalcore.core.records.errors import EvalError
+from evalcore.core.records.request import MULTIPLE_CHOICE
 from evalcore.shell.config.documents import FunctionTag
 from evalcore.shell.prompts.overrides import scoring_config
 from evalcore.shell.prompts.settings import decode_settings

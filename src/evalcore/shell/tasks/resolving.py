@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from evalcore.core.groups import Group, Leaf, Tree, all_groups, all_tasks, fold_group
 from evalcore.core.groups.build import SEPARATOR, build_trees
-from evalcore.core.records import Options, options
+from evalcore.core.records.request import Options, options
 from evalcore.shell.tasks.code import find_code
 from evalcore.shell.tasks.includes import files_behind
 from evalcore.shell.tasks.index import TaskIndex

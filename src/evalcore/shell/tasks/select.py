@@ -10,9 +10,9 @@ from glob import glob
 
 from msgspec import Struct
 
-from evalcore.core.errors import EvalError
 from evalcore.core.groups.build import DEFINES_TASK
 from evalcore.core.groups.index import items, reference
+from evalcore.core.records.errors import EvalError
 from evalcore.shell.tasks.index import NO_NAME, Entry, TaskIndex, config_of, read_file
 
 __all__ = ["Selection", "select", "unknown_name"]

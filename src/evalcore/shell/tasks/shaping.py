@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from evalcore.core.errors import EvalError
 from evalcore.core.groups.build import STRUCTURE
 from evalcore.core.groups.index import items, reference
+from evalcore.core.records.errors import EvalError
 from evalcore.shell.config.documents import FunctionTag
 from evalcore.shell.tasks.code import find_function
 from evalcore.shell.tasks.function import GroupFunction

@@ -7,10 +7,10 @@ from datetime import date
 from math import isfinite
 from types import MappingProxyType
 
-from evalcore.core.errors import EvalError
 from evalcore.core.groups import Group, Leaf, Tree, fold_group
 from evalcore.core.groups.config import group_to_dict
-from evalcore.core.records import Options
+from evalcore.core.records.errors import EvalError
+from evalcore.core.records.request import Options
 from evalcore.shell.config.documents import FunctionTag
 from evalcore.shell.tasks.code import find_function, map_values, trusted
 from evalcore.shell.tasks.index import TaskIndex, config_of, read_file

@@ -16,9 +16,9 @@ from types import ModuleType
 from msgspec import Struct
 from msgspec.structs import replace
 
-from evalcore.core.errors import EvalError
 from evalcore.core.groups import Group, Tree, fold_group
-from evalcore.core.records import Options
+from evalcore.core.records.errors import EvalError
+from evalcore.core.records.request import Options
 from evalcore.shell.tasks.code import Code, code_of, map_values
 from evalcore.shell.tasks.function import FunctionRef, GroupFunction
 

@@ -24,9 +24,9 @@ import csv
 import io
 from collections.abc import Iterable
 
-from evalcore.core.comparison import Comparison, Line
-from evalcore.core.gates import name_verdict
-from evalcore.core.records import MetricKey
+from evalcore.core.compare.gates import name_verdict
+from evalcore.core.compare.lines import Comparison, Line
+from evalcore.core.records.request import MetricKey
 from evalcore.shell.output.compared.rows import Compared, id_of
 from evalcore.shell.output.compared.settings import model_of
 from evalcore.shell.output.flat import csv_cell

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import Struct
 
-from evalcore.core.comparison import Line
-from evalcore.core.records import MetricKey
+from evalcore.core.compare.lines import Line
+from evalcore.core.records.request import MetricKey
 from evalcore.shell.output.compared.notes import sections_of, tell_correction, title_of
 from evalcore.shell.output.compared.pair import WHOLE, indented, shown_p, signed, spell_line
 from evalcore.shell.output.compared.rows import Compared, place_lines, trees_of

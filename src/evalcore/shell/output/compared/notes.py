@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from evalcore.core.comparison import Comparison, Line
+from evalcore.core.compare.lines import Comparison, Line
 from evalcore.shell.output.compared.rows import Compared, id_of
 from evalcore.shell.output.compared.settings import describe_runs
 from evalcore.shell.output.grid import Section

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 
 from msgspec import Struct
 
-from evalcore.core.comparison import Comparison, Line
-from evalcore.core.gates import name_verdict, spell_number
+from evalcore.core.compare.gates import name_verdict, spell_number
+from evalcore.core.compare.lines import Comparison, Line
 from evalcore.core.groups import Tree
 from evalcore.shell.output.compared.notes import sections_of, tell_correction, title_of
 from evalcore.shell.output.compared.rows import Compared, place_lines, trees_of
@@ -127,7 +127,7 @@ WHOLE = 24
 def spell_line(line: Line) -> str:
     """A number in one cell, as ``check --min`` takes it.
 
-    >>> from evalcore.core.records import MetricKey
+    >>> from evalcore.core.records.request import MetricKey
     >>> spell_line(Line(name="t", key=MetricKey("acc"))), spell_line(Line(name="t", key=MetricKey("em", "raw")))
     ('t/acc', 't/em,raw')
     """

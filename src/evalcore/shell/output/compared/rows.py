@@ -7,11 +7,11 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from evalcore.core.comparison import Comparison, Line
-from evalcore.core.errors import EvalError
-from evalcore.core.gates import Number, choose_numbers
+from evalcore.core.compare.gates import Number, choose_numbers
+from evalcore.core.compare.lines import Comparison, Line
 from evalcore.core.groups import Tree, fold_group
-from evalcore.core.records import MetricKey
+from evalcore.core.records.errors import EvalError
+from evalcore.core.records.request import MetricKey
 from evalcore.shell.recorded import Recorded
 
 __all__ = ["Compared", "id_of", "label_runs", "name_runs", "place_lines", "select_lines", "trees_of"]
@@ -125,7 +125,7 @@ def select_lines(
     >>> one = Comparison(names=("a", "b"), lines=(Line(name="t", key=MetricKey("acc")),))
     >>> select_lines([one], metrics=["ac"])
     Traceback (most recent call last):
-    evalcore.core.errors.EvalError: unknown metric 'ac'; did you mean 'acc'? Known: acc, acc,none
+    evalcore.EvalError: unknown metric 'ac'; did you mean 'acc'? Known: acc, acc,none
     """
     lines = [line for one in comparisons for line in one.lines]
     reasons = dict.fromkeys([*told, *(warning for one in comparisons for warning in one.warnings)])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from evalcore.core.comparison import Shared
+from evalcore.core.compare.lines import Shared
 from evalcore.shell.output.notes import grouped
 from evalcore.shell.recorded import Recorded
 from evalcore.shell.recorded.alike import Alike

@@ -23,11 +23,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from evalcore.core.contributions import Contribution
-from evalcore.core.documents import decode_doc
-from evalcore.core.outcome import Failed, Ok, Outcome, Unscorable
-from evalcore.core.records import Failure, Generate, LogLikelihood, MetricKey, Reply, Request
-from evalcore.core.sample_log import thaw
+from evalcore.core.explain.contribution import Contribution
+from evalcore.core.lm_eval.sample_log import thaw
+from evalcore.core.records.document import decode_doc
+from evalcore.core.records.outcome import Failed, Ok, Outcome, Unscorable
+from evalcore.core.records.request import Failure, Generate, LogLikelihood, MetricKey, Reply, Request
 from evalcore.shell.explaining.documents import own_ids, sample_of
 from evalcore.shell.explaining.explained import Explained
 from evalcore.shell.explaining.traces import Traced

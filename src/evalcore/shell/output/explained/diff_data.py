@@ -22,9 +22,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 
-from evalcore.core.outcome import Failed, Ok, Outcome, Unscorable
-from evalcore.core.records import Failure
-from evalcore.core.sample_log import thaw
+from evalcore.core.lm_eval.sample_log import thaw
+from evalcore.core.records.outcome import Failed, Ok, Outcome, Unscorable
+from evalcore.core.records.request import Failure
 from evalcore.shell.explaining.changes import KINDS, Change, TaskDiff
 from evalcore.shell.explaining.diffed import Detail, Diffed
 from evalcore.shell.output.explained.data import filter_data

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from evalcore.core.outcome import Ok, Outcome
-from evalcore.core.records import Failure, LogLikelihood, Options
-from evalcore.core.sample_log import thaw
+from evalcore.core.lm_eval.sample_log import thaw
+from evalcore.core.records.outcome import Ok, Outcome
+from evalcore.core.records.request import Failure, LogLikelihood, Options
 from evalcore.shell.answers import Logged
 from evalcore.shell.explaining.changes import KINDS, TaskDiff
 from evalcore.shell.explaining.diffed import Detail, Diffed, Number

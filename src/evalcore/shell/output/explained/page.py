@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from evalcore.core.answers import as_number
-from evalcore.core.batches import byte_length
-from evalcore.core.records import GENERATE_UNTIL, Failure, Generate, LogLikelihood, Reply, Request
+from evalcore.core.answers.batch import byte_length
+from evalcore.core.answers.table import as_number
+from evalcore.core.records.request import GENERATE_UNTIL, Failure, Generate, LogLikelihood, Reply, Request
 from evalcore.shell.explaining.documents import asked_and_replied, own_ids
 from evalcore.shell.explaining.explained import Explained
 from evalcore.shell.explaining.traces import Traced

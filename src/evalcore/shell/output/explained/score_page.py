@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from evalcore.core.outcome import Failed, Ok, Outcome, Unscorable
-from evalcore.core.records import MetricKey
-from evalcore.core.tracing import Judged
+from evalcore.core.explain.trace import Judged
+from evalcore.core.records.outcome import Failed, Ok, Outcome, Unscorable
+from evalcore.core.records.request import MetricKey
 from evalcore.shell.explaining.explained import Explained
 from evalcore.shell.explaining.traces import Traced
 from evalcore.shell.output.compared.pair import signed

@@ -6,7 +6,7 @@ import csv
 import io
 from collections.abc import Mapping, Sequence
 
-from evalcore.core.planning import Asked, Plan
+from evalcore.core.compare.power import Asked, Plan
 from evalcore.shell.output.flat import csv_cell
 from evalcore.shell.output.planned.page import per_document, question_part
 from evalcore.shell.output.strict import dump_json

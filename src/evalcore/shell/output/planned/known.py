@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-from evalcore.core.aggregations import AGGREGATIONS
-from evalcore.core.planning import Known
-from evalcore.core.records import MetricKey
-from evalcore.core.reducers import numbered
+from evalcore.core.aggregate.aggregations import AGGREGATIONS
+from evalcore.core.compare.power import Known
+from evalcore.core.records.request import MetricKey
+from evalcore.core.repeats.reducers import numbered
 from evalcore.core.tables import METRICS
 
 __all__ = ["known_of"]

@@ -8,8 +8,8 @@ from math import sqrt
 
 from msgspec import Struct
 
-from evalcore.core.planning import Asked, Plan
-from evalcore.core.stats.components import question_stderr
+from evalcore.core.compare.power import Asked, Plan
+from evalcore.core.stats.noise import question_stderr
 from evalcore.shell.output.flat import shown_number, shown_percent
 from evalcore.shell.output.grid import Grid, Page, Section
 

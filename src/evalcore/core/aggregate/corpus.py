@@ -1,0 +1,92 @@
+"""Corpus scores, and questions made of several documents."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+
+import numpy as np
+
+from evalcore.core.aggregate.numbers import two_of
+from evalcore.core.aggregate.ratios import ratio
+from evalcore.core.metrics.corpus import bleu_score, chrf_score, pair_statistics, ter_score
+from evalcore.core.records.column import Rows, Stats
+from evalcore.core.records.estimate import Summary, Sums, smooth
+from evalcore.core.records.request import Options
+
+__all__ = ["acc_all", "answered", "bleu", "chrf", "corpus", "ter"]
+
+
+def corpus(kind: str, finalise: Callable[[Sums, Options], Sums]) -> Callable[[Rows, Options], Summary]:
+    """A corpus score of summed sentence counts: no mean of sentence scores.
+
+    >>> from evalcore.core.records.estimate import value_of
+    >>> value_of(corpus("ter", ter), [("a b c d", "a b c d"), ("a", "b")])      # 1 edit in 5 words
+    20.0
+    """
+    return partial(_corpus, kind, finalise)
+
+
+def _corpus(kind: str, finalise: Callable[[Sums, Options], Sums], rows: Rows, options: Options) -> Summary:
+    """Sentence counts, as they come or from (reference, prediction) pairs."""
+    stats = (
+        rows.values.floats
+        if isinstance(rows, Stats)
+        else pair_statistics(kind, list(two_of(rows, "(reference, prediction)")))
+    )
+    return smooth(stats, lambda sums: finalise(sums, options))
+
+
+def bleu(sums: Sums, options: Options) -> Sums:
+    """BLEU of summed counts; the counts do not depend on its smoothing.
+
+    >>> sums = np.array([4.0, 4, 4, 3, 2, 0, 4, 3, 2, 1])      # no 4-gram in common
+    >>> [float(bleu(sums, {"smooth_method": how}).round(3)) for how in ("exp", "none")]
+    [84.09, 0.0]
+    """
+    known = ("smooth_method", "smooth_value", "effective_order")
+    return bleu_score(sums, **{key: options[key] for key in known if key in options})  # type: ignore[arg-type]
+
+
+def chrf(sums: Sums, options: Options) -> Sums:
+    """chrF of summed counts, with recall ``beta`` times as important as precision.
+
+    >>> sums = np.array([2.0, 4, 2])      # 2 characters said, 4 wanted, 2 common
+    >>> [float(chrf(sums, {"beta": beta}).round(3)) for beta in (1, 2)]
+    [66.667, 55.556]
+    """
+    return chrf_score(sums, **{key: options[key] for key in ("beta", "eps_smoothing") if key in options})  # type: ignore[arg-type]
+
+
+def ter(sums: Sums, options: Options) -> Sums:
+    """TER of summed counts: edits per 100 words of reference, so it can exceed 100.
+
+    >>> float(ter(np.array([3.0, 2.0]), {}))
+    150.0
+    """
+    return ter_score(sums)
+
+
+def acc_all(rows: Rows, options: Options) -> Summary:
+    """The unit is the question: right if every one of its answers is.
+
+    >>> from evalcore.core.records.estimate import value_of
+    >>> value_of(acc_all, [(True, "q1"), (True, "q1"), (True, "q2"), (False, "q2")])
+    0.5
+    """
+    firsts: dict[object, int] = {}
+    right: dict[object, bool] = {}
+    for i, (hit, key) in enumerate(map(answered, two_of(rows, "(correct, question)"))):
+        firsts.setdefault(key, i)
+        right[key] = right.get(key, True) and hit
+    values = np.array([float(right[key]) for key in firsts])
+    return smooth(np.column_stack([values, np.ones(len(values))]), ratio, np.array(list(firsts.values()), np.int64))
+
+
+def answered(row: Sequence[object]) -> tuple[bool, object]:
+    """Our (correct, question), or lm-eval's (prediction, document with idx and label)."""
+    said, other = row
+    if isinstance(other, Mapping):
+        idx = other["idx"]
+        return bool((other["label"] == 1) == said), (idx["paragraph"], idx["question"])
+    return bool(said), tuple(other) if isinstance(other, list) else other

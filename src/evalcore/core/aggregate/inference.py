@@ -1,0 +1,101 @@
+"""How errors and intervals are asked for, and the interval that an estimate gets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from evalcore.core.aggregate.resample import draws_of, resample_group
+from evalcore.core.aggregate.signature import INTERVAL, interval_of
+from evalcore.core.records.errors import EvalError, unknown
+from evalcore.core.records.estimate import Estimate, Resampling
+from evalcore.core.records.outcome import Rule
+from evalcore.core.stats.intervals import LINKS, interval
+from evalcore.core.stats.percentile import BOOTSTRAPS, Resamples
+
+__all__ = ["DEFAULT", "METHODS", "Inference", "group_interval", "with_interval"]
+
+RULES = ("exclude", "zero", "fail")
+METHODS = ("wilson", "t", "exact", "percentile", "bca", "z")
+
+
+class Inference(Struct, frozen=True, kw_only=True):
+    """How errors and intervals are found, and how documents without a score are closed.
+
+    ``interval``: ``wilson`` (default; ``z``: with normal quantiles), ``exact`` (Clopper and Pearson), ``t`` (value and
+    t standard errors either way), or a bootstrap: ``percentile`` or ``bca``.
+    """
+
+    confidence: float = 0.95
+    interval: str = "wilson"
+    resampling: Resampling = Resampling()
+    on_unscorable: Rule = "exclude"
+
+    def __post_init__(self) -> None:
+        if self.on_unscorable not in RULES:
+            raise unknown("rule for unscorable documents", self.on_unscorable, RULES)
+        if self.interval not in METHODS:
+            raise unknown("interval", self.interval, METHODS)
+        if not 0 < self.confidence < 1:
+            raise EvalError(f"expected a confidence between 0 and 1, got {self.confidence!r}")
+
+
+DEFAULT = Inference()
+NO_SPREAD = "the documents show no spread"
+Resampler = Callable[[Estimate, Resampling], Resamples | None]
+
+
+def with_interval(estimate: Estimate, inference: Inference, resample: Resampler | None = None) -> Estimate:
+    """The estimate with the interval asked for; where that would claim certainty, with the default one and the reason.
+
+    >>> sure = Estimate(value=1.0, stderr=0.0, variance=0.0, df=19.0, trials=20.0, n=20)
+    >>> made = with_interval(sure, Inference(interval="t"))
+    >>> round(made.ci[0], 2), made.reason
+    (0.82, 't: the documents show no spread; wilson-t instead')
+    """
+    if estimate.value is None or estimate.df is None or estimate.variance is None:
+        return estimate
+    method = inference.interval
+    if method not in BOOTSTRAPS:
+        flat = method == "t" and interval_of(estimate, method) == "wilson-t"
+        return _instead(estimate, inference, NO_SPREAD) if flat else _closed_form(estimate, inference)
+    drawn = None if resample is None else resample(estimate, inference.resampling)
+    if drawn is None or drawn.all_equal or estimate.stderr is None:
+        return _instead(estimate, inference, "nothing to resample" if drawn is None else NO_SPREAD)
+    name = f"{method}(draws={draws_of(inference.resampling)},seed={inference.resampling.seed})"
+    ci = BOOTSTRAPS[method](drawn, inference.confidence)
+    return replace(estimate, ci=ci, signature=f"{estimate.signature}{INTERVAL}{name}")
+
+
+def group_interval(estimate: Estimate, inference: Inference, leaves: Mapping[str, Estimate]) -> Estimate:
+    """A group's number with its interval, from the estimates of its tasks by name."""
+    return with_interval(estimate, inference, lambda made, resampling: resample_group(made, leaves, resampling))
+
+
+def _instead(estimate: Estimate, inference: Inference, why: str) -> Estimate:
+    asked, name = inference.interval, interval_of(estimate, DEFAULT.interval)
+    made = _closed_form(estimate, replace(inference, interval=DEFAULT.interval))
+    reason = f"{asked}: {why}; {name} instead" if made.ci is not None else made.reason
+    return replace(made, reason=estimate.reason or reason, signature=f"{estimate.signature}{INTERVAL}{name}")
+
+
+def _closed_form(estimate: Estimate, inference: Inference) -> Estimate:
+    """The interval that the variance, the unit counts, the bounds and the scale of an estimate give."""
+    if estimate.value is None or estimate.df is None:
+        return estimate
+    ci = interval(
+        estimate.value,
+        variance=estimate.variance,
+        stderr=estimate.stderr,
+        n=estimate.trials,
+        df=estimate.df,
+        bounds=estimate.bounds,
+        link=LINKS[estimate.link],
+        confidence=inference.confidence,
+        method=inference.interval,
+        documents=float(estimate.n),
+    )
+    missing = f"{NO_SPREAD}, and the value has no bounds" if ci is None and estimate.stderr is not None else None
+    return replace(estimate, ci=ci, reason=estimate.reason or missing)

@@ -1,0 +1,71 @@
+"""The one-line recipe of a number, in the manner of sacrebleu."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from msgspec.structs import replace
+
+from evalcore.core.records.estimate import Estimate
+from evalcore.core.records.request import Options
+from evalcore.core.stats.intervals import LINKS, interval_name
+
+__all__ = ["INTERVAL", "VERSION", "interval_of", "recipe", "sign"]
+
+INTERVAL = "|ci:"
+"""Comes before how an interval was resampled, in what closing leaves of a recipe."""
+
+VERSION = "0.1.0"
+
+
+def recipe(parts: Mapping[str, object]) -> str:
+    """``key:value`` pairs joined by bars, empty ones left out.
+
+    >>> recipe({"metric": "acc", "filter": "none", "reducer": None, "n": 3})
+    'metric:acc|filter:none|n:3'
+    """
+    return "|".join(f"{key}:{value}" for key, value in parts.items() if value not in (None, "", ()))
+
+
+def sign(estimate: Estimate, parts: Mapping[str, object], *, tables: str, interval: str) -> Estimate:
+    """The estimate with its recipe; how its error and a bootstrap were made is known only after closing, from it."""
+    error, _, resampled = estimate.signature.partition(INTERVAL)
+    full = {
+        **parts,
+        "agg": estimate.aggregation,
+        "se": error if estimate.stderr is not None else None,
+        "clusters": None if estimate.clusters is None else len(set(estimate.clusters.ints.tolist())),
+        "ci": None if estimate.ci is None else resampled or interval_of(estimate, interval),
+        "n": estimate.n,
+        "tables": tables,
+        "ev": VERSION,
+    }
+    return replace(estimate, signature=recipe(full))
+
+
+def interval_of(estimate: Estimate, method: str) -> str | None:
+    """How an interval of this kind is really made for an estimate, if it has one.
+
+    >>> interval_of(Estimate(value=9.0, variance=1.0, bounds=(1.0, float("inf")), link="log"), "exact")
+    't-log'
+    """
+    if estimate.value is None or estimate.variance is None:
+        return None
+    link = LINKS[estimate.link]
+    return interval_name(method, estimate.value, variance=estimate.variance, bounds=estimate.bounds, link=link)
+
+
+def shown_options(options: Options) -> str:
+    """Options in a fixed order.
+
+    >>> from evalcore.core.records.request import options
+    >>> shown_options(options(b=1, a=True))
+    'a=True,b=1'
+    """
+    return ",".join(f"{key}={_shown(options[key])}" for key in sorted(options))
+
+
+def _shown(value: object) -> str:
+    if callable(value):
+        return str(getattr(value, "__name__", "callable"))
+    return str(value).replace("|", "\\u007c")

@@ -1,0 +1,122 @@
+"""How far an estimate may be off: by its aggregation's own rule, or by clusters where documents belong together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from hashlib import blake2b
+
+import numpy as np
+from msgspec import Struct
+
+from evalcore.core.records.array import Floats64, Ints64
+from evalcore.core.records.column import Rows
+from evalcore.core.records.errors import EvalError
+from evalcore.core.records.estimate import Aggregation, Error, Resampling, Summary, smooth
+from evalcore.core.stats.influence import sum_clusters
+from evalcore.core.stats.intervals import bootstrap, clustered, independent
+
+__all__ = ["Spread", "cluster_codes", "in_order", "spread_of", "whole_clusters"]
+
+CLUSTER_DRAWS = 200
+
+
+class Spread(Struct, frozen=True):
+    """An error, the uncorrected variance behind it, and how many independent units it rests on."""
+
+    error: Error
+    variance: float | None
+    units: int
+
+
+def spread_of(
+    aggregation: Aggregation,
+    rows: Rows,
+    summary: Summary,
+    influence: Floats64 | None,
+    clusters: Ints64 | None,
+    resampling: Resampling,
+) -> Spread:
+    """The standard error by the aggregation's own rule, or by clusters where documents belong together."""
+    n = len(summary.stats)
+    if resampling.draws == 0:
+        return Spread(Error(None, "bootstrap_iters is 0: no errors asked for"), None, n)
+    if clusters is not None:
+        if influence is None:
+            return _drawn_clusters(summary, clusters, resampling)
+        variance, stderr, count = clustered(influence, clusters)
+        return Spread(
+            Error(stderr, "clustered" if stderr is not None else "needs two clusters, got 1"), variance, count
+        )
+    error = aggregation.error(rows, summary, influence, resampling)
+    if influence is None:
+        return Spread(error, None if error.stderr is None else error.stderr**2, n)
+    return Spread(error, independent(influence)[0], n)
+
+
+def _drawn_clusters(summary: Summary, clusters: Ints64, resampling: Resampling) -> Spread:
+    """Without influences: a seeded bootstrap of whole clusters."""
+    draws, units = resampling.draws or CLUSTER_DRAWS, whole_clusters(summary, clusters)
+    count = len(units.stats)
+    stderr = bootstrap(
+        lambda index: float(units.resampled(index[None, :])[0]), count, draws=draws, seed=resampling.seed
+    )
+    method = f"cluster-bootstrap(draws={draws},seed={resampling.seed})"
+    return Spread(Error(stderr, method), None if stderr is None else stderr**2, count)
+
+
+def whole_clusters(summary: Summary, clusters: Ints64) -> Summary:
+    """The same statistic with clusters, in the order they first appear, for its units.
+
+    >>> two = smooth(np.array([[1.0, 1.0], [0.0, 1.0], [1.0, 1.0]]), lambda sums: sums[..., 0] / sums[..., 1])
+    >>> whole_clusters(two, np.array([7, 7, 5])).resampled(np.array([[0, 1], [0, 0]])).round(3).tolist()
+    [0.667, 0.5]
+    """
+    places, first = in_order(clusters)
+    if summary.finalise is not None:
+        sums = np.column_stack([sum_clusters(column, places) for column in summary.stats.T])
+        return smooth(sums, summary.finalise, first)
+    members = np.split(np.argsort(places, kind="stable"), np.cumsum(np.bincount(places))[:-1])
+
+    def resampled(index: Ints64) -> Floats64:
+        joined = (np.concatenate([members[i] for i in row]) for row in index.tolist())
+        return np.array([float(summary.resampled(units[None, :])[0]) for units in joined])
+
+    return Summary(np.zeros((len(members), 1)), resampled, first)
+
+
+def in_order(codes: Ints64) -> tuple[Ints64, Ints64]:
+    """Codes counted from 0 as they first appear, so that no name of a cluster touches what is drawn.
+
+    >>> [part.tolist() for part in in_order(np.array([9, 4, 9]))]      # and where each first appears
+    [[0, 1, 0], [0, 1]]
+    """
+    _, first, inverse = np.unique(codes, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    return np.argsort(order)[inverse], first[order]
+
+
+def cluster_codes(
+    ids: Sequence[int | str | None], *, keys: Sequence[int] | None = None, singletons: bool = False, task: str = ""
+) -> Ints64:
+    """Cluster names as codes that agree between tasks and processes.
+
+    A document without a cluster is an error, or with ``singletons`` a cluster of its own; never one giant cluster.
+
+    >>> codes = cluster_codes(["a", "b", "a"])
+    >>> bool(codes[0] == codes[2]), bool(codes[0] == codes[1])
+    (True, False)
+    """
+    missing = [i for i, one in enumerate(ids) if one is None]
+    if missing and not singletons:
+        raise EvalError(
+            f"expected a cluster id for every document, {len(missing)} have none, first at {task} row {missing[0]}"
+        )
+    alone = range(len(ids)) if keys is None else keys
+    named = [f"alone {task} {alone[i]}" if one is None else f"{type(one).__name__} {one}" for i, one in enumerate(ids)]
+    return np.array(
+        [
+            int.from_bytes(blake2b(name.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "big", signed=True)
+            for name in named
+        ],
+        np.int64,
+    )

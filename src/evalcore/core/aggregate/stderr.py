@@ -1,0 +1,52 @@
+"""Where a standard error comes from: influences, an exact form, or a seeded bootstrap."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from evalcore.core.records.array import Floats64
+from evalcore.core.records.column import Rows
+from evalcore.core.records.estimate import Error, Resampling, Summary
+from evalcore.core.stats.bootstrap import bootstrap, median_stderr
+from evalcore.core.stats.influence import independent
+
+__all__ = ["from_bootstrap", "from_influence", "from_median"]
+
+CALLABLE_DRAWS = 200
+
+
+def from_influence(rows: Rows, summary: Summary, influence: Floats64 | None, resampling: Resampling) -> Error:
+    """sqrt(Σ influence² / (n (n − 1))): for the mean, sample sd / sqrt(n).
+
+    >>> from evalcore.core.records.estimate import smooth
+    >>> of_two = smooth(np.array([[1.0], [0.0]]), lambda sums: sums[..., 0] / 2)
+    >>> from_influence(None, of_two, np.array([0.5, -0.5]), Resampling())
+    Error(stderr=0.5, method='delta')
+    """
+    n = len(summary.stats)
+    if influence is None or n < 2:
+        return Error(None, f"needs two documents, got {n}")
+    return Error(independent(influence)[1], "delta")
+
+
+def from_median(rows: Rows, summary: Summary, influence: Floats64 | None, resampling: Resampling) -> Error:
+    """The exact bootstrap error of the median, without resampling (Maritz and Jarrett 1978).
+
+    >>> same = Summary(np.ones((4, 1)), lambda index: np.ones(len(index)), np.arange(4))
+    >>> from_median(None, same, None, Resampling())
+    Error(stderr=0.0, method='maritz-jarrett')
+    """
+    return Error(median_stderr(np.sort(summary.stats[:, 0])), "maritz-jarrett")
+
+
+def from_bootstrap(rows: Rows, summary: Summary, influence: Floats64 | None, resampling: Resampling) -> Error:
+    """A seeded bootstrap, corrected by sqrt(n / (n − 1)).
+
+    >>> alone = Summary(np.ones((1, 1)), lambda index: np.ones(len(index)), np.arange(1))
+    >>> from_bootstrap(None, alone, None, Resampling(draws=50, seed=3))
+    Error(stderr=None, method='bootstrap(draws=50,seed=3)')
+    """
+    draws = resampling.draws or CALLABLE_DRAWS
+    n = len(summary.stats)
+    stderr = bootstrap(lambda index: float(summary.resampled(index[None, :])[0]), n, draws=draws, seed=resampling.seed)
+    return Error(stderr, f"bootstrap(draws={draws},seed={resampling.seed})")

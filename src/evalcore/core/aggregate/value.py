@@ -1,0 +1,178 @@
+"""Closing a column: one value, the influence of each document, and from that every error and interval."""
+
+from __future__ import annotations
+
+from functools import partial
+from math import isfinite
+
+import numpy as np
+from msgspec.structs import replace
+
+from evalcore.core.aggregate.inference import DEFAULT, Inference, group_interval, with_interval
+from evalcore.core.aggregate.resample import resample_task
+from evalcore.core.aggregate.spread import spread_of
+from evalcore.core.records.array import Floats64, Ints64, frozen, weighted
+from evalcore.core.records.column import Column, Floats, Rows, as_objects, take_rows
+from evalcore.core.records.errors import EvalError
+from evalcore.core.records.estimate import Aggregation, Estimate, Summary, gradient
+from evalcore.core.records.outcome import FAILED, NOT_EMITTED, OK, UNSCORABLE, Rule
+from evalcore.core.records.request import Options, options
+
+__all__ = ["DEFAULT", "Inference", "aggregate_metric", "evaluate", "group_interval", "with_interval"]
+
+NO_OPTIONS = options()
+Evaluated = tuple[float | None, Floats64 | None, Floats64 | None]
+
+
+def aggregate_metric(
+    aggregation: Aggregation,
+    column: Column,
+    *,
+    options: Options = NO_OPTIONS,
+    inference: Inference = DEFAULT,
+    clusters: Ints64 | None = None,
+    score_bounds: tuple[float, float] = (0.0, 1.0),
+) -> Estimate:
+    """Close a column into an estimate; ``clusters`` holds a code for every row of the column.
+
+    >>> from evalcore.core.aggregate.aggregations import AGGREGATIONS
+    >>> from evalcore.core.records.array import weighted, Array
+    >>> from evalcore.core.records.column import column
+    >>> aggregate_metric(AGGREGATIONS["mean"], column(range(4), Floats(Array([1.0, 1.0, 0.0, 1.0]))))
+    Estimate(0.75 ± 0.25, n=4)
+    """
+    closed = close(column, inference.on_unscorable)
+    empty = _counted(aggregation, column, closed, options)
+    if not empty.n_scored:
+        return replace(empty, reason=_why_empty(column))
+    rows = take_rows(closed.rows, closed.scored)
+    summary, (value, influence, sums) = _evaluated(aggregation, rows, options)
+    if value is None:
+        return replace(empty, reason=f"{aggregation.name} has no finite value on these documents")
+    codes = None if clusters is None else clusters[closed.scored][summary.units]
+    spread = spread_of(aggregation, rows, summary, influence, codes, inference.resampling)
+    trials = summary.trials(sums) if summary.trials is not None and sums is not None else float(spread.units)
+    trials = min(trials, float(spread.units))  # documents of one cluster may all go one way
+    lowest, highest = _extremes(aggregation, closed, value, sums, score_bounds)
+    units = len(summary.units)
+    filled = replace(
+        empty,
+        value=value,
+        stderr=spread.error.stderr,
+        n=units,
+        reason=None if spread.error.stderr is not None else spread.error.method,
+        signature=spread.error.method,
+        size=aggregation.size(sums) if aggregation.size is not None and sums is not None else float(units),
+        variance=spread.variance,
+        df=float(spread.units - 1),
+        trials=trials,
+        influence=None if influence is None else frozen(influence),
+        keys=frozen(closed.keys.ints[closed.scored][summary.units]),
+        clusters=None if codes is None else frozen(codes),
+        sums=None if sums is None else frozen(sums),
+        lowest=lowest,
+        highest=highest,
+    )
+    return with_interval(filled, inference, partial(resample_task, summary, codes))
+
+
+def _evaluated(aggregation: Aggregation, rows: Rows, options: Options) -> tuple[Summary, Evaluated]:
+    try:
+        summary = aggregation.summarise(rows, options)
+        return summary, evaluate(aggregation, summary)
+    except (TypeError, ValueError, LookupError, AttributeError, ArithmeticError) as wrong:
+        raise wrong if isinstance(wrong, EvalError) else EvalError(_cannot(aggregation, rows, wrong)) from wrong
+
+
+def _cannot(aggregation: Aggregation, rows: Rows, wrong: Exception) -> str:
+    shown = as_objects(rows)[:1]
+    return f"{aggregation.name} cannot be taken of rows such as {shown!r}: {type(wrong).__name__}: {wrong}"
+
+
+def close(column: Column, rule: Rule) -> Column:
+    """Documents without a score under a declared rule: left out, counted as 0, or refused.
+
+    >>> from evalcore.core.records.array import weighted, Array
+    >>> from evalcore.core.records.column import column
+    >>> lost = column([0, 1], Floats(Array([1.0, float("nan")])), np.array([0, 1], np.uint8), {1: "no answer"})
+    >>> close(lost, "zero").rows
+    Floats(values=Array([1., 0.]))
+    """
+    lost = (column.status.data == UNSCORABLE) | (column.status.data == FAILED)
+    if rule == "exclude" or not lost.any():
+        return column
+    if rule == "fail":
+        first = next((reason for _, reason in column.reasons), "")
+        raise EvalError(f"expected a score for every document, {int(lost.sum())} have none; the first: {first}")
+    if not isinstance(column.rows, Floats):
+        raise EvalError(f"on_unscorable: zero needs numbers, got {type(column.rows).__name__}; use exclude or fail")
+    return replace(
+        column,
+        rows=Floats(frozen(np.where(lost, 0.0, column.rows.values.floats))),
+        status=frozen(np.where(lost, OK, column.status.data).astype(np.uint8)),
+    )
+
+
+def evaluate(aggregation: Aggregation, summary: Summary) -> Evaluated:
+    """The value, the influence of each unit (n · d value / d weight), and the summed statistics."""
+    if not len(summary.stats):
+        return None, None, None
+    if summary.finalise is None:
+        value = float(summary.resampled(np.arange(len(summary.stats))[None, :])[0])
+        return (value if isfinite(value) else None), None, None
+    sums = aggregation.total(summary.stats)
+    with np.errstate(all="ignore"):
+        value = float(np.real(summary.finalise(sums)))
+    if not isfinite(value):
+        return None, None, None
+    influence = weighted(summary.stats, gradient(summary.finalise, sums) * len(summary.stats))
+    return value, (_centred(influence) if bool(np.isfinite(influence).all()) else None), sums
+
+
+def _centred(influence: Floats64) -> Floats64:
+    """Influences sum to zero but for rounding, unless a value grows with the sheer number of documents (smoothed
+    BLEU does); a resample has as many documents as the sample, so that part is no error."""
+    mean = float(influence.sum()) / len(influence)
+    return influence - mean if abs(mean) > 1e-9 * float(np.abs(influence).max()) else influence
+
+
+def _counted(aggregation: Aggregation, column: Column, closed: Column, options: Options) -> Estimate:
+    return Estimate(
+        value=None,
+        n_scored=closed.count(OK),
+        n_unscorable=column.count(UNSCORABLE),
+        n_failed=column.count(FAILED),
+        n_not_emitted=column.count(NOT_EMITTED),
+        aggregation=aggregation.name,
+        options=options,
+        bounds=aggregation.bounds,
+        link=aggregation.link.name,
+        average=aggregation.average,
+    )
+
+
+def _why_empty(column: Column) -> str:
+    if not len(column):
+        return "cannot score empty instances: there are no documents"
+    first = next((reason for _, reason in column.reasons), "no document emitted this metric")
+    return f"no document was scored; the first: {first}"
+
+
+def _extremes(
+    aggregation: Aggregation,
+    closed: Column,
+    value: float,
+    sums: Floats64 | None,
+    score_bounds: tuple[float, float],
+) -> tuple[float | None, float | None]:
+    """The lowest and highest value that documents without a score could still make of it."""
+    lost = closed.count(UNSCORABLE) + closed.count(FAILED)
+    if not lost:
+        return value, value
+    by_document = sums is not None and aggregation.name in ("mean", "nanmean", "brier_score")
+    if by_document and sums is not None:
+        ends = [(float(sums[0]) + lost * bound) / (float(sums[1]) + lost) for bound in score_bounds]
+    else:
+        ends = list(aggregation.bounds)
+    low, high = (end if isfinite(end) else None for end in ends)
+    return low, high

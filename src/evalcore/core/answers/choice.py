@@ -1,0 +1,158 @@
+"""Multiple choice as arrays: a padded (documents × choices) matrix of log-likelihoods and its golds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import chain
+from math import inf, nan
+from operator import attrgetter
+
+import numpy as np
+from msgspec import Struct
+
+from evalcore.core.answers.batch import Batch, Problems, bad_likelihood, plain_batch, values_of
+from evalcore.core.records.array import Bools, Floats64, Ints64
+from evalcore.core.records.request import Gold, Sample
+
+__all__ = ["MCBatch", "choices_of", "gold_indices", "mc_batch", "spread", "spread_choices"]
+
+
+class MCBatch(Struct, frozen=True, eq=False):
+    """Choices of many documents in a padded (documents × choices) matrix; ``valid`` marks what is not padding.
+
+    The replies of document ``i`` begin at ``flat[starts[i]]``; where it is ``paired``, those of its choices
+    without context follow. ``listed`` counts the choices whose text is known.
+    """
+
+    samples: Sequence[Sample]
+    lls: Floats64
+    valid: Bools
+    is_gold: Bools
+    gold: Ints64
+    flat: Sequence[object]
+    starts: Ints64
+    counts: Ints64
+    listed: Ints64
+    paired: Bools
+    problems: Problems
+
+
+def mc_batch(batch: Batch) -> MCBatch:
+    """Every document's choices, padded to the longest.
+
+    >>> b = Batch("t", "none", [Sample(0, gold=1, choices=("a", "b"))], np.array([0]), [(-2.0, False), (-1.0, True)],
+    ...           np.array([0, 2]), np.array([False, False]))
+    >>> mc_batch(b).is_gold.tolist()
+    [[False, True]]
+    """
+    replies = np.diff(batch.offsets)
+    listed = np.fromiter(map(len, map(attrgetter("choices"), batch.samples)), np.int64, len(batch.samples))
+    counts = np.where(listed > 0, listed, replies)
+    paired = (replies == 2 * counts) & (counts > 0)
+    problems = _count_problems(counts, replies, paired)
+    width = max(int(counts.max(initial=0)), 1)
+    valid = np.arange(width) < counts[:, None]
+    valid[list(problems)] = False
+    starts = batch.offsets[:-1]
+    lls = _gathered(values_of(batch.replies), starts, valid, -inf)
+    problems |= _likelihood_problems(batch, lls, valid, problems)
+    is_gold, gold = _gold_matrix(batch.samples, counts, width, problems)
+    return MCBatch(batch.samples, lls, valid, is_gold, gold, batch.replies, starts, counts, listed, paired, problems)
+
+
+def choices_of(replies: Sequence[Sequence[object]], golds: Sequence[Gold], choices: Sequence[str] = ()) -> MCBatch:
+    """A batch from plain lists, to try a metric by hand: every document's log-likelihoods, and its gold.
+
+    >>> choices_of([[-2.0, -1.0], [-1.0, -3.0, -4.0]], golds=[1, (0, 2)]).is_gold.tolist()
+    [[False, True, False], [True, False, True]]
+    """
+    return mc_batch(plain_batch(replies, golds, choices))
+
+
+def spread(batch: MCBatch, values: Floats64, padding: float, *, unconditional: bool = False) -> Floats64:
+    """A field of every reply as a padded matrix: of the choices in context, or of those without."""
+    if not unconditional:
+        return _gathered(values, batch.starts, batch.valid, padding)
+    return _gathered(values, batch.starts + batch.counts, batch.valid & batch.paired[:, None], padding)
+
+
+def spread_choices(batch: MCBatch, length: Callable[[str], int]) -> Floats64:
+    """A length of every choice as a padded matrix; NaN where a document lists no choices."""
+    texts = chain.from_iterable(map(attrgetter("choices"), batch.samples))
+    lengths = np.array(list(map(length, texts)), np.float64)
+    return _gathered(lengths, np.cumsum(batch.listed) - batch.listed, batch.valid & (batch.listed > 0)[:, None], nan)
+
+
+def _gathered(flat: Floats64, starts: Ints64, valid: Bools, padding: float) -> Floats64:
+    if not len(flat):
+        return np.full(valid.shape, padding)
+    at = starts[:, None] + np.arange(valid.shape[1])
+    if bool(valid.all()):
+        return np.asarray(flat[at], np.float64)
+    return np.where(valid, flat[np.where(valid, at, 0)], padding)
+
+
+def _count_problems(counts: Ints64, replies: Ints64, paired: Bools) -> dict[int, str]:
+    out = {
+        int(i): f"expected {counts[i]} log-likelihoods for {counts[i]} choices, got {replies[i]}"
+        for i in np.flatnonzero((replies != counts) & ~paired)
+    }
+    return out | {int(i): "expected choices, got none" for i in np.flatnonzero(counts == 0)}
+
+
+def _likelihood_problems(batch: Batch, lls: Floats64, valid: Bools, known: Problems) -> dict[int, str]:
+    wrong = (np.isnan(lls) | (lls == inf)) & valid
+    hopeless = np.all((lls == -inf) | ~valid, axis=1)
+    if not wrong.any() and not hopeless.any():
+        return {}
+    out = {
+        int(i): bad_likelihood(batch.replies[int(batch.offsets[i]) + int(np.argmax(wrong[i]))])
+        for i in np.flatnonzero(wrong.any(axis=1))
+    }
+    out |= {int(i): "every choice has log-likelihood -inf" for i in np.flatnonzero(hopeless)}
+    return {i: reason for i, reason in out.items() if i not in known}
+
+
+def _gold_matrix(
+    samples: Sequence[Sample], counts: Ints64, width: int, problems: dict[int, str]
+) -> tuple[Bools, Ints64]:
+    golds = list(map(attrgetter("gold"), samples))
+    is_gold = np.zeros((len(golds), width), np.bool_)
+    if set(map(type, golds)) <= {int} and min(golds, default=0) > -1 and max(golds, default=0) < width:
+        first = np.array(golds, dtype=np.int64)
+        is_gold[np.arange(len(first)), first] = True
+        for i in np.flatnonzero(first >= counts).tolist():
+            problems.setdefault(i, _bad_gold(golds[i], int(counts[i])))
+        return is_gold, first
+    for i, sample in enumerate(samples):
+        picked = gold_indices(sample, int(counts[i]))
+        if isinstance(picked, str):
+            problems.setdefault(i, picked)
+        else:
+            is_gold[i, list(picked)] = True
+    return is_gold, np.argmax(is_gold, axis=1)
+
+
+def gold_indices(sample: Sample, count: int) -> tuple[int, ...] | str:
+    """The right choices of a document, or why they cannot be told.
+
+    >>> gold_indices(Sample(0, gold="b", choices=("a", "b")), 2), gold_indices(Sample(0, gold=7), 4)
+    ((1,), 'expected a choice index below 4, got 7')
+    """
+    many = sample.gold if isinstance(sample.gold, tuple) else (sample.gold,)
+    out: list[int] = []
+    for gold in many:
+        if isinstance(gold, bool):
+            return f"expected a choice index or a choice, got {gold!r}"
+        index = sample.choices.index(gold) if isinstance(gold, str) and gold in sample.choices else gold
+        index = int(index) if isinstance(index, np.integer) else index
+        if not isinstance(index, int) or not 0 <= index < count:
+            return _bad_gold(gold, count)
+        out.append(index)
+    return tuple(out) if out else "expected a gold choice, got none"
+
+
+def _bad_gold(gold: object, count: int) -> str:
+    if isinstance(gold, str):
+        return f"expected one of the {count} choices, got {gold!r}"
+    return f"expected a choice index below {count}, got {gold!r}"

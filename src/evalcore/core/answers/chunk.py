@@ -1,0 +1,166 @@
+"""A chunk of documents with their replies: what is usable, what is lost and why, repeat by repeat."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
+from operator import attrgetter
+from typing import overload
+
+import numpy as np
+from msgspec import Struct
+
+from evalcore.core.answers.batch import Batch
+from evalcore.core.answers.table import AnswerTable, Likelihoods, likelihoods
+from evalcore.core.filters.chain import FELL_BACK, Replies
+from evalcore.core.records.array import Bools, Ints64
+from evalcore.core.records.errors import EvalError, place
+from evalcore.core.records.outcome import FAILED, UNSCORABLE
+from evalcore.core.records.request import GENERATE_UNTIL, Failure, Sample, Task
+
+__all__ = ["Gathered", "as_lists", "by_unit", "documents", "gather", "passes", "refuse_strangers"]
+
+
+def documents(task: Task, samples: Iterable[Sample]) -> tuple[Sequence[Sample], Ints64]:
+    docs = list(samples)
+    try:
+        keys = np.fromiter(map(attrgetter("doc_id"), docs), np.int64, len(docs))
+    except (OverflowError, ValueError, TypeError) as wrong:
+        raise EvalError(f"expected whole numbers of 64 bits as doc_id: {wrong}{place(task.name)}") from wrong
+    if len(keys) > 1 and not bool(np.all(keys[1:] > keys[:-1])):
+        order = np.argsort(keys, kind="stable")
+        twice = np.flatnonzero(keys[order][1:] == keys[order][:-1])
+        if len(twice):
+            raise EvalError(f"expected each document once, got it twice{place(task.name, int(keys[order][twice[0]]))}")
+        docs, keys = [docs[i] for i in order.tolist()], keys[order]
+    return docs, keys
+
+
+def refuse_strangers(task: Task, keys: Ints64, table: AnswerTable) -> None:
+    docs = table.asked.docs.ints
+    if len(docs) and table.task != task.name:
+        raise EvalError(f"expected answers of {task.name!r}, got answers of {table.task!r}")
+    asked = docs[np.concatenate([[True], docs[1:] != docs[:-1]])] if len(docs) else docs
+    if len(asked) == len(keys) and bool(np.all(asked == keys)):
+        return
+    strangers = np.setdiff1d(asked, keys, assume_unique=True)
+    if len(strangers):
+        raise EvalError(f"expected a sample for every answer, got none{place(task.name, int(strangers[0]))}")
+
+
+class Gathered(Struct, frozen=True, eq=False):
+    """Replies of a chunk: per unit, how many units each usable document has, and what is wrong with the rest."""
+
+    replies: Replies
+    units: Ints64
+    usable: Bools
+    problems: dict[int, tuple[int, str]]
+
+
+def gather(task: Task, keys: Ints64, table: AnswerTable) -> Gathered:
+    """The replies of a chunk per unit; documents that lost theirs are set aside with the reason."""
+    docs = table.asked.docs.ints
+    per_doc = np.searchsorted(docs, keys, side="right") - np.searchsorted(docs, keys)
+    counts = np.diff(table.offsets.ints)
+    values = table.values
+    problems = {int(i): (FAILED, "no answer was recorded") for i in np.flatnonzero(per_doc == 0)}
+    problems |= _reply_problems(task, table, counts, per_doc)
+    usable = np.ones(len(keys), np.bool_)
+    usable[list(problems)] = False
+    kept = np.repeat(usable, per_doc)
+    good = np.repeat(kept, counts) & _present(values)
+    if not (kept.all() and good.all()):
+        owners = np.repeat(np.arange(len(counts)), counts)[good]
+        counts = np.bincount(owners, minlength=len(counts))[kept]
+        values = likelihoods([values[i] for i in np.flatnonzero(good).tolist()])
+    per_doc = per_doc[usable]
+    if task.output_type == GENERATE_UNTIL and not bool(np.all(per_doc == 1)):
+        counts = np.add.reduceat(counts, np.cumsum(per_doc) - per_doc) if len(counts) else counts
+        per_doc = np.ones_like(per_doc)
+    offsets = np.concatenate([[0], np.cumsum(counts)])
+    return Gathered(Replies(values, offsets, np.zeros(len(values), np.int8)), per_doc, usable, problems)
+
+
+def _present(values: Sequence[object]) -> Bools:
+    """Which replies are replies at all."""
+    if isinstance(values, Likelihoods) or not {Failure, type(None)} & set(map(type, values)):
+        return np.ones(len(values), np.bool_)
+    return np.array([value is not None and not isinstance(value, Failure) for value in values], np.bool_)
+
+
+def _reply_problems(task: Task, table: AnswerTable, counts: Ints64, per_doc: Ints64) -> dict[int, tuple[int, str]]:
+    """Documents with a request whose replies are too few, or failed; with ragged repeats, all of them."""
+    asked = table.asked.repeats.ints
+    doc_of = np.repeat(np.arange(len(per_doc)), per_doc)
+    short = counts == 0 if task.ragged else counts != asked
+    out = {
+        int(doc_of[j]): (UNSCORABLE, f"expected {asked[j]} replies, got {counts[j]}")
+        for j in np.flatnonzero(short)[::-1].tolist()
+    }
+    wanted = np.arange(len(doc_of)) - np.repeat(np.cumsum(per_doc) - per_doc, per_doc)
+    for j in np.flatnonzero(table.asked.idxs.ints != wanted)[::-1].tolist():
+        found = table.asked.idxs.ints[doc_of == doc_of[j]].tolist()
+        out[int(doc_of[j])] = (UNSCORABLE, f"expected requests 0 to {len(found) - 1}, got idx {found}")
+    present = _present(table.values)
+    if bool(present.all()):
+        return out
+    owners = np.repeat(np.arange(len(counts)), counts)
+    lost = np.bincount(owners[~present], minlength=len(counts))
+    for j in np.flatnonzero((lost == counts) & (counts > 0) if task.ragged else lost > 0)[::-1].tolist():
+        first = next(
+            v
+            for v in table.values[table.offsets.ints[j] : table.offsets.ints[j + 1]]
+            if v is None or isinstance(v, Failure)
+        )
+        out[int(doc_of[j])] = (FAILED, first.reason if isinstance(first, Failure) else "no answer")
+    return out
+
+
+def as_lists(given: Replies) -> Replies:
+    """Each unit's replies as one reply, which is a list."""
+    values: list[object] = [list(given.values[a:b]) for a, b in pairwise(given.offsets.tolist())]
+    firsts = np.minimum(given.offsets[:-1], max(len(given.rules) - 1, 0))
+    rules = given.rules[firsts] if len(given.rules) else np.zeros(len(values), np.int8)
+    return Replies(values, np.arange(len(values) + 1), rules)
+
+
+def passes(task: Task, name: str, docs: Sequence[Sample], keys: Ints64, out: Replies, units: Ints64) -> Iterator[Batch]:
+    """A batch for each repeat that a pipeline left; document ``i`` is in as many as it has replies."""
+    counts = out.counts
+    fell = out.rules == FELL_BACK
+    ends = np.concatenate([[0], np.cumsum(units)])
+    if bool(np.all(counts == 1)):
+        yield Batch(task.name, name, docs, keys, out.values, ends, fell)
+        return
+    per_doc = np.minimum.reduceat(counts, ends[:-1]) if len(counts) else counts
+    for repeat in range(int(per_doc.max(initial=0))):
+        here = np.flatnonzero(per_doc > repeat)
+        picked = np.concatenate([out.offsets[:-1][ends[i] : ends[i + 1]] for i in here.tolist()]) + repeat
+        offsets = np.concatenate([[0], np.cumsum(units[here])])
+        values = [out.values[i] for i in picked.tolist()]
+        yield Batch(task.name, name, [docs[i] for i in here.tolist()], keys[here], values, offsets, fell[picked])
+
+
+class ByUnit(Sequence[Sample]):
+    """The document of each unit, looked up only where a filter asks."""
+
+    def __init__(self, docs: Sequence[Sample], units: Ints64) -> None:
+        self.docs, self.ends = docs, np.cumsum(units)
+
+    def __len__(self) -> int:
+        return int(self.ends[-1]) if len(self.ends) else 0
+
+    @overload
+    def __getitem__(self, at: int) -> Sample: ...
+    @overload
+    def __getitem__(self, at: slice) -> Sequence[Sample]: ...
+    def __getitem__(self, at: int | slice) -> Sample | Sequence[Sample]:
+        if isinstance(at, slice):
+            return [self[i] for i in range(*at.indices(len(self)))]
+        if not 0 <= at < len(self):
+            raise IndexError(at)
+        return self.docs[int(np.searchsorted(self.ends, at, side="right"))]
+
+
+def by_unit(docs: Sequence[Sample], units: Ints64) -> Sequence[Sample]:
+    return docs if bool(np.all(units == 1)) else ByUnit(docs, units)

@@ -1,0 +1,163 @@
+"""Answers as a table: one row per request, sorted by document. Everything downstream reads slices of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from itertools import chain
+from math import nan
+from operator import attrgetter, itemgetter
+from typing import overload
+
+import numpy as np
+from msgspec import Struct
+
+from evalcore.core.answers.group import group_by_doc, sort_places
+from evalcore.core.records.array import Array, Floats64, frozen
+from evalcore.core.records.errors import EvalError
+from evalcore.core.records.request import Answer, Likelihood
+
+__all__ = ["AnswerTable", "Likelihoods", "Requests", "as_number", "likelihoods", "request_table", "tabulate"]
+
+
+class Likelihoods(Sequence[tuple[float, ...]]):
+    """Likelihood replies whose values are also an array.
+
+    >>> replies = likelihoods([(-1.5, True), (-2.0, False)])
+    >>> replies[0], replies.values.tolist()
+    ((-1.5, True), [-1.5, -2.0])
+    """
+
+    __slots__ = ("raw", "values")
+
+    def __init__(self, raw: Sequence[tuple[float, ...]], values: Floats64) -> None:
+        self.raw, self.values = raw, values
+
+    def part(self, at: int) -> Floats64:
+        """Another field of every reply (1: greedy, 2: tokens), 0 where a reply has none, NaN where it is no number."""
+        return np.array([as_number(one[at]) if len(one) > at else 0.0 for one in self.raw], np.float64)
+
+    def __len__(self) -> int:
+        return len(self.raw)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Likelihoods) and list(self.raw) == list(other.raw)
+
+    def __hash__(self) -> int:
+        return hash(tuple(self.raw))
+
+    def __reduce__(self) -> tuple[Callable[[Sequence[object]], Sequence[object]], tuple[Sequence[object]]]:
+        return likelihoods, (self.raw,)
+
+    @overload
+    def __getitem__(self, at: int) -> tuple[float, ...]: ...
+    @overload
+    def __getitem__(self, at: slice) -> Likelihoods: ...
+    def __getitem__(self, at: int | slice) -> tuple[float, ...] | Likelihoods:
+        return Likelihoods(self.raw[at], self.values[at]) if isinstance(at, slice) else self.raw[at]
+
+
+def as_number(value: object) -> float:
+    """A number, also from the words True and False that lm-eval's logs hold; NaN for anything else.
+
+    >>> as_number("True"), as_number("x")
+    (1.0, nan)
+    """
+    if value in ("True", "False"):
+        return float(value == "True")
+    try:
+        return float(value) if isinstance(value, int | float | np.number | np.bool_) else nan
+    except OverflowError:
+        return nan
+
+
+def likelihoods(replies: Sequence[object]) -> Sequence[object]:
+    """Replies as ``Likelihoods`` if every one is a tuple that begins with a number; else as they are."""
+    kinds = set(map(type, replies))
+    if list in kinds:  # JSON has no tuples
+        replies = [tuple(one) if type(one) is list else one for one in replies]
+        kinds = set(map(type, replies))
+    if not replies or not kinds <= {tuple, Likelihood}:
+        return replies
+    try:
+        values = np.fromiter(map(itemgetter(0), replies), np.float64, len(replies))  # type: ignore[arg-type]
+    except (TypeError, ValueError, IndexError, OverflowError):
+        return replies
+    values.setflags(write=False)
+    return Likelihoods(replies, values)  # type: ignore[arg-type]  # just checked: tuples
+
+
+class Requests(Struct, frozen=True):
+    """What is asked of a model for one task, as arrays sorted by (document, idx): a row per request."""
+
+    task: str
+    docs: Array
+    idxs: Array
+    repeats: Array
+
+    def answered(self, replies: Sequence[object]) -> AnswerTable:
+        """The table of answers from replies in request order, the repeats of a request one after another.
+
+        >>> asked = Requests("t", Array([0, 0]), Array([0, 1]), Array([1, 1]))
+        >>> asked.answered([(-1.0, True), (-2.0, False)]).values.values.tolist()
+        [-1.0, -2.0]
+        """
+        offsets = np.concatenate([[0], np.cumsum(self.repeats.ints)])
+        if len(replies) != offsets[-1]:
+            raise EvalError(f"expected {offsets[-1]} replies, got {len(replies)} - at {self.task}")
+        return AnswerTable(self, frozen(offsets), likelihoods(replies))
+
+
+class AnswerTable(Struct, frozen=True):
+    """Requests and the replies to each: request ``i`` got ``values[offsets[i]:offsets[i + 1]]``."""
+
+    asked: Requests
+    offsets: Array
+    values: Sequence[object]
+
+    @property
+    def task(self) -> str:
+        return self.asked.task
+
+    def rows(self, first: int, last: int) -> AnswerTable:
+        """The table of the documents with keys from ``first`` up to but not including ``last``."""
+        a, b = np.searchsorted(self.asked.docs.ints, [first, last])
+        ends = self.offsets.ints[a : b + 1]
+        asked = Requests(
+            self.task,
+            Array(self.asked.docs.ints[a:b]),
+            Array(self.asked.idxs.ints[a:b]),
+            Array(self.asked.repeats.ints[a:b]),
+        )
+        return AnswerTable(asked, frozen(ends - ends[0]), self.values[ends[0] : ends[-1]])
+
+
+def tabulate(answers: Iterable[Answer] | AnswerTable) -> AnswerTable:
+    """Answers of one task, in any order, as a table.
+
+    >>> from evalcore.core.records.request import Generate, Instance
+    >>> tabulate([Answer(Instance("t", 3, 0, Generate("?")), ("x",))]).asked.docs
+    Array([3])
+    """
+    if isinstance(answers, AnswerTable):
+        return answers
+    grouped = group_by_doc(answers)
+    replies = list(map(attrgetter("replies"), grouped.flat))
+    counts = np.fromiter(map(len, replies), np.int64, len(replies))
+    repeats = np.fromiter(map(attrgetter("repeats"), map(attrgetter("instance"), grouped.flat)), np.int64, len(replies))
+    values = list(map(itemgetter(0), replies)) if bool(np.all(counts == 1)) else list(chain.from_iterable(replies))
+    asked = Requests(grouped.task, Array(grouped.docs), Array(grouped.idxs), frozen(repeats))
+    return AnswerTable(asked, frozen(np.concatenate([[0], np.cumsum(counts)])), likelihoods(values))
+
+
+def request_table(task: str, docs: Sequence[int], idxs: Sequence[int], repeats: Sequence[int] | int = 1) -> Requests:
+    """Requests from columns; they must be sorted by (document, idx), each place once.
+
+    >>> request_table("t", [0, 0, 1], [0, 1, 0]).repeats
+    Array([1, 1, 1])
+    """
+    doc_keys, places = np.asarray(docs, np.int64), np.asarray(idxs, np.int64)
+    order = sort_places(task, doc_keys, places)
+    if order is not None:
+        raise EvalError(f"expected requests sorted by document and idx, got them out of order - at {task}")
+    each = np.full(len(doc_keys), repeats) if isinstance(repeats, int) else np.asarray(repeats, np.int64)
+    return Requests(task, Array(doc_keys), Array(places), frozen(each.astype(np.int64)))

@@ -1,0 +1,92 @@
+"""Documents without a counterpart in the baseline: gates on how many there are, and on what they may hide."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from math import hypot, inf
+
+from evalcore.core.compare.gates import Gate, Number
+from evalcore.core.compare.lines import Comparison, Shared
+from evalcore.core.records.estimate import Estimate
+from evalcore.core.records.request import MetricKey
+from evalcore.core.stats.quantiles import normal_quantile
+
+__all__ = ["find_hidden", "find_unpaired"]
+
+
+def find_unpaired(documents: Iterable[Shared], *, least: float = 0.5, allow: bool = False) -> tuple[Gate, ...]:
+    """A gate that fails for every task of which less than this share of either run's documents is in both.
+
+    ``allow`` lets the run lack documents of the baseline.
+
+    >>> [gate.verdict for gate in find_unpaired([Shared("t", 3, (), (7, 8, 9, 10)), Shared("u", 3)])]
+    ["3 of the run's 3 documents are paired with 3 of the baseline's 7"]
+    """
+    few = [one for one in documents if one.shares[0] < least or (one.shares[1] < least and not allow)]
+    return tuple(_unpaired(one, least) for one in few)
+
+
+def _unpaired(one: Shared, least: float, more: str = "") -> Gate:
+    return Gate(
+        kind="paired",
+        name=one.task,
+        key=MetricKey("paired"),
+        passed=False,
+        verdict=f"{one.both:,} of the run's {one.both + len(one.only_a):,} documents are paired with "
+        f"{one.both:,} of the baseline's {one.both + len(one.only_b):,}{more}",
+        value=min(one.shares),
+        limit=least,
+        n=one.both,
+    )
+
+
+Estimates = Mapping[Number, Estimate]
+
+
+def find_hidden(
+    comparison: Comparison,
+    documents: Iterable[Shared],
+    estimates: tuple[Estimates, Estimates],
+    *,
+    alpha: float = 0.05,
+    margin: float = 0.0,
+) -> tuple[Gate, ...]:
+    """A gate that fails for every task whose pairs may hide that the run is worse.
+
+    Where pairs are unclear (see ``Shared``), what a model wrote may have chosen them: those on which the models agree.
+    So the numbers of all documents must not be worse, either, by more than luck explains; alpha is shared among them
+    (Bonferroni), and the documents of the two runs count as independent.
+
+    >>> from evalcore.core.aggregate.value import aggregate_metric
+    >>> from evalcore.core.aggregate.aggregations import AGGREGATIONS
+    >>> from evalcore.core.records.array import Array
+    >>> from evalcore.core.records.column import Floats, column
+    >>> from evalcore.core.compare.lines import Line
+    >>> line = Line(name="t", key=MetricKey("acc"), difference=0.0, higher_is_better=True)
+    >>> scores = ([0.0] * 60 + [1.0] * 40, [1.0] * 60 + [0.0] * 40)
+    >>> columns = (column(range(100), Floats(Array(one))) for one in scores)
+    >>> a, b = ({("t", line.key): aggregate_metric(AGGREGATIONS["mean"], one)} for one in columns)
+    >>> few = Shared("t", 60, tuple(range(40)), tuple(range(40)), unclear=True)
+    >>> [gate] = find_hidden(Comparison(names=("new", "old"), lines=(line,)), [few], (a, b))
+    >>> gate.verdict.partition(", and ")[2]
+    'over all documents acc,none is worse: 0.4000, not 0.6000'
+    """
+    unclear = {one.task: one for one in documents if one.unclear}
+    lines = [line for line in comparison.lines if line.name in unclear and line.higher_is_better is not None]
+    signs = {(line.name, line.key): 1 if line.higher_is_better else -1 for line in lines}
+    numbers = [at for at in signs if all(at in known for known in estimates)]
+    found: dict[str, Gate] = {}
+    for at in numbers:
+        change, error = _change_of_all(estimates[0][at], estimates[1][at])
+        if signs[at] * change < normal_quantile(alpha / len(numbers)) * error - margin:
+            run, baseline = (known[at].value for known in estimates)
+            told = f", and over all documents {at[1]} is worse: {run:.4f}, not {baseline:.4f}"
+            found.setdefault(at[0], _unpaired(unclear[at[0]], 1.0, told))
+    return tuple(found.values())
+
+
+def _change_of_all(run: Estimate, baseline: Estimate) -> tuple[float, float]:
+    """The difference of two numbers over all documents of either run, and its error; of none that has no error."""
+    if run.value is None or baseline.value is None or run.stderr is None or baseline.stderr is None:
+        return 0.0, inf
+    return run.value - baseline.value, hypot(run.stderr, baseline.stderr)

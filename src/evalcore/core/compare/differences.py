@@ -1,0 +1,258 @@
+"""The difference of two estimates on the same documents: its error, its interval, what it could have shown."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import fsum, inf, isfinite, sqrt
+
+import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
+
+from evalcore.core.aggregate.spread import whole_clusters
+from evalcore.core.compare.lines import Line
+from evalcore.core.groups.covariance import Spread, spread_of_terms
+from evalcore.core.groups.terms import Term
+from evalcore.core.records.array import Floats64, Ints64, frozen
+from evalcore.core.records.column import Column
+from evalcore.core.records.estimate import Aggregation, Estimate, Part
+from evalcore.core.records.request import MetricKey
+from evalcore.core.stats.bootstrap import resample
+from evalcore.core.stats.influence import clustered, independent
+from evalcore.core.stats.paired import around, effective_difference, paired_binary, settled
+from evalcore.core.stats.quantiles import t_cdf, t_quantile
+from evalcore.core.stats.sample_size import reach_of_test
+
+__all__ = ["Move", "Pair", "influence_of", "measured", "told_few"]
+
+PAIRED_DRAWS = 1000
+
+
+class Pair(Struct, frozen=True, eq=False):
+    """One metric of one task in both runs, on the documents that both have a score for, in the same order.
+
+    Without the columns behind the estimates, their influences stand in for what the runs would be after a swap.
+    """
+
+    task: str
+    key: MetricKey
+    a: Estimate
+    b: Estimate
+    columns: tuple[Column, Column] | None = None
+    aggregation: Aggregation | None = None
+    unscored: int = 0
+
+    @property
+    def clusters(self) -> Ints64 | None:
+        """Cluster codes of the units, which other tasks may share; None where none are declared."""
+        return None if self.a.clusters is None else self.a.clusters.ints
+
+    @property
+    def alone(self) -> bool:
+        """Whether every unit is a cluster of its own, declared or not."""
+        return self.clusters is None or len(np.unique(self.clusters)) == len(self.clusters)
+
+
+class Move(Struct, frozen=True, eq=False):
+    """How far a pair moves a line's number in either run."""
+
+    pair: Pair
+    a: Part
+    b: Part
+
+    @property
+    def weight(self) -> float:
+        """Its slope in the line, the same in both runs but for values on a scale of their own."""
+        return (self.a.slope + self.b.slope) / 2 or 1.0
+
+
+def measured(line: Line, moves: Sequence[Move], ends: tuple[Estimate, Estimate], confidence: float) -> Line:
+    """A line with its difference, and the error, the interval and the detectable difference where they are defined."""
+    if line.a is None or line.b is None or not moves:
+        return line
+    plain = _binary_scores(moves)
+    if plain is not None:
+        return _measured_binary(line, plain, confidence)
+    value, line = line.a - line.b, replace(line, clusters=_count_clusters(moves))
+    terms = [_term(move) for move in moves]
+    weights = [move.weight for move in moves]
+    whole = spread_of_terms(terms, weights)
+    known = replace(line, difference=value, stderr=whole.stderr, reason=line.reason or whole.reason)
+    if whole.stderr is None or not whole.df:
+        return known
+    quantile = t_quantile((1 + confidence) / 2, whole.df)
+    reach = _reach(moves)
+    if reach is not None and whole.variance is not None:
+        n = _effective(terms, weights, whole)
+        found = effective_difference(value, variance=whole.variance, n=n, reach=reach)
+        ci, how = around(value, found, quantile, reach), "Bonett-Price interval on the effective count"
+    elif whole.stderr > 0:
+        found = value, whole.stderr
+        ci, how = _of_ends(ends, value, whole.stderr) or (around(value, found, quantile, inf), "t interval")
+    else:
+        same = 1.0 if value == 0 and any(move.pair.a.influence is None for move in moves) else None
+        return replace(known, p_value=same, reason=_without_spread(value))
+    tested = _t_test(value, whole.stderr, whole.df) if any(move.pair.a.influence is None for move in moves) else None
+    return replace(
+        known,
+        ci=ci,
+        p_value=tested,
+        detectable=reach_of_test(1 - confidence)(whole.df) * (whole.stderr or found[1]),
+        method=f"{how}, t test" if tested is not None else how,
+    )
+
+
+def _without_spread(value: float) -> str:
+    if value == 0:
+        return "the runs do not differ in any document, and nothing bounds how much they could in others"
+    return "every document differs by the same amount, which tells nothing of others"
+
+
+def _measured_binary(line: Line, scores: tuple[Floats64, Floats64], confidence: float) -> Line:
+    found = paired_binary(*scores, confidence=confidence)
+    n = len(scores[0])
+    apart = scores[0] - scores[1]
+    variance = float(np.count_nonzero(apart)) / n**2 - found.difference**2 / n
+    error = effective_difference(found.difference, variance=variance, n=n)[1]
+    return replace(
+        line,
+        difference=found.difference,
+        stderr=found.stderr,
+        ci=found.ci,
+        p_value=found.p_value,
+        detectable=reach_of_test(1 - confidence)(n - 1) * (found.stderr or error) if n > 1 else None,
+        method=found.method,
+        least_p=0.5**n,
+        reason=line.reason or told_few(n, "document", 0.5**n, 1 - confidence),
+    )
+
+
+def told_few(count: int, what: str, least: float, alpha: float) -> str | None:
+    """Why a test of so few units cannot find anything; None if it can.
+
+    >>> told_few(4, "cluster", 0.125, 0.05)
+    'only 4 clusters: no p-value below 0.125 is possible'
+    """
+    many = f"{count} {what}{'s' * (count != 1)}"
+    return f"only {many}: no p-value below {least:.3g} is possible" if least > alpha else None
+
+
+def _of_ends(ends: tuple[Estimate, Estimate], value: float, stderr: float) -> tuple[tuple[float, float], str] | None:
+    """For values on a log scale: an interval from those of both runs and how much they go together.
+
+    The distances of the ends from the values take the place of standard errors (Zou and Donner 2008, "MOVER").
+    """
+    one, two = ends
+    if "log" not in (one.link, two.link) or one.ci is None or two.ci is None or not one.stderr or not two.stderr:
+        return None
+    together = (one.stderr**2 + two.stderr**2 - stderr**2) / (2 * one.stderr * two.stderr)
+    a, b = value + (two.value or 0.0), two.value or 0.0
+
+    def reach(first: float, second: float) -> float:
+        return sqrt(max(first**2 + second**2 - 2 * together * first * second, 0.0))
+
+    low, high = reach(a - one.ci[0], two.ci[1] - b), reach(one.ci[1] - a, b - two.ci[0])
+    return (value - low, value + high), "interval from both runs' on the log scale (MOVER)"
+
+
+def _count_clusters(moves: Sequence[Move]) -> int | None:
+    """The distinct clusters of a line; None if every document stands alone in it."""
+    codes = [move.pair.clusters for move in moves if move.pair.clusters is not None]
+    if not codes:
+        return None
+    count = len(np.unique(np.concatenate(codes)))
+    return count if count < sum(map(len, codes)) else None
+
+
+def _binary_scores(moves: Sequence[Move]) -> tuple[Floats64, Floats64] | None:
+    """The 0/1 scores behind a line that is one task's mean of independent documents; None if it is something else."""
+    if len(moves) != 1 or any(part.slope != 1 or part.influence is not None for part in (moves[0].a, moves[0].b)):
+        return None
+    pair = moves[0].pair
+    one, two = _bits(pair.a), _bits(pair.b)
+    return (one, two) if pair.alone and one is not None and two is not None else None
+
+
+def _bits(estimate: Estimate) -> Floats64 | None:
+    """The 0/1 scores behind a mean, None if they are something else."""
+    if estimate.aggregation != "mean" or estimate.value is None or estimate.influence is None:
+        return None
+    given = estimate.influence.floats + estimate.value
+    scores = np.rint(given)
+    whole = bool(np.all(np.abs(given - scores) < 1e-9)) and bool(np.isin(scores, (0, 1)).all())
+    return scores if whole else None
+
+
+def _term(move: Move) -> Term:
+    """The difference in one task as an estimate of its own, which groups combine like any other."""
+    pair, n = move.pair, move.pair.a.n
+    first, second = influence_of(move.a, pair.a), influence_of(move.b, pair.b)
+    if first is None or second is None:
+        stderr, count = _drawn(pair), n if pair.clusters is None else len(np.unique(pair.clusters))
+        variance, influence = (None if stderr is None else stderr**2), None
+    else:
+        influence = settled(first - second, (first, second)) / move.weight
+        spread = independent(influence) if pair.clusters is None else clustered(influence, pair.clusters)
+        variance, stderr, count = spread
+    estimate = Estimate(
+        value=0.0,
+        stderr=stderr,
+        n=n,
+        variance=variance,
+        df=float(count - 1),
+        trials=float(count),
+        average=False,
+        influence=None if influence is None else frozen(influence),
+        clusters=pair.a.clusters,
+        reason=None if stderr is not None else f"needs two documents or clusters, got {count}",
+    )
+    return Term(pair.task, move.weight, float(n), estimate)
+
+
+def _effective(terms: Sequence[Term], weights: Sequence[float], whole: Spread) -> float:
+    """The number of independent documents that would leave the same error; of clusters, where there is no error."""
+    if not whole.stderr:
+        return whole.trials
+    alone = [
+        (weight, independent(term.estimate.influence.floats)[1] if term.estimate.influence is not None else None)
+        for term, weight in zip(terms, weights, strict=True)
+    ]
+    error = fsum((weight * stderr) ** 2 for weight, stderr in alone if stderr is not None)
+    count = 1 / fsum(weight**2 / term.estimate.n for term, weight in zip(terms, weights, strict=True))
+    return count * min(1.0, error / whole.stderr**2) if error else count
+
+
+def influence_of(part: Part, estimate: Estimate) -> Floats64 | None:
+    """What a task's documents have on a number that the task is a part of."""
+    if part.influence is not None:
+        return part.influence.floats
+    return None if estimate.influence is None else part.slope * estimate.influence.floats
+
+
+def _drawn(pair: Pair) -> float | None:
+    """Without influences: a seeded bootstrap that draws the same documents from both runs."""
+    aggregation, n = pair.aggregation, pair.a.n
+    if n < 2 or aggregation is None or pair.columns is None:
+        return None
+    one, two = (aggregation.summarise(column.rows, pair.a.options) for column in pair.columns)
+    if pair.clusters is not None:
+        one, two = (whole_clusters(summary, pair.clusters) for summary in (one, two))
+        n = len(one.stats)
+    generator = np.random.Generator(np.random.PCG64(0))
+    apart = resample(lambda at: one.resampled(at) - two.resampled(at), n, draws=PAIRED_DRAWS, generator=generator)
+    fine = apart[np.isfinite(apart)]
+    return float(np.std(fine, ddof=1)) * sqrt(n / (n - 1)) if len(fine) > 1 else None
+
+
+def _reach(moves: Sequence[Move]) -> float | None:
+    """The most that one document can differ by, where scores are means between bounds."""
+    bounds = {move.pair.a.bounds for move in moves} | {move.pair.b.bounds for move in moves}
+    means = all(move.pair.a.average and move.pair.a.link == "identity" for move in moves)
+    low, high = next(iter(bounds))
+    return high - low if means and len(bounds) == 1 and isfinite(high - low) else None
+
+
+def _t_test(value: float, stderr: float, df: float) -> float | None:
+    if not stderr:
+        return 1.0 if value == 0 else None
+    return 2 * t_cdf(-abs(value) / stderr, df)

@@ -1,0 +1,68 @@
+"""Two estimates of the same documents: their difference, without the columns behind them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from msgspec.structs import replace
+
+from evalcore.core.compare.differences import Move, Pair, measured
+from evalcore.core.compare.flips import DRAWS, flip_lines
+from evalcore.core.compare.lines import Line
+from evalcore.core.compare.pairs import match_documents
+from evalcore.core.records.array import frozen
+from evalcore.core.records.document import DocumentRow
+from evalcore.core.records.errors import EvalError
+from evalcore.core.records.estimate import Estimate, Part
+from evalcore.core.records.request import MetricKey
+from evalcore.core.stats.paired import Difference, match_keys
+
+__all__ = ["compare_estimates"]
+
+
+def compare_estimates(
+    a: Estimate,
+    b: Estimate,
+    *,
+    documents: tuple[Sequence[DocumentRow], Sequence[DocumentRow]] | None = None,
+    confidence: float = 0.95,
+    draws: int = DRAWS,
+    seed: int = 0,
+) -> Difference:
+    """First minus second, paired by document: Bonett and Price's interval and McNemar's test for 0/1 scores.
+
+    Documents are the same if their keys are; with the document tables of both runs, by ``match_documents``. For whole
+    runs, with their groups and the documents that only one of them has, see ``compare_sides``.
+
+    >>> from evalcore.core.aggregate.value import aggregate_metric
+    >>> from evalcore.core.aggregate.aggregations import AGGREGATIONS
+    >>> from evalcore.core.records.array import Array
+    >>> from evalcore.core.records.column import Floats, column
+    >>> runs = [[1.0, 1.0, 0.0, 1.0], [1.0, 0.0, 0.0, 1.0]]
+    >>> one, two = (aggregate_metric(AGGREGATIONS["mean"], column(range(4), Floats(Array(run)))) for run in runs)
+    >>> compare_estimates(one, two).difference
+    0.25
+    """
+    if a.value is None or b.value is None:
+        raise EvalError(f"expected two values, got {a.value} and {b.value}")
+    if a.influence is None or b.influence is None or a.keys is None or b.keys is None:
+        raise EvalError(f"{a.aggregation} has no influence of each document; compare the documents' own scores")
+    order = match_keys(a.keys.ints.tolist(), _as_named_by(documents, b.keys.ints.tolist()))
+    clusters = a.clusters or (None if b.clusters is None else frozen(b.clusters.ints[order]))
+    aligned = replace(b, influence=frozen(b.influence.floats[order]), keys=a.keys, clusters=clusters)
+    pair = Pair("", MetricKey(a.aggregation), replace(a, clusters=clusters), aligned)
+    whole = Part("", 1.0)
+    moves = (Move(pair, whole, whole),)
+    draft = measured(Line(name="", key=pair.key, a=a.value, b=b.value, n=a.n), moves, (a, b), confidence)
+    line = flip_lines([(draft, moves)], draws, seed)[0]
+    return Difference(line.difference or 0.0, line.stderr, line.ci, line.p_value, len(a.influence), line.method)
+
+
+def _as_named_by(
+    documents: tuple[Sequence[DocumentRow], Sequence[DocumentRow]] | None, keys: list[int]
+) -> list[object]:
+    """The second run's documents under the first run's keys; those that only the second has under their own names."""
+    if documents is None or not any(documents):
+        return list(keys)
+    known = {two: one for one, two in match_documents(*documents).pairs}
+    return [known.get(key, f"{key} of the second") for key in keys]

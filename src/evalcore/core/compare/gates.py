@@ -1,0 +1,229 @@
+"""Gates: a number held against a limit or against another run. What fails, fails on evidence, not on noise."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from fnmatch import fnmatchcase
+from math import isfinite
+from typing import Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from evalcore.core.compare.lines import Line, too_few
+from evalcore.core.records.errors import EvalError, unknown
+from evalcore.core.records.estimate import Estimate
+from evalcore.core.records.report import GroupReport, Report, TaskReport
+from evalcore.core.records.request import MetricKey
+
+__all__ = [
+    "Gate",
+    "Limit",
+    "Number",
+    "choose_numbers",
+    "judge_limit",
+    "judge_limits",
+    "level_of_limits",
+    "match_limits",
+    "name_verdict",
+    "numbers_of",
+    "parse_limit",
+    "select_numbers",
+    "spell_number",
+]
+
+Kind = Literal["min", "max"]
+Number = tuple[str, MetricKey]
+"""Where a number stands: the name of its task or group, and its metric."""
+
+
+class Limit(Struct, frozen=True):
+    """A number's least or greatest value, under the key it was asked for with."""
+
+    kind: Kind
+    key: str
+    value: float
+
+
+class Gate(Struct, frozen=True, kw_only=True):
+    """A number and whether it passed (None: it could not be judged).
+
+    ``limit`` and ``ci`` are those of a limit; ``baseline`` is the other run's number, ``difference_ci`` the interval of
+    the difference to it, and ``adjusted`` the one-sided p-value of a regression, corrected for all numbers held against
+    the baseline. The value of an ``unscored`` gate is the share of the baseline's documents that the run did not score,
+    that of a ``paired`` gate the smaller of the two runs' shares of documents that both have.
+    """
+
+    kind: Literal["min", "max", "baseline", "unscored", "paired"]
+    name: str
+    key: MetricKey
+    passed: bool | None
+    verdict: str
+    value: float | None = None
+    ci: tuple[float, float] | None = None
+    limit: float | None = None
+    baseline: float | None = None
+    difference: float | None = None
+    difference_ci: tuple[float, float] | None = None
+    p_value: float | None = None
+    adjusted: float | None = None
+    n: int = 0
+    unscored: int = 0
+
+
+def parse_limit(kind: Kind, text: str) -> Limit:
+    """Read ``KEY=VALUE``.
+
+    >>> parse_limit("min", "gsm8k/exact_match,strict-match=0.62")
+    Limit(kind='min', key='gsm8k/exact_match,strict-match', value=0.62)
+    >>> parse_limit("max", "acc")
+    Traceback (most recent call last):
+    evalcore.EvalError: expected --max KEY=VALUE such as acc=0.62, got 'acc'
+    """
+    key, _, number = text.rpartition("=")
+    try:
+        value = float(number)
+    except ValueError:
+        value = float("nan")
+    if not key.strip() or not isfinite(value):
+        raise EvalError(f"expected --{kind} KEY=VALUE such as acc=0.62, got {text!r}")
+    return Limit(kind, key.strip(), value)
+
+
+def spell_number(number: Number) -> tuple[str, str, str, str]:
+    """Every key that means a number.
+
+    >>> spell_number(("gsm8k", MetricKey("acc")))
+    ('acc', 'acc,none', 'gsm8k/acc', 'gsm8k/acc,none')
+    """
+    name, key = number
+    return key.metric, str(key), f"{name}/{key.metric}", f"{name}/{key}"
+
+
+def select_numbers(wanted: str, known: Iterable[Number]) -> tuple[Number, ...]:
+    """All numbers that a key or a glob means: those of every task and group that has the metric, unless it names some.
+
+    >>> numbers = [("a", MetricKey("acc")), ("b", MetricKey("acc"))]
+    >>> [name for name, _ in select_numbers("acc", numbers)], select_numbers("[b-z]*/acc", numbers)[0][0]
+    (['a', 'b'], 'b')
+    >>> select_numbers("b/ac", numbers)
+    Traceback (most recent call last):
+    evalcore.EvalError: unknown number 'b/ac'; did you mean 'b/acc'? Known: a/acc, a/acc,none, ...
+    """
+    numbers = tuple(known)
+    found = tuple(number for number in numbers if wanted in spell_number(number)) or tuple(
+        number for number in numbers if any(fnmatchcase(one, wanted) for one in spell_number(number))
+    )
+    if not found:
+        spelled = {spelling for number in numbers for spelling in spell_number(number)}
+        raise unknown("number", wanted, {one for one in spelled if ("/" in one) == ("/" in wanted)} or spelled)
+    return found
+
+
+def choose_numbers(
+    tasks: Sequence[str], metrics: Sequence[str], names: Iterable[str], keys: Iterable[MetricKey]
+) -> Callable[[Number], bool]:
+    """Whether a number is of a task or group that matches a glob and of one of these metrics, if any are named.
+
+    What matches none of the names and keys that there are is an error.
+
+    >>> chosen = choose_numbers(["g*"], ["acc"], ["gsm8k", "mmlu"], [MetricKey("acc"), MetricKey("f1")])
+    >>> chosen(("gsm8k", MetricKey("acc"))), chosen(("mmlu", MetricKey("acc"))), chosen(("gsm8k", MetricKey("f1")))
+    (True, False, False)
+    """
+    known, spellings = set(names), {spelling for key in keys for spelling in (key.metric, str(key))}
+    for glob in tasks:
+        if not any(fnmatchcase(name, glob) for name in known):
+            raise unknown("task or group", glob, known)
+    for metric in metrics:
+        if metric not in spellings:
+            raise unknown("metric", metric, spellings)
+
+    def chosen(number: Number) -> bool:
+        name, key = number
+        named = not tasks or any(fnmatchcase(name, glob) for glob in tasks)
+        return named and (not metrics or not {key.metric, str(key)}.isdisjoint(metrics))
+
+    return chosen
+
+
+def numbers_of(report: Report) -> dict[Number, Estimate]:
+    """Every number of a report: of tasks in the order they were run, then of groups."""
+    rows: list[TaskReport | GroupReport] = [*report.tasks, *report.groups]
+    return {(row.name, key): estimate for row in rows for key, estimate in row.estimates}
+
+
+def match_limits(limits: Iterable[Limit], known: Iterable[Number]) -> tuple[tuple[Limit, Number], ...]:
+    """Every limit with each number that it is about.
+
+    >>> [number[0] for _, number in match_limits([Limit("min", "acc", 0.5)], [("a", MetricKey("acc"))] * 2)]
+    ['a', 'a']
+    """
+    numbers = tuple(known)
+    return tuple((limit, number) for limit in limits for number in select_numbers(limit.key, numbers))
+
+
+def level_of_limits(alpha: float, gates: int) -> float:
+    """The confidence of the intervals that so many limits are judged by: some fails by luck in at most a share alpha.
+
+    Bonferroni's correction; each end of an interval is a one-sided bound, hence twice.
+
+    >>> level_of_limits(0.05, 1), level_of_limits(0.05, 20)
+    (0.9, 0.995)
+    """
+    return 1 - 2 * alpha / max(gates, 1)
+
+
+def judge_limit(limit: Limit, number: Number, estimate: Estimate, *, strict: bool = False) -> Gate:
+    """A number against its limit: it fails if all of its interval is on the wrong side.
+
+    ``strict``: if the number itself is, as it is for a number without an interval. One without a value fails.
+
+    >>> drawn = Estimate(value=0.6, ci=(0.5, 0.7), n=40)
+    >>> [judge_limit(Limit("min", "acc", at), ("t", MetricKey("acc")), drawn).verdict for at in (0.4, 0.62, 0.8)]
+    ['met', 'not shown to be below', 'below']
+    >>> judge_limit(Limit("max", "acc", 0.58), ("t", MetricKey("acc")), drawn, strict=True).verdict
+    'above'
+    """
+    gate = Gate(
+        kind=limit.kind,
+        name=number[0],
+        key=number[1],
+        passed=False,
+        verdict=f"no value ({estimate.reason or 'nothing was scored'})",
+        value=estimate.value,
+        ci=estimate.ci,
+        limit=limit.value,
+        n=estimate.n,
+        unscored=estimate.n_failed + estimate.n_unscorable,
+    )
+    if estimate.value is None:
+        return gate
+    low, high = (estimate.value, estimate.value) if strict or estimate.ci is None else estimate.ci
+    least, wrong = (limit.value, "below") if limit.kind == "min" else (-limit.value, "above")
+    worst, best = (low, high) if limit.kind == "min" else (-high, -low)
+    if best < least:
+        return replace(gate, verdict=wrong)
+    return replace(gate, passed=True, verdict="met" if worst >= least else f"not shown to be {wrong}")
+
+
+def judge_limits(
+    limits: Iterable[Limit], known: Mapping[Number, Estimate], *, strict: bool = False
+) -> tuple[Gate, ...]:
+    """A gate for every number that a limit is about."""
+    return tuple(judge_limit(limit, at, known[at], strict=strict) for limit, at in match_limits(limits, known))
+
+
+def name_verdict(line: Line, alpha: float, labels: tuple[str, str] = ("A", "B")) -> str:
+    """What a line of a comparison says, in words: who is better, if more than luck explains it.
+
+    >>> line = Line(name="t", key=MetricKey("ppl"), difference=2.0, adjusted=0.01, higher_is_better=False)
+    >>> name_verdict(line, 0.05), name_verdict(line, 0.001), name_verdict(replace(line, higher_is_better=None), 0.05)
+    ('B better', 'no evidence', 'A higher')
+    """
+    if line.adjusted is None or line.difference is None:
+        return "not tested"
+    if line.adjusted > alpha or line.difference == 0:
+        return "too few to tell" if too_few(line, alpha) else "no evidence"
+    first = (line.difference > 0) is (line.higher_is_better is not False)
+    return f"{labels[0] if first else labels[1]} {'higher' if line.higher_is_better is None else 'better'}"

@@ -1,0 +1,143 @@
+"""What a comparison of runs says: a line for every task, metric and group, and what could not be paired."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from itertools import accumulate
+
+from msgspec import Struct
+from msgspec.structs import replace
+from pyrsistent import PMap, pmap
+
+from evalcore.core.records.errors import unknown
+from evalcore.core.records.request import MetricKey
+from evalcore.core.stats.families import benjamini_hochberg, holm
+
+__all__ = ["CORRECTIONS", "Comparison", "Line", "Shared", "adjust", "too_few"]
+
+
+class Line(Struct, frozen=True, kw_only=True):
+    """First run minus second, in one number of a task or a group, on the documents that both have a score for.
+
+    ``better`` and ``worse`` are the keys (of the first run) of documents where the first run does better and worse.
+    ``detectable`` is the smallest true difference that such a comparison finds four times in five.
+    ``adjusted`` is the p-value corrected for all lines of the table. ``reason`` says why something is missing.
+    ``clusters`` counts the clusters behind it, where there are any; ``least_p`` is the smallest p-value that a test of
+    so few documents or clusters can give.
+    """
+
+    name: str
+    key: MetricKey
+    group: bool = False
+    a: float | None = None
+    b: float | None = None
+    n: int = 0
+    unscored: int = 0
+    difference: float | None = None
+    stderr: float | None = None
+    ci: tuple[float, float] | None = None
+    p_value: float | None = None
+    adjusted: float | None = None
+    detectable: float | None = None
+    higher_is_better: bool | None = None
+    better: tuple[int, ...] = ()
+    worse: tuple[int, ...] = ()
+    method: str = ""
+    reason: str | None = None
+    clusters: int | None = None
+    least_p: float | None = None
+
+
+class Shared(Struct, frozen=True):
+    """The documents of a task that both runs have, and the keys of those that only one of them has.
+
+    ``by_id`` is whether declared ids were what counted; ``unlike``, ``by_prompt`` and ``by_order`` count documents that
+    were matched by no more than their id, prompt or order (see ``match_documents``). ``unclear`` is whether those that
+    only one of them has may lack a counterpart because of what a model wrote.
+    """
+
+    task: str
+    both: int
+    only_a: tuple[int, ...] = ()
+    only_b: tuple[int, ...] = ()
+    by_id: bool = False
+    unlike: int = 0
+    by_prompt: int = 0
+    by_order: int = 0
+    unclear: bool = False
+
+    @property
+    def shares(self) -> tuple[float, float]:
+        """Which share of either run's documents is matched.
+
+        >>> Shared("t", 3, (7,)).shares
+        (0.75, 1.0)
+        """
+        return self.both / (self.both + len(self.only_a) or 1), self.both / (self.both + len(self.only_b) or 1)
+
+
+class Comparison(Struct, frozen=True, kw_only=True):
+    """Two runs side by side. ``family`` counts the p-values that were corrected together."""
+
+    names: tuple[str, str]
+    lines: tuple[Line, ...]
+    documents: tuple[Shared, ...] = ()
+    tasks_only_a: tuple[str, ...] = ()
+    tasks_only_b: tuple[str, ...] = ()
+    confidence: float = 0.95
+    correction: str = "none"
+    family: int = 0
+    warnings: tuple[str, ...] = ()
+
+
+def too_few(line: Line, alpha: float) -> bool:
+    """Whether the line rests on so few documents or clusters that no difference at all could be found.
+
+    >>> too_few(Line(name="t", key=MetricKey("acc"), least_p=0.125), 0.05)
+    True
+    """
+    return line.least_p is not None and line.least_p > alpha
+
+
+Correction = Callable[[Sequence[float | None]], tuple[float | None, ...]]
+
+
+def uncorrected(p_values: Sequence[float | None]) -> tuple[float | None, ...]:
+    """Each p-value as it is.
+
+    >>> uncorrected([0.01, None])
+    (0.01, None)
+    """
+    return tuple(p_values)
+
+
+CORRECTIONS: PMap[str, Correction] = pmap({"holm": holm, "bh": benjamini_hochberg, "none": uncorrected})
+"""holm: no false finding in the table, 19 times in 20; bh: 1 in 20 of the findings may be false."""
+
+
+def adjust(comparisons: Iterable[Comparison], correction: str = "holm") -> tuple[Comparison, ...]:
+    """The comparisons with every p-value corrected for all of them: what is printed together is one family.
+
+    >>> two = [Line(name=name, key=MetricKey("acc"), p_value=p) for name, p in (("t", 0.01), ("u", 0.04))]
+    >>> [line.adjusted for line in adjust([Comparison(names=("a", "b"), lines=tuple(two))])[0].lines]
+    [0.02, 0.04]
+    """
+    given = tuple(comparisons)
+    if correction not in CORRECTIONS:
+        raise unknown("correction", correction, CORRECTIONS)
+    p_values = [line.p_value for one in given for line in one.lines]
+    adjusted = CORRECTIONS[correction](p_values)
+    family = sum(p is not None for p in p_values)
+    ends = list(accumulate((len(one.lines) for one in given), initial=0))
+    return tuple(
+        replace(
+            one,
+            correction=correction,
+            family=family,
+            lines=tuple(
+                replace(line, adjusted=p)
+                for line, p in zip(one.lines, adjusted[start : start + len(one.lines)], strict=True)
+            ),
+        )
+        for one, start in zip(given, ends, strict=False)
+    )

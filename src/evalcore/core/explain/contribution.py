@@ -1,0 +1,178 @@
+"""What one document does to every number above it: its task's, and those of every group the task counts in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
+
+from evalcore.core.aggregate.value import DEFAULT, Inference, aggregate_metric
+from evalcore.core.compare.differences import influence_of
+from evalcore.core.groups import Group, all_groups, all_tasks, map_leaves
+from evalcore.core.pipeline import build_report
+from evalcore.core.records.array import frozen
+from evalcore.core.records.column import Column, take_rows
+from evalcore.core.records.errors import EvalError, place
+from evalcore.core.records.estimate import Estimate, Part, Resampling
+from evalcore.core.records.report import GroupReport, Report, TaskReport
+from evalcore.core.records.request import MetricKey
+from evalcore.core.tables import EVALCORE, Tables
+
+__all__ = ["Contribution", "contributions", "groups_above"]
+
+EVEN = ("mean", "nanmean", "brier_score")
+"""Aggregations in which every document weighs the same."""
+
+
+class Contribution(Struct, frozen=True):
+    """A document in one number. ``without`` is the number as it would be without the document, exactly.
+
+    ``influence`` is how far the document pulls the number from where the others of its task have it, the size of each
+    task being given; over the documents of a task it sums to 0. ``weight`` is its share where all weigh the same.
+    ``reason`` says why something is missing.
+    """
+
+    name: str
+    key: MetricKey
+    group: bool
+    value: float | None
+    without: float | None
+    influence: float | None = None
+    weight: float | None = None
+    n: int = 0
+    reason: str | None = None
+
+
+def contributions(
+    report: Report, task: str, doc: int, *, inference: Inference = DEFAULT, tables: Tables = EVALCORE
+) -> tuple[Contribution, ...]:
+    """Every number that a document has a part in: its task's first, then groups, the nearest before those above.
+
+    >>> from evalcore.core.records.array import Array
+    >>> from evalcore.core.records.column import Floats, column
+    >>> from evalcore.core.records.request import GENERATE_UNTIL, Task
+    >>> from evalcore.core.aggregate.task_report import report_task
+    >>> from evalcore.core.records.score import Scored, ScoredColumn
+    >>> scores = column([0, 1, 2, 3], Floats(Array([1.0, 1.0, 0.0, 1.0])))
+    >>> scored = Scored(Task("t", GENERATE_UNTIL), (ScoredColumn(MetricKey("acc"), scores, None),))
+    >>> [one] = contributions(build_report([report_task(scored)]), "t", 2)
+    >>> one.value, one.without, one.influence, one.weight
+    (0.75, 1.0, -0.1875, 0.25)
+    """
+    whole, quick = report.task(task), replace(inference, resampling=Resampling(0))
+    rest = _without(whole, doc, quick, tables)
+    left, why = _regrouped(report, rest, quick, tables)
+    own = [_in_task(whole, rest, key, doc) for key, _ in whole.estimates if _has(whole, key, doc)]
+    above = [
+        _in_group(group, left.get(group.name), key, whole, doc, why)
+        for group in report.groups
+        if group.name in groups_above(report, task)
+        for key, estimate in group.estimates
+        if estimate.value is not None and _has(whole, key, doc)
+        if not estimate.parts or _part_of(estimate, task) is not None
+    ]
+    return (*own, *above)
+
+
+def groups_above(report: Report, task: str) -> frozenset[str]:
+    """The groups that a task is in, however deep.
+
+    >>> from evalcore.core.groups import Leaf
+    >>> tree = Group("g", (Leaf("a", None), Group("h", (Leaf("b", None),))))
+    >>> sorted(groups_above(build_report([], [tree]), "b"))
+    ['g', 'h']
+    """
+    groups = [one for tree in report.trees if isinstance(tree, Group) for one in (tree, *all_groups(tree))]
+    return frozenset(one.name for one in groups if task in {leaf.name for leaf in all_tasks(one)})
+
+
+def _regrouped(
+    report: Report, rest: TaskReport, inference: Inference, tables: Tables
+) -> tuple[Mapping[str, GroupReport], str]:
+    """Every group with one task changed; or none, and why, where a group cannot do without the task."""
+    tasks = [rest if one.name == rest.name else one for one in report.tasks]
+    trees = tuple(map_leaves(lambda leaf: None, tree) for tree in report.trees)
+    try:
+        made = build_report(tasks, trees, inference=inference, tables=tables)
+    except EvalError as wrong:
+        return {}, str(wrong)
+    return {group.name: group for group in made.groups}, "without it the group has no number"
+
+
+def _has(task: TaskReport, key: MetricKey, doc: int) -> bool:
+    column = task.column(key)
+    return column is not None and doc in column.keys.ints
+
+
+def _without(task: TaskReport, doc: int, inference: Inference, tables: Tables) -> TaskReport:
+    """The task as if it had never had the document."""
+    if not any(_has(task, key, doc) for key, _ in task.columns):
+        raise EvalError(f"expected a document of this task, got a number that none has{place(task.name, doc)}")
+    columns = tuple((key, _dropped(column, doc)) for key, column in task.columns)
+    kept = dict(columns)
+    estimates = tuple((key, _again(one, kept.get(key), inference, tables)) for key, one in task.estimates)
+    return replace(task, estimates=estimates, columns=columns, n_docs=task.n_docs - 1)
+
+
+def _dropped(column: Column, doc: int) -> Column:
+    here = np.asarray(column.keys.ints != doc)
+    return Column(
+        frozen(column.keys.ints[here]),
+        take_rows(column.rows, here),
+        frozen(column.status.data[here].astype(np.uint8)),
+        tuple(pair for pair in column.reasons if pair[0] != doc),
+    )
+
+
+def _again(estimate: Estimate, column: Column | None, inference: Inference, tables: Tables) -> Estimate:
+    """The same recipe on other documents; no number where the recipe is code that is not at hand."""
+    aggregation = tables.aggregations.get(estimate.aggregation)
+    if column is None or aggregation is None:
+        return replace(estimate, value=None, reason=f"{estimate.aggregation} cannot be taken again")
+    known = replace(aggregation, bounds=estimate.bounds)
+    made = aggregate_metric(known, column, options=estimate.options, inference=inference)
+    return replace(made, higher_is_better=estimate.higher_is_better)
+
+
+def _in_task(whole: TaskReport, rest: TaskReport, key: MetricKey, doc: int) -> Contribution:
+    estimate, other = whole[key], rest[key]
+    moved = _influence(Part(whole.name, 1.0), estimate, doc)
+    even = estimate.aggregation in EVEN and moved is not None
+    weight = 1 / estimate.n if even else None
+    reason = other.reason if other.value is None else _silence(estimate, doc)
+    return Contribution(whole.name, key, False, estimate.value, other.value, moved, weight, estimate.n, reason)
+
+
+def _in_group(
+    group: GroupReport, left: GroupReport | None, key: MetricKey, task: TaskReport, doc: int, why: str
+) -> Contribution:
+    estimate, other, own = group[key], None if left is None else left.get(key), task[key]
+    part = _part_of(estimate, task.name)
+    moved = None if part is None else _influence(part, own, doc)
+    even = own.aggregation in EVEN and moved is not None
+    weight = part.slope / own.n if even and part is not None else None
+    without = None if other is None else other.value
+    reason = _silence(own, doc) if without is not None else why
+    return Contribution(group.name, key, True, estimate.value, without, moved, weight, estimate.n, reason)
+
+
+def _silence(estimate: Estimate, doc: int) -> str | None:
+    """Why a document has no influence of its own."""
+    if estimate.keys is None or doc not in estimate.keys.ints:
+        return "it has no score here, or counts with other documents"
+    return None if estimate.influence is not None else f"{estimate.aggregation} has no influence by document"
+
+
+def _part_of(estimate: Estimate, task: str) -> Part | None:
+    return next((part for part in estimate.parts if part.name == task), None)
+
+
+def _influence(part: Part, estimate: Estimate, doc: int) -> float | None:
+    """How far a number moves with this document, through the part that its task has in it."""
+    moved = influence_of(part, estimate)
+    if moved is None or estimate.keys is None:
+        return None
+    at = np.flatnonzero(estimate.keys.ints == doc).tolist()
+    return float(moved[at[0]]) / len(moved) if at else None

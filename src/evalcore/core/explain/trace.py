@@ -1,0 +1,156 @@
+"""One document through the pipe again, every step in sight. Scoring keeps only the end; this shows the way there.
+
+The filters, scorers and reducers are the very functions that scoring uses, on a batch of one document.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from inspect import Parameter, signature
+from itertools import pairwise
+
+import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
+from pyrsistent import PMap
+
+from evalcore.core.answers.batch import Batch
+from evalcore.core.answers.chunk import gather, passes
+from evalcore.core.answers.scoring import score_task
+from evalcore.core.answers.table import tabulate
+from evalcore.core.explain.verdict import tell_score
+from evalcore.core.filters.chain import FILTERS, Filter, Replies, explain, nested
+from evalcore.core.filters.reasons import Fired, tell_firing
+from evalcore.core.filters.reply import replies
+from evalcore.core.metrics.dispatch import Scorer
+from evalcore.core.records.array import Ints64
+from evalcore.core.records.column import outcomes
+from evalcore.core.records.errors import place, unknown
+from evalcore.core.records.outcome import Outcome
+from evalcore.core.records.request import Answer, MetricKey, Pipeline, Sample, Step, Task
+from evalcore.core.tables import EVALCORE, Tables, pipelines_of, specs_of
+
+__all__ = ["DocumentTrace", "Judged", "StepTrace", "trace_document", "trace_pipeline"]
+
+
+class StepTrace(Struct, frozen=True):
+    """What one filter did to the replies of one unit: a rule (-1: fallback) and a note for each reply it left."""
+
+    name: str
+    before: tuple[object, ...]
+    after: tuple[object, ...]
+    rules: tuple[int, ...]
+    notes: tuple[str, ...]
+
+
+class Judged(Struct, frozen=True):
+    """A metric on one repeat of a document: what came of it, and how."""
+
+    metric: str
+    outcome: Outcome
+    how: str
+
+
+class DocumentTrace(Struct, frozen=True):
+    """A document under one pipeline. ``steps`` has the trace of each unit: of the document, or of each of its choices.
+
+    ``repeats`` are the scores of each reply that was left, ``outcomes`` what the reducers made of them. ``problem``
+    says why there is nothing of all that.
+    """
+
+    filter: str
+    steps: tuple[tuple[StepTrace, ...], ...] = ()
+    kept: tuple[object, ...] = ()
+    rules: tuple[int, ...] = ()
+    repeats: tuple[tuple[Judged, ...], ...] = ()
+    outcomes: tuple[tuple[MetricKey, Outcome], ...] = ()
+    problem: str | None = None
+
+
+def trace_pipeline(
+    pipeline: Pipeline, texts: Sequence[object], sample: Sample, filters: PMap[str, Filter] = FILTERS
+) -> tuple[StepTrace, ...]:
+    """Every step of a chain on the replies of one unit; the last one's ``after`` is what scoring keeps.
+
+    >>> steps = (Step.of("regex", regex_pattern="([0-9]+)"), Step.of("take_first"))
+    >>> [(one.name, one.after, one.notes) for one in trace_pipeline(Pipeline("p", steps), ["4 or 5", "6"], Sample(0))]
+    [('regex', ('4', '6'), ("match 1 of 2 of '([0-9]+)'", ...)), ('take_first', ('4',), ('reply 1 of 2',))]
+    """
+    seen = explain(pipeline, texts, sample, filters)
+    out: list[StepTrace] = []
+    for step, (one, two) in zip(pipeline.steps, pairwise(seen), strict=True):
+        fired = Fired(_options(step, filters), one.replies, one.rules, two.replies, two.rules)
+        out.append(StepTrace(step.name, one.replies, two.replies, two.rules, tell_firing(step.name, fired)))
+    return tuple(out)
+
+
+def _options(step: Step, filters: PMap[str, Filter]) -> Mapping[str, object]:
+    """A step's options with the defaults of its filter."""
+    known = signature(filters[step.name].make).parameters.values()
+    return {one.name: one.default for one in known if one.default is not Parameter.empty} | dict(step.options)
+
+
+def trace_document(
+    task: Task, sample: Sample, answers: Iterable[Answer], *, tables: Tables = EVALCORE
+) -> tuple[DocumentTrace, ...]:
+    """One document under every pipeline of its task.
+
+    >>> from evalcore.core.records.request import GENERATE_UNTIL, Generate, Instance
+    >>> task = Task("sums", GENERATE_UNTIL)
+    >>> [found] = trace_document(task, Sample(0, gold="4"), [Answer(Instance("sums", 0, 0, Generate("2+2=")), ("4",))])
+    >>> found.kept, found.repeats[0][0].how
+    (('4',), "equal to the gold '4'")
+    """
+    task = replace(task, metrics=specs_of(task, tables))
+    given = tuple(answers)
+    return tuple(_traced(task, one, sample, given, tables) for one in pipelines_of(task, tables))
+
+
+def _traced(task: Task, pipeline: Pipeline, sample: Sample, answers: Sequence[Answer], tables: Tables) -> DocumentTrace:
+    keys = np.array([sample.doc_id], np.int64)
+    raw = gather(task, keys, tabulate(answers))
+    scored = score_task(replace(task, filters=(pipeline,)), [sample], answers, tables=tables, keep_replies=True)
+    found = tuple((one.key, dict(outcomes(one.column))[sample.doc_id]) for one in scored.columns if len(one.column))
+    if raw.problems:
+        return DocumentTrace(pipeline.name, outcomes=found, problem=raw.problems[0][1])
+    steps = tuple(trace_pipeline(pipeline, unit, sample, tables.filters) for unit in nested(raw.replies))
+    kept = scored.provenance[0]
+    return DocumentTrace(
+        pipeline.name,
+        steps,
+        kept.replies,
+        tuple(kept.rules.data.tolist()),
+        tuple(_judged(task, pipeline, batch, tables) for batch in _batches(task, pipeline, sample, raw.replies, steps)),
+        found,
+    )
+
+
+def _batches(
+    task: Task, pipeline: Pipeline, sample: Sample, raw: Replies, steps: Sequence[Sequence[StepTrace]]
+) -> Iterable[Batch]:
+    """A batch of this document for each repeat that the pipeline left."""
+    keys: Ints64 = np.array([sample.doc_id], np.int64)
+    out = raw
+    if pipeline.steps:
+        made = replies([unit[-1].after for unit in steps])
+        out = Replies(made.values, made.offsets, np.array([r for unit in steps for r in unit[-1].rules], np.int8))
+    return passes(task, pipeline.name, [sample], keys, out, np.array([len(steps)], np.int64))
+
+
+def _judged(task: Task, pipeline: Pipeline, batch: Batch, tables: Tables) -> tuple[Judged, ...]:
+    """Every metric on one repeat, before any reducer."""
+    specs = task.metrics if pipeline.metrics is None else pipeline.metrics
+    return tuple(
+        Judged(score.name, outcome, "" if score.spec is None else tell_score(task, score.spec, batch))
+        for score in _scorer(task, tables)(task, specs, batch)
+        for _, outcome in outcomes(score.column)
+    )
+
+
+def _scorer(task: Task, tables: Tables) -> Scorer:
+    if task.process_results is not None:
+        return tables.process_results(task.process_results)
+    found = tables.scorers.get(task.output_type)
+    if found is None:
+        raise unknown("output type", task.output_type, tables.scorers, place(task.name))
+    return found

@@ -1,0 +1,127 @@
+"""From raw replies to answers: pure functions over a batch of replies, chained by name."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from inspect import signature
+
+from msgspec import Struct
+from pyrsistent import PMap, pmap
+
+from evalcore.core.filters.extract import multi_choice_regex, regex, regex_pos, strip_thinking
+from evalcore.core.filters.reply import FELL_BACK, Filter, FilterFn, Replies, Scope, nested, replies
+from evalcore.core.filters.rewrite import (
+    custom,
+    format_span,
+    lowercase,
+    map_values,
+    remove_whitespace,
+    strip_punctuation,
+    uppercase,
+)
+from evalcore.core.filters.select import majority_vote, take_first, take_first_k, vote
+from evalcore.core.records.errors import EvalError, unknown
+from evalcore.core.records.request import Pipeline, Sample, Step
+
+__all__ = [
+    "FELL_BACK",
+    "FILTERS",
+    "Filter",
+    "FilterFn",
+    "Replies",
+    "Scope",
+    "Trace",
+    "chain",
+    "explain",
+    "make_filter",
+    "nested",
+    "replies",
+    "scope_of",
+    "vote",
+]
+
+FILTERS: PMap[str, Filter] = pmap(
+    {
+        "take_first": Filter(take_first),
+        "take_first_k": Filter(take_first_k),
+        "majority_vote": Filter(majority_vote),
+        "regex": Filter(regex),
+        "multi_choice_regex": Filter(multi_choice_regex),
+        "regex_pos": Filter(regex_pos),
+        "strip_thinking": Filter(strip_thinking),
+        "remove_whitespace": Filter(remove_whitespace),
+        "lowercase": Filter(lowercase),
+        "uppercase": Filter(uppercase),
+        "strip_punctuation": Filter(strip_punctuation),
+        "map": Filter(map_values),
+        "format_span": Filter(format_span),
+        "custom": Filter(custom, scope="task"),
+    }
+)
+
+
+def chain(pipeline: Pipeline, filters: PMap[str, Filter] = FILTERS) -> FilterFn:
+    """One function for the whole chain; the empty chain is the identity.
+
+    >>> steps = (Step.of("lowercase"), Step.of("strip_punctuation"))
+    >>> list(chain(Pipeline("clean", steps))(replies([["Hello, World!"], ["Hi there!"]]), ()).values)
+    ['hello world', 'hi there']
+    """
+    steps = [make_filter(step, filters) for step in pipeline.steps]
+
+    def apply(given: Replies, docs: Sequence[Sample]) -> Replies:
+        for step in steps:
+            given = step(given, docs)
+        return given
+
+    return apply
+
+
+def make_filter(step: Step, filters: PMap[str, Filter] = FILTERS) -> FilterFn:
+    """The filter a step names, made with its options."""
+    entry = filters.get(step.name)
+    if entry is None:
+        raise unknown("filter", step.name, filters)
+    known = signature(entry.make).parameters
+    for name in step.options:
+        if name not in known and not any(one.kind is one.VAR_KEYWORD for one in known.values()):
+            raise unknown(f"option of filter {step.name!r}", name, known)
+    try:
+        return entry.make(**dict(step.options))
+    except TypeError as wrong:
+        raise EvalError(f"filter {step.name!r}: {wrong}; got options {sorted(step.options)}") from wrong
+
+
+def scope_of(pipeline: Pipeline, filters: PMap[str, Filter] = FILTERS) -> Scope:
+    """``task`` if any filter of the chain looks beyond its document.
+
+    >>> scope_of(Pipeline("none", (Step.of("take_first"),)))
+    'document'
+    """
+    wide = (str(step.options.get("scope", filters[step.name].scope)) for step in pipeline.steps if step.name in filters)
+    return "task" if "task" in wide else "document"
+
+
+class Trace(Struct, frozen=True):
+    """What one filter of a chain did to one document's replies."""
+
+    filter: str
+    replies: tuple[object, ...]
+    rules: tuple[int, ...]
+
+
+def explain(
+    pipeline: Pipeline, texts: Sequence[object], doc: Sample, filters: PMap[str, Filter] = FILTERS
+) -> tuple[Trace, ...]:
+    """Run the pure chain again on one document and show every step.
+
+    >>> steps = (Step.of("regex", regex_pattern="([0-9]+)"), Step.of("take_first"))
+    >>> [t.replies for t in explain(Pipeline("p", steps), ["a 4", "b 5"], Sample(0))]
+    [('a 4', 'b 5'), ('4', '5'), ('4',)]
+    """
+    given = replies([texts])
+    traces = [Trace("", tuple(given.values), tuple(given.rules.tolist()))]
+    for step in pipeline.steps:
+        given = make_filter(step, filters)(given, [doc])
+        traces.append(Trace(step.name, tuple(given.values), tuple(given.rules.tolist())))
+    return tuple(traces)

@@ -1,0 +1,174 @@
+"""Which rule of a filter fired, in words. The filter itself says what came out; here is told only how."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping
+
+from msgspec import Struct
+from pyrsistent import PMap, pmap
+
+from evalcore.core.filters.chain import FELL_BACK
+from evalcore.core.filters.select import ballot
+
+__all__ = ["NOTES", "Fired", "quote", "tell_firing"]
+
+SHOWN = 60
+
+
+class Fired(Struct, frozen=True):
+    """One step on the replies of one unit: its options, and values and rules before and after."""
+
+    options: Mapping[str, object]
+    before: tuple[object, ...]
+    given: tuple[int, ...]
+    after: tuple[object, ...]
+    rules: tuple[int, ...]
+
+
+Tell = Callable[[Fired], tuple[str, ...]]
+
+
+def tell_firing(name: str, fired: Fired) -> tuple[str, ...]:
+    """A note for every value that a step left; of a filter that nobody knows, an empty one.
+
+    >>> tell_firing("regex", Fired({"regex_pattern": "([0-9])", "group_select": -1}, ("4, 5",), (0,), ("5",), (0,)))
+    ("match 2 of 2 of '([0-9])'",)
+    """
+    known = NOTES.get(name)
+    return known(fired) if known is not None else ("",) * len(fired.after)
+
+
+def quote(value: object, most: int = SHOWN) -> str:
+    """A text in quotes, shortened in its middle; what is no text as Python writes it.
+
+    >>> quote("abc"), quote(None), quote("a" * 9, 4)
+    ("'abc'", 'None', "'aa…aa'")
+    """
+    text, half = value if isinstance(value, str) else repr(value), most // 2
+    short = text if len(text) <= most else f"{text[:half]}…{text[-half:]}"
+    return f"'{short}'" if isinstance(value, str) else short
+
+
+def _each(tell: Callable[[Fired, object, object, int], str]) -> Tell:
+    """A note for each reply of a step that keeps their number."""
+
+    def told(fired: Fired) -> tuple[str, ...]:
+        rows = zip(fired.before, fired.given, fired.after, fired.rules, strict=True)
+        return tuple(tell(fired, before, after, rule) + _before(given, rule) for before, given, after, rule in rows)
+
+    return told
+
+
+def _before(given: int, rule: int) -> str:
+    return "; an earlier step found nothing, which still holds" if given == rule == FELL_BACK else ""
+
+
+def _fallback(fired: Fired, after: object) -> str:
+    return f"the fallback {quote(fired.options.get('fallback', after))}"
+
+
+def _regex(fired: Fired, before: object, after: object, rule: int) -> str:
+    pattern, select = fired.options.get("regex_pattern"), fired.options.get("group_select", 0)
+    if not isinstance(before, str) or not isinstance(pattern, str) or not isinstance(select, int):
+        return "no text: " + _fallback(fired, after)
+    matches = list(re.finditer(pattern, before))
+    shown = quote(pattern, 2 * SHOWN)
+    if not -len(matches) <= select < len(matches):
+        wanted = f", and number {select} was asked for" if matches else ""
+        return f"{len(matches) or 'no'} match{'es' * (len(matches) > 1)} of {shown}{wanted}: {_fallback(fired, after)}"
+    at = select % len(matches)
+    group, text = _group_of(matches[at])
+    if text != after:  # an empty group, or another rule than ours: say no more than is sure
+        return f"by {shown}" if rule != FELL_BACK else f"{shown} matched nothing that counts: {_fallback(fired, after)}"
+    of = f", its group {group}" if matches[at].re.groups > 1 else ""
+    return f"match {at + 1} of {len(matches)} of {shown}{of}"
+
+
+def _group_of(match: re.Match[str]) -> tuple[int, str]:
+    """The first group that is not empty, by number; without groups the whole."""
+    if match.re.groups < 2:
+        return match.re.groups, (match[match.re.groups] or "").strip()
+    return next(((i, text.strip()) for i, text in enumerate(match.groups(""), 1) if text), (0, ""))
+
+
+CHOICE_RULES = ("by the pattern {}", "by the text of a choice", "by a letter after a colon")
+
+
+def _multi_choice(fired: Fired, before: object, after: object, rule: int) -> str:
+    pattern = quote(fired.options.get("regex_pattern"), 2 * SHOWN)
+    if 0 <= rule < len(CHOICE_RULES):
+        return f"rule {rule + 1} of {len(CHOICE_RULES)}: " + CHOICE_RULES[rule].format(pattern)
+    return f"neither {pattern} nor a choice nor a letter after a colon was found: {_fallback(fired, after)}"
+
+
+def _tags(fired: Fired, before: object, after: object, rule: int) -> str:
+    if rule == FELL_BACK:
+        return f"no ('word', 'TAG') was found: {_fallback(fired, after)}"
+    return f"{len(after) if isinstance(after, tuple) else 1} tags"
+
+
+def _thinking(fired: Fired, before: object, after: object, rule: int) -> str:
+    start, end = fired.options.get("start"), fired.options.get("end")
+    if not isinstance(before, str) or before == after:
+        return "no reasoning block: unchanged"
+    if isinstance(end, str) and end in before:
+        return f"what follows the last {quote(end)}, {_removed(before, after)}"
+    return f"{quote(start)} never ends: what follows it is dropped, {_removed(before, after)}"
+
+
+def _rewritten(fired: Fired, before: object, after: object, rule: int) -> str:
+    return "unchanged" if before == after else _removed(before, after)
+
+
+def _removed(before: object, after: object) -> str:
+    lost = len(before) - len(after) if isinstance(before, str) and isinstance(after, str) else 0
+    return f"{lost:,} character{'s' * (lost != 1)} removed" if lost > 0 else "changed"
+
+
+def _mapped(fired: Fired, before: object, after: object, rule: int) -> str:
+    table = fired.options.get("mapping_dict")
+    known = isinstance(table, Mapping) and ballot(before) in table
+    return "in the table" if known else f"not in the table: the default {quote(after)}"
+
+
+def _votes(fired: Fired) -> tuple[str, ...]:
+    standing = [value for value, rule in zip(fired.before, fired.given, strict=True) if rule != FELL_BACK]
+    counted = standing or fired.before
+    votes = Counter(map(ballot, counted)).most_common()
+    told = ", ".join(f"{quote(value)} {count}" for value, count in votes[:10])
+    more = f" and {len(votes) - 10} others" if len(votes) > 10 else ""
+    ties = len([1 for _, count in votes if count == votes[0][1]]) if votes else 0
+    tie = f"; a tie, settled by {fired.options.get('ties', 'first')}" if ties > 1 else ""
+    lost = len(fired.before) - len(counted)
+    out = f"; {lost} fallback{'s' * (lost > 1)} did not count" if lost else ""
+    return (f"votes: {told}{more}{tie}{out}",) * len(fired.after)
+
+
+def _kept(fired: Fired) -> tuple[str, ...]:
+    return tuple(f"reply {i + 1} of {len(fired.before)}" for i in range(len(fired.after)))
+
+
+def _own(fired: Fired) -> tuple[str, ...]:
+    return ("by the task's own code",) * len(fired.after)
+
+
+NOTES: PMap[str, Tell] = pmap(
+    {
+        "take_first": _kept,
+        "take_first_k": _kept,
+        "majority_vote": _votes,
+        "regex": _each(_regex),
+        "multi_choice_regex": _each(_multi_choice),
+        "regex_pos": _each(_tags),
+        "strip_thinking": _each(_thinking),
+        "remove_whitespace": _each(_rewritten),
+        "lowercase": _each(_rewritten),
+        "uppercase": _each(_rewritten),
+        "strip_punctuation": _each(_rewritten),
+        "map": _each(_mapped),
+        "format_span": _each(_rewritten),
+        "custom": _own,
+    }
+)

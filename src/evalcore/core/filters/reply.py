@@ -1,0 +1,93 @@
+"""Replies of many documents in one flat batch, and what every filter does with them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from itertools import pairwise
+from typing import Literal
+
+import numpy as np
+from msgspec import Struct
+from numpy.typing import NDArray
+
+from evalcore.core.records.array import Ints64
+from evalcore.core.records.request import Sample
+
+__all__ = [
+    "FELL_BACK",
+    "Filter",
+    "FilterFn",
+    "Replies",
+    "Scope",
+    "each_text",
+    "extracted",
+    "keep_fallbacks",
+    "nested",
+    "replies",
+]
+
+FELL_BACK = -1
+Scope = Literal["document", "task"]
+
+
+class Replies(Struct, frozen=True, eq=False):
+    """Replies of many units, flat: unit ``i`` holds ``values[offsets[i]:offsets[i + 1]]``.
+
+    A unit is a document (generation) or one of its choices (likelihood). ``rules`` says for each value which
+    extraction rule fired; -1 means none did and the value is a fallback.
+    """
+
+    values: Sequence[object]
+    offsets: Ints64
+    rules: NDArray[np.int8]
+
+    @property
+    def counts(self) -> Ints64:
+        return np.diff(self.offsets)
+
+
+FilterFn = Callable[[Replies, Sequence[Sample]], Replies]
+
+
+class Filter(Struct, frozen=True):
+    """How to make a filter from its options, and whether it looks at one document or at the whole task."""
+
+    make: Callable[..., FilterFn]
+    scope: Scope = "document"
+
+
+def replies(units: Iterable[Sequence[object]]) -> Replies:
+    """Replies from a nested list.
+
+    >>> replies([["a"], ["b", "c"]]).offsets.tolist()
+    [0, 1, 3]
+    """
+    nested = [list(unit) for unit in units]
+    offsets = np.cumsum([0, *map(len, nested)])
+    return Replies([value for unit in nested for value in unit], offsets, np.zeros(int(offsets[-1]), np.int8))
+
+
+def nested(given: Replies) -> list[list[object]]:
+    """The inverse of ``replies``."""
+    return [list(given.values[a:b]) for a, b in pairwise(given.offsets.tolist())]
+
+
+def each_text(function: Callable[[str], str]) -> FilterFn:
+    """Lift a text function to replies; what is not text passes through."""
+
+    def apply(given: Replies, docs: Sequence[Sample]) -> Replies:
+        values = [function(value) if isinstance(value, str) else value for value in given.values]
+        return Replies(values, given.offsets, given.rules)
+
+    return apply
+
+
+def extracted(given: Replies, matches: Sequence[object | None], fallback: object) -> Replies:
+    missing = [match is None for match in matches]
+    rules = np.where(missing, FELL_BACK, 0).astype(np.int8)
+    values = [fallback if match is None else match for match in matches]
+    return Replies(values, given.offsets, np.minimum(rules, np.minimum(given.rules, 0)))
+
+
+def keep_fallbacks(given: Replies, rules: Sequence[int]) -> NDArray[np.int8]:
+    return np.where(given.rules == FELL_BACK, FELL_BACK, np.array(rules, np.int8)).astype(np.int8)

@@ -1,0 +1,189 @@
+"""How far a group's number may be off: its tasks' errors, with covariance where tasks share clusters."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import fsum, inf, isfinite, sqrt
+
+import numpy as np
+from msgspec import Struct
+
+from evalcore.core.groups.terms import Term
+from evalcore.core.records.array import Bools, Floats64, Ints64
+from evalcore.core.records.estimate import Estimate
+from evalcore.core.stats.influence import satterthwaite, sum_clusters
+
+__all__ = ["Spread", "all_clusters", "spread_of_terms"]
+
+
+class Spread(Struct, frozen=True):
+    """A standard error, the variance behind the interval, degrees of freedom; or why there are none.
+
+    ``trials`` is what the interval rests on where the variance is 0.
+    """
+
+    stderr: float | None = None
+    variance: float | None = None
+    df: float | None = None
+    trials: float = 0.0
+    reason: str | None = None
+
+
+class Stratum(Struct, frozen=True):
+    """A part of the error that is independent of the others: ``variance`` is its uncorrected square."""
+
+    error: float
+    variance: float | None
+    df: float | None
+    trials: float
+    unseen: float = 0.0
+    """What the squared error may well be where the documents show no spread: all right is not certain."""
+
+
+class Tied(Struct, frozen=True, eq=False):
+    """A task among those that share clusters: its documents' parts in the group's number, and their clusters."""
+
+    slope: float
+    parts: Floats64
+    codes: Ints64
+    count: int
+    trials: float
+
+
+def spread_of_terms(terms: Sequence[Term], slopes: Sequence[float]) -> Spread:
+    """The error of a number that moves by these slopes when its tasks' numbers move by 1.
+
+    >>> one = Estimate(value=0.5, stderr=0.1, variance=0.01, df=8.0, trials=9.0)
+    >>> made = spread_of_terms([Term("a", 0.5, 9.0, one), Term("b", 0.5, 9.0, one)], [0.5, 0.5])
+    >>> round(made.stderr, 6), made.df, made.trials
+    (0.070711, 16.0, 18.0)
+    """
+    counted = [(term, slope) for term, slope in zip(terms, slopes, strict=True) if slope != 0]
+    lacking = next((term for term, _ in counted if term.estimate.stderr is None), None)
+    if lacking is not None:
+        return Spread(reason=f"{lacking.name} has no standard error: {lacking.estimate.reason or 'not given'}")
+    shared = _shared_clusters([term.estimate for term, _ in counted])
+    alone = [_alone(term.estimate, slope) for term, slope in counted if not _has(term.estimate, shared)]
+    among = [(term, slope) for term, slope in counted if _has(term.estimate, shared)]
+    unknown = next((term.name for term, _ in among if term.estimate.influence is None), None)
+    if unknown is not None:
+        reason = f"{unknown} shares clusters with other tasks, and the influence of each of its documents is not known"
+        return Spread(reason=reason)
+    return _together([*alone, *_tied_strata([_tied(term.estimate, slope) for term, slope in among])])
+
+
+def all_clusters(terms: Sequence[Term]) -> Ints64 | None:
+    """Every cluster of these tasks once; None if no task has any.
+
+    >>> all_clusters([Term("a", 1.0, 9.0, Estimate(value=0.5))]) is None
+    True
+    """
+    found = [term.estimate.clusters.ints for term in terms if term.estimate.clusters is not None]
+    return np.unique(np.concatenate(found)) if found else None
+
+
+def _together(strata: Sequence[Stratum]) -> Spread:
+    """Independent parts of an error as one."""
+    if len(strata) == 1:  # keeps its own variance, so that a group of one equals its task
+        only = strata[0]
+        return Spread(only.error, only.variance, only.df, only.trials)
+    errors = [one.error for one in strata]
+    largest = max(errors, default=0.0)
+    stderr = largest * sqrt(fsum((error / largest) ** 2 for error in errors)) if largest else 0.0
+    # In a sum of many the correction for small tasks does not vanish with their number: 57 tasks of 2 documents each
+    # would seem twice as precise as they are.
+    squares = [error**2 or (one.unseen if largest else 0.0) for error, one in zip(errors, strata, strict=True)]
+    variance = fsum(squares) if all(one.variance is not None for one in strata) else None
+    dfs = [one.df for one in strata if one.df is not None]
+    df = satterthwaite(squares, dfs) if len(dfs) == len(strata) else None
+    inverse = fsum(1 / one.trials for one in strata if one.trials > 0)
+    return Spread(stderr, variance, df, 1 / inverse if inverse > 0 else 0.0)
+
+
+def _alone(estimate: Estimate, slope: float) -> Stratum:
+    variance = None if estimate.variance is None else slope**2 * estimate.variance
+    error = abs(slope) * (estimate.stderr or 0.0)
+    return Stratum(error, variance, estimate.df, estimate.trials / slope**2, slope**2 * _unseen(estimate))
+
+
+def _unseen(estimate: Estimate) -> float:
+    """The variance of a bounded mean without any spread, as if half a document more were right and half a one wrong.
+
+    >>> round(_unseen(Estimate(value=1.0, trials=10.0)), 6)      # 10.5 of 11
+    0.004339
+    """
+    low, high = estimate.bounds
+    if not estimate.average or estimate.value is None or not isfinite(high - low) or estimate.trials <= 0:
+        return 0.0
+    share = ((estimate.value - low) / (high - low) * estimate.trials + 0.5) / (estimate.trials + 1)
+    return max(share * (1 - share), 0.0) * (high - low) ** 2 / estimate.trials
+
+
+# --- tasks that share clusters -------------------------------------------------------------------------------------
+
+
+def _shared_clusters(estimates: Sequence[Estimate]) -> Ints64:
+    """The clusters that occur in more than one task."""
+    found = [np.unique(one.clusters.ints) for one in estimates if one.clusters is not None]
+    if len(found) < 2:
+        return np.array([], np.int64)
+    codes, times = np.unique(np.concatenate(found), return_counts=True)
+    return np.asarray(codes[times > 1], dtype=np.int64)
+
+
+def _has(estimate: Estimate, shared: Ints64) -> bool:
+    return len(shared) > 0 and estimate.clusters is not None and bool(np.isin(estimate.clusters.ints, shared).any())
+
+
+def _tied(estimate: Estimate, slope: float) -> Tied:
+    if estimate.influence is None or estimate.clusters is None:
+        raise AssertionError("only tasks with influences and clusters are tied")
+    influence, codes = estimate.influence.floats, estimate.clusters.ints
+    return Tied(slope, slope * influence / len(influence), codes, len(np.unique(codes)), estimate.trials)
+
+
+def _tied_strata(tied: Sequence[Tied]) -> list[Stratum]:
+    """Each cluster's influence summed over all tasks; clusters that lie in the same tasks make a stratum.
+
+    Each task's sums are corrected by its own C/(C - 1). So tasks on the same clusters have one C/(C - 1), a task that
+    shares little keeps its own error, and the error never jumps where a weight nears 0. A stratum of c clusters has
+    c·(1 - 1/C) degrees of freedom, with the least C of its tasks: C - 1 where all tasks lie on the same clusters.
+
+    Where nothing varies, it is not known how far the tasks of a cluster go together: each cluster counts as one trial,
+    as if they always did, worth its share of the group's number.
+    """
+    if not tied:
+        return []
+    names, codes = np.unique(np.concatenate([one.codes for one in tied]), return_inverse=True)
+    ends = np.cumsum([len(one.codes) for one in tied])[:-1]
+    member = np.zeros((len(names), len(tied)), np.bool_)
+    for k, at in enumerate(np.split(codes.reshape(-1), ends)):
+        member[at, k] = True
+    counts = np.array([one.count for one in tied], np.float64)
+    plain = np.concatenate([one.parts for one in tied])
+    scale = np.repeat(np.sqrt(counts / (counts - 1)), [len(one.parts) for one in tied])
+    sums, corrected = (sum_clusters(parts, codes.reshape(-1)) for parts in (plain, plain * scale))
+    shares = np.array([abs(one.slope) / sqrt(one.count * (one.trials or one.count)) for one in tied])
+    cluster, task = np.nonzero(member)
+    worth = sum_clusters(shares[task], cluster)
+    least = np.where(member, counts, inf).min(axis=1)
+    return [
+        Stratum(
+            sqrt(_squares(corrected[at])),
+            _squares(sums[at]),
+            len(at) - fsum((1 / least[at]).tolist()),
+            1 / _squares(worth[at]),
+        )
+        for at in _alike(member)
+    ]
+
+
+def _alike(member: Bools) -> list[Ints64]:
+    """The rows that say the same, together."""
+    _, kinds = np.unique(np.packbits(member, axis=1), axis=0, return_inverse=True)
+    order = np.argsort(kinds.reshape(-1), kind="stable")
+    return np.split(order, np.flatnonzero(np.diff(kinds.reshape(-1)[order])) + 1)
+
+
+def _squares(values: Floats64) -> float:
+    return fsum((values * values).tolist())

@@ -1,0 +1,122 @@
+"""Numbers that lm-eval 0.4.13 gets wrong, and which of them apply to an estimate."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from msgspec import Struct
+from pyrsistent import PMap, pmap
+
+from evalcore.core.groups import GroupMetric
+from evalcore.core.groups.rules import Term
+from evalcore.core.records.estimate import Estimate
+from evalcore.core.records.request import MetricKey, MetricSpec, Pipeline
+
+__all__ = ["ERRATA", "Facts", "group_errata", "task_errata"]
+
+ERRATA: PMap[str, str] = pmap(
+    {
+        "E01": "lm-eval takes the upper middle as the median of an even number of scores",
+        "E02": "lm-eval aggregates bypass to 999 and prints it as a score",
+        "E03": "lm-eval's stderr of acc_all groups by question only, its value by (paragraph, question)",
+        "E04": "lm-eval accepts a callable group aggregation and ignores it",
+        "E05": "lm-eval counts a task twice that is in a group and in its subgroup",
+        "E07": "lm-eval averages a missing task away",
+        "E08": "lm-eval averages perplexities arithmetically",
+        "E09": "lm-eval weights every metric of a task by one task-level count",
+        "E10": "with several golds, lm-eval turns any score that is not 0 into 1",
+        "E11": "after exact_match on several golds, lm-eval hands later metrics the prediction as a list",
+        "E13": "lm-eval compares fixed-width strings, and what normalisation empties",
+        "E17": "lm-eval draws whole thousands of resamples only",
+        "E18": "lm-eval's bootstrap error is low by sqrt((n - 1) / n)",
+        "E19": "in lm-eval's majority vote a fallback answer can win",
+        "E21": "lm-eval counts empty strings at the ends of a text as words",
+        "E22": "lm-eval reports an error of 0.0 at 0 % and 100 %, without an interval",
+        "E23": "lm-eval's pooled group error assumes equal variances in all tasks",
+        "E24": "lm-eval has no standard error for this aggregation",
+    }
+)
+
+BOOTSTRAPPED = frozenset(
+    {"median", "perplexity", "f1", "matthews_corrcoef", "bleu", "chrf", "chrf++", "ter", "nanmean"}
+)
+WITHOUT_ERROR = frozenset({"weighted_perplexity", "bits_per_byte", "brier_score", "ece"})
+
+NORMALISING = ("ignore_punctuation", "ignore_numbers", "regexes_to_ignore")
+
+
+class Facts(Struct, frozen=True):
+    """What the errata of a task's number depend on."""
+
+    key: MetricKey
+    estimate: Estimate
+    pipeline: Pipeline = Pipeline("none")
+    traits: tuple[str, ...] = ()
+    specs: tuple[MetricSpec, ...] = ()
+    partial_credit: bool = False
+    draws: int | None = None
+
+
+Applies = Callable[[Facts], bool]
+
+
+def _after_exact_match(facts: Facts) -> bool:
+    names = [spec.name for spec in facts.specs]
+    later = facts.specs[names.index("exact_match") + 1 :] if "exact_match" in names else ()
+    return "several golds" in facts.traits and any(s.name == facts.key.metric and s.function for s in later)
+
+
+def _emptied(facts: Facts) -> bool:
+    options = facts.estimate.options
+    return (
+        facts.key.metric == "exact_match" and "bare gold" in facts.traits and any(options.get(o) for o in NORMALISING)
+    )
+
+
+def _flat(facts: Facts) -> bool:
+    return facts.estimate.stderr == 0.0 and facts.estimate.value in facts.estimate.bounds
+
+
+def _uneven(facts: Facts) -> bool:
+    return facts.draws is not None and facts.draws % 1000 != 0 and facts.estimate.aggregation in BOOTSTRAPPED
+
+
+TASK_RULES: Sequence[tuple[str, Applies]] = (
+    ("E01", lambda facts: facts.estimate.aggregation == "median" and facts.estimate.n % 2 == 0),
+    ("E02", lambda facts: facts.estimate.aggregation == "bypass"),
+    ("E03", lambda facts: facts.estimate.aggregation == "acc_all"),
+    ("E10", lambda facts: "several golds" in facts.traits and facts.partial_credit),
+    ("E11", _after_exact_match),
+    ("E13", _emptied),
+    ("E17", _uneven),
+    ("E18", lambda facts: facts.estimate.aggregation in BOOTSTRAPPED),
+    ("E19", lambda facts: any(step.name == "majority_vote" for step in facts.pipeline.steps)),
+    ("E21", lambda facts: facts.key.metric == "word_perplexity"),
+    ("E22", _flat),
+    ("E24", lambda facts: facts.estimate.aggregation in WITHOUT_ERROR),
+)
+
+
+def task_errata(facts: Facts) -> tuple[str, ...]:
+    """Which errata make lm-eval's number, or its error, differ from this one.
+
+    >>> task_errata(Facts(MetricKey("m"), Estimate(value=2.5, n=4, aggregation="median")))
+    ('E01', 'E18')
+    """
+    return tuple(name for name, applies in TASK_RULES if applies(facts))
+
+
+def group_errata(
+    spec: GroupMetric, terms: Sequence[Term], missing: Sequence[str], paths: int, sample_lens: Sequence[int]
+) -> tuple[str, ...]:
+    """Which errata make lm-eval's group number differ; ``paths`` counts the ways tasks are reached."""
+    sizes = {term.size for term in terms}
+    found = (
+        ("E04", callable(spec.aggregation)),
+        ("E05", paths > len({term.name for term in terms}) + len(missing)),
+        ("E07", bool(missing)),
+        ("E08", any(term.estimate.link == "log" for term in terms)),
+        ("E09", [term.estimate.n_scored for term in terms] != list(sample_lens)),
+        ("E23", spec.weight_by_size and len(sizes) > 1),
+    )
+    return tuple(name for name, applies in found if applies)

@@ -1,0 +1,49 @@
+"""Policies as tables: the default ones, and lm-eval 0.4.13's with an entry replaced for each of its errata."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from msgspec.structs import replace
+from pyrsistent import PMap, pmap
+
+from evalcore.core.aggregate.aggregations import AGGREGATIONS
+from evalcore.core.answers.batch import rolling_batch
+from evalcore.core.filters.chain import FILTERS, Filter
+from evalcore.core.groups import leaves
+from evalcore.core.groups.averages import AVERAGES
+from evalcore.core.lm_eval.aggregations import as_lm_eval, from_callable_without_error, resampling_of
+from evalcore.core.lm_eval.groups import over_paths, pooled_mean, report_groups_by_children, task_size
+from evalcore.core.lm_eval.metrics import ROLLING, TEXTS, generation, majority_vote
+from evalcore.core.metrics.dispatch import SCORERS, by_metric
+from evalcore.core.metrics.process_results import from_process_results
+from evalcore.core.records.request import GENERATE_UNTIL, LOGLIKELIHOOD_ROLLING, Pipeline, Task
+from evalcore.core.tables import EVALCORE, METRICS, TAKE_FIRST, Tables
+
+__all__ = ["LM_EVAL_0_4_13", "POLICIES", "report_groups_by_children"]
+
+
+def take_first(task: Task) -> Pipeline:
+    """lm-eval's implicit filter."""
+    return TAKE_FIRST
+
+
+LM_EVAL_0_4_13 = replace(
+    EVALCORE,
+    name="lm-eval-0.4.13",
+    filters=FILTERS.set("majority_vote", Filter(majority_vote)),
+    scorers=SCORERS.set(GENERATE_UNTIL, generation).set(LOGLIKELIHOOD_ROLLING, by_metric(rolling_batch, ROLLING)),
+    metrics=METRICS.set(GENERATE_UNTIL, pmap(dict(TEXTS))).set(LOGLIKELIHOOD_ROLLING, pmap(dict(ROLLING))),
+    aggregations=pmap({name: as_lm_eval(name) for name in AGGREGATIONS}),
+    process_results=partial(from_process_results, finite=False),
+    resampling_of=resampling_of,
+    averages=AVERAGES.set("leaves", over_paths),
+    group_rules=EVALCORE.group_rules.set("mean", pooled_mean).set("callable", pooled_mean),
+    size_of=task_size,
+    members=leaves,
+    from_callable=from_callable_without_error,
+    default_pipeline=take_first,
+    unreduced="mean",
+)
+
+POLICIES: PMap[str, Tables] = pmap({"evalcore": EVALCORE, "lm-eval-0.4.13": LM_EVAL_0_4_13})

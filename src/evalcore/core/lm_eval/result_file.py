@@ -1,0 +1,232 @@
+"""A report in the schemas of other harnesses: lm-eval's result file, lmms-eval's six mappings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from math import sqrt
+
+from evalcore.core.groups import Group, Tree, all_groups, child_names, fold_group, has_aggregation
+from evalcore.core.lm_eval.errata import ERRATA
+from evalcore.core.lm_eval.sample_log import sample_rows, thaw
+from evalcore.core.records.estimate import Estimate
+from evalcore.core.records.report import GroupReport, Report, TaskReport
+from evalcore.core.records.request import MetricKey
+from evalcore.core.stats.noise import question_stderr
+
+__all__ = ["higher_is_better", "lm_eval_results", "lmms_eval_results", "num_fewshot", "sample_rows", "thaw"]
+
+Plain = dict[str, object]
+
+
+def lm_eval_results(report: Report, samples: Mapping[str, Sequence[Plain]] | None = None) -> Plain:
+    """lm-eval's result schema, with evalcore's own under the key ``evalcore``."""
+    groups = _groups(report.trees)
+    group_rows = {row.name: _group_row(row) for row in report.groups}
+    with_numbers = {group.name: group_rows[group.name] for group in groups if has_aggregation(group)}
+    out: Plain = {
+        "results": {**{task.name: _task_row(task) for task in report.tasks}, **group_rows},
+        **({"groups": with_numbers} if with_numbers else {}),
+        "group_subtasks": {group.name: list(child_names(group)) for group in groups},
+        "configs": {task.name: thaw(task.config) for task in _sorted(report.tasks)},
+        "versions": dict(
+            sorted([*((t.name, t.version) for t in report.tasks), *((g.name, g.version) for g in report.groups)])
+        ),
+        "n-shot": dict(sorted(num_fewshot(report).items())),
+        "higher_is_better": dict(sorted(higher_is_better(report).items())),
+        "n-samples": {task.name: _counts(task) for task in report.tasks},
+    }
+    if samples is not None:
+        out["samples"] = {name: list(rows) for name, rows in samples.items()}
+    out["evalcore"] = extras(report)
+    return out
+
+
+def lmms_eval_results(
+    report: Report, samples: Mapping[str, Sequence[Plain]] | None = None, *, rank: int = 0
+) -> tuple[Plain, ...]:
+    """lmms-eval's six mappings (results, samples, configs, versions, num_fewshot, higher_is_better).
+
+    Ranks other than 0 get empty ones.
+    """
+    if rank != 0:
+        return ({}, {}, {}, {}, {}, {})
+    rows: Plain = {task.name: {**_task_row(task), "samples": task.sample_len} for task in report.tasks}
+    rows |= {group.name: {**_group_row(group), "samples": group.sample_len or 0} for group in report.groups}
+    return (
+        rows,
+        {name: list(found) for name, found in (samples or {}).items()},
+        {task.name: thaw(task.config) for task in report.tasks},
+        {**{task.name: task.version for task in report.tasks}, **{g.name: g.version for g in report.groups}},
+        dict(num_fewshot(report)),
+        dict(higher_is_better(report)),
+    )
+
+
+def show_group_table(report: Report) -> bool:
+    """Whether any group has numbers of its own."""
+    return any(group.estimates for group in report.groups)
+
+
+def task_aggregation_list(report: Report) -> dict[str, list[str]]:
+    """The tasks that each group aggregates."""
+    return {
+        group.name: list(dict.fromkeys(leaf.name for leaf in _leaves(group)))
+        for group in _groups(report.trees)
+        if has_aggregation(group)
+    }
+
+
+# --- algebras on the trees ------------------------------------------------------------------------------------------
+
+
+def num_fewshot(report: Report) -> dict[str, int]:
+    """Shots of each task, and of each group whose children agree."""
+    known = {task.name: task.num_fewshot or 0 for task in report.tasks}
+    for tree in report.trees:
+        fold_group(tree, lambda leaf: known.get(leaf.name), lambda group, parts: _agreed(known, group.name, parts))
+    return known
+
+
+def _agreed(known: dict[str, int], name: str, parts: Sequence[int | None]) -> int | None:
+    values = {part for part in parts if part is not None}
+    if len(values) == 1:
+        known[name] = next(iter(values))
+    return known.get(name)
+
+
+Directions = dict[str, bool | None]
+
+
+def higher_is_better(report: Report) -> dict[str, Directions]:
+    """Which way each metric points, per task and per group; children that disagree make it None, in that group only."""
+    known: dict[str, Directions] = {task.name: _directions(task) for task in report.tasks}
+    for tree in report.trees:
+        fold_group(
+            tree,
+            lambda leaf: known.get(leaf.name, {}),
+            lambda group, parts: known.setdefault(group.name, _conflicts(parts)),
+        )
+    return {name: found for name, found in known.items() if found}
+
+
+def _directions(task: TaskReport) -> Directions:
+    return {key.metric: estimate.higher_is_better for key, estimate in task.estimates}
+
+
+def _conflicts(parts: Iterable[Directions]) -> Directions:
+    out: Directions = {}
+    for part in parts:
+        for metric, direction in part.items():
+            out[metric] = direction if out.get(metric, direction) == direction else None
+    return out
+
+
+# --- rows ------------------------------------------------------------------------------------------------------------
+
+
+def _task_row(task: TaskReport) -> Plain:
+    numbers = {text: value for key, estimate in task.estimates for text, value in _pair(key, estimate)}
+    return {"name": task.name, "alias": task.alias or task.name, "sample_len": task.sample_len, **numbers}
+
+
+def _group_row(group: GroupReport) -> Plain:
+    row: Plain = {"alias": group.alias, "name": group.name}
+    if group.sample_len is None:
+        return row
+    row["sample_len"] = group.sample_len
+    row |= {text: value for key, estimate in group.estimates for text, value in _pair(key, estimate)}
+    counts = {str(key): estimate.n for key, estimate in group.estimates}
+    return {**row, **({"sample_count": counts} if counts else {})}
+
+
+def _pair(key: MetricKey, estimate: Estimate) -> tuple[tuple[str, object], tuple[str, object]]:
+    # lm-eval's table code needs its own word where there is no number.
+    value = "N/A" if estimate.value is None else estimate.value
+    return (str(key), value), (key.stderr, "N/A" if estimate.stderr is None else estimate.stderr)
+
+
+def _counts(task: TaskReport) -> Plain:
+    return {
+        "original": task.n_original if task.n_original is not None else task.n_docs,
+        "effective": task.sample_len,
+    }
+
+
+def extras(report: Report) -> Plain:
+    """What lm-eval's schema has no place for: intervals, counts, outcomes, recipes, errata."""
+    rows: list[TaskReport | GroupReport] = [*report.tasks, *report.groups]
+    known = {(task.name, key): estimate for task in report.tasks for key, estimate in task.estimates}
+    used = sorted({name for row in rows for _, estimate in row.estimates for name in estimate.errata})
+    return {
+        "estimates": {
+            row.name: {str(key): _extra(estimate, _behind(key, estimate, known)) for key, estimate in row.estimates}
+            for row in rows
+        },
+        "warnings": [warning for row in rows for warning in row.warnings],
+        "errata": {name: ERRATA[name] for name in used},
+    }
+
+
+def _behind(key: MetricKey, estimate: Estimate, known: Mapping[tuple[str, MetricKey], Estimate]) -> list[Estimate]:
+    """The tasks' numbers that a group's is made of; a task's own is made of itself."""
+    found = [known[part.name, key] for part in estimate.parts if (part.name, key) in known]
+    return found or [estimate]
+
+
+def _extra(estimate: Estimate, behind: Sequence[Estimate]) -> Plain:
+    return {
+        "value": estimate.value,
+        "stderr": estimate.stderr,
+        "ci": None if estimate.ci is None else list(estimate.ci),
+        "n": estimate.n,
+        "n_scored": estimate.n_scored,
+        "n_unscorable": estimate.n_unscorable,
+        "n_failed": estimate.n_failed,
+        "n_not_emitted": estimate.n_not_emitted,
+        "lowest": estimate.lowest,
+        "highest": estimate.highest,
+        "reason": estimate.reason,
+        "missing": list(estimate.partial),
+        "errata": list(estimate.errata),
+        "signature": estimate.signature,
+        **_sources(estimate, behind),
+    }
+
+
+def _sources(estimate: Estimate, behind: Sequence[Estimate]) -> Plain:
+    """What is known of where an error comes from: clusters, drawn answers, the choice of tasks."""
+    out: Plain = {}
+    named = [one.clusters.ints.tolist() for one in behind if one.clusters is not None]
+    if named:  # in a task without any, every document stands alone
+        out["clusters"] = len(set().union(*named)) + sum(one.n for one in behind if one.clusters is None)
+    if estimate.repeats is not None:
+        out["repeats"] = estimate.repeats
+    if estimate.noise is not None and estimate.stderr is not None:
+        out["question_stderr"] = question_stderr(estimate.stderr, estimate.noise)
+        out["sampling_stderr"] = sqrt(estimate.noise)
+    if estimate.across is not None:
+        ci = estimate.across.ci
+        out["tasks_as_sample"] = {
+            "tasks": estimate.across.tasks,
+            "stderr": estimate.across.stderr,
+            "ci": None if ci is None else list(ci),
+        }
+    return out
+
+
+# --- small parts ---------------------------------------------------------------------------------------------------
+
+
+def _groups(trees: Iterable[Tree[TaskReport]]) -> list[Group[TaskReport]]:
+    found = [group for tree in trees if isinstance(tree, Group) for group in (tree, *all_groups(tree))]
+    return list({group.name: group for group in reversed(found)}.values())[::-1]
+
+
+def _leaves(group: Group[TaskReport]) -> tuple[TaskReport, ...]:
+    from evalcore.core.groups import all_tasks
+
+    return tuple(leaf.value for leaf in all_tasks(group))
+
+
+def _sorted(tasks: Iterable[TaskReport]) -> list[TaskReport]:
+    return sorted(tasks, key=lambda task: task.name)

@@ -1,0 +1,104 @@
+"""lm-eval's per-document sample log, and plain data for any JSON writer."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from hashlib import sha256
+
+import numpy as np
+
+from evalcore.core.answers.table import AnswerTable, tabulate
+from evalcore.core.records.column import Column, score_at
+from evalcore.core.records.document import decode_doc
+from evalcore.core.records.errors import EvalError, place
+from evalcore.core.records.outcome import OK
+from evalcore.core.records.request import Answer, Sample
+from evalcore.core.records.score import Provenance, Scored
+
+__all__ = ["sample_rows", "thaw"]
+
+Plain = dict[str, object]
+
+
+def sample_rows(
+    scored: Scored,
+    samples: Iterable[Sample],
+    answers: Iterable[Answer] | AnswerTable,
+    arguments: Mapping[int, Sequence[object]] | None = None,
+) -> list[Plain]:
+    """lm-eval's per-document sample log: one row per document and filter. Needs ``keep_replies=True``."""
+    if scored.columns and not scored.provenance and any(len(one.column) for one in scored.columns):
+        raise EvalError(f"the replies were not kept; score with keep_replies=True{place(scored.task.name)}")
+    raw = _raw(tabulate(answers))
+    shared = {
+        one.doc_id: _shared(one, raw.get(one.doc_id, []), (arguments or {}).get(one.doc_id, ())) for one in samples
+    }
+    return [row for where in scored.provenance for row in _filter_rows(scored, where, shared)]
+
+
+def _filter_rows(scored: Scored, where: Provenance, shared: Mapping[int, Plain]) -> Iterator[Plain]:
+    columns = [(one.key.metric, _scores(one.column)) for one in scored.columns if one.key.filter == where.filter]
+    ends = where.offsets.ints.tolist()
+    for key, a, b in zip(where.keys.ints.tolist(), ends[:-1], ends[1:], strict=True):
+        scores = {metric: found[key] for metric, found in columns if key in found}
+        kept = [thaw(one) for one in where.replies[a:b]]
+        row = {name: kept if name == "filtered_resps" else value for name, value in shared[key].items()}
+        yield {**row, "filter": where.filter, "metrics": list(scores), **scores}
+
+
+def _shared(sample: Sample, replies: list[object], arguments: Sequence[object]) -> Plain:
+    """What the rows of a document have in common; in lm-eval's order of keys."""
+    doc, target = decode_doc(sample), thaw(sample.gold)
+    prompt = str(arguments[0][0]) if arguments and isinstance(arguments[0], list | tuple) else ""
+    return {
+        "doc_id": sample.doc_id,
+        "doc": doc,
+        "target": target,
+        "arguments": [thaw(one) for one in arguments],
+        "resps": replies,
+        "filtered_resps": None,
+        "filter": None,
+        "metrics": None,
+        "doc_hash": _hash(json.dumps(doc, indent=2, ensure_ascii=False)),
+        "prompt_hash": _hash(prompt),
+        "target_hash": _hash(str(target)),
+    }
+
+
+def _scores(column: Column) -> dict[int, object]:
+    fine = np.flatnonzero(column.status.data == OK).tolist()
+    keys = column.keys.ints.tolist()
+    return {keys[at]: thaw(score_at(column.rows, at)) for at in fine}
+
+
+def _raw(answers: AnswerTable) -> dict[int, list[object]]:
+    """Every document's replies, request by request."""
+    out: dict[int, list[object]] = {}
+    ends, values = answers.offsets.ints.tolist(), [thaw(value) for value in answers.values]
+    for doc, a, b in zip(answers.asked.docs.ints.tolist(), ends[:-1], ends[1:], strict=True):
+        out.setdefault(doc, []).append(values[a:b])
+    return out
+
+
+def _hash(text: str) -> str:
+    """As lm-eval hashes: of the text in UTF-8."""
+    return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def thaw(value: object) -> object:
+    """Frozen values as plain lists and dicts; callables by name.
+
+    >>> from evalcore.core.records.request import options
+    >>> thaw(options(b=(1, 2), a=None))
+    {'a': None, 'b': [1, 2]}
+    """
+    if value is None or isinstance(value, str | int | float):
+        return value
+    if isinstance(value, Mapping):
+        return {str(key): thaw(value[key]) for key in sorted(value, key=str)}
+    if isinstance(value, tuple | list):
+        return [thaw(one) for one in value]
+    if isinstance(value, set | frozenset):
+        return sorted((thaw(one) for one in value), key=str)
+    return str(getattr(value, "__name__", value)) if callable(value) else value

@@ -1,0 +1,197 @@
+"""A task from its configuration as plain data, in lm-eval's words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from inspect import Parameter, signature
+
+from msgspec.structs import replace
+
+from evalcore.core.metrics.custom import per_document
+from evalcore.core.records.errors import EvalError, place, unknown
+from evalcore.core.records.request import (
+    GENERATE_UNTIL,
+    MetricSpec,
+    OutputType,
+    Pipeline,
+    Step,
+    Task,
+    options,
+)
+
+__all__ = ["metric_from_config", "pipeline_from_config", "repeats_of", "task_from_config"]
+
+Config = Mapping[str, object]
+
+METRIC_KEYS = frozenset({"metric", "aggregation", "higher_is_better", "reducer", "reducers", "hf_evaluate"})
+MOST_REPEATS = 1_000_000
+VERSIONS = int | float | str
+
+
+def task_from_config(config: Config) -> Task:
+    """The task that a config describes; what scoring does not need stays in its ``config``.
+
+    >>> task = task_from_config({"task": "t", "output_type": "multiple_choice", "metric_list": [{"metric": "acc"}]})
+    >>> task.name, [spec.name for spec in task.metrics]
+    ('t', ['acc'])
+    """
+    name = str(config.get("task") or "")
+    if not name:
+        raise EvalError(f"expected a task with a name under the key 'task', got keys {sorted(map(str, config))}")
+    reducers = reducers_of(config)
+    generates = (config.get("output_type") or GENERATE_UNTIL) == GENERATE_UNTIL
+    read = (
+        partial(_pairing, task=name, reducers=reducers)
+        if generates
+        else partial(metric_from_config, task=name, reducers=reducers)
+    )
+    metrics = tuple(map(read, _listed(config, "metric_list", name)))
+    metadata = config.get("metadata")
+    version = metadata.get("version") if isinstance(metadata, Mapping) else None
+    process, alias, shots = config.get("process_results"), config.get("task_alias"), config.get("num_fewshot")
+    _expect(process is None or callable(process), "process_results", "a function", process, name)
+    _expect(shots is None or type(shots) is int, "num_fewshot", "a whole number", shots, name)
+    return Task(
+        name,
+        OutputType(str(config.get("output_type") or GENERATE_UNTIL)),
+        metrics,
+        tuple(pipeline_from_config(one, name, reducers) for one in _listed(config, "filter_list", name)),
+        process if callable(process) else None,
+        alias if isinstance(alias, str) else None,
+        version if isinstance(version, VERSIONS) else None,
+        shots if isinstance(shots, int) else None,
+        config=options(config),
+    )
+
+
+def metric_from_config(config: Config, task: str = "", reducers: tuple[str, ...] = ()) -> MetricSpec:
+    """One entry of a metric list; keys that are not the list's own are the metric's options.
+
+    >>> spec = metric_from_config({"metric": "exact_match", "ignore_case": True, "reducer": "pass@2"})
+    >>> spec.reducers, spec.options["ignore_case"]
+    (('pass@2',), True)
+    """
+    metric, aggregation, higher = config.get("metric"), config.get("aggregation"), config.get("higher_is_better")
+    if not isinstance(metric, str) and not callable(metric):
+        raise EvalError(f"expected the name of a metric or a function, got {metric!r}{place(task)}")
+    known = aggregation is None or isinstance(aggregation, str) or callable(aggregation)
+    _expect(known, "aggregation", "a name or a function", aggregation, task)
+    own = _names(config.get("reducers", config.get("reducer")))
+    return MetricSpec(
+        metric if isinstance(metric, str) else str(getattr(metric, "__name__", "metric")),
+        aggregation if isinstance(aggregation, str) or callable(aggregation) else None,
+        own or reducers,
+        higher if isinstance(higher, bool) else None,
+        options({str(key): value for key, value in config.items() if key not in METRIC_KEYS}),
+        per_document(_as_lm_eval_calls(metric), kept=callable(aggregation)) if callable(metric) else None,
+        lists=callable(metric),
+    )
+
+
+PASSED_ON = frozenset({"acc", "acc_norm", "acc_mutual_info", "f1", "mcc", "brier_score", "bleu", "chrf", "ter"})
+"""What lm-eval hands to the aggregation as pairs of gold and prediction (lm_eval/api/metrics.py: "passthrough")."""
+
+
+def _pairing(config: Config, task: str, reducers: tuple[str, ...]) -> MetricSpec:
+    """A metric of generated texts. Under an aggregation of the task's own, some are only pairs for it to judge."""
+    if config.get("metric") not in PASSED_ON or not callable(config.get("aggregation")):
+        return metric_from_config(config, task, reducers)
+    plain = {key: value for key, value in config.items() if key in METRIC_KEYS}
+    return replace(metric_from_config(plain, task, reducers), function=per_document(_pair, kept=True), lists=True)
+
+
+def _pair(prediction: object, gold: object) -> tuple[object, object]:
+    return gold, prediction
+
+
+def pipeline_from_config(config: Config, task: str = "", reducers: tuple[str, ...] = ()) -> Pipeline:
+    """One entry of a filter list, with a metric list of its own if it has one.
+
+    >>> pipeline_from_config({"name": "strict", "filter": [{"function": "take_first"}]}).steps[0].name
+    'take_first'
+    """
+    for key in config:
+        if key not in ("name", "filter", "metric_list"):
+            raise unknown("key of a filter list", str(key), ("name", "filter", "metric_list"), place(task))
+    steps = [_step(one) for one in _listed(config, "filter", task)]
+    metrics = tuple(metric_from_config(one, task, reducers) for one in _listed(config, "metric_list", task))
+    return Pipeline(str(config.get("name") or "none"), tuple(steps), metrics or None)
+
+
+def _step(config: Config) -> Step:
+    """A filter by its name, or a class of the user's own that has lm-eval's ``apply(replies, documents)``."""
+    function, named = config.get("function"), {str(key): value for key, value in config.items() if key != "function"}
+    if callable(function):
+        return Step.of("custom", filter_fn=partial(_apply, function, named))
+    return Step(str(function), options(named))
+
+
+def _apply(make: Callable[..., object], named: Config, replies: object, docs: object) -> object:
+    return make(**named).apply(replies, docs)  # type: ignore[attr-defined]  # by lm-eval's contract of a filter
+
+
+def repeats_of(config: Config) -> int:
+    """How often each request is asked: ``repeats``, or ``num_return_sequences`` of the generation or repeat options.
+
+    >>> repeats_of({"repeats": 4}), repeats_of({"generation_kwargs": {"num_return_sequences": 8}}), repeats_of({})
+    (4, 8, 1)
+    """
+    nested = [config.get("repeat_cfg"), config.get("generation_kwargs")]
+    found = [
+        part.get(key) for part in nested if isinstance(part, Mapping) for key in ("repeats", "num_return_sequences")
+    ]
+    for value in (config.get("repeats"), *found):
+        if value is None or value == 1:
+            continue
+        if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= MOST_REPEATS:
+            raise EvalError(f"expected repeats to be a whole number from 1 to {MOST_REPEATS:,}, got {value!r}")
+        return value
+    return 1
+
+
+def reducers_of(config: Config) -> tuple[str, ...]:
+    """The reducers that ``repeat_cfg`` gives to every metric without its own.
+
+    >>> reducers_of({"repeat_cfg": {"reducer": ["mean", "pass@2"]}})
+    ('mean', 'pass@2')
+    """
+    part = config.get("repeat_cfg")
+    return _names(part.get("reducer", part.get("reducers"))) if isinstance(part, Mapping) else ()
+
+
+def _expect(fine: bool, key: str, what: str, found: object, task: str) -> None:
+    if not fine:
+        raise EvalError(f"expected {key} to be {what}, got {found!r}{place(task)}")
+
+
+def _names(given: object) -> tuple[str, ...]:
+    return tuple(map(str, given)) if isinstance(given, list | tuple) else () if given is None else (str(given),)
+
+
+def _listed(config: Config, key: str, task: str) -> Sequence[Config]:
+    given = config.get(key)
+    entries = given if isinstance(given, list | tuple) else [] if given is None else [given]
+    for one in entries:
+        if not isinstance(one, Mapping):
+            raise EvalError(f"expected entries of {key} to be mappings, got {one!r}{place(task)}")
+    return list(entries)
+
+
+def _as_lm_eval_calls(function: Callable[..., object]) -> Callable[..., object]:
+    """lm-eval's two conventions: ``references=[gold], predictions=[prediction]``, or the pair itself."""
+    named = signature(function).parameters
+    both = "references" in named and "predictions" in named
+    return partial(_by_name if both or _takes_anything(named.values()) else _by_pair, function)
+
+
+def _takes_anything(parameters: Iterable[Parameter]) -> bool:
+    return any(one.kind is Parameter.VAR_KEYWORD for one in parameters)
+
+
+def _by_name(function: Callable[..., object], prediction: object, gold: object, **given: object) -> object:
+    return function(references=[gold], predictions=[prediction], **given)
+
+
+def _by_pair(function: Callable[..., object], prediction: object, gold: object, **given: object) -> object:
+    return function([gold, prediction])

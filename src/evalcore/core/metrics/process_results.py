@@ -1,0 +1,167 @@
+"""Scorers that look at one document at a time, the user's own code among them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from copy import deepcopy
+from functools import partial
+from math import nan
+from typing import TypeVar
+
+import msgspec
+import numpy as np
+
+from evalcore.core.answers.batch import (
+    Batch,
+)
+from evalcore.core.answers.result import Result, results_of
+from evalcore.core.answers.table import as_number
+from evalcore.core.metrics.dispatch import Score, Scorer, Scores, score_column
+from evalcore.core.metrics.metric import Marks
+from evalcore.core.records.array import Array
+from evalcore.core.records.column import (
+    Column,
+    Floats,
+    Objects,
+    scored_part,
+)
+from evalcore.core.records.document import decode_doc
+from evalcore.core.records.outcome import FAILED, NOT_EMITTED, UNSCORABLE
+from evalcore.core.records.request import (
+    Likelihood,
+    MetricSpec,
+    ProcessResults,
+    Task,
+)
+
+__all__ = ["from_process_results", "of"]
+
+R = TypeVar("R", bound=Result)
+
+
+def of(kind: type[R], function: Callable[[R], Mapping[str, object]]) -> Scorer:
+    """A scorer from a function of one result record to ``{metric: score}``.
+
+    >>> from evalcore.core.answers.batch import plain_batch
+    >>> from evalcore.core.records.request import MULTIPLE_CHOICE
+    >>> from evalcore.core.answers.result import MCResult
+    >>> score = of(MCResult, lambda result: {"margin": max(result.lls) - min(result.lls)})
+    >>> score(Task("t", MULTIPLE_CHOICE), [], plain_batch([[-1.0, -3.5]], [0]))[0].column.rows
+    Floats(values=Array([2.5]))
+    """
+    return partial(_by_record, kind, function)
+
+
+def _by_record(
+    kind: type[R], function: Callable[[R], Mapping[str, object]], task: Task, specs: Sequence[MetricSpec], batch: Batch
+) -> Scores:
+    """Each document's record through the function."""
+
+    def one(i: int, result: Result | str) -> Mapping[str, object] | Problem:
+        if isinstance(result, kind):
+            return _guarded(lambda: function(result))
+        return Problem(UNSCORABLE, result if isinstance(result, str) else f"expected {kind.__name__}")
+
+    results = results_of(kind, batch)
+    return _collect(specs, batch, [one(i, result) for i, result in enumerate(results)])
+
+
+def from_process_results(process: ProcessResults, *, finite: bool = True) -> Scorer:
+    """lm-eval's ``process_results(doc, results) -> {metric: value}`` as one more scorer.
+
+    The document is decoded afresh and the results are copied, so user code cannot change either. With ``finite`` off
+    a NaN it returns is a score like any other, for an aggregation that knows what to make of it.
+
+    >>> from evalcore.core.answers.batch import plain_batch
+    >>> from evalcore.core.records.request import GENERATE_UNTIL
+    >>> score = from_process_results(lambda doc, results: {"length": len(results[0])})
+    >>> score(Task("t", GENERATE_UNTIL), [], plain_batch([["four"]]))[0].column.rows
+    Floats(values=Array([4.]))
+    """
+    return partial(_by_process, process, finite)
+
+
+def _by_process(process: ProcessResults, finite: bool, task: Task, specs: Sequence[MetricSpec], batch: Batch) -> Scores:
+    """Each document through lm-eval's own kind of function."""
+
+    def one(i: int) -> Mapping[str, object] | Problem:
+        results = [_given(reply) for reply in batch.of_doc(i)]
+        return _guarded(lambda: process(decode_doc(batch.samples[i]), results))  # type: ignore[arg-type]
+
+    return _collect(specs, batch, [one(i) for i in range(len(batch.samples))], finite=finite)
+
+
+def _given(reply: object) -> object:
+    """A reply as lm-eval's tasks expect it: likelihoods as (value, is_greedy)."""
+    return tuple(reply[:2]) if isinstance(reply, Likelihood) else deepcopy(reply)
+
+
+class Problem(msgspec.Struct, frozen=True):
+    """Why a document has no scores at all."""
+
+    status: int
+    reason: str
+
+
+def _guarded(call: Callable[[], object]) -> Mapping[str, object] | Problem:
+    """What user code emitted, copied; whatever it raises fails its document and no other."""
+    try:
+        emitted = call()
+        if emitted is None:
+            return {}
+        if not isinstance(emitted, Mapping) or not all(isinstance(name, str) for name in emitted):
+            return Problem(FAILED, f"expected a dict of metrics, got {emitted!r}")
+        return {name: _kept(value) for name, value in emitted.items()}
+    except Exception as raised:
+        return Problem(FAILED, f"{type(raised).__name__}: {raised}")
+
+
+def _collect(
+    specs: Sequence[MetricSpec],
+    batch: Batch,
+    emitted: Sequence[Mapping[str, object] | Problem],
+    *,
+    finite: bool = True,
+) -> Scores:
+    declared = {spec.name: spec for spec in specs}
+    names = dict.fromkeys(name for one in emitted if not isinstance(one, Problem) for name in one)
+    undeclared = sorted(set(names) - set(declared))
+
+    def column_of(name: str) -> Column:
+        return score_column(collected([_emission(one, name) for one in emitted]), batch, {}, finite=finite)
+
+    return (
+        *(Score(spec.name, column_of(spec.name), spec) for spec in specs),
+        *(Score(name, scored_part(column_of(name))) for name in undeclared),
+    )
+
+
+class NoValue(msgspec.Struct, frozen=True):
+    """A document that emitted nothing for a metric, and how to count it."""
+
+    status: int
+    reason: str = ""
+
+
+def _emission(one: Mapping[str, object] | Problem, name: str) -> object:
+    if isinstance(one, Problem):
+        return NoValue(one.status, one.reason)
+    return one[name] if name in one else NoValue(NOT_EMITTED)
+
+
+def collected(values: Sequence[object]) -> Marks:
+    """Values of any type as rows: numbers where all are numbers, else objects.
+
+    >>> collected([1.0, 0.5]).rows
+    Floats(values=Array([1. , 0.5]))
+    """
+    missing = {i: (v.status, v.reason) for i, v in enumerate(values) if isinstance(v, NoValue)}
+    missing |= {i: (UNSCORABLE, "the score is None") for i, v in enumerate(values) if v is None}
+    if all(isinstance(value, float) for i, value in enumerate(values) if i not in missing):
+        return Marks(Floats(Array([nan if i in missing else value for i, value in enumerate(values)])), missing)
+    return Marks(Objects(tuple(None if i in missing else value for i, value in enumerate(values))), missing)
+
+
+def _kept(value: object) -> object:
+    """The user's own value, copied; numbers as floats, so that they do not depend on their neighbours' types."""
+    return as_number(value) if isinstance(value, int | float | np.number | np.bool_) else deepcopy(value)

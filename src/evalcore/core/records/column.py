@@ -1,0 +1,237 @@
+"""The only state that travels: a column of rows sorted by document key. Columns merge in any order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+import numpy as np
+from msgspec import Struct
+from numpy.typing import NDArray
+
+from evalcore.core.records.array import Array, Bools, Ints64, frozen
+from evalcore.core.records.errors import EvalError
+from evalcore.core.records.outcome import (
+    FAILED,
+    NOT_EMITTED,
+    OK,
+    UNSCORABLE,
+    Failed,
+    NotEmitted,
+    Ok,
+    Outcome,
+    Unscorable,
+)
+from evalcore.core.records.row import (
+    BLANKS,
+    Floats,
+    Labels,
+    Objects,
+    Rows,
+    Stats,
+    as_objects,
+    blank_rows,
+    blanked,
+    score_at,
+    take_rows,
+)
+
+__all__ = [
+    "EMPTY",
+    "Column",
+    "Floats",
+    "Labels",
+    "Objects",
+    "Rows",
+    "Stats",
+    "as_objects",
+    "blank_rows",
+    "blanked",
+    "column",
+    "concat_rows",
+    "emitted_part",
+    "merge_all",
+    "merge_columns",
+    "outcomes",
+    "score_at",
+    "scored_part",
+    "take_rows",
+    "unscored_part",
+]
+
+
+class Column(Struct, frozen=True):
+    """Rows of one (task, metric, filter), strictly increasing in key, with the status of each.
+
+    >>> c = column([0, 1], Floats(Array([1.0, 0.0])))
+    >>> merge_columns(c, column([2], Floats(Array([1.0])))).keys.data.tolist()
+    [0, 1, 2]
+    """
+
+    keys: Array
+    rows: Rows
+    status: Array
+    reasons: tuple[tuple[int, str], ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    @property
+    def scored(self) -> Bools:
+        return np.asarray(self.status.data == OK)
+
+    def count(self, status: int) -> int:
+        return int(np.count_nonzero(self.status.data == status))
+
+
+def column(
+    keys: Sequence[int] | Ints64,
+    rows: Rows,
+    status: NDArray[np.uint8] | None = None,
+    reasons: Mapping[int, str] | None = None,
+) -> Column:
+    """A column from rows in any key order; the same key twice is refused unless the rows are equal.
+
+    >>> column([3, 1], Floats(Array([0.5, 1.0]))).rows
+    Floats(values=Array([1. , 0.5]))
+    """
+    key_array = np.asarray(keys, dtype=np.int64)
+    codes = np.zeros(len(key_array), np.uint8) if status is None else status
+    kept = tuple(sorted((reasons or {}).items()))
+    built = Column(Array(key_array), blanked(rows, codes == OK), Array(codes), kept)
+    if len(key_array) > 1 and not bool(np.all(key_array[1:] > key_array[:-1])):
+        return _settle(built, np.argsort(key_array, kind="stable"))
+    return built
+
+
+def merge_columns(a: Column, b: Column) -> Column:
+    """Associative, commutative, with the empty column as identity.
+
+    Equal rows under one key collapse (padding, ranges scored twice); different rows under one key are an error.
+    """
+    return merge_all((a, b))
+
+
+def merge_all(columns: Iterable[Column]) -> Column:
+    """Merge any number of columns at once: the same bits for any split and order."""
+    parts = [part for part in columns if len(part)]
+    if not parts:
+        return EMPTY
+    if len(parts) == 1:
+        return parts[0]
+    joined = Column(
+        frozen(np.concatenate([part.keys.ints for part in parts])),
+        concat_rows(parts),
+        frozen(np.concatenate([part.status.data for part in parts])),
+        tuple(sorted({pair for part in parts for pair in part.reasons})),
+    )
+    keys = joined.keys.ints
+    if bool(np.all(keys[1:] > keys[:-1])):
+        return joined
+    return _settle(joined, np.argsort(keys, kind="stable"))
+
+
+def scored_part(column: Column) -> Column:
+    """Only the documents that have a score."""
+    return _part(column, column.scored)
+
+
+def emitted_part(column: Column) -> Column:
+    """Only the documents that have an outcome for a metric, even if it is that they are unscorable."""
+    return _part(column, np.asarray(column.status.data != NOT_EMITTED))
+
+
+def unscored_part(column: Column) -> Column:
+    """Only the documents that have no score, with the reasons."""
+    return _part(column, ~column.scored)
+
+
+def _part(column: Column, here: Bools) -> Column:
+    if here.all():
+        return column
+    kept = set(column.keys.ints[here].tolist())
+    return Column(
+        frozen(column.keys.ints[here]),
+        blanked(take_rows(column.rows, here), column.scored[here]),
+        frozen(column.status.data[here].astype(np.uint8)),
+        tuple(pair for pair in column.reasons if pair[0] in kept),
+    )
+
+
+def outcomes(column: Column) -> tuple[tuple[int, Outcome], ...]:
+    """The column seen document by document.
+
+    >>> outcomes(column([7], Floats(Array([1.0]))))
+    ((7, Ok(score=1.0)),)
+    """
+    reasons = dict(column.reasons)
+    make: Mapping[int, Callable[[int, int], Outcome]] = {
+        OK: lambda i, key: Ok(score_at(column.rows, i)),
+        UNSCORABLE: lambda i, key: Unscorable(reasons.get(key, "")),
+        FAILED: lambda i, key: Failed(reasons.get(key, "")),
+        NOT_EMITTED: lambda i, key: NotEmitted(),
+    }
+    pairs = zip(column.keys.ints.tolist(), column.status.data.tolist(), strict=True)
+    return tuple((key, make[code](i, key)) for i, (key, code) in enumerate(pairs))
+
+
+def concat_rows(parts: Sequence[Column]) -> Rows:
+    """The rows of columns one after another. Columns without a score take the kind of those that have one."""
+    kinds = {type(part.rows): part.rows for part in parts if part.scored.any()}
+    if not kinds:
+        return blank_rows(sum(map(len, parts)))
+    shape = next(iter(kinds.values()))
+    widths = {
+        part.rows.values.data.shape[1:] for part in parts if part.scored.any() and not isinstance(part.rows, Objects)
+    }
+    if len(kinds) > 1 or len(widths) > 1 or isinstance(shape, Objects):
+        return Objects(tuple(value for part in parts for value in _values_of(part)))
+    return type(shape)(frozen(np.concatenate([_as_kind(part, shape).data for part in parts])))
+
+
+def _values_of(part: Column) -> tuple[object, ...]:
+    return tuple(
+        value if here else None for value, here in zip(as_objects(part.rows), part.scored.tolist(), strict=True)
+    )
+
+
+def _as_kind(part: Column, shape: Floats | Stats | Labels) -> Array:
+    if not isinstance(part.rows, Objects) and part.scored.any():
+        return part.rows.values
+    return Array(np.full((len(part), *shape.values.data.shape[1:]), BLANKS[type(shape)], shape.values.data.dtype))
+
+
+def _settle(joined: Column, order: Ints64) -> Column:
+    """Sort by key and let equal duplicates collapse."""
+    keys = joined.keys.ints[order]
+    first = np.concatenate([[True], keys[1:] != keys[:-1]])
+    if not bool(first.all()):
+        _refuse_conflicts(joined, order, keys, np.flatnonzero(~first))
+    kept = order[first]
+    return Column(frozen(keys[first]), take_rows(joined.rows, kept), frozen(joined.status.data[kept]), joined.reasons)
+
+
+def _refuse_conflicts(joined: Column, order: Ints64, keys: Ints64, repeats: Ints64) -> None:
+    reasons: dict[int, set[str]] = {}
+    for key, reason in joined.reasons:
+        reasons.setdefault(key, set()).add(reason)
+    for position in repeats.tolist():
+        one, two = int(order[position - 1]), int(order[position])
+        key = int(keys[position])
+        same = joined.status.data[one] == joined.status.data[two] and len(reasons.get(key, ())) < 2
+        if not same or not _equal_rows(joined.rows, one, two):
+            raise EvalError(
+                f"expected one score per document, got two different ones: {score_at(joined.rows, one)!r} "
+                f"and {score_at(joined.rows, two)!r} - at doc {key}"
+            )
+
+
+def _equal_rows(rows: Rows, one: int, two: int) -> bool:
+    if isinstance(rows, Objects):
+        # Arrays do not say whether they are equal, and NaN never is: how a value is written settles it.
+        return repr(rows.values[one]) == repr(rows.values[two])
+    values = rows.values.data
+    return bytes(values[one].tobytes()) == bytes(values[two].tobytes())
+
+
+EMPTY = Column(Array(np.zeros(0, np.int64)), Floats(Array(np.zeros(0))), Array(np.zeros(0, np.uint8)))
+"""The identity of ``merge_columns``."""

@@ -1,0 +1,65 @@
+"""Errors for people: what was expected, what was found, where, and what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+from types import ModuleType
+
+__all__ = ["EvalError", "MissingExtra", "locate", "place", "require", "unknown"]
+
+
+class EvalError(ValueError):
+    """Input that cannot be scored as it is. The message says what, where and what to do."""
+
+    __module__ = "evalcore"  # tracebacks show the name that users import
+
+
+class MissingExtra(EvalError, ImportError):
+    """An optional package is not installed."""
+
+
+def place(task: str, doc_id: object = None, key: object = None) -> str:
+    """The tail of a located message.
+
+    >>> place("arc_easy", 12)
+    ' - at arc_easy doc 12'
+    """
+    return f" - at {task}" + (f" doc {doc_id}" if doc_id is not None else "") + (f" {key}" if key else "")
+
+
+def locate(wrong: Exception, where: str) -> EvalError:
+    """The error with its place, unless it says its place already.
+
+    >>> print(locate(EvalError("bad"), place("t")), "|", locate(EvalError("bad - at u"), place("t")))
+    bad - at t | bad - at u
+    """
+    text = str(wrong) if isinstance(wrong, EvalError) else f"{type(wrong).__name__}: {wrong}"
+    return EvalError(text if " - at " in text else text + where)
+
+
+def unknown(kind: str, name: str, known: Iterable[str], where: str = "") -> EvalError:
+    """An error that names the nearest known name.
+
+    >>> print(unknown("filter", "regx", ["regex", "map"]))
+    unknown filter 'regx'; did you mean 'regex'? Known: map, regex
+    """
+    names = sorted(map(str, known))
+    near = get_close_matches(str(name), names, n=1)
+    hint = f"; did you mean {near[0]!r}?" if near else "."
+    return EvalError(f"unknown {kind} {name!r}{hint} Known: {', '.join(names)}{where}")
+
+
+def require(module: str, extra: str) -> ModuleType:
+    """Import an optional package, or say exactly what to type to get it.
+
+    >>> require("no_such_module", "text")
+    Traceback (most recent call last):
+    evalcore.core.records.errors.MissingExtra: this needs 'no_such_module': pip install "evalcore[text]"
+    """
+    from importlib import import_module
+
+    try:
+        return import_module(module)
+    except ImportError as missing:
+        raise MissingExtra(f'this needs {module.split(".")[0]!r}: pip install "evalcore[{extra}]"') from missing

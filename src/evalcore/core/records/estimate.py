@@ -1,0 +1,203 @@
+"""A number people can trust: its value, its error, how many documents it rests on, and its recipe."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import nan
+
+import numpy as np
+from msgspec import Struct, field
+from numpy.typing import NDArray
+
+from evalcore.core.records.array import Array, Floats64, Ints64, exact_sum
+from evalcore.core.records.column import Objects, Rows
+from evalcore.core.records.errors import EvalError
+from evalcore.core.records.request import Options, options
+from evalcore.core.stats.intervals import IDENTITY, Link
+
+__all__ = [
+    "AcrossTasks",
+    "Aggregation",
+    "Estimate",
+    "Finalise",
+    "Part",
+    "Resampling",
+    "Summary",
+    "Sums",
+    "gradient",
+    "smooth",
+    "value_of",
+]
+
+Sums = NDArray[np.float64] | NDArray[np.complex128]
+Finalise = Callable[[Sums], Sums]
+"""Summed statistics (..., k) to values (...). Real or complex: it is differentiated by the complex step."""
+
+
+class Summary(Struct, frozen=True, eq=False):
+    """A column reduced to what its aggregation needs: statistics that add up, per unit.
+
+    ``finalise`` closes summed statistics; None for statistics that are no function of sums (the median).
+    ``resampled`` gives the value on resamples, each a row of unit indices. ``units`` maps each unit to the
+    position of its first document; ``trials`` counts what an interval rests on when the variance is zero.
+    """
+
+    stats: Floats64
+    resampled: Callable[[Ints64], Floats64]
+    units: Ints64
+    finalise: Finalise | None = None
+    trials: Callable[[Floats64], float] | None = None
+
+
+class Resampling(Struct, frozen=True):
+    """How many resamples where something must be resampled, from which seed. ``draws=0``: no errors at all."""
+
+    draws: int | None = None
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        given: object = self.draws
+        if given is not None and (not isinstance(given, int) or isinstance(given, bool) or given < 0):
+            raise EvalError(f"expected bootstrap_iters to be a whole number of at least 0, got {given!r}")
+
+
+class Error(Struct, frozen=True):
+    """A standard error and how it was found, or None and why there is none."""
+
+    stderr: float | None
+    method: str
+
+
+ErrorRule = Callable[[Rows, Summary, Floats64 | None, Resampling], Error]
+
+
+class Aggregation(Struct, frozen=True, kw_only=True):
+    """Closes a column into a value and the influence of each unit on it.
+
+    ``average`` says whether a group may average this value over tasks (on the scale of ``link``); ``size`` is
+    what a task weighs then, from its summed statistics.
+    """
+
+    name: str
+    summarise: Callable[[Rows, Options], Summary]
+    error: ErrorRule
+    bounds: tuple[float, float] = (0.0, 1.0)
+    link: Link = IDENTITY
+    average: bool = False
+    size: Callable[[Floats64], float] | None = None
+    total: Callable[[Floats64], Floats64] = exact_sum
+
+
+class Part(Struct, frozen=True):
+    """A task's part in a group's number, which moves by ``slope`` when the task's number moves by 1.
+
+    ``influence`` is that of the task's documents where it is not the slope times what they have on the task.
+    """
+
+    name: str
+    slope: float
+    influence: Array | None = None
+
+
+class AcrossTasks(Struct, frozen=True):
+    """A group's error if its tasks are a random sample of all tasks of their kind: another question, another column."""
+
+    tasks: int
+    stderr: float | None
+    ci: tuple[float, float] | None
+
+
+class Estimate(Struct, frozen=True, kw_only=True):
+    """A value, its standard error and interval, and everything needed to combine, compare and audit it.
+
+    ``n`` counts units (documents, or questions for ``acc_all``); ``lowest`` and ``highest`` are the values that the
+    documents without a score could still make of it. ``reason`` says why a value or an error is missing. ``noise`` is
+    the part of the squared standard error that comes from drawing ``repeats`` answers to each question; ``parts`` are
+    the tasks behind a group's number.
+    """
+
+    value: float | None
+    stderr: float | None = None
+    ci: tuple[float, float] | None = None
+    n: int = 0
+    n_scored: int = 0
+    n_unscorable: int = 0
+    n_failed: int = 0
+    n_not_emitted: int = 0
+    lowest: float | None = None
+    highest: float | None = None
+    reason: str | None = None
+    signature: str = ""
+    errata: tuple[str, ...] = ()
+    aggregation: str = "mean"
+    options: Options = field(default_factory=options)
+    higher_is_better: bool | None = None
+    bounds: tuple[float, float] = (0.0, 1.0)
+    link: str = "identity"
+    average: bool = True
+    size: float = 0.0
+    variance: float | None = None
+    df: float | None = None
+    trials: float = 0.0
+    influence: Array | None = None
+    keys: Array | None = None
+    clusters: Array | None = None
+    sums: Array | None = None
+    partial: tuple[str, ...] = ()
+    noise: float | None = None
+    repeats: float | None = None
+    parts: tuple[Part, ...] = ()
+    across: AcrossTasks | None = None
+
+    def __repr__(self) -> str:
+        error = "" if self.stderr is None else f" ± {self.stderr:.6g}"
+        value = "none" if self.value is None else f"{self.value:.6g}"
+        lost = f", {self.n_unscorable} unscorable" if self.n_unscorable else ""
+        lost += f", {self.n_failed} failed" if self.n_failed else ""
+        why = f", {self.reason}" if self.reason else ""
+        return f"Estimate({value}{error}, n={self.n}{lost}{why})"
+
+
+def gradient(finalise: Finalise, sums: Floats64) -> Floats64:
+    """The derivative of a finaliser at these sums, to machine precision, by the complex step.
+
+    >>> gradient(lambda s: s[..., 0] / s[..., 1], np.array([3.0, 4.0])).tolist()
+    [0.25, -0.1875]
+    """
+    step = 1e-30
+    with np.errstate(all="ignore"):
+        moved = finalise(sums + 1j * step * np.eye(len(sums)))
+    return np.asarray(np.imag(moved) / step, dtype=np.float64)
+
+
+def smooth(
+    stats: Floats64,
+    finalise: Finalise,
+    units: Ints64 | None = None,
+    trials: Callable[[Floats64], float] | None = None,
+) -> Summary:
+    """A summary whose value is a function of summed statistics, so resampling is a product of matrices.
+
+    >>> s = smooth(np.array([[1.0, 1.0], [0.0, 1.0]]), lambda s: s[..., 0] / s[..., 1])
+    >>> s.resampled(np.array([[0, 0], [0, 1]])).tolist()
+    [1.0, 0.5]
+    """
+    n = len(stats)
+
+    def resampled(index: Ints64) -> Floats64:
+        rows = np.arange(len(index))[:, None] * n
+        weights = np.bincount((index + rows).ravel(), minlength=len(index) * n).reshape(len(index), n)
+        return np.real(finalise(weights.astype(np.float64) @ stats)).astype(np.float64)
+
+    return Summary(stats, resampled, np.arange(n) if units is None else units, finalise, trials)
+
+
+def value_of(summarise: Callable[[Rows, Options], Summary], rows: Sequence[object], **chosen: object) -> float:
+    """What an aggregation makes of a plain list of scores, to try it by hand; NaN where there is nothing.
+
+    >>> value_of(lambda rows, options: smooth(np.array([[3.0, 4.0]]), lambda s: s[..., 0] / s[..., 1]), [0.75])
+    0.75
+    """
+    summary = summarise(Objects(tuple(rows)), options(chosen))
+    n = len(summary.stats)
+    return float(summary.resampled(np.arange(n)[None, :])[0]) if n else nan

@@ -1,0 +1,143 @@
+"""What is known at the end: the estimates of each task and of each group."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import isfinite
+
+from msgspec import Struct, field
+
+from evalcore.core.groups import Leaf, Tree
+from evalcore.core.records.column import Column
+from evalcore.core.records.errors import EvalError, place, unknown
+from evalcore.core.records.estimate import Estimate
+from evalcore.core.records.request import MetricKey, Options, options
+
+__all__ = ["GroupReport", "Report", "TaskReport", "leaf_from_flat"]
+
+Estimates = tuple[tuple[MetricKey, Estimate], ...]
+
+
+class TaskReport(Struct, frozen=True, kw_only=True):
+    """A task's estimates in the order they were asked for, with the columns they rest on."""
+
+    name: str
+    estimates: Estimates = ()
+    columns: tuple[tuple[MetricKey, Column], ...] = ()
+    n_docs: int = 0
+    n_original: int | None = None
+    alias: str | None = None
+    version: str | int | float | None = None
+    num_fewshot: int | None = None
+    config: Options = field(default_factory=options)
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def sample_len(self) -> int:
+        """lm-eval's one count per task: the most documents any of its metrics was scored on."""
+        return max((estimate.n_scored or estimate.n for _, estimate in self.estimates), default=self.n_docs)
+
+    def get(self, key: MetricKey | str) -> Estimate | None:
+        """The estimate under a key such as ``MetricKey("acc")`` or ``"acc,none"``."""
+        return next((estimate for known, estimate in self.estimates if str(known) == str(key)), None)
+
+    def __getitem__(self, key: MetricKey | str) -> Estimate:
+        return _found(self.name, self.estimates, key)
+
+    def column(self, key: MetricKey) -> Column | None:
+        return next((column for known, column in self.columns if known == key), None)
+
+
+class GroupReport(Struct, frozen=True, kw_only=True):
+    """A group's estimates, and what was missing."""
+
+    name: str
+    alias: str
+    estimates: Estimates = ()
+    sample_len: int | None = None
+    version: str = "N/A"
+    warnings: tuple[str, ...] = ()
+
+    def get(self, key: MetricKey | str) -> Estimate | None:
+        """The estimate under a key such as ``MetricKey("acc")`` or ``"acc,none"``."""
+        return next((estimate for known, estimate in self.estimates if str(known) == str(key)), None)
+
+    def __getitem__(self, key: MetricKey | str) -> Estimate:
+        return _found(self.name, self.estimates, key)
+
+
+class Report(Struct, frozen=True, kw_only=True):
+    """Everything: tasks in the order they were run, groups children first, and the trees they come from."""
+
+    tasks: tuple[TaskReport, ...]
+    groups: tuple[GroupReport, ...] = ()
+    trees: tuple[Tree[TaskReport], ...] = ()
+
+    def task(self, name: str) -> TaskReport:
+        for one in self.tasks:
+            if one.name == name:
+                return one
+        raise EvalError(f"no task {name!r} in this report; it has {', '.join(one.name for one in self.tasks)}")
+
+    def group(self, name: str) -> GroupReport:
+        for one in self.groups:
+            if one.name == name:
+                return one
+        raise EvalError(f"no group {name!r} in this report; it has {', '.join(one.name for one in self.groups)}")
+
+
+def _found(name: str, estimates: Estimates, key: MetricKey | str) -> Estimate:
+    for known, estimate in estimates:
+        if str(known) == str(key):
+            return estimate
+    raise unknown("metric", str(key), [str(known) for known, _ in estimates], place(name))
+
+
+LOG_METRICS = frozenset({"perplexity", "word_perplexity", "byte_perplexity"})
+
+
+def leaf_from_flat(name: str, row: Mapping[str, object]) -> Leaf[TaskReport]:
+    """A task from lm-eval's flat results: ``{"acc,none": v, "acc_stderr,none": se, "sample_len": n}``.
+
+    >>> leaf_from_flat("a", {"acc,none": 0.8, "acc_stderr,none": 0.1, "sample_len": 10}).value.estimates[0][1]
+    Estimate(0.8 ± 0.1, n=10)
+    """
+    size = _number(name, row, "sample_len" if "sample_len" in row else "samples")
+    n = int(size) if size is not None and isfinite(size) else 1
+    estimates = tuple(
+        (key, _flat_estimate(key, value, _number(name, row, key.stderr), n))
+        for text in row
+        if (key := MetricKey.parse(text)) is not None and (value := _number(name, row, text)) is not None
+    )
+    alias = row.get("alias")
+    return Leaf(
+        name,
+        TaskReport(name=name, estimates=estimates, n_docs=n, alias=alias if isinstance(alias, str) else None),
+    )
+
+
+def _number(task: str, row: Mapping[str, object], key: str) -> float | None:
+    value = row.get(key)
+    try:
+        return float(value) if isinstance(value, int | float) else None
+    except OverflowError:
+        told = f"expected {key} of the results as a number, got one of more than 308 digits"
+        raise EvalError(f"{told}{place(task)}") from None
+
+
+def _flat_estimate(key: MetricKey, value: float, stderr: float | None, n: int) -> Estimate:
+    logs = key.metric in LOG_METRICS and value > 0
+    return Estimate(
+        value=value,
+        stderr=stderr,
+        n=n,
+        n_scored=n,
+        size=float(n),
+        trials=float(n),
+        df=float(n - 1) if n > 1 else None,
+        variance=None if stderr is None or n < 1 else stderr * stderr * (n - 1) / n,
+        link="log" if logs else "identity",
+        aggregation="perplexity" if logs else "mean",
+        bounds=(0.0, 1.0) if 0.0 <= value <= 1.0 and not logs else (float("-inf"), float("inf")),
+        reason=None if stderr is not None else "no standard error was given",
+    )

@@ -1,0 +1,108 @@
+"""Rows: what a metric says of each document, in one of four kinds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from copy import deepcopy
+
+import numpy as np
+from msgspec import Struct
+
+from evalcore.core.records.array import Array, Bools, Ints64, frozen
+
+__all__ = [
+    "BLANKS",
+    "Floats",
+    "Labels",
+    "Objects",
+    "Rows",
+    "Stats",
+    "as_objects",
+    "blank_rows",
+    "blanked",
+    "score_at",
+    "take_rows",
+]
+
+
+class Floats(Struct, frozen=True):
+    """One number per document (float64, n)."""
+
+    values: Array
+
+
+class Stats(Struct, frozen=True):
+    """Counts per document that add up (float64, n × k)."""
+
+    values: Array
+
+
+class Labels(Struct, frozen=True):
+    """Gold and predicted class per document (int64, n × 2)."""
+
+    values: Array
+
+
+class Objects(Struct, frozen=True):
+    """Whatever ``process_results`` returned, in the user's own types."""
+
+    values: tuple[object, ...]
+
+
+Rows = Floats | Stats | Labels | Objects
+
+BLANKS: Mapping[type, float] = {Floats: np.nan, Stats: np.nan, Labels: -1}
+
+
+def take_rows(rows: Rows, order: Ints64 | Bools) -> Rows:
+    """The rows at these positions."""
+    match rows:
+        case Objects(values):
+            positions = np.flatnonzero(order) if order.dtype == np.bool_ else order
+            return Objects(tuple(values[i] for i in positions.tolist()))
+        case Floats(values):
+            return Floats(frozen(values.data[order]))
+        case Stats(values):
+            return Stats(frozen(values.data[order]))
+        case Labels(values):
+            return Labels(frozen(values.data[order]))
+
+
+def score_at(rows: Rows, i: int) -> object:
+    """The score of row ``i`` as a plain value; objects are copied before anyone else sees them."""
+    match rows:
+        case Objects(values):
+            return deepcopy(values[i])
+        case Floats(values):
+            return float(values.floats[i])
+        case Labels(values):
+            return tuple(values.ints[i].tolist())
+        case Stats(values):
+            return tuple(values.floats[i].tolist())
+
+
+def as_objects(rows: Rows) -> tuple[object, ...]:
+    """Every row as a plain value."""
+    if isinstance(rows, Objects):
+        return rows.values
+    if isinstance(rows, Floats):
+        return tuple(rows.values.floats.tolist())
+    return tuple(map(tuple, rows.values.data.tolist()))
+
+
+def blank_rows(n: int) -> Floats:
+    """Rows of documents none of which has a score."""
+    return Floats(frozen(np.full(n, np.nan)))
+
+
+def blanked(rows: Rows, scored: Bools) -> Rows:
+    """Rows that are no scores hold nothing that someone could mistake for one."""
+    if scored.all():
+        return rows
+    if not scored.any():
+        return blank_rows(len(scored))
+    if isinstance(rows, Objects):
+        return Objects(tuple(value if here else None for value, here in zip(rows.values, scored.tolist(), strict=True)))
+    values = rows.values.data.copy()
+    values[~scored] = BLANKS[type(rows)]
+    return type(rows)(frozen(values))

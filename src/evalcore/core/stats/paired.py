@@ -1,0 +1,243 @@
+"""Comparing two runs on the same documents: paired differences, tests, many tests at once, and power."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from math import fsum, isfinite, sqrt
+
+import numpy as np
+from msgspec import Struct
+from numpy.typing import NDArray
+
+from evalcore.core.records.array import Floats64, Ints64
+from evalcore.core.records.errors import EvalError
+from evalcore.core.stats.families import holm
+from evalcore.core.stats.influence import clustered, independent
+from evalcore.core.stats.quantiles import binomial_cdf, normal_quantile, t_cdf, t_quantile
+from evalcore.core.stats.sample_size import detectable, required_n
+from evalcore.core.stats.sign_flip import flip_tests
+
+__all__ = [
+    "Difference",
+    "around",
+    "detectable",
+    "effective_difference",
+    "holm",
+    "match_keys",
+    "paired",
+    "paired_binary",
+    "paired_t",
+    "required_n",
+    "settled",
+    "sign_flip",
+]
+
+Keys = Sequence[Hashable] | NDArray[np.generic]
+
+
+class Difference(Struct, frozen=True):
+    """First run minus second, with its error, interval and p-value where they are defined."""
+
+    difference: float
+    stderr: float | None
+    ci: tuple[float, float] | None
+    p_value: float | None
+    n: int
+    method: str
+
+
+def match_keys(keys_a: Keys, keys_b: Keys) -> Ints64:
+    """Where in the second run each document of the first is; an error if they are not the same documents.
+
+    >>> match_keys(["x", "y"], ["y", "x"]).tolist()
+    [1, 0]
+    >>> match_keys([1, 2], [2])
+    Traceback (most recent call last):
+    evalcore.EvalError: expected the same documents in both runs; only in the first: 1 (1)...
+    """
+    a, b = _listed(keys_a), _listed(keys_b)
+    place_a, place_b = _places(a, "first"), _places(b, "second")
+    only_a = [key for key in a if key not in place_b]
+    only_b = [key for key in b if key not in place_a]
+    if only_a or only_b:
+        raise EvalError(
+            "expected the same documents in both runs; only in the first: "
+            f"{_some(only_a)}; only in the second: {_some(only_b)}"
+        )
+    return np.array([place_b[key] for key in a], dtype=np.int64)
+
+
+def paired(
+    a_influence: Floats64,
+    b_influence: Floats64,
+    a_value: float,
+    b_value: float,
+    *,
+    confidence: float = 0.95,
+    clusters: Sequence[object] | NDArray[np.generic] | None = None,
+) -> Difference:
+    """The difference of any two estimates on the same documents: its influence is the difference of theirs.
+
+    >>> paired(np.array([-0.5, 0.5, 0.0]), np.array([0.5, -0.5, 0.0]), 0.5, 0.5).p_value
+    1.0
+    """
+    _same_length(len(a_influence), len(b_influence))
+    influence = settled(a_influence - b_influence, (a_influence, b_influence, np.array([a_value, b_value])))
+    spread = independent(influence) if clusters is None else clustered(influence, clusters)
+    how = "paired t" if clusters is None else "paired t, clustered"
+    return _t_difference(a_value - b_value, spread[1], spread[2], len(influence), confidence, how)
+
+
+def settled(apart: Floats64, of: Sequence[Floats64]) -> Floats64:
+    """Differences, or zeros where they are what rounding leaves of equal ones: that is no spread.
+
+    >>> settled(np.array([1e-17, 0.0]), [np.array([1.0, 0.5])]).tolist()
+    [0.0, 0.0]
+    """
+    return np.zeros_like(apart) if _largest(apart) <= 1e-15 * max(map(_largest, of)) else apart
+
+
+def paired_t(
+    a: Floats64,
+    b: Floats64,
+    *,
+    confidence: float = 0.95,
+    clusters: Sequence[object] | NDArray[np.generic] | None = None,
+) -> Difference:
+    """The mean difference of two runs' scores with Student's interval and test.
+
+    >>> found = paired_t(np.array([1.0, 2.0, 4.0]), np.array([0.0, 2.0, 2.0]))
+    >>> round(found.difference, 6), round(found.p_value, 4)
+    (1.0, 0.2254)
+    """
+    _same_length(len(a), len(b))
+    if not len(a):
+        raise EvalError("expected at least one document to compare, got none")
+    mean_a, mean_b = fsum(a.tolist()) / len(a), fsum(b.tolist()) / len(b)
+    return paired(a - mean_a, b - mean_b, mean_a, mean_b, confidence=confidence, clusters=clusters)
+
+
+def paired_binary(a01: Floats64, b01: Floats64, *, confidence: float = 0.95) -> Difference:
+    """The difference of two runs' 0/1 scores with Bonett and Price's interval and McNemar's mid-p test.
+
+    >>> found = paired_binary(np.array([1.0] * 10), np.array([1.0] * 6 + [0.0] * 4))
+    >>> found.difference, round(found.p_value, 6), [round(end, 3) for end in found.ci]
+    (0.4, 0.0625, [-0.02, 0.686])
+    """
+    _same_length(len(a01), len(b01))
+    n = len(a01)
+    if not n or not np.isin(np.concatenate([a01, b01]), (0, 1)).all():
+        raise EvalError("expected scores of 0 and 1 for at least one document; use paired_t for other scores")
+    difference = np.asarray(a01, dtype=np.float64) - b01
+    wins, losses = int(np.sum(difference > 0)), int(np.sum(difference < 0))
+    value = (wins - losses) / n
+    variance = (wins + losses) / n**2 - value * value / n
+    ci = around(value, effective_difference(value, variance=variance, n=n), normal_quantile((1 + confidence) / 2))
+    stderr = independent(difference - value)[1]
+    return Difference(value, stderr, ci, _mcnemar(wins, losses), n, "Bonett-Price interval, McNemar mid-p")
+
+
+def sign_flip(
+    stats_a: Floats64,
+    stats_b: Floats64,
+    finalise: Callable[[Floats64], float],
+    *,
+    draws: int,
+    seed: int,
+) -> Difference:
+    """Approximate randomisation for corpus metrics: swap the runs' statistics document by document.
+
+    ``finalise`` closes the sums of the (documents × k) statistics; draws at least as far apart as the runs,
+    ties included, are counted: p = (count + 1) / (draws + 1) (Riezler and Maxwell 2005).
+
+    >>> a, b = np.ones((8, 1)), np.zeros((8, 1))
+    >>> sign_flip(a, b, lambda sums: float(sums[0]), draws=999, seed=0).p_value < 0.03
+    True
+    """
+    _same_length(len(stats_a), len(stats_b))
+    ends = float(finalise(stats_a.sum(axis=0))), float(finalise(stats_b.sum(axis=0)))
+    value, n = ends[0] - ends[1], len(stats_a)
+    method = f"sign-flip, draws {draws}, seed {seed}"
+    if not n or not isfinite(value):
+        return Difference(value, None, None, None, n, method)
+    total, gap = (stats_a + stats_b).sum(axis=0), np.asarray(stats_a - stats_b, dtype=np.float64)
+
+    def moved(signs: Floats64) -> Floats64:
+        return np.array([[finalise((total + g) / 2) - finalise((total - g) / 2)] for g in signs @ gap])
+
+    slack = np.array([1e-12 * (abs(ends[0]) + abs(ends[1]))])
+    p_value = flip_tests(moved, np.array([value]), slack, n, draws=draws, seed=seed)
+    return Difference(value, None, None, float(p_value[0]), n, method)
+
+
+def effective_difference(value: float, *, variance: float, n: float, reach: float = 1.0) -> tuple[float, float]:
+    """Bonett and Price's middle and standard error of a paired difference that rests on n effective documents.
+
+    Their rule adds two documents to the sample, one where each run alone is right; ``reach`` is the most that one
+    document can differ by. For plain 0/1 scores it is theirs to the letter; with an effective count and a variance that
+    knows of clusters, repeats or weights it serves those too, and is never a point.
+
+    >>> middle, error = effective_difference(0.0, variance=0.0, n=10)
+    >>> round(middle, 3), round(error, 3)
+    (0.0, 0.118)
+    """
+    square = variance * n + value * value
+    middle = value * n / (n + 2)
+    return middle, sqrt(((square * n + 2 * reach * reach) / (n + 2) - middle * middle) / (n + 2))
+
+
+# --- parts -----------------------------------------------------------------------------------------------
+
+
+def _t_difference(value: float, stderr: float | None, count: int, n: int, confidence: float, method: str) -> Difference:
+    if not stderr:
+        # equal differences give a spread of 0, which is ignorance, not certainty
+        return Difference(value, stderr, None, 1.0 if stderr == 0 and value == 0 else None, n, method)
+    reach = t_quantile((1 + confidence) / 2, count - 1) * stderr
+    p_value = 2 * t_cdf(-abs(value) / stderr, count - 1)
+    return Difference(value, stderr, (value - reach, value + reach), p_value, n, method)
+
+
+def around(value: float, found: tuple[float, float], quantile: float, reach: float = 1.0) -> tuple[float, float]:
+    """An interval from its middle and standard error, within what is possible and around the value.
+
+    >>> around(1.0, (0.9, 0.1), 2.0)
+    (0.7, 1.0)
+    """
+    middle, error = found
+    low, high = middle - quantile * error, middle + quantile * error
+    return min(max(low, -reach), value), max(min(high, reach), value)
+
+
+def _mcnemar(wins: int, losses: int) -> float:
+    """Twice the smaller tail of the discordant pairs, half of the observed count left out (mid-p)."""
+    fewer, pairs = min(wins, losses), wins + losses
+    return min(1.0, binomial_cdf(fewer, pairs, 0.5) + binomial_cdf(fewer - 1, pairs, 0.5))
+
+
+def _largest(values: Floats64) -> float:
+    return float(np.max(np.abs(values), initial=0.0))
+
+
+def _same_length(a: int, b: int) -> None:
+    if a != b:
+        raise EvalError(f"expected the same documents in both runs, got {a} and {b}; see match_keys")
+
+
+def _listed(keys: Keys) -> list[Hashable]:
+    return keys.tolist() if isinstance(keys, np.ndarray) else list(keys)
+
+
+def _places(keys: list[Hashable], which: str) -> dict[Hashable, int]:
+    places = {key: at for at, key in enumerate(keys)}
+    if len(places) < len(keys):
+        twice = next(key for at, key in enumerate(keys) if places[key] != at)
+        raise EvalError(f"expected each document once in the {which} run, got {twice!r} twice")
+    return places
+
+
+def _some(keys: list[Hashable]) -> str:
+    if not keys:
+        return "none"
+    shown = ", ".join(repr(key) for key in keys[:3])
+    return f"{len(keys)} ({shown}{', ...' if len(keys) > 3 else ''})"
