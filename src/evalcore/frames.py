@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING
 from evalcore.core.lm_eval.result_file import lm_eval_results, num_fewshot
 from evalcore.core.records.errors import EvalError, require, unknown
 from evalcore.core.records.report import Report
-from evalcore.shell.output.frames import results_table, samples_table
-from evalcore.shell.output.lm_eval_files import tell
-from evalcore.shell.output.parquet import write_parquet
-from evalcore.shell.output.sample_frames import decoded, read_fields
-from evalcore.shell.recorded.reading import Recorded
+from evalcore.shell.logs.runs.recorded import Recorded
+from evalcore.shell.output.files.frames import results_table, samples_table
+from evalcore.shell.output.files.parquet import write_parquet
+from evalcore.shell.output.files.sample_frames import decoded, read_fields
+from evalcore.shell.output.files.tracker import tell
 
 if TYPE_CHECKING:
     import pandas  # type: ignore[import-untyped]
@@ -69,9 +69,9 @@ def samples_of(run: str | os.PathLike[str], tasks: Iterable[str] = ()) -> Iterat
 
     Shards of one run, as ``evalcore score`` takes them, are read one after the other.
     """
-    from evalcore.shell.recorded.finding import find_source
-    from evalcore.shell.recorded.reading import refuse_other_rows
-    from evalcore.shell.recorded.shards import pool_source
+    from evalcore.shell.logs.runs.recorded import refuse_other_rows
+    from evalcore.shell.logs.runs.shards import pool_source
+    from evalcore.shell.logs.runs.source import find_source
 
     path = Path(run)
     refuse_other_rows(path)
@@ -85,10 +85,10 @@ def samples_of(run: str | os.PathLike[str], tasks: Iterable[str] = ()) -> Iterat
 
 
 def _path_table(path: Path) -> pyarrow.Table:
-    from evalcore.shell.answers.kinds import tell_kind
-    from evalcore.shell.data.opening import strip_packing
-    from evalcore.shell.recorded.finding import find_results
-    from evalcore.shell.recorded.shards import pool_beside, tell_parts
+    from evalcore.shell.data.unpack import strip_packing
+    from evalcore.shell.logs.kind import tell_kind
+    from evalcore.shell.logs.runs.shards import pool_beside, tell_parts
+    from evalcore.shell.logs.runs.source import find_results
 
     if path.is_file() and (tell_kind(path).kind == "samples" or strip_packing(path.name).endswith(".jsonl")):
         return samples_table(samples_of(path))
@@ -108,8 +108,8 @@ def _recorded_results(run: Recorded) -> Plain:
     """A recorded run's numbers made again from the scores of its documents, as the run itself closed them."""
     from evalcore.core.aggregate.value import Inference
     from evalcore.core.explain.contribution import groups_above
-    from evalcore.shell.explaining.runs import report_of
-    from evalcore.shell.recorded.reading import rule_of
+    from evalcore.shell.explain.source import report_of
+    from evalcore.shell.logs.runs.recorded import rule_of
 
     own = run.results.get("evalcore")
     level = own.get("confidence") if isinstance(own, Mapping) else None

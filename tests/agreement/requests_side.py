@@ -41,7 +41,7 @@ from evalcore import (
 )
 from evalcore.core.lm_eval.sample_log import thaw
 from evalcore.core.records.request import Request
-from evalcore.shell.prompts.built import Asking, Built
+from evalcore.shell.prompts.ready_task import Asking, Built
 
 FOLDER = Path(lm_eval.tasks.__file__).parent
 DRAWS = 20

@@ -40,7 +40,7 @@ from requests_side import BITS, FOLDER, documents, in_json, missing, plain
 
 from evalcore import EVALCORE, EvalError, report_task
 from evalcore.adapters.lm_eval import evaluate, gather_ranks, pack_scores, score_one, score_tasks
-from evalcore.adapters.lm_eval.asking import ask_model
+from evalcore.adapters.lm_eval.requests import ask_model
 from evalcore.adapters.lm_eval.tasks import is_known
 from evalcore.testing import fingerprint
 

@@ -19,9 +19,9 @@ from inspect_ai.solver import Generate, TaskState, solver
 from evalcore import EvalError
 from evalcore.core.records.request import Failure
 from evalcore.core.records.request import Generate as Asked
-from evalcore.shell.answers import Logged, Problem, open_logs
-from evalcore.shell.answers.inspect_samples import score_value
-from evalcore.shell.answers.inspect_zip import ZSTD, read_member
+from evalcore.shell.logs import Logged, Problem, open_logs
+from evalcore.shell.logs.inspect.archive import ZSTD, read_member
+from evalcore.shell.logs.inspect.samples import score_value
 
 LONG = "a long thought. " * 40
 
@@ -198,8 +198,8 @@ def test_a_zstandard_member_that_is_damaged_or_too_large(logs, tmp_path: Path, m
     problems = [one for one in task.rows() if isinstance(one, Problem)]
     assert [one.message.partition(": ")[0] for one in problems] == ["samples/long_epoch_1.json"]
     assert "cannot be unpacked" in problems[0].message
-    monkeypatch.setattr("evalcore.shell.answers.inspect_zip.FREE_BYTES", 100)
-    monkeypatch.setattr("evalcore.shell.answers.inspect_zip.MOST_FOLD", 0)
+    monkeypatch.setattr("evalcore.shell.logs.inspect.archive.FREE_BYTES", 100)
+    monkeypatch.setattr("evalcore.shell.logs.inspect.archive.MOST_FOLD", 0)
     with pytest.raises(EvalError, match=r"header\.json: unpacks to more than 100 bytes"):
         open_logs([path])
 

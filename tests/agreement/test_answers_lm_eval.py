@@ -15,7 +15,7 @@ from test_lm_eval_files import CASES, CHOICES, KWARGS, OWN, REPEATS, ROLLING, SE
 
 from evalcore import Answer, Instance, Sample, report_task, score_task
 from evalcore.core.records.request import GENERATE_UNTIL, Failure, MetricKey
-from evalcore.shell.answers import Logged, LogTask, open_logs
+from evalcore.shell.logs import Logged, LogTask, open_logs
 
 Row = dict[str, object]
 TWO = {(doc, i): [(-1.0 - ((doc + i) % 3), i == 0)] for doc in range(4) for i in range(2)}

@@ -43,10 +43,10 @@ from evalcore import (
 )
 from evalcore.core.answers.table import tabulate
 from evalcore.core.records.request import GENERATE_UNTIL, LOGLIKELIHOOD_ROLLING, MULTIPLE_CHOICE, Request
-from evalcore.shell.output.files import write_results, write_samples
-from evalcore.shell.output.results import VARYING, RunFacts, run_results
-from evalcore.shell.output.samples import sample_lines, task_hash
-from evalcore.shell.prompts.built import Built
+from evalcore.shell.output.files.results import VARYING, RunFacts, run_results
+from evalcore.shell.output.files.run_files import write_results, write_samples
+from evalcore.shell.output.files.sample_lines import sample_lines, task_hash
+from evalcore.shell.prompts.ready_task import Built
 
 Row = dict[str, object]
 KWARGS = {"until": ["\n"], "do_sample": False, "temperature": 0.0}

@@ -21,7 +21,7 @@ from lm_eval.tasks import TaskManager, _factory
 from lm_eval.tasks._index import Kind
 
 from evalcore import EvalError, Leaf
-from evalcore.shell.config.documents import FunctionTag
+from evalcore.shell.config.yaml_file import FunctionTag
 from evalcore.shell.tasks import FunctionRef, build_index, config_of, default_library, resolve
 from evalcore.shell.tasks.function import GroupFunction
 

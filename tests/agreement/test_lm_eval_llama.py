@@ -30,7 +30,7 @@ from lm_eval.utils import get_rolling_token_windows, make_disjoint_window
 from scipy.special import log_softmax
 
 from evalcore.shell.cli import main
-from evalcore.shell.models.llama import find_weights
+from evalcore.shell.models.llama.backend import find_weights
 
 pytestmark = pytest.mark.slow
 

@@ -26,16 +26,16 @@ from lm_eval.models.openai_completions import (
 
 from evalcore.core.records.request import Generate, LogLikelihood
 from evalcore.shell.models.model import Question
-from evalcore.shell.models.openai import open_server
-from evalcore.shell.models.openai_args import Kind, Settings
-from evalcore.shell.models.openai_logprobs import echo_body, place_text, read_likelihood
-from evalcore.shell.models.openai_wire import (
+from evalcore.shell.models.openai.arguments import Kind, Settings
+from evalcore.shell.models.openai.backend import open_server
+from evalcore.shell.models.openai.body import (
     generation_body,
     is_reasoning,
     messages_of,
     read_generation,
     render_messages,
 )
+from evalcore.shell.models.openai.logprobs import echo_body, place_text, read_likelihood
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "shell"))
 from fault_server import echo, serve, tokenize

@@ -11,7 +11,7 @@ from recorded import read_lines
 
 from evalcore import Answer, Instance, Sample, Task, report_task, score_task
 from evalcore.core.records.request import MetricSpec
-from evalcore.shell.answers import ColumnMap, Logged, LogTask, open_logs
+from evalcore.shell.logs import ColumnMap, Logged, LogTask, open_logs
 
 
 def rows_of(task: LogTask) -> list[Logged]:

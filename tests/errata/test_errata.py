@@ -750,7 +750,7 @@ def test_E44_duplicate_names_are_located() -> None:
 
 
 def test_E44_duplicate_keys_are_located() -> None:
-    from evalcore.shell.config.documents import read_yaml
+    from evalcore.shell.config.yaml_file import read_yaml
 
     with pytest.raises(EvalError, match=r"one\.yaml:2: the key 'task' is given twice, first on line 1"):
         read_yaml("task: a\ntask: b", "one.yaml")

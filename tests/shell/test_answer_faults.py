@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from evalcore import EvalError
 from evalcore.core.records.request import Failure
-from evalcore.shell.answers import ColumnMap, Logged, Problem, open_logs
+from evalcore.shell.logs import ColumnMap, Logged, Problem, open_logs
 
 TABLE = ColumnMap(answer="said", gold="right", id="n", repeat="run", score="ok")
 
@@ -324,7 +324,7 @@ def test_an_inspect_sample_twice(tmp_path: Path) -> None:
 
 
 def test_a_zip_that_unpacks_to_no_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("evalcore.shell.answers.inspect_zip.FREE_BYTES", 1 << 16)
+    monkeypatch.setattr("evalcore.shell.logs.inspect.archive.FREE_BYTES", 1 << 16)
     big = {**inspect_sample("bomb", 1), "metadata": "0" * (1 << 24)}
     path = put(tmp_path / "a.eval", inspect_zip([*SAMPLES, big]))
     assert "samples/bomb_epoch_1.json: unpacks to more than" in fault(path)

@@ -17,9 +17,10 @@ import pytest
 
 from evalcore import EvalError
 from evalcore.core.records.request import Failure, Generate, Likelihood, LogLikelihood
-from evalcore.shell.answers import ColumnMap, Logged, LogTask, Problem, finding, open_logs
-from evalcore.shell.answers.seen import Pages
-from evalcore.shell.recorded.finding import list_tasks
+from evalcore.shell.logs import ColumnMap, Logged, LogTask, Problem, open_logs
+from evalcore.shell.logs import paths as finding
+from evalcore.shell.logs.lm_eval.pages import Pages
+from evalcore.shell.logs.runs.source import list_tasks
 
 STAMP = "2025-07-21T14-41-47.889425"
 
@@ -449,14 +450,14 @@ def test_ids_of_other_types_are_other_documents(tmp_path: Path) -> None:
 def test_repeats_are_gathered_by_unpacked_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = [{"id": name, "run": run, "said": "s" * 1000} for run in (0, 1) for name in range(20)]
     path, mapping = write(tmp_path / "a.jsonl.gz", rows), ColumnMap(answer="said", id="id", repeat="run")
-    monkeypatch.setattr("evalcore.shell.answers.tables.GATHERED", 2000)
+    monkeypatch.setattr("evalcore.shell.logs.tables.table.GATHERED", 2000)
     assert path.stat().st_size < 2000
     with pytest.raises(EvalError, match="one after another"):
         only(path, mapping=mapping)
 
 
 def test_repeats_in_large_files_follow_one_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("evalcore.shell.answers.tables.GATHERED", 10)
+    monkeypatch.setattr("evalcore.shell.logs.tables.table.GATHERED", 10)
     mapping = ColumnMap(answer="said", id="id", repeat="run")
     rows = [{"id": name, "run": run, "said": "s"} for name in "xy" for run in (0, 1)]
     assert [len(one.replies[0]) for one in only(write(tmp_path / "a.jsonl", rows), mapping=mapping)] == [2, 2]
@@ -477,7 +478,7 @@ def test_tasks_of_a_large_table_are_read_one_by_one(tmp_path: Path, monkeypatch:
     rows = [{"task": name, "said": str(i)} for i, name in enumerate(["a", "b", None, "a"])]
     path, mapping = write(tmp_path / "x.jsonl", rows), ColumnMap(answer="said", task="task")
     for limit in (1 << 20, 0):
-        monkeypatch.setattr("evalcore.shell.answers.table_tasks.HELD", limit)
+        monkeypatch.setattr("evalcore.shell.logs.tables.table_tasks.HELD", limit)
         found = {task.name: list(task.rows()) for task in open_logs([path], mapping=mapping, keep_going=True)}
         assert [one.replies[0][0] for one in found["a"] if isinstance(one, Logged)] == ["0", "3"]
         assert [one.replies[0][0] for one in found["b"]] == ["1"]
@@ -593,6 +594,8 @@ def test_memory_does_not_grow_with_the_file(tmp_path: Path, kind: str) -> None:
 
 
 def test_importing_is_cheap() -> None:
-    code = "import sys, evalcore.shell.answers; print([m for m in ('jinja2', 'yaml', 'pyarrow', 'rich') if m in sys.modules])"
+    code = (
+        "import sys, evalcore.shell.logs; print([m for m in ('jinja2', 'yaml', 'pyarrow', 'rich') if m in sys.modules])"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=os.environ, check=True)
     assert done.stdout.strip() == "[]"

@@ -18,7 +18,7 @@ from evalcore.core.compare.gates import Gate
 from evalcore.core.records.report import leaf_from_flat
 from evalcore.core.records.request import MetricKey
 from evalcore.shell.cli import main
-from evalcore.shell.output.gates import Checked, tell_gate, write_gates
+from evalcore.shell.output.check.gate_text import Checked, tell_gate, write_gates
 
 FINE = [1.0, 0.0, 1.0, 1.0] * 10
 

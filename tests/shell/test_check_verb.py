@@ -16,8 +16,8 @@ from small_tasks import evalcore
 from evalcore.core.compare.gates import Gate
 from evalcore.core.records.request import MetricKey
 from evalcore.shell.cli import main
-from evalcore.shell.output.gates import Checked
-from evalcore.shell.output.junit import junit_text
+from evalcore.shell.output.check.gate_text import Checked
+from evalcore.shell.output.check.junit import junit_text
 
 YES = {"lopsided": 32, "even": 19}
 """Of 40 documents, those that "yes" is the answer to; "no" is that of the others."""

@@ -18,7 +18,7 @@ GUARD = 600
 
 READ = """
 import multiprocessing, os, signal, sys, time
-from evalcore.shell.tasks import reading
+from evalcore.shell.tasks.library import workers as reading
 
 def interrupt(number, frame):
     raise KeyboardInterrupt
@@ -142,7 +142,7 @@ def test_signals_are_heard_again_whenever_one_comes(tasks: Path) -> None:
     """A handler that raises while signals are being blocked must not leave them blocked."""
     code = """
 import random, signal
-from evalcore.shell.tasks.reading import _no_signals
+from evalcore.shell.tasks.library.workers import _no_signals
 
 def interrupt(number, frame):
     raise KeyboardInterrupt

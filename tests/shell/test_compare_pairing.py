@@ -14,10 +14,10 @@ from evalcore.core.compare.lines import Comparison, Line
 from evalcore.core.compare.side import Side
 from evalcore.core.records.request import MetricKey
 from evalcore.shell.cli import main
-from evalcore.shell.output.compared.rows import Compared
-from evalcore.shell.output.compared.show import page_of
-from evalcore.shell.output.grid import draw_page
-from evalcore.shell.recorded import Recorded, read_recorded
+from evalcore.shell.logs.runs import Recorded, read_recorded
+from evalcore.shell.output.compare.line_order import Compared
+from evalcore.shell.output.compare.renderers import page_of
+from evalcore.shell.output.terminal.grid import draw_page
 
 FINE = [1.0, 0.0, 1.0, 1.0] * 10
 

@@ -19,10 +19,10 @@ from evalcore.core.compare.side import Side
 from evalcore.core.groups import Group, GroupMetric, Leaf
 from evalcore.core.records.request import MetricKey
 from evalcore.shell.cli import main
-from evalcore.shell.output.compared.rows import Compared
-from evalcore.shell.output.compared.show import RENDERERS, page_of
-from evalcore.shell.output.grid import draw_page
-from evalcore.shell.recorded import Recorded
+from evalcore.shell.logs.runs import Recorded
+from evalcore.shell.output.compare.line_order import Compared
+from evalcore.shell.output.compare.renderers import RENDERERS, page_of
+from evalcore.shell.output.terminal.grid import draw_page
 
 RUNS = {"one": 1, "two": 2, "three": 3}
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalcore.core.records.errors import EvalError
-from evalcore.shell.wire import decode_line, encode_line, number_lines
+from evalcore.shell.data.wire import decode_line, encode_line, number_lines
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.characters(codec=None)),

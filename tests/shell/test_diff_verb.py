@@ -13,7 +13,7 @@ from sample_runs import STAMP, rows_of, write_log
 
 from evalcore.core.records.outcome import Failed, NotEmitted, Ok, Unscorable
 from evalcore.shell.cli import main
-from evalcore.shell.explaining.changes import KINDS, kind_of
+from evalcore.shell.explain.changes import KINDS, kind_of
 
 QUICKSTART = Path(__file__).resolve().parents[2] / "examples" / "quickstart"
 ESCAPES = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")

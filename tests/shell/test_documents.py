@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evalcore import EvalError
-from evalcore.shell.config.documents import FunctionTag, read_yaml
+from evalcore.shell.config.yaml_file import FunctionTag, read_yaml
 
 
 class Plain(yaml.CSafeLoader):
@@ -135,7 +135,7 @@ def test_what_pyyaml_writes_is_read_back(value):
 def test_without_the_c_parser_the_same():
     code = (
         "import yaml; yaml.__with_libyaml__ = False\n"
-        "from evalcore.shell.config.documents import PARSER, read_yaml\n"
+        "from evalcore.shell.config.yaml_file import PARSER, read_yaml\n"
         "assert PARSER is yaml.SafeLoader\n"
         "print(read_yaml('a: 1\\nb: [yes, 2024-01-01, !function u.f]', 't.yaml').value)\n"
         "try: read_yaml('[' * 5000, 't.yaml')\n"

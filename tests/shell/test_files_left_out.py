@@ -10,8 +10,8 @@ import pytest
 
 from evalcore.frames import samples_of, to_arrow
 from evalcore.shell.cli import main
-from evalcore.shell.output.lm_eval_files import write_lm_eval
-from evalcore.shell.recorded.reading import read_recorded
+from evalcore.shell.logs.runs.recorded import read_recorded
+from evalcore.shell.output.files.tracker import write_lm_eval
 
 TIMES = ("2026-01-01T00-00-00.000001", "2026-01-02T00-00-00.000001")
 CONFIG = {"task": "t", "output_type": "generate_until", "metric_list": [{"metric": "exact_match"}]}

@@ -24,13 +24,13 @@ from evalcore import EvalError, Failure, Report, build_report, leaf_from_flat, l
 from evalcore.core.records.errors import MissingExtra
 from evalcore.frames import samples_of, to_arrow, to_pandas, to_polars, write_parquet
 from evalcore.shell.cli import main
-from evalcore.shell.output.files import write_results, write_samples
-from evalcore.shell.output.frames import RESULTS, TYPES, result_records
-from evalcore.shell.output.lm_eval_files import write_lm_eval
-from evalcore.shell.output.results import RunFacts, run_results
-from evalcore.shell.output.rows import once, rows_of
-from evalcore.shell.output.sample_frames import SAMPLES
-from evalcore.shell.recorded import read_recorded
+from evalcore.shell.logs.runs import read_recorded
+from evalcore.shell.output.files.frames import RESULTS, TYPES, result_records
+from evalcore.shell.output.files.results import RunFacts, run_results
+from evalcore.shell.output.files.run_files import write_results, write_samples
+from evalcore.shell.output.files.sample_frames import SAMPLES
+from evalcore.shell.output.files.tracker import write_lm_eval
+from evalcore.shell.output.terminal.number_rows import once, rows_of
 
 REPORT = small_report()
 QUICKSTART = Path(__file__).parents[2] / "examples" / "quickstart" / "config.yaml"

@@ -22,14 +22,14 @@ from evalcore.core.records.report import leaf_from_flat
 from evalcore.core.records.request import MetricKey, options
 from evalcore.core.stats.percentile import jackknife
 from evalcore.shell.cli import main
-from evalcore.shell.output.compared.data import pair_data
-from evalcore.shell.output.compared.rows import Compared, select_lines
-from evalcore.shell.output.planned.known import known_of
+from evalcore.shell.logs.runs import Recorded, read_recorded
+from evalcore.shell.logs.runs.identity import cluster_reader
+from evalcore.shell.logs.runs.result_errors import known_of
+from evalcore.shell.logs.runs.scores import rows_of as score_rows
+from evalcore.shell.logs.runs.trees import grow_trees
+from evalcore.shell.output.compare.export import pair_data
+from evalcore.shell.output.compare.line_order import Compared, select_lines
 from evalcore.shell.prompts.clusters import read_cluster
-from evalcore.shell.recorded import Recorded, read_recorded
-from evalcore.shell.recorded.documents import cluster_reader
-from evalcore.shell.recorded.scores import rows_of as score_rows
-from evalcore.shell.recorded.trees import grow_trees
 
 Row = dict[str, object]
 FINE = [1.0, 0.0, 1.0, 1.0] * 5

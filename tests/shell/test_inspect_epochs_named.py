@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from evalcore.core.records.request import MetricSpec
-from evalcore.shell.answers import open_logs
 from evalcore.shell.config.plan import Plan
-from evalcore.shell.rescoring.reporting import close_parts
-from evalcore.shell.rescoring.rescore import Asked, score_log
-from evalcore.shell.rescoring.rules import Rules, read_rules
+from evalcore.shell.logs import open_logs
+from evalcore.shell.score.report import close_parts
+from evalcore.shell.score.rules import Rules, read_rules
+from evalcore.shell.score.score import Asked, score_log
 
 SAID = {"1": "445", "2": "546", "3": "777"}  # each of three epochs, where 4 is right
 METRIC = ["exact_match"]

@@ -15,7 +15,7 @@ import yaml
 from fault_server import digest, serve
 from small_tasks import command, environment, evalcore, write_tasks
 
-from evalcore.shell.models.openai_probe import PROBES
+from evalcore.shell.models.openai.probe import PROBES
 
 IN_FLIGHT = 4
 

@@ -8,7 +8,7 @@ from importlib.util import find_spec
 import pytest
 
 from evalcore.core.records.request import Failure, Generate, Likelihood, LogLikelihood, Rolling, options
-from evalcore.shell.models.llama import find_weights, open_llama
+from evalcore.shell.models.llama.backend import find_weights, open_llama
 from evalcore.shell.models.model import Question
 
 pytestmark = [

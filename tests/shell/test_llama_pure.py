@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalcore.core.records.errors import EvalError
-from evalcore.shell.models.llama import find_weights, open_llama, read_settings
-from evalcore.shell.models.llama_chat import compile_chat
-from evalcore.shell.models.llama_sampling import (
+from evalcore.shell.models.llama.backend import find_weights, open_llama, read_settings
+from evalcore.shell.models.llama.chat import compile_chat
+from evalcore.shell.models.llama.decode import (
     Decoding,
     choose_token,
     cut_text,
@@ -22,7 +22,7 @@ from evalcore.shell.models.llama_sampling import (
     score_rows,
     warp,
 )
-from evalcore.shell.models.llama_tokens import (
+from evalcore.shell.models.llama.tokens import (
     count_shared,
     encode_pair,
     fit_pair,

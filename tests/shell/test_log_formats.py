@@ -126,8 +126,8 @@ def test_every_layout_under_every_name_is_replayed(tmp_path: Path, name: str, la
 @pytest.mark.parametrize("name", NAMES)
 def test_frames_and_lm_evals_files_are_made_of_every_name(tmp_path: Path, name: str) -> None:
     from evalcore.frames import samples_of, to_arrow
-    from evalcore.shell.output.lm_eval_files import write_lm_eval
-    from evalcore.shell.output.parquet import write_parquet
+    from evalcore.shell.output.files.parquet import write_parquet
+    from evalcore.shell.output.files.tracker import write_lm_eval
 
     folder = write(tmp_path / "run", name, "lines", results=True)
     assert len(list(samples_of(folder))) == len(SCORES)

@@ -19,10 +19,10 @@ from evalcore.core.records.errors import EvalError
 from evalcore.core.records.request import Failure, Generate, LogLikelihood
 from evalcore.shell.models import backend_of
 from evalcore.shell.models.model import Heard, Question
-from evalcore.shell.models.openai import open_server
-from evalcore.shell.models.openai_args import ARGUMENTS, Kind, Settings, read_settings
-from evalcore.shell.models.openai_endpoint import find_endpoint
-from evalcore.shell.models.openai_wire import messages_of, render_messages
+from evalcore.shell.models.openai.arguments import ARGUMENTS, Kind, Settings, read_settings
+from evalcore.shell.models.openai.backend import open_server
+from evalcore.shell.models.openai.body import messages_of, render_messages
+from evalcore.shell.models.openai.endpoint import find_endpoint
 
 COMPLETIONS, CHAT = Kind("local-completions"), Kind("local-chat-completions", chat=True)
 HOSTED = Kind("openai-chat-completions", chat=True, hosted=True)
@@ -320,7 +320,7 @@ SCRIPT = """
 import signal, sys
 from evalcore.core.records.request import Generate
 from evalcore.shell.models.model import Question
-from evalcore.shell.models.openai import LOCAL_COMPLETIONS
+from evalcore.shell.models.openai.backend import LOCAL_COMPLETIONS
 model = LOCAL_COMPLETIONS.open({"model": "m", "base_url": sys.argv[1], "num_concurrent": 4})
 try:
     for heard in model.ask([Question(Generate(f"{n}?")) for n in range(1000)]):
@@ -349,7 +349,7 @@ def test_interruption_is_quiet(while_: str) -> None:
 
 
 def test_importing_is_cheap() -> None:
-    code = "import sys; import evalcore.shell.models.openai as m; print(sorted({'httpx', 'asyncio', 'ssl'} & set(sys.modules)))"
+    code = "import sys; import evalcore.shell.models.openai.backend as m; print(sorted({'httpx', 'asyncio', 'ssl'} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=os.environ)
     assert done.stdout.strip() == "[]"
 

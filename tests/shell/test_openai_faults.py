@@ -17,13 +17,12 @@ from hypothesis import strategies as st
 
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.request import Failure, Generate, LogLikelihood
-from evalcore.shell.models import http_flow
-from evalcore.shell.models.http_faults import Patience, Wrong, backoff, message_of, retry_after
-from evalcore.shell.models.http_flow import flow
 from evalcore.shell.models.model import Heard, Model, Question
-from evalcore.shell.models.openai import open_server
-from evalcore.shell.models.openai_args import Kind
-from evalcore.shell.models.openai_wire import read_choice, read_generation
+from evalcore.shell.models.openai.arguments import Kind
+from evalcore.shell.models.openai.backend import http_flow, open_server
+from evalcore.shell.models.openai.body import read_choice, read_generation
+from evalcore.shell.models.openai.http_faults import Patience, Wrong, backoff, message_of, retry_after
+from evalcore.shell.models.openai.http_flow import flow
 
 COMPLETIONS, CHAT = Kind("local-completions"), Kind("local-chat-completions", chat=True)
 
@@ -356,7 +355,7 @@ def test_a_reply_not_yet_taken_counts_as_in_flight() -> None:
 def test_complaints_lower_the_number_in_flight() -> None:
     import asyncio
 
-    from evalcore.shell.models.http_flow import flow
+    from evalcore.shell.models.openai.http_flow import flow
 
     running: set[int] = set()
     seen: list[int] = []

@@ -15,8 +15,8 @@ from fault_server import serve
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.request import Generate, Likelihood, LogLikelihood
 from evalcore.shell.models.model import Question
-from evalcore.shell.models.openai import open_server
-from evalcore.shell.models.openai_args import Kind
+from evalcore.shell.models.openai.arguments import Kind
+from evalcore.shell.models.openai.backend import open_server
 
 llama_cpp = pytest.importorskip("llama_cpp")
 COMPLETIONS = Kind("local-completions")

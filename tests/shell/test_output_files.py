@@ -17,8 +17,9 @@ from hypothesis import strategies as st
 from test_output_rows import small_report, text_built
 
 from evalcore import EvalError
-from evalcore.shell.output.environment import describe_run, find_commit
-from evalcore.shell.output.files import (
+from evalcore.shell.output.files.environment import describe_run, find_commit
+from evalcore.shell.output.files.results import VARYING, RunFacts, model_name_of, run_results
+from evalcore.shell.output.files.run_files import (
     MAY_HOLD_SECRETS,
     replace_file,
     samples_path,
@@ -27,11 +28,10 @@ from evalcore.shell.output.files import (
     write_run,
     write_samples,
 )
-from evalcore.shell.output.results import VARYING, RunFacts, model_name_of, run_results
-from evalcore.shell.output.samples import sample_lines
-from evalcore.shell.output.secrets import HIDDEN, redact
-from evalcore.shell.output.strict import dump_json
-from evalcore.shell.output.text import slug, visible
+from evalcore.shell.output.files.sample_lines import sample_lines
+from evalcore.shell.output.files.secrets import HIDDEN, redact
+from evalcore.shell.output.files.strict_json import dump_json
+from evalcore.shell.output.terminal.text import slug, visible
 
 FACTS = RunFacts(model="dummy", model_args={"model": "org/m", "api_key": "CANARY"})
 CHARS = st.characters(codec=None, categories=None)

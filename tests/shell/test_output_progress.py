@@ -6,7 +6,7 @@ import io
 
 import pytest
 
-from evalcore.shell.output.progress import Stage, progress, told
+from evalcore.shell.output.terminal.progress import Stage, progress, told
 
 
 class Clock:

@@ -27,11 +27,11 @@ from evalcore import (
     score_task,
 )
 from evalcore.core.answers.table import AnswerTable, tabulate
-from evalcore.shell.output.losses import lost_of, told_losses
-from evalcore.shell.output.notes import grouped, notes_of
-from evalcore.shell.output.rows import once, rows_of
-from evalcore.shell.output.table import render_table
-from evalcore.shell.prompts.built import Built
+from evalcore.shell.output.terminal.losses import lost_of, told_losses
+from evalcore.shell.output.terminal.notes import grouped, notes_of
+from evalcore.shell.output.terminal.number_rows import once, rows_of
+from evalcore.shell.output.terminal.number_table import render_table
+from evalcore.shell.prompts.ready_task import Built
 
 NUMBER = Pipeline("number", (Step.of("regex", regex_pattern=r"(\d+)"),))
 RAW = Pipeline("raw", (Step.of("take_first"),))

@@ -17,13 +17,13 @@ from rich.cells import cell_len
 from test_output_rows import small_report
 
 from evalcore import EvalError
-from evalcore.shell.output.files import list_files, samples_path
-from evalcore.shell.output.flat import render_csv, render_markdown
-from evalcore.shell.output.folding import fold
-from evalcore.shell.output.results import RunFacts, run_results
-from evalcore.shell.output.rows import Row, once, rows_of
-from evalcore.shell.output.show import RENDERERS, Shown, render, show, shown_of
-from evalcore.shell.output.table import render_table
+from evalcore.shell.output.files.results import RunFacts, run_results
+from evalcore.shell.output.files.run_files import list_files, samples_path
+from evalcore.shell.output.terminal.flat import render_csv, render_markdown
+from evalcore.shell.output.terminal.fold import fold
+from evalcore.shell.output.terminal.number_rows import Row, once, rows_of
+from evalcore.shell.output.terminal.number_table import render_table
+from evalcore.shell.output.terminal.show import RENDERERS, Shown, render, show, shown_of
 
 REPORT = small_report()
 ROWS = rows_of(REPORT)
@@ -280,8 +280,8 @@ def test_unknown_forms_name_the_nearest() -> None:
 
 def test_rich_is_loaded_only_for_the_table() -> None:
     code = (
-        "import sys, evalcore.shell.output.show, evalcore.shell.output.progress, evalcore.shell.output.files\n"
-        "import evalcore.shell.output.results, evalcore.shell.output.samples\n"
+        "import sys, evalcore.shell.output.terminal.show, evalcore.shell.output.terminal.progress, evalcore.shell.output.files.run_files\n"
+        "import evalcore.shell.output.files.results, evalcore.shell.output.files.sample_lines\n"
         "print([name for name in ('rich', 'yaml') if name in sys.modules])"
     )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"

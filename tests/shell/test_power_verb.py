@@ -31,9 +31,9 @@ from evalcore.core.stats.sample_size import (
     variances_of_difference,
 )
 from evalcore.shell.cli import main
-from evalcore.shell.output.grid import draw_page
-from evalcore.shell.output.planned.known import known_of
-from evalcore.shell.output.planned.page import page_of
+from evalcore.shell.logs.runs.result_errors import known_of
+from evalcore.shell.output.power.plan_page import page_of
+from evalcore.shell.output.terminal.grid import draw_page
 
 ROOT = Path(__file__).resolve().parents[2]
 

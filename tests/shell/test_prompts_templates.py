@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from jinja2 import Environment, StrictUndefined
 
 from evalcore import EvalError
-from evalcore.shell.models.llama_chat import compile_chat
-from evalcore.shell.prompts.reading import read_choices, read_target
-from evalcore.shell.prompts.templates import compile_template
+from evalcore.shell.models.llama.chat import compile_chat
+from evalcore.shell.prompts.fields import read_choices, read_target
+from evalcore.shell.prompts.templates.compile import compile_template
 
 Row = dict[str, object]
 PLAIN = Environment(undefined=StrictUndefined, keep_trailing_newline=True)

@@ -19,9 +19,9 @@ from evalcore.core.groups import Group, GroupMetric, Leaf, all_groups
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.outcome import FAILED, NOT_EMITTED, UNSCORABLE
 from evalcore.core.records.report import Report, TaskReport, leaf_from_flat
-from evalcore.shell.output.results import RunFacts, run_results
-from evalcore.shell.recorded import Recorded, read_recorded
-from evalcore.shell.recorded.documents import content_of
+from evalcore.shell.logs.runs import Recorded, read_recorded
+from evalcore.shell.logs.runs.identity import content_of
+from evalcore.shell.output.files.results import RunFacts, run_results
 
 Row = dict[str, object]
 
@@ -267,7 +267,7 @@ def test_a_group_whose_aggregation_was_code_loses_that_metric_only() -> None:
     )
     tree: Group[TaskReport | None] = Group("g", (Leaf("a", None), Group("h", (Leaf("b", None),))), metrics, alias="G")
     written = json.loads(json.dumps(run_results(build_report(done, [tree]), RunFacts(model="any"))))
-    from evalcore.shell.recorded.trees import grow_trees
+    from evalcore.shell.logs.runs.trees import grow_trees
 
     grown = grow_trees(written, done)
     (read,) = grown.trees
@@ -280,7 +280,7 @@ def test_a_group_whose_aggregation_was_code_loses_that_metric_only() -> None:
 
 
 def test_groups_that_contain_each_other_are_left_out_with_a_warning() -> None:
-    from evalcore.shell.recorded.trees import grow_trees
+    from evalcore.shell.logs.runs.trees import grow_trees
 
     grown = grow_trees({"group_subtasks": {"g": ["h"], "h": ["g"]}, "results": {}}, [])
     assert grown.trees == ()

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from evalcore.shell.cli import main
-from evalcore.shell.rescoring import rescore, streaming
+from evalcore.shell.score import score as rescore
+from evalcore.shell.score import stream as streaming
 
 REPEATED = ["--answer", "said", "--gold", "gold"]
 

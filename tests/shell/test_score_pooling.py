@@ -14,12 +14,12 @@ from evalcore.core.records.report import leaf_from_flat
 from evalcore.core.records.request import GENERATE_UNTIL, Generate, MetricSpec, Task
 from evalcore.core.tables import EVALCORE
 from evalcore.shell import cli
-from evalcore.shell.answers import open_logs
-from evalcore.shell.answers.record import Logged, LogTask, Problem
-from evalcore.shell.rescoring import streaming
-from evalcore.shell.rescoring.golds import read_as_logged
-from evalcore.shell.rescoring.recipes import Recipe
-from evalcore.shell.rescoring.verdicts import known_scores
+from evalcore.shell.logs import open_logs
+from evalcore.shell.logs.log import Logged, LogTask, Problem
+from evalcore.shell.score import stream as streaming
+from evalcore.shell.score.recipes import Recipe
+from evalcore.shell.score.sample import read_as_logged
+from evalcore.shell.score.verdicts import known_scores
 
 STAMP = "2024-01-01T00-00-00.000000"
 Say = Callable[..., tuple[str, str]]

@@ -16,8 +16,8 @@ from evalcore.core.records.request import GENERATE_UNTIL, MetricKey, MetricSpec,
 from evalcore.core.records.score import Scored, ScoredColumn
 from evalcore.core.tables import EVALCORE
 from evalcore.shell.cli import main
-from evalcore.shell.closing import close_task
-from evalcore.shell.output.results import RunFacts, run_title
+from evalcore.shell.output.files.results import RunFacts, run_title
+from evalcore.shell.run.close import close_task
 
 STAMPED = "2024-01-01T00-00-00.000000"
 REGEX = 'regex={"regex_pattern": "(a+)"}'

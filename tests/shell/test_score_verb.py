@@ -15,8 +15,8 @@ from counting import count_steps, growth
 
 from evalcore.core.records.errors import EvalError
 from evalcore.shell.cli import main
-from evalcore.shell.rescoring import streaming
-from evalcore.shell.rescoring.rules import Rules, lay_over, read_rules
+from evalcore.shell.score import stream as streaming
+from evalcore.shell.score.rules import Rules, lay_over, read_rules
 
 BENCH = Path(__file__).resolve().parents[2] / "bench"
 QUICKSTART = Path(__file__).resolve().parents[2] / "examples" / "quickstart"

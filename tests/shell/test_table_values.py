@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from evalcore.shell.answers import ColumnMap, Logged, Problem, open_logs
 from evalcore.shell.cli import main
+from evalcore.shell.logs import ColumnMap, Logged, Problem, open_logs
 
 SAID = ColumnMap(answer="said")
 CHOSEN = ColumnMap(loglikelihoods="l", choices="c", gold="g")

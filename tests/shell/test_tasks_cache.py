@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from evalcore.shell.tasks import build_index, cache, config_of
+from evalcore.shell.tasks import build_index, config_of
+from evalcore.shell.tasks.library import cache
 
 QA = "dataset_path: json\noutput_type: generate_until\n"
 

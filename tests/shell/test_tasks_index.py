@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from evalcore import EvalError
-from evalcore.shell.config.documents import FunctionTag
+from evalcore.shell.config.yaml_file import FunctionTag
 from evalcore.shell.tasks import build_index, config_of
 
 QA = "dataset_path: json\noutput_type: generate_until\n"

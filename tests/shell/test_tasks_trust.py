@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from evalcore import EvalError
-from evalcore.shell.config.documents import FunctionTag
+from evalcore.shell.config.yaml_file import FunctionTag
 from evalcore.shell.tasks import (
     FunctionRef,
     Trust,

@@ -4,8 +4,8 @@ from evalcore.adapters.lm_eval import evaluate
 results = evaluate(lm, TaskManager().load(["gsm8k", "mmlu"]))     # instead of lm_eval.evaluator.evaluate
 """
 
-from evalcore.adapters.lm_eval.evaluating import evaluate, score_tasks
+from evalcore.adapters.lm_eval.evaluator import evaluate, score_tasks
+from evalcore.adapters.lm_eval.part import score_one
 from evalcore.adapters.lm_eval.ranks import gather_ranks, pack_scores
-from evalcore.adapters.lm_eval.scoring import score_one
 
 __all__ = ["evaluate", "gather_ranks", "pack_scores", "score_one", "score_tasks"]

@@ -4,7 +4,7 @@ from evalcore.adapters.lmms_eval import consolidate
 results, samples, configs, versions, num_fewshot, higher_is_better = consolidate(eval_tasks, task_dict)
 """
 
-from evalcore.adapters.lmms_eval.consolidating import (
+from evalcore.adapters.lmms_eval.consolidation import (
     Rules,
     consolidate,
     consolidate_ranks,

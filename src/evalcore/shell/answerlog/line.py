@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.request import Failure, Likelihood, Reply
-from evalcore.shell.wire import decode_line, encode_line
+from evalcore.shell.data.wire import decode_line, encode_line
 
 __all__ = [
     "FORMAT",

@@ -10,15 +10,15 @@ from time import perf_counter
 from typing import TYPE_CHECKING
 
 from evalcore.core.records.errors import EvalError
-from evalcore.shell.cli.recorded import add_choice, add_reading, read_runs, split_names
+from evalcore.shell.cli.inputs import add_choice, add_reading, read_runs, split_names
 
 if TYPE_CHECKING:
     from evalcore.core.compare.gates import Gate, Limit, Number
     from evalcore.core.compare.lines import Comparison, Shared
     from evalcore.core.compare.side import Side
     from evalcore.core.records.estimate import Estimate
-    from evalcore.shell.output.gates import Checked
-    from evalcore.shell.recorded import Recorded
+    from evalcore.shell.logs.runs import Recorded
+    from evalcore.shell.output.check.gate_text import Checked
 
 EXAMPLES = """examples:
   evalcore check runs/new --min acc=0.62                 every acc of the run
@@ -79,12 +79,12 @@ def main(argv: Sequence[str]) -> int:
     """Judge every gate, print all of them; the exit code says whether one failed."""
     given, started = parser().parse_args(argv), perf_counter()
     refuse_flags(given)
-    from evalcore.shell.output.gates import write_gates, write_gates_json
-    from evalcore.shell.output.show import terminal_width, wants_colour, write_text
+    from evalcore.shell.output.check.gate_text import write_gates, write_gates_json
+    from evalcore.shell.output.terminal.show import terminal_width, wants_colour, write_text
 
     checked = check(given)
     if given.junit:
-        from evalcore.shell.output.junit import write_junit
+        from evalcore.shell.output.check.junit import write_junit
 
         write_junit(Path(given.junit), checked, seconds=perf_counter() - started)
     out = sys.stdout
@@ -117,9 +117,9 @@ def check(given: argparse.Namespace) -> Checked:
     from evalcore.core.compare.gates import parse_limit
     from evalcore.core.compare.lines import CORRECTIONS
     from evalcore.core.records.errors import unknown
-    from evalcore.shell.output.gates import Checked, name_run
-    from evalcore.shell.recorded.reading import run_path
-    from evalcore.shell.recorded.totals import read_with_totals
+    from evalcore.shell.logs.runs.recorded import run_path
+    from evalcore.shell.logs.runs.totals import read_with_totals
+    from evalcore.shell.output.check.gate_text import Checked, name_run
 
     if given.correction not in CORRECTIONS:
         raise unknown("correction", given.correction, CORRECTIONS)
@@ -172,9 +172,9 @@ def close_run(run: Recorded, confidence: float) -> tuple[dict[Number, Estimate],
     Numbers that no samples stand for are taken from its results.
     """
     from evalcore.core.compare.gates import numbers_of
-    from evalcore.shell.output.losses import lost_of, told_losses
-    from evalcore.shell.recorded.reading import close_recorded
-    from evalcore.shell.recorded.totals import total_estimates
+    from evalcore.shell.logs.runs.recorded import close_recorded
+    from evalcore.shell.logs.runs.totals import total_estimates
+    from evalcore.shell.output.terminal.losses import lost_of, told_losses
 
     report = close_recorded(run, confidence)
     known = numbers_of(report)
@@ -193,8 +193,8 @@ def hold_against(
     from evalcore.core.compare.gates import level_of_limits
     from evalcore.core.compare.lines import adjust
     from evalcore.core.compare.regressions import fail_missing, find_regressions, find_unscored, warn_of_draws
-    from evalcore.shell.output.gates import tell_missing, tell_pairing, tell_unlike
-    from evalcore.shell.recorded.alike import align_sides
+    from evalcore.shell.compare.alike import align_sides
+    from evalcore.shell.output.check.gate_text import tell_missing, tell_pairing, tell_unlike
 
     level = level_of_limits(given.alpha, 1)
     *sides, alike = align_sides((runs[0], runs[1]), (sides[0], sides[1]))

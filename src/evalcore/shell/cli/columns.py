@@ -6,7 +6,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from evalcore.shell.answers.mapping import ColumnMap
+    from evalcore.shell.logs.tables.mapping import ColumnMap
 
 __all__ = ["COLUMNS", "columns_of"]
 
@@ -24,7 +24,7 @@ COLUMNS = {
 
 def columns_of(given: argparse.Namespace) -> ColumnMap | None:
     """The columns that are declared, None without any."""
-    from evalcore.shell.answers.mapping import ColumnMap
+    from evalcore.shell.logs.tables.mapping import ColumnMap
 
     scores = [given.score] if isinstance(given.score, str) else given.score or [None]
     columns = {name.removesuffix("_column"): getattr(given, name) for name in COLUMNS} | {"score": scores[0]}

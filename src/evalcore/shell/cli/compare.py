@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evalcore.core.records.errors import EvalError
-from evalcore.shell.cli.recorded import add_choice, add_reading, read_runs, split_names
+from evalcore.shell.cli.inputs import add_choice, add_reading, read_runs, split_names
 
 if TYPE_CHECKING:
-    from evalcore.shell.output.compared.rows import Compared
-    from evalcore.shell.recorded.alike import Alike
+    from evalcore.shell.compare.alike import Alike
+    from evalcore.shell.output.compare.line_order import Compared
 
 EXAMPLES = """examples:
   evalcore compare runs/new runs/old               A is runs/new, B is runs/old; A − B is what the table shows
@@ -77,7 +77,7 @@ def main(argv: Sequence[str]) -> int:
         raise EvalError(f"expected --confidence between 0 and 1, got {given.confidence:g}")
     if given.draws < 1:
         raise EvalError(f"expected --draws of at least 1, got {given.draws}")
-    from evalcore.shell.output.compared.show import show_comparison
+    from evalcore.shell.output.compare.renderers import show_comparison
 
     show_comparison(compare(given), given.form or "table")
     return 0
@@ -90,9 +90,9 @@ def compare(given: argparse.Namespace) -> Compared:
     from evalcore.core.compare.lines import adjust
     from evalcore.core.compare.regressions import warn_of_draws
     from evalcore.core.compare.sides import compare_sides
-    from evalcore.shell.output.compared.rows import Compared, label_runs, select_lines
-    from evalcore.shell.output.compared.settings import tell_pairs, tell_settings
-    from evalcore.shell.recorded.alike import align_sides, read_fields
+    from evalcore.shell.compare.alike import align_sides, read_fields
+    from evalcore.shell.output.compare.conditions import tell_pairs, tell_settings
+    from evalcore.shell.output.compare.line_order import Compared, label_runs, select_lines
 
     names = chosen_names(given.names, given.runs)
     runs, read = read_runs(given, given.runs)
@@ -121,7 +121,7 @@ def compare(given: argparse.Namespace) -> Compared:
 
 def explain_pairs(compared: Compared, alike: Sequence[Mapping[str, Alike]]) -> tuple[str, ...]:
     """Why few documents of some tasks are in two runs; an error if none of any is."""
-    from evalcore.shell.output.compared.settings import explain_pairing
+    from evalcore.shell.output.compare.conditions import explain_pairing
 
     told = [
         line
@@ -144,7 +144,7 @@ def chosen_names(typed: str | None, paths: Sequence[str]) -> tuple[str, ...]:
     (('new', 'old'), ('a', 'b'))
     """
     if typed is None:
-        from evalcore.shell.output.compared.rows import name_runs
+        from evalcore.shell.output.compare.line_order import name_runs
 
         return name_runs([Path(path).parts or (path,) for path in paths])
     names = tuple(name.strip() for name in typed.split(","))

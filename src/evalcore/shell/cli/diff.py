@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from evalcore.shell.explaining.diffed import Diffed
+    from evalcore.shell.explain.diff import Diffed
 
 EXAMPLES = """examples:
   evalcore diff out/run out/rescored               what changed, document by document
@@ -42,7 +42,7 @@ def parser() -> argparse.ArgumentParser:
 def main(argv: Sequence[str]) -> int:
     """Read both, pair their documents, print what changed."""
     given = parser().parse_args(argv)
-    from evalcore.shell.explaining.diffed import diff_runs
+    from evalcore.shell.explain.diff import diff_runs
 
     diffed = diff_runs(given.a, given.b, tasks=given.task, metrics=given.metric, limit=given.limit)
     show(diffed, given.form or "text")
@@ -51,16 +51,16 @@ def main(argv: Sequence[str]) -> int:
 
 def show(diffed: Diffed, form: str) -> None:
     """Print in the form asked for."""
-    from evalcore.shell.output.show import terminal_width, wants_colour, write_text
+    from evalcore.shell.output.terminal.show import terminal_width, wants_colour, write_text
 
     if form == "json":
-        from evalcore.shell.output.explained.diff_data import diff_data
-        from evalcore.shell.output.strict import dump_json
+        from evalcore.shell.output.explain.diff_data import diff_data
+        from evalcore.shell.output.files.strict_json import dump_json
 
         write_text(sys.stdout, dump_json(diff_data(diffed), indent=2) + "\n")
         return
-    from evalcore.shell.output.explained.blocks import draw_blocks, write_blocks
-    from evalcore.shell.output.explained.diff_page import diff_blocks
+    from evalcore.shell.output.explain.blocks import draw_blocks, write_blocks
+    from evalcore.shell.output.explain.diff_page import diff_blocks
 
     blocks = diff_blocks(diffed)
     drawn = draw_blocks(blocks, width=terminal_width(sys.stdout), colour=wants_colour(sys.stdout))

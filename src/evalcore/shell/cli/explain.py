@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from evalcore.shell.cli.columns import COLUMNS, columns_of
 
 if TYPE_CHECKING:
-    from evalcore.shell.explaining.explained import Explained
+    from evalcore.shell.explain.explain import Explained
 
 EXAMPLES = """examples:
   evalcore explain out/run --task gsm8k --doc 12            a run folder, or an output of lm-eval
@@ -57,7 +57,7 @@ def parser() -> argparse.ArgumentParser:
 def main(argv: Sequence[str]) -> int:
     """Find the document, trace it, print."""
     given = parser().parse_args(argv)
-    from evalcore.shell.explaining.explained import explain_document
+    from evalcore.shell.explain.explain import explain_document
 
     explained = explain_document(
         Path(given.run),
@@ -74,16 +74,16 @@ def main(argv: Sequence[str]) -> int:
 
 def show(explained: Explained, form: str, *, full: bool) -> None:
     """Print in the form asked for."""
-    from evalcore.shell.output.show import terminal_width, wants_colour, write_text
+    from evalcore.shell.output.terminal.show import terminal_width, wants_colour, write_text
 
     if form == "json":
-        from evalcore.shell.output.explained.data import data_of
-        from evalcore.shell.output.strict import dump_json
+        from evalcore.shell.output.explain.document_data import data_of
+        from evalcore.shell.output.files.strict_json import dump_json
 
         write_text(sys.stdout, dump_json(data_of(explained), indent=2) + "\n")
         return
-    from evalcore.shell.output.explained.blocks import draw_blocks, write_blocks
-    from evalcore.shell.output.explained.page import blocks_of
+    from evalcore.shell.output.explain.blocks import draw_blocks, write_blocks
+    from evalcore.shell.output.explain.document_page import blocks_of
 
     blocks = blocks_of(explained, full=full)
     drawn = draw_blocks(blocks, width=terminal_width(sys.stdout), colour=wants_colour(sys.stdout))

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evalcore.core.records.errors import EvalError
-from evalcore.shell.cli.recorded import add_choice, split_names
+from evalcore.shell.cli.inputs import add_choice, split_names
 
 if TYPE_CHECKING:
     from evalcore.core.compare.power import Asked, Known, Plan
@@ -93,8 +93,8 @@ def main(argv: Sequence[str]) -> int:
 
 def read_known(text: str, cluster: str | None = None) -> tuple[tuple[Known, ...], str, tuple[str, ...]]:
     """What is known of each number, the file that says so, and warnings."""
-    from evalcore.shell.output.planned.known import known_of
-    from evalcore.shell.recorded.reading import run_path
+    from evalcore.shell.logs.runs.recorded import run_path
+    from evalcore.shell.logs.runs.result_errors import known_of
 
     read, results, warnings = read_results(run_path(text), cluster)
     known = known_of(results)
@@ -109,8 +109,8 @@ def read_results(path: Path, cluster: str | None) -> tuple[Path, Mapping[str, ob
     A sample log of another tool is refused with what a log needs.
     """
     from evalcore.core.lm_eval.result_file import lm_eval_results
-    from evalcore.shell.recorded.finding import find_results
-    from evalcore.shell.recorded.reading import close_recorded, read_recorded, refuse_other_rows
+    from evalcore.shell.logs.runs.recorded import close_recorded, read_recorded, refuse_other_rows
+    from evalcore.shell.logs.runs.source import find_results
 
     refuse_other_rows(path)
     if cluster is None:
@@ -128,9 +128,9 @@ def pair_runs(
     """What is known of the difference between two runs, document by document; what leads all else, and warnings."""
     from evalcore.core.compare.power import pair_known
     from evalcore.core.compare.sides import compare_sides
-    from evalcore.shell.output.compared.settings import explain_pairing, tell_pairs
-    from evalcore.shell.recorded.alike import align_sides, read_together
-    from evalcore.shell.recorded.reading import comparable_side, run_path
+    from evalcore.shell.compare.alike import align_sides, read_together
+    from evalcore.shell.logs.runs.recorded import comparable_side, run_path
+    from evalcore.shell.output.compare.conditions import explain_pairing, tell_pairs
 
     one, two = read_together([run_path(path) for path in (a, b)], cluster=cluster)
     first, second, alike = align_sides((one, two), (comparable_side(one), comparable_side(two)))
@@ -182,15 +182,15 @@ def show_plans(
     """Print in the form asked for."""
     from msgspec.structs import replace
 
-    from evalcore.shell.output.planned.data import write_csv, write_json
-    from evalcore.shell.output.planned.page import page_of
-    from evalcore.shell.output.show import terminal_width, wants_colour, write_text
+    from evalcore.shell.output.power.plan_data import write_csv, write_json
+    from evalcore.shell.output.power.plan_page import page_of
+    from evalcore.shell.output.terminal.show import terminal_width, wants_colour, write_text
 
     if form in ("json", "csv"):
         told = write_json(plans, asked, read, (*lead, *notes)) if form == "json" else write_csv(plans, asked)
         write_text(sys.stdout, told)
         return
-    from evalcore.shell.output.grid import draw_page, write_markdown
+    from evalcore.shell.output.terminal.grid import draw_page, write_markdown
 
     page = replace(page_of(plans, asked, read, notes), lead=lead)
     drawn = draw_page(page, width=terminal_width(sys.stdout), colour=wants_colour(sys.stdout))

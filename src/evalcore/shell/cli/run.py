@@ -56,7 +56,7 @@ def main(argv: Sequence[str]) -> int:
     if given.parquet:  # a package that is missing, before anything is asked
         require("pyarrow.parquet", "parquet")
     from evalcore.shell.config.plan import read_config
-    from evalcore.shell.run import run
+    from evalcore.shell.run.run import run
 
     for one in (signal.SIGINT, signal.SIGTERM):  # the second is a batch system's way to say Ctrl-C
         if signal.getsignal(one) is not signal.SIG_IGN:
@@ -68,8 +68,8 @@ def main(argv: Sequence[str]) -> int:
         ran = run(read.plan, home=path.parent if path else None, quiet=given.quiet, overwrite=given.overwrite)
     except SystemExit as left:
         raise EvalError(f"the code of a task ended the run (exit {left.code})") from left
-    from evalcore.shell.output.files import list_files
-    from evalcore.shell.output.show import show, shown_of
+    from evalcore.shell.output.files.run_files import list_files
+    from evalcore.shell.output.terminal.show import show, shown_of
 
     tables = renew_parquet(ran.folder, asked=given.parquet)
     form = given.form or ("path" if given.quiet else "table")
@@ -92,7 +92,7 @@ def renew_parquet(folder: Path, *, asked: bool) -> tuple[str, ...]:
     """Write a run's Parquet files if they are asked for, or of an earlier run; what to say about them."""
     if not asked and not (folder / "results.parquet").is_file():
         return ()
-    from evalcore.shell.output.parquet import write_parquet
+    from evalcore.shell.output.files.parquet import write_parquet
 
     written = write_parquet(folder)
     return (f"{len(written)} .parquet files",) if len(written) > 1 else (written[0].name,)

@@ -15,8 +15,8 @@ from evalcore.shell.config.keys import KEYS
 
 if TYPE_CHECKING:
     from evalcore.core.records.report import Report, TaskReport
-    from evalcore.shell.answers.record import Problem
-    from evalcore.shell.rescoring.rescore import Asked, Part
+    from evalcore.shell.logs.log import Problem
+    from evalcore.shell.score.score import Asked, Part
 
 __all__ = ["COLUMNS", "main", "parser"]
 
@@ -95,11 +95,11 @@ def main(argv: Sequence[str]) -> int:
     if given.parquet:  # a package that is missing, before anything is scored
         require("pyarrow.parquet", "parquet")
     asked, start = asked_of(given), time.time()
-    from evalcore.shell.output.losses import lost_of
-    from evalcore.shell.output.progress import progress
-    from evalcore.shell.output.text import visible
-    from evalcore.shell.rescoring.reporting import close_parts, report_parts, tell_inspect, tell_missing, trees_over
-    from evalcore.shell.rescoring.rescore import score_logs
+    from evalcore.shell.output.terminal.losses import lost_of
+    from evalcore.shell.output.terminal.progress import progress
+    from evalcore.shell.output.terminal.text import visible
+    from evalcore.shell.score.report import close_parts, report_parts, tell_inspect, tell_missing, trees_over
+    from evalcore.shell.score.score import score_logs
 
     with progress(given.quiet) as shown:
         parts, selected = score_logs(given.logs, asked, shown)
@@ -136,10 +136,10 @@ def _own_key(one: str) -> str:
 
 def asked_of(given: argparse.Namespace) -> Asked:
     """What the flags ask for."""
-    from evalcore.shell.answers.finding import NO_MODEL
     from evalcore.shell.config.plan import plan_from
-    from evalcore.shell.rescoring.rescore import Asked
-    from evalcore.shell.rescoring.rules import read_rules
+    from evalcore.shell.logs.paths import NO_MODEL
+    from evalcore.shell.score.rules import read_rules
+    from evalcore.shell.score.score import Asked
 
     shared = given_flags(argparse.Namespace(**{name: getattr(given, name, None) for name in KEYS}))
     plan = plan_from({"model": NO_MODEL, "tasks": given.task or ["-"], **shared}, "the command line", "").plan
@@ -177,10 +177,10 @@ def finish(
     """Print the numbers, and write them where that was asked for."""
     from msgspec.structs import replace
 
-    from evalcore.shell.output.results import run_results, run_title
-    from evalcore.shell.output.show import show, shown_of
-    from evalcore.shell.rescoring.reporting import tell_bounds, unknown_shots
-    from evalcore.shell.rescoring.writing import facts_of
+    from evalcore.shell.output.files.results import run_results, run_title
+    from evalcore.shell.output.terminal.show import show, shown_of
+    from evalcore.shell.score.pieces import facts_of
+    from evalcore.shell.score.report import tell_bounds, unknown_shots
 
     facts = facts_of([part.log for part in parts], asked.plan, trusted)
     hashes = {name: one for part in parts for name, one in part.hashes.items()}
@@ -207,9 +207,9 @@ def put_results(
 ) -> tuple[str, ...]:
     """Put results beside the samples that were written of these tasks, in place of older ones; what files there are."""
     from evalcore.shell.cli.run import renew_parquet
-    from evalcore.shell.output.environment import describe_run
-    from evalcore.shell.output.files import list_files, samples_path, write_results, write_run
-    from evalcore.shell.writing import drop_stale_samples  # only here: templates take time
+    from evalcore.shell.output.files.environment import describe_run
+    from evalcore.shell.output.files.run_files import list_files, samples_path, write_results, write_run
+    from evalcore.shell.run.write import drop_stale_samples  # only here: templates take time
 
     write_results(folder, results)
     drop_stale_samples(folder, written := [samples_path(folder, name).name for name in tasks])

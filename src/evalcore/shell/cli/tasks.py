@@ -11,10 +11,10 @@ from pathlib import Path
 import msgspec
 
 from evalcore.core.records.errors import EvalError
-from evalcore.shell.folder import cache_folder
-from evalcore.shell.output.text import visible
-from evalcore.shell.tasks.cache import build_index
-from evalcore.shell.tasks.index import TaskIndex, default_library
+from evalcore.shell.output.terminal.text import visible
+from evalcore.shell.run.folder import cache_folder
+from evalcore.shell.tasks.library.cache import build_index
+from evalcore.shell.tasks.library.index import TaskIndex, default_library
 
 VERBS = ("list", "search", "show", "check")
 EXAMPLES = """examples:
@@ -59,14 +59,14 @@ def main(argv: Sequence[str]) -> int:
 
 def list_names(index: TaskIndex, words: Sequence[str], kind: str | None, *, as_json: bool) -> int:
     """The names that hold all these words."""
-    from evalcore.shell.tasks.listing import KINDS, list_entries
+    from evalcore.shell.tasks.library.entries import KINDS, list_entries
 
     found = list_entries(index, None, [kind] if kind else KINDS)
     for word in words:
         kept = {str(row["name"]) for row in list_entries(index, word)}
         found = [row for row in found if row["name"] in kept]
     if as_json:
-        from evalcore.shell.tasks.showing import show
+        from evalcore.shell.tasks.description import show
 
         _write_json([show(index, str(row["name"])) for row in found])
         return 0
@@ -80,7 +80,7 @@ def list_names(index: TaskIndex, words: Sequence[str], kind: str | None, *, as_j
 
 def show_names(index: TaskIndex, names: Sequence[str], *, as_json: bool) -> int:
     """Everything that these names stand for."""
-    from evalcore.shell.tasks.showing import show, show_file
+    from evalcore.shell.tasks.description import show, show_file
 
     if not names:
         raise EvalError("expected a name: evalcore tasks show NAME")
@@ -105,7 +105,7 @@ def _matching(index: TaskIndex, name: str) -> list[str]:
 
 def check_names(index: TaskIndex, names: Sequence[str], *, as_json: bool) -> int:
     """Every problem; exit code 1 if any of them is an error."""
-    from evalcore.shell.tasks.checking import check
+    from evalcore.shell.tasks.linter import check
 
     found = check(index, list(names) or None)
     if as_json:

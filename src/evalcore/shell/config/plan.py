@@ -84,7 +84,7 @@ class Read(NamedTuple):
 
 def read_config(path: Path | None, flags: Mapping[str, object]) -> Read:
     """The plan of a config file with flags laid over it; either may be missing."""
-    from evalcore.shell.config.documents import read_yaml
+    from evalcore.shell.config.yaml_file import read_yaml
 
     flags = {key: _from_here(key, value) for key, value in flags.items()}
     if path is None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from evalcore.core.records.errors import EvalError, require
-from evalcore.shell.data.columns import Doc
+from evalcore.shell.data.align import Doc
 
 __all__ = ["read_arrow", "read_parquet"]
 

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import IO
 
 from evalcore.core.records.errors import EvalError, unknown
-from evalcore.shell.data.columns import Doc
-from evalcore.shell.data.opening import LineFault, open_bytes
+from evalcore.shell.data.align import Doc
+from evalcore.shell.data.unpack import LineFault, open_bytes
 
 __all__ = ["name_columns", "read_csv", "read_rows", "read_tsv", "type_column"]
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import cast
 
 from evalcore.core.records.errors import EvalError, MissingExtra, require
-from evalcore.shell.data.columns import Doc
+from evalcore.shell.data.align import Doc
 
 __all__ = ["as_documents", "as_splits", "load_from_hub"]
 

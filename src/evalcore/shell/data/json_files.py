@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from evalcore.core.records.errors import EvalError, unknown
-from evalcore.shell.data.columns import Doc, align_documents
-from evalcore.shell.data.opening import open_bytes
-from evalcore.shell.wire import decode_line, number_lines
+from evalcore.shell.data.align import Doc, align_documents
+from evalcore.shell.data.unpack import open_bytes
+from evalcore.shell.data.wire import decode_line, number_lines
 
 __all__ = ["read_json", "read_json_lines", "unwrap_documents"]
 

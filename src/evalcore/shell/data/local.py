@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from evalcore.core.records.errors import EvalError, unknown
-from evalcore.shell.data.columns import Doc, align_documents
+from evalcore.shell.data.align import Doc, align_documents
 from evalcore.shell.data.csv_files import OPTIONS as CSV_OPTIONS
 from evalcore.shell.data.folders import sort_into_splits
 from evalcore.shell.data.hub import as_documents

@@ -7,11 +7,11 @@ from glob import glob, has_magic
 from pathlib import Path
 
 from evalcore.core.records.errors import EvalError, unknown
+from evalcore.shell.data.align import Doc, align_documents
 from evalcore.shell.data.arrow_files import read_arrow, read_parquet
-from evalcore.shell.data.columns import Doc, align_documents
 from evalcore.shell.data.csv_files import read_csv, read_tsv
 from evalcore.shell.data.json_files import read_json, read_json_lines
-from evalcore.shell.data.opening import open_bytes, strip_packing
+from evalcore.shell.data.unpack import open_bytes, strip_packing
 
 __all__ = ["BUILDERS", "READERS", "Reader", "choose_reader", "files_in", "find_files", "read_documents", "read_files"]
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from evalcore.core.records.errors import EvalError, locate, place
-from evalcore.shell.data.columns import Doc
+from evalcore.shell.data.align import Doc
 from evalcore.shell.data.hub import as_documents, as_splits, load_from_hub
 from evalcore.shell.data.local import Parts, Read, is_remote, open_builder, open_path, read_given
 from evalcore.shell.data.readers import BUILDERS

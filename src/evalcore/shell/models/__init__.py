@@ -15,11 +15,11 @@ MODELS: PMap[str, str] = pmap(
     {
         "replay": "evalcore.shell.models.replay:BACKEND",
         "dummy": "evalcore.shell.models.dummy:BACKEND",
-        "llama": "evalcore.shell.models.llama:BACKEND",
-        "local-completions": "evalcore.shell.models.openai:LOCAL_COMPLETIONS",
-        "local-chat-completions": "evalcore.shell.models.openai:LOCAL_CHAT_COMPLETIONS",
-        "openai-completions": "evalcore.shell.models.openai:OPENAI_COMPLETIONS",
-        "openai-chat-completions": "evalcore.shell.models.openai:OPENAI_CHAT_COMPLETIONS",
+        "llama": "evalcore.shell.models.llama.backend:BACKEND",
+        "local-completions": "evalcore.shell.models.openai.backend:LOCAL_COMPLETIONS",
+        "local-chat-completions": "evalcore.shell.models.openai.backend:LOCAL_CHAT_COMPLETIONS",
+        "openai-completions": "evalcore.shell.models.openai.backend:OPENAI_COMPLETIONS",
+        "openai-chat-completions": "evalcore.shell.models.openai.backend:OPENAI_CHAT_COMPLETIONS",
     }
 )
 """Where each backend is. A host adds its own with ``.set(name, "module:NAME")``."""

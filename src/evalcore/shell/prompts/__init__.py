@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from evalcore.shell.prompts.build import build_task
-from evalcore.shell.prompts.built import Asking, Built
+from evalcore.shell.prompts.ready_task import Asking, Built
 
 __all__ = ["Asking", "Built", "build_task"]

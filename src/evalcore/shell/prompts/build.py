@@ -13,14 +13,14 @@ from evalcore.core.records.document import select_docs
 from evalcore.core.records.errors import EvalError, locate, place
 from evalcore.core.records.request import LOGLIKELIHOOD_ROLLING, Request, Sample, Task
 from evalcore.shell.prompts.asker import Asker, ask_document, make_asker, write_example
-from evalcore.shell.prompts.built import Asking, Built
 from evalcore.shell.prompts.clusters import read_cluster
 from evalcore.shell.prompts.documents import DocTable, encode_doc, eval_table, share_documents, shot_docs
 from evalcore.shell.prompts.fewshot import draw_shots
 from evalcore.shell.prompts.mistakes import find_mistakes
 from evalcore.shell.prompts.overrides import full_config, override_settings, scoring_config
+from evalcore.shell.prompts.ready_task import Asking, Built
 from evalcore.shell.prompts.settings import Settings, decode_settings
-from evalcore.shell.prompts.templates import Doc
+from evalcore.shell.prompts.templates.compile import Doc
 from evalcore.shell.prompts.turns import Turn
 
 __all__ = ["build_task"]

@@ -8,8 +8,8 @@ from functools import lru_cache
 from jinja2 import StrictUndefined, UndefinedError
 
 from evalcore.core.records.errors import EvalError
-from evalcore.shell.prompts.sandbox import Sandbox, environment, refuse_unwritable
-from evalcore.shell.prompts.templates import Doc, compile_template
+from evalcore.shell.prompts.templates.compile import Doc, compile_template
+from evalcore.shell.prompts.templates.sandbox import Sandbox, environment, refuse_unwritable
 
 __all__ = ["read_cluster"]
 

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from evalcore.core.records.errors import EvalError, locate, place, require, unknown
 from evalcore.shell.prompts.settings import Settings
-from evalcore.shell.prompts.templates import Doc
+from evalcore.shell.prompts.templates.compile import Doc
 
 __all__ = ["DocTable", "encode_doc", "eval_table", "share_documents", "shot_docs", "tabulate_docs"]
 

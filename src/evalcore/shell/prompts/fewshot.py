@@ -7,7 +7,7 @@ from random import Random
 
 from evalcore.core.records.errors import EvalError, place, unknown
 from evalcore.shell.prompts.settings import Settings
-from evalcore.shell.prompts.templates import Doc
+from evalcore.shell.prompts.templates.compile import Doc
 
 __all__ = ["Draw", "draw_shots", "first_places", "random_places"]
 

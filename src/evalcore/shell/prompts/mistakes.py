@@ -10,9 +10,9 @@ from itertools import chain
 from evalcore.core.answers.choice import gold_indices
 from evalcore.core.records.errors import EvalError, place
 from evalcore.core.records.request import GENERATE_UNTIL, LOGLIKELIHOOD_ROLLING, MULTIPLE_CHOICE, Gold, Sample
-from evalcore.shell.prompts.reading import is_null
+from evalcore.shell.prompts.fields import is_null
 from evalcore.shell.prompts.settings import Settings
-from evalcore.shell.prompts.templates import Doc
+from evalcore.shell.prompts.templates.compile import Doc
 
 __all__ = ["find_mistakes", "refuse_typos"]
 

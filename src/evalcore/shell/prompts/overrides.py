@@ -10,7 +10,7 @@ from msgspec.structs import asdict, replace
 
 from evalcore.core.records.errors import EvalError, place
 from evalcore.core.records.request import GENERATE_UNTIL
-from evalcore.shell.prompts.built import Asking
+from evalcore.shell.prompts.ready_task import Asking
 from evalcore.shell.prompts.settings import Settings
 
 __all__ = ["full_config", "override_settings", "scoring_config"]

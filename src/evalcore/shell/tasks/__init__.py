@@ -6,27 +6,27 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from evalcore.shell.tasks.cache import build_index
-    from evalcore.shell.tasks.checking import check
     from evalcore.shell.tasks.code import code_of, trusted
-    from evalcore.shell.tasks.files import Problem
+    from evalcore.shell.tasks.description import show
     from evalcore.shell.tasks.function import FunctionRef
-    from evalcore.shell.tasks.index import Entry, TaskIndex, config_of, default_library
-    from evalcore.shell.tasks.listing import list_entries
-    from evalcore.shell.tasks.resolving import Resolved, resolve
-    from evalcore.shell.tasks.showing import show
+    from evalcore.shell.tasks.library.cache import build_index
+    from evalcore.shell.tasks.library.entries import list_entries
+    from evalcore.shell.tasks.library.files import Problem
+    from evalcore.shell.tasks.library.index import Entry, TaskIndex, config_of, default_library
+    from evalcore.shell.tasks.linter import check
+    from evalcore.shell.tasks.resolution import Resolved, resolve
     from evalcore.shell.tasks.trust import Trust, load_functions, load_groups, refuse_untrusted, trust_from
 
 HOMES = {
-    "cache": ("build_index",),
-    "checking": ("check",),
+    "library.cache": ("build_index",),
+    "linter": ("check",),
     "code": ("code_of", "trusted"),
-    "files": ("Problem",),
+    "library.files": ("Problem",),
     "function": ("FunctionRef",),
-    "index": ("Entry", "TaskIndex", "config_of", "default_library"),
-    "listing": ("list_entries",),
-    "resolving": ("Resolved", "resolve"),
-    "showing": ("show",),
+    "library.index": ("Entry", "TaskIndex", "config_of", "default_library"),
+    "library.entries": ("list_entries",),
+    "resolution": ("Resolved", "resolve"),
+    "description": ("show",),
     "trust": ("Trust", "load_functions", "load_groups", "refuse_untrusted", "trust_from"),
 }
 

@@ -14,7 +14,7 @@ from typing import Literal
 from msgspec import Struct
 
 from evalcore.core.records.errors import EvalError
-from evalcore.shell.config.documents import FunctionTag
+from evalcore.shell.config.yaml_file import FunctionTag
 from evalcore.shell.tasks.function import FunctionRef
 
 __all__ = ["Code", "code_of", "find_code", "find_function", "functions_in", "map_values", "trusted"]

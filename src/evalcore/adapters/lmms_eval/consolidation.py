@@ -1,0 +1,177 @@
+"""lmms-eval's consolidate step: its outputs, of one process or of every rank, into its six mappings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from msgspec import Struct, field
+from msgspec.structs import replace
+from pyrsistent import pmap
+
+from evalcore.adapters.lmms_eval.aggregations import Called, aggregation_of, tables_of
+from evalcore.adapters.lmms_eval.host import LmmsGroup, LmmsOutput
+from evalcore.adapters.lmms_eval.keys import Place
+from evalcore.adapters.lmms_eval.scores import count_silent, read_scores, scores_of
+from evalcore.adapters.lmms_eval.trees import read_trees
+from evalcore.core.aggregate.aggregations import AGGREGATIONS
+from evalcore.core.aggregate.value import Inference, aggregate_metric
+from evalcore.core.lm_eval.result_file import lmms_eval_results
+from evalcore.core.pipeline import build_report, report_task
+from evalcore.core.records.column import Column
+from evalcore.core.records.errors import EvalError
+from evalcore.core.records.estimate import Resampling
+from evalcore.core.records.report import Report, TaskReport
+from evalcore.core.records.score import Scored, ScoredColumn, merge_scored
+
+__all__ = ["Rules", "consolidate", "consolidate_ranks", "report_scores", "score_ranks"]
+
+Plain = dict[str, object]
+Six = tuple[Plain, ...]
+TaskDict = Mapping[str | LmmsGroup, object]
+NOTHING: TaskDict = {}
+
+
+class Rules(Struct, frozen=True, kw_only=True):
+    """How scores are told apart and closed.
+
+    ``bootstrap_iters``: 0 for no errors. ``resample_own``: an aggregation of a task's own is called on resamples for
+    its error; without it once, for it may write files or ask a model. ``singletons``: documents without an id under
+    the task's ``cluster_key`` are units of their own; without it an error. ``documents``: how many each task has, for
+    ranks without a sample log. ``gathered``: the lists are those of all ranks, joined as lmms-eval joins them.
+    """
+
+    bootstrap_iters: int | None = None
+    resample_own: bool = False
+    singletons: bool = False
+    documents: Mapping[str, int] = field(default_factory=pmap)
+    gathered: bool = False
+
+
+PLAIN = Rules()
+
+
+def consolidate(
+    outputs: Sequence[LmmsOutput], task_dict: TaskDict = NOTHING, *, rank: int = 0, rules: Rules = PLAIN
+) -> Six:
+    """Results, samples, configs, versions, num_fewshot and higher_is_better, groups among them; empty off rank 0.
+
+    ``outputs`` hold the scores of one process, or of all ranks joined as lmms-eval joins them.
+    """
+    return consolidate_ranks([outputs], task_dict, rank=rank, rules=replace(rules, gathered=True))
+
+
+def consolidate_ranks(
+    ranks: Sequence[Sequence[LmmsOutput]], task_dict: TaskDict = NOTHING, *, rank: int = 0, rules: Rules = PLAIN
+) -> Six:
+    """``consolidate`` of every rank's own outputs, in the order of ranks: the bits of a single process.
+
+    A document that several lists hold (padding) counts once. Scores are told apart by the sample log; without one, by
+    where they stand, rank r holding documents r, r + ranks, ...
+    """
+    if rank != 0:
+        return lmms_eval_results(Report(tasks=()), rank=rank)
+    scored = score_ranks(ranks, rules)
+    report = report_scores(scored, task_dict, rules)
+    results, _, _, _, shots, higher = lmms_eval_results(report)
+    tasks = {one.task_name: one for one in ranks[0]}
+    logged = {
+        name: [row for outputs in ranks for one in outputs if one.task_name == name for row in one.logged_samples]
+        for name in tasks
+    }
+    for name, one in scored.items():
+        results[name] = {**_plain(results[name]), **_beside(one, tasks[name])}
+    return (
+        results,
+        {**logged},
+        {name: dict(one.task_config or {}) for name, one in tasks.items()},
+        {**{name: one.version for name, one in tasks.items()}, **{one.name: one.version for one in report.groups}},
+        {**shots, **{name: one.n_shot or 0 for name, one in tasks.items()}},
+        {**higher, **{name: dict(one.task.higher_is_better()) for name, one in tasks.items()}},
+    )
+
+
+def score_ranks(ranks: Sequence[Sequence[LmmsOutput]], rules: Rules = PLAIN) -> dict[str, Scored]:
+    """The scores of each task over all ranks, under what the task aggregates them by."""
+    if not ranks:
+        raise EvalError("expected the outputs of at least one rank, got none")
+    parts: dict[str, list[Scored]] = {}
+    for rank, outputs in enumerate(ranks):
+        for one in outputs:
+            where = Place(rank, len(ranks), rules.documents.get(one.task_name), rules.gathered)
+            parts.setdefault(one.task_name, []).append(read_scores(one, where, singletons=rules.singletons))
+    return {
+        one.task_name: _aggregated(count_silent(_joined(parts[one.task_name])), one, rules.resample_own)
+        for one in ranks[0]
+    }
+
+
+def report_scores(scored: Mapping[str, Scored], task_dict: TaskDict = NOTHING, rules: Rules = PLAIN) -> Report:
+    """evalcore's own report of these scores, with intervals, counts and reasons."""
+    tables, inference = tables_of(rules.resample_own), Inference(resampling=Resampling(rules.bootstrap_iters))
+    closed = [_explained(report_task(one, inference=inference, tables=tables), one) for one in scored.values()]
+    return build_report(closed, read_trees(task_dict), inference=inference, tables=tables)
+
+
+def _plain(row: object) -> Plain:
+    return dict(row) if isinstance(row, dict) else {}
+
+
+def _joined(parts: Sequence[Scored]) -> Scored:
+    """The parts under one recipe: a rank knows only the metrics that its own documents emitted."""
+    specs = {spec.name: spec for one in parts for spec in one.task.metrics}
+    filters = {pipeline.name: pipeline for one in parts for pipeline in one.task.filters}
+    metrics = tuple(specs[name] for name in sorted(specs))
+    task = replace(parts[0].task, metrics=metrics, filters=tuple(filters[name] for name in sorted(filters)))
+    return merge_scored([replace(one, task=task) for one in parts])
+
+
+def _aggregated(scored: Scored, output: LmmsOutput, resample_own: bool) -> Scored:
+    """The scores with each metric's own aggregation, now that all documents are there."""
+    functions = output.task.aggregation()
+    columns = tuple(
+        aggregation_of(one, functions.get(one.key.metric), output.task, resample_own) for one in scored.columns
+    )
+    return replace(scored, columns=columns)
+
+
+def _explained(report: TaskReport, scored: Scored) -> TaskReport:
+    """The estimates with the reason why a function of the task's own gave no number."""
+    whys = {one.key: _called(one).why for one in scored.columns}
+    return replace(
+        report,
+        estimates=tuple(
+            (key, replace(estimate, reason=whys.get(key) or estimate.reason)) for key, estimate in report.estimates
+        ),
+    )
+
+
+def _called(one: ScoredColumn) -> Called:
+    found = one.spec.aggregation if one.spec is not None else None
+    return found if isinstance(found, Called) else Called("", 0.0)
+
+
+def _beside(scored: Scored, output: LmmsOutput) -> Plain:
+    """What lmms-eval's rows have beside value and error: its two errors of a mean, and values that are no numbers."""
+    listed = (output.task_config or {}).get("skip_stderr_metrics")
+    skipped = listed if isinstance(listed, list | tuple) else ()
+    out: Plain = {}
+    for one in scored.columns:
+        metric, name = one.key
+        made = _called(one)
+        out |= {str(one.key): made.raw} if made.raw is not None else {}
+        numbers = scores_of(one.column)
+        if one.reducer is None and numbers is not None:
+            alone, by_cluster = (None, None) if metric in skipped else _errors(numbers, scored.clusters_by_key())
+            out[f"{metric}_stderr_clt,{name}"] = "N/A" if alone is None else alone
+            out[f"{metric}_stderr_clustered,{name}"] = "N/A" if by_cluster is None else by_cluster
+    return out
+
+
+def _errors(numbers: Column, clusters: Mapping[int, int] | None) -> tuple[float | None, float | None]:
+    """The error of a mean with documents taken as independent, and with those of a cluster taken together."""
+    alone = aggregate_metric(AGGREGATIONS["mean"], numbers).stderr
+    if clusters is None:
+        return alone, None
+    codes = np.array([clusters[key] for key in numbers.keys.ints.tolist()], np.int64)
+    return alone, aggregate_metric(AGGREGATIONS["mean"], numbers, clusters=codes).stderr

@@ -1,0 +1,208 @@
+"""Two scorings of the same answers: which verdicts changed, and which documents were not answered the same."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from math import isclose
+
+from msgspec import Struct
+
+from evalcore.core.compare.pairs import match_documents
+from evalcore.core.records.column import Column, outcomes
+from evalcore.core.records.document import DocumentRow
+from evalcore.core.records.outcome import NotEmitted, Ok, Outcome
+from evalcore.core.records.request import Failure, MetricKey, Options, Reply
+from evalcore.core.records.score import Scored
+from evalcore.shell.explain.agreement import said_texts
+from evalcore.shell.logs import LogTask, Problem
+
+__all__ = ["KINDS", "Change", "TaskDiff", "Told", "diff_task", "kind_of", "told_of"]
+
+KINDS = ("right -> wrong", "wrong -> right", "other", "newly unscorable", "newly scored")
+
+
+class Told(Struct, frozen=True):
+    """What is kept of logged documents, by number: a hash of the answers, and by filter one of what it left of them."""
+
+    answers: dict[int, int]
+    kept: dict[str, dict[int, int]]
+
+
+class Change(Struct, frozen=True):
+    """A verdict that changed, with the document's number in either scoring."""
+
+    key: MetricKey
+    a: int
+    b: int
+    kind: str
+    before: Outcome
+    after: Outcome
+
+
+class TaskDiff(Struct, frozen=True):
+    """A task in two scorings. Pairs of document numbers are (in the first, in the second).
+
+    ``other_texts`` counts, by filter, the documents of which another text was left though no verdict changed.
+    ``options`` are those of metrics, before and after, where they are not the same.
+    """
+
+    task: str
+    both: int
+    only_a: tuple[int, ...]
+    only_b: tuple[int, ...]
+    answered: tuple[tuple[int, int], ...]
+    changes: tuple[Change, ...]
+    keys: tuple[MetricKey, ...]
+    keys_a: tuple[MetricKey, ...]
+    keys_b: tuple[MetricKey, ...]
+    other_texts: Mapping[str, int]
+    options: tuple[tuple[MetricKey, Options, Options], ...] = ()
+
+    @property
+    def filters_a(self) -> tuple[str, ...]:
+        """The filters that only the first scoring has."""
+        return _filters_besides(self.keys_a, (*self.keys, *self.keys_b))
+
+    @property
+    def filters_b(self) -> tuple[str, ...]:
+        """The filters that only the second scoring has."""
+        return _filters_besides(self.keys_b, (*self.keys, *self.keys_a))
+
+
+def _filters_besides(keys: Iterable[MetricKey], others: Iterable[MetricKey]) -> tuple[str, ...]:
+    known = {key.filter for key in others}
+    return tuple(dict.fromkeys(key.filter for key in keys if key.filter not in known))
+
+
+def told_of(log: LogTask) -> Told:
+    """Every document of a log: enough to see whether answers and extracted texts are the same."""
+    out = Told({}, {})
+    for one in log.rows():
+        if not isinstance(one, Problem):
+            # Of what is written: the hash of -1.0 is that of -2.0.
+            out.answers[one.doc_id] = hash(repr([[_plain(reply) for reply in replies] for replies in one.replies]))
+            for name in one.kept:
+                out.kept.setdefault(name, {})[one.doc_id] = hash(said_texts(one, name))
+    return out
+
+
+def _plain(reply: Reply | None) -> object:
+    """A reply without what only some logs have: tokens of a likelihood, the reason of a failure."""
+    if isinstance(reply, tuple):
+        return float(reply[0]), bool(reply[1])
+    return None if isinstance(reply, Failure) else reply
+
+
+def diff_task(
+    a: Scored,
+    b: Scored,
+    documents: tuple[Sequence[DocumentRow], Sequence[DocumentRow]],
+    told: tuple[Told, Told],
+    wanted: Sequence[str] = (),
+) -> TaskDiff:
+    """The verdicts of a task that changed, its documents matched as in a comparison; ``wanted`` names metrics."""
+    both = match_documents(*documents).pairs
+    rest_a, rest_b = (
+        tuple(row.key for row in rows if row.key not in known)
+        for rows, known in zip(documents, ({one for one, _ in both}, {two for _, two in both}), strict=True)
+    )
+    answered = tuple((one, two) for one, two in both if told[0].answers.get(one) != told[1].answers.get(two))
+    apart = set(answered)
+    same = [pair for pair in both if pair not in apart]
+    columns_a, columns_b = (_columns(side, wanted) for side in (a, b))
+    keys = tuple(key for key in columns_a if key in columns_b)
+    better = {one.key: one.spec.higher_is_better if one.spec is not None else None for one in a.columns}
+    changes = tuple(
+        change
+        for key in keys
+        for change in _changes(key, same, columns_a[key], columns_b[key], better.get(key) is False)
+    )
+    return TaskDiff(
+        a.task.name,
+        len(both),
+        rest_a,
+        rest_b,
+        answered,
+        changes,
+        keys,
+        tuple(key for key in columns_a if key not in columns_b),
+        tuple(key for key in columns_b if key not in columns_a),
+        _other_texts(same, told, changes, keys),
+        tuple(_other_options(keys, a, b)),
+    )
+
+
+def _other_options(keys: Sequence[MetricKey], a: Scored, b: Scored) -> Iterable[tuple[MetricKey, Options, Options]]:
+    one, two = ({c.key: c.spec.options for c in side.columns if c.spec is not None} for side in (a, b))
+    return ((key, one[key], two[key]) for key in keys if key in one and key in two and one[key] != two[key])
+
+
+def _columns(scored: Scored, wanted: Sequence[str]) -> dict[MetricKey, Column]:
+    return {
+        one.key: one.column
+        for one in scored.columns
+        if not wanted or not {one.key.metric, str(one.key), one.key.metric.partition("@")[0]}.isdisjoint(wanted)
+    }
+
+
+def _changes(key: MetricKey, pairs: Sequence[tuple[int, int]], a: Column, b: Column, lower: bool) -> Iterable[Change]:
+    one, two, none = dict(outcomes(a)), dict(outcomes(b)), NotEmitted()
+    for pair in pairs:
+        before, after = one.get(pair[0], none), two.get(pair[1], none)
+        kind = kind_of(before, after, lower=lower)
+        if kind is not None:
+            yield Change(key, *pair, kind, before, after)
+
+
+def kind_of(before: Outcome, after: Outcome, *, lower: bool = False) -> str | None:
+    """How a verdict changed, None if it did not; ``lower``: low scores are the good ones.
+
+    >>> kind_of(Ok(1.0), Ok(0.0)), kind_of(Ok(0.5), Ok(0.75)), kind_of(Ok(1.0), NotEmitted()), kind_of(Ok(1), Ok(1.0))
+    ('right -> wrong', 'other', 'newly unscorable', None)
+    """
+    match before, after:
+        case Ok(one), Ok(two):
+            if same_score(one, two):
+                return None
+            return _ends(two, one) if lower else _ends(one, two)
+        case Ok(), _:
+            return KINDS[3]
+        case _, Ok():
+            return KINDS[4]
+    return None
+
+
+def _ends(one: object, two: object) -> str:
+    """From right to wrong and back are only 1 and 0; what lies between is another score."""
+    known = isinstance(one, int | float) and isinstance(two, int | float)
+    if known and {one, two} == {0.0, 1.0}:
+        return KINDS[0] if one else KINDS[1]
+    return KINDS[2]
+
+
+def same_score(one: object, two: object) -> bool:
+    """Equal but for rounding, also where a score is several numbers.
+
+    >>> same_score(0.1 + 0.2, 0.3), same_score((1.0, 2), [1, 2.0]), same_score("a", "b")
+    (True, True, False)
+    """
+    if isinstance(one, list | tuple) and isinstance(two, list | tuple):
+        return len(one) == len(two) and all(map(same_score, one, two))
+    if isinstance(one, int | float) and isinstance(two, int | float):
+        return isclose(one, two, rel_tol=1e-9, abs_tol=1e-12)
+    return one == two
+
+
+def _other_texts(
+    same: Sequence[tuple[int, int]],
+    told: tuple[Told, Told],
+    changes: Sequence[Change],
+    keys: Sequence[MetricKey],
+) -> Mapping[str, int]:
+    moved = {(change.key.filter, change.a) for change in changes}
+    out: dict[str, int] = {}
+    for name in dict.fromkeys(key.filter for key in keys):
+        before, after = (side.kept.get(name, {}) for side in told)
+        apart = sum((name, one) not in moved and before.get(one) != after.get(two) for one, two in same)
+        out |= {name: apart} if apart else {}
+    return out

@@ -1,0 +1,161 @@
+"""Two recorded scorings side by side, the changes that are to be shown traced by either side's own filters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from msgspec import Struct
+
+from evalcore.core.records.errors import EvalError, unknown
+from evalcore.core.records.report import Report
+from evalcore.core.records.request import MetricKey, Task
+from evalcore.core.records.score import Scored
+from evalcore.shell.explain.agreement import Traced, trace_logged
+from evalcore.shell.explain.changes import Change, TaskDiff, diff_task, told_of
+from evalcore.shell.explain.source import Run, inference_of, open_run, report_of, tables_of, task_behind
+from evalcore.shell.logs import Logged, Problem
+from evalcore.shell.logs.runs import Recorded
+
+__all__ = ["Detail", "Diffed", "Number", "diff_runs"]
+
+
+class Detail(Struct, frozen=True):
+    """A change that is shown: the document, and its filter as either side ran it."""
+
+    task: str
+    change: Change
+    logged: Logged
+    before: Traced | None
+    after: Traced | None
+
+
+class Number(Struct, frozen=True):
+    """A number of a task or group in both scorings."""
+
+    name: str
+    key: MetricKey
+    group: bool
+    before: float | None
+    after: float | None
+
+
+class Diffed(Struct, frozen=True):
+    """Two scorings: the tasks of both, what only one has, the numbers before and after, and the changes to show."""
+
+    a: Run
+    b: Run
+    tasks: tuple[TaskDiff, ...]
+    tasks_a: tuple[str, ...]
+    tasks_b: tuple[str, ...]
+    numbers: tuple[Number, ...]
+    details: tuple[Detail, ...]
+
+    @property
+    def changed(self) -> bool:
+        """Whether anything is not the same: a verdict, an answer, or what there is at all."""
+        parts = (
+            one.changes or one.answered or one.only_a or one.only_b or one.keys_a or one.keys_b for one in self.tasks
+        )
+        return bool(self.tasks_a or self.tasks_b) or any(map(bool, parts))
+
+
+def diff_runs(
+    a: Path, b: Path, *, tasks: Sequence[str] = (), metrics: Sequence[str] = (), limit: int | None = 20
+) -> Diffed:
+    """Compare two scorings; ``limit`` is how many changes of each task are looked at closely."""
+    one, two = open_run(a), open_run(b)
+    of_a, of_b = _scored(one), _scored(two)
+    names = [name for name in of_a if name in of_b and _fits(name, tasks)]
+    _refuse_unknown(
+        [*of_a, *of_b], tasks, [str(c.key) for s in (*of_a.values(), *of_b.values()) for c in s.columns], metrics
+    )
+    diffs = tuple(_diff(one, two, of_a[name], of_b[name], metrics) for name in names)
+    keys = {(diff.task, key) for diff in diffs for key in diff.keys}
+    return Diffed(
+        one,
+        two,
+        diffs,
+        tuple(name for name in of_a if name not in of_b and _fits(name, tasks)),
+        tuple(name for name in of_b if name not in of_a and _fits(name, tasks)),
+        tuple(_numbers(_report(one), _report(two), keys, {key for _, key in keys})),
+        tuple(detail for diff in diffs for detail in _details(one, two, diff, limit)),
+    )
+
+
+def _recorded(run: Run) -> Recorded:
+    if run.recorded is None:
+        raise EvalError(f"{run.path}: expected scores by document; {run.warnings[0]}")
+    return run.recorded
+
+
+def _scored(run: Run) -> Mapping[str, Scored]:
+    return {one.task.name: one for one in _recorded(run).side.scored}
+
+
+def _report(run: Run) -> Report:
+    return report_of(_recorded(run), inference_of(_recorded(run).results))
+
+
+def _fits(name: str, globs: Sequence[str]) -> bool:
+    return not globs or any(fnmatchcase(name, glob) for glob in globs)
+
+
+def _refuse_unknown(names: Sequence[str], globs: Sequence[str], keys: Sequence[str], metrics: Sequence[str]) -> None:
+    strange = next((glob for glob in globs if not any(fnmatchcase(name, glob) for name in names)), None)
+    if strange is not None:
+        raise unknown("task", strange, set(names))
+    parsed = [key for text in keys if (key := MetricKey.parse(text)) is not None]
+    known = {spelling for key in parsed for spelling in (str(key), key.metric, key.metric.partition("@")[0])}
+    wrong = next((metric for metric in metrics if metric not in known), None)
+    if wrong is not None:
+        raise unknown("metric", wrong, known)
+
+
+def _diff(a: Run, b: Run, one: Scored, two: Scored, metrics: Sequence[str]) -> TaskDiff:
+    name = one.task.name
+    documents = (_recorded(a).side.documents[name], _recorded(b).side.documents[name])
+    return diff_task(one, two, documents, (told_of(a.log(name)), told_of(b.log(name))), metrics)
+
+
+def _numbers(a: Report, b: Report, keys: set[tuple[str, MetricKey]], shared: set[MetricKey]) -> Iterable[Number]:
+    """The numbers of tasks, and of groups that both sides have, made of the same tasks."""
+    for task in a.tasks:
+        for key, estimate in task.estimates:
+            if (task.name, key) in keys:
+                yield Number(task.name, key, False, estimate.value, b.task(task.name)[key].value)
+    others = {group.name: group for group in b.groups}
+    for group in a.groups:
+        for key, estimate in group.estimates if group.name in others else ():
+            other = others[group.name].get(key)
+            if other is not None and key in shared and other.partial == estimate.partial:
+                yield Number(group.name, key, True, estimate.value, other.value)
+
+
+def _details(a: Run, b: Run, diff: TaskDiff, limit: int | None) -> list[Detail]:
+    shown = diff.changes if limit is None else diff.changes[:limit]
+    if not shown:
+        return []
+    before, after = _fetch(a, diff.task, {one.a for one in shown}), _fetch(b, diff.task, {one.b for one in shown})
+    tasks = task_behind(a, a.log(diff.task)), task_behind(b, b.log(diff.task))
+    return [
+        Detail(
+            diff.task,
+            one,
+            before[one.a],
+            _filter(a, tasks[0], before[one.a], one.key.filter),
+            _filter(b, tasks[1], after[one.b], one.key.filter),
+        )
+        for one in shown
+    ]
+
+
+def _fetch(run: Run, task: str, wanted: set[int]) -> Mapping[int, Logged]:
+    rows = (one for one in run.log(task).rows() if not isinstance(one, Problem))
+    return {one.doc_id: one for one in rows if one.doc_id in wanted}
+
+
+def _filter(run: Run, task: Task | None, logged: Logged, wanted: str) -> Traced | None:
+    traces = trace_logged(task, logged, tables_of(run))
+    return next((one for one in traces if one.filter == wanted), None)

@@ -1,0 +1,130 @@
+"""Everything that is known of one document of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from msgspec import Struct
+
+from evalcore.core.explain.contribution import Contribution, contributions
+from evalcore.core.records.document import DocumentRow
+from evalcore.core.records.errors import unknown
+from evalcore.core.records.request import MetricKey, Task
+from evalcore.shell.explain.agreement import Traced, score_keys, trace_logged
+from evalcore.shell.explain.lookup import find_document, hash_of, hashes_of, with_past
+from evalcore.shell.explain.source import Run, inference_of, open_run, report_of, tables_of, task_behind
+from evalcore.shell.logs import ColumnMap, Logged, LogTask, open_logs
+
+__all__ = ["Explained", "explain_document"]
+
+
+class Explained(Struct, frozen=True):
+    """One document: as it was asked and answered, traced through each filter, and its part in every number above.
+
+    ``found_by`` is what it was asked for by: its id, its number, a name in its data, or its hash.
+    """
+
+    path: Path
+    log: LogTask
+    task: Task | None
+    logged: Logged
+    file: Path
+    content: str
+    traces: tuple[Traced, ...]
+    keys: tuple[MetricKey, ...]
+    contributions: tuple[Contribution, ...]
+    warnings: tuple[str, ...]
+    found_by: str = "number"
+
+
+def explain_document(
+    path: Path,
+    task: str | None,
+    doc: str,
+    *,
+    file: Path | None = None,
+    filters: Sequence[str] = (),
+    metrics: Sequence[str] = (),
+    columns: ColumnMap | None = None,
+) -> Explained:
+    """Find a document in a run and trace it.
+
+    ``file`` is a task file to trace a log by that came without a config, ``columns`` what a plain table holds.
+    """
+    run = open_run(path, columns, scores=False, traced=file is None)
+    log = run.log(task)
+    table = _table(run, log)
+    logged, by = find_document(log, doc, table)
+    logged = with_past(log, logged) or _whole(run, log, logged)
+    behind = task_behind(run, log, file)
+    traces = trace_logged(behind, logged, tables_of(run))
+    parts = _parts(run, log, logged)
+    logged_keys = [*(one.key for one in parts), *score_keys(logged)]
+    # What the log does not measure is only shown where it was asked for, or where the log measures nothing at all.
+    known = dict.fromkeys([*logged_keys, *(_traced_keys(traces) if file is not None or not logged_keys else ())])
+    kept = _chosen_filters([one.filter for one in traces], filters)
+    keys = _chosen([key for key in known if key.filter in kept], metrics)
+    return Explained(
+        path,
+        log,
+        behind,
+        logged,
+        logged.path or log.path,
+        hashes_of(table).get(logged.doc_id) or hash_of(logged),
+        tuple(one for one in traces if one.filter in {key.filter for key in keys} or not keys),
+        keys,
+        tuple(one for one in parts if one.key in keys),
+        (*run.warnings, *_left_out(run, log, logged, parts)),
+        by,
+    )
+
+
+def _whole(run: Run, log: LogTask, logged: Logged) -> Logged:
+    """The document of the same log, read with what was logged for all of its documents."""
+    same = open_logs([run.path], scores=True)[run.logs.index(log)]
+    return find_document(same, f"#{logged.doc_id}")[0]
+
+
+def _table(run: Run, log: LogTask) -> Sequence[DocumentRow]:
+    return run.recorded.side.documents.get(log.name, ()) if run.recorded is not None else ()
+
+
+def _parts(run: Run, log: LogTask, logged: Logged) -> tuple[Contribution, ...]:
+    if run.recorded is None or log.name not in {one.task.name for one in run.recorded.side.scored}:
+        return ()
+    inference, tables = inference_of(run.recorded.results), tables_of(run)[0]
+    report = report_of(run.recorded, inference)
+    if not any(logged.doc_id in column.keys.ints for _, column in report.task(log.name).columns):
+        return ()
+    return contributions(report, log.name, logged.doc_id, inference=inference, tables=tables)
+
+
+def _left_out(run: Run, log: LogTask, logged: Logged, parts: Sequence[Contribution]) -> tuple[str, ...]:
+    """Why a document has no part in the numbers, where nothing else says so."""
+    if parts or run.recorded is None:
+        return ()
+    read = [str(one) for one in run.recorded.files.get(log.name, ())]
+    of = f"those of {log.name} are of {', '.join(read)}" if read else f"they are of {', '.join(run.recorded.files)}"
+    return (f"{log.name}: document {logged.doc_id} has no part in the numbers: {of}",)
+
+
+def _traced_keys(traces: Sequence[Traced]) -> list[MetricKey]:
+    return [key for one in traces if one.trace is not None for key, _ in one.trace.outcomes]
+
+
+def _chosen_filters(names: Sequence[str], wanted: Sequence[str]) -> set[str]:
+    strange = next((one for one in wanted if one not in names), None)
+    if strange is not None:
+        raise unknown("filter", strange, names)
+    return {*wanted} or {*names}
+
+
+def _chosen(keys: Sequence[MetricKey], wanted: Sequence[str]) -> tuple[MetricKey, ...]:
+    """Those that are named: ``exact_match``, ``exact_match@mean`` or ``exact_match,strict``."""
+    spellings = {key: {key.metric, str(key), key.metric.partition("@")[0]} for key in keys}
+    known = {spelling for some in spellings.values() for spelling in some}
+    strange = next((one for one in wanted if one not in known), None)
+    if strange is not None:
+        raise unknown("metric", strange, known)
+    return tuple(key for key in keys if not wanted or not spellings[key].isdisjoint(wanted))

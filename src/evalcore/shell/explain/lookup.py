@@ -1,0 +1,182 @@
+"""One document of a log, found by its own id, its number, a name in its data, or what it says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from evalcore.core.records.document import DocumentRow, decode_doc
+from evalcore.core.records.errors import EvalError
+from evalcore.core.records.request import Answer, Generate, Instance, Reply, Request, Sample
+from evalcore.shell.logs import Logged, LogTask, Problem
+from evalcore.shell.logs.json_records import Record, read_records
+from evalcore.shell.logs.lm_eval.past import read_past
+from evalcore.shell.logs.runs.identity import content_of
+
+__all__ = [
+    "answers_of",
+    "asked_and_replied",
+    "find_document",
+    "hash_of",
+    "hashes_of",
+    "own_ids",
+    "sample_of",
+    "with_past",
+]
+
+OWN = ("id", "_id", "uid", "question_id", "task_id", "qid", "key", "idx")
+"""Fields under which data sets commonly name their documents."""
+MARK, NUMBER = "hash:", "#"
+SHOWN = 8
+PLAIN = ("evalcore", "lm-eval")
+
+
+class _Row(Struct, gc=False):
+    doc_id: int
+    filter: str | None = None
+
+
+ROW = msgspec.json.Decoder(_Row)
+
+
+def find_document(log: LogTask, wanted: str, table: Sequence[DocumentRow] = ()) -> tuple[Logged, str]:
+    """A document and what it was found by: the id that its log gives it, else its number, else a name in its data.
+
+    ``#N`` is a number and nothing else, ``hash:PREFIX`` the hash of what a document says.
+    """
+    if wanted.startswith(MARK):
+        prefix, known = wanted.removeprefix(MARK).lower(), hashes_of(table)
+        found = [one for one in _documents(log) if known.get(one.doc_id, hash_of(one)).startswith(prefix)]
+        return _only(log, wanted, found), "hash"
+    number, called = wanted.removeprefix(NUMBER), []
+    numbered: Logged | None = None
+    for one in _documents(log):
+        if one.id is not None and str(one.id) == wanted:
+            called.append(one)
+        if str(one.doc_id) == number:
+            numbered = one
+            if one.id is None or number != wanted:  # no other document can be meant
+                break
+    if called:
+        return _only(log, wanted, called), "id"
+    if numbered is not None:
+        return numbered, "number"
+    return _only(log, wanted, [one for one in _documents(log) if wanted in own_ids(one)]), "name"
+
+
+def with_past(log: LogTask, logged: Logged) -> Logged | None:
+    """A document with what its sample log says came of it, which other logs have said already.
+
+    None where that takes the whole log: where rows do not name their filter, or are not all plain.
+    """
+    if log.source not in PLAIN:
+        return None if log.source == "lmms-eval" else logged
+    found: dict[Path, list[Record]] = {}
+    for path in log.paths:
+        for at in read_records(path):
+            try:
+                row = None if isinstance(at, Problem) else ROW.decode(at.data)
+            except (ValueError, RecursionError):
+                row = None
+            if isinstance(at, Problem) or row is None or row.filter is None:
+                return None
+            if row.doc_id == logged.doc_id:
+                found.setdefault(path, []).append(at)
+    past = read_past(log.paths, (), lambda path: iter(found.get(path, ())))
+    return replace(logged, **past(logged.doc_id))
+
+
+def hashes_of(table: Sequence[DocumentRow]) -> Mapping[int, str]:
+    """Document -> the hash of what it says.
+
+    >>> hashes_of([DocumentRow(7, None, None, "c0ffee", 0)])
+    {7: 'c0ffee'}
+    """
+    return {row.key: row.content for row in table}
+
+
+def _documents(log: LogTask) -> Iterator[Logged]:
+    return (one for one in log.rows() if not isinstance(one, Problem))
+
+
+def _only(log: LogTask, wanted: str, found: Sequence[Logged]) -> Logged:
+    if len(found) == 1:
+        return found[0]
+    if found:
+        numbers = ", ".join(f"'{NUMBER}{one.doc_id}'" for one in found[:SHOWN])
+        raise EvalError(f"--doc {wanted}: {len(found)} documents of {log.name} are called so; say which: {numbers}")
+    raise EvalError(f"--doc {wanted}: {log.name} has no such document; {_known(log, wanted)}")
+
+
+def _known(log: LogTask, wanted: str) -> str:
+    """What there is instead: how many documents, the nearest numbers, a few names."""
+    numbers = sorted(one.doc_id for one in _documents(log))
+    if not numbers:
+        return "it has none at all"
+    spread = f"it has {len(numbers):,} documents, numbered {numbers[0]} to {numbers[-1]}"
+    number = wanted.removeprefix(NUMBER)
+    if number.removeprefix("-").isdecimal() and len(number) < 20:
+        near = sorted(numbers, key=lambda one: abs(one - int(number)))[:3]
+        return f"{spread}; the nearest are {', '.join(map(str, near))}"
+    names = [name for one in _first(log) for name in own_ids(one)[:1]]
+    return spread + (f"; some of their own names: {', '.join(names)}" if names else "; none has a name of its own")
+
+
+def _first(log: LogTask) -> list[Logged]:
+    return [one for _, one in zip(range(SHOWN), _documents(log), strict=False)]
+
+
+def own_ids(logged: Logged) -> tuple[str, ...]:
+    """What a document calls itself.
+
+    >>> own_ids(Logged(doc_id=0, doc=b'{"question_id": "q7", "text": "?"}', gold="4"))
+    ('q7',)
+    """
+    doc = decode_doc(sample_of(logged))
+    fields = [doc[name] for name in OWN if name in doc] if isinstance(doc, Mapping) else []
+    named = [one for one in (logged.id, *fields) if isinstance(one, str | int) and not isinstance(one, bool)]
+    return tuple(dict.fromkeys(map(str, named)))
+
+
+def hash_of(logged: Logged) -> str:
+    """The hash of what a document says, the same in every log of it.
+
+    >>> one, two = (Logged(doc_id=0, doc=doc, gold=4) for doc in (b'{"a": 1, "b": 2}', b'{"b":2, "a":1}'))
+    >>> hash_of(one) == hash_of(two)
+    True
+    """
+    return content_of(decode_doc(sample_of(logged)), logged.gold)
+
+
+def sample_of(logged: Logged) -> Sample:
+    """The document as scoring takes it."""
+    return Sample(
+        logged.doc_id,
+        logged.gold,  # type: ignore[arg-type]  # whatever it is: scoring says so where it cannot be a gold
+        logged.choices,
+        logged.doc if isinstance(logged.doc, bytes) else msgspec.json.encode(logged.doc),
+        logged.id,
+        logged.cluster,
+    )
+
+
+def answers_of(task: str, logged: Logged) -> tuple[Answer, ...]:
+    """What was asked and replied, as scoring takes it."""
+    return tuple(
+        Answer(Instance(task, logged.doc_id, i, request, len(replies)), replies)
+        for i, (request, replies) in enumerate(asked_and_replied(logged))
+    )
+
+
+def asked_and_replied(logged: Logged) -> list[tuple[Request, tuple[Reply, ...]]]:
+    """Every request with its replies; an empty one for each where a log does not say what was asked.
+
+    >>> asked_and_replied(Logged(doc_id=0, doc=b"{}", gold="4", replies=(("4",),)))
+    [(Generate(prompt='', options=pmap({})), ('4',))]
+    """
+    asked = logged.requests or (Generate(""),) * len(logged.replies)
+    return list(zip(asked, logged.replies, strict=False))

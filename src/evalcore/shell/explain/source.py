@@ -1,0 +1,165 @@
+"""A recorded run with both of its sides: answers by document, and the scores and groups they came to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from shlex import quote
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from evalcore.core.aggregate.task_report import report_task
+from evalcore.core.aggregate.value import Inference
+from evalcore.core.groups import Group, all_groups, all_tasks
+from evalcore.core.lm_eval.policy import POLICIES
+from evalcore.core.pipeline import build_report
+from evalcore.core.records.errors import EvalError, unknown
+from evalcore.core.records.estimate import Resampling
+from evalcore.core.records.report import Report
+from evalcore.core.records.request import Task
+from evalcore.core.tables import EVALCORE, Tables
+from evalcore.shell.logs import ColumnMap, LogTask, open_logs
+from evalcore.shell.logs.runs import Recorded, read_recorded
+from evalcore.shell.logs.runs.recorded import rule_of
+from evalcore.shell.logs.runs.tasks import recorded_task
+
+__all__ = ["Run", "inference_of", "open_run", "policy_of", "report_of", "tables_of", "task_behind", "task_of_file"]
+
+Plain = Mapping[str, object]
+
+TABLE, RENAMED = "table", {"task": "task_column"}
+SAMPLE_LOGS = ("evalcore", "lm-eval", "lmms-eval")
+NO_SCORES = (
+    "contributions and diff need the sample logs of a run of evalcore or lm-eval, with the scores of all documents; "
+    "`evalcore score {} -o DIR` makes one"
+)
+USUAL = "nothing says how this table is scored: it is traced by what `score` does with it if not told otherwise"
+
+
+class Run(Struct, frozen=True):
+    """A run: its tasks with their answers, and its scores; None where only answers were recorded."""
+
+    path: Path
+    logs: tuple[LogTask, ...]
+    recorded: Recorded | None
+    warnings: tuple[str, ...]
+
+    def log(self, name: str | None) -> LogTask:
+        """The task of that name; without a name, the only one there is."""
+        if name is None and len(self.logs) == 1:
+            return self.logs[0]
+        names = [one.name for one in self.logs]
+        if name is None:
+            raise EvalError(f"{self.path} has {len(names)} tasks: say which by --task. There are {', '.join(names)}")
+        found = next((one for one in self.logs if one.name == name), None)
+        if found is None:
+            raise self._unknown(name, names)
+        return found
+
+    def _unknown(self, name: str, names: Sequence[str]) -> EvalError:
+        """No such task: a group of the run, whose tasks are meant, or no name of it at all."""
+        trees = self.recorded.side.trees if self.recorded is not None else ()
+        groups = [one for tree in trees if isinstance(tree, Group) for one in (tree, *all_groups(tree))]
+        below = [leaf.name for one in groups if one.name == name for leaf in all_tasks(one) if leaf.name in names]
+        if below:
+            return EvalError(f"--task {name} is a group: say which of its tasks, {', '.join(dict.fromkeys(below))}")
+        return unknown("task", name, names, f" - in {self.path}")
+
+
+def open_run(path: Path, columns: ColumnMap | None = None, *, scores: bool = True, traced: bool = False) -> Run:
+    """A run folder, an output of lm-eval, or any log of answers; of a plain table, ``columns`` says what it holds.
+
+    Without ``scores``, documents of sample logs come without what was logged for them, which is held in memory.
+    ``traced`` is whether its documents are to be traced by what is known of the run alone.
+    """
+    logs = open_logs([path], mapping=columns, scores=scores)
+    recorded, told = _scores_of(path, logs, columns)
+    logs = tuple(_named(log, recorded.files) for log in logs) if recorded is not None else logs
+    warnings = (
+        *told,
+        *(recorded.warnings if recorded is not None else ()),
+        *((USUAL,) if traced and any(log.source == TABLE for log in logs) else ()),
+        *(one for log in logs for one in log.warnings),
+    )
+    return Run(path, logs, recorded, tuple(dict.fromkeys(warnings)))
+
+
+def _named(log: LogTask, files: Mapping[str, tuple[Path, ...]]) -> LogTask:
+    """A log by the name that its scores have; logs of the same task that are not read with it keep their own."""
+    mine = {one.resolve() for one in log.paths}
+    name = next((task for task, some in files.items() if mine == {one.resolve() for one in some}), log.name)
+    return replace(log, name=name)
+
+
+def _scores_of(
+    path: Path, logs: Sequence[LogTask], columns: ColumnMap | None
+) -> tuple[Recorded | None, tuple[str, ...]]:
+    """The scores of a run, or what is to be done where they cannot be read; of a sample log also why."""
+    try:
+        return read_recorded(path, texts=False), ()
+    except EvalError as wrong:
+        ours = all(one.source in SAMPLE_LOGS for one in logs)
+        return None, (NO_SCORES.format(_arguments(path, columns)) + (f" ({wrong})" if ours else ""),)
+
+
+def _arguments(path: Path, columns: ColumnMap | None) -> str:
+    """A log as `score` is to be told of it."""
+    named = columns.named if columns is not None else {}
+    flags = [(f"--{RENAMED.get(key, key)}", quote(column)) for key, column in named.items()]
+    return " ".join([quote(str(path)), *(part for pair in flags for part in pair)])
+
+
+def task_behind(run: Run, log: LogTask, file: Path | None = None) -> Task | None:
+    """The task that a log was scored by: of a file that was given, else of its results; None where neither says.
+
+    A plain table has the task that scoring makes of it.
+    """
+    if file is not None:
+        return task_of_file(file, log)
+    if log.source == TABLE:
+        return Task(log.name, log.output_type)
+    sides = run.recorded.side.scored if run.recorded is not None else ()
+    scored = next((one.task for one in sides if one.task.name == log.name and one.task.config), None)
+    return scored or (recorded_task(log.name, log.config, log.output_type, ()).task if log.config else None)
+
+
+def task_of_file(path: Path, log: LogTask) -> Task:
+    """The task of a file, as far as it is no code: what is code stays a name and is never run."""
+    from evalcore.shell.tasks import build_index
+    from evalcore.shell.tasks.description import show_file
+
+    config = show_file(build_index([]), str(path)).get("config")
+    if not isinstance(config, Mapping):
+        raise EvalError(f"{path}: expected the file of a task")
+    return recorded_task(log.name, config, log.output_type, ()).task
+
+
+def tables_of(run: Run) -> tuple[Tables, ...]:
+    """The rules that a run was scored by, as far as it says; else ours, then lm-eval's."""
+    known = policy_of(run.recorded.results) if run.recorded is not None else None
+    return (known,) if known is not None else tuple(POLICIES[name] for name in ("evalcore", "lm-eval-0.4.13"))
+
+
+def policy_of(results: Plain) -> Tables | None:
+    """The rules that results name as theirs, None where they name none that is known.
+
+    >>> policy_of({}), policy_of({"evalcore": {"policy": "lm-eval-0.4.13"}}).name
+    (None, 'lm-eval-0.4.13')
+    """
+    own = results.get("evalcore")
+    named = own.get("policy") if isinstance(own, Mapping) else None
+    return POLICIES.get(named) if isinstance(named, str) else None
+
+
+def inference_of(results: Plain) -> Inference:
+    """How a run closed its columns, without errors: values are all that is needed here."""
+    return Inference(resampling=Resampling(0), on_unscorable=rule_of(results))
+
+
+def report_of(recorded: Recorded, inference: Inference) -> Report:
+    """The numbers of a recorded run, its groups among them, made again by the rules that it names."""
+    tables = policy_of(recorded.results) or EVALCORE
+    scored = [replace(one, tables=tables.name) for one in recorded.side.scored]
+    tasks = [report_task(one, inference=inference, tables=tables) for one in scored]
+    return build_report(tasks, recorded.side.trees, inference=inference, tables=tables)

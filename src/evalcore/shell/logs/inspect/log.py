@@ -1,0 +1,169 @@
+"""Inspect's logs, ``.eval`` (a zip of JSON) and ``.json``, without Inspect: epochs are repeats of a document."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+from zipfile import is_zipfile
+
+import msgspec
+from msgspec import Raw, Struct, field
+
+from evalcore.core.records.errors import EvalError
+from evalcore.core.records.request import GENERATE_UNTIL
+from evalcore.shell.data.unpack import open_bytes
+from evalcore.shell.data.wire import MOST_BYTES, decode_line, encode_line
+from evalcore.shell.logs.inspect.archive import list_samples, open_zip, read_header, read_member
+from evalcore.shell.logs.inspect.numbers import tell_unfinished
+from evalcore.shell.logs.inspect.samples import InspectSample, SampleKey, log_samples, read_sample
+from evalcore.shell.logs.json_records import Record, problem_at
+from evalcore.shell.logs.log import Logged, LogTask, Problem
+
+__all__ = ["open_inspect"]
+
+Plain = dict[str, object]
+
+
+class _Log(Struct, gc=False):
+    """A log that is one JSON object."""
+
+    eval: Plain
+    plan: Plain = field(default_factory=dict)
+    results: Plain | None = None
+    samples: list[Raw] | None = None
+    status: str = ""
+    error: Plain | None = None
+
+
+class _Key(Struct, gc=False):
+    id: int | str
+    epoch: int = 1
+
+
+PARTS = ("plan", "results", "error")
+LOG, KEY = msgspec.json.Decoder(_Log), msgspec.json.Decoder(_Key)
+
+
+def open_inspect(path: Path, *, zipped: bool, requests: bool = True) -> LogTask:
+    """The task of an Inspect log. Of a ``.eval``, one sample at a time is in memory; a ``.json`` is read whole."""
+    header = read_header(path) if zipped else msgspec.structs.asdict(_read_json(path))
+    spec = header.get("eval")
+    if not isinstance(spec, Mapping) or not isinstance(spec.get("task"), str):
+        raise EvalError(f"{path}: expected an Inspect log with eval.task, got {str(spec)[:60]!r}")
+    results, status = header.get("results"), header.get("status")
+    here = 0 if status == "success" else _count(path, header.get("samples"))
+    return LogTask(
+        name=str(spec["task"]).rpartition("/")[2],
+        path=path,
+        output_type=GENERATE_UNTIL,
+        rows=partial(_zip_rows if zipped else _json_rows, path, requests),
+        config={"eval": spec, "plan": header.get("plan")},
+        results={**_model(spec), **(results if isinstance(results, Mapping) else {})},
+        source="inspect",
+        warnings=tell_unfinished(status, header.get("error"), here, spec),
+    )
+
+
+def _model(spec: Mapping[str, object]) -> Plain:
+    """The model's name where the results of a run of lm-eval have it."""
+    return {"model_name": spec["model"]} if isinstance(spec.get("model"), str) else {}
+
+
+def _count(path: Path, samples: object) -> int:
+    """The samples of a log: of a ``.json`` they are at hand."""
+    if isinstance(samples, list):
+        return len(samples)
+    if not is_zipfile(path):
+        return 0
+    with open_zip(path) as zipped:
+        return len(list_samples(zipped))
+
+
+class Found(NamedTuple):
+    """A sample that is there, and how to get its bytes."""
+
+    key: SampleKey
+    at: Record
+    read: Callable[[], bytes]
+
+
+def _zip_rows(path: Path, requests: bool) -> Iterator[Logged | Problem]:
+    try:
+        with open_zip(path) as zipped:
+            found = [
+                Found(
+                    one.key, Record(at, one.info.header_offset, b"", item=True), partial(read_member, zipped, one.info)
+                )
+                for at, one in enumerate(list_samples(zipped), 1)
+            ]
+            yield from _documents(path, found, requests)
+    except EvalError as wrong:
+        yield problem_at(path, Record(1, 0, b""), wrong)
+
+
+def _json_rows(path: Path, requests: bool) -> Iterator[Logged | Problem]:
+    try:
+        samples = _read_json(path).samples or []
+    except EvalError as wrong:
+        yield problem_at(path, Record(1, 0, b""), wrong)
+        return
+    found: list[Found] = []
+    for place, raw in enumerate(samples, 1):
+        at = Record(place, 0, b"", item=True)
+        try:
+            key = _read_key(raw)
+        except EvalError as wrong:
+            yield problem_at(path, at, wrong)
+            continue
+        found.append(Found(SampleKey(str(key.id), key.epoch), at, partial(bytes, raw)))
+    yield from _documents(path, found, requests)
+
+
+def _read_key(raw: Raw) -> _Key:
+    """The id and epoch of a sample, which may have NaN for a score."""
+    try:
+        return KEY.decode(raw)
+    except (ValueError, RecursionError):
+        pass
+    try:
+        return msgspec.convert(decode_line(bytes(raw), "the sample"), _Key)
+    except (ValueError, TypeError, RecursionError) as wrong:
+        raise EvalError(f"expected a sample with id and epoch: {wrong}") from wrong
+
+
+def _documents(path: Path, found: Sequence[Found], requests: bool) -> Iterator[Logged | Problem]:
+    """Samples of one id together, their epochs in order; a sample that cannot be read is a problem of its document."""
+    groups: dict[str, list[Found]] = {}
+    for one in sorted(found, key=lambda one: (one.key.order, one.key.epoch)):
+        groups.setdefault(one.key.id, []).append(one)
+    for number, group in enumerate(groups.values()):
+        epochs: dict[int, InspectSample] = {}
+        for one in group:
+            try:
+                if one.key.epoch in epochs:
+                    raise EvalError(f"expected each sample once, got {one.key.id}, epoch {one.key.epoch} twice")
+                epochs[one.key.epoch] = read_sample(one.read())
+            except EvalError as wrong:
+                yield problem_at(path, one.at, wrong)
+        if epochs:
+            yield log_samples(number, list(epochs.values()), group[0].at.line, requests=requests)
+
+
+def _read_json(path: Path) -> _Log:
+    with open_bytes(path) as file:
+        data = file.read(MOST_BYTES + 1)
+    if len(data) > MOST_BYTES:
+        raise EvalError(f"{path}: an Inspect log in JSON of more than {MOST_BYTES:,} bytes; convert it to .eval")
+    try:
+        return LOG.decode(data)
+    except (ValueError, RecursionError):
+        pass
+    found = decode_line(data, str(path))  # which says what is wrong, or takes the NaN that was
+    if not isinstance(found, dict) or not isinstance(found.get("eval"), dict):
+        raise EvalError(f"{path}: expected an Inspect log with eval and samples, got {str(found)[:60]!r}")
+    samples = found.get("samples")
+    items = [Raw(encode_line(one)) for one in samples] if isinstance(samples, list) else []
+    plan, results, error = (one if isinstance(one := found.get(key), dict) else None for key in PARTS)
+    return _Log(found["eval"], plan or {}, results, items, str(found.get("status") or ""), error)

@@ -1,0 +1,186 @@
+"""What an Inspect log says of its numbers: how epochs were reduced, what was scored, and the metrics of its results."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from math import isclose, isnan, nan
+from typing import NamedTuple
+
+from evalcore.core.records.estimate import Estimate
+from evalcore.core.records.request import MetricKey
+from evalcore.core.repeats.reducers import COLLECT, SCORES_ONLY
+from evalcore.shell.logs.inspect.samples import score_value
+
+__all__ = ["count_epochs", "list_reducers", "names_all", "our_reducer", "tell_numbers", "tell_unfinished"]
+
+Plain = Mapping[str, object]
+NUMBERED = {"at_least": "at_least({})", "pass_at": "pass@{}", "pass_k": "pass^{}"}
+SAME = ("mean", "median", "mode", "max")
+ESTIMATE = "estimate"
+"""The metric that evalcore's adapter gives Inspect."""
+MOST = 6
+"""How many numbers a warning shows."""
+
+
+def our_reducer(name: str) -> str | None:
+    """The equal of a reducer of Inspect, or one of ours that ran there; None where scores alone have no equal of it.
+
+    >>> [our_reducer(one) for one in ("max", "pass_at_2", "pass_k_3", "at_least_2", "evalcore/pass@5")]
+    ['max', 'pass@2', 'pass^3', 'at_least(2)', 'pass@5']
+    >>> [our_reducer(one) for one in ("majority", "collect", "mine/max", "evalcore/maj@3")]
+    [None, None, None, None]
+    """
+    ours = name.removeprefix("evalcore/")
+    if ours != name:
+        return ours if SCORES_ONLY.fullmatch(ours) and ours != COLLECT else None
+    found = re.fullmatch(r"(at_least|pass_at|pass_k)_([1-9][0-9]*)", name)
+    return NUMBERED[found[1]].format(found[2]) if found else name if name in SAME else None
+
+
+def list_reducers(config: Plain) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The reducers of a log's config under our names, ``mean`` if it has none; and those that have no equal here.
+
+    >>> list_reducers({"eval": {"config": {"epochs_reducer": ["max", "majority"]}}}), list_reducers({})
+    ((('max',), ('majority',)), (('mean',), ()))
+    """
+    given = _mapping(_mapping(config, "eval"), "config").get("epochs_reducer")
+    names = [given] if isinstance(given, str) else given if isinstance(given, list) else []
+    ours = {str(one): our_reducer(str(one)) for one in names}
+    known = tuple(dict.fromkeys(one for one in ours.values() if one is not None))
+    return known or ("mean",), tuple(name for name, one in ours.items() if one is None)
+
+
+def count_epochs(config: Plain) -> int:
+    """How often a log says that each sample was asked, 1 if it does not.
+
+    >>> count_epochs({"eval": {"config": {"epochs": 4}}}), count_epochs({})
+    (4, 1)
+    """
+    told = _mapping(_mapping(config, "eval"), "config").get("epochs")
+    return told if isinstance(told, int) else 1
+
+
+def names_all(results: Plain, names: Sequence[str]) -> bool:
+    """Whether these are scores of every scorer of the results; not known of a run that has no results.
+
+    >>> results = {"scores": [{"scorer": "match", "name": "match"}, {"scorer": "two", "name": "a"}]}
+    >>> [names_all(results, names) for names in (["match", "two.a"], ["match"], ["match", "two"])]
+    [True, False, False]
+    """
+    listed = list(_entries(results))
+    return bool(listed) and all(_base(one, names) is not None for one in listed)
+
+
+def tell_unfinished(status: object, error: object, here: int, spec: Plain) -> tuple[str, ...]:
+    """That a run has an end other than success, and how many of its samples there are.
+
+    >>> spec = {"task": "sums", "dataset": {"sample_ids": [1, 2]}, "config": {"epochs": 3}}
+    >>> tell_unfinished("error", {"message": "out of memory"}, 4, spec)
+    ('sums: the run did not finish (error: out of memory); 4 of its 6 samples are here',)
+    """
+    if status == "success":
+        return ()
+    ids, epochs = _mapping(spec, "dataset").get("sample_ids"), _mapping(spec, "config").get("epochs")
+    whole = len(ids) * (epochs if isinstance(epochs, int) else 1) if isinstance(ids, list) else None
+    said = error.get("message") if isinstance(error, Mapping) else None
+    why = f"{status or 'no end'}{f': {str(said)[:200]}' if said else ''}"
+    count = f"{here:,} of its {whole:,} samples are" if whole else f"{here:,} samples are"
+    return (f"{_name(spec)}: the run did not finish ({why}); {count} here",)
+
+
+def _name(spec: Plain) -> str:
+    return str(spec.get("task")).rpartition("/")[2]
+
+
+# --- numbers of the results -----------------------------------------------------------------------------------------
+
+
+class _Number(NamedTuple):
+    """A metric of the results, its recorded value, and ours: None where it is not measured here."""
+
+    name: str
+    recorded: float
+    ours: float | None
+
+
+def tell_numbers(task: str, results: Plain, estimates: Iterable[tuple[MetricKey, Estimate]]) -> tuple[str, ...]:
+    """Where the numbers of an Inspect log's results are others than these, and which of them are not among these.
+
+    >>> results = {"scores": [{"scorer": "f1", "name": "f1", "metrics": {"mean": {"value": 0.5}, "std": {"value": 1}}}]}
+    >>> tell_numbers("t", results, [(MetricKey("f1"), Estimate(value=0.5, n=4))])
+    ('t: Inspect recorded numbers that are not measured here: f1 std 1',)
+    >>> tell_numbers("t", results, [(MetricKey("f1"), Estimate(value=0.25, n=4))])[0]
+    't: numbers here are other than what Inspect recorded: f1 mean 0.5 (here 0.25)'
+    """
+    known = {key.metric: one for key, one in estimates}
+    found = [number for one in _entries(results) for number in _numbers(one, known)]
+    lost = [f"{one.name} {one.recorded:.4g}" for one in found if one.ours is None]
+    other = [f"{one.name} {one.recorded:.4g} ({_ours(one.ours)})" for one in found if _differs(one)]
+    told = {
+        "numbers here are other than what Inspect recorded": other,
+        "Inspect recorded numbers that are not measured here": lost,
+    }
+    return tuple(f"{task}: {text}: {_listed(numbers)}" for text, numbers in told.items() if numbers)
+
+
+def _ours(value: float | None) -> str:
+    return "no value here" if value is None or isnan(value) else f"here {value:.4g}"
+
+
+def _listed(numbers: Sequence[str]) -> str:
+    more = f", and {len(numbers) - MOST:,} more" if len(numbers) > MOST else ""
+    return ", ".join(numbers[:MOST]) + more
+
+
+def _differs(one: _Number) -> bool:
+    if one.ours is None or (isnan(one.ours) and isnan(one.recorded)):
+        return False
+    return not isclose(one.ours, one.recorded, rel_tol=1e-9, abs_tol=1e-12)
+
+
+def _numbers(entry: Plain, known: Mapping[str, Estimate]) -> Iterator[_Number]:
+    """The metrics of one scorer under one reducer; none under a reducer that is not known here."""
+    reducer = entry.get("reducer")
+    ours = our_reducer(reducer) if isinstance(reducer, str) else "mean"
+    if ours is None:
+        return
+    base = _base(entry, known, f"@{ours}") or _base(entry, known)
+    for label, metric in _mapping(entry, "metrics").items():
+        value = score_value(metric.get("value")) if isinstance(metric, Mapping) else None
+        if isinstance(metric, Mapping) and isinstance(value, float):
+            parts = (base or entry.get("name"), metric.get("group"), label)
+            name = " ".join(str(one) for one in parts if one is not None)
+            yield _Number(name, value, _measured(str(label), metric, known[base]) if base else None)
+
+
+def _measured(label: str, metric: Plain, ours: Estimate) -> float | None:
+    """Our number for a metric: a mean, its error over samples of which none count together, or an estimate of ours."""
+    params, group = _mapping(metric, "params"), metric.get("group")
+    low, high = ours.ci or (None, None)
+    own: dict[object, dict[str, float | None]] = {
+        None: {"accuracy": ours.value, "mean": ours.value, "stderr": ours.stderr or 0.0},
+        ESTIMATE: {"value": ours.value, "stderr": ours.stderr, "ci_low": low, "ci_high": high, "n": ours.n},
+    }
+    apart = params.get("cluster") is not None or params.get("group") is not None
+    if apart or not isinstance(group, str | None) or label not in own.get(group, {}):
+        return None
+    found = own[group][label]
+    return nan if found is None else found
+
+
+def _base(entry: Plain, names: Iterable[str], end: str = "") -> str | None:
+    """What a score of the results is called here: its scorer, or ``scorer.name`` where that gives several."""
+    scorer, name = entry.get("scorer"), entry.get("name")
+    wanted = (f"{scorer}.{name}{end}", f"{name}{end}")
+    return next((one for one in wanted if one in names), None)
+
+
+def _entries(results: Plain) -> Iterator[Plain]:
+    listed = results.get("scores")
+    yield from (one for one in listed if isinstance(one, Mapping)) if isinstance(listed, list) else ()
+
+
+def _mapping(given: Plain, key: str) -> Plain:
+    found = given.get(key)
+    return found if isinstance(found, Mapping) else {}

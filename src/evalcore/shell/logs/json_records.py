@@ -1,0 +1,151 @@
+"""JSON records of a file one by one, each with its line and byte; what cannot be read becomes a problem."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+import msgspec
+from msgspec import Raw, Struct
+
+from evalcore.core.records.errors import EvalError
+from evalcore.shell.data.unpack import LineFault, lines_of, open_bytes
+from evalcore.shell.data.wire import MOST_BYTES, decode_line, encode_line
+from evalcore.shell.logs.log import Logged, Problem
+
+__all__ = ["MARK", "Record", "open_lines", "problem_at", "read_records", "refuse_problems"]
+
+MARK = b"\xef\xbb\xbf"
+SMALL, LARGE = 1 << 13, 1 << 18
+PLACE = re.compile(r"^(:\d+)*: ")
+ITEMS = msgspec.json.Decoder(list[Raw])
+
+
+class Record(Struct, frozen=True, gc=False):
+    """One JSON value of a file, its line and byte, and its bytes; where there are no lines, its number and no byte."""
+
+    line: int
+    byte: int
+    data: bytes
+    item: bool = False
+
+
+def read_records(path: Path) -> Iterator[Record | Problem]:
+    """The values of a file with one to a line, or of one array; only an array that is not written out in lines is
+    held in memory as a whole.
+
+    A fault of the file itself, such as a packed file that is cut, ends it with a problem.
+    """
+    at = Record(1, 0, b"")
+    try:
+        with open_lines(path) as file:
+            for at in _records(lines_of(file, str(path))):
+                yield at
+    except EvalError as wrong:
+        yield problem_at(path, at, wrong)
+
+
+@contextmanager
+def open_lines(path: Path) -> Iterator[IO[bytes]]:
+    """A file to be read by lines. They are often longer than Python's buffer: a larger one is three times as fast.
+
+    Of a packed file that is cut, what is in the buffer is lost with its end, so there it is small.
+    """
+    with open_bytes(path) as file:
+        if not isinstance(file, io.BufferedReader):
+            yield file
+            return
+        yield io.BufferedReader(file.raw, LARGE if isinstance(file.raw, io.FileIO) else SMALL)
+
+
+def _records(given: Iterable[bytes]) -> Iterator[Record]:
+    lines = _lines(given)
+    first = next(lines, None)
+    if first is None:
+        return
+    if not first.data.startswith(b"["):
+        yield first
+        yield from lines
+    elif first.data == b"[":
+        yield from _array_lines(lines)
+    else:
+        yield from _array_items(first, lines)
+
+
+def _lines(given: Iterable[bytes]) -> Iterator[Record]:
+    """The lines that hold something."""
+    byte = 0
+    for number, line in enumerate(given, 1):
+        content = line.strip() if number > 1 else line.removeprefix(MARK).strip()
+        if content:
+            yield Record(number, byte, content)
+        byte += len(line)
+
+
+def _array_lines(lines: Iterator[Record]) -> Iterator[Record]:
+    """An array as ``json.dumps(rows, indent=...)`` writes it: an item ends at the brace that is as far in as its first.
+
+    lm-eval's logs of 2023 and early 2024 are such arrays.
+    """
+    parts: list[bytes] = []
+    start, depth = Record(1, 0, b""), 0
+    for one in lines:
+        if not parts and one.data in (b"]", b","):
+            continue
+        start = start if parts else one
+        parts.append(one.data)
+        # Outside of texts, which have no line breaks of their own, brackets that open end a line or are closed in it.
+        depth += (one.data[-1:] in b"{[") - (one.data[:1] in b"}]")
+        if depth <= 0:
+            yield Record(start.line, start.byte, b"\n".join(parts).removesuffix(b","))
+            parts, depth = [], 0
+    if parts:
+        yield Record(start.line, start.byte, b"\n".join(parts))
+
+
+def _array_items(first: Record, lines: Iterator[Record]) -> Iterator[Record]:
+    """An array that is not written out in lines."""
+    parts, size = [first.data], len(first.data)
+    for one in lines:
+        parts.append(one.data)
+        size += len(one.data)
+        if size > MOST_BYTES:
+            raise EvalError(f"an array of more than {MOST_BYTES:,} bytes; write it in lines (JSONL)")
+    whole = b"\n".join(parts)
+    try:
+        items = ITEMS.decode(whole)
+    except (ValueError, RecursionError):  # NaN, lone surrogates, or no array at all
+        found = decode_line(whole, "the array")
+        items = [Raw(encode_line(one)) for one in found] if isinstance(found, list) else [Raw(whole)]
+    for place, item in enumerate(items, 1):
+        yield Record(place, first.byte, bytes(item), item=True)
+
+
+# --- problems -------------------------------------------------------------------------------------------------------
+
+
+def problem_at(path: Path, record: Record, wrong: Exception) -> Problem:
+    """What is wrong with a record, as a problem of its place, which the message then need not tell again.
+
+    >>> problem_at(Path("x"), Record(7, 9, b""), EvalError("x:2: not JSON: Unterminated string starting at at byte 3"))
+    Problem(path=PosixPath('x'), line=7, byte=9, message='not JSON: Unterminated string starting at byte 3', item=False)
+    """
+    text = str(wrong).removeprefix(str(path))
+    message = PLACE.sub("", text).replace(" at at byte ", " at byte ")
+    if isinstance(wrong, LineFault):
+        return Problem(path, wrong.line, wrong.byte, message)
+    return Problem(path, record.line, record.byte, message, record.item)
+
+
+def refuse_problems(rows: Iterable[Logged | Problem], name: str) -> Iterator[Logged]:
+    """The documents up to the first problem, which is raised with how many were read before it."""
+    for good, one in enumerate(rows):
+        if isinstance(one, Problem):
+            at = f"byte {one.byte:,}; " if one.byte else ""
+            before = f"{at}{good:,} good document{'s' * (good != 1)} of {name} before it"
+            raise EvalError(f"{one.place}: {one.message} ({before}; score --keep-going lists all that is wrong)")
+        yield one

@@ -1,0 +1,170 @@
+"""The rows of a sample log, of every lm-eval since 2023 and of evalcore; a field is decoded when it is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
+from math import inf
+from pathlib import Path
+from typing import cast
+
+import msgspec
+from msgspec import Raw, Struct
+
+from evalcore.core.records.errors import EvalError
+from evalcore.core.records.request import (
+    GENERATE_UNTIL,
+    LOGLIKELIHOOD,
+    LOGLIKELIHOOD_ROLLING,
+    MULTIPLE_CHOICE,
+    OutputType,
+)
+from evalcore.shell.data.wire import decode_line
+from evalcore.shell.logs.lm_eval.exchanges import list_arguments
+
+__all__ = [
+    "Fields",
+    "Row",
+    "asked_as",
+    "keep_in_range",
+    "read_float",
+    "read_row",
+    "read_rows",
+    "read_value",
+    "scores_of",
+]
+
+Fields = Mapping[str, object]
+
+FIELDS = msgspec.json.Decoder(dict[str, Raw])
+VALUE = msgspec.json.Decoder()
+
+LEAST, GREATEST = -(2**63), 2**63 - 1
+
+HASHES = ("doc_hash", "prompt_hash", "target_hash")
+SCHEMA = frozenset(
+    ("doc_id", "doc", "target", "arguments", "resps", "filtered_resps", "filter", "metrics", *HASHES, "evalcore")
+)
+"""What a row has besides its scores, which stand under the names of their metrics."""
+
+
+class Row(Struct, frozen=True, gc=False):
+    """A line of a log: where it is, its document's number, and its fields, each decoded when it is asked for."""
+
+    line: int
+    key: int
+    fields: Fields
+
+
+def read_rows(path: Path) -> Iterator[Row]:
+    """Every row of a sample log, in lines or in one array; what is no row is an error that names file and line."""
+    from evalcore.shell.logs.json_records import Record, read_records  # only here: that package reads with this module
+
+    for at in read_records(path):
+        if not isinstance(at, Record):
+            raise EvalError(f"{at.place}: {at.message}")
+        yield read_row(at.data, at.line, str(path))
+
+
+def read_row(data: bytes, line: int, path: str) -> Row:
+    """A row of a sample log.
+
+    >>> row = read_row(b'{"doc_id": 3, "doc": {"q": "?"}, "acc": 1}', 1, "samples.jsonl")
+    >>> row.line, row.key, read_value(row.fields, "doc"), scores_of(row.fields)
+    (1, 3, {'q': '?'}, {'acc': 1})
+    """
+    try:
+        fields: Fields = FIELDS.decode(data)
+        key = VALUE.decode(cast(Raw, fields["doc_id"]))
+    except (ValueError, KeyError, RecursionError):  # NaN, lone surrogates, torn lines, or no row at all
+        fields, key = _read_slowly(data, f"{path}:{line}")
+    if type(key) is not int:
+        raise EvalError(f"{path}:{line}: expected the number of a document under doc_id, got {str(key)[:60]!r}")
+    if not LEAST <= key <= GREATEST:
+        raise EvalError(f"{path}:{line}: expected a doc_id of at most 64 bits, got {str(key)[:60]}")
+    return Row(line, key, fields)
+
+
+def _read_slowly(line: bytes, where: str) -> tuple[Fields, object]:
+    row = decode_line(line, where)
+    if not isinstance(row, dict) or "doc_id" not in row:
+        raise EvalError(f"{where}: expected a row of a sample log (doc_id, doc, scores), got {line[:60]!r}")
+    return row, row["doc_id"]
+
+
+def read_value(fields: Fields, name: str) -> object:
+    """A field's value, None where there is no such field.
+
+    >>> read_value({"acc": msgspec.Raw(b"[1, NaN]"), "f1": 0.5}, "acc"), read_value({}, "f1")
+    ([1, nan], None)
+    """
+    given = fields.get(name)
+    if not isinstance(given, Raw):
+        return given
+    try:
+        return VALUE.decode(given)
+    except (ValueError, RecursionError):
+        return decode_line(bytes(given), name)
+
+
+def scores_of(fields: Fields) -> dict[str, object]:
+    """Metric -> what was logged for it; logs from before 2025 do not list their metrics.
+
+    >>> scores_of({"doc_id": 0, "metrics": ["acc"], "acc": 1.0, "note": "x"}), scores_of({"doc_id": 0, "acc": 1.0})
+    ({'acc': 1.0}, {'acc': 1.0})
+    """
+    given = fields.get("metrics")
+    names = _names(bytes(given)) if isinstance(given, Raw) else given
+    if not isinstance(names, list | tuple):
+        names = [name for name in fields if name not in SCHEMA]
+    return {name: read_value(fields, name) for name in names if isinstance(name, str) and name in fields}
+
+
+def read_float(value: object) -> float | None:
+    """A number as a float, infinite where it is too large for one; None for what is no number.
+
+    >>> read_float(3), read_float(-(10**400)), read_float("3"), read_float(None)
+    (3.0, -inf, None, None)
+    """
+    if not isinstance(value, int | float):
+        return None
+    try:
+        return float(value)
+    except OverflowError:
+        return inf if value > 0 else -inf
+
+
+def keep_in_range(score: object) -> object:
+    """A score whose whole numbers, where they are too large for 64 bits, are floats.
+
+    >>> keep_in_range([1, [10**400]])
+    [1, [inf]]
+    """
+    if type(score) is list:
+        return [keep_in_range(one) for one in score]
+    return read_float(score) if type(score) is int and not LEAST <= score <= GREATEST else score
+
+
+@lru_cache(maxsize=256)
+def _names(given: bytes) -> tuple[object, ...] | None:
+    """The metrics that a row lists, which are those of most other rows, too."""
+    listed = read_value({"metrics": Raw(given)}, "metrics")
+    return tuple(listed) if isinstance(listed, list) else None
+
+
+def asked_as(fields: Fields) -> OutputType:
+    """The output type that a row's requests are of, for a log without a config.
+
+    >>> asked_as({"arguments": [["Q:", {"until": []}]], "resps": [["4"]]})
+    'generate_until'
+    >>> asked_as({"arguments": ["Q:", " a"], "resps": [[[-1.0, False]], [[-2.0, False]]]})      # the layout of 2023
+    'multiple_choice'
+    """
+    first = next(iter(list_arguments(read_value(fields, "arguments"))), [])
+    replies = read_value(fields, "resps")
+    if first == [None] or any(isinstance(one, Mapping) for one in first):
+        return GENERATE_UNTIL
+    if len(first) == 1:
+        return LOGLIKELIHOOD_ROLLING
+    several = isinstance(replies, Sequence) and len(replies) > 1
+    return MULTIPLE_CHOICE if several else LOGLIKELIHOOD

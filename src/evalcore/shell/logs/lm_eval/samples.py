@@ -1,0 +1,246 @@
+"""Sample logs of lm-eval, lmms-eval and evalcore: each document once, whatever the number of its filters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache, partial
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct, field
+
+from evalcore.core.records.errors import EvalError
+from evalcore.core.records.request import (
+    GENERATE_UNTIL,
+    MULTIPLE_CHOICE,
+    Gold,
+    LogLikelihood,
+    OutputType,
+    Reply,
+    Request,
+)
+from evalcore.shell.data.wire import decode_line
+from evalcore.shell.logs.json_records import Record, problem_at, read_records
+from evalcore.shell.logs.lm_eval.golds import Targets, choices_of, gold_by_score, learn_targets, resolve_gold
+from evalcore.shell.logs.lm_eval.pages import Pages
+from evalcore.shell.logs.lm_eval.requests import Asked, drop_padding, read_asked, read_replies, read_target
+from evalcore.shell.logs.lm_eval.targets import Told, is_open, own_choices, own_gold, settle_targets
+from evalcore.shell.logs.log import Logged, Problem
+
+__all__ = ["SampleLog", "read_samples"]
+
+MOST_FILTERS = 60
+LARGEST = 1 << 62
+
+
+class SampleLog(Struct, frozen=True, kw_only=True):
+    """What is known of a task's sample log, or its shards, before it is read.
+
+    ``filters`` are the filters of its task, () if unknown; ``past`` gives what is logged for a document, if asked for;
+    ``requests`` is whether documents come with what was asked.
+    """
+
+    paths: tuple[Path, ...]
+    output_type: OutputType
+    config: Mapping[str, object] = field(default_factory=dict)
+    filters: tuple[str, ...] = ()
+    past: Callable[[], Callable[[int], Mapping[str, Mapping[str, object]]]] | None = None
+    records: Callable[[Path], Iterator[Record | Problem]] = read_records
+    requests: bool = True
+
+
+def read_samples(log: SampleLog) -> Iterator[Logged | Problem]:
+    """The documents of a log in its order. Rows of further filters must repeat the replies of the first.
+
+    In memory are 16 bytes for each document, and the line at hand.
+    """
+    notes = _Notes(Pages(), Pages(), {name: at for at, name in enumerate(dict.fromkeys(log.filters))})
+    past = log.past() if log.past is not None else None
+    reading: _Reading | None = None
+    for path in log.paths:
+        for at in log.records(path):
+            if isinstance(at, Problem):
+                yield at
+                continue
+            try:
+                row = read_asked(at.data, log.output_type, prompts=log.requests)
+                if not _is_first(row, notes):
+                    continue
+                reading = _learn(log, row) if reading is None else reading
+                made = _logged(row, reading, log, at, path)
+            except EvalError as wrong:
+                yield problem_at(path, at, wrong)
+                continue
+            yield made if past is None else msgspec.structs.replace(made, **past(row.key))
+    yield from _uneven(notes, log)
+
+
+# --- each document once ---------------------------------------------------------------------------------------------
+
+
+class _Notes(Struct, frozen=True):
+    """Of each document, a hash of its replies and the filters it had a row of, as bits."""
+
+    replies: Pages
+    rows: Pages
+    filters: dict[str, int]
+
+
+def _is_first(row: Asked, notes: _Notes) -> bool:
+    """Whether this is the first row of its document. Before 2025 rows did not name their filter."""
+    key, before = row.key, notes.rows.get(row.key)
+    if not -LARGEST < key < LARGEST:
+        raise EvalError(f"expected the number of a document under doc_id, got {key}")
+    bit = before.bit_length() if row.filter is None else notes.filters.setdefault(row.filter, len(notes.filters))
+    if bit >= MOST_FILTERS:
+        raise EvalError(f"expected at most {MOST_FILTERS} rows of a document, got more - at doc {key}")
+    if before >> bit & 1 or (row.filter is None and bit and bit == len(notes.filters)):
+        named = f" under {row.filter!r}" if row.filter is not None else ""
+        raise EvalError(f"expected one row per document and filter, got a second one{named} - at doc {key}")
+    mark = hash(row.raw)
+    if before and notes.replies.get(key) != mark:
+        raise EvalError(f"expected the replies that the first row of this document has, got others - at doc {key}")
+    notes.rows.put(key, before | 1 << bit)
+    if not before:
+        notes.replies.put(key, mark)
+    return not before
+
+
+def _uneven(notes: _Notes, log: SampleLog) -> Iterator[Problem]:
+    """A document that has fewer rows than another one: the log is cut, or has a document twice."""
+    rows = notes.rows.items()
+    key, most = next(rows, (0, 0))
+    other = next(((two, bits) for two, bits in rows if bits != most), None)
+    if other is not None:
+        counts = f"{most.bit_count()} rows of document {key} and {other[1].bit_count()} of document {other[0]}"
+        told = f"expected as many rows of each document (one per filter), got {counts}"
+        yield problem_at(*_last_row(log, other[0]), EvalError(told))
+
+
+def _last_row(log: SampleLog, key: int) -> tuple[Path, Record]:
+    """Where the last row of a document is; the log is gone through once more, as something is wrong with it."""
+    last = (log.paths[0], Record(1, 0, b""))
+    for path in log.paths:
+        for at in log.records(path):
+            try:
+                if isinstance(at, Record) and read_asked(at.data, log.output_type, prompts=False).key == key:
+                    last = (path, at)
+            except EvalError:
+                continue
+    return last
+
+
+# --- documents ------------------------------------------------------------------------------------------------------
+
+
+class _Reading(Struct, frozen=True):
+    """How targets are read: what is known of them and, if that leaves one open, what all rows tell."""
+
+    known: Targets
+    settled: Callable[[], Targets]
+
+
+def _learn(log: SampleLog, row: Asked) -> _Reading:
+    known = learn_targets(log.output_type, log.config, _doc(row.doc), row.requests)
+    return _Reading(known, cache(lambda: settle_targets(known, _told(log, known))))
+
+
+def _logged(row: Asked, reading: _Reading, log: SampleLog, at: Record, path: Path) -> Logged:
+    replies = drop_padding(read_replies(row), log.config.get("repeats"))
+    choices = _choices(row, reading.known, len(replies))
+    cluster, own_id = (row.own.get("cluster"), row.own.get("id")) if row.own else (None, None)
+    return Logged(
+        doc_id=row.key,
+        doc=row.doc,
+        gold=_gold(row, reading, choices, replies, at),
+        choices=choices,
+        requests=_each_request(row.requests, choices, len(replies)) if log.requests else (),
+        replies=replies,
+        id=own_id if isinstance(own_id, (int, str)) else None,
+        cluster=cluster if isinstance(cluster, (int, str)) else None,
+        line=at.line,
+        path=path,
+    )
+
+
+def _each_request(requests: tuple[Request, ...], choices: Sequence[str], count: int) -> tuple[Request, ...]:
+    """A request for each reply: logs of 2023 have the first only; of the others the end is a choice, or unknown."""
+    if len(requests) == count or not requests:
+        return requests
+    first = requests[0]
+    if not isinstance(first, LogLikelihood):
+        return (*requests, *[first] * (count - len(requests)))
+    known = len(choices) == count and first.continuation.endswith(choices[0])
+    before = first.continuation.removesuffix(choices[0]) if known else ""
+    ends = [before + one for one in choices] if known else [""] * count
+    return (first, *(LogLikelihood(first.context, end) for end in ends[1:]))
+
+
+def _gold(
+    row: Asked, reading: _Reading, choices: Sequence[str], replies: Sequence[Sequence[Reply]], at: Record
+) -> Gold:
+    """The gold; where targets do not tell which choice is right, the document, else the logged accuracy does."""
+    if row.own and "gold" in row.own:
+        return own_gold(row.own["gold"])
+    targets = reading.known
+    if targets.picked is not None:
+        picked = targets.picked(_doc(row.doc))
+        return picked if isinstance(picked, int) else None
+    if targets.kind is None and is_open(targets, row.target, choices):
+        targets = reading.settled()
+    found = resolve_gold(targets, row.target, choices)
+    one_end = not choices or len(replies) > len(row.requests) == 1
+    if targets.output_type != MULTIPLE_CHOICE or (isinstance(found, (int, tuple)) and not one_end):
+        return found
+    scored = gold_by_score(_values(replies), _accuracy(at))
+    return found if scored is None else scored
+
+
+def _choices(row: Asked, targets: Targets, replies: int) -> tuple[str, ...]:
+    own = row.own.get("choices") if row.own else None
+    return choices_of(targets, row.requests, replies, partial(_doc, row.doc)) if own is None else own_choices(own)
+
+
+def _told(log: SampleLog, targets: Targets) -> Iterator[Told]:
+    """What each row tells of how targets are written; those that cannot be read are told of in their place."""
+    for at in (at for path in log.paths for at in log.records(path)):
+        if isinstance(at, Problem):
+            continue
+        try:
+            if log.output_type == GENERATE_UNTIL:
+                target = read_target(at.data)
+                if target is not None:
+                    yield Told(target)
+                continue
+            row = read_asked(at.data, log.output_type, prompts=False)
+            if isinstance(row.target, str) and "gold" not in row.own:
+                count = len(row.requests) if len(row.requests) > 1 else len(read_replies(row))
+                yield Told(row.target, _choices(row, targets, count), partial(_verdict, row, at))
+        except EvalError:
+            continue
+
+
+def _verdict(row: Asked, at: Record) -> tuple[int, bool] | None:
+    """The choice that the model took (in a tie the first, as in lm-eval), and whether the log says that it is right."""
+    try:
+        replies, acc = read_replies(row), _accuracy(at)
+    except EvalError:
+        return None
+    values = _values(replies)
+    if len(values) != len(replies) or acc not in (0, 1):
+        return None
+    return max(range(len(values)), key=values.__getitem__), acc == 1
+
+
+def _values(replies: Sequence[Sequence[Reply]]) -> list[float]:
+    return [one[0][0] for one in replies if one and isinstance(one[0], tuple)]
+
+
+def _accuracy(at: Record) -> object:
+    line = decode_line(at.data, "")
+    return line.get("acc") if isinstance(line, dict) else None
+
+
+def _doc(doc: bytes) -> dict[str, object]:
+    found = decode_line(doc, "doc")
+    return found if isinstance(found, dict) else {}

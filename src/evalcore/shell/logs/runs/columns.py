@@ -1,0 +1,124 @@
+"""The columns of a recorded task, each closed once to see that it gives the recorded number again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import partial
+from math import isclose
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from evalcore.core.aggregate.task_report import aggregation_of, report_task
+from evalcore.core.aggregate.value import Inference
+from evalcore.core.records.column import EMPTY
+from evalcore.core.records.errors import EvalError
+from evalcore.core.records.estimate import Estimate, Resampling
+from evalcore.core.records.request import MetricKey, MetricSpec, Options, Task, options
+from evalcore.core.records.score import Scored, ScoredColumn
+from evalcore.core.tables import METRICS
+from evalcore.shell.logs.runs.log_table import Cells, LogTable
+from evalcore.shell.logs.lm_eval.rows import read_float
+from evalcore.shell.logs.runs.scores import are_numbers, make_column, noise_column, rows_of
+from evalcore.shell.logs.runs.tasks import RecordedTask, find_spec
+
+__all__ = ["VALUES", "Closed", "close_columns", "same_number"]
+
+VALUES = Inference(resampling=Resampling(0))
+"""Values without errors: all that is needed to see whether they are the recorded ones."""
+
+
+class Closed(Struct, frozen=True):
+    """The columns that can be used, what they close to, and what there is to say about the others."""
+
+    columns: tuple[ScoredColumn, ...]
+    estimates: tuple[tuple[MetricKey, Estimate], ...]
+    warnings: tuple[str, ...]
+
+
+def close_columns(recorded: RecordedTask, table: LogTable, row: Mapping[str, object]) -> Closed:
+    """Every metric of a log as a column; ``row`` is the task's in the results, by which each is verified."""
+    done: list[tuple[ScoredColumn, Estimate]] = []
+    told: list[str] = []
+    for key, cells in table.cells.items():
+        stated = row.get(str(key))
+        found = _close(recorded, key, cells, table, stated)
+        if isinstance(found, str):
+            told.append(f"{recorded.task.name}: {key} is left out: {found}")
+            continue
+        done.append(found)
+        value = found[1].value
+        if isinstance(stated, int | float) and not same_number(value, stated):
+            shown = str(stated)[:60]
+            told.append(f"{recorded.task.name}: {key} is {shown} in the results, but {value} by the logged scores")
+    told += _unlogged(recorded.task, table, row)
+    return Closed(tuple(one for one, _ in done), tuple((one.key, estimate) for one, estimate in done), tuple(told))
+
+
+def same_number(value: float | None, stated: object) -> bool:
+    """Equal but for rounding.
+
+    >>> same_number(0.1 + 0.2, 0.3), same_number(0.3, 0.31), same_number(None, 0.3), same_number(0.3, "N/A")
+    (True, False, False, False)
+    """
+    given = read_float(stated)
+    return value is not None and given is not None and isclose(value, given, rel_tol=1e-9, abs_tol=1e-12)
+
+
+def _close(
+    recorded: RecordedTask, key: MetricKey, cells: Cells, table: LogTable, stated: object
+) -> tuple[ScoredColumn, Estimate] | str:
+    """The first reading of the logged scores that gives the recorded number, else the first of all; or why not any."""
+    task, (spec, reducer) = recorded.task, find_spec(recorded.task, key)
+    coded = spec is not None and spec.name in recorded.coded
+    absent = () if spec is None else _silent(table.filters[key.filter], cells)
+    done: list[tuple[ScoredColumn, Estimate]] = []
+    wrong = ""
+    for named, aggregation, given in _readings(task, key, spec, cells, coded):
+        try:
+            column = make_column(cells, partial(rows_of, aggregation=aggregation, given=given), absent)
+            made = ScoredColumn(key, column, named, reducer, _repeats(cells), (), noise_column(cells.noise))
+            closing = replace(VALUES, on_unscorable=recorded.on_unscorable)
+            done.append((made, report_task(Scored(task, (made,)), inference=closing)[key]))
+        except EvalError as problem:
+            wrong = wrong or str(problem)
+    fitting = next((one for one in done if same_number(one[1].value, stated)), None)
+    if coded and fitting is None:
+        return "its aggregation is code, which no log can run, and the mean of its scores is not the recorded value"
+    return fitting or (done[0] if done else wrong)
+
+
+def _readings(
+    task: Task, key: MetricKey, spec: MetricSpec | None, cells: Cells, coded: bool
+) -> Iterable[tuple[MetricSpec | None, str, Options]]:
+    """How scores may be meant, the likeliest first: the metric, its aggregation, the options they are counted with."""
+    plain = spec or MetricSpec(key.metric)
+    if coded:
+        yield replace(plain, aggregation="mean"), "mean", plain.options
+        return
+    usual = aggregation_of(task, ScoredColumn(key, EMPTY, spec)).name
+    numbers = are_numbers(cells.scores.values())
+    if not numbers and usual == "mean":  # F1 of texts is a mean here, and a score of label pairs in lm-eval
+        known = (table[plain.name].aggregation for _, table in sorted(METRICS.items()) if plain.name in table)
+        for name in dict.fromkeys(one for one in known if one != "mean"):
+            yield replace(plain, aggregation=name), name, plain.options
+    yield spec, usual, plain.options
+    if plain.options and not numbers:  # lm-eval counts BLEU and its like without any options
+        yield spec, usual, options()
+
+
+def _silent(rows: Mapping[int, int], cells: Cells) -> list[int]:
+    """The documents of a filter that say nothing about a metric."""
+    return [key for key in rows if key not in cells.scores and key not in cells.unscored]
+
+
+def _repeats(cells: Cells) -> tuple[int, int] | None:
+    replies = [count for _, count in cells.noise.values()]
+    return (min(replies), max(replies)) if replies else None
+
+
+def _unlogged(task: Task, table: LogTable, row: Mapping[str, object]) -> list[str]:
+    """Numbers of the results that no document has a score for."""
+    keys = [key for text, value in row.items() if (key := MetricKey.parse(text)) and isinstance(value, int | float)]
+    lost = [str(key) for key in keys if key not in table.cells]
+    return [f"{task.name}: the log has no scores for {', '.join(lost)}"] if lost else []

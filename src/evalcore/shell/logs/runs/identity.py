@@ -1,0 +1,156 @@
+"""Documents of a log: identified by id, prompt or content, shown in a line, then dropped."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from hashlib import sha256
+
+import msgspec
+from msgspec import Struct
+
+from evalcore.core.records.document import DocumentRow
+from evalcore.core.records.errors import EvalError, unknown
+from evalcore.shell.logs.lm_eval.exchanges import list_arguments, unwrap_parts
+from evalcore.shell.output.files.strict_json import dump_json
+from evalcore.shell.output.terminal.text import shorten, visible
+
+__all__ = [
+    "Seen",
+    "canonical",
+    "cluster_reader",
+    "content_of",
+    "content_reader",
+    "excerpt_of",
+    "prompt_of",
+    "tabulate_documents",
+]
+
+ENCODER = msgspec.json.Encoder(order="sorted")
+SHOWN = 100
+
+
+class Seen(Struct, frozen=True, gc=False):
+    """What is kept of a document. ``raw`` tells whether another row has the very same bytes."""
+
+    raw: int
+    content: str
+    text: str
+    cluster: int | str | None
+    id: int | str | None = None
+    prompt: str = ""
+    target: str = ""
+
+
+def content_of(doc: object, target: object) -> str:
+    """A hash of what a document says, whoever wrote it down: key order, spacing and escapes do not count.
+
+    >>> content_of({"q": "?", "n": 1}, 2) == content_of({"n": 1, "q": "?"}, "2")
+    True
+    """
+    return sha256(canonical(doc) + b"\0" + str(target).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def canonical(value: object) -> bytes:
+    """A value as JSON, the same whatever the order of keys."""
+    try:
+        return ENCODER.encode(value)
+    except (ValueError, TypeError, OverflowError, RecursionError):  # lone surrogates, which UTF-8 has no bytes for
+        return dump_json(_sorted(value)).encode()
+
+
+def prompt_of(arguments: object) -> str:
+    """A hash of what a model was asked about a document: all texts of its requests, whatever their order and number.
+
+    Generation options do not count. Where nothing is known of the requests, it is empty.
+
+    >>> prompt_of({"gen_args_0": {"arg_0": "2+2=", "arg_1": {"until": []}}}) == prompt_of([["2+2=", {}]])
+    True
+    >>> prompt_of([["", {"until": []}]]), prompt_of(None)
+    ('', '')
+    """
+    parts = {part for one in list_arguments(arguments) for part in unwrap_parts(one) if isinstance(part, str)}
+    texts = sorted(parts - {""})
+    return sha256(canonical(texts)).hexdigest() if texts else ""
+
+
+def content_reader(match: Sequence[str] = ()) -> Callable[[object, object], str]:
+    """What tells documents apart: all that they say and their target, or only some of their fields.
+
+    >>> read = content_reader(["q"])
+    >>> read({"q": "?", "id": 1}, "yes") == read({"q": "?", "source": "x"}, "no")
+    True
+    >>> read({"question": "?"}, "yes")
+    Traceback (most recent call last):
+    evalcore.EvalError: unknown field to match by 'q'. Known: question
+    """
+    if not match:
+        return content_of
+
+    def content(doc: object, target: object) -> str:
+        fields = doc if isinstance(doc, dict) else {}
+        missing = next((name for name in match if name not in fields), None)
+        if missing is not None:
+            raise unknown("field to match by", missing, fields)
+        return content_of([fields[name] for name in match], "")
+
+    return content
+
+
+def _sorted(value: object) -> object:
+    if isinstance(value, Mapping):
+        return {str(key): _sorted(value[key]) for key in sorted(value, key=str)}
+    return [_sorted(one) for one in value] if isinstance(value, list) else value
+
+
+def excerpt_of(doc: object) -> str:
+    r"""A document in a line, for people: the beginning of its longest text.
+
+    >>> excerpt_of({"id": "7", "question": "How many\n\x1b[1m legs?", "answer": 4})
+    'How many \\x1b[1m legs?'
+    """
+    fields = doc.values() if isinstance(doc, Mapping) else (doc,)
+    texts = [one for one in fields if type(one) is str]
+    longest = max(texts, key=len) if texts else str(doc)
+    line = " ".join(longest[: 2 * SHOWN].split())
+    return line if len(line) <= SHOWN and line.isprintable() else visible(shorten(line, SHOWN))
+
+
+def cluster_reader(given: str) -> Callable[[object], str]:
+    """The unit that a document belongs to: a field of it or a template, read as a run reads it.
+
+    >>> cluster_reader("passage")({"passage": 7}), cluster_reader("{{a}}-{{b}}")({"a": 1, "b": 2})
+    ('7', '1-2')
+    >>> cluster_reader("pasage")({"passage": 7})
+    Traceback (most recent call last):
+    evalcore.EvalError: cluster: expected a field or a template, got 'pasage'; fields: passage
+    """
+    from evalcore.shell.prompts.clusters import read_cluster  # only here: templates take their time to import
+
+    template = read_cluster(given, ()) if "{" in given else None
+
+    def cluster(doc: object) -> str:
+        fields = doc if isinstance(doc, dict) else {}
+        if given in fields:
+            return read_cluster(given, fields)(fields)
+        if template is None or not fields:
+            shown = ", ".join(map(str, fields)) or "none"
+            raise EvalError(f"cluster: expected a field or a template, got {given!r}; fields: {shown}")
+        return template(fields)
+
+    return cluster
+
+
+def tabulate_documents(seen: Iterable[tuple[int, Seen]]) -> tuple[DocumentRow, ...]:
+    """The documents in key order, those that say the same numbered.
+
+    >>> one = Seen(0, "c", "text", None)
+    >>> [(row.key, row.occurrence) for row in tabulate_documents([(5, one), (2, one)])]
+    [(2, 0), (5, 1)]
+    """
+    counts: Counter[str] = Counter()
+    out: list[DocumentRow] = []
+    for key, one in sorted(seen, key=lambda pair: pair[0]):
+        out.append(DocumentRow(key, one.id, one.cluster, one.content, counts[one.content], one.prompt, one.target))
+        counts[one.content] += 1
+    return tuple(out)

@@ -1,0 +1,100 @@
+"""The files of a folder that are one task of one run, by the rule that scoring reads logs by."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from evalcore.shell.logs.runs.source import Log, Source, find_source, task_of_log
+
+__all__ = ["pool_beside", "pool_source", "tell_parts"]
+
+SHOWN = 5
+
+
+def pool_source(source: Source, path: Path) -> Source:
+    """A run of a folder, each log with the other files of its task where no document is in two of them.
+
+    >>> pool_source(Source("t", (Log("t", Path("samples_t.jsonl")),)), Path("samples_t.jsonl")).logs[0].files
+    (PosixPath('samples_t.jsonl'),)
+    """
+    folder = path.expanduser()
+    if not folder.is_dir():
+        return source
+    names, below = {task_of_log(log.path) for log in source.logs}, _logs_below(folder)
+    near = {name: paths for name, paths in below.items() if name in names}
+    if all(len(paths) < 2 for paths in near.values()):
+        return source
+    pooled = [_pooled(log, near.get(task_of_log(log.path), ())) for log in source.logs]
+    logs = tuple(log for log, _ in pooled)
+    told = tuple(one for _, some in pooled for one in some)
+    if source.chosen and not told:  # which says it already
+        return source
+    kept = (one for one in source.warnings if one not in source.chosen)
+    left = _left_out(below if source.chosen else near, logs, folder)
+    return replace(source, logs=logs, warnings=(*kept, *told, *left))
+
+
+def pool_beside(results: Path, folder: Path) -> tuple[Log, ...]:
+    """The logs beside a results file of a folder, each with the other files of its task; none where there are none.
+
+    >>> pool_beside(Path("no/such/results.json"), Path("no/such"))
+    ()
+    """
+    logged = any(results.parent.glob("samples_*.json*"))
+    return pool_source(find_source(results), folder).logs if logged else ()
+
+
+def tell_parts(logs: Iterable[Log], folder: Path) -> tuple[str, ...]:
+    """That numbers of results are those of one file of several, for each such task.
+
+    >>> tell_parts([Log("t", Path("a"), (Path("a"), Path("b")), whole=False)], Path("run"))[0][:54]
+    't: these are the numbers of a alone, one of 2 files of'
+    """
+    return tuple(
+        f"{log.task}: these are the numbers of {log.path} alone, one of {len(log.files)} files of one run; "
+        f"`evalcore score {folder} -o OUT` makes one run of them"
+        for log in logs
+        if not log.whole
+    )
+
+
+def _logs_below(folder: Path) -> dict[str, list[Path]]:
+    from evalcore.shell.logs.paths import list_paths  # only here: it imports from this package
+
+    out: dict[str, list[Path]] = {}
+    for one in list_paths([folder]):
+        if not {".jsonl", ".json"}.isdisjoint(one.path.suffixes[-2:]):
+            out.setdefault(task_of_log(one.path), []).append(one.path)
+    return out
+
+
+def _left_out(below: Mapping[str, Sequence[Path]], logs: Iterable[Log], folder: Path) -> tuple[str, ...]:
+    """The sample logs that are not read, of these."""
+    from evalcore.shell.logs.kind import is_sample_name
+
+    read = {path.resolve() for log in logs for path in log.files}
+    left = [path for paths in below.values() for path in paths if path.resolve() not in read and is_sample_name(path)]
+    names = ", ".join(str(one.relative_to(folder)) for one in left[:SHOWN]) + (", ..." if len(left) > SHOWN else "")
+    why = f"other sample logs in {folder} are not of the run that was read and are left out"
+    return (f"{why} ({len(left):,}): {names}",) if left else ()
+
+
+def _pooled(log: Log, near: Sequence[Path]) -> tuple[Log, tuple[str, ...]]:
+    """A log with the files that go with it, and what there is to say of them."""
+    if len(near) < 2:
+        return log, ()
+    from evalcore.shell.logs.paths import read_folder_results
+    from evalcore.shell.logs.kind import tell_kind
+    from evalcore.shell.logs.lm_eval.pools import pool_samples
+
+    samples = [one for one in map(tell_kind, near) if one.kind == "samples"]
+    own = log.path.resolve()
+    for pool in pool_samples(samples, lru_cache(maxsize=None)(read_folder_results)):
+        files = tuple(one.path for one in pool.files)
+        if len(files) > 1 and own in {one.resolve() for one in files}:
+            return Log(log.task, log.path, files, pool.same), pool.told
+    return log, ()

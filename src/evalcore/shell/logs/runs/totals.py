@@ -1,0 +1,64 @@
+"""Results without samples: numbers whose value, standard error and count are all that is known of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import isfinite
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from evalcore.core.aggregate.value import Inference, with_interval
+from evalcore.core.compare.gates import Number
+from evalcore.core.compare.power import Known
+from evalcore.core.compare.side import Side
+from evalcore.core.records.errors import EvalError
+from evalcore.core.records.estimate import Estimate
+from evalcore.core.records.report import leaf_from_flat
+from evalcore.shell.logs.runs.source import NO_SAMPLES, find_results
+from evalcore.shell.logs.runs.recorded import Recorded, read_recorded
+from evalcore.shell.logs.lm_eval.rows import read_float
+
+__all__ = ["read_with_totals", "total_estimates"]
+
+
+def read_with_totals(path: Path, *, cluster: str | None = None, match: Sequence[str] = ()) -> Recorded:
+    """A recorded run; one without any samples has its results, and no scores by document."""
+    try:
+        return read_recorded(path, cluster=cluster, match=match)
+    except EvalError as wrong:
+        if NO_SAMPLES not in str(wrong) or cluster is not None or match:
+            raise
+    read, results, warnings = find_results(path)
+    told = f"{read} has no samples beside it: its numbers are judged by their standard errors and counts there"
+    return Recorded(path.name, path, Side(path.name, ()), results, {}, (*warnings, told))
+
+
+def total_estimates(results: Mapping[str, object], confidence: float = 0.95) -> dict[Number, Estimate]:
+    """Every number of a results file, ours or lm-eval's, with the interval that its standard error gives.
+
+    >>> row = {"acc,none": 0.5, "acc_stderr,none": 0.05, "sample_len": 101}
+    >>> found = total_estimates({"results": {"t": row}})
+    >>> [round(end, 2) for one in found.values() for end in one.ci]
+    [0.4, 0.6]
+    """
+    from evalcore.shell.logs.runs.result_errors import known_of
+
+    parts = [results.get(part) for part in ("groups", "results")]
+    rows = {name: row for part in parts if isinstance(part, Mapping) for name, row in part.items()}
+    return {
+        (known.name, known.key): _estimate(known, rows[known.name], confidence)
+        for known in known_of(results)
+        if isinstance(rows.get(known.name), Mapping)
+    }
+
+
+def _estimate(known: Known, row: Mapping[str, object], confidence: float) -> Estimate:
+    value = read_float(row.get(str(known.key)))
+    if value is None or not isfinite(value):
+        return Estimate(value=None, reason="the results have no number for it")
+    flat = {str(known.key): value, known.key.stderr: known.stderr, "sample_len": max(known.n, 1)}
+    ((_, estimate),) = leaf_from_flat(known.name, flat).value.estimates
+    if known.units < known.n:
+        estimate = replace(estimate, df=float(known.units - 1), trials=float(known.units))
+    return with_interval(estimate, Inference(confidence=confidence))

@@ -1,0 +1,117 @@
+"""Questions to an embedded model: those that begin alike one after the other, each answered as if it were alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from evalcore.core.records.document import request_key
+from evalcore.core.records.errors import EvalError
+from evalcore.core.records.request import Failure, Generate, Likelihood, LogLikelihood, Reply, Request
+from evalcore.shell.models.llama.decode import (
+    Decoding,
+    add_likelihoods,
+    choose_token,
+    cut_text,
+    read_decoding,
+    score_rows,
+)
+from evalcore.shell.models.llama.engine import Engine
+from evalcore.shell.models.llama.tokens import (
+    Block,
+    Tokens,
+    encode_pair,
+    fit_pair,
+    plan_context,
+    plan_continuation,
+    roll_windows,
+)
+from evalcore.shell.models.model import Heard, Question, fit_reply
+
+__all__ = ["answer_questions"]
+
+
+class Work(NamedTuple):
+    """A question in tokens: pairs of which the likelihoods add up, or a prompt and how to go on from it."""
+
+    at: int
+    pairs: tuple[tuple[Tokens, Tokens], ...]
+    how: Decoding | None = None
+    seed: int = 0
+
+
+def answer_questions(
+    engine: Engine, questions: Sequence[Question], size: int, seed: int, max_gen_toks: int
+) -> Iterator[Heard]:
+    """Replies in the order of the tokens, so that what begins alike is evaluated once."""
+    works: list[Work] = []
+    for at, question in enumerate(questions):
+        try:
+            works.append(_prepare(engine, at, question, seed, max_gen_toks))
+        except EvalError as wrong:
+            yield Heard(at, Failure(str(wrong)))
+    for work in sorted(works, key=lambda one: (one.how is not None, one.pairs)):
+        try:
+            reply, finish = _generate(engine, work, size) if work.how else (_score(engine, work, size), "")
+        except EvalError as wrong:
+            reply, finish = Failure(str(wrong)), ""
+        yield Heard(work.at, fit_reply(questions[work.at].request, reply), finish)
+
+
+def _prepare(engine: Engine, at: int, question: Question, seed: int, max_gen_toks: int) -> Work:
+    request = question.request
+    prefix = engine.bos if engine.bos >= 0 else engine.eos
+    if isinstance(request, Generate):
+        how = read_decoding(request.options, max_gen_toks)
+        room = engine.n_ctx - how.max_gen_toks
+        if room < 1:
+            raise EvalError(f"expected max_gen_toks below n_ctx = {engine.n_ctx}, got {how.max_gen_toks}")
+        prompt = _encode(engine, request.prompt, True) or (prefix,)
+        return Work(at, ((prompt[-room:], ()),), how, _seed_of(seed, request, question.repeat))
+    if isinstance(request, LogLikelihood):
+        pair = encode_pair(request.context, request.continuation, prefix, lambda *text: _encode(engine, *text))
+        return Work(at, (fit_pair(*pair, engine.n_ctx),))
+    tokens = _encode(engine, request.text, True)
+    return Work(at, tuple(fit_pair(*pair, engine.n_ctx) for pair in roll_windows(tokens, prefix, engine.n_ctx)))
+
+
+def _encode(engine: Engine, text: str, begin: bool) -> Tokens:
+    """Tokens, after a BOS token where the model wants one and the text does not begin with its name."""
+    begins = begin and engine.adds_bos and not text.startswith(engine.text_of(engine.bos))
+    return ((engine.bos,) if begins else ()) + engine.tokenize(text)
+
+
+def _seed_of(seed: int, request: Request, repeat: int) -> int:
+    return int(request_key(str(seed), request, {}, repeat), 16)
+
+
+def _score(engine: Engine, work: Work, size: int) -> Reply:
+    return add_likelihoods([_score_pair(engine, context, continuation, size) for context, continuation in work.pairs])
+
+
+def _score_pair(engine: Engine, context: Tokens, continuation: Tokens, size: int) -> Likelihood:
+    parts = [score_rows([engine.reach(plan_context(context, size))], continuation[:1])]
+    done = 1
+    for block in plan_continuation(continuation, size):
+        predicted = continuation[done : done + block.rows]
+        parts.append(score_rows(list(engine.push(block))[: len(predicted)], predicted))
+        done += block.rows
+    return add_likelihoods(parts)
+
+
+def _generate(engine: Engine, work: Work, size: int) -> tuple[Reply, str]:
+    how, draw, raw = work.how or Decoding(), np.random.default_rng(work.seed), b""
+    row = engine.reach(plan_context(work.pairs[0][0], size))
+    for left in range(how.max_gen_toks, 0, -1):
+        token = choose_token(row, how, draw)
+        if engine.ends(token):
+            return raw.decode("utf-8", "replace"), "stop"
+        raw += engine.piece(token)
+        text = raw.decode("utf-8", "replace")
+        if (short := cut_text(text, how.until)) != text:
+            return short, "stop"
+        if left > 1:
+            row = engine.push(Block((token,), 1))[0]
+    return text, "length"

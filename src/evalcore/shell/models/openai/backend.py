@@ -1,0 +1,192 @@
+"""Models behind an OpenAI-compatible server: completions and chat completions, local or OpenAI's own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from os import environ
+from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
+
+from evalcore.core.records.errors import EvalError
+from evalcore.core.records.request import Failure, Generate, Reply
+from evalcore.shell.models.model import Ask, Backend, Heard, Model, Question, fit_reply
+from evalcore.shell.models.openai.arguments import ARGUMENTS, Kind, Settings, read_settings, warn_of_ignored
+from evalcore.shell.models.openai.body import (
+    encode_body,
+    generation_body,
+    is_reasoning,
+    read_generation,
+    render_messages,
+)
+from evalcore.shell.models.openai.endpoint import Endpoint, find_endpoint
+from evalcore.shell.models.openai.http_faults import Patience
+from evalcore.shell.models.openai.logprobs import echo_body, place_text, read_likelihood
+
+if TYPE_CHECKING:
+    import asyncio
+
+    from evalcore.shell.models.openai.http_client import Session
+
+__all__ = [
+    "LOCAL_CHAT_COMPLETIONS",
+    "LOCAL_COMPLETIONS",
+    "OPENAI_CHAT_COMPLETIONS",
+    "OPENAI_COMPLETIONS",
+    "open_server",
+]
+
+GIVE_UP = 3
+"""So many questions in a row without a connection: the server is gone, and what is left is asked on resuming."""
+
+
+class Answered(NamedTuple):
+    """A reply, and what getting it told about the server."""
+
+    heard: Heard
+    throttled: bool
+    unreachable: bool
+
+
+def open_server(kind: Kind, given: Mapping[str, object], *, base: float = 0.5) -> Model:
+    """A model behind a server. ``base`` is the first wait before a retry, in seconds."""
+    settings = read_settings(kind, given)
+    endpoint = find_endpoint(kind, settings, environ)
+    patience = Patience(
+        retries=settings.max_retries,
+        total=settings.timeout,
+        connect=settings.connect_timeout,
+        silence=settings.read_timeout or settings.timeout,
+        base=base,
+    )
+    return Model(
+        settings.model,
+        identify(kind, settings, endpoint),
+        _asker(kind, settings, endpoint, patience),
+        chat=render_messages if kind.chat else None,
+        check=lambda options: generation_body(kind, settings, "", options),  # not partial: its repr has the address
+        warnings=(*warn_of_ignored(given), *_warn_of_five(kind, settings)),
+    )
+
+
+def identify(kind: Kind, settings: Settings, endpoint: Endpoint) -> str:
+    """All that answers depend on besides the request; headers and query only as a hash, no key or user at all.
+
+    >>> kind, settings = Kind("local-completions"), Settings("m", base_url="http://localhost/v1")
+    >>> identify(kind, settings, find_endpoint(kind, settings, {}))
+    'local-completions http://localhost/v1/completions {"max_gen_toks":256,"model":"m","seed":1234}'
+    """
+    names = ("eos_string", "max_gen_toks", "model", "reasoning", "seed", "think_end_token")
+    values = {name: getattr(settings, name) for name in names} | {"routing": endpoint.routing or None}
+    used = {name: value for name, value in values.items() if value is not None and value is not msgspec.UNSET}
+    return f"{kind.name} {endpoint.shown} {msgspec.json.encode(used, order='sorted').decode()}"
+
+
+def _warn_of_five(kind: Kind, settings: Settings) -> tuple[str, ...]:
+    mistaken = "5" in settings.model and not is_reasoning(settings.model) and settings.reasoning is msgspec.UNSET
+    if not (kind.hosted and kind.chat and mistaken):
+        return ()
+    return (
+        f"lm-eval 0.4.13 sends temperature 1 and no stop strings to {settings.model!r}, as to every name with a 5; "
+        "here the task's own are sent (model_args reasoning: true for lm-eval's)",
+    )
+
+
+def _asker(kind: Kind, settings: Settings, endpoint: Endpoint, patience: Patience) -> Ask:
+    def ask(questions: Sequence[Question]) -> Iterator[Heard]:
+        likelihoods = any(not isinstance(question.request, Generate) for question in questions)
+        if likelihoods and kind.chat:
+            raise EvalError(
+                f"{kind.name} cannot answer likelihood requests (multiple_choice, loglikelihood, rolling tasks): chat "
+                "endpoints give no log-probabilities of a given text; use local-completions, or model: llama"
+            )
+        import asyncio
+
+        from evalcore.shell.models.openai.http_client import close_session, open_session
+
+        _refuse_loop()
+        with asyncio.Runner() as runner:
+            session = open_session(endpoint, patience, settings.num_concurrent)
+            try:
+                yield from _ask_in(runner, session, kind, settings, questions, likelihoods)
+            finally:
+                runner.run(close_session(session))
+
+    return ask
+
+
+def _refuse_loop() -> None:
+    import asyncio
+
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return
+    raise EvalError(
+        "a server is asked in an event loop of its own, and one is running here (a notebook?): use a thread"
+    )
+
+
+def _ask_in(
+    runner: asyncio.Runner,
+    session: Session,
+    kind: Kind,
+    settings: Settings,
+    questions: Sequence[Question],
+    likelihoods: bool,
+) -> Iterator[Heard]:
+    from evalcore.shell.models.openai.http_flow import flow
+    from evalcore.shell.models.openai.probe import check_echo
+
+    if likelihoods and settings.check_logprobs:
+        runner.run(check_echo(session, settings))
+    jobs = (partial(_answer, session, kind, settings, at, question) for at, question in enumerate(questions))
+    lost = 0
+    for one in flow(runner, jobs, settings.num_concurrent, lambda one: one.throttled):
+        yield one.heard
+        lost = lost + 1 if one.unreachable else 0
+        if lost >= GIVE_UP:
+            raise EvalError(
+                f"{session.endpoint.shown} is gone: {lost} questions in a row had no connection; resume later"
+            )
+
+
+async def _answer(session: Session, kind: Kind, settings: Settings, at: int, question: Question) -> Answered:
+    from evalcore.shell.models.openai.http_client import post
+
+    body, read = _wording(kind, settings, question)
+    reached = await post(session, encode_body(body), read)
+    heard = Heard(at, reached.value) if isinstance(reached.value, Failure) else Heard(at, *reached.value)
+    return Answered(heard, reached.throttled, reached.unreachable)
+
+
+def _wording(
+    kind: Kind, settings: Settings, question: Question
+) -> tuple[dict[str, object], Callable[[bytes], tuple[Reply, str]]]:
+    """The body of a question, and how to read the reply."""
+    request = question.request
+    if isinstance(request, Generate):
+        body = generation_body(kind, settings, request.prompt, request.options, question.repeat)
+        return body, partial(read_generation, kind, settings.think_end_token)
+    prompt, start = place_text(request, settings.eos_string)
+    return echo_body(settings, prompt), lambda content: (
+        fit_reply(request, read_likelihood(content, prompt, start, settings.max_length)),
+        "",
+    )
+
+
+def _backend(kind: Kind, summary: str) -> Backend:
+    return Backend(partial(open_server, kind), summary, ARGUMENTS)
+
+
+LOCAL_COMPLETIONS = _backend(
+    Kind("local-completions"), "any server with /v1/completions (vLLM, SGLang, ...); likelihoods where it echoes them"
+)
+LOCAL_CHAT_COMPLETIONS = _backend(
+    Kind("local-chat-completions", chat=True), "any server with /v1/chat/completions; generation only"
+)
+OPENAI_COMPLETIONS = _backend(Kind("openai-completions", hosted=True), "OpenAI's completions")
+OPENAI_CHAT_COMPLETIONS = _backend(
+    Kind("openai-chat-completions", chat=True, hosted=True), "OpenAI's chat completions; generation only"
+)

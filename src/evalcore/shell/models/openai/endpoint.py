@@ -1,0 +1,181 @@
+"""Where requests go and what they carry. Addresses and keys are hidden from every printed form."""
+
+from __future__ import annotations
+
+import ipaddress
+from base64 import b64encode
+from collections.abc import Mapping, Sequence
+from hashlib import sha256
+from typing import Generic, TypeVar
+from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit, urlunsplit
+
+from msgspec import Struct
+
+from evalcore.core.records.errors import EvalError
+from evalcore.shell.models.openai.arguments import OPENAI, Kind, Settings
+
+__all__ = ["Endpoint", "Hidden", "Sent", "find_endpoint", "is_loopback"]
+
+T = TypeVar("T")
+
+TELLING = ("auth", "key", "token", "secret", "cookie", "password", "credential")
+SIGNED = ("sig", "code", "pwd")
+LONG = 16
+"""A value in the query of an address that is as long as keys are counts as one, whatever its name."""
+
+
+class Hidden(Generic[T]):
+    """A value that is not shown by ``repr``, by a log or by a traceback with locals."""
+
+    __slots__ = ("_value",)
+
+    def __init__(self, value: T) -> None:
+        self._value = value
+
+    def __repr__(self) -> str:
+        return "[hidden]"
+
+    def reveal(self) -> T:
+        return self._value
+
+
+class Sent(Struct, frozen=True):
+    """What goes over the wire, and the parts of it that must not be seen elsewhere."""
+
+    url: str
+    headers: Mapping[str, str]
+    secrets: tuple[str, ...] = ()
+
+
+class Endpoint(Struct, frozen=True):
+    """An address: as it may be shown (no user, no query), and as it is used.
+
+    ``routing`` is a hash of the headers and the query, which may lead to another model.
+    """
+
+    shown: str
+    hidden: Hidden[Sent]
+    loopback: bool
+    key_env: str | None = None
+    verify: bool = True
+    ca_cert_path: str | None = None
+    routing: str = ""
+
+
+def is_loopback(host: str) -> bool:
+    """Whether this host is the machine itself.
+
+    >>> is_loopback("localhost"), is_loopback("127.8.0.1"), is_loopback("::1"), is_loopback("localhost.example.com")
+    (True, True, True, False)
+    """
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost" or host.endswith(".localhost")
+
+
+def find_endpoint(kind: Kind, settings: Settings, environ: Mapping[str, str]) -> Endpoint:
+    """The endpoint of a backend with these settings.
+
+    >>> kind, settings = Kind("local-completions"), Settings("m", base_url="http://localhost:8000/v1/")
+    >>> find_endpoint(kind, settings, {}).shown
+    'http://localhost:8000/v1/completions'
+    """
+    url = _parse(kind, settings.base_url or (OPENAI if kind.hosted else None))
+    shown = urlunsplit((url.scheme, url.netloc.rpartition("@")[2], url.path, "", ""))
+    key = _find_key(kind, settings, environ)
+    credentials = _credentials(url, key)
+    loopback = is_loopback(url.hostname or "")
+    _refuse_insecure(settings, shown, url.scheme == "http" and not loopback and bool(credentials))
+    headers = {"Content-Type": "application/json", "Accept": "application/json", "Accept-Encoding": "identity"}
+    headers |= {"User-Agent": "evalcore"} | _own_headers(settings.header or {}) | credentials
+    target = urlunsplit((url.scheme, url.netloc.rpartition("@")[2], url.path, url.query, ""))
+    query = parse_qsl(url.query, keep_blank_values=True)
+    hidden = [value or name for name, value in query if _is_telling(name) or len(value or name) >= LONG]
+    secrets = (key or "", unquote(url.password or ""), credentials.get("Authorization", "").partition(" ")[2], *hidden)
+    return Endpoint(
+        shown,
+        Hidden(Sent(target, headers, tuple(dict.fromkeys(filter(None, secrets))))),
+        loopback,
+        settings.api_key_env,
+        settings.verify_certificate,
+        settings.ca_cert_path,
+        _hash_pairs([(name.lower(), value) for name, value in (settings.header or {}).items()] + query),
+    )
+
+
+def _is_telling(name: str) -> bool:
+    return name.lower() in SIGNED or any(word in name.lower() for word in TELLING)
+
+
+def _hash_pairs(pairs: Sequence[tuple[str, str]]) -> str:
+    """A name for what is sent besides the request, without secrets: a new key leads to the same model."""
+    told = sorted(pair for pair in pairs if not _is_telling(pair[0]))
+    return sha256(repr(told).encode("utf-8", "replace")).hexdigest()[:12] if told else ""
+
+
+def _parse(kind: Kind, given: str | None) -> SplitResult:
+    """The address in parts, with the path of this kind of endpoint."""
+    example = f"http://localhost:8000/v1{kind.path}"
+    if given is None:
+        raise EvalError(f"model {kind.name} needs the address of a server: model_args base_url, as in {example}")
+    try:
+        url = urlsplit(given.strip())
+        fine = url.scheme in ("http", "https") and bool(url.hostname) and (url.port is None or url.port > 0)
+    except ValueError:
+        fine = False
+    if not fine:  # not shown: it may hold a password
+        raise EvalError(
+            f"expected an http or https address as base_url, as in {example} - at model_args of {kind.name}"
+        )
+    path = url.path.rstrip("/")
+    if path.endswith("/chat/completions") != kind.chat and path.endswith("/completions"):
+        other = kind.name.replace("-chat", "") if kind.chat else kind.name.replace("-completions", "-chat-completions")
+        raise EvalError(f"base_url ends in {path!r}, an endpoint of {other}; {kind.name} needs one like {example}")
+    return url._replace(path=path if path.endswith("/completions") else f"{path or '/v1'}{kind.path}")
+
+
+def _find_key(kind: Kind, settings: Settings, environ: Mapping[str, str]) -> str | None:
+    key = environ.get(settings.api_key_env, "").strip() if settings.api_key_env else ""
+    if not key and kind.hosted and settings.base_url is None:
+        raise EvalError(
+            f"model {kind.name} needs a key: put it into the environment variable "
+            f"{settings.api_key_env or 'OPENAI_API_KEY'}, or name another one with api_key_env"
+        )
+    if not key.isascii() or not key.isprintable():
+        raise EvalError(f"the key in {settings.api_key_env} has characters that no HTTP header can carry")
+    return key or None
+
+
+def _credentials(url: SplitResult, key: str | None) -> dict[str, str]:
+    if url.username or url.password:
+        pair = f"{unquote(url.username or '')}:{unquote(url.password or '')}"
+        return {"Authorization": f"Basic {b64encode(pair.encode()).decode()}"}
+    return {"Authorization": f"Bearer {key}"} if key else {}
+
+
+def _refuse_insecure(settings: Settings, shown: str, readable: bool) -> None:
+    if settings.allow_insecure:
+        return
+    if readable:
+        raise EvalError(
+            f"a key would go to {shown} over plain http, readable by anyone on the way: use https, say that there is "
+            "no key (model_args api_key_env: ''), or allow it (allow_insecure: true)"
+        )
+    if not settings.verify_certificate:
+        raise EvalError(
+            "verify_certificate: false lets anyone on the way read the key and forge answers: give ca_cert_path, or "
+            "allow it (model_args allow_insecure: true)"
+        )
+
+
+def _own_headers(given: Mapping[str, str]) -> dict[str, str]:
+    for name, value in given.items():
+        if _is_telling(name):
+            raise EvalError(
+                f"header {name} in model_args would put a secret into files: put the key into the environment "
+                "variable OPENAI_API_KEY, or name another one with api_key_env"
+            )
+        if not name.replace("-", "").replace("_", "").isalnum() or not (name + value).isascii() or "\n" in value:
+            raise EvalError(f"expected an HTTP header of ASCII letters, got {name!r} in model_args header")
+    return dict(given)

@@ -1,0 +1,210 @@
+"""One request to a server, with patience: deadlines, retries, a cap on the reply, no redirects, no secrets shown."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from random import random
+from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
+from urllib.parse import urlsplit
+
+from msgspec import Struct
+
+from evalcore.core.records.errors import EvalError
+from evalcore.core.records.request import Failure
+from evalcore.shell.models.openai.endpoint import Endpoint
+from evalcore.shell.models.openai.http_faults import (
+    ALWAYS,
+    NEVER,
+    POINTLESS,
+    Patience,
+    Unreachable,
+    Wrong,
+    backoff,
+    excerpt,
+    hide_secrets,
+    message_of,
+    redact,
+    retried,
+    retry_after,
+)
+
+if TYPE_CHECKING:
+    import ssl
+
+    import httpx
+
+__all__ = ["Reached", "Session", "close_session", "open_session", "post"]
+
+T = TypeVar("T")
+
+MOST_BYTES = 16 << 20
+DEADLINES = 2
+"""Each missed deadline costs minutes, so few are waited for."""
+
+FIRST_TRIES = 3
+"""A server that was never there is more likely a wrong address than a passing fault."""
+
+
+class Session(Struct, frozen=True):
+    """Clients of one server, one connection each. ``met`` is set once the server has given one good answer."""
+
+    clients: tuple[httpx.AsyncClient, ...]
+    free: list[httpx.AsyncClient]
+    endpoint: Endpoint
+    patience: Patience
+    met: asyncio.Event
+
+
+class Reached(NamedTuple, Generic[T]):
+    """What came of a request in the end, and whether the server complained of too many or was not there."""
+
+    value: T | Failure
+    throttled: bool = False
+    unreachable: bool = False
+
+
+def open_session(endpoint: Endpoint, patience: Patience, most: int) -> Session:
+    """A session of at most so many connections. Proxies of the environment are for other machines only."""
+    import logging
+
+    import httpx
+
+    for name in ("httpx", "httpcore"):  # they log addresses with their query, and the headers of replies
+        logging.getLogger(name).setLevel(logging.WARNING)
+    trusted = _trusted(endpoint)
+    clients = tuple(
+        httpx.AsyncClient(
+            verify=trusted,
+            trust_env=not endpoint.loopback,
+            follow_redirects=False,
+            timeout=httpx.Timeout(patience.silence, connect=patience.connect),
+            limits=httpx.Limits(max_connections=1),
+        )
+        for _ in range(most)  # one client of many connections looks through all of them for every request
+    )
+    return Session(clients, list(clients), endpoint, patience, asyncio.Event())
+
+
+async def close_session(session: Session) -> None:
+    """Close every connection."""
+    for client in session.clients:
+        await client.aclose()
+
+
+def _trusted(endpoint: Endpoint) -> bool | ssl.SSLContext:
+    from ssl import PROTOCOL_TLS_CLIENT, SSLContext, create_default_context
+
+    if endpoint.shown.startswith("http:"):
+        return SSLContext(PROTOCOL_TLS_CLIENT)  # trusts nobody, and takes 50 ms less to make
+    if endpoint.ca_cert_path is None:
+        return endpoint.verify
+    try:
+        return create_default_context(cafile=endpoint.ca_cert_path)
+    except OSError as wrong:
+        raise EvalError(f"expected certificates in ca_cert_path {endpoint.ca_cert_path!r}: {wrong}") from wrong
+
+
+async def post(session: Session, body: bytes, read: Callable[[bytes], T]) -> Reached[T]:
+    """Post until ``read`` takes the reply or patience ends; an ``EvalError`` if going on is pointless."""
+    throttled, tried = False, 0
+    while True:
+        tried += 1
+        try:
+            value = read(await _post_once(session, body))
+            session.met.set()
+            return Reached(value, throttled)
+        except Wrong as caught:
+            wrong = caught
+        # outside of the handler, so that no error drags along a message that was not yet redacted
+        reason = redact(wrong.reason, session.endpoint.hidden.reveal().secrets)
+        throttled |= wrong.status == 429
+        if wrong.status in POINTLESS and not session.met.is_set():
+            raise EvalError(f"{session.endpoint.shown}: {reason}{_advice(wrong.status, session)}")
+        if tried > min(wrong.again, session.patience.retries):
+            return _give_up(session, wrong, reason, tried, throttled)
+        await asyncio.sleep(backoff(tried, wrong.after, random(), session.patience))
+
+
+def _give_up(session: Session, wrong: Wrong, reason: str, tried: int, throttled: bool) -> Reached[T]:
+    lost = isinstance(wrong, Unreachable)
+    if lost and not session.met.is_set():
+        raise EvalError(
+            f"{session.endpoint.shown}: {reason} ({tried} tries); is the server running, the address right?"
+        )
+    return Reached(Failure(f"{reason} ({tried} tries)" if tried > 1 else reason), throttled, lost)
+
+
+def _advice(status: int, session: Session) -> str:
+    if status in (401, 403):
+        name = session.endpoint.key_env or "the environment variable named by api_key_env"
+        return f" - is the key in {name} right?"
+    return " - is base_url right, and the model's name?" if status in (404, 405) else ""
+
+
+async def _post_once(session: Session, body: bytes) -> bytes:
+    client = session.free.pop()
+    try:
+        return await _post_by(client, session, body)
+    finally:
+        session.free.append(client)
+
+
+async def _post_by(client: httpx.AsyncClient, session: Session, body: bytes) -> bytes:
+    import httpx
+
+    hidden, patience = session.endpoint.hidden.reveal(), session.patience
+    try:
+        async with (
+            asyncio.timeout(patience.total),
+            client.stream("POST", hidden.url, content=body, headers=hidden.headers) as response,
+        ):
+            status, headers = response.status_code, response.headers
+            content = await _read_capped(response)
+    except TimeoutError:
+        raise Wrong(f"timeout: no whole reply within {patience.total:g} s", again=DEADLINES) from None
+    except (httpx.ConnectError, httpx.ConnectTimeout, httpx.ProxyError) as wrong:
+        again = ALWAYS if session.met.is_set() else FIRST_TRIES
+        raise Unreachable(f"connection: {_words(wrong)}", again=again) from None
+    except httpx.TimeoutException:
+        raise Wrong(f"timeout: not a byte for {patience.silence:g} s", again=DEADLINES) from None
+    except (httpx.TransportError, httpx.StreamError) as wrong:
+        raise Wrong(f"connection: {_words(wrong)}") from None
+    content = hide_secrets(content, hidden.secrets)  # before anything is cut: half a key is no longer found
+    _judge(status, headers, content)
+    return content
+
+
+def _words(wrong: Exception) -> str:
+    return excerpt(f"{type(wrong).__name__}: {wrong}" if str(wrong) else type(wrong).__name__)
+
+
+async def _read_capped(response: httpx.Response) -> bytes:
+    """The body as it was sent: compression was not asked for, so nothing can unfold to more than was sent."""
+    parts: list[bytes] = []
+    size = 0
+    async for part in response.aiter_raw():
+        size += len(part)
+        if size > MOST_BYTES:
+            raise Wrong(f"too_large: a reply of more than {MOST_BYTES >> 20} MB", again=NEVER)
+        parts.append(part)
+    return b"".join(parts)
+
+
+def _judge(status: int, headers: Mapping[str, str], content: bytes) -> None:
+    """Only 200 is an answer."""
+    if 300 <= status < 400:
+        to = urlsplit(headers.get("location", ""))
+        raise Wrong(
+            f"redirect: the server answers {status} to {to.scheme}://{to.hostname}{to.path}; redirects are "
+            "not followed, give the final address as base_url",
+            again=NEVER,
+            status=status,
+        )
+    if not 200 <= status < 300:
+        after = retry_after(headers.get("retry-after"), datetime.now(UTC))
+        again = ALWAYS if retried(status) else NEVER
+        raise Wrong(f"http_{status}: {message_of(content)}", again=again, after=after, status=status)
+    if headers.get("content-encoding", "identity") not in ("", "identity"):
+        raise Wrong(f"bad_response: a body in {excerpt(headers['content-encoding'])}, which was not asked for")

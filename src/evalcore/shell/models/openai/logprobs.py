@@ -1,0 +1,144 @@
+"""Log-likelihoods from echoed log-probabilities: which tokens are the continuation's, and whether to believe them."""
+
+from __future__ import annotations
+
+from itertools import accumulate
+from math import isnan
+from typing import NamedTuple
+
+from evalcore.core.records.request import Likelihood, LogLikelihood, Rolling
+from evalcore.shell.models.openai.arguments import Settings
+from evalcore.shell.models.openai.body import read_choice
+from evalcore.shell.models.openai.http_faults import NEVER, Wrong
+
+__all__ = ["Echo", "echo_body", "find_offsets", "place_text", "read_echo", "read_likelihood"]
+
+
+class Echo(NamedTuple):
+    """The tokens of an echoed text, where each begins in it, and how likely each was; -1 is before the text."""
+
+    tokens: list[str]
+    offsets: list[int]
+    logprobs: list[object]
+    tops: list[object]
+
+
+def place_text(request: LogLikelihood | Rolling, before: str | None) -> tuple[str, int]:
+    """The text to send, and where in it the part begins whose likelihood is asked.
+
+    Spaces at the end of a context count with the continuation, as in lm-eval: that is where tokenizers put them.
+    A text without context follows ``before``, the model's end (or beginning) of text.
+
+    >>> place_text(LogLikelihood("Q: 2+2? A: ", "4"), None), place_text(Rolling("A text."), "</s>")
+    (('Q: 2+2? A: 4', 10), ('</s>A text.', 4))
+    """
+    context, text = (
+        (request.context, request.continuation) if isinstance(request, LogLikelihood) else ("", request.text)
+    )
+    start = len(context.rstrip())
+    prefix = "" if start else before or ""
+    return prefix + context + text, start + len(prefix)
+
+
+def echo_body(settings: Settings, prompt: str) -> dict[str, object]:
+    """The body that asks for the log-probabilities of a text. Servers that refuse to generate nothing get one token.
+
+    >>> echo_body(Settings("m"), "a text")["echo"]
+    True
+    """
+    return {
+        "model": settings.model,
+        "prompt": prompt,
+        "temperature": 0,
+        "max_tokens": 1,
+        "logprobs": 1,
+        "seed": settings.seed,
+        "echo": True,
+    }
+
+
+def find_offsets(tokens: list[str], given: object, prompt: str) -> list[int] | None:
+    """Where each token begins in the prompt: from the tokens themselves, else from offsets that fit them.
+
+    Up to two tokens that are not in the text (a beginning of text) may come first.
+
+    >>> find_offsets(["<s>", "One", " two", " x"], None, "One two")
+    [-1, 0, 3, 7]
+    """
+    for skipped in range(3):
+        if "".join(tokens[skipped:]).startswith(prompt):
+            return [-1] * skipped + list(accumulate(map(len, tokens[skipped:-1]), initial=0))
+    if (
+        not tokens
+        or not isinstance(given, list)
+        or len(given) != len(tokens)
+        or not all(type(one) is int for one in given)
+    ):
+        return None
+    for token, start, end in zip(tokens, given, [*given[1:], None], strict=True):
+        part = "\ufffd" in token or token.startswith("bytes:")  # of a character: it has no text to compare
+        inside = not part and start < len(prompt)
+        if start < 0 or (inside and not (prompt.startswith(token, start) and end in (None, start + len(token)))):
+            return None
+    return list(given) if given[0] == 0 and given == sorted(given) else None
+
+
+def read_echo(content: bytes, prompt: str) -> Echo:
+    """The echoed tokens of a reply, which must be those of the prompt."""
+    logprobs = read_choice(content).get("logprobs")
+    if not isinstance(logprobs, dict):
+        raise _bad("the reply has none")
+    columns = [logprobs.get(name) for name in ("tokens", "token_logprobs", "top_logprobs")]
+    lists = [column for column in columns if isinstance(column, list)]
+    if len(lists) != 3 or len(set(map(len, lists))) != 1 or not all(isinstance(one, str) for one in lists[0]):
+        raise _bad("expected tokens, token_logprobs and top_logprobs of one length")
+    offsets = find_offsets(lists[0], logprobs.get("text_offset"), prompt)
+    if offsets is None:
+        raise _bad(f"the server did not echo the prompt token by token; its first tokens are {lists[0][:3]}")
+    return Echo(lists[0], offsets, lists[1], lists[2])
+
+
+def read_likelihood(content: bytes, prompt: str, start: int, most: int) -> Likelihood:
+    """The likelihood of the prompt from ``start`` on: of the tokens that begin there or later.
+
+    A token that begins before ``start`` and ends after it counts with the context, as in lm-eval.
+
+    >>> read_likelihood(b'''{"choices": [{"index": 0, "logprobs": {"tokens": ["One", " two", " x"], "token_logprobs":
+    ...   [null, -0.5, -1], "top_logprobs": [null, {" two": -0.5}, {" x": -1}]}}]}''', "One two", 3, 2048)
+    Likelihood(value=-0.5, greedy=True, tokens=1)
+    """
+    echo = read_echo(content, prompt)
+    chosen = [at for at, offset in enumerate(echo.offsets) if start <= offset < len(prompt)]
+    length = sum(offset < len(prompt) for offset in echo.offsets)
+    if length > most:
+        raise Wrong(
+            f"too_long: {length} tokens, more than max_length {most}; nothing is cut here, so set max_length "
+            "in model_args to what the model can take",
+            again=NEVER,
+        )
+    if not chosen:
+        raise _bad("no token begins within the continuation")
+    values = [_checked(echo.logprobs[at], at) for at in chosen]
+    greedy = all(value >= _best(echo.tops[at], at) for at, value in zip(chosen, values, strict=True))
+    return Likelihood(sum(values), greedy, len(values))
+
+
+def _checked(value: object, at: int) -> float:
+    if value is None and at == 0:
+        raise _bad(
+            "the first token has none, as nothing stands before it; give eos_string in model_args, the text "
+            "of the model's end-of-text (or beginning-of-text) token"
+        )
+    if isinstance(value, bool) or not isinstance(value, int | float) or isnan(value) or value > 0:
+        raise _bad(f"expected a number of at most 0 for token {at}, got {value!r}")
+    return float(value)
+
+
+def _best(top: object, at: int) -> float:
+    if not isinstance(top, dict) or not top:
+        raise _bad(f"expected the most likely tokens in place of token {at}, got {top!r}")
+    return max(_checked(value, at) for value in top.values())
+
+
+def _bad(what: str) -> Wrong:
+    return Wrong(f"bad_logprobs: {what}", again=NEVER)

@@ -1,0 +1,89 @@
+"""Before likelihoods are asked: does this server echo log-probabilities, and each for its own token?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+
+from evalcore.core.records.errors import EvalError
+from evalcore.core.records.request import Failure
+from evalcore.shell.models.openai.arguments import Settings
+from evalcore.shell.models.openai.body import encode_body, read_choice
+from evalcore.shell.models.openai.http_client import Session, post
+from evalcore.shell.models.openai.http_faults import NEVER, Wrong
+from evalcore.shell.models.openai.logprobs import Echo, echo_body, read_echo
+
+__all__ = ["check_echo"]
+
+PROBES = (
+    "1 2 3 4 5 6 7 8 9 10 11 12",
+    "a b c d e f g h i j k l",
+    "Monday Tuesday Wednesday Thursday Friday Saturday Sunday Monday Tuesday Wednesday",
+)
+"""Texts whose next token is plain, and unlikely to come twice: read one place off, its probability is another."""
+
+TOLERANCE = 0.5
+"""Reading a prompt and generating differ by rounding, up to some hundredths; one token off is several units."""
+
+SKIP = "; check_logprobs: false in model_args asks without this check"
+
+
+async def check_echo(session: Session, settings: Settings) -> None:
+    """Have a token generated, have it echoed, and refuse a server that gives it two log-probabilities."""
+    for text in PROBES:
+        body = {**echo_body(settings, text), "echo": False}
+        said = (await post(session, encode_body(body), _first_token)).value
+        if isinstance(said, Failure):
+            raise EvalError(f"{session.endpoint.shown} gives no log-probabilities: {said.reason}{SKIP}")
+        token, generated = said
+        asked = text + token
+        echo = (await post(session, encode_body(echo_body(settings, asked)), partial(read_echo, prompt=asked))).value
+        if isinstance(echo, Failure):
+            raise EvalError(
+                f"{session.endpoint.shown} does not echo log-probabilities, so it cannot answer likelihood "
+                f"requests: {echo.reason}{SKIP}"
+            )
+        if _compare(session, echo, text, token, generated):
+            return
+    raise EvalError(
+        f"{session.endpoint.shown}: echoed tokens are not those that were generated, which leaves nothing "
+        f"to compare log-probabilities by{SKIP}"
+    )
+
+
+def _compare(session: Session, echo: Echo, text: str, token: str, generated: float) -> bool:
+    """Whether there was something to compare; an error if it differs."""
+    if isinstance(echo.logprobs[0], float | int):
+        raise EvalError(
+            f"{session.endpoint.shown} gives a log-probability to the first token of a text, which follows nothing: "
+            f"its log-probabilities are not those of their tokens{SKIP}"
+        )
+    places = [at for at, offset in enumerate(echo.offsets) if offset == len(text) and echo.tokens[at] == token]
+    if not token or not places:
+        return False
+    echoed = echo.logprobs[places[-1]]
+    if isinstance(echoed, bool) or not isinstance(echoed, int | float) or not abs(echoed - generated) <= TOLERANCE:
+        raise EvalError(
+            f"the log-probabilities that {session.endpoint.shown} echoes are not those of their tokens: {token!r} "
+            f"after {text!r} has {generated:.6g} when generated and {echoed!r} when echoed. "
+            "llama-cpp-python's server is known to echo them one token late: serve the model with another "
+            f"server, or use model: llama{SKIP}"
+        )
+    return True
+
+
+def _first_token(content: bytes) -> tuple[str, float]:
+    """The generated token and its log-probability.
+
+    >>> _first_token(b'{"choices": [{"index": 0, "logprobs": {"tokens": [" 13"], "token_logprobs": [-0.1]}}]}')
+    (' 13', -0.1)
+    """
+    logprobs = read_choice(content).get("logprobs")
+    tokens, values = (
+        (logprobs.get("tokens"), logprobs.get("token_logprobs")) if isinstance(logprobs, Mapping) else (0, 0)
+    )
+    if isinstance(tokens, list) and isinstance(values, list) and tokens and values:
+        token, value = tokens[0], values[0]
+        if isinstance(token, str) and isinstance(value, int | float):
+            return token, float(value)
+    raise Wrong("bad_logprobs: a generated token comes without one", again=NEVER)

@@ -1,0 +1,55 @@
+"""Gates as JUnit XML, which every CI system shows: a test case for each."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from xml.etree import ElementTree as Xml
+
+from evalcore.shell.output.check.gate_text import Checked, tell_gate
+from evalcore.shell.output.files.run_files import replace_file
+from evalcore.shell.output.terminal.text import visible
+
+__all__ = ["junit_text", "write_junit"]
+
+
+def junit_text(checked: Checked, *, seconds: float = 0.0) -> str:
+    """The XML of a run's gates, each with a sentence that has its numbers.
+
+    The attributes are those that pytest writes. Characters that XML cannot hold are written as escapes.
+
+    >>> from evalcore.core.compare.gates import Gate
+    >>> from evalcore.core.records.request import MetricKey
+    >>> gate = Gate(kind="min", name="t", key=MetricKey("acc"), passed=False, verdict="below")
+    >>> print(junit_text(Checked(run="new", gates=(gate,))).splitlines()[2].strip())
+    <testsuite name="evalcore check" tests="1" failures="1" errors="0" skipped="0" time="0.000">
+    """
+    gates = checked.gates
+    suite = Xml.Element(
+        "testsuite",
+        name="evalcore check",
+        tests=str(len(gates)),
+        failures=str(sum(gate.passed is False for gate in gates)),
+        errors="0",
+        skipped=str(sum(gate.passed is None for gate in gates)),
+        time=f"{seconds:.3f}",
+    )
+    for gate in gates:
+        sentence = visible(tell_gate(gate, checked.confidence))
+        metric = str(gate.key) if gate.key.filter != "none" else gate.key.metric
+        name = " ".join(dict.fromkeys([gate.name, metric, gate.kind]))  # a share of pairs is of no metric
+        case = Xml.SubElement(suite, "testcase", classname=visible(checked.run), name=visible(name), time="0.000")
+        outcome = {False: "failure", None: "skipped"}.get(gate.passed)
+        if outcome:
+            Xml.SubElement(case, outcome, message=sentence).text = sentence
+        else:
+            Xml.SubElement(case, "system-out").text = sentence
+    root = Xml.Element("testsuites", name="evalcore")
+    root.append(suite)
+    Xml.indent(root)
+    text: bytes = Xml.tostring(root, encoding="us-ascii", xml_declaration=True)
+    return text.decode("ascii") + "\n"
+
+
+def write_junit(path: Path, checked: Checked, *, seconds: float = 0.0) -> Path:
+    """Put the file in place at once."""
+    return replace_file(path, [junit_text(checked, seconds=seconds)])

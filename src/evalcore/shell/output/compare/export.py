@@ -1,0 +1,159 @@
+"""A comparison of runs for programs: JSON and CSV.
+
+JSON, its keys stable::
+
+    runs        a list of {label, name, path, model, warnings}, in the order they were given
+    confidence  of every interval; a verdict is given where p_adjusted is at most 1 - confidence
+    correction  holm, bh or none
+    family      how many p-values were corrected together, over all pairs
+    warnings    about all of it; those of runs and of pairs are there
+    pairs       a list, one for each two runs: {a, b (their labels), lines, documents, tasks_only_a, tasks_only_b,
+                warnings}
+      lines      {task, kind: task | group, metric, filter, higher_is_better, n, clusters, unscored, a, b,
+                  difference (a - b), stderr, ci_low, ci_high, p_value, p_adjusted, detectable, verdict, better, worse,
+                  method, reason}
+                 better, worse: ids of the documents where a does better, does worse
+      documents  {task, both: how many, only_a: ids, only_b: ids}
+
+What is not known is null. CSV has a row for each line, with counts of documents in place of ids.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable
+
+from evalcore.core.compare.gates import name_verdict
+from evalcore.core.compare.lines import Comparison, Line
+from evalcore.core.records.request import MetricKey
+from evalcore.shell.logs.runs import Recorded
+from evalcore.shell.output.compare.conditions import model_of
+from evalcore.shell.output.compare.line_order import Compared, id_of
+from evalcore.shell.output.files.strict_json import dump_json
+from evalcore.shell.output.terminal.flat import csv_cell
+
+__all__ = ["pair_data", "write_csv", "write_json"]
+
+
+def write_json(compared: Compared) -> str:
+    """Every pair and every line of it, as strict JSON."""
+    first = compared.comparisons[0]
+    named = zip(compared.labels, compared.names, compared.runs, strict=True)
+    return (
+        dump_json(
+            {
+                "runs": [
+                    {
+                        "label": label,
+                        "name": name,
+                        "path": str(run.path),
+                        "model": model_of(run.results) or None,
+                        "warnings": list(run.warnings),
+                    }
+                    for label, name, run in named
+                ],
+                "confidence": first.confidence,
+                "correction": first.correction,
+                "family": first.family,
+                "warnings": [*compared.lead, *compared.warnings],
+                "pairs": [pair_data(compared, at) for at in range(len(compared.pairs))],
+            },
+            indent=2,
+        )
+        + "\n"
+    )
+
+
+def pair_data(compared: Compared, at: int) -> dict[str, object]:
+    """One pair of runs as plain data."""
+    comparison, (first, second) = compared.comparisons[at], compared.pairs[at]
+    a, b = compared.runs[first], compared.runs[second]
+    ids = {line.name: id_of(a, line.name) for line in comparison.lines}
+    return {
+        "a": compared.labels[first],
+        "b": compared.labels[second],
+        "lines": [
+            {
+                **line_data(line, compared.alpha, (compared.labels[first], compared.labels[second])),
+                "better": [ids[line.name].get(key, key) for key in line.better],
+                "worse": [ids[line.name].get(key, key) for key in line.worse],
+                "method": line.method,
+                "reason": line.reason,
+            }
+            for line in comparison.lines
+        ],
+        "documents": [
+            {
+                "task": one.task,
+                "both": one.both,
+                "only_a": _ids_of(a, one.task, one.only_a),
+                "only_b": _ids_of(b, one.task, one.only_b),
+            }
+            for one in comparison.documents
+        ],
+        "tasks_only_a": list(comparison.tasks_only_a),
+        "tasks_only_b": list(comparison.tasks_only_b),
+        "warnings": list(comparison.warnings),
+    }
+
+
+def _ids_of(run: Recorded, task: str, keys: Iterable[int]) -> list[int | str]:
+    known = id_of(run, task)
+    return [known.get(key, key) for key in keys]
+
+
+def line_data(line: Line, alpha: float, labels: tuple[str, str] = ("A", "B")) -> dict[str, object]:
+    """The numbers of a line as plain data.
+
+    >>> told = line_data(Line(name="t", key=MetricKey("acc"), difference=0.5, ci=(0.1, 0.9), adjusted=0.01), 0.05)
+    >>> told["task"], told["difference"], told["ci_low"], told["p_adjusted"], told["verdict"]
+    ('t', 0.5, 0.1, 0.01, 'A higher')
+    """
+    low, high = line.ci if line.ci is not None else (None, None)
+    return {
+        "task": line.name,
+        "kind": "group" if line.group else "task",
+        "metric": line.key.metric,
+        "filter": line.key.filter,
+        "higher_is_better": line.higher_is_better,
+        "n": line.n,
+        "clusters": line.clusters,
+        "unscored": line.unscored,
+        "a": line.a,
+        "b": line.b,
+        "difference": line.difference,
+        "stderr": line.stderr,
+        "ci_low": low,
+        "ci_high": high,
+        "p_value": line.p_value,
+        "p_adjusted": line.adjusted,
+        "detectable": line.detectable,
+        "verdict": name_verdict(line, alpha, labels),
+    }
+
+
+def write_csv(compared: Compared) -> str:
+    """A row for each line of each pair; text that a spreadsheet would run begins with an apostrophe."""
+    out = io.StringIO()
+    rows = [row for at, one in enumerate(compared.comparisons) for row in _csv_rows(compared, at, one)]
+    heads = ("run_a", "run_b", *line_data(EMPTY, 0.05), "n_better", "n_worse", "method", "reason")
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(heads)
+    writer.writerows([csv_cell(_spelled(cell)) for cell in row] for row in rows)
+    return out.getvalue()
+
+
+EMPTY = Line(name="", key=MetricKey(""))
+
+
+def _csv_rows(compared: Compared, at: int, comparison: Comparison) -> Iterable[list[object]]:
+    pair = compared.pairs[at]
+    names, labels = [compared.names[one] for one in pair], [compared.labels[one] for one in pair]
+    for line in comparison.lines:
+        numbers = line_data(line, compared.alpha, (labels[0], labels[1])).values()
+        yield [*names, *numbers, len(line.better), len(line.worse), line.method, line.reason]
+
+
+def _spelled(cell: object) -> object:
+    return str(cell).lower() if isinstance(cell, bool) else cell

@@ -1,0 +1,161 @@
+"""What to know besides the numbers of a comparison: what was corrected, what could not be paired, what flipped."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from evalcore.core.compare.lines import Comparison, Line
+from evalcore.shell.logs.runs import Recorded
+from evalcore.shell.output.compare.conditions import describe_runs
+from evalcore.shell.output.compare.line_order import Compared, id_of
+from evalcore.shell.output.terminal.grid import Section
+from evalcore.shell.output.terminal.notes import grouped
+from evalcore.shell.output.terminal.text import shorten
+
+__all__ = ["sections_of", "tell_correction", "tell_documents", "title_of"]
+
+MOST = 20
+EXCERPT = 60
+
+
+def title_of(compared: Compared) -> tuple[str, ...]:
+    """Which letter is which run, and by what besides its scores it differs."""
+    named = zip(compared.labels, compared.names, compared.runs, describe_runs(compared.runs), strict=True)
+    return tuple(
+        f"{label}: {name}" + (f" ({run.path})" if str(run.path) != name else "") + (f", {more}" if more else "")
+        for label, name, run, more in named
+    )
+
+
+def tell_correction(correction: str, family: int, alpha: float) -> str:
+    """How many tests were corrected together, and what that promises.
+
+    >>> tell_correction("holm", 3, 0.05)
+    'corrected together: 3 tests (holm): where nothing differs, any finding at all has a chance of at most 5 %'
+    >>> tell_correction("none", 40, 0.05)
+    'not corrected: 40 tests; where nothing differs, about 2 of them give a finding by luck'
+    """
+    tests = f"{family:,} {'test' if family == 1 else 'tests'}"
+    share = f"{round(100 * alpha, 6):g} %"
+    if correction == "none":
+        return (
+            f"not corrected: {tests}; where nothing differs, about {family * alpha:.2g} of them give a finding by luck"
+        )
+    if correction == "bh":
+        return f"corrected together: {tests} (bh): of the findings, about {share} may be luck"
+    return (
+        f"corrected together: {tests} ({correction}): where nothing differs, any finding at all has a chance of"
+        f" at most {share}"
+    )
+
+
+def sections_of(compared: Compared) -> tuple[Section, ...]:
+    """Everything that stands under the table; what is empty is left out."""
+    told = list(zip(compared.pairs, compared.comparisons, strict=True))
+    found = (
+        Section("Flipped documents:", tuple(_flips(compared))),
+        Section(
+            "Documents that only one of two runs has, not compared:",
+            _most([line for pair, one in told for line in _unmatched(compared, pair, one)]),
+            "red",
+        ),
+        Section(
+            "Tasks that only one of two runs has, not compared:",
+            tuple(dict.fromkeys(line for pair, one in told for line in _lone_tasks(compared, pair, one))),
+            "red",
+        ),
+        Section("Documents that count together:", _most(_clusters(compared))),
+        Section("Documents without a score in one of two runs, left out of both:", _most(_unscored(compared)), "red"),
+        Section("Warnings:", _most(_warnings(compared)), "yellow"),
+    )
+    return tuple(section for section in found if section.lines)
+
+
+def tell_documents(
+    keys: Sequence[int], ids: Mapping[int, int | str], texts: Mapping[int, str], most: int | None = None
+) -> str:
+    """The first documents of a list, each with its beginning.
+
+    >>> tell_documents([3, 4], {3: "q3"}, {3: "How many ducks?"}, 1)
+    'q3 “How many ducks?” and 1 more'
+    """
+    shown = keys if most is None else keys[:most]
+    told = [
+        str(ids.get(key, key)) + (f" “{shorten(' '.join(texts[key].split()), EXCERPT)}”" if texts.get(key) else "")
+        for key in shown
+    ]
+    left = len(keys) - len(shown)
+    return ", ".join(told) + (f"{' and ' if told else ''}{left:,} {'more' if told else 'not listed'}" if left else "")
+
+
+def _between(compared: Compared, pair: tuple[int, int]) -> str:
+    """Which pair this is about, where there are several."""
+    return f"{compared.labels[pair[0]]}, {compared.labels[pair[1]]}: " if len(compared.runs) > 2 else ""
+
+
+def _flips(compared: Compared) -> Iterable[str]:
+    if compared.flips == 0:
+        return
+    for pair, comparison in zip(compared.pairs, compared.comparisons, strict=True):
+        for line in comparison.lines:
+            for label, keys in zip((compared.labels[at] for at in pair), (line.better, line.worse), strict=True):
+                if keys:
+                    told = _told(compared.runs[pair[0]], line.name, keys, compared.flips)
+                    yield f"{_between(compared, pair)}{_named(line)}: {label} does better on {len(keys):,}: {told}"
+
+
+def _told(run: Recorded, task: str, keys: Sequence[int], most: int | None) -> str:
+    return tell_documents(keys, id_of(run, task), run.texts.get(task, {}), most)
+
+
+def _named(line: Line) -> str:
+    return f"{line.name} {line.key.metric}" + (f" ({line.key.filter})" if line.key.filter != "none" else "")
+
+
+def _unmatched(compared: Compared, pair: tuple[int, int], comparison: Comparison) -> Iterable[str]:
+    for one in comparison.documents:
+        for at, keys in zip(pair, (one.only_a, one.only_b), strict=True):
+            if keys:
+                told = _told(compared.runs[at], one.task, keys, compared.unmatched)
+                where = f"{_between(compared, pair)}{one.task}: {len(keys):,} only in {compared.labels[at]}"
+                yield f"{where} (both have {one.both:,}): {told}"
+
+
+def _lone_tasks(compared: Compared, pair: tuple[int, int], comparison: Comparison) -> Iterable[str]:
+    for at, names in zip(pair, (comparison.tasks_only_a, comparison.tasks_only_b), strict=True):
+        if names:
+            yield f"{_between(compared, pair)}only in {compared.labels[at]}: {', '.join(names)}"
+
+
+def _unscored(compared: Compared) -> list[str]:
+    return [
+        f"{_between(compared, pair)}{_named(line)}: {line.unscored:,}"
+        for pair, comparison in zip(compared.pairs, compared.comparisons, strict=True)
+        for line in comparison.lines
+        if line.unscored and not line.group
+    ]
+
+
+def _clusters(compared: Compared) -> list[str]:
+    lines = [line for one in compared.comparisons for line in one.lines if line.clusters is not None and not line.group]
+    return list(grouped((line.name, f"{line.clusters:,} clusters of {line.n:,} documents") for line in lines))
+
+
+def _warnings(compared: Compared) -> list[str]:
+    why = grouped(
+        (line.name, f"{line.key.metric}: {line.reason}")
+        for comparison in compared.comparisons
+        for line in comparison.lines
+        if line.reason
+    )
+    own = [
+        f"{label}: {told}" for label, run in zip(compared.labels, compared.runs, strict=True) for told in run.warnings
+    ]
+    pairs = zip(compared.pairs, compared.comparisons, strict=True)
+    shared = [f"{_between(compared, pair)}{told}" for pair, one in pairs for told in one.warnings]
+    return list(dict.fromkeys([*compared.warnings, *own, *shared, *why]))
+
+
+def _most(lines: Sequence[str]) -> tuple[str, ...]:
+    left = len(lines) - MOST
+    return (*lines[:MOST], f"and {left:,} more such lines; --json has all of them") if left > 0 else tuple(lines)

@@ -1,0 +1,131 @@
+"""Three or more runs, for people: for every number a matrix of paired differences, row minus column."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from msgspec import Struct
+
+from evalcore.core.compare.lines import Line
+from evalcore.core.records.request import MetricKey
+from evalcore.shell.output.compare.footnotes import sections_of, tell_correction, title_of
+from evalcore.shell.output.compare.line_order import Compared, place_lines, trees_of
+from evalcore.shell.output.compare.pair_table import WHOLE, indented, shown_p, signed, spell_line
+from evalcore.shell.output.terminal.flat import ARROWS, shown_number
+from evalcore.shell.output.terminal.grid import Grid, Page
+
+__all__ = ["matrix_page"]
+
+Cells = Mapping[tuple[int, int], Line]
+"""The line of each pair of runs, for one number."""
+
+
+SIGN = "*: more than luck explains (adjusted p at most {alpha:g})"
+MATRIX = "− A, − B, ...: the row's run minus the column's, on the documents that both have a score for"
+VALUE = "value: a run's number; empty where it depends on which documents the other run has"
+
+
+def matrix_page(compared: Compared) -> Page:
+    """The page of several runs: a matrix for every number, or a row for every pair where that is too wide."""
+    first = compared.comparisons[0]
+    alpha = round(compared.alpha, 9)
+    shapes = ((4, True), (3, True), (4, False), (3, False))
+    return Page(
+        grids=(*(_matrix(compared, decimals, tested) for decimals, tested in shapes), _pairs(compared)),
+        lead=compared.lead,
+        title=title_of(compared),
+        legend=(
+            SIGN.format(alpha=alpha),
+            tell_correction(first.correction, first.family, alpha),
+            "intervals and flipped documents of every pair: --json or --csv, or compare two runs alone",
+        ),
+        sections=sections_of(compared),
+    )
+
+
+class Found(Struct, frozen=True, eq=False):
+    """A number in all pairs of runs, and its names as cells."""
+
+    line: Line
+    names: tuple[str, ...]
+    cells: Cells
+
+
+def _numbers(compared: Compared) -> tuple[tuple[str, ...], list[Found]]:
+    """The heads of the names, and every number in the order of the trees."""
+    by_number: dict[tuple[str, MetricKey], dict[tuple[int, int], Line]] = {}
+    for pair, comparison in zip(compared.pairs, compared.comparisons, strict=True):
+        for line in comparison.lines:
+            by_number.setdefault((line.name, line.key), {})[pair] = line
+    filtered = any(key.filter != "none" for _, key in by_number)
+    placed = place_lines((next(iter(cells.values())) for cells in by_number.values()), trees_of(compared))
+    found = [
+        Found(
+            line,
+            (indented(depth, line.name), line.key.metric, *([line.key.filter] if filtered else [])),
+            by_number[line.name, line.key],
+        )
+        for depth, line in placed
+    ]
+    return ("Tasks", "Metric", *(["Filter"] if filtered else [])), found
+
+
+def _matrix(compared: Compared, decimals: int, tested: bool) -> Grid:
+    names, found = _numbers(compared)
+    lines: list[tuple[str, ...]] = []
+    count = len(compared.labels)
+    for one in found:
+        for at, label in enumerate(compared.labels):
+            told = (*one.names, ARROWS[one.line.higher_is_better]) if at == 0 else ("",) * (len(names) + 1)
+            row = _row(one.cells, at, count, compared.alpha, decimals, tested)
+            lines.append((*told, label, _value(one.cells, at, decimals), *row))
+    return Grid(
+        heads=(*names, "", "run", "value", *(f"− {label}" for label in compared.labels)),
+        numbers=(*(False for _ in names), *(True,) * (count + 3)),
+        lines=tuple(lines),
+        bold=tuple(one.line.group for one in found for _ in range(count)),
+        legend=(MATRIX + (", with the adjusted p" if tested else ""), VALUE),
+    )
+
+
+def _row(cells: Cells, at: int, count: int, alpha: float, decimals: int, tested: bool) -> Iterable[str]:
+    for other in range(count):
+        line = cells.get((min(at, other), max(at, other)))
+        if at == other or line is None or line.difference is None:
+            yield "·" if at == other else ""
+        else:
+            p = f" ({shown_p(line.adjusted)})" if tested and line.adjusted is not None else ""
+            way = line.difference if at < other else -line.difference
+            yield signed(way, decimals) + _star(line, alpha) + p
+
+
+def _star(line: Line, alpha: float) -> str:
+    return "*" if line.adjusted is not None and line.adjusted <= alpha else " "
+
+
+def _pairs(compared: Compared) -> Grid:
+    """A row for every pair of runs."""
+    lines: list[tuple[str, ...]] = []
+    _, found = _numbers(compared)
+    for one in found:
+        for (a, b), line in one.cells.items():
+            name = spell_line(line) if (a, b) == next(iter(one.cells)) else ""
+            way = signed(line.difference, 3) + _star(line, compared.alpha) if line.difference is not None else ""
+            pair = f"{compared.labels[a]} − {compared.labels[b]}"
+            lines.append((name, ARROWS[line.higher_is_better] if name else "", pair, way, shown_p(line.adjusted)))
+    return Grid(
+        heads=("Tasks", "", "runs", "", "adjusted p"),
+        numbers=(False, True, True, True, True),
+        lines=tuple(lines),
+        bold=tuple(one.line.group for one in found for _ in one.cells),
+        gap=1,
+        legend=("A − B, ...: the first run minus the second, on the documents that both have a score for",),
+        readable=WHOLE,
+    )
+
+
+def _value(cells: Cells, at: int, decimals: int) -> str:
+    """A run's number, if it is the same on the documents shared with every other run."""
+    found: Sequence[float | None] = [line.a if pair[0] == at else line.b for pair, line in cells.items() if at in pair]
+    value = next((one for one in found if one is not None), None)
+    return "" if value is None or len({one for one in found if one is not None}) > 1 else shown_number(value, decimals)

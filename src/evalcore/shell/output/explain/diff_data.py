@@ -1,0 +1,117 @@
+"""Changed verdicts for programs.
+
+JSON, its keys stable::
+
+    a, b, changed (whether anything is not the same), warnings
+    tasks_only_a, tasks_only_b
+    numbers   a list of {name, kind: task | group, metric, filter, before, after}
+    tasks     a list of {task, documents, only_a, only_b, answers_differ, metrics_only_a, metrics_only_b,
+              filters_only_a, filters_only_b, counts, other_text_only, options_changed, changes}
+      answers_differ   documents that were not answered the same: no change of scoring, not counted as one
+      counts           by kind of change
+      other_text_only  by filter, documents of which another text was extracted, with the same score
+      options_changed  metrics that were given other options: {metric, filter, before, after}
+      changes          every change: {metric, filter, doc, doc_b, kind, before, after, reason_before, reason_after}; of
+                       those up to --limit also answer, gold, extracted_before, extracted_after (see ``data.py``)
+
+What is not known is null. Documents are numbered as in a, ``doc_b`` and ``only_b`` as in b.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+
+from evalcore.core.lm_eval.sample_log import thaw
+from evalcore.core.records.outcome import Failed, Ok, Outcome, Unscorable
+from evalcore.core.records.request import Failure
+from evalcore.shell.explain.changes import KINDS, Change, TaskDiff
+from evalcore.shell.explain.diff import Detail, Diffed
+from evalcore.shell.output.explain.document_data import filter_data
+
+__all__ = ["diff_data"]
+
+Plain = dict[str, object]
+
+
+def diff_data(diffed: Diffed) -> Plain:
+    """Two scorings as plain data."""
+    details = {(one.task, one.change): one for one in diffed.details}
+    return {
+        "a": str(diffed.a.path),
+        "b": str(diffed.b.path),
+        "changed": diffed.changed,
+        "warnings": list(dict.fromkeys((*diffed.a.warnings, *diffed.b.warnings))),
+        "tasks_only_a": list(diffed.tasks_a),
+        "tasks_only_b": list(diffed.tasks_b),
+        "numbers": [
+            {
+                "name": one.name,
+                "kind": "group" if one.group else "task",
+                "metric": one.key.metric,
+                "filter": one.key.filter,
+                "before": one.before,
+                "after": one.after,
+            }
+            for one in diffed.numbers
+        ],
+        "tasks": [_task_data(one, {c: details.get((one.task, c)) for c in one.changes}) for one in diffed.tasks],
+    }
+
+
+def _task_data(one: TaskDiff, details: Mapping[Change, Detail | None]) -> Plain:
+    counts = Counter(change.kind for change in one.changes)
+    return {
+        "task": one.task,
+        "documents": one.both,
+        "only_a": list(one.only_a),
+        "only_b": list(one.only_b),
+        "answers_differ": [a for a, _ in one.answered],
+        "metrics_only_a": list(map(str, one.keys_a)),
+        "metrics_only_b": list(map(str, one.keys_b)),
+        "filters_only_a": list(one.filters_a),
+        "filters_only_b": list(one.filters_b),
+        "counts": {kind: counts[kind] for kind in KINDS},
+        "other_text_only": dict(one.other_texts),
+        "options_changed": [
+            {"metric": key.metric, "filter": key.filter, "before": thaw(before), "after": thaw(after)}
+            for key, before, after in one.options
+        ],
+        "changes": [{**_change_data(change), **_detail_data(detail)} for change, detail in details.items()],
+    }
+
+
+def _change_data(change: Change) -> Plain:
+    return {
+        "metric": change.key.metric,
+        "filter": change.key.filter,
+        "doc": change.a,
+        "doc_b": change.b,
+        "kind": change.kind,
+        "before": _score(change.before),
+        "after": _score(change.after),
+        "reason_before": _reason(change.before),
+        "reason_after": _reason(change.after),
+    }
+
+
+def _detail_data(detail: Detail | None) -> Plain:
+    if detail is None:
+        return {}
+    replies = [
+        [one.reason if isinstance(one, Failure) else thaw(one) for one in some] for some in detail.logged.replies
+    ]
+    return {
+        "answer": replies,
+        "gold": thaw(detail.logged.gold),
+        "extracted_before": None if detail.before is None else filter_data(detail.before),
+        "extracted_after": None if detail.after is None else filter_data(detail.after),
+    }
+
+
+def _score(outcome: Outcome) -> object:
+    return thaw(outcome.score) if isinstance(outcome, Ok) else None
+
+
+def _reason(outcome: Outcome) -> str | None:
+    return outcome.reason if isinstance(outcome, Unscorable | Failed) else None

@@ -1,0 +1,218 @@
+"""Changed verdicts for people: the numbers before and after, how many changed and how, and each change by itself."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from evalcore.core.lm_eval.sample_log import thaw
+from evalcore.core.records.outcome import Ok, Outcome
+from evalcore.core.records.request import Failure, LogLikelihood, Options
+from evalcore.shell.explain.agreement import Traced
+from evalcore.shell.explain.changes import KINDS, TaskDiff
+from evalcore.shell.explain.diff import Detail, Diffed, Number
+from evalcore.shell.explain.lookup import asked_and_replied
+from evalcore.shell.logs import Logged
+from evalcore.shell.output.compare.pair_table import signed
+from evalcore.shell.output.explain.blocks import Block, plain_cell
+from evalcore.shell.output.explain.score_page import how_text, score_text
+from evalcore.shell.output.terminal.flat import shown_number
+from evalcore.shell.output.terminal.grid import Grid
+
+__all__ = ["diff_blocks", "rule_text", "summary_of"]
+
+LISTED = 10
+SAME_NAME = "verdicts are compared under one filter name: to see what an edited filter changed, keep its old name"
+SILENT = ("unchanged", "reply 1 of 1")
+
+
+def diff_blocks(diffed: Diffed) -> tuple[Block, ...]:
+    """The page of two scorings."""
+    paths = (f"before: {diffed.a.path}", f"after: {diffed.b.path}")
+    warnings = dict.fromkeys(f"warning: {one}" for one in (*diffed.a.warnings, *diffed.b.warnings))
+    head = Block(summary_of(diffed), (*paths, *warnings))
+    return (
+        head,
+        *_numbers(diffed),
+        *_answered(diffed),
+        *_one_sided(diffed),
+        *_options(diffed),
+        *(_change(one) for one in diffed.details),
+        *_rest(diffed),
+    )
+
+
+def summary_of(diffed: Diffed) -> str:
+    """What changed, in a sentence."""
+    count = sum(len(one.changes) for one in diffed.tasks)
+    tasks = sum(bool(one.changes) for one in diffed.tasks)
+    both = sum(one.both - len(one.answered) for one in diffed.tasks)
+    if not count and diffed.tasks and not any(one.keys for one in diffed.tasks):
+        return "No verdict was compared: no metric stands under the same filter name on both sides"
+    if not count:
+        return f"No verdict changed on the {both:,} documents with the same answers"
+    verdicts = f"{count:,} verdict{'s' * (count != 1)} changed"
+    return f"{verdicts} in {tasks} of {len(diffed.tasks)} tasks, on {both:,} documents with the same answers"
+
+
+def _numbers(diffed: Diffed) -> Iterable[Block]:
+    told = [(one, _number_line(one, diffed.tasks)) for one in diffed.numbers]
+    moved = [(one, line) for one, line in told if one.before != one.after or any(map(int, filter(None, line[6:])))]
+    count = len(told) - len(moved)
+    still = f"{count} number{'s are as they were' if count != 1 else ' is as it was'}, on the same verdicts"
+    if not told:
+        return
+    if not moved:
+        yield Block("Numbers", (still,))
+        return
+    lines = [line for _, line in moved]
+    heads = ("number", "metric", "filter", "before", "after", "after − before", *KINDS, "other text only")
+    used = [at for at in range(len(heads)) if at < 6 or any(line[at] not in ("", "0") for line in lines)]
+    grid = Grid(
+        heads=tuple(heads[at] for at in used),
+        numbers=tuple(at > 2 for at in used),
+        lines=tuple(tuple(line[at] for at in used) for line in lines),
+        bold=tuple(one.group for one, _ in moved),
+    )
+    legend = ("other text only: another text was extracted, with the same score",) if len(heads) - 1 in used else ()
+    yield Block("Numbers", (still,) if len(moved) < len(told) else (), grid=grid, legend=legend)
+
+
+def _number_line(one: Number, tasks: Sequence[TaskDiff]) -> tuple[str, ...]:
+    known = one.before is not None and one.after is not None
+    apart = one.after - one.before if known and one.after is not None and one.before is not None else None
+    diff = None if one.group else next((task for task in tasks if task.task == one.name), None)
+    counts = Counter(change.kind for change in diff.changes if change.key == one.key) if diff is not None else Counter()
+    kinds = ("",) * len(KINDS) if diff is None else tuple(str(counts[kind]) for kind in KINDS)
+    texts = "" if diff is None else str(diff.other_texts.get(one.key.filter, 0))
+    values = (_value(one.before), _value(one.after), signed(apart))
+    return (one.name, one.key.metric, one.key.filter, *values, *kinds, texts)
+
+
+def _value(value: float | None) -> str:
+    return "none" if value is None else shown_number(value)
+
+
+def _answered(diffed: Diffed) -> Iterable[Block]:
+    notes = [
+        f"{one.task}: {len(one.answered):,} of {one.both:,} documents ({_listed(str(a) for a, _ in one.answered)})"
+        for one in diffed.tasks
+        if one.answered
+    ]
+    if notes:
+        yield Block(
+            "The answers differ: use compare",
+            (
+                "this is no change of scoring, and is not counted as one; `evalcore compare` is for different answers",
+                *notes,
+            ),
+        )
+
+
+def _one_sided(diffed: Diffed) -> Iterable[Block]:
+    sides = (
+        ("before", diffed.tasks_a, [(one.task, one.keys_a, one.only_a) for one in diffed.tasks]),
+        ("after", diffed.tasks_b, [(one.task, one.keys_b, one.only_b) for one in diffed.tasks]),
+    )
+    for side, tasks, parts in sides:
+        notes = [f"tasks: {_listed(tasks)}"] if tasks else []
+        notes += [f"{task}: {_listed(map(str, keys))}" for task, keys, _ in parts if keys]
+        notes += [f"{task}: {len(docs):,} documents ({_listed(map(str, docs))})" for task, _, docs in parts if docs]
+        if notes:
+            yield Block(f"Only {side}", tuple(notes))
+    lone = [line for one in diffed.tasks if (line := _lone_filters(one))]
+    if lone:
+        yield Block("Filters of one side", (*lone, SAME_NAME))
+
+
+def _options(diffed: Diffed) -> Iterable[Block]:
+    """What was asked of a metric otherwise than before, and in which tasks."""
+    found: dict[str, dict[str, None]] = {}
+    for one in diffed.tasks:
+        for key, before, after in one.options:
+            for name in sorted({*before, *after}):
+                was, now = _option(before, name), _option(after, name)
+                if was != now:
+                    metric = key.metric.partition("@")[0]
+                    found.setdefault(f"{metric}: {name} was {was}, is {now}", {})[one.task] = None
+    if found:
+        yield Block("Options of metrics that changed", tuple(f"{said} ({_listed(t)})" for said, t in found.items()))
+
+
+def _option(options: Options, name: str) -> str:
+    return plain_cell(thaw(options[name]), full=True) if name in options else "not given"
+
+
+def _lone_filters(one: TaskDiff) -> str:
+    """The filters that only one side has, where either side has some: the same filter, it may be, under a new name."""
+    before, after = one.filters_a, one.filters_b
+    return f"{one.task}: before {_listed(before)}; after {_listed(after)}" if before and after else ""
+
+
+def _listed(names: Iterable[str]) -> str:
+    given = list(names)
+    return ", ".join(given[:LISTED]) + (f" and {len(given) - LISTED:,} more" if len(given) > LISTED else "")
+
+
+def _change(detail: Detail) -> Block:
+    """One change: the answer, the gold, and what either scoring made of it."""
+    change = detail.change
+    (one, why_one), (two, why_two) = (score_text(None, outcome) for outcome in (change.before, change.after))
+    number = f"document {change.a}" + (f" ({change.b} after)" if change.b != change.a else "")
+    lines = (
+        *(("answer", plain_cell(text), "") for text in _answers(detail.logged)),
+        ("gold", plain_cell(detail.logged.gold), ""),
+        ("before", _kept(detail.before), _by(detail, detail.before, change.before) or why_one),
+        ("after", _kept(detail.after), _by(detail, detail.after, change.after) or why_two),
+    )
+    grid = Grid(heads=("", "text", "by"), numbers=(False, False, False), lines=lines)
+    reasons = tuple(filter(None, (why_one and f"before: {why_one}", why_two and f"after: {why_two}")))
+    return Block(f"{detail.task}, {change.key}, {number}: {change.kind} ({one} -> {two})", reasons, grid=grid)
+
+
+def _by(detail: Detail, traced: Traced | None, outcome: Outcome) -> str:
+    """What tells the sides apart: the rule that extracted the text, or where both have the same, how it was judged."""
+    sides = [one.kept for one in (detail.before, detail.after) if one is not None and one.agrees is not False]
+    same = len(sides) == 2 and sides[0] == sides[1]
+    how = how_text(traced, detail.change.key) if same else ""
+    found = None if traced is None or traced.trace is None else dict(traced.trace.outcomes).get(detail.change.key)
+    other = score_text(outcome.score if isinstance(outcome, Ok) else None, found)[1]
+    return "; ".join(filter(None, (how, other))) if how else rule_text(traced)
+
+
+def _answers(logged: Logged) -> list[str]:
+    """The texts that were replied; of likelihoods each choice with its value."""
+    if any(isinstance(one, LogLikelihood) for one in logged.requests):
+        pairs = asked_and_replied(logged)
+        return [f"{one.continuation if isinstance(one, LogLikelihood) else ''}: {replies}" for one, replies in pairs]
+    return [_reply(reply) for replies in logged.replies for reply in replies]
+
+
+def _reply(reply: object) -> str:
+    return f"(no answer: {reply.reason})" if isinstance(reply, Failure) else str(reply)
+
+
+def _kept(traced: Traced | None) -> str:
+    return "" if traced is None else ", ".join(map(plain_cell, traced.kept))
+
+
+def rule_text(traced: Traced | None) -> str:
+    """The rule that made the extracted text: the last step that says more than that it passed it on."""
+    if traced is None:
+        return ""
+    if traced.trace is None or not traced.trace.steps:
+        return traced.reason or (traced.trace.problem or "" if traced.trace is not None else "")
+    told = [(step.name, note) for step in traced.trace.steps[0] for note in step.notes[:1] if note not in SILENT]
+    steps = "; ".join(f"{name}: {note}" for name, note in told)
+    return f"{steps} (the log kept another text)" if traced.agrees is False else steps
+
+
+def _rest(diffed: Diffed) -> Iterable[Block]:
+    shown = Counter(one.task for one in diffed.details)
+    notes = [
+        f"{one.task}: {len(one.changes) - shown[one.task]:,} more changes; --limit {len(one.changes)} shows all"
+        for one in diffed.tasks
+        if len(one.changes) > shown[one.task]
+    ]
+    if notes:
+        yield Block("Not shown", tuple(notes))

@@ -1,0 +1,147 @@
+"""One document for programs.
+
+JSON, its keys stable::
+
+    run, task, output_type, doc_id, ids, found_by (id | number | name | hash), hash, file, line
+    doc            the document as it was logged
+    prompts        a list of {prompt | context, continuation | text, options}
+    answers        a list for each request, of its replies, one per repeat; a log-likelihood is [value, greedy]
+    gold, choices
+    filters        a list of {filter, kept, logged, agrees, rules, reason, steps, replies}
+      steps          for each request (generated texts have one) a list of {step, before, after, rules, notes}
+                     rules: for each text that is left the rule that fired, -1 where it is a fallback
+      replies        for each text that is left a list of {metric, score, reason, how}
+    scores         a list of {metric, filter, score (the log's, else the traced one), traced, reason}
+    contributions  a list of {name, kind: task | group, metric, filter, n, value, without, moved (value - without),
+                   influence, weight, reason}
+    warnings
+
+What is not known is null.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from evalcore.core.explain.contribution import Contribution
+from evalcore.core.lm_eval.sample_log import thaw
+from evalcore.core.records.document import decode_doc
+from evalcore.core.records.outcome import Failed, Ok, Outcome, Unscorable
+from evalcore.core.records.request import Failure, Generate, LogLikelihood, MetricKey, Reply, Request
+from evalcore.shell.explain.agreement import Traced
+from evalcore.shell.explain.explain import Explained
+from evalcore.shell.explain.lookup import own_ids, sample_of
+
+__all__ = ["data_of", "filter_data"]
+
+Plain = dict[str, object]
+
+
+def data_of(explained: Explained) -> Plain:
+    """A document as plain data."""
+    logged = explained.logged
+    return {
+        "run": str(explained.path),
+        "task": explained.log.name,
+        "output_type": explained.log.output_type,
+        "doc_id": logged.doc_id,
+        "ids": list(own_ids(logged)),
+        "found_by": explained.found_by,
+        "hash": explained.content,
+        "file": str(explained.file),
+        "line": logged.line,
+        "doc": decode_doc(sample_of(logged)),
+        "prompts": [_request_data(one) for one in logged.requests],
+        "answers": [[_reply_data(one) for one in replies] for replies in logged.replies],
+        "gold": thaw(logged.gold),
+        "choices": list(logged.choices),
+        "filters": [filter_data(one) for one in explained.traces],
+        "scores": [_score_data(explained, key) for key in explained.keys],
+        "contributions": [_part_data(one) for one in explained.contributions],
+        "warnings": list(explained.warnings),
+    }
+
+
+def _request_data(request: Request) -> Plain:
+    if isinstance(request, Generate):
+        return {"prompt": request.prompt, "options": thaw(request.options)}
+    if isinstance(request, LogLikelihood):
+        return {"context": request.context, "continuation": request.continuation}
+    return {"text": request.text}
+
+
+def _reply_data(reply: Reply | None) -> object:
+    return {"failure": reply.reason} if isinstance(reply, Failure) else thaw(reply)
+
+
+def filter_data(traced: Traced) -> Plain:
+    """A traced filter as plain data.
+
+    >>> filter_data(Traced("none", None, ("4",), reason="no config"))["logged"]
+    ['4']
+    """
+    trace = traced.trace
+    steps = trace.steps if trace is not None else ()
+    return {
+        "filter": traced.filter,
+        "kept": None if trace is None else [thaw(one) for one in trace.kept],
+        "logged": None if traced.said is None else list(traced.said),
+        "agrees": traced.agrees,
+        "rules": traced.rules or None,
+        "reason": traced.reason or (trace.problem if trace is not None else None),
+        "steps": [
+            [
+                {
+                    "step": one.name,
+                    "before": [thaw(value) for value in one.before],
+                    "after": [thaw(value) for value in one.after],
+                    "rules": list(one.rules),
+                    "notes": list(one.notes),
+                }
+                for one in unit
+            ]
+            for unit in steps
+        ],
+        "replies": [
+            [{"metric": one.metric, **_outcome_data(one.outcome), "how": one.how} for one in some]
+            for some in (trace.repeats if trace is not None else ())
+        ],
+    }
+
+
+def _outcome_data(outcome: Outcome | None) -> Plain:
+    return {
+        "score": thaw(outcome.score) if isinstance(outcome, Ok) else None,
+        "reason": outcome.reason if isinstance(outcome, Unscorable | Failed) else None,
+    }
+
+
+def _score_data(explained: Explained, key: MetricKey) -> Plain:
+    traces: Mapping[str, Traced] = {one.filter: one for one in explained.traces}
+    trace = traces[key.filter].trace if key.filter in traces else None
+    found = _outcome_data(dict(trace.outcomes).get(key) if trace is not None else None)
+    logged = explained.logged.scores.get(str(key))
+    return {
+        "metric": key.metric,
+        "filter": key.filter,
+        "score": found["score"] if logged is None else logged,
+        "traced": found["score"],
+        "reason": found["reason"],
+    }
+
+
+def _part_data(one: Contribution) -> Plain:
+    known = one.value is not None and one.without is not None
+    return {
+        "name": one.name,
+        "kind": "group" if one.group else "task",
+        "metric": one.key.metric,
+        "filter": one.key.filter,
+        "n": one.n,
+        "value": one.value,
+        "without": one.without,
+        "moved": one.value - one.without if known and one.value is not None and one.without is not None else None,
+        "influence": one.influence,
+        "weight": one.weight,
+        "reason": one.reason,
+    }

@@ -1,0 +1,170 @@
+"""One document for people: prompt, answer, each filter, gold, scores, and its part in every number above."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from evalcore.core.answers.batch import byte_length
+from evalcore.core.answers.table import as_number
+from evalcore.core.records.request import GENERATE_UNTIL, Failure, Generate, LogLikelihood, Reply, Request
+from evalcore.shell.explain.agreement import Traced
+from evalcore.shell.explain.explain import Explained
+from evalcore.shell.explain.lookup import asked_and_replied, own_ids
+from evalcore.shell.output.explain.blocks import Block, lines_of, plain_cell
+from evalcore.shell.output.explain.score_page import contribution_blocks, score_blocks
+from evalcore.shell.output.terminal.grid import Grid
+
+__all__ = ["blocks_of", "step_lines"]
+
+
+def blocks_of(explained: Explained, *, full: bool = False) -> tuple[Block, ...]:
+    """The page of a document."""
+    logged = explained.logged
+    names = [name for name in own_ids(logged) if name != str(logged.doc_id)]
+    called = f" (its own name: {', '.join(names[:3])})" if names else ""
+    place = f"{explained.file}:{logged.line}" if logged.line else str(explained.file)
+    head = Block(
+        f"{explained.log.name}, document {logged.doc_id}{called}",
+        (
+            f"in {place}",
+            f"content: hash:{explained.content[:12]}",
+            *_found(explained),
+            *(f"warning: {one}" for one in explained.warnings),
+        ),
+    )
+    return (
+        head,
+        *_prompts(logged.requests, full),
+        *_answers(explained, full),
+        *(_filter_block(one, explained, full) for one in explained.traces),
+        Block("Gold", text=_gold(explained, full)),
+        *score_blocks(explained),
+        *contribution_blocks(explained),
+    )
+
+
+def _found(explained: Explained) -> Iterable[str]:
+    """Whether an id or a number was taken, where documents have both."""
+    logged = explained.logged
+    if explained.found_by == "id":
+        yield f"found by its id; by its number it is --doc '#{logged.doc_id}'"
+    elif explained.found_by == "number" and logged.id is not None:
+        yield f"found by its number; by its id it is --doc '{logged.id}'"
+
+
+# --- what was asked and answered -----------------------------------------------------------------------------------
+
+
+def _prompts(requests: Sequence[Request], full: bool) -> Iterable[Block]:
+    """Every prompt once: the choices of a question share theirs."""
+    texts = list(dict.fromkeys(_prompt(one) for one in requests))
+    texts = texts if any(texts) else []  # a table may not say what was asked
+    for at, text in enumerate(texts):
+        many = f" {at + 1} of {len(texts)}" if len(texts) > 1 else ""
+        shared = f" (of {len(requests)} requests)" if len(texts) == 1 and len(requests) > 1 else ""
+        yield Block(f"Prompt{many}{shared}", text=lines_of(text, full=full))
+
+
+def _prompt(request: Request) -> str:
+    if isinstance(request, Generate):
+        return request.prompt
+    return request.context if isinstance(request, LogLikelihood) else request.text
+
+
+def _answers(explained: Explained, full: bool) -> Iterable[Block]:
+    logged = explained.logged
+    if any(isinstance(one, LogLikelihood) for one in logged.requests):
+        yield _likelihoods(explained)
+        return
+    for request, replies in enumerate(logged.replies):
+        which = f" to request {request + 1}" if len(logged.replies) > 1 else ""
+        for at, reply in enumerate(replies):
+            many = f" {at + 1} of {len(replies)}" if len(replies) > 1 else ""
+            yield Block(f"Answer{many}{which}", text=lines_of(_reply(reply), full=full))
+
+
+def _reply(reply: Reply | None) -> str:
+    if isinstance(reply, Failure):
+        return f"(no answer: {reply.reason})"
+    return "(no answer)" if reply is None else str(reply)
+
+
+def _likelihoods(explained: Explained) -> Block:
+    logged = explained.logged
+    golds = logged.gold if isinstance(logged.gold, tuple | list) else (logged.gold,)
+    lines = []
+    for at, (request, replies) in enumerate(asked_and_replied(logged)):
+        text = request.continuation if isinstance(request, LogLikelihood) else ""
+        choice = logged.choices[at] if at < len(logged.choices) else text
+        first = replies[0] if replies else None
+        value = first[0] if isinstance(first, tuple) else first
+        number = as_number(value)
+        known = isinstance(first, tuple) and len(first) > 1
+        right = at in golds or len(logged.replies) == 1
+        lines.append(
+            (
+                str(at),
+                plain_cell(text),
+                _number(number),
+                _number(number / len(choice)) if choice else "",
+                _number(number / byte_length(choice)) if choice else "",
+                ("yes" if first[1] else "no") if known and isinstance(first, tuple) else "",
+                "right" if right else "",
+            )
+        )
+    heads = ("choice", "text", "log-likelihood", "by character", "by byte", "greedy", "")
+    grid = Grid(heads=heads, numbers=(True, False, True, True, True, False, False), lines=tuple(lines))
+    return Block("Answer", grid=grid)
+
+
+def _number(value: float) -> str:
+    return f"{value:.4f}"
+
+
+def _gold(explained: Explained, full: bool) -> tuple[str, ...]:
+    gold, choices = explained.logged.gold, explained.logged.choices
+    if gold is None:
+        return ("(none)",)
+    if isinstance(gold, int) and 0 <= gold < len(choices):
+        return (f"{gold}: {plain_cell(choices[gold], full=full)}",)
+    if isinstance(gold, tuple | list):
+        return tuple(plain_cell(one, full=full) for one in gold)
+    return lines_of(gold, full=full) if isinstance(gold, str) else (plain_cell(gold),)
+
+
+# --- filters -------------------------------------------------------------------------------------------------------
+
+
+def _filter_block(traced: Traced, explained: Explained, full: bool) -> Block:
+    """A filter step by step; of likelihoods only the names, for there is nothing to see."""
+    head, trace = f"Filter {traced.filter}", traced.trace
+    if trace is None:
+        said = "" if traced.said is None else f"the log kept {', '.join(map(plain_cell, traced.said))}"
+        return Block(head, tuple(filter(None, (traced.reason, said))))
+    if trace.problem is not None:
+        return Block(head, (f"no filter saw it: {trace.problem}",))
+    if len(trace.steps) != 1 or explained.log.output_type != GENERATE_UNTIL:
+        names = [step.name for step in trace.steps[0]] if trace.steps else []
+        return Block(head, (f"{', '.join(names) or 'no steps'}, for each request ({len(trace.steps)} in all)",))
+    if not trace.steps[0]:
+        return Block(head, ("no steps: every answer is scored as it is",))
+    grid = Grid(heads=("step", "reply", "leaves", "how"), numbers=(False, True, False, False), lines=step_lines(traced))
+    return Block(head, tuple(_agreement(traced)), grid=grid)
+
+
+def step_lines(traced: Traced) -> tuple[tuple[str, ...], ...]:
+    """A line for every value that a step of the only unit left."""
+    steps = traced.trace.steps[0] if traced.trace is not None and traced.trace.steps else ()
+    return tuple(
+        (step.name if at == 0 else "", str(at + 1), plain_cell(value), note)
+        for step in steps
+        for at, (value, note) in enumerate(zip(step.after, step.notes, strict=True))
+    )
+
+
+def _agreement(traced: Traced) -> Iterable[str]:
+    if traced.agrees is False:
+        said = ", ".join(map(plain_cell, traced.said or ()))
+        yield f"the log kept {said} instead: it was scored by other filters than these"
+    elif traced.rules not in ("", "evalcore"):
+        yield f"by the rules of {traced.rules}, which give what the log says"

@@ -1,0 +1,134 @@
+"""A document's scores for people, and its part in the numbers of its task and of every group above."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from evalcore.core.explain.trace import Judged
+from evalcore.core.records.outcome import Failed, Ok, Outcome, Unscorable
+from evalcore.core.records.request import MetricKey
+from evalcore.shell.explain.agreement import Traced
+from evalcore.shell.explain.explain import Explained
+from evalcore.shell.output.compare.pair_table import signed
+from evalcore.shell.output.explain.blocks import Block, plain_cell
+from evalcore.shell.output.terminal.flat import shown_number
+from evalcore.shell.output.terminal.grid import Grid
+
+__all__ = ["contribution_blocks", "how_text", "score_blocks", "score_text"]
+
+
+def score_blocks(explained: Explained) -> Iterable[Block]:
+    """Every score with how it came about; what each reply got only where there are several."""
+    lines = tuple(line for key in explained.keys for line in _score_lines(explained, key))
+    heads, numbers = ("metric", "filter", "reply", "score", "how"), (False, False, True, True, False)
+    if lines:
+        several = any(line[2] for line in lines)
+        kept = [at for at in range(len(heads)) if several or at != 2]
+        yield Block(
+            "Scores",
+            grid=Grid(
+                heads=tuple(heads[at] for at in kept),
+                numbers=tuple(numbers[at] for at in kept),
+                lines=tuple(tuple(line[at] for at in kept) for line in lines),
+            ),
+        )
+
+
+def _score_lines(explained: Explained, key: MetricKey) -> Iterable[tuple[str, ...]]:
+    """A metric's score, and under the first of its reducers how each reply was scored."""
+    traced = next((one for one in explained.traces if one.filter == key.filter), None)
+    trace = traced.trace if traced is not None else None
+    found = dict(trace.outcomes).get(key) if trace is not None else None
+    logged = explained.logged.scores.get(str(key))
+    score, why = score_text(logged, found)
+    recorded = "as it was recorded" if logged is not None and found is None else ""
+    yield key.metric, key.filter, "", score, _joined(how_text(traced, key) or recorded, why)
+    name, judged = key.metric.partition("@")[0], _judged(traced, key)
+    first = next(one for one in explained.keys if one.filter == key.filter and one.metric.partition("@")[0] == name)
+    if len(judged) > 1 and key == first:
+        yield from (("", "", str(at), _outcome(one.outcome), one.how) for at, one in enumerate(judged, 1))
+
+
+def how_text(traced: Traced | None, key: MetricKey) -> str:
+    """How a score came about: what was compared, or of several replies what the reducer made of which scores.
+
+    >>> how_text(Traced("none", None, ("4",)), MetricKey("acc"))
+    ''
+    """
+    judged, reducer = _judged(traced, key), key.metric.partition("@")[2]
+    if traced is None or len(judged) <= 1:
+        return judged[0].how if judged else ""
+    each = map(plain_cell, traced.kept) if reducer.startswith("maj") else (_outcome(one.outcome) for one in judged)
+    return f"{reducer or 'reduced'} of {', '.join(each)}"
+
+
+def _judged(traced: Traced | None, key: MetricKey) -> list[Judged]:
+    """What each reply got under a metric."""
+    replies = traced.trace.repeats if traced is not None and traced.trace is not None else ()
+    return [one for some in replies for one in some if one.metric == key.metric.partition("@")[0]]
+
+
+def _joined(how: str, why: str) -> str:
+    return why if why.startswith(how) else "; ".join(filter(None, (how, why)))
+
+
+def _outcome(outcome: Outcome) -> str:
+    return score_text(None, outcome)[0]
+
+
+def score_text(logged: object, found: Outcome | None) -> tuple[str, str]:
+    """A score and what is to be said of it: the log's, and whether tracing comes to another one.
+
+    >>> score_text(1.0, Ok(1.0)), score_text(None, Unscorable("no gold")), score_text(1.0, Ok(0.0))
+    (('1', ''), ('none', 'no gold'), ('1', 'traced again it is 0'))
+    """
+    if logged is None:
+        if isinstance(found, Ok):
+            return _shown(found.score), ""
+        return "none", found.reason if isinstance(found, Unscorable | Failed) else ""
+    same = not isinstance(found, Ok) or _shown(found.score) == _shown(logged)
+    return _shown(logged), "" if same or not isinstance(found, Ok) else f"traced again it is {_shown(found.score)}"
+
+
+def _shown(score: object) -> str:
+    if isinstance(score, list | tuple):
+        return ", ".join(map(_shown, score))
+    return f"{float(score):.6g}" if isinstance(score, int | float) else plain_cell(score)
+
+
+# --- its part in every number --------------------------------------------------------------------------------------
+
+LEGEND = (
+    "moved by: the value minus what it would be without this document",
+    "pull: how far the document pulls the value away from the rest of its task, the number of documents being given",
+    "weight: its share in the value, where every document of a task counts alike",
+)
+
+
+def contribution_blocks(explained: Explained) -> Iterable[Block]:
+    """What the document does to every number it has a part in; nothing where scores by document are not known."""
+    parts = explained.contributions
+    if not parts:
+        return
+    reasons = list(dict.fromkeys(f"{one.name}, {one.key}: {one.reason}" for one in parts if one.reason))
+    lines = tuple(
+        (
+            one.name,
+            one.key.metric,
+            one.key.filter,
+            f"{one.n:,}",
+            _value(one.value),
+            _value(one.without),
+            signed(None if one.value is None or one.without is None else one.value - one.without, 6),
+            signed(one.influence, 6),
+            "" if one.weight is None else f"{one.weight:.6f}",
+        )
+        for one in parts
+    )
+    heads = ("number", "metric", "filter", "n", "value", "without it", "moved by", "pull", "weight")
+    grid = Grid(heads=heads, numbers=(False,) * 3 + (True,) * 6, lines=lines, bold=tuple(one.group for one in parts))
+    yield Block("Contribution", tuple(reasons), grid=grid, legend=LEGEND)
+
+
+def _value(value: float | None) -> str:
+    return "" if value is None else shown_number(value, 4)

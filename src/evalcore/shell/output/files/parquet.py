@@ -1,0 +1,75 @@
+"""Parquet files beside a run's own: results and samples as the tables of ``evalcore.frames``."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from evalcore.core.records.errors import require
+from evalcore.shell.output.files.frames import results_table, sample_batches
+from evalcore.shell.output.files.run_files import replace_with
+from evalcore.shell.output.files.sample_frames import metric_kinds, read_fields
+
+if TYPE_CHECKING:
+    import pyarrow  # type: ignore[import-untyped]
+
+__all__ = ["write_parquet"]
+
+
+def write_parquet(run: str | os.PathLike[str]) -> tuple[Path, ...]:
+    """Write ``results.parquet`` and ``samples_<task>.parquet`` beside a run's JSON, each whole or not at all.
+
+    Samples are read twice and never held: memory does not grow with the log. An lm-eval output gets files of the same
+    names as its own, and each of several shards of a run its own file, all of the same columns.
+    """
+    from evalcore.shell.logs.runs.shards import pool_beside
+    from evalcore.shell.logs.runs.source import find_results
+
+    require("pyarrow.parquet", "parquet")
+    path, results, _ = find_results(Path(run))
+    logs = pool_beside(path, Path(run))
+    written = [_write(path.with_suffix(".parquet"), [results_table(results)])]
+    for log in logs:
+        kinds = metric_kinds(read_fields(*log.files))
+        for file in log.files:
+            rows = ({"task": log.task, **row} for row in read_fields(file))
+            written.append(_write(_beside(file), sample_batches(rows, kinds)))
+    _drop_stale(path.parent, written)
+    return tuple(written)
+
+
+def _beside(log: Path) -> Path:
+    return log.with_name(log.name[: log.name.rindex(".json")] + ".parquet")
+
+
+def _write(path: Path, tables: Iterable[pyarrow.Table]) -> Path:
+    parquet = require("pyarrow.parquet", "parquet")
+
+    def write(part: Path) -> None:
+        left = iter(tables)
+        first = next(left)
+        with parquet.ParquetWriter(part, first.schema, compression="zstd") as writer:
+            writer.write_table(first)
+            for table in left:
+                writer.write_table(table)
+
+    return replace_with(path, write)
+
+
+def _drop_stale(folder: Path, written: Iterable[Path]) -> None:
+    """Tables that evalcore made of samples which are no longer there are not of these results."""
+    kept = set(written)
+    for path in folder.glob("samples_*.parquet"):
+        logged = any(folder.glob(f"{path.stem}.json*"))
+        if path not in kept and not logged and _is_ours(path):
+            path.unlink(missing_ok=True)
+
+
+def _is_ours(path: Path) -> bool:
+    parquet, arrow = require("pyarrow.parquet", "parquet"), require("pyarrow", "parquet")
+    try:
+        return b"evalcore" in (parquet.read_schema(path).metadata or {})
+    except (arrow.ArrowException, OSError):
+        return False

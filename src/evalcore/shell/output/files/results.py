@@ -1,0 +1,230 @@
+"""``results.json`` as data: lm-eval's result file, run-level keys included, with nothing in it that differs by run."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from hashlib import sha256
+from math import isfinite
+
+from msgspec import Struct, field
+
+import evalcore
+from evalcore.core.groups import Group, all_groups
+from evalcore.core.groups.config import group_to_dict
+from evalcore.core.lm_eval.result_file import lm_eval_results, thaw
+from evalcore.core.records.report import Report, TaskReport
+from evalcore.shell.output.files.secrets import redact
+from evalcore.shell.output.files.strict_json import plain
+from evalcore.shell.output.terminal.losses import lost_of
+from evalcore.shell.output.terminal.text import shorten
+
+__all__ = ["VARYING", "RunFacts", "model_name_of", "run_results", "run_title", "sha_of"]
+
+Plain = dict[str, object]
+
+VARYING = (
+    "git_hash",
+    "date",
+    "pretty_env_info",
+    "transformers_version",
+    "lm_eval_version",
+    "upper_git_hash",
+    "start_time",
+    "end_time",
+    "total_evaluation_time_seconds",
+)
+"""lm-eval's keys whose values differ between two runs of the same thing: null in results.json, told in run.json."""
+
+NAMING = ("peft", "delta", "pretrained", "model", "path", "engine")
+"""The model arguments that name a model, the most telling first (lm_eval/loggers/evaluation_tracker.py)."""
+
+LONGEST = 160
+"""Of what a title shows of the arguments of a model."""
+
+
+class RunFacts(Struct, frozen=True, kw_only=True):
+    """What results say about a run besides numbers, in lm-eval's words. ``seeds``: python, numpy, torch, few-shot."""
+
+    model: str
+    model_args: Mapping[str, object] | str = field(default_factory=dict)
+    model_info: Mapping[str, object] = field(default_factory=dict)
+    batch_size: int | str | None = None
+    device: str | None = None
+    use_cache: str | None = None
+    limit: float | None = None
+    bootstrap_iters: int | None = None
+    gen_kwargs: Mapping[str, object] | str | None = None
+    seeds: tuple[int | None, int | None, int | None, int | None] = (0, 1234, 1234, 1234)
+    system_instruction: str | None = None
+    chat_template: str | None = None
+    fewshot_as_multiturn: bool | None = None
+    confidence: float = 0.95
+    ci: str = "wilson"
+    on_unscorable: str = "exclude"
+    policy: str = "evalcore"
+    trusted: Mapping[str, str] = field(default_factory=dict)
+
+
+def run_results(
+    report: Report,
+    facts: RunFacts,
+    *,
+    configs: Mapping[str, Mapping[str, object]] | None = None,
+    hashes: Mapping[str, str] | None = None,
+    warnings: Iterable[str] = (),
+    secrets: Iterable[str] = (),
+) -> Plain:
+    """What ``results.json`` holds. ``configs`` are the tasks' as built, ``hashes`` their ``samples.task_hash``."""
+    known = list(secrets)
+    out = lm_eval_results(report)
+    extras = out.pop("evalcore")
+    for part in ("results", "groups"):
+        if part in out:
+            out[part] = {name: _row(row) for name, row in _items(out[part])}
+    chosen = {name: (configs or {}).get(name, config) for name, config in _items(out["configs"])}
+    out["configs"] = {name: _config_without_secrets(config, known) for name, config in chosen.items()}
+    out["config"] = redact(_config(facts), known)
+    out |= dict.fromkeys(VARYING)
+    out["task_hashes"] = dict(sorted((hashes or {}).items()))
+    out |= _experiment(facts, known)
+    out["evalcore"] = {
+        "version": evalcore.__version__,
+        "policy": facts.policy,
+        "confidence": facts.confidence,
+        "ci": facts.ci,
+        "on_unscorable": facts.on_unscorable,
+        "trusted": dict(sorted(facts.trusted.items())),
+        "groups": [redact(thaw(group_to_dict(group)), known) for group in _groups(report)],
+        **_extras(extras, warnings, known),
+        "unscored": [_ordered(lost) for lost in lost_of(report)],
+        "differs_between_runs": {"file": "run.json", "keys": list(VARYING)},
+    }
+    return out
+
+
+def model_name_of(facts: RunFacts) -> str:
+    """The name a model goes by: what its arguments call it, else its kind.
+
+    >>> model_name_of(RunFacts(model="local-completions", model_args={"model": "org/m", "num_concurrent": 8}))
+    'org/m'
+    >>> model_name_of(RunFacts(model="dummy"))
+    'dummy'
+    """
+    given = facts.model_args
+    pairs = (part.partition("=") for part in given.split(",")) if isinstance(given, str) else ()
+    named = given if isinstance(given, Mapping) else {key.strip(): value for key, _, value in pairs}
+    return str(next((named[key] for key in NAMING if named.get(key)), facts.model))
+
+
+def run_title(facts: RunFacts) -> str:
+    """What was run, in a line above the table.
+
+    >>> run_title(RunFacts(model="local-completions", model_args={"model": "m", "api_key": "k"}, limit=20))
+    'local-completions (model=m, api_key=[redacted]), limit 20'
+    """
+    given = redact(facts.model_args)
+    args = ", ".join(f"{key}={value}" for key, value in given.items()) if isinstance(given, Mapping) else str(given)
+    parts = [
+        f"{facts.model} ({shorten(args, LONGEST)})" if args else facts.model,
+        *([f"limit {facts.limit:g}"] if facts.limit is not None else []),
+        *([f"gen_kwargs {shorten(str(redact(facts.gen_kwargs)), LONGEST)}"] if facts.gen_kwargs else []),
+        *([f"policy {facts.policy}"] if facts.policy != "evalcore" else []),
+    ]
+    return ", ".join(parts)
+
+
+def sha_of(text: str | None) -> str | None:
+    """As lm-eval hashes instructions and templates; None where there is none.
+
+    >>> sha_of("")
+    """
+    return sha256(text.encode("utf-8", "surrogatepass")).hexdigest() if text else None
+
+
+def _groups(report: Report) -> list[Group[TaskReport]]:
+    """Every group once, parents before children."""
+    trees = [tree for tree in report.trees if isinstance(tree, Group)]
+    return list({one.name: one for tree in trees for one in (tree, *all_groups(tree))}.values())
+
+
+def _config_without_secrets(config: object, known: list[str]) -> Plain:
+    """A task's config; only its metadata, which repeats the model's arguments, may hold a secret."""
+    given = dict(_items(_ordered(config)))
+    return given | ({"metadata": redact(given["metadata"], known)} if "metadata" in given else {})
+
+
+def _config(facts: RunFacts) -> Plain:
+    python, numpy, torch, fewshot = facts.seeds
+    return {
+        "model": facts.model,
+        "model_args": _ordered(facts.model_args),
+        **{key: _ordered(value) for key, value in facts.model_info.items()},
+        "batch_size": facts.batch_size,
+        "batch_sizes": [],
+        "device": facts.device,
+        "use_cache": facts.use_cache,
+        "limit": facts.limit,
+        "bootstrap_iters": facts.bootstrap_iters,
+        "gen_kwargs": _ordered(facts.gen_kwargs),
+        "random_seed": python,
+        "numpy_seed": numpy,
+        "torch_seed": torch,
+        "fewshot_seed": fewshot,
+    }
+
+
+def _experiment(facts: RunFacts, secrets: list[str]) -> Plain:
+    name = str(redact(model_name_of(facts), secrets))
+    return {
+        "model_source": facts.model,
+        "model_name": name,
+        "model_name_sanitized": re.sub(r'["<>:/|\\?*\[\]]+', "__", name),
+        "system_instruction": facts.system_instruction,
+        "system_instruction_sha": sha_of(facts.system_instruction),
+        "fewshot_as_multiturn": facts.fewshot_as_multiturn,
+        "chat_template": facts.chat_template,
+        "chat_template_sha": sha_of(facts.chat_template),
+    }
+
+
+def _row(row: object) -> Plain:
+    """lm-eval's table code takes numbers and its own word for none, never NaN, infinity or null."""
+    return {key: "N/A" if isinstance(value, float) and not isfinite(value) else value for key, value in _items(row)}
+
+
+def _extras(extras: object, warnings: Iterable[str], secrets: list[str]) -> Plain:
+    found = dict(_items(extras))
+    found["estimates"] = {
+        name: {key: _explained(one) for key, one in _items(rows)} for name, rows in _items(found["estimates"])
+    }
+    given = found["warnings"]
+    told = [*(given if isinstance(given, list) else ()), *warnings]
+    found["warnings"] = redact(list(dict.fromkeys(told)), secrets)
+    return found
+
+
+def _explained(estimate: object) -> Plain:
+    """Null for what is not finite, and the reason."""
+    clean = dict(_items(estimate))
+    lost = [key for key, value in clean.items() if isinstance(value, float) and not isfinite(value)]
+    for key in lost:
+        clean["reason"] = "; ".join(filter(None, [str(clean["reason"] or ""), f"{key} is {clean[key]}"]))
+        clean[key] = None
+    ci = clean.get("ci")
+    if isinstance(ci, list):
+        clean["ci"] = [end if isfinite(end) else None for end in ci]
+    return clean
+
+
+def _ordered(value: object) -> object:
+    """Plain data in the order it was given; callables by name."""
+    if isinstance(value, dict):
+        return {str(key): _ordered(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_ordered(one) for one in value]
+    return value if value is None or isinstance(value, str | bool | int | float) else _ordered(plain(value))
+
+
+def _items(value: object) -> Iterable[tuple[str, object]]:
+    return value.items() if isinstance(value, Mapping) else ()

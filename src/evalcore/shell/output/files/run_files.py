@@ -1,0 +1,142 @@
+"""The run folder: each file is whole or not there, and never outside it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from evalcore.core.records.errors import EvalError
+from evalcore.shell.output.files.secrets import redact
+from evalcore.shell.output.files.strict_json import dump_json, plain, without_nonfinite
+from evalcore.shell.output.terminal.text import slug
+
+__all__ = ["list_files", "replace_file", "samples_path", "write_config", "write_results", "write_run", "write_samples"]
+
+Plain = Mapping[str, object]
+FILES = ("results.json", "config.yaml", "run.json", "answers.jsonl")
+
+
+def write_results(folder: Path, results: Plain) -> Path:
+    """``results.json``: the same bytes for the same answers, however often the run was stopped."""
+    return replace_file(folder / "results.json", [dump_json(results, indent=2) + "\n"])
+
+
+def write_run(folder: Path, facts: Plain, secrets: Iterable[str] = ()) -> Path:
+    """``run.json``: what differs between two runs of the same thing (clock, machine, versions, how much was asked)."""
+    return replace_file(folder / "run.json", [dump_json(redact(facts, secrets), indent=2) + "\n"])
+
+
+def write_samples(folder: Path, task: str, rows: Iterable[Plain]) -> Path:
+    """``samples_<task>.jsonl``: one line per document and filter (see ``samples.sample_lines``)."""
+    return replace_file(samples_path(folder, task), (_line(row) for row in rows))
+
+
+def samples_path(folder: Path, task: str) -> Path:
+    """Where a task's samples are, whatever its name.
+
+    >>> samples_path(Path("run"), "mmlu_pro").as_posix()
+    'run/samples_mmlu_pro.jsonl'
+    """
+    return folder / f"samples_{slug(task)}.jsonl"
+
+
+def list_files(folder: Path, tasks: Iterable[str]) -> tuple[str, ...]:
+    """The files of a run that are there, in a reader's order; those of these tasks' samples in a word.
+
+    >>> list_files(Path("no such folder"), ["gsm8k"])
+    ()
+    """
+    found = [name for name in FILES if (folder / name).is_file()]
+    samples = [path.name for path in (samples_path(folder, task) for task in tasks) if path.is_file()]
+    told = samples if len(samples) < 2 else [f"samples_<task>.jsonl of {len(samples)} tasks"]
+    return (*found[:1], *told, *found[1:])
+
+
+def write_config(folder: Path, config: Plain, secrets: Iterable[str] = ()) -> Path:
+    """``config.yaml``: the run as resolved, without secrets; it can be run again as it is.
+
+    Secrets are looked for where they may stand: documents and prompts are written as they are.
+    """
+    import yaml
+
+    class Dumper(yaml.SafeDumper):
+        def ignore_aliases(self, data: object) -> bool:
+            return True  # evalcore's own reader refuses aliases
+
+    given = {key: redact(value, secrets) if key in MAY_HOLD_SECRETS else value for key, value in config.items()}
+    text = yaml.dump(_yaml_value(given), Dumper=Dumper, sort_keys=False, width=110)
+    return replace_file(folder / "config.yaml", [OURS + "\n", text])
+
+
+OURS = "# This run as resolved by evalcore, which may replace this file."
+MAY_HOLD_SECRETS = ("model_args", "metadata", "gen_kwargs")
+
+
+def _yaml_value(value: object) -> object:
+    if isinstance(value, Mapping):
+        return {str(key): _yaml_value(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_yaml_value(one) for one in value]
+    return value if value is None or type(value) in (str, bool, int, float) else _yaml_value(plain(value))
+
+
+def _line(row: Plain) -> str:
+    """One line of JSON. A number that JSON has no word for is null and told under evalcore's key."""
+    import json
+
+    try:
+        return json.dumps(row, allow_nan=False, default=plain) + "\n"
+    except (ValueError, TypeError):
+        clean, found = without_nonfinite(row)
+    if found and isinstance(clean, dict):
+        extra = clean.get("evalcore")
+        clean["evalcore"] = {**(extra if isinstance(extra, dict) else {}), "nonfinite": found}
+    return dump_json(clean) + "\n"
+
+
+def replace_file(path: Path, parts: Iterable[str]) -> Path:
+    """Put a text in place at once."""
+
+    def write(part: Path) -> None:
+        with open(part, "x", encoding="ascii", newline="\n") as file:
+            for text in parts:
+                file.write(text)
+
+    return replace_with(path, write)
+
+
+def replace_with(path: Path, write: Callable[[Path], None]) -> Path:
+    """Put a file in place at once: written beside it, made durable, renamed. A crash leaves the old one or the new."""
+    part = path.with_name(f".{path.name}.part")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        part.unlink(missing_ok=True)
+        try:
+            write(part)
+            with open(part, "rb") as file:
+                os.fsync(file.fileno())
+            os.replace(part, path)
+        except BaseException:
+            with suppress(OSError):
+                part.unlink(missing_ok=True)
+            raise
+        _sync_folder(path.parent)
+    except OSError as wrong:
+        why = wrong.strerror or str(wrong)
+        raise EvalError(
+            f"cannot write {path}: {why}; make room, or name another place (answers already logged are kept)"
+        ) from wrong
+    return path
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make a rename durable, where folders can be synced (not on Windows)."""
+    if os.name != "posix":
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -1,0 +1,173 @@
+"""A grid of cells drawn for people: by rich in a terminal or a pipe, or as Markdown."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+
+from msgspec import Struct
+from msgspec.structs import replace
+from rich import box
+from rich.cells import cell_len
+from rich.console import Console
+from rich.measure import Measurement
+from rich.table import Table
+from rich.text import Text
+
+from evalcore.shell.output.terminal.flat import escape_markdown, pad_cell
+from evalcore.shell.output.terminal.fold import fold, share_width
+from evalcore.shell.output.terminal.text import shorten, visible
+
+__all__ = ["Grid", "Page", "Section", "draw_page", "write_markdown"]
+
+UNBOUNDED = 100_000
+LONGEST = 200
+
+
+class Grid(Struct, frozen=True, kw_only=True):
+    """Heads and lines of cells. ``numbers`` says which columns are never folded; ``bold`` which lines stand out;
+    ``gap`` is the space between columns; ``legend`` says what the columns mean. Names are folded to no less than what
+    is ``readable`` as long as there is a narrower grid.
+    """
+
+    heads: tuple[str, ...]
+    numbers: tuple[bool, ...]
+    lines: tuple[tuple[str, ...], ...]
+    bold: tuple[bool, ...] = ()
+    gap: int = 2
+    legend: tuple[str, ...] = ()
+    readable: int = 14
+
+
+class Section(Struct, frozen=True):
+    """A headed list under a grid."""
+
+    head: str
+    lines: tuple[str, ...]
+    style: str = ""
+
+
+class Page(Struct, frozen=True, kw_only=True):
+    """The same grid from the widest to the narrowest, what stands over it, what holds for all of it, what to know.
+
+    ``lead`` are warnings that come before all else.
+    """
+
+    grids: tuple[Grid, ...]
+    lead: tuple[str, ...] = ()
+    title: tuple[str, ...] = ()
+    legend: tuple[str, ...] = ()
+    sections: tuple[Section, ...] = ()
+
+
+def draw_page(page: Page, *, width: int | None = None, colour: bool = False) -> str:
+    """The page as text. ``width=None``: for a file or a pipe.
+
+    >>> grid = Grid(heads=("task", "n"), numbers=(False, True), lines=(("t", "12"),))
+    >>> print(draw_page(Page(grids=(grid,), legend=("n: documents",))))
+    task   n
+    ────────
+    t     12
+    <BLANKLINE>
+    n: documents
+    <BLANKLINE>
+    """
+    out = io.StringIO()
+    console = Console(
+        file=out,
+        width=width or UNBOUNDED,
+        force_terminal=colour,
+        color_system="standard" if colour else None,
+        markup=False,
+        highlight=False,
+        emoji=False,
+        legacy_windows=False,
+    )
+    for line in page.lead:
+        console.print(Text(f"Warning: {shorten(visible(line), LONGEST * 4)}", style="bold red"))
+    if page.lead:
+        console.print()
+    for line in page.title:
+        console.print(Text(visible(line), style="bold"))
+    if page.title:
+        console.print()
+    grid, table = _fitting(console, page.grids)
+    console.print(table)
+    console.width = width or UNBOUNDED
+    legend = (*grid.legend, *page.legend)
+    if legend:
+        console.print()
+    for line in legend:
+        console.print(Text(visible(line), style="dim"))
+    for section in page.sections:
+        console.print()
+        console.print(Text(visible(section.head), style=section.style))
+        for line in section.lines:
+            console.print(Text("- " + shorten(visible(line), LONGEST * 2)))
+    return "\n".join(line.rstrip() for line in out.getvalue().split("\n"))
+
+
+def _fitting(console: Console, grids: Sequence[Grid]) -> tuple[Grid, Table]:
+    """The widest grid that fits without names folded to less than is readable; else the narrowest."""
+    unbounded = console.options.update(max_width=UNBOUNDED)
+    for grid in map(_safe, grids):
+        size = Measurement.get(console, unbounded, _table(grid)).maximum
+        names = [at for at, number in enumerate(grid.numbers) if not number]
+        widths = [max(cell_len(line[at]) for line in (grid.heads, *grid.lines)) for at in names]
+        if size - sum(widths) + sum(min(width, grid.readable) for width in widths) <= console.width:
+            break
+    kept = dict(zip(names, share_width(widths, console.width - size + sum(widths)), strict=True))
+    console.width = max(console.width, size - sum(widths) + sum(kept.values()))
+    lines = tuple(
+        tuple(fold(cell, kept[at]) if at in kept else cell for at, cell in enumerate(line)) for line in grid.lines
+    )
+    return grid, _table(replace(grid, lines=lines))
+
+
+def _safe(grid: Grid) -> Grid:
+    lines = tuple(tuple(shorten(visible(cell), LONGEST) for cell in line) for line in grid.lines)
+    return replace(grid, heads=tuple(map(visible, grid.heads)), lines=lines)
+
+
+def _table(grid: Grid) -> Table:
+    table = Table(
+        box=box.SIMPLE_HEAD, padding=(0, grid.gap - 1, 0, 0), pad_edge=False, show_edge=False, header_style="bold"
+    )
+    for head, number in zip(grid.heads, grid.numbers, strict=True):
+        table.add_column(Text(head), justify="right" if number else "left", no_wrap=True)
+    for line, bold in zip(grid.lines, grid.bold or (False,) * len(grid.lines), strict=True):
+        table.add_row(*(Text(cell, style="bold" if bold else "") for cell in line))
+    return table
+
+
+def write_markdown(page: Page) -> str:
+    r"""The page as Markdown: its widest grid, and lists.
+
+    >>> grid = Grid(heads=("task", "n"), numbers=(False, True), lines=(("a|b", "12"),))
+    >>> print(write_markdown(Page(grids=(grid,), title=("A: x",))))
+    A: x
+    <BLANKLINE>
+    |task|  n|
+    |----|--:|
+    |a\|b| 12|
+    <BLANKLINE>
+    """
+    grid = page.grids[0]
+    lines = [tuple(escape_markdown(shorten(cell, LONGEST)) for cell in line) for line in (grid.heads, *grid.lines)]
+    widths = [max(3, *(len(line[at]) for line in lines)) for at in range(len(grid.heads))]
+    rule = ["-" * (width - right) + ":" * right for width, right in zip(widths, grid.numbers, strict=True)]
+    padded = [[pad_cell(*cell) for cell in zip(line, widths, grid.numbers, strict=True)] for line in lines]
+    table = "\n".join(f"|{'|'.join(line)}|" for line in (padded[0], rule, *padded[1:]))
+    legend = Section("", (*grid.legend, *page.legend))
+    lists = (
+        "\n".join([*([f"{escape_markdown(one.head)}\n"] if one.head else []), *map(_item, one.lines)])
+        for one in (legend, *page.sections)
+        if one.lines
+    )
+    title = "  \n".join(map(escape_markdown, page.title))
+    lead = "\n\n".join(f"> **Warning:** {escape_markdown(shorten(line, LONGEST * 4))}" for line in page.lead)
+    return "\n\n".join(filter(None, (lead, title, table, *lists))) + "\n"
+
+
+def _item(line: str) -> str:
+    return "- " + escape_markdown(shorten(line, LONGEST * 2))

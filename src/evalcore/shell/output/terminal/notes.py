@@ -1,0 +1,76 @@
+"""What a reader should know besides the numbers: warnings, each once, with the tasks they are about."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+
+from evalcore.core.records.estimate import Estimate
+from evalcore.core.records.report import GroupReport, Report, TaskReport
+from evalcore.shell.output.terminal.number_rows import BYPASS
+
+__all__ = ["group_warnings", "grouped", "notes_of"]
+
+AT = " - at "
+
+
+def notes_of(report: Report, more: Iterable[str] = ()) -> tuple[str, ...]:
+    """Warnings of a report and of its run, grouped: what is said of many tasks is said once."""
+    rows: list[TaskReport | GroupReport] = [*report.tasks, *report.groups]
+    recorded = _only_recorded(report)
+    told = [(row.name, warning) for row in (report.tasks if recorded else rows) for warning in row.warnings]
+    why = [
+        (row.name, f"{key.metric}: {_lacking(estimate)} ({estimate.reason})")
+        for row in rows
+        for key, estimate in row.estimates
+        if estimate.reason and key.metric != BYPASS
+    ]
+    names = {row.name for row in rows}
+    only = [("", "nothing was measured, as asked: n counts the documents whose answers were recorded")] * recorded
+    return grouped([*only, *told, *why, *_with_subjects(more, names)])
+
+
+def group_warnings(texts: Iterable[str], names: Collection[str]) -> tuple[str, ...]:
+    """Warnings, each of which may begin or end with the name of its task; what is said of many tasks is said once.
+
+    >>> group_warnings(["a: odd", "b: odd", "all the same - at a", "all the same - at b", "slow"], ["a", "b"])
+    ('odd (a, b)', 'all the same (a, b)', 'slow')
+    """
+    return grouped(_with_subjects(texts, names))
+
+
+def _lacking(estimate: Estimate) -> str:
+    if estimate.value is None:
+        return "no value"
+    return "no interval" if estimate.ci is None else "another interval than asked for"
+
+
+def _only_recorded(report: Report) -> bool:
+    """Whether no task measures anything (``predict_only``), so that no group can either."""
+    keys = [key for task in report.tasks for key, _ in task.estimates]
+    return bool(keys) and all(key.metric == BYPASS for key in keys)
+
+
+def _with_subjects(texts: Iterable[str], names: Collection[str]) -> Iterator[tuple[str, str]]:
+    for text in texts:
+        ends = (text.partition(": ")[0], text.rpartition(AT)[2])
+        yield next((end for end in ends if end in names), ""), text
+
+
+def grouped(told: Iterable[tuple[str, str]], *, most: int = 3) -> tuple[str, ...]:
+    """Each text once, in the order first told, with whom it is about.
+
+    >>> grouped([("a", "a: odd"), ("b", "b: odd"), ("", "slow"), ("a", "odd")])
+    ('odd (a, b)', 'slow')
+    """
+    about: dict[str, dict[str, None]] = {}
+    for name, text in told:
+        bare = text.removeprefix(f"{name}: ").removeprefix(f"group {name}: ").removesuffix(f"{AT}{name}")
+        about.setdefault(bare, {})[name] = None
+    return tuple(text + _about([name for name in names if name], most) for text, names in about.items())
+
+
+def _about(names: Sequence[str], most: int) -> str:
+    if not names:
+        return ""
+    left = len(names) - most
+    return f" ({', '.join(names[:most])}{f' and {left} more' if left > 0 else ''})"

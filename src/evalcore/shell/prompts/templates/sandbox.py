@@ -1,0 +1,176 @@
+"""The environment that templates run in: jinja2's immutable sandbox, strict about names, with limits on size."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from functools import lru_cache, wraps
+from string import Formatter
+
+from jinja2 import StrictUndefined, nodes
+from jinja2.compiler import CodeGenerator, Frame
+from jinja2.runtime import LoopContext
+from jinja2.sandbox import ImmutableSandboxedEnvironment, SandboxedEscapeFormatter, SandboxedFormatter
+from markupsafe import Markup
+
+from evalcore.shell.prompts.templates.limits import (
+    GROWING,
+    join_bounded,
+    refuse_call,
+    refuse_counts,
+    refuse_growth,
+    refuse_size,
+    refuse_weight,
+)
+
+__all__ = ["Sandbox", "environment", "guard_filter", "refuse_unwritable", "regex_replace"]
+
+PLAIN = (int, str, bytes, list, tuple, dict)
+
+
+class Concatenations(CodeGenerator):
+    """Compiles ``a ~ b`` to a call that looks at the size of the result."""
+
+    def visit_Concat(self, node: nodes.Concat, frame: Frame) -> None:
+        self.write("environment.concat_texts((")
+        for part in node.nodes:
+            self.visit(part, frame)
+            self.write(", ")
+        self.write("))")
+
+
+class Bounded(Formatter):
+    """``str.format`` field by field: widths are looked at before, and the sum of all after. One for every call."""
+
+    size = 0
+
+    def format_field(self, value: object, format_spec: str) -> str:
+        refuse_counts("format", [int(digits) for digits in re.findall(r"\d{1,40}", format_spec)])  # of any script
+        refuse_weight(value, "format")
+        text = str(super().format_field(value, format_spec))
+        self.size += len(text)
+        refuse_size(self.size)
+        return text
+
+
+class BoundedFormatter(Bounded, SandboxedFormatter):
+    """For plain texts."""
+
+
+class BoundedEscapeFormatter(Bounded, SandboxedEscapeFormatter):
+    """For those marked as safe."""
+
+
+class Sandbox(ImmutableSandboxedEnvironment):
+    """A sandbox in which no single operation makes something huge. It holds no state of its own."""
+
+    intercepted_binops = frozenset({"*", "**", "+", "%"})
+    code_generator_class = Concatenations
+    concat = staticmethod(join_bounded)  # of a template, a macro, a block: wherever jinja2 puts parts together
+
+    def call_binop(self, context: object, operator: str, left: object, right: object) -> object:
+        refuse_growth(operator, left, right)
+        return self.binop_table[operator](left, right)
+
+    def call(self, *given: object, **named: object) -> object:
+        _context, function, *values = given
+        name = str(getattr(function, "__name__", "a call"))
+        values += named.values()
+        if name != "format":  # whose numbers are mostly written out; widths are looked at where they are used
+            refuse_counts(name, values)
+        refuse_call(name, getattr(function, "__self__", None), values)
+        return _kept(super().call(*given, **named))  # type: ignore[arg-type]  # jinja2 hides its first names
+
+    def wrap_str_format(self, value: object) -> Callable[..., str] | None:
+        """As jinja2's own, with limits."""
+        wrapped = super().wrap_str_format(value)
+        pattern = getattr(value, "__self__", None)
+        if wrapped is None or not isinstance(pattern, str):
+            return wrapped
+        mapped = getattr(value, "__name__", "") == "format_map"
+
+        def bounded(*given: object, **named: object) -> str:
+            made: Formatter = BoundedFormatter(self)
+            if isinstance(pattern, Markup):
+                made = BoundedEscapeFormatter(self, escape=pattern.escape)
+            fields = given[0] if mapped else named
+            if not isinstance(fields, Mapping):
+                raise TypeError("format_map() takes a mapping")
+            return type(pattern)(made.vformat(pattern, () if mapped else given, fields))
+
+        bounded.__name__ = "format"
+        return bounded
+
+    def is_safe_attribute(self, obj: object, attr: str, value: object) -> bool:
+        # The general rule looks through a dozen types; for these two this is all of it.
+        if type(obj) is str or type(obj) is LoopContext:
+            return not attr.startswith("_")
+        return super().is_safe_attribute(obj, attr, value)
+
+    def concat_texts(self, parts: Iterable[object]) -> str:
+        return join_bounded(map(_written, parts))
+
+
+def environment() -> Sandbox:
+    """The one environment of this process: it is never changed after it is made.
+
+    >>> environment().from_string("{{ 'a1b' | regex_replace('[0-9]', '-') }}").render()
+    'a-b'
+    >>> environment().from_string("{{ 'a' * 10 ** 8 }}").render()
+    Traceback (most recent call last):
+    evalcore.EvalError: expected at most 1000000 characters or items, got 'a' * 100000000
+    """
+    return _environment()
+
+
+@lru_cache(1)
+def _environment() -> Sandbox:
+    made = Sandbox(undefined=StrictUndefined, keep_trailing_newline=True, finalize=refuse_unwritable)
+    del made.globals["lipsum"]  # random text, as much as is asked for
+    made.filters["regex_replace"] = regex_replace
+    made.filters.update({name: guard_filter(name, function) for name, function in made.filters.items()})
+    return made
+
+
+def guard_filter(name: str, function: Callable[..., object]) -> Callable[..., object]:
+    """A filter that is asked for nothing huge; ``wraps`` keeps jinja2's marks on the function."""
+
+    @wraps(function)
+    def guarded(*given: object, **named: object) -> object:
+        values = [one for one in (*given, *named.values()) if isinstance(one, PLAIN)]
+        if name in GROWING:
+            refuse_counts(name, values[1:])
+        refuse_call(name, values[0] if values else None, values[1:])
+        return _kept(function(*given, **named))
+
+    return guarded
+
+
+def regex_replace(string: str, pattern: str, repl: str, count: int = 0) -> str:
+    """lm-eval's filter: ``re.sub``.
+
+    >>> regex_replace("a-b", "-", "+")
+    'a+b'
+    """
+    return re.sub(pattern, repl, string, count=count)
+
+
+def refuse_unwritable(value: object) -> object:
+    """What a template writes out: the same, unless it is too large.
+
+    >>> refuse_unwritable(5)
+    5
+    """
+    if type(value) is not str:
+        refuse_weight(value)
+    return value
+
+
+def _written(value: object) -> str:
+    return str(refuse_unwritable(value))
+
+
+def _kept(value: object) -> object:
+    if isinstance(value, str | list | tuple):
+        refuse_size(len(value))
+    return value

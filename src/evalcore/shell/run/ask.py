@@ -1,0 +1,199 @@
+"""From tasks to replies: each distinct question once, none that the log knows, every reply durable before it counts."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+from evalcore.core.records.document import answer_key
+from evalcore.core.records.errors import EvalError
+from evalcore.core.records.request import Failure, Generate, LogLikelihood, Reply, Request
+from evalcore.shell.answerlog import Logged, LogWriter, open_log, request_hash
+from evalcore.shell.models.model import OTHER_OPTIONS, Ask, Heard, Model, Question, fit_reply
+from evalcore.shell.output.terminal.progress import Progress
+from evalcore.shell.prompts.ready_task import Built
+
+__all__ = [
+    "Agenda",
+    "Asked",
+    "Interrupted",
+    "Item",
+    "ask_agenda",
+    "ask_each",
+    "list_questions",
+    "replies_of",
+    "sort_items",
+    "told_endings",
+]
+
+
+class Item(NamedTuple):
+    """A question under the key of its answer; ``digest`` names the request whatever the model."""
+
+    key: str
+    digest: str
+    question: Question
+
+
+class Agenda(NamedTuple):
+    """All that a run asks: each distinct question once, and for every task the keys of its replies in order."""
+
+    items: Mapping[str, Item]
+    keys: Mapping[str, tuple[str, ...]]
+
+
+Record = Callable[[Item, Heard], None]
+"""Makes a reply durable; called before the reply counts."""
+
+
+def list_questions(identity: str, tasks: Iterable[Built]) -> Agenda:
+    """What these tasks ask of a model. Equal requests of several documents or tasks are one question.
+
+    >>> list_questions("m", [])
+    Agenda(items={}, keys={})
+    """
+    items: dict[str, Item] = {}
+    keys: dict[str, tuple[str, ...]] = {}
+    for built in tasks:
+        mine: list[str] = []
+        for request, repeats in zip(built.requests, built.asked.repeats.ints.tolist(), strict=True):
+            digest = request_hash(request)
+            for repeat in range(repeats):
+                key = answer_key(identity, digest, repeat)
+                items.setdefault(key, Item(key, digest, Question(request, repeat)))
+                mine.append(key)
+        keys[built.task.name] = tuple(mine)
+    return Agenda(items, keys)
+
+
+def sort_items(items: Iterable[Item]) -> list[Item]:
+    """Kind by kind, longest first, equal contexts together: the largest request meets its limits first.
+
+    >>> ask = lambda text: Item(text, text, Question(Generate(text)))
+    >>> [item.key for item in sort_items(map(ask, ["a", "ccc", "bb"]))]
+    ['ccc', 'bb', 'a']
+    """
+    return sorted(items, key=_order)
+
+
+def _order(item: Item) -> tuple[str, int, str, int]:
+    request = item.question.request
+    opening = _opening(request)
+    return type(request).__name__, -len(opening), opening, item.question.repeat
+
+
+def _opening(request: Request) -> str:
+    if isinstance(request, LogLikelihood):
+        return request.context
+    return request.prompt if isinstance(request, Generate) else request.text
+
+
+class Asked(NamedTuple):
+    """Every reply of a run by its key, why the texts ended where the model said so, and how many were asked now."""
+
+    replies: Mapping[str, Reply]
+    finishes: Mapping[str, str]
+    asked_now: int
+    warnings: tuple[str, ...] = ()
+
+
+class Interrupted(KeyboardInterrupt):
+    """Stopped while asking; says what is kept and how to go on."""
+
+
+def ask_agenda(model: Model, agenda: Agenda, path: Path, shown: Progress) -> Asked:
+    """Ask what the log at ``path`` does not know. Replies that come from a file are not logged again."""
+    if model.recorded:
+        return _ask_rest(model, agenda, {}, lambda item, heard: None, shown)
+    with open_log(path, model.identity) as log:
+        known = {key: one for key, one in log.state.answers.items() if key in agenda.items and one.failure is None}
+        asked = _ask_rest(model, agenda, known, partial(_log, log), shown)
+        return asked._replace(warnings=log.state.problems)
+
+
+def _log(log: LogWriter, item: Item, heard: Heard) -> None:
+    log.append(item.key, item.digest, item.question.repeat, heard.reply, heard.finish)
+
+
+def _ask_rest(model: Model, agenda: Agenda, known: Mapping[str, Logged], record: Record, shown: Progress) -> Asked:
+    replies = {key: fit_reply(agenda.items[key].question.request, one.reply) for key, one in known.items()}
+    finishes = {key: one.finish for key, one in known.items() if one.finish}
+    rest = sort_items(item for key, item in agenda.items.items() if key not in known)
+    shown.stage("asking", len(agenda.items), known=len(known))
+    try:
+        for item, heard in ask_each(model.ask, rest):
+            record(item, heard)
+            replies[item.key] = heard.reply
+            finishes |= {item.key: heard.finish} if heard.finish else {}
+            shown.advance(1, failed=int(isinstance(heard.reply, Failure)))
+    except KeyboardInterrupt:
+        raise Interrupted(f"interrupted{_kept(model, replies, agenda)}; the same command goes on from there") from None
+    except EvalError as wrong:
+        raise EvalError(f"{wrong}{_kept(model, replies, agenda)}") from wrong
+    return Asked(replies, finishes, len(rest))
+
+
+def _kept(model: Model, replies: Mapping[str, Reply], agenda: Agenda) -> str:
+    good = sum(not isinstance(reply, Failure) for reply in replies.values())
+    return "" if model.recorded else f" ({good} of {len(agenda.items)} answers are in the answer log)"
+
+
+def ask_each(ask: Ask, items: Sequence[Item]) -> Iterator[tuple[Item, Heard]]:
+    """The reply to each item as it comes; a model that answers twice, or what was not asked, is refused.
+
+    >>> one = Item("k", "d", Question(Generate("?")))
+    >>> next(ask_each(lambda questions: (Heard(at, "x") for at in (1,)), [one]))
+    Traceback (most recent call last):
+    evalcore.EvalError: expected a reply to one of 1 questions, got one to number 1
+    """
+    if not items:
+        return
+    replies = ask([item.question for item in items])
+    try:
+        yield from _checked(replies, items)
+    finally:  # what is in flight is cancelled now, not when the garbage is collected
+        if isinstance(replies, Generator):
+            replies.close()
+
+
+def _checked(replies: Iterable[Heard], items: Sequence[Item]) -> Iterator[tuple[Item, Heard]]:
+    heard_of: set[int] = set()
+    for heard in replies:
+        if not 0 <= heard.at < len(items):
+            raise EvalError(f"expected a reply to one of {len(items)} questions, got one to number {heard.at}")
+        if heard.at in heard_of:
+            raise EvalError(f"expected one reply to each question, got a second one to number {heard.at}")
+        heard_of.add(heard.at)
+        yield items[heard.at], heard
+
+
+def replies_of(keys: Iterable[str], replies: Mapping[str, Reply]) -> list[Reply]:
+    """The replies of a task in the order of its requests; a question nobody answered is a failure.
+
+    >>> replies_of(["a", "b"], {"a": "yes"})
+    ['yes', Failure(reason='not asked')]
+    """
+    return [replies.get(key, NOT_ASKED) for key in keys]
+
+
+NOT_ASKED = Failure("not asked")
+
+ENDINGS = {
+    "length": ("were cut off by max_gen_toks", "was cut off by max_gen_toks"),
+    "content_filter": ("were stopped by the server's content filter", "was stopped by the server's content filter"),
+    OTHER_OPTIONS: ("were recorded under other generation options", "was recorded under other generation options"),
+}
+
+
+def told_endings(agenda: Agenda, asked: Asked) -> tuple[str, ...]:
+    """A warning for each task with replies that did not end by themselves, or are empty."""
+    out: list[str] = []
+    for task, keys in agenda.keys.items():
+        ends = Counter(asked.finishes.get(key, "") for key in keys)
+        empty = sum(asked.replies.get(key) == "" for key in keys)
+        counted = [(ends[name], what) for name, what in ENDINGS.items()] + [(empty, ("are empty", "is empty"))]
+        out += [f"{task}: {count} of {len(keys)} replies {what[count == 1]}" for count, what in counted if count]
+    return tuple(out)

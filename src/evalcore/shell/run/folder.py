@@ -1,0 +1,128 @@
+"""Where things are: a run's folder and who may use it, the answer log, the cache."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from hashlib import sha256
+from pathlib import Path
+
+from msgspec import to_builtins
+from msgspec.json import decode, encode
+
+from evalcore.core.records.errors import EvalError
+from evalcore.shell.answerlog.lock import hold_lock
+from evalcore.shell.config.paths import anchored, is_path
+from evalcore.shell.config.plan import PATH_ARGS, Plan
+
+__all__ = ["cache_folder", "claim_folder", "earlier_run", "hold_folder", "log_path", "run_folder", "settled"]
+
+
+def cache_folder() -> Path:
+    """Where an index of task files is kept between runs."""
+    base = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+    return Path(base) / "evalcore"
+
+
+def run_folder(plan: Plan) -> Path:
+    """``output_path`` (of a ``.json`` its folder, as in lm-eval), else a folder that the same plan finds again."""
+    if plan.output_path:
+        path = Path(os.path.expanduser(plan.output_path))
+        return path.parent if path.suffix == ".json" else path
+    return Path("runs") / f"{plan.model}-{sha256(encode(plan)).hexdigest()[:8]}"
+
+
+def log_path(plan: Plan, folder: Path) -> Path:
+    """The answer log: in the run's folder, or shared under ``use_cache``."""
+    if not plan.use_cache:
+        return folder / "answers.jsonl"
+    return Path(os.path.expanduser(plan.use_cache.removesuffix(".jsonl")) + ".jsonl")
+
+
+@contextmanager
+def hold_folder(folder: Path) -> Iterator[None]:
+    """Keep other runs out of a folder from its config to its results."""
+    path = folder / ".run"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        fd = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+    except OSError as wrong:
+        raise EvalError(f"cannot use the folder {folder}: {wrong.strerror}; name another with output_path") from wrong
+    try:
+        with hold_lock(fd, path):
+            yield
+    finally:
+        os.close(fd)
+        with suppress(OSError):
+            path.unlink()
+
+
+def claim_folder(
+    folder: Path, plan: Plan, home: Path | None, identity: str, *, overwrite: bool = False
+) -> tuple[str, ...]:
+    """Write the plan into its folder, unless the folder is another run's; say what an earlier plan had otherwise.
+
+    A folder is for one model and one set of tasks. Anything else may change, and costs no answer that still fits.
+    """
+    from evalcore.shell.output.files.run_files import MAY_HOLD_SECRETS, write_config, write_run
+    from evalcore.shell.output.files.secrets import redact
+
+    mine = {key: redact(value) if key in MAY_HOLD_SECRETS else value for key, value in settled(plan, home).items()}
+    theirs, earlier = _earlier_config(folder / "config.yaml"), earlier_run(folder)
+    changed = [key for key in sorted({*mine, *(theirs or ())}) if (theirs or mine).get(key) != mine.get(key)]
+    foreign = [key for key in ("tasks",) if key in changed]
+    if earlier.get("model_identity", identity) != identity:
+        foreign.append("answers: of another model")
+    if foreign and not overwrite:
+        raise EvalError(
+            f"{folder} holds a run with other {' and '.join(foreign)}; name another output_path, or add --overwrite "
+            "(its answers stay in the log, its results are replaced)"
+        )
+    write_config(folder, mine)
+    write_run(folder, {**earlier, "model_identity": identity})
+    told = [key for key in changed if key != "model_args"]
+    return (f"{folder} held results with other {', '.join(told)}; they were replaced",) if told else ()
+
+
+def earlier_run(folder: Path) -> dict[str, object]:
+    """What ``run.json`` says of the last run of a folder, if there was one."""
+    try:
+        return decode((folder / "run.json").read_bytes(), type=dict[str, object])
+    except (OSError, ValueError):
+        return {}
+
+
+def settled(plan: Plan, home: Path | None) -> dict[str, object]:
+    """The plan as plain data that means the same from anywhere: with absolute paths."""
+    out: dict[str, object] = decode(encode(plan))
+    args = {key: anchored(value, home) if key in PATH_ARGS else value for key, value in plan.model_args.items()}
+    tasks = [anchored(one, home) if isinstance(one, str) and is_path(one) else one for one in plan.tasks]
+    found: dict[str, object] = {
+        "tasks": decode(encode(tasks)),
+        "include_path": anchored(plan.include_path, home),
+        "trust": [
+            anchored(one, home) if isinstance(one, str) else {**to_builtins(one), "path": anchored(one.path, home)}
+            for one in plan.trust
+        ],
+        "data": anchored(plan.data, home),
+        "output_path": os.path.abspath(run_folder(plan)),
+        "use_cache": os.path.abspath(os.path.expanduser(plan.use_cache)) if plan.use_cache else None,
+        "model_args": args,
+    }
+    return {**out, **{key: value for key, value in found.items() if value}}
+
+
+def _earlier_config(path: Path) -> Mapping[str, object] | None:
+    from evalcore.shell.config.yaml_file import read_yaml
+    from evalcore.shell.output.files.run_files import OURS
+
+    if not path.exists():
+        return None
+    text = path.read_text("utf-8", "replace")
+    if not text.startswith(OURS):
+        raise EvalError(
+            f"{path} is a file of your own, which a run would replace; name another folder with output_path"
+        )
+    value = read_yaml(text, str(path)).value
+    return value if isinstance(value, dict) else None

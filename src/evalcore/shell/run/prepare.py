@@ -1,0 +1,203 @@
+"""From a plan to tasks ready to be asked: names to trees, trusted code, documents, requests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import TypeVar
+
+from msgspec import Struct
+from msgspec.structs import replace
+from pyrsistent import PMap
+
+from evalcore.core.groups import Group, Tree, all_groups, leaves
+from evalcore.core.records.errors import EvalError, locate, place, unknown
+from evalcore.core.records.request import Options
+from evalcore.shell.config.paths import find_path
+from evalcore.shell.config.plan import PATH_ARGS, Pin, Plan
+from evalcore.shell.data import find_override, load_splits
+from evalcore.shell.models import MODELS, backend_of
+from evalcore.shell.models.model import Model
+from evalcore.shell.output.terminal.progress import Progress
+from evalcore.shell.prompts import build_task
+from evalcore.shell.prompts.ready_task import Asking, Built
+from evalcore.shell.run.folder import cache_folder
+from evalcore.shell.tasks import (
+    Trust,
+    build_index,
+    default_library,
+    load_functions,
+    load_groups,
+    refuse_untrusted,
+    resolve,
+    trust_from,
+    trusted,
+)
+
+T = TypeVar("T")
+
+__all__ = ["Selected", "asking_of", "build_tasks", "open_model", "select_tasks"]
+
+
+class Selected(Struct, frozen=True):
+    """The tasks of a plan: trees, configs with their code loaded, local data, files, warnings, code that may run."""
+
+    trees: tuple[Tree[Options], ...]
+    configs: Mapping[str, dict[str, object]]
+    data: Mapping[str, object]
+    sources: Mapping[str, str]
+    warnings: tuple[str, ...]
+    trusted: Mapping[str, str]
+    clusters: Mapping[str, str] = {}
+
+
+def select_tasks(plan: Plan, home: Path | None) -> Selected:
+    """Find the tasks that a plan names, and load the code that it trusts."""
+    library = default_library()
+    folders = [Path(find_path(one, home)) for one in plan.include_path]
+    index = build_index([*([library] if library else []), *folders], cache=cache_folder())
+    named = [one if not isinstance(one, str) or one in index.entries else find_path(one, home) for one in plan.tasks]
+    found = resolve(index, named, metadata={**plan.model_args, **plan.metadata})
+    trust = trust_from(_seen_from(one, home) for one in plan.trust)
+    data = spread_data(plan.data, found.trees, found.tasks)
+    local = [name for name in found.tasks if find_override(data, name) is not None]
+    refuse_untrusted(found.tasks, trust, local_data=local)
+    _refuse_unsafe(plan, found.tasks)
+    _refuse_strangers(plan, found.tasks)
+    hashes = {path: sha for config in found.tasks.values() for path, sha in trusted(config).items()}
+    return Selected(
+        load_groups(found.trees, trust),
+        {name: _loaded(config, found.sources[name], trust, name in local) for name, config in found.tasks.items()},
+        data,
+        found.sources,
+        found.warnings,
+        dict(sorted(hashes.items())),
+        clusters_by_task(plan.cluster, found.trees, found.tasks),
+    )
+
+
+def spread_data(
+    data: Mapping[str, T], trees: Iterable[Tree[Options]], tasks: Iterable[str], key: str = "data"
+) -> Mapping[str, T]:
+    """``data:`` by task: the name of a group stands for its tasks, and a name or glob that fits none is a mistake.
+
+    >>> from evalcore.core.groups import Group, Leaf
+    >>> spread_data({"g": "x.jsonl"}, [Group("g", (Leaf("a", None), Leaf("b", None)))], ["a", "b"])
+    {'a': 'x.jsonl', 'b': 'x.jsonl'}
+    """
+    groups = {one.name: one for tree in trees if isinstance(tree, Group) for one in (tree, *all_groups(tree))}
+    names, out = list(tasks), dict[str, T]()
+    for name, value in data.items():
+        if name in groups and name not in names:
+            out |= {leaf.name: value for leaf in leaves(groups[name]) if leaf.name not in data}
+        elif any(task == name or fnmatchcase(task, name) for task in names):
+            out[name] = value
+        else:
+            raise unknown(f"task in {key}", name, [*names, *groups])
+    return out
+
+
+def clusters_by_task(
+    given: str | Mapping[str, str] | None, trees: Iterable[Tree[Options]], tasks: Iterable[str]
+) -> Mapping[str, str]:
+    """What a run's ``cluster`` says of each task: one field for all, or by the names or globs of tasks and groups.
+
+    >>> clusters_by_task("passage", [], ["a"]), clusters_by_task({"*_en": "id", "a": "key"}, [], ["a", "b_en", "c"])
+    ({'a': 'passage'}, {'a': 'key', 'b_en': 'id'})
+    """
+    names = list(tasks)
+    if given is None or isinstance(given, str):
+        return dict.fromkeys(names, given) if given else {}
+    known = spread_data(given, trees, names, "cluster")
+    found = {name: known.get(name) or _fitting(known, name) for name in names}
+    return {name: field for name, field in found.items() if field}
+
+
+def _fitting(known: Mapping[str, str], task: str) -> str | None:
+    return next((field for glob, field in known.items() if fnmatchcase(task, glob)), None)
+
+
+def _loaded(config: Mapping[str, object], source: str, trust: Trust, local: bool) -> dict[str, object]:
+    """A config with its code, and with the file it is from where lm-eval says so too."""
+    own = config.get("metadata")
+    metadata = {**(own if isinstance(own, Mapping) else {}), "config_source": source}
+    return load_functions({**config, "metadata": metadata}, trust, local_data=local)
+
+
+def _seen_from(one: str | Pin, home: Path | None) -> str | Pin:
+    if isinstance(one, Pin):
+        return Pin(find_path(one.path, home), one.sha256)
+    path, at, digest = one.partition("@sha256:")
+    return find_path(path, home) + at + digest
+
+
+def _refuse_unsafe(plan: Plan, configs: Mapping[str, Mapping[str, object]]) -> None:
+    unsafe = [name for name, config in configs.items() if config.get("unsafe_code")]
+    if unsafe and not plan.confirm_run_unsafe_code:
+        raise EvalError(
+            f"{', '.join(unsafe[:5])}: executes what the model writes; to allow it, best in a container, add "
+            "confirm_run_unsafe_code: true (--confirm_run_unsafe_code)"
+        )
+
+
+def _refuse_strangers(plan: Plan, configs: Mapping[str, object]) -> None:
+    """Documents chosen for a task that is not run are a mistake."""
+    stranger = next((name for name in plan.samples or () if name not in configs), None)
+    if stranger is not None:
+        raise unknown("task in samples", stranger, configs)
+
+
+def open_model(plan: Plan, home: Path | None, models: PMap[str, str] = MODELS) -> Model:
+    """The model of a plan."""
+    paths = {key: plan.model_args[key] for key in PATH_ARGS if key in plan.model_args}
+    found = {key: _found(one, home) for key, one in paths.items()}
+    return backend_of(plan.model, models).open({**plan.model_args, **found})
+
+
+def _found(given: object, home: Path | None) -> object:
+    """Paths anywhere inside a value, as they are found from here or from the config's folder."""
+    if isinstance(given, str):
+        return find_path(given, home)
+    if isinstance(given, Mapping):
+        return {key: _found(one, home) for key, one in given.items()}
+    return [_found(one, home) if isinstance(one, str) else one for one in given] if isinstance(given, list) else given
+
+
+def build_tasks(plan: Plan, selected: Selected, model: Model, home: Path | None, shown: Progress) -> tuple[Built, ...]:
+    """The requests of every task."""
+    shown.stage("building requests", len(selected.configs))
+    out: list[Built] = []
+    for name, config in selected.configs.items():
+        override, source = find_override(selected.data, name), selected.sources[name]
+        beside = [Path(source).parent] if source != "inline" and override is None else []
+        try:
+            splits = load_splits(config, override, root=[*beside, *([home] if home else [])])
+            built = build_task(config, splits, asking_of(plan, model, name, selected.clusters.get(name)))
+        except EvalError as wrong:
+            raise locate(wrong, place(name)) from wrong
+        out.append(replace(built, warnings=(*splits.warnings, *built.warnings)))
+        shown.advance()
+    return tuple(out)
+
+
+def asking_of(plan: Plan, model: Model, task: str, cluster: str | None = None) -> Asking:
+    """How a plan asks a task: the few-shot seed is the fourth, the chat template the model's own."""
+    if plan.apply_chat_template and model.chat is None:
+        raise EvalError(
+            f"apply_chat_template: {plan.model} has no chat template for {model.name}; "
+            "use a chat model (local-chat-completions) or leave apply_chat_template out"
+        )
+    turns = plan.fewshot_as_multiturn
+    return Asking(
+        num_fewshot=plan.num_fewshot,
+        seed=plan.seed[3],
+        limit=plan.limit,
+        samples=(plan.samples or {}).get(task),
+        system_instruction=plan.system_instruction,
+        chat=model.chat if plan.apply_chat_template else None,
+        multiturn=bool(plan.apply_chat_template) if turns is None else turns,
+        gen_kwargs=plan.gen_kwargs or None,
+        predict_only=plan.predict_only,
+        cluster=cluster,
+    )

@@ -1,0 +1,143 @@
+"""Scores that stand as they were recorded, in place of what only a task's own code could score."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Set
+from pathlib import Path
+
+import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
+from pyrsistent import pmap
+
+from evalcore.core.records.column import Column, column, take_rows
+from evalcore.core.records.request import MetricKey, MetricSpec, Task, options
+from evalcore.core.records.score import Scored, ScoredColumn
+from evalcore.core.tables import METRICS, first_or_all
+from evalcore.shell.logs.log import LogTask
+from evalcore.shell.score.groups import recorded_count
+from evalcore.shell.score.labels import recorded_name
+from evalcore.shell.score.verdicts import RECORDED
+
+__all__ = ["Kept", "needs_code", "paths_of", "read_kept", "with_kept", "with_unclosed", "without"]
+
+Plain = Mapping[str, object]
+OWN_CODE = (
+    "scored by code of the task's own, which no log holds; what was recorded stands "
+    "(--task FILE --trust CODE scores it again)"
+)
+OLD_SCORES = "taken as recorded when this was written; what was recorded stands"
+BYPASS = "bypass"
+"""The metric of a task that measures nothing."""
+
+
+def needs_code(task: Task, coded: Iterable[str]) -> frozenset[str]:
+    """The metrics of a recorded task that only code could score or close."""
+    specs = [*task.metrics, *(spec for one in task.filters for spec in one.metrics or ())]
+    known = METRICS.get(task.output_type, pmap())
+    lost = {spec.name for spec in specs if task.process_results is not None or spec.name not in known}
+    return frozenset(lost | set(coded))
+
+
+class Kept(Struct, frozen=True):
+    """Metrics of a task whose recorded values stand: their columns, and the task as it is with them.
+
+    ``unclosed`` are scores by document that only code could make a number of: they stay in the rows of a log.
+    """
+
+    task: Task
+    columns: tuple[ScoredColumn, ...]
+    unclosed: Mapping[MetricKey, Mapping[int, object]] = {}
+
+
+def without(task: Task, names: frozenset[str]) -> Task:
+    """The task without these metrics and without the code that gives them; with nothing left, it measures nothing.
+
+    >>> task = Task("t", "generate_until", (MetricSpec("own"),))
+    >>> [spec.name for spec in without(task, frozenset(["own"])).metrics]
+    ['bypass']
+    """
+    named = task.filters or (first_or_all(task),)  # what is left may leave replies to a reducer where the task did not
+    filters = tuple(replace(one, metrics=_others(one.metrics, names) if one.metrics else None) for one in named)
+    return replace(task, metrics=_others(task.metrics, names), filters=filters, process_results=None)
+
+
+def _others(metrics: Iterable[MetricSpec], names: frozenset[str]) -> tuple[MetricSpec, ...]:
+    left = tuple(spec for spec in metrics if spec.name not in names)
+    return left or (MetricSpec(BYPASS, reducers=("first",)),)
+
+
+def with_kept(scored: Scored, kept: Kept | None) -> Scored:
+    """The scores of some documents with those that stand as they were recorded."""
+    if kept is None:
+        return scored
+    measured = tuple(one for one in scored.columns if one.key.metric != BYPASS)
+    keys = {key for one in scored.columns for key in one.column.keys.ints.tolist()}
+    here = tuple(replace(one, column=_rows_of(one.column, keys)) for one in kept.columns)
+    return replace(scored, task=replace(kept.task, name=scored.task.name), columns=(*measured, *here))
+
+
+def with_unclosed(row: Plain, kept: Kept | None) -> Plain:
+    """A sample row with the recorded scores that have no number.
+
+    >>> kept = Kept(Task("t", "generate_until"), (), {MetricKey("own"): {0: ["a", "b"]}})
+    >>> with_unclosed({"doc_id": 0, "filter": "none", "metrics": ["acc"], "acc": 1.0}, kept)
+    {'doc_id': 0, 'filter': 'none', 'metrics': ['acc', 'own'], 'acc': 1.0, 'own': ['a', 'b']}
+    """
+    at = row["doc_id"]
+    if kept is None or not kept.unclosed or not isinstance(at, int):
+        return row
+    name, names = row["filter"], row["metrics"]
+    found = {key.metric: one[at] for key, one in kept.unclosed.items() if key.filter == name and at in one}
+    return {**row, "metrics": [*(names if isinstance(names, list) else ()), *found], **found}
+
+
+def _rows_of(given: Column, keys: Set[int]) -> Column:
+    at = np.flatnonzero([key in keys for key in given.keys.ints.tolist()])
+    reasons = {key: why for key, why in given.reasons if key in keys}
+    return column(
+        given.keys.ints[at].tolist(), take_rows(given.rows, at), given.status.data[at].astype(np.uint8), reasons
+    )
+
+
+def read_kept(log: LogTask, task: Task, names: frozenset[str]) -> tuple[Kept, tuple[str, ...]]:
+    """The recorded scores of these metrics as columns, each verified by the recorded number; and what to say of it."""
+    from evalcore.shell.logs.runs.columns import close_columns
+    from evalcore.shell.logs.runs.log_table import read_log
+    from evalcore.shell.logs.runs.tasks import filter_names, recorded_task
+
+    row = _row(log)
+    named = filter_names(log.config, row)
+    table = read_log(log.path, named, files=paths_of(log))
+    recorded = recorded_task(log.name, log.config, table.output_type, table.filters)
+    whole = len(paths_of(log)) == 1 or recorded_count(log, "effective") == len(table.documents)
+    closed = close_columns(recorded, table, row if whole else {})  # results of one shard are not those of all
+    found = tuple(one for one in closed.columns if (one.spec.name if one.spec else one.key.metric) in names)
+    closing = {one.key for one in closed.columns}
+    unclosed = {key: cells.scores for key, cells in table.cells.items() if key not in closing}
+    why = OLD_SCORES if log.config.get("process_results") == RECORDED else OWN_CODE
+    told = (f"{log.name}: {', '.join(sorted(names))}: {why}", *closed.warnings)
+    return Kept(_as_told(task, recorded.task, log.config), found, unclosed), told
+
+
+def _as_told(task: Task, recorded: Task, config: Plain) -> Task:
+    """The task with its log's config, where code stands as text, so that what is written is read in the same way.
+
+    >>> plain = Task("t", "generate_until", config=options(task="t", repeats=1))
+    >>> told = _as_told(plain, plain, {"task": "t", "repeats": 1, "process_results": "def own(doc, results): ..."})
+    >>> told.config["process_results"]
+    'def own(doc, results): ...'
+    """
+    changed = {key: value for key, value in task.config.items() if recorded.config.get(key) != value}
+    return replace(task, config=options({**config, **changed, "task": task.name}))
+
+
+def paths_of(log: LogTask) -> tuple[Path, ...]:
+    """Every file that a task is read from."""
+    return log.paths or (log.path,)
+
+
+def _row(log: LogTask) -> Plain:
+    rows = log.results.get("results")
+    row = rows.get(recorded_name(log)) if isinstance(rows, Mapping) else None
+    return row if isinstance(row, Mapping) else {}

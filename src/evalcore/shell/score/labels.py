@@ -1,0 +1,114 @@
+"""What logs of one task are called beside each other: by their models, else by where they lie."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from os.path import commonpath
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from evalcore.core.records.report import TaskReport
+from evalcore.shell.logs.log import LogTask
+from evalcore.shell.output.files.results import RunFacts, model_name_of
+
+__all__ = ["label_logs", "label_runs", "label_task", "model_of", "recorded_name", "told_model", "with_own_aliases"]
+
+Plain = Mapping[str, object]
+
+
+def recorded_name(log: LogTask) -> str:
+    """The name that a log's results know its task by; logs of one task from several runs have longer names here.
+
+    >>> log = LogTask(name="t (a/s.jsonl)", path=Path("a/s.jsonl"), output_type="x", rows=lambda: iter(()))
+    >>> recorded_name(log)
+    't'
+    """
+    return log.name.removesuffix(f" ({where})") if (where := _where(log)) else log.name
+
+
+def _where(log: LogTask) -> str:
+    """The end of its path that tells a log from others of its name, which its name here has; else nothing."""
+    if not log.name.endswith(")"):
+        return ""
+    found, path = log.name[:-1].split(" (")[1:], log.path.resolve().as_posix()
+    ends = (" (".join(found[at:]) for at in range(len(found)))
+    return next((one for one in ends if path.endswith(f"/{one}")), "")
+
+
+def told_model(log: LogTask) -> Plain:
+    """The model and its arguments, under lm-eval's names, as the results of a run or an Inspect log tell them."""
+    found = log.config.get("eval") if log.source == "inspect" else log.results.get("config")
+    known = found if isinstance(found, Mapping) else {}
+    return {key: known[key] for key in ("model", "model_args") if known.get(key)}
+
+
+def model_of(log: LogTask) -> str:
+    """The name that a log's model goes by, empty where nothing tells it."""
+    given, told = log.results.get("model_name"), told_model(log)
+    if isinstance(given, str) and given:
+        return given
+    args = told.get("model_args") if log.source != "inspect" else None  # Inspect names the model itself
+    return model_name_of(
+        RunFacts(model=str(told.get("model", "")), model_args=args if isinstance(args, Mapping | str) else {})
+    )
+
+
+def label_logs(logs: Sequence[LogTask]) -> list[str]:
+    """What tells each log from others of its task: its model if each has another, else where it is; one alone: nothing.
+
+    >>> made = [LogTask(name=f"t ({one}.jsonl)", path=Path(f"{one}.jsonl"), output_type="x", rows=lambda: iter(()),
+    ...     results={"model_name": one}) for one in "ab"]
+    >>> label_logs(made), label_logs([replace(one, results={}) for one in made]), label_logs(made[:1])
+    (['a', 'b'], ['a.jsonl', 'b.jsonl'], [''])
+    """
+    same: dict[str, list[int]] = {}
+    for at, log in enumerate(logs):
+        same.setdefault(recorded_name(log), []).append(at)
+    several = {name: places for name, places in same.items() if len(places) > 1}
+    models = {name: [model_of(logs[at]) for at in places] for name, places in several.items()}
+    by_model = all(all(found) and len(set(found)) == len(found) for found in models.values())
+    told = models if by_model else {name: label_runs([logs[at].path for at in several[name]]) for name in several}
+    found = {at: label for name, places in several.items() for at, label in zip(places, told[name], strict=True)}
+    return [found.get(at, "") for at in range(len(logs))]
+
+
+def label_runs(paths: Sequence[Path]) -> list[str]:
+    """The folders of logs as far as they differ, from the one above where one holds the others; the files, where some
+    are in one folder.
+
+    >>> label_runs([Path("a/out/s.jsonl"), Path("b/out/s.jsonl")]), label_runs([Path("a/s.jsonl"), Path("a/t.jsonl")])
+    (['a/out', 'b/out'], ['s.jsonl', 't.jsonl'])
+    >>> label_runs([Path("a/s.jsonl"), Path("a/a/s.jsonl")])
+    ['a', 'a/a']
+    """
+    if not paths:
+        return []
+    whole = [path.resolve() for path in paths]
+    folders = [path.parent for path in whole]
+    told = folders if len(set(folders)) == len(folders) else whole
+    shared = Path(commonpath(folders))
+    base = shared.parent if shared in told else shared
+    return [one.relative_to(base).as_posix() for one in told]
+
+
+def label_task(task: TaskReport, log: LogTask, label: str) -> TaskReport:
+    """A task under an alias that has its label; a part of a log that was split goes by its own name."""
+    part = task.name.removeprefix(log.name)
+    if part and not label:
+        return replace(task, alias=None, config=task.config.discard("task_alias"))
+    if not label:
+        return task
+    alias = f"{recorded_name(log)}{part} ({label})" if part else f"{task.alias or recorded_name(log)} ({label})"
+    return replace(task, alias=alias, config=task.config.set("task_alias", alias))
+
+
+def with_own_aliases(tasks: Sequence[TaskReport], logs: Sequence[LogTask]) -> tuple[TaskReport, ...]:
+    """Tasks whose alias is that of one task file for several of them go by their names."""
+    filed = Counter(
+        task.alias
+        for task, log in zip(tasks, logs, strict=True)
+        if task.alias and log.config.get("task_alias") != task.alias
+    )
+    return tuple(replace(task, alias=None) if task.alias and filed[task.alias] > 1 else task for task in tasks)

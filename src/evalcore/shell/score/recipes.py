@@ -1,0 +1,237 @@
+"""By which rules a log is scored again: those of a task file, else of its own config, else its kind's usual ones."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from math import isfinite
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from evalcore.core.filters.chain import FILTERS, scope_of
+from evalcore.core.lm_eval.task_config import task_from_config
+from evalcore.core.metrics.likelihood import LIKELIHOOD_METRICS
+from evalcore.core.records.errors import EvalError, place, unknown
+from evalcore.core.records.request import GENERATE_UNTIL, LOGLIKELIHOOD, MULTIPLE_CHOICE, MetricKey, Task
+from evalcore.core.tables import EVALCORE, specs_of
+from evalcore.shell.logs.inspect.numbers import count_epochs, list_reducers, names_all
+from evalcore.shell.logs.log import Logged, LogTask
+from evalcore.shell.score.carryover import Kept, needs_code, read_kept, without
+from evalcore.shell.score.labels import recorded_name
+from evalcore.shell.score.rules import Rules, lay_over
+from evalcore.shell.score.sample import ReadSample, has_fields, read_as_logged, read_by_task, with_cluster
+from evalcore.shell.score.verdicts import (
+    RECORDED,
+    SHARES,
+    find_scores,
+    first_scored,
+    name_scores,
+    values_of,
+    verdict_task,
+)
+
+__all__ = ["Recipe", "choose_recipe", "config_for", "looks_wide"]
+
+Plain = Mapping[str, object]
+LIKELIHOODS = (LOGLIKELIHOOD, MULTIPLE_CHOICE)
+INSPECT = "these are the scores that Inspect recorded{}; --metric NAME scores its answers again"
+NO_REDUCER = (
+    "Inspect reduced epochs by {}, which is not made of recorded scores here; they are reduced by {} (--reducer NAME)"
+)
+AS_INSPECT = "its epochs are reduced by {}, as the log says; --reducer NAME reduces them by another"
+NO_SCORES = "Inspect recorded no scores; its answers are scored by exact_match, or by --metric NAME"
+FIRST = "take_first leaves the first of {} replies to a document; --reducer NAME (mean, pass@1, ...) uses them all"
+OF_ANY = ("custom", "majority_vote", "map", "take_first", "take_first_k")
+"""Filters that do not look into texts."""
+LEAVE_ONE = ("majority_vote", "take_first")
+"""Filters that say themselves what is made of several replies."""
+USUAL = "the usual metrics of such answers; --score NAME takes a recorded score, --task FILE or --metric NAME others"
+
+
+class Recipe(Struct, frozen=True):
+    """How a log is scored: the task, how a document is read, and which scores are taken as they were recorded.
+
+    ``scores`` are recorded scores to measure by; ``kept`` are metrics whose recorded values stand, for lack of code.
+    """
+
+    task: Task
+    read: ReadSample
+    scores: tuple[MetricKey, ...] = ()
+    kept: Kept | None = None
+    warnings: tuple[str, ...] = ()
+    shares: tuple[str, ...] = ()
+
+
+def choose_recipe(
+    log: LogTask, rules: Rules, config: Plain | None, *, cluster: str | None = None, golds: bool = False
+) -> Recipe:
+    """The recipe for a log. ``config`` is that of a task file, with its code loaded; ``golds`` keeps the log's own."""
+    refuse_kind(log, rules)
+    told: tuple[str, ...] = ()
+    if log.source == "inspect" and config is None:
+        rules, told = (_with_epochs if rules.metrics or rules.pipelines else _as_inspect)(log, rules)
+    if config is not None:
+        made = _by_file(log, rules, config, _first_row(log), golds)
+    elif log.config and log.source != "inspect":
+        made = _by_record(log, rules)
+    else:
+        made = Recipe(
+            lay_over(Task(log.name, log.output_type), rules), read_as_logged, warnings=told or _usual(log, rules)
+        )
+    if rules.scores:
+        keys = find_scores(log, rules.scores)
+        made = replace(made, task=verdict_task(made.task, rules, keys), scores=keys, kept=None)
+    made = replace(made, warnings=(*made.warnings, *_tell_first(log, rules)))
+    return made if cluster is None else replace(made, read=with_cluster(made.read, cluster))
+
+
+def refuse_kind(log: LogTask, rules: Rules) -> None:
+    """Refuse metrics and filters of flags that answers of log-likelihoods cannot have."""
+    steps = dict.fromkeys(step.name for one in rules.pipelines for step in one.steps)
+    if log.output_type == GENERATE_UNTIL or rules.scores or not (steps or rules.metrics):
+        return
+    text = next((name for name in steps if name in FILTERS and name not in OF_ANY), None)
+    if text is not None:
+        told = f"filter {text!r} is for texts, but {log.path} has answers of {log.output_type}"
+        raise EvalError(f"{told}; for these: {', '.join(OF_ANY)}{place(log.name)}")
+    strange = [one.name for one in rules.metrics if one.name not in LIKELIHOOD_METRICS]
+    if strange and log.output_type == LOGLIKELIHOOD:
+        first = _first_row(log)
+        if first is not None and len(first.replies) == 1:
+            where = f"{place(log.name)} (one log-likelihood for each document)"
+            raise unknown("metric", strange[0], LIKELIHOOD_METRICS, where)
+
+
+def _tell_first(log: LogTask, rules: Rules) -> tuple[str, ...]:
+    """That filters of flags leave only the first of several replies."""
+    names = [[step.name for step in one.steps] for one in rules.pipelines]
+    if rules.reduces or rules.scores or not any("take_first" in one and "majority_vote" not in one for one in names):
+        return ()
+    several = _count_replies(log)
+    return (f"{log.name}: {FIRST.format(several)}",) if several > 1 else ()
+
+
+def _count_replies(log: LogTask) -> int:
+    """The replies to the first document."""
+    first = _first_row(log)
+    return max(map(len, first.replies), default=0) if first is not None else 0
+
+
+def _with_epochs(log: LogTask, rules: Rules) -> tuple[Rules, tuple[str, ...]]:
+    """Rules that name metrics or filters, with the log's reducers of epochs where nothing else leaves one reply."""
+    steps = {step.name for one in rules.pipelines for step in one.steps}
+    if rules.reduces or not steps.isdisjoint(LEAVE_ONE) or (count_epochs(log.config) < 2 and _count_replies(log) < 2):
+        return rules, ()
+    reducers, strange = list_reducers(log.config)
+    told = [f"{log.name}: {NO_REDUCER.format(one, ', '.join(reducers))}" for one in strange]
+    if reducers != ("mean",):
+        told.append(f"{log.name}: {AS_INSPECT.format(', '.join(reducers))}")
+    if any(one.reducers for one in rules.metrics):
+        own = tuple(one if one.reducers else replace(one, reducers=reducers) for one in rules.metrics)
+        return replace(rules, metrics=own), tuple(told)
+    return replace(rules, reducers=reducers), tuple(told)
+
+
+def _as_inspect(log: LogTask, rules: Rules) -> tuple[Rules, tuple[str, ...]]:
+    """The rules by which Inspect made its numbers: the scores that it recorded, and the reducers of its epochs."""
+    reducers, strange = (rules.reducers, ()) if rules.reducers else list_reducers(log.config)
+    names = rules.scores or _inspect_scores(log)
+    how = "" if reducers == ("mean",) else f", its epochs reduced by {', '.join(reducers)}"
+    told = [] if rules.scores else [f"{log.name}: {INSPECT.format(how) if names else NO_SCORES}"]
+    told += [f"{log.name}: {NO_REDUCER.format(one, ', '.join(reducers))}" for one in strange]
+    return replace(rules, scores=names, reducers=reducers), tuple(told)
+
+
+def _inspect_scores(log: LogTask) -> tuple[str, ...]:
+    """The scores of the first document that has any; of all documents, where the results tell of others.
+
+    A scorer that gives several numbers for one document may have said NaN, under its own name, for another.
+    """
+    first = first_scored(log)
+    names = name_scores(first) if first is not None else ()
+    if not names or names_all(log.results, names):
+        return names
+    counts: Counter[str] = Counter()
+    for one in log.rows():
+        if isinstance(one, Logged):
+            counts.update({name: sum(isfinite(each) for each in _floats(one, name)) for name in name_scores(one)})
+    parted = {name.partition(".")[0] for name in counts if "." in name}
+    return tuple(name for name, numbers in counts.items() if numbers or name not in parted)
+
+
+def _floats(one: Logged, name: str) -> list[float]:
+    return [each for each in values_of(one, MetricKey(name)) if isinstance(each, float)]
+
+
+def _usual(log: LogTask, rules: Rules) -> tuple[str, ...]:
+    """That a sample log is scored by no rules of its own, for lack of results beside it."""
+    if log.source in ("table", "inspect") or rules.measures:
+        return ()
+    names = ", ".join(spec.name for spec in specs_of(Task(log.name, log.output_type), EVALCORE))
+    return (f"{log.name}: no results with its rules lie beside {log.path.name}; {names}: {USUAL}",)
+
+
+def _first_row(log: LogTask) -> Logged | None:
+    return next((one for one in log.rows() if isinstance(one, Logged)), None)
+
+
+def config_for(log: LogTask, configs: Mapping[str, Plain]) -> Plain | None:
+    """The config that was chosen for a log: the one of its name; a single task is for every log, whatever its name.
+
+    >>> log = LogTask(name="mine", path=None, output_type="generate_until", rows=lambda: iter(()))
+    >>> config_for(log, {"gsm8k": {"task": "gsm8k"}})["task"], config_for(log, {})
+    ('gsm8k', None)
+    """
+    if not configs:
+        return None
+    name = recorded_name(log)
+    if name in configs or len(configs) == 1:
+        return configs.get(name) or next(iter(configs.values()))
+    raise unknown("task of the chosen task files", log.name, configs, f" - at {log.path}")
+
+
+def looks_wide(task: Task) -> bool:
+    """Whether a filter looks at all documents of a task at once, so that none can be scored before all are read."""
+    return any(scope_of(one, FILTERS) == "task" for one in task.filters)
+
+
+def _by_file(log: LogTask, rules: Rules, config: Plain, first: Logged | None, golds: bool) -> Recipe:
+    from evalcore.shell.prompts.overrides import override_settings, scoring_config
+    from evalcore.shell.prompts.ready_task import Asking
+    from evalcore.shell.prompts.settings import decode_settings
+
+    named = {**config, "task": log.name}
+    settings = override_settings(decode_settings(named), Asking())
+    task = lay_over(task_from_config(scoring_config(settings)), rules)
+    alike = {task.output_type, log.output_type} <= set(LIKELIHOODS) or task.output_type == log.output_type
+    if not alike and not rules.scores:
+        raise EvalError(
+            f"the task measures {task.output_type}, but {log.path} has answers of {log.output_type}{place(log.name)}"
+        )
+    by_task = first is not None and not golds and config.get("doc_to_target") is not None and has_fields(first)
+    return Recipe(task, read_by_task(named, first) if by_task and first is not None else read_as_logged)
+
+
+def _by_record(log: LogTask, rules: Rules) -> Recipe:
+    from evalcore.shell.logs.runs.tasks import filter_names, recorded_task
+
+    recorded = recorded_task(log.name, log.config, log.output_type, filter_names(log.config, ()))
+    coded = frozenset[str]() if rules.measures else needs_code(recorded.task, recorded.coded)
+    if coded and (rules.pipelines or rules.reducers) and log.config.get("process_results") == RECORDED:
+        raise EvalError(
+            f"{', '.join(sorted(coded))}: taken as recorded when this was written, which no other filter or reducer "
+            f"can be made of; score the first log again, or name what to measure (--metric NAME){place(log.name)}"
+        )
+    if coded and (rules.pipelines or rules.reducers):
+        raise EvalError(
+            f"{', '.join(sorted(coded))}: scored by code of the task's own, which no log holds; name the task file "
+            f"(--task FILE --trust CODE) or what to measure (--metric NAME){place(log.name)}"
+        )
+    task = lay_over(recorded.task, rules)
+    if not coded:
+        return Recipe(task, read_as_logged, warnings=recorded.warnings)
+    kept, told = read_kept(log, task, coded)
+    given = log.config.get(SHARES)
+    shares = tuple(map(str, given)) if isinstance(given, list) else ()
+    return Recipe(without(task, coded), read_as_logged, (), kept, (*recorded.warnings, *told), shares)

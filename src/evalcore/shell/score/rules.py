@@ -1,0 +1,221 @@
+"""New rules for old answers: filters, metrics and reducers as flags say them, laid over a task."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from inspect import signature
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from evalcore.core.aggregate.task_report import described
+from evalcore.core.filters.chain import FILTERS
+from evalcore.core.lm_eval.task_config import metric_from_config, pipeline_from_config
+from evalcore.core.records.errors import EvalError, unknown
+from evalcore.core.records.request import MetricSpec, Pipeline, Step, Task, options
+from evalcore.core.tables import EVALCORE, specs_of
+
+__all__ = ["Rules", "lay_over", "metric_config", "parse_named", "read_rules"]
+
+Plain = Mapping[str, object]
+
+
+class Rules(Struct, frozen=True, kw_only=True):
+    """What flags say. An empty part leaves the task's own in place.
+
+    ``scores`` name recorded scores that are taken as they are; ``unscorable`` is for replies that no rule of a filter
+    finds an answer in, which count as wrong otherwise.
+    """
+
+    pipelines: tuple[Pipeline, ...] = ()
+    metrics: tuple[MetricSpec, ...] = ()
+    reducers: tuple[str, ...] = ()
+    scores: tuple[str, ...] = ()
+    unscorable: bool = False
+
+    @property
+    def measures(self) -> bool:
+        """Whether they say what is measured, so that nothing of the task's own code is needed."""
+        return bool(self.metrics or self.scores)
+
+    @property
+    def reduces(self) -> bool:
+        """Whether they say what is made of repeats."""
+        return bool(self.reducers or (self.metrics and all(one.reducers for one in self.metrics)))
+
+    @property
+    def changes(self) -> bool:
+        """Whether numbers have other names under them than under the task's own rules."""
+        return bool(self.measures or self.pipelines or self.reducers)
+
+
+def read_rules(
+    *,
+    steps: Sequence[str] = (),
+    name: str = "none",
+    metrics: Sequence[str] = (),
+    reducers: Sequence[str] = (),
+    scores: Sequence[str] = (),
+    unparsed: Literal["wrong", "unscorable"] = "wrong",
+    file: Path | None = None,
+) -> Rules:
+    """The rules of flags: steps make one pipeline in their order; a file may have several under ``filter_list``.
+
+    >>> read_rules(steps=["lowercase", 'regex={"regex_pattern": "(a+)"}'], metrics=["f1"]).pipelines[0].steps[1].name
+    'regex'
+    """
+    given = read_file(file) if file is not None else {}
+    chain = [{"function": name, **found} for name, found in map(parse_named, steps)]
+    listed = [*_entries(given, "filter_list", file), *([{"name": name, "filter": chain}] if chain else [])]
+    measured = [{"metric": name, **found} for name, found in map(parse_named, metrics)]
+    return Rules(
+        pipelines=tuple(pipeline_from_config(one) for one in listed),
+        metrics=tuple(map(metric_from_config, [*_entries(given, "metric_list", file), *measured])),
+        reducers=tuple(reducers),
+        scores=tuple(scores),
+        unscorable=unparsed == "unscorable",
+    )
+
+
+def parse_named(text: str) -> tuple[str, dict[str, object]]:
+    """A name, or a name and its options.
+
+    >>> parse_named("take_first"), parse_named('f1={"ignore_case": true}')
+    (('take_first', {}), ('f1', {'ignore_case': True}))
+    >>> parse_named("regex=(a)")
+    Traceback (most recent call last):
+    evalcore.EvalError: regex: expected its options as a JSON object, such as ... got '(a)'
+    """
+    name, equals, given = text.partition("=")
+    if not equals:
+        return name, {}
+    try:
+        return name, msgspec.json.decode(given, type=dict[str, object])
+    except msgspec.DecodeError:
+        told = """such as '{"regex_pattern": "(-?[0-9]+)"}'"""
+        raise EvalError(f"{name}: expected its options as a JSON object, {told}, got {given!r}") from None
+
+
+def read_file(path: Path) -> Plain:
+    """A YAML file as a mapping."""
+    from evalcore.shell.config.yaml_file import FunctionTag, read_yaml
+    from evalcore.shell.tasks.code import map_values
+
+    def refuse_code(value: object) -> object:
+        if isinstance(value, FunctionTag):
+            raise EvalError(
+                f"{path}:{value.line}: code in a file of filters is not run, got !function {value.name}; put these "
+                "lists into a task file and score by it (--task FILE --trust CODE)"
+            )
+        return value
+
+    try:
+        found = read_yaml(path.read_text("utf-8-sig"), str(path)).value
+    except (OSError, UnicodeDecodeError) as wrong:
+        raise EvalError(f"cannot read {path}: {wrong}") from wrong
+    if not isinstance(found, dict):
+        raise EvalError(f"{path}: expected a mapping, got {type(found).__name__}")
+    map_values(refuse_code, found)
+    return found
+
+
+KNOWN = ("filter_list", "metric_list")
+OWN_REDUCERS = ("reducer", "reducers")
+"""The keys of a metric that has reducers of its own."""
+
+
+def _entries(given: Plain, key: str, file: Path | None) -> list[Plain]:
+    strange = next((one for one in given if one not in KNOWN), None)
+    if strange is not None:
+        raise unknown("key of a file of filters", strange, KNOWN, f" - at {file}")
+    found = given.get(key) or []
+    if not isinstance(found, list) or not all(isinstance(one, Mapping) for one in found):
+        raise EvalError(f"{file}: expected {key} to be a list of mappings, got {found!r}")
+    return found
+
+
+# --- laid over a task -------------------------------------------------------------------------------------------
+
+
+def lay_over(task: Task, rules: Rules) -> Task:
+    """The task with these rules in place of its own, and its config saying so.
+
+    >>> from evalcore.core.records.request import GENERATE_UNTIL
+    >>> task = Task("t", GENERATE_UNTIL, (MetricSpec("exact_match"),), (Pipeline("none", (Step.of("regex"),)),))
+    >>> changed = lay_over(task, Rules(reducers=("pass@2",), unscorable=True))
+    >>> changed.metrics[0].reducers, changed.filters[0].steps[0].options
+    (('pass@2',), pmap({'fallback': None}))
+    >>> first = Task("t", GENERATE_UNTIL, filters=(Pipeline("none", (Step.of("take_first"),)),))
+    >>> changed = lay_over(first, Rules(reducers=("mean",)))
+    >>> changed.metrics[0].reducers, changed.filters[0].steps  # no reply is left out before the reducer
+    (('mean',), ())
+    """
+    kept = tuple(replace(one, metrics=None) for one in task.filters) if rules.metrics else task.filters
+    filters = tuple(_unparsed(one) if rules.unscorable else one for one in rules.pipelines or kept)
+    filters = tuple(map(_with_all, filters)) if rules.reduces else filters
+    own = specs_of(task, EVALCORE) if rules.reducers else task.metrics  # the usual ones have no name until asked for
+    changed = replace(
+        task,
+        metrics=_reduced(rules.metrics or own, rules),
+        filters=tuple(replace(one, metrics=_reduced(one.metrics, rules) if one.metrics else None) for one in filters),
+        process_results=None if rules.metrics else task.process_results,
+    )
+    filtered = changed.filters != task.filters
+    return task if changed == task else replace(changed, config=options(_said(changed, rules, filtered=filtered)))
+
+
+def _reduced(metrics: Iterable[MetricSpec], rules: Rules) -> tuple[MetricSpec, ...]:
+    return tuple(replace(one, reducers=rules.reducers) if rules.reducers else one for one in metrics)
+
+
+def _with_all(pipeline: Pipeline) -> Pipeline:
+    """Every reply is left to the reducer: a last step that takes the first gives way to it."""
+    steps = pipeline.steps
+    return replace(pipeline, steps=steps[:-1]) if steps and steps[-1].name == "take_first" else pipeline
+
+
+def _unparsed(pipeline: Pipeline) -> Pipeline:
+    """Every step that has a fallback gives nothing in its place."""
+    steps = (
+        replace(one, options=one.options.set("fallback", None)) if _falls_back(one) else one for one in pipeline.steps
+    )
+    return replace(pipeline, steps=tuple(steps))
+
+
+def _falls_back(step: Step) -> bool:
+    return step.name in FILTERS and "fallback" in signature(FILTERS[step.name].make).parameters
+
+
+def metric_config(spec: MetricSpec) -> Plain:
+    """A metric as an entry of a metric list, but for its reducers.
+
+    >>> metric_config(MetricSpec("f1", "mean"))
+    {'metric': 'f1', 'aggregation': 'mean'}
+    """
+    named = spec.aggregation if isinstance(spec.aggregation, str) else None
+    given = {"aggregation": named, "higher_is_better": spec.higher_is_better}
+    return {"metric": spec.name, **{key: one for key, one in given.items() if one is not None}, **spec.options}
+
+
+def _pipeline_config(one: Pipeline) -> Plain:
+    steps = [{"function": step.name, **step.options} for step in one.steps]
+    own = {"metric_list": list(map(metric_config, one.metrics))} if one.metrics else {}
+    return {"name": one.name, "filter": steps, **own}
+
+
+def _said(task: Task, rules: Rules, *, filtered: bool) -> Plain:
+    """The config of a changed task: what was changed is written anew."""
+    new = described(task)
+    changed: dict[str, object] = {"filter_list": list(map(_pipeline_config, task.filters))} if filtered else {}
+    changed |= {"metric_list": list(map(metric_config, task.metrics))} if rules.metrics or not task.config else {}
+    listed = changed.get("metric_list", task.config.get("metric_list"))
+    if rules.reducers and isinstance(listed, list | tuple):
+        changed["metric_list"] = [{key: one[key] for key in one if key not in OWN_REDUCERS} for one in listed]
+    repeats = task.config.get("repeat_cfg")
+    known = repeats if isinstance(repeats, Mapping) else {}
+    changed |= {"repeat_cfg": {**known, "reducer": list(rules.reducers)}} if rules.reducers else {}
+    dropped = ("process_results",) if rules.metrics else ()
+    return {key: value for key, value in {**new, **task.config, **changed}.items() if key not in dropped}

@@ -1,0 +1,92 @@
+"""Documents of a log as scoring takes them: golds and choices as the log has them, or as a task reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from msgspec.structs import replace
+
+from evalcore.core.records.errors import EvalError, locate, place
+from evalcore.core.records.request import MULTIPLE_CHOICE, Gold, Sample
+from evalcore.shell.data.wire import decode_line
+from evalcore.shell.logs.log import Logged
+
+__all__ = ["ReadSample", "document_of", "has_fields", "read_as_logged", "read_by_task", "with_cluster"]
+
+ReadSample = Callable[[Logged], Sample]
+
+READ = ("doc_to_text", "doc_to_target", "doc_to_choice", "target_delimiter", "output_type", "task")
+
+
+def read_as_logged(one: Logged) -> Sample:
+    """The gold and choices that the log has.
+
+    >>> read_as_logged(Logged(doc_id=3, doc=b"{}", gold=["a", "b"])).gold
+    ('a', 'b')
+    """
+    gold: Gold = one.gold  # type: ignore[assignment]  # as readers resolve it; a list becomes a tuple there
+    return Sample(one.doc_id, gold, one.choices, one.doc, one.id, one.cluster)
+
+
+def read_by_task(config: Mapping[str, object], first: Logged) -> ReadSample:
+    """The gold and choices that a task's ``doc_to_target`` and ``doc_to_choice`` find in a document, as a run has them.
+
+    Whether there are several targets is decided by the first document, as in lm-eval.
+    """
+    from evalcore.shell.prompts.asker import ask_document, make_asker
+    from evalcore.shell.prompts.ready_task import Asking
+    from evalcore.shell.prompts.settings import decode_settings
+
+    given = {key: config[key] for key in READ if config.get(key) is not None}
+    if given.get("output_type") != MULTIPLE_CHOICE:
+        given["doc_to_text"] = ""  # only of choices does the question say which is right
+    settings = decode_settings({"doc_to_text": "", **given})
+    doc = document_of(first)
+    asker = make_asker(settings, tuple(doc), Asking(), mutual=False)
+    try:
+        text, target = asker.ours.text(doc), asker.ours.target(doc)
+    except EvalError as wrong:
+        raise locate(wrong, place(settings.task, first.doc_id)) from wrong
+    asker = replace(
+        asker,
+        several_inputs=isinstance(text, int) and asker.ours.choices is not None,
+        several_targets=isinstance(target, list) and bool(target),
+    )
+
+    def read(one: Logged) -> Sample:
+        try:
+            asked = ask_document(asker, document_of(one), ())
+        except Exception as wrong:
+            raise locate(wrong, place(settings.task, one.doc_id)) from wrong
+        return Sample(one.doc_id, asked.gold, asked.choices, one.doc, one.id, one.cluster)
+
+    return read
+
+
+def with_cluster(read: ReadSample, cluster: str) -> ReadSample:
+    """Documents that belong together by a field or template of theirs."""
+    from evalcore.shell.logs.runs.identity import cluster_reader
+
+    unit = cluster_reader(cluster)
+
+    def clustered(one: Logged) -> Sample:
+        return replace(read(one), cluster=unit(document_of(one)))
+
+    return clustered
+
+
+def document_of(one: Logged) -> dict[str, object]:
+    """The fields of a document.
+
+    >>> document_of(Logged(doc_id=3, doc=b'{"q": NaN}', gold=None))
+    {'q': nan}
+    """
+    found = decode_line(one.doc, f"doc {one.doc_id}")
+    if not isinstance(found, dict):
+        raise EvalError(f"expected a document with fields, got {str(found)[:60]!r} - at doc {one.doc_id}")
+    return found
+
+
+def has_fields(one: Logged) -> bool:
+    """Whether a log has the document, and not only its number."""
+    return one.doc[:1] == b"{" and one.doc.strip() != b"{}"

@@ -1,0 +1,242 @@
+"""Logs into a report: opened, each scored by its recipe, grouped, closed, written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from fnmatch import fnmatchcase
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from evalcore.core.lm_eval.policy import POLICIES
+from evalcore.core.records.document import select_docs
+from evalcore.core.records.errors import EvalError, unknown
+from evalcore.core.records.score import Scored
+from evalcore.core.tables import Tables
+from evalcore.shell.config.plan import Plan
+from evalcore.shell.logs import open_logs
+from evalcore.shell.logs.log import Logged, LogTask, Problem
+from evalcore.shell.logs.tables.mapping import ColumnMap
+from evalcore.shell.output.terminal.progress import Progress
+from evalcore.shell.score.groups import group_by_field
+from evalcore.shell.score.labels import recorded_name
+from evalcore.shell.score.pieces import claim_output, write_pieces
+from evalcore.shell.score.recipes import Recipe, choose_recipe, config_for, looks_wide
+from evalcore.shell.score.rules import Rules
+from evalcore.shell.score.stream import (
+    PIECE,
+    Piece,
+    merge_pieces,
+    named_recipe,
+    score_rows,
+    score_split,
+    without_collector,
+)
+from evalcore.shell.score.verdicts import beyond_share, lost_epochs, share_scores
+
+if TYPE_CHECKING:
+    from evalcore.shell.run.prepare import Selected
+
+__all__ = ["Asked", "Part", "score_logs"]
+
+Plain = Mapping[str, object]
+
+
+class Asked(Struct, frozen=True, kw_only=True):
+    """What to do with logs: how to read them, by which rules to score them, how to close them, where to write."""
+
+    plan: Plan
+    rules: Rules = Rules()
+    columns: ColumnMap | None = None
+    tasks: tuple[str, ...] = ()
+    group_by: str | None = None
+    folder: Path | None = None
+    overwrite: bool = False
+    keep_going: bool = False
+    only: tuple[str, ...] = ()
+
+    @property
+    def tables(self) -> Tables:
+        return POLICIES[self.plan.policy]
+
+
+class Part(Struct, frozen=True):
+    """A log after scoring: its tasks (one, or one for each value of a field), and what there is to say of it."""
+
+    log: LogTask
+    scored: Mapping[str, Scored]
+    hashes: Mapping[str, str]
+    problems: tuple[Problem, ...] = ()
+    warnings: tuple[str, ...] = ()
+    shares: tuple[str, ...] = ()
+    """Recorded scores that are 0 or 1 throughout, whatever a reducer makes of them."""
+
+
+def score_logs(paths: Sequence[str], asked: Asked, shown: Progress) -> tuple[tuple[Part, ...], Selected | None]:
+    """Every log that the paths hold, scored; and the tasks that were chosen for them, if any were."""
+    selected = _select(asked) if asked.tasks else None
+    logs = open_logs(
+        paths,
+        mapping=asked.columns,
+        keep_going=asked.keep_going,
+        scores=bool(asked.rules.scores),
+        requests=asked.folder is not None,  # only written down, never scored
+    )
+    if asked.folder is not None:
+        claim_output(asked.folder, logs, paths, overwrite=asked.overwrite)
+    logs = tuple(choose_logs(logs, asked.only))
+    shown.stage("scoring", len(logs))
+    parts: list[Part] = []
+    for log, scores in zip(logs, share_scores(logs, asked.rules.scores), strict=True):
+        own = replace(asked, rules=replace(asked.rules, scores=scores))
+        with without_collector():
+            parts.append(score_log(log, own, config_for(log, selected.configs) if selected else None))
+        shown.advance()
+    if asked.group_by is not None:
+        refuse_twice(parts)
+    return tuple(parts), selected
+
+
+def refuse_twice(parts: Sequence[Part]) -> None:
+    """Refuse values of a field that make a task of one log what another log, or a task of it, is called."""
+    owner = {part.log.name: part.log.name for part in parts}
+    for part in parts:
+        for name in part.scored:
+            other = owner.setdefault(name, part.log.name)
+            if other != part.log.name:
+                raise EvalError(
+                    f"--group_by: {other} and {part.log.name} both have a task or group {name}; score these logs one "
+                    f"at a time (--only {other}, then --only {part.log.name})"
+                )
+
+
+def choose_logs(logs: Sequence[LogTask], only: Sequence[str]) -> Sequence[LogTask]:
+    """The tasks whose name any of these globs is for; all of them without any."""
+    for glob in only:
+        if not any(_is_for(glob, log) for log in logs):
+            raise unknown("task of the logs", glob, [log.name for log in logs])
+    return [log for log in logs if not only or any(_is_for(glob, log) for glob in only)]
+
+
+def _is_for(glob: str, log: LogTask) -> bool:
+    return fnmatchcase(log.name, glob) or fnmatchcase(recorded_name(log), glob)
+
+
+def _select(asked: Asked) -> Selected:
+    """The tasks of files or names, with the code that is trusted; what code makes of data sets is not needed here."""
+    from evalcore.shell.run.prepare import select_tasks  # only here: with prompts come templates, which take time
+
+    try:
+        return select_tasks(replace(asked.plan, tasks=asked.tasks, data={"*": "-"}), None)
+    except EvalError as wrong:
+        beside = next((Path(one).parent for one in asked.tasks if Path(one).is_file()), None)
+        if beside is None or asked.plan.include_path or "unknown task or group" not in str(wrong):
+            raise
+        raise EvalError(f"{wrong}; --include_path {beside} also looks for tasks there") from wrong
+
+
+def score_log(log: LogTask, asked: Asked, config: Plain | None) -> Part:
+    """One log by the recipe that fits it."""
+    golds = asked.columns is not None and asked.columns.gold is not None
+    cluster = asked.plan.cluster if isinstance(asked.plan.cluster, str) else None
+    config = with_repeats(config, log) if config is not None else None
+    recipe = choose_recipe(log, asked.rules, config, cluster=cluster, golds=golds)
+    recipe = with_version(recipe, log) if config is None else recipe
+    run = Run(log, recipe, asked, {}, set(), {})
+    scored, hashes = run.split_or_whole()
+    wide = f"{log.name}: a filter looks at all documents at once, so all were held in memory"
+    held = [wide] if looks_wide(recipe.task) else []
+    told = (*log.warnings, *recipe.warnings, *held, *tell_lost(log, run.lost))
+    if not scored:  # how nothing was scored is of no use
+        told = log.warnings if run.problems else (*log.warnings, f"{log.name}: {log.path} has no documents")
+    within = (key.metric for key in recipe.scores if key.metric not in run.beyond)
+    shares = tuple(dict.fromkeys((*recipe.shares, *within)))
+    return Part(log, scored, hashes, tuple(run.problems), told, shares)
+
+
+def tell_lost(log: LogTask, lost: Mapping[int, int]) -> list[str]:
+    """What there is to say of epochs that ended in an error, and of repeats without a score.
+
+    >>> log = LogTask(name="t", path=Path("t"), output_type="generate_until", rows=lambda: iter(()), source="inspect")
+    >>> tell_lost(log, {0: 1, 4: 2})
+    ['t: epochs without an answer and a score: 3, in 2 documents, which count by their other epochs, as in Inspect']
+    """
+    if not lost:
+        return []
+    count = f"{sum(lost.values()):,}, in {len(lost):,} document{'s' * (len(lost) != 1)}"
+    if log.source != "inspect":
+        return [f"{log.name}: repeats without a score: {count}, which count by their other repeats"]
+    return [
+        f"{log.name}: epochs without an answer and a score: {count}, which count by their other epochs, as in Inspect"
+    ]
+
+
+def with_version(recipe: Recipe, log: LogTask) -> Recipe:
+    """The recipe of a task whose version only the results beside its log tell."""
+    told = log.results.get("versions")
+    version = told.get(recorded_name(log)) if isinstance(told, Mapping) else None
+    if recipe.task.version is not None or version == "N/A" or type(version) not in (str, int, float):
+        return recipe
+    kept = recipe.kept and replace(recipe.kept, task=replace(recipe.kept.task, version=version))
+    return replace(recipe, task=replace(recipe.task, version=version), kept=kept)
+
+
+def with_repeats(config: Plain, log: LogTask) -> Plain:
+    """A chosen task with the repeats that a log has, and not those that its file asks for: what is written says it."""
+    told = log.config.get("repeats")
+    first = (one for one in islice(log.rows(), PIECE) if isinstance(one, Logged))
+    counted = max((len(replies) for one in first for replies in one.replies), default=1)
+    return {**config, "repeats": told if type(told) is int else counted}
+
+
+class Run(Struct, frozen=True):
+    """The scoring of one log."""
+
+    log: LogTask
+    recipe: Recipe
+    asked: Asked
+    problems: dict[Problem, None]
+    beyond: set[str]
+    lost: dict[int, int]
+    """Of a document, how many repeats have no score (of an Inspect log: ended in an error) while others have."""
+
+    def split_or_whole(self) -> tuple[dict[str, Scored], dict[str, str]]:
+        """The scores of each task of the log and, where samples are written, their hashes."""
+        field, folder, tables = self.asked.group_by, self.asked.folder, self.asked.tables
+        name_of = group_by_field(self.log.name, field) if field else None
+        if folder is None:
+            rows, recipe = self.rows(), self.recipe
+            pieces = score_split(rows, recipe, name_of, tables) if name_of else score_rows(rows, recipe, tables)
+            return merge_pieces(piece.scored for piece in pieces), {}
+        names = dict.fromkeys(map(name_of, self.rows())) if name_of else [self.log.name]
+        written = self.log.written
+        each = {name: write_pieces(folder, name, self.kept_pieces(name, name_of), written) for name in names}
+        done = merge_pieces(one for task in each.values() for one in task.scored)
+        return done, {name: task.hash for name, task in each.items() if task.scored}
+
+    def kept_pieces(self, name: str, name_of: Callable[[Logged], str] | None) -> Iterator[Piece]:
+        """One task of the log in scored pieces that hold what samples are written of."""
+        rows = self.rows() if name_of is None else (one for one in self.rows() if name_of(one) == name)
+        return score_rows(rows, named_recipe(self.recipe, name), self.asked.tables, keep=True)
+
+    def rows(self) -> Iterator[Logged]:
+        """The documents that can be read, up to the limit; problems are put aside, each once."""
+        limit = self.asked.plan.limit
+        if limit is not None and limit < 1:
+            limit = len(select_docs(sum(isinstance(one, Logged) for one in self.log.rows()), limit))
+        return islice(self.good_rows(), None if limit is None else int(limit))
+
+    def good_rows(self) -> Iterator[Logged]:
+        scores, inspect = self.recipe.scores, self.log.source == "inspect"
+        for one in self.log.rows():
+            if isinstance(one, Logged):
+                if scores:
+                    self.beyond.update(beyond_share(one, scores))
+                    if lost := lost_epochs(one, scores, unanswered=inspect):
+                        self.lost[one.doc_id] = lost
+                yield one
+            else:
+                self.problems[one] = None

@@ -1,0 +1,202 @@
+"""A log scored a piece at a time: what is kept of each piece is its columns."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from itertools import chain
+from operator import attrgetter
+
+import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
+from numpy.typing import NDArray
+
+from evalcore.core.answers.scoring import score_task
+from evalcore.core.answers.table import AnswerTable, request_table
+from evalcore.core.records.column import Stats
+from evalcore.core.records.request import Failure, Generate, OutputType, Sample
+from evalcore.core.records.score import Provenance, Scored, ScoredColumn, merge_scored
+from evalcore.core.tables import Tables
+from evalcore.shell.logs.log import Logged
+from evalcore.shell.score.carryover import Kept, with_kept, without
+from evalcore.shell.score.recipes import Recipe, looks_wide
+from evalcore.shell.score.verdicts import verdicts_of
+
+__all__ = [
+    "PIECE",
+    "Piece",
+    "merge_pieces",
+    "named_recipe",
+    "score_piece",
+    "score_rows",
+    "score_split",
+    "without_collector",
+]
+
+DOC_ID, REPLIES = attrgetter("doc_id"), attrgetter("replies")
+PIECE, PIECE_BYTES = 2048, 1 << 24
+"""Documents scored at a time, and about how many bytes of them: memory does not grow with the log."""
+
+UNHEARD: Sequence[Sequence[object]] = ((Failure("no answer was recorded"),),)
+"""The replies of a document that has only scores, where it is written."""
+
+
+class Piece(Struct, frozen=True):
+    """Some documents of a task, as they were asked and answered, and their scores; ``logged`` if they were kept."""
+
+    samples: Sequence[Sample]
+    logged: Sequence[Logged]
+    answers: AnswerTable
+    scored: Scored
+    kept: Kept | None = None
+
+
+@contextmanager
+def without_collector() -> Iterator[None]:
+    """Leave cycles alone for a while: records have none, and to look for them takes longer than to score."""
+    was = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was:
+            gc.enable()
+
+
+def score_rows(rows: Iterable[Logged], recipe: Recipe, tables: Tables, *, keep: bool = False) -> Iterator[Piece]:
+    """The documents of a task, piece by piece; a task that must be seen whole comes in one piece."""
+    for logged in [list(rows)] if looks_wide(recipe.task) else cut_pieces(rows):
+        if logged:
+            yield score_piece(recipe, logged, tables, keep=keep)
+
+
+def cut_pieces(rows: Iterable[Logged]) -> Iterator[list[Logged]]:
+    """Documents in pieces that are bounded in number and in bytes."""
+    piece: list[Logged] = []
+    size = 0
+    for one in rows:
+        piece.append(one)
+        size += weigh(one)
+        if len(piece) >= PIECE or size >= PIECE_BYTES:
+            yield piece
+            piece, size = [], 0
+    yield piece
+
+
+def weigh(one: Logged) -> int:
+    """About how many bytes a document takes: its own, those of its replies and prompts as if all were like the first.
+
+    >>> weigh(Logged(doc_id=0, doc=b"{}", gold=None, replies=(("four", "more"),), requests=(Generate("ask"),)))
+    13
+    """
+    size, replies = len(one.doc), one.replies
+    if replies and (said := replies[0]) and type(said[0]) is str:
+        size += len(said[0]) * len(said)
+    if one.requests:
+        asked = one.requests[0]
+        text = asked.prompt if isinstance(asked, Generate) else getattr(asked, "context", "")
+        size += len(text) * len(one.requests)
+    return size
+
+
+def score_split(
+    rows: Iterable[Logged], recipe: Recipe, name_of: Callable[[Logged], str], tables: Tables
+) -> Iterator[Piece]:
+    """The documents of several tasks, each of which scores by the same recipe under a name of its own."""
+    waiting: dict[str, list[Logged]] = {}
+    size, whole = 0, looks_wide(recipe.task)
+    for one in rows:
+        name = name_of(one)
+        logged = waiting.setdefault(name, [])
+        logged.append(one)
+        size += weigh(one)
+        if whole or (len(logged) < PIECE and size < PIECE_BYTES):
+            continue
+        full = waiting if size >= PIECE_BYTES else {name: logged}
+        yield from _score_each(full, recipe, tables)
+        waiting = {other: found for other, found in waiting.items() if other not in full}
+        size -= sum(map(weigh, chain.from_iterable(full.values())))
+    yield from _score_each(waiting, recipe, tables)
+
+
+def _score_each(waiting: Mapping[str, Sequence[Logged]], recipe: Recipe, tables: Tables) -> Iterator[Piece]:
+    return (score_piece(named_recipe(recipe, name), logged, tables) for name, logged in waiting.items())
+
+
+def named_recipe(recipe: Recipe, name: str) -> Recipe:
+    """The recipe for a task of another name."""
+    return replace(recipe, task=replace(recipe.task, name=name))
+
+
+def score_piece(recipe: Recipe, logged: Sequence[Logged], tables: Tables, *, keep: bool = False) -> Piece:
+    """Score some documents."""
+    logged = sorted(logged, key=DOC_ID)
+    samples = list(map(recipe.read, logged))
+    heard = [one.replies or UNHEARD for one in logged] if keep else list(map(REPLIES, logged))
+    answers = tabulate_replies(recipe.task.name, samples, heard)
+    if recipe.scores:
+        verdicts = [verdicts_of(one, recipe.scores) for one in logged]
+        scored = score_verdicts(recipe, samples, verdicts, answers, tables, keep=keep)
+    else:
+        scored = score_task(recipe.task, samples, answers, tables=tables, keep_replies=keep)
+    return Piece(samples, logged if keep else (), answers, with_kept(scored, recipe.kept), recipe.kept)
+
+
+def score_verdicts(
+    recipe: Recipe,
+    samples: Sequence[Sample],
+    verdicts: Sequence[Mapping[str, tuple[object, ...]]],
+    answers: AnswerTable,
+    tables: Tables,
+    *,
+    keep: bool,
+) -> Scored:
+    """Recorded scores as scores: what each filter has is heard by that filter only. ``answers`` are what is kept."""
+    task, parts = recipe.task, []
+    measured = frozenset(key.metric for key in recipe.scores)
+    for name in dict.fromkeys(key.filter for key in recipe.scores):
+        own = replace(task, filters=tuple(one for one in task.filters if one.name == name))
+        heard = tabulate_replies(task.name, samples, [(one[name],) for one in verdicts])
+        parts.append(score_task(own, samples, heard, tables=tables))
+    columns = tuple(as_recorded(one) for part in parts for one in part.columns)
+    said: tuple[Provenance, ...] = ()
+    if keep:
+        kind = OutputType(str(task.config.get("output_type", task.output_type)))  # answers are of the log's own kind
+        asked = without(replace(task, output_type=kind), measured)
+        said = score_task(asked, samples, answers, tables=tables, keep_replies=True).provenance
+    return replace(parts[0], task=task, columns=columns, provenance=said)
+
+
+def as_recorded(one: ScoredColumn) -> ScoredColumn:
+    """A column of recorded scores, which no gold had a part in, with how many of them each document has."""
+    traits = tuple(trait for trait in one.traits if "gold" not in trait)
+    counts = one.noise.rows.values.floats[:, 1] if one.noise is not None and isinstance(one.noise.rows, Stats) else ()
+    known = [int(count) for count in counts if count == count]  # not a number of a document that has no score
+    return replace(one, traits=traits, repeats=(min(known), max(known)) if known else one.repeats)
+
+
+def tabulate_replies(
+    task: str, samples: Sequence[Sample], replies: Sequence[Sequence[Sequence[object]]]
+) -> AnswerTable:
+    """The replies to each request of documents in order of their number, as a table.
+
+    >>> tabulate_replies("t", [Sample(0), Sample(1)], [(("a", "b"),), (("c", "d"),)]).offsets
+    Array([0, 2, 4])
+    """
+    heard = list(chain.from_iterable(replies))
+    keys: NDArray[np.int64] = np.fromiter((one.doc_id for one in samples), np.int64, len(samples))
+    counts: NDArray[np.int64] = np.fromiter(map(len, replies), np.int64, len(replies))
+    places = np.arange(len(heard)) - np.repeat(np.cumsum(counts) - counts, counts)
+    repeats: NDArray[np.int64] = np.fromiter(map(len, heard), np.int64, len(heard))
+    asked = request_table(task, np.repeat(keys, counts), places, repeats)  # type: ignore[arg-type]  # arrays as columns
+    return asked.answered(list(chain.from_iterable(heard)))
+
+
+def merge_pieces(pieces: Iterable[Scored]) -> dict[str, Scored]:
+    """The scores of each task as one."""
+    found: dict[str, list[Scored]] = {}
+    for one in pieces:
+        found.setdefault(one.task.name, []).append(replace(one, provenance=()))
+    return {name: merge_scored(parts) for name, parts in found.items()}

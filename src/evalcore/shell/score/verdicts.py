@@ -1,0 +1,228 @@
+"""Scores that a log has already, taken as they are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
+
+from msgspec.structs import replace
+
+from evalcore.core.aggregate.task_report import described
+from evalcore.core.records.errors import EvalError, place, unknown
+from evalcore.core.records.request import GENERATE_UNTIL, Failure, MetricKey, MetricSpec, Pipeline, Task, options
+from evalcore.core.tables import first_or_all
+from evalcore.shell.logs.log import Logged, LogTask
+from evalcore.shell.score.rules import Rules, metric_config
+
+__all__ = [
+    "RECORDED",
+    "SHARES",
+    "beyond_share",
+    "find_scores",
+    "first_scored",
+    "lost_epochs",
+    "name_scores",
+    "share_scores",
+    "verdict_task",
+    "verdicts_of",
+]
+
+Plain = Mapping[str, object]
+RECORDED = "scores as they were recorded (evalcore score --score)"
+"""Stands in the config of a task that was scored so, in place of the code that no one has: scores of it stand."""
+SHARES = "recorded_shares"
+"""The key of a config that names those of them that were 0 or 1 throughout."""
+NO_SCORE = "no score was recorded"
+OTHERS = "--only NAME scores the tasks of that name alone"
+
+
+def find_scores(log: LogTask, names: Sequence[str]) -> tuple[MetricKey, ...]:
+    """The recorded scores of these names: a metric under every filter that has it, or one ``metric,filter``."""
+    known = known_scores(log, names)
+    if known is None:
+        return tuple(map(MetricKey, names))
+    for name in names:
+        if not known:
+            told = f"{log.path} has no recorded scores, and so no {name!r}; --metric NAME scores its answers"
+            raise EvalError(f"{told}, {OTHERS}{place(log.name)}")
+        if not _named(name, known):
+            shown = dict.fromkeys([*map(_metric, known), *known])
+            raise unknown("recorded score", name, shown, f"; {OTHERS}{place(log.name)}")
+    return tuple(dict.fromkeys(as_key(key) for name in names for key in _named(name, known)))
+
+
+def known_scores(log: LogTask, names: Sequence[str]) -> tuple[str, ...] | None:
+    """The recorded scores of a log, as far as its first document or, where these are not all, every one tells."""
+    first = first_scored(log)
+    known = dict.fromkeys(first.scores if first is not None else ())
+    if all(_named(name, known) for name in names):
+        return tuple(known)
+    each = (one.scores for one in log.rows() if isinstance(one, Logged))  # one document at a time in memory
+    some = next(each, None)
+    return None if some is None else tuple(dict.fromkeys(key for scores in chain((some,), each) for key in scores))
+
+
+def share_scores(logs: Sequence[LogTask], names: Sequence[str]) -> list[tuple[str, ...]]:
+    """Those of several names that each of several logs has, all of them where it has none; some log must have each."""
+    if len(names) < 2 or len(logs) < 2:
+        return [tuple(names)] * len(logs)
+    known = [None if log.source == "table" else known_scores(log, names) for log in logs]
+    lost = [name for name in names if not any(one is None or _named(name, one) for one in known)]
+    if lost:
+        raise unknown("recorded score", lost[0], {_metric(key) for one in known for key in one or ()})
+    own = [tuple(name for name in names if one is None or _named(name, one)) for one in known]
+    return [found or tuple(names) for found in own]
+
+
+def first_scored(log: LogTask) -> Logged | None:
+    """The first document that has recorded scores; one that ended in an error has none."""
+    return next((one for one in log.rows() if isinstance(one, Logged) and one.scores), None)
+
+
+def _named(name: str, known: Iterable[str]) -> list[str]:
+    """The keys that a name is for.
+
+    >>> [_named(one, ["acc,none", "em,strict", "em,loose"]) for one in ("em", "em,loose", "acc", "a")]
+    [['em,strict', 'em,loose'], ['em,loose'], ['acc,none'], []]
+    """
+    exact = [key for key in known if key in (name, f"{name},none")]
+    return exact if "," in name and exact else [key for key in known if _metric(key) == name]
+
+
+def verdict_task(task: Task, rules: Rules, keys: Sequence[MetricKey]) -> Task:
+    """A task that measures by recorded scores: its own metrics of these names, else plain ones, under their filters.
+
+    >>> made = verdict_task(Task("t", GENERATE_UNTIL), Rules(reducers=("mean",)), [MetricKey("em", "strict")])
+    >>> made.filters[0].name, made.metrics[0].reducers, made.config["repeat_cfg"]["reducer"]
+    ('strict', ('mean',), ('mean',))
+    """
+    known = {spec.name: spec for spec in (*task.metrics, *(one for f in task.filters for one in f.metrics or ()))}
+    specs = {key.metric: known.get(key.metric) or MetricSpec(key.metric, "mean") for key in keys}
+    metrics = {
+        name: replace(one, reducers=rules.reducers or one.reducers, function=None) for name, one in specs.items()
+    }
+    plain = replace(task, output_type=GENERATE_UNTIL, metrics=tuple(metrics.values()), filters=())
+    below: dict[str, tuple[MetricSpec, ...]] = {}
+    for key in keys:
+        below[key.filter] = (*below.get(key.filter, ()), metrics[key.metric])
+    filters = () if list(below) == ["none"] else tuple(_pipeline(plain, name, one) for name, one in below.items())
+    config = options(_said(task, replace(plain, filters=filters)))
+    return replace(plain, filters=filters, process_results=give_scores, config=config)
+
+
+def _pipeline(task: Task, name: str, metrics: tuple[MetricSpec, ...]) -> Pipeline:
+    return replace(first_or_all(task), name=name, metrics=metrics)
+
+
+def _said(task: Task, made: Task) -> Plain:
+    """A config by which what is written can be read again: it names metrics, filters and reducers, and no code."""
+    named = [(one.name, [metric_config(spec) for spec in one.metrics or ()]) for one in made.filters]
+    reducers = list(dict.fromkeys(name for spec in made.metrics for name in spec.reducers))
+    repeats = task.config.get("repeat_cfg")
+    return {
+        **described(task),
+        **task.config,
+        "metric_list": list(map(metric_config, made.metrics)),
+        "filter_list": [{"name": name, "filter": [], "metric_list": found} for name, found in named],
+        "process_results": RECORDED,
+        **(
+            {"repeat_cfg": {**(repeats if isinstance(repeats, Mapping) else {}), "reducer": reducers}}
+            if reducers
+            else {}
+        ),
+    }
+
+
+def give_scores(doc: dict[str, object], results: list[object]) -> Plain:
+    """A reply that is its own scores."""
+    found = results[0]
+    return found if isinstance(found, Mapping) else {}
+
+
+def name_scores(one: Logged) -> tuple[str, ...]:
+    """The metrics that a document has recorded scores for.
+
+    >>> name_scores(Logged(doc_id=0, doc=b"{}", gold=None, scores={"acc,none": 1, "acc,strict": 0, "correct": [1]}))
+    ('acc', 'correct')
+    """
+    return tuple(dict.fromkeys(_metric(key) for key in one.scores))
+
+
+def verdicts_of(one: Logged, keys: Sequence[MetricKey]) -> dict[str, tuple[object, ...]]:
+    """The recorded scores of a document by filter, one mapping per repeat; a failure where it has none.
+
+    >>> row = Logged(doc_id=0, doc=b"{}", gold=None, replies=(("a", "b"),), scores={"correct,none": [True, False]})
+    >>> verdicts_of(row, [MetricKey("correct")])
+    {'none': ({'correct': True}, {'correct': False})}
+    >>> verdicts_of(row, [MetricKey("right")])
+    {'none': (Failure(reason='no score was recorded'),)}
+    """
+    out: dict[str, tuple[object, ...]] = {}
+    for name in dict.fromkeys(key.filter for key in keys):
+        found = {key.metric: values_of(one, key) for key in keys if key.filter == name}
+        most = max(map(len, found.values()))
+        told = {metric: values or (None,) * most for metric, values in found.items()}
+        each = ({metric: values[at] for metric, values in told.items() if at < len(values)} for at in range(most))
+        out[name] = tuple(each) or (Failure(_why(one)),)
+    return out
+
+
+def _why(one: Logged) -> str:
+    failed = (reply.reason for replies in one.replies for reply in replies if isinstance(reply, Failure))
+    return next(failed, NO_SCORE)
+
+
+def values_of(one: Logged, key: MetricKey) -> Sequence[object]:
+    """A recorded score of a document, one for each repeat; none if it has none."""
+    text = next((text for text in one.scores if as_key(text) == key), None)
+    if text is None:
+        return ()
+    value, replies = one.scores[text], len(one.replies[0]) if one.replies else 0
+    several = isinstance(value, list | tuple) and (len(value) == replies > 1 or not replies)
+    return value if several and isinstance(value, list | tuple) else (value,)
+
+
+def beyond_share(one: Logged, keys: Iterable[MetricKey]) -> Iterator[str]:
+    """The metrics of a document that have scores other than 0 and 1 (right and wrong).
+
+    >>> list(beyond_share(Logged(doc_id=0, doc=b"{}", gold=None, scores={"a": True, "b": 0.5}), map(MetricKey, "ab")))
+    ['b']
+    """
+    for key in keys:
+        if not all(value is None or value in (0, 1) for value in values_of(one, key)):
+            yield key.metric
+
+
+def lost_epochs(one: Logged, keys: Iterable[MetricKey], *, unanswered: bool = True) -> int:
+    """How many repeats of a document have no answer and none of these scores, where others have.
+
+    Without ``unanswered``, it does not matter whether they have an answer.
+
+    >>> row = Logged(doc_id=0, doc=b"{}", gold=None, replies=(("a", Failure("e")),), scores={"correct,none": [1, None]})
+    >>> lost_epochs(row, [MetricKey("correct")])
+    1
+    >>> row = Logged(doc_id=0, doc=b"{}", gold=None, scores={"correct,none": [1, None]})
+    >>> lost_epochs(row, [MetricKey("correct")], unanswered=False)
+    1
+    """
+    said = one.replies[0] if one.replies else ()
+    failed = [at for at, reply in enumerate(said) if isinstance(reply, Failure)]
+    if unanswered and len(failed) == len(said):
+        return 0
+    given = [values_of(one, key) for key in keys] if failed or not unanswered else []
+    places = failed if unanswered else range(max(map(len, given), default=0))
+    lost = sum(all(at >= len(values) or values[at] is None for values in given) for at in places)
+    return lost if unanswered or lost < len(places) else 0
+
+
+def _metric(key: str) -> str:
+    return as_key(key).metric
+
+
+def as_key(text: str) -> MetricKey:
+    """What a log calls a score.
+
+    >>> as_key("acc,strict"), as_key("correct")
+    (MetricKey(metric='acc', filter='strict'), MetricKey(metric='correct', filter='none'))
+    """
+    return MetricKey.parse(text) or MetricKey(text)

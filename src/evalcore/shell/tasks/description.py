@@ -1,0 +1,111 @@
+"""One name of the index with all that it stands for, as plain data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import date
+from math import isfinite
+from types import MappingProxyType
+
+from evalcore.core.groups import Group, Leaf, Tree, fold_group
+from evalcore.core.groups.config import group_to_dict
+from evalcore.core.records.errors import EvalError
+from evalcore.core.records.request import Options
+from evalcore.shell.config.yaml_file import FunctionTag
+from evalcore.shell.tasks.code import find_function, map_values, trusted
+from evalcore.shell.tasks.library.entries import entry_to_dict
+from evalcore.shell.tasks.library.index import TaskIndex, config_of, read_file
+from evalcore.shell.tasks.resolution import draw_trees
+from evalcore.shell.tasks.selection import unknown_name
+
+__all__ = ["find_all", "show", "show_file", "to_json", "tree_to_dict"]
+
+OWN_KEYS = ("task", "group")
+
+
+def show(index: TaskIndex, name: str) -> dict[str, object]:
+    """One name as plain data: a task with its merged config and the code it runs, a group with its tree, a tag.
+
+    A group that cannot be built is shown as it stands, with the problem.
+    """
+    entry = index.entries.get(name)
+    if entry is None:
+        raise unknown_name(index, name)
+    known = entry_to_dict(entry)
+    if entry.kind == "tag":
+        return known
+    if entry.kind != "group":
+        return known | _config_and_code(config_of(index, name))
+    made = known | {"config": to_json(find_all(config_of(index, name)))}
+    try:
+        drawn = draw_trees(index, [name])
+    except EvalError as wrong:
+        return made | {"problem": str(wrong)}
+    return made | {"tree": tree_to_dict(drawn.trees[0], drawn.renames)}
+
+
+def show_file(index: TaskIndex, path: str) -> dict[str, object]:
+    """The task of a file that need not be in the index; a group as it stands."""
+    entry, config = read_file(index, path)
+    return entry_to_dict(entry) | _config_and_code(config)
+
+
+def _config_and_code(config: Mapping[str, object]) -> dict[str, object]:
+    found = find_all(config)
+    return {"config": {key: to_json(value) for key, value in found.items() if key != "group"}, "code": trusted(found)}
+
+
+def find_all(config: Mapping[str, object]) -> dict[str, object]:
+    """A config with its functions found; a function that is not there stays a name."""
+    return {key: map_values(_found, value) for key, value in config.items()}
+
+
+def tree_to_dict(tree: Tree[Options], names: Mapping[str, str] = MappingProxyType({})) -> dict[str, object]:
+    """A tree as nested plain data: each group in lm-eval's schema with its children under ``task``.
+
+    >>> tree_to_dict(Group("g", (Leaf("g::a", 1),)), {"g::a": "a"})
+    {'group': 'g', 'task': [{'task': 'a'}]}
+    """
+
+    def leaf(node: Leaf[Options]) -> dict[str, object]:
+        return {"task": names.get(node.name, node.name)}
+
+    def group(node: Group[Options], parts: tuple[dict[str, object], ...]) -> dict[str, object]:
+        own = {key: _steady(to_json(value)) for key, value in group_to_dict(node).items() if key not in OWN_KEYS}
+        return {"group": names.get(node.name, node.name)} | own | {"task": list(parts)}
+
+    return fold_group(tree, leaf, group)
+
+
+def _steady(value: object) -> object:
+    """The same, with keys in order: what a tree holds has lost the order of its file."""
+    if isinstance(value, dict):
+        return {key: _steady(value[key]) for key in sorted(value)}
+    return [_steady(one) for one in value] if isinstance(value, list) else value
+
+
+def _found(value: object) -> object:
+    try:
+        return find_function(value) if isinstance(value, FunctionTag) else value
+    except EvalError:
+        return value
+
+
+def to_json(value: object) -> object:
+    """A config value as JSON has it: functions as ``path:name``, dates as text.
+
+    >>> to_json({1: [date(2024, 2, 29), float("inf"), FunctionTag("no_such_module.f", 1)]})
+    {'1': ['2024-02-29', 'inf', 'no_such_module.f (not found)']}
+    """
+    if isinstance(value, str):  # first, because nearly all are
+        return value
+    if isinstance(value, Mapping):
+        return {str(key): to_json(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [to_json(one) for one in value]
+    if isinstance(value, FunctionTag):
+        return f"{value.name} (not found)"
+    if isinstance(value, date):
+        return value.isoformat()
+    plain = isinstance(value, str | bool | int | type(None)) or (isinstance(value, float) and isfinite(value))
+    return value if plain else str(value)

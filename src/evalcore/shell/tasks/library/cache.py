@@ -1,0 +1,129 @@
+"""An index kept on disk until a file changes, comes or goes. A damaged or foreign file is as good as none."""
+
+from __future__ import annotations
+
+import gc
+import os
+import time
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from functools import cached_property
+from hashlib import sha256
+from pathlib import Path
+
+from msgspec import DecodeError, Raw, Struct, msgpack
+
+from evalcore.shell.tasks.library.files import Document, Problem, Stamp, scan_folder, stamp_of
+from evalcore.shell.tasks.library.index import Entry, TaskIndex, find_root, index_folder, join_indexes
+
+__all__ = ["build_index", "load_index", "save_index"]
+
+FORMAT = b"evalcore tasks 3\n"  # counts up whenever an index of the same files would come out different
+SETTLED_NS = 2_000_000_000  # file systems tell times apart by up to two seconds: a younger file may change unseen
+
+
+class Kept(Struct, frozen=True, array_like=True):
+    """An index on disk: with a hash of all stamps, and the files that a scan alone does not see."""
+
+    root: str
+    fingerprint: bytes
+    others: tuple[str, ...]
+    entries: tuple[Entry, ...]
+    problems: tuple[Problem, ...]
+    documents: Raw
+
+
+class Later(Mapping[str, Document]):
+    """Documents that are decoded when the first of them is asked for."""
+
+    def __init__(self, packed: Raw) -> None:
+        self._packed = packed
+
+    @cached_property
+    def _all(self) -> dict[str, Document]:
+        return msgpack.decode(self._packed, type=dict[str, Document])
+
+    def __getitem__(self, path: str) -> Document:
+        return self._all[path]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._all)
+
+    def __len__(self) -> int:
+        return len(self._all)
+
+
+def build_index(paths: Sequence[str | Path], *, cache: str | Path | None = None) -> TaskIndex:
+    """The index of these folders; a later folder overrides an earlier one. Bad files are listed, and never fatal.
+
+    ``cache`` is a folder in which the index of each is kept until a file changes, comes or goes.
+    """
+    return join_indexes([_index_of(root, cache) for root in dict.fromkeys(find_root(path) for path in paths)])
+
+
+def _index_of(root: str, cache: str | Path | None) -> TaskIndex:
+    kept = load_index(cache, root) if cache is not None else None
+    if kept is not None:
+        return kept
+    with _no_collection():
+        index, scanned, others = index_folder(root)
+    if cache is not None:
+        save_index(cache, index, scanned, others)
+    return index
+
+
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """Reading makes many objects and no cycles among them: looking for some would take a tenth of the time."""
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collects:
+            gc.enable()
+
+
+def load_index(folder: str | Path, root: str) -> TaskIndex | None:
+    """The index kept for this folder, if every file is still as it was."""
+    try:
+        data = memoryview(_place(folder, root).read_bytes())
+        start = len(FORMAT) + 4
+        if data[: len(FORMAT)] != FORMAT or zlib.crc32(data[start:]) != int.from_bytes(data[start - 4 : start], "big"):
+            return None
+        kept = msgpack.decode(data[start:], type=Kept)
+        stamps = scan_folder(root)
+    except (OSError, DecodeError, ValueError):
+        return None
+    stamps |= {path: stamp_of(path) for path in kept.others}
+    if kept.root != root or kept.fingerprint != _fingerprint(stamps):
+        return None
+    return TaskIndex((root,), {one.name: one for one in kept.entries}, Later(kept.documents), kept.problems)
+
+
+def save_index(folder: str | Path, index: TaskIndex, scanned: Mapping[str, Stamp], others: Mapping[str, Stamp]) -> None:
+    """Keep the index, unless a file is too young to be told from its next version; a full disk is no error."""
+    stamps = {**scanned, **others}
+    if max((max(stamp[1:3]) for stamp in stamps.values()), default=0) > time.time_ns() - SETTLED_NS:
+        return
+    documents = Raw(msgpack.encode(index.documents))
+    entries = tuple(index.entries.values())
+    data = msgpack.encode(Kept(index.roots[0], _fingerprint(stamps), tuple(others), entries, index.problems, documents))
+    place = _place(folder, index.roots[0])
+    draft = place.with_suffix(f".{os.getpid()}")
+    with suppress(OSError):
+        place.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            draft.write_bytes(FORMAT + zlib.crc32(data).to_bytes(4, "big") + data)
+            os.replace(draft, place)
+        finally:
+            draft.unlink(missing_ok=True)
+
+
+def _fingerprint(stamps: Mapping[str, Stamp]) -> bytes:
+    return sha256(msgpack.encode(list(stamps.items()))).digest()  # a scan is in order
+
+
+def _place(folder: str | Path, root: str) -> Path:
+    return Path(folder) / f"tasks-{sha256(msgpack.encode(root)).hexdigest()[:16]}.msgpack"

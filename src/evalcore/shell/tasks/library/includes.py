@@ -1,0 +1,135 @@
+"""Files with what they include: each is read once, cycles are told with their chain, diamonds are fine."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import NamedTuple
+
+from evalcore.core.records.errors import EvalError
+from evalcore.shell.config.yaml_file import read_yaml
+from evalcore.shell.tasks.library.files import Document, Head, Problem, Stamp, merge_document, read_document, stamp_of
+from evalcore.shell.tasks.library.workers import Ready, read_many
+
+__all__ = [
+    "Reading",
+    "files_behind",
+    "is_shipped",
+    "merge_config",
+    "read_config",
+    "read_head",
+    "read_includes",
+    "start_reading",
+]
+
+MOST_INCLUDES = 50
+
+
+class Reading(NamedTuple):
+    """A folder while it is read: what a scan found in it (and ``others``, by includes), and what was read so far."""
+
+    root: str
+    shipped: bool
+    stamps: Mapping[str, Stamp]
+    others: dict[str, Stamp]
+    loaded: dict[str, Document | Problem]
+    heads: dict[str, Head | Problem]
+    odd: list[Problem]
+    ready: Mapping[str, Ready]
+
+
+def start_reading(root: str, stamps: Mapping[str, Stamp]) -> Reading:
+    """Nothing merged yet; a large folder has been read ahead."""
+    shipped = is_shipped(root)
+    return Reading(root, shipped, stamps, {}, {}, {}, [], read_many(list(stamps), root, shipped=shipped))
+
+
+def is_shipped(root: str) -> bool:
+    """Whether a folder is part of an installed library (or a checkout of lm-eval), not the user's own.
+
+    >>> is_shipped("/env/site-packages/lm_eval/tasks"), is_shipped("/home/me/tasks")
+    (True, False)
+    """
+    parts = Path(root).parts
+    return "site-packages" in parts or "dist-packages" in parts or ("lm_eval", "tasks") in pairwise(parts)
+
+
+def read_head(path: str, reading: Reading, above: tuple[str, ...] = ()) -> Head | Problem:
+    """What a file says of its name, with what it includes; or why it cannot be used."""
+    if path not in reading.heads:
+        reading.heads[path] = _read(path, reading, above)
+    return reading.heads[path]
+
+
+def _read(path: str, reading: Reading, above: tuple[str, ...]) -> Head | Problem:
+    scanned = path in reading.stamps
+    if not scanned:
+        reading.others[path] = stamp_of(path)
+    ahead = reading.ready.get(path)
+    document, own, told = ahead or read_document(path, reading.root, scanned=scanned, shipped=reading.shipped)
+    reading.loaded[path] = document
+    reading.odd.extend(told)
+    if isinstance(document, Problem):
+        return document
+    made: Head = {}
+    chain = (*above, path)
+    for included in document.includes:
+        ends = included in chain or len(chain) > MOST_INCLUDES
+        inner = _cycle(chain, included, reading) if ends else read_head(included, reading, chain)
+        if isinstance(inner, Problem):
+            return _cannot_include(inner, path)
+        made |= inner
+    return made | own
+
+
+def _cycle(chain: Sequence[str], included: str, reading: Reading) -> Problem:
+    shown = " -> ".join(os.path.relpath(one, reading.root) for one in (*chain, included)[-12:])
+    return Problem("cycle", f"files include each other: {shown}", chain[-1])
+
+
+def _cannot_include(inner: Problem, path: str) -> Problem:
+    if inner.kind == "include":
+        return inner
+    line = read_yaml(Path(path).read_bytes(), path, duplicates="warn").line_of("include")
+    told = inner.message if inner.kind == "cycle" else f"cannot include {inner.where}: {inner.message}"
+    return Problem("include", told, f"{path}:{line}")
+
+
+def read_config(roots: Sequence[str], path: str) -> tuple[Head, dict[str, object], Document]:
+    """One file with what it includes, read now; what lies in none of the roots may include files of its own folder."""
+    root = next((one for one in roots if path.startswith(one.rstrip("/") + "/")), os.path.dirname(path))
+    reading = start_reading(root, {})
+    head = read_head(path, reading)
+    if isinstance(head, Problem):
+        raise EvalError(str(head))
+    documents = {key: one for key, one in reading.loaded.items() if isinstance(one, Document)}
+    return head, merge_config(documents, path), documents[path]
+
+
+def read_includes(roots: Sequence[str], folder: str, given: object, where: str) -> dict[str, object]:
+    """What a listed task gets from the files that it includes itself."""
+    merged: dict[str, object] = {}
+    for one in given if isinstance(given, list) else [given]:
+        if not isinstance(one, str) or not one:
+            raise EvalError(f"expected include: a file or a list of files, got {given!r} - at {where}")
+        merged |= read_config(roots, os.path.normpath(os.path.join(folder, one)))[1]
+    return merged
+
+
+def merge_config(documents: Mapping[str, Document], path: str) -> dict[str, object]:
+    """A file with what it includes, its keys as text."""
+    return {str(key): value for key, value in merge_document(documents, path).items()}
+
+
+def files_behind(documents: Mapping[str, Document], paths: Iterable[str]) -> dict[str, None]:
+    """These files and all that they include."""
+    todo = list(paths)[::-1]
+    seen: dict[str, None] = {}
+    while todo:
+        path = todo.pop()
+        if path not in seen and path in documents:
+            seen[path] = None
+            todo += documents[path].includes
+    return seen

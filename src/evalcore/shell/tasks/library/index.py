@@ -1,0 +1,172 @@
+"""The index of task folders: every task, group and tag by name, as lm-eval's TaskManager names them."""
+
+from __future__ import annotations
+
+import os
+from collections import ChainMap
+from collections.abc import Iterator, Mapping, Sequence
+from importlib.machinery import PathFinder
+from pathlib import Path
+from typing import Literal
+
+from msgspec import Struct
+
+from evalcore.core.records.errors import EvalError
+from evalcore.shell.tasks.library.files import Document, Head, Problem, Stamp, scan_folder
+from evalcore.shell.tasks.library.includes import Reading, merge_config, read_config, read_head, start_reading
+
+__all__ = [
+    "NO_NAME",
+    "Entry",
+    "Kind",
+    "TaskIndex",
+    "config_of",
+    "default_library",
+    "find_root",
+    "index_folder",
+    "join_indexes",
+    "read_file",
+]
+
+Kind = Literal["task", "py_task", "group", "tag"]
+NO_NAME = "expected task: or group: with a name"
+
+
+class Entry(Struct, frozen=True, array_like=True, gc=False):
+    """A name: what it stands for, the file and line that say so; of a tag its tasks, of others their tags."""
+
+    name: str
+    kind: Kind
+    path: str | None
+    line: int
+    tags: tuple[str, ...] = ()
+
+    @property
+    def where(self) -> str:
+        return (
+            f"{self.path}:{self.line}" if self.path else "inline" if self.kind != "tag" else "tasks that name the tag"
+        )
+
+
+class TaskIndex(Struct, frozen=True):
+    """Every name of some task folders, every file behind them (packed), and every problem met on the way."""
+
+    roots: tuple[str, ...]
+    entries: Mapping[str, Entry]
+    documents: Mapping[str, Document]
+    problems: tuple[Problem, ...]
+
+    def __repr__(self) -> str:
+        return f"TaskIndex({', '.join(self.roots)}: {len(self.entries)} names, {len(self.problems)} problems)"
+
+
+def config_of(index: TaskIndex, name: str) -> dict[str, object]:
+    """What the file of a task or group says, with what it includes; a tag says nothing."""
+    path = index.entries[name].path
+    return {} if path is None else merge_config(index.documents, path)
+
+
+def read_file(index: TaskIndex, path: str) -> tuple[Entry, dict[str, object]]:
+    """The task or group of one file, which need not be in the index."""
+    real = os.path.realpath(os.path.expanduser(path))
+    head, config, document = read_config(index.roots, real)
+    made = _entry(head, real, document.line) or Problem("bad_config", NO_NAME, f"{real}:1")
+    if isinstance(made, Problem):
+        raise EvalError(str(made))
+    return made, config
+
+
+def default_library() -> Path | None:
+    """The task folder of lm-eval where it is installed; the package is found, not imported."""
+    spec = PathFinder.find_spec("lm_eval")
+    folders = [Path(one) / "tasks" for one in (spec.submodule_search_locations or ())] if spec is not None else []
+    return next((folder for folder in folders if folder.is_dir()), None)
+
+
+def find_root(path: str | Path) -> str:
+    """A task folder's own path, whatever links lead to it."""
+    root = os.path.realpath(os.path.expanduser(path))
+    if not os.path.isdir(root):
+        found = "a file" if os.path.exists(root) else "nothing"
+        raise EvalError(f"expected a folder of task files, found {found}: {path}")
+    return root
+
+
+# --- one folder --------------------------------------------------------------------------------------------
+
+
+def index_folder(root: str) -> tuple[TaskIndex, Mapping[str, Stamp], Mapping[str, Stamp]]:
+    """The index of one folder, and the stamps of its files before they were read: of a scan, and of further includes.
+
+    Of two files with one name the first counts, in the order of their paths.
+    """
+    stamps = scan_folder(root)
+    reading = start_reading(root, stamps)
+    entries: dict[str, Entry] = {}
+    members: dict[str, list[str]] = {}
+    for path in stamps:
+        made = _defined(path, reading, entries)
+        if isinstance(made, Problem):
+            reading.odd.append(made)
+        elif made is not None:
+            entries[made.name] = made
+            for tag in made.tags if made.kind != "group" else ():
+                entries.setdefault(tag, Entry(tag, "tag", None, 0))
+                members.setdefault(tag, []).append(made.name)
+    for tag, names in members.items():
+        if entries[tag].kind == "tag":
+            entries[tag] = Entry(tag, "tag", None, 0, tuple(sorted(names)))
+    documents = {path: one for path, one in reading.loaded.items() if isinstance(one, Document)}
+    return TaskIndex((root,), entries, documents, tuple(dict.fromkeys(reading.odd))), stamps, reading.others
+
+
+def _defined(path: str, reading: Reading, entries: Mapping[str, Entry]) -> Entry | Problem | None:
+    """What a file adds to the names so far."""
+    head, document = read_head(path, reading), reading.loaded[path]
+    if isinstance(head, Problem) or isinstance(document, Problem):
+        return head if isinstance(head, Problem) else None
+    made = _entry(head, path, document.line)
+    if not isinstance(made, Entry) or made.name not in entries:
+        return made
+    told = f"{made.kind} {made.name!r} is already defined in {entries[made.name].where}, which counts"
+    return Problem("duplicate_name", told, made.where, "warning" if reading.shipped else "error")
+
+
+def _entry(head: Head, path: str, line: int) -> Entry | Problem | None:
+    """The name that a file defines; None if it is a template. ``class`` comes first, then ``group``, then ``task``."""
+    kind: Kind = "py_task" if "class" in head else "group" if "group" in head else "task"
+    key = "group" if kind == "group" else "task"
+    if key not in head:
+        return None if kind == "task" else Problem("bad_config", "a class without task: its name", f"{path}:{line}")
+    name = head[key]
+    if not isinstance(name, str) or not name:
+        return Problem("bad_config", f"expected {key}: a name, got {name!r}", f"{path}:{line}")
+    return Entry(name, kind, path, line, tuple(dict.fromkeys(_texts(head["tag"]))) if "tag" in head else ())
+
+
+def _texts(given: object) -> Iterator[str]:
+    several = given if isinstance(given, list) else [given]
+    yield from (one for one in several if isinstance(one, str) and one)
+
+
+# --- several folders ---------------------------------------------------------------------------------------
+
+
+def join_indexes(parts: Sequence[TaskIndex]) -> TaskIndex:
+    """One index of several, the later over the earlier; every name that is overridden is told with both places."""
+    if len(parts) == 1:
+        return parts[0]
+    entries: dict[str, Entry] = {}
+    told: list[Problem] = []
+    for part in parts:
+        for name, entry in part.entries.items():
+            if name in entries:
+                text = f"{entry.kind} {name!r} overrides the {entries[name].kind} in {entries[name].where}"
+                told.append(Problem("overridden", text, entry.where, "warning"))
+            entries[name] = entry
+    return TaskIndex(
+        tuple(root for part in parts for root in part.roots),
+        entries,
+        ChainMap(*(part.documents for part in reversed(parts))),  # type: ignore[arg-type]  # only ever read
+        (*(one for part in parts for one in part.problems), *told),
+    )

@@ -1,0 +1,150 @@
+"""The linter: everything wrong with task files before anything runs, each with its file and line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from difflib import get_close_matches
+from functools import cache
+from pathlib import Path
+from typing import Literal
+
+from evalcore.core.groups.config import GROUP_KEYS
+from evalcore.core.groups.lint import lint
+from evalcore.core.records.errors import EvalError
+from evalcore.shell.config.yaml_file import FunctionTag, Loaded, read_yaml
+from evalcore.shell.tasks.code import find_function, map_values
+from evalcore.shell.tasks.library.files import Problem
+from evalcore.shell.tasks.library.includes import files_behind, is_shipped
+from evalcore.shell.tasks.library.index import TaskIndex
+from evalcore.shell.tasks.selection import Selection, select
+from evalcore.shell.tasks.shape import configs_for
+
+__all__ = ["TASK_KEYS", "check"]
+
+TASK_KEYS = frozenset(
+    {
+        *("task", "task_alias", "tag", "class", "include", "task_list", "metadata"),
+        *("dataset_path", "dataset_name", "dataset_kwargs", "custom_dataset", "process_docs"),
+        *("training_split", "validation_split", "test_split", "fewshot_split"),
+        *("doc_to_text", "doc_to_target", "doc_to_choice", "doc_to_image", "doc_to_audio", "use_prompt"),
+        *("description", "target_delimiter", "fewshot_delimiter", "fewshot_config", "num_fewshot", "gen_prefix"),
+        *("output_type", "generation_kwargs", "repeats", "filter_list", "metric_list", "process_results"),
+        *("unsafe_code", "should_decontaminate", "doc_to_decontamination_query"),
+        *("repeat_cfg", "cluster"),
+    }
+)
+"""lm-eval's (lm_eval/config/task.py), what stands beside them in its files, and evalcore's own."""
+TEMPLATES = (
+    "doc_to_text",
+    "doc_to_target",
+    "doc_to_choice",
+    "description",
+    "gen_prefix",
+    "doc_to_decontamination_query",
+    "cluster",
+)
+ERRORS = frozenset({"cycle", "unknown_child", "duplicate_name", "bad_config"})
+
+
+def check(index: TaskIndex, names: Sequence[str] | None = None) -> tuple[Problem, ...]:
+    """Every problem of these names and of the files behind them (of the whole index by default); never raises for one.
+
+    Kinds: those of the index (``unreadable``, ``include``, ``duplicate_key``, ``duplicate_name``, ``overridden``), of
+    ``evalcore.core.groups.lint``, and ``unknown_key``, ``template``, ``function``, ``task`` (see ``rehearse``).
+    """
+    selection = Selection(index, tuple(index.entries), {}) if names is None else select(index, list(names))
+    reached = list(configs_for(selection, _readable))
+    found = [_of_group(index, one.kind, one.message, one.where) for one in lint(reached)]
+    used = (index.entries.get(str(one.get("group") or one["task"])) for one in reached)
+    files = files_behind(index.documents, [one.path for one in used if one is not None and one.path is not None])
+    files = files if names is not None else dict.fromkeys(index.documents)
+    told = [one for one in index.problems if names is None or one.file in files]
+    classes = {entry.path for entry in index.entries.values() if entry.kind == "py_task"}  # what they read is their own
+    wrong = [one for path in files for one in _check_file(path) if one.kind != "unknown_key" or path not in classes]
+    ready = list(_unready(selection, [str(one["task"]) for one in reached if "group" not in one], wrong))
+    return tuple(dict.fromkeys([*told, *wrong, *found, *ready]))
+
+
+def _unready(selection: Selection, names: Iterable[str], told: Iterable[Problem]) -> Iterator[Problem]:
+    """Tasks that would not start; a key that nobody knows has been told with its line."""
+    from evalcore.shell.tasks.rehearsal import rehearse  # scoring: not for those who only list
+
+    known = {one.file for one in told if one.kind == "unknown_key"}
+    for name in names:
+        entry = selection.entry(name)
+        if entry is None or entry.kind != "task" or entry.path in known:
+            continue
+        wrong = rehearse({**selection.config(name), "task": name})
+        if wrong is not None:
+            yield Problem(
+                "task", f"{name}: {wrong}", entry.where, "warning" if is_shipped(entry.path or "") else "error"
+            )
+
+
+def _of_group(index: TaskIndex, kind: str, message: str, where: str) -> Problem:
+    """A finding about a group at its file (an inline group's is its parent's); what is shipped is not the user's."""
+    entry = index.entries.get(where.partition("::")[0])
+    place = entry.where if entry is not None else where
+    shipped = is_shipped(place)
+    return Problem(kind, message, place, "error" if kind in ERRORS and not shipped else "warning")
+
+
+def _readable(value: object) -> object:
+    """Functions by their names, as metrics are reported."""
+    return map_values(lambda one: one.name.rpartition(".")[2] if isinstance(one, FunctionTag) else one, value)
+
+
+def _check_file(path: str) -> Iterator[Problem]:
+    try:
+        loaded = read_yaml(Path(path).read_bytes(), path, duplicates="warn")
+    except (EvalError, OSError) as wrong:
+        yield Problem("unreadable", str(wrong), path)
+        return
+    if isinstance(loaded.value, dict):
+        yield from _unknown_keys(loaded.value, loaded, path)
+        yield from _bad_templates(loaded.value, loaded, path)
+        yield from _lost_functions(loaded.value, path)
+
+
+def _unknown_keys(config: Mapping[object, object], loaded: Loaded, path: str) -> Iterator[Problem]:
+    known = TASK_KEYS | set(GROUP_KEYS)
+    level: Literal["error", "warning"] = "warning" if is_shipped(path) else "error"
+    for key in config:
+        if key not in known:
+            near = get_close_matches(str(key), sorted(known), n=1)
+            hint = f"; did you mean {near[0]!r}?" if near else ""
+            yield Problem("unknown_key", f"unknown key {key!r}{hint}", f"{path}:{loaded.line_of(str(key))}", level)
+
+
+def _bad_templates(config: Mapping[object, object], loaded: Loaded, path: str) -> Iterator[Problem]:
+    shots = config.get("fewshot_config")
+    for outer, part in ((None, config), ("fewshot_config", shots if isinstance(shots, Mapping) else {})):
+        for key in TEMPLATES:
+            text = part.get(key)
+            wrong = _parse(text) if isinstance(text, str) else None
+            if wrong is not None:
+                line = loaded.line_of(outer or key)
+                yield Problem("template", f"{key} is not a template: {wrong}", f"{path}:{line}")
+
+
+@cache
+def _parse(text: str) -> str | None:
+    from jinja2 import TemplateSyntaxError
+    from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+    try:
+        ImmutableSandboxedEnvironment().parse(text)
+    except (TemplateSyntaxError, RecursionError) as wrong:
+        return str(wrong)
+    return None
+
+
+def _lost_functions(value: object, path: str) -> Iterator[Problem]:
+    if isinstance(value, FunctionTag):
+        try:
+            find_function(value)
+        except EvalError as wrong:
+            yield Problem("function", str(wrong).partition(" - at ")[0], f"{path}:{value.line}")
+    elif isinstance(value, Mapping | list):
+        for one in value.values() if isinstance(value, Mapping) else value:
+            yield from _lost_functions(one, path)

@@ -1,0 +1,45 @@
+"""A task run with no documents: what would stop it is found before anything is read or asked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from evalcore.core.aggregate.task_report import report_task
+from evalcore.core.answers.scoring import score_task
+from evalcore.core.lm_eval.task_config import task_from_config
+from evalcore.core.records.errors import EvalError
+from evalcore.core.records.request import MULTIPLE_CHOICE
+from evalcore.shell.config.yaml_file import FunctionTag
+from evalcore.shell.prompts.overrides import scoring_config
+from evalcore.shell.prompts.settings import decode_settings
+from evalcore.shell.tasks.code import map_values
+
+__all__ = ["rehearse"]
+
+
+def rehearse(config: Mapping[str, object]) -> str | None:
+    """Why a task cannot run, whatever its documents: its keys, metrics, filters, patterns, reducers, aggregations.
+
+    >>> rehearse({"task": "t", "doc_to_text": "q", "metric_list": [{"metric": "exact_mtch"}]})
+    "unknown metric 'exact_mtch'; did you mean 'exact_match'? Known: ..."
+    """
+    try:
+        settings = decode_settings({key: map_values(_stand_in, value) for key, value in config.items()})
+        if settings.output_type == MULTIPLE_CHOICE and settings.doc_to_choice is None:
+            return "expected doc_to_choice, which multiple_choice needs"
+        report_task(score_task(task_from_config(scoring_config(settings)), [], []))
+    except EvalError as wrong:
+        return str(wrong).partition(" - at ")[0]
+    return None
+
+
+def _stand_in(value: object) -> object:
+    """A function of the same name in place of code that is not trusted yet."""
+    if not isinstance(value, FunctionTag):
+        return value
+
+    def unknown_code(*given: object, **named: object) -> object:
+        return None
+
+    unknown_code.__name__ = value.name.rpartition(".")[2]
+    return unknown_code

@@ -1,0 +1,136 @@
+"""From what a run asks for to trees of tasks and the merged config of each task."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from msgspec import Struct
+
+from evalcore.core.groups import Group, Leaf, Tree, all_groups, all_tasks, fold_group
+from evalcore.core.groups.build import SEPARATOR, build_trees
+from evalcore.core.records.request import Options, options
+from evalcore.shell.tasks.code import find_code
+from evalcore.shell.tasks.library.includes import files_behind
+from evalcore.shell.tasks.library.index import TaskIndex
+from evalcore.shell.tasks.selection import Selection, select
+from evalcore.shell.tasks.shape import NOT_OF_A_TASK, Config, Held, configs_for
+
+__all__ = ["Drawn", "Resolved", "draw_trees", "resolve"]
+
+NOT_MEASURED = ("task", "task_alias")
+
+
+class Resolved(Struct, frozen=True):
+    """Trees of what was asked for, the config of every task in them, and the file that each config is from."""
+
+    trees: tuple[Tree[Options], ...]
+    tasks: dict[str, Config]
+    warnings: tuple[str, ...] = ()
+    sources: dict[str, str] = {}
+
+
+class Drawn(NamedTuple):
+    """Trees as core draws them, the names that their nodes get, and what they were drawn from."""
+
+    trees: tuple[Tree[Options], ...]
+    renames: Mapping[str, str]
+    selection: Selection
+    configs: Sequence[Config]
+
+
+def draw_trees(index: TaskIndex, specs: object) -> Drawn:
+    """The trees that these specs mean (see ``select``)."""
+    selection = select(index, specs)
+    configs = list(configs_for(selection))
+    raw = build_trees(configs, selection.names)
+    return Drawn(raw, _plain_names(raw, selection), selection, configs)
+
+
+def resolve(index: TaskIndex, specs: object, *, metadata: Mapping[str, object] | None = None) -> Resolved:
+    """The trees and task configs that these specs mean (see ``select``); ``metadata`` is added to every task's own."""
+    raw, renames, selection, configs = draw_trees(index, specs)
+    tasks: dict[str, Config] = {}
+    sources: dict[str, str] = {}
+
+    def leaf(node: Leaf[Options]) -> Tree[Options]:
+        name = renames.get(node.name, node.name)
+        if name not in tasks:
+            entry = selection.entry(name) or selection.entry(node.name.rpartition(SEPARATOR)[2])
+            sources[name] = (entry.path if entry else None) or "inline"
+            tasks[name] = _final(node.value, name, metadata or {})
+        return Leaf(name, options(tasks[name]))
+
+    def group(node: Group[Options], parts: tuple[Tree[Options], ...]) -> Tree[Options]:
+        own = node.metadata.update(options(metadata))
+        return Group(renames.get(node.name, node.name), parts, node.metrics, node.alias, own)
+
+    trees, told = _each_once([fold_group(tree, leaf, group) for tree in raw])
+    return Resolved(
+        trees, tasks, (*_warned(selection, [str(one.get("group") or one["task"]) for one in configs]), *told), sources
+    )
+
+
+# --- what core gives back ----------------------------------------------------------------------------------
+
+
+def _final(value: Options, name: str, metadata: Mapping[str, object]) -> Config:
+    """A task's config as plain data under its name, with the run's metadata over its own."""
+    held = {key: one.value if isinstance(one, Held) else one for key, one in value.items() if key not in NOT_OF_A_TASK}
+    own = held.get("metadata", {})
+    config = held | {"task": name, "metadata": {**(own if isinstance(own, dict) else {"_metadata": own}), **metadata}}
+    return find_code(dict(sorted(config.items())))
+
+
+def _plain_names(trees: Sequence[Tree[Options]], selection: Selection) -> dict[str, str]:
+    """Variants (``group::task``) under the plain name, wherever the selection holds only one version of the task."""
+    versions: dict[str, list[tuple[object, set[str]]]] = {}
+    for tree in trees:
+        for parent in (tree, *all_groups(tree)) if isinstance(tree, Group) else ():
+            for child in parent.children:
+                base = _base(parent.name, child, selection)
+                _add(versions.setdefault(base, []), _measured(child), child.name)
+        _add(versions.setdefault(tree.name, []), _measured(tree), tree.name)
+    return {name: base for base, found in versions.items() if len(found) == 1 for name in found[0][1] if name != base}
+
+
+def _add(found: list[tuple[object, set[str]]], measured: object, name: str) -> None:
+    for known, names in found:
+        if known == measured:
+            names.add(name)
+            return
+    found.append((measured, {name}))
+
+
+def _base(parent: str, child: Tree[Options], selection: Selection) -> str:
+    base = child.name.removeprefix(parent + SEPARATOR)
+    entry = selection.entry(base)
+    return base if entry is not None and (entry.kind == "group") == isinstance(child, Group) else child.name
+
+
+def _measured(node: Tree[Options]) -> object:
+    """What tells versions apart: of a task its config, of a group its name (core gives every version its own)."""
+    return node.name if isinstance(node, Group) else {k: v for k, v in node.value.items() if k not in NOT_MEASURED}
+
+
+def _each_once(trees: Sequence[Tree[Options]]) -> tuple[tuple[Tree[Options], ...], list[str]]:
+    """Trees that do not already stand inside another one: what is asked for twice counts once."""
+    inside: dict[str, str] = {}
+    for tree in trees:
+        if isinstance(tree, Group):
+            below: list[Tree[Options]] = [*all_tasks(tree), *all_groups(tree)]
+            inside |= {node.name: tree.name for node in below if node.name not in inside}
+    told = [
+        f"{tree.name!r} is asked for alone and in {inside[tree.name]!r}: it counts once"
+        for tree in trees
+        if tree.name in inside
+    ]
+    return tuple(tree for tree in trees if tree.name not in inside), told
+
+
+def _warned(selection: Selection, names: Iterable[str]) -> Iterator[str]:
+    """What is odd about the files that were used."""
+    entries = (selection.entry(name) for name in names)
+    paths = [one.path for one in entries if one is not None and one.path is not None]
+    used = files_behind(selection.index.documents, paths)
+    yield from (str(problem) for problem in selection.index.problems if problem.file in used)

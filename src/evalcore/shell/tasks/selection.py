@@ -1,0 +1,160 @@
+"""What a run asks for: names, globs, files, folders and inline mappings, made into names with their configs."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from difflib import get_close_matches
+from fnmatch import filter as matching
+from glob import glob
+
+from msgspec import Struct
+
+from evalcore.core.groups.build import DEFINES_TASK
+from evalcore.core.groups.index import items, reference
+from evalcore.core.records.errors import EvalError
+from evalcore.shell.tasks.library.index import NO_NAME, Entry, TaskIndex, config_of, read_file
+
+__all__ = ["Selection", "select", "unknown_name"]
+
+
+class Own(Struct, frozen=True):
+    """A task or group that the run brings itself: from a file, or written inline."""
+
+    entry: Entry
+    config: dict[str, object]
+
+
+class Selection(Struct, frozen=True):
+    """The names asked for, in order, and the configs that the run brings itself (over those of the index)."""
+
+    index: TaskIndex
+    names: tuple[str, ...]
+    own: Mapping[str, Own]
+
+    def entry(self, name: str) -> Entry | None:
+        return self.own[name].entry if name in self.own else self.index.entries.get(name)
+
+    def config(self, name: str) -> dict[str, object]:
+        return dict(self.own[name].config) if name in self.own else config_of(self.index, name)
+
+
+def select(index: TaskIndex, specs: object) -> Selection:
+    """The selection that these specs mean; a tag stands for its tasks, and a name given twice counts once."""
+    names: list[str] = []
+    own: dict[str, Own] = {}
+    plain: set[str] = set()
+    for spec in _listed(specs):
+        for found in _found(index, spec):
+            name = found if isinstance(found, str) else found.entry.name
+            if isinstance(found, Own):
+                _refuse_second(own, name, found)
+                own[name] = found
+            names.append(name)
+            plain |= {name} if isinstance(found, str) else set()
+    for name in plain & own.keys():
+        _refuse_second(own, name, Own(index.entries[name], config_of(index, name)))
+    selection = Selection(index, (), own)
+    kinds = ((name, selection.entry(name)) for name in names)
+    flat = [one for name, entry in kinds for one in (entry.tags if entry and entry.kind == "tag" else (name,))]
+    return Selection(index, tuple(dict.fromkeys(flat)), own)
+
+
+def _listed(specs: object) -> Iterator[str | Mapping[str, object]]:
+    several = [specs] if isinstance(specs, str | Mapping) else specs
+    if not isinstance(several, Iterable):
+        raise EvalError(f"expected tasks: names, files or mappings, got {specs!r}")
+    for spec in several:
+        if isinstance(spec, str):
+            yield from (part.strip() for part in spec.split(",") if part.strip())
+        elif isinstance(spec, Mapping):
+            yield {str(key): value for key, value in spec.items()}
+        else:
+            raise EvalError(f"expected the name of a task, a file or a mapping, got {spec!r} - at tasks")
+
+
+def _found(index: TaskIndex, spec: str | Mapping[str, object]) -> Iterator[str | Own]:
+    if isinstance(spec, Mapping):
+        yield _inline(index, spec)
+    elif spec in index.entries:
+        yield spec
+    elif names := matching(index.entries, spec):
+        yield from sorted(names)
+    elif os.path.isdir(os.path.expanduser(spec)):
+        yield from _in_folder(index, os.path.expanduser(spec))
+    elif files := sorted(glob(os.path.expanduser(spec))):
+        yield from (_of_file(index, file) for file in files)
+    else:
+        raise unknown_name(index, spec)
+
+
+def _in_folder(index: TaskIndex, folder: str) -> Iterator[str | Own]:
+    """Every task and group in a folder itself, as lm-eval takes it; templates are passed over."""
+    found = 0
+    for file in sorted(glob(os.path.join(folder, "*.yaml"))):
+        try:
+            made = _of_file(index, file)
+        except EvalError as wrong:
+            if NO_NAME in str(wrong):
+                continue
+            raise
+        found += 1
+        yield made
+    if not found:
+        raise EvalError(
+            f"found no task files directly in the folder {folder}; to search below it: --include-path {folder}"
+        )
+
+
+def _of_file(index: TaskIndex, file: str) -> str | Own:
+    entry, config = read_file(index, file)
+    known = index.entries.get(entry.name)
+    return entry.name if known is not None and known.path == entry.path else Own(entry, config)
+
+
+def _inline(index: TaskIndex, spec: Mapping[str, object]) -> Own:
+    """A mapping is a task or group of its own, or changes one that is known and that it does not define anew."""
+    name, _ = reference(spec)
+    if name is None:
+        raise EvalError(f"expected a mapping with task: or group: and a name, got keys {sorted(spec)} - at tasks")
+    if "include" in spec:
+        raise EvalError(f"include: works in task files, not in a mapping - at tasks {name}")
+    kind = "group" if "group" in spec else "py_task" if "class" in spec else "task"
+    known = index.entries.get(name)
+    changes = known is not None and known.kind == kind and DEFINES_TASK.isdisjoint(spec)
+    if kind == "group" and items(spec):
+        changes = False
+    if not changes and kind == "task" and DEFINES_TASK.isdisjoint(spec):
+        raise unknown_name(index, name)
+    base = config_of(index, name) if changes else {}
+    path, line = (known.path, known.line) if changes and known is not None else (None, 0)  # its data is beside it
+    return Own(Entry(name, "group" if kind == "group" else "task", path, line), {**base, **spec})
+
+
+def _refuse_second(own: Mapping[str, Own], name: str, found: Own) -> None:
+    if name in own and own[name] != found:
+        places = [one.entry.path or "tasks" for one in (own[name], found)]
+        raise EvalError(
+            f"{name!r} is asked for twice, and differently ({places[0]}, {places[1]}); give one of them another name, "
+            f"or put it in a group of its own: {{group: other, task: [{{task: {name}, ...}}]}}"
+        )
+
+
+def unknown_name(index: TaskIndex, name: str) -> EvalError:
+    """An error with the nearest names, and with the files that might have defined it but cannot be used."""
+    near = get_close_matches(name, [one for one in index.entries if one[:1] == name[:1]], n=3, cutoff=0.7)
+    near = (
+        near
+        or [one for one in index.entries if name and name in one][:3]
+        or get_close_matches(name, index.entries, n=3)
+    )
+    hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else "."
+    bad = [str(one) for one in index.problems if one.level == "error"]
+    bad.sort(key=lambda told: f"/{name}." not in told)  # the likeliest first
+    also = f" {len(bad)} files cannot be used, the first: {bad[0]}" if bad else ""
+    if not index.roots:
+        return EvalError(
+            f"unknown task {name!r}: no task files are known; name their folder with include_path, or install lm_eval"
+        )
+    where = ", ".join(index.roots)
+    return EvalError(f"unknown task, group, tag or file {name!r}{hint} {len(index.entries)} names in {where}.{also}")

@@ -1,0 +1,140 @@
+"""Configs as core's tree builder takes them: only what a selection leads to, each value held as it is."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import NamedTuple
+
+from msgspec import Struct
+
+from evalcore.core.groups.build import STRUCTURE
+from evalcore.core.groups.index import items, reference
+from evalcore.core.records.errors import EvalError
+from evalcore.shell.config.yaml_file import FunctionTag
+from evalcore.shell.tasks.code import find_function
+from evalcore.shell.tasks.function import GroupFunction
+from evalcore.shell.tasks.library.includes import is_shipped, read_includes
+from evalcore.shell.tasks.library.index import Entry
+from evalcore.shell.tasks.selection import Selection
+
+__all__ = ["NOT_OF_A_TASK", "Config", "Held", "Hold", "configs_for"]
+
+Config = dict[str, object]
+NOT_OF_A_TASK = ("tag", "group", "task_list", "path", "include")  # as lm_eval/tasks/_factory.py
+
+
+class Held(Struct, frozen=True):
+    """A value that core compares and hands on as it is: freezing would lose the order of its keys."""
+
+    value: object
+
+    def __repr__(self) -> str:
+        return repr(self.value)
+
+
+Hold = Callable[[object], object]
+
+
+class Place(NamedTuple):
+    """Where a group's config stands, and how the values that it passes down are kept."""
+
+    selection: Selection
+    entry: Entry
+    hold: Hold
+
+
+def configs_for(selection: Selection, hold: Hold = Held) -> Iterator[Config]:
+    """Every config that the selection leads to, tasks in order of their names (so a tag's are); others are not read."""
+    groups: dict[str, Config] = {}
+    tasks: dict[str, Config] = {}
+    joined: dict[str, list[str]] = {}
+    todo = dict.fromkeys(selection.names)
+    seen = set(todo)
+    while todo:
+        name = next(iter(todo))
+        del todo[name]
+        entry = selection.entry(name)
+        below: tuple[str, ...] = ()
+        if entry is not None and entry.kind == "tag":
+            below = entry.tags
+            for task in below:
+                joined.setdefault(task, []).append(name)
+        elif entry is not None and entry.kind == "group":
+            config = selection.config(name)
+            below = tuple(_references(config))
+            _refuse_changed(selection, name, below)
+            groups[name] = _group(Place(selection, entry, hold), config) | {
+                "group": name,
+                "tag": None,
+                "path": entry.where,
+            }
+        elif entry is not None:
+            tasks[name] = selection.config(name)
+        todo |= dict.fromkeys(one for one in below if one not in seen)
+        seen.update(below)
+    yield from groups.values()
+    for name in sorted(tasks):
+        kept = {key: hold(value) for key, value in tasks[name].items() if key not in NOT_OF_A_TASK}
+        yield kept | {"task": name, "tag": joined.get(name)}
+
+
+def _refuse_changed(selection: Selection, group: str, below: Iterable[str]) -> None:
+    """A group of the index must not get another task of the same name from the run without a word."""
+    for name in below if group not in selection.own else ():
+        if name in selection.own:
+            raise EvalError(
+                f"{name!r} is asked for with changes, and group {group!r} lists it as it is; give the changed one "
+                f"a name of its own, or a group: {{group: other, task: [{{task: {name}, ...}}]}}"
+            )
+
+
+def _references(config: Mapping[str, object]) -> Iterator[str]:
+    """Every name that a group lists, also in groups defined inside it."""
+    for item in items(config):
+        name, sets = reference(item)
+        if name is not None:
+            yield name
+        if isinstance(item, Mapping) and "group" in item:
+            yield from _references(sets)
+
+
+def _group(place: Place, config: Mapping[str, object]) -> Config:
+    """A group with what it passes down held; also in the groups and tasks that it lists."""
+    made: Config = {key: value if key in STRUCTURE else place.hold(value) for key, value in config.items()}
+    if "task" in config:
+        made["task"] = [_item(place, one) if isinstance(one, Mapping) else one for one in items(config)]
+    if "metadata" in config:
+        metadata = config["metadata"]
+        made["metadata"] = metadata if isinstance(metadata, dict) else {"_metadata": metadata}
+    if "aggregate_metric_list" in config:
+        given = config["aggregate_metric_list"]
+        several = given if isinstance(given, list) else [given] if given is not None else []
+        shipped = place.entry.path is not None and is_shipped(place.entry.path)
+        made["aggregate_metric_list"] = [_metric(one, shipped) if isinstance(one, dict) else one for one in several]
+    return made
+
+
+def _item(place: Place, item: Mapping[str, object]) -> Config:
+    if "group" in item:
+        return _group(place, item)
+    name, _ = reference(item)
+    entry = place.selection.entry(name) if name is not None else None
+    if "include" in item and entry is None and place.entry.path is not None:
+        folder = os.path.dirname(place.entry.path)
+        item = {**read_includes(place.selection.index.roots, folder, item["include"], place.entry.where), **item}
+    kept = STRUCTURE if entry is not None and entry.kind == "group" else STRUCTURE - {"metadata"}
+    return {key: value if key in kept else place.hold(value) for key, value in item.items() if key not in NOT_OF_A_TASK}
+
+
+def _metric(given: Mapping[str, object], shipped: bool) -> Config:
+    """One entry of an aggregate_metric_list: a function as metric is the metric of its name; as aggregation, itself."""
+    metric, aggregation, by_size = given.get("metric"), given.get("aggregation"), given.get("weight_by_size")
+    made = dict(given)
+    if isinstance(metric, FunctionTag):
+        made["metric"] = metric.name.rpartition(".")[2]
+    if isinstance(aggregation, FunctionTag):
+        made["aggregation"] = GroupFunction(find_function(aggregation))
+    if shipped and by_size is not None:
+        made["weight_by_size"] = bool(by_size)  # lm-eval's library has a "truez"
+    return made
