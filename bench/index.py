@@ -24,7 +24,8 @@ print(time.perf_counter() - start, count)
 """
 OURS = """
 import sys, time
-from evalcore.shell.tasks import build_index, default_library
+from evalcore.shell.tasks.library.index import default_library
+from evalcore.shell.tasks.library.cache import build_index
 start = time.perf_counter()
 count = len(build_index([default_library()], cache=sys.argv[1] or None).entries)
 print(time.perf_counter() - start, count)

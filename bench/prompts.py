@@ -26,7 +26,8 @@ import datasets  # noqa: E402
 from lm_eval.api.task import ConfigurableTask  # noqa: E402
 
 from evalcore import Generate, LogLikelihood  # noqa: E402
-from evalcore.shell.prompts import Asking, build_task  # noqa: E402
+from evalcore.shell.prompts.build import build_task  # noqa: E402
+from evalcore.shell.prompts.ready_task import Asking  # noqa: E402
 
 datasets.disable_progress_bars()
 

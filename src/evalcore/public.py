@@ -9,12 +9,13 @@ from evalcore.core.answers.result import GenResult, LLResult, MCResult, Result, 
 from evalcore.core.answers.scoring import Scored, merge_scored, score_doc, score_task
 from evalcore.core.answers.table import AnswerTable, Requests, request_table, tabulate
 from evalcore.core.compare.estimates import compare_estimates
-from evalcore.core.compare.lines import Comparison, Line, adjust
-from evalcore.core.compare.side import Side
+from evalcore.core.compare.lines import Comparison, Line, Side, adjust
 from evalcore.core.compare.sides import compare_sides
 from evalcore.core.filters.chain import FILTERS, Filter, explain
 from evalcore.core.filters.reply import each_text
-from evalcore.core.groups import (
+from evalcore.core.groups.build import build_trees, group_from_config, group_to_dict
+from evalcore.core.groups.lint import lint
+from evalcore.core.groups.tree import (
     Group,
     GroupMetric,
     Leaf,
@@ -25,8 +26,6 @@ from evalcore.core.groups import (
     map_leaves,
     parents_of,
 )
-from evalcore.core.groups.build import build_trees, group_from_config, group_to_dict
-from evalcore.core.groups.lint import lint
 from evalcore.core.lm_eval.errata import ERRATA
 from evalcore.core.lm_eval.policy import LM_EVAL_0_4_13, POLICIES
 from evalcore.core.lm_eval.result_file import lm_eval_results, lmms_eval_results, sample_rows
@@ -64,16 +63,12 @@ from evalcore.core.records.request import (
     Instance,
     Likelihood,
     LogLikelihood,
-    MetricKey,
-    MetricSpec,
     OutputType,
-    Pipeline,
     Rolling,
     Sample,
-    Step,
-    Task,
     options,
 )
+from evalcore.core.records.task import MetricKey, MetricSpec, Pipeline, Step, Task
 from evalcore.core.repeats.reduce import REDUCERS, Repeats, reduce_repeats
 from evalcore.core.stats.families import benjamini_hochberg, holm
 from evalcore.core.stats.paired import Difference, detectable, paired_binary, required_n, sign_flip

@@ -111,14 +111,15 @@ def run_theirs(name: str, path: Path, case: Case, splits: Splits, patch: pytest.
 
 @cache
 def index() -> object:
-    from evalcore.shell.tasks import build_index
+    from evalcore.shell.tasks.library.cache import build_index
 
     return build_index([FOLDER, OURS])
 
 
 def our_config(name: str) -> Plain:
     """The task's config with its functions, from lm-eval's folder, which the test trusts."""
-    from evalcore.shell.tasks import load_functions, resolve, trust_from
+    from evalcore.shell.tasks.resolution import resolve
+    from evalcore.shell.tasks.trust import load_functions, trust_from
 
     found = resolve(index(), [name])
     config = dict(found.tasks[name])
@@ -128,8 +129,8 @@ def our_config(name: str) -> Plain:
 
 def build_ours(config: Plain, splits: Splits, **run: object) -> Built:
     """What evalcore asks, with a local file for each split."""
-    from evalcore.shell.data import load_splits
-    from evalcore.shell.prompts import build_task
+    from evalcore.shell.data.splits import load_splits
+    from evalcore.shell.prompts.build import build_task
 
     with TemporaryDirectory() as folder:
         files = {split: Path(folder, f"{at}.jsonl") for at, split in enumerate(splits)}

@@ -19,9 +19,10 @@ from inspect_ai.solver import Generate, TaskState, solver
 from evalcore import EvalError
 from evalcore.core.records.request import Failure
 from evalcore.core.records.request import Generate as Asked
-from evalcore.shell.logs import Logged, Problem, open_logs
 from evalcore.shell.logs.inspect.archive import ZSTD, read_member
 from evalcore.shell.logs.inspect.samples import score_value
+from evalcore.shell.logs.log import Logged, Problem
+from evalcore.shell.logs.open import open_logs
 
 LONG = "a long thought. " * 40
 

@@ -14,8 +14,10 @@ from both_sides import LM_EVAL_0_4_13, Case, our_samples, our_task, run_lm_eval
 from test_lm_eval_files import CASES, CHOICES, KWARGS, OWN, REPEATS, ROLLING, SEVERAL, TEXTS, metrics, tracked
 
 from evalcore import Answer, Instance, Sample, report_task, score_task
-from evalcore.core.records.request import GENERATE_UNTIL, Failure, MetricKey
-from evalcore.shell.logs import Logged, LogTask, open_logs
+from evalcore.core.records.request import GENERATE_UNTIL, Failure
+from evalcore.core.records.task import MetricKey
+from evalcore.shell.logs.log import Logged, LogTask
+from evalcore.shell.logs.open import open_logs
 
 Row = dict[str, object]
 TWO = {(doc, i): [(-1.0 - ((doc + i) % 3), i == 0)] for doc in range(4) for i in range(2)}

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from evalcore.shell.data import load_splits
+from evalcore.shell.data.splits import load_splits
 
 datasets = pytest.importorskip("datasets")
 

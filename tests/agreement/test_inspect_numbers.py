@@ -21,12 +21,12 @@ from inspect_ai.solver import Generate, TaskState, solver
 
 from evalcore.adapters.inspect import evalcore_metrics, evalcore_reducers
 from evalcore.core.records.estimate import Estimate
-from evalcore.core.records.request import MetricKey
+from evalcore.core.records.task import MetricKey
 from evalcore.shell.cli import main
 from evalcore.shell.config.plan import Plan
-from evalcore.shell.logs import open_logs
 from evalcore.shell.logs.inspect.numbers import our_reducer, tell_numbers
 from evalcore.shell.logs.inspect.samples import score_value
+from evalcore.shell.logs.open import open_logs
 from evalcore.shell.score.report import close_parts
 from evalcore.shell.score.rules import Rules
 from evalcore.shell.score.score import Asked, score_log

@@ -22,8 +22,10 @@ from lm_eval.tasks._index import Kind
 
 from evalcore import EvalError, Leaf
 from evalcore.shell.config.yaml_file import FunctionTag
-from evalcore.shell.tasks import FunctionRef, build_index, config_of, default_library, resolve
-from evalcore.shell.tasks.function import GroupFunction
+from evalcore.shell.tasks.function import FunctionRef, GroupFunction
+from evalcore.shell.tasks.library.cache import build_index
+from evalcore.shell.tasks.library.index import config_of, default_library
+from evalcore.shell.tasks.resolution import resolve
 
 SAMPLE = ("arc", "bbh", "blimp", "gsm8k", "leaderboard", "mmlu", "super_glue", "tinyBenchmarks")
 WHOLE = pytest.param((), id="whole", marks=pytest.mark.slow)

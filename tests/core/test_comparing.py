@@ -31,8 +31,7 @@ from evalcore import (
     compare_estimates,
     options,
 )
-from evalcore.core.compare.lines import adjust, too_few
-from evalcore.core.compare.side import Side
+from evalcore.core.compare.lines import Side, adjust, too_few
 from evalcore.core.compare.sides import compare_sides
 from evalcore.core.records.array import Floats64
 from evalcore.core.records.document import DocumentRow

@@ -9,24 +9,16 @@ from msgspec.structs import replace
 from evalcore.core.aggregate.task_report import report_task
 from evalcore.core.aggregate.value import DEFAULT, Inference
 from evalcore.core.explain.contribution import Contribution, contributions, groups_above
-from evalcore.core.groups import Group, GroupMetric, Leaf, Tree
+from evalcore.core.groups.tree import Group, GroupMetric, Leaf, Tree
 from evalcore.core.pipeline import build_report
 from evalcore.core.records.array import Array, frozen
 from evalcore.core.records.column import Column, Floats, Labels, Rows, Stats, column
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.outcome import UNSCORABLE
 from evalcore.core.records.report import Report
-from evalcore.core.records.request import (
-    GENERATE_UNTIL,
-    LOGLIKELIHOOD_ROLLING,
-    MULTIPLE_CHOICE,
-    MetricKey,
-    MetricSpec,
-    OutputType,
-    Task,
-    options,
-)
+from evalcore.core.records.request import GENERATE_UNTIL, LOGLIKELIHOOD_ROLLING, MULTIPLE_CHOICE, OutputType, options
 from evalcore.core.records.score import Scored, ScoredColumn
+from evalcore.core.records.task import MetricKey, MetricSpec, Task
 
 ACC = MetricKey("acc")
 

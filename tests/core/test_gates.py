@@ -24,18 +24,18 @@ from evalcore.core.compare.gates import (
     parse_limit,
     select_numbers,
 )
-from evalcore.core.compare.lines import Comparison, Line, Shared, adjust
+from evalcore.core.compare.lines import Comparison, Line, Shared, Side, adjust
 from evalcore.core.compare.regressions import find_regressions, one_sided
-from evalcore.core.compare.side import Side
 from evalcore.core.compare.sides import compare_sides
-from evalcore.core.groups import Group, GroupMetric, Leaf
+from evalcore.core.groups.tree import Group, GroupMetric, Leaf
 from evalcore.core.pipeline import build_report, report_task
 from evalcore.core.records.array import Array
 from evalcore.core.records.column import Floats, column
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.estimate import Estimate
-from evalcore.core.records.request import GENERATE_UNTIL, MetricKey, MetricSpec, Task
+from evalcore.core.records.request import GENERATE_UNTIL
 from evalcore.core.records.score import Scored, ScoredColumn
+from evalcore.core.records.task import MetricKey, MetricSpec, Task
 from evalcore.core.stats.paired import paired_binary
 
 KEY = MetricKey("exact_match")

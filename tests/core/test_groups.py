@@ -13,35 +13,32 @@ from toolz import unique
 
 from evalcore.core.aggregate.aggregations import AGGREGATIONS
 from evalcore.core.aggregate.value import aggregate_metric
-from evalcore.core.groups import (
+from evalcore.core.groups.build import build_trees, group_from_config, group_metric_from_config, group_to_dict
+from evalcore.core.groups.edit import add_child, get_child, has_aggregation, missing_children, remove_child
+from evalcore.core.groups.lint import lint
+from evalcore.core.groups.tree import (
     Group,
     GroupMetric,
     Leaf,
     Statistics,
-    add_child,
     alias_of,
     all_groups,
     all_tasks,
     child_names,
     fold_group,
-    get_child,
-    has_aggregation,
-    missing_children,
     parents_of,
     qualified_names,
-    remove_child,
     statistics,
     version_of,
 )
-from evalcore.core.groups.build import build_trees, group_from_config, group_metric_from_config, group_to_dict
-from evalcore.core.groups.lint import lint
 from evalcore.core.pipeline import build_report
 from evalcore.core.records.array import Array
 from evalcore.core.records.column import Floats, column
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.outcome import FAILED, OK
 from evalcore.core.records.report import TaskReport, leaf_from_flat
-from evalcore.core.records.request import MetricKey, options
+from evalcore.core.records.request import options
+from evalcore.core.records.task import MetricKey
 
 ANATOMY, BIOLOGY, CHEMISTRY = Leaf("anatomy", 10), Leaf("biology", 20), Leaf("chemistry", 30)
 SCIENCE = Group("science", (BIOLOGY, CHEMISTRY))

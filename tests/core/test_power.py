@@ -14,7 +14,7 @@ from statsmodels.stats.power import NormalIndPower, TTestPower
 from evalcore.core.compare.lines import Line
 from evalcore.core.compare.power import Asked, Known, pair_known, plan_next
 from evalcore.core.records.errors import EvalError
-from evalcore.core.records.request import MetricKey
+from evalcore.core.records.task import MetricKey
 from evalcore.core.stats.sample_size import (
     Variances,
     detectable,

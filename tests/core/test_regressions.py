@@ -8,16 +8,16 @@ from msgspec.structs import replace
 from scipy.stats import binom
 
 from evalcore.core.compare.gates import Gate, level_of_limits, name_verdict
-from evalcore.core.compare.lines import Comparison, Line
+from evalcore.core.compare.lines import Comparison, Line, Side
 from evalcore.core.compare.regressions import fail_missing, find_regressions, find_unscored
-from evalcore.core.compare.side import Side
 from evalcore.core.compare.sides import compare_sides
-from evalcore.core.groups import Group, GroupMetric, Leaf
+from evalcore.core.groups.tree import Group, GroupMetric, Leaf
 from evalcore.core.records.array import Array
 from evalcore.core.records.column import Floats, column
 from evalcore.core.records.outcome import FAILED, OK
-from evalcore.core.records.request import GENERATE_UNTIL, MetricKey, MetricSpec, Task
+from evalcore.core.records.request import GENERATE_UNTIL
 from evalcore.core.records.score import Scored, ScoredColumn
+from evalcore.core.records.task import MetricKey, MetricSpec, Task
 
 KEY = MetricKey("exact_match")
 

@@ -26,7 +26,7 @@ from evalcore import (
     report_task,
     score_task,
 )
-from evalcore.core.groups import Group, GroupMetric, Leaf
+from evalcore.core.groups.tree import Group, GroupMetric, Leaf
 from evalcore.core.records.array import Array
 from evalcore.core.records.column import Floats, column
 from evalcore.core.repeats.reduce import noise_of_repeats

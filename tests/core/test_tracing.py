@@ -27,15 +27,12 @@ from evalcore.core.records.request import (
     Generate,
     Instance,
     LogLikelihood,
-    MetricSpec,
     OutputType,
-    Pipeline,
     Request,
     Rolling,
     Sample,
-    Step,
-    Task,
 )
+from evalcore.core.records.task import MetricSpec, Pipeline, Step, Task
 from evalcore.core.tables import EVALCORE
 
 DOC = Sample(7, gold="B", choices=("red", "Blue", "blue sky", "B"))

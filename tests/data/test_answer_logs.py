@@ -10,8 +10,10 @@ import pytest
 from recorded import read_lines
 
 from evalcore import Answer, Instance, Sample, Task, report_task, score_task
-from evalcore.core.records.request import MetricSpec
-from evalcore.shell.logs import ColumnMap, Logged, LogTask, open_logs
+from evalcore.core.records.task import MetricSpec
+from evalcore.shell.logs.log import Logged, LogTask
+from evalcore.shell.logs.open import open_logs
+from evalcore.shell.logs.tables.mapping import ColumnMap
 
 
 def rows_of(task: LogTask) -> list[Logged]:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from evalcore.core.records.request import MetricKey
+from evalcore.core.records.task import MetricKey
 from evalcore.shell.cli import main
 
 Numbers = dict[str, dict[str, object]]

@@ -23,8 +23,7 @@ from evalcore import (
     Task,
     column,
 )
-from evalcore.core.compare.lines import Comparison, Line
-from evalcore.core.compare.side import Side
+from evalcore.core.compare.lines import Comparison, Line, Side
 from evalcore.core.compare.sides import compare_sides
 from evalcore.core.records.column import Rows
 from evalcore.core.records.document import DocumentRow

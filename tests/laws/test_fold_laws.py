@@ -7,11 +7,12 @@ import pickle
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalcore.core.groups import (
+from evalcore.core.groups.build import group_from_config, group_to_dict
+from evalcore.core.groups.edit import add_child, remove_child
+from evalcore.core.groups.tree import (
     Group,
     GroupMetric,
     Leaf,
-    add_child,
     all_groups,
     all_tasks,
     find,
@@ -19,11 +20,9 @@ from evalcore.core.groups import (
     leaves,
     map_leaves,
     qualified_names,
-    remove_child,
     show,
     statistics,
 )
-from evalcore.core.groups.build import group_from_config, group_to_dict
 from evalcore.core.records.request import options
 
 

@@ -58,7 +58,7 @@ from evalcore import (
 )
 from evalcore.core.aggregate.aggregations import AGGREGATIONS
 from evalcore.core.answers.scoring import Provenance, ScoredColumn
-from evalcore.core.groups import Statistics
+from evalcore.core.groups.tree import Statistics
 from evalcore.testing import answers, cases, columns, estimates, fingerprint, group_trees, instances, results, samples
 
 LAW = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))

@@ -15,7 +15,9 @@ from hypothesis import strategies as st
 
 from evalcore import EvalError
 from evalcore.core.records.request import Failure
-from evalcore.shell.logs import ColumnMap, Logged, Problem, open_logs
+from evalcore.shell.logs.log import Logged, Problem
+from evalcore.shell.logs.open import open_logs
+from evalcore.shell.logs.tables.mapping import ColumnMap
 
 TABLE = ColumnMap(answer="said", gold="right", id="n", repeat="run", score="ok")
 

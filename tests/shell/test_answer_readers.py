@@ -17,10 +17,12 @@ import pytest
 
 from evalcore import EvalError
 from evalcore.core.records.request import Failure, Generate, Likelihood, LogLikelihood
-from evalcore.shell.logs import ColumnMap, Logged, LogTask, Problem, open_logs
 from evalcore.shell.logs import paths as finding
 from evalcore.shell.logs.lm_eval.pages import Pages
+from evalcore.shell.logs.log import Logged, LogTask, Problem
+from evalcore.shell.logs.open import open_logs
 from evalcore.shell.logs.runs.source import list_tasks
+from evalcore.shell.logs.tables.mapping import ColumnMap
 
 STAMP = "2025-07-21T14-41-47.889425"
 

@@ -10,10 +10,12 @@ from counting import count_steps
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from evalcore.core.records.document import request_digest as request_hash
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.request import Failure, Generate, Likelihood
-from evalcore.shell.answerlog import open_log, read_log, request_hash
+from evalcore.shell.answerlog.fold import read_log
 from evalcore.shell.answerlog.line import HEADER, encode_record, is_intact, make_record
+from evalcore.shell.answerlog.writer import open_log
 
 REPLIES = [
     "four",

@@ -12,8 +12,9 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.request import Failure
-from evalcore.shell.answerlog import LogState, fold_lines, open_log, read_log
+from evalcore.shell.answerlog.fold import LogState, fold_lines, read_log
 from evalcore.shell.answerlog.line import HEADER, encode_record, make_record
+from evalcore.shell.answerlog.writer import open_log
 
 keys = st.sampled_from("abcd")
 texts = st.text(max_size=8)

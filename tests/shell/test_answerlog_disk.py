@@ -18,9 +18,10 @@ import pytest
 
 from evalcore.core.records.errors import EvalError
 from evalcore.shell.answerlog import lock as lock_module
-from evalcore.shell.answerlog import open_log, read_log
 from evalcore.shell.answerlog import writer as writer_module
+from evalcore.shell.answerlog.fold import read_log
 from evalcore.shell.answerlog.lock import Holder, is_gone
+from evalcore.shell.answerlog.writer import open_log
 
 
 def replies(path: Path) -> dict[str, object]:
@@ -40,7 +41,7 @@ def test_file_size_limit_leaves_all_earlier_records(tmp_path: Path) -> None:
     script = f"""
 import resource, sys
 from evalcore.core.records.errors import EvalError
-from evalcore.shell.answerlog import open_log
+from evalcore.shell.answerlog.writer import open_log
 with open_log({str(tmp_path / "a")!r}, "m") as log:
     resource.setrlimit(resource.RLIMIT_FSIZE, (5000, 5000))
     for n in range(1000):
@@ -202,7 +203,7 @@ def test_a_zombie_is_gone() -> None:
 
 WRITER = """
 import itertools, sys
-from evalcore.shell.answerlog import open_log
+from evalcore.shell.answerlog.writer import open_log
 path, start = sys.argv[1], int(sys.argv[2])
 with open_log(path, "m") as log:
     for n in itertools.count(start):
@@ -233,7 +234,7 @@ def test_only_one_of_many_gets_in(tmp_path: Path) -> None:
     script = """
 import sys
 from evalcore.core.records.errors import EvalError
-from evalcore.shell.answerlog import open_log
+from evalcore.shell.answerlog.writer import open_log
 sys.stdin.readline()
 try:
     with open_log(sys.argv[1], "m") as log:

@@ -14,7 +14,7 @@ import yaml
 from small_tasks import evalcore
 
 from evalcore.core.compare.gates import Gate
-from evalcore.core.records.request import MetricKey
+from evalcore.core.records.task import MetricKey
 from evalcore.shell.cli import main
 from evalcore.shell.output.check.gate_text import Checked
 from evalcore.shell.output.check.junit import junit_text

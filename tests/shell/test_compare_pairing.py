@@ -10,11 +10,10 @@ from msgspec.structs import replace
 from rich.cells import cell_len
 from sample_runs import STAMP, rows_of, write_log, write_run
 
-from evalcore.core.compare.lines import Comparison, Line
-from evalcore.core.compare.side import Side
-from evalcore.core.records.request import MetricKey
+from evalcore.core.compare.lines import Comparison, Line, Side
+from evalcore.core.records.task import MetricKey
 from evalcore.shell.cli import main
-from evalcore.shell.logs.runs import Recorded, read_recorded
+from evalcore.shell.logs.runs.recorded import Recorded, read_recorded
 from evalcore.shell.output.compare.line_order import Compared
 from evalcore.shell.output.compare.renderers import page_of
 from evalcore.shell.output.terminal.grid import draw_page

@@ -14,12 +14,11 @@ from scipy.stats import binom
 from small_tasks import evalcore, write_tasks
 from statsmodels.stats.multitest import multipletests
 
-from evalcore.core.compare.lines import Comparison, Line, Shared
-from evalcore.core.compare.side import Side
-from evalcore.core.groups import Group, GroupMetric, Leaf
-from evalcore.core.records.request import MetricKey
+from evalcore.core.compare.lines import Comparison, Line, Shared, Side
+from evalcore.core.groups.tree import Group, GroupMetric, Leaf
+from evalcore.core.records.task import MetricKey
 from evalcore.shell.cli import main
-from evalcore.shell.logs.runs import Recorded
+from evalcore.shell.logs.runs.recorded import Recorded
 from evalcore.shell.output.compare.line_order import Compared
 from evalcore.shell.output.compare.renderers import RENDERERS, page_of
 from evalcore.shell.output.terminal.grid import draw_page

@@ -14,10 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evalcore.core.records.errors import EvalError
-from evalcore.shell.data import read_documents
 from evalcore.shell.data import unpack as opening
 from evalcore.shell.data.align import align_documents
 from evalcore.shell.data.csv_files import type_column
+from evalcore.shell.data.readers import read_documents
 
 DOCS = [{"q": "2 + 2 =", "a": 4, "x": None}, {"q": "é \u2028 😀", "a": 5, "x": "y"}]
 LINES = b"".join(json.dumps(doc).encode() + b"\n" for doc in DOCS)

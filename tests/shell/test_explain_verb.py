@@ -12,7 +12,7 @@ import yaml
 from sample_runs import rows_of, write_run
 from sample_runs import write_log as write_rows
 
-from evalcore.core.records.request import MetricKey
+from evalcore.core.records.task import MetricKey
 from evalcore.shell.cli import main
 
 QUICKSTART = Path(__file__).resolve().parents[2] / "examples" / "quickstart"

@@ -12,18 +12,18 @@ from counting import count_elements, growth
 from sample_runs import STAMP, rows_of, write_log, write_run
 
 from evalcore.core.aggregate.spread import whole_clusters
-from evalcore.core.compare.lines import Comparison, Line, Shared
-from evalcore.core.compare.side import Side
+from evalcore.core.compare.lines import Comparison, Line, Shared, Side
 from evalcore.core.records.array import Ints64
 from evalcore.core.records.document import DocumentRow
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.estimate import Summary
 from evalcore.core.records.report import leaf_from_flat
-from evalcore.core.records.request import MetricKey, options
+from evalcore.core.records.request import options
+from evalcore.core.records.task import MetricKey
 from evalcore.core.stats.percentile import jackknife
 from evalcore.shell.cli import main
-from evalcore.shell.logs.runs import Recorded, read_recorded
 from evalcore.shell.logs.runs.identity import cluster_reader
+from evalcore.shell.logs.runs.recorded import Recorded, read_recorded
 from evalcore.shell.logs.runs.result_errors import known_of
 from evalcore.shell.logs.runs.scores import rows_of as score_rows
 from evalcore.shell.logs.runs.trees import grow_trees

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from evalcore.core.records.request import MetricSpec
+from evalcore.core.records.task import MetricSpec
 from evalcore.shell.config.plan import Plan
-from evalcore.shell.logs import open_logs
+from evalcore.shell.logs.open import open_logs
 from evalcore.shell.score.report import close_parts
 from evalcore.shell.score.rules import Rules, read_rules
 from evalcore.shell.score.score import Asked, score_log

@@ -11,7 +11,8 @@ from fault_server import serve
 
 from evalcore.core.records.errors import EvalError
 from evalcore.shell.cli import main
-from evalcore.shell.prompts import Asking, build_task
+from evalcore.shell.prompts.build import build_task
+from evalcore.shell.prompts.ready_task import Asking
 
 Row = dict[str, object]
 DOCS = [{"question": f"{at} + 1?", "answer": str(at + 1), "Answer Key": at} for at in range(8)]

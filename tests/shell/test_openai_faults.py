@@ -18,8 +18,9 @@ from hypothesis import strategies as st
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.request import Failure, Generate, LogLikelihood
 from evalcore.shell.models.model import Heard, Model, Question
+from evalcore.shell.models.openai import http_flow
 from evalcore.shell.models.openai.arguments import Kind
-from evalcore.shell.models.openai.backend import http_flow, open_server
+from evalcore.shell.models.openai.backend import open_server
 from evalcore.shell.models.openai.body import read_choice, read_generation
 from evalcore.shell.models.openai.http_faults import Patience, Wrong, backoff, message_of, retry_after
 from evalcore.shell.models.openai.http_flow import flow

@@ -18,11 +18,12 @@ from scipy import stats
 
 from evalcore import build_report, lm_eval_results, report_task
 from evalcore.core.compare.power import Asked, Known, plan_next
-from evalcore.core.groups import Group, GroupMetric, Leaf
+from evalcore.core.groups.tree import Group, GroupMetric, Leaf
 from evalcore.core.records.array import Array
 from evalcore.core.records.column import Floats, column
-from evalcore.core.records.request import MULTIPLE_CHOICE, MetricKey, MetricSpec, Task
+from evalcore.core.records.request import MULTIPLE_CHOICE
 from evalcore.core.records.score import Scored, ScoredColumn
+from evalcore.core.records.task import MetricKey, MetricSpec, Task
 from evalcore.core.stats.sample_size import (
     Variances,
     distance_at,

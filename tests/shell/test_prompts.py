@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 from evalcore import LM_EVAL_0_4_13, EvalError, MetricKey, report_task, score_task
 from evalcore.core.records.document import decode_doc
 from evalcore.core.records.request import Generate, LogLikelihood, Rolling, Sample
-from evalcore.shell.prompts import Asking, Built, build_task
+from evalcore.shell.prompts.build import build_task
 from evalcore.shell.prompts.documents import encode_doc
+from evalcore.shell.prompts.ready_task import Asking, Built
 
 Row = dict[str, object]
 

@@ -25,8 +25,9 @@ from lm_eval.evaluator_utils import get_sample_size
 from evalcore.core.lm_eval.sample_log import thaw
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.request import Generate, LogLikelihood, Request, Rolling
-from evalcore.shell.prompts import Asking, build_task
+from evalcore.shell.prompts.build import build_task
 from evalcore.shell.prompts.fewshot import draw_shots
+from evalcore.shell.prompts.ready_task import Asking
 from evalcore.shell.prompts.settings import Settings, Shots
 
 logging.getLogger("lm_eval").setLevel(logging.CRITICAL)

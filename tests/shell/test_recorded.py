@@ -15,12 +15,12 @@ import yaml
 from small_tasks import evalcore, write_tasks
 
 from evalcore import Inference, build_report, lm_eval_results, report_task
-from evalcore.core.groups import Group, GroupMetric, Leaf, all_groups
+from evalcore.core.groups.tree import Group, GroupMetric, Leaf, all_groups
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.outcome import FAILED, NOT_EMITTED, UNSCORABLE
 from evalcore.core.records.report import Report, TaskReport, leaf_from_flat
-from evalcore.shell.logs.runs import Recorded, read_recorded
 from evalcore.shell.logs.runs.identity import content_of
+from evalcore.shell.logs.runs.recorded import Recorded, read_recorded
 from evalcore.shell.output.files.results import RunFacts, run_results
 
 Row = dict[str, object]

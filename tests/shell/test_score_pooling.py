@@ -11,11 +11,12 @@ import pytest
 
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.report import leaf_from_flat
-from evalcore.core.records.request import GENERATE_UNTIL, Generate, MetricSpec, Task
+from evalcore.core.records.request import GENERATE_UNTIL, Generate
+from evalcore.core.records.task import MetricSpec, Task
 from evalcore.core.tables import EVALCORE
 from evalcore.shell import cli
-from evalcore.shell.logs import open_logs
 from evalcore.shell.logs.log import Logged, LogTask, Problem
+from evalcore.shell.logs.open import open_logs
 from evalcore.shell.score import stream as streaming
 from evalcore.shell.score.recipes import Recipe
 from evalcore.shell.score.sample import read_as_logged

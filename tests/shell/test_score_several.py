@@ -12,8 +12,9 @@ from evalcore.core.aggregate.value import Inference
 from evalcore.core.records.array import Array
 from evalcore.core.records.column import Floats, column
 from evalcore.core.records.errors import EvalError
-from evalcore.core.records.request import GENERATE_UNTIL, MetricKey, MetricSpec, Task
+from evalcore.core.records.request import GENERATE_UNTIL
 from evalcore.core.records.score import Scored, ScoredColumn
+from evalcore.core.records.task import MetricKey, MetricSpec, Task
 from evalcore.core.tables import EVALCORE
 from evalcore.shell.cli import main
 from evalcore.shell.output.files.results import RunFacts, run_title

@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 from evalcore.shell.cli import main
-from evalcore.shell.logs import ColumnMap, Logged, Problem, open_logs
+from evalcore.shell.logs.log import Logged, Problem
+from evalcore.shell.logs.open import open_logs
+from evalcore.shell.logs.tables.mapping import ColumnMap
 
 SAID = ColumnMap(answer="said")
 CHOSEN = ColumnMap(loglikelihoods="l", choices="c", gold="g")

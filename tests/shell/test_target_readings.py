@@ -14,11 +14,12 @@ from hypothesis import strategies as st
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.request import GENERATE_UNTIL, MULTIPLE_CHOICE
 from evalcore.shell.cli import main
-from evalcore.shell.logs import ColumnMap, open_logs
 from evalcore.shell.logs.json_records import Record, read_records
 from evalcore.shell.logs.lm_eval.samples import SampleLog, read_samples
 from evalcore.shell.logs.lm_eval.targets import own_choices, own_gold
 from evalcore.shell.logs.log import Logged, Problem
+from evalcore.shell.logs.open import open_logs
+from evalcore.shell.logs.tables.mapping import ColumnMap
 from evalcore.shell.score import stream as streaming
 
 Row = dict[str, object]

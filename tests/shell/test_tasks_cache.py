@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from evalcore.shell.tasks import build_index, config_of
 from evalcore.shell.tasks.library import cache
+from evalcore.shell.tasks.library.cache import build_index
+from evalcore.shell.tasks.library.index import config_of
 
 QA = "dataset_path: json\noutput_type: generate_until\n"
 

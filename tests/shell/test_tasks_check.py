@@ -10,7 +10,10 @@ import msgspec
 import pytest
 
 from evalcore import EvalError
-from evalcore.shell.tasks import build_index, check, list_entries, show
+from evalcore.shell.tasks.description import show
+from evalcore.shell.tasks.library.cache import build_index
+from evalcore.shell.tasks.library.entries import list_entries
+from evalcore.shell.tasks.linter import check
 
 TASKS = {
     "a.yaml": "task: a\ntag: [t]\ndataset_path: json\nmetadata: {day: 2024-02-29, limit: .inf}\n",

@@ -7,7 +7,8 @@ import pytest
 
 from evalcore import EvalError
 from evalcore.shell.config.yaml_file import FunctionTag
-from evalcore.shell.tasks import build_index, config_of
+from evalcore.shell.tasks.library.cache import build_index
+from evalcore.shell.tasks.library.index import config_of
 
 QA = "dataset_path: json\noutput_type: generate_until\n"
 

@@ -5,8 +5,10 @@ from pathlib import Path
 import pytest
 
 from evalcore import EvalError, all_tasks
-from evalcore.core.groups import child_names
-from evalcore.shell.tasks import build_index, check, resolve
+from evalcore.core.groups.tree import child_names
+from evalcore.shell.tasks.library.cache import build_index
+from evalcore.shell.tasks.linter import check
+from evalcore.shell.tasks.resolution import resolve
 
 TASKS = {
     "a.yaml": "task: a\ntag: [t]\ndataset_path: json\nnum_fewshot: 1\nmetadata: {version: 2}\n",

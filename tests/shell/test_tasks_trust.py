@@ -8,19 +8,13 @@ import pytest
 
 from evalcore import EvalError
 from evalcore.shell.config.yaml_file import FunctionTag
-from evalcore.shell.tasks import (
-    FunctionRef,
-    Trust,
-    build_index,
-    check,
-    load_functions,
-    load_groups,
-    resolve,
-    show,
-    trust_from,
-    trusted,
-)
-from evalcore.shell.tasks.code import find_function
+from evalcore.shell.tasks.code import find_function, trusted
+from evalcore.shell.tasks.description import show
+from evalcore.shell.tasks.function import FunctionRef
+from evalcore.shell.tasks.library.cache import build_index
+from evalcore.shell.tasks.linter import check
+from evalcore.shell.tasks.resolution import resolve
+from evalcore.shell.tasks.trust import Trust, load_functions, load_groups, trust_from
 
 UTILS = (
     "from pathlib import Path\nPath(__file__).with_name('ran').write_text('')\ndef f(docs): return docs\nNUMBER = 5\n"

@@ -20,8 +20,9 @@ from evalcore.core.metrics.metric import Emitted, Marks
 from evalcore.core.records.column import EMPTY, Floats, Rows, take_rows
 from evalcore.core.records.errors import EvalError, unknown
 from evalcore.core.records.outcome import FAILED, UNSCORABLE, Failed, Ok, Outcome, Unscorable
-from evalcore.core.records.request import MetricKey, Options, Sample, Task
+from evalcore.core.records.request import Options, Sample
 from evalcore.core.records.score import ScoredColumn
+from evalcore.core.records.task import MetricKey, Task
 from evalcore.core.tables import EVALCORE, Tables, pipelines_of
 
 __all__ = ["Reward", "TrlReward", "VerlReward", "count_unscored", "reward_of"]

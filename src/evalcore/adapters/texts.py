@@ -12,18 +12,8 @@ from evalcore.core.answers.scoring import score_task
 from evalcore.core.lm_eval.task_config import metric_from_config, pipeline_from_config
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.outcome import Failed
-from evalcore.core.records.request import (
-    GENERATE_UNTIL,
-    Answer,
-    Generate,
-    Instance,
-    MetricSpec,
-    Pipeline,
-    Reply,
-    Step,
-    Task,
-    options,
-)
+from evalcore.core.records.request import GENERATE_UNTIL, Answer, Generate, Instance, Reply, options
+from evalcore.core.records.task import MetricSpec, Pipeline, Step, Task
 from evalcore.core.tables import EVALCORE, Tables
 
 __all__ = [

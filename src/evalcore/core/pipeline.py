@@ -15,8 +15,8 @@ from evalcore.core.aggregate.task_report import clusters_of, report_task
 from evalcore.core.aggregate.value import DEFAULT, Inference, aggregate_metric
 from evalcore.core.answers.group import group_by_doc
 from evalcore.core.answers.scoring import merge_scored, score_doc, score_task
-from evalcore.core.groups import Group, Tree, fold_group, leaves, map_leaves
 from evalcore.core.groups.report import report_group, report_groups
+from evalcore.core.groups.tree import Group, Tree, fold_group, leaves, map_leaves
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.report import Report, TaskReport
 from evalcore.core.repeats.reduce import reduce_repeats
@@ -47,8 +47,8 @@ def build_report(
 ) -> Report:
     """Task reports placed in their trees, and every group's numbers. A task named in a tree but not run is missing.
 
-    >>> from evalcore.core.groups import Group, GroupMetric, Leaf
-    >>> from evalcore.core.records.request import MetricKey
+    >>> from evalcore.core.groups.tree import Group, GroupMetric, Leaf
+    >>> from evalcore.core.records.task import MetricKey
     >>> from evalcore.core.records.report import leaf_from_flat
     >>> done = [leaf_from_flat(name, {"acc,none": v}).value for name, v in [("a", 0.8), ("b", 0.9)]]
     >>> tree = Group("g", (Leaf("a", None), Leaf("b", None)), (GroupMetric("acc"),))

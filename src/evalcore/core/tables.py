@@ -11,10 +11,10 @@ from evalcore.core.aggregate.aggregations import AGGREGATIONS, from_callable
 from evalcore.core.answers.batch import GenBatch, LLBatch, RollingBatch
 from evalcore.core.answers.choice import MCBatch
 from evalcore.core.filters.chain import FILTERS, Filter
-from evalcore.core.groups import Leaf, Tree, all_tasks
 from evalcore.core.groups.averages import AVERAGES, Average, SizeOf, own_size
 from evalcore.core.groups.pool import pool
 from evalcore.core.groups.rules import GROUP_RULES, GroupRule
+from evalcore.core.groups.tree import Leaf, Tree, all_tasks
 from evalcore.core.metrics.choice import CHOICE_METRICS
 from evalcore.core.metrics.dispatch import SCORERS, Scorer
 from evalcore.core.metrics.likelihood import LIKELIHOOD_METRICS, ROLLING_METRICS
@@ -28,13 +28,9 @@ from evalcore.core.records.request import (
     LOGLIKELIHOOD,
     LOGLIKELIHOOD_ROLLING,
     MULTIPLE_CHOICE,
-    MetricSpec,
     OutputType,
-    Pipeline,
-    ProcessResults,
-    Step,
-    Task,
 )
+from evalcore.core.records.task import MetricSpec, Pipeline, ProcessResults, Step, Task
 from evalcore.core.repeats.reduce import REDUCERS, Reducer
 
 __all__ = ["DEFAULT_METRICS", "EVALCORE", "METRICS", "Tables"]

@@ -23,15 +23,12 @@ from evalcore.core.records.request import (
     Instance,
     Likelihood,
     LogLikelihood,
-    MetricSpec,
     OutputType,
-    Pipeline,
     Rolling,
     Sample,
-    Step,
-    Task,
     options,
 )
+from evalcore.core.records.task import MetricSpec, Pipeline, Step, Task
 from evalcore.testing.records import likelihoods, texts
 
 __all__ = ["Case", "batch_of", "batches", "cases"]

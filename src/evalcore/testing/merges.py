@@ -11,7 +11,8 @@ from evalcore.core.answers.group import group_by_doc
 from evalcore.core.answers.scoring import Scored, merge_scored, score_doc, score_task
 from evalcore.core.records.column import EMPTY, Column, merge_all, merge_columns, outcomes
 from evalcore.core.records.outcome import NotEmitted
-from evalcore.core.records.request import Answer, Sample, Task
+from evalcore.core.records.request import Answer, Sample
+from evalcore.core.records.task import Task
 from evalcore.core.tables import EVALCORE, Tables
 from evalcore.testing.fingerprints import fingerprint
 

@@ -9,14 +9,14 @@ from hypothesis import strategies as st
 
 from evalcore.core.aggregate.aggregations import AGGREGATIONS
 from evalcore.core.aggregate.value import aggregate_metric
-from evalcore.core.groups import Group, GroupMetric, Leaf, Tree
+from evalcore.core.groups.tree import Group, GroupMetric, Leaf, Tree
 from evalcore.core.records.array import Array
 from evalcore.core.records.column import Column, Floats, Labels, Objects, Rows, Stats, column
 from evalcore.core.records.errors import unknown
 from evalcore.core.records.estimate import Estimate
 from evalcore.core.records.outcome import FAILED, NOT_EMITTED, OK, UNSCORABLE
 from evalcore.core.records.report import TaskReport
-from evalcore.core.records.request import MetricKey
+from evalcore.core.records.task import MetricKey
 from evalcore.core.repeats.reduce import Repeats
 
 __all__ = ["columns", "estimates", "group_trees", "repeats", "task_reports"]

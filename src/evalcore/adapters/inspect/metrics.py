@@ -12,14 +12,14 @@ from evalcore.core.aggregate.aggregations import AGGREGATIONS
 from evalcore.core.aggregate.inference import DEFAULT, Inference
 from evalcore.core.aggregate.spread import cluster_codes
 from evalcore.core.aggregate.value import aggregate_metric
-from evalcore.core.groups import Group, GroupMetric, Leaf
 from evalcore.core.groups.report import report_group
+from evalcore.core.groups.tree import Group, GroupMetric, Leaf
 from evalcore.core.records.array import Array
 from evalcore.core.records.column import Floats, column
 from evalcore.core.records.errors import EvalError, require, unknown
 from evalcore.core.records.estimate import Estimate
 from evalcore.core.records.report import TaskReport
-from evalcore.core.records.request import MetricKey
+from evalcore.core.records.task import MetricKey
 
 if TYPE_CHECKING:
     from inspect_ai.scorer import Metric, SampleScore, Value

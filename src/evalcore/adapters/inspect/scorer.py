@@ -15,7 +15,8 @@ from evalcore.core.answers.scoring import score_doc
 from evalcore.core.filters.chain import FELL_BACK, Trace, explain
 from evalcore.core.records.errors import EvalError, require
 from evalcore.core.records.outcome import Failed, Ok, Outcome, Unscorable
-from evalcore.core.records.request import Failure, MetricKey, Sample, Task
+from evalcore.core.records.request import Failure, Sample
+from evalcore.core.records.task import MetricKey, Task
 from evalcore.core.tables import EVALCORE, pipelines_of
 
 if TYPE_CHECKING:

@@ -15,9 +15,10 @@ from evalcore.adapters.lm_eval.tasks import THEIRS, is_known
 from evalcore.core.answers.table import AnswerTable, request_table
 from evalcore.core.filters.chain import Filter, FilterFn, Replies, nested
 from evalcore.core.filters.reply import replies
+from evalcore.core.records.document import as_gold
 from evalcore.core.records.errors import EvalError, locate, place
-from evalcore.core.records.gold import as_gold
-from evalcore.core.records.request import GENERATE_UNTIL, MULTIPLE_CHOICE, Failure, Gold, ProcessResults, Sample
+from evalcore.core.records.request import GENERATE_UNTIL, MULTIPLE_CHOICE, Failure, Gold, Sample
+from evalcore.core.records.task import ProcessResults
 from evalcore.core.tables import Tables
 
 __all__ = ["Filled", "answers_of", "processed_by", "read_filled", "read_samples", "see_documents"]

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from msgspec.structs import replace
 
 from evalcore.core.records.errors import EvalError
-from evalcore.core.records.request import MetricSpec, Pipeline, Task
 from evalcore.core.records.score import Scored, ScoredColumn, merge_scored
+from evalcore.core.records.task import MetricSpec, Pipeline, Task
 
 __all__ = ["gather_ranks", "pack_scores"]
 

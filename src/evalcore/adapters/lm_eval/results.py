@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from evalcore.adapters.lm_eval.documents import Filled
 from evalcore.adapters.lm_eval.host import LmChild, LmGroup, LmTask, lm_eval_module
-from evalcore.core.groups import Group, GroupMetric, Leaf
+from evalcore.core.groups.tree import Group, GroupMetric, Leaf
 from evalcore.core.lm_eval.result_file import extras, higher_is_better, lm_eval_results, num_fewshot
 from evalcore.core.lm_eval.sample_log import sample_rows
 from evalcore.core.records.report import Report

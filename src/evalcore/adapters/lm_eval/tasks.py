@@ -11,16 +11,8 @@ from msgspec.structs import replace
 
 from evalcore.adapters.lm_eval.host import LmFilters, LmTask, lm_eval_module
 from evalcore.core.lm_eval.task_config import task_from_config
-from evalcore.core.records.request import (
-    GENERATE_UNTIL,
-    MULTIPLE_CHOICE,
-    MetricSpec,
-    OutputType,
-    Pipeline,
-    Step,
-    Task,
-    options,
-)
+from evalcore.core.records.request import GENERATE_UNTIL, MULTIPLE_CHOICE, OutputType, options
+from evalcore.core.records.task import MetricSpec, Pipeline, Step, Task
 from evalcore.core.tables import Tables
 
 __all__ = ["THEIRS", "declared_metrics", "is_known", "read_pipelines", "read_task"]

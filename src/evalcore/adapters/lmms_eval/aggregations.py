@@ -18,8 +18,8 @@ from evalcore.core.aggregate.value import aggregate_metric
 from evalcore.core.lm_eval.aggregations import from_callable_without_error
 from evalcore.core.records.column import as_objects
 from evalcore.core.records.estimate import Aggregation
-from evalcore.core.records.request import MetricSpec
 from evalcore.core.records.score import ScoredColumn
+from evalcore.core.records.task import MetricSpec
 from evalcore.core.tables import EVALCORE, Tables
 
 __all__ = ["Called", "aggregation_of", "known_name", "tables_of"]

@@ -17,8 +17,9 @@ from evalcore.core.records.array import Array
 from evalcore.core.records.column import Column, Floats, as_objects, blank_rows, column, merge_all
 from evalcore.core.records.errors import place
 from evalcore.core.records.outcome import NOT_EMITTED, OK, UNSCORABLE
-from evalcore.core.records.request import GENERATE_UNTIL, MetricKey, MetricSpec, Pipeline, Task, options
+from evalcore.core.records.request import GENERATE_UNTIL, options
 from evalcore.core.records.score import Scored, ScoredColumn
+from evalcore.core.records.task import MetricKey, MetricSpec, Pipeline, Task
 from evalcore.core.repeats.reduce import noise_of_repeats, reduce_repeats
 
 __all__ = ["count_silent", "read_scores", "score_of", "scores_of"]

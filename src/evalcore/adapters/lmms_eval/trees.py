@@ -9,8 +9,8 @@ from typing import cast
 from msgspec.structs import replace
 
 from evalcore.adapters.lmms_eval.host import LmmsGroup
-from evalcore.core.groups import Group, Leaf
 from evalcore.core.groups.config import group_from_config
+from evalcore.core.groups.tree import Group, Leaf
 
 __all__ = ["read_trees"]
 

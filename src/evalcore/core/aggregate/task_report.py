@@ -20,8 +20,9 @@ from evalcore.core.records.column import Column, Floats, Stats, merge_all, unsco
 from evalcore.core.records.errors import EvalError, locate, place, unknown
 from evalcore.core.records.estimate import Aggregation, Estimate
 from evalcore.core.records.report import TaskReport
-from evalcore.core.records.request import MetricKey, MetricSpec, Options, Pipeline, Sample, Task, options
+from evalcore.core.records.request import Options, Sample, options
 from evalcore.core.records.score import Scored, ScoredColumn
+from evalcore.core.records.task import MetricKey, MetricSpec, Pipeline, Task
 from evalcore.core.repeats.scores import column_key
 from evalcore.core.stats.noise import mean_noise
 from evalcore.core.tables import EVALCORE, AnyMetric, Tables, pipelines_of

@@ -16,7 +16,8 @@ from evalcore.core.filters.chain import FELL_BACK, Replies
 from evalcore.core.records.array import Bools, Ints64
 from evalcore.core.records.errors import EvalError, place
 from evalcore.core.records.outcome import FAILED, UNSCORABLE
-from evalcore.core.records.request import GENERATE_UNTIL, Failure, Sample, Task
+from evalcore.core.records.request import GENERATE_UNTIL, Failure, Sample
+from evalcore.core.records.task import Task
 
 __all__ = ["Gathered", "as_lists", "by_unit", "documents", "gather", "passes", "refuse_strangers"]
 

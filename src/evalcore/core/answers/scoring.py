@@ -21,16 +21,9 @@ from evalcore.core.records.array import Array, Ints64, frozen
 from evalcore.core.records.column import EMPTY, Column, blank_rows, column, merge_all, outcomes
 from evalcore.core.records.errors import EvalError, locate, place, unknown
 from evalcore.core.records.outcome import UNSCORABLE, Outcome
-from evalcore.core.records.request import (
-    GENERATE_UNTIL,
-    Answer,
-    MetricKey,
-    MetricSpec,
-    Pipeline,
-    Sample,
-    Task,
-)
+from evalcore.core.records.request import GENERATE_UNTIL, Answer, Sample
 from evalcore.core.records.score import Provenance, Scored, ScoredColumn, merge_scored
+from evalcore.core.records.task import MetricKey, MetricSpec, Pipeline, Task
 from evalcore.core.repeats.scores import column_key, reduce_scores
 from evalcore.core.tables import EVALCORE, Tables, pipelines_of, specs_of
 

@@ -8,7 +8,7 @@ from math import hypot, inf
 from evalcore.core.compare.gates import Gate, Number
 from evalcore.core.compare.lines import Comparison, Shared
 from evalcore.core.records.estimate import Estimate
-from evalcore.core.records.request import MetricKey
+from evalcore.core.records.task import MetricKey
 from evalcore.core.stats.quantiles import normal_quantile
 
 __all__ = ["find_hidden", "find_unpaired"]

@@ -11,12 +11,12 @@ from msgspec.structs import replace
 
 from evalcore.core.aggregate.spread import whole_clusters
 from evalcore.core.compare.lines import Line
+from evalcore.core.groups.averages import Term
 from evalcore.core.groups.covariance import Spread, spread_of_terms
-from evalcore.core.groups.terms import Term
 from evalcore.core.records.array import Floats64, Ints64, frozen
 from evalcore.core.records.column import Column
 from evalcore.core.records.estimate import Aggregation, Estimate, Part
-from evalcore.core.records.request import MetricKey
+from evalcore.core.records.task import MetricKey
 from evalcore.core.stats.bootstrap import resample
 from evalcore.core.stats.influence import clustered, independent
 from evalcore.core.stats.paired import around, effective_difference, paired_binary, settled

@@ -14,7 +14,7 @@ from evalcore.core.records.array import frozen
 from evalcore.core.records.document import DocumentRow
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.estimate import Estimate, Part
-from evalcore.core.records.request import MetricKey
+from evalcore.core.records.task import MetricKey
 from evalcore.core.stats.paired import Difference, match_keys
 
 __all__ = ["compare_estimates"]

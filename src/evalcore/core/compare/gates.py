@@ -14,7 +14,7 @@ from evalcore.core.compare.lines import Line, too_few
 from evalcore.core.records.errors import EvalError, unknown
 from evalcore.core.records.estimate import Estimate
 from evalcore.core.records.report import GroupReport, Report, TaskReport
-from evalcore.core.records.request import MetricKey
+from evalcore.core.records.task import MetricKey
 
 __all__ = [
     "Gate",

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import accumulate
 
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 from pyrsistent import PMap, pmap
 
+from evalcore.core.groups.tree import Tree
+from evalcore.core.records.document import DocumentRow
 from evalcore.core.records.errors import unknown
-from evalcore.core.records.request import MetricKey
+from evalcore.core.records.score import Scored
+from evalcore.core.records.task import MetricKey
 from evalcore.core.stats.families import benjamini_hochberg, holm
 
-__all__ = ["CORRECTIONS", "Comparison", "Line", "Shared", "adjust", "too_few"]
+__all__ = ["CORRECTIONS", "Comparison", "Line", "Shared", "Side", "adjust", "too_few"]
 
 
 class Line(Struct, frozen=True, kw_only=True):
@@ -141,3 +144,12 @@ def adjust(comparisons: Iterable[Comparison], correction: str = "holm") -> tuple
         )
         for one, start in zip(given, ends, strict=False)
     )
+
+
+class Side(Struct, frozen=True):
+    """A run's scores by task, with the document table that its column keys point into, and the trees of its groups."""
+
+    name: str
+    scored: tuple[Scored, ...]
+    documents: Mapping[str, tuple[DocumentRow, ...]] = field(default_factory=dict)
+    trees: tuple[Tree[object], ...] = ()

@@ -130,7 +130,8 @@ def pair_documents(
 
     >>> from evalcore.core.records.array import Array
     >>> from evalcore.core.records.column import Floats
-    >>> from evalcore.core.records.request import GENERATE_UNTIL, MetricKey, Task
+    >>> from evalcore.core.records.request import GENERATE_UNTIL
+    >>> from evalcore.core.records.task import MetricKey, Task
     >>> task, key = Task("t", GENERATE_UNTIL), MetricKey("acc")
     >>> one, two = (
     ...     Scored(task, (ScoredColumn(key, column(keys, Floats(Array(scores))), None),))

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from evalcore.core.compare.lines import Line
 from evalcore.core.records.errors import EvalError
-from evalcore.core.records.request import MetricKey
+from evalcore.core.records.task import MetricKey
 from evalcore.core.stats.noise import combine_noise
 from evalcore.core.stats.sample_size import (
     Variances,

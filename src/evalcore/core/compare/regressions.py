@@ -7,11 +7,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from msgspec.structs import replace
 
 from evalcore.core.compare.gates import Gate, Number
-from evalcore.core.compare.lines import Comparison, Line, adjust, too_few
+from evalcore.core.compare.lines import Comparison, Line, Side, adjust, too_few
 from evalcore.core.compare.pairs import pair_documents
-from evalcore.core.compare.side import Side
-from evalcore.core.groups import Group, all_groups, all_tasks
-from evalcore.core.records.request import MetricKey
+from evalcore.core.groups.tree import Group, all_groups, all_tasks
+from evalcore.core.records.task import MetricKey
 
 __all__ = ["fail_missing", "find_regressions", "find_unscored", "one_sided", "warn_of_draws"]
 

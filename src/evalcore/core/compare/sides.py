@@ -11,17 +11,16 @@ from evalcore.core.aggregate.task_report import aggregation_of, report_task, who
 from evalcore.core.aggregate.value import Inference
 from evalcore.core.compare.differences import Move, Pair, measured
 from evalcore.core.compare.flips import DRAWS, flip_lines
-from evalcore.core.compare.lines import Comparison, Line
+from evalcore.core.compare.lines import Comparison, Line, Side
 from evalcore.core.compare.pairs import Paired, pair_documents
-from evalcore.core.compare.side import Side
-from evalcore.core.groups import Group, Tree, all_groups, all_tasks, child_names
+from evalcore.core.groups.tree import Group, Tree, all_groups, all_tasks, child_names
 from evalcore.core.pipeline import build_report
 from evalcore.core.records.column import Floats
 from evalcore.core.records.errors import EvalError, place
 from evalcore.core.records.estimate import Estimate, Part
 from evalcore.core.records.report import Report, TaskReport
-from evalcore.core.records.request import MetricKey
 from evalcore.core.records.score import Scored, ScoredColumn
+from evalcore.core.records.task import MetricKey
 from evalcore.core.tables import EVALCORE, Tables
 
 __all__ = ["compare_sides"]

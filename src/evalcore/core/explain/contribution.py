@@ -10,14 +10,14 @@ from msgspec.structs import replace
 
 from evalcore.core.aggregate.value import DEFAULT, Inference, aggregate_metric
 from evalcore.core.compare.differences import influence_of
-from evalcore.core.groups import Group, all_groups, all_tasks, map_leaves
+from evalcore.core.groups.tree import Group, all_groups, all_tasks, map_leaves
 from evalcore.core.pipeline import build_report
 from evalcore.core.records.array import frozen
 from evalcore.core.records.column import Column, take_rows
 from evalcore.core.records.errors import EvalError, place
 from evalcore.core.records.estimate import Estimate, Part, Resampling
 from evalcore.core.records.report import GroupReport, Report, TaskReport
-from evalcore.core.records.request import MetricKey
+from evalcore.core.records.task import MetricKey
 from evalcore.core.tables import EVALCORE, Tables
 
 __all__ = ["Contribution", "contributions", "groups_above"]
@@ -52,7 +52,8 @@ def contributions(
 
     >>> from evalcore.core.records.array import Array
     >>> from evalcore.core.records.column import Floats, column
-    >>> from evalcore.core.records.request import GENERATE_UNTIL, Task
+    >>> from evalcore.core.records.request import GENERATE_UNTIL
+    >>> from evalcore.core.records.task import Task
     >>> from evalcore.core.aggregate.task_report import report_task
     >>> from evalcore.core.records.score import Scored, ScoredColumn
     >>> scores = column([0, 1, 2, 3], Floats(Array([1.0, 1.0, 0.0, 1.0])))
@@ -79,7 +80,7 @@ def contributions(
 def groups_above(report: Report, task: str) -> frozenset[str]:
     """The groups that a task is in, however deep.
 
-    >>> from evalcore.core.groups import Leaf
+    >>> from evalcore.core.groups.tree import Leaf
     >>> tree = Group("g", (Leaf("a", None), Group("h", (Leaf("b", None),))))
     >>> sorted(groups_above(build_report([], [tree]), "b"))
     ['g', 'h']

@@ -27,7 +27,8 @@ from evalcore.core.records.array import Ints64
 from evalcore.core.records.column import outcomes
 from evalcore.core.records.errors import place, unknown
 from evalcore.core.records.outcome import Outcome
-from evalcore.core.records.request import Answer, MetricKey, Pipeline, Sample, Step, Task
+from evalcore.core.records.request import Answer, Sample
+from evalcore.core.records.task import MetricKey, Pipeline, Step, Task
 from evalcore.core.tables import EVALCORE, Tables, pipelines_of, specs_of
 
 __all__ = ["DocumentTrace", "Judged", "StepTrace", "trace_document", "trace_pipeline"]

@@ -31,11 +31,10 @@ from evalcore.core.records.request import (
     LOGLIKELIHOOD,
     LOGLIKELIHOOD_ROLLING,
     MULTIPLE_CHOICE,
-    MetricSpec,
     Options,
     OutputType,
-    Task,
 )
+from evalcore.core.records.task import MetricSpec, Task
 
 __all__ = ["JUDGES", "tell_score"]
 

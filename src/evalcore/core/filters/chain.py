@@ -21,7 +21,8 @@ from evalcore.core.filters.rewrite import (
 )
 from evalcore.core.filters.select import majority_vote, take_first, take_first_k, vote
 from evalcore.core.records.errors import EvalError, unknown
-from evalcore.core.records.request import Pipeline, Sample, Step
+from evalcore.core.records.request import Sample
+from evalcore.core.records.task import Pipeline, Step
 
 __all__ = [
     "FELL_BACK",

@@ -11,11 +11,25 @@ from pyrsistent import PMap, pmap
 from toolz import concat, unique
 
 from evalcore.core.groups.tree import Group, GroupMetric, Leaf, Tree, all_tasks, child_names, fold_group
+from evalcore.core.records.column import Column
 from evalcore.core.records.errors import EvalError, unknown
+from evalcore.core.records.estimate import Estimate
 from evalcore.core.records.report import TaskReport
-from evalcore.core.records.request import MetricKey, options
+from evalcore.core.records.request import options
+from evalcore.core.records.task import MetricKey
 
-__all__ = ["AVERAGES", "Average", "Share", "SizeOf", "own_size", "shares", "weight_of"]
+__all__ = [
+    "AVERAGES",
+    "Average",
+    "Share",
+    "SizeOf",
+    "Term",
+    "merged_terms",
+    "own_size",
+    "shares",
+    "value_of_term",
+    "weight_of",
+]
 
 
 class Share(Struct, frozen=True):
@@ -156,3 +170,33 @@ def _missing(parts: Iterable[Share]) -> tuple[str, ...]:
 
 
 AVERAGES: PMap[str, Average] = pmap({"leaves": over_leaves, "children": over_children})
+
+
+class Term(Struct, frozen=True):
+    """One task's part in a group's number."""
+
+    name: str
+    weight: float
+    size: float
+    estimate: Estimate
+    column: Column | None = None
+
+
+def merged_terms(terms: Sequence[Term]) -> list[Term]:
+    """A leaf reached by several paths is one leaf with the sum of its weights: its covariance is exact.
+
+    >>> one = Estimate(value=0.5)
+    >>> [(term.name, term.weight) for term in merged_terms([Term("a", 0.25, 9.0, one), Term("a", 0.75, 9.0, one)])]
+    [('a', 1.0)]
+    """
+    weights: dict[str, list[float]] = {}
+    for term in terms:
+        weights.setdefault(term.name, []).append(term.weight)
+    return [replace(term, weight=fsum(weights[term.name])) for term in unique(terms, key=lambda term: term.name)]
+
+
+def value_of_term(term: Term) -> float:
+    """The task's number, which is there: tasks without one have no part."""
+    if term.estimate.value is None:
+        raise EvalError(f"expected a value, got none - at {term.name}")
+    return term.estimate.value

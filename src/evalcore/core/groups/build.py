@@ -16,11 +16,11 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from evalcore.core.groups import Group, Leaf, Tree
 from evalcore.core.groups.config import GROUP_KEYS, group_from_config, group_metric_from_config, group_to_dict
 from evalcore.core.groups.index import Config, Finding, Index, find_cycles, index_configs, items, reference
 from evalcore.core.groups.index import subgroups as subgroups_of
 from evalcore.core.groups.index import tops as tops_of
+from evalcore.core.groups.tree import Group, Leaf, Tree
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.request import Options, options
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Literal
 
-from evalcore.core.groups import Group, GroupMetric, child_names
+from evalcore.core.groups.tree import Group, GroupMetric, child_names
 from evalcore.core.records.errors import EvalError, unknown
 from evalcore.core.records.request import Options, options
 

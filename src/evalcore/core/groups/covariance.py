@@ -8,7 +8,7 @@ from math import fsum, inf, isfinite, sqrt
 import numpy as np
 from msgspec import Struct
 
-from evalcore.core.groups.terms import Term
+from evalcore.core.groups.averages import Term
 from evalcore.core.records.array import Bools, Floats64, Ints64
 from evalcore.core.records.estimate import Estimate
 from evalcore.core.stats.influence import satterthwaite, sum_clusters

@@ -16,7 +16,7 @@ T = TypeVar("T")
 def add_child(group: Group[T], child: Tree[T]) -> Group[T]:
     """The group with this child, in place of one of the same name if there is one.
 
-    >>> from evalcore.core.groups import Leaf
+    >>> from evalcore.core.groups.tree import Leaf
     >>> child_names(add_child(Group("g", (Leaf("a", 1),)), Leaf("b", 2)))
     ('a', 'b')
     """
@@ -28,7 +28,7 @@ def add_child(group: Group[T], child: Tree[T]) -> Group[T]:
 def remove_child(group: Group[T], name: str) -> Group[T]:
     """The group without the child of this name.
 
-    >>> from evalcore.core.groups import Leaf
+    >>> from evalcore.core.groups.tree import Leaf
     >>> child_names(remove_child(Group("g", (Leaf("a", 1), Leaf("b", 2))), "a"))
     ('b',)
     """
@@ -38,7 +38,7 @@ def remove_child(group: Group[T], name: str) -> Group[T]:
 def get_child(group: Group[T], name: str) -> Tree[T] | None:
     """The direct child of this name.
 
-    >>> from evalcore.core.groups import Leaf
+    >>> from evalcore.core.groups.tree import Leaf
     >>> get_child(Group("g", (Leaf("a", 1),)), "a")
     Leaf(name='a', value=1)
     """
@@ -48,7 +48,7 @@ def get_child(group: Group[T], name: str) -> Tree[T] | None:
 def missing_children(group: Group[T], listed: tuple[str, ...]) -> tuple[str, ...]:
     """Listed children that are not there.
 
-    >>> from evalcore.core.groups import Leaf
+    >>> from evalcore.core.groups.tree import Leaf
     >>> missing_children(Group("g", (Leaf("a", 1),)), ("a", "b"))
     ('b',)
     """

@@ -9,9 +9,9 @@ from typing import NamedTuple
 from toolz import unique
 
 from evalcore.core.aggregate.aggregations import AGGREGATIONS
-from evalcore.core.groups import Group, GroupMetric, Leaf, all_tasks
 from evalcore.core.groups.build import Plan, plan_trees
 from evalcore.core.groups.index import Config, Finding
+from evalcore.core.groups.tree import Group, GroupMetric, Leaf, all_tasks
 from evalcore.core.records.request import Options
 from evalcore.core.tables import DEFAULT_METRICS, METRICS
 

@@ -11,9 +11,9 @@ from msgspec.structs import replace
 from pyrsistent import PMap
 
 from evalcore.core.aggregate.value import evaluate
-from evalcore.core.groups import GroupMetric
+from evalcore.core.groups.averages import Term, merged_terms
 from evalcore.core.groups.rules import GroupRule, combined, macro
-from evalcore.core.groups.terms import Term, merged_terms
+from evalcore.core.groups.tree import GroupMetric
 from evalcore.core.records.array import Floats64, Ints64, frozen
 from evalcore.core.records.column import concat_rows, scored_part
 from evalcore.core.records.estimate import Aggregation, Estimate, Part, Summary

@@ -10,7 +10,9 @@ from toolz import unique
 
 from evalcore.core.aggregate.signature import sign
 from evalcore.core.aggregate.value import DEFAULT, Inference, group_interval
-from evalcore.core.groups import (
+from evalcore.core.groups.across import across_tasks
+from evalcore.core.groups.averages import Term, shares, value_of_term
+from evalcore.core.groups.tree import (
     Group,
     GroupMetric,
     Leaf,
@@ -21,14 +23,11 @@ from evalcore.core.groups import (
     leaves,
     version_of,
 )
-from evalcore.core.groups.across import across_tasks
-from evalcore.core.groups.averages import shares
-from evalcore.core.groups.terms import Term, value_of_term
 from evalcore.core.lm_eval.errata import group_errata
 from evalcore.core.records.errors import EvalError, place, unknown
 from evalcore.core.records.estimate import Estimate
 from evalcore.core.records.report import GroupReport, TaskReport
-from evalcore.core.records.request import MetricKey
+from evalcore.core.records.task import MetricKey
 from evalcore.core.tables import EVALCORE, Tables
 
 __all__ = ["report_group", "report_groups"]

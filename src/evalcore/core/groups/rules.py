@@ -8,9 +8,9 @@ from math import fsum, isclose, isfinite, nan
 from msgspec.structs import replace
 from pyrsistent import PMap, pmap
 
-from evalcore.core.groups import GroupMetric
+from evalcore.core.groups.averages import Term, merged_terms, value_of_term
 from evalcore.core.groups.covariance import all_clusters, spread_of_terms
-from evalcore.core.groups.terms import Term, merged_terms, value_of_term
+from evalcore.core.groups.tree import GroupMetric
 from evalcore.core.records.array import frozen
 from evalcore.core.records.errors import EvalError, unknown
 from evalcore.core.records.estimate import Estimate, Part

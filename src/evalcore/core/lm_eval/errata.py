@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 from msgspec import Struct
 from pyrsistent import PMap, pmap
 
-from evalcore.core.groups import GroupMetric
 from evalcore.core.groups.rules import Term
+from evalcore.core.groups.tree import GroupMetric
 from evalcore.core.records.estimate import Estimate
-from evalcore.core.records.request import MetricKey, MetricSpec, Pipeline
+from evalcore.core.records.task import MetricKey, MetricSpec, Pipeline
 
 __all__ = ["ERRATA", "Facts", "group_errata", "task_errata"]
 

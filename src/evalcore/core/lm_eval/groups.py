@@ -7,13 +7,12 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from msgspec.structs import replace
 
-from evalcore.core.groups import Group, GroupMetric, Leaf, Tree, fold_group
-from evalcore.core.groups.averages import Share, weight_of
+from evalcore.core.groups.averages import Share, Term, weight_of
 from evalcore.core.groups.report import report_group
-from evalcore.core.groups.terms import Term
+from evalcore.core.groups.tree import Group, GroupMetric, Leaf, Tree, fold_group
 from evalcore.core.records.estimate import Estimate
 from evalcore.core.records.report import GroupReport, TaskReport
-from evalcore.core.records.request import MetricKey
+from evalcore.core.records.task import MetricKey
 from evalcore.core.tables import Tables
 
 NO_INTERVAL = "lm-eval gives the numbers of groups no interval; the default tables do"

@@ -19,12 +19,8 @@ from evalcore.core.metrics.normalise import normaliser
 from evalcore.core.metrics.text import TEXT_METRICS
 from evalcore.core.records.array import Array, frozen
 from evalcore.core.records.column import Floats
-from evalcore.core.records.request import (
-    MetricSpec,
-    Options,
-    Sample,
-    Task,
-)
+from evalcore.core.records.request import Options, Sample
+from evalcore.core.records.task import MetricSpec, Task
 
 __all__ = ["ROLLING", "TEXTS", "generation", "majority_vote"]
 

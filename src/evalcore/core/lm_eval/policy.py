@@ -10,14 +10,15 @@ from pyrsistent import PMap, pmap
 from evalcore.core.aggregate.aggregations import AGGREGATIONS
 from evalcore.core.answers.batch import rolling_batch
 from evalcore.core.filters.chain import FILTERS, Filter
-from evalcore.core.groups import leaves
 from evalcore.core.groups.averages import AVERAGES
+from evalcore.core.groups.tree import leaves
 from evalcore.core.lm_eval.aggregations import as_lm_eval, from_callable_without_error, resampling_of
 from evalcore.core.lm_eval.groups import over_paths, pooled_mean, report_groups_by_children, task_size
 from evalcore.core.lm_eval.metrics import ROLLING, TEXTS, generation, majority_vote
 from evalcore.core.metrics.dispatch import SCORERS, by_metric
 from evalcore.core.metrics.process_results import from_process_results
-from evalcore.core.records.request import GENERATE_UNTIL, LOGLIKELIHOOD_ROLLING, Pipeline, Task
+from evalcore.core.records.request import GENERATE_UNTIL, LOGLIKELIHOOD_ROLLING
+from evalcore.core.records.task import Pipeline, Task
 from evalcore.core.tables import EVALCORE, METRICS, TAKE_FIRST, Tables
 
 __all__ = ["LM_EVAL_0_4_13", "POLICIES", "report_groups_by_children"]

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from math import sqrt
 
-from evalcore.core.groups import Group, Tree, all_groups, child_names, fold_group, has_aggregation
+from evalcore.core.groups.edit import has_aggregation
+from evalcore.core.groups.tree import Group, Tree, all_groups, child_names, fold_group
 from evalcore.core.lm_eval.errata import ERRATA
 from evalcore.core.lm_eval.sample_log import sample_rows, thaw
 from evalcore.core.records.estimate import Estimate
 from evalcore.core.records.report import GroupReport, Report, TaskReport
-from evalcore.core.records.request import MetricKey
+from evalcore.core.records.task import MetricKey
 from evalcore.core.stats.noise import question_stderr
 
 __all__ = ["higher_is_better", "lm_eval_results", "lmms_eval_results", "num_fewshot", "sample_rows", "thaw"]
@@ -223,7 +224,7 @@ def _groups(trees: Iterable[Tree[TaskReport]]) -> list[Group[TaskReport]]:
 
 
 def _leaves(group: Group[TaskReport]) -> tuple[TaskReport, ...]:
-    from evalcore.core.groups import all_tasks
+    from evalcore.core.groups.tree import all_tasks
 
     return tuple(leaf.value for leaf in all_tasks(group))
 

@@ -10,15 +10,8 @@ from msgspec.structs import replace
 
 from evalcore.core.metrics.custom import per_document
 from evalcore.core.records.errors import EvalError, place, unknown
-from evalcore.core.records.request import (
-    GENERATE_UNTIL,
-    MetricSpec,
-    OutputType,
-    Pipeline,
-    Step,
-    Task,
-    options,
-)
+from evalcore.core.records.request import GENERATE_UNTIL, OutputType, options
+from evalcore.core.records.task import MetricSpec, Pipeline, Step, Task
 
 __all__ = ["metric_from_config", "pipeline_from_config", "repeats_of", "task_from_config"]
 

@@ -48,10 +48,9 @@ from evalcore.core.records.request import (
     LOGLIKELIHOOD,
     LOGLIKELIHOOD_ROLLING,
     MULTIPLE_CHOICE,
-    MetricSpec,
     OutputType,
-    Task,
 )
+from evalcore.core.records.task import MetricSpec, Task
 
 __all__ = ["SCORERS", "Score", "Scorer", "Scores", "by_metric", "likelihood_scorer", "score_column"]
 

@@ -27,12 +27,8 @@ from evalcore.core.records.column import (
 )
 from evalcore.core.records.document import decode_doc
 from evalcore.core.records.outcome import FAILED, NOT_EMITTED, UNSCORABLE
-from evalcore.core.records.request import (
-    Likelihood,
-    MetricSpec,
-    ProcessResults,
-    Task,
-)
+from evalcore.core.records.request import Likelihood
+from evalcore.core.records.task import MetricSpec, ProcessResults, Task
 
 __all__ = ["from_process_results", "of"]
 

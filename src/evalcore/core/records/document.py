@@ -11,18 +11,20 @@ from math import ceil
 import msgspec
 
 from evalcore.core.records.errors import EvalError, place
-from evalcore.core.records.request import Request, Sample
+from evalcore.core.records.request import Gold, Request, Sample
 from evalcore.core.records.request import options as _frozen_options
 
 __all__ = [
     "DocumentRow",
     "answer_key",
+    "as_gold",
     "decode_doc",
     "document_table",
     "request_digest",
     "request_key",
     "select_docs",
 ]
+
 
 NO_OPTIONS = _frozen_options()
 
@@ -139,3 +141,19 @@ def _plain(value: object) -> object:
     if isinstance(value, Mapping):
         return {str(key): _plain(item) for key, item in value.items()}
     return [_plain(one) for one in value] if isinstance(value, list | tuple) else value
+
+
+def as_gold(target: object) -> Gold:
+    """A target as scoring takes it: a number, a text, or several of one kind; anything else by its text.
+
+    >>> as_gold(["a", 1]), as_gold([0, 2]), as_gold({"a": 1})
+    (('a', '1'), (0, 2), "{'a': 1}")
+    """
+    if target is None or isinstance(target, int | str | float):
+        return target
+    if isinstance(target, list | tuple):
+        golds = [as_gold(one) for one in target]
+        whole = [one for one in golds if type(one) is int]
+        return tuple(whole) if len(whole) == len(golds) else tuple(map(str, golds))
+    item = getattr(target, "item", None)  # a scalar of numpy
+    return as_gold(item()) if callable(item) and getattr(target, "ndim", None) == 0 else str(target)

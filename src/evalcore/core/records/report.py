@@ -7,11 +7,12 @@ from math import isfinite
 
 from msgspec import Struct, field
 
-from evalcore.core.groups import Leaf, Tree
+from evalcore.core.groups.tree import Leaf, Tree
 from evalcore.core.records.column import Column
 from evalcore.core.records.errors import EvalError, place, unknown
 from evalcore.core.records.estimate import Estimate
-from evalcore.core.records.request import MetricKey, Options, options
+from evalcore.core.records.request import Options, options
+from evalcore.core.records.task import MetricKey
 
 __all__ = ["GroupReport", "Report", "TaskReport", "leaf_from_flat"]
 

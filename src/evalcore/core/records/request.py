@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import NamedTuple, NewType
 
 from msgspec import Struct, field
 from msgspec.json import encode
 from msgspec.structs import force_setattr
 from pyrsistent import PMap, pmap
-
-from evalcore.core.records.errors import EvalError
 
 __all__ = [
     "GENERATE_UNTIL",
@@ -24,18 +22,12 @@ __all__ = [
     "Instance",
     "Likelihood",
     "LogLikelihood",
-    "MetricKey",
-    "MetricSpec",
     "Options",
     "OutputType",
-    "Pipeline",
-    "ProcessResults",
     "Reply",
     "Request",
     "Rolling",
     "Sample",
-    "Step",
-    "Task",
     "options",
 ]
 
@@ -185,122 +177,3 @@ class Sample(Struct, frozen=True):
             force_setattr(self, "choices", tuple(choices))
         if type(doc) is dict:
             force_setattr(self, "doc", encode(doc))
-
-
-# --- what is to be measured -----------------------------------------------------------------------------
-
-
-class MetricKey(NamedTuple):
-    """A metric under a filter.
-
-    >>> str(MetricKey("acc")), MetricKey("acc").stderr
-    ('acc,none', 'acc_stderr,none')
-    >>> MetricKey.parse("exact_match,strict-match")
-    MetricKey(metric='exact_match', filter='strict-match')
-    >>> MetricKey.parse("acc_stderr,none") is None      # not a value but an error
-    True
-    """
-
-    metric: str
-    filter: str = "none"
-
-    def __str__(self) -> str:
-        return f"{self.metric},{self.filter}"
-
-    @property
-    def stderr(self) -> str:
-        return f"{self.metric}_stderr,{self.filter}"
-
-    @classmethod
-    def parse(cls, text: str) -> MetricKey | None:
-        """Read ``"acc,none"``; None for keys that are not metric values (``alias``, ``acc_stderr,none``)."""
-        metric, comma, filter_name = text.partition(",")
-        if not comma or metric.endswith("_stderr"):
-            return None
-        return cls(metric, filter_name)
-
-    @classmethod
-    def parse_stderr(cls, text: str) -> MetricKey | None:
-        """Read ``"acc_stderr,none"`` as the key whose error it is.
-
-        >>> MetricKey.parse_stderr("acc_stderr,none")
-        MetricKey(metric='acc', filter='none')
-        """
-        metric, comma, filter_name = text.partition(",")
-        return cls(metric.removesuffix("_stderr"), filter_name) if comma and metric.endswith("_stderr") else None
-
-
-class MetricSpec(Struct, frozen=True):
-    """A metric as a task asks for it. What is left out comes from the metric's own table entry.
-
-    ``function`` is a metric of the user's own (see ``evalcore.per_document``); ``aggregation`` is a name in the
-    table or a callable over the list of scores. A function that takes ``lists`` gets all replies of a document at once
-    where no filter picks one, as lm-eval's do.
-    """
-
-    name: str
-    aggregation: str | Callable[..., object] | None = None
-    reducers: tuple[str, ...] = ()
-    higher_is_better: bool | None = None
-    options: Options = field(default_factory=options)
-    function: Callable[..., object] | None = None
-    lists: bool = False
-
-    def __post_init__(self) -> None:
-        reducers = _given(self, "reducers")
-        if isinstance(reducers, str):
-            force_setattr(self, "reducers", (reducers,))
-
-
-class Step(Struct, frozen=True):
-    """One filter of a chain, by name, with its options.
-
-    >>> Step.of("regex", regex_pattern="(.*)").name
-    'regex'
-    """
-
-    name: str
-    options: Options = field(default_factory=options)
-
-    @classmethod
-    def of(cls, step_name: str, /, **named: object) -> Step:
-        return cls(step_name, options(named))
-
-
-class Pipeline(Struct, frozen=True):
-    """A named chain of filters, with metrics of its own or (None) the task's."""
-
-    name: str
-    steps: tuple[Step, ...] = ()
-    metrics: tuple[MetricSpec, ...] | None = None
-
-
-ProcessResults = Callable[[dict[str, object], list[object]], Mapping[str, object] | None]
-
-
-class Task(Struct, frozen=True):
-    """What is measured, and how: everything scoring needs to know besides documents and answers."""
-
-    name: str
-    output_type: OutputType
-    metrics: tuple[MetricSpec, ...] = ()
-    filters: tuple[Pipeline, ...] = ()
-    process_results: ProcessResults | None = None
-    alias: str | None = None
-    version: str | int | float | None = None
-    num_fewshot: int | None = None
-    ragged: bool = False
-    config: Options = field(default_factory=options)
-
-    def __post_init__(self) -> None:
-        for metrics in (self.metrics, *(pipeline.metrics or () for pipeline in self.filters)):
-            for spec in metrics:
-                if not isinstance(spec, MetricSpec):
-                    raise EvalError(f"expected MetricSpec({spec!r}), got {spec!r} - at {self.name}")
-            self._once("metric", [spec.name for spec in metrics])
-        self._once("pipeline", [pipeline.name for pipeline in self.filters])
-
-    def _once(self, what: str, names: list[str]) -> None:
-        for name in names:
-            if names.count(name) > 1:
-                raise EvalError(f"expected each {what} once, got {name!r} twice - at {self.name}")

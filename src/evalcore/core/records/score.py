@@ -10,11 +10,7 @@ from msgspec import Struct
 from evalcore.core.records.array import Array
 from evalcore.core.records.column import Column, merge_all
 from evalcore.core.records.errors import EvalError, place, unknown
-from evalcore.core.records.request import (
-    MetricKey,
-    MetricSpec,
-    Task,
-)
+from evalcore.core.records.task import MetricKey, MetricSpec, Task
 
 __all__ = ["Provenance", "Scored", "ScoredColumn", "merge_scored"]
 

@@ -12,12 +12,8 @@ from evalcore.core.metrics.dispatch import Score
 from evalcore.core.records.array import Bools
 from evalcore.core.records.column import Column
 from evalcore.core.records.errors import EvalError, locate, place
-from evalcore.core.records.request import (
-    MetricKey,
-    MetricSpec,
-    Task,
-)
 from evalcore.core.records.score import ScoredColumn
+from evalcore.core.records.task import MetricKey, MetricSpec, Task
 from evalcore.core.repeats.reduce import noise_of_repeats, reduce_repeats
 from evalcore.core.repeats.reducers import SCORES_ONLY
 from evalcore.core.tables import Tables

@@ -14,10 +14,9 @@ from evalcore.shell.cli.inputs import add_choice, add_reading, read_runs, split_
 
 if TYPE_CHECKING:
     from evalcore.core.compare.gates import Gate, Limit, Number
-    from evalcore.core.compare.lines import Comparison, Shared
-    from evalcore.core.compare.side import Side
+    from evalcore.core.compare.lines import Comparison, Shared, Side
     from evalcore.core.records.estimate import Estimate
-    from evalcore.shell.logs.runs import Recorded
+    from evalcore.shell.logs.runs.recorded import Recorded
     from evalcore.shell.output.check.gate_text import Checked
 
 EXAMPLES = """examples:

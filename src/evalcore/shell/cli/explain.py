@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from evalcore.shell.cli.columns import COLUMNS, columns_of
+from evalcore.shell.cli.inputs import COLUMNS, columns_of
 
 if TYPE_CHECKING:
     from evalcore.shell.explain.explain import Explained

@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING
 from evalcore.core.records.errors import EvalError
 
 if TYPE_CHECKING:
-    from evalcore.core.compare.side import Side
-    from evalcore.shell.logs.runs import Recorded
+    from evalcore.core.compare.lines import Side
+    from evalcore.shell.logs.runs.recorded import Recorded
+if TYPE_CHECKING:
+    from evalcore.shell.logs.tables.mapping import ColumnMap
 
-__all__ = ["add_choice", "add_reading", "read_runs", "split_names"]
+__all__ = ["COLUMNS", "add_choice", "add_reading", "columns_of", "read_runs", "split_names"]
 
 
 def add_choice(parser: argparse.ArgumentParser, what: str = "") -> None:
@@ -57,3 +59,26 @@ def read_runs(given: argparse.Namespace, paths: Sequence[str]) -> tuple[tuple[Re
         raise EvalError(f"expected --match with a field of the documents, got {given.match!r}")
     runs = read_together([run_path(path) for path in paths], cluster=given.cluster, match=match)
     return runs, point_sides([comparable_side(run) for run in runs], given.higher_is_better, given.lower_is_better)
+
+
+COLUMNS = {
+    "answer": "the model's answer, or a list of repeated ones",
+    "gold": "the right answer, or a list of right ones, or the number of the right choice",
+    "id": "what a document is called",
+    "choices": "the list of choices",
+    "loglikelihoods": "the list of log-likelihoods, one for each choice",
+    "repeat": "the number of the repeat, where each has its own row (needs --id)",
+    "prompt": "what the model was asked",
+    "task_column": "the task, where a file holds several",
+}
+
+
+def columns_of(given: argparse.Namespace) -> ColumnMap | None:
+    """The columns that are declared, None without any."""
+    from evalcore.shell.logs.tables.mapping import ColumnMap
+
+    scores = [given.score] if isinstance(given.score, str) else given.score or [None]
+    columns = {name.removesuffix("_column"): getattr(given, name) for name in COLUMNS} | {"score": scores[0]}
+    if not any(columns.values()):
+        return None
+    return ColumnMap(**columns, cluster=getattr(given, "cluster", None), more_scores=tuple(scores[1:]))

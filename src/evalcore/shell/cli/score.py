@@ -9,8 +9,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from evalcore.shell.cli.columns import COLUMNS, columns_of
 from evalcore.shell.cli.flags import as_keys, given_flags
+from evalcore.shell.cli.inputs import COLUMNS, columns_of
 from evalcore.shell.config.keys import KEYS
 
 if TYPE_CHECKING:

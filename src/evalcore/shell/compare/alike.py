@@ -10,8 +10,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from evalcore.core.compare.likeness import PROMPT, Fields, find_likeness
+from evalcore.core.compare.lines import Side
 from evalcore.core.compare.pairs import match_documents
-from evalcore.core.compare.side import Side
 from evalcore.core.records.document import DocumentRow
 from evalcore.shell.logs.lm_eval.rows import read_rows, read_value
 from evalcore.shell.logs.runs.identity import canonical

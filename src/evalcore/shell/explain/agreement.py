@@ -9,10 +9,11 @@ from msgspec.structs import replace
 
 from evalcore.core.explain.trace import DocumentTrace, trace_document
 from evalcore.core.records.errors import EvalError
-from evalcore.core.records.request import GENERATE_UNTIL, Generate, MetricKey, Pipeline, Task
+from evalcore.core.records.request import GENERATE_UNTIL, Generate
+from evalcore.core.records.task import MetricKey, Pipeline, Task
 from evalcore.core.tables import Tables, pipelines_of
 from evalcore.shell.explain.lookup import answers_of, sample_of
-from evalcore.shell.logs import Logged
+from evalcore.shell.logs.log import Logged
 
 __all__ = ["Traced", "said_texts", "score_keys", "trace_logged"]
 

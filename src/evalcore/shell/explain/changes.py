@@ -11,10 +11,11 @@ from evalcore.core.compare.pairs import match_documents
 from evalcore.core.records.column import Column, outcomes
 from evalcore.core.records.document import DocumentRow
 from evalcore.core.records.outcome import NotEmitted, Ok, Outcome
-from evalcore.core.records.request import Failure, MetricKey, Options, Reply
+from evalcore.core.records.request import Failure, Options, Reply
 from evalcore.core.records.score import Scored
+from evalcore.core.records.task import MetricKey
 from evalcore.shell.explain.agreement import said_texts
-from evalcore.shell.logs import LogTask, Problem
+from evalcore.shell.logs.log import LogTask, Problem
 
 __all__ = ["KINDS", "Change", "TaskDiff", "Told", "diff_task", "kind_of", "told_of"]
 

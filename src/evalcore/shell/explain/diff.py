@@ -10,13 +10,13 @@ from msgspec import Struct
 
 from evalcore.core.records.errors import EvalError, unknown
 from evalcore.core.records.report import Report
-from evalcore.core.records.request import MetricKey, Task
 from evalcore.core.records.score import Scored
+from evalcore.core.records.task import MetricKey, Task
 from evalcore.shell.explain.agreement import Traced, trace_logged
 from evalcore.shell.explain.changes import Change, TaskDiff, diff_task, told_of
 from evalcore.shell.explain.source import Run, inference_of, open_run, report_of, tables_of, task_behind
-from evalcore.shell.logs import Logged, Problem
-from evalcore.shell.logs.runs import Recorded
+from evalcore.shell.logs.log import Logged, Problem
+from evalcore.shell.logs.runs.recorded import Recorded
 
 __all__ = ["Detail", "Diffed", "Number", "diff_runs"]
 

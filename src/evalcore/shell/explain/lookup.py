@@ -12,9 +12,9 @@ from msgspec.structs import replace
 from evalcore.core.records.document import DocumentRow, decode_doc
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.request import Answer, Generate, Instance, Reply, Request, Sample
-from evalcore.shell.logs import Logged, LogTask, Problem
 from evalcore.shell.logs.json_records import Record, read_records
 from evalcore.shell.logs.lm_eval.past import read_past
+from evalcore.shell.logs.log import Logged, LogTask, Problem
 from evalcore.shell.logs.runs.identity import content_of
 
 __all__ = [

@@ -11,18 +11,19 @@ from msgspec.structs import replace
 
 from evalcore.core.aggregate.task_report import report_task
 from evalcore.core.aggregate.value import Inference
-from evalcore.core.groups import Group, all_groups, all_tasks
+from evalcore.core.groups.tree import Group, all_groups, all_tasks
 from evalcore.core.lm_eval.policy import POLICIES
 from evalcore.core.pipeline import build_report
 from evalcore.core.records.errors import EvalError, unknown
 from evalcore.core.records.estimate import Resampling
 from evalcore.core.records.report import Report
-from evalcore.core.records.request import Task
+from evalcore.core.records.task import Task
 from evalcore.core.tables import EVALCORE, Tables
-from evalcore.shell.logs import ColumnMap, LogTask, open_logs
-from evalcore.shell.logs.runs import Recorded, read_recorded
-from evalcore.shell.logs.runs.recorded import rule_of
+from evalcore.shell.logs.log import LogTask
+from evalcore.shell.logs.open import open_logs
+from evalcore.shell.logs.runs.recorded import Recorded, read_recorded, rule_of
 from evalcore.shell.logs.runs.tasks import recorded_task
+from evalcore.shell.logs.tables.mapping import ColumnMap
 
 __all__ = ["Run", "inference_of", "open_run", "policy_of", "report_of", "tables_of", "task_behind", "task_of_file"]
 
@@ -126,8 +127,8 @@ def task_behind(run: Run, log: LogTask, file: Path | None = None) -> Task | None
 
 def task_of_file(path: Path, log: LogTask) -> Task:
     """The task of a file, as far as it is no code: what is code stays a name and is never run."""
-    from evalcore.shell.tasks import build_index
     from evalcore.shell.tasks.description import show_file
+    from evalcore.shell.tasks.library.cache import build_index
 
     config = show_file(build_index([]), str(path)).get("config")
     if not isinstance(config, Mapping):

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
+from evalcore.core.records.document import as_gold
 from evalcore.core.records.errors import EvalError
-from evalcore.core.records.gold import as_gold
 from evalcore.core.records.request import (
     GENERATE_UNTIL,
     LOGLIKELIHOOD,

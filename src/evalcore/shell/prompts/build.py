@@ -11,7 +11,8 @@ from evalcore.core.answers.table import request_table
 from evalcore.core.lm_eval.task_config import repeats_of, task_from_config
 from evalcore.core.records.document import select_docs
 from evalcore.core.records.errors import EvalError, locate, place
-from evalcore.core.records.request import LOGLIKELIHOOD_ROLLING, Request, Sample, Task
+from evalcore.core.records.request import LOGLIKELIHOOD_ROLLING, Request, Sample
+from evalcore.core.records.task import Task
 from evalcore.shell.prompts.asker import Asker, ask_document, make_asker, write_example
 from evalcore.shell.prompts.clusters import read_cluster
 from evalcore.shell.prompts.documents import DocTable, encode_doc, eval_table, share_documents, shot_docs

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from evalcore.core.answers.table import Requests
-from evalcore.core.records.request import Request, Sample, Task
+from evalcore.core.records.request import Request, Sample
+from evalcore.core.records.task import Task
 from evalcore.shell.models.model import ChatTemplate
 
 __all__ = ["Asking", "Built"]

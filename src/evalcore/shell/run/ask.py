@@ -8,10 +8,11 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from evalcore.core.records.document import answer_key
+from evalcore.core.records.document import answer_key, request_digest
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.request import Failure, Generate, LogLikelihood, Reply, Request
-from evalcore.shell.answerlog import Logged, LogWriter, open_log, request_hash
+from evalcore.shell.answerlog.line import Logged
+from evalcore.shell.answerlog.writer import LogWriter, open_log
 from evalcore.shell.models.model import OTHER_OPTIONS, Ask, Heard, Model, Question, fit_reply
 from evalcore.shell.output.terminal.progress import Progress
 from evalcore.shell.prompts.ready_task import Built
@@ -60,7 +61,7 @@ def list_questions(identity: str, tasks: Iterable[Built]) -> Agenda:
     for built in tasks:
         mine: list[str] = []
         for request, repeats in zip(built.requests, built.asked.repeats.ints.tolist(), strict=True):
-            digest = request_hash(request)
+            digest = request_digest(request)
             for repeat in range(repeats):
                 key = answer_key(identity, digest, repeat)
                 items.setdefault(key, Item(key, digest, Question(request, repeat)))

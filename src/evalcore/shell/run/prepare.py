@@ -11,29 +11,24 @@ from msgspec import Struct
 from msgspec.structs import replace
 from pyrsistent import PMap
 
-from evalcore.core.groups import Group, Tree, all_groups, leaves
+from evalcore.core.groups.tree import Group, Tree, all_groups, leaves
 from evalcore.core.records.errors import EvalError, locate, place, unknown
 from evalcore.core.records.request import Options
 from evalcore.shell.config.paths import find_path
 from evalcore.shell.config.plan import PATH_ARGS, Pin, Plan
-from evalcore.shell.data import find_override, load_splits
+from evalcore.shell.data.override import find_override
+from evalcore.shell.data.splits import load_splits
 from evalcore.shell.models import MODELS, backend_of
 from evalcore.shell.models.model import Model
 from evalcore.shell.output.terminal.progress import Progress
-from evalcore.shell.prompts import build_task
+from evalcore.shell.prompts.build import build_task
 from evalcore.shell.prompts.ready_task import Asking, Built
 from evalcore.shell.run.folder import cache_folder
-from evalcore.shell.tasks import (
-    Trust,
-    build_index,
-    default_library,
-    load_functions,
-    load_groups,
-    refuse_untrusted,
-    resolve,
-    trust_from,
-    trusted,
-)
+from evalcore.shell.tasks.code import trusted
+from evalcore.shell.tasks.library.cache import build_index
+from evalcore.shell.tasks.library.index import default_library
+from evalcore.shell.tasks.resolution import resolve
+from evalcore.shell.tasks.trust import Trust, load_functions, load_groups, refuse_untrusted, trust_from
 
 T = TypeVar("T")
 
@@ -82,7 +77,7 @@ def spread_data(
 ) -> Mapping[str, T]:
     """``data:`` by task: the name of a group stands for its tasks, and a name or glob that fits none is a mistake.
 
-    >>> from evalcore.core.groups import Group, Leaf
+    >>> from evalcore.core.groups.tree import Group, Leaf
     >>> spread_data({"g": "x.jsonl"}, [Group("g", (Leaf("a", None), Leaf("b", None)))], ["a", "b"])
     {'a': 'x.jsonl', 'b': 'x.jsonl'}
     """

@@ -124,7 +124,8 @@ def _refuse_options(model: Model, tasks: Sequence[Built]) -> None:
 def first_prompt(built: Built) -> str:
     """The first request of a task, for its author to read.
 
-    >>> from evalcore.shell.prompts import Asking, build_task
+    >>> from evalcore.shell.prompts.ready_task import Asking
+    >>> from evalcore.shell.prompts.build import build_task
     >>> config = {"task": "t", "test_split": "test", "doc_to_text": "{{q}}?", "doc_to_target": "a"}
     >>> print(first_prompt(build_task(config, {"test": [{"q": "why", "a": "so"}]}, Asking())), end="")
     --- t: 1 requests, the first one ---

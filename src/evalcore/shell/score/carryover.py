@@ -11,8 +11,9 @@ from msgspec.structs import replace
 from pyrsistent import pmap
 
 from evalcore.core.records.column import Column, column, take_rows
-from evalcore.core.records.request import MetricKey, MetricSpec, Task, options
+from evalcore.core.records.request import options
 from evalcore.core.records.score import Scored, ScoredColumn
+from evalcore.core.records.task import MetricKey, MetricSpec, Task
 from evalcore.core.tables import METRICS, first_or_all
 from evalcore.shell.logs.log import LogTask
 from evalcore.shell.score.groups import recorded_count

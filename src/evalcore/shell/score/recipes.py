@@ -13,7 +13,8 @@ from evalcore.core.filters.chain import FILTERS, scope_of
 from evalcore.core.lm_eval.task_config import task_from_config
 from evalcore.core.metrics.likelihood import LIKELIHOOD_METRICS
 from evalcore.core.records.errors import EvalError, place, unknown
-from evalcore.core.records.request import GENERATE_UNTIL, LOGLIKELIHOOD, MULTIPLE_CHOICE, MetricKey, Task
+from evalcore.core.records.request import GENERATE_UNTIL, LOGLIKELIHOOD, MULTIPLE_CHOICE
+from evalcore.core.records.task import MetricKey, Task
 from evalcore.core.tables import EVALCORE, specs_of
 from evalcore.shell.logs.inspect.numbers import count_epochs, list_reducers, names_all
 from evalcore.shell.logs.log import Logged, LogTask

@@ -8,14 +8,15 @@ from typing import Any, NoReturn
 
 from msgspec.structs import replace
 
-from evalcore.core.groups import Group, Tree, all_groups, leaves
+from evalcore.core.groups.tree import Group, Tree, all_groups, leaves
 from evalcore.core.lm_eval.policy import POLICIES
 from evalcore.core.metrics.metric import Metric
 from evalcore.core.pipeline import build_report
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.estimate import Estimate
 from evalcore.core.records.report import Report, TaskReport
-from evalcore.core.records.request import GENERATE_UNTIL, MetricKey
+from evalcore.core.records.request import GENERATE_UNTIL
+from evalcore.core.records.task import MetricKey
 from evalcore.core.tables import Tables
 from evalcore.shell.config.plan import Plan
 from evalcore.shell.logs.inspect.numbers import tell_numbers

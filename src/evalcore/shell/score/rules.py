@@ -15,7 +15,8 @@ from evalcore.core.aggregate.task_report import described
 from evalcore.core.filters.chain import FILTERS
 from evalcore.core.lm_eval.task_config import metric_from_config, pipeline_from_config
 from evalcore.core.records.errors import EvalError, unknown
-from evalcore.core.records.request import MetricSpec, Pipeline, Step, Task, options
+from evalcore.core.records.request import options
+from evalcore.core.records.task import MetricSpec, Pipeline, Step, Task
 from evalcore.core.tables import EVALCORE, specs_of
 
 __all__ = ["Rules", "lay_over", "metric_config", "parse_named", "read_rules"]

@@ -17,8 +17,8 @@ from evalcore.core.records.errors import EvalError, unknown
 from evalcore.core.records.score import Scored
 from evalcore.core.tables import Tables
 from evalcore.shell.config.plan import Plan
-from evalcore.shell.logs import open_logs
 from evalcore.shell.logs.log import Logged, LogTask, Problem
+from evalcore.shell.logs.open import open_logs
 from evalcore.shell.logs.tables.mapping import ColumnMap
 from evalcore.shell.output.terminal.progress import Progress
 from evalcore.shell.score.groups import group_by_field

@@ -9,7 +9,8 @@ from msgspec.structs import replace
 
 from evalcore.core.aggregate.task_report import described
 from evalcore.core.records.errors import EvalError, place, unknown
-from evalcore.core.records.request import GENERATE_UNTIL, Failure, MetricKey, MetricSpec, Pipeline, Task, options
+from evalcore.core.records.request import GENERATE_UNTIL, Failure, options
+from evalcore.core.records.task import MetricKey, MetricSpec, Pipeline, Task
 from evalcore.core.tables import first_or_all
 from evalcore.shell.logs.log import Logged, LogTask
 from evalcore.shell.score.rules import Rules, metric_config

@@ -7,8 +7,8 @@ from datetime import date
 from math import isfinite
 from types import MappingProxyType
 
-from evalcore.core.groups import Group, Leaf, Tree, fold_group
 from evalcore.core.groups.config import group_to_dict
+from evalcore.core.groups.tree import Group, Leaf, Tree, fold_group
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.request import Options
 from evalcore.shell.config.yaml_file import FunctionTag

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from evalcore.core.groups import Group, Leaf, Tree, all_groups, all_tasks, fold_group
 from evalcore.core.groups.build import SEPARATOR, build_trees
+from evalcore.core.groups.tree import Group, Leaf, Tree, all_groups, all_tasks, fold_group
 from evalcore.core.records.request import Options, options
 from evalcore.shell.tasks.code import find_code
 from evalcore.shell.tasks.library.includes import files_behind

@@ -16,7 +16,7 @@ from types import ModuleType
 from msgspec import Struct
 from msgspec.structs import replace
 
-from evalcore.core.groups import Group, Tree, fold_group
+from evalcore.core.groups.tree import Group, Tree, fold_group
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.request import Options
 from evalcore.shell.tasks.code import Code, code_of, map_values

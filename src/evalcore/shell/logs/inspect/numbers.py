@@ -8,7 +8,7 @@ from math import isclose, isnan, nan
 from typing import NamedTuple
 
 from evalcore.core.records.estimate import Estimate
-from evalcore.core.records.request import MetricKey
+from evalcore.core.records.task import MetricKey
 from evalcore.core.repeats.reducers import COLLECT, SCORES_ONLY
 from evalcore.shell.logs.inspect.samples import score_value
 

@@ -14,11 +14,12 @@ from evalcore.core.aggregate.value import Inference
 from evalcore.core.records.column import EMPTY
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.estimate import Estimate, Resampling
-from evalcore.core.records.request import MetricKey, MetricSpec, Options, Task, options
+from evalcore.core.records.request import Options, options
 from evalcore.core.records.score import Scored, ScoredColumn
+from evalcore.core.records.task import MetricKey, MetricSpec, Task
 from evalcore.core.tables import METRICS
-from evalcore.shell.logs.runs.log_table import Cells, LogTable
 from evalcore.shell.logs.lm_eval.rows import read_float
+from evalcore.shell.logs.runs.log_table import Cells, LogTable
 from evalcore.shell.logs.runs.scores import are_numbers, make_column, noise_column, rows_of
 from evalcore.shell.logs.runs.tasks import RecordedTask, find_spec
 

@@ -6,10 +6,10 @@ from collections.abc import Collection, Mapping, Sequence
 
 from msgspec.structs import replace
 
-from evalcore.core.compare.side import Side
+from evalcore.core.compare.lines import Side
 from evalcore.core.records.errors import EvalError, unknown
-from evalcore.core.records.request import MetricSpec
 from evalcore.core.records.score import Scored, ScoredColumn
+from evalcore.core.records.task import MetricSpec
 from evalcore.core.tables import METRICS
 
 __all__ = ["UNKNOWN_DIRECTION", "point_column", "point_sides"]
@@ -22,7 +22,7 @@ def point_column(one: ScoredColumn, told: Mapping[str, object]) -> ScoredColumn:
     """The column with the direction that is known of it; ``told`` is the results' ``higher_is_better`` of its task.
 
     >>> from evalcore.core.records.column import EMPTY
-    >>> from evalcore.core.records.request import MetricKey
+    >>> from evalcore.core.records.task import MetricKey
     >>> bare = ScoredColumn(MetricKey("surprise"), EMPTY, MetricSpec("surprise"))
     >>> point_column(bare, {}).traits, point_column(bare, {"surprise": False}).spec.higher_is_better
     (('unknown direction',), False)

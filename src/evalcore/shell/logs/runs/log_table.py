@@ -9,7 +9,9 @@ from msgspec import Raw, Struct
 
 from evalcore.core.records.document import DocumentRow
 from evalcore.core.records.errors import EvalError
-from evalcore.core.records.request import GENERATE_UNTIL, MetricKey, OutputType
+from evalcore.core.records.request import GENERATE_UNTIL, OutputType
+from evalcore.core.records.task import MetricKey
+from evalcore.shell.logs.lm_eval.rows import Row, asked_as, keep_in_range, read_rows, read_value, scores_of
 from evalcore.shell.logs.runs.identity import (
     Seen,
     cluster_reader,
@@ -19,7 +21,6 @@ from evalcore.shell.logs.runs.identity import (
     prompt_of,
     tabulate_documents,
 )
-from evalcore.shell.logs.lm_eval.rows import Row, asked_as, keep_in_range, read_rows, read_value, scores_of
 
 __all__ = ["Cells", "LogTable", "read_log"]
 

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from evalcore.core.aggregate.inference import METHODS
 from evalcore.core.aggregate.spread import cluster_codes
 from evalcore.core.aggregate.value import Inference, close
-from evalcore.core.compare.side import Side
+from evalcore.core.compare.lines import Side
 from evalcore.core.pipeline import build_report, report_task
 from evalcore.core.records.column import Floats
 from evalcore.core.records.document import DocumentRow
@@ -21,14 +21,14 @@ from evalcore.core.records.report import Report, TaskReport
 from evalcore.core.records.score import Scored, ScoredColumn
 from evalcore.shell.answerlog.line import PREFIX
 from evalcore.shell.data.unpack import lines_of, open_bytes, strip_packing
+from evalcore.shell.data.wire import decode_line, number_lines
 from evalcore.shell.logs.runs.columns import Closed, close_columns
 from evalcore.shell.logs.runs.directions import point_column
-from evalcore.shell.logs.runs.source import Log, find_source
 from evalcore.shell.logs.runs.log_table import LogTable, read_log
 from evalcore.shell.logs.runs.shards import pool_source
+from evalcore.shell.logs.runs.source import Log, find_source
 from evalcore.shell.logs.runs.tasks import filter_names, recorded_task
 from evalcore.shell.logs.runs.trees import grow_trees
-from evalcore.shell.data.wire import decode_line, number_lines
 
 __all__ = ["Recorded", "close_recorded", "comparable_side", "read_recorded", "refuse_other_rows", "rule_of", "run_path"]
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from evalcore.core.aggregate.aggregations import AGGREGATIONS
 from evalcore.core.compare.power import Known
-from evalcore.core.records.request import MetricKey
+from evalcore.core.records.task import MetricKey
 from evalcore.core.repeats.reducers import numbered
 from evalcore.core.tables import METRICS
 

@@ -87,9 +87,9 @@ def _pooled(log: Log, near: Sequence[Path]) -> tuple[Log, tuple[str, ...]]:
     """A log with the files that go with it, and what there is to say of them."""
     if len(near) < 2:
         return log, ()
-    from evalcore.shell.logs.paths import read_folder_results
     from evalcore.shell.logs.kind import tell_kind
     from evalcore.shell.logs.lm_eval.pools import pool_samples
+    from evalcore.shell.logs.paths import read_folder_results
 
     samples = [one for one in map(tell_kind, near) if one.kind == "samples"]
     own = log.path.resolve()

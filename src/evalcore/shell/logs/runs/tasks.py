@@ -12,7 +12,8 @@ from evalcore.core.aggregate.aggregations import AGGREGATIONS
 from evalcore.core.lm_eval.task_config import task_from_config
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.outcome import Rule
-from evalcore.core.records.request import GENERATE_UNTIL, MetricKey, MetricSpec, OutputType, Pipeline, Task
+from evalcore.core.records.request import GENERATE_UNTIL, OutputType
+from evalcore.core.records.task import MetricKey, MetricSpec, Pipeline, Task
 from evalcore.core.repeats.scores import column_key
 from evalcore.core.tables import EVALCORE, specs_of
 

@@ -10,14 +10,14 @@ from msgspec.structs import replace
 
 from evalcore.core.aggregate.value import Inference, with_interval
 from evalcore.core.compare.gates import Number
+from evalcore.core.compare.lines import Side
 from evalcore.core.compare.power import Known
-from evalcore.core.compare.side import Side
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.estimate import Estimate
 from evalcore.core.records.report import leaf_from_flat
-from evalcore.shell.logs.runs.source import NO_SAMPLES, find_results
-from evalcore.shell.logs.runs.recorded import Recorded, read_recorded
 from evalcore.shell.logs.lm_eval.rows import read_float
+from evalcore.shell.logs.runs.recorded import Recorded, read_recorded
+from evalcore.shell.logs.runs.source import NO_SAMPLES, find_results
 
 __all__ = ["read_with_totals", "total_estimates"]
 

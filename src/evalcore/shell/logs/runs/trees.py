@@ -8,15 +8,15 @@ from itertools import product
 from msgspec import Struct
 from msgspec.structs import replace
 
-from evalcore.core.groups import Group, GroupMetric, Leaf, Tree, fold_group, map_leaves
 from evalcore.core.groups.build import build_trees
 from evalcore.core.groups.config import group_metric_from_config
 from evalcore.core.groups.report import report_group
+from evalcore.core.groups.tree import Group, GroupMetric, Leaf, Tree, fold_group, map_leaves
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.report import TaskReport
-from evalcore.core.records.request import MetricKey
-from evalcore.shell.logs.runs.columns import VALUES, same_number
+from evalcore.core.records.task import MetricKey
 from evalcore.shell.logs.lm_eval.rows import read_float
+from evalcore.shell.logs.runs.columns import VALUES, same_number
 
 __all__ = ["Grown", "grow_trees"]
 

@@ -29,7 +29,7 @@ from msgspec import Struct
 from evalcore.core.compare.gates import Gate
 from evalcore.core.compare.lines import Comparison, Shared
 from evalcore.shell.compare.alike import Alike
-from evalcore.shell.logs.runs import Recorded
+from evalcore.shell.logs.runs.recorded import Recorded
 from evalcore.shell.output.compare.conditions import explain_pairing, model_of, tell_pairs, tell_settings
 from evalcore.shell.output.compare.pair_table import shown_p, signed
 from evalcore.shell.output.files.strict_json import dump_json
@@ -82,7 +82,7 @@ def name_run(run: Recorded) -> tuple[str, str]:
 def tell_gate(gate: Gate, confidence: float = 0.9) -> str:
     """A gate in a sentence with its numbers.
 
-    >>> from evalcore.core.records.request import MetricKey
+    >>> from evalcore.core.records.task import MetricKey
     >>> gate = Gate(kind="min", name="t", key=MetricKey("acc"), passed=False, verdict="below", value=0.5, limit=0.6)
     >>> tell_gate(gate)
     't acc: expected at least 0.6000, got 0.5000 (n = 0): below'

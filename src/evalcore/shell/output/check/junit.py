@@ -18,7 +18,7 @@ def junit_text(checked: Checked, *, seconds: float = 0.0) -> str:
     The attributes are those that pytest writes. Characters that XML cannot hold are written as escapes.
 
     >>> from evalcore.core.compare.gates import Gate
-    >>> from evalcore.core.records.request import MetricKey
+    >>> from evalcore.core.records.task import MetricKey
     >>> gate = Gate(kind="min", name="t", key=MetricKey("acc"), passed=False, verdict="below")
     >>> print(junit_text(Checked(run="new", gates=(gate,))).splitlines()[2].strip())
     <testsuite name="evalcore check" tests="1" failures="1" errors="0" skipped="0" time="0.000">

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from evalcore.core.compare.lines import Comparison, Line
-from evalcore.shell.logs.runs import Recorded
+from evalcore.shell.logs.runs.recorded import Recorded
 from evalcore.shell.output.compare.conditions import describe_runs
 from evalcore.shell.output.compare.line_order import Compared, id_of
 from evalcore.shell.output.terminal.grid import Section

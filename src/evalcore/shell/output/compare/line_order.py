@@ -9,10 +9,10 @@ from msgspec.structs import replace
 
 from evalcore.core.compare.gates import Number, choose_numbers
 from evalcore.core.compare.lines import Comparison, Line
-from evalcore.core.groups import Tree, fold_group
+from evalcore.core.groups.tree import Tree, fold_group
 from evalcore.core.records.errors import EvalError
-from evalcore.core.records.request import MetricKey
-from evalcore.shell.logs.runs import Recorded
+from evalcore.core.records.task import MetricKey
+from evalcore.shell.logs.runs.recorded import Recorded
 
 __all__ = ["Compared", "id_of", "label_runs", "name_runs", "place_lines", "select_lines", "trees_of"]
 
@@ -87,7 +87,7 @@ def place_lines(lines: Iterable[Line], trees: Iterable[Tree[object]]) -> tuple[t
 
     Groups without a line of their own are no level.
 
-    >>> from evalcore.core.groups import Group, Leaf
+    >>> from evalcore.core.groups.tree import Group, Leaf
     >>> a, g, z = (Line(name=name, key=MetricKey("acc")) for name in "agz")
     >>> tree = Group("top", (Group("g", (Leaf("a", None),)),))
     >>> [(depth, line.name) for depth, line in place_lines([z, a, g], [tree])]

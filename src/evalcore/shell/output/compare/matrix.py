@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from msgspec import Struct
 
 from evalcore.core.compare.lines import Line
-from evalcore.core.records.request import MetricKey
+from evalcore.core.records.task import MetricKey
 from evalcore.shell.output.compare.footnotes import sections_of, tell_correction, title_of
 from evalcore.shell.output.compare.line_order import Compared, place_lines, trees_of
 from evalcore.shell.output.compare.pair_table import WHOLE, indented, shown_p, signed, spell_line

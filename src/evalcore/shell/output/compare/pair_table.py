@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from evalcore.core.compare.gates import name_verdict, spell_number
 from evalcore.core.compare.lines import Comparison, Line
-from evalcore.core.groups import Tree
+from evalcore.core.groups.tree import Tree
 from evalcore.shell.output.compare.footnotes import sections_of, tell_correction, title_of
 from evalcore.shell.output.compare.line_order import Compared, place_lines, trees_of
 from evalcore.shell.output.terminal.flat import ARROWS, shown_number, shown_percent
@@ -127,7 +127,7 @@ WHOLE = 24
 def spell_line(line: Line) -> str:
     """A number in one cell, as ``check --min`` takes it.
 
-    >>> from evalcore.core.records.request import MetricKey
+    >>> from evalcore.core.records.task import MetricKey
     >>> spell_line(Line(name="t", key=MetricKey("acc"))), spell_line(Line(name="t", key=MetricKey("em", "raw")))
     ('t/acc', 't/em,raw')
     """

@@ -12,7 +12,7 @@ from evalcore.shell.explain.agreement import Traced
 from evalcore.shell.explain.changes import KINDS, TaskDiff
 from evalcore.shell.explain.diff import Detail, Diffed, Number
 from evalcore.shell.explain.lookup import asked_and_replied
-from evalcore.shell.logs import Logged
+from evalcore.shell.logs.log import Logged
 from evalcore.shell.output.compare.pair_table import signed
 from evalcore.shell.output.explain.blocks import Block, plain_cell
 from evalcore.shell.output.explain.score_page import how_text, score_text

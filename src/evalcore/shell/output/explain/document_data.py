@@ -27,7 +27,8 @@ from evalcore.core.explain.contribution import Contribution
 from evalcore.core.lm_eval.sample_log import thaw
 from evalcore.core.records.document import decode_doc
 from evalcore.core.records.outcome import Failed, Ok, Outcome, Unscorable
-from evalcore.core.records.request import Failure, Generate, LogLikelihood, MetricKey, Reply, Request
+from evalcore.core.records.request import Failure, Generate, LogLikelihood, Reply, Request
+from evalcore.core.records.task import MetricKey
 from evalcore.shell.explain.agreement import Traced
 from evalcore.shell.explain.explain import Explained
 from evalcore.shell.explain.lookup import own_ids, sample_of

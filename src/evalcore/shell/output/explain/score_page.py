@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from evalcore.core.explain.trace import Judged
 from evalcore.core.records.outcome import Failed, Ok, Outcome, Unscorable
-from evalcore.core.records.request import MetricKey
+from evalcore.core.records.task import MetricKey
 from evalcore.shell.explain.agreement import Traced
 from evalcore.shell.explain.explain import Explained
 from evalcore.shell.output.compare.pair_table import signed

@@ -8,7 +8,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from evalcore.core.records.errors import EvalError, require
-from evalcore.core.records.request import MetricKey
+from evalcore.core.records.task import MetricKey
 from evalcore.shell.output.files.sample_frames import (
     SAMPLES,
     Plain,

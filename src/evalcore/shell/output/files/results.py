@@ -10,8 +10,8 @@ from math import isfinite
 from msgspec import Struct, field
 
 import evalcore
-from evalcore.core.groups import Group, all_groups
 from evalcore.core.groups.config import group_to_dict
+from evalcore.core.groups.tree import Group, all_groups
 from evalcore.core.lm_eval.result_file import lm_eval_results, thaw
 from evalcore.core.records.report import Report, TaskReport
 from evalcore.shell.output.files.secrets import redact

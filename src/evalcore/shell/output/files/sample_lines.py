@@ -24,9 +24,9 @@ from evalcore.core.records.request import (
     LogLikelihood,
     Request,
     Sample,
-    Task,
 )
 from evalcore.core.records.score import Provenance, Scored, merge_scored
+from evalcore.core.records.task import Task
 from evalcore.shell.logs.lm_eval.golds import Targets, choices_of, learn_targets
 from evalcore.shell.logs.lm_eval.targets import reads_back
 from evalcore.shell.prompts.ready_task import Built

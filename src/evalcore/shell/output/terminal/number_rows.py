@@ -9,11 +9,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 from toolz import unique
 
-from evalcore.core.groups import Group, Leaf, fold_group
+from evalcore.core.groups.tree import Group, Leaf, fold_group
 from evalcore.core.lm_eval.result_file import num_fewshot
 from evalcore.core.records.estimate import Estimate
 from evalcore.core.records.report import GroupReport, Report, TaskReport
-from evalcore.core.records.request import MetricKey
+from evalcore.core.records.task import MetricKey
 
 __all__ = ["BYPASS", "Row", "once", "rows_of"]
 
@@ -46,7 +46,7 @@ class Row(Struct, frozen=True, kw_only=True):
 def rows_of(report: Report) -> tuple[Row, ...]:
     """Every number of a report, parents before children; a task in two groups appears in both.
 
-    >>> from evalcore.core.groups import GroupMetric
+    >>> from evalcore.core.groups.tree import GroupMetric
     >>> from evalcore.core.pipeline import build_report
     >>> from evalcore.core.records.report import leaf_from_flat
     >>> tree = Group("g", (Leaf("a", None),), (GroupMetric("acc"),))
