@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 from evalcore.core.lm_eval.result_file import lm_eval_results, num_fewshot
 from evalcore.core.records.errors import EvalError, require, unknown
 from evalcore.core.records.report import Report
-from evalcore.shell.logs.runs.recorded import Recorded
-from evalcore.shell.output.files.frames import results_table, samples_table
+from evalcore.shell.logs.runs.run_record import Recorded
+from evalcore.shell.output.files.arrow_tables import results_table, samples_table
 from evalcore.shell.output.files.parquet import write_parquet
 from evalcore.shell.output.files.sample_frames import decoded, read_fields
 from evalcore.shell.output.files.tracker import tell
@@ -69,7 +69,7 @@ def samples_of(run: str | os.PathLike[str], tasks: Iterable[str] = ()) -> Iterat
 
     Shards of one run, as ``evalcore score`` takes them, are read one after the other.
     """
-    from evalcore.shell.logs.runs.recorded import refuse_other_rows
+    from evalcore.shell.logs.runs.run_record import refuse_other_rows
     from evalcore.shell.logs.runs.shards import pool_source
     from evalcore.shell.logs.runs.source import find_source
 
@@ -108,8 +108,8 @@ def _recorded_results(run: Recorded) -> Plain:
     """A recorded run's numbers made again from the scores of its documents, as the run itself closed them."""
     from evalcore.core.aggregate.value import Inference
     from evalcore.core.explain.contribution import groups_above
-    from evalcore.shell.explain.source import report_of
-    from evalcore.shell.logs.runs.recorded import rule_of
+    from evalcore.shell.explain.run_source import report_of
+    from evalcore.shell.logs.runs.run_record import rule_of
 
     own = run.results.get("evalcore")
     level = own.get("confidence") if isinstance(own, Mapping) else None

@@ -71,7 +71,7 @@ from evalcore.core.records.request import (
 from evalcore.core.records.task import MetricKey, MetricSpec, Pipeline, Step, Task
 from evalcore.core.repeats.reduce import REDUCERS, Repeats, reduce_repeats
 from evalcore.core.stats.families import benjamini_hochberg, holm
-from evalcore.core.stats.paired import Difference, detectable, paired_binary, required_n, sign_flip
+from evalcore.core.stats.pair_tests import Difference, detectable, paired_binary, required_n, sign_flip
 from evalcore.core.tables import EVALCORE, METRICS, Tables
 
 __all__ = [

@@ -25,7 +25,7 @@ from test_lm_eval_files import CASES, CHOICES, LIKELIHOOD, OWN, REPEATS, SEVERAL
 from evalcore import LM_EVAL_0_4_13, EvalError, Inference, Resampling, build_report, report_task
 from evalcore.frames import samples_of, to_arrow
 from evalcore.shell.cli import main
-from evalcore.shell.logs.runs.recorded import Recorded, read_recorded
+from evalcore.shell.logs.runs.run_record import Recorded, read_recorded
 from evalcore.shell.output.files.results import VARYING, RunFacts, run_results
 from evalcore.shell.output.files.run_files import write_results, write_samples
 from evalcore.shell.output.files.sample_lines import task_hash

@@ -11,7 +11,7 @@ from scipy import stats
 
 from evalcore.core.records.array import Floats64
 from evalcore.core.records.errors import EvalError
-from evalcore.core.stats.paired import (
+from evalcore.core.stats.pair_tests import (
     Difference,
     detectable,
     holm,

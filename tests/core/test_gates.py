@@ -36,7 +36,7 @@ from evalcore.core.records.estimate import Estimate
 from evalcore.core.records.request import GENERATE_UNTIL
 from evalcore.core.records.score import Scored, ScoredColumn
 from evalcore.core.records.task import MetricKey, MetricSpec, Task
-from evalcore.core.stats.paired import paired_binary
+from evalcore.core.stats.pair_tests import paired_binary
 
 KEY = MetricKey("exact_match")
 

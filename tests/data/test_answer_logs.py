@@ -13,7 +13,7 @@ from evalcore import Answer, Instance, Sample, Task, report_task, score_task
 from evalcore.core.records.task import MetricSpec
 from evalcore.shell.logs.log import Logged, LogTask
 from evalcore.shell.logs.open import open_logs
-from evalcore.shell.logs.tables.mapping import ColumnMap
+from evalcore.shell.logs.tables.column_map import ColumnMap
 
 
 def rows_of(task: LogTask) -> list[Logged]:

@@ -76,7 +76,7 @@ from evalcore import (
     score_task,
 )
 from evalcore.core.groups.build import build_trees, plan_trees
-from evalcore.core.stats.paired import match_keys, paired_binary, paired_t
+from evalcore.core.stats.pair_tests import match_keys, paired_binary, paired_t
 
 ACC = MetricKey("acc")
 POLICIES = (LM_EVAL_0_4_13, EVALCORE)

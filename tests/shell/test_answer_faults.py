@@ -17,7 +17,7 @@ from evalcore import EvalError
 from evalcore.core.records.request import Failure
 from evalcore.shell.logs.log import Logged, Problem
 from evalcore.shell.logs.open import open_logs
-from evalcore.shell.logs.tables.mapping import ColumnMap
+from evalcore.shell.logs.tables.column_map import ColumnMap
 
 TABLE = ColumnMap(answer="said", gold="right", id="n", repeat="run", score="ok")
 

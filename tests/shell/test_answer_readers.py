@@ -22,7 +22,7 @@ from evalcore.shell.logs.lm_eval.pages import Pages
 from evalcore.shell.logs.log import Logged, LogTask, Problem
 from evalcore.shell.logs.open import open_logs
 from evalcore.shell.logs.runs.source import list_tasks
-from evalcore.shell.logs.tables.mapping import ColumnMap
+from evalcore.shell.logs.tables.column_map import ColumnMap
 
 STAMP = "2025-07-21T14-41-47.889425"
 

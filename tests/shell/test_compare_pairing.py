@@ -13,7 +13,7 @@ from sample_runs import STAMP, rows_of, write_log, write_run
 from evalcore.core.compare.lines import Comparison, Line, Side
 from evalcore.core.records.task import MetricKey
 from evalcore.shell.cli import main
-from evalcore.shell.logs.runs.recorded import Recorded, read_recorded
+from evalcore.shell.logs.runs.run_record import Recorded, read_recorded
 from evalcore.shell.output.compare.line_order import Compared
 from evalcore.shell.output.compare.renderers import page_of
 from evalcore.shell.output.terminal.grid import draw_page

@@ -18,7 +18,7 @@ from evalcore.core.compare.lines import Comparison, Line, Shared, Side
 from evalcore.core.groups.tree import Group, GroupMetric, Leaf
 from evalcore.core.records.task import MetricKey
 from evalcore.shell.cli import main
-from evalcore.shell.logs.runs.recorded import Recorded
+from evalcore.shell.logs.runs.run_record import Recorded
 from evalcore.shell.output.compare.line_order import Compared
 from evalcore.shell.output.compare.renderers import RENDERERS, page_of
 from evalcore.shell.output.terminal.grid import draw_page

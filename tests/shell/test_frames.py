@@ -24,8 +24,8 @@ from evalcore import EvalError, Failure, Report, build_report, leaf_from_flat, l
 from evalcore.core.records.errors import MissingExtra
 from evalcore.frames import samples_of, to_arrow, to_pandas, to_polars, write_parquet
 from evalcore.shell.cli import main
-from evalcore.shell.logs.runs.recorded import read_recorded
-from evalcore.shell.output.files.frames import RESULTS, TYPES, result_records
+from evalcore.shell.logs.runs.run_record import read_recorded
+from evalcore.shell.output.files.arrow_tables import RESULTS, TYPES, result_records
 from evalcore.shell.output.files.results import RunFacts, run_results
 from evalcore.shell.output.files.run_files import write_results, write_samples
 from evalcore.shell.output.files.sample_frames import SAMPLES

@@ -20,10 +20,10 @@ from evalcore import EvalError
 from evalcore.shell.output.files.results import RunFacts, run_results
 from evalcore.shell.output.files.run_files import list_files, samples_path
 from evalcore.shell.output.terminal.flat import render_csv, render_markdown
-from evalcore.shell.output.terminal.fold import fold
 from evalcore.shell.output.terminal.number_rows import Row, once, rows_of
 from evalcore.shell.output.terminal.number_table import render_table
 from evalcore.shell.output.terminal.show import RENDERERS, Shown, render, show, shown_of
+from evalcore.shell.output.terminal.wrap import fold
 
 REPORT = small_report()
 ROWS = rows_of(REPORT)

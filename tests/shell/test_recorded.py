@@ -20,7 +20,7 @@ from evalcore.core.records.errors import EvalError
 from evalcore.core.records.outcome import FAILED, NOT_EMITTED, UNSCORABLE
 from evalcore.core.records.report import Report, TaskReport, leaf_from_flat
 from evalcore.shell.logs.runs.identity import content_of
-from evalcore.shell.logs.runs.recorded import Recorded, read_recorded
+from evalcore.shell.logs.runs.run_record import Recorded, read_recorded
 from evalcore.shell.output.files.results import RunFacts, run_results
 
 Row = dict[str, object]

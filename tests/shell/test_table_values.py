@@ -11,7 +11,7 @@ import pytest
 from evalcore.shell.cli import main
 from evalcore.shell.logs.log import Logged, Problem
 from evalcore.shell.logs.open import open_logs
-from evalcore.shell.logs.tables.mapping import ColumnMap
+from evalcore.shell.logs.tables.column_map import ColumnMap
 
 SAID = ColumnMap(answer="said")
 CHOSEN = ColumnMap(loglikelihoods="l", choices="c", gold="g")

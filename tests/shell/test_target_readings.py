@@ -19,7 +19,7 @@ from evalcore.shell.logs.lm_eval.samples import SampleLog, read_samples
 from evalcore.shell.logs.lm_eval.targets import own_choices, own_gold
 from evalcore.shell.logs.log import Logged, Problem
 from evalcore.shell.logs.open import open_logs
-from evalcore.shell.logs.tables.mapping import ColumnMap
+from evalcore.shell.logs.tables.column_map import ColumnMap
 from evalcore.shell.score import stream as streaming
 
 Row = dict[str, object]

@@ -19,7 +19,7 @@ from evalcore.core.records.estimate import Aggregation, Estimate, Part
 from evalcore.core.records.task import MetricKey
 from evalcore.core.stats.bootstrap import resample
 from evalcore.core.stats.influence import clustered, independent
-from evalcore.core.stats.paired import around, effective_difference, paired_binary, settled
+from evalcore.core.stats.pair_tests import around, effective_difference, paired_binary, settled
 from evalcore.core.stats.quantiles import t_cdf, t_quantile
 from evalcore.core.stats.sample_size import reach_of_test
 

@@ -15,7 +15,7 @@ from evalcore.core.records.document import DocumentRow
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.estimate import Estimate, Part
 from evalcore.core.records.task import MetricKey
-from evalcore.core.stats.paired import Difference, match_keys
+from evalcore.core.stats.pair_tests import Difference, match_keys
 
 __all__ = ["compare_estimates"]
 

@@ -89,7 +89,7 @@ def guarded(verb: str, argv: Sequence[str]) -> int:
 
 
 def fail(message: str, code: int) -> int:
-    from evalcore.shell.output.terminal.text import visible
+    from evalcore.shell.output.terminal.safe_text import visible
 
     sys.stderr.write("evalcore: " + "\n".join(map(visible, message.split("\n"))) + "\n")
     return code

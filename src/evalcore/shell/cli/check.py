@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from evalcore.core.compare.gates import Gate, Limit, Number
     from evalcore.core.compare.lines import Comparison, Shared, Side
     from evalcore.core.records.estimate import Estimate
-    from evalcore.shell.logs.runs.recorded import Recorded
+    from evalcore.shell.logs.runs.run_record import Recorded
     from evalcore.shell.output.check.gate_text import Checked
 
 EXAMPLES = """examples:
@@ -116,7 +116,7 @@ def check(given: argparse.Namespace) -> Checked:
     from evalcore.core.compare.gates import parse_limit
     from evalcore.core.compare.lines import CORRECTIONS
     from evalcore.core.records.errors import unknown
-    from evalcore.shell.logs.runs.recorded import run_path
+    from evalcore.shell.logs.runs.run_record import run_path
     from evalcore.shell.logs.runs.totals import read_with_totals
     from evalcore.shell.output.check.gate_text import Checked, name_run
 
@@ -171,7 +171,7 @@ def close_run(run: Recorded, confidence: float) -> tuple[dict[Number, Estimate],
     Numbers that no samples stand for are taken from its results.
     """
     from evalcore.core.compare.gates import numbers_of
-    from evalcore.shell.logs.runs.recorded import close_recorded
+    from evalcore.shell.logs.runs.run_record import close_recorded
     from evalcore.shell.logs.runs.totals import total_estimates
     from evalcore.shell.output.terminal.losses import lost_of, told_losses
 

@@ -10,9 +10,9 @@ from evalcore.core.records.errors import EvalError
 
 if TYPE_CHECKING:
     from evalcore.core.compare.lines import Side
-    from evalcore.shell.logs.runs.recorded import Recorded
+    from evalcore.shell.logs.runs.run_record import Recorded
 if TYPE_CHECKING:
-    from evalcore.shell.logs.tables.mapping import ColumnMap
+    from evalcore.shell.logs.tables.column_map import ColumnMap
 
 __all__ = ["COLUMNS", "add_choice", "add_reading", "columns_of", "read_runs", "split_names"]
 
@@ -52,7 +52,7 @@ def read_runs(given: argparse.Namespace, paths: Sequence[str]) -> tuple[tuple[Re
     """Each run, read once, and its scores as they are compared: counted as the run did, metrics pointing as asked."""
     from evalcore.shell.compare.alike import read_together
     from evalcore.shell.logs.runs.directions import point_sides
-    from evalcore.shell.logs.runs.recorded import comparable_side, run_path
+    from evalcore.shell.logs.runs.run_record import comparable_side, run_path
 
     match = split_names([given.match]) if given.match is not None else ()
     if given.match is not None and not match:
@@ -75,7 +75,7 @@ COLUMNS = {
 
 def columns_of(given: argparse.Namespace) -> ColumnMap | None:
     """The columns that are declared, None without any."""
-    from evalcore.shell.logs.tables.mapping import ColumnMap
+    from evalcore.shell.logs.tables.column_map import ColumnMap
 
     scores = [given.score] if isinstance(given.score, str) else given.score or [None]
     columns = {name.removesuffix("_column"): getattr(given, name) for name in COLUMNS} | {"score": scores[0]}

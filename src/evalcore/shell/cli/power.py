@@ -93,8 +93,8 @@ def main(argv: Sequence[str]) -> int:
 
 def read_known(text: str, cluster: str | None = None) -> tuple[tuple[Known, ...], str, tuple[str, ...]]:
     """What is known of each number, the file that says so, and warnings."""
-    from evalcore.shell.logs.runs.recorded import run_path
     from evalcore.shell.logs.runs.result_errors import known_of
+    from evalcore.shell.logs.runs.run_record import run_path
 
     read, results, warnings = read_results(run_path(text), cluster)
     known = known_of(results)
@@ -109,7 +109,7 @@ def read_results(path: Path, cluster: str | None) -> tuple[Path, Mapping[str, ob
     A sample log of another tool is refused with what a log needs.
     """
     from evalcore.core.lm_eval.result_file import lm_eval_results
-    from evalcore.shell.logs.runs.recorded import close_recorded, read_recorded, refuse_other_rows
+    from evalcore.shell.logs.runs.run_record import close_recorded, read_recorded, refuse_other_rows
     from evalcore.shell.logs.runs.source import find_results
 
     refuse_other_rows(path)
@@ -129,7 +129,7 @@ def pair_runs(
     from evalcore.core.compare.power import pair_known
     from evalcore.core.compare.sides import compare_sides
     from evalcore.shell.compare.alike import align_sides, read_together
-    from evalcore.shell.logs.runs.recorded import comparable_side, run_path
+    from evalcore.shell.logs.runs.run_record import comparable_side, run_path
     from evalcore.shell.output.compare.conditions import explain_pairing, tell_pairs
 
     one, two = read_together([run_path(path) for path in (a, b)], cluster=cluster)

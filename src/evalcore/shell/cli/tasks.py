@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 
 from evalcore.core.records.errors import EvalError
-from evalcore.shell.output.terminal.text import visible
+from evalcore.shell.output.terminal.safe_text import visible
 from evalcore.shell.run.folder import cache_folder
 from evalcore.shell.tasks.library.cache import build_index
 from evalcore.shell.tasks.library.index import TaskIndex, default_library

@@ -15,7 +15,7 @@ from evalcore.core.compare.pairs import match_documents
 from evalcore.core.records.document import DocumentRow
 from evalcore.shell.logs.lm_eval.rows import read_rows, read_value
 from evalcore.shell.logs.runs.identity import canonical
-from evalcore.shell.logs.runs.recorded import Recorded, read_recorded
+from evalcore.shell.logs.runs.run_record import Recorded, read_recorded
 
 __all__ = ["Alike", "align_sides", "read_fields", "read_together"]
 

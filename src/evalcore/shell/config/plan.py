@@ -14,7 +14,7 @@ from msgspec import Struct
 from evalcore.core.records.errors import EvalError, unknown
 from evalcore.core.records.outcome import Rule
 from evalcore.shell.config.keys import KEYS
-from evalcore.shell.config.paths import anchored, is_path
+from evalcore.shell.config.locations import anchored, is_path
 from evalcore.shell.config.values import parse_pairs
 
 __all__ = ["Pin", "Plan", "Read", "plan_from", "read_config"]

@@ -14,9 +14,9 @@ from evalcore.core.records.score import Scored
 from evalcore.core.records.task import MetricKey, Task
 from evalcore.shell.explain.agreement import Traced, trace_logged
 from evalcore.shell.explain.changes import Change, TaskDiff, diff_task, told_of
-from evalcore.shell.explain.source import Run, inference_of, open_run, report_of, tables_of, task_behind
+from evalcore.shell.explain.run_source import Run, inference_of, open_run, report_of, tables_of, task_behind
 from evalcore.shell.logs.log import Logged, Problem
-from evalcore.shell.logs.runs.recorded import Recorded
+from evalcore.shell.logs.runs.run_record import Recorded
 
 __all__ = ["Detail", "Diffed", "Number", "diff_runs"]
 

@@ -13,10 +13,10 @@ from evalcore.core.records.errors import unknown
 from evalcore.core.records.task import MetricKey, Task
 from evalcore.shell.explain.agreement import Traced, score_keys, trace_logged
 from evalcore.shell.explain.lookup import find_document, hash_of, hashes_of, with_past
-from evalcore.shell.explain.source import Run, inference_of, open_run, report_of, tables_of, task_behind
+from evalcore.shell.explain.run_source import Run, inference_of, open_run, report_of, tables_of, task_behind
 from evalcore.shell.logs.log import Logged, LogTask
 from evalcore.shell.logs.open import open_logs
-from evalcore.shell.logs.tables.mapping import ColumnMap
+from evalcore.shell.logs.tables.column_map import ColumnMap
 
 __all__ = ["Explained", "explain_document"]
 

@@ -19,7 +19,7 @@ from evalcore.shell.logs.lm_eval.pools import open_lmms_json, open_samples
 from evalcore.shell.logs.log import Logged, LogTask, Problem
 from evalcore.shell.logs.paths import Named, Results, damaged_beside, list_paths, name_apart, read_folder_results
 from evalcore.shell.logs.runs.source import NO_SAMPLES, STAMP, stamp_of, task_of_log
-from evalcore.shell.logs.tables.mapping import ColumnMap
+from evalcore.shell.logs.tables.column_map import ColumnMap
 
 __all__ = ["open_logs"]
 

@@ -11,7 +11,7 @@ from msgspec import Struct, field
 
 from evalcore.core.records.errors import EvalError
 from evalcore.shell.logs.runs.source import list_tasks, read_results, stamp_of, task_of_log
-from evalcore.shell.output.terminal.text import slug
+from evalcore.shell.output.terminal.safe_text import slug
 
 __all__ = [
     "NO_MODEL",

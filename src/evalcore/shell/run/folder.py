@@ -13,7 +13,7 @@ from msgspec.json import decode, encode
 
 from evalcore.core.records.errors import EvalError
 from evalcore.shell.answerlog.lock import hold_lock
-from evalcore.shell.config.paths import anchored, is_path
+from evalcore.shell.config.locations import anchored, is_path
 from evalcore.shell.config.plan import PATH_ARGS, Plan
 
 __all__ = ["cache_folder", "claim_folder", "earlier_run", "hold_folder", "log_path", "run_folder", "settled"]

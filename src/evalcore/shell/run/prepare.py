@@ -14,7 +14,7 @@ from pyrsistent import PMap
 from evalcore.core.groups.tree import Group, Tree, all_groups, leaves
 from evalcore.core.records.errors import EvalError, locate, place, unknown
 from evalcore.core.records.request import Options
-from evalcore.shell.config.paths import find_path
+from evalcore.shell.config.locations import find_path
 from evalcore.shell.config.plan import PATH_ARGS, Pin, Plan
 from evalcore.shell.data.override import find_override
 from evalcore.shell.data.splits import load_splits

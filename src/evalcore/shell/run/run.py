@@ -29,7 +29,7 @@ from evalcore.shell.output.files.run_files import write_run
 from evalcore.shell.output.terminal.losses import lost_of
 from evalcore.shell.output.terminal.notes import group_warnings
 from evalcore.shell.output.terminal.progress import Progress, progress
-from evalcore.shell.output.terminal.text import visible
+from evalcore.shell.output.terminal.safe_text import visible
 from evalcore.shell.prompts.ready_task import Built
 from evalcore.shell.run.ask import Asked, ask_agenda, list_questions, replies_of, told_endings
 from evalcore.shell.run.close import close_task, inference_of

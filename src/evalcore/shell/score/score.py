@@ -19,7 +19,7 @@ from evalcore.core.tables import Tables
 from evalcore.shell.config.plan import Plan
 from evalcore.shell.logs.log import Logged, LogTask, Problem
 from evalcore.shell.logs.open import open_logs
-from evalcore.shell.logs.tables.mapping import ColumnMap
+from evalcore.shell.logs.tables.column_map import ColumnMap
 from evalcore.shell.output.terminal.progress import Progress
 from evalcore.shell.score.groups import group_by_field
 from evalcore.shell.score.labels import recorded_name

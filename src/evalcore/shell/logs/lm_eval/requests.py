@@ -21,7 +21,7 @@ from evalcore.core.records.request import (
 )
 from evalcore.shell.data.wire import decode_line, encode_line
 from evalcore.shell.logs.lm_eval.exchanges import as_reply, as_request, list_arguments
-from evalcore.shell.logs.lm_eval.lines import FORMS
+from evalcore.shell.logs.lm_eval.line_forms import FORMS
 from evalcore.shell.logs.lm_eval.lmms import is_lmms, with_arguments
 from evalcore.shell.logs.nonfinite import restore_nonfinite
 

@@ -13,7 +13,7 @@ from evalcore.core.records.document import DocumentRow
 from evalcore.core.records.errors import EvalError, unknown
 from evalcore.shell.logs.lm_eval.exchanges import list_arguments, unwrap_parts
 from evalcore.shell.output.files.strict_json import dump_json
-from evalcore.shell.output.terminal.text import shorten, visible
+from evalcore.shell.output.terminal.safe_text import shorten, visible
 
 __all__ = [
     "Seen",

@@ -12,7 +12,7 @@ from msgspec.structs import force_setattr
 from evalcore.core.records.errors import EvalError
 from evalcore.shell.data.unpack import PACKED, open_bytes, strip_packing
 from evalcore.shell.data.wire import decode_line
-from evalcore.shell.output.terminal.text import slug
+from evalcore.shell.output.terminal.safe_text import slug
 
 __all__ = ["Log", "Source", "find_results", "find_source", "list_tasks", "read_results", "stamp_of", "task_of_log"]
 

@@ -16,7 +16,7 @@ from evalcore.core.records.errors import EvalError
 from evalcore.core.records.estimate import Estimate
 from evalcore.core.records.report import leaf_from_flat
 from evalcore.shell.logs.lm_eval.rows import read_float
-from evalcore.shell.logs.runs.recorded import Recorded, read_recorded
+from evalcore.shell.logs.runs.run_record import Recorded, read_recorded
 from evalcore.shell.logs.runs.source import NO_SAMPLES, find_results
 
 __all__ = ["read_with_totals", "total_estimates"]

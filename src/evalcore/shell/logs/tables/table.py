@@ -30,7 +30,7 @@ from evalcore.shell.logs.tables.cells import (
     read_score,
     read_unit,
 )
-from evalcore.shell.logs.tables.mapping import ColumnMap, check_columns
+from evalcore.shell.logs.tables.column_map import ColumnMap, check_columns
 from evalcore.shell.logs.tables.table_golds import choose_gold, is_number, settle_golds
 from evalcore.shell.logs.tables.table_rows import TableRow, encode_cells, may_be_table, read_table
 from evalcore.shell.logs.tables.table_tasks import split_tasks, weigh_row

@@ -10,7 +10,7 @@ from evalcore.core.records.request import MULTIPLE_CHOICE, Gold
 from evalcore.shell.logs.lm_eval.golds import Targets, readings, resolve_gold
 from evalcore.shell.logs.log import Problem
 from evalcore.shell.logs.tables.cells import read_choices, read_gold
-from evalcore.shell.logs.tables.mapping import ColumnMap
+from evalcore.shell.logs.tables.column_map import ColumnMap
 from evalcore.shell.logs.tables.table_rows import TableRow
 
 __all__ = ["choose_gold", "is_number", "settle_golds"]

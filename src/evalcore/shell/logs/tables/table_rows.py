@@ -16,7 +16,7 @@ from evalcore.shell.data.wire import MOST_BYTES, decode_line, encode_line
 from evalcore.shell.logs.json_records import MARK, Record, problem_at, read_records
 from evalcore.shell.logs.kind import Found, is_torn
 from evalcore.shell.logs.log import Problem
-from evalcore.shell.logs.tables.mapping import ColumnMap
+from evalcore.shell.logs.tables.column_map import ColumnMap
 
 __all__ = ["TableRow", "encode_cells", "may_be_table", "read_table"]
 

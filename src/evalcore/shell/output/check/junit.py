@@ -7,7 +7,7 @@ from xml.etree import ElementTree as Xml
 
 from evalcore.shell.output.check.gate_text import Checked, tell_gate
 from evalcore.shell.output.files.run_files import replace_file
-from evalcore.shell.output.terminal.text import visible
+from evalcore.shell.output.terminal.safe_text import visible
 
 __all__ = ["junit_text", "write_junit"]
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from evalcore.core.compare.lines import Shared
 from evalcore.shell.compare.alike import Alike
-from evalcore.shell.logs.runs.recorded import Recorded, rule_of
+from evalcore.shell.logs.runs.run_record import Recorded, rule_of
 from evalcore.shell.output.terminal.notes import grouped
 
 __all__ = ["describe_runs", "explain_pairing", "model_of", "tell_pairs", "tell_settings"]

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from evalcore.core.compare.lines import Comparison, Line
-from evalcore.shell.logs.runs.recorded import Recorded
+from evalcore.shell.logs.runs.run_record import Recorded
 from evalcore.shell.output.compare.conditions import describe_runs
 from evalcore.shell.output.compare.line_order import Compared, id_of
 from evalcore.shell.output.terminal.grid import Section
 from evalcore.shell.output.terminal.notes import grouped
-from evalcore.shell.output.terminal.text import shorten
+from evalcore.shell.output.terminal.safe_text import shorten
 
 __all__ = ["sections_of", "tell_correction", "tell_documents", "title_of"]
 

@@ -12,7 +12,7 @@ from evalcore.core.compare.lines import Comparison, Line
 from evalcore.core.groups.tree import Tree, fold_group
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.task import MetricKey
-from evalcore.shell.logs.runs.recorded import Recorded
+from evalcore.shell.logs.runs.run_record import Recorded
 
 __all__ = ["Compared", "id_of", "label_runs", "name_runs", "place_lines", "select_lines", "trees_of"]
 

@@ -14,8 +14,8 @@ from evalcore.shell.output.compare.line_order import Compared
 from evalcore.shell.output.compare.matrix import matrix_page
 from evalcore.shell.output.compare.pair_table import pair_page
 from evalcore.shell.output.terminal.grid import Page, draw_page, write_markdown
+from evalcore.shell.output.terminal.safe_text import shorten, visible
 from evalcore.shell.output.terminal.show import terminal_width, wants_colour, write_text
-from evalcore.shell.output.terminal.text import shorten, visible
 
 __all__ = ["RENDERERS", "page_of", "show_comparison"]
 

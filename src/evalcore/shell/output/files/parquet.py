@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evalcore.core.records.errors import require
-from evalcore.shell.output.files.frames import results_table, sample_batches
+from evalcore.shell.output.files.arrow_tables import results_table, sample_batches
 from evalcore.shell.output.files.run_files import replace_with
 from evalcore.shell.output.files.sample_frames import metric_kinds, read_fields
 

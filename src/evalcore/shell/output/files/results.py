@@ -17,7 +17,7 @@ from evalcore.core.records.report import Report, TaskReport
 from evalcore.shell.output.files.secrets import redact
 from evalcore.shell.output.files.strict_json import plain
 from evalcore.shell.output.terminal.losses import lost_of
-from evalcore.shell.output.terminal.text import shorten
+from evalcore.shell.output.terminal.safe_text import shorten
 
 __all__ = ["VARYING", "RunFacts", "model_name_of", "run_results", "run_title", "sha_of"]
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from evalcore.core.records.errors import EvalError
 from evalcore.shell.output.files.secrets import redact
 from evalcore.shell.output.files.strict_json import dump_json, plain, without_nonfinite
-from evalcore.shell.output.terminal.text import slug
+from evalcore.shell.output.terminal.safe_text import slug
 
 __all__ = ["list_files", "replace_file", "samples_path", "write_config", "write_results", "write_run", "write_samples"]
 

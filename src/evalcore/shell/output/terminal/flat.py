@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 
 from evalcore.shell.output.terminal.number_rows import Row, once
-from evalcore.shell.output.terminal.text import visible
+from evalcore.shell.output.terminal.safe_text import visible
 
 __all__ = [
     "ARROWS",

@@ -15,8 +15,8 @@ from rich.table import Table
 from rich.text import Text
 
 from evalcore.shell.output.terminal.flat import escape_markdown, pad_cell
-from evalcore.shell.output.terminal.fold import fold, share_width
-from evalcore.shell.output.terminal.text import shorten, visible
+from evalcore.shell.output.terminal.safe_text import shorten, visible
+from evalcore.shell.output.terminal.wrap import fold, share_width
 
 __all__ = ["Grid", "Page", "Section", "draw_page", "write_markdown"]
 

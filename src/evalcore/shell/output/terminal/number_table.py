@@ -9,7 +9,7 @@ from msgspec import Struct
 from evalcore.shell.output.terminal.flat import ARROWS, shown_interval, shown_number, shown_percent
 from evalcore.shell.output.terminal.grid import LONGEST, Grid, Page, Section, draw_page
 from evalcore.shell.output.terminal.number_rows import BYPASS, Row
-from evalcore.shell.output.terminal.text import shorten
+from evalcore.shell.output.terminal.safe_text import shorten
 
 __all__ = ["render_table"]
 

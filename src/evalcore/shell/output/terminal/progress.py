@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Protocol, TextIO
 from msgspec import Struct
 from msgspec.structs import replace
 
-from evalcore.shell.output.terminal.text import shorten, visible
+from evalcore.shell.output.terminal.safe_text import shorten, visible
 
 if TYPE_CHECKING:
     from rich.progress import Progress as RichProgress

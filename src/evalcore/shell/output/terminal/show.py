@@ -16,7 +16,7 @@ from evalcore.shell.output.terminal.flat import render_csv, render_markdown
 from evalcore.shell.output.terminal.losses import lost_of, told_losses
 from evalcore.shell.output.terminal.notes import notes_of
 from evalcore.shell.output.terminal.number_rows import Row, rows_of
-from evalcore.shell.output.terminal.text import shorten, visible
+from evalcore.shell.output.terminal.safe_text import shorten, visible
 
 __all__ = ["RENDERERS", "Shown", "render", "show", "shown_of", "terminal_width", "wants_colour", "write_text"]
 

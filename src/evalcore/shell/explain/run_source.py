@@ -21,9 +21,9 @@ from evalcore.core.records.task import Task
 from evalcore.core.tables import EVALCORE, Tables
 from evalcore.shell.logs.log import LogTask
 from evalcore.shell.logs.open import open_logs
-from evalcore.shell.logs.runs.recorded import Recorded, read_recorded, rule_of
+from evalcore.shell.logs.runs.run_record import Recorded, read_recorded, rule_of
 from evalcore.shell.logs.runs.tasks import recorded_task
-from evalcore.shell.logs.tables.mapping import ColumnMap
+from evalcore.shell.logs.tables.column_map import ColumnMap
 
 __all__ = ["Run", "inference_of", "open_run", "policy_of", "report_of", "tables_of", "task_behind", "task_of_file"]
 
