@@ -1,4 +1,4 @@
-"""The house rules that a program can check: few files a room, nouns for names, one name for one thing."""
+"""The house rules that a program can check: few files a room, nouns for names, one name for one thing, true pages."""
 
 from __future__ import annotations
 
@@ -6,7 +6,12 @@ import re
 from collections import Counter
 from pathlib import Path
 
-SOURCE = Path(__file__).parents[1] / "src" / "evalcore"
+import pytest
+
+ROOT = Path(__file__).parents[1]
+SOURCE = ROOT / "src" / "evalcore"
+FOLDERS = [path.parent.relative_to(SOURCE).as_posix() for path in sorted(SOURCE.rglob("__init__.py"))][1:]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "examples" / "README.md", *sorted(ROOT.glob("docs/*.md"))]
 FILES = [path for path in sorted(SOURCE.rglob("*.py")) if path.name != "__init__.py"]
 
 PLAIN_BY_FOLDER = frozenset(
@@ -58,3 +63,50 @@ def test_files_are_nouns() -> None:
 def test_a_name_occurs_once() -> None:
     names = Counter(path.stem for path in FILES)
     assert {name for name, count in names.items() if count > 1} - PLAIN_BY_FOLDER == set()
+
+
+# --- pages ------------------------------------------------------------------------------------------------------
+
+
+def mapped(page: str) -> list[str]:
+    """The paths of a page's map of the source tree, relative to src/evalcore, in its order."""
+    text = (ROOT / page).read_text(encoding="utf-8")
+    map_lines = re.search(r"(?ms)^```\nsrc/evalcore/\n(.*?)^```", text)
+    assert map_lines is not None, f"{page} has no map that starts with src/evalcore/"
+    parents: list[str] = []
+    paths = []
+    for line in map_lines[1].splitlines():
+        indent, name = re.match(r"( +)(\S+)", line).groups()  # type: ignore[union-attr]
+        parents[len(indent) // 2 - 1 :] = [name]
+        paths.append("".join(parents))
+    return paths
+
+
+def test_the_map_in_the_readme_is_the_tree() -> None:
+    folders = {f"{folder}/" for folder in FOLDERS if folder.split("/")[0] in ("core", "shell") or "/" not in folder}
+    rooms = {folder for folder in folders if folder.count("/") <= 2}
+    paths = mapped("README.md")
+    assert len(paths) == len(set(paths))
+    assert {path for path in paths if path.endswith("/")} == rooms
+    assert [path for path in paths if not (SOURCE / path).exists()] == []
+
+
+def test_the_readme_is_short() -> None:
+    assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= 200
+
+
+def anchors(page: Path) -> set[str]:
+    """What the headings of a page are called in links, by GitHub's rule."""
+    headings = re.findall(r"(?m)^#+ (.*)$", page.read_text(encoding="utf-8"))
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page: Path) -> None:
+    text = re.sub(r"(?ms)^```.*?^```", "", page.read_text(encoding="utf-8"))
+    links = [link for link in re.findall(r"\]\(([^)\s]+)\)", text) if "://" not in link]
+    for link in links:
+        path, _, anchor = link.partition("#")
+        target = (page.parent / path).resolve() if path else page
+        assert target.exists(), f"{page.name} links to {link}"
+        assert not anchor or anchor in anchors(target), f"{page.name} links to {link}"

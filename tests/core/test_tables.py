@@ -1,4 +1,4 @@
-"""Every entry of every table has a doctest, an oracle in these tests and a row in the README."""
+"""Every entry of every table has a doctest, an oracle in these tests and a row in docs/catalogue.md."""
 
 from __future__ import annotations
 
@@ -241,15 +241,15 @@ def test_no_oracle_without_an_entry() -> None:
     assert set(ORACLES) == {f"{table}:{name}" for table, name in ENTRIES}
 
 
-# --- a row in the README --------------------------------------------------------------------------------------
+# --- a row in the catalogue -----------------------------------------------------------------------------------
 
 
 @cache
-def readme_rows(section: str) -> list[list[str]]:
+def catalogue_rows(section: str) -> list[list[str]]:
     """The cells of every table row of a section."""
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "catalogue.md").read_text(encoding="utf-8")
     found = re.search(rf"(?ms)^## {section}$(.*?)(?=^## |\Z)", text)
-    assert found is not None, f"README.md has no section {section}"
+    assert found is not None, f"docs/catalogue.md has no section {section}"
     lines = [line for line in found[1].splitlines() if line.startswith("| `")]
     return [[cell.strip() for cell in line.strip("|").split(" | ")] for line in lines]
 
@@ -259,7 +259,7 @@ def quoted(cell: str) -> set[str]:
 
 
 def rows_for(table: str, name: str) -> list[list[str]]:
-    rows = [row for row in readme_rows(SECTIONS[table]) if shown(name) in quoted(row[0])]
+    rows = [row for row in catalogue_rows(SECTIONS[table]) if shown(name) in quoted(row[0])]
     return [row for row in rows if table in quoted(row[1])] if table in METRIC_TABLES else rows
 
 
@@ -269,12 +269,14 @@ def shown(name: str) -> str:
 
 
 @EVERY
-def test_readme_row(table: str, name: str) -> None:
-    assert len(rows_for(table, name)) == 1, f"README.md, section {SECTIONS[table]}: a row for `{shown(name)}` ({table})"
+def test_catalogue_row(table: str, name: str) -> None:
+    assert len(rows_for(table, name)) == 1, (
+        f"docs/catalogue.md, section {SECTIONS[table]}: a row for `{shown(name)}` ({table})"
+    )
 
 
 @pytest.mark.parametrize(("table", "name"), METRIC_ENTRIES)
-def test_readme_rows_of_metrics_are_true(table: str, name: str) -> None:
+def test_catalogue_rows_of_metrics_are_true(table: str, name: str) -> None:
     entry = METRICS[table][name]
     assert isinstance(entry, Metric)
     (row,) = rows_for(table, name)
@@ -286,7 +288,7 @@ def test_readme_rows_of_metrics_are_true(table: str, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(EVALCORE.aggregations))
-def test_readme_rows_of_aggregations_are_true(name: str) -> None:
+def test_catalogue_rows_of_aggregations_are_true(name: str) -> None:
     entry = EVALCORE.aggregations[name]
     (row,) = rows_for("aggregations", name)
     expected = {"log": "yes, on the log scale"}.get(entry.link.name, "yes") if entry.average else "no"
