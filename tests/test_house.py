@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
 from collections import Counter
 from pathlib import Path
 
@@ -63,6 +65,18 @@ def test_files_are_nouns() -> None:
 def test_a_name_occurs_once() -> None:
     names = Counter(path.stem for path in FILES)
     assert {name for name, count in names.items() if count > 1} - PLAIN_BY_FOLDER == set()
+
+
+def test_imports_follow_the_layers() -> None:
+    done = subprocess.run(
+        ["lint-imports", "--no-cache"],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(SOURCE.parent)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout
 
 
 # --- pages ------------------------------------------------------------------------------------------------------

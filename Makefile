@@ -1,0 +1,24 @@
+# What a contributor types. Each works in the virtualenv that is active; `make install` fills it.
+
+.PHONY: install test lint slow bench
+
+install:  ## evalcore and what its tests and checks need
+	pip install -e ".[dev]"
+
+test:  ## the quick tests: at most six minutes on two cores
+	pytest -n auto
+
+lint:  ## style, layers and types
+	ruff check .
+	ruff format --check .
+	lint-imports
+	mypy
+
+slow:  ## the tests that are not needed at every change
+	pytest -n auto -m slow tests
+
+bench:  ## both libraries side by side: ratios are what counts
+	python bench/startup.py
+	python bench/prompts.py
+	python bench/scoring.py
+	python bench/errors.py
