@@ -10,6 +10,7 @@ from typing import cast
 from msgspec.structs import replace
 
 from evalcore.adapters.lm_eval.host import LmFilters, LmTask, lm_eval_module
+from evalcore.core.filters.chain import leaves_of
 from evalcore.core.lm_eval.task_config import task_from_config
 from evalcore.core.records.request import GENERATE_UNTIL, MULTIPLE_CHOICE, OutputType, options
 from evalcore.core.records.task import MetricSpec, Pipeline, Step, Task
@@ -64,7 +65,7 @@ def is_known(task: LmTask, tables: Tables) -> bool:
 def _takes_one(task: LmTask, tables: Tables) -> bool:
     """Whether every pipeline leaves one reply; else lm-eval hands the whole list to metrics of the user's own."""
     pipelines = read_pipelines(getattr(task, "_filters", ()), tables)
-    return all(any(step.name == "take_first" for step in one.steps) for one in pipelines)
+    return all("first" in leaves_of(one, tables.filters) for one in pipelines)
 
 
 # --- scored by evalcore ---------------------------------------------------------------------------------------

@@ -20,8 +20,7 @@ from evalcore.core.answers.scoring import score_task
 from evalcore.core.answers.table import tabulate
 from evalcore.core.explain.verdict import tell_score
 from evalcore.core.filters.chain import FILTERS, Filter, Replies, explain, nested
-from evalcore.core.filters.reasons import Fired, tell_firing
-from evalcore.core.filters.reply import replies
+from evalcore.core.filters.reply import Fired, replies
 from evalcore.core.metrics.dispatch import Scorer
 from evalcore.core.records.array import Ints64
 from evalcore.core.records.column import outcomes
@@ -81,7 +80,7 @@ def trace_pipeline(
     out: list[StepTrace] = []
     for step, (one, two) in zip(pipeline.steps, pairwise(seen), strict=True):
         fired = Fired(_options(step, filters), one.replies, one.rules, two.replies, two.rules)
-        out.append(StepTrace(step.name, one.replies, two.replies, two.rules, tell_firing(step.name, fired)))
+        out.append(StepTrace(step.name, one.replies, two.replies, two.rules, filters[step.name].explain(fired)))
     return tuple(out)
 
 

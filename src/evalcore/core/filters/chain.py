@@ -9,7 +9,19 @@ from msgspec import Struct
 from pyrsistent import PMap, pmap
 
 from evalcore.core.filters.extract import multi_choice_regex, regex, regex_pos, strip_thinking
-from evalcore.core.filters.reply import FELL_BACK, Filter, FilterFn, Replies, Scope, nested, replies
+from evalcore.core.filters.reasons import (
+    each_reply,
+    tell_change,
+    tell_choice,
+    tell_lookup,
+    tell_match,
+    tell_own_code,
+    tell_places,
+    tell_tags,
+    tell_thinking,
+    tell_votes,
+)
+from evalcore.core.filters.reply import FELL_BACK, Filter, FilterFn, Leaves, Replies, Scope, nested, replies
 from evalcore.core.filters.rewrite import (
     custom,
     format_span,
@@ -34,6 +46,7 @@ __all__ = [
     "Trace",
     "chain",
     "explain",
+    "leaves_of",
     "make_filter",
     "nested",
     "replies",
@@ -43,20 +56,20 @@ __all__ = [
 
 FILTERS: PMap[str, Filter] = pmap(
     {
-        "take_first": Filter(take_first),
-        "take_first_k": Filter(take_first_k),
-        "majority_vote": Filter(majority_vote),
-        "regex": Filter(regex),
-        "multi_choice_regex": Filter(multi_choice_regex),
-        "regex_pos": Filter(regex_pos),
-        "strip_thinking": Filter(strip_thinking),
-        "remove_whitespace": Filter(remove_whitespace),
-        "lowercase": Filter(lowercase),
-        "uppercase": Filter(uppercase),
-        "strip_punctuation": Filter(strip_punctuation),
-        "map": Filter(map_values),
-        "format_span": Filter(format_span),
-        "custom": Filter(custom, scope="task"),
+        "take_first": Filter(take_first, leaves="first", texts=False, explain=tell_places),
+        "take_first_k": Filter(take_first_k, texts=False, explain=tell_places),
+        "majority_vote": Filter(majority_vote, leaves="one", texts=False, explain=tell_votes),
+        "regex": Filter(regex, explain=each_reply(tell_match)),
+        "multi_choice_regex": Filter(multi_choice_regex, explain=each_reply(tell_choice)),
+        "regex_pos": Filter(regex_pos, explain=each_reply(tell_tags)),
+        "strip_thinking": Filter(strip_thinking, explain=each_reply(tell_thinking)),
+        "remove_whitespace": Filter(remove_whitespace, explain=each_reply(tell_change)),
+        "lowercase": Filter(lowercase, explain=each_reply(tell_change)),
+        "uppercase": Filter(uppercase, explain=each_reply(tell_change)),
+        "strip_punctuation": Filter(strip_punctuation, explain=each_reply(tell_change)),
+        "map": Filter(map_values, texts=False, explain=each_reply(tell_lookup)),
+        "format_span": Filter(format_span, explain=each_reply(tell_change)),
+        "custom": Filter(custom, scope="task", texts=False, explain=tell_own_code),
     }
 )
 
@@ -101,6 +114,15 @@ def scope_of(pipeline: Pipeline, filters: PMap[str, Filter] = FILTERS) -> Scope:
     """
     wide = (str(step.options.get("scope", filters[step.name].scope)) for step in pipeline.steps if step.name in filters)
     return "task" if "task" in wide else "document"
+
+
+def leaves_of(pipeline: Pipeline, filters: PMap[str, Filter] = FILTERS) -> tuple[Leaves, ...]:
+    """Which replies each filter of the chain leaves.
+
+    >>> leaves_of(Pipeline("none", (Step.of("regex"), Step.of("take_first"))))
+    ('all', 'first')
+    """
+    return tuple(filters[step.name].leaves for step in pipeline.steps if step.name in filters)
 
 
 class Trace(Struct, frozen=True):

@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from re import _constants as codes  # type: ignore[attr-defined]
-from re import _parser as parser  # type: ignore[attr-defined]
 
 from evalcore.core.records.errors import EvalError
 
@@ -89,51 +87,22 @@ def _chosen(groups: Sequence[str]) -> str | None:
 
 # --- what a pattern can match -----------------------------------------------------------------------------------
 
-ESCAPES = {codes.CATEGORY_DIGIT: r"\d", codes.CATEGORY_SPACE: r"\s", codes.CATEGORY_WORD: r"\w"}
+PART = re.compile(
+    r"(\[(?!\^)(?:\\.|[^\]\\])+\]|\\[dswntr]|\\\W|[^\\\[\](){}.^$*+?|])"  # a set of characters, or one of them
+    r"|\((?!\?)|\(\?:|[)|*+?]|\{[0-9]+,?[0-9]*\}|\{,[0-9]+\}"
+)
+"""What a pattern may be made of whose matches consist of known characters: no anchors, no look-arounds, no dot."""
 
 
 @lru_cache(maxsize=256)
 def _alphabet(pattern: re.Pattern[str]) -> re.Pattern[str] | None:
-    """Runs of the characters that a match consists of; None if the pattern looks at anything else.
+    """Runs of the characters that a match consists of; None if the pattern is made of anything else.
 
     >>> _alphabet(compiled(r"(-?[$0-9.,]{2,})|(-?[0-9]+)")).findall("a $5 b 6.")
     ['$5', '6.']
     """
-    if pattern.flags & ~re.UNICODE:
+    parts = list(PART.finditer(pattern.pattern))
+    understood = sum(len(part[0]) for part in parts) == len(pattern.pattern) and not pattern.flags & ~re.UNICODE
+    if not understood or pattern.fullmatch(""):
         return None
-    tree = parser.parse(pattern.pattern)
-    if tree.getwidth()[0] < 1:
-        return None
-    characters = _characters(tree)
-    return None if characters is None else re.compile(f"[{characters}]+")
-
-
-def _characters(tree: object) -> str | None:
-    parts = [_of(op, argument) for op, argument in tree]  # type: ignore[attr-defined]
-    known = [part for part in parts if part is not None]
-    return "".join(known) if len(known) == len(parts) else None
-
-
-def _of(op: object, argument: object) -> str | None:
-    """The characters of one node, in the syntax of a character class; None for anchors, look-arounds and the like."""
-    if op is codes.LITERAL:
-        return re.escape(chr(argument))  # type: ignore[arg-type]
-    if op is codes.RANGE:
-        return "-".join(re.escape(chr(end)) for end in argument)  # type: ignore[attr-defined]
-    if op is codes.CATEGORY:
-        return ESCAPES.get(argument)
-    if op is codes.IN:
-        return _characters(argument)
-    if op is codes.BRANCH:
-        return _joined(_characters(branch) for branch in argument[1])  # type: ignore[index]
-    if op is codes.SUBPATTERN:
-        plain = argument[1] == 0 and argument[2] == 0  # type: ignore[index]
-        return _characters(argument[-1]) if plain else None  # type: ignore[index]
-    if op in (codes.MAX_REPEAT, codes.MIN_REPEAT):
-        return _characters(argument[2])  # type: ignore[index]
-    return None
-
-
-def _joined(parts: object) -> str | None:
-    found = list(parts)  # type: ignore[call-overload]
-    return None if None in found else "".join(found)
+    return re.compile(f"(?:{'|'.join(dict.fromkeys(part[1] for part in parts if part[1]))})+")

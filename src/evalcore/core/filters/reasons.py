@@ -1,43 +1,30 @@
-"""Which rule of a filter fired, in words. The filter itself says what came out; here is told only how."""
+"""How each filter explains itself: which of its rules fired, in words."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping
+from functools import partial
 
-from msgspec import Struct
-from pyrsistent import PMap, pmap
-
-from evalcore.core.filters.chain import FELL_BACK
+from evalcore.core.filters.reply import FELL_BACK, Explain, Fired
 from evalcore.core.filters.select import ballot
 
-__all__ = ["NOTES", "Fired", "quote", "tell_firing"]
+__all__ = [
+    "each_reply",
+    "quote",
+    "tell_change",
+    "tell_choice",
+    "tell_lookup",
+    "tell_match",
+    "tell_own_code",
+    "tell_places",
+    "tell_tags",
+    "tell_thinking",
+    "tell_votes",
+]
 
 SHOWN = 60
-
-
-class Fired(Struct, frozen=True):
-    """One step on the replies of one unit: its options, and values and rules before and after."""
-
-    options: Mapping[str, object]
-    before: tuple[object, ...]
-    given: tuple[int, ...]
-    after: tuple[object, ...]
-    rules: tuple[int, ...]
-
-
-Tell = Callable[[Fired], tuple[str, ...]]
-
-
-def tell_firing(name: str, fired: Fired) -> tuple[str, ...]:
-    """A note for every value that a step left; of a filter that nobody knows, an empty one.
-
-    >>> tell_firing("regex", Fired({"regex_pattern": "([0-9])", "group_select": -1}, ("4, 5",), (0,), ("5",), (0,)))
-    ("match 2 of 2 of '([0-9])'",)
-    """
-    known = NOTES.get(name)
-    return known(fired) if known is not None else ("",) * len(fired.after)
 
 
 def quote(value: object, most: int = SHOWN) -> str:
@@ -51,14 +38,19 @@ def quote(value: object, most: int = SHOWN) -> str:
     return f"'{short}'" if isinstance(value, str) else short
 
 
-def _each(tell: Callable[[Fired, object, object, int], str]) -> Tell:
-    """A note for each reply of a step that keeps their number."""
+def each_reply(tell: Callable[[Fired, object, object, int], str]) -> Explain:
+    """A note for each reply of a step that keeps their number.
 
-    def told(fired: Fired) -> tuple[str, ...]:
-        rows = zip(fired.before, fired.given, fired.after, fired.rules, strict=True)
-        return tuple(tell(fired, before, after, rule) + _before(given, rule) for before, given, after, rule in rows)
+    >>> fired = Fired({"regex_pattern": "([0-9])", "group_select": -1}, ("4, 5",), (0,), ("5",), (0,))
+    >>> each_reply(tell_match)(fired)
+    ("match 2 of 2 of '([0-9])'",)
+    """
+    return partial(_tell_each, tell)
 
-    return told
+
+def _tell_each(tell: Callable[[Fired, object, object, int], str], fired: Fired) -> tuple[str, ...]:
+    rows = zip(fired.before, fired.given, fired.after, fired.rules, strict=True)
+    return tuple(tell(fired, before, after, rule) + _before(given, rule) for before, given, after, rule in rows)
 
 
 def _before(given: int, rule: int) -> str:
@@ -69,7 +61,8 @@ def _fallback(fired: Fired, after: object) -> str:
     return f"the fallback {quote(fired.options.get('fallback', after))}"
 
 
-def _regex(fired: Fired, before: object, after: object, rule: int) -> str:
+def tell_match(fired: Fired, before: object, after: object, rule: int) -> str:
+    """Which match of a pattern was taken, or why none was."""
     pattern, select = fired.options.get("regex_pattern"), fired.options.get("group_select", 0)
     if not isinstance(before, str) or not isinstance(pattern, str) or not isinstance(select, int):
         return "no text: " + _fallback(fired, after)
@@ -96,20 +89,23 @@ def _group_of(match: re.Match[str]) -> tuple[int, str]:
 CHOICE_RULES = ("by the pattern {}", "by the text of a choice", "by a letter after a colon")
 
 
-def _multi_choice(fired: Fired, before: object, after: object, rule: int) -> str:
+def tell_choice(fired: Fired, before: object, after: object, rule: int) -> str:
+    """Which of the three rules found a choice."""
     pattern = quote(fired.options.get("regex_pattern"), 2 * SHOWN)
     if 0 <= rule < len(CHOICE_RULES):
         return f"rule {rule + 1} of {len(CHOICE_RULES)}: " + CHOICE_RULES[rule].format(pattern)
     return f"neither {pattern} nor a choice nor a letter after a colon was found: {_fallback(fired, after)}"
 
 
-def _tags(fired: Fired, before: object, after: object, rule: int) -> str:
+def tell_tags(fired: Fired, before: object, after: object, rule: int) -> str:
+    """How many tags were found."""
     if rule == FELL_BACK:
         return f"no ('word', 'TAG') was found: {_fallback(fired, after)}"
     return f"{len(after) if isinstance(after, tuple) else 1} tags"
 
 
-def _thinking(fired: Fired, before: object, after: object, rule: int) -> str:
+def tell_thinking(fired: Fired, before: object, after: object, rule: int) -> str:
+    """What was dropped as reasoning."""
     start, end = fired.options.get("start"), fired.options.get("end")
     if not isinstance(before, str) or before == after:
         return "no reasoning block: unchanged"
@@ -118,7 +114,8 @@ def _thinking(fired: Fired, before: object, after: object, rule: int) -> str:
     return f"{quote(start)} never ends: what follows it is dropped, {_removed(before, after)}"
 
 
-def _rewritten(fired: Fired, before: object, after: object, rule: int) -> str:
+def tell_change(fired: Fired, before: object, after: object, rule: int) -> str:
+    """Whether a reply changed."""
     return "unchanged" if before == after else _removed(before, after)
 
 
@@ -127,13 +124,15 @@ def _removed(before: object, after: object) -> str:
     return f"{lost:,} character{'s' * (lost != 1)} removed" if lost > 0 else "changed"
 
 
-def _mapped(fired: Fired, before: object, after: object, rule: int) -> str:
+def tell_lookup(fired: Fired, before: object, after: object, rule: int) -> str:
+    """Whether a reply is in the table."""
     table = fired.options.get("mapping_dict")
     known = isinstance(table, Mapping) and ballot(before) in table
     return "in the table" if known else f"not in the table: the default {quote(after)}"
 
 
-def _votes(fired: Fired) -> tuple[str, ...]:
+def tell_votes(fired: Fired) -> tuple[str, ...]:
+    """The votes for each answer, and how a tie was settled."""
     standing = [value for value, rule in zip(fired.before, fired.given, strict=True) if rule != FELL_BACK]
     counted = standing or fired.before
     votes = Counter(map(ballot, counted)).most_common()
@@ -146,29 +145,11 @@ def _votes(fired: Fired) -> tuple[str, ...]:
     return (f"votes: {told}{more}{tie}{out}",) * len(fired.after)
 
 
-def _kept(fired: Fired) -> tuple[str, ...]:
+def tell_places(fired: Fired) -> tuple[str, ...]:
+    """Which of the replies was kept."""
     return tuple(f"reply {i + 1} of {len(fired.before)}" for i in range(len(fired.after)))
 
 
-def _own(fired: Fired) -> tuple[str, ...]:
+def tell_own_code(fired: Fired) -> tuple[str, ...]:
+    """That nobody but the task's own code knows."""
     return ("by the task's own code",) * len(fired.after)
-
-
-NOTES: PMap[str, Tell] = pmap(
-    {
-        "take_first": _kept,
-        "take_first_k": _kept,
-        "majority_vote": _votes,
-        "regex": _each(_regex),
-        "multi_choice_regex": _each(_multi_choice),
-        "regex_pos": _each(_tags),
-        "strip_thinking": _each(_thinking),
-        "remove_whitespace": _each(_rewritten),
-        "lowercase": _each(_rewritten),
-        "uppercase": _each(_rewritten),
-        "strip_punctuation": _each(_rewritten),
-        "map": _each(_mapped),
-        "format_span": _each(_rewritten),
-        "custom": _own,
-    }
-)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Literal
 
@@ -15,8 +15,11 @@ from evalcore.core.records.request import Sample
 
 __all__ = [
     "FELL_BACK",
+    "Explain",
     "Filter",
     "FilterFn",
+    "Fired",
+    "Leaves",
     "Replies",
     "Scope",
     "each_text",
@@ -28,6 +31,8 @@ __all__ = [
 
 FELL_BACK = -1
 Scope = Literal["document", "task"]
+Leaves = Literal["all", "first", "one"]
+"""Which replies to a document a filter leaves: all or some of them, the first as it is, or one made of all."""
 
 
 class Replies(Struct, frozen=True, eq=False):
@@ -49,11 +54,36 @@ class Replies(Struct, frozen=True, eq=False):
 FilterFn = Callable[[Replies, Sequence[Sample]], Replies]
 
 
+class Fired(Struct, frozen=True):
+    """One step on the replies of one unit: its options, and values and rules before and after."""
+
+    options: Mapping[str, object]
+    before: tuple[object, ...]
+    given: tuple[int, ...]
+    after: tuple[object, ...]
+    rules: tuple[int, ...]
+
+
+Explain = Callable[[Fired], tuple[str, ...]]
+"""A note for every value that a step left: which rule fired."""
+
+
+def _say_nothing(fired: Fired) -> tuple[str, ...]:
+    return ("",) * len(fired.after)
+
+
 class Filter(Struct, frozen=True):
-    """How to make a filter from its options, and whether it looks at one document or at the whole task."""
+    """How to make a filter from its options, and what the pipe needs to know about it.
+
+    ``scope`` says whether it looks at one document or at the whole task, ``leaves`` which replies are left, ``texts``
+    whether it takes texts alone or replies of any kind.
+    """
 
     make: Callable[..., FilterFn]
     scope: Scope = "document"
+    leaves: Leaves = "all"
+    texts: bool = True
+    explain: Explain = _say_nothing
 
 
 def replies(units: Iterable[Sequence[object]]) -> Replies:

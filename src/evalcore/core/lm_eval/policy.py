@@ -9,7 +9,7 @@ from pyrsistent import PMap, pmap
 
 from evalcore.core.aggregate.aggregations import AGGREGATIONS
 from evalcore.core.answers.batch import rolling_batch
-from evalcore.core.filters.chain import FILTERS, Filter
+from evalcore.core.filters.chain import FILTERS
 from evalcore.core.groups.averages import AVERAGES
 from evalcore.core.groups.tree import leaves
 from evalcore.core.lm_eval.aggregations import as_lm_eval, from_callable_without_error, resampling_of
@@ -32,7 +32,7 @@ def take_first(task: Task) -> Pipeline:
 LM_EVAL_0_4_13 = replace(
     EVALCORE,
     name="lm-eval-0.4.13",
-    filters=FILTERS.set("majority_vote", Filter(majority_vote)),
+    filters=FILTERS.set("majority_vote", replace(FILTERS["majority_vote"], make=majority_vote)),
     scorers=SCORERS.set(GENERATE_UNTIL, generation).set(LOGLIKELIHOOD_ROLLING, by_metric(rolling_batch, ROLLING)),
     metrics=METRICS.set(GENERATE_UNTIL, pmap(dict(TEXTS))).set(LOGLIKELIHOOD_ROLLING, pmap(dict(ROLLING))),
     aggregations=pmap({name: as_lm_eval(name) for name in AGGREGATIONS}),

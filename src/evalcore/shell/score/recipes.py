@@ -9,7 +9,7 @@ from math import isfinite
 from msgspec import Struct
 from msgspec.structs import replace
 
-from evalcore.core.filters.chain import FILTERS, scope_of
+from evalcore.core.filters.chain import FILTERS, leaves_of, scope_of
 from evalcore.core.lm_eval.task_config import task_from_config
 from evalcore.core.metrics.likelihood import LIKELIHOOD_METRICS
 from evalcore.core.records.errors import EvalError, place, unknown
@@ -43,10 +43,6 @@ NO_REDUCER = (
 AS_INSPECT = "its epochs are reduced by {}, as the log says; --reducer NAME reduces them by another"
 NO_SCORES = "Inspect recorded no scores; its answers are scored by exact_match, or by --metric NAME"
 FIRST = "take_first leaves the first of {} replies to a document; --reducer NAME (mean, pass@1, ...) uses them all"
-OF_ANY = ("custom", "majority_vote", "map", "take_first", "take_first_k")
-"""Filters that do not look into texts."""
-LEAVE_ONE = ("majority_vote", "take_first")
-"""Filters that say themselves what is made of several replies."""
 USUAL = "the usual metrics of such answers; --score NAME takes a recorded score, --task FILE or --metric NAME others"
 
 
@@ -92,10 +88,11 @@ def refuse_kind(log: LogTask, rules: Rules) -> None:
     steps = dict.fromkeys(step.name for one in rules.pipelines for step in one.steps)
     if log.output_type == GENERATE_UNTIL or rules.scores or not (steps or rules.metrics):
         return
-    text = next((name for name in steps if name in FILTERS and name not in OF_ANY), None)
+    text = next((name for name in steps if name in FILTERS and FILTERS[name].texts), None)
     if text is not None:
         told = f"filter {text!r} is for texts, but {log.path} has answers of {log.output_type}"
-        raise EvalError(f"{told}; for these: {', '.join(OF_ANY)}{place(log.name)}")
+        others = ", ".join(sorted(name for name in FILTERS if not FILTERS[name].texts))
+        raise EvalError(f"{told}; for these: {others}{place(log.name)}")
     strange = [one.name for one in rules.metrics if one.name not in LIKELIHOOD_METRICS]
     if strange and log.output_type == LOGLIKELIHOOD:
         first = _first_row(log)
@@ -106,8 +103,8 @@ def refuse_kind(log: LogTask, rules: Rules) -> None:
 
 def _tell_first(log: LogTask, rules: Rules) -> tuple[str, ...]:
     """That filters of flags leave only the first of several replies."""
-    names = [[step.name for step in one.steps] for one in rules.pipelines]
-    if rules.reduces or rules.scores or not any("take_first" in one and "majority_vote" not in one for one in names):
+    left = map(leaves_of, rules.pipelines)
+    if rules.reduces or rules.scores or not any("first" in one and "one" not in one for one in left):
         return ()
     several = _count_replies(log)
     return (f"{log.name}: {FIRST.format(several)}",) if several > 1 else ()
@@ -121,8 +118,8 @@ def _count_replies(log: LogTask) -> int:
 
 def _with_epochs(log: LogTask, rules: Rules) -> tuple[Rules, tuple[str, ...]]:
     """Rules that name metrics or filters, with the log's reducers of epochs where nothing else leaves one reply."""
-    steps = {step.name for one in rules.pipelines for step in one.steps}
-    if rules.reduces or not steps.isdisjoint(LEAVE_ONE) or (count_epochs(log.config) < 2 and _count_replies(log) < 2):
+    one_left = any(left != "all" for one in rules.pipelines for left in leaves_of(one))
+    if rules.reduces or one_left or (count_epochs(log.config) < 2 and _count_replies(log) < 2):
         return rules, ()
     reducers, strange = list_reducers(log.config)
     told = [f"{log.name}: {NO_REDUCER.format(one, ', '.join(reducers))}" for one in strange]

@@ -12,7 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from evalcore.core.aggregate.task_report import described
-from evalcore.core.filters.chain import FILTERS
+from evalcore.core.filters.chain import FILTERS, leaves_of
 from evalcore.core.lm_eval.task_config import metric_from_config, pipeline_from_config
 from evalcore.core.records.errors import EvalError, unknown
 from evalcore.core.records.request import options
@@ -174,8 +174,8 @@ def _reduced(metrics: Iterable[MetricSpec], rules: Rules) -> tuple[MetricSpec, .
 
 def _with_all(pipeline: Pipeline) -> Pipeline:
     """Every reply is left to the reducer: a last step that takes the first gives way to it."""
-    steps = pipeline.steps
-    return replace(pipeline, steps=steps[:-1]) if steps and steps[-1].name == "take_first" else pipeline
+    last = replace(pipeline, steps=pipeline.steps[-1:])
+    return replace(pipeline, steps=pipeline.steps[:-1]) if "first" in leaves_of(last) else pipeline
 
 
 def _unparsed(pipeline: Pipeline) -> Pipeline:
