@@ -110,7 +110,7 @@ def test_every_reducer_gives_the_numbers_of_inspect(reduced: EvalLog, tmp_path: 
         ours = found[f"{name}@{our_reducer(one.reducer)}"]
         assert ours.value == pytest.approx(one.metrics["accuracy"].value, rel=1e-12)
         assert ours.stderr == pytest.approx(one.metrics["stderr"].value, rel=1e-9)
-        assert ours.n_scored == one.scored_samples
+        assert ours.counts.scored == one.scored_samples
     assert told == ()
     shown = "mean, median, mode, max, at_least(2), pass@2, pass^2"
     assert any(f"that Inspect recorded, its epochs reduced by {shown};" in one for one in warnings)
@@ -139,7 +139,7 @@ def test_epochs_without_a_score_are_left_out_as_inspect_does(tmp_path: Path) -> 
     assert told == ()
     for one in log.results.scores:
         ours = found[f"{one.name}@{our_reducer(one.reducer)}"]
-        assert ours.n_scored == one.scored_samples
+        assert ours.counts.scored == one.scored_samples
 
 
 def test_a_reducer_without_an_equal_is_named(tmp_path: Path) -> None:

@@ -245,4 +245,4 @@ def test_nan_is_a_score_under_the_policy_only() -> None:
     case = task({"m": Column("nanmean", [1.0, NAN, 1.0])})
     for tables, lost in ((LM_EVAL_0_4_13, 0), (EVALCORE, 1)):
         found = our_report(case, tables, draws=100).estimates[0][1]
-        assert (found.value, found.n_unscorable) == (1.0, lost)
+        assert (found.value, found.counts.unscorable) == (1.0, lost)

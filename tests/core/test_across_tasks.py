@@ -23,7 +23,7 @@ from evalcore import (
     report_groups,
 )
 from evalcore.core.groups.across import across_tasks, sample_of_tasks
-from evalcore.core.records.estimate import Estimate, Part
+from evalcore.core.records.estimate import Estimate, Makeup, Part
 
 KEY = MetricKey("acc")
 
@@ -52,10 +52,10 @@ def test_equal_weights_are_the_standard_error_of_the_task_values(seed):
     leaves = tasks(seed, (5, 9, 30, 14))
     values = [one.value.get(KEY).value for one in leaves]
     made = of(leaves, weight_by_size=False)
-    assert made.across.tasks == 4
-    assert made.across.stderr == pytest.approx(stats.sem(values), rel=1e-12)
-    assert made.stderr != pytest.approx(made.across.stderr)
-    low, high = made.across.ci
+    assert made.group.across.tasks == 4
+    assert made.group.across.stderr == pytest.approx(stats.sem(values), rel=1e-12)
+    assert made.stderr != pytest.approx(made.group.across.stderr)
+    low, high = made.group.across.ci
     assert 0 <= low < made.value < high <= 1
 
 
@@ -66,8 +66,8 @@ def test_perplexities_are_sampled_on_the_log_scale():
     logs = [log(one.value.get(KEY).value) for one in leaves]
     made = of(leaves, Inference(confidence=0.9), weight_by_size=False)
     expected = stats.t.interval(0.9, 4, np.mean(logs), stats.sem(logs))
-    assert made.across.ci == pytest.approx([exp(end) for end in expected], rel=1e-9)
-    assert made.across.stderr == pytest.approx(made.value * stats.sem(logs), rel=1e-12)
+    assert made.group.across.ci == pytest.approx([exp(end) for end in expected], rel=1e-9)
+    assert made.group.across.stderr == pytest.approx(made.value * stats.sem(logs), rel=1e-12)
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -97,24 +97,24 @@ def test_weights_are_those_of_the_number():
         ),
         (of(leaves, aggregation="pool"), np.array([4, 12, 40]) / 56),
     ):
-        assert made.across.stderr == pytest.approx(sample_of_tasks(weights.tolist(), values)[0], rel=1e-10)
+        assert made.group.across.stderr == pytest.approx(sample_of_tasks(weights.tolist(), values)[0], rel=1e-10)
 
 
 def test_none_where_there_is_no_sample():
     """One task, one that counts, or a number that is no mean of tasks."""
     leaves = tasks(3, (5, 6))
-    assert of(leaves[:1]).across is None
-    assert of([Group("h", tuple(leaves[:1])), leaves[0]], average="children").across is None
-    assert of(leaves, weights=options(t0=1, t1=0)).across is None
-    assert of(leaves, aggregation=lambda values, sizes: min(values)).across is None
+    assert of(leaves[:1]).group.across is None
+    assert of([Group("h", tuple(leaves[:1])), leaves[0]], average="children").group.across is None
+    assert of(leaves, weights=options(t0=1, t1=0)).group.across is None
+    assert of(leaves, aggregation=lambda values, sizes: min(values)).group.across is None
 
 
 def test_tasks_that_agree_are_no_certainty():
     """All tasks at 100 %: Wilson's interval of so many tasks, never a point."""
     made = of([leaf(name, [1.0, 1.0]) for name in "abcd"], weight_by_size=False)
-    assert made.across.stderr == 0
-    assert made.across.ci[0] < 0.5
-    assert made.across.ci[1] == 1.0
+    assert made.group.across.stderr == 0
+    assert made.group.across.ci[0] < 0.5
+    assert made.group.across.ci[1] == 1.0
 
 
 def covered(k, p, c, equal, runs=400):
@@ -126,7 +126,7 @@ def covered(k, p, c, equal, runs=400):
     parts = tuple(Part(f"t{i}", weight) for i, weight in enumerate(weights.tolist()))
     ours = student = 0
     for values in scores.tolist():
-        made = Estimate(value=float(weights @ values), parts=parts)
+        made = Estimate(value=float(weights @ values), group=Makeup(parts=parts))
         low, high = across_tasks(made, {part.name: value for part, value in zip(parts, values, strict=True)}).ci
         ours += low <= p <= high
         error, df = sample_of_tasks(weights.tolist(), values)

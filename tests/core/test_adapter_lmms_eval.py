@@ -119,7 +119,7 @@ def test_numpy_scores_count() -> None:
     row = consolidate([only(docs)])[0]["t"]
     assert row["f_stderr_clt,none"] == pytest.approx(np.std(rest, ddof=1) / sqrt(19), rel=1e-12)
     found = report_scores(score_ranks([[only(docs)]])).task("t")["f,none"]
-    assert (found.n_scored, found.n_unscorable) == (19, 1)
+    assert (found.counts.scored, found.counts.unscorable) == (19, 1)
 
 
 def test_the_median_is_sorted_and_in_the_middle() -> None:
@@ -138,7 +138,11 @@ def test_no_errors_where_none_are_asked_for() -> None:
 def test_metrics_that_some_documents_lack() -> None:
     docs = [{"acc": 1.0, **({"f": 0.5} if i % 3 else {})} for i in range(9)]
     found = report_scores(score_ranks([[only(docs)]])).task("t")
-    assert (found["f,none"].n_scored, found["f,none"].n_not_emitted, found["acc,none"].n_not_emitted) == (6, 3, 0)
+    assert (
+        found["f,none"].counts.scored,
+        found["f,none"].counts.not_emitted,
+        found["acc,none"].counts.not_emitted,
+    ) == (6, 3, 0)
 
 
 # --- aggregations of the tasks' own ------------------------------------------------------------------------------------
@@ -224,7 +228,7 @@ def test_documents_without_a_cluster_are_no_giant_one() -> None:
     with pytest.raises(EvalError, match="expected a cluster id for every document, 5 have none, first at t row 0"):
         consolidate([output])
     found = report_scores(score_ranks([[output]], Rules(singletons=True))).task("t")["acc,none"]
-    assert len(set(found.clusters.ints.tolist())) == 5 + 5
+    assert len(set(found.spread.clusters.ints.tolist())) == 5 + 5
 
 
 # --- repeats ------------------------------------------------------------------------------------------------------------
@@ -240,8 +244,8 @@ def test_the_mean_of_repeats() -> None:
     error = np.std(scores.mean(axis=1), ddof=1) / sqrt(12)
     assert row["acc_expected_accuracy_stderr,none"] == pytest.approx(error, rel=1e-12)
     found = report_scores(score_ranks([[output]])).task("t")["acc_expected_accuracy,none"]
-    assert found.repeats == 4
-    assert found.noise == pytest.approx(np.mean(scores.var(axis=1, ddof=1) / 4) / 12, rel=1e-12)
+    assert found.spread.repeats == 4
+    assert found.spread.noise == pytest.approx(np.mean(scores.var(axis=1, ddof=1) / 4) / 12, rel=1e-12)
 
 
 # --- groups --------------------------------------------------------------------------------------------------------------

@@ -305,8 +305,8 @@ def test_a_document_without_an_answer_failed_and_is_counted():
     unscored(lost, Failed)
     assert found == Ok(1.0)
     estimate = report_task(scored).get(MetricKey("exact_match"))
-    assert (estimate.value, estimate.n_scored, estimate.n_failed) == (1.0, 1, 1)
-    assert (estimate.lowest, estimate.highest) == (0.5, 1.0)
+    assert (estimate.value, estimate.counts.scored, estimate.counts.failed) == (1.0, 1, 1)
+    assert (estimate.counts.lowest, estimate.counts.highest) == (0.5, 1.0)
 
 
 @pytest.mark.parametrize("output_type", TYPES)
@@ -377,7 +377,7 @@ def test_process_results_that_raises_fails_the_document():
 def test_process_results_that_returns_nothing():
     assert [one for _, one in outcomes(process(lambda doc, results: None).column("m,none"))] == [NotEmitted()] * 2
     estimate = report_task(process(lambda doc, results: None)).get(MetricKey("m"))
-    assert (estimate.value, estimate.n_not_emitted) == (None, 2)
+    assert (estimate.value, estimate.counts.not_emitted) == (None, 2)
     assert estimate.reason
 
 
@@ -388,7 +388,7 @@ def test_a_score_that_is_no_number_is_unscorable(score):
     unscored(bad)
     assert good == Ok(1.0)
     estimate = report_task(scored).get(MetricKey("m"))
-    assert (estimate.value, estimate.n_scored, estimate.n_unscorable) == (1.0, 1, 1)
+    assert (estimate.value, estimate.counts.scored, estimate.counts.unscorable) == (1.0, 1, 1)
 
 
 @pytest.mark.parametrize("score", ["right", (1, 2), [1.0], {"a": 1}, {1}, 1j], ids=repr)
@@ -743,7 +743,7 @@ def test_no_documents_say_so(output_type):
 def test_no_document_scored_has_no_value_and_the_first_reason():
     scored = score_task(TEXT, [Sample(DOC, gold="a"), Sample(DOC + 1, gold="a")], [])
     estimate = report_task(scored).get(MetricKey("exact_match"))
-    assert (estimate.value, estimate.stderr, estimate.ci, estimate.n_failed) == (None, None, None, 2)
+    assert (estimate.value, estimate.stderr, estimate.ci, estimate.counts.failed) == (None, None, None, 2)
     assert f"t doc {DOC}" in estimate.reason
     zero = report_task(scored, inference=Inference(on_unscorable="zero")).get(MetricKey("exact_match"))
     assert (zero.value, zero.n) == (0.0, 2)
@@ -819,8 +819,12 @@ def test_garbage_gives_outcomes_or_a_located_error(output_type, tables):
         for _, estimate in report.estimates:
             assert estimate.value is None or isfinite(estimate.value)
             assert estimate.stderr is None or (isfinite(estimate.stderr) and estimate.stderr >= 0)
-            assert estimate.n_scored + estimate.n_unscorable + estimate.n_failed + estimate.n_not_emitted == len(
-                samples
+            assert (
+                estimate.counts.scored
+                + estimate.counts.unscorable
+                + estimate.counts.failed
+                + estimate.counts.not_emitted
+                == len(samples)
             )
 
     check()

@@ -284,7 +284,13 @@ def test_a4_not_emitted_is_counted_apart():
         NotEmitted(),
     ]
     found = report_task(scored).get(MetricKey("m"))
-    assert (found.value, found.n_scored, found.n_not_emitted, found.n_unscorable, found.n_failed) == (
+    assert (
+        found.value,
+        found.counts.scored,
+        found.counts.not_emitted,
+        found.counts.unscorable,
+        found.counts.failed,
+    ) == (
         1.0,
         1,
         2,
@@ -652,7 +658,7 @@ def test_a19_a_missing_child_is_flagged_or_refused():
     done = [flat("a", 0.5, 10, 0.1).value]
     children = (Leaf("a", None), Leaf("absent", None))
     group = build_report(done, [Group("g", children, (GroupMetric("acc"),))]).group("g")
-    assert group.get(MetricKey("acc")).partial == ("absent",)
+    assert group.get(MetricKey("acc")).group.missing == ("absent",)
     assert group.warnings == ("group 'g': acc,none is missing in 1/2 tasks: absent",)
     with pytest.raises(EvalError, match="acc,none is missing in 1/2 tasks: absent"):
         build_report(done, [Group("g", children, (GroupMetric("acc", missing="fail"),))])

@@ -44,13 +44,13 @@ def test_degrees_of_freedom():
     rng = np.random.default_rng(0)
     data = [rng.random(20), rng.random(20)]
     ids = np.repeat(np.arange(5), 4)
-    assert group_of(data, [ids, ids]).df == pytest.approx(4.0, rel=1e-12)
+    assert group_of(data, [ids, ids]).spread.df == pytest.approx(4.0, rel=1e-12)
     apart = group_of(data, [ids, ids + 9], weight_by_size=False)
     each = [group_of([x], [ids]).stderr ** 2 / 4 for x in data]
-    assert apart.df == pytest.approx(sum(each) ** 2 / (each[0] ** 2 / 4 + each[1] ** 2 / 4), rel=1e-12)
+    assert apart.spread.df == pytest.approx(sum(each) ** 2 / (each[0] ** 2 / 4 + each[1] ** 2 / 4), rel=1e-12)
     # ids that meet by chance: the small task, which is nearly all of the variance, keeps its few degrees
     small, large = rng.random(5) * 10, rng.random(400) * 0.01
-    assert group_of([small, large], [np.arange(5), np.arange(400)], weight_by_size=False).df == pytest.approx(
+    assert group_of([small, large], [np.arange(5), np.arange(400)], weight_by_size=False).spread.df == pytest.approx(
         4.0, rel=0.01
     )
 
@@ -69,7 +69,7 @@ def test_what_a_certain_value_rests_on(clusters, expected):
     """All right: the interval is Wilson's with this count, never a point."""
     made = group_of([np.ones(10), np.ones(20)], clusters, weight_by_size=False)
     assert (made.value, made.stderr) == (1.0, 0.0)
-    assert made.trials == pytest.approx(expected, rel=1e-12)
+    assert made.spread.trials == pytest.approx(expected, rel=1e-12)
     assert made.ci[0] < 0.9
     assert made.ci[1] == 1.0
 
@@ -79,7 +79,7 @@ def test_one_certain_task_is_the_task(n):
     """Counts whose reciprocal's reciprocal is not themselves."""
     made = group_of([np.ones(n)], [None])
     own = aggregate_metric(AGGREGATIONS["mean"], column(range(n), Floats(Array(np.ones(n)))))
-    assert (made.ci, made.trials, made.variance) == (own.ci, own.trials, own.variance)
+    assert (made.ci, made.spread.trials, made.spread.variance) == (own.ci, own.spread.trials, own.spread.variance)
 
 
 @pytest.mark.parametrize("share", ["all", "half", "chance"])
@@ -170,7 +170,7 @@ def test_groups_as_in_lm_eval_say_why_they_have_no_interval():
     report = build_report([one.value for one in tasks], [tree], tables=LM_EVAL_0_4_13)
     made = report.group("g")["acc,none"]
     assert made.stderr is not None
-    assert (made.ci, made.across) == (None, None)
+    assert (made.ci, made.group.across) == (None, None)
     assert "no interval" in made.reason
     assert "lm-eval" in made.reason
 

@@ -528,4 +528,4 @@ def test_bounds_of_a_group_are_those_of_every_way_to_score_the_lost(by_size: boo
     tree = Group("g", (Leaf("a", None), Leaf("b", None)), (GroupMetric("acc", weight_by_size=by_size),))
     found = build_report(reports(None), [tree]).group("g")["acc,none"]
     ends = [build_report(reports(fill), [tree]).group("g")["acc,none"].value for fill in (0.0, 1.0)]
-    assert (found.lowest, found.highest) == pytest.approx(tuple(ends), rel=1e-12)
+    assert (found.counts.lowest, found.counts.highest) == pytest.approx(tuple(ends), rel=1e-12)

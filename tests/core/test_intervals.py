@@ -471,7 +471,7 @@ def test_full_marks_in_few_clusters_are_worth_the_clusters() -> None:
         aggregate_metric(AGGREGATIONS["f1"], column(range(40), rows), clusters=codes)
         for codes in (None, np.arange(40), np.arange(40) // 10)
     ]
-    assert [one.trials for one in made] == [20, 20, 4]
+    assert [one.spread.trials for one in made] == [20, 20, 4]
     assert made[0].ci == made[1].ci
     assert made[2].ci[0] < made[0].ci[0]
 

@@ -104,14 +104,14 @@ def test_the_first_of_several_replies_is_as_noisy_as_one():
 def test_no_noise_is_better_than_a_wrong_one(name):
     """Reducers that jump with one reply, and pass@k of fewer than 2k: the replies are counted, the noise is not told."""
     [found] = estimates(drawn((40, 7)), name)
-    assert found.noise is None
-    assert found.repeats == 7
+    assert found.spread.noise is None
+    assert found.spread.repeats == 7
     assert found.stderr > 0
 
 
 def test_one_reply_says_nothing_about_sampling():
     [found] = estimates(drawn((40, 1)), "mean")
-    assert (found.noise, found.repeats) == (None, None)
+    assert (found.spread.noise, found.spread.repeats) == (None, None)
 
 
 @pytest.mark.parametrize("clusters", [None, [i // 3 for i in range(120)]])
@@ -120,7 +120,7 @@ def test_the_parts_of_an_error_are_those_of_the_model_that_made_it(clusters):
     n, k, made = 120, 3, []
     for seed in range(60):
         [found] = estimates(drawn((n, k), seed), "mean", clusters=clusters)
-        made.append((found.noise, found.stderr**2))
+        made.append((found.spread.noise, found.stderr**2))
     within, total = np.mean(made, axis=0)
     assert within == pytest.approx(0.125 / (n * k), rel=0.05)
     assert total - within == pytest.approx(0.125 / n, rel=0.12)
@@ -129,8 +129,8 @@ def test_the_parts_of_an_error_are_those_of_the_model_that_made_it(clusters):
 def test_noise_and_stderr_of_a_plain_mean_by_hand():
     scores = drawn((80, 5))
     [found] = estimates(scores, "mean")
-    assert found.noise == pytest.approx((scores.var(axis=1, ddof=1) / 5).sum() / 80**2)
-    assert found.repeats == 5
+    assert found.spread.noise == pytest.approx((scores.var(axis=1, ddof=1) / 5).sum() / 80**2)
+    assert found.spread.repeats == 5
     assert found.stderr == pytest.approx(scores.mean(axis=1).std(ddof=1) / sqrt(80))
 
 
@@ -146,8 +146,8 @@ def test_questions_of_one_reply_vary_like_the_others():
     [(_, found)] = report_task(score_task(task("mean"), *asked(texts))).estimates
     spread = np.array([np.var(list(map(int, one)), ddof=1) if len(one) > 1 else np.nan for one in texts])
     filled = np.where(counts > 1, spread, np.nanmean(spread)) / counts
-    assert found.repeats == pytest.approx(len(counts) / (1 / counts).sum())
-    assert found.noise == pytest.approx(filled.sum() / 60**2)
+    assert found.spread.repeats == pytest.approx(len(counts) / (1 / counts).sum())
+    assert found.spread.noise == pytest.approx(filled.sum() / 60**2)
 
 
 def test_pass_at_2_of_three_replies_is_filled_in_by_the_replies_there_are():
@@ -156,14 +156,14 @@ def test_pass_at_2_of_three_replies_is_filled_in_by_the_replies_there_are():
     [(_, found)] = report_task(score_task(task("pass@2"), *asked(texts))).estimates
     known = noise("pass@2", np.array([[1.0, 0.0, 0.0, 1.0]]))[0][0]
     assert known == pytest.approx((1 / 6) ** 2)
-    assert found.noise == pytest.approx((6 * known + 4 * known * 4 / 3) / 100)
+    assert found.spread.noise == pytest.approx((6 * known + 4 * known * 4 / 3) / 100)
 
 
 def test_where_most_questions_have_one_reply_nothing_is_known():
     texts = [["1", "0"]] * 4 + [["1"]] * 6
     [(_, found)] = report_task(score_task(task("mean"), *asked(texts))).estimates
-    assert found.noise is None
-    assert found.repeats == pytest.approx(10 / 8)
+    assert found.spread.noise is None
+    assert found.spread.repeats == pytest.approx(10 / 8)
 
 
 @pytest.mark.parametrize("reducers", [SMOOTH, ("mean",)])
@@ -176,7 +176,7 @@ def test_the_bits_do_not_depend_on_how_documents_are_split(reducers, parts):
     made = [score_task(task(*reducers), [samples[i] for i in p], [replies[i] for i in p]) for p in pieces]
     assert merge_scored(made) == whole
     assert report_task(merge_scored(made)).estimates == report_task(whole).estimates
-    assert report_task(whole).estimates[0][1].noise > 0
+    assert report_task(whole).estimates[0][1].spread.noise > 0
 
 
 def test_documents_that_count_as_zero_add_no_noise():
@@ -184,10 +184,10 @@ def test_documents_that_count_as_zero_add_no_noise():
     samples, replies = asked(texts)
     scored = score_task(task("mean"), [*samples, Sample(4, gold=None)], [*replies, asked([["1", "1"]] * 5)[1][4]])
     [(_, apart)] = report_task(scored).estimates
-    assert apart.n_unscorable == 1
+    assert apart.counts.unscorable == 1
     [(_, zero)] = report_task(scored, inference=Inference(on_unscorable="zero")).estimates
-    assert apart.noise == pytest.approx((0.25 + 0.25) / 4**2)
-    assert zero.noise == pytest.approx((0.25 + 0.25) / 5**2)
+    assert apart.spread.noise == pytest.approx((0.25 + 0.25) / 4**2)
+    assert zero.spread.noise == pytest.approx((0.25 + 0.25) / 5**2)
 
 
 def test_a_group_adds_up_the_noise_of_its_tasks():
@@ -199,8 +199,8 @@ def test_a_group_adds_up_the_noise_of_its_tasks():
     done = build_report(reports, [tree])
     a, b = (one.estimates[0][1] for one in reports)
     [(_, both)] = done.group("g").estimates
-    assert both.noise == pytest.approx((a.noise + b.noise) / 4)
-    assert both.noise * both.repeats == pytest.approx((a.noise * 2 + b.noise * 4) / 4)
+    assert both.spread.noise == pytest.approx((a.spread.noise + b.spread.noise) / 4)
+    assert both.spread.noise * both.spread.repeats == pytest.approx((a.spread.noise * 2 + b.spread.noise * 4) / 4)
 
 
 def test_results_tell_the_parts_where_they_exist():

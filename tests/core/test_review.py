@@ -179,7 +179,7 @@ def test_a_vote_with_a_metric_of_several_parts():
     task = Task("t", GENERATE_UNTIL, (MetricSpec("m", function=parts, reducers=("maj@2",)),))
     answers = [Answer(Instance("t", i, 0, Generate("?"), 2), (text, text)) for i, text in enumerate(["4", "x"])]
     report = report_task(score_task(task, [Sample(0, gold="4"), Sample(1, gold="4")], answers))
-    assert [(key.metric, one.value, one.n_failed) for key, one in report.estimates] == [("same", 1.0, 1)]
+    assert [(key.metric, one.value, one.counts.failed) for key, one in report.estimates] == [("same", 1.0, 1)]
 
 
 def test_a_metric_nobody_knows_has_no_bounds():
@@ -194,7 +194,7 @@ def test_a_metric_nobody_knows_has_no_bounds():
 def test_acc_all_without_a_score_can_still_fail_its_question():
     rows = evalcore.Objects(((True, "q"), None))
     estimate = aggregate_metric(AGGREGATIONS["acc_all"], column([0, 1], rows, np.array([0, 2], np.uint8), {1: "lost"}))
-    assert (estimate.value, estimate.lowest, estimate.highest) == (1.0, 0.0, 1.0)
+    assert (estimate.value, estimate.counts.lowest, estimate.counts.highest) == (1.0, 0.0, 1.0)
 
 
 def test_a_callable_may_fail_on_a_resample():

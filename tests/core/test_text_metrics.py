@@ -347,5 +347,5 @@ def test_documents_a_function_of_several_metrics_fails_on_count_for_each() -> No
     task = Task("t", GENERATE_UNTIL, (MetricSpec("m", function=per_document(several)),))
     answers = [Answer(Instance("t", i, 0, Generate("?")), (text,)) for i, text in enumerate(["ab", "raise"])]
     report = report_task(score_task(task, [Sample(0, gold="ab"), Sample(1, gold="a")], answers))
-    counts = [(key.metric, one.n_scored, one.n_failed) for key, one in report.estimates]
+    counts = [(key.metric, one.counts.scored, one.counts.failed) for key, one in report.estimates]
     assert counts == [("length", 1, 1), ("same", 1, 1)]

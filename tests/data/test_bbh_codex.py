@@ -97,7 +97,7 @@ def test_the_accuracy_of_every_task_is_the_published_one(run):
         found = estimate(task, "exact_match,none")
         assert found.value == expected["task_acc"][task.name], task.name
         assert 100 * found.value == pytest.approx(published[task.name], rel=1e-14), task.name
-        assert (found.n, found.n_scored) == (expected["task_n"][task.name],) * 2
+        assert (found.n, found.counts.scored) == (expected["task_n"][task.name],) * 2
         assert found.stderr == pytest.approx(expected["task_stderr"][task.name], rel=1e-13), task.name
 
 
@@ -115,7 +115,7 @@ def test_averages_over_families_tasks_and_documents(run, name):
     found = estimate(report.group(name), "exact_match,none")
     assert found.value == pytest.approx(expected[name], rel=1e-14)
     assert found.stderr is not None
-    assert not found.partial
+    assert not found.group.missing
 
 
 def test_families_are_averaged_first(run):

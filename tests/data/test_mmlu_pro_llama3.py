@@ -76,7 +76,7 @@ def test_an_answer_that_no_rule_finds_is_wrong(data, categories, name, pattern):
 def test_published_predictions_without_an_answer_count_as_zero(data, categories):
     found = report(categories, STRIPPED, "pred_published", inference=Inference(on_unscorable="zero"))
     check(found, data.meta["expected"]["pred_published_none_is_wrong"])
-    assert sum(estimate(task, KEY).n_failed for task in found.tasks) == data.meta["expected"]["none_l1"]
+    assert sum(estimate(task, KEY).counts.failed for task in found.tasks) == data.meta["expected"]["none_l1"]
 
 
 def test_the_rate_of_extraction_counts_them(data, categories):
@@ -89,7 +89,7 @@ def test_the_rate_of_extraction_counts_them(data, categories):
 def test_unscorable_counted_as_zero_is_the_same_as_wrong(data, categories):
     found = report(categories, extract("none", L1, fallback=None), inference=Inference(on_unscorable="zero"))
     check(found, data.meta["expected"]["l1_regex_none_is_wrong"])
-    assert sum(estimate(task, KEY).n_unscorable for task in found.tasks) == data.meta["expected"]["none_l1"]
+    assert sum(estimate(task, KEY).counts.unscorable for task in found.tasks) == data.meta["expected"]["none_l1"]
 
 
 def test_unscorable_left_out_keeps_its_bounds(data, categories):
@@ -97,13 +97,13 @@ def test_unscorable_left_out_keeps_its_bounds(data, categories):
     found = report(categories, extract("none", L1, fallback=None))
     for task in found.tasks:
         one, total = estimate(task, KEY), expected["per_category"][task.name]
-        assert (one.n_scored + one.n_unscorable, one.n_failed) == (total["n"], 0)
-        assert one.value == pytest.approx(total["acc"] * total["n"] / one.n_scored, rel=1e-13)
-        assert one.lowest == pytest.approx(total["acc"], rel=1e-14)
-        assert one.lowest <= one.value <= one.highest
-        assert one.highest - one.lowest == pytest.approx(one.n_unscorable / total["n"], abs=1e-12)
+        assert (one.counts.scored + one.counts.unscorable, one.counts.failed) == (total["n"], 0)
+        assert one.value == pytest.approx(total["acc"] * total["n"] / one.counts.scored, rel=1e-13)
+        assert one.counts.lowest == pytest.approx(total["acc"], rel=1e-14)
+        assert one.counts.lowest <= one.value <= one.counts.highest
+        assert one.counts.highest - one.counts.lowest == pytest.approx(one.counts.unscorable / total["n"], abs=1e-12)
     micro = estimate(found.group("micro"), KEY)
-    assert (micro.n_scored, micro.n_unscorable) == (12032 - 814, 814)
+    assert (micro.counts.scored, micro.counts.unscorable) == (12032 - 814, 814)
     assert micro.value == pytest.approx(expected["micro"] * 12032 / (12032 - 814), rel=1e-13)
 
 

@@ -42,7 +42,7 @@ def test_corpus_scores_are_sacrebleus(recorded, system, name):
     found = report(data, system, METRICS[name])
     full = f"newstest2017.{system}"
     assert found.value == pytest.approx(data.meta["expected"][full][name], rel=1e-13)
-    assert (found.n, found.n_scored) == (3004, 3004)
+    assert (found.n, found.counts.scored) == (3004, 3004)
     assert found.stderr > 0
     published = data.meta["published"][full]
     if name == "bleu_13a":

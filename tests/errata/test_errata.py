@@ -76,6 +76,7 @@ from evalcore import (
     score_task,
 )
 from evalcore.core.groups.build import build_trees, plan_trees
+from evalcore.core.records.estimate import Scale
 from evalcore.core.stats.pair_tests import match_keys, paired_binary, paired_t
 
 ACC = MetricKey("acc")
@@ -256,7 +257,7 @@ def test_E07_a_missing_task_is_told() -> None:
     rows = {"a": flat(1.0)}
     assert lm_aggregate("ab", rows)["acc,none"] == group_value(tree("a", "b"), rows, LM_EVAL_0_4_13).value == 1.0
     right = group_value(tree("a", "b"), rows)
-    assert right.partial == ("b",)
+    assert right.group.missing == ("b",)
     assert "E07" in right.errata
     with pytest.raises(EvalError, match="acc,none is missing in 1/2 tasks: b"):
         group_report(tree("a", "b", missing="fail"), rows)
@@ -577,7 +578,7 @@ def test_E27_ragged_repeats_have_one_set_of_keys() -> None:
 def test_E28_pass_at_5_of_one_reply_is_undefined() -> None:
     report = scored([["x"], ["a"] * 5], ["a", "a"], ("pass@5",), ragged=True, filters=(Pipeline("none"),))
     found = report.get(MetricKey("exact_match"))
-    assert (found.value, found.n, found.n_unscorable) == (1.0, 1, 1)
+    assert (found.value, found.n, found.counts.unscorable) == (1.0, 1, 1)
 
 
 def test_E29_a_pass_is_1_unless_a_threshold_says_otherwise() -> None:
@@ -619,12 +620,14 @@ def test_E32_votes_are_on_answers() -> None:
     short = scored([["4"] * 4, ["7"]], ["4", "7"], ("maj@4",), ragged=True, filters=(Pipeline("none"),)).get(
         MetricKey("exact_match")
     )
-    assert (short.value, short.n, short.n_unscorable) == (1.0, 1, 1)
+    assert (short.value, short.n, short.counts.unscorable) == (1.0, 1, 1)
 
 
 def test_E33_directions_stay_in_their_group() -> None:
     def task(name: str, higher: bool) -> TaskReport:
-        return TaskReport(name=name, estimates=((MetricKey("m"), Estimate(value=0.5, n=1, higher_is_better=higher)),))
+        return TaskReport(
+            name=name, estimates=((MetricKey("m"), Estimate(value=0.5, n=1, scale=Scale(higher_is_better=higher))),)
+        )
 
     groups = [Group("mixed", (Leaf("up", None), Leaf("down", None))), Group("clear", (Leaf("down", None),))]
     report = build_report([task("up", True), task("down", False)], groups)

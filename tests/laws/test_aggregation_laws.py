@@ -236,9 +236,11 @@ def test_unscored_documents_could_only_do_so_much(one):
     assume(one.scored.any())
     closed = aggregate_metric(AGGREGATIONS["mean"], one)
     zero = aggregate_metric(AGGREGATIONS["mean"], one, inference=Inference(on_unscorable="zero"))
-    assert closed.lowest <= closed.value <= closed.highest
-    assert zero.value == pytest.approx(closed.lowest, abs=1e-15)
-    assert closed.n_scored + closed.n_unscorable + closed.n_failed + closed.n_not_emitted == len(one)
+    assert closed.counts.lowest <= closed.value <= closed.counts.highest
+    assert zero.value == pytest.approx(closed.counts.lowest, abs=1e-15)
+    assert closed.counts.scored + closed.counts.unscorable + closed.counts.failed + closed.counts.not_emitted == len(
+        one
+    )
 
 
 @LAW

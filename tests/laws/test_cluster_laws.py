@@ -42,7 +42,12 @@ def test_clusters_of_one_are_plain(name, data):
     one = data.draw(columns(KINDS.get(name, "floats"), min_size=2, max_size=40))
     plain = aggregate_metric(AGGREGATIONS[name], one)
     alone = aggregate_metric(AGGREGATIONS[name], one, clusters=np.arange(len(one))[::-1].copy())
-    assert (plain.value, plain.stderr, plain.ci, plain.df) == (alone.value, alone.stderr, alone.ci, alone.df)
+    assert (plain.value, plain.stderr, plain.ci, plain.spread.df) == (
+        alone.value,
+        alone.stderr,
+        alone.ci,
+        alone.spread.df,
+    )
 
 
 @pytest.mark.parametrize("copies", [2, 3])
@@ -69,14 +74,14 @@ def test_a_cluster_counts_as_one(one, data):
     """The clustered error is sqrt(C / (C − 1) Σ (sum of influences in a cluster)²) / n."""
     codes = np.array(data.draw(st.lists(st.integers(0, 3), min_size=len(one), max_size=len(one))), np.int64)
     made = aggregate_metric(AGGREGATIONS["mean"], one, clusters=codes)
-    totals = [made.influence.floats[codes == code].sum() for code in np.unique(codes)]
+    totals = [made.spread.influence.floats[codes == code].sum() for code in np.unique(codes)]
     if len(totals) == 1:
         assert made.stderr is None
         assert made.reason
         return
     count = len(totals)
     assert made.stderr == pytest.approx(sqrt(count / (count - 1) * sum(t * t for t in totals)) / len(one), abs=1e-15)
-    assert made.df == count - 1
+    assert made.spread.df == count - 1
 
 
 @LAW
@@ -123,7 +128,7 @@ def test_a_task_and_its_copy_share_their_clusters(values):
     made = report_groups(Group("g", leaves, (GroupMetric("acc"),)))[-1].get(KEY)
     assert made.value == pytest.approx(closed.value, rel=1e-15, abs=1e-16)
     assert made.stderr == pytest.approx(closed.stderr, rel=1e-12, abs=1e-15)
-    assert made.df == pytest.approx(closed.df, rel=1e-12)
+    assert made.spread.df == pytest.approx(closed.spread.df, rel=1e-12)
     assert made.ci == pytest.approx(closed.ci, rel=1e-9, abs=1e-9)
 
 
@@ -153,7 +158,7 @@ def test_clusters_of_one_are_plain_in_groups(rule, data, draw):
     chosen = draw.draw(st.lists(st.booleans(), min_size=len(data), max_size=len(data)))
     alone = [100 * k + np.arange(len(x)) if yes else None for k, (x, yes) in enumerate(zip(data, chosen, strict=True))]
     plain, made = group_of(data, [None] * len(data), **rule), group_of(data, alone, **rule)
-    assert (made.value, made.stderr, made.df, made.ci) == (plain.value, plain.stderr, plain.df, plain.ci)
+    assert (made.value, made.stderr, made.spread.df, made.ci) == (plain.value, plain.stderr, plain.spread.df, plain.ci)
 
 
 @pytest.mark.parametrize("rule", RULES)
@@ -168,7 +173,7 @@ def test_copies_in_clusters_tell_groups_nothing_new(rule, apart, data, copies):
     assert many.value == pytest.approx(once.value, rel=1e-12, abs=1e-15)
     assert many.stderr == pytest.approx(once.stderr, rel=1e-7, abs=1e-12)
     if once.stderr > 1e-6:
-        assert many.df == pytest.approx(once.df, rel=1e-6)
+        assert many.spread.df == pytest.approx(once.spread.df, rel=1e-6)
         assert many.ci == pytest.approx(once.ci, rel=1e-6, abs=1e-9)
 
 
@@ -181,5 +186,5 @@ def test_variants_of_the_same_questions_are_one_task_of_their_means(values, k):
     ids = np.arange(len(values))
     made, whole = group_of(data, [ids] * k), group_of([np.mean(data, axis=0)], [ids])
     assert made.stderr == pytest.approx(whole.stderr, rel=1e-9, abs=1e-12)
-    assert made.df == pytest.approx(whole.df, rel=1e-12)
+    assert made.spread.df == pytest.approx(whole.spread.df, rel=1e-12)
     assert made.ci == pytest.approx(whole.ci, rel=1e-9, abs=1e-9)

@@ -141,8 +141,8 @@ def test_any_tree_any_weights_any_clusters(kind, how, seed):
         made = report_groups(tree)[-1].get(KEY)
         assert made.value == pytest.approx(float(np.real(value(np.ones(sum(sizes), complex)))), rel=1e-12)
         assert made.stderr == pytest.approx(exact_error(value, sizes, clusters), rel=1e-12, abs=1e-15)
-        assert made.df is not None
-        assert made.df > 0
+        assert made.spread.df is not None
+        assert made.spread.df > 0
 
 
 @pytest.mark.parametrize("how", ["none", "own", "shared", "some"])
@@ -185,7 +185,7 @@ def test_a_callable(how):
         return len(each) / sum(1 / v for v in each)
 
     assert made.stderr == pytest.approx(exact_error(value, sizes, clusters), rel=1e-8)
-    assert made.across is None
+    assert made.group.across is None
 
 
 @pytest.mark.parametrize("how", ["none", "own", "shared", "some"])
@@ -207,5 +207,15 @@ def test_the_order_of_tasks_changes_no_bit(how, aggregation, average):
         inner = Group("h", (tasks[0], tasks[1]) if rng.random() < 0.5 else (tasks[1], tasks[0]))
         children = [inner if i == 0 else tasks[i] for i in mixed]
         made = report_groups(Group("g", tuple(children), (spec,)))[-1].get(KEY)
-        seen.add((made.value, made.stderr, made.df, made.trials, made.variance, made.ci, made.across))
+        seen.add(
+            (
+                made.value,
+                made.stderr,
+                made.spread.df,
+                made.spread.trials,
+                made.spread.variance,
+                made.ci,
+                made.group.across,
+            )
+        )
     assert len(seen) == 1

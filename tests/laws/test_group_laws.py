@@ -93,8 +93,13 @@ def test_the_order_of_children_is_irrelevant(tree, dice):
     )
     for average in ("leaves", "children"):
         one, two = of(without_rules(tree), average=average), of(without_rules(mixed), average=average)
-        assert (one.value, one.stderr, one.df, one.trials) == (two.value, two.stderr, two.df, two.trials)
-        assert (one.ci, one.across) == (two.ci, two.across)
+        assert (one.value, one.stderr, one.spread.df, one.spread.trials) == (
+            two.value,
+            two.stderr,
+            two.spread.df,
+            two.spread.trials,
+        )
+        assert (one.ci, one.group.across) == (two.ci, two.group.across)
 
 
 @pytest.mark.parametrize("aggregation", ["mean", "macro", "pool"])

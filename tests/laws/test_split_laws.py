@@ -244,7 +244,7 @@ def test_one_failure_does_not_stop_bleu():
     samples = [Sample(0, gold="a b c d e"), Sample(1, gold="a b")]
     scored = check_task(task, samples, [gen(0, ("a b c d e",)), gen(1, (Failure("x"),))])
     estimate = report_task(scored).estimates[0][1]
-    assert (round(estimate.value, 9), estimate.n_scored, estimate.n_failed) == (100.0, 1, 1)
+    assert (round(estimate.value, 9), estimate.counts.scored, estimate.counts.failed) == (100.0, 1, 1)
 
 
 PLAIN = Task("gen", GENERATE_UNTIL, (MetricSpec("exact_match"),))

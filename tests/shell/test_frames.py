@@ -71,9 +71,10 @@ def test_a_report_is_the_rows_of_the_other_writers_and_more() -> None:
     assert [row["task"] for row in frame if row["metric"] != "acc_norm" and row["filter"] != "raw"] == ["low", "choices", "texts", "absent", "alone"]  # fmt: skip
     estimate = REPORT.task("texts")["exact_match,number"]
     (ours,) = [row for row in frame if (row["task"], row["filter"]) == ("texts", "number")]
-    assert estimate.n_failed > 0
-    for name in ("n_scored", "lowest", "highest", "signature"):
-        assert ours[name] == getattr(estimate, name)
+    assert estimate.counts.failed > 0
+    counts = estimate.counts
+    assert (ours["n_scored"], ours["lowest"], ours["highest"]) == (counts.scored, counts.lowest, counts.highest)
+    assert ours["signature"] == estimate.signature
 
 
 def test_results_folder_file_and_record_give_the_same_table(folder: Path) -> None:

@@ -69,7 +69,7 @@ def test_a_right_a_wrong_and_a_failing_model(harness: ModuleType) -> None:
     hurt = harness.evaluate(fails_on_products, HARNESS.parent)
     assert hurt.task("sums")["exact_match@mean,number"].value == 1.0
     lost = hurt.task("products")["exact_match@mean,number"]
-    assert (lost.value, lost.n_failed) == (None, 5)
+    assert (lost.value, lost.counts.failed) == (None, 5)
     assert "5 failed" in harness.table(hurt)
 
 

@@ -109,8 +109,8 @@ def test_rows_carry_every_number_of_the_report() -> None:
             row = rows[one.name, key.metric, key.filter]
             assert (row.value, row.stderr, row.n) == (estimate.value, estimate.stderr, estimate.n)
             assert (row.low, row.high) == (estimate.ci or (None, None))
-            assert (row.failed, row.unscorable) == (estimate.n_failed, estimate.n_unscorable)
-            assert row.higher is estimate.higher_is_better
+            assert (row.failed, row.unscorable) == (estimate.counts.failed, estimate.counts.unscorable)
+            assert row.higher is estimate.scale.higher_is_better
     assert rows["texts", "exact_match", "raw"].shots == 3
     assert rows["choices", "acc", "none"].version == "2"
 

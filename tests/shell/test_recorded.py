@@ -216,13 +216,13 @@ def test_clusters_are_the_runs_own_or_those_asked_for(run: Path) -> None:
     asked = read_recorded(run / "samples_ends.jsonl", cluster="{{a // 6}}")
     assert len({code for _, code in asked.side.scored[0].clusters}) == 2
     estimate = report_task(asked.side.scored[0])["acc,none"]
-    assert len(set(estimate.clusters.ints.tolist())) == 2
+    assert len(set(estimate.spread.clusters.ints.tolist())) == 2
 
 
 def test_noise_of_repeats_is_read_back(run: Path) -> None:
     found = report_of(read_recorded(run)).task("draws")["exact_match@mean,none"]
-    assert found.repeats == 4
-    assert found.noise > 0
+    assert found.spread.repeats == 4
+    assert found.spread.noise > 0
 
 
 def test_a_log_alone_has_the_usual_aggregations(run: Path) -> None:

@@ -232,7 +232,7 @@ def test_a_task_that_cannot_be_closed_keeps_what_is_known_of_it():
     assert (found.alias, found.version, found.num_fewshot, found.n_original, found.n_docs) == ("short", 3, 2, 9, 2)
     [(_, lost)] = found.estimates
     assert "no such thing" in (lost.reason or "")
-    assert lost.n_failed == 2
+    assert lost.counts.failed == 2
     with pytest.raises(EvalError, match="no such thing"):
         close_task(broken, Inference(on_unscorable="zero"), EVALCORE, 9)
 

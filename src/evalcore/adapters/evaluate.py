@@ -149,7 +149,7 @@ def _result(closed: Sequence[tuple[Measure, Estimate]]) -> dict[str, object]:
     for one, made in closed:
         ends = None if made.ci is None else list(made.ci)
         out |= {one.name: made.value, f"{one.name}_stderr": made.stderr, f"{one.name}_ci": ends}
-    counts = [{"n": made.n, "n_unscored": made.n_unscorable + made.n_failed} for _, made in closed]
+    counts = [{"n": made.n, "n_unscored": made.counts.unscorable + made.counts.failed} for _, made in closed]
     if all(one == counts[0] for one in counts):
         return out | counts[0]
     return out | {

@@ -115,11 +115,11 @@ def _influences(
 ) -> None:
     summary: Summary = aggregation.summarise(take_rows(one.rows, one.scored), given)
     if summary.finalise is None:
-        assert closed.influence is None, "a value that is no function of sums has no influence"
+        assert closed.spread.influence is None, "a value that is no function of sums has no influence"
         return
-    if closed.influence is None:
+    if closed.spread.influence is None:
         return
-    influence = closed.influence.floats
+    influence = closed.spread.influence.floats
     n = len(influence)
     left, right = numeric_influence(summary.finalise, summary.stats)
     low, high = np.minimum(left, right), np.maximum(left, right)

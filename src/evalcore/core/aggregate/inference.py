@@ -50,12 +50,13 @@ Resampler = Callable[[Estimate, Resampling], Resamples | None]
 def with_interval(estimate: Estimate, inference: Inference, resample: Resampler | None = None) -> Estimate:
     """The estimate with the interval asked for; where that would claim certainty, with the default one and the reason.
 
-    >>> sure = Estimate(value=1.0, stderr=0.0, variance=0.0, df=19.0, trials=20.0, n=20)
+    >>> from evalcore.core.records.estimate import Spread
+    >>> sure = Estimate(value=1.0, stderr=0.0, spread=Spread(variance=0.0, df=19.0, trials=20.0), n=20)
     >>> made = with_interval(sure, Inference(interval="t"))
     >>> round(made.ci[0], 2), made.reason
     (0.82, 't: the documents show no spread; wilson-t instead')
     """
-    if estimate.value is None or estimate.df is None or estimate.variance is None:
+    if estimate.value is None or estimate.spread.df is None or estimate.spread.variance is None:
         return estimate
     method = inference.interval
     if method not in BOOTSTRAPS:
@@ -83,16 +84,16 @@ def _instead(estimate: Estimate, inference: Inference, why: str) -> Estimate:
 
 def _closed_form(estimate: Estimate, inference: Inference) -> Estimate:
     """The interval that the variance, the unit counts, the bounds and the scale of an estimate give."""
-    if estimate.value is None or estimate.df is None:
+    if estimate.value is None or estimate.spread.df is None:
         return estimate
     ci = interval(
         estimate.value,
-        variance=estimate.variance,
+        variance=estimate.spread.variance,
         stderr=estimate.stderr,
-        n=estimate.trials,
-        df=estimate.df,
-        bounds=estimate.bounds,
-        link=LINKS[estimate.link],
+        n=estimate.spread.trials,
+        df=estimate.spread.df,
+        bounds=estimate.scale.bounds,
+        link=LINKS[estimate.scale.link],
         confidence=inference.confidence,
         method=inference.interval,
         documents=float(estimate.n),

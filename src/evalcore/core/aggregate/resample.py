@@ -35,7 +35,7 @@ def resample_task(summary: Summary, clusters: Ints64 | None, estimate: Estimate,
     count = len(units.stats)
     with np.errstate(all="ignore"):
         values = resample(units.resampled, count, draws=draws_of(resampling), generator=_generator(resampling))
-        own = estimate.influence
+        own = estimate.spread.influence
         shares = jackknife(units.resampled, count) if own is None else _totals(own.floats, clusters)
     return Resamples(estimate.value or 0.0, values, shares)
 
@@ -46,19 +46,19 @@ def resample_group(estimate: Estimate, leaves: Mapping[str, Estimate], resamplin
     A resample moves it by what the influences of its documents say: for means, exactly. None where a task has none.
 
     >>> from evalcore.core.records.array import Array
-    >>> from evalcore.core.records.estimate import Part
-    >>> task = Estimate(value=0.5, influence=Array([-0.5, 0.5]))
-    >>> made = resample_group(Estimate(value=0.5, parts=(Part("a", 1.0),)), {"a": task}, Resampling(50))
+    >>> from evalcore.core.records.estimate import Makeup, Part, Spread
+    >>> task = Estimate(value=0.5, spread=Spread(influence=Array([-0.5, 0.5])))
+    >>> made = resample_group(Estimate(value=0.5, group=Makeup((Part("a", 1.0),))), {"a": task}, Resampling(50))
     >>> sorted(set(made.values.tolist()))
     [0.0, 0.5, 1.0]
     """
-    link, value = LINKS[estimate.link], estimate.value
+    link, value = LINKS[estimate.scale.link], estimate.value
     strata = _strata(estimate, leaves)
     if not strata or value is None or not isfinite(link.slope(value)):
         return None
     draws, generator = draws_of(resampling), _generator(resampling)
     moves = sum((_moves(shares, draws, generator) for shares in strata), np.zeros(draws))
-    return Resamples(value, _moved(value, moves, link, estimate.bounds), np.concatenate(strata))
+    return Resamples(value, _moved(value, moves, link, estimate.scale.bounds), np.concatenate(strata))
 
 
 def _moves(shares: Floats64, draws: int, generator: np.random.Generator) -> Floats64:
@@ -77,14 +77,14 @@ def _moved(value: float, moves: Floats64, link: Link, bounds: tuple[float, float
 def _strata(estimate: Estimate, leaves: Mapping[str, Estimate]) -> list[Floats64]:
     """The shares of the units that are drawn together: those of a task, or of all tasks that share clusters."""
     found: list[tuple[Floats64, Ints64 | None]] = []
-    for part in estimate.parts:
+    for part in estimate.group.parts:
         leaf = leaves.get(part.name)
         if part.slope == 0:
             continue
-        influence = part.influence if part.influence is not None or leaf is None else leaf.influence
+        influence = part.influence if part.influence is not None or leaf is None else leaf.spread.influence
         if leaf is None or influence is None:
             return []
-        codes = None if leaf.clusters is None else leaf.clusters.ints
+        codes = None if leaf.spread.clusters is None else leaf.spread.clusters.ints
         found.append((part.slope * influence.floats / len(influence), codes))
     shared = _shared([codes for _, codes in found if codes is not None])
     tied = [(shares, codes) for shares, codes in found if codes is not None and np.isin(codes, shared).any()]

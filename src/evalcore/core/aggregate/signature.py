@@ -32,9 +32,9 @@ def sign(estimate: Estimate, parts: Mapping[str, object], *, tables: str, interv
     error, _, resampled = estimate.signature.partition(INTERVAL)
     full = {
         **parts,
-        "agg": estimate.aggregation,
+        "agg": estimate.scale.aggregation,
         "se": error if estimate.stderr is not None else None,
-        "clusters": None if estimate.clusters is None else len(set(estimate.clusters.ints.tolist())),
+        "clusters": None if estimate.spread.clusters is None else len(set(estimate.spread.clusters.ints.tolist())),
         "ci": None if estimate.ci is None else resampled or interval_of(estimate, interval),
         "n": estimate.n,
         "tables": tables,
@@ -46,13 +46,17 @@ def sign(estimate: Estimate, parts: Mapping[str, object], *, tables: str, interv
 def interval_of(estimate: Estimate, method: str) -> str | None:
     """How an interval of this kind is really made for an estimate, if it has one.
 
-    >>> interval_of(Estimate(value=9.0, variance=1.0, bounds=(1.0, float("inf")), link="log"), "exact")
+    >>> from evalcore.core.records.estimate import Scale, Spread
+    >>> log = Scale(bounds=(1.0, float("inf")), link="log")
+    >>> interval_of(Estimate(value=9.0, spread=Spread(variance=1.0), scale=log), "exact")
     't-log'
     """
-    if estimate.value is None or estimate.variance is None:
+    if estimate.value is None or estimate.spread.variance is None:
         return None
-    link = LINKS[estimate.link]
-    return interval_name(method, estimate.value, variance=estimate.variance, bounds=estimate.bounds, link=link)
+    link = LINKS[estimate.scale.link]
+    return interval_name(
+        method, estimate.value, variance=estimate.spread.variance, bounds=estimate.scale.bounds, link=link
+    )
 
 
 def shown_options(options: Options) -> str:

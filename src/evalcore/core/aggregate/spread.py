@@ -15,12 +15,12 @@ from evalcore.core.records.estimate import Aggregation, Error, Resampling, Summa
 from evalcore.core.stats.influence import sum_clusters
 from evalcore.core.stats.intervals import bootstrap, clustered, independent
 
-__all__ = ["Spread", "cluster_codes", "in_order", "spread_of", "whole_clusters"]
+__all__ = ["UnitSpread", "cluster_codes", "in_order", "spread_of", "whole_clusters"]
 
 CLUSTER_DRAWS = 200
 
 
-class Spread(Struct, frozen=True):
+class UnitSpread(Struct, frozen=True):
     """An error, the uncorrected variance behind it, and how many independent units it rests on."""
 
     error: Error
@@ -35,25 +35,25 @@ def spread_of(
     influence: Floats64 | None,
     clusters: Ints64 | None,
     resampling: Resampling,
-) -> Spread:
+) -> UnitSpread:
     """The standard error by the aggregation's own rule, or by clusters where documents belong together."""
     n = len(summary.stats)
     if resampling.draws == 0:
-        return Spread(Error(None, "bootstrap_iters is 0: no errors asked for"), None, n)
+        return UnitSpread(Error(None, "bootstrap_iters is 0: no errors asked for"), None, n)
     if clusters is not None:
         if influence is None:
             return _drawn_clusters(summary, clusters, resampling)
         variance, stderr, count = clustered(influence, clusters)
-        return Spread(
+        return UnitSpread(
             Error(stderr, "clustered" if stderr is not None else "needs two clusters, got 1"), variance, count
         )
     error = aggregation.error(rows, summary, influence, resampling)
     if influence is None:
-        return Spread(error, None if error.stderr is None else error.stderr**2, n)
-    return Spread(error, independent(influence)[0], n)
+        return UnitSpread(error, None if error.stderr is None else error.stderr**2, n)
+    return UnitSpread(error, independent(influence)[0], n)
 
 
-def _drawn_clusters(summary: Summary, clusters: Ints64, resampling: Resampling) -> Spread:
+def _drawn_clusters(summary: Summary, clusters: Ints64, resampling: Resampling) -> UnitSpread:
     """Without influences: a seeded bootstrap of whole clusters."""
     draws, units = resampling.draws or CLUSTER_DRAWS, whole_clusters(summary, clusters)
     count = len(units.stats)
@@ -61,7 +61,7 @@ def _drawn_clusters(summary: Summary, clusters: Ints64, resampling: Resampling) 
         lambda index: float(units.resampled(index[None, :])[0]), count, draws=draws, seed=resampling.seed
     )
     method = f"cluster-bootstrap(draws={draws},seed={resampling.seed})"
-    return Spread(Error(stderr, method), None if stderr is None else stderr**2, count)
+    return UnitSpread(Error(stderr, method), None if stderr is None else stderr**2, count)
 
 
 def whole_clusters(summary: Summary, clusters: Ints64) -> Summary:

@@ -144,7 +144,7 @@ def _estimate(
         )
     except EvalError as wrong:
         raise locate(wrong, place(task.name, key=one.key)) from wrong
-    known = with_noise(replace(estimate, higher_is_better=higher), one)
+    known = with_noise(replace(estimate, scale=replace(estimate.scale, higher_is_better=higher)), one)
     draws, partial = inference.resampling.draws, _partial_credit(one.column)
     facts = Facts(one.key, known, pipeline, one.traits, pipeline.metrics or task.metrics, partial, draws)
     named = replace(known, errata=task_errata(facts))
@@ -157,17 +157,18 @@ MEANS = ("mean", "nanmean")
 
 def with_noise(estimate: Estimate, one: ScoredColumn) -> Estimate:
     """The estimate with the part of its variance that comes from drawing answers, where that can be told."""
-    if one.noise is None or estimate.keys is None or not isinstance(one.noise.rows, Stats):
+    if one.noise is None or estimate.spread.keys is None or not isinstance(one.noise.rows, Stats):
         return estimate
     # a document that counts as 0 because it has no score has no noise either
-    keys = np.intersect1d(estimate.keys.ints, one.column.keys.ints[one.column.scored])
+    keys = np.intersect1d(estimate.spread.keys.ints, one.column.keys.ints[one.column.scored])
     variances, replies = _noise_at(keys, one.noise.keys.ints, one.noise.rows.values.floats)
     noise, repeats = mean_noise(variances, replies)
     if repeats is None or (repeats == 1 and noise is None):
         return estimate
-    known = noise is not None and estimate.aggregation in MEANS and estimate.stderr is not None
+    known = noise is not None and estimate.scale.aggregation in MEANS and estimate.stderr is not None
     share = len(keys) / estimate.n
-    return replace(estimate, noise=noise * share**2 if known and noise is not None else None, repeats=repeats)
+    part = noise * share**2 if known and noise is not None else None
+    return replace(estimate, spread=replace(estimate.spread, noise=part, repeats=repeats))
 
 
 def _noise_at(keys: Ints64, known: Ints64, rows: Floats64) -> tuple[Floats64, Floats64]:
@@ -185,13 +186,13 @@ def _parts(
         "task": task.name,
         "version": task.version,
         "metric": one.key.metric,
-        "options": shown_options(estimate.options),
+        "options": shown_options(estimate.scale.options),
         "filter": one.key.filter,
         "steps": ">".join(step.name for step in pipeline.steps) if task.filters else None,
         "reducer": one.reducer,
         "repeats": _span(one.repeats),
         "unscored": inference.on_unscorable,
-        "sacrebleu": sacrebleu_version(estimate.aggregation),
+        "sacrebleu": sacrebleu_version(estimate.scale.aggregation),
     }
 
 

@@ -14,7 +14,7 @@ from evalcore.core.aggregate.spread import spread_of
 from evalcore.core.records.array import Floats64, Ints64, frozen, weighted
 from evalcore.core.records.column import Column, Floats, Rows, as_objects, take_rows
 from evalcore.core.records.errors import EvalError
-from evalcore.core.records.estimate import Aggregation, Estimate, Summary, gradient
+from evalcore.core.records.estimate import Aggregation, Counts, Estimate, Scale, Spread, Summary, gradient
 from evalcore.core.records.outcome import FAILED, NOT_EMITTED, OK, UNSCORABLE, Rule
 from evalcore.core.records.request import Options, options
 
@@ -43,7 +43,7 @@ def aggregate_metric(
     """
     closed = close(column, inference.on_unscorable)
     empty = _counted(aggregation, column, closed, options)
-    if not empty.n_scored:
+    if not empty.counts.scored:
         return replace(empty, reason=_why_empty(column))
     rows = take_rows(closed.rows, closed.scored)
     summary, (value, influence, sums) = _evaluated(aggregation, rows, options)
@@ -54,7 +54,7 @@ def aggregate_metric(
     trials = summary.trials(sums) if summary.trials is not None and sums is not None else float(spread.units)
     trials = min(trials, float(spread.units))  # documents of one cluster may all go one way
     lowest, highest = _extremes(aggregation, closed, value, sums, score_bounds)
-    units = len(summary.units)
+    units, size = len(summary.units), aggregation.size
     filled = replace(
         empty,
         value=value,
@@ -62,16 +62,17 @@ def aggregate_metric(
         n=units,
         reason=None if spread.error.stderr is not None else spread.error.method,
         signature=spread.error.method,
-        size=aggregation.size(sums) if aggregation.size is not None and sums is not None else float(units),
-        variance=spread.variance,
-        df=float(spread.units - 1),
-        trials=trials,
-        influence=None if influence is None else frozen(influence),
-        keys=frozen(closed.keys.ints[closed.scored][summary.units]),
-        clusters=None if codes is None else frozen(codes),
-        sums=None if sums is None else frozen(sums),
-        lowest=lowest,
-        highest=highest,
+        counts=replace(empty.counts, lowest=lowest, highest=highest),
+        scale=replace(empty.scale, size=float(units) if size is None or sums is None else size(sums)),
+        spread=Spread(
+            variance=spread.variance,
+            df=float(spread.units - 1),
+            trials=trials,
+            influence=None if influence is None else frozen(influence),
+            keys=frozen(closed.keys.ints[closed.scored][summary.units]),
+            clusters=None if codes is None else frozen(codes),
+            sums=None if sums is None else frozen(sums),
+        ),
     )
     return with_interval(filled, inference, partial(resample_task, summary, codes))
 
@@ -139,15 +140,19 @@ def _centred(influence: Floats64) -> Floats64:
 def _counted(aggregation: Aggregation, column: Column, closed: Column, options: Options) -> Estimate:
     return Estimate(
         value=None,
-        n_scored=closed.count(OK),
-        n_unscorable=column.count(UNSCORABLE),
-        n_failed=column.count(FAILED),
-        n_not_emitted=column.count(NOT_EMITTED),
-        aggregation=aggregation.name,
-        options=options,
-        bounds=aggregation.bounds,
-        link=aggregation.link.name,
-        average=aggregation.average,
+        counts=Counts(
+            scored=closed.count(OK),
+            unscorable=column.count(UNSCORABLE),
+            failed=column.count(FAILED),
+            not_emitted=column.count(NOT_EMITTED),
+        ),
+        scale=Scale(
+            aggregation=aggregation.name,
+            options=options,
+            bounds=aggregation.bounds,
+            link=aggregation.link.name,
+            average=aggregation.average,
+        ),
     )
 
 

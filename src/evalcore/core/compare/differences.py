@@ -12,10 +12,10 @@ from msgspec.structs import replace
 from evalcore.core.aggregate.spread import whole_clusters
 from evalcore.core.compare.lines import Line
 from evalcore.core.groups.averages import Term
-from evalcore.core.groups.covariance import Spread, spread_of_terms
+from evalcore.core.groups.covariance import TermSpread, spread_of_terms
 from evalcore.core.records.array import Floats64, Ints64, frozen
 from evalcore.core.records.column import Column
-from evalcore.core.records.estimate import Aggregation, Estimate, Part
+from evalcore.core.records.estimate import Aggregation, Estimate, Part, Scale, Spread
 from evalcore.core.records.task import MetricKey
 from evalcore.core.stats.bootstrap import resample
 from evalcore.core.stats.influence import clustered, independent
@@ -45,7 +45,7 @@ class Pair(Struct, frozen=True, eq=False):
     @property
     def clusters(self) -> Ints64 | None:
         """Cluster codes of the units, which other tasks may share; None where none are declared."""
-        return None if self.a.clusters is None else self.a.clusters.ints
+        return None if self.a.spread.clusters is None else self.a.spread.clusters.ints
 
     @property
     def alone(self) -> bool:
@@ -90,9 +90,11 @@ def measured(line: Line, moves: Sequence[Move], ends: tuple[Estimate, Estimate],
         found = value, whole.stderr
         ci, how = _of_ends(ends, value, whole.stderr) or (around(value, found, quantile, inf), "t interval")
     else:
-        same = 1.0 if value == 0 and any(move.pair.a.influence is None for move in moves) else None
+        same = 1.0 if value == 0 and any(move.pair.a.spread.influence is None for move in moves) else None
         return replace(known, p_value=same, reason=_without_spread(value))
-    tested = _t_test(value, whole.stderr, whole.df) if any(move.pair.a.influence is None for move in moves) else None
+    tested = (
+        _t_test(value, whole.stderr, whole.df) if any(move.pair.a.spread.influence is None for move in moves) else None
+    )
     return replace(
         known,
         ci=ci,
@@ -143,7 +145,13 @@ def _of_ends(ends: tuple[Estimate, Estimate], value: float, stderr: float) -> tu
     The distances of the ends from the values take the place of standard errors (Zou and Donner 2008, "MOVER").
     """
     one, two = ends
-    if "log" not in (one.link, two.link) or one.ci is None or two.ci is None or not one.stderr or not two.stderr:
+    if (
+        "log" not in (one.scale.link, two.scale.link)
+        or one.ci is None
+        or two.ci is None
+        or not one.stderr
+        or not two.stderr
+    ):
         return None
     together = (one.stderr**2 + two.stderr**2 - stderr**2) / (2 * one.stderr * two.stderr)
     a, b = value + (two.value or 0.0), two.value or 0.0
@@ -175,9 +183,9 @@ def _binary_scores(moves: Sequence[Move]) -> tuple[Floats64, Floats64] | None:
 
 def _bits(estimate: Estimate) -> Floats64 | None:
     """The 0/1 scores behind a mean, None if they are something else."""
-    if estimate.aggregation != "mean" or estimate.value is None or estimate.influence is None:
+    if estimate.scale.aggregation != "mean" or estimate.value is None or estimate.spread.influence is None:
         return None
-    given = estimate.influence.floats + estimate.value
+    given = estimate.spread.influence.floats + estimate.value
     scores = np.rint(given)
     whole = bool(np.all(np.abs(given - scores) < 1e-9)) and bool(np.isin(scores, (0, 1)).all())
     return scores if whole else None
@@ -198,23 +206,30 @@ def _term(move: Move) -> Term:
         value=0.0,
         stderr=stderr,
         n=n,
-        variance=variance,
-        df=float(count - 1),
-        trials=float(count),
-        average=False,
-        influence=None if influence is None else frozen(influence),
-        clusters=pair.a.clusters,
+        spread=Spread(
+            variance=variance,
+            df=float(count - 1),
+            trials=float(count),
+            influence=None if influence is None else frozen(influence),
+            clusters=pair.a.spread.clusters,
+        ),
+        scale=Scale(average=False),
         reason=None if stderr is not None else f"needs two documents or clusters, got {count}",
     )
     return Term(pair.task, move.weight, float(n), estimate)
 
 
-def _effective(terms: Sequence[Term], weights: Sequence[float], whole: Spread) -> float:
+def _effective(terms: Sequence[Term], weights: Sequence[float], whole: TermSpread) -> float:
     """The number of independent documents that would leave the same error; of clusters, where there is no error."""
     if not whole.stderr:
         return whole.trials
     alone = [
-        (weight, independent(term.estimate.influence.floats)[1] if term.estimate.influence is not None else None)
+        (
+            weight,
+            independent(term.estimate.spread.influence.floats)[1]
+            if term.estimate.spread.influence is not None
+            else None,
+        )
         for term, weight in zip(terms, weights, strict=True)
     ]
     error = fsum((weight * stderr) ** 2 for weight, stderr in alone if stderr is not None)
@@ -226,7 +241,7 @@ def influence_of(part: Part, estimate: Estimate) -> Floats64 | None:
     """What a task's documents have on a number that the task is a part of."""
     if part.influence is not None:
         return part.influence.floats
-    return None if estimate.influence is None else part.slope * estimate.influence.floats
+    return None if estimate.spread.influence is None else part.slope * estimate.spread.influence.floats
 
 
 def _drawn(pair: Pair) -> float | None:
@@ -234,7 +249,7 @@ def _drawn(pair: Pair) -> float | None:
     aggregation, n = pair.aggregation, pair.a.n
     if n < 2 or aggregation is None or pair.columns is None:
         return None
-    one, two = (aggregation.summarise(column.rows, pair.a.options) for column in pair.columns)
+    one, two = (aggregation.summarise(column.rows, pair.a.scale.options) for column in pair.columns)
     if pair.clusters is not None:
         one, two = (whole_clusters(summary, pair.clusters) for summary in (one, two))
         n = len(one.stats)
@@ -246,8 +261,8 @@ def _drawn(pair: Pair) -> float | None:
 
 def _reach(moves: Sequence[Move]) -> float | None:
     """The most that one document can differ by, where scores are means between bounds."""
-    bounds = {move.pair.a.bounds for move in moves} | {move.pair.b.bounds for move in moves}
-    means = all(move.pair.a.average and move.pair.a.link == "identity" for move in moves)
+    bounds = {move.pair.a.scale.bounds for move in moves} | {move.pair.b.scale.bounds for move in moves}
+    means = all(move.pair.a.scale.average and move.pair.a.scale.link == "identity" for move in moves)
     low, high = next(iter(bounds))
     return high - low if means and len(bounds) == 1 and isfinite(high - low) else None
 

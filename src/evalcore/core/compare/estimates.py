@@ -45,17 +45,20 @@ def compare_estimates(
     """
     if a.value is None or b.value is None:
         raise EvalError(f"expected two values, got {a.value} and {b.value}")
-    if a.influence is None or b.influence is None or a.keys is None or b.keys is None:
-        raise EvalError(f"{a.aggregation} has no influence of each document; compare the documents' own scores")
-    order = match_keys(a.keys.ints.tolist(), _as_named_by(documents, b.keys.ints.tolist()))
-    clusters = a.clusters or (None if b.clusters is None else frozen(b.clusters.ints[order]))
-    aligned = replace(b, influence=frozen(b.influence.floats[order]), keys=a.keys, clusters=clusters)
-    pair = Pair("", MetricKey(a.aggregation), replace(a, clusters=clusters), aligned)
+    if a.spread.influence is None or b.spread.influence is None or a.spread.keys is None or b.spread.keys is None:
+        raise EvalError(f"{a.scale.aggregation} has no influence of each document; compare the documents' own scores")
+    order = match_keys(a.spread.keys.ints.tolist(), _as_named_by(documents, b.spread.keys.ints.tolist()))
+    clusters = a.spread.clusters or (None if b.spread.clusters is None else frozen(b.spread.clusters.ints[order]))
+    spread = replace(
+        b.spread, influence=frozen(b.spread.influence.floats[order]), keys=a.spread.keys, clusters=clusters
+    )
+    aligned = replace(b, spread=spread)
+    pair = Pair("", MetricKey(a.scale.aggregation), replace(a, spread=replace(a.spread, clusters=clusters)), aligned)
     whole = Part("", 1.0)
     moves = (Move(pair, whole, whole),)
     draft = measured(Line(name="", key=pair.key, a=a.value, b=b.value, n=a.n), moves, (a, b), confidence)
     line = flip_lines([(draft, moves)], draws, seed)[0]
-    return Difference(line.difference or 0.0, line.stderr, line.ci, line.p_value, len(a.influence), line.method)
+    return Difference(line.difference or 0.0, line.stderr, line.ci, line.p_value, len(a.spread.influence), line.method)
 
 
 def _as_named_by(

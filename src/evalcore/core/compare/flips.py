@@ -102,11 +102,11 @@ def _pooled(moves: Sequence[Move]) -> Pair:
     columns = [[move.pair.columns[side] for move in moves if move.pair.columns is not None] for side in (0, 1)]
     one, two = (column(range(sum(map(len, some))), concat_rows(some)) for some in columns)
     keys = frozen(np.arange(sum(move.pair.a.n for move in moves)))
-    return replace(first, columns=(one, two), a=replace(first.a, keys=keys))
+    return replace(first, columns=(one, two), a=replace(first.a, spread=replace(first.a.spread, keys=keys)))
 
 
 def _testable(line: Line, moves: Sequence[Move]) -> bool:
-    known = all(move.pair.a.influence is not None and move.pair.b.influence is not None for move in moves)
+    known = all(move.pair.a.spread.influence is not None and move.pair.b.spread.influence is not None for move in moves)
     return line.difference is not None and line.p_value is None and known and bool(moves)
 
 
@@ -130,7 +130,7 @@ def _shared_codes(pairs: Sequence[Pair]) -> set[int]:
 def _unit_names(pair: Pair, shared: set[int]) -> list[tuple[str, int]]:
     if pair.clusters is not None and (not pair.alone or not shared.isdisjoint(pair.clusters.tolist())):
         return [("", code) for code in pair.clusters.tolist()]
-    return [(pair.task, key) for key in (pair.a.keys.ints.tolist() if pair.a.keys is not None else ())]
+    return [(pair.task, key) for key in (pair.a.spread.keys.ints.tolist() if pair.a.spread.keys is not None else ())]
 
 
 def _where(places: list[int]) -> Where:
@@ -145,12 +145,12 @@ def _swap(pair: Pair, units: Where) -> Swap | None:
     """Both runs' statistics over one and the same classes, however differently the runs answered."""
     if pair.columns is None or pair.aggregation is None:
         return None
-    n = len(pair.a.keys) if pair.a.keys is not None else 0
-    both = pair.aggregation.summarise(concat_rows(pair.columns), pair.a.options)
+    n = len(pair.a.spread.keys) if pair.a.spread.keys is not None else 0
+    both = pair.aggregation.summarise(concat_rows(pair.columns), pair.a.scale.options)
     if len(both.stats) == 2 * n:
         first, second, finalise = both.stats[:n], both.stats[n:], both.finalise
     else:  # units of several documents, which the two runs would share: questions of acc_all
-        alone = [pair.aggregation.summarise(column.rows, pair.a.options) for column in pair.columns]
+        alone = [pair.aggregation.summarise(column.rows, pair.a.scale.options) for column in pair.columns]
         first, second, finalise = alone[0].stats, alone[1].stats, alone[0].finalise
     if finalise is None:
         raise EvalError(f"{pair.aggregation.name} is no function of sums, whose signs could be flipped")
@@ -172,7 +172,7 @@ def _share(line: Line, move: Move, at: int) -> Share:
     first, second = (influence_of(part, whole) for part, whole in ((move.a, pair.a), (move.b, pair.b)))
     if pair.columns is None and first is not None and second is not None:
         return Share(at, sums=(first - second + (line.difference or 0.0)) / len(first))
-    link = LINKS[pair.a.link] if pair.a.average else IDENTITY
+    link = LINKS[pair.a.scale.link] if pair.a.scale.average else IDENTITY
     weights = [
         _weight(link, part.slope, whole, estimate.value)
         for part, whole, estimate in ((move.a, line.a, pair.a), (move.b, line.b, pair.b))

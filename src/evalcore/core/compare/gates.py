@@ -195,7 +195,7 @@ def judge_limit(limit: Limit, number: Number, estimate: Estimate, *, strict: boo
         ci=estimate.ci,
         limit=limit.value,
         n=estimate.n,
-        unscored=estimate.n_failed + estimate.n_unscorable,
+        unscored=estimate.counts.failed + estimate.counts.unscorable,
     )
     if estimate.value is None:
         return gate

@@ -78,7 +78,7 @@ def _undirected(report: TaskReport, scored: Scored) -> TaskReport:
     """The report with no direction for metrics of unknown direction."""
     unknown = {one.key for one in scored.columns if "unknown direction" in one.traits}
     estimates = tuple(
-        (key, replace(estimate, higher_is_better=None) if key in unknown else estimate)
+        (key, replace(estimate, scale=replace(estimate.scale, higher_is_better=None)) if key in unknown else estimate)
         for key, estimate in report.estimates
     )
     return replace(report, estimates=estimates) if unknown else report
@@ -142,7 +142,7 @@ def _leaves(pair: Paired, one: Report, two: Report, tables: Tables) -> Iterator[
     for column in whole_columns(pair.a):
         other = theirs[column.key]
         first, second = one.task(name)[column.key], two.task(name)[column.key]
-        if first.keys != second.keys and first.value is not None and second.value is not None:
+        if first.spread.keys != second.spread.keys and first.value is not None and second.value is not None:
             raise EvalError(f"expected both runs to count the same documents of {column.key}{place(name)}")
         yield Pair(
             name,
@@ -169,7 +169,7 @@ def _draft(name: str, key: MetricKey, a: Estimate, b: Estimate) -> Line:
         a=a.value,
         b=b.value,
         n=a.n,
-        higher_is_better=a.higher_is_better,
+        higher_is_better=a.scale.higher_is_better,
         reason=next((one.reason for one in (a, b) if one.value is None), None),
     )
 
@@ -177,12 +177,12 @@ def _draft(name: str, key: MetricKey, a: Estimate, b: Estimate) -> Line:
 def _flips(pair: Pair) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """The documents where the first run does better, and worse."""
     one, two = (column.rows for column in pair.columns) if pair.columns is not None else (None, None)
-    if not isinstance(one, Floats) or not isinstance(two, Floats) or pair.a.keys is None:
+    if not isinstance(one, Floats) or not isinstance(two, Floats) or pair.a.spread.keys is None:
         return (), ()
-    keys, apart = pair.a.keys.ints, one.values.floats - two.values.floats
+    keys, apart = pair.a.spread.keys.ints, one.values.floats - two.values.floats
     if len(keys) != len(apart):
         return (), ()
-    gain = -apart if pair.a.higher_is_better is False else apart
+    gain = -apart if pair.a.scale.higher_is_better is False else apart
     return tuple(keys[gain > 0].tolist()), tuple(keys[gain < 0].tolist())
 
 
@@ -197,7 +197,7 @@ def _group_drafts(
             if b is None:
                 continue
             missing = sorted(below[group.name] & lone)
-            lacking = f"without {', '.join(a.partial[:5])}, which lacks it" if a.partial else None
+            lacking = f"without {', '.join(a.group.missing[:5])}, which lacks it" if a.group.missing else None
             line = replace(_draft(group.name, key, a, b), group=True)
             line = replace(line, reason=line.reason or lacking)
             if missing:
@@ -208,13 +208,13 @@ def _group_drafts(
 
 def _with_moves(line: Line, a: Estimate, b: Estimate, leaves: Leaves) -> Draft:
     """A group's line with the tasks that move it, in both runs alike."""
-    theirs = {part.name: part for part in b.parts}
-    if not a.parts or theirs.keys() != {part.name for part in a.parts}:
+    theirs = {part.name: part for part in b.group.parts}
+    if not a.group.parts or theirs.keys() != {part.name for part in a.group.parts}:
         why = line.reason or "the group's number is not one of its tasks'"
         return replace(line, a=None, b=None, reason=why), (), (a, b)
     moves = tuple(
         Move(leaves[part.name, line.key], part, theirs[part.name])
-        for part in a.parts
+        for part in a.group.parts
         if part.slope or theirs[part.name].slope
     )
     return replace(line, unscored=sum(move.pair.unscored for move in moves)), moves, (a, b)

@@ -72,7 +72,7 @@ def contributions(
         if group.name in groups_above(report, task)
         for key, estimate in group.estimates
         if estimate.value is not None and _has(whole, key, doc)
-        if not estimate.parts or _part_of(estimate, task) is not None
+        if not estimate.group.parts or _part_of(estimate, task) is not None
     ]
     return (*own, *above)
 
@@ -129,18 +129,18 @@ def _dropped(column: Column, doc: int) -> Column:
 
 def _again(estimate: Estimate, column: Column | None, inference: Inference, tables: Tables) -> Estimate:
     """The same recipe on other documents; no number where the recipe is code that is not at hand."""
-    aggregation = tables.aggregations.get(estimate.aggregation)
+    aggregation = tables.aggregations.get(estimate.scale.aggregation)
     if column is None or aggregation is None:
-        return replace(estimate, value=None, reason=f"{estimate.aggregation} cannot be taken again")
-    known = replace(aggregation, bounds=estimate.bounds)
-    made = aggregate_metric(known, column, options=estimate.options, inference=inference)
-    return replace(made, higher_is_better=estimate.higher_is_better)
+        return replace(estimate, value=None, reason=f"{estimate.scale.aggregation} cannot be taken again")
+    known = replace(aggregation, bounds=estimate.scale.bounds)
+    made = aggregate_metric(known, column, options=estimate.scale.options, inference=inference)
+    return replace(made, scale=replace(made.scale, higher_is_better=estimate.scale.higher_is_better))
 
 
 def _in_task(whole: TaskReport, rest: TaskReport, key: MetricKey, doc: int) -> Contribution:
     estimate, other = whole[key], rest[key]
     moved = _influence(Part(whole.name, 1.0), estimate, doc)
-    even = estimate.aggregation in EVEN and moved is not None
+    even = estimate.scale.aggregation in EVEN and moved is not None
     weight = 1 / estimate.n if even else None
     reason = other.reason if other.value is None else _silence(estimate, doc)
     return Contribution(whole.name, key, False, estimate.value, other.value, moved, weight, estimate.n, reason)
@@ -152,7 +152,7 @@ def _in_group(
     estimate, other, own = group[key], None if left is None else left.get(key), task[key]
     part = _part_of(estimate, task.name)
     moved = None if part is None else _influence(part, own, doc)
-    even = own.aggregation in EVEN and moved is not None
+    even = own.scale.aggregation in EVEN and moved is not None
     weight = part.slope / own.n if even and part is not None else None
     without = None if other is None else other.value
     reason = _silence(own, doc) if without is not None else why
@@ -161,19 +161,21 @@ def _in_group(
 
 def _silence(estimate: Estimate, doc: int) -> str | None:
     """Why a document has no influence of its own."""
-    if estimate.keys is None or doc not in estimate.keys.ints:
+    if estimate.spread.keys is None or doc not in estimate.spread.keys.ints:
         return "it has no score here, or counts with other documents"
-    return None if estimate.influence is not None else f"{estimate.aggregation} has no influence by document"
+    return (
+        None if estimate.spread.influence is not None else f"{estimate.scale.aggregation} has no influence by document"
+    )
 
 
 def _part_of(estimate: Estimate, task: str) -> Part | None:
-    return next((part for part in estimate.parts if part.name == task), None)
+    return next((part for part in estimate.group.parts if part.name == task), None)
 
 
 def _influence(part: Part, estimate: Estimate, doc: int) -> float | None:
     """How far a number moves with this document, through the part that its task has in it."""
     moved = influence_of(part, estimate)
-    if moved is None or estimate.keys is None:
+    if moved is None or estimate.spread.keys is None:
         return None
-    at = np.flatnonzero(estimate.keys.ints == doc).tolist()
+    at = np.flatnonzero(estimate.spread.keys.ints == doc).tolist()
     return float(moved[at[0]]) / len(moved) if at else None

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from math import fsum, isfinite, sqrt
 
 from evalcore.core.aggregate.value import DEFAULT, Inference, with_interval
-from evalcore.core.records.estimate import AcrossTasks, Estimate
+from evalcore.core.records.estimate import AcrossTasks, Estimate, Scale, Spread
 from evalcore.core.stats.intervals import LINKS
 
 __all__ = ["across_tasks", "sample_of_tasks"]
@@ -20,17 +20,17 @@ def across_tasks(made: Estimate, values: Mapping[str, float], inference: Inferen
     It answers another question than the group's own error, which is about other documents of the same tasks. Between
     finite bounds the interval is Wilson's on an effective count, as everywhere: Student's misses a mean near a bound.
 
-    >>> from evalcore.core.records.estimate import Part
-    >>> made = Estimate(value=0.6, parts=(Part("a", 0.5), Part("b", 0.5)))
+    >>> from evalcore.core.records.estimate import Makeup, Part
+    >>> made = Estimate(value=0.6, group=Makeup((Part("a", 0.5), Part("b", 0.5))))
     >>> found = across_tasks(made, {"a": 0.5, "b": 0.7})
     >>> found.tasks, round(found.stderr, 12)      # the standard deviation of 0.5 and 0.7 by sqrt(2)
     (2, 0.1)
     """
-    parts = [part for part in made.parts if part.slope != 0]
+    parts = [part for part in made.group.parts if part.slope != 0]
     pooled = any(part.influence is not None for part in parts)
-    if made.value is None or len(parts) < 2 or pooled or made.aggregation not in MEANS:
+    if made.value is None or len(parts) < 2 or pooled or made.scale.aggregation not in MEANS:
         return None
-    link = LINKS[made.link]
+    link = LINKS[made.scale.link]
     at = [link.forward(values[part.name]) for part in parts]
     slope = link.slope(made.value)
     if not all(map(isfinite, (*at, slope))):
@@ -41,11 +41,8 @@ def across_tasks(made: Estimate, values: Mapping[str, float], inference: Inferen
     closed = Estimate(
         value=made.value,
         stderr=stderr,
-        variance=stderr**2,
-        df=df,
-        trials=1 / fsum(weight**2 for weight in weights),
-        bounds=made.bounds,
-        link=made.link,
+        spread=Spread(variance=stderr**2, df=df, trials=1 / fsum(weight**2 for weight in weights)),
+        scale=Scale(bounds=made.scale.bounds, link=made.scale.link),
     )
     return AcrossTasks(len(parts), stderr, with_interval(closed, Inference(confidence=inference.confidence)).ci)
 

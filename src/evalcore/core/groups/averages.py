@@ -47,7 +47,7 @@ SizeOf = Callable[[TaskReport, MetricKey], float]
 def own_size(task: TaskReport, key: MetricKey) -> float:
     """What a task weighs under a metric: that metric's own count (for ratios, its own denominator)."""
     estimate = task.get(key)
-    return 0.0 if estimate is None else estimate.size
+    return 0.0 if estimate is None else estimate.scale.size
 
 
 def shares(

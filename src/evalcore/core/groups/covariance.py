@@ -13,10 +13,10 @@ from evalcore.core.records.array import Bools, Floats64, Ints64
 from evalcore.core.records.estimate import Estimate
 from evalcore.core.stats.influence import satterthwaite, sum_clusters
 
-__all__ = ["Spread", "all_clusters", "spread_of_terms"]
+__all__ = ["TermSpread", "all_clusters", "spread_of_terms"]
 
 
-class Spread(Struct, frozen=True):
+class TermSpread(Struct, frozen=True):
     """A standard error, the variance behind the interval, degrees of freedom; or why there are none.
 
     ``trials`` is what the interval rests on where the variance is 0.
@@ -50,10 +50,11 @@ class Tied(Struct, frozen=True, eq=False):
     trials: float
 
 
-def spread_of_terms(terms: Sequence[Term], slopes: Sequence[float]) -> Spread:
+def spread_of_terms(terms: Sequence[Term], slopes: Sequence[float]) -> TermSpread:
     """The error of a number that moves by these slopes when its tasks' numbers move by 1.
 
-    >>> one = Estimate(value=0.5, stderr=0.1, variance=0.01, df=8.0, trials=9.0)
+    >>> from evalcore.core.records.estimate import Spread
+    >>> one = Estimate(value=0.5, stderr=0.1, spread=Spread(variance=0.01, df=8.0, trials=9.0))
     >>> made = spread_of_terms([Term("a", 0.5, 9.0, one), Term("b", 0.5, 9.0, one)], [0.5, 0.5])
     >>> round(made.stderr, 6), made.df, made.trials
     (0.070711, 16.0, 18.0)
@@ -61,14 +62,14 @@ def spread_of_terms(terms: Sequence[Term], slopes: Sequence[float]) -> Spread:
     counted = [(term, slope) for term, slope in zip(terms, slopes, strict=True) if slope != 0]
     lacking = next((term for term, _ in counted if term.estimate.stderr is None), None)
     if lacking is not None:
-        return Spread(reason=f"{lacking.name} has no standard error: {lacking.estimate.reason or 'not given'}")
+        return TermSpread(reason=f"{lacking.name} has no standard error: {lacking.estimate.reason or 'not given'}")
     shared = _shared_clusters([term.estimate for term, _ in counted])
     alone = [_alone(term.estimate, slope) for term, slope in counted if not _has(term.estimate, shared)]
     among = [(term, slope) for term, slope in counted if _has(term.estimate, shared)]
-    unknown = next((term.name for term, _ in among if term.estimate.influence is None), None)
+    unknown = next((term.name for term, _ in among if term.estimate.spread.influence is None), None)
     if unknown is not None:
         reason = f"{unknown} shares clusters with other tasks, and the influence of each of its documents is not known"
-        return Spread(reason=reason)
+        return TermSpread(reason=reason)
     return _together([*alone, *_tied_strata([_tied(term.estimate, slope) for term, slope in among])])
 
 
@@ -78,15 +79,15 @@ def all_clusters(terms: Sequence[Term]) -> Ints64 | None:
     >>> all_clusters([Term("a", 1.0, 9.0, Estimate(value=0.5))]) is None
     True
     """
-    found = [term.estimate.clusters.ints for term in terms if term.estimate.clusters is not None]
+    found = [term.estimate.spread.clusters.ints for term in terms if term.estimate.spread.clusters is not None]
     return np.unique(np.concatenate(found)) if found else None
 
 
-def _together(strata: Sequence[Stratum]) -> Spread:
+def _together(strata: Sequence[Stratum]) -> TermSpread:
     """Independent parts of an error as one."""
     if len(strata) == 1:  # keeps its own variance, so that a group of one equals its task
         only = strata[0]
-        return Spread(only.error, only.variance, only.df, only.trials)
+        return TermSpread(only.error, only.variance, only.df, only.trials)
     errors = [one.error for one in strata]
     largest = max(errors, default=0.0)
     stderr = largest * sqrt(fsum((error / largest) ** 2 for error in errors)) if largest else 0.0
@@ -97,26 +98,27 @@ def _together(strata: Sequence[Stratum]) -> Spread:
     dfs = [one.df for one in strata if one.df is not None]
     df = satterthwaite(squares, dfs) if len(dfs) == len(strata) else None
     inverse = fsum(1 / one.trials for one in strata if one.trials > 0)
-    return Spread(stderr, variance, df, 1 / inverse if inverse > 0 else 0.0)
+    return TermSpread(stderr, variance, df, 1 / inverse if inverse > 0 else 0.0)
 
 
 def _alone(estimate: Estimate, slope: float) -> Stratum:
-    variance = None if estimate.variance is None else slope**2 * estimate.variance
+    variance = None if estimate.spread.variance is None else slope**2 * estimate.spread.variance
     error = abs(slope) * (estimate.stderr or 0.0)
-    return Stratum(error, variance, estimate.df, estimate.trials / slope**2, slope**2 * _unseen(estimate))
+    return Stratum(error, variance, estimate.spread.df, estimate.spread.trials / slope**2, slope**2 * _unseen(estimate))
 
 
 def _unseen(estimate: Estimate) -> float:
     """The variance of a bounded mean without any spread, as if half a document more were right and half a one wrong.
 
-    >>> round(_unseen(Estimate(value=1.0, trials=10.0)), 6)      # 10.5 of 11
+    >>> from evalcore.core.records.estimate import Spread
+    >>> round(_unseen(Estimate(value=1.0, spread=Spread(trials=10.0))), 6)      # 10.5 of 11
     0.004339
     """
-    low, high = estimate.bounds
-    if not estimate.average or estimate.value is None or not isfinite(high - low) or estimate.trials <= 0:
+    low, high = estimate.scale.bounds
+    if not estimate.scale.average or estimate.value is None or not isfinite(high - low) or estimate.spread.trials <= 0:
         return 0.0
-    share = ((estimate.value - low) / (high - low) * estimate.trials + 0.5) / (estimate.trials + 1)
-    return max(share * (1 - share), 0.0) * (high - low) ** 2 / estimate.trials
+    share = ((estimate.value - low) / (high - low) * estimate.spread.trials + 0.5) / (estimate.spread.trials + 1)
+    return max(share * (1 - share), 0.0) * (high - low) ** 2 / estimate.spread.trials
 
 
 # --- tasks that share clusters -------------------------------------------------------------------------------------
@@ -124,7 +126,7 @@ def _unseen(estimate: Estimate) -> float:
 
 def _shared_clusters(estimates: Sequence[Estimate]) -> Ints64:
     """The clusters that occur in more than one task."""
-    found = [np.unique(one.clusters.ints) for one in estimates if one.clusters is not None]
+    found = [np.unique(one.spread.clusters.ints) for one in estimates if one.spread.clusters is not None]
     if len(found) < 2:
         return np.array([], np.int64)
     codes, times = np.unique(np.concatenate(found), return_counts=True)
@@ -132,14 +134,18 @@ def _shared_clusters(estimates: Sequence[Estimate]) -> Ints64:
 
 
 def _has(estimate: Estimate, shared: Ints64) -> bool:
-    return len(shared) > 0 and estimate.clusters is not None and bool(np.isin(estimate.clusters.ints, shared).any())
+    return (
+        len(shared) > 0
+        and estimate.spread.clusters is not None
+        and bool(np.isin(estimate.spread.clusters.ints, shared).any())
+    )
 
 
 def _tied(estimate: Estimate, slope: float) -> Tied:
-    if estimate.influence is None or estimate.clusters is None:
+    if estimate.spread.influence is None or estimate.spread.clusters is None:
         raise AssertionError("only tasks with influences and clusters are tied")
-    influence, codes = estimate.influence.floats, estimate.clusters.ints
-    return Tied(slope, slope * influence / len(influence), codes, len(np.unique(codes)), estimate.trials)
+    influence, codes = estimate.spread.influence.floats, estimate.spread.clusters.ints
+    return Tied(slope, slope * influence / len(influence), codes, len(np.unique(codes)), estimate.spread.trials)
 
 
 def _tied_strata(tied: Sequence[Tied]) -> list[Stratum]:

@@ -12,11 +12,11 @@ from pyrsistent import PMap
 
 from evalcore.core.aggregate.value import evaluate
 from evalcore.core.groups.averages import Term, merged_terms
-from evalcore.core.groups.rules import GroupRule, combined, macro
+from evalcore.core.groups.rules import GroupRule, combined, macro, without_error
 from evalcore.core.groups.tree import GroupMetric
 from evalcore.core.records.array import Floats64, Ints64, frozen
 from evalcore.core.records.column import concat_rows, scored_part
-from evalcore.core.records.estimate import Aggregation, Estimate, Part, Summary
+from evalcore.core.records.estimate import Aggregation, Estimate, Makeup, Part, Summary
 from evalcore.core.stats.influence import clustered, independent
 
 __all__ = ["pool"]
@@ -27,8 +27,10 @@ POOL_DRAWS = 1000
 def pool(aggregations: PMap[str, Aggregation]) -> GroupRule:
     """All documents of all tasks as one task, with errors stratified by task.
 
-    >>> two = [Term(name, 0.5, n, Estimate(value=v, stderr=0.1, size=n)) for name, v, n in (("a", 0, 3), ("b", 1, 1))]
-    >>> pool({})(GroupMetric("acc"), two).value      # of means: whatever the weights, by size
+    >>> from evalcore.core.records.estimate import Scale
+    >>> a = Term("a", 0.5, 3.0, Estimate(value=0.0, stderr=0.1, scale=Scale(size=3.0)))
+    >>> b = Term("b", 0.5, 1.0, Estimate(value=1.0, stderr=0.1, scale=Scale(size=1.0)))
+    >>> pool({})(GroupMetric("acc"), [a, b]).value      # of means: whatever the weights, by size
     0.25
     """
     return partial(_pooled, aggregations)
@@ -38,39 +40,38 @@ def _pooled(aggregations: PMap[str, Aggregation], spec: GroupMetric, terms: Sequ
     """One column of all tasks' rows, closed with errors stratified by task."""
     merged = merged_terms(terms)
     if len(merged) == 1:
-        return replace(merged[0].estimate, signature=_method(merged), parts=(Part(merged[0].name, 1.0),))
-    if all(term.estimate.average for term in merged):
+        return replace(merged[0].estimate, signature=_method(merged), group=Makeup((Part(merged[0].name, 1.0),)))
+    if all(term.estimate.scale.average for term in merged):
         return macro(spec, by_size(merged))
     columns = [term.column for term in merged if term.column is not None]
-    names = {term.estimate.aggregation for term in merged}
+    names = {term.estimate.scale.aggregation for term in merged}
     if len(columns) < len(merged) or len(names) != 1 or next(iter(names)) not in aggregations:
         return Estimate(value=None, reason="pool needs every task's rows, under one and the same aggregation")
     aggregation = aggregations[next(iter(names))]
     rows = concat_rows([scored_part(column) for column in columns])
-    summary = aggregation.summarise(rows, merged[0].estimate.options)
+    summary = aggregation.summarise(rows, merged[0].estimate.scale.options)
     value, influence, sums = evaluate(aggregation, summary)
     if value is None:
         return Estimate(value=None, reason=f"{aggregation.name} has no finite value on these documents")
     strata = np.repeat(np.arange(len(columns), dtype=np.int64), [int(column.scored.sum()) for column in columns])
-    made = replace(
-        _spread(spec, merged, aggregation, summary, influence, strata[summary.units], value),
-        bounds=aggregation.bounds,
-        link=aggregation.link.name,
-        lowest=None,
-        highest=None,
+    made = _spread(spec, merged, aggregation, summary, influence, strata[summary.units], value)
+    known = summary.trials(sums) if summary.trials is not None and sums is not None else made.spread.trials
+    return replace(
+        made,
+        counts=replace(made.counts, lowest=None, highest=None),
+        scale=replace(made.scale, bounds=aggregation.bounds, link=aggregation.link.name),
+        spread=replace(made.spread, trials=min(known, made.spread.trials)),
     )
-    known = summary.trials(sums) if summary.trials is not None and sums is not None else made.trials
-    return replace(made, trials=min(known, made.trials))
 
 
 def by_size(terms: Sequence[Term]) -> list[Term]:
     """Terms weighted by their own size: of means, that is what pooling comes to."""
-    total = fsum(term.estimate.size for term in terms)
-    return [replace(term, weight=term.estimate.size / total) for term in terms]
+    total = fsum(term.estimate.scale.size for term in terms)
+    return [replace(term, weight=term.estimate.scale.size / total) for term in terms]
 
 
 def _method(terms: Sequence[Term]) -> str:
-    return "clustered" if any(term.estimate.clusters is not None for term in terms) else "stratified"
+    return "clustered" if any(term.estimate.spread.clusters is not None for term in terms) else "stratified"
 
 
 def _spread(
@@ -83,7 +84,8 @@ def _spread(
     value: float,
 ) -> Estimate:
     """The pooled value with the error that its documents' influences give, or with a bootstrap's, or with none."""
-    made = replace(combined(spec, terms, value, [0.0] * len(terms)), stderr=None, variance=None, df=None, parts=())
+    made = without_error(combined(spec, terms, value, [0.0] * len(terms)))
+    made = replace(made, group=Makeup())
     lacking = next((term for term in terms if term.estimate.stderr is None), None)
     if lacking is not None:
         return replace(made, reason=f"{lacking.name} has no standard error: {lacking.estimate.reason}")
@@ -92,7 +94,7 @@ def _spread(
         shares = [len(one) / len(influence) for one in found]
         tasks = [_as_task(term, one) for term, one in zip(terms, found, strict=True)]
         pooled = combined(spec, tasks, value, shares)
-        return replace(pooled, parts=tuple(_part(*one) for one in zip(tasks, shares, strict=True)))
+        return replace(pooled, group=Makeup(tuple(_part(*one) for one in zip(tasks, shares, strict=True))))
     if _method(terms) == "clustered":
         return replace(made, reason=f"{aggregation.name} of clustered documents of several tasks has no standard error")
     return _resampled(made, summary, strata)
@@ -100,15 +102,16 @@ def _spread(
 
 def _as_task(term: Term, influence: Floats64) -> Term:
     """A task whose number moves as its documents move the pooled one: about their own mean, for sizes are given."""
-    centred, codes = influence - influence.mean(), term.estimate.clusters
+    centred, codes = influence - influence.mean(), term.estimate.spread.clusters
     variance, stderr, units = independent(centred) if codes is None else clustered(centred, codes.ints)
-    known = {"stderr": stderr, "variance": variance, "df": units - 1.0, "trials": float(units)}
-    return replace(term, estimate=replace(term.estimate, influence=frozen(centred), noise=None, **known))
+    own = term.estimate.spread
+    found = replace(own, variance=variance, df=units - 1.0, trials=float(units), influence=frozen(centred), noise=None)
+    return replace(term, estimate=replace(term.estimate, stderr=stderr, spread=found))
 
 
 def _part(task: Term, share: float) -> Part:
     """What the task's documents have on the pooled value, on the scale of the task: their mean is the task's part."""
-    centred = task.estimate.influence
+    centred = task.estimate.spread.influence
     return Part(task.name, 1.0, None if centred is None else frozen(centred.floats * share))
 
 
@@ -121,9 +124,7 @@ def _resampled(made: Estimate, summary: Summary, strata: Ints64) -> Estimate:
     return replace(
         made,
         stderr=stderr,
-        variance=stderr**2,
-        df=float(len(strata) - len(places)),
-        trials=float(len(strata)),
+        spread=replace(made.spread, variance=stderr**2, df=float(len(strata) - len(places)), trials=float(len(strata))),
         signature=f"bootstrap(draws={POOL_DRAWS},seed=0,stratified)",
         reason=None,
     )

@@ -87,13 +87,13 @@ def _group_estimate(
     if rule is None:
         raise unknown("group aggregation", str(spec.aggregation), tables.group_rules, place(group.name))
     estimate = group_interval(rule(spec, terms), inference, {term.name: term.estimate for term in terms})
-    directions = {term.estimate.higher_is_better for term in terms}
+    across = across_tasks(estimate, {term.name: value_of_term(term) for term in terms}, inference)
+    directions = {term.estimate.scale.higher_is_better for term in terms}
     sample_lens = [by_name[term.name].sample_len for term in terms]
     named = replace(
         estimate,
-        across=across_tasks(estimate, {term.name: value_of_term(term) for term in terms}, inference),
-        partial=share.missing,
-        higher_is_better=directions.pop() if len(directions) == 1 else None,
+        scale=replace(estimate.scale, higher_is_better=directions.pop() if len(directions) == 1 else None),
+        group=replace(estimate.group, missing=share.missing, across=across),
         errata=group_errata(spec, terms, share.missing, len(leaves(group)), sample_lens),
     )
     parts = {

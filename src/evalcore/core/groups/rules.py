@@ -13,7 +13,7 @@ from evalcore.core.groups.covariance import all_clusters, spread_of_terms
 from evalcore.core.groups.tree import GroupMetric
 from evalcore.core.records.array import frozen
 from evalcore.core.records.errors import EvalError, unknown
-from evalcore.core.records.estimate import Estimate, Part
+from evalcore.core.records.estimate import Counts, Estimate, Makeup, Part, Scale, Spread
 from evalcore.core.stats.intervals import IDENTITY, LINKS, Link
 from evalcore.core.stats.noise import combine_noise
 
@@ -26,15 +26,16 @@ GroupRule = Callable[[GroupMetric, Sequence[Term]], Estimate]
 def mean_of_means(spec: GroupMetric, terms: Sequence[Term]) -> Estimate:
     """Σ w·value with error sqrt(Σ (w·stderr)²), on the log scale for perplexities; refuses what is no mean.
 
-    >>> two = [Term(name, 0.5, 9.0, Estimate(value=v, stderr=1.0, link="log")) for name, v in (("a", 2.0), ("b", 8.0))]
-    >>> round(mean_of_means(GroupMetric("perplexity"), two).value, 12)
+    >>> a = Term("a", 0.5, 9.0, Estimate(value=2.0, stderr=1.0, scale=Scale(link="log")))
+    >>> b = Term("b", 0.5, 9.0, Estimate(value=8.0, stderr=1.0, scale=Scale(link="log")))
+    >>> round(mean_of_means(GroupMetric("perplexity"), [a, b]).value, 12)
     4.0
     """
-    refused = next((term for term in terms if not term.estimate.average), None)
+    refused = next((term for term in terms if not term.estimate.scale.average), None)
     if refused is not None:
         return Estimate(
             value=None,
-            reason=f"{spec.metric} ({refused.estimate.aggregation}) is not a mean; declare aggregation: macro "
+            reason=f"{spec.metric} ({refused.estimate.scale.aggregation}) is not a mean; declare aggregation: macro "
             "(average the task scores) or pool (all documents as one task)",
         )
     return macro(spec, terms)
@@ -43,14 +44,15 @@ def mean_of_means(spec: GroupMetric, terms: Sequence[Term]) -> Estimate:
 def macro(spec: GroupMetric, terms: Sequence[Term]) -> Estimate:
     """The weighted average of task scores, whatever they are; exact for any weights and shared leaves.
 
-    >>> shared = [Term("a", w, 9.0, Estimate(value=0.6, stderr=0.1, average=False)) for w in (0.75, 0.25)]
+    >>> task = Estimate(value=0.6, stderr=0.1, scale=Scale(average=False))
+    >>> shared = [Term("a", weight, 9.0, task) for weight in (0.75, 0.25)]
     >>> macro(GroupMetric("f1"), shared)      # one task by two paths: the same error
     Estimate(0.6 ± 0.1, n=0)
     """
     merged = merged_terms(terms)
     if len(merged) == 1 and merged[0].weight == 1.0:
         return combined(spec, merged, value_of_term(merged[0]), [1.0])
-    kinds = {(term.estimate.link if term.estimate.average else "identity") for term in merged}
+    kinds = {(term.estimate.scale.link if term.estimate.scale.average else "identity") for term in merged}
     link = LINKS[kinds.pop()] if len(kinds) == 1 else IDENTITY
     values = [value_of_term(term) for term in merged]
     value = link.inverse(_mean(merged, link))
@@ -84,7 +86,7 @@ def _proportional(terms: Sequence[Term], sizes: Sequence[float]) -> bool:
 
 def _sum(term: Term, link: Link) -> float:
     """The sum behind a task's mean: as it was counted, or worked back from the mean."""
-    value, sums = value_of_term(term), term.estimate.sums
+    value, sums = value_of_term(term), term.estimate.spread.sums
     if link is IDENTITY and sums is not None and len(sums) == 2:
         total, count = sums.floats.tolist()
         if count == term.size and total / count == value:
@@ -123,8 +125,8 @@ def by_callable(spec: GroupMetric, terms: Sequence[Term]) -> Estimate:
     merged = merged_terms(terms)
     if not all(map(isfinite, slopes.values())):
         made = combined(spec, merged, value, [0.0] * len(merged))
-        reason = "the group's aggregation has no derivative here"
-        return replace(made, stderr=None, variance=None, df=None, reason=reason, lowest=None, highest=None)
+        open_ended = replace(made.counts, lowest=None, highest=None)
+        return replace(without_error(made), reason="the group's aggregation has no derivative here", counts=open_ended)
     return combined(spec, merged, value, [slopes[term.name] for term in merged])
 
 
@@ -137,37 +139,48 @@ def _slope(at: Callable[[int, float], float], i: int, value: float, around: floa
     return (up - value) / step if isfinite(up) else (value - down) / step
 
 
+def without_error(estimate: Estimate) -> Estimate:
+    """The estimate without its standard error and the variance behind it."""
+    return replace(estimate, stderr=None, spread=replace(estimate.spread, variance=None, df=None))
+
+
 def combined(spec: GroupMetric, terms: Sequence[Term], value: float, slopes: Sequence[float]) -> Estimate:
     """A function of independent (or commonly clustered) estimates with these derivatives."""
     estimates = [term.estimate for term in terms]
     spread, clusters = spread_of_terms(terms, slopes), all_clusters(terms)
-    noise, repeats = combine_noise(slopes, [(estimate.noise, estimate.repeats) for estimate in estimates])
-    kinds = {estimate.link for estimate in estimates}
-    link = LINKS[kinds.pop()] if len(kinds) == 1 and estimates[0].average else IDENTITY
-    bounds = _common([estimate.bounds for estimate in estimates])
+    noise, repeats = combine_noise(slopes, [(estimate.spread.noise, estimate.spread.repeats) for estimate in estimates])
+    kinds = {estimate.scale.link for estimate in estimates}
+    link = LINKS[kinds.pop()] if len(kinds) == 1 and estimates[0].scale.average else IDENTITY
+    bounds = _common([estimate.scale.bounds for estimate in estimates])
     return Estimate(
         value=value,
         stderr=spread.stderr,
         n=sum(estimate.n for estimate in estimates),
-        n_scored=sum(estimate.n_scored for estimate in estimates),
-        n_unscorable=sum(estimate.n_unscorable for estimate in estimates),
-        n_failed=sum(estimate.n_failed for estimate in estimates),
-        n_not_emitted=sum(estimate.n_not_emitted for estimate in estimates),
-        lowest=_end(spec, slopes, [estimate.lowest for estimate in estimates], value, estimates),
-        highest=_end(spec, slopes, [estimate.highest for estimate in estimates], value, estimates),
+        counts=Counts(
+            scored=sum(estimate.counts.scored for estimate in estimates),
+            unscorable=sum(estimate.counts.unscorable for estimate in estimates),
+            failed=sum(estimate.counts.failed for estimate in estimates),
+            not_emitted=sum(estimate.counts.not_emitted for estimate in estimates),
+            lowest=_end(spec, slopes, [estimate.counts.lowest for estimate in estimates], value, estimates),
+            highest=_end(spec, slopes, [estimate.counts.highest for estimate in estimates], value, estimates),
+        ),
         reason=spread.reason,
         signature="stratified" if clusters is None else "clustered",
-        size=fsum(estimate.size for estimate in estimates),
-        aggregation=spec.aggregation if isinstance(spec.aggregation, str) else "callable",
-        bounds=bounds,
-        link=link.name,
-        variance=spread.variance,
-        df=spread.df,
-        trials=spread.trials,
-        clusters=None if clusters is None else frozen(clusters),
-        noise=noise,
-        repeats=repeats,
-        parts=tuple(Part(term.name, slope) for term, slope in zip(terms, slopes, strict=True)),
+        scale=Scale(
+            size=fsum(estimate.scale.size for estimate in estimates),
+            aggregation=spec.aggregation if isinstance(spec.aggregation, str) else "callable",
+            bounds=bounds,
+            link=link.name,
+        ),
+        spread=Spread(
+            variance=spread.variance,
+            df=spread.df,
+            trials=spread.trials,
+            clusters=None if clusters is None else frozen(clusters),
+            noise=noise,
+            repeats=repeats,
+        ),
+        group=Makeup(parts=tuple(Part(term.name, slope) for term, slope in zip(terms, slopes, strict=True))),
     )
 
 
@@ -187,7 +200,10 @@ def _end(
     if len(known) < len(ends):
         return None
     if _weighs_by_size(spec, slopes, estimates):  # with a score, they would also weigh in their tasks
-        sizes = [one.size * (one.n_scored + one.n_unscorable + one.n_failed) / one.n_scored for one in estimates]
+        sizes = [
+            one.scale.size * (one.counts.scored + one.counts.unscorable + one.counts.failed) / one.counts.scored
+            for one in estimates
+        ]
         return fsum(size * end for size, end in zip(sizes, known, strict=True)) / fsum(sizes)
     moves = [slope * (end - (one.value or 0.0)) for slope, end, one in zip(slopes, known, estimates, strict=True)]
     return value + fsum(moves)
@@ -195,11 +211,13 @@ def _end(
 
 def _weighs_by_size(spec: GroupMetric, slopes: Sequence[float], estimates: Sequence[Estimate]) -> bool:
     """Whether a plain mean weighs its tasks by how many of their documents have a score."""
-    total = fsum(one.size for one in estimates)
+    total = fsum(one.scale.size for one in estimates)
     plain = (
-        spec.weight_by_size and not spec.weights and all(one.n_scored and one.link == "identity" for one in estimates)
+        spec.weight_by_size
+        and not spec.weights
+        and all(one.counts.scored and one.scale.link == "identity" for one in estimates)
     )
-    return plain and all(isclose(slope * total, one.size) for slope, one in zip(slopes, estimates, strict=True))
+    return plain and all(isclose(slope * total, one.scale.size) for slope, one in zip(slopes, estimates, strict=True))
 
 
 GROUP_RULES: PMap[str, GroupRule] = pmap({"mean": mean_of_means, "macro": macro, "callable": by_callable})

@@ -67,40 +67,41 @@ def _after_exact_match(facts: Facts) -> bool:
 
 
 def _emptied(facts: Facts) -> bool:
-    options = facts.estimate.options
+    options = facts.estimate.scale.options
     return (
         facts.key.metric == "exact_match" and "bare gold" in facts.traits and any(options.get(o) for o in NORMALISING)
     )
 
 
 def _flat(facts: Facts) -> bool:
-    return facts.estimate.stderr == 0.0 and facts.estimate.value in facts.estimate.bounds
+    return facts.estimate.stderr == 0.0 and facts.estimate.value in facts.estimate.scale.bounds
 
 
 def _uneven(facts: Facts) -> bool:
-    return facts.draws is not None and facts.draws % 1000 != 0 and facts.estimate.aggregation in BOOTSTRAPPED
+    return facts.draws is not None and facts.draws % 1000 != 0 and facts.estimate.scale.aggregation in BOOTSTRAPPED
 
 
 TASK_RULES: Sequence[tuple[str, Applies]] = (
-    ("E01", lambda facts: facts.estimate.aggregation == "median" and facts.estimate.n % 2 == 0),
-    ("E02", lambda facts: facts.estimate.aggregation == "bypass"),
-    ("E03", lambda facts: facts.estimate.aggregation == "acc_all"),
+    ("E01", lambda facts: facts.estimate.scale.aggregation == "median" and facts.estimate.n % 2 == 0),
+    ("E02", lambda facts: facts.estimate.scale.aggregation == "bypass"),
+    ("E03", lambda facts: facts.estimate.scale.aggregation == "acc_all"),
     ("E10", lambda facts: "several golds" in facts.traits and facts.partial_credit),
     ("E11", _after_exact_match),
     ("E13", _emptied),
     ("E17", _uneven),
-    ("E18", lambda facts: facts.estimate.aggregation in BOOTSTRAPPED),
+    ("E18", lambda facts: facts.estimate.scale.aggregation in BOOTSTRAPPED),
     ("E19", lambda facts: any(step.name == "majority_vote" for step in facts.pipeline.steps)),
     ("E21", lambda facts: facts.key.metric == "word_perplexity"),
     ("E22", _flat),
-    ("E24", lambda facts: facts.estimate.aggregation in WITHOUT_ERROR),
+    ("E24", lambda facts: facts.estimate.scale.aggregation in WITHOUT_ERROR),
 )
 
 
 def task_errata(facts: Facts) -> tuple[str, ...]:
     """Which errata make lm-eval's number, or its error, differ from this one.
 
-    >>> task_errata(Facts(MetricKey("m"), Estimate(value=2.5, n=4, aggregation="median")))
+    >>> from evalcore.core.records.estimate import Scale
+    >>> task_errata(Facts(MetricKey("m"), Estimate(value=2.5, n=4, scale=Scale(aggregation="median"))))
     ('E01', 'E18')
     """
     return tuple(name for name, applies in TASK_RULES if applies(facts))
@@ -115,8 +116,8 @@ def group_errata(
         ("E04", callable(spec.aggregation)),
         ("E05", paths > len({term.name for term in terms}) + len(missing)),
         ("E07", bool(missing)),
-        ("E08", any(term.estimate.link == "log" for term in terms)),
-        ("E09", [term.estimate.n_scored for term in terms] != list(sample_lens)),
+        ("E08", any(term.estimate.scale.link == "log" for term in terms)),
+        ("E09", [term.estimate.counts.scored for term in terms] != list(sample_lens)),
         ("E23", spec.weight_by_size and len(sizes) > 1),
     )
     return tuple(name for name, applies in found if applies)

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from evalcore.core.groups.averages import Share, Term, weight_of
 from evalcore.core.groups.report import report_group
 from evalcore.core.groups.tree import Group, GroupMetric, Leaf, Tree, fold_group
-from evalcore.core.records.estimate import Estimate
+from evalcore.core.records.estimate import Counts, Estimate, Scale
 from evalcore.core.records.report import GroupReport, TaskReport
 from evalcore.core.records.task import MetricKey
 from evalcore.core.tables import Tables
@@ -47,8 +47,8 @@ def pooled_mean(spec: GroupMetric, terms: Sequence[Term]) -> Estimate:
         value=value,
         stderr=stderr,
         n=n,
-        n_scored=n,
-        size=float(n),
+        counts=Counts(scored=n),
+        scale=Scale(size=float(n)),
         signature="pooled" if spec.weight_by_size else "unweighted",
         reason=NO_INTERVAL if stderr is not None else _no_error(terms),
     )

@@ -111,7 +111,7 @@ def higher_is_better(report: Report) -> dict[str, Directions]:
 
 
 def _directions(task: TaskReport) -> Directions:
-    return {key.metric: estimate.higher_is_better for key, estimate in task.estimates}
+    return {key.metric: estimate.scale.higher_is_better for key, estimate in task.estimates}
 
 
 def _conflicts(parts: Iterable[Directions]) -> Directions:
@@ -170,7 +170,7 @@ def extras(report: Report) -> Plain:
 
 def _behind(key: MetricKey, estimate: Estimate, known: Mapping[tuple[str, MetricKey], Estimate]) -> list[Estimate]:
     """The tasks' numbers that a group's is made of; a task's own is made of itself."""
-    found = [known[part.name, key] for part in estimate.parts if (part.name, key) in known]
+    found = [known[part.name, key] for part in estimate.group.parts if (part.name, key) in known]
     return found or [estimate]
 
 
@@ -180,14 +180,14 @@ def _extra(estimate: Estimate, behind: Sequence[Estimate]) -> Plain:
         "stderr": estimate.stderr,
         "ci": None if estimate.ci is None else list(estimate.ci),
         "n": estimate.n,
-        "n_scored": estimate.n_scored,
-        "n_unscorable": estimate.n_unscorable,
-        "n_failed": estimate.n_failed,
-        "n_not_emitted": estimate.n_not_emitted,
-        "lowest": estimate.lowest,
-        "highest": estimate.highest,
+        "n_scored": estimate.counts.scored,
+        "n_unscorable": estimate.counts.unscorable,
+        "n_failed": estimate.counts.failed,
+        "n_not_emitted": estimate.counts.not_emitted,
+        "lowest": estimate.counts.lowest,
+        "highest": estimate.counts.highest,
         "reason": estimate.reason,
-        "missing": list(estimate.partial),
+        "missing": list(estimate.group.missing),
         "errata": list(estimate.errata),
         "signature": estimate.signature,
         **_sources(estimate, behind),
@@ -197,19 +197,19 @@ def _extra(estimate: Estimate, behind: Sequence[Estimate]) -> Plain:
 def _sources(estimate: Estimate, behind: Sequence[Estimate]) -> Plain:
     """What is known of where an error comes from: clusters, drawn answers, the choice of tasks."""
     out: Plain = {}
-    named = [one.clusters.ints.tolist() for one in behind if one.clusters is not None]
+    named = [one.spread.clusters.ints.tolist() for one in behind if one.spread.clusters is not None]
     if named:  # in a task without any, every document stands alone
-        out["clusters"] = len(set().union(*named)) + sum(one.n for one in behind if one.clusters is None)
-    if estimate.repeats is not None:
-        out["repeats"] = estimate.repeats
-    if estimate.noise is not None and estimate.stderr is not None:
-        out["question_stderr"] = question_stderr(estimate.stderr, estimate.noise)
-        out["sampling_stderr"] = sqrt(estimate.noise)
-    if estimate.across is not None:
-        ci = estimate.across.ci
+        out["clusters"] = len(set().union(*named)) + sum(one.n for one in behind if one.spread.clusters is None)
+    if estimate.spread.repeats is not None:
+        out["repeats"] = estimate.spread.repeats
+    if estimate.spread.noise is not None and estimate.stderr is not None:
+        out["question_stderr"] = question_stderr(estimate.stderr, estimate.spread.noise)
+        out["sampling_stderr"] = sqrt(estimate.spread.noise)
+    if estimate.group.across is not None:
+        ci = estimate.group.across.ci
         out["tasks_as_sample"] = {
-            "tasks": estimate.across.tasks,
-            "stderr": estimate.across.stderr,
+            "tasks": estimate.group.across.tasks,
+            "stderr": estimate.group.across.stderr,
             "ci": None if ci is None else list(ci),
         }
     return out

@@ -18,10 +18,14 @@ from evalcore.core.stats.intervals import IDENTITY, Link
 __all__ = [
     "AcrossTasks",
     "Aggregation",
+    "Counts",
     "Estimate",
     "Finalise",
+    "Makeup",
     "Part",
     "Resampling",
+    "Scale",
+    "Spread",
     "Summary",
     "Sums",
     "gradient",
@@ -107,28 +111,26 @@ class AcrossTasks(Struct, frozen=True):
     ci: tuple[float, float] | None
 
 
-class Estimate(Struct, frozen=True, kw_only=True):
-    """A value, its standard error and interval, and everything needed to combine, compare and audit it.
+class Counts(Struct, frozen=True):
+    """How many documents have a score, and how many have none and why.
 
-    ``n`` counts units (documents, or questions for ``acc_all``); ``lowest`` and ``highest`` are the values that the
-    documents without a score could still make of it. ``reason`` says why a value or an error is missing. ``noise`` is
-    the part of the squared standard error that comes from drawing ``repeats`` answers to each question; ``parts`` are
-    the tasks behind a group's number.
+    ``lowest`` and ``highest`` are the values that the documents without a score could still make of the number.
     """
 
-    value: float | None
-    stderr: float | None = None
-    ci: tuple[float, float] | None = None
-    n: int = 0
-    n_scored: int = 0
-    n_unscorable: int = 0
-    n_failed: int = 0
-    n_not_emitted: int = 0
+    scored: int = 0
+    unscorable: int = 0
+    failed: int = 0
+    not_emitted: int = 0
     lowest: float | None = None
     highest: float | None = None
-    reason: str | None = None
-    signature: str = ""
-    errata: tuple[str, ...] = ()
+
+
+class Scale(Struct, frozen=True, kw_only=True):
+    """What kind of number it is: its aggregation, direction and bounds, and how groups average it.
+
+    A group averages it on the scale of ``link`` if ``average`` is true, and a task then weighs its ``size``.
+    """
+
     aggregation: str = "mean"
     options: Options = field(default_factory=options)
     higher_is_better: bool | None = None
@@ -136,6 +138,15 @@ class Estimate(Struct, frozen=True, kw_only=True):
     link: str = "identity"
     average: bool = True
     size: float = 0.0
+
+
+class Spread(Struct, frozen=True, kw_only=True):
+    """What the error and the interval rest on: the influence of each document, and what follows from it.
+
+    ``trials`` is what the interval rests on where the variance is 0. ``noise`` is the part of the squared standard
+    error that comes from drawing ``repeats`` answers to each question.
+    """
+
     variance: float | None = None
     df: float | None = None
     trials: float = 0.0
@@ -143,17 +154,41 @@ class Estimate(Struct, frozen=True, kw_only=True):
     keys: Array | None = None
     clusters: Array | None = None
     sums: Array | None = None
-    partial: tuple[str, ...] = ()
     noise: float | None = None
     repeats: float | None = None
+
+
+class Makeup(Struct, frozen=True):
+    """The tasks behind a group's number, those it lacks, and its error if the tasks are a sample of all tasks."""
+
     parts: tuple[Part, ...] = ()
+    missing: tuple[str, ...] = ()
     across: AcrossTasks | None = None
+
+
+class Estimate(Struct, frozen=True, kw_only=True):
+    """A value, its standard error and interval, and everything needed to combine, compare and audit it.
+
+    ``n`` counts units (documents, or questions for ``acc_all``); ``reason`` says why a value or an error is missing.
+    """
+
+    value: float | None
+    stderr: float | None = None
+    ci: tuple[float, float] | None = None
+    n: int = 0
+    reason: str | None = None
+    signature: str = ""
+    errata: tuple[str, ...] = ()
+    counts: Counts = Counts()
+    scale: Scale = field(default_factory=Scale)
+    spread: Spread = Spread()
+    group: Makeup = Makeup()
 
     def __repr__(self) -> str:
         error = "" if self.stderr is None else f" ± {self.stderr:.6g}"
         value = "none" if self.value is None else f"{self.value:.6g}"
-        lost = f", {self.n_unscorable} unscorable" if self.n_unscorable else ""
-        lost += f", {self.n_failed} failed" if self.n_failed else ""
+        lost = f", {self.counts.unscorable} unscorable" if self.counts.unscorable else ""
+        lost += f", {self.counts.failed} failed" if self.counts.failed else ""
         why = f", {self.reason}" if self.reason else ""
         return f"Estimate({value}{error}, n={self.n}{lost}{why})"
 

@@ -10,7 +10,7 @@ from msgspec import Struct, field
 from evalcore.core.groups.tree import Leaf, Tree
 from evalcore.core.records.column import Column
 from evalcore.core.records.errors import EvalError, place, unknown
-from evalcore.core.records.estimate import Estimate
+from evalcore.core.records.estimate import Counts, Estimate, Scale, Spread
 from evalcore.core.records.request import Options, options
 from evalcore.core.records.task import MetricKey
 
@@ -36,7 +36,7 @@ class TaskReport(Struct, frozen=True, kw_only=True):
     @property
     def sample_len(self) -> int:
         """lm-eval's one count per task: the most documents any of its metrics was scored on."""
-        return max((estimate.n_scored or estimate.n for _, estimate in self.estimates), default=self.n_docs)
+        return max((estimate.counts.scored or estimate.n for _, estimate in self.estimates), default=self.n_docs)
 
     def get(self, key: MetricKey | str) -> Estimate | None:
         """The estimate under a key such as ``MetricKey("acc")`` or ``"acc,none"``."""
@@ -132,13 +132,17 @@ def _flat_estimate(key: MetricKey, value: float, stderr: float | None, n: int) -
         value=value,
         stderr=stderr,
         n=n,
-        n_scored=n,
-        size=float(n),
-        trials=float(n),
-        df=float(n - 1) if n > 1 else None,
-        variance=None if stderr is None or n < 1 else stderr * stderr * (n - 1) / n,
-        link="log" if logs else "identity",
-        aggregation="perplexity" if logs else "mean",
-        bounds=(0.0, 1.0) if 0.0 <= value <= 1.0 and not logs else (float("-inf"), float("inf")),
+        counts=Counts(scored=n),
+        scale=Scale(
+            size=float(n),
+            link="log" if logs else "identity",
+            aggregation="perplexity" if logs else "mean",
+            bounds=(0.0, 1.0) if 0.0 <= value <= 1.0 and not logs else (float("-inf"), float("inf")),
+        ),
+        spread=Spread(
+            trials=float(n),
+            df=float(n - 1) if n > 1 else None,
+            variance=None if stderr is None or n < 1 else stderr * stderr * (n - 1) / n,
+        ),
         reason=None if stderr is not None else "no standard error was given",
     )

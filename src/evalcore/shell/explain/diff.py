@@ -129,7 +129,7 @@ def _numbers(a: Report, b: Report, keys: set[tuple[str, MetricKey]], shared: set
     for group in a.groups:
         for key, estimate in group.estimates if group.name in others else ():
             other = others[group.name].get(key)
-            if other is not None and key in shared and other.partial == estimate.partial:
+            if other is not None and key in shared and other.group.missing == estimate.group.missing:
                 yield Number(group.name, key, True, estimate.value, other.value)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from evalcore.core.aggregate.task_report import report_task
 from evalcore.core.aggregate.value import Inference
 from evalcore.core.records.errors import EvalError
-from evalcore.core.records.estimate import Estimate, Resampling
+from evalcore.core.records.estimate import Counts, Estimate, Resampling
 from evalcore.core.records.report import TaskReport
 from evalcore.core.records.score import Scored
 from evalcore.core.tables import Tables
@@ -36,7 +36,7 @@ def close_task(scored: Scored, inference: Inference, tables: Tables, n_original:
         if inference.on_unscorable != "exclude":
             raise
         task, n = scored.task, max((len(one.column) for one in scored.columns), default=0)
-        lost = Estimate(value=None, n_scored=0, n_failed=n, reason=str(wrong))
+        lost = Estimate(value=None, counts=Counts(scored=0, failed=n), reason=str(wrong))
         return TaskReport(
             name=task.name,
             estimates=tuple((one.key, lost) for one in scored.columns),

@@ -55,7 +55,7 @@ class Ran(Struct, frozen=True):
 
     @property
     def exit_code(self) -> int:
-        unclosed = any(estimate.n_failed for task in self.report.tasks for _, estimate in task.estimates)
+        unclosed = any(estimate.counts.failed for task in self.report.tasks for _, estimate in task.estimates)
         return 1 if self.unscored or unclosed else 0
 
 

@@ -109,7 +109,7 @@ def _fields(doc: Plain) -> list[str]:
 def group_tasks(name: str, tasks: Iterable[TaskReport], *, by_size: bool, alias: str | None = None) -> Group[object]:
     """One group over tasks, with every number that any of them has; ``alias`` is what people read."""
     below = sorted(tasks, key=lambda one: one.name)
-    keys = {key: one.average for task in below for key, one in task.estimates}
+    keys = {key: one.scale.average for task in below for key, one in task.estimates}
     metrics = tuple(_group_metric(key, mean, by_size) for key, mean in keys.items())
     return Group(name, tuple(Leaf(one.name, None) for one in below), metrics, alias=alias)
 

@@ -155,7 +155,7 @@ def trees_over(
 
 
 def _keys(tasks: Iterable[TaskReport]) -> list[MetricKey]:
-    return list(dict.fromkeys(key for task in tasks for key, one in task.estimates if one.average))
+    return list(dict.fromkeys(key for task in tasks for key, one in task.estimates if one.scale.average))
 
 
 def report_parts(tasks: Iterable[TaskReport], trees: Trees, plan: Plan) -> Report:
@@ -174,11 +174,11 @@ def _numbers(report: Report) -> Iterable[tuple[str, MetricKey, Estimate]]:
 def tell_bounds(report: Report) -> tuple[str, ...]:
     """Between what each number lies, whatever the documents without a score would have got."""
     return tuple(
-        f"{one}: {key} is {shown_number(found.value)} of the {found.n_scored:,} documents that have a score; with "
-        f"the other {lost:,} it lies between {shown_number(found.lowest)} and {shown_number(found.highest)}"
+        f"{one}: {key} is {shown_number(found.value)} of the {found.counts.scored:,} documents that have a score; with "
+        f"the other {lost:,} it lies between {shown_number(low)} and {shown_number(high)}"
         for one, key, found in _numbers(report)
-        if (lost := found.n_unscorable + found.n_failed)
+        if (lost := found.counts.unscorable + found.counts.failed)
         and found.value is not None
-        and found.lowest is not None
-        and found.highest is not None
+        and (low := found.counts.lowest) is not None
+        and (high := found.counts.highest) is not None
     )

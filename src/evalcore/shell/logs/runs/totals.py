@@ -60,5 +60,6 @@ def _estimate(known: Known, row: Mapping[str, object], confidence: float) -> Est
     flat = {str(known.key): value, known.key.stderr: known.stderr, "sample_len": max(known.n, 1)}
     ((_, estimate),) = leaf_from_flat(known.name, flat).value.estimates
     if known.units < known.n:
-        estimate = replace(estimate, df=float(known.units - 1), trials=float(known.units))
+        spread = replace(estimate.spread, df=float(known.units - 1), trials=float(known.units))
+        estimate = replace(estimate, spread=spread)
     return with_interval(estimate, Inference(confidence=confidence))

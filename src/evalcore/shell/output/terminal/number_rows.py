@@ -101,14 +101,14 @@ def _row(head: Row, key: MetricKey, estimate: Estimate) -> Row:
         head,
         filter=key.filter,
         metric=key.metric,
-        higher=estimate.higher_is_better,
+        higher=estimate.scale.higher_is_better,
         value=_finite(estimate.value),
         stderr=_finite(estimate.stderr),
         low=_finite(low),
         high=_finite(high),
         n=estimate.n,
-        failed=estimate.n_failed,
-        unscorable=estimate.n_unscorable,
+        failed=estimate.counts.failed,
+        unscorable=estimate.counts.unscorable,
         reason=estimate.reason or "",
     )
 
