@@ -14,7 +14,7 @@ import pytest
 from sample_runs import STAMP, rows_of, write_log
 
 from evalcore.shell.cli import main
-from evalcore.shell.output.compare.conditions import counted
+from evalcore.shell.compare.conditions import counted
 
 COUNT = 60
 COLUMNS = ("--answer", "reply", "--gold", "target")

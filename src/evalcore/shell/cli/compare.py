@@ -91,7 +91,7 @@ def compare(given: argparse.Namespace) -> Compared:
     from evalcore.core.compare.regressions import warn_of_draws
     from evalcore.core.compare.sides import compare_sides
     from evalcore.shell.compare.alike import align_sides, read_fields
-    from evalcore.shell.output.compare.conditions import tell_pairs, tell_settings
+    from evalcore.shell.compare.conditions import tell_pairs, tell_settings
     from evalcore.shell.output.compare.line_order import Compared, label_runs, select_lines
 
     names = chosen_names(given.names, given.runs)
@@ -121,7 +121,7 @@ def compare(given: argparse.Namespace) -> Compared:
 
 def explain_pairs(compared: Compared, alike: Sequence[Mapping[str, Alike]]) -> tuple[str, ...]:
     """Why few documents of some tasks are in two runs; an error if none of any is."""
-    from evalcore.shell.output.compare.conditions import explain_pairing
+    from evalcore.shell.compare.conditions import explain_pairing
 
     told = [
         line

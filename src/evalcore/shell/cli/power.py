@@ -129,8 +129,8 @@ def pair_runs(
     from evalcore.core.compare.power import pair_known
     from evalcore.core.compare.sides import compare_sides
     from evalcore.shell.compare.alike import align_sides, read_together
+    from evalcore.shell.compare.conditions import explain_pairing, tell_pairs
     from evalcore.shell.logs.runs.run_record import comparable_side, run_path
-    from evalcore.shell.output.compare.conditions import explain_pairing, tell_pairs
 
     one, two = read_together([run_path(path) for path in (a, b)], cluster=cluster)
     first, second, alike = align_sides((one, two), (comparable_side(one), comparable_side(two)))

@@ -29,8 +29,8 @@ from msgspec import Struct
 from evalcore.core.compare.gates import Gate
 from evalcore.core.compare.lines import Comparison, Shared
 from evalcore.shell.compare.alike import Alike
+from evalcore.shell.compare.conditions import explain_pairing, model_of, tell_pairs, tell_settings
 from evalcore.shell.logs.runs.run_record import Recorded
-from evalcore.shell.output.compare.conditions import explain_pairing, model_of, tell_pairs, tell_settings
 from evalcore.shell.output.compare.pair_table import shown_p, signed
 from evalcore.shell.output.files.strict_json import dump_json
 from evalcore.shell.output.terminal.flat import shown_number, shown_percent

@@ -27,8 +27,8 @@ from collections.abc import Iterable
 from evalcore.core.compare.gates import name_verdict
 from evalcore.core.compare.lines import Comparison, Line
 from evalcore.core.records.task import MetricKey
+from evalcore.shell.compare.conditions import model_of
 from evalcore.shell.logs.runs.run_record import Recorded
-from evalcore.shell.output.compare.conditions import model_of
 from evalcore.shell.output.compare.line_order import Compared, id_of
 from evalcore.shell.output.files.strict_json import dump_json
 from evalcore.shell.output.terminal.flat import csv_cell
