@@ -18,7 +18,10 @@ from evalcore.core.compare.gates import Gate
 from evalcore.core.records.report import leaf_from_flat
 from evalcore.core.records.task import MetricKey
 from evalcore.shell.cli import main
-from evalcore.shell.output.check.gate_text import Checked, tell_gate, write_gates
+from evalcore.shell.compare.check import Checked
+from evalcore.shell.output.check.gate_tables import draw_gates
+from evalcore.shell.output.check.gate_text import tell_gate
+from evalcore.shell.output.terminal.screen import Screen
 
 FINE = [1.0, 0.0, 1.0, 1.0] * 10
 
@@ -291,7 +294,7 @@ def test_tables_fit_and_explain_only_what_they_show(width: int, margin: float | 
         ),
     )
     checked = Checked(run="r", gates=gates, runs=(("runs/new", ""),), margin=margin, difference_confidence=0.9)
-    text = write_gates(checked, width=width)
+    text = draw_gates(checked, Screen(width))
     assert all(cell_len(line) <= width for line in text.splitlines())
     heads = [line for line in text.splitlines() if "verdict" in line]
     assert len(heads) == 3

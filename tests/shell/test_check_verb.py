@@ -16,7 +16,7 @@ from small_tasks import evalcore
 from evalcore.core.compare.gates import Gate
 from evalcore.core.records.task import MetricKey
 from evalcore.shell.cli import main
-from evalcore.shell.output.check.gate_text import Checked
+from evalcore.shell.compare.check import Checked
 from evalcore.shell.output.check.junit import junit_text
 
 YES = {"lopsided": 32, "even": 19}

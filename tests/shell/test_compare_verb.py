@@ -18,10 +18,11 @@ from evalcore.core.compare.lines import Comparison, Line, Shared, Side
 from evalcore.core.groups.tree import Group, GroupMetric, Leaf
 from evalcore.core.records.task import MetricKey
 from evalcore.shell.cli import main
+from evalcore.shell.compare.compare import Compared
 from evalcore.shell.logs.runs.run_record import Recorded
-from evalcore.shell.output.compare.line_order import Compared
 from evalcore.shell.output.compare.renderers import RENDERERS, page_of
 from evalcore.shell.output.terminal.grid import draw_page
+from evalcore.shell.output.terminal.screen import Screen, render_form
 
 RUNS = {"one": 1, "two": 2, "three": 3}
 
@@ -280,18 +281,20 @@ def test_untrusted_text_is_never_obeyed() -> None:
     shown = compared_of(
         LINE, line, name=EVIL, documents=(Shared("t", 1, (0,), (0,)),), tasks_only_a=(EVIL,), warnings=(EVIL,)
     )
-    for form, render in RENDERERS.items():
-        text = render(shown)
+    for form in RENDERERS:
+        text = render_form(RENDERERS, form, shown)
         assert "\x1b" not in text, form
         assert "\u202e" not in text, form
-    assert not any(row.startswith("=") for row in RENDERERS["csv"](compared_of(LINE, name="=1+1")).splitlines())
-    assert "\\|" in RENDERERS["markdown"](shown)
+    assert not any(
+        row.startswith("=") for row in render_form(RENDERERS, "csv", compared_of(LINE, name="=1+1")).splitlines()
+    )
+    assert "\\|" in render_form(RENDERERS, "markdown", shown)
 
 
 @pytest.mark.parametrize("width", [150, 120, 100, 80])
 def test_a_page_fits_the_terminal_and_keeps_the_verdict(width: int) -> None:
     group = replace(LINE, name="g", group=True, better=())
-    text = draw_page(page_of(compared_of(group, LINE)), width=width)
+    text = draw_page(page_of(compared_of(group, LINE)), Screen(width))
     table = text.split("\n\n")[1].splitlines()
     assert all(cell_len(line) <= width for line in table)
     assert sum("A better" in line for line in table) == 2
@@ -302,7 +305,7 @@ def test_verdicts_rest_on_the_adjusted_p_and_reasons_are_told() -> None:
     lost = replace(
         LINE, key=MetricKey("f1"), difference=None, p_value=None, adjusted=None, reason="no document in both"
     )
-    text = RENDERERS["table"](compared_of(replace(LINE, adjusted=0.2, unscored=3), lost))
+    text = render_form(RENDERERS, "table", compared_of(replace(LINE, adjusted=0.2, unscored=3), lost))
     assert "no evidence" in text
     assert "A better" not in text
     assert "f1: no document in both (t)" in text
@@ -320,7 +323,7 @@ def test_a_star_marks_what_luck_does_not_explain() -> None:
         pairs=((0, 1), (0, 2)),
         comparisons=(two.comparisons[0], calm),
     )
-    text = RENDERERS["table"](replace(three, runs=three.runs[:3], names=("a", "b", "c")))
+    text = render_form(RENDERERS, "table", replace(three, runs=three.runs[:3], names=("a", "b", "c")))
     assert text.count("+0.2500*") == 1
     assert text.count("-0.2500*") == 1
     assert text.count("+0.2500") == 2

@@ -22,13 +22,13 @@ from evalcore.core.records.request import options
 from evalcore.core.records.task import MetricKey
 from evalcore.core.stats.percentile import jackknife
 from evalcore.shell.cli import main
+from evalcore.shell.compare.compare import Compared, select_lines
 from evalcore.shell.logs.runs.identity import cluster_reader
 from evalcore.shell.logs.runs.result_errors import known_of
 from evalcore.shell.logs.runs.run_record import Recorded, read_recorded
 from evalcore.shell.logs.runs.scores import rows_of as score_rows
 from evalcore.shell.logs.runs.trees import grow_trees
 from evalcore.shell.output.compare.export import pair_data
-from evalcore.shell.output.compare.line_order import Compared, select_lines
 from evalcore.shell.prompts.clusters import read_cluster
 
 Row = dict[str, object]
@@ -268,7 +268,7 @@ def test_a_jackknife_holds_one_copy_of_the_units_at_a_time() -> None:
 def test_a_comparison_without_any_number_says_why() -> None:
     empty = Comparison(names=("a", "b"), lines=(), warnings=("t: only a has f1,none",))
     with pytest.raises(EvalError, match=r"nothing to compare: .*t: acc is left out: odd; t: only a has f1,none"):
-        select_lines([empty], metrics=["acc"], told=["t: acc is left out: odd"])
+        select_lines([empty], metrics=["acc"], warnings=["t: acc is left out: odd"])
     one = Comparison(names=("a", "b"), lines=(Line(name="t", key=MetricKey("acc")),), tasks_only_a=("u",))
     with pytest.raises(EvalError, match=r"only the first has u\); u: acc is left out: odd"):
-        select_lines([one], tasks=["u"], told=["u: acc is left out: odd"])
+        select_lines([one], tasks=["u"], warnings=["u: acc is left out: odd"])

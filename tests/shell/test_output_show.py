@@ -20,8 +20,9 @@ from evalcore import EvalError
 from evalcore.shell.output.files.results import RunFacts, run_results
 from evalcore.shell.output.files.run_files import list_files, samples_path
 from evalcore.shell.output.terminal.flat import render_csv, render_markdown
-from evalcore.shell.output.terminal.number_rows import Row, once, rows_of
+from evalcore.shell.output.terminal.number_rows import NumberRow, once, rows_of
 from evalcore.shell.output.terminal.number_table import render_table
+from evalcore.shell.output.terminal.screen import Screen
 from evalcore.shell.output.terminal.show import RENDERERS, Shown, render, show, shown_of
 from evalcore.shell.output.terminal.wrap import fold
 
@@ -31,8 +32,10 @@ TEXTS = st.text(st.characters(codec=None, categories=None), max_size=30)
 HOSTILE = "\x1b[31m\x1b]0;title\x07\r\x9b2J\u202e[red]x[/red]|`<script>\ud83d"
 
 
-def hostile(text: str) -> Row:
-    return Row(name=text, alias=text, version=text, filter=text, metric=text, value=0.5, n=3, reason=text, depth=1)
+def hostile(text: str) -> NumberRow:
+    return NumberRow(
+        name=text, alias=text, version=text, filter=text, metric=text, value=0.5, n=3, reason=text, depth=1
+    )
 
 
 # --- the table ------------------------------------------------------------------------------------------------------
@@ -57,7 +60,7 @@ def test_unscored_is_a_column_only_where_something_is() -> None:
 
 @pytest.mark.parametrize("width", [60, 72, 80, 100, 120, 200])
 def test_a_terminal_of_any_width_shows_every_value(width: int) -> None:
-    text = render(replace(shown_of(REPORT), width=width), "table")
+    text = render(shown_of(REPORT), "table", Screen(width))
     assert max(map(cell_len, text.split("\n"))) <= width
     for row in ROWS:
         assert row.value is None or f"{row.value:.3f}" in text or f"{row.value:.4f}" in text
@@ -65,19 +68,19 @@ def test_a_terminal_of_any_width_shows_every_value(width: int) -> None:
 
 
 def test_a_terminal_too_narrow_for_the_numbers_still_gets_them() -> None:
-    text = render_table(ROWS, width=20)
+    text = render_table(ROWS, screen=Screen(20))
     for row in ROWS:
         assert row.value is None or f"{row.value:.3f}" in text
 
 
 NAMES = ["exact_match@pass@2", "word_perplexity", "acc"]
 QUICK = [
-    Row(name="g", alias="quickstart", group=True),
-    Row(name="s", alias="simple questions", depth=1, filter="flexible-extract", metric=NAMES[0], higher=True, value=0.6,
+    NumberRow(name="g", alias="quickstart", group=True),
+    NumberRow(name="s", alias="simple questions", depth=1, filter="flexible-extract", metric=NAMES[0], higher=True, value=0.6,
         low=0.4552, high=0.7292, n=30, version="1.0", shots=4),
-    Row(name="p", alias="prose", depth=2, filter="none", metric=NAMES[1], higher=False, value=236.4486, low=176.2626,
+    NumberRow(name="p", alias="prose", depth=2, filter="none", metric=NAMES[1], higher=False, value=236.4486, low=176.2626,
         high=317.1854, n=30, version="1.0", shots=0),
-    Row(name="a", alias="knowledge", depth=1, filter="none", metric=NAMES[2], higher=True, value=0.7286, low=0.6106,
+    NumberRow(name="a", alias="knowledge", depth=1, filter="none", metric=NAMES[2], higher=True, value=0.7286, low=0.6106,
         high=0.8212, n=30, version="1.0", shots=0),
 ]  # fmt: skip
 
@@ -87,7 +90,7 @@ def body(text: str) -> list[str]:
 
 
 def test_at_80_columns_rows_are_whole() -> None:
-    lines = body(render_table(QUICK, width=80))
+    lines = body(render_table(QUICK, screen=Screen(80)))
     assert len(lines) == len(QUICK)
     assert max(map(cell_len, lines)) <= 80
     assert (
@@ -98,7 +101,7 @@ def test_at_80_columns_rows_are_whole() -> None:
 
 @pytest.mark.parametrize("width", range(65, 80))
 def test_folded_names_keep_their_indent_and_break_at_marks(width: int) -> None:
-    lines = body(render_table(QUICK, width=width))
+    lines = body(render_table(QUICK, screen=Screen(width)))
     assert max(map(cell_len, lines)) <= width
     assert all(line.startswith(("quickstart", " - ", "  - ", "   ")) for line in lines)
     words = {word for line in lines for word in line.split()}
@@ -116,7 +119,7 @@ def test_folding_loses_nothing_but_spaces(name: str, depth: int, width: int) -> 
 
 def test_filters_that_say_nothing_go_before_names_are_folded() -> None:
     rows = [replace(row, filter="none") for row in QUICK]
-    wide, narrow = render_table(rows, width=100), render_table(rows, width=62)
+    wide, narrow = render_table(rows, screen=Screen(100)), render_table(rows, screen=Screen(62))
     assert "Filter" in wide
     assert "Filter" not in narrow
     assert len(body(narrow)) == len(rows)
@@ -128,7 +131,9 @@ def test_confidence_is_in_the_head() -> None:
 
 
 def test_colour_is_only_ours() -> None:
-    text = render_table([hostile(HOSTILE)], colour=True, width=400, notes=[HOSTILE], losses=[HOSTILE], title=HOSTILE)
+    text = render_table(
+        [hostile(HOSTILE)], screen=Screen(400, colour=True), notes=[HOSTILE], losses=[HOSTILE], title=HOSTILE
+    )
     assert set(re.findall(r"\x1b\[[0-9;]*m", text)) <= {"\x1b[0m", "\x1b[1m", "\x1b[2m", "\x1b[31m", "\x1b[33m"}
     plain = re.sub(r"\x1b\[[0-9;]*m", "", text)
     assert not set(plain) & set("\x1b\x07\r\x9b\u202e\ud83d")

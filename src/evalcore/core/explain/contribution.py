@@ -44,6 +44,11 @@ class Contribution(Struct, frozen=True):
     n: int = 0
     reason: str | None = None
 
+    @property
+    def moved(self) -> float | None:
+        """The number minus what it would be without the document."""
+        return None if self.value is None or self.without is None else self.value - self.without
+
 
 def contributions(
     report: Report, task: str, doc: int, *, inference: Inference = DEFAULT, tables: Tables = EVALCORE

@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from evalcore.shell.cli.inputs import COLUMNS, columns_of
-
-if TYPE_CHECKING:
-    from evalcore.shell.explain.explain import Explained
+from evalcore.shell.cli.inputs import COLUMNS, add_forms, columns_of
 
 EXAMPLES = """examples:
   evalcore explain out/run --task gsm8k --doc 12            a run folder, or an output of lm-eval
@@ -48,43 +43,26 @@ def parser() -> argparse.ArgumentParser:
     for name, what in {**COLUMNS, "score": "a score that was given already"}.items():
         tables.add_argument(f"--{name}", metavar="COLUMN", help=what)
     out.add_argument("--full", action="store_true", help="prompts and answers in full")
-    form = out.add_mutually_exclusive_group()
-    for name, what in (("json", "plain data"), ("markdown", "Markdown")):
-        form.add_argument(f"--{name}", dest="form", action="store_const", const=name, help=f"print {what}")
+    add_forms(out, json="plain data", markdown="Markdown")
     return out
 
 
 def main(argv: Sequence[str]) -> int:
     """Find the document, trace it, print."""
     given = parser().parse_args(argv)
-    from evalcore.shell.explain.explain import explain_document
+    from evalcore.shell.explain.explain import explain
+    from evalcore.shell.output.explain.renderers import RENDERERS
+    from evalcore.shell.output.terminal.screen import print_form
 
-    explained = explain_document(
-        Path(given.run),
-        given.task,
+    explained = explain(
+        given.run,
         given.doc,
-        file=given.task_file,
-        filters=given.filter,
-        metrics=given.metric,
+        task=given.task,
+        filter=given.filter,
+        metric=given.metric,
+        task_file=given.task_file,
         columns=columns_of(given),
+        full=given.full,
     )
-    show(explained, given.form or "text", full=given.full)
+    print_form(RENDERERS, given.form, explained)
     return 0
-
-
-def show(explained: Explained, form: str, *, full: bool) -> None:
-    """Print in the form asked for."""
-    from evalcore.shell.output.terminal.show import terminal_width, wants_colour, write_text
-
-    if form == "json":
-        from evalcore.shell.output.explain.document_data import data_of
-        from evalcore.shell.output.files.strict_json import dump_json
-
-        write_text(sys.stdout, dump_json(data_of(explained), indent=2) + "\n")
-        return
-    from evalcore.shell.output.explain.blocks import draw_blocks, write_blocks
-    from evalcore.shell.output.explain.document_page import blocks_of
-
-    blocks = blocks_of(explained, full=full)
-    drawn = draw_blocks(blocks, width=terminal_width(sys.stdout), colour=wants_colour(sys.stdout))
-    write_text(sys.stdout, write_blocks(blocks) if form == "markdown" else drawn)

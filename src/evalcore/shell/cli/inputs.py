@@ -1,20 +1,14 @@
-"""What the verbs on recorded runs share: the flags that say how to read runs, and the reading."""
+"""Flags that several commands share."""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from evalcore.core.records.errors import EvalError
-
-if TYPE_CHECKING:
-    from evalcore.core.compare.lines import Side
-    from evalcore.shell.logs.runs.run_record import Recorded
 if TYPE_CHECKING:
     from evalcore.shell.logs.tables.column_map import ColumnMap
 
-__all__ = ["COLUMNS", "add_choice", "add_reading", "columns_of", "read_runs", "split_names"]
+__all__ = ["COLUMNS", "add_choice", "add_forms", "add_reading", "add_resampling", "columns_of"]
 
 
 def add_choice(parser: argparse.ArgumentParser, what: str = "") -> None:
@@ -28,7 +22,7 @@ def add_choice(parser: argparse.ArgumentParser, what: str = "") -> None:
 
 
 def add_reading(parser: argparse.ArgumentParser) -> None:
-    """Flags for what no log tells: what belongs together, what is the same, which way a metric points."""
+    """Flags for what no log says: what belongs together, what is the same, which way a metric points."""
     parser.add_argument("--cluster", metavar="FIELD", help="documents with the same value there count together")
     parser.add_argument(
         "--match", metavar="FIELD,FIELD", help="documents are the same if these fields are (id, prompt or content)"
@@ -39,26 +33,20 @@ def add_reading(parser: argparse.ArgumentParser) -> None:
         )
 
 
-def split_names(typed: Iterable[str]) -> tuple[str, ...]:
-    """Names that were typed one by one, or with commas between.
+def add_resampling(parser: argparse.ArgumentParser) -> None:
+    """Flags of tests that draw."""
+    parser.add_argument(
+        "--draws", type=int, default=10_000, metavar="N", help="sign flips where a test needs them (10000)"
+    )
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="of the sign flips (0)")
 
-    >>> split_names(["a,b", "c"])
-    ('a', 'b', 'c')
-    """
-    return tuple(name.strip() for text in typed for name in text.split(",") if name.strip())
 
-
-def read_runs(given: argparse.Namespace, paths: Sequence[str]) -> tuple[tuple[Recorded, ...], tuple[Side, ...]]:
-    """Each run, read once, and its scores as they are compared: counted as the run did, metrics pointing as asked."""
-    from evalcore.shell.compare.alike import read_together
-    from evalcore.shell.logs.runs.directions import point_sides
-    from evalcore.shell.logs.runs.run_record import comparable_side, run_path
-
-    match = split_names([given.match]) if given.match is not None else ()
-    if given.match is not None and not match:
-        raise EvalError(f"expected --match with a field of the documents, got {given.match!r}")
-    runs = read_together([run_path(path) for path in paths], cluster=given.cluster, match=match)
-    return runs, point_sides([comparable_side(run) for run in runs], given.higher_is_better, given.lower_is_better)
+def add_forms(parser: argparse.ArgumentParser, **forms: str) -> None:
+    """A flag for every form of output besides the usual one, with what it prints."""
+    parser.set_defaults(form="table")
+    group = parser.add_mutually_exclusive_group()
+    for name, what in forms.items():
+        group.add_argument(f"--{name}", dest="form", action="store_const", const=name, help=f"print {what}")
 
 
 COLUMNS = {

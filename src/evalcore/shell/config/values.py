@@ -1,16 +1,21 @@
-"""Values as they are written on a command line: ``key=value`` pairs, numbers, JSON."""
+"""Values as they are written on a command line: ``key=value`` pairs, numbers, JSON, names."""
 
 from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from pathlib import Path
 
 import msgspec
 
 from evalcore.core.records.errors import EvalError
 
-__all__ = ["parse_pairs", "parse_value", "split_outside"]
+__all__ = ["Names", "RunPath", "list_names", "parse_pairs", "parse_value", "split_names", "split_outside"]
+
+RunPath = str | Path
+Names = str | Iterable[str]
+"""A name, or several."""
 
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*([eE][+-]?\d+)?|\.\d+([eE][+-]?\d+)?)")
 WORDS = {"true": True, "false": False, "none": None, "null": None}
@@ -83,3 +88,21 @@ def parse_pairs(given: str | Sequence[str], what: str) -> dict[str, object]:
             raise EvalError(f"expected {what} as key=value, got {pair!r}")
         out[key.strip()] = parse_value(value)
     return out
+
+
+def split_names(given: Names) -> tuple[str, ...]:
+    """Names given one by one, or with commas between.
+
+    >>> split_names(["a,b", "c"]), split_names("a, b")
+    (('a', 'b', 'c'), ('a', 'b'))
+    """
+    return tuple(name.strip() for text in list_names(given) for name in text.split(",") if name.strip())
+
+
+def list_names(given: Names) -> tuple[str, ...]:
+    """Names that may hold commas, as ``acc,none`` does.
+
+    >>> list_names("acc,none"), list_names(["acc", "f1"])
+    (('acc,none',), ('acc', 'f1'))
+    """
+    return (given,) if isinstance(given, str) else tuple(given)

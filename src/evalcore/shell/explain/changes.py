@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from math import isclose
+from types import MappingProxyType
 
 from msgspec import Struct
 
@@ -17,16 +18,16 @@ from evalcore.core.records.task import MetricKey
 from evalcore.shell.explain.agreement import said_texts
 from evalcore.shell.logs.log import LogTask, Problem
 
-__all__ = ["KINDS", "Change", "TaskDiff", "Told", "diff_task", "kind_of", "told_of"]
+__all__ = ["KINDS", "AnswerHashes", "Change", "TaskDiff", "diff_task", "hash_answers", "kind_of"]
 
 KINDS = ("right -> wrong", "wrong -> right", "other", "newly unscorable", "newly scored")
 
 
-class Told(Struct, frozen=True):
-    """What is kept of logged documents, by number: a hash of the answers, and by filter one of what it left of them."""
+class AnswerHashes(Struct, frozen=True):
+    """Documents of a log by number: a hash of the answers, and by filter one of what it left of them."""
 
-    answers: dict[int, int]
-    kept: dict[str, dict[int, int]]
+    answers: Mapping[int, int]
+    kept: Mapping[str, Mapping[int, int]]
 
 
 class Change(Struct, frozen=True):
@@ -56,7 +57,7 @@ class TaskDiff(Struct, frozen=True):
     keys: tuple[MetricKey, ...]
     keys_a: tuple[MetricKey, ...]
     keys_b: tuple[MetricKey, ...]
-    other_texts: Mapping[str, int]
+    other_texts: tuple[tuple[str, int], ...]
     options: tuple[tuple[MetricKey, Options, Options], ...] = ()
 
     @property
@@ -75,16 +76,17 @@ def _filters_besides(keys: Iterable[MetricKey], others: Iterable[MetricKey]) -> 
     return tuple(dict.fromkeys(key.filter for key in keys if key.filter not in known))
 
 
-def told_of(log: LogTask) -> Told:
+def hash_answers(log: LogTask) -> AnswerHashes:
     """Every document of a log: enough to see whether answers and extracted texts are the same."""
-    out = Told({}, {})
-    for one in log.rows():
-        if not isinstance(one, Problem):
+    answers: dict[int, int] = {}
+    kept: dict[str, dict[int, int]] = {}
+    for row in log.rows():
+        if not isinstance(row, Problem):
             # Of what is written: the hash of -1.0 is that of -2.0.
-            out.answers[one.doc_id] = hash(repr([[_plain(reply) for reply in replies] for replies in one.replies]))
-            for name in one.kept:
-                out.kept.setdefault(name, {})[one.doc_id] = hash(said_texts(one, name))
-    return out
+            answers[row.doc_id] = hash(repr([[_plain(reply) for reply in replies] for replies in row.replies]))
+            for name in row.kept:
+                kept.setdefault(name, {})[row.doc_id] = hash(said_texts(row, name))
+    return AnswerHashes(MappingProxyType(answers), MappingProxyType(kept))
 
 
 def _plain(reply: Reply | None) -> object:
@@ -98,7 +100,7 @@ def diff_task(
     a: Scored,
     b: Scored,
     documents: tuple[Sequence[DocumentRow], Sequence[DocumentRow]],
-    told: tuple[Told, Told],
+    hashes: tuple[AnswerHashes, AnswerHashes],
     wanted: Sequence[str] = (),
 ) -> TaskDiff:
     """The verdicts of a task that changed, its documents matched as in a comparison; ``wanted`` names metrics."""
@@ -107,7 +109,7 @@ def diff_task(
         tuple(row.key for row in rows if row.key not in known)
         for rows, known in zip(documents, ({one for one, _ in both}, {two for _, two in both}), strict=True)
     )
-    answered = tuple((one, two) for one, two in both if told[0].answers.get(one) != told[1].answers.get(two))
+    answered = tuple((one, two) for one, two in both if hashes[0].answers.get(one) != hashes[1].answers.get(two))
     apart = set(answered)
     same = [pair for pair in both if pair not in apart]
     columns_a, columns_b = (_columns(side, wanted) for side in (a, b))
@@ -128,7 +130,7 @@ def diff_task(
         keys,
         tuple(key for key in columns_a if key not in columns_b),
         tuple(key for key in columns_b if key not in columns_a),
-        _other_texts(same, told, changes, keys),
+        _other_texts(same, hashes, changes, keys),
         tuple(_other_options(keys, a, b)),
     )
 
@@ -196,14 +198,14 @@ def same_score(one: object, two: object) -> bool:
 
 def _other_texts(
     same: Sequence[tuple[int, int]],
-    told: tuple[Told, Told],
+    hashes: tuple[AnswerHashes, AnswerHashes],
     changes: Sequence[Change],
     keys: Sequence[MetricKey],
-) -> Mapping[str, int]:
+) -> tuple[tuple[str, int], ...]:
     moved = {(change.key.filter, change.a) for change in changes}
-    out: dict[str, int] = {}
+    out: list[tuple[str, int]] = []
     for name in dict.fromkeys(key.filter for key in keys):
-        before, after = (side.kept.get(name, {}) for side in told)
+        before, after = (side.kept.get(name, {}) for side in hashes)
         apart = sum((name, one) not in moved and before.get(one) != after.get(two) for one, two in same)
-        out |= {name: apart} if apart else {}
-    return out
+        out += [(name, apart)] if apart else []
+    return tuple(out)

@@ -12,13 +12,14 @@ from evalcore.core.records.errors import EvalError, unknown
 from evalcore.core.records.report import Report
 from evalcore.core.records.score import Scored
 from evalcore.core.records.task import MetricKey, Task
+from evalcore.shell.config.values import Names, RunPath, list_names
 from evalcore.shell.explain.agreement import Traced, trace_logged
-from evalcore.shell.explain.changes import Change, TaskDiff, diff_task, told_of
-from evalcore.shell.explain.run_source import Run, inference_of, open_run, report_of, tables_of, task_behind
+from evalcore.shell.explain.changes import Change, TaskDiff, diff_task, hash_answers
+from evalcore.shell.explain.run_source import RunSource, inference_of, open_run, report_of, tables_of, task_behind
 from evalcore.shell.logs.log import Logged, Problem
 from evalcore.shell.logs.runs.run_record import Recorded
 
-__all__ = ["Detail", "Diffed", "Number", "diff_runs"]
+__all__ = ["Detail", "Diffed", "NumberChange", "diff"]
 
 
 class Detail(Struct, frozen=True):
@@ -31,7 +32,7 @@ class Detail(Struct, frozen=True):
     after: Traced | None
 
 
-class Number(Struct, frozen=True):
+class NumberChange(Struct, frozen=True):
     """A number of a task or group in both scorings."""
 
     name: str
@@ -40,16 +41,20 @@ class Number(Struct, frozen=True):
     before: float | None
     after: float | None
 
+    @property
+    def moved(self) -> float | None:
+        return None if self.before is None or self.after is None else self.after - self.before
+
 
 class Diffed(Struct, frozen=True):
     """Two scorings: the tasks of both, what only one has, the numbers before and after, and the changes to show."""
 
-    a: Run
-    b: Run
+    a: RunSource
+    b: RunSource
     tasks: tuple[TaskDiff, ...]
     tasks_a: tuple[str, ...]
     tasks_b: tuple[str, ...]
-    numbers: tuple[Number, ...]
+    numbers: tuple[NumberChange, ...]
     details: tuple[Detail, ...]
 
     @property
@@ -61,11 +66,13 @@ class Diffed(Struct, frozen=True):
         return bool(self.tasks_a or self.tasks_b) or any(map(bool, parts))
 
 
-def diff_runs(
-    a: Path, b: Path, *, tasks: Sequence[str] = (), metrics: Sequence[str] = (), limit: int | None = 20
-) -> Diffed:
-    """Compare two scorings; ``limit`` is how many changes of each task are looked at closely."""
-    one, two = open_run(a), open_run(b)
+def diff(a: RunPath, b: RunPath, *, task: Names = (), metric: Names = (), limit: int | None = 20) -> Diffed:
+    """Compare two scorings; the keys are the flags of ``evalcore diff``.
+
+    ``limit`` is how many changes of each task are looked at closely.
+    """
+    tasks, metrics = list_names(task), list_names(metric)
+    one, two = open_run(Path(a)), open_run(Path(b))
     of_a, of_b = _scored(one), _scored(two)
     names = [name for name in of_a if name in of_b and _fits(name, tasks)]
     _refuse_unknown(
@@ -84,17 +91,17 @@ def diff_runs(
     )
 
 
-def _recorded(run: Run) -> Recorded:
+def _recorded(run: RunSource) -> Recorded:
     if run.recorded is None:
         raise EvalError(f"{run.path}: expected scores by document; {run.warnings[0]}")
     return run.recorded
 
 
-def _scored(run: Run) -> Mapping[str, Scored]:
+def _scored(run: RunSource) -> Mapping[str, Scored]:
     return {one.task.name: one for one in _recorded(run).side.scored}
 
 
-def _report(run: Run) -> Report:
+def _report(run: RunSource) -> Report:
     return report_of(_recorded(run), inference_of(_recorded(run).results))
 
 
@@ -113,27 +120,27 @@ def _refuse_unknown(names: Sequence[str], globs: Sequence[str], keys: Sequence[s
         raise unknown("metric", wrong, known)
 
 
-def _diff(a: Run, b: Run, one: Scored, two: Scored, metrics: Sequence[str]) -> TaskDiff:
+def _diff(a: RunSource, b: RunSource, one: Scored, two: Scored, metrics: Sequence[str]) -> TaskDiff:
     name = one.task.name
     documents = (_recorded(a).side.documents[name], _recorded(b).side.documents[name])
-    return diff_task(one, two, documents, (told_of(a.log(name)), told_of(b.log(name))), metrics)
+    return diff_task(one, two, documents, (hash_answers(a.log(name)), hash_answers(b.log(name))), metrics)
 
 
-def _numbers(a: Report, b: Report, keys: set[tuple[str, MetricKey]], shared: set[MetricKey]) -> Iterable[Number]:
+def _numbers(a: Report, b: Report, keys: set[tuple[str, MetricKey]], shared: set[MetricKey]) -> Iterable[NumberChange]:
     """The numbers of tasks, and of groups that both sides have, made of the same tasks."""
     for task in a.tasks:
         for key, estimate in task.estimates:
             if (task.name, key) in keys:
-                yield Number(task.name, key, False, estimate.value, b.task(task.name)[key].value)
+                yield NumberChange(task.name, key, False, estimate.value, b.task(task.name)[key].value)
     others = {group.name: group for group in b.groups}
     for group in a.groups:
         for key, estimate in group.estimates if group.name in others else ():
             other = others[group.name].get(key)
             if other is not None and key in shared and other.group.missing == estimate.group.missing:
-                yield Number(group.name, key, True, estimate.value, other.value)
+                yield NumberChange(group.name, key, True, estimate.value, other.value)
 
 
-def _details(a: Run, b: Run, diff: TaskDiff, limit: int | None) -> list[Detail]:
+def _details(a: RunSource, b: RunSource, diff: TaskDiff, limit: int | None) -> list[Detail]:
     shown = diff.changes if limit is None else diff.changes[:limit]
     if not shown:
         return []
@@ -151,11 +158,11 @@ def _details(a: Run, b: Run, diff: TaskDiff, limit: int | None) -> list[Detail]:
     ]
 
 
-def _fetch(run: Run, task: str, wanted: set[int]) -> Mapping[int, Logged]:
+def _fetch(run: RunSource, task: str, wanted: set[int]) -> Mapping[int, Logged]:
     rows = (one for one in run.log(task).rows() if not isinstance(one, Problem))
     return {one.doc_id: one for one in rows if one.doc_id in wanted}
 
 
-def _filter(run: Run, task: Task | None, logged: Logged, wanted: str) -> Traced | None:
+def _filter(run: RunSource, task: Task | None, logged: Logged, wanted: str) -> Traced | None:
     traces = trace_logged(task, logged, tables_of(run))
     return next((one for one in traces if one.filter == wanted), None)

@@ -11,20 +11,22 @@ from evalcore.core.explain.contribution import Contribution, contributions
 from evalcore.core.records.document import DocumentRow
 from evalcore.core.records.errors import unknown
 from evalcore.core.records.task import MetricKey, Task
+from evalcore.shell.config.values import Names, RunPath, list_names
 from evalcore.shell.explain.agreement import Traced, score_keys, trace_logged
 from evalcore.shell.explain.lookup import find_document, hash_of, hashes_of, with_past
-from evalcore.shell.explain.run_source import Run, inference_of, open_run, report_of, tables_of, task_behind
+from evalcore.shell.explain.run_source import RunSource, inference_of, open_run, report_of, tables_of, task_behind
 from evalcore.shell.logs.log import Logged, LogTask
 from evalcore.shell.logs.open import open_logs
 from evalcore.shell.logs.tables.column_map import ColumnMap
 
-__all__ = ["Explained", "explain_document"]
+__all__ = ["Explained", "explain"]
 
 
 class Explained(Struct, frozen=True):
     """One document: as it was asked and answered, traced through each filter, and its part in every number above.
 
-    ``found_by`` is what it was asked for by: its id, its number, a name in its data, or its hash.
+    ``found_by`` is what it was asked for by: its id, its number, a name in its data, or its hash. ``full``: prompts and
+    answers are shown whole.
     """
 
     path: Path
@@ -38,61 +40,65 @@ class Explained(Struct, frozen=True):
     contributions: tuple[Contribution, ...]
     warnings: tuple[str, ...]
     found_by: str = "number"
+    full: bool = False
 
 
-def explain_document(
-    path: Path,
-    task: str | None,
-    doc: str,
+def explain(
+    run: RunPath,
+    doc: str | int,
     *,
-    file: Path | None = None,
-    filters: Sequence[str] = (),
-    metrics: Sequence[str] = (),
+    task: str | None = None,
+    filter: Names = (),
+    metric: Names = (),
+    task_file: RunPath | None = None,
     columns: ColumnMap | None = None,
+    full: bool = False,
 ) -> Explained:
-    """Find a document in a run and trace it.
+    """Find a document in a run and trace it; the keys are the flags of ``evalcore explain``.
 
-    ``file`` is a task file to trace a log by that came without a config, ``columns`` what a plain table holds.
+    ``task_file`` is what to trace a log by that came without a config, ``columns`` what a plain table holds.
     """
-    run = open_run(path, columns, scores=False, traced=file is None)
-    log = run.log(task)
-    table = _table(run, log)
-    logged, by = find_document(log, doc, table)
-    logged = with_past(log, logged) or _whole(run, log, logged)
-    behind = task_behind(run, log, file)
-    traces = trace_logged(behind, logged, tables_of(run))
-    parts = _parts(run, log, logged)
-    logged_keys = [*(one.key for one in parts), *score_keys(logged)]
+    file = None if task_file is None else Path(task_file)
+    source = open_run(Path(run), columns, scores=False, traced=file is None)
+    log = source.log(task)
+    table = _table(source, log)
+    logged, by = find_document(log, str(doc), table)
+    logged = with_past(log, logged) or _whole(source, log, logged)
+    behind = task_behind(source, log, file)
+    traces = trace_logged(behind, logged, tables_of(source))
+    parts = _parts(source, log, logged)
+    logged_keys = [*(part.key for part in parts), *score_keys(logged)]
     # What the log does not measure is only shown where it was asked for, or where the log measures nothing at all.
     known = dict.fromkeys([*logged_keys, *(_traced_keys(traces) if file is not None or not logged_keys else ())])
-    kept = _chosen_filters([one.filter for one in traces], filters)
-    keys = _chosen([key for key in known if key.filter in kept], metrics)
+    kept = _chosen_filters([traced.filter for traced in traces], list_names(filter))
+    keys = _chosen([key for key in known if key.filter in kept], list_names(metric))
     return Explained(
-        path,
+        source.path,
         log,
         behind,
         logged,
         logged.path or log.path,
         hashes_of(table).get(logged.doc_id) or hash_of(logged),
-        tuple(one for one in traces if one.filter in {key.filter for key in keys} or not keys),
+        tuple(traced for traced in traces if traced.filter in {key.filter for key in keys} or not keys),
         keys,
-        tuple(one for one in parts if one.key in keys),
-        (*run.warnings, *_left_out(run, log, logged, parts)),
+        tuple(part for part in parts if part.key in keys),
+        (*source.warnings, *_left_out(source, log, logged, parts)),
         by,
+        full,
     )
 
 
-def _whole(run: Run, log: LogTask, logged: Logged) -> Logged:
+def _whole(run: RunSource, log: LogTask, logged: Logged) -> Logged:
     """The document of the same log, read with what was logged for all of its documents."""
     same = open_logs([run.path], scores=True)[run.logs.index(log)]
     return find_document(same, f"#{logged.doc_id}")[0]
 
 
-def _table(run: Run, log: LogTask) -> Sequence[DocumentRow]:
+def _table(run: RunSource, log: LogTask) -> Sequence[DocumentRow]:
     return run.recorded.side.documents.get(log.name, ()) if run.recorded is not None else ()
 
 
-def _parts(run: Run, log: LogTask, logged: Logged) -> tuple[Contribution, ...]:
+def _parts(run: RunSource, log: LogTask, logged: Logged) -> tuple[Contribution, ...]:
     if run.recorded is None or log.name not in {one.task.name for one in run.recorded.side.scored}:
         return ()
     inference, tables = inference_of(run.recorded.results), tables_of(run)[0]
@@ -102,7 +108,7 @@ def _parts(run: Run, log: LogTask, logged: Logged) -> tuple[Contribution, ...]:
     return contributions(report, log.name, logged.doc_id, inference=inference, tables=tables)
 
 
-def _left_out(run: Run, log: LogTask, logged: Logged, parts: Sequence[Contribution]) -> tuple[str, ...]:
+def _left_out(run: RunSource, log: LogTask, logged: Logged, parts: Sequence[Contribution]) -> tuple[str, ...]:
     """Why a document has no part in the numbers, where nothing else says so."""
     if parts or run.recorded is None:
         return ()

@@ -25,7 +25,16 @@ from evalcore.shell.logs.runs.run_record import Recorded, read_recorded, rule_of
 from evalcore.shell.logs.runs.tasks import recorded_task
 from evalcore.shell.logs.tables.column_map import ColumnMap
 
-__all__ = ["Run", "inference_of", "open_run", "policy_of", "report_of", "tables_of", "task_behind", "task_of_file"]
+__all__ = [
+    "RunSource",
+    "inference_of",
+    "open_run",
+    "policy_of",
+    "report_of",
+    "tables_of",
+    "task_behind",
+    "task_of_file",
+]
 
 Plain = Mapping[str, object]
 
@@ -38,7 +47,7 @@ NO_SCORES = (
 USUAL = "nothing says how this table is scored: it is traced by what `score` does with it if not told otherwise"
 
 
-class Run(Struct, frozen=True):
+class RunSource(Struct, frozen=True):
     """A run: its tasks with their answers, and its scores; None where only answers were recorded."""
 
     path: Path
@@ -68,7 +77,7 @@ class Run(Struct, frozen=True):
         return unknown("task", name, names, f" - in {self.path}")
 
 
-def open_run(path: Path, columns: ColumnMap | None = None, *, scores: bool = True, traced: bool = False) -> Run:
+def open_run(path: Path, columns: ColumnMap | None = None, *, scores: bool = True, traced: bool = False) -> RunSource:
     """A run folder, an output of lm-eval, or any log of answers; of a plain table, ``columns`` says what it holds.
 
     Without ``scores``, documents of sample logs come without what was logged for them, which is held in memory.
@@ -83,7 +92,7 @@ def open_run(path: Path, columns: ColumnMap | None = None, *, scores: bool = Tru
         *((USUAL,) if traced and any(log.source == TABLE for log in logs) else ()),
         *(one for log in logs for one in log.warnings),
     )
-    return Run(path, logs, recorded, tuple(dict.fromkeys(warnings)))
+    return RunSource(path, logs, recorded, tuple(dict.fromkeys(warnings)))
 
 
 def _named(log: LogTask, files: Mapping[str, tuple[Path, ...]]) -> LogTask:
@@ -111,7 +120,7 @@ def _arguments(path: Path, columns: ColumnMap | None) -> str:
     return " ".join([quote(str(path)), *(part for pair in flags for part in pair)])
 
 
-def task_behind(run: Run, log: LogTask, file: Path | None = None) -> Task | None:
+def task_behind(run: RunSource, log: LogTask, file: Path | None = None) -> Task | None:
     """The task that a log was scored by: of a file that was given, else of its results; None where neither says.
 
     A plain table has the task that scoring makes of it.
@@ -136,7 +145,7 @@ def task_of_file(path: Path, log: LogTask) -> Task:
     return recorded_task(log.name, config, log.output_type, ()).task
 
 
-def tables_of(run: Run) -> tuple[Tables, ...]:
+def tables_of(run: RunSource) -> tuple[Tables, ...]:
     """The rules that a run was scored by, as far as it says; else ours, then lm-eval's."""
     known = policy_of(run.recorded.results) if run.recorded is not None else None
     return (known,) if known is not None else tuple(POLICIES[name] for name in ("evalcore", "lm-eval-0.4.13"))

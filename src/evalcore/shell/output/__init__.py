@@ -1,1 +1,1 @@
-"""What a run leaves behind: files in lm-eval's schemas, tables for people, and progress while it lasts."""
+"""What is written and printed: ``files`` of a run, the ``terminal``, and a room for each command that prints more."""

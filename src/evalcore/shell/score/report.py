@@ -21,7 +21,7 @@ from evalcore.core.tables import Tables
 from evalcore.shell.config.plan import Plan
 from evalcore.shell.logs.inspect.numbers import tell_numbers
 from evalcore.shell.logs.log import LogTask
-from evalcore.shell.output.terminal.flat import shown_number
+from evalcore.shell.output.terminal.number_text import show_number
 from evalcore.shell.run.close import close_task, inference_of
 from evalcore.shell.score.groups import (
     group_tasks,
@@ -174,8 +174,8 @@ def _numbers(report: Report) -> Iterable[tuple[str, MetricKey, Estimate]]:
 def tell_bounds(report: Report) -> tuple[str, ...]:
     """Between what each number lies, whatever the documents without a score would have got."""
     return tuple(
-        f"{one}: {key} is {shown_number(found.value)} of the {found.counts.scored:,} documents that have a score; with "
-        f"the other {lost:,} it lies between {shown_number(low)} and {shown_number(high)}"
+        f"{one}: {key} is {show_number(found.value)} of the {found.counts.scored:,} documents that have a score; with "
+        f"the other {lost:,} it lies between {show_number(low)} and {show_number(high)}"
         for one, key, found in _numbers(report)
         if (lost := found.counts.unscorable + found.counts.failed)
         and found.value is not None

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
-from msgspec import Struct
 from msgspec.structs import replace
 
-from evalcore.core.compare.gates import Gate, spell_number
-from evalcore.shell.output.check.gate_text import Checked, shown_level, told_interval, told_number
-from evalcore.shell.output.compare.pair_table import shown_p, signed
-from evalcore.shell.output.terminal.flat import shown_percent
-from evalcore.shell.output.terminal.grid import Grid, Page, Section, draw_page, write_markdown
+from evalcore.core.compare.gates import Gate
+from evalcore.shell.compare.check import Checked
+from evalcore.shell.output.check.gate_text import show_level, show_value
+from evalcore.shell.output.terminal.grid import Grid, GridColumn, Page, Section, draw_page, lay_grid, write_markdown
+from evalcore.shell.output.terminal.number_text import name_number, show_difference, show_interval, show_p, show_share
+from evalcore.shell.output.terminal.screen import PIPE, Screen
 
-__all__ = ["draw_gates"]
+__all__ = ["draw_gates", "write_gates"]
 
 WORDS = {True: "passed", False: "FAILED", None: "skipped"}
 SIGNS = {"min": "≥", "max": "≤", "unscored": "≤", "paired": "≥"}
@@ -22,53 +22,52 @@ SHARES = {
     "paired": "the smaller of the two runs' shares of documents that both have",
 }
 
-
-class Head(Struct, frozen=True):
-    """A column: its head, its cell, what it means, whether it is a number, and when it gives way to a narrow screen."""
-
-    head: str
-    cell: Callable[[Gate], str]
-    meaning: str = ""
-    number: bool = True
-    spare: int = 0
-
-
-STATUS = Head("", lambda gate: WORDS[gate.passed])
+GateColumn = GridColumn[Gate]
+STATUS = GateColumn("", lambda gate: WORDS[gate.passed])
 NAMES = (
-    Head("Tasks", lambda gate: gate.name, number=False),
-    Head("Metric", lambda gate: gate.key.metric, number=False),
-    Head("Filter", lambda gate: gate.key.filter, number=False),
+    GateColumn("Tasks", lambda gate: gate.name, number=False),
+    GateColumn("Metric", lambda gate: gate.key.metric, number=False),
+    GateColumn("Filter", lambda gate: gate.key.filter, number=False),
 )
-NUMBER = Head(
-    "number", lambda gate: spell_number((gate.name, gate.key))[2 if gate.key.filter == "none" else 3], number=False
-)
+NUMBER = GateColumn("number", lambda gate: name_number(gate.name, gate.key), number=False)
 """All names in one column, as a limit would name it, where the screen is narrow."""
-N = Head("n", lambda gate: f"{gate.n:,}" if gate.n else "", spare=3)
-VERDICT = Head("verdict", lambda gate: gate.verdict, number=False)
+N = GateColumn("n", lambda gate: f"{gate.n:,}" if gate.n else "", spare=3)
+VERDICT = GateColumn("verdict", lambda gate: gate.verdict, number=False)
 
 
-def draw_gates(checked: Checked, *, width: int | None = None, colour: bool = False, markdown: bool = False) -> str:
+def draw_gates(checked: Checked, screen: Screen = PIPE) -> str:
     """The gates as tables, and in a line how it went.
 
     >>> draw_gates(Checked(run="new", gates=()))
     'passed: no gates\\n'
     """
+    return "\n".join([*(draw_page(page, screen) for page in _pages(checked)), _summary(checked)])
+
+
+def write_gates(checked: Checked) -> str:
+    """The gates as tables of Markdown."""
+    return "\n".join([*map(write_markdown, _pages(checked)), _summary(checked)])
+
+
+def _summary(checked: Checked) -> str:
+    counts = {word: sum(WORDS[gate.passed] == word for gate in checked.gates) for word in WORDS.values()}
+    summary = ", ".join(f"{count:,} {word.lower()}" for word, count in counts.items() if count) or "no gates"
+    return f"{'passed' if checked.passed else 'FAILED'}: {summary}\n"
+
+
+def _pages(checked: Checked) -> list[Page]:
     kinds = (
         (("min", "max"), _limits),
         (("baseline",), _against),
         (("unscored",), _shares),
         (("paired",), _shares),
     )
-    found = [(page, [gate for gate in checked.gates if gate.kind in names]) for names, page in kinds]
-    pages = [page(gates, checked) for page, gates in found if gates]
-    counts = {word: sum(WORDS[gate.passed] == word for gate in checked.gates) for word in WORDS.values()}
-    summary = ", ".join(f"{count:,} {word.lower()}" for word, count in counts.items() if count) or "no gates"
-    notes = (Section("Notes:", checked.notes, "yellow"),) if checked.notes else ()
+    sorted_gates = [(page, [gate for gate in checked.gates if gate.kind in names]) for names, page in kinds]
+    pages = [page(gates, checked) for page, gates in sorted_gates if gates]
     if pages:
         pages[0] = replace(pages[0], lead=checked.lead, title=tuple(_title(checked)))
-        pages[-1] = replace(pages[-1], sections=notes)
-    drawn = [write_markdown(page) if markdown else draw_page(page, width=width, colour=colour) for page in pages]
-    return "\n".join([*drawn, f"{'passed' if checked.passed else 'FAILED'}: {summary}\n"])
+        pages[-1] = replace(pages[-1], sections=(Section("Notes:", checked.notes, "yellow"),) if checked.notes else ())
+    return pages
 
 
 def _title(checked: Checked) -> Iterator[str]:
@@ -77,98 +76,96 @@ def _title(checked: Checked) -> Iterator[str]:
 
 
 def _limits(gates: Sequence[Gate], checked: Checked) -> Page:
-    level = shown_level(checked.confidence)
-    heads = (
+    level = show_level(checked.confidence)
+    columns = (
         N,
-        Head("Value", lambda gate: told_number(gate.value)),
-        Head(f"{level} interval", lambda gate: told_interval(gate.ci), spare=2),
-        Head("limit", _limit),
+        GateColumn("Value", lambda gate: show_value(gate.value)),
+        GateColumn(f"{level} interval", lambda gate: show_interval(*(gate.ci or (None, None))), spare=2),
+        GateColumn("limit", _limit),
         VERDICT,
     )
-    alpha = shown_percent(checked.alpha)
+    alpha = show_share(checked.alpha)
     if checked.strict:
-        return _page(gates, heads, "a gate fails if the number itself is on the wrong side of the limit")
+        return _page(gates, columns, "a gate fails if the number itself is on the wrong side of the limit")
     rule = f"a gate fails if all of its {level} interval is on the wrong side of the limit"
     if len(gates) == 1:
-        return _page(gates, heads, f"{rule}; a model exactly at the limit fails by luck in about {alpha} of all checks")
+        return _page(
+            gates, columns, f"{rule}; a model exactly at the limit fails by luck in about {alpha} of all checks"
+        )
     luck = (
         f"not corrected for {len(gates):,} limits: each fails by luck in about {alpha} of all checks of a model that is"
         if checked.correction == "none"
         else f"corrected for {len(gates):,} limits (Bonferroni): some fails by luck in at most {alpha} of all checks of"
         " a model that is"
     )
-    return _page(gates, heads, rule, f"{luck} exactly at all of them")
+    return _page(gates, columns, rule, f"{luck} exactly at all of them")
 
 
 def _limit(gate: Gate) -> str:
-    return f"{SIGNS[gate.kind]} {told_number(gate.limit)}"
+    return f"{SIGNS[gate.kind]} {show_value(gate.limit)}"
 
 
 def _against(gates: Sequence[Gate], checked: Checked) -> Page:
-    level = shown_level(checked.difference_confidence or 0.0)
+    level = show_level(checked.difference_confidence or 0.0)
     tests = sum(gate.adjusted is not None for gate in gates)
     judged = sum(gate.difference_ci is not None for gate in gates)
     sure = (
-        Head(f"{level} interval", lambda gate: " to ".join(map(signed, gate.difference_ci or ())), "of the change"),
+        GateColumn(
+            f"{level} interval",
+            lambda gate: " to ".join(map(show_difference, gate.difference_ci or ())),
+            "of the change",
+        ),
     )
     tested = (
-        Head(
+        GateColumn(
             "p",
-            lambda gate: shown_p(gate.p_value),
+            lambda gate: show_p(gate.p_value),
             "how often luck alone makes a run that is not worse look as much worse as this, or more so",
             spare=2,
         ),
-        Head(
+        GateColumn(
             "adjusted p",
-            lambda gate: shown_p(gate.adjusted),
+            lambda gate: show_p(gate.adjusted),
             f"corrected for {tests:,} {'test' if tests == 1 else 'tests together'} ({checked.correction}); a gate fails"
             f" if it is at most {checked.alpha:g}",
         ),
     )
-    heads = (
+    columns = (
         N,
-        Head("run", lambda gate: told_number(gate.value), spare=1),
-        Head("baseline", lambda gate: told_number(gate.baseline), spare=1),
-        Head("change", lambda gate: signed(gate.difference), "run − baseline"),
+        GateColumn("run", lambda gate: show_value(gate.value), spare=1),
+        GateColumn("baseline", lambda gate: show_value(gate.baseline), spare=1),
+        GateColumn("change", lambda gate: show_difference(gate.difference), "run − baseline"),
         *(tested if checked.margin is None else sure),
         VERDICT,
     )
     corrected = "" if checked.correction == "none" else f", corrected for {judged:,} of them (Bonferroni)"
     rule = f"a gate fails if all of the interval is worse than the margin of {checked.margin or 0:g}{corrected}"
-    return _page(gates, heads, *([rule] if checked.margin is not None else []))
+    return _page(gates, columns, *([rule] if checked.margin is not None else []))
 
 
 def _shares(gates: Sequence[Gate], checked: Checked) -> Page:
     kind = gates[0].kind
-    heads = (
-        Head(kind, lambda gate: shown_percent(round(gate.value or 0.0, 4))),
-        Head("limit", lambda gate: f"{SIGNS[kind]} {shown_percent(gate.limit or 0.0)}"),
+    columns = (
+        GateColumn(kind, lambda gate: show_share(round(gate.value or 0.0, 4))),
+        GateColumn("limit", lambda gate: f"{SIGNS[kind]} {show_share(gate.limit or 0.0)}"),
         VERDICT,
     )
-    return _page(gates, heads, f"{kind}: {SHARES[kind]}")
+    return _page(gates, columns, f"{kind}: {SHARES[kind]}")
 
 
-def _page(gates: Sequence[Gate], heads: Sequence[Head], *rules: str) -> Page:
+def _page(gates: Sequence[Gate], columns: Sequence[GateColumn], *rules: str) -> Page:
     """From all columns to those that no verdict can do without, its names in one; no filters if all are ``none``."""
     filtered = any(gate.key.filter != "none" for gate in gates)
-    names = [head for head in NAMES if head.head != "Filter" or filtered]
-    levels = sorted({0, *(head.spare for head in heads)}, reverse=True)
-    wide = (_grid(gates, [STATUS, *names, *_kept(heads, level)]) for level in levels[:-1])
-    narrow = (_grid(gates, [STATUS, NUMBER, *_kept(heads, level)], 1, 20) for level in levels[1:] or levels)
+    names = NAMES if filtered else NAMES[:2]
+    levels = sorted({0, *(column.spare for column in columns)}, reverse=True)
+    wide = (_grid(gates, [STATUS, *names, *_kept(columns, level)]) for level in levels[:-1])
+    narrow = (_grid(gates, [STATUS, NUMBER, *_kept(columns, level)], 1, 20) for level in levels[1:] or levels)
     return Page(grids=(*wide, *narrow), legend=rules)
 
 
-def _kept(heads: Sequence[Head], level: int) -> list[Head]:
-    return [head for head in heads if head.spare <= level]
+def _kept(columns: Sequence[GateColumn], level: int) -> list[GateColumn]:
+    return [column for column in columns if column.spare <= level]
 
 
-def _grid(gates: Sequence[Gate], heads: Sequence[Head], gap: int = 2, readable: int = 14) -> Grid:
-    return Grid(
-        heads=tuple(head.head for head in heads),
-        numbers=tuple(head.number for head in heads),
-        lines=tuple(tuple(head.cell(gate) for head in heads) for gate in gates),
-        bold=tuple(gate.passed is False for gate in gates),
-        gap=gap,
-        legend=tuple(f"{head.head}: {head.meaning}" for head in heads if head.meaning),
-        readable=readable,
-    )
+def _grid(gates: Sequence[Gate], columns: Sequence[GateColumn], gap: int = 2, readable: int = 14) -> Grid:
+    return lay_grid(columns, gates, bold=lambda gate: gate.passed is False, gap=gap, readable=readable)

@@ -5,8 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from xml.etree import ElementTree as Xml
 
-from evalcore.shell.output.check.gate_text import Checked, tell_gate
+from evalcore.shell.compare.check import Checked
+from evalcore.shell.output.check.gate_text import tell_gate
 from evalcore.shell.output.files.run_files import replace_file
+from evalcore.shell.output.terminal.number_text import name_metric
 from evalcore.shell.output.terminal.safe_text import visible
 
 __all__ = ["junit_text", "write_junit"]
@@ -35,8 +37,9 @@ def junit_text(checked: Checked, *, seconds: float = 0.0) -> str:
     )
     for gate in gates:
         sentence = visible(tell_gate(gate, checked.confidence))
-        metric = str(gate.key) if gate.key.filter != "none" else gate.key.metric
-        name = " ".join(dict.fromkeys([gate.name, metric, gate.kind]))  # a share of pairs is of no metric
+        name = " ".join(
+            dict.fromkeys([gate.name, name_metric(gate.key), gate.kind])
+        )  # a share of pairs is of no metric
         case = Xml.SubElement(suite, "testcase", classname=visible(checked.run), name=visible(name), time="0.000")
         outcome = {False: "failure", None: "skipped"}.get(gate.passed)
         if outcome:

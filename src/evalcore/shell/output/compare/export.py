@@ -20,18 +20,17 @@ What is not known is null. CSV has a row for each line, with counts of documents
 
 from __future__ import annotations
 
-import csv
-import io
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from evalcore.core.compare.gates import name_verdict
-from evalcore.core.compare.lines import Comparison, Line
+from evalcore.core.compare.lines import Line
 from evalcore.core.records.task import MetricKey
+from evalcore.shell.compare.compare import Compared
 from evalcore.shell.compare.conditions import model_of
 from evalcore.shell.logs.runs.run_record import Recorded
-from evalcore.shell.output.compare.line_order import Compared, id_of
-from evalcore.shell.output.files.strict_json import dump_json
-from evalcore.shell.output.terminal.flat import csv_cell
+from evalcore.shell.output.compare.line_order import id_of
+from evalcore.shell.output.files.strict_json import json_text
+from evalcore.shell.output.terminal.flat import write_csv_rows
 
 __all__ = ["pair_data", "write_csv", "write_json"]
 
@@ -40,28 +39,24 @@ def write_json(compared: Compared) -> str:
     """Every pair and every line of it, as strict JSON."""
     first = compared.comparisons[0]
     named = zip(compared.labels, compared.names, compared.runs, strict=True)
-    return (
-        dump_json(
-            {
-                "runs": [
-                    {
-                        "label": label,
-                        "name": name,
-                        "path": str(run.path),
-                        "model": model_of(run.results) or None,
-                        "warnings": list(run.warnings),
-                    }
-                    for label, name, run in named
-                ],
-                "confidence": first.confidence,
-                "correction": first.correction,
-                "family": first.family,
-                "warnings": [*compared.lead, *compared.warnings],
-                "pairs": [pair_data(compared, at) for at in range(len(compared.pairs))],
-            },
-            indent=2,
-        )
-        + "\n"
+    return json_text(
+        {
+            "runs": [
+                {
+                    "label": label,
+                    "name": name,
+                    "path": str(run.path),
+                    "model": model_of(run.results) or None,
+                    "warnings": list(run.warnings),
+                }
+                for label, name, run in named
+            ],
+            "confidence": first.confidence,
+            "correction": first.correction,
+            "family": first.family,
+            "warnings": [*compared.lead, *compared.warnings],
+            "pairs": [pair_data(compared, at) for at in range(len(compared.pairs))],
+        }
     )
 
 
@@ -69,15 +64,14 @@ def pair_data(compared: Compared, at: int) -> dict[str, object]:
     """One pair of runs as plain data."""
     comparison, (first, second) = compared.comparisons[at], compared.pairs[at]
     a, b = compared.runs[first], compared.runs[second]
-    ids = {line.name: id_of(a, line.name) for line in comparison.lines}
     return {
         "a": compared.labels[first],
         "b": compared.labels[second],
         "lines": [
             {
                 **line_data(line, compared.alpha, (compared.labels[first], compared.labels[second])),
-                "better": [ids[line.name].get(key, key) for key in line.better],
-                "worse": [ids[line.name].get(key, key) for key in line.worse],
+                "better": _ids_of(a, line.name, line.better),
+                "worse": _ids_of(a, line.name, line.worse),
                 "method": line.method,
                 "reason": line.reason,
             }
@@ -85,12 +79,12 @@ def pair_data(compared: Compared, at: int) -> dict[str, object]:
         ],
         "documents": [
             {
-                "task": one.task,
-                "both": one.both,
-                "only_a": _ids_of(a, one.task, one.only_a),
-                "only_b": _ids_of(b, one.task, one.only_b),
+                "task": shared.task,
+                "both": shared.both,
+                "only_a": _ids_of(a, shared.task, shared.only_a),
+                "only_b": _ids_of(b, shared.task, shared.only_b),
             }
-            for one in comparison.documents
+            for shared in comparison.documents
         ],
         "tasks_only_a": list(comparison.tasks_only_a),
         "tasks_only_b": list(comparison.tasks_only_b),
@@ -98,16 +92,16 @@ def pair_data(compared: Compared, at: int) -> dict[str, object]:
     }
 
 
-def _ids_of(run: Recorded, task: str, keys: Iterable[int]) -> list[int | str]:
-    known = id_of(run, task)
+def _ids_of(run: Recorded, task: str, keys: Sequence[int]) -> list[int | str]:
+    known = id_of(run, task) if keys else {}
     return [known.get(key, key) for key in keys]
 
 
 def line_data(line: Line, alpha: float, labels: tuple[str, str] = ("A", "B")) -> dict[str, object]:
     """The numbers of a line as plain data.
 
-    >>> told = line_data(Line(name="t", key=MetricKey("acc"), difference=0.5, ci=(0.1, 0.9), adjusted=0.01), 0.05)
-    >>> told["task"], told["difference"], told["ci_low"], told["p_adjusted"], told["verdict"]
+    >>> data = line_data(Line(name="t", key=MetricKey("acc"), difference=0.5, ci=(0.1, 0.9), adjusted=0.01), 0.05)
+    >>> data["task"], data["difference"], data["ci_low"], data["p_adjusted"], data["verdict"]
     ('t', 0.5, 0.1, 0.01, 'A higher')
     """
     low, high = line.ci if line.ci is not None else (None, None)
@@ -134,26 +128,21 @@ def line_data(line: Line, alpha: float, labels: tuple[str, str] = ("A", "B")) ->
 
 
 def write_csv(compared: Compared) -> str:
-    """A row for each line of each pair; text that a spreadsheet would run begins with an apostrophe."""
-    out = io.StringIO()
-    rows = [row for at, one in enumerate(compared.comparisons) for row in _csv_rows(compared, at, one)]
+    """A row for each line of each pair."""
     heads = ("run_a", "run_b", *line_data(EMPTY, 0.05), "n_better", "n_worse", "method", "reason")
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(heads)
-    writer.writerows([csv_cell(_spelled(cell)) for cell in row] for row in rows)
-    return out.getvalue()
+    return write_csv_rows(heads, (map(_spell, row) for at in range(len(compared.pairs)) for row in _rows(compared, at)))
 
 
 EMPTY = Line(name="", key=MetricKey(""))
 
 
-def _csv_rows(compared: Compared, at: int, comparison: Comparison) -> Iterable[list[object]]:
+def _rows(compared: Compared, at: int) -> Iterable[list[object]]:
     pair = compared.pairs[at]
-    names, labels = [compared.names[one] for one in pair], [compared.labels[one] for one in pair]
-    for line in comparison.lines:
+    names, labels = [compared.names[run] for run in pair], [compared.labels[run] for run in pair]
+    for line in compared.comparisons[at].lines:
         numbers = line_data(line, compared.alpha, (labels[0], labels[1])).values()
         yield [*names, *numbers, len(line.better), len(line.worse), line.method, line.reason]
 
 
-def _spelled(cell: object) -> object:
+def _spell(cell: object) -> object:
     return str(cell).lower() if isinstance(cell, bool) else cell

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from evalcore.core.compare.lines import Comparison, Line
+from evalcore.shell.compare.compare import Compared
 from evalcore.shell.compare.conditions import describe_runs
 from evalcore.shell.logs.runs.run_record import Recorded
-from evalcore.shell.output.compare.line_order import Compared, id_of
+from evalcore.shell.output.compare.line_order import id_of
 from evalcore.shell.output.terminal.grid import Section
 from evalcore.shell.output.terminal.notes import grouped
 from evalcore.shell.output.terminal.safe_text import shorten

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 
 from msgspec import Struct
 
 from evalcore.core.compare.lines import Line
 from evalcore.core.records.task import MetricKey
+from evalcore.shell.compare.compare import Compared
 from evalcore.shell.output.compare.footnotes import sections_of, tell_correction, title_of
-from evalcore.shell.output.compare.line_order import Compared, place_lines, trees_of
-from evalcore.shell.output.compare.pair_table import WHOLE, indented, shown_p, signed, spell_line
-from evalcore.shell.output.terminal.flat import ARROWS, shown_number
+from evalcore.shell.output.compare.line_order import place_lines, trees_of
+from evalcore.shell.output.compare.pair_table import WHOLE
 from evalcore.shell.output.terminal.grid import Grid, Page
+from evalcore.shell.output.terminal.number_text import (
+    ARROWS,
+    indent_name,
+    name_number,
+    show_difference,
+    show_number,
+    show_p,
+)
 
 __all__ = ["matrix_page"]
 
@@ -43,7 +51,7 @@ def matrix_page(compared: Compared) -> Page:
     )
 
 
-class Found(Struct, frozen=True, eq=False):
+class MatrixNumber(Struct, frozen=True, eq=False):
     """A number in all pairs of runs, and its names as cells."""
 
     line: Line
@@ -51,7 +59,7 @@ class Found(Struct, frozen=True, eq=False):
     cells: Cells
 
 
-def _numbers(compared: Compared) -> tuple[tuple[str, ...], list[Found]]:
+def _numbers(compared: Compared) -> tuple[tuple[str, ...], list[MatrixNumber]]:
     """The heads of the names, and every number in the order of the trees."""
     by_number: dict[tuple[str, MetricKey], dict[tuple[int, int], Line]] = {}
     for pair, comparison in zip(compared.pairs, compared.comparisons, strict=True):
@@ -59,31 +67,31 @@ def _numbers(compared: Compared) -> tuple[tuple[str, ...], list[Found]]:
             by_number.setdefault((line.name, line.key), {})[pair] = line
     filtered = any(key.filter != "none" for _, key in by_number)
     placed = place_lines((next(iter(cells.values())) for cells in by_number.values()), trees_of(compared))
-    found = [
-        Found(
+    numbers = [
+        MatrixNumber(
             line,
-            (indented(depth, line.name), line.key.metric, *([line.key.filter] if filtered else [])),
+            (indent_name(depth, line.name), line.key.metric, *([line.key.filter] if filtered else [])),
             by_number[line.name, line.key],
         )
         for depth, line in placed
     ]
-    return ("Tasks", "Metric", *(["Filter"] if filtered else [])), found
+    return ("Tasks", "Metric", *(["Filter"] if filtered else [])), numbers
 
 
 def _matrix(compared: Compared, decimals: int, tested: bool) -> Grid:
-    names, found = _numbers(compared)
+    names, numbers = _numbers(compared)
     lines: list[tuple[str, ...]] = []
     count = len(compared.labels)
-    for one in found:
+    for number in numbers:
         for at, label in enumerate(compared.labels):
-            told = (*one.names, ARROWS[one.line.higher_is_better]) if at == 0 else ("",) * (len(names) + 1)
-            row = _row(one.cells, at, count, compared.alpha, decimals, tested)
-            lines.append((*told, label, _value(one.cells, at, decimals), *row))
+            head = (*number.names, ARROWS[number.line.higher_is_better]) if at == 0 else ("",) * (len(names) + 1)
+            row = _row(number.cells, at, count, compared.alpha, decimals, tested)
+            lines.append((*head, label, _value(number.cells, at, decimals), *row))
     return Grid(
         heads=(*names, "", "run", "value", *(f"− {label}" for label in compared.labels)),
         numbers=(*(False for _ in names), *(True,) * (count + 3)),
         lines=tuple(lines),
-        bold=tuple(one.line.group for one in found for _ in range(count)),
+        bold=tuple(number.line.group for number in numbers for _ in range(count)),
         legend=(MATRIX + (", with the adjusted p" if tested else ""), VALUE),
     )
 
@@ -94,9 +102,9 @@ def _row(cells: Cells, at: int, count: int, alpha: float, decimals: int, tested:
         if at == other or line is None or line.difference is None:
             yield "·" if at == other else ""
         else:
-            p = f" ({shown_p(line.adjusted)})" if tested and line.adjusted is not None else ""
+            p = f" ({show_p(line.adjusted)})" if tested and line.adjusted is not None else ""
             way = line.difference if at < other else -line.difference
-            yield signed(way, decimals) + _star(line, alpha) + p
+            yield show_difference(way, decimals) + _star(line, alpha) + p
 
 
 def _star(line: Line, alpha: float) -> str:
@@ -106,18 +114,20 @@ def _star(line: Line, alpha: float) -> str:
 def _pairs(compared: Compared) -> Grid:
     """A row for every pair of runs."""
     lines: list[tuple[str, ...]] = []
-    _, found = _numbers(compared)
-    for one in found:
-        for (a, b), line in one.cells.items():
-            name = spell_line(line) if (a, b) == next(iter(one.cells)) else ""
-            way = signed(line.difference, 3) + _star(line, compared.alpha) if line.difference is not None else ""
+    _, numbers = _numbers(compared)
+    for number in numbers:
+        for (a, b), line in number.cells.items():
+            name = name_number(line.name, line.key) if (a, b) == next(iter(number.cells)) else ""
+            way = (
+                show_difference(line.difference, 3) + _star(line, compared.alpha) if line.difference is not None else ""
+            )
             pair = f"{compared.labels[a]} − {compared.labels[b]}"
-            lines.append((name, ARROWS[line.higher_is_better] if name else "", pair, way, shown_p(line.adjusted)))
+            lines.append((name, ARROWS[line.higher_is_better] if name else "", pair, way, show_p(line.adjusted)))
     return Grid(
         heads=("Tasks", "", "runs", "", "adjusted p"),
         numbers=(False, True, True, True, True),
         lines=tuple(lines),
-        bold=tuple(one.line.group for one in found for _ in one.cells),
+        bold=tuple(number.line.group for number in numbers for _ in number.cells),
         gap=1,
         legend=("A − B, ...: the first run minus the second, on the documents that both have a score for",),
         readable=WHOLE,
@@ -126,6 +136,5 @@ def _pairs(compared: Compared) -> Grid:
 
 def _value(cells: Cells, at: int, decimals: int) -> str:
     """A run's number, if it is the same on the documents shared with every other run."""
-    found: Sequence[float | None] = [line.a if pair[0] == at else line.b for pair, line in cells.items() if at in pair]
-    value = next((one for one in found if one is not None), None)
-    return "" if value is None or len({one for one in found if one is not None}) > 1 else shown_number(value, decimals)
+    values = {line.a if pair[0] == at else line.b for pair, line in cells.items() if at in pair} - {None}
+    return show_number(values.pop(), decimals) if len(values) == 1 else ""

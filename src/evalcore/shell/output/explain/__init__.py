@@ -1,1 +1,5 @@
-"""Explained documents and changed verdicts, for people and for programs."""
+"""Documents and changed verdicts printed, in ``blocks``.
+
+``document_page``, ``score_page`` and ``document_data`` are of one document, ``diff_page`` and ``diff_data`` of two
+scorings, ``renderers`` the tables of forms.
+"""

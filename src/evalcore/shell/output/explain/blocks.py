@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from evalcore.shell.output.terminal.flat import escape_markdown
 from evalcore.shell.output.terminal.grid import Grid, Page, draw_page, write_markdown
 from evalcore.shell.output.terminal.safe_text import visible
+from evalcore.shell.output.terminal.screen import PIPE, Screen
 
 __all__ = ["Block", "draw_blocks", "lines_of", "plain_cell", "shorten_middle", "write_blocks"]
 
@@ -26,7 +28,7 @@ class Block(Struct, frozen=True):
     legend: tuple[str, ...] = ()
 
 
-def draw_blocks(blocks: Iterable[Block], *, width: int | None = None, colour: bool = False) -> str:
+def draw_blocks(blocks: Iterable[Block], screen: Screen = PIPE) -> str:
     r"""The blocks as text; whatever a terminal would obey stands there as an escape.
 
     >>> print(draw_blocks([Block("Answer", text=("\x1b[31mred", "two"))]))
@@ -35,14 +37,15 @@ def draw_blocks(blocks: Iterable[Block], *, width: int | None = None, colour: bo
       two
     <BLANKLINE>
     """
-    bold, plain = ("\x1b[1m", "\x1b[0m") if colour else ("", "")
+    bold, plain = ("\x1b[1m", "\x1b[0m") if screen.colour else ("", "")
+    inner = replace(screen, width=None if screen.width is None else max(screen.width - 2, 40))
     out: list[str] = []
     for block in blocks:
         parts = [f"{bold}{visible(block.head)}{plain}", *(f"  {visible(note)}" for note in block.notes)]
         parts += [f"  {visible(line)}" for line in block.text]
         if block.grid is not None:
             page = Page(grids=(block.grid,), legend=block.legend)
-            drawn = draw_page(page, width=None if width is None else max(width - 2, 40), colour=colour)
+            drawn = draw_page(page, inner)
             parts += ["  " + line if line else "" for line in drawn.rstrip("\n").split("\n")]
         out.append("\n".join(part.rstrip() for part in parts) + "\n")
     return "\n".join(out)

@@ -23,11 +23,10 @@ from collections import Counter
 from collections.abc import Mapping
 
 from evalcore.core.lm_eval.sample_log import thaw
-from evalcore.core.records.outcome import Failed, Ok, Outcome, Unscorable
 from evalcore.core.records.request import Failure
 from evalcore.shell.explain.changes import KINDS, Change, TaskDiff
 from evalcore.shell.explain.diff import Detail, Diffed
-from evalcore.shell.output.explain.document_data import filter_data
+from evalcore.shell.output.explain.document_data import filter_data, outcome_data
 
 __all__ = ["diff_data"]
 
@@ -82,16 +81,17 @@ def _task_data(one: TaskDiff, details: Mapping[Change, Detail | None]) -> Plain:
 
 
 def _change_data(change: Change) -> Plain:
+    before, after = outcome_data(change.before), outcome_data(change.after)
     return {
         "metric": change.key.metric,
         "filter": change.key.filter,
         "doc": change.a,
         "doc_b": change.b,
         "kind": change.kind,
-        "before": _score(change.before),
-        "after": _score(change.after),
-        "reason_before": _reason(change.before),
-        "reason_after": _reason(change.after),
+        "before": before["score"],
+        "after": after["score"],
+        "reason_before": before["reason"],
+        "reason_after": after["reason"],
     }
 
 
@@ -107,11 +107,3 @@ def _detail_data(detail: Detail | None) -> Plain:
         "extracted_before": None if detail.before is None else filter_data(detail.before),
         "extracted_after": None if detail.after is None else filter_data(detail.after),
     }
-
-
-def _score(outcome: Outcome) -> object:
-    return thaw(outcome.score) if isinstance(outcome, Ok) else None
-
-
-def _reason(outcome: Outcome) -> str | None:
-    return outcome.reason if isinstance(outcome, Unscorable | Failed) else None

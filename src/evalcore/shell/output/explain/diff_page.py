@@ -10,14 +10,13 @@ from evalcore.core.records.outcome import Ok, Outcome
 from evalcore.core.records.request import Failure, LogLikelihood, Options
 from evalcore.shell.explain.agreement import Traced
 from evalcore.shell.explain.changes import KINDS, TaskDiff
-from evalcore.shell.explain.diff import Detail, Diffed, Number
+from evalcore.shell.explain.diff import Detail, Diffed, NumberChange
 from evalcore.shell.explain.lookup import asked_and_replied
 from evalcore.shell.logs.log import Logged
-from evalcore.shell.output.compare.pair_table import signed
 from evalcore.shell.output.explain.blocks import Block, plain_cell
 from evalcore.shell.output.explain.score_page import how_text, score_text
-from evalcore.shell.output.terminal.flat import shown_number
 from evalcore.shell.output.terminal.grid import Grid
+from evalcore.shell.output.terminal.number_text import show_difference, show_number
 
 __all__ = ["diff_blocks", "rule_text", "summary_of"]
 
@@ -78,19 +77,14 @@ def _numbers(diffed: Diffed) -> Iterable[Block]:
     yield Block("Numbers", (still,) if len(moved) < len(told) else (), grid=grid, legend=legend)
 
 
-def _number_line(one: Number, tasks: Sequence[TaskDiff]) -> tuple[str, ...]:
-    known = one.before is not None and one.after is not None
-    apart = one.after - one.before if known and one.after is not None and one.before is not None else None
-    diff = None if one.group else next((task for task in tasks if task.task == one.name), None)
-    counts = Counter(change.kind for change in diff.changes if change.key == one.key) if diff is not None else Counter()
-    kinds = ("",) * len(KINDS) if diff is None else tuple(str(counts[kind]) for kind in KINDS)
-    texts = "" if diff is None else str(diff.other_texts.get(one.key.filter, 0))
-    values = (_value(one.before), _value(one.after), signed(apart))
-    return (one.name, one.key.metric, one.key.filter, *values, *kinds, texts)
-
-
-def _value(value: float | None) -> str:
-    return "none" if value is None else shown_number(value)
+def _number_line(number: NumberChange, tasks: Sequence[TaskDiff]) -> tuple[str, ...]:
+    ends = (show_number(value, none="none") for value in (number.before, number.after))
+    head = (number.name, number.key.metric, number.key.filter, *ends, show_difference(number.moved))
+    diff = None if number.group else next((task for task in tasks if task.task == number.name), None)
+    if diff is None:
+        return (*head, *("",) * (len(KINDS) + 1))
+    counts = Counter(change.kind for change in diff.changes if change.key == number.key)
+    return (*head, *(str(counts[kind]) for kind in KINDS), str(dict(diff.other_texts).get(number.key.filter, 0)))
 
 
 def _answered(diffed: Diffed) -> Iterable[Block]:

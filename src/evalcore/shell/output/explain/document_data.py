@@ -33,12 +33,12 @@ from evalcore.shell.explain.agreement import Traced
 from evalcore.shell.explain.explain import Explained
 from evalcore.shell.explain.lookup import own_ids, sample_of
 
-__all__ = ["data_of", "filter_data"]
+__all__ = ["document_data", "filter_data", "outcome_data", "reply_data"]
 
 Plain = dict[str, object]
 
 
-def data_of(explained: Explained) -> Plain:
+def document_data(explained: Explained) -> Plain:
     """A document as plain data."""
     logged = explained.logged
     return {
@@ -53,12 +53,12 @@ def data_of(explained: Explained) -> Plain:
         "line": logged.line,
         "doc": decode_doc(sample_of(logged)),
         "prompts": [_request_data(one) for one in logged.requests],
-        "answers": [[_reply_data(one) for one in replies] for replies in logged.replies],
+        "answers": [[reply_data(one) for one in replies] for replies in logged.replies],
         "gold": thaw(logged.gold),
         "choices": list(logged.choices),
         "filters": [filter_data(one) for one in explained.traces],
         "scores": [_score_data(explained, key) for key in explained.keys],
-        "contributions": [_part_data(one) for one in explained.contributions],
+        "contributions": [_part_data(part) for part in explained.contributions],
         "warnings": list(explained.warnings),
     }
 
@@ -71,7 +71,7 @@ def _request_data(request: Request) -> Plain:
     return {"text": request.text}
 
 
-def _reply_data(reply: Reply | None) -> object:
+def reply_data(reply: Reply | None) -> object:
     return {"failure": reply.reason} if isinstance(reply, Failure) else thaw(reply)
 
 
@@ -104,13 +104,13 @@ def filter_data(traced: Traced) -> Plain:
             for unit in steps
         ],
         "replies": [
-            [{"metric": one.metric, **_outcome_data(one.outcome), "how": one.how} for one in some]
+            [{"metric": one.metric, **outcome_data(one.outcome), "how": one.how} for one in some]
             for some in (trace.repeats if trace is not None else ())
         ],
     }
 
 
-def _outcome_data(outcome: Outcome | None) -> Plain:
+def outcome_data(outcome: Outcome | None) -> Plain:
     return {
         "score": thaw(outcome.score) if isinstance(outcome, Ok) else None,
         "reason": outcome.reason if isinstance(outcome, Unscorable | Failed) else None,
@@ -120,7 +120,7 @@ def _outcome_data(outcome: Outcome | None) -> Plain:
 def _score_data(explained: Explained, key: MetricKey) -> Plain:
     traces: Mapping[str, Traced] = {one.filter: one for one in explained.traces}
     trace = traces[key.filter].trace if key.filter in traces else None
-    found = _outcome_data(dict(trace.outcomes).get(key) if trace is not None else None)
+    found = outcome_data(dict(trace.outcomes).get(key) if trace is not None else None)
     logged = explained.logged.scores.get(str(key))
     return {
         "metric": key.metric,
@@ -131,18 +131,17 @@ def _score_data(explained: Explained, key: MetricKey) -> Plain:
     }
 
 
-def _part_data(one: Contribution) -> Plain:
-    known = one.value is not None and one.without is not None
+def _part_data(part: Contribution) -> Plain:
     return {
-        "name": one.name,
-        "kind": "group" if one.group else "task",
-        "metric": one.key.metric,
-        "filter": one.key.filter,
-        "n": one.n,
-        "value": one.value,
-        "without": one.without,
-        "moved": one.value - one.without if known and one.value is not None and one.without is not None else None,
-        "influence": one.influence,
-        "weight": one.weight,
-        "reason": one.reason,
+        "name": part.name,
+        "kind": "group" if part.group else "task",
+        "metric": part.key.metric,
+        "filter": part.key.filter,
+        "n": part.n,
+        "value": part.value,
+        "without": part.without,
+        "moved": part.moved,
+        "influence": part.influence,
+        "weight": part.weight,
+        "reason": part.reason,
     }

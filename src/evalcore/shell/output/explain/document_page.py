@@ -14,12 +14,12 @@ from evalcore.shell.output.explain.blocks import Block, lines_of, plain_cell
 from evalcore.shell.output.explain.score_page import contribution_blocks, score_blocks
 from evalcore.shell.output.terminal.grid import Grid
 
-__all__ = ["blocks_of", "step_lines"]
+__all__ = ["document_blocks"]
 
 
-def blocks_of(explained: Explained, *, full: bool = False) -> tuple[Block, ...]:
+def document_blocks(explained: Explained) -> tuple[Block, ...]:
     """The page of a document."""
-    logged = explained.logged
+    logged, full = explained.logged, explained.full
     names = [name for name in own_ids(logged) if name != str(logged.doc_id)]
     called = f" (its own name: {', '.join(names[:3])})" if names else ""
     place = f"{explained.file}:{logged.line}" if logged.line else str(explained.file)
@@ -148,11 +148,13 @@ def _filter_block(traced: Traced, explained: Explained, full: bool) -> Block:
         return Block(head, (f"{', '.join(names) or 'no steps'}, for each request ({len(trace.steps)} in all)",))
     if not trace.steps[0]:
         return Block(head, ("no steps: every answer is scored as it is",))
-    grid = Grid(heads=("step", "reply", "leaves", "how"), numbers=(False, True, False, False), lines=step_lines(traced))
+    grid = Grid(
+        heads=("step", "reply", "leaves", "how"), numbers=(False, True, False, False), lines=_step_lines(traced)
+    )
     return Block(head, tuple(_agreement(traced)), grid=grid)
 
 
-def step_lines(traced: Traced) -> tuple[tuple[str, ...], ...]:
+def _step_lines(traced: Traced) -> tuple[tuple[str, ...], ...]:
     """A line for every value that a step of the only unit left."""
     steps = traced.trace.steps[0] if traced.trace is not None and traced.trace.steps else ()
     return tuple(

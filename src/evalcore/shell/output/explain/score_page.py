@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from evalcore.core.explain.contribution import Contribution
 from evalcore.core.explain.trace import Judged
 from evalcore.core.records.outcome import Failed, Ok, Outcome, Unscorable
 from evalcore.core.records.task import MetricKey
 from evalcore.shell.explain.agreement import Traced
 from evalcore.shell.explain.explain import Explained
-from evalcore.shell.output.compare.pair_table import signed
 from evalcore.shell.output.explain.blocks import Block, plain_cell
-from evalcore.shell.output.terminal.flat import shown_number
-from evalcore.shell.output.terminal.grid import Grid
+from evalcore.shell.output.terminal.grid import Grid, GridColumn, lay_grid
+from evalcore.shell.output.terminal.number_text import show_difference, show_number
 
 __all__ = ["contribution_blocks", "how_text", "score_blocks", "score_text"]
 
@@ -98,37 +98,34 @@ def _shown(score: object) -> str:
 
 # --- its part in every number --------------------------------------------------------------------------------------
 
-LEGEND = (
-    "moved by: the value minus what it would be without this document",
-    "pull: how far the document pulls the value away from the rest of its task, the number of documents being given",
-    "weight: its share in the value, where every document of a task counts alike",
+PARTS: tuple[GridColumn[Contribution], ...] = (
+    GridColumn("number", lambda part: part.name, number=False),
+    GridColumn("metric", lambda part: part.key.metric, number=False),
+    GridColumn("filter", lambda part: part.key.filter, number=False),
+    GridColumn("n", lambda part: f"{part.n:,}"),
+    GridColumn("value", lambda part: show_number(part.value)),
+    GridColumn("without it", lambda part: show_number(part.without)),
+    GridColumn(
+        "moved by",
+        lambda part: show_difference(part.moved, 6),
+        "the value minus what it would be without this document",
+    ),
+    GridColumn(
+        "pull",
+        lambda part: show_difference(part.influence, 6),
+        "how far the document pulls the value away from the rest of its task, the number of documents being given",
+    ),
+    GridColumn(
+        "weight",
+        lambda part: "" if part.weight is None else f"{part.weight:.6f}",
+        "its share in the value, where every document of a task counts alike",
+    ),
 )
 
 
 def contribution_blocks(explained: Explained) -> Iterable[Block]:
     """What the document does to every number it has a part in; nothing where scores by document are not known."""
     parts = explained.contributions
-    if not parts:
-        return
-    reasons = list(dict.fromkeys(f"{one.name}, {one.key}: {one.reason}" for one in parts if one.reason))
-    lines = tuple(
-        (
-            one.name,
-            one.key.metric,
-            one.key.filter,
-            f"{one.n:,}",
-            _value(one.value),
-            _value(one.without),
-            signed(None if one.value is None or one.without is None else one.value - one.without, 6),
-            signed(one.influence, 6),
-            "" if one.weight is None else f"{one.weight:.6f}",
-        )
-        for one in parts
-    )
-    heads = ("number", "metric", "filter", "n", "value", "without it", "moved by", "pull", "weight")
-    grid = Grid(heads=heads, numbers=(False,) * 3 + (True,) * 6, lines=lines, bold=tuple(one.group for one in parts))
-    yield Block("Contribution", tuple(reasons), grid=grid, legend=LEGEND)
-
-
-def _value(value: float | None) -> str:
-    return "" if value is None else shown_number(value, 4)
+    if parts:
+        reasons = dict.fromkeys(f"{part.name}, {part.key}: {part.reason}" for part in parts if part.reason)
+        yield Block("Contribution", tuple(reasons), grid=lay_grid(PARTS, parts, bold=lambda part: part.group))

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from evalcore.core.records.errors import EvalError
 from evalcore.shell.output.files.secrets import redact
-from evalcore.shell.output.files.strict_json import dump_json, plain, without_nonfinite
+from evalcore.shell.output.files.strict_json import dump_json, json_text, plain, without_nonfinite
 from evalcore.shell.output.terminal.safe_text import slug
 
 __all__ = ["list_files", "replace_file", "samples_path", "write_config", "write_results", "write_run", "write_samples"]
@@ -20,12 +20,12 @@ FILES = ("results.json", "config.yaml", "run.json", "answers.jsonl")
 
 def write_results(folder: Path, results: Plain) -> Path:
     """``results.json``: the same bytes for the same answers, however often the run was stopped."""
-    return replace_file(folder / "results.json", [dump_json(results, indent=2) + "\n"])
+    return replace_file(folder / "results.json", [json_text(results)])
 
 
 def write_run(folder: Path, facts: Plain, secrets: Iterable[str] = ()) -> Path:
     """``run.json``: what differs between two runs of the same thing (clock, machine, versions, how much was asked)."""
-    return replace_file(folder / "run.json", [dump_json(redact(facts, secrets), indent=2) + "\n"])
+    return replace_file(folder / "run.json", [json_text(redact(facts, secrets))])
 
 
 def write_samples(folder: Path, task: str, rows: Iterable[Plain]) -> Path:

@@ -11,7 +11,7 @@ import numpy as np
 
 from evalcore.core.records.errors import EvalError
 
-__all__ = ["dump_json", "plain", "without_nonfinite"]
+__all__ = ["dump_json", "json_text", "plain", "without_nonfinite"]
 
 
 def dump_json(value: object, *, indent: int | None = None) -> str:
@@ -27,6 +27,17 @@ def dump_json(value: object, *, indent: int | None = None) -> str:
             return json.dumps(without_nonfinite(value)[0], indent=indent, allow_nan=False)
     except (ValueError, TypeError, RecursionError) as wrong:
         raise EvalError(f"expected data that JSON can hold, got {type(value).__name__}: {wrong}") from wrong
+
+
+def json_text(value: object) -> str:
+    """A whole file or page of JSON.
+
+    >>> print(json_text({"n": 1}), end="")
+    {
+      "n": 1
+    }
+    """
+    return dump_json(value, indent=2) + "\n"
 
 
 def plain(value: object) -> object:

@@ -1,1 +1,1 @@
-"""How many documents and repeats, on the screen and as data."""
+"""Plans for the next run printed: ``plan_page`` for people, ``plan_data`` for programs, ``renderers`` by form."""

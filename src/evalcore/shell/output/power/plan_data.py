@@ -2,56 +2,54 @@
 
 from __future__ import annotations
 
-import csv
-import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
-from evalcore.core.compare.power import Asked, Plan
-from evalcore.shell.output.files.strict_json import dump_json
+from evalcore.core.compare.power import Known, Plan
+from evalcore.core.records.task import MetricKey
+from evalcore.shell.compare.power import Planned
+from evalcore.shell.output.files.strict_json import json_text
 from evalcore.shell.output.power.plan_page import per_document, question_part
-from evalcore.shell.output.terminal.flat import csv_cell
+from evalcore.shell.output.terminal.flat import write_csv_rows
 
-__all__ = ["data_of", "write_csv", "write_json"]
-
-
-def write_json(plans: Sequence[Plan], asked: Asked, read: Sequence[str], notes: Sequence[str] = ()) -> str:
-    """The plans as strict JSON."""
-    return dump_json(data_of(plans, asked, read, notes), indent=2) + "\n"
+__all__ = ["write_csv", "write_json"]
 
 
-def write_csv(plans: Sequence[Plan], asked: Asked) -> str:
+def write_json(planned: Planned) -> str:
+    """The plans as strict JSON; standard deviations are those of one document."""
+    asked = planned.asked
+    return json_text(
+        {
+            "read": planned.read,
+            "warnings": (*planned.lead, *planned.notes),
+            "asked": {name: getattr(asked, name) for name in asked.__struct_fields__},
+            "rows": [_row(plan) for plan in planned.plans],
+        }
+    )
+
+
+def write_csv(planned: Planned) -> str:
     r"""A row for every number, with a column for every number of repeats that was asked about.
 
-    >>> write_csv([], Asked(repeats=(1, 8))).strip().split(",")[-5:]
+    >>> from evalcore.core.compare.power import Asked
+    >>> write_csv(Planned(plans=(), asked=Asked(repeats=(1, 8)), read=())).strip().split(",")[-5:]
     ['n_needed', 'n_needed_with_1', 'n_needed_with_8', 'repeats_needed', 'reason']
     """
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow([*ROW[:-2], "n_needed", *(f"n_needed_with_{k}" for k in asked.repeats), *ROW[-2:]])
-    for plan in plans:
-        row, counts = _row(plan), dict(plan.documents)
-        cells = [*(row[name] for name in ROW[:-2]), counts.get(None), *(counts.get(k) for k in asked.repeats)]
-        writer.writerow([csv_cell(cell) for cell in (*cells, *(row[name] for name in ROW[-2:]))])
-    return out.getvalue()
+    needed = {"n_needed": None, **{f"n_needed_with_{k}": k for k in planned.asked.repeats}}
+    rows = [_csv_row(plan, needed) for plan in planned.plans]
+    return write_csv_rows(list(_csv_row(EMPTY, needed)), (row.values() for row in rows))
 
 
-def data_of(
-    plans: Sequence[Plan], asked: Asked, read: Sequence[str], notes: Sequence[str] = ()
-) -> Mapping[str, object]:
-    """The plans as plain data; standard deviations are those of one document.
-
-    >>> data_of([], Asked(), ["out/results.json"])["rows"]
-    []
-    """
-    return {
-        "read": list(read),
-        "warnings": list(notes),
-        "asked": {name: getattr(asked, name) for name in asked.__struct_fields__},
-        "rows": [_row(plan) for plan in plans],
-    }
+EMPTY = Plan(known=Known(name="", key=MetricKey("")))
 
 
-def _row(plan: Plan) -> Mapping[str, object]:
+def _csv_row(plan: Plan, needed: Mapping[str, int | None]) -> dict[str, object]:
+    """The row of JSON, a cell for every count of documents in place of all."""
+    counts, row = dict(plan.documents), _row(plan)
+    spread = {"documents": {name: counts.get(k) for name, k in needed.items()}}
+    return {head: cell for name, value in row.items() for head, cell in spread.get(name, {name: value}).items()}
+
+
+def _row(plan: Plan) -> dict[str, object]:
     known = plan.known
     return {
         "name": known.name,
@@ -72,24 +70,3 @@ def _row(plan: Plan) -> Mapping[str, object]:
         "repeats_needed": plan.more_repeats,
         "reason": known.reason or None,
     }
-
-
-ROW = (
-    "name",
-    "kind",
-    "metric",
-    "filter",
-    "paired",
-    "n",
-    "clusters",
-    "repeats",
-    "sd",
-    "question_sd",
-    "sampling_sd",
-    "half_width",
-    "detectable",
-    "at_best",
-    "repeats_needed",
-    "reason",
-)
-"""What a row of CSV has of one of JSON."""

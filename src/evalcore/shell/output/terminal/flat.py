@@ -1,4 +1,4 @@
-"""The table for programs: CSV, Markdown and JSON."""
+"""The table for programs and pages: CSV and Markdown."""
 
 from __future__ import annotations
 
@@ -7,24 +7,13 @@ import io
 import re
 from collections.abc import Callable, Iterable, Sequence
 
-from evalcore.shell.output.terminal.number_rows import Row, once
+from evalcore.shell.output.terminal.number_rows import NumberRow, once
+from evalcore.shell.output.terminal.number_text import ARROWS, indent_name, show_interval, show_number, show_share
 from evalcore.shell.output.terminal.safe_text import visible
 
-__all__ = [
-    "ARROWS",
-    "csv_cell",
-    "escape_markdown",
-    "pad_cell",
-    "render_csv",
-    "render_markdown",
-    "shown_interval",
-    "shown_number",
-    "shown_percent",
-]
+__all__ = ["escape_markdown", "markdown_table", "render_csv", "render_markdown", "write_csv_rows"]
 
-ARROWS = {True: "↑", False: "↓", None: ""}
-
-CSV: tuple[tuple[str, Callable[[Row], object]], ...] = (
+CSV: tuple[tuple[str, Callable[[NumberRow], object]], ...] = (
     ("task", lambda row: row.name),
     ("alias", lambda row: row.alias),
     ("kind", lambda row: "group" if row.group else "task"),
@@ -45,77 +34,102 @@ CSV: tuple[tuple[str, Callable[[Row], object]], ...] = (
 )
 
 
-def render_csv(rows: Iterable[Row]) -> str:
-    """One line per number, each once. Numbers are whole; text that a spreadsheet would run begins with an apostrophe.
+def render_csv(rows: Iterable[NumberRow]) -> str:
+    """One line per number, each once. Numbers are whole.
 
-    >>> print(render_csv([Row(name="=1+1", alias="a", metric="acc", value=0.5)]).splitlines()[1])
+    >>> print(render_csv([NumberRow(name="=1+1", alias="a", metric="acc", value=0.5)]).splitlines()[1])
     '=1+1,a,task,0,,,,acc,,0.5,,,,,0,0,
+    """
+    return write_csv_rows([name for name, _ in CSV], ([cell(row) for _, cell in CSV] for row in once(rows)))
+
+
+def write_csv_rows(heads: Sequence[str], rows: Iterable[Iterable[object]]) -> str:
+    """CSV; text that a spreadsheet would run begins with an apostrophe.
+
+    >>> write_csv_rows(["a", "b"], [["@x", 0.5]])
+    "a,b\\n'@x,0.5\\n"
     """
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow([name for name, _ in CSV])
-    writer.writerows([csv_cell(cell(row)) for _, cell in CSV] for row in once(rows))
+    writer.writerow(heads)
+    writer.writerows(map(_csv_cell, row) for row in rows)
     return out.getvalue()
 
 
 DANGEROUS = re.compile(r"\s*[=+\-@\t\r＝＋－＠|%]")
+NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]+)?")
 
 
-def csv_cell(value: object) -> object:
+def _csv_cell(value: object) -> object:
     if not isinstance(value, str):
         return value
-    return "'" + visible(value) if DANGEROUS.match(value) and not _is_number(value) else visible(value)
-
-
-def _is_number(text: str) -> bool:
-    return bool(re.fullmatch(r"[+-]?[0-9]+(\.[0-9]+)?", text))
+    return "'" * bool(DANGEROUS.match(value) and not NUMBER.fullmatch(value)) + visible(value)
 
 
 # --- Markdown -------------------------------------------------------------------------------------------------------
 
 
-def render_markdown(rows: Sequence[Row], *, confidence: float = 0.95) -> str:
+def render_markdown(rows: Sequence[NumberRow], *, confidence: float = 0.95) -> str:
     """lm-eval's table with the interval and n beside it.
 
-    >>> print(render_markdown([Row(name="t", alias="a|b", metric="acc", filter="none", value=0.5, n=4)]))
+    >>> print(render_markdown([NumberRow(name="t", alias="a|b", metric="acc", filter="none", value=0.5, n=4)]))
     |Tasks|Version|Filter|n-shot|Metric|   |Value |   |Stderr|95 % interval| n |
     |-----|-------|------|-----:|------|---|-----:|---|-----:|-------------|--:|
     |a\\|b |       |none  |      |acc   |   |0.5000|   |      |             |  4|
     """
-    heads = ("Tasks", "Version", "Filter", "n-shot", "Metric", "", "Value", "", "Stderr", _interval(confidence), "n")
-    lines = [heads, *_markdown_cells(rows)]
-    widths = [max(3, *(len(line[at]) for line in lines)) for at in range(len(heads))]
+    interval = f"{show_share(confidence)} interval"
+    heads = ("Tasks", "Version", "Filter", "n-shot", "Metric", "", "Value", "", "Stderr", interval, "n")
     right = [head in ("n-shot", "Value", "Stderr", "n") for head in heads]
-    rule = ["-" * (width - r) + ":" * r for width, r in zip(widths, right, strict=True)]
-    padded = [[pad_cell(*cell) for cell in zip(line, widths, right, strict=True)] for line in lines[1:]]
-    head = [
-        f"{name:^{width}}" if name == "n" else f"{name:<{width}}" for name, width in zip(heads, widths, strict=True)
-    ]
-    return "\n".join(f"|{'|'.join(line)}|" for line in (head, rule, *padded)) + "\n"
+    return markdown_table(heads, list(_markdown_cells(rows)), right, _pad_head) + "\n"
 
 
-def _interval(confidence: float) -> str:
-    return f"{shown_percent(confidence)} interval"
+def _pad_head(head: str, width: int, right: bool) -> str:
+    return f"{head:^{width}}" if head == "n" else f"{head:<{width}}"
 
 
-def _markdown_cells(rows: Sequence[Row]) -> Iterable[tuple[str, ...]]:
+def _markdown_cells(rows: Sequence[NumberRow]) -> Iterable[tuple[str, ...]]:
     before: tuple[str, int] | None = None
     for row in rows:
         again, before = (row.name, row.depth) == before, (row.name, row.depth)
-        error = "" if row.stderr is None else shown_number(row.stderr)
+        error = show_number(row.stderr)
         yield (
-            "" if again else " " * row.depth + "- " * bool(row.depth) + escape_markdown(row.alias),
+            "" if again else indent_name(row.depth, escape_markdown(row.alias)),
             "" if again else escape_markdown(row.version),
             escape_markdown(row.filter),
             "" if row.shots is None else str(row.shots),
             escape_markdown(row.metric),
             ARROWS[row.higher],
-            ("N/A" if row.metric else "") if row.value is None else shown_number(row.value),
+            show_number(row.value, none="N/A" if row.metric else ""),
             "±" if error else "",
             error,
-            shown_interval(row),
+            show_interval(row.low, row.high),
             "" if row.n is None else str(row.n),
         )
+
+
+def _pad_cell(text: str, width: int, right: bool) -> str:
+    return text.rjust(width) if right else text.ljust(width)
+
+
+def markdown_table(
+    heads: Sequence[str],
+    lines: Sequence[Sequence[str]],
+    right: Sequence[bool],
+    pad_head: Callable[[str, int, bool], str] = _pad_cell,
+) -> str:
+    """Cells that are escaped already, as a table in columns of equal width.
+
+    >>> print(markdown_table(["task", "n"], [["a", "12"]], [False, True]))
+    |task|  n|
+    |----|--:|
+    |a   | 12|
+    """
+    widths = [max(3, *(len(line[at]) for line in (heads, *lines))) for at in range(len(heads))]
+    shape = list(zip(widths, right, strict=True))
+    rule = ["-" * (width - to_right) + ":" * to_right for width, to_right in shape]
+    head = [pad_head(cell, *place) for cell, place in zip(heads, shape, strict=True)]
+    body = [[_pad_cell(cell, *place) for cell, place in zip(line, shape, strict=True)] for line in lines]
+    return "\n".join(f"|{'|'.join(line)}|" for line in (head, rule, *body))
 
 
 MARKS = re.compile(r"[\\`*|\[\]~]|(?<!\w)_|_(?!\w)")
@@ -125,46 +139,3 @@ ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
 def escape_markdown(text: str) -> str:
     """Text that means itself in a cell."""
     return MARKS.sub(lambda mark: "\\" + mark[0], "".join(ENTITIES.get(char, char) for char in visible(text)))
-
-
-def pad_cell(text: str, width: int, right: bool) -> str:
-    return text.rjust(width) if right else text.ljust(width)
-
-
-# --- numbers for people -----------------------------------------------------------------------------------------------
-
-
-def shown_number(value: float, decimals: int = 4) -> str:
-    """Four decimals, as lm-eval shows them; very large and very small ones by their magnitude.
-
-    With fewer decimals, so many digits after the first: of a large number's, some stand before the point.
-
-    >>> shown_number(0.25), shown_number(123456.789), shown_number(1e-7), shown_number(0.0)
-    ('0.2500', '1.235e+05', '1.000e-07', '0.0000')
-    >>> shown_number(236.4486), shown_number(236.4486, 3), shown_number(0.7286, 3)
-    ('236.4486', '236.4', '0.729')
-    """
-    plain = value == 0 or 0.5 * 10.0**-decimals <= abs(value) < 1e5
-    before = len(str(int(abs(value)))) if plain and decimals < 4 else 1
-    return f"{value:.{max(decimals + 1 - before, 0)}f}" if plain else f"{value:.3e}"
-
-
-def shown_interval(row: Row, decimals: int = 4, between: str = " to ") -> str:
-    """The interval of a row, if it has one; an end that is not known is infinite.
-
-    >>> shown_interval(Row(name="t", alias="t", low=0.1, high=0.25))
-    '0.1000 to 0.2500'
-    """
-    if row.low is None and row.high is None:
-        return ""
-    low = "-∞" if row.low is None else shown_number(row.low, decimals)
-    return low + between + ("∞" if row.high is None else shown_number(row.high, decimals))
-
-
-def shown_percent(share: float) -> str:
-    """A share as people write it.
-
-    >>> shown_percent(0.95), shown_percent(0.999)
-    ('95 %', '99.9 %')
-    """
-    return f"{round(share * 100, 6):g} %"

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Generic, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -14,11 +15,14 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
-from evalcore.shell.output.terminal.flat import escape_markdown, pad_cell
+from evalcore.shell.output.terminal.flat import escape_markdown, markdown_table
 from evalcore.shell.output.terminal.safe_text import shorten, visible
+from evalcore.shell.output.terminal.screen import PIPE, Screen
 from evalcore.shell.output.terminal.wrap import fold, share_width
 
-__all__ = ["Grid", "Page", "Section", "draw_page", "write_markdown"]
+__all__ = ["Grid", "GridColumn", "Page", "Section", "draw_page", "lay_grid", "write_markdown"]
+
+T = TypeVar("T")
 
 UNBOUNDED = 100_000
 LONGEST = 200
@@ -37,6 +41,54 @@ class Grid(Struct, frozen=True, kw_only=True):
     gap: int = 2
     legend: tuple[str, ...] = ()
     readable: int = 14
+
+
+class GridColumn(Struct, Generic[T], frozen=True):
+    """A column: its head, its cell of a row, what it means, and whether it holds numbers.
+
+    ``spare`` says when it gives way to a narrow screen (0: never). ``once``: its cell is empty where the row above is
+    of the same task.
+    """
+
+    head: str
+    cell: Callable[[T], str]
+    meaning: str = ""
+    number: bool = True
+    spare: int = 0
+    once: bool = False
+
+
+def lay_grid(
+    columns: Sequence[GridColumn[T]],
+    rows: Sequence[T],
+    *,
+    bold: Callable[[T], bool],
+    place: Callable[[T], object] = lambda row: object(),
+    gap: int = 2,
+    readable: int = 14,
+) -> Grid:
+    """The cells of every row, and what the columns mean; rows of the same ``place`` are of the same task.
+
+    >>> letter = GridColumn("letter", lambda text: text[0], once=True)
+    >>> size = GridColumn("size", lambda text: str(len(text)), "how long it is")
+    >>> grid = lay_grid([letter, size], ["a", "abc"], bold=bool, place=lambda text: text[0])
+    >>> grid.lines, grid.legend
+    ((('a', '1'), ('', '3')), ('size: how long it is',))
+    """
+    places = [place(row) for row in rows]
+    again = [at > 0 and places[at] == places[at - 1] for at in range(len(rows))]
+    return Grid(
+        heads=tuple(column.head for column in columns),
+        numbers=tuple(column.number for column in columns),
+        lines=tuple(
+            tuple("" if same and column.once else column.cell(row) for column in columns)
+            for row, same in zip(rows, again, strict=True)
+        ),
+        bold=tuple(map(bold, rows)),
+        gap=gap,
+        legend=tuple(f"{column.head}: {column.meaning}" for column in columns if column.meaning),
+        readable=readable,
+    )
 
 
 class Section(Struct, frozen=True):
@@ -60,8 +112,8 @@ class Page(Struct, frozen=True, kw_only=True):
     sections: tuple[Section, ...] = ()
 
 
-def draw_page(page: Page, *, width: int | None = None, colour: bool = False) -> str:
-    """The page as text. ``width=None``: for a file or a pipe.
+def draw_page(page: Page, screen: Screen = PIPE) -> str:
+    """The page as text.
 
     >>> grid = Grid(heads=("task", "n"), numbers=(False, True), lines=(("t", "12"),))
     >>> print(draw_page(Page(grids=(grid,), legend=("n: documents",))))
@@ -75,9 +127,9 @@ def draw_page(page: Page, *, width: int | None = None, colour: bool = False) -> 
     out = io.StringIO()
     console = Console(
         file=out,
-        width=width or UNBOUNDED,
-        force_terminal=colour,
-        color_system="standard" if colour else None,
+        width=screen.width or UNBOUNDED,
+        force_terminal=screen.colour,
+        color_system="standard" if screen.colour else None,
         markup=False,
         highlight=False,
         emoji=False,
@@ -93,7 +145,7 @@ def draw_page(page: Page, *, width: int | None = None, colour: bool = False) -> 
         console.print()
     grid, table = _fitting(console, page.grids)
     console.print(table)
-    console.width = width or UNBOUNDED
+    console.width = screen.width or UNBOUNDED
     legend = (*grid.legend, *page.legend)
     if legend:
         console.print()
@@ -153,11 +205,8 @@ def write_markdown(page: Page) -> str:
     <BLANKLINE>
     """
     grid = page.grids[0]
-    lines = [tuple(escape_markdown(shorten(cell, LONGEST)) for cell in line) for line in (grid.heads, *grid.lines)]
-    widths = [max(3, *(len(line[at]) for line in lines)) for at in range(len(grid.heads))]
-    rule = ["-" * (width - right) + ":" * right for width, right in zip(widths, grid.numbers, strict=True)]
-    padded = [[pad_cell(*cell) for cell in zip(line, widths, grid.numbers, strict=True)] for line in lines]
-    table = "\n".join(f"|{'|'.join(line)}|" for line in (padded[0], rule, *padded[1:]))
+    heads, *lines = ([escape_markdown(shorten(cell, LONGEST)) for cell in line] for line in (grid.heads, *grid.lines))
+    table = markdown_table(heads, lines, grid.numbers)
     legend = Section("", (*grid.legend, *page.legend))
     lists = (
         "\n".join([*([f"{escape_markdown(one.head)}\n"] if one.head else []), *map(_item, one.lines)])

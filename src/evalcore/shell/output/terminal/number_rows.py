@@ -15,13 +15,13 @@ from evalcore.core.records.estimate import Estimate
 from evalcore.core.records.report import GroupReport, Report, TaskReport
 from evalcore.core.records.task import MetricKey
 
-__all__ = ["BYPASS", "Row", "once", "rows_of"]
+__all__ = ["BYPASS", "NumberRow", "once", "rows_of"]
 
 BYPASS = "bypass"
 """The metric of a run that only records answers (``predict_only``)."""
 
 
-class Row(Struct, frozen=True, kw_only=True):
+class NumberRow(Struct, frozen=True, kw_only=True):
     """One number of a task or group, ``depth`` levels down; ``metric`` is empty where there is none to show."""
 
     name: str
@@ -43,7 +43,7 @@ class Row(Struct, frozen=True, kw_only=True):
     reason: str = ""
 
 
-def rows_of(report: Report) -> tuple[Row, ...]:
+def rows_of(report: Report) -> tuple[NumberRow, ...]:
     """Every number of a report, parents before children; a task in two groups appears in both.
 
     >>> from evalcore.core.groups.tree import GroupMetric
@@ -60,7 +60,7 @@ def rows_of(report: Report) -> tuple[Row, ...]:
     places = [place for tree in report.trees for place in fold_group(tree, _leaf, _group)]
     seen = {name for _, name in places}
     places += [(0, task.name) for task in report.tasks if task.name not in seen]
-    missing = {name: (Row(name=name, alias=name, reason="not run"),) for _, name in places if name not in blocks}
+    missing = {name: (NumberRow(name=name, alias=name, reason="not run"),) for _, name in places if name not in blocks}
     return tuple(replace(row, depth=depth) for depth, name in places for row in (blocks.get(name) or missing[name]))
 
 
@@ -75,9 +75,9 @@ def _group(group: Group[TaskReport], parts: Sequence[tuple[Place, ...]]) -> tupl
     return ((0, group.name), *((depth + 1, name) for part in parts for depth, name in part))
 
 
-def _block(one: TaskReport | GroupReport, shots: int | None) -> tuple[Row, ...]:
+def _block(one: TaskReport | GroupReport, shots: int | None) -> tuple[NumberRow, ...]:
     """The rows of one task or group."""
-    head = Row(
+    head = NumberRow(
         name=one.name,
         alias=one.alias or one.name,
         group=isinstance(one, GroupReport),
@@ -88,14 +88,14 @@ def _block(one: TaskReport | GroupReport, shots: int | None) -> tuple[Row, ...]:
     return tuple(_recorded(row, one.n_docs) for row in rows) if isinstance(one, TaskReport) else rows
 
 
-def _recorded(row: Row, docs: int) -> Row:
+def _recorded(row: NumberRow, docs: int) -> NumberRow:
     """Answers that nothing was measured on are counted all the same."""
     if row.metric != BYPASS or row.value is not None:
         return row
     return replace(row, n=docs - row.failed - row.unscorable, reason="recorded")
 
 
-def _row(head: Row, key: MetricKey, estimate: Estimate) -> Row:
+def _row(head: NumberRow, key: MetricKey, estimate: Estimate) -> NumberRow:
     low, high = estimate.ci if estimate.ci is not None else (None, None)
     return replace(
         head,
@@ -117,6 +117,6 @@ def _finite(value: float | None) -> float | None:
     return value if value is not None and isfinite(value) else None
 
 
-def once(rows: Iterable[Row]) -> tuple[Row, ...]:
+def once(rows: Iterable[NumberRow]) -> tuple[NumberRow, ...]:
     """Each number once, wherever its task stands in the tree."""
     return tuple(unique(rows, key=lambda row: (row.name, row.metric, row.filter)))

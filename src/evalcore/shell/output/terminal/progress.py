@@ -12,6 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from evalcore.shell.output.terminal.safe_text import shorten, visible
+from evalcore.shell.output.terminal.screen import write_text
 
 if TYPE_CHECKING:
     from rich.progress import Progress as RichProgress
@@ -114,8 +115,6 @@ class Silence:
 
 
 def write_warning(stream: TextIO, text: str) -> None:
-    from evalcore.shell.output.terminal.show import write_text
-
     write_text(stream, f"warning: {shorten(visible(text))}\n")
 
 

@@ -1,0 +1,148 @@
+"""A run held against its baseline: a gate for every number, and for every task of which too little can be paired."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from evalcore.core.compare.counterparts import find_hidden, find_unpaired
+from evalcore.core.compare.gates import Gate, Number, choose_numbers, level_of_limits, numbers_of
+from evalcore.core.compare.lines import Comparison, Shared, Side, adjust
+from evalcore.core.compare.regressions import (
+    fail_missing,
+    find_regressions,
+    find_unscored,
+    numbers_of_side,
+    warn_of_draws,
+)
+from evalcore.core.compare.sides import compare_sides
+from evalcore.core.records.errors import EvalError
+from evalcore.core.records.estimate import Estimate
+from evalcore.shell.compare.alike import align_sides
+from evalcore.shell.compare.conditions import explain_pairing, tell_pairs, tell_settings
+from evalcore.shell.logs.runs.run_record import Recorded, close_recorded
+from evalcore.shell.logs.runs.totals import total_estimates
+from evalcore.shell.output.terminal.losses import lost_of, told_losses
+
+__all__ = ["CheckKeys", "Held", "close_run", "hold_against", "tell_missing"]
+
+SIDES = ("the run", "the baseline")
+
+
+class CheckKeys(Struct, frozen=True, kw_only=True):
+    """What a check asks of a run, in the words of its flags."""
+
+    strict: bool
+    margin: float | None
+    allow_missing: bool
+    max_unscored: float | None
+    tasks: tuple[str, ...]
+    metrics: tuple[str, ...]
+    alpha: float
+    correction: str
+    draws: int
+    seed: int
+
+
+class Held(Struct, frozen=True):
+    """Gates, the confidence of the intervals they were judged by, what a reader must know first, and what else."""
+
+    gates: tuple[Gate, ...] = ()
+    level: float | None = None
+    lead: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def close_run(run: Recorded, confidence: float) -> tuple[dict[Number, Estimate], tuple[str, ...]]:
+    """A run's numbers, with intervals of its own kind and of this confidence, and what it lost.
+
+    Numbers without samples are taken from its results.
+    """
+    report = close_recorded(run, confidence)
+    known = numbers_of(report)
+    others = {at: total for at, total in total_estimates(run.results, confidence).items() if at not in known}
+    return {**known, **others}, told_losses(lost_of(report))
+
+
+def hold_against(runs: Sequence[Recorded], sides: Sequence[Side], keys: CheckKeys) -> Held:
+    """A gate for every number of the baseline; the second of two runs."""
+    level = level_of_limits(keys.alpha, 1)
+    *sides, alike = align_sides((runs[0], runs[1]), (sides[0], sides[1]))
+    chosen, comparison = _compare_chosen(sides, keys, level)
+    judge = partial(find_regressions, alpha=keys.alpha, correction=keys.correction, margin=keys.margin)
+    gates = judge(comparison)
+    judged = sum(gate.passed is not None for gate in gates)
+    if keys.margin is not None and keys.correction != "none" and judged > 1:
+        level = level_of_limits(keys.alpha, judged)
+        gates = judge(_compare_chosen(sides, keys, level)[1])
+    gates = fail_missing(gates, sides[0], sides[1], chosen, allow=keys.allow_missing)
+    if keys.max_unscored is not None:
+        as_scored = [replace(run.side, documents=side.documents) for run, side in zip(runs, sides, strict=True)]
+        lost = find_unscored(as_scored[0], as_scored[1], keys.max_unscored)
+        gates = (*gates, *(gate for gate in lost if chosen((gate.name, gate.key))))
+    names, groups = {gate.name for gate in gates}, any(line.group for line in comparison.lines)
+    asked = [shared for shared in comparison.documents if groups or shared.task in names]  # a group rests on its tasks
+    gates = _judge_pairs(gates, runs, comparison, asked, keys)
+    lead = explain_pairing(SIDES, (runs[0], runs[1]), asked, alike)
+    unlike = (*tell_settings(SIDES, runs), *tell_pairs(comparison.documents))
+    notes = (*unlike, *tell_missing(comparison))
+    if not any(shared.both for shared in comparison.documents) or all(gate.passed is None for gate in gates):
+        why = [*lead, *notes, *dict.fromkeys(gate.verdict for gate in gates)]
+        raise EvalError(
+            f"nothing of the run can be held against the baseline: {'; '.join(why) or 'no task is in both'}"
+        )
+    # A one-sided p-value is half of a two-sided one, so that twice alpha is what the flips must reach.
+    flips = warn_of_draws(adjust([comparison], keys.correction), keys.draws, 2 * keys.alpha)
+    return Held(gates, level, lead, (*notes, *flips, *(f"baseline: {warning}" for warning in runs[1].warnings)))
+
+
+def _judge_pairs(
+    gates: tuple[Gate, ...],
+    runs: Sequence[Recorded],
+    comparison: Comparison,
+    asked: Sequence[Shared],
+    keys: CheckKeys,
+) -> tuple[Gate, ...]:
+    """The gates, with one for every task of which too few documents are paired, or whose pairs may hide what failed."""
+    gates = (*gates, *find_unpaired(asked, allow=keys.allow_missing))
+    if not any(shared.unclear for shared in asked):
+        return gates
+    whole = (close_run(runs[0], 1 - keys.alpha)[0], close_run(runs[1], 1 - keys.alpha)[0])
+    hidden = find_hidden(comparison, asked, whole, alpha=keys.alpha, margin=keys.margin or 0.0)
+    failed = {gate.name for gate in gates if gate.passed is False}
+    return (*gates, *(gate for gate in hidden if gate.name not in failed))
+
+
+def _compare_chosen(
+    sides: Sequence[Side], keys: CheckKeys, confidence: float
+) -> tuple[Callable[[Number], bool], Comparison]:
+    """Which numbers are asked about, and the run minus the baseline in these."""
+    every = compare_sides(sides[0], sides[1], confidence=confidence, draws=keys.draws, seed=keys.seed)
+    known = [*((line.name, line.key) for line in every.lines), *numbers_of_side(sides[1])]
+    chosen = choose_numbers(keys.tasks, keys.metrics, (name for name, _ in known), (key for _, key in known))
+    return chosen, replace(every, lines=tuple(line for line in every.lines if chosen((line.name, line.key))))
+
+
+def tell_missing(comparison: Comparison) -> tuple[str, ...]:
+    """What of a run and its baseline could not be held against each other.
+
+    >>> tell_missing(Comparison(names=("new", "old"), lines=(), tasks_only_a=("gsm8k",)))
+    ('not compared, only in the run: gsm8k',)
+    """
+    extra = comparison.tasks_only_a
+    tasks = (f"not compared, only in the run: {', '.join(extra)}",) if extra else ()
+    documents = (
+        f"{shared.task}: not compared, {len(shared.only_a):,} documents only in the run and {len(shared.only_b):,} only"
+        f" in the baseline; {shared.both:,} are in both"
+        for shared in comparison.documents
+        if shared.only_a or shared.only_b
+    )
+    unscored = (
+        f"{line.name} {line.key}: not compared, {line.unscored:,} documents without a score in one of the two"
+        for line in comparison.lines
+        if line.unscored and not line.group
+    )
+    return (*tasks, *documents, *unscored, *comparison.warnings)

@@ -1,0 +1,151 @@
+"""A gate for CI: a run held to limits and against another run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Unpack
+
+from msgspec import Struct
+
+from evalcore.core.compare.gates import Gate, Limit, judge_limits, level_of_limits, match_limits, parse_limit
+from evalcore.core.compare.lines import CORRECTIONS
+from evalcore.core.records.errors import EvalError, unknown
+from evalcore.shell.compare.baseline import CheckKeys, Held, close_run, hold_against
+from evalcore.shell.compare.conditions import model_of
+from evalcore.shell.compare.run_sides import ReadKeys, read_run, read_sides
+from evalcore.shell.config.values import Names, RunPath, list_names, split_names
+from evalcore.shell.logs.runs.run_record import Recorded
+
+__all__ = ["Checked", "check"]
+
+
+class Checked(Struct, frozen=True, kw_only=True):
+    """A run's gates, and what else to know. ``runs`` are path and model of what was read.
+
+    ``lead`` is what a reader must know before any gate.
+    """
+
+    run: str
+    gates: tuple[Gate, ...]
+    runs: tuple[tuple[str, str], ...] = ()
+    baseline: str | None = None
+    alpha: float = 0.05
+    correction: str = "holm"
+    confidence: float = 0.9
+    difference_confidence: float | None = None
+    strict: bool = False
+    margin: float | None = None
+    lead: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def passed(self) -> bool:
+        return not any(gate.passed is False for gate in self.gates)
+
+
+def check(
+    run: RunPath,
+    *,
+    min: Names = (),
+    max: Names = (),
+    strict: bool = False,
+    baseline: RunPath | None = None,
+    margin: float | None = None,
+    allow_missing: bool = False,
+    max_unscored: float | None = None,
+    task: Names = (),
+    metric: Names = (),
+    alpha: float = 0.05,
+    correction: str = "holm",
+    draws: int = 10_000,
+    seed: int = 0,
+    **reading: Unpack[ReadKeys],
+) -> Checked:
+    """Judge every gate that is asked for; the keys are the flags of ``evalcore check``.
+
+    >>> check("runs/new")
+    Traceback (most recent call last):
+    evalcore.EvalError: expected a gate: --min KEY=VALUE, --max KEY=VALUE or --baseline RUN
+    """
+    keys = CheckKeys(
+        strict=strict,
+        margin=margin,
+        allow_missing=allow_missing,
+        max_unscored=max_unscored,
+        tasks=split_names(task),
+        metrics=list_names(metric),
+        alpha=alpha,
+        correction=correction,
+        draws=draws,
+        seed=seed,
+    )
+    if not (min or max or baseline is not None):
+        raise EvalError("expected a gate: --min KEY=VALUE, --max KEY=VALUE or --baseline RUN")
+    _refuse_keys(keys, baseline is not None, reading)
+    limits = [
+        *(parse_limit("min", text) for text in list_names(min)),
+        *(parse_limit("max", text) for text in list_names(max)),
+    ]
+    runs, sides = ((read_run(run, **reading),), ()) if baseline is None else read_sides((run, baseline), **reading)
+    level, gates, notes = _hold_to_limits(limits, runs[0], keys)
+    against = hold_against(runs, sides, keys) if sides else Held()
+    idle = ("--strict is about limits, and there are none",) if strict and not limits else ()
+    return Checked(
+        runs=tuple(map(_name_run, runs)),
+        run=str(run),
+        gates=(*gates, *against.gates),
+        baseline=None if baseline is None else str(baseline),
+        alpha=alpha,
+        correction=correction,
+        strict=strict,
+        margin=margin,
+        confidence=level,
+        difference_confidence=against.level,
+        lead=against.lead,
+        notes=tuple(dict.fromkeys((*idle, *notes, *against.notes))),
+    )
+
+
+def _refuse_keys(keys: CheckKeys, baseline: bool, reading: ReadKeys) -> None:
+    """Keys that make no sense, alone or together."""
+    if not 0 < keys.alpha < 0.5:
+        raise EvalError(f"expected --alpha between 0 and 0.5, got {keys.alpha:g}")
+    if keys.draws < 1:
+        raise EvalError(f"expected --draws of at least 1, got {keys.draws}")
+    if keys.margin is not None and not 0 <= keys.margin < float("inf"):
+        raise EvalError(f"expected --margin of at least 0, such as 0.01, got {keys.margin:g}")
+    if keys.max_unscored is not None and not 0 <= keys.max_unscored <= 1:
+        raise EvalError(f"expected --max_unscored between 0 and 1, such as 0.01, got {keys.max_unscored:g}")
+    needing = {
+        "task": keys.tasks,
+        "metric": keys.metrics,
+        "margin": keys.margin,
+        "allow_missing": keys.allow_missing,
+        "max_unscored": keys.max_unscored,
+        "higher_is_better": reading.get("higher_is_better"),
+        "lower_is_better": reading.get("lower_is_better"),
+    }
+    lone = next((name for name, value in needing.items() if value), None)
+    if lone is not None and not baseline:
+        raise EvalError(f"--{lone} is about --baseline RUN, and there is none; a limit names its numbers itself")
+    if keys.correction not in CORRECTIONS:
+        raise unknown("correction", keys.correction, CORRECTIONS)
+
+
+def _hold_to_limits(
+    limits: Sequence[Limit], run: Recorded, keys: CheckKeys
+) -> tuple[float, tuple[Gate, ...], tuple[str, ...]]:
+    """The confidence of the intervals that limits are judged by, a gate for each number, and what to know."""
+    estimates, losses = close_run(run, level_of_limits(keys.alpha, 1))
+    count = len(match_limits(limits, estimates)) if keys.correction != "none" else 1
+    level = level_of_limits(keys.alpha, count)
+    estimates = close_run(run, level)[0] if count > 1 else estimates
+    gates = judge_limits(limits, estimates, strict=keys.strict)
+    bare = [f"{gate.name} {gate.key}" for gate in gates if gate.ci is None and gate.value is not None]
+    judged = f"without an interval, judged by the number itself: {', '.join(bare)}"
+    return level, gates, (*([judged] if bare and not keys.strict else []), *losses, *run.warnings)
+
+
+def _name_run(run: Recorded) -> tuple[str, str]:
+    """What was read: its path, in full where it has no name of its own, and its model."""
+    return str(run.path if run.path.name else run.path.resolve()), model_of(run.results)

@@ -1,0 +1,227 @@
+"""Two or more runs on the same documents, every pair of them compared and all p-values corrected together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import lru_cache
+from itertools import combinations
+from pathlib import Path
+from typing import Unpack
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from evalcore.core.compare.gates import Number, choose_numbers
+from evalcore.core.compare.lines import Comparison, adjust
+from evalcore.core.compare.regressions import warn_of_draws
+from evalcore.core.compare.sides import compare_sides
+from evalcore.core.records.errors import EvalError
+from evalcore.core.records.task import MetricKey
+from evalcore.shell.compare.alike import Alike, align_sides, read_fields
+from evalcore.shell.compare.conditions import explain_pairing, tell_pairs, tell_settings
+from evalcore.shell.compare.run_sides import ReadKeys, read_sides
+from evalcore.shell.config.values import Names, RunPath, list_names, split_names
+from evalcore.shell.logs.runs.run_record import Recorded
+
+__all__ = ["Compared", "compare", "label_runs", "name_runs", "select_lines"]
+
+MOST = 5
+ANY = MetricKey("")
+
+
+class Compared(Struct, frozen=True, kw_only=True):
+    """Runs side by side: a comparison of every pair of them, corrected together.
+
+    ``flips`` and ``unmatched`` say how many documents of each kind to list (None: all). ``lead`` is what a reader must
+    know before any number.
+    """
+
+    runs: tuple[Recorded, ...]
+    names: tuple[str, ...]
+    pairs: tuple[tuple[int, int], ...]
+    comparisons: tuple[Comparison, ...]
+    flips: int | None = 0
+    unmatched: int | None = 3
+    warnings: tuple[str, ...] = ()
+    lead: tuple[str, ...] = ()
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        return label_runs(len(self.runs))
+
+    @property
+    def alpha(self) -> float:
+        return 1 - self.comparisons[0].confidence
+
+
+def compare(
+    a: RunPath,
+    b: RunPath,
+    *more: RunPath,
+    names: Names | None = None,
+    task: Names = (),
+    metric: Names = (),
+    flips: int | None = 0,
+    unmatched: int | None = 3,
+    confidence: float = 0.95,
+    correction: str = "holm",
+    draws: int = 10_000,
+    seed: int = 0,
+    **reading: Unpack[ReadKeys],
+) -> Compared:
+    """Compare every pair of runs; the keys are the flags of ``evalcore compare``.
+
+    >>> compare("runs/new", "runs/old", confidence=95)
+    Traceback (most recent call last):
+    evalcore.EvalError: expected --confidence between 0 and 1, got 95
+    """
+    if not 0 < confidence < 1:
+        raise EvalError(f"expected --confidence between 0 and 1, got {confidence:g}")
+    if draws < 1:
+        raise EvalError(f"expected --draws of at least 1, got {draws}")
+    paths = (a, b, *more)
+    named = _choose_names(names, paths)
+    runs, read = read_sides(paths, **reading)
+    sides = [replace(side, name=name) for side, name in zip(read, named, strict=True)]
+    pairs = tuple(combinations(range(len(runs)), 2))
+    read_once = lru_cache(maxsize=None)(read_fields)
+    aligned = [align_sides((runs[i], runs[j]), (sides[i], sides[j]), read_once) for i, j in pairs]
+    compared = [compare_sides(one, two, confidence=confidence, draws=draws, seed=seed) for one, two, _ in aligned]
+    reasons = [warning for run in runs for warning in run.warnings]
+    adjusted = adjust(select_lines(compared, split_names(task), list_names(metric), reasons), correction)
+    alike = dict.fromkeys(line for comparison in adjusted for line in tell_pairs(comparison.documents))
+    bare = Compared(
+        runs=runs,
+        names=named,
+        pairs=pairs,
+        comparisons=adjusted,
+        flips=flips,
+        unmatched=unmatched,
+        warnings=(
+            *warn_of_draws(adjusted, draws, 1 - confidence),
+            *tell_settings(label_runs(len(runs)), runs),
+            *alike,
+        ),
+    )
+    return replace(bare, lead=_explain_pairs(bare, [likeness for *_, likeness in aligned]))
+
+
+def _explain_pairs(compared: Compared, alike: Sequence[Mapping[str, Alike]]) -> tuple[str, ...]:
+    """Why few documents of some tasks are in two runs; an error if none of any is."""
+    lines = [
+        line
+        for (a, b), comparison, likeness in zip(compared.pairs, compared.comparisons, alike, strict=True)
+        for line in explain_pairing(
+            (compared.labels[a], compared.labels[b]),
+            (compared.runs[a], compared.runs[b]),
+            comparison.documents,
+            likeness,
+        )
+    ]
+    if not any(shared.both for comparison in compared.comparisons for shared in comparison.documents):
+        renamed = [warning for run in compared.runs for warning in run.warnings if run.renamed is not None]
+        why = " ".join(dict.fromkeys((*lines, *renamed))) or "they share no task"
+        raise EvalError(f"no document is in two runs: {why}")
+    return tuple(dict.fromkeys(lines))
+
+
+# --- names ----------------------------------------------------------------------------------------------------------
+
+
+def _choose_names(typed: Names | None, paths: Sequence[RunPath]) -> tuple[str, ...]:
+    """The names of runs: as typed, else from their paths.
+
+    >>> _choose_names("new,old", ["a", "b"]), _choose_names(None, ["runs/a", "runs/b/"])
+    (('new', 'old'), ('a', 'b'))
+    """
+    if typed is None:
+        return name_runs([Path(path).parts or (str(path),) for path in paths])
+    names = tuple(name.strip() for name in (typed.split(",") if isinstance(typed, str) else typed))
+    if len(names) != len(paths) or not all(names):
+        raise EvalError(f"expected --names with a name for each of the {len(paths)} runs, got {typed!r}")
+    return names
+
+
+def name_runs(paths: Sequence[Sequence[str]]) -> tuple[str, ...]:
+    """A name for each run: the last parts of its path, as many as tell the runs apart; a number where none do.
+
+    >>> name_runs([("runs", "big"), ("runs", "small")]), name_runs([("big", "out"), ("small", "out")])
+    (('big', 'small'), ('big/out', 'small/out'))
+    >>> name_runs([("out",), ("out",)])
+    ('out', 'out (2)')
+    """
+    different = len({tuple(path) for path in paths})
+    for depth in range(1, max(map(len, paths)) + 1):
+        names = ["/".join(path[-depth:]) for path in paths]
+        if len(set(names)) == different:
+            break
+    counts = [names[:at].count(name) for at, name in enumerate(names)]
+    return tuple(f"{name} ({seen + 1})" if seen else name for name, seen in zip(names, counts, strict=True))
+
+
+def label_runs(count: int) -> tuple[str, ...]:
+    """A letter for each run.
+
+    >>> label_runs(3), label_runs(28)[-2:]
+    (('A', 'B', 'C'), ('A2', 'B2'))
+    """
+    return tuple(chr(ord("A") + at % 26) + (str(at // 26 + 1) if at > 25 else "") for at in range(count))
+
+
+# --- selection ------------------------------------------------------------------------------------------------------
+
+
+def select_lines(
+    comparisons: Sequence[Comparison],
+    tasks: Sequence[str] = (),
+    metrics: Sequence[str] = (),
+    warnings: Iterable[str] = (),
+) -> tuple[Comparison, ...]:
+    """Only the tasks and groups that match a glob, only these metrics (``acc`` or ``acc,none``), if any are named.
+
+    What is said of documents is kept for the tasks that match; for all of them where a group does. ``warnings`` are
+    those of the runs, which say why a number is in none.
+
+    >>> from evalcore.core.compare.lines import Line
+    >>> both = Comparison(names=("a", "b"), lines=(Line(name="t", key=MetricKey("acc")),))
+    >>> select_lines([both], metrics=["ac"])
+    Traceback (most recent call last):
+    evalcore.EvalError: unknown metric 'ac'; did you mean 'acc'? Known: acc, acc,none
+    """
+    lines = [line for comparison in comparisons for line in comparison.lines]
+    reasons = dict.fromkeys([*warnings, *(warning for comparison in comparisons for warning in comparison.warnings)])
+    alone = [name for comparison in comparisons for name in (*comparison.tasks_only_a, *comparison.tasks_only_b)]
+    names, keys = {*(line.name for line in lines), *alone}, {line.key for line in lines}
+    if not lines and not alone and reasons:  # no name that was asked for is unknown: there are no numbers at all
+        raise EvalError(f"nothing to compare: no number is in two runs; {_shorten(reasons)}")
+    chosen, named = choose_numbers(tasks, metrics, names, keys), choose_numbers(tasks, (), names, ())
+    selected = tuple(_select(comparison, chosen, lambda name: named((name, ANY))) for comparison in comparisons)
+    if not any(comparison.lines for comparison in selected):
+        sides = "; ".join(f"{' and '.join(comparison.names)}: {_tell_alone(comparison)}" for comparison in selected)
+        why = f"; {_shorten(reasons)}" if reasons else ""
+        raise EvalError(f"nothing to compare: no number that was asked for is in two runs ({sides}){why}")
+    return selected
+
+
+def _select(comparison: Comparison, chosen: Callable[[Number], bool], named: Callable[[str], bool]) -> Comparison:
+    lines = tuple(line for line in comparison.lines if chosen((line.name, line.key)))
+    every = any(line.group for line in lines)
+    return replace(
+        comparison,
+        lines=lines,
+        documents=tuple(shared for shared in comparison.documents if every or named(shared.task)),
+        tasks_only_a=tuple(filter(named, comparison.tasks_only_a)),
+        tasks_only_b=tuple(filter(named, comparison.tasks_only_b)),
+    )
+
+
+def _shorten(reasons: Collection[str]) -> str:
+    left = len(reasons) - MOST
+    return "; ".join(list(reasons)[:MOST]) + (f"; and {left:,} more" if left > 0 else "")
+
+
+def _tell_alone(comparison: Comparison) -> str:
+    """Which tasks each of two runs has alone."""
+    sides = zip(("first", "second"), (comparison.tasks_only_a, comparison.tasks_only_b), strict=True)
+    alone = [f"only the {which} has {', '.join(names)}" for which, names in sides if names]
+    return ", ".join(alone) or "they have the same tasks"

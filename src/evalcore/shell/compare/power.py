@@ -1,0 +1,118 @@
+"""How many documents and repeats a difference or an interval takes, planned from a run's own spread."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from msgspec import Struct
+
+from evalcore.core.compare.gates import choose_numbers
+from evalcore.core.compare.power import Asked, Known, Plan, pair_known, plan_next
+from evalcore.core.compare.sides import compare_sides
+from evalcore.core.records.errors import EvalError
+from evalcore.shell.compare.alike import align_sides
+from evalcore.shell.compare.conditions import explain_pairing, tell_pairs
+from evalcore.shell.compare.run_sides import read_known, read_sides
+from evalcore.shell.config.values import Names, RunPath, list_names, split_names
+
+__all__ = ["Planned", "power"]
+
+
+class Planned(Struct, frozen=True, kw_only=True):
+    """Plans for the next run, what was asked, the files that were read, what a reader must know first, and warnings."""
+
+    plans: tuple[Plan, ...]
+    asked: Asked
+    read: tuple[str, ...]
+    lead: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def power(
+    run: RunPath,
+    other: RunPath | None = None,
+    *,
+    difference: float | None = None,
+    half_width: float | None = None,
+    power: float = 0.8,
+    alpha: float = 0.05,
+    repeats: Sequence[int] = (1, 2, 4, 8),
+    correlation: float | None = None,
+    task: Names = (),
+    metric: Names = (),
+    cluster: str | None = None,
+) -> Planned:
+    """Plan the next run from the spread of one run, or of two; the keys are the flags of ``evalcore power``.
+
+    >>> power("runs/new", "runs/old", correlation=0.3)
+    Traceback (most recent call last):
+    evalcore.EvalError: --correlation stands in for a second run; with RUN2 it is measured, leave it out
+    """
+    if other is not None and correlation is not None:
+        raise EvalError("--correlation stands in for a second run; with RUN2 it is measured, leave it out")
+    asked = Asked(
+        difference=difference,
+        half_width=half_width,
+        alpha=alpha,
+        power=power,
+        repeats=tuple(repeats),
+        **({} if correlation is None else {"correlation": correlation}),
+    )
+    known, file, notes = read_known(run, cluster)
+    read: tuple[str, ...] = (file,)
+    lead: tuple[str, ...] = ()
+    if other is not None:
+        other_known, file, more = read_known(other, cluster)
+        known, lead, warnings = _pair_runs((str(run), str(other)), known, other_known, cluster)
+        read, notes = (*read, file), (*notes, *more, *warnings)
+    chosen = _select_known(known, split_names(task), list_names(metric))
+    _refuse_points(chosen, difference or half_width or 0.0)
+    plans = tuple(plan_next(number, asked) for number in chosen)
+    return Planned(plans=plans, asked=asked, read=read, lead=lead, notes=notes)
+
+
+def _pair_runs(
+    paths: tuple[str, str], known_a: Iterable[Known], known_b: Iterable[Known], cluster: str | None
+) -> tuple[tuple[Known, ...], tuple[str, ...], tuple[str, ...]]:
+    """What is known of the difference between two runs, document by document; what leads all else, and warnings."""
+    (a, b), sides = read_sides(paths, cluster=cluster)
+    *aligned, alike = align_sides((a, b), (sides[0], sides[1]))
+    compared = compare_sides(aligned[0], aligned[1], draws=1)
+    lead = explain_pairing(paths, (a, b), compared.documents, alike)
+    if not any(shared.both for shared in compared.documents):
+        raise EvalError(f"no document is in both runs: {' '.join(lead) or 'they share no task'}")
+    of_a, of_b = ({(known.name, known.key): known for known in side} for side in (known_a, known_b))
+    own: tuple[str, ...] = ()
+    if b.renamed is not None:  # under the name of the first run's task
+        own, of_b = b.warnings, {(a.side.scored[0].task.name, key): known for (_, key), known in of_b.items()}
+    paired = {
+        (line.name, line.key): pair_known(line, of_a.get((line.name, line.key)), of_b.get((line.name, line.key)))
+        for line in compared.lines
+    }
+    order = [*(number for number in of_a if number in paired), *(number for number in paired if number not in of_a)]
+    warnings = (*own, *tell_pairs(compared.documents), *compared.warnings)
+    return tuple(paired[number] for number in order), lead, warnings
+
+
+def _select_known(known: Sequence[Known], tasks: Sequence[str], metrics: Sequence[str]) -> list[Known]:
+    """Only the tasks and groups that match a glob, only these metrics (``acc`` or ``acc,none``), if any are named.
+
+    >>> _select_known([], ["t*"], [])
+    Traceback (most recent call last):
+    evalcore.EvalError: unknown task or group 't*'...
+    """
+    chosen = choose_numbers(tasks, metrics, (number.name for number in known), (number.key for number in known))
+    return [number for number in known if chosen((number.name, number.key))]
+
+
+def _refuse_points(known: Iterable[Known], goal: float) -> None:
+    """Points where shares are meant: no two scores between 0 and 1 are 1 or more apart.
+
+    >>> _refuse_points([], 5)
+    """
+    share = next((number for number in known if number.share), None) if goal >= 1 else None
+    if share is not None:
+        raise EvalError(
+            f"{share.name} {share.key} lies between 0 and 1, where {goal:g} points are {goal / 100:g}; choose other"
+            " numbers with --task or --metric if that is not what you mean"
+        )

@@ -1,0 +1,77 @@
+"""Where output goes, and how a record is printed there: forms are entries of a table."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from typing import Generic, TextIO, TypeVar
+
+from msgspec import Struct
+
+from evalcore.core.records.errors import unknown
+from evalcore.shell.output.terminal.safe_text import shorten, visible
+
+__all__ = ["PIPE", "Renderer", "Screen", "print_form", "render_form", "write_text"]
+
+T = TypeVar("T")
+
+
+class Screen(Struct, frozen=True):
+    """How wide lines may be (None: a file or a pipe), and whether they may have colours."""
+
+    width: int | None = None
+    colour: bool = False
+
+
+PIPE = Screen()
+
+
+class Renderer(Struct, Generic[T], frozen=True):
+    """A form of output: the text of a record, and what the form has no place for, which goes to stderr."""
+
+    text: Callable[[T, Screen], str]
+    aside: Callable[[T], Iterable[str]] = lambda _: ()
+
+
+def render_form(renderers: Mapping[str, Renderer[T]], form: str, record: T, screen: Screen = PIPE) -> str:
+    """The text of a record in a form.
+
+    >>> render_form({"plain": Renderer(lambda text, _: text)}, "plain", "abc")
+    'abc'
+    """
+    if form not in renderers:
+        raise unknown("form of output", form, renderers)
+    return renderers[form].text(record, screen)
+
+
+def print_form(
+    renderers: Mapping[str, Renderer[T]],
+    form: str,
+    record: T,
+    *,
+    to: TextIO | None = None,
+    aside: TextIO | None = None,
+) -> None:
+    """Print a record in a form, and beside it what the form has no place for."""
+    stream = to or sys.stdout
+    write_text(stream, render_form(renderers, form, record, _screen_of(stream)))
+    lines = renderers[form].aside(record)
+    write_text(aside or sys.stderr, "".join(f"{shorten(visible(line))}\n" for line in lines))
+
+
+def _screen_of(stream: TextIO) -> Screen:
+    """Colours are left out as no-color.org asks."""
+    if not stream.isatty():
+        return PIPE
+    from shutil import get_terminal_size
+
+    plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
+    return Screen(max(get_terminal_size().columns, 40), not plain)
+
+
+def write_text(stream: TextIO, text: str) -> None:
+    """Write what the stream's encoding can hold, the rest as escapes."""
+    encoding = getattr(stream, "encoding", None) or "utf-8"
+    stream.write(text.encode(encoding, "backslashreplace").decode(encoding))
+    stream.flush()
