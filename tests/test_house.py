@@ -36,6 +36,7 @@ PLAIN_BY_FOLDER = frozenset(
         "metrics",
         "numbers",
         "power",
+        "readers",
         "reducers",
         "renderers",
         "report",

@@ -86,11 +86,12 @@ def samples_of(run: str | os.PathLike[str], tasks: Iterable[str] = ()) -> Iterat
 
 def _path_table(path: Path) -> pyarrow.Table:
     from evalcore.shell.data.unpack import strip_packing
-    from evalcore.shell.logs.kind import tell_kind
+    from evalcore.shell.logs.head import read_head
+    from evalcore.shell.logs.lm_eval.rows import recognise_samples
     from evalcore.shell.logs.runs.shards import pool_beside, tell_parts
     from evalcore.shell.logs.runs.source import find_results
 
-    if path.is_file() and (tell_kind(path).kind == "samples" or strip_packing(path.name).endswith(".jsonl")):
+    if path.is_file() and (recognise_samples(read_head(path)) or strip_packing(path.name).endswith(".jsonl")):
         return samples_table(samples_of(path))
     read, results, told = find_results(path)
     tell((*told, *(tell_parts(pool_beside(read, path), path) if told else ())))

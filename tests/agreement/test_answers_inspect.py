@@ -20,6 +20,7 @@ from evalcore import EvalError
 from evalcore.core.records.request import Failure
 from evalcore.core.records.request import Generate as Asked
 from evalcore.shell.logs.inspect.archive import ZSTD, read_member
+from evalcore.shell.logs.inspect.log import INSPECT
 from evalcore.shell.logs.inspect.samples import score_value
 from evalcore.shell.logs.log import Logged, Problem
 from evalcore.shell.logs.open import open_logs
@@ -145,9 +146,9 @@ def test_choices_and_failures(logs, written) -> None:
 
 def test_what_is_known_of_the_task(logs, written) -> None:
     [task] = open_logs([written["questions"]])
-    assert (task.name, task.output_type, task.source) == ("questions", "generate_until", "inspect")
-    assert task.config["eval"]["model"] == logs["questions"].eval.model
-    assert task.results["scores"][0]["metrics"]["accuracy"]["value"] == accuracy_of(logs["questions"])
+    assert (task.name, task.output_type, task.reader) == ("questions", "generate_until", INSPECT)
+    assert task.model["model"] == logs["questions"].eval.model
+    assert f"accuracy {accuracy_of(logs['questions']):.4g}" in task.tell_numbers("questions", [])[0]
 
 
 def accuracy_of(log: EvalLog) -> float:

@@ -16,6 +16,7 @@ from test_lm_eval_files import CASES, CHOICES, KWARGS, OWN, REPEATS, ROLLING, SE
 from evalcore import Answer, Instance, Sample, report_task, score_task
 from evalcore.core.records.request import GENERATE_UNTIL, Failure
 from evalcore.core.records.task import MetricKey
+from evalcore.shell.logs.lm_eval.log import SAMPLES
 from evalcore.shell.logs.log import Logged, LogTask
 from evalcore.shell.logs.open import open_logs
 
@@ -105,7 +106,7 @@ def scored_again(case: Case, rows: Sequence[Logged]) -> dict[str, float | None]:
 def test_what_was_asked_and_heard(case: Case, tmp_path: Path) -> None:
     theirs = written(tmp_path, case)
     [(task, rows)] = read(tmp_path)
-    assert (task.name, task.output_type, task.source) == (case.name, case.output_type, "lm-eval")
+    assert (task.name, task.output_type, task.reader) == (case.name, case.output_type, SAMPLES)
     assert task.config["task"] == case.name
     assert task.results["results"].keys() == theirs["results"].keys()
     assert [one.doc_id for one in rows] == list(range(len(case.rows)))

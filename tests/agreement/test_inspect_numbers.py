@@ -78,7 +78,7 @@ def score(log: EvalLog | Path, rules: Rules | None = None) -> tuple[dict[str, Es
     [found] = open_logs([path])
     part = score_log(found, Asked(plan=Plan(tasks=(), model="-"), rules=rules or Rules()), None)
     [task] = close_parts([part], Plan(tasks=(), model="-"))
-    told = tell_numbers(found.name, found.results, task.estimates)
+    told = found.tell_numbers(found.name, task.estimates)
     return {key.metric: one for key, one in task.estimates}, part.warnings, told
 
 
@@ -161,7 +161,7 @@ def test_estimates_of_our_own_are_the_same_here(tmp_path: Path) -> None:
     assert told == ()
     assert any("Inspect reduced epochs by evalcore/maj@3, which" in one for one in warnings)
     log.results.scores[1].metrics["ci_low"].value += 0.01
-    [changed] = tell_numbers("t", log.results.model_dump(), [(MetricKey(name), one) for name, one in found.items()])
+    [changed] = tell_numbers(log.results.model_dump(), "t", [(MetricKey(name), one) for name, one in found.items()])
     assert "bools@pass@2 estimate ci_low" in changed
 
 
@@ -243,7 +243,7 @@ def test_a_run_that_did_not_finish_says_so(reduced: EvalLog, tmp_path: Path) -> 
 
 @pytest.mark.parametrize("results", [{"scores": {"a": 1}}, {"scores": [5, {"name": None, "metrics": [1]}]}])
 def test_strange_results_tell_nothing(results: dict[str, object]) -> None:
-    assert tell_numbers("t", results, []) == ()
+    assert tell_numbers(results, "t", []) == ()
 
 
 def test_a_score_too_large_for_a_number_is_none() -> None:

@@ -17,11 +17,12 @@ import pytest
 
 from evalcore import EvalError
 from evalcore.core.records.request import Failure, Generate, Likelihood, LogLikelihood
-from evalcore.shell.logs import paths as finding
-from evalcore.shell.logs.lm_eval.pages import Pages
+from evalcore.shell.logs.lm_eval import results
+from evalcore.shell.logs.lm_eval.log import LMMS, SAMPLES
+from evalcore.shell.logs.lm_eval.pools import Pages
+from evalcore.shell.logs.lm_eval.results import list_tasks
 from evalcore.shell.logs.log import Logged, LogTask, Problem
 from evalcore.shell.logs.open import open_logs
-from evalcore.shell.logs.runs.source import list_tasks
 from evalcore.shell.logs.tables.column_map import ColumnMap
 
 STAMP = "2025-07-21T14-41-47.889425"
@@ -70,7 +71,7 @@ def only(path: Path, **named: object) -> list[Logged]:
 def test_a_log_is_told_by_its_content(tmp_path: Path) -> None:
     path = write(tmp_path / "whatever.txt", [generation(0), generation(1)])
     [task] = open_logs([path])
-    assert (task.output_type, task.source, task.path) == ("generate_until", "lm-eval", path)
+    assert (task.output_type, task.reader, task.path) == ("generate_until", SAMPLES, path)
     first, second = rows_of(task)
     assert first.requests == (Generate("q0", {"until": ["\n"]}),)
     assert (second.doc_id, second.gold, second.replies, second.line) == (1, "1", (("1",),), 2)
@@ -172,7 +173,7 @@ def test_many_tasks_of_one_run_are_placed_at_once(tmp_path: Path, monkeypatch: p
         write(tmp_path / f"samples_{name}.jsonl", [generation(0)])
     (tmp_path / "results.json").write_text(json.dumps({"results": {name: {} for name in names}}))
     listed = []
-    monkeypatch.setattr(finding, "list_tasks", lambda results: listed.append(1) or list_tasks(results))
+    monkeypatch.setattr(results, "list_tasks", lambda results: listed.append(1) or list_tasks(results))
     assert len(open_logs([tmp_path])) == 200
     assert len(listed) == 1
 
@@ -318,7 +319,7 @@ def test_lmms_rows_without_arguments_document_and_replies(tmp_path: Path) -> Non
     ]
     path = write(tmp_path / "20250102_0304_samples_mme.jsonl", rows)
     [task] = open_logs([path], scores=True)
-    assert (task.name, task.source, task.output_type) == ("mme", "lmms-eval", "generate_until")
+    assert (task.name, task.reader, task.output_type) == ("mme", SAMPLES, "generate_until")
     found = rows_of(task)
     assert [one.replies for one in found] == [(("A cat",),), (("B dog",),), (("x", "y"),)]
     assert [one.requests[0].prompt for one in found] == ["What?", "Who?", "Two?"]
@@ -350,7 +351,7 @@ def test_lmms_before_2025_is_one_object(tmp_path: Path) -> None:
         path = tmp_path / "mme.json"
         path.write_text(json.dumps(whole, indent=indent))
         [task] = open_logs([path], scores=True)
-        assert (task.name, task.source) == ("mme", "lmms-eval")
+        assert (task.name, task.reader) == ("mme", LMMS)
         [one] = rows_of(task)
         assert (one.replies, one.gold, json.loads(one.doc)) == ((("A",),), "a", {"q": 1})
         assert (one.scores, one.kept) == ({"score,none": 1}, {"none": ["A"]})
@@ -564,7 +565,7 @@ def test_an_inspect_log_tells_its_model(tmp_path: Path) -> None:
     log = {"eval": {"task": "sums", "model": "mockllm/model"}, "status": "success", "samples": []}
     (tmp_path / "a.json").write_text(json.dumps(log))
     [task] = open_logs([tmp_path / "a.json"])
-    assert task.results == {"model_name": "mockllm/model"}
+    assert (task.model["model_name"], task.results) == ("mockllm/model", {})
 
 
 # --- streaming ------------------------------------------------------------------------------------------------------------

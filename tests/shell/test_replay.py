@@ -14,7 +14,7 @@ from evalcore.core.records.document import request_digest, request_key
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.request import Failure, Generate, Likelihood, LogLikelihood, Reply, Request, Rolling
 from evalcore.shell.answerlog.writer import open_log
-from evalcore.shell.logs.lm_eval.exchanges import read_exchanges
+from evalcore.shell.logs.lm_eval.requests import read_exchanges
 from evalcore.shell.models.dummy import BACKEND as DUMMY
 from evalcore.shell.models.model import OTHER_OPTIONS, Backend, Model, Question
 from evalcore.shell.models.replay import BACKEND as REPLAY

@@ -15,6 +15,7 @@ from evalcore.core.records.request import GENERATE_UNTIL, Generate
 from evalcore.core.records.task import MetricSpec, Task
 from evalcore.core.tables import EVALCORE
 from evalcore.shell import cli
+from evalcore.shell.logs.inspect.log import INSPECT
 from evalcore.shell.logs.log import Logged, LogTask, Problem
 from evalcore.shell.logs.open import open_logs
 from evalcore.shell.score import stream as streaming
@@ -127,7 +128,7 @@ def peak_of(work: Callable[[], object]) -> int:
 
 
 def log_of(rows: Callable[[], Iterator[Logged | Problem]]) -> LogTask:
-    return LogTask(name="t", path=Path("l.eval"), output_type=GENERATE_UNTIL, rows=rows, source="inspect")
+    return LogTask(name="t", path=Path("l.eval"), output_type=GENERATE_UNTIL, rows=rows, reader=INSPECT)
 
 
 def test_names_of_scores_are_gathered_without_the_documents() -> None:

@@ -98,7 +98,7 @@ def main(argv: Sequence[str]) -> int:
     from evalcore.shell.output.terminal.losses import lost_of
     from evalcore.shell.output.terminal.progress import progress
     from evalcore.shell.output.terminal.safe_text import visible
-    from evalcore.shell.score.report import close_parts, report_parts, tell_inspect, tell_missing, trees_over
+    from evalcore.shell.score.report import close_parts, report_parts, tell_missing, tell_numbers, trees_over
     from evalcore.shell.score.score import score_logs
 
     with progress(given.quiet) as shown:
@@ -117,11 +117,11 @@ def main(argv: Sequence[str]) -> int:
     problems = [one for part in parts for one in part.problems]
     if not problems and not any(task.estimates for task in tasks):
         raise EvalError(tell_nothing(given.logs, tasks))
-    told = (*told, *tell_idle(given, [part.log.source for part in parts]))
+    told = (*told, *tell_idle(given, any(part.log.reader.tabular for part in parts)))
     warnings = (*(selected.warnings if selected else ()), *(one for part in parts for one in part.warnings), *told)
     warnings = (*warnings, *tell_missing(parts, tasks, asked.plan))
     if not (asked.rules.changes or selected or asked.plan.limit or asked.plan.cluster or given.group_by):
-        warnings = (*warnings, *tell_inspect(parts, tasks))  # the same samples by the same rules
+        warnings = (*warnings, *tell_numbers(parts, tasks))  # the same samples by the same rules
     trusted = selected.trusted if selected else {}
     finish(given, asked, parts, report, warnings, trusted, start)
     sys.stderr.write("".join(f"{visible(one)}\n" for one in tell_problems(problems)))
@@ -137,7 +137,7 @@ def _own_key(one: str) -> str:
 def asked_of(given: argparse.Namespace) -> Asked:
     """What the flags ask for."""
     from evalcore.shell.config.plan import plan_from
-    from evalcore.shell.logs.paths import NO_MODEL
+    from evalcore.shell.logs.lm_eval.results import NO_MODEL
     from evalcore.shell.score.rules import read_rules
     from evalcore.shell.score.score import Asked
 
@@ -231,12 +231,12 @@ def tell_nothing(logs: Sequence[str], tasks: Sequence[TaskReport]) -> str:
     return f"{where}: none of the scores that {names} had are there; name what to measure (--metric NAME, --score NAME)"
 
 
-def tell_idle(given: argparse.Namespace, sources: Sequence[str]) -> list[str]:
+def tell_idle(given: argparse.Namespace, tabular: bool) -> list[str]:
     """Flags that had no effect."""
     named = [name for name in COLUMNS if getattr(given, name)]
     idle = [
         ("--weights", given.weights and given.group_by is None, "only weighs the tasks of --group_by"),
-        (", ".join(f"--{name}" for name in named), named and "table" not in sources, "is for plain tables only"),
+        (", ".join(f"--{name}" for name in named), named and not tabular, "is for plain tables only"),
         ("--metric", given.metric and given.score, "scores nothing where --score takes what was recorded"),
         ("--filter", given.filter and given.score, "filters nothing where --score takes what was recorded"),
         ("--filters", given.filters and given.score, "scores nothing where --score takes what was recorded"),

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 
 import msgspec
-from msgspec import Struct
 from msgspec.structs import replace
 
 from evalcore.core.records.document import DocumentRow, decode_doc
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.request import Answer, Generate, Instance, Reply, Request, Sample
-from evalcore.shell.logs.json_records import Record, read_records
-from evalcore.shell.logs.lm_eval.past import read_past
 from evalcore.shell.logs.log import Logged, LogTask, Problem
 from evalcore.shell.logs.runs.identity import content_of
 
@@ -32,15 +28,6 @@ OWN = ("id", "_id", "uid", "question_id", "task_id", "qid", "key", "idx")
 """Fields under which data sets commonly name their documents."""
 MARK, NUMBER = "hash:", "#"
 SHOWN = 8
-PLAIN = ("evalcore", "lm-eval")
-
-
-class _Row(Struct, gc=False):
-    doc_id: int
-    filter: str | None = None
-
-
-ROW = msgspec.json.Decoder(_Row)
 
 
 def find_document(log: LogTask, wanted: str, table: Sequence[DocumentRow] = ()) -> tuple[Logged, str]:
@@ -69,25 +56,9 @@ def find_document(log: LogTask, wanted: str, table: Sequence[DocumentRow] = ()) 
 
 
 def with_past(log: LogTask, logged: Logged) -> Logged | None:
-    """A document with what its sample log says came of it, which other logs have said already.
-
-    None where that takes the whole log: where rows do not name their filter, or are not all plain.
-    """
-    if log.source not in PLAIN:
-        return None if log.source == "lmms-eval" else logged
-    found: dict[Path, list[Record]] = {}
-    for path in log.paths:
-        for at in read_records(path):
-            try:
-                row = None if isinstance(at, Problem) else ROW.decode(at.data)
-            except (ValueError, RecursionError):
-                row = None
-            if isinstance(at, Problem) or row is None or row.filter is None:
-                return None
-            if row.doc_id == logged.doc_id:
-                found.setdefault(path, []).append(at)
-    past = read_past(log.paths, (), lambda path: iter(found.get(path, ())))
-    return replace(logged, **past(logged.doc_id))
+    """A document with what its log says came of it; None where that takes the whole log."""
+    past = {} if log.past is None else log.past(logged.doc_id)
+    return None if past is None else replace(logged, **past)
 
 
 def hashes_of(table: Sequence[DocumentRow]) -> Mapping[int, str]:

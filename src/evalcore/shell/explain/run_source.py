@@ -38,8 +38,7 @@ __all__ = [
 
 Plain = Mapping[str, object]
 
-TABLE, RENAMED = "table", {"task": "task_column"}
-SAMPLE_LOGS = ("evalcore", "lm-eval", "lmms-eval")
+RENAMED = {"task": "task_column"}
 NO_SCORES = (
     "contributions and diff need the sample logs of a run of evalcore or lm-eval, with the scores of all documents; "
     "`evalcore score {} -o DIR` makes one"
@@ -89,7 +88,7 @@ def open_run(path: Path, columns: ColumnMap | None = None, *, scores: bool = Tru
     warnings = (
         *told,
         *(recorded.warnings if recorded is not None else ()),
-        *((USUAL,) if traced and any(log.source == TABLE for log in logs) else ()),
+        *((USUAL,) if traced and any(log.reader.tabular for log in logs) else ()),
         *(one for log in logs for one in log.warnings),
     )
     return RunSource(path, logs, recorded, tuple(dict.fromkeys(warnings)))
@@ -109,7 +108,7 @@ def _scores_of(
     try:
         return read_recorded(path, texts=False), ()
     except EvalError as wrong:
-        ours = all(one.source in SAMPLE_LOGS for one in logs)
+        ours = all(one.reader.results_beside for one in logs)
         return None, (NO_SCORES.format(_arguments(path, columns)) + (f" ({wrong})" if ours else ""),)
 
 
@@ -123,11 +122,11 @@ def _arguments(path: Path, columns: ColumnMap | None) -> str:
 def task_behind(run: RunSource, log: LogTask, file: Path | None = None) -> Task | None:
     """The task that a log was scored by: of a file that was given, else of its results; None where neither says.
 
-    A plain table has the task that scoring makes of it.
+    A log that results never lie beside has the task that scoring makes of it.
     """
     if file is not None:
         return task_of_file(file, log)
-    if log.source == TABLE:
+    if not log.reader.results_beside:
         return Task(log.name, log.output_type)
     sides = run.recorded.side.scored if run.recorded is not None else ()
     scored = next((one.task for one in sides if one.task.name == log.name and one.task.config), None)

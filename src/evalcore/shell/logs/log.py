@@ -1,17 +1,25 @@
-"""What every reader of recorded answers gives: a task of a log, and its documents as they were asked and answered."""
+"""What every reader of logs gives: the tasks of a log, and their documents as they were asked, answered and scored."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 from msgspec.structs import force_setattr
 
 from evalcore.core.records.request import OutputType, Reply, Request
 
-__all__ = ["LogTask", "Logged", "Problem"]
+if TYPE_CHECKING:
+    from evalcore.core.records.estimate import Estimate
+    from evalcore.core.records.task import MetricKey
+    from evalcore.shell.logs.head import FileHead, LogFile
+    from evalcore.shell.logs.lm_eval.results import Results
+    from evalcore.shell.logs.tables.column_map import ColumnMap
+
+__all__ = ["Epochs", "LogTask", "Logged", "Opening", "Problem", "Reader"]
 
 
 NOTHING: Mapping[str, object] = MappingProxyType({})
@@ -57,24 +65,81 @@ class Logged(Struct, frozen=True, kw_only=True, gc=False):
     path: Path | None = None
 
 
+class Epochs(Struct, frozen=True):
+    """How often a harness asked each document, and by which reducers it made one score of these, under our names.
+
+    ``strange`` are its reducers that have no equal here.
+    """
+
+    count: int = 1
+    reducers: tuple[str, ...] = ("mean",)
+    strange: tuple[str, ...] = ()
+
+
+class Opening(Struct, frozen=True, kw_only=True):
+    """How logs are to be opened.
+
+    ``columns`` declares what plain tables hold. With ``scores``, documents come with what was logged for them, also
+    where that is held in memory; without ``requests``, they come without what was asked, and faster. ``results_in``
+    gives the results files of a folder, each read once.
+    """
+
+    columns: ColumnMap | None = None
+    scores: bool = False
+    requests: bool = True
+    results_in: Callable[[Path], Results] = lambda folder: ()
+
+
+class Reader(Struct, frozen=True, kw_only=True):
+    """A format of logs: how it is recognised and opened, and what is known of all logs of it.
+
+    ``recognises`` looks at the beginning of a file; readers are asked in their ``order``, then by name.
+    ``opens`` gives the tasks of one file or, if files may be ``shards`` of one task, of all files together.
+    ``tabular`` formats are opened only where columns are declared, which name their scores, too; a folder's files only
+    if ``has_columns`` says that these are there.
+    ``results_beside`` is whether results in lm-eval's form may lie beside a log, with the rules of its tasks.
+    ``harness`` is who recorded the scores of a log, which then stand where no flag names others; empty if they do not.
+    """
+
+    recognises: Callable[[FileHead], bool] = lambda head: False
+    opens: Callable[[Sequence[LogFile], Opening], Sequence[LogTask]] = lambda files, opening: ()
+    order: int = 0
+    shards: bool = False
+    tabular: bool = False
+    has_columns: Callable[[LogFile, ColumnMap], bool] = lambda file, columns: True
+    results_beside: bool = False
+    harness: str = ""
+
+
 class LogTask(Struct, frozen=True, kw_only=True):
-    """A task of a log: its name, what is known of its config, and a way to go through its documents, again and again.
+    """A task of a log: its name, what is known of it, and a way to go through its documents, again and again.
 
     ``paths`` are all of its files, of which ``path`` is the first.
+    ``config`` is the task's config and ``results`` the results of its run, in lm-eval's form; ``model`` has the
+    ``model``, its ``model_args``, and the ``model_name`` that it goes by.
     ``written`` are fields of its documents that the model or a scorer wrote: what is written down again lacks them.
     ``rows`` yields documents and, under ``--keep-going``, the problems it met on the way; else it raises the first.
+    ``past`` finds what came of one document where ``rows`` was not asked for it; it is None where rows have it anyway,
+    and gives None where that takes the whole log.
+    ``covers`` is whether these are all scores that the log has, as far as its header tells; ``tell_numbers`` says where
+    the numbers of a task of this name differ from those of the header.
     """
 
     name: str
     path: Path
     output_type: OutputType
     rows: Callable[[], Iterator[Logged | Problem]]
+    reader: Reader = Reader()
     config: Mapping[str, object] = field(default_factory=dict)
     results: Mapping[str, object] = field(default_factory=dict)
-    source: str = "lm-eval"
+    model: Mapping[str, object] = NOTHING
+    epochs: Epochs = Epochs()
     warnings: tuple[str, ...] = ()
     paths: tuple[Path, ...] = ()
     written: frozenset[str] = frozenset()
+    past: Callable[[int], Mapping[str, Mapping[str, object]] | None] | None = None
+    covers: Callable[[Sequence[str]], bool] = lambda names: False
+    tell_numbers: Callable[[str, Iterable[tuple[MetricKey, Estimate]]], tuple[str, ...]] = lambda name, estimates: ()
 
     def __post_init__(self) -> None:
         if not self.paths:

@@ -10,6 +10,9 @@ from pathlib import Path
 from evalcore.core.records.errors import EvalError
 from evalcore.shell.data.unpack import open_bytes, strip_packing
 from evalcore.shell.data.wire import number_lines
+from evalcore.shell.logs.head import read_head
+from evalcore.shell.logs.lm_eval.names import is_sample_name
+from evalcore.shell.logs.lm_eval.rows import read_near_row, recognise_samples
 
 __all__ = ["choose_recordings", "find_recordings", "hash_files", "tell_mistaken"]
 
@@ -31,10 +34,9 @@ def choose_recordings(names: Iterable[str]) -> tuple[list[Path], tuple[str, ...]
 
 def tell_mistaken(path: Path) -> str:
     """Why a file is neither an answer log nor a sample log, by its content; empty if it is one."""
-    from evalcore.shell.logs.kind import tell_kind  # only here: that package reads with this one
-
-    found = tell_kind(path)
-    if found.kind in ("answers", "empty") or {"arguments", "resps"} <= found.first.keys():
+    head = read_head(path)
+    first = head.first or (read_near_row(path) if recognise_samples(head) else {})
+    if head.form in ("answers", "empty") or {"arguments", "resps"} <= first.keys():
         return ""
     with open_bytes(path) as file:
         number, line = next(number_lines(file), (0, b""))
@@ -48,7 +50,6 @@ def find_recordings(name: str) -> list[Path]:
     Traceback (most recent call last):
     evalcore.EvalError: no/such/run: no recorded answers there
     """
-    from evalcore.shell.logs.kind import is_sample_name
 
     def is_recording(one: Path) -> bool:
         return is_sample_name(one) or (strip_packing(one.name).endswith(".json") and not tell_mistaken(one))

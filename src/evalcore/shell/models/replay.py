@@ -14,7 +14,7 @@ from evalcore.core.records.request import Failure, Generate, Reply
 from evalcore.shell.answerlog.fold import LogState, fold_lines
 from evalcore.shell.answerlog.line import PREFIX, Logged
 from evalcore.shell.data.unpack import open_bytes
-from evalcore.shell.logs.lm_eval.exchanges import read_sample_log
+from evalcore.shell.logs.lm_eval.requests import read_sample_log
 from evalcore.shell.logs.recordings import choose_recordings, hash_files
 from evalcore.shell.models.model import OTHER_OPTIONS, Backend, Heard, Model, Question, fit_reply
 from evalcore.shell.models.openai.body import render_messages

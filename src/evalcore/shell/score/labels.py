@@ -38,18 +38,16 @@ def _where(log: LogTask) -> str:
 
 
 def told_model(log: LogTask) -> Plain:
-    """The model and its arguments, under lm-eval's names, as the results of a run or an Inspect log tell them."""
-    found = log.config.get("eval") if log.source == "inspect" else log.results.get("config")
-    known = found if isinstance(found, Mapping) else {}
-    return {key: known[key] for key in ("model", "model_args") if known.get(key)}
+    """The model and its arguments, as far as the log or its results tell them."""
+    return {key: log.model[key] for key in ("model", "model_args") if log.model.get(key)}
 
 
 def model_of(log: LogTask) -> str:
     """The name that a log's model goes by, empty where nothing tells it."""
-    given, told = log.results.get("model_name"), told_model(log)
+    given, told = log.model.get("model_name"), told_model(log)
     if isinstance(given, str) and given:
         return given
-    args = told.get("model_args") if log.source != "inspect" else None  # Inspect names the model itself
+    args = told.get("model_args")
     return model_name_of(
         RunFacts(model=str(told.get("model", "")), model_args=args if isinstance(args, Mapping | str) else {})
     )
@@ -59,8 +57,8 @@ def label_logs(logs: Sequence[LogTask]) -> list[str]:
     """What tells each log from others of its task: its model if each has another, else where it is; one alone: nothing.
 
     >>> made = [LogTask(name=f"t ({one}.jsonl)", path=Path(f"{one}.jsonl"), output_type="x", rows=lambda: iter(()),
-    ...     results={"model_name": one}) for one in "ab"]
-    >>> label_logs(made), label_logs([replace(one, results={}) for one in made]), label_logs(made[:1])
+    ...     model={"model_name": one}) for one in "ab"]
+    >>> label_logs(made), label_logs([replace(one, model={}) for one in made]), label_logs(made[:1])
     (['a', 'b'], ['a.jsonl', 'b.jsonl'], [''])
     """
     same: dict[str, list[int]] = {}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from math import isfinite
 
 from msgspec import Struct
@@ -16,7 +16,6 @@ from evalcore.core.records.errors import EvalError, place, unknown
 from evalcore.core.records.request import GENERATE_UNTIL, LOGLIKELIHOOD, MULTIPLE_CHOICE
 from evalcore.core.records.task import MetricKey, Task
 from evalcore.core.tables import EVALCORE, specs_of
-from evalcore.shell.logs.inspect.numbers import count_epochs, list_reducers, names_all
 from evalcore.shell.logs.log import Logged, LogTask
 from evalcore.shell.score.carryover import Kept, needs_code, read_kept, without
 from evalcore.shell.score.labels import recorded_name
@@ -36,12 +35,12 @@ __all__ = ["Recipe", "choose_recipe", "config_for", "looks_wide"]
 
 Plain = Mapping[str, object]
 LIKELIHOODS = (LOGLIKELIHOOD, MULTIPLE_CHOICE)
-INSPECT = "these are the scores that Inspect recorded{}; --metric NAME scores its answers again"
+STANDING = "these are the scores that {} recorded{}; --metric NAME scores its answers again"
 NO_REDUCER = (
-    "Inspect reduced epochs by {}, which is not made of recorded scores here; they are reduced by {} (--reducer NAME)"
+    "{} reduced epochs by {}, which is not made of recorded scores here; they are reduced by {} (--reducer NAME)"
 )
-AS_INSPECT = "its epochs are reduced by {}, as the log says; --reducer NAME reduces them by another"
-NO_SCORES = "Inspect recorded no scores; its answers are scored by exact_match, or by --metric NAME"
+AS_REDUCED = "its epochs are reduced by {}, as the log says; --reducer NAME reduces them by another"
+NO_SCORES = "{} recorded no scores; its answers are scored by exact_match, or by --metric NAME"
 FIRST = "take_first leaves the first of {} replies to a document; --reducer NAME (mean, pass@1, ...) uses them all"
 USUAL = "the usual metrics of such answers; --score NAME takes a recorded score, --task FILE or --metric NAME others"
 
@@ -66,11 +65,11 @@ def choose_recipe(
     """The recipe for a log. ``config`` is that of a task file, with its code loaded; ``golds`` keeps the log's own."""
     refuse_kind(log, rules)
     told: tuple[str, ...] = ()
-    if log.source == "inspect" and config is None:
-        rules, told = (_with_epochs if rules.metrics or rules.pipelines else _as_inspect)(log, rules)
+    if log.reader.harness and config is None:
+        rules, told = (_with_epochs if rules.metrics or rules.pipelines else _as_recorded)(log, rules)
     if config is not None:
         made = _by_file(log, rules, config, _first_row(log), golds)
-    elif log.config and log.source != "inspect":
+    elif log.config:
         made = _by_record(log, rules)
     else:
         made = Recipe(
@@ -119,36 +118,41 @@ def _count_replies(log: LogTask) -> int:
 def _with_epochs(log: LogTask, rules: Rules) -> tuple[Rules, tuple[str, ...]]:
     """Rules that name metrics or filters, with the log's reducers of epochs where nothing else leaves one reply."""
     one_left = any(left != "all" for one in rules.pipelines for left in leaves_of(one))
-    if rules.reduces or one_left or (count_epochs(log.config) < 2 and _count_replies(log) < 2):
+    if rules.reduces or one_left or (log.epochs.count < 2 and _count_replies(log) < 2):
         return rules, ()
-    reducers, strange = list_reducers(log.config)
-    told = [f"{log.name}: {NO_REDUCER.format(one, ', '.join(reducers))}" for one in strange]
+    reducers, told = log.epochs.reducers, _tell_strange(log, log.epochs.strange, log.epochs.reducers)
     if reducers != ("mean",):
-        told.append(f"{log.name}: {AS_INSPECT.format(', '.join(reducers))}")
+        told.append(f"{log.name}: {AS_REDUCED.format(', '.join(reducers))}")
     if any(one.reducers for one in rules.metrics):
         own = tuple(one if one.reducers else replace(one, reducers=reducers) for one in rules.metrics)
         return replace(rules, metrics=own), tuple(told)
     return replace(rules, reducers=reducers), tuple(told)
 
 
-def _as_inspect(log: LogTask, rules: Rules) -> tuple[Rules, tuple[str, ...]]:
-    """The rules by which Inspect made its numbers: the scores that it recorded, and the reducers of its epochs."""
-    reducers, strange = (rules.reducers, ()) if rules.reducers else list_reducers(log.config)
-    names = rules.scores or _inspect_scores(log)
+def _as_recorded(log: LogTask, rules: Rules) -> tuple[Rules, tuple[str, ...]]:
+    """The rules by which a harness made its numbers: the scores that it recorded, and the reducers of its epochs."""
+    reducers, strange = (rules.reducers, ()) if rules.reducers else (log.epochs.reducers, log.epochs.strange)
+    names, harness = rules.scores or _recorded_scores(log), log.reader.harness
     how = "" if reducers == ("mean",) else f", its epochs reduced by {', '.join(reducers)}"
-    told = [] if rules.scores else [f"{log.name}: {INSPECT.format(how) if names else NO_SCORES}"]
-    told += [f"{log.name}: {NO_REDUCER.format(one, ', '.join(reducers))}" for one in strange]
+    said = STANDING.format(harness, how) if names else NO_SCORES.format(harness)
+    told = [] if rules.scores else [f"{log.name}: {said}"]
+    told += _tell_strange(log, strange, reducers)
     return replace(rules, scores=names, reducers=reducers), tuple(told)
 
 
-def _inspect_scores(log: LogTask) -> tuple[str, ...]:
+def _tell_strange(log: LogTask, strange: Sequence[str], reducers: Sequence[str]) -> list[str]:
+    named = ", ".join(reducers)
+    return [f"{log.name}: {NO_REDUCER.format(log.reader.harness, one, named)}" for one in strange]
+
+
+def _recorded_scores(log: LogTask) -> tuple[str, ...]:
     """The scores of the first document that has any; of all documents, where the results tell of others.
 
     A scorer that gives several numbers for one document may have said NaN, under its own name, for another.
     """
     first = first_scored(log)
     names = name_scores(first) if first is not None else ()
-    if not names or names_all(log.results, names):
+    if not names or log.covers(names):
         return names
     counts: Counter[str] = Counter()
     for one in log.rows():
@@ -163,8 +167,8 @@ def _floats(one: Logged, name: str) -> list[float]:
 
 
 def _usual(log: LogTask, rules: Rules) -> tuple[str, ...]:
-    """That a sample log is scored by no rules of its own, for lack of results beside it."""
-    if log.source in ("table", "inspect") or rules.measures:
+    """That a log is scored by no rules of its own, for lack of results beside it."""
+    if not log.reader.results_beside or rules.measures:
         return ()
     names = ", ".join(spec.name for spec in specs_of(Task(log.name, log.output_type), EVALCORE))
     return (f"{log.name}: no results with its rules lie beside {log.path.name}; {names}: {USUAL}",)

@@ -19,7 +19,6 @@ from evalcore.core.records.request import GENERATE_UNTIL
 from evalcore.core.records.task import MetricKey
 from evalcore.core.tables import Tables
 from evalcore.shell.config.plan import Plan
-from evalcore.shell.logs.inspect.numbers import tell_numbers
 from evalcore.shell.logs.log import LogTask
 from evalcore.shell.output.terminal.number_text import show_number
 from evalcore.shell.run.close import close_task, inference_of
@@ -35,7 +34,7 @@ from evalcore.shell.score.labels import label_logs, label_runs, label_task, reco
 from evalcore.shell.score.score import Part
 from evalcore.shell.score.verdicts import SHARES
 
-__all__ = ["close_parts", "report_parts", "tell_bounds", "tell_inspect", "tell_missing", "trees_over", "unknown_shots"]
+__all__ = ["close_parts", "report_parts", "tell_bounds", "tell_missing", "tell_numbers", "trees_over", "unknown_shots"]
 
 Trees = tuple[Tree[object], ...]
 
@@ -101,11 +100,11 @@ def tell_missing(parts: Iterable[Part], tasks: Iterable[TaskReport], plan: Plan)
     )
 
 
-def tell_inspect(parts: Iterable[Part], tasks: Iterable[TaskReport]) -> tuple[str, ...]:
-    """Where the numbers that Inspect wrote in its logs are others than these, or are not measured."""
+def tell_numbers(parts: Iterable[Part], tasks: Iterable[TaskReport]) -> tuple[str, ...]:
+    """Where the numbers that logs have in their headers are others than these, or are not measured."""
     found = {task.name: task.estimates for task in tasks}
-    logs = [part.log for part in parts if part.log.source == "inspect" and part.log.name in found]
-    return tuple(one for log in logs for one in tell_numbers(log.name, log.results, found[log.name]))
+    logs = [part.log for part in parts if part.log.name in found]
+    return tuple(one for log in logs for one in log.tell_numbers(log.name, found[log.name]))
 
 
 # --- groups ----------------------------------------------------------------------------------------------------
@@ -141,7 +140,7 @@ def trees_over(
     for part in parts:
         runs.setdefault(id(part.log.results), []).append(part.log)
     for logs, where in zip(runs.values(), label_runs([logs[0].path for logs in runs.values()]), strict=True):
-        found, warned = recorded_trees(logs[0].results) if logs[0].source != "inspect" else ((), ())
+        found, warned = recorded_trees(logs[0].results)
         names = {recorded_name(log): log.name for log in logs}
         apart = next((log for log in logs if log.name != recorded_name(log)), None)
         suffix, label = ("", "") if apart is None else (f" ({where})", labels[id(apart)])

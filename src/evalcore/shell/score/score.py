@@ -160,18 +160,19 @@ def score_log(log: LogTask, asked: Asked, config: Plain | None) -> Part:
 def tell_lost(log: LogTask, lost: Mapping[int, int]) -> list[str]:
     """What there is to say of epochs that ended in an error, and of repeats without a score.
 
-    >>> log = LogTask(name="t", path=Path("t"), output_type="generate_until", rows=lambda: iter(()), source="inspect")
+    >>> from evalcore.shell.logs.log import Reader
+    >>> reader = Reader(harness="Inspect")
+    >>> log = LogTask(name="t", path=Path("t"), output_type="generate_until", rows=lambda: iter(()), reader=reader)
     >>> tell_lost(log, {0: 1, 4: 2})
     ['t: epochs without an answer and a score: 3, in 2 documents, which count by their other epochs, as in Inspect']
     """
     if not lost:
         return []
     count = f"{sum(lost.values()):,}, in {len(lost):,} document{'s' * (len(lost) != 1)}"
-    if log.source != "inspect":
+    if not log.reader.harness:
         return [f"{log.name}: repeats without a score: {count}, which count by their other repeats"]
-    return [
-        f"{log.name}: epochs without an answer and a score: {count}, which count by their other epochs, as in Inspect"
-    ]
+    epochs = f"epochs without an answer and a score: {count}, which count by their other epochs"
+    return [f"{log.name}: {epochs}, as in {log.reader.harness}"]
 
 
 def with_version(recipe: Recipe, log: LogTask) -> Recipe:
@@ -230,12 +231,12 @@ class Run(Struct, frozen=True):
         return islice(self.good_rows(), None if limit is None else int(limit))
 
     def good_rows(self) -> Iterator[Logged]:
-        scores, inspect = self.recipe.scores, self.log.source == "inspect"
+        scores, unanswered = self.recipe.scores, bool(self.log.reader.harness)
         for one in self.log.rows():
             if isinstance(one, Logged):
                 if scores:
                     self.beyond.update(beyond_share(one, scores))
-                    if lost := lost_epochs(one, scores, unanswered=inspect):
+                    if lost := lost_epochs(one, scores, unanswered=unanswered):
                         self.lost[one.doc_id] = lost
                 yield one
             else:

@@ -67,7 +67,7 @@ def share_scores(logs: Sequence[LogTask], names: Sequence[str]) -> list[tuple[st
     """Those of several names that each of several logs has, all of them where it has none; some log must have each."""
     if len(names) < 2 or len(logs) < 2:
         return [tuple(names)] * len(logs)
-    known = [None if log.source == "table" else known_scores(log, names) for log in logs]
+    known = [None if log.reader.tabular else known_scores(log, names) for log in logs]
     lost = [name for name in names if not any(one is None or _named(name, one) for one in known)]
     if lost:
         raise unknown("recorded score", lost[0], {_metric(key) for one in known for key in one or ()})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -9,19 +10,20 @@ from typing import NamedTuple
 from zipfile import is_zipfile
 
 import msgspec
-from msgspec import Raw, Struct, field
+from msgspec import Raw, Struct
 
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.request import GENERATE_UNTIL
 from evalcore.shell.data.unpack import open_bytes
 from evalcore.shell.data.wire import MOST_BYTES, decode_line, encode_line
+from evalcore.shell.logs.head import FileHead, LogFile
 from evalcore.shell.logs.inspect.archive import list_samples, open_zip, read_header, read_member
-from evalcore.shell.logs.inspect.numbers import tell_unfinished
+from evalcore.shell.logs.inspect.numbers import names_all, read_epochs, tell_numbers, tell_unfinished
 from evalcore.shell.logs.inspect.samples import InspectSample, SampleKey, log_samples, read_sample
 from evalcore.shell.logs.json_records import Record, problem_at
-from evalcore.shell.logs.log import Logged, LogTask, Problem
+from evalcore.shell.logs.log import Logged, LogTask, Opening, Problem, Reader
 
-__all__ = ["open_inspect"]
+__all__ = ["INSPECT"]
 
 Plain = dict[str, object]
 
@@ -30,7 +32,6 @@ class _Log(Struct, gc=False):
     """A log that is one JSON object."""
 
     eval: Plain
-    plan: Plain = field(default_factory=dict)
     results: Plain | None = None
     samples: list[Raw] | None = None
     status: str = ""
@@ -42,33 +43,43 @@ class _Key(Struct, gc=False):
     epoch: int = 1
 
 
-PARTS = ("plan", "results", "error")
+EVAL = re.compile(rb'"eval"\s*:\s*\{')
+PARTS = ("results", "error")
 LOG, KEY = msgspec.json.Decoder(_Log), msgspec.json.Decoder(_Key)
 
 
-def open_inspect(path: Path, *, zipped: bool, requests: bool = True) -> LogTask:
+def recognise_inspect(head: FileHead) -> bool:
+    """Whether a file is a zip, or one JSON object with ``eval``."""
+    if head.first is None:
+        return head.form == "zip" or (head.form in ("json", "results") and EVAL.search(head.start) is not None)
+    return isinstance(head.first.get("eval"), dict) and ("samples" in head.first or "status" in head.first)
+
+
+def open_inspect(files: Sequence[LogFile], opening: Opening) -> list[LogTask]:
     """The task of an Inspect log. Of a ``.eval``, one sample at a time is in memory; a ``.json`` is read whole."""
+    path, zipped = files[0].path, files[0].form == "zip"
     header = read_header(path) if zipped else msgspec.structs.asdict(_read_json(path))
     spec = header.get("eval")
     if not isinstance(spec, Mapping) or not isinstance(spec.get("task"), str):
         raise EvalError(f"{path}: expected an Inspect log with eval.task, got {str(spec)[:60]!r}")
-    results, status = header.get("results"), header.get("status")
+    given, status = header.get("results"), header.get("status")
+    results = given if isinstance(given, Mapping) else {}
     here = 0 if status == "success" else _count(path, header.get("samples"))
-    return LogTask(
+    made = LogTask(
         name=str(spec["task"]).rpartition("/")[2],
         path=path,
         output_type=GENERATE_UNTIL,
-        rows=partial(_zip_rows if zipped else _json_rows, path, requests),
-        config={"eval": spec, "plan": header.get("plan")},
-        results={**_model(spec), **(results if isinstance(results, Mapping) else {})},
-        source="inspect",
+        rows=partial(_zip_rows if zipped else _json_rows, path, opening.requests),
+        model={**{key: spec.get(key) for key in ("model", "model_args")}, "model_name": spec.get("model")},
+        epochs=read_epochs(spec),
         warnings=tell_unfinished(status, header.get("error"), here, spec),
+        covers=partial(names_all, results),
+        tell_numbers=partial(tell_numbers, results),
     )
+    return [made]
 
 
-def _model(spec: Mapping[str, object]) -> Plain:
-    """The model's name where the results of a run of lm-eval have it."""
-    return {"model_name": spec["model"]} if isinstance(spec.get("model"), str) else {}
+INSPECT = Reader(recognises=recognise_inspect, opens=open_inspect, order=20, harness="Inspect")
 
 
 def _count(path: Path, samples: object) -> int:
@@ -81,8 +92,8 @@ def _count(path: Path, samples: object) -> int:
         return len(list_samples(zipped))
 
 
-class Found(NamedTuple):
-    """A sample that is there, and how to get its bytes."""
+class StoredSample(NamedTuple):
+    """A sample of a log, and how to get its bytes."""
 
     key: SampleKey
     at: Record
@@ -92,13 +103,12 @@ class Found(NamedTuple):
 def _zip_rows(path: Path, requests: bool) -> Iterator[Logged | Problem]:
     try:
         with open_zip(path) as zipped:
-            found = [
-                Found(
-                    one.key, Record(at, one.info.header_offset, b"", item=True), partial(read_member, zipped, one.info)
-                )
+            places = (
+                (Record(at, one.info.header_offset, b"", item=True), one)
                 for at, one in enumerate(list_samples(zipped), 1)
-            ]
-            yield from _documents(path, found, requests)
+            )
+            stored = [StoredSample(one.key, at, partial(read_member, zipped, one.info)) for at, one in places]
+            yield from _documents(path, stored, requests)
     except EvalError as wrong:
         yield problem_at(path, Record(1, 0, b""), wrong)
 
@@ -109,7 +119,7 @@ def _json_rows(path: Path, requests: bool) -> Iterator[Logged | Problem]:
     except EvalError as wrong:
         yield problem_at(path, Record(1, 0, b""), wrong)
         return
-    found: list[Found] = []
+    stored: list[StoredSample] = []
     for place, raw in enumerate(samples, 1):
         at = Record(place, 0, b"", item=True)
         try:
@@ -117,8 +127,8 @@ def _json_rows(path: Path, requests: bool) -> Iterator[Logged | Problem]:
         except EvalError as wrong:
             yield problem_at(path, at, wrong)
             continue
-        found.append(Found(SampleKey(str(key.id), key.epoch), at, partial(bytes, raw)))
-    yield from _documents(path, found, requests)
+        stored.append(StoredSample(SampleKey(str(key.id), key.epoch), at, partial(bytes, raw)))
+    yield from _documents(path, stored, requests)
 
 
 def _read_key(raw: Raw) -> _Key:
@@ -133,10 +143,10 @@ def _read_key(raw: Raw) -> _Key:
         raise EvalError(f"expected a sample with id and epoch: {wrong}") from wrong
 
 
-def _documents(path: Path, found: Sequence[Found], requests: bool) -> Iterator[Logged | Problem]:
+def _documents(path: Path, stored: Sequence[StoredSample], requests: bool) -> Iterator[Logged | Problem]:
     """Samples of one id together, their epochs in order; a sample that cannot be read is a problem of its document."""
-    groups: dict[str, list[Found]] = {}
-    for one in sorted(found, key=lambda one: (one.key.order, one.key.epoch)):
+    groups: dict[str, list[StoredSample]] = {}
+    for one in sorted(stored, key=lambda one: (one.key.order, one.key.epoch)):
         groups.setdefault(one.key.id, []).append(one)
     for number, group in enumerate(groups.values()):
         epochs: dict[int, InspectSample] = {}
@@ -165,5 +175,5 @@ def _read_json(path: Path) -> _Log:
         raise EvalError(f"{path}: expected an Inspect log with eval and samples, got {str(found)[:60]!r}")
     samples = found.get("samples")
     items = [Raw(encode_line(one)) for one in samples] if isinstance(samples, list) else []
-    plan, results, error = (one if isinstance(one := found.get(key), dict) else None for key in PARTS)
-    return _Log(found["eval"], plan or {}, results, items, str(found.get("status") or ""), error)
+    results, error = (one if isinstance(one := found.get(key), dict) else None for key in PARTS)
+    return _Log(found["eval"], results, items, str(found.get("status") or ""), error)

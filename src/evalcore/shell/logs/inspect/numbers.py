@@ -11,8 +11,9 @@ from evalcore.core.records.estimate import Estimate
 from evalcore.core.records.task import MetricKey
 from evalcore.core.repeats.reducers import COLLECT, SCORES_ONLY
 from evalcore.shell.logs.inspect.samples import score_value
+from evalcore.shell.logs.log import Epochs
 
-__all__ = ["count_epochs", "list_reducers", "names_all", "our_reducer", "tell_numbers", "tell_unfinished"]
+__all__ = ["names_all", "our_reducer", "read_epochs", "tell_numbers", "tell_unfinished"]
 
 Plain = Mapping[str, object]
 NUMBERED = {"at_least": "at_least({})", "pass_at": "pass@{}", "pass_k": "pass^{}"}
@@ -38,27 +39,18 @@ def our_reducer(name: str) -> str | None:
     return NUMBERED[found[1]].format(found[2]) if found else name if name in SAME else None
 
 
-def list_reducers(config: Plain) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The reducers of a log's config under our names, ``mean`` if it has none; and those that have no equal here.
+def read_epochs(spec: Plain) -> Epochs:
+    """How often each sample was asked, once if the log does not say; and its reducers, ``mean`` if it names none.
 
-    >>> list_reducers({"eval": {"config": {"epochs_reducer": ["max", "majority"]}}}), list_reducers({})
-    ((('max',), ('majority',)), (('mean',), ()))
+    >>> read_epochs({"config": {"epochs": 4, "epochs_reducer": ["max", "majority"]}}), read_epochs({})
+    (Epochs(count=4, reducers=('max',), strange=('majority',)), Epochs(count=1, reducers=('mean',), strange=()))
     """
-    given = _mapping(_mapping(config, "eval"), "config").get("epochs_reducer")
+    count, given = (_mapping(spec, "config").get(key) for key in ("epochs", "epochs_reducer"))
     names = [given] if isinstance(given, str) else given if isinstance(given, list) else []
     ours = {str(one): our_reducer(str(one)) for one in names}
     known = tuple(dict.fromkeys(one for one in ours.values() if one is not None))
-    return known or ("mean",), tuple(name for name, one in ours.items() if one is None)
-
-
-def count_epochs(config: Plain) -> int:
-    """How often a log says that each sample was asked, 1 if it does not.
-
-    >>> count_epochs({"eval": {"config": {"epochs": 4}}}), count_epochs({})
-    (4, 1)
-    """
-    told = _mapping(_mapping(config, "eval"), "config").get("epochs")
-    return told if isinstance(told, int) else 1
+    strange = tuple(name for name, one in ours.items() if one is None)
+    return Epochs(count if isinstance(count, int) else 1, known or ("mean",), strange)
 
 
 def names_all(results: Plain, names: Sequence[str]) -> bool:
@@ -104,13 +96,13 @@ class _Number(NamedTuple):
     ours: float | None
 
 
-def tell_numbers(task: str, results: Plain, estimates: Iterable[tuple[MetricKey, Estimate]]) -> tuple[str, ...]:
+def tell_numbers(results: Plain, task: str, estimates: Iterable[tuple[MetricKey, Estimate]]) -> tuple[str, ...]:
     """Where the numbers of an Inspect log's results are others than these, and which of them are not among these.
 
     >>> results = {"scores": [{"scorer": "f1", "name": "f1", "metrics": {"mean": {"value": 0.5}, "std": {"value": 1}}}]}
-    >>> tell_numbers("t", results, [(MetricKey("f1"), Estimate(value=0.5, n=4))])
+    >>> tell_numbers(results, "t", [(MetricKey("f1"), Estimate(value=0.5, n=4))])
     ('t: Inspect recorded numbers that are not measured here: f1 std 1',)
-    >>> tell_numbers("t", results, [(MetricKey("f1"), Estimate(value=0.25, n=4))])[0]
+    >>> tell_numbers(results, "t", [(MetricKey("f1"), Estimate(value=0.25, n=4))])[0]
     't: numbers here are other than what Inspect recorded: f1 mean 0.5 (here 0.25)'
     """
     known = {key.metric: one for key, one in estimates}

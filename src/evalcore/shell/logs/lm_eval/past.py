@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
+import msgspec
+from msgspec import Struct
+
 from evalcore.core.records.errors import EvalError
 from evalcore.shell.logs.json_records import Record, read_records
 from evalcore.shell.logs.lm_eval.rows import read_row, read_value, scores_of
 from evalcore.shell.logs.log import Problem
 from evalcore.shell.logs.nonfinite import restore_nonfinite
 
-__all__ = ["read_past"]
+__all__ = ["find_past", "read_past"]
 
 Plain = Mapping[str, object]
 Records = Callable[[Path], Iterator[Record | Problem]]
@@ -44,6 +47,32 @@ def read_past(
             into = scores.setdefault(row.key, {})
             into.update({f"{metric},{name}": value for metric, value in found.items() if metric not in MORE})
     return lambda key: {"scores": scores.get(key, NOTHING), "kept": kept.get(key, NOTHING)}
+
+
+class _Place(Struct, gc=False):
+    """What tells the place of a row: its document and its filter."""
+
+    doc_id: int
+    filter: str | None = None
+
+
+PLACE = msgspec.json.Decoder(_Place)
+
+
+def find_past(paths: Sequence[Path], doc_id: int) -> Mapping[str, Plain] | None:
+    """``scores`` and ``kept`` of one document; None if rows do not name their filter, which takes the log."""
+    rows: dict[Path, list[Record]] = {}
+    for path in paths:
+        for at in read_records(path):
+            try:
+                place = None if isinstance(at, Problem) else PLACE.decode(at.data)
+            except (ValueError, RecursionError):
+                place = None
+            if isinstance(at, Problem) or place is None or place.filter is None:
+                return None
+            if place.doc_id == doc_id:
+                rows.setdefault(path, []).append(at)
+    return read_past(paths, (), lambda path: iter(rows.get(path, ())))(doc_id)
 
 
 def _filter(named: object, at: int, filters: Sequence[str]) -> str:

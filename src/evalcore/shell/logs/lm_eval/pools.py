@@ -1,38 +1,25 @@
-"""The tasks of sample logs: what their config says, and which files are shards of one."""
+"""Which files of sample logs are shards of one task: those of one run that share no document."""
 
 from __future__ import annotations
 
 import re
+from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
 from pathlib import Path
 
 import msgspec
-from msgspec import Raw, Struct
+from msgspec import Struct
 
-from evalcore.core.records.errors import EvalError
-from evalcore.core.records.request import (
-    GENERATE_UNTIL,
-    LOGLIKELIHOOD,
-    LOGLIKELIHOOD_ROLLING,
-    MULTIPLE_CHOICE,
-    OutputType,
-)
-from evalcore.shell.data.unpack import open_bytes
-from evalcore.shell.data.wire import decode_line, encode_line
-from evalcore.shell.logs.json_records import Record, problem_at, read_records
-from evalcore.shell.logs.kind import Found
-from evalcore.shell.logs.lm_eval.lmms import is_lmms, with_arguments
-from evalcore.shell.logs.lm_eval.pages import Pages
-from evalcore.shell.logs.lm_eval.past import read_past
-from evalcore.shell.logs.lm_eval.rows import asked_as
-from evalcore.shell.logs.lm_eval.samples import SampleLog, read_samples
-from evalcore.shell.logs.log import LogTask, Problem
-from evalcore.shell.logs.paths import NO_MODEL, Placed, Results, place_log
-from evalcore.shell.logs.runs.source import stamp_of, task_of_log
-from evalcore.shell.logs.runs.tasks import RENAMED, filter_names
+from evalcore.shell.data.wire import encode_line
+from evalcore.shell.logs.head import LogFile
+from evalcore.shell.logs.json_records import read_records
+from evalcore.shell.logs.lm_eval.names import stamp_of
+from evalcore.shell.logs.lm_eval.results import NO_MODEL, Placed, Results, place_log
+from evalcore.shell.logs.lm_eval.rows import read_near_row
+from evalcore.shell.logs.log import Problem
 
-__all__ = ["Pool", "open_lmms_json", "open_samples", "pool_samples"]
+__all__ = ["Pages", "Pool", "first_row", "pool_samples", "run_config"]
+
 
 SHOWN = 5
 ASKED = (
@@ -41,8 +28,6 @@ ASKED = (
 )
 SET = ("model", "model_args", "gen_kwargs", "random_seed", "numpy_seed", "torch_seed", "fewshot_seed")
 """The keys of results, and of their config, that are the same in all files of one run."""
-
-KINDS = frozenset({GENERATE_UNTIL, LOGLIKELIHOOD, LOGLIKELIHOOD_ROLLING, MULTIPLE_CHOICE})
 
 
 class _Id(Struct, gc=False):
@@ -53,17 +38,10 @@ ADDRESS = re.compile(rb" at 0x[0-9a-f]+")
 ID = msgspec.json.Decoder(_Id)
 
 
-def open_samples(
-    found: Sequence[Found], results_in: Callable[[Path], Results], *, scores: bool, requests: bool
-) -> list[LogTask]:
-    """The tasks of sample logs."""
-    return [_task(pool, scores, requests) for pool in pool_samples(found, results_in)]
-
-
 class Pool(Struct, frozen=True):
     """The files of one task of one run, what stands beside the first, and how many documents several of them have."""
 
-    files: tuple[Found, ...]
+    files: tuple[LogFile, ...]
     placed: Placed
     documents: int = 0
     same: bool = True
@@ -79,10 +57,10 @@ class Pool(Struct, frozen=True):
         return (f"{self.placed.task}: {what} (no document is in two of them): {names}",)
 
 
-def pool_samples(found: Sequence[Found], results_in: Callable[[Path], Results]) -> list[Pool]:
+def pool_samples(files: Sequence[LogFile], results_in: Callable[[Path], Results]) -> list[Pool]:
     """Sample logs by task; several files are one task if they are of one run and no document is in two of them."""
-    tasks: dict[str, dict[object, list[tuple[Found, Placed]]]] = {}
-    for one in found:
+    tasks: dict[str, dict[object, list[tuple[LogFile, Placed]]]] = {}
+    for one in files:
         place = place_log(one.path, results_in)
         # Without a model, nothing but the same folder (without results: and time) tells that two files are of one run.
         run = run_of(place) if place.results else stamp_of(one.path.name)
@@ -91,7 +69,7 @@ def pool_samples(found: Sequence[Found], results_in: Callable[[Path], Results]) 
     return [pool for runs in tasks.values() for run in runs.values() for pool in _pooled(run)]
 
 
-def _pooled(run: Sequence[tuple[Found, Placed]]) -> list[Pool]:
+def _pooled(run: Sequence[tuple[LogFile, Placed]]) -> list[Pool]:
     files, placed = tuple(one for one, _ in run), run[0][1]
     count = count_apart(files) if len(files) > 1 else None
     if count is None:
@@ -105,7 +83,7 @@ def names_model(results: Mapping[str, object]) -> bool:
     >>> names_model({"model_name": "a"}), names_model({"config": {"model": "recorded"}}), names_model({})
     (True, False, False)
     """
-    told = (results.get("model_name"), *(_config(results).get(key) for key in ("model", "model_args")))
+    told = (results.get("model_name"), *(run_config(results).get(key) for key in ("model", "model_args")))
     return any(one and one != NO_MODEL for one in told)
 
 
@@ -115,66 +93,30 @@ def run_of(placed: Placed) -> bytes:
     >>> run_of(Placed("t", {"model_name": "a"})) == run_of(Placed("t", {"model_name": "b"}))
     False
     """
-    given = _config(placed.results)
+    given = run_config(placed.results)
     asked = [*map(placed.results.get, ASKED), *map(given.get, SET)]
     return ADDRESS.sub(b"", encode_line([asked, placed.config]))
 
 
-def _config(results: Mapping[str, object]) -> Mapping[str, object]:
+def run_config(results: Mapping[str, object]) -> Mapping[str, object]:
+    """The part of results that says how the run was configured."""
     found = results.get("config")
     return found if isinstance(found, Mapping) else {}
 
 
-def _task(pool: Pool, scores: bool, requests: bool) -> LogTask:
-    files, placed = pool.files, pool.placed
-    first = next((one.first for one in files if one.first), {})
-    paths, config, row = tuple(one.path for one in files), placed.config, placed.row
-    kind = output_type_of(config, first)
-    named = filter_names(config, row) if row else ()
-    log = SampleLog(
-        paths=paths,
-        output_type=kind,
-        config=config,
-        filters=named,
-        past=partial(read_past, paths, named) if scores else None,
-        requests=requests,
-    )
-    source = "evalcore" if "evalcore" in placed.results else "lmms-eval" if is_lmms(first) else "lm-eval"
-    return LogTask(
-        name=placed.task,
-        path=paths[0],
-        paths=paths,
-        output_type=kind,
-        rows=partial(read_samples, log),
-        config=config,
-        results=placed.results,
-        source=source,
-        warnings=pool.told,
-    )
-
-
-def output_type_of(config: Mapping[str, object], first: Mapping[str, object]) -> OutputType:
-    """The output type that a config names, if it is one that is known, else the one that a first row looks like.
-
-    >>> output_type_of({"output_type": "greedy_until"}, {}), output_type_of({}, {"input": "Q", "filtered_resps": ["A"]})
-    ('generate_until', 'generate_until')
-    """
-    given = config.get("output_type")
-    named = RENAMED.get(given, given) if isinstance(given, str) else None
-    if named in KINDS:
-        return OutputType(named)
-    shown = with_arguments(dict(first)) if is_lmms(first) else first
-    return asked_as(shown) if shown else GENERATE_UNTIL
+def first_row(file: LogFile) -> Mapping[str, object]:
+    """The first row of a sample log that is not damaged, if that is near its beginning."""
+    return file.first or read_near_row(file.path)
 
 
 # --- shards ---------------------------------------------------------------------------------------------------------
 
 
-def count_apart(files: Sequence[Found]) -> int | None:
+def count_apart(files: Sequence[LogFile]) -> int | None:
     """How many documents files have, None if one is in two of them. The first documents mostly tell that they have the
     same; if not, the files are gone through once.
     """
-    starts = [one.first.get("doc_id") for one in files]
+    starts = [first_row(one).get("doc_id") for one in files]
     if len(set(map(str, starts))) < len(starts):
         return None
     seen, count = Pages(), 0
@@ -199,59 +141,58 @@ def _ids(path: Path) -> Iterator[int]:
             continue
 
 
-# --- lmms-eval before 0.2.4 -----------------------------------------------------------------------------------------
+BITS = 10
+SIZE = 1 << BITS
+MASK = SIZE - 1
+FEW = 32
+"""Up to so many keys of a page are kept one by one: keys that are far apart would each take a page."""
 
 
-class _Whole(Struct, gc=False):
-    model_configs: dict[str, object]
-    logs: list[Raw]
+class Pages:
+    """Whole numbers by whole numbers, kept in pages of 64-bit integers: 8 bytes for each of a run of keys.
 
+    >>> pages = Pages()
+    >>> pages.put(7, -3), pages.get(7), pages.get(8), pages.get(-1)
+    (None, -3, 0, 0)
+    """
 
-WHOLE = msgspec.json.Decoder(_Whole)
+    __slots__ = ("_counts", "_loose", "_pages")
 
+    def __init__(self) -> None:
+        self._pages: dict[int, array[int]] = {}
+        self._loose: dict[int, int] = {}
+        self._counts: dict[int, int] = {}
 
-def open_lmms_json(path: Path, *, scores: bool) -> LogTask:
-    """The task of lmms-eval's first layout: one JSON object with its config and its documents, held in memory."""
-    whole = _read_whole(path)
-    name = whole.model_configs.get("task")
-    task = name if isinstance(name, str) and name else task_of_log(path)
-    kind = output_type_of(whole.model_configs, {})
-    log = SampleLog(
-        paths=(path,),
-        output_type=kind,
-        config=whole.model_configs,
-        past=partial(read_past, (path,), (), _log_records) if scores else None,
-        records=_log_records,
-    )
-    return LogTask(
-        name=task,
-        path=path,
-        output_type=kind,
-        rows=partial(read_samples, log),
-        config=whole.model_configs,
-        source="lmms-eval",
-    )
+    def get(self, key: int) -> int:
+        page = self._pages.get(key >> BITS)
+        return self._loose.get(key, 0) if page is None else page[key & MASK]
 
+    def put(self, key: int, value: int) -> None:
+        page = self._pages.get(key >> BITS)
+        if page is None:
+            page = self._grown(key)
+        if page is None:
+            self._loose[key] = value
+        else:
+            page[key & MASK] = value
 
-def _log_records(path: Path) -> Iterator[Record | Problem]:
-    try:
-        items = _read_whole(path).logs
-    except EvalError as wrong:
-        yield problem_at(path, Record(1, 0, b""), wrong)
-        return
-    for place, item in enumerate(items, 1):
-        yield Record(place, 0, bytes(item))
+    def _grown(self, key: int) -> array[int] | None:
+        """A page for a key that has none, once there are enough like it."""
+        high = key >> BITS
+        if key in self._loose:
+            return None
+        self._counts[high] = self._counts.get(high, 0) + 1
+        return self._new_page(high) if self._counts[high] > FEW else None
 
+    def _new_page(self, high: int) -> array[int]:
+        """A page with what was kept of it one by one."""
+        values = (self._loose.pop(high << BITS | low, 0) for low in range(SIZE))
+        page = self._pages[high] = array("q", values)
+        del self._counts[high]
+        return page
 
-def _read_whole(path: Path) -> _Whole:
-    with open_bytes(path) as file:
-        data = file.read()
-    try:
-        return WHOLE.decode(data)
-    except (ValueError, RecursionError):
-        pass
-    found = decode_line(data, str(path))  # which says what is wrong, or takes the NaN that was
-    match found:
-        case {"model_configs": dict(config), "logs": list(logs)}:
-            return _Whole(config, [Raw(encode_line(one)) for one in logs])
-    raise EvalError(f"{path}: expected model_configs and logs of lmms-eval, got {str(found)[:80]!r}")
+    def items(self) -> Iterator[tuple[int, int]]:
+        """The keys that have a value other than zero."""
+        for high, page in self._pages.items():
+            yield from ((high << BITS | low, one) for low, one in enumerate(page) if one)
+        yield from ((key, one) for key, one in self._loose.items() if one)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import lru_cache
+from itertools import islice
 from math import inf
 from pathlib import Path
 from typing import cast
@@ -20,7 +23,10 @@ from evalcore.core.records.request import (
     OutputType,
 )
 from evalcore.shell.data.wire import decode_line
-from evalcore.shell.logs.lm_eval.exchanges import list_arguments
+from evalcore.shell.logs.head import FileHead
+from evalcore.shell.logs.json_records import Record, read_records
+from evalcore.shell.logs.lm_eval.names import is_sample_name
+from evalcore.shell.logs.lm_eval.requests import list_arguments
 
 __all__ = [
     "Fields",
@@ -28,9 +34,11 @@ __all__ = [
     "asked_as",
     "keep_in_range",
     "read_float",
+    "read_near_row",
     "read_row",
     "read_rows",
     "read_value",
+    "recognise_samples",
     "scores_of",
 ]
 
@@ -46,6 +54,10 @@ SCHEMA = frozenset(
     ("doc_id", "doc", "target", "arguments", "resps", "filtered_resps", "filter", "metrics", *HASHES, "evalcore")
 )
 """What a row has besides its scores, which stand under the names of their metrics."""
+REPLIED = frozenset({"doc", "arguments", "resps", "filtered_resps"})
+WHOLE_OBJECTS = re.compile(rb'"(eval|results)"\s*:\s*\{|"model_configs"\s*:')
+"""A key near the beginning of a file that is one JSON object: of Inspect, of results, of lmms-eval."""
+NEAR = 1000
 
 
 class Row(Struct, frozen=True, gc=False):
@@ -56,10 +68,27 @@ class Row(Struct, frozen=True, gc=False):
     fields: Fields
 
 
+def recognise_samples(head: FileHead) -> bool:
+    """Whether a file holds rows of a sample log; one that is called so may begin with a torn line."""
+    if head.first is not None:
+        return "doc_id" in head.first and not REPLIED.isdisjoint(head.first)
+    if head.form not in ("json", "results"):
+        return False
+    return is_sample_name(head.path) or (b'"doc_id"' in head.start and WHOLE_OBJECTS.search(head.start) is None)
+
+
+def read_near_row(path: Path) -> Fields:
+    """The first row that is not damaged of a sample log that begins with one that is; nothing if that is far."""
+    for one in islice(read_records(path), NEAR):
+        with suppress(EvalError):
+            row = decode_line(one.data, "") if isinstance(one, Record) else None
+            if isinstance(row, dict) and "doc_id" in row:
+                return row
+    return {}
+
+
 def read_rows(path: Path) -> Iterator[Row]:
     """Every row of a sample log, in lines or in one array; what is no row is an error that names file and line."""
-    from evalcore.shell.logs.json_records import Record, read_records  # only here: that package reads with this module
-
     for at in read_records(path):
         if not isinstance(at, Record):
             raise EvalError(f"{at.place}: {at.message}")

@@ -22,6 +22,8 @@ from evalcore.core.records.score import Scored, ScoredColumn
 from evalcore.shell.answerlog.line import PREFIX
 from evalcore.shell.data.unpack import lines_of, open_bytes, strip_packing
 from evalcore.shell.data.wire import decode_line, number_lines
+from evalcore.shell.logs.head import read_head
+from evalcore.shell.logs.lm_eval.rows import recognise_samples
 from evalcore.shell.logs.runs.columns import Closed, close_columns
 from evalcore.shell.logs.runs.directions import point_column
 from evalcore.shell.logs.runs.log_table import LogTable, read_log
@@ -121,10 +123,8 @@ def run_path(text: str) -> Path:
 
 def refuse_other_rows(path: Path) -> None:
     """Rows of JSON that are no sample log, of another tool or none: the error says what is missing."""
-    from evalcore.shell.logs.kind import tell_kind  # only here: that package finds files with this one
-
     path = path.expanduser()
-    if not path.is_file() or tell_kind(path).kind == "samples":
+    if not path.is_file() or recognise_samples(read_head(path)):
         return
     with open_bytes(path) as file:
         lines = [line for _, (_, line) in zip(range(2), number_lines(lines_of(file, str(path))), strict=False)]

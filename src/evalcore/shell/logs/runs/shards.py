@@ -8,7 +8,8 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from evalcore.shell.logs.runs.source import Log, Source, find_source, task_of_log
+from evalcore.shell.logs.lm_eval.names import is_sample_name, task_of_log
+from evalcore.shell.logs.runs.source import Log, Source, find_source
 
 __all__ = ["pool_beside", "pool_source", "tell_parts"]
 
@@ -74,8 +75,6 @@ def _logs_below(folder: Path) -> dict[str, list[Path]]:
 
 def _left_out(below: Mapping[str, Sequence[Path]], logs: Iterable[Log], folder: Path) -> tuple[str, ...]:
     """The sample logs that are not read, of these."""
-    from evalcore.shell.logs.kind import is_sample_name
-
     read = {path.resolve() for log in logs for path in log.files}
     left = [path for paths in below.values() for path in paths if path.resolve() not in read and is_sample_name(path)]
     names = ", ".join(str(one.relative_to(folder)) for one in left[:SHOWN]) + (", ..." if len(left) > SHOWN else "")
@@ -87,11 +86,12 @@ def _pooled(log: Log, near: Sequence[Path]) -> tuple[Log, tuple[str, ...]]:
     """A log with the files that go with it, and what there is to say of them."""
     if len(near) < 2:
         return log, ()
-    from evalcore.shell.logs.kind import tell_kind
+    from evalcore.shell.logs.head import tell_file
     from evalcore.shell.logs.lm_eval.pools import pool_samples
-    from evalcore.shell.logs.paths import read_folder_results
+    from evalcore.shell.logs.lm_eval.results import read_folder_results
+    from evalcore.shell.logs.readers import READERS
 
-    samples = [one for one in map(tell_kind, near) if one.kind == "samples"]
+    samples = [one for one in (tell_file(path, READERS) for path in near) if one.reader and one.reader.shards]
     own = log.path.resolve()
     for pool in pool_samples(samples, lru_cache(maxsize=None)(read_folder_results)):
         files = tuple(one.path for one in pool.files)

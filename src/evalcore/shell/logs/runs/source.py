@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
@@ -10,20 +9,13 @@ from msgspec import Struct, field
 from msgspec.structs import force_setattr
 
 from evalcore.core.records.errors import EvalError
-from evalcore.shell.data.unpack import PACKED, open_bytes, strip_packing
-from evalcore.shell.data.wire import decode_line
+from evalcore.shell.data.unpack import PACKED, strip_packing
+from evalcore.shell.logs.lm_eval.names import ENDINGS, STAMP, stamp_of, task_of_log
+from evalcore.shell.logs.lm_eval.results import EXPECTED, list_tasks, read_results
 from evalcore.shell.output.terminal.safe_text import slug
 
-__all__ = ["Log", "Source", "find_results", "find_source", "list_tasks", "read_results", "stamp_of", "task_of_log"]
+__all__ = ["NO_SAMPLES", "Log", "Source", "find_results", "find_source"]
 
-STAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d(?:\.\d+)?")
-LAST_STAMP = re.compile(f"({STAMP.pattern})$")
-"""lm-eval's time in file names; in their order, names are in the order of time."""
-
-LMMS_STAMP = re.compile(r"^(\d{8}_\d{4,6})_(?=samples_|results)")
-"""lmms-eval's time, which comes first."""
-
-EXPECTED = "expected an evalcore run folder, an lm-eval output (a folder or its results_*.json) or a sample log"
 NO_SAMPLES = (
     "holds totals only, and scores by document are needed: run with log_samples: true (--log_samples), and keep the "
     "samples_* beside it"
@@ -60,11 +52,8 @@ class Source(Struct, frozen=True):
 
 
 TABLES = {"parquet": "a Parquet file", "arrow": "an Arrow file", "text": "a table of answers"}
-OTHERS = {"inspect": "an Inspect log", "inspect-json": "an Inspect log", "lmms-json": "lmms-eval's samples", **TABLES}
+OTHERS = {"inspect": "an Inspect log", "lmms": "lmms-eval's samples", **TABLES}
 FLAGS = ("-o DIR", "--answer COLUMN --gold COLUMN -o DIR")
-
-ENDINGS = (".jsonl", ".json")
-"""Of the names of sample logs; what a file holds is told by its content."""
 
 Found = tuple[Path, Mapping[str, object], tuple[str, ...]]
 """A results file, what it says, and what there is to say about choosing it."""
@@ -115,16 +104,6 @@ def find_results(path: Path) -> Found:
     if found is None:
         raise EvalError(f"{path}: {EXPECTED}; found no results in it")
     return found
-
-
-def task_of_log(path: Path) -> str:
-    """The task that a sample log is named for.
-
-    >>> task_of_log(Path("samples_gsm8k_2024-08-21T03-44-09.494230.jsonl.gz")), task_of_log(Path("mathqa.jsonl"))
-    ('gsm8k', 'mathqa')
-    """
-    stem = LMMS_STAMP.sub("", _stem(path.name))
-    return LAST_STAMP.sub("", stem.removeprefix("samples_")).strip("_") or stem
 
 
 # --- folders ----------------------------------------------------------------------------------------------------
@@ -185,20 +164,6 @@ def _age(path: Path) -> tuple[str, float]:
     return stamp_of(path.name), path.stat().st_mtime
 
 
-def stamp_of(name: str) -> str:
-    """The time in a file's name, which the results and samples of one run share: at its end, or lmms-eval's before it.
-
-    >>> stamp_of("results_2024-08-21T03-44-09.494230.json"), stamp_of("20250102_0304_results.json"), stamp_of("a.json")
-    ('2024-08-21T03-44-09.494230', '20250102_0304', '')
-    """
-    found = LMMS_STAMP.match(name) or LAST_STAMP.search(_stem(name))
-    return found[1] if found else ""
-
-
-def _stem(name: str) -> str:
-    return re.sub(r"\.jsonl?$", "", strip_packing(name))
-
-
 # --- results, and the samples beside them -------------------------------------------------------------------------
 
 
@@ -227,42 +192,13 @@ def _log_of(task: str, stamp: str, beside: Mapping[str, Path]) -> Path | None:
     return max((one for one in timed if one.name.startswith("samples_")), key=_age, default=None)
 
 
-def list_tasks(results: Mapping[str, object]) -> list[str]:
-    """The tasks of results in the order of their numbers; groups have no config.
-
-    >>> list_tasks({"results": {"g": {}, "a": {}}, "configs": {"a": {}}})
-    ['a']
-    """
-    configs, rows, groups = (results.get(key) for key in ("configs", "results", "group_subtasks"))
-    listed = [str(name) for name in rows] if isinstance(rows, Mapping) else []
-    if isinstance(configs, Mapping) and configs:
-        return [*(name for name in listed if name in configs), *(str(name) for name in configs if name not in listed)]
-    above = {name for name, below in groups.items() if below} if isinstance(groups, Mapping) else set()
-    return [name for name in listed if name not in above]
-
-
 # --- content ----------------------------------------------------------------------------------------------------
 
 
 def _kind(path: Path) -> str:
-    from evalcore.shell.logs.kind import tell_kind  # only here: that package finds files with this module
+    from evalcore.shell.logs.head import tell_file
+    from evalcore.shell.logs.readers import READERS  # only here: that table reads with this module
 
-    return tell_kind(path).kind
-
-
-def read_results(path: Path) -> Mapping[str, object] | None:
-    """A results file, None if it is something else.
-
-    >>> read_results(Path("no/such.json"))
-    Traceback (most recent call last):
-    evalcore.EvalError: no/such.json: no such file
-    """
-    if _kind(path) == "samples":
-        return None
-    with open_bytes(path) as file:
-        content = file.read()
-    try:
-        found = decode_line(content, str(path))
-    except EvalError as wrong:
-        raise EvalError(f"{wrong}; {EXPECTED}") from wrong
-    return found if isinstance(found, dict) and isinstance(found.get("results"), dict) else None
+    file = tell_file(path, READERS)
+    names = (name for name, reader in READERS.items() if reader is file.reader and not reader.tabular)
+    return next(names, file.form)

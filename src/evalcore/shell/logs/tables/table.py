@@ -18,10 +18,10 @@ from evalcore.core.records.request import (
     Request,
 )
 from evalcore.shell.data.unpack import strip_packing
+from evalcore.shell.logs.head import FileHead, LogFile
 from evalcore.shell.logs.json_records import problem_at
-from evalcore.shell.logs.kind import Found
 from evalcore.shell.logs.lm_eval.golds import Targets
-from evalcore.shell.logs.log import Logged, LogTask, Problem
+from evalcore.shell.logs.log import Logged, LogTask, Opening, Problem, Reader
 from evalcore.shell.logs.tables.cells import (
     read_answers,
     read_choices,
@@ -32,10 +32,10 @@ from evalcore.shell.logs.tables.cells import (
 )
 from evalcore.shell.logs.tables.column_map import ColumnMap, check_columns
 from evalcore.shell.logs.tables.table_golds import choose_gold, is_number, settle_golds
-from evalcore.shell.logs.tables.table_rows import TableRow, encode_cells, may_be_table, read_table
+from evalcore.shell.logs.tables.table_rows import FORMS, TableRow, encode_cells, may_be_table, read_table
 from evalcore.shell.logs.tables.table_tasks import split_tasks, weigh_row
 
-__all__ = ["has_columns", "open_table"]
+__all__ = ["TABLE"]
 
 GATHERED = 64 << 20
 """Rows up to this size, unpacked, may have the repeats of a document anywhere; further on they must follow one another.
@@ -44,42 +44,50 @@ GATHERED = 64 << 20
 Rows = Iterator[TableRow | Problem]
 
 
-def open_table(found: Found, mapping: ColumnMap) -> list[LogTask]:
+def recognise_table(head: FileHead) -> bool:
+    """Whether a file is in a form that tables have."""
+    return head.form in FORMS
+
+
+def open_table(files: Sequence[LogFile], opening: Opening) -> list[LogTask]:
     """The task of a table, or one for each value of its task column, for which it is gone through once."""
-    path, kind = found.path, GENERATE_UNTIL if mapping.loglikelihoods is None else MULTIPLE_CHOICE
-    read = partial(read_table, path, found.kind, mapping)
+    file, mapping = files[0], opening.columns or ColumnMap()
+    path, kind = file.path, GENERATE_UNTIL if mapping.loglikelihoods is None else MULTIPLE_CHOICE
+    read = partial(read_table, path, file.form, mapping)
     first = next((one for one in read() if isinstance(one, TableRow)), None)
     if first is not None:
         check_columns(mapping, first.cells.keys(), f"{path}:{first.at.line}")
     whole = Path(strip_packing(path.name)).stem
     parts = {whole: read} if mapping.task is None or first is None else split_tasks(read, mapping.task)
-    return [_task(name, found, kind, mapping, rows) for name, rows in parts.items()]
+    return [_task(name, file, kind, mapping, rows) for name, rows in parts.items()]
 
 
-def _task(name: str, found: Found, kind: OutputType, mapping: ColumnMap, rows: Callable[[], Rows]) -> LogTask:
+def _task(name: str, file: LogFile, kind: OutputType, mapping: ColumnMap, rows: Callable[[], Rows]) -> LogTask:
     settled, told = None, ""
     if mapping.gold is not None and mapping.choices is not None:
-        settled, told = settle_golds(rows(), mapping, text=found.kind == "text" and mapping.loglikelihoods is not None)
-    documents = partial(_documents, found.path, mapping, rows, settled)
+        settled, told = settle_golds(rows(), mapping, text=file.form == "text" and mapping.loglikelihoods is not None)
+    documents = partial(_documents, file.path, mapping, rows, settled)
     warnings = (f"{name}: {told}",) if told else ()
     return LogTask(
         name=name,
-        path=found.path,
+        path=file.path,
         output_type=kind,
         rows=documents,
-        source="table",
         warnings=warnings,
         written=mapping.written,
     )
 
 
-def has_columns(found: Found, mapping: ColumnMap) -> bool:
+def has_columns(file: LogFile, mapping: ColumnMap) -> bool:
     """Whether the first row of a table has all columns that are declared; one without any that can be read may."""
     one: TableRow | Problem | None = None
-    for one in read_table(found.path, found.kind, mapping):
+    for one in read_table(file.path, file.form, mapping):
         if isinstance(one, TableRow):
             return one.cells.keys() >= set(mapping.columns)
-    return one is not None and may_be_table(found, mapping)
+    return one is not None and may_be_table(file, mapping)
+
+
+TABLE = Reader(recognises=recognise_table, opens=open_table, order=100, tabular=True, has_columns=has_columns)
 
 
 def _documents(

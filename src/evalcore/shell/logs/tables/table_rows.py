@@ -13,12 +13,12 @@ from evalcore.shell.data.csv_files import name_columns, read_rows
 from evalcore.shell.data.json_files import USUAL
 from evalcore.shell.data.unpack import LineFault, lines_of, open_bytes
 from evalcore.shell.data.wire import MOST_BYTES, decode_line, encode_line
+from evalcore.shell.logs.head import LogFile, is_torn
 from evalcore.shell.logs.json_records import MARK, Record, problem_at, read_records
-from evalcore.shell.logs.kind import Found, is_torn
 from evalcore.shell.logs.log import Problem
 from evalcore.shell.logs.tables.column_map import ColumnMap
 
-__all__ = ["TableRow", "encode_cells", "may_be_table", "read_table"]
+__all__ = ["FORMS", "TableRow", "encode_cells", "may_be_table", "read_table"]
 
 BATCH = 1024
 NEAR = 100
@@ -35,11 +35,11 @@ class TableRow(Struct, frozen=True, gc=False):
 Rows = Iterator[TableRow | Problem]
 
 
-def read_table(path: Path, kind: str, mapping: ColumnMap) -> Rows:
-    """The rows of a table of any kind; one that cannot be read is a problem, and what ends the file is the last."""
+def read_table(path: Path, form: str, mapping: ColumnMap) -> Rows:
+    """The rows of a table of any form; one that cannot be read is a problem, and what ends the file is the last."""
     at = Record(1, 0, b"")
     try:
-        for one in READERS[kind](path, mapping):
+        for one in FORMS[form](path, mapping):
             at = one.at if isinstance(one, TableRow) else at
             yield one
     except EvalError as wrong:
@@ -157,12 +157,12 @@ def _declared(head: str, separator: str, mapping: ColumnMap) -> set[str]:
     return set(mapping.named.values()) & {cell.strip('"\r\n ') for cell in head.split(separator)}
 
 
-def may_be_table(found: Found, mapping: ColumnMap) -> bool:
+def may_be_table(file: LogFile, mapping: ColumnMap) -> bool:
     """Whether a file without any row that can be read may be a table with these columns: then it is damaged."""
-    if found.kind == "text":
-        head = _head(found.path)
+    if file.form == "text":
+        head = _head(file.path)
         return _declared(head, _separator(head, mapping), mapping) == set(mapping.named.values())
-    return found.kind != "json" or is_torn(found)
+    return file.form != "json" or is_torn(file)
 
 
 def _read_arrow(path: Path, mapping: ColumnMap) -> Rows:
@@ -193,7 +193,7 @@ def _batches(path: Path) -> Iterator[object]:
             yield from ipc.open_stream(source)
 
 
-READERS: Mapping[str, Callable[[Path, ColumnMap], Rows]] = {
+FORMS: Mapping[str, Callable[[Path, ColumnMap], Rows]] = {
     "json": _read_json,
     "text": _read_text,
     "parquet": _read_arrow,

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.request import GENERATE_UNTIL, Failure, OutputType
-from evalcore.shell.logs.lm_eval.exchanges import list_arguments
+from evalcore.shell.logs.lm_eval.requests import list_arguments
 from evalcore.shell.logs.lm_eval.rows import asked_as, read_rows, read_value, scores_of
 from evalcore.shell.output.files.strict_json import dump_json, plain
 

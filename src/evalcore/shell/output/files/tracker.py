@@ -11,9 +11,10 @@ from pathlib import Path
 
 from evalcore.core.records.errors import EvalError
 from evalcore.shell.data.wire import decode_line
+from evalcore.shell.logs.lm_eval.names import STAMP
 from evalcore.shell.logs.runs.run_record import Recorded
 from evalcore.shell.logs.runs.shards import pool_beside, tell_parts
-from evalcore.shell.logs.runs.source import STAMP, find_results
+from evalcore.shell.logs.runs.source import find_results
 from evalcore.shell.output.files.results import VARYING
 from evalcore.shell.output.files.run_files import replace_file
 from evalcore.shell.output.files.sample_frames import decoded, read_fields

@@ -1,0 +1,164 @@
+"""The tasks of sample logs: their config, their results and their model, from what lies beside them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+
+import msgspec
+from msgspec import Raw, Struct
+
+from evalcore.core.records.errors import EvalError
+from evalcore.core.records.request import (
+    GENERATE_UNTIL,
+    LOGLIKELIHOOD,
+    LOGLIKELIHOOD_ROLLING,
+    MULTIPLE_CHOICE,
+    OutputType,
+)
+from evalcore.shell.data.unpack import open_bytes
+from evalcore.shell.data.wire import decode_line, encode_line
+from evalcore.shell.logs.head import FileHead, LogFile
+from evalcore.shell.logs.json_records import Record, problem_at
+from evalcore.shell.logs.lm_eval.lmms import is_lmms, with_arguments
+from evalcore.shell.logs.lm_eval.names import task_of_log
+from evalcore.shell.logs.lm_eval.past import find_past, read_past
+from evalcore.shell.logs.lm_eval.pools import Pool, first_row, pool_samples, run_config
+from evalcore.shell.logs.lm_eval.rows import asked_as, recognise_samples
+from evalcore.shell.logs.lm_eval.samples import SampleLog, read_samples
+from evalcore.shell.logs.log import LogTask, Opening, Problem, Reader
+from evalcore.shell.logs.runs.tasks import RENAMED, filter_names
+
+__all__ = ["LMMS", "SAMPLES"]
+
+KINDS = frozenset({GENERATE_UNTIL, LOGLIKELIHOOD, LOGLIKELIHOOD_ROLLING, MULTIPLE_CHOICE})
+LMMS_KEY = re.compile(rb'"model_configs"\s*:')
+
+
+def open_samples(files: Sequence[LogFile], opening: Opening) -> list[LogTask]:
+    """The tasks of sample logs."""
+    return [_task(pool, opening) for pool in pool_samples(files, opening.results_in)]
+
+
+SAMPLES = Reader(recognises=recognise_samples, opens=open_samples, order=10, shards=True, results_beside=True)
+"""Rows of lm-eval, evalcore and lmms-eval since 0.2.4."""
+
+
+def _task(pool: Pool, opening: Opening) -> LogTask:
+    files, placed = pool.files, pool.placed
+    first = next((row for row in map(first_row, files) if row), {})
+    paths, config, row = tuple(one.path for one in files), placed.config, placed.row
+    kind = output_type_of(config, first)
+    named = filter_names(config, row) if row else ()
+    log = SampleLog(
+        paths=paths,
+        output_type=kind,
+        config=config,
+        filters=named,
+        past=partial(read_past, paths, named) if opening.scores else None,
+        requests=opening.requests,
+    )
+    return LogTask(
+        name=placed.task,
+        path=paths[0],
+        paths=paths,
+        output_type=kind,
+        rows=partial(read_samples, log),
+        config=config,
+        results=placed.results,
+        model=told_model(placed.results),
+        warnings=pool.told,
+        past=partial(find_past, paths),
+    )
+
+
+def told_model(results: Mapping[str, object]) -> Mapping[str, object]:
+    """The model of results, its arguments, and the name that it goes by."""
+    config = run_config(results)
+    return {**{key: config.get(key) for key in ("model", "model_args")}, "model_name": results.get("model_name")}
+
+
+def output_type_of(config: Mapping[str, object], first: Mapping[str, object]) -> OutputType:
+    """The output type that a config names, if it is one that is known, else the one that a first row looks like.
+
+    >>> output_type_of({"output_type": "greedy_until"}, {}), output_type_of({}, {"input": "Q", "filtered_resps": ["A"]})
+    ('generate_until', 'generate_until')
+    """
+    given = config.get("output_type")
+    named = RENAMED.get(given, given) if isinstance(given, str) else None
+    if named in KINDS:
+        return OutputType(named)
+    shown = with_arguments(dict(first)) if is_lmms(first) else first
+    return asked_as(shown) if shown else GENERATE_UNTIL
+
+
+# --- lmms-eval before 0.2.4 -----------------------------------------------------------------------------------------
+
+
+class _Whole(Struct, gc=False):
+    model_configs: dict[str, object]
+    logs: list[Raw]
+
+
+WHOLE = msgspec.json.Decoder(_Whole)
+
+
+def recognise_lmms(head: FileHead) -> bool:
+    """Whether a file is one object of lmms-eval."""
+    if head.first is None:
+        return head.form in ("json", "results") and LMMS_KEY.search(head.start) is not None
+    return head.form != "results" and isinstance(head.first.get("logs"), list) and "model_configs" in head.first
+
+
+def open_lmms(files: Sequence[LogFile], opening: Opening) -> list[LogTask]:
+    """The task of lmms-eval's first layout: one JSON object with its config and its documents, held in memory."""
+    path = files[0].path
+    whole = _read_whole(path)
+    name = whole.model_configs.get("task")
+    task = name if isinstance(name, str) and name else task_of_log(path)
+    kind = output_type_of(whole.model_configs, {})
+    log = SampleLog(
+        paths=(path,),
+        output_type=kind,
+        config=whole.model_configs,
+        past=partial(read_past, (path,), (), _log_records) if opening.scores else None,
+        records=_log_records,
+    )
+    made = LogTask(
+        name=task,
+        path=path,
+        output_type=kind,
+        rows=partial(read_samples, log),
+        config=whole.model_configs,
+        past=lambda doc_id: None,
+    )
+    return [made]
+
+
+LMMS = Reader(recognises=recognise_lmms, opens=open_lmms, order=30, results_beside=True)
+
+
+def _log_records(path: Path) -> Iterator[Record | Problem]:
+    try:
+        items = _read_whole(path).logs
+    except EvalError as wrong:
+        yield problem_at(path, Record(1, 0, b""), wrong)
+        return
+    for place, item in enumerate(items, 1):
+        yield Record(place, 0, bytes(item))
+
+
+def _read_whole(path: Path) -> _Whole:
+    with open_bytes(path) as file:
+        data = file.read()
+    try:
+        return WHOLE.decode(data)
+    except (ValueError, RecursionError):
+        pass
+    found = decode_line(data, str(path))  # which says what is wrong, or takes the NaN that was
+    match found:
+        case {"model_configs": dict(config), "logs": list(logs)}:
+            return _Whole(config, [Raw(encode_line(one)) for one in logs])
+    raise EvalError(f"{path}: expected model_configs and logs of lmms-eval, got {str(found)[:80]!r}")

@@ -1,0 +1,55 @@
+"""The names of sample logs and results, as lm-eval, lmms-eval and evalcore give them: task and time."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from evalcore.shell.data.unpack import strip_packing
+
+__all__ = ["ENDINGS", "STAMP", "is_sample_name", "stamp_of", "task_of_log"]
+
+STAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d(?:\.\d+)?")
+LAST_STAMP = re.compile(f"({STAMP.pattern})$")
+"""lm-eval's time in file names; in their order, names are in the order of time."""
+
+LMMS_STAMP = re.compile(r"^(\d{8}_\d{4,6})_(?=samples_|results)")
+"""lmms-eval's time, which comes first."""
+
+SAMPLES = re.compile(r"(\d{8}_\d{4,6}_)?samples_")
+ENDINGS = (".jsonl", ".json")
+"""Of the names of sample logs; what a file holds is told by its content."""
+
+
+def task_of_log(path: Path) -> str:
+    """The task that a sample log is named for.
+
+    >>> task_of_log(Path("samples_gsm8k_2024-08-21T03-44-09.494230.jsonl.gz")), task_of_log(Path("mathqa.jsonl"))
+    ('gsm8k', 'mathqa')
+    """
+    stem = LMMS_STAMP.sub("", _stem(path.name))
+    return LAST_STAMP.sub("", stem.removeprefix("samples_")).strip("_") or stem
+
+
+def stamp_of(name: str) -> str:
+    """The time in a file's name, which the results and samples of one run share: at its end, or lmms-eval's before it.
+
+    >>> stamp_of("results_2024-08-21T03-44-09.494230.json"), stamp_of("20250102_0304_results.json"), stamp_of("a.json")
+    ('2024-08-21T03-44-09.494230', '20250102_0304', '')
+    """
+    found = LMMS_STAMP.match(name) or LAST_STAMP.search(_stem(name))
+    return found[1] if found else ""
+
+
+def _stem(name: str) -> str:
+    return re.sub(r"\.jsonl?$", "", strip_packing(name))
+
+
+def is_sample_name(path: Path) -> bool:
+    """Whether a file is called what sample logs are called.
+
+    >>> is_sample_name(Path("samples_gsm8k.jsonl.gz")), is_sample_name(Path("gsm8k.jsonl"))
+    (True, False)
+    """
+    name = strip_packing(path.name)
+    return name.endswith(".jsonl") and SAMPLES.match(name) is not None

@@ -1,0 +1,159 @@
+"""Results files in lm-eval's form, and those that lie beside sample logs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from msgspec import Struct, field
+
+from evalcore.core.records.errors import EvalError
+from evalcore.shell.data.unpack import open_bytes
+from evalcore.shell.data.wire import decode_line
+from evalcore.shell.logs.head import read_head
+from evalcore.shell.logs.lm_eval.names import stamp_of, task_of_log
+from evalcore.shell.logs.lm_eval.rows import recognise_samples
+from evalcore.shell.output.terminal.safe_text import slug
+
+__all__ = [
+    "EXPECTED",
+    "NO_MODEL",
+    "Placed",
+    "Results",
+    "ResultsFile",
+    "damaged_beside",
+    "list_tasks",
+    "place_log",
+    "read_folder_results",
+    "read_results",
+]
+
+Plain = Mapping[str, object]
+NO_MODEL = "recorded"
+"""The model of results of answers that nothing tells the model of."""
+
+EXPECTED = "expected an evalcore run folder, an lm-eval output (a folder or its results_*.json) or a sample log"
+
+
+class ResultsFile(Struct, frozen=True):
+    """A results file beside logs: what it says and the tasks by what their logs may be called, or why it is unreadable.
+
+    >>> ResultsFile(Path("results.json"), {"results": {"a": {}}}).tasks
+    {'a': 'a'}
+    """
+
+    path: Path
+    results: Plain
+    fault: EvalError | None = None
+    tasks: dict[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for task in list_tasks(self.results):
+            self.tasks[task] = task
+            self.tasks.setdefault(slug(task), task)
+
+    @property
+    def stamp(self) -> str:
+        return stamp_of(self.path.name)
+
+
+Results = Sequence[ResultsFile]
+
+
+class Placed(Struct, frozen=True):
+    """What a sample log is called, and the results and the config beside it, if there are any."""
+
+    task: str
+    results: Plain = field(default_factory=dict)
+
+    @property
+    def config(self) -> Plain:
+        return _mapping(_mapping(self.results.get("configs")).get(self.task))
+
+    @property
+    def row(self) -> Plain:
+        return _mapping(_mapping(self.results.get("results")).get(self.task))
+
+
+def place_log(path: Path, results_in: Callable[[Path], Results]) -> Placed:
+    """The name of a log's task and the results of its run: those of the same time in the same folder.
+
+    >>> file = ResultsFile(Path("results.json"), {"results": {"gsm8k": {}}})
+    >>> place_log(Path("pretrained_gsm8k.jsonl"), lambda folder: [file]).task
+    'gsm8k'
+    """
+    stem, stamp = task_of_log(path), stamp_of(path.name)
+    for file in results_in(path.resolve().parent):
+        named = _named(file, stem) if file.stamp == stamp else None
+        if named is not None:
+            return Placed(named, file.results)
+    return Placed(stem)
+
+
+def _named(file: ResultsFile, stem: str) -> str | None:
+    """The task whose file may have this stem, the longest of several; logs of 2023 have the model before it."""
+    ends = (stem[at + 1 :] for at, mark in enumerate(stem) if mark == "_")
+    after = (end for end in ends if file.tasks.get(end) == end)
+    return file.tasks.get(stem) or next(after, None)
+
+
+def damaged_beside(paths: Sequence[Path], results_in: Callable[[Path], Results]) -> dict[Path, EvalError]:
+    """The results files of the runs of these logs that cannot be read."""
+    runs = dict.fromkeys((path.resolve().parent, stamp_of(path.name)) for path in paths)
+    files = [one for folder, stamp in runs for one in results_in(folder) if one.stamp == stamp]
+    return {one.path: one.fault for one in files if one.fault is not None}
+
+
+def read_folder_results(folder: Path) -> Results:
+    """The results files of a folder by name.
+
+    >>> read_folder_results(Path("no/such/folder"))
+    ()
+    """
+    out: list[ResultsFile] = []
+    for path in sorted(folder.glob("*.json")):
+        if "results" in path.name or stamp_of(path.name):
+            try:
+                found = read_results(path)
+            except EvalError as wrong:
+                out.append(ResultsFile(path, {}, wrong))
+                continue
+            if found is not None:
+                out.append(ResultsFile(path, found))
+    return tuple(out)
+
+
+def list_tasks(results: Mapping[str, object]) -> list[str]:
+    """The tasks of results in the order of their numbers; groups have no config.
+
+    >>> list_tasks({"results": {"g": {}, "a": {}}, "configs": {"a": {}}})
+    ['a']
+    """
+    configs, rows, groups = (results.get(key) for key in ("configs", "results", "group_subtasks"))
+    listed = [str(name) for name in rows] if isinstance(rows, Mapping) else []
+    if isinstance(configs, Mapping) and configs:
+        return [*(name for name in listed if name in configs), *(str(name) for name in configs if name not in listed)]
+    above = {name for name, below in groups.items() if below} if isinstance(groups, Mapping) else set()
+    return [name for name in listed if name not in above]
+
+
+def read_results(path: Path) -> Mapping[str, object] | None:
+    """A results file, None if it is something else.
+
+    >>> read_results(Path("no/such.json"))
+    Traceback (most recent call last):
+    evalcore.EvalError: no/such.json: no such file
+    """
+    if recognise_samples(read_head(path)):
+        return None
+    with open_bytes(path) as file:
+        content = file.read()
+    try:
+        found = decode_line(content, str(path))
+    except EvalError as wrong:
+        raise EvalError(f"{wrong}; {EXPECTED}") from wrong
+    return found if isinstance(found, dict) and isinstance(found.get("results"), dict) else None
+
+
+def _mapping(value: object) -> Plain:
+    return value if isinstance(value, Mapping) else {}
