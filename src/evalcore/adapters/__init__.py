@@ -1,1 +1,9 @@
-"""evalcore inside other programs: small adapters on the public API, each of which imports its host only when used."""
+"""evalcore inside other programs: small modules on the public API that import their host on first use.
+
+lm_eval/    lm-eval's evaluate, whole or its second half
+lmms_eval/  lmms-eval's consolidate step
+inspect/    Inspect scorers, metrics and reducers
+texts       what the two adapters below share: a task from short descriptions, completions and golds
+evaluate    the calls of Hugging Face's evaluate
+reward      rewards for training loops
+"""

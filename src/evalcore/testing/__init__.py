@@ -1,4 +1,13 @@
-"""Laws for a host's own parts: hypothesis strategies for every record, and checkers that say which law is broken."""
+"""Laws for a host's own parts: hypothesis strategies for every record, and checkers that name the broken law.
+
+records       strategies for what enters the pipe
+scores        strategies for what comes out of it
+cases         strategies for whole small tasks
+fingerprints  values as hashable trees of bits
+metrics       laws of metrics, reducers and filters
+merges        laws of merging
+aggregations  laws of aggregations
+"""
 
 from evalcore.core.records.errors import require
 

@@ -1,4 +1,9 @@
-"""evalcore inside Inspect: its metrics and filters as a scorer, its estimates as metrics, its reducers over epochs."""
+"""evalcore inside Inspect.
+
+scorer    metrics and filters as a scorer
+reducers  reducers over epochs
+metrics   estimates as metrics
+"""
 
 from evalcore.adapters.inspect.metrics import close_values, evalcore_metrics
 from evalcore.adapters.inspect.reducers import evalcore_reducers

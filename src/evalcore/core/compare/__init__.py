@@ -1,1 +1,14 @@
-"""compare."""
+"""Two runs on the same documents: paired, subtracted, tested, gated.
+
+lines         Side, Line and Comparison: what is compared, and what comes out
+likeness      unnamed documents, recognised by fields that no model or scorer wrote
+pairs         the same documents in two runs, by identity and never by answer
+differences   the difference of two estimates: error, interval, what it could have shown
+flips         sign-flip tests of all lines at once, through tasks and groups
+sides         whole runs: a line for every task, metric and group
+estimates     two estimates without the columns behind them
+gates         numbers against limits
+regressions   a run against its baseline
+counterparts  gates on documents without a counterpart
+power         plans for the next run, from a run's own spread
+"""

@@ -1,1 +1,8 @@
-"""Configuration files, read with the line of everything."""
+"""Run configs and flags to a frozen plan.
+
+keys       every key of a run config, each also a flag
+yaml_file  YAML as data, with the line of every value
+values     values as a command line writes them
+locations  where relative paths are looked up
+plan       config and flags, decoded and checked
+"""

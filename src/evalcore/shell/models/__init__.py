@@ -1,4 +1,11 @@
-"""Models by name. Each is imported only when it is asked for."""
+"""Models by name: each is imported on first use.
+
+model    Question, Heard, Model and Backend: what a model is
+dummy    answers from a hash of the request
+replay   recorded answers
+llama/   a GGUF file in this process, by llama.cpp
+openai/  servers with an OpenAI-compatible API
+"""
 
 from __future__ import annotations
 

@@ -1,1 +1,13 @@
-"""Task files: found, included, trusted, resolved. Names are loaded on first use: a list of tasks needs no numpy."""
+"""Task files: found, selected, resolved to trees, trusted, checked.
+
+library/     folders of task files to an index by name
+function     a reference to code that a task file names
+code         the code that a task needs, located and hashed, never run here
+selection    the names, globs, files and mappings of a run to task configs
+shape        configs in the form in which core builds trees
+resolution   a selection to trees and the merged config of each task
+trust        which code may run: by file, folder or hash
+rehearsal    a task scored without documents, to find what would stop it
+linter       everything wrong with task files, with file and line
+description  one name of the index, explained as plain data
+"""
