@@ -1,4 +1,4 @@
-"""Verbs, help pages, what starting loads: what a user meets before anything runs."""
+"""Commands, help pages, what starting loads: what a user meets before anything runs."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ from pathlib import Path
 import pytest
 from small_tasks import environment, evalcore, write_tasks
 
-from evalcore.shell.cli import VERBS, main
+from evalcore.shell.cli import COMMANDS, main
 
 
-@pytest.mark.parametrize("verb", sorted(VERBS))
-def test_every_verb_has_help_with_an_example(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("command", sorted(COMMANDS))
+def test_every_command_has_help_with_an_example(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as left:
-        main([verb, "--help"])
+        main([command, "--help"])
     assert left.value.code == 0
     said = capsys.readouterr().out
     assert "example" in said
-    assert f"evalcore {verb}" in said
+    assert f"evalcore {command}" in said
 
 
-def test_no_verb_and_a_wrong_verb(capsys: pytest.CaptureFixture[str]) -> None:
+def test_no_command_and_a_wrong_command(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([]) == 2
     assert main(["--help"]) == 0
     assert main(["rnu"]) == 2
-    assert "did you mean 'run'" in capsys.readouterr().err
+    assert "unknown command 'rnu'; did you mean 'run'" in capsys.readouterr().err
 
 
-def test_flags_without_a_verb_mean_run(tmp_path: Path) -> None:
+def test_flags_without_a_command_mean_run(tmp_path: Path) -> None:
     write_tasks(tmp_path / "tasks")
     done = evalcore(
         tmp_path, "--model", "dummy", "--tasks", "places", "--include_path", "tasks", "--output_path", "out", "--quiet"

@@ -162,7 +162,9 @@ def test_shows_and_hints_do_not_depend_on_the_hash_seed(tmp_path):
     )
     (tmp_path / "near.yaml").write_text("task: near\ndataset_path: json\ndoc_to: x\n")
     code = (
-        "import json, sys\nfrom evalcore.shell.tasks import build_index, check, show\n"
+        "import json, sys\nfrom evalcore.shell.tasks.description import show\n"
+        "from evalcore.shell.tasks.library.cache import build_index\n"
+        "from evalcore.shell.tasks.linter import check\n"
         "index = build_index([sys.argv[1]])\n"
         "print(json.dumps(show(index, 'g')), [one.message for one in check(index)])"
     )

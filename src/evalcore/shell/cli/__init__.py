@@ -1,4 +1,4 @@
-"""The command line: a verb, its flags, an exit code. Each verb is imported only when it is typed."""
+"""The command line: a command, its flags, an exit code. Each command is imported only when it is typed."""
 
 from __future__ import annotations
 
@@ -6,47 +6,56 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from typing import NamedTuple
 
-__all__ = ["VERBS", "main"]
+__all__ = ["COMMANDS", "main"]
 
-VERBS = {
-    "run": ("evalcore.shell.cli.run", "ask a model, score its answers, write results and a table"),
-    "tasks": ("evalcore.shell.cli.tasks", "list, search, show and check task files"),
-    "score": ("evalcore.shell.cli.score", "score recorded answers again, of any harness, by old or new rules"),
-    "explain": ("evalcore.shell.cli.explain", "one document: prompt, answer, filters, score, its part in every number"),
-    "diff": ("evalcore.shell.cli.diff", "which verdicts changed between two scorings of the same answers, and why"),
-    "compare": (
-        "evalcore.shell.cli.compare",
-        "two or more runs, document by document: differences, tests, what flipped",
+
+class Command(NamedTuple):
+    """What a command does, and what to say where it breaks."""
+
+    summary: str
+    kept: str = ""
+
+
+COMMANDS = {
+    "run": Command(
+        "ask a model, score its answers, write results and a table", "what was answered is in the answer log; "
     ),
-    "power": ("evalcore.shell.cli.power", "how many documents and repeats a difference takes, from a run's own spread"),
-    "check": ("evalcore.shell.cli.check", "a gate for CI: fails on evidence of regression, not on noise"),
-    "models": ("evalcore.shell.cli.models", "list the model backends and their arguments"),
+    "tasks": Command("list, search, show and check task files"),
+    "score": Command("score recorded answers again, of any harness, by old or new rules"),
+    "explain": Command("one document: prompt, answer, filters, score, its part in every number"),
+    "diff": Command("which verdicts changed between two scorings of the same answers, and why"),
+    "compare": Command("two or more runs, document by document: differences, tests, what flipped"),
+    "power": Command("how many documents and repeats a difference takes, from a run's own spread"),
+    "check": Command("a gate for CI: fails on evidence of regression, not on noise"),
+    "models": Command("list the model backends and their arguments"),
 }
+"""Each is the ``main`` of the file of its name."""
 
 DONE, SOME_FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 
-USAGE = """usage: evalcore VERB ...   (or: python -m evalcore VERB ...)
+USAGE = """usage: evalcore COMMAND ...   (or: python -m evalcore COMMAND ...)
 
-{verbs}
+{commands}
 
 example: evalcore run config.yaml
          evalcore run --model local-completions --model_args model=m,base_url=http://localhost:8000/v1 --tasks gsm8k
-`evalcore VERB --help` says more.
+`evalcore COMMAND --help` says more.
 """
 
 
 def usage() -> str:
-    """One line for each verb.
+    """One line for each command.
 
     >>> print(usage().splitlines()[2])
       run      ask a model, score its answers, write results and a table
     """
-    return USAGE.format(verbs="\n".join(f"  {verb:8} {what}" for verb, (_, what) in VERBS.items()))
+    return USAGE.format(commands="\n".join(f"  {name:8} {command.summary}" for name, command in COMMANDS.items()))
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run a verb; every error is one message and an exit code."""
+    """Run a command; every error is one message and an exit code."""
     given = list(sys.argv[1:] if argv is None else argv)
     if not given or given[0] in ("-h", "--help", "help"):
         sys.stdout.write(usage())
@@ -56,21 +65,21 @@ def main(argv: Sequence[str] | None = None) -> int:
 
         sys.stdout.write(f"evalcore {version('evalcore')}\n")
         return DONE
-    if given[0].startswith("-"):  # lm-eval's older form: flags without a verb mean run
+    if given[0].startswith("-"):  # lm-eval's older form: flags without a command mean run
         given.insert(0, "run")
-    if given[0] not in VERBS:
+    if given[0] not in COMMANDS:
         from evalcore.core.records.errors import unknown
 
-        return fail(str(unknown("verb", given[0], VERBS)), BAD_INPUT)
-    return guarded(given[0], given[1:])
+        return fail(str(unknown("command", given[0], COMMANDS)), BAD_INPUT)
+    return run_guarded(given[0], given[1:])
 
 
-def guarded(verb: str, argv: Sequence[str]) -> int:
-    """What a verb raises, as a message."""
+def run_guarded(name: str, argv: Sequence[str]) -> int:
+    """Run a command; what it raises becomes a message."""
     from evalcore.core.records.errors import EvalError
 
     try:
-        return int(import_module(VERBS[verb][0]).main(argv))
+        return int(import_module(f"{__name__}.{name}").main(argv))
     except EvalError as wrong:
         return fail(str(wrong), BAD_INPUT)
     except KeyboardInterrupt as stopped:
@@ -83,9 +92,8 @@ def guarded(verb: str, argv: Sequence[str]) -> int:
     except Exception as wrong:
         if os.environ.get("EVALCORE_TRACEBACK"):
             raise
-        told = "what was answered is in the answer log; " if verb == "run" else ""
-        told += "EVALCORE_TRACEBACK=1 shows where this is from"
-        return fail(f"unexpected {type(wrong).__name__}: {wrong} ({told})", BAD_INPUT)
+        hint = f"{COMMANDS[name].kept}EVALCORE_TRACEBACK=1 shows where this is from"
+        return fail(f"unexpected {type(wrong).__name__}: {wrong} ({hint})", BAD_INPUT)
 
 
 def fail(message: str, code: int) -> int:

@@ -7,7 +7,7 @@ import json
 import sys
 from collections.abc import Sequence
 
-from evalcore.shell.models import MODELS, backend_of
+from evalcore.shell.models import list_backends
 
 EXAMPLES = """examples:
   evalcore models                        every backend
@@ -26,15 +26,17 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("name", nargs="?", help="show this backend alone")
     parser.add_argument("--json", action="store_true", help="as JSON")
     given = parser.parse_args(argv)
-    names = [given.name] if given.name else sorted(MODELS)
-    backends = {name: backend_of(name) for name in names}
+    backends = list_backends(given.name)
     if given.json:
-        plain = {name: {"summary": one.summary, "arguments": dict(one.arguments)} for name, one in backends.items()}
+        plain = {
+            name: {"summary": backend.summary, "arguments": dict(backend.arguments)}
+            for name, backend in backends.items()
+        }
         sys.stdout.write(json.dumps(plain, indent=2) + "\n")
         return 0
-    width = max(map(len, names))
-    for name, one in backends.items():
-        sys.stdout.write(f"{name:{width}}  {one.summary}\n")
-        for key, meaning in one.arguments if given.name else ():
+    width = max(map(len, backends))
+    for name, backend in backends.items():
+        sys.stdout.write(f"{name:{width}}  {backend.summary}\n")
+        for key, meaning in backend.arguments if given.name else ():
             sys.stdout.write(f"    {key:18} {meaning}\n")
     return 0

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import argparse
-import fnmatch
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
 
 from evalcore.core.records.errors import EvalError
 from evalcore.shell.output.terminal.safe_text import visible
-from evalcore.shell.run.folder import cache_folder
-from evalcore.shell.tasks.library.cache import build_index
-from evalcore.shell.tasks.library.index import TaskIndex, default_library
+from evalcore.shell.tasks.library.cache import open_library
+from evalcore.shell.tasks.library.index import TaskIndex
 
-VERBS = ("list", "search", "show", "check")
 EXAMPLES = """examples:
   evalcore tasks                                  every name
   evalcore tasks search arc                       names with arc in them
@@ -44,78 +41,70 @@ def parser() -> argparse.ArgumentParser:
 def main(argv: Sequence[str]) -> int:
     """Do what is asked with the index of all folders."""
     given = parser().parse_args(argv)
-    verb, names = (given.what[0], given.what[1:]) if given.what and given.what[0] in VERBS else ("search", given.what)
-    library = default_library()
-    folders = [*([library] if library else []), *map(Path, given.include_path)]
-    if not folders:
+    action, *names = given.what if given.what and given.what[0] in ACTIONS else ["search", *given.what]
+    index = open_library(dict.fromkeys(Path(folder).resolve() for folder in given.include_path))
+    if not index.roots:
         raise EvalError("no task files: name a folder with --include-path, or install lm_eval")
-    index = build_index(list(dict.fromkeys(folder.resolve() for folder in folders)), cache=cache_folder())
-    if verb == "show":
-        return show_names(index, names, as_json=given.json)
-    if verb == "check":
-        return check_names(index, names, as_json=given.json)
-    return list_names(index, names, given.kind, as_json=given.json)
+    return ACTIONS[action](index, names, given)
 
 
-def list_names(index: TaskIndex, words: Sequence[str], kind: str | None, *, as_json: bool) -> int:
-    """The names that hold all these words."""
+def print_entries(index: TaskIndex, words: Sequence[str], given: argparse.Namespace) -> int:
+    """Print the names that hold all these words."""
     from evalcore.shell.tasks.library.entries import KINDS, list_entries
 
-    found = list_entries(index, None, [kind] if kind else KINDS)
-    for word in words:
-        kept = {str(row["name"]) for row in list_entries(index, word)}
-        found = [row for row in found if row["name"] in kept]
-    if as_json:
+    rows = list_entries(index, words, [given.kind] if given.kind else KINDS)
+    if given.json:
         from evalcore.shell.tasks.description import show
 
-        _write_json([show(index, str(row["name"])) for row in found])
+        _write_json([show(index, str(row["name"])) for row in rows])
         return 0
-    width = max((len(str(row["name"])) for row in found), default=0)
-    for row in found:
+    width = max((len(str(row["name"])) for row in rows), default=0)
+    for row in rows:
         where = f"{row['path']}:{row['line']}" if row["path"] else "tasks: " + " ".join(_texts(row.get("tasks")))[:80]
         sys.stdout.write(visible(f"{row['name']:{min(width, 60)}}  {row['kind']:7}  {where}") + "\n")
-    sys.stderr.write(f"{len(found):,} names\n")
-    return 0 if found or not words else 1
+    sys.stderr.write(f"{len(rows):,} names\n")
+    return 0 if rows or not words else 1
 
 
-def show_names(index: TaskIndex, names: Sequence[str], *, as_json: bool) -> int:
-    """Everything that these names stand for."""
-    from evalcore.shell.tasks.description import show, show_file
+def print_names(index: TaskIndex, names: Sequence[str], given: argparse.Namespace) -> int:
+    """Print everything that these names stand for."""
+    from evalcore.shell.tasks.description import show_names
 
     if not names:
         raise EvalError("expected a name: evalcore tasks show NAME")
-    known = [one for name in names for one in (_matching(index, name) or [name])]
-    found = [
-        show_file(index, one) if one not in index.entries and Path(one).is_file() else show(index, one) for one in known
-    ]
-    if as_json:
-        _write_json(found[0] if len(found) == 1 else found)
+    shown = show_names(index, names)
+    if given.json:
+        _write_json(shown[0] if len(shown) == 1 else shown)
         return 0
     import yaml
 
-    for one in found:
-        text = yaml.safe_dump(one, sort_keys=False, allow_unicode=True, width=110)
+    for name in shown:
+        text = yaml.safe_dump(name, sort_keys=False, allow_unicode=True, width=110)
         sys.stdout.write("\n".join(map(visible, text.split("\n"))))
     return 0
 
 
-def _matching(index: TaskIndex, name: str) -> list[str]:
-    return sorted(fnmatch.filter(index.entries, name)) if set(name) & set("*?[") else []
-
-
-def check_names(index: TaskIndex, names: Sequence[str], *, as_json: bool) -> int:
-    """Every problem; exit code 1 if any of them is an error."""
+def print_problems(index: TaskIndex, names: Sequence[str], given: argparse.Namespace) -> int:
+    """Print every problem; exit code 1 if any of them is an error."""
     from evalcore.shell.tasks.linter import check
 
-    found = check(index, list(names) or None)
-    if as_json:
-        _write_json([msgspec.to_builtins(one) for one in found])
+    problems = check(index, list(names) or None)
+    errors = sum(problem.level == "error" for problem in problems)
+    if given.json:
+        _write_json(msgspec.to_builtins(problems))
     else:
-        ordered = sorted(found, key=lambda one: one.level)  # errors first
-        sys.stdout.write("".join(visible(f"{one.level}: {one}") + "\n" for one in ordered))
-        errors = sum(one.level == "error" for one in found)
-        sys.stderr.write(f"errors: {errors}, warnings: {len(found) - errors}\n" if found else "no problems\n")
-    return int(any(one.level == "error" for one in found))
+        ordered = sorted(problems, key=lambda problem: problem.level)  # errors first
+        sys.stdout.write("".join(visible(f"{problem.level}: {problem}") + "\n" for problem in ordered))
+        sys.stderr.write(f"errors: {errors}, warnings: {len(problems) - errors}\n" if problems else "no problems\n")
+    return int(errors > 0)
+
+
+ACTIONS: Mapping[str, Callable[[TaskIndex, Sequence[str], argparse.Namespace], int]] = {
+    "list": print_entries,
+    "search": print_entries,
+    "show": print_names,
+    "check": print_problems,
+}
 
 
 def _write_json(value: object) -> None:

@@ -16,7 +16,7 @@ from pyrsistent import PMap, pmap
 from evalcore.core.records.errors import EvalError, unknown
 from evalcore.shell.models.model import Backend
 
-__all__ = ["MODELS", "backend_of"]
+__all__ = ["MODELS", "backend_of", "list_backends"]
 
 MODELS: PMap[str, str] = pmap(
     {
@@ -53,3 +53,12 @@ def backend_of(name: str, models: PMap[str, str] = MODELS) -> Backend:
     if not isinstance(found, Backend):
         raise EvalError(f"expected a Backend at {models[name]}, got {type(found).__name__}")
     return found
+
+
+def list_backends(name: str | None = None, models: PMap[str, str] = MODELS) -> dict[str, Backend]:
+    """Every backend by name, or one alone.
+
+    >>> [key for key, _ in list_backends("replay")["replay"].arguments][:1]
+    ['path']
+    """
+    return {known: backend_of(known, models) for known in ([name] if name else sorted(models))}

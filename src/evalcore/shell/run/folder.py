@@ -16,13 +16,7 @@ from evalcore.shell.answerlog.lock import hold_lock
 from evalcore.shell.config.locations import anchored, is_path
 from evalcore.shell.config.plan import PATH_ARGS, Plan
 
-__all__ = ["cache_folder", "claim_folder", "earlier_run", "hold_folder", "log_path", "run_folder", "settled"]
-
-
-def cache_folder() -> Path:
-    """Where an index of task files is kept between runs."""
-    base = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
-    return Path(base) / "evalcore"
+__all__ = ["claim_folder", "earlier_run", "hold_folder", "log_path", "run_folder", "settled"]
 
 
 def run_folder(plan: Plan) -> Path:

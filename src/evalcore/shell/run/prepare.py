@@ -23,10 +23,8 @@ from evalcore.shell.models.model import Model
 from evalcore.shell.output.terminal.progress import Progress
 from evalcore.shell.prompts.build import build_task
 from evalcore.shell.prompts.ready_task import Asking, Built
-from evalcore.shell.run.folder import cache_folder
 from evalcore.shell.tasks.code import trusted
-from evalcore.shell.tasks.library.cache import build_index
-from evalcore.shell.tasks.library.index import default_library
+from evalcore.shell.tasks.library.cache import open_library
 from evalcore.shell.tasks.resolution import resolve
 from evalcore.shell.tasks.trust import Trust, load_functions, load_groups, refuse_untrusted, trust_from
 
@@ -49,9 +47,7 @@ class Selected(Struct, frozen=True):
 
 def select_tasks(plan: Plan, home: Path | None) -> Selected:
     """Find the tasks that a plan names, and load the code that it trusts."""
-    library = default_library()
-    folders = [Path(find_path(one, home)) for one in plan.include_path]
-    index = build_index([*([library] if library else []), *folders], cache=cache_folder())
+    index = open_library([find_path(one, home) for one in plan.include_path])
     named = [one if not isinstance(one, str) or one in index.entries else find_path(one, home) for one in plan.tasks]
     found = resolve(index, named, metadata={**plan.model_args, **plan.metadata})
     trust = trust_from(_seen_from(one, home) for one in plan.trust)

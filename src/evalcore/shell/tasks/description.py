@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import fnmatch
+from collections.abc import Iterable, Mapping
 from datetime import date
 from math import isfinite
+from pathlib import Path
 from types import MappingProxyType
 
 from evalcore.core.groups.config import group_to_dict
@@ -18,9 +20,19 @@ from evalcore.shell.tasks.library.index import TaskIndex, config_of, read_file
 from evalcore.shell.tasks.resolution import draw_trees
 from evalcore.shell.tasks.selection import unknown_name
 
-__all__ = ["find_all", "show", "show_file", "to_json", "tree_to_dict"]
+__all__ = ["find_all", "show", "show_file", "show_names", "to_json", "tree_to_dict"]
 
 OWN_KEYS = ("task", "group")
+
+
+def show_names(index: TaskIndex, names: Iterable[str]) -> list[dict[str, object]]:
+    """Everything that these names, globs and paths of task files stand for."""
+    globs = ((name, sorted(fnmatch.filter(index.entries, name)) if set(name) & set("*?[") else []) for name in names)
+    known = [match for name, matches in globs for match in (matches or [name])]
+    return [
+        show_file(index, name) if name not in index.entries and Path(name).is_file() else show(index, name)
+        for name in known
+    ]
 
 
 def show(index: TaskIndex, name: str) -> dict[str, object]:

@@ -6,7 +6,7 @@ import gc
 import os
 import time
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import cached_property
 from hashlib import sha256
@@ -15,9 +15,9 @@ from pathlib import Path
 from msgspec import DecodeError, Raw, Struct, msgpack
 
 from evalcore.shell.tasks.library.files import Document, Problem, Stamp, scan_folder, stamp_of
-from evalcore.shell.tasks.library.index import Entry, TaskIndex, find_root, index_folder, join_indexes
+from evalcore.shell.tasks.library.index import Entry, TaskIndex, default_library, find_root, index_folder, join_indexes
 
-__all__ = ["build_index", "load_index", "save_index"]
+__all__ = ["build_index", "load_index", "open_library", "save_index"]
 
 FORMAT = b"evalcore tasks 3\n"  # counts up whenever an index of the same files would come out different
 SETTLED_NS = 2_000_000_000  # file systems tell times apart by up to two seconds: a younger file may change unseen
@@ -52,6 +52,13 @@ class Later(Mapping[str, Document]):
 
     def __len__(self) -> int:
         return len(self._all)
+
+
+def open_library(folders: Iterable[str | Path] = ()) -> TaskIndex:
+    """The tasks of an installed lm-eval and those of these folders, in an index that is kept between runs."""
+    library = default_library()
+    base = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+    return build_index([*([library] if library else []), *folders], cache=Path(base) / "evalcore")
 
 
 def build_index(paths: Sequence[str | Path], *, cache: str | Path | None = None) -> TaskIndex:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from fnmatch import fnmatchcase
 
+from evalcore.shell.config.values import Names, list_names
 from evalcore.shell.tasks.library.index import Entry, TaskIndex
 
 __all__ = ["KINDS", "entry_to_dict", "list_entries"]
@@ -12,17 +13,15 @@ __all__ = ["KINDS", "entry_to_dict", "list_entries"]
 KINDS = ("task", "py_task", "group", "tag")
 
 
-def list_entries(
-    index: TaskIndex, search: str | None = None, kinds: Collection[str] = KINDS
-) -> list[dict[str, object]]:
-    """Every name with its kind and file, in order; ``search`` is a part of the name, or a glob.
+def list_entries(index: TaskIndex, search: Names = (), kinds: Collection[str] = KINDS) -> list[dict[str, object]]:
+    """Every name with its kind and file, in order; each text of ``search`` is a part of the name, or a glob.
 
     >>> list_entries(TaskIndex((), {"arc": Entry("arc", "task", "a.yaml", 1)}, {}, ()), "AR")
     [{'name': 'arc', 'kind': 'task', 'path': 'a.yaml', 'line': 1, 'tags': []}]
     """
-    wanted = None if search is None else search.lower()
-    found = (index.entries[name] for name in sorted(index.entries))
-    return [entry_to_dict(one) for one in found if one.kind in kinds and (wanted is None or _matches(one.name, wanted))]
+    wanted = [text.lower() for text in list_names(search)]
+    entries = (index.entries[name] for name in sorted(index.entries) if all(_matches(name, text) for text in wanted))
+    return [entry_to_dict(entry) for entry in entries if entry.kind in kinds]
 
 
 def _matches(name: str, wanted: str) -> bool:
