@@ -4,9 +4,9 @@ from evalcore.core.aggregate.aggregations import AGGREGATIONS, from_callable
 from evalcore.core.aggregate.signature import VERSION as __version__
 from evalcore.core.aggregate.spread import cluster_codes
 from evalcore.core.aggregate.value import Inference, aggregate_metric
+from evalcore.core.answers.filtrate import Scored, merge_scored, score_doc, score_task
 from evalcore.core.answers.group import group_by_doc
 from evalcore.core.answers.result import GenResult, LLResult, MCResult, Result, RollingResult, results_of
-from evalcore.core.answers.scoring import Scored, merge_scored, score_doc, score_task
 from evalcore.core.answers.table import AnswerTable, Requests, request_table, tabulate
 from evalcore.core.compare.estimates import compare_estimates
 from evalcore.core.compare.lines import Comparison, Line, Side, adjust

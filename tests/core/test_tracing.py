@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from evalcore.core.answers.scoring import score_doc, score_task
+from evalcore.core.answers.filtrate import score_doc, score_task
 from evalcore.core.explain.trace import trace_document, trace_pipeline
 from evalcore.core.filters.chain import FELL_BACK, FILTERS
 from evalcore.core.filters.reply import Filter

@@ -57,7 +57,7 @@ from evalcore import (
     tabulate,
 )
 from evalcore.core.aggregate.aggregations import AGGREGATIONS
-from evalcore.core.answers.scoring import Provenance, ScoredColumn
+from evalcore.core.answers.filtrate import Provenance, ScoredColumn
 from evalcore.core.groups.tree import Statistics
 from evalcore.testing import answers, cases, columns, estimates, fingerprint, group_trees, instances, results, samples
 

@@ -15,7 +15,7 @@ from evalcore.core.aggregate.inference import Inference
 from evalcore.core.aggregate.spread import cluster_codes
 from evalcore.core.aggregate.task_report import report_task
 from evalcore.core.aggregate.value import aggregate_metric
-from evalcore.core.answers.scoring import score_task
+from evalcore.core.answers.filtrate import score_task
 from evalcore.core.metrics.normalise import refuse_unknown
 from evalcore.core.metrics.text import TEXT_METRICS
 from evalcore.core.records.array import Array

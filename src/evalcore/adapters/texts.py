@@ -8,7 +8,7 @@ from math import isnan
 import numpy as np
 from msgspec.structs import replace
 
-from evalcore.core.answers.scoring import score_task
+from evalcore.core.answers.filtrate import score_task
 from evalcore.core.lm_eval.task_config import metric_from_config, pipeline_from_config
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.outcome import Failed

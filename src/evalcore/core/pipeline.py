@@ -13,8 +13,8 @@ from toolz import unique
 
 from evalcore.core.aggregate.task_report import clusters_of, report_task
 from evalcore.core.aggregate.value import DEFAULT, Inference, aggregate_metric
+from evalcore.core.answers.filtrate import merge_scored, score_doc, score_task
 from evalcore.core.answers.group import group_by_doc
-from evalcore.core.answers.scoring import merge_scored, score_doc, score_task
 from evalcore.core.groups.report import report_group, report_groups
 from evalcore.core.groups.tree import Group, Tree, fold_group, leaves, map_leaves
 from evalcore.core.records.errors import EvalError

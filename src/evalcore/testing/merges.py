@@ -7,8 +7,8 @@ from functools import reduce
 
 import numpy as np
 
+from evalcore.core.answers.filtrate import Scored, merge_scored, score_doc, score_task
 from evalcore.core.answers.group import group_by_doc
-from evalcore.core.answers.scoring import Scored, merge_scored, score_doc, score_task
 from evalcore.core.records.column import EMPTY, Column, merge_all, merge_columns, outcomes
 from evalcore.core.records.outcome import NotEmitted
 from evalcore.core.records.request import Answer, Sample

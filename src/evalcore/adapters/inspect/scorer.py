@@ -11,7 +11,7 @@ from pyrsistent import thaw
 from evalcore.adapters.inspect.metrics import evalcore_metrics
 from evalcore.adapters.texts import FilterLike, MetricLike, answers_of, text_task
 from evalcore.core.aggregate.task_report import described
-from evalcore.core.answers.scoring import score_doc
+from evalcore.core.answers.filtrate import score_doc
 from evalcore.core.filters.chain import FELL_BACK, Trace, explain
 from evalcore.core.records.errors import EvalError, require
 from evalcore.core.records.outcome import Failed, Ok, Outcome, Unscorable

@@ -23,7 +23,7 @@ from evalcore.core.records.report import TaskReport
 from evalcore.core.records.request import Options, Sample, options
 from evalcore.core.records.score import Scored, ScoredColumn
 from evalcore.core.records.task import MetricKey, MetricSpec, Pipeline, Task
-from evalcore.core.repeats.scores import column_key
+from evalcore.core.repeats.repeated_score import column_key
 from evalcore.core.stats.noise import mean_noise
 from evalcore.core.tables import EVALCORE, AnyMetric, Tables, pipelines_of
 

@@ -16,7 +16,7 @@ from pyrsistent import PMap
 
 from evalcore.core.answers.batch import Batch
 from evalcore.core.answers.chunk import gather, passes
-from evalcore.core.answers.scoring import score_task
+from evalcore.core.answers.filtrate import score_task
 from evalcore.core.answers.table import tabulate
 from evalcore.core.explain.verdict import tell_score
 from evalcore.core.filters.chain import FILTERS, Filter, Replies, explain, nested

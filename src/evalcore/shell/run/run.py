@@ -14,7 +14,7 @@ from pyrsistent import PMap
 from toolz import unique
 
 from evalcore.core.aggregate.task_report import report_task
-from evalcore.core.answers.scoring import score_task
+from evalcore.core.answers.filtrate import score_task
 from evalcore.core.lm_eval.policy import POLICIES
 from evalcore.core.pipeline import build_report
 from evalcore.core.records.errors import EvalError, locate, place

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from evalcore.core.aggregate.task_report import report_task
-from evalcore.core.answers.scoring import score_task
+from evalcore.core.answers.filtrate import score_task
 from evalcore.core.lm_eval.task_config import task_from_config
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.request import MULTIPLE_CHOICE

@@ -24,7 +24,7 @@ from evalcore.core.records.outcome import UNSCORABLE, Outcome
 from evalcore.core.records.request import GENERATE_UNTIL, Answer, Sample
 from evalcore.core.records.score import Provenance, Scored, ScoredColumn, merge_scored
 from evalcore.core.records.task import MetricKey, MetricSpec, Pipeline, Task
-from evalcore.core.repeats.scores import column_key, reduce_scores
+from evalcore.core.repeats.repeated_score import column_key, reduce_scores
 from evalcore.core.tables import EVALCORE, Tables, pipelines_of, specs_of
 
 __all__ = ["CHUNK", "Provenance", "Scored", "merge_scored", "score_doc", "score_task"]
