@@ -2,12 +2,11 @@
 
 from evalcore.core.aggregate.aggregations import AGGREGATIONS, from_callable
 from evalcore.core.aggregate.signature import VERSION as __version__
-from evalcore.core.aggregate.spread import cluster_codes
+from evalcore.core.aggregate.spread import cluster_codes, clusters_of
 from evalcore.core.aggregate.value import Inference, aggregate_metric
-from evalcore.core.answers.filtrate import Scored, merge_scored, score_doc, score_task
 from evalcore.core.answers.group import group_by_doc
 from evalcore.core.answers.result import GenResult, LLResult, MCResult, Result, RollingResult, results_of
-from evalcore.core.answers.table import AnswerTable, Requests, request_table, tabulate
+from evalcore.core.answers.table import AnswerTable, Requests, request_table
 from evalcore.core.compare.estimates import compare_estimates
 from evalcore.core.compare.lines import Comparison, Line, Side, adjust
 from evalcore.core.compare.sides import compare_sides
@@ -34,7 +33,7 @@ from evalcore.core.metrics.dispatch import SCORERS, Scorer
 from evalcore.core.metrics.metric import Marks, Metric
 from evalcore.core.metrics.process_results import from_process_results, of
 from evalcore.core.metrics.text import per_document
-from evalcore.core.pipeline import build_report, clusters_of, report_groups, report_task
+from evalcore.core.pipeline import build_report, report_groups, report_task, score_doc, score_task, tabulate
 from evalcore.core.records.array import Array
 from evalcore.core.records.column import (
     Column,
@@ -68,8 +67,10 @@ from evalcore.core.records.request import (
     Sample,
     options,
 )
+from evalcore.core.records.score import Scored, merge_scored
 from evalcore.core.records.task import MetricKey, MetricSpec, Pipeline, Step, Task
-from evalcore.core.repeats.reduce import REDUCERS, Repeats, reduce_repeats
+from evalcore.core.repeats.reduce import reduce_repeats
+from evalcore.core.repeats.reducers import REDUCERS, Repeats
 from evalcore.core.stats.families import benjamini_hochberg, holm
 from evalcore.core.stats.pair_tests import Difference, detectable, paired_binary, required_n, sign_flip
 from evalcore.core.tables import EVALCORE, METRICS, Tables

@@ -41,7 +41,7 @@ from evalcore import (
     report_task,
     score_task,
 )
-from evalcore.core.answers.table import tabulate
+from evalcore.core.pipeline import tabulate
 from evalcore.core.records.request import GENERATE_UNTIL, LOGLIKELIHOOD_ROLLING, MULTIPLE_CHOICE, Request
 from evalcore.shell.output.files.results import VARYING, RunFacts, run_results
 from evalcore.shell.output.files.run_files import write_results, write_samples

@@ -25,7 +25,7 @@ from evalcore import (
     options,
 )
 from evalcore.core.records.column import Rows
-from evalcore.core.repeats.reduce import reducer
+from evalcore.core.repeats.reducers import reducer
 
 RNG = np.random.default_rng
 

@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from evalcore.core.aggregate.task_report import report_task
 from evalcore.core.aggregate.value import DEFAULT, Inference
 from evalcore.core.explain.contribution import Contribution, contributions, groups_above
 from evalcore.core.groups.tree import Group, GroupMetric, Leaf, Tree
-from evalcore.core.pipeline import build_report
+from evalcore.core.pipeline import build_report, report_task
 from evalcore.core.records.array import Array, frozen
 from evalcore.core.records.column import Column, Floats, Labels, Rows, Stats, column
 from evalcore.core.records.errors import EvalError

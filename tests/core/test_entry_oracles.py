@@ -48,7 +48,7 @@ from evalcore.core.filters.chain import nested
 from evalcore.core.filters.reply import replies
 from evalcore.core.metrics.metric import Marks
 from evalcore.core.records.column import Rows
-from evalcore.core.repeats.reduce import reducer
+from evalcore.core.repeats.reducers import reducer
 
 FEW = settings(max_examples=60, deadline=None)
 SEEDS = pytest.mark.parametrize("seed", range(5))

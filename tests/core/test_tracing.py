@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from evalcore.core.answers.filtrate import score_doc, score_task
 from evalcore.core.explain.trace import trace_document, trace_pipeline
 from evalcore.core.filters.chain import FELL_BACK, FILTERS
 from evalcore.core.filters.reply import Filter
 from evalcore.core.lm_eval.policy import LM_EVAL_0_4_13
+from evalcore.core.pipeline import score_doc, score_task
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.outcome import Failed, Ok
 from evalcore.core.records.request import (

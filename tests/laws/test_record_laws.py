@@ -57,8 +57,8 @@ from evalcore import (
     tabulate,
 )
 from evalcore.core.aggregate.aggregations import AGGREGATIONS
-from evalcore.core.answers.filtrate import Provenance, ScoredColumn
 from evalcore.core.groups.tree import Statistics
+from evalcore.core.records.score import Provenance, ScoredColumn
 from evalcore.testing import answers, cases, columns, estimates, fingerprint, group_trees, instances, results, samples
 
 LAW = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))

@@ -71,3 +71,11 @@ def test_any_number_of_workers_gives_the_same_bytes(task):
     with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
         for tables in (EVALCORE, LM_EVAL_0_4_13):
             assert len({in_workers(task, tables, workers, pool) for workers in (1, 2, 7)}) == 1
+
+
+@pytest.mark.parametrize("task", [CHOICES, TEXTS], ids=lambda task: task.name)
+def test_a_pool_maps_the_chunks_of_a_task(task):
+    samples, answers = documents(task)
+    with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
+        spread = score_task(task, samples, answers, chunk=7, map=pool.map, tables=LM_EVAL_0_4_13, keep_replies=True)
+    assert spread == score_task(task, samples, answers, tables=LM_EVAL_0_4_13, keep_replies=True)

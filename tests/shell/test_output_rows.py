@@ -26,7 +26,8 @@ from evalcore import (
     report_task,
     score_task,
 )
-from evalcore.core.answers.table import AnswerTable, tabulate
+from evalcore.core.answers.table import AnswerTable
+from evalcore.core.pipeline import tabulate
 from evalcore.shell.output.terminal.losses import lost_of, told_losses
 from evalcore.shell.output.terminal.notes import grouped, notes_of
 from evalcore.shell.output.terminal.number_rows import once, rows_of

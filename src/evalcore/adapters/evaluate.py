@@ -13,11 +13,10 @@ from evalcore.adapters.texts import FilterLike, answers_of, completion_text, eac
 from evalcore.core.aggregate.aggregations import AGGREGATIONS
 from evalcore.core.aggregate.inference import Inference
 from evalcore.core.aggregate.spread import cluster_codes
-from evalcore.core.aggregate.task_report import report_task
 from evalcore.core.aggregate.value import aggregate_metric
-from evalcore.core.answers.filtrate import score_task
 from evalcore.core.metrics.normalise import refuse_unknown
 from evalcore.core.metrics.text import TEXT_METRICS
+from evalcore.core.pipeline import report_task, score_task
 from evalcore.core.records.array import Array
 from evalcore.core.records.column import Column, Floats, Objects, Rows, column
 from evalcore.core.records.errors import EvalError, unknown

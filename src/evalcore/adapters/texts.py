@@ -8,8 +8,8 @@ from math import isnan
 import numpy as np
 from msgspec.structs import replace
 
-from evalcore.core.answers.filtrate import score_task
 from evalcore.core.lm_eval.task_config import metric_from_config, pipeline_from_config
+from evalcore.core.pipeline import score_task
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.outcome import Failed
 from evalcore.core.records.request import GENERATE_UNTIL, Answer, Generate, Instance, Reply, options

@@ -1,41 +1,181 @@
-"""The pipe in one place, each step a name: answers, columns, estimates, groups, report.
+"""The pipe: answers to columns, columns to estimates, estimates to groups. Everything that makes a number runs here.
 
-group_by_doc · score_doc / score_task · reduce_repeats · merge_scored · aggregate_metric / report_task
-· fold_group / report_groups · build_report
+group_by_doc  ->  score_batch (score_doc is the batch of one)  ->  reduce_repeats  ->  aggregate_metric  ->  fold_group
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from itertools import chain
 from operator import attrgetter
 
-from toolz import unique
+from msgspec.structs import replace
+from toolz import concat, unique
 
-from evalcore.core.aggregate.task_report import clusters_of, report_task
-from evalcore.core.aggregate.value import DEFAULT, Inference, aggregate_metric
-from evalcore.core.answers.filtrate import merge_scored, score_doc, score_task
-from evalcore.core.answers.group import group_by_doc
-from evalcore.core.groups.report import report_group, report_groups
-from evalcore.core.groups.tree import Group, Tree, fold_group, leaves, map_leaves
-from evalcore.core.records.errors import EvalError
-from evalcore.core.records.report import Report, TaskReport
+from evalcore.core.aggregate.inference import DEFAULT, Inference
+from evalcore.core.aggregate.spread import clusters_of
+from evalcore.core.aggregate.task_report import Estimand, describe_task, list_estimands, sign_estimate
+from evalcore.core.aggregate.value import aggregate_metric
+from evalcore.core.answers.batch import plain_batch
+from evalcore.core.answers.chunk import CHUNK, Chunk, refuse_strangers, sort_documents, split_chunks
+from evalcore.core.answers.filtrate import batch_repeats, filter_chunk, keep_provenance
+from evalcore.core.answers.group import group_by_doc, table_from_groups
+from evalcore.core.answers.table import AnswerTable
+from evalcore.core.groups.report import place_tasks, report_group
+from evalcore.core.groups.tree import Group, Tree, fold_group
+from evalcore.core.records.column import Column, outcomes
+from evalcore.core.records.errors import EvalError, located, place
+from evalcore.core.records.estimate import Estimate
+from evalcore.core.records.outcome import Outcome
+from evalcore.core.records.report import GroupReport, Report, TaskReport
+from evalcore.core.records.request import Answer, Sample
+from evalcore.core.records.score import Scored, ScoredColumn, merge_scored
+from evalcore.core.records.task import MetricKey, Task
 from evalcore.core.repeats.reduce import reduce_repeats
-from evalcore.core.tables import EVALCORE, Tables
+from evalcore.core.repeats.repeated_score import RepeatedScore, add_losses, blank_columns, list_repeats, reduced_column
+from evalcore.core.tables import EVALCORE, BoundPipeline, Tables, bind_pipelines, score_batch, specs_of
 
-__all__ = [
-    "aggregate_metric",
-    "build_report",
-    "clusters_of",
-    "fold_group",
-    "group_by_doc",
-    "merge_scored",
-    "reduce_repeats",
-    "report_group",
-    "report_groups",
-    "report_task",
-    "score_doc",
-    "score_task",
-]
+__all__ = ["aggregate_again", "build_report", "report_groups", "report_task", "score_doc", "score_task", "tabulate"]
+
+MapChunks = Callable[[Callable[[Chunk], Scored], Iterable[Chunk]], Iterable[Scored]]
+"""Whatever maps a function over chunks as ``map`` does: a pool's ``map`` spreads them over workers."""
+
+
+# --- answers to columns -----------------------------------------------------------------------------------------
+
+
+def tabulate(answers: Iterable[Answer] | AnswerTable) -> AnswerTable:
+    """Answers of one task, in any order, as a table; a table as it is."""
+    grouped = group_by_doc(answers)
+    return grouped if isinstance(grouped, AnswerTable) else table_from_groups(grouped)
+
+
+def score_task(
+    task: Task,
+    samples: Iterable[Sample],
+    answers: Iterable[Answer] | AnswerTable,
+    *,
+    tables: Tables = EVALCORE,
+    chunk: int = CHUNK,
+    keep_replies: bool = False,
+    map: MapChunks = map,
+) -> Scored:
+    """Score every document of a task; neither the order of samples and answers nor the chunks matter.
+
+    >>> from evalcore.core.records.request import GENERATE_UNTIL, Generate, Instance
+    >>> answer = Answer(Instance("sums", 0, 0, Generate("2+2=")), ("4",))
+    >>> outcomes(score_task(Task("sums", GENERATE_UNTIL), [Sample(0, gold="4")], [answer]).column("exact_match,none"))
+    ((0, Ok(score=1.0)),)
+    """
+    task = task if task.metrics else replace(task, metrics=specs_of(task, tables))
+    docs, keys = sort_documents(task, samples)
+    table = tabulate(answers)
+    refuse_strangers(task, keys, table)
+    pipelines = bind_pipelines(task, tables)
+    chunks = chain.from_iterable(split_chunks(bound, docs, keys, table, chunk) for bound in pipelines)
+    parts = list(map(partial(score_chunk, keep_replies=keep_replies), chunks))
+    clusters = clusters_of(task.name, (doc for doc in docs if doc.cluster is not None))
+    whole = merge_scored(parts or [_score_nothing(bound) for bound in pipelines])
+    return replace(whole, clusters=tuple(clusters.items()))
+
+
+def score_chunk(chunk: Chunk, *, keep_replies: bool = False) -> Scored:
+    """Score some documents under one pipeline: filter, score repeat by repeat, reduce."""
+    bound, left = chunk.bound, filter_chunk(chunk)
+    batches = list(batch_repeats(bound.task.name, bound.pipeline.name, left))
+    scores = [score_batch(bound, batch) for batch in batches]
+    columns = [_reduce(bound, repeated) for repeated in list_repeats(bound, scores, batches)]
+    provenance = (keep_provenance(bound.pipeline.name, left),) if keep_replies else ()
+    return Scored(bound.task, add_losses(bound, columns, left.lost, left.traits), provenance, bound.tables.name)
+
+
+def _reduce(bound: BoundPipeline, repeated: RepeatedScore) -> ScoredColumn:
+    task, reducers = bound.task.name, bound.tables.reducers
+    with located(place(task, key=repeated.metric)):
+        made = reduce_repeats(repeated.reducer, repeated.columns, votes=repeated.votes, reducers=reducers, task=task)
+    return reduced_column(repeated, made, reducers)
+
+
+def _score_nothing(bound: BoundPipeline) -> Scored:
+    """A task without documents still has its metrics, and still knows no others."""
+    score_batch(bound, plain_batch([]))
+    return Scored(bound.task, blank_columns(bound), (), bound.tables.name)
+
+
+def score_doc(
+    task: Task, sample: Sample, answers: Iterable[Answer], *, tables: Tables = EVALCORE
+) -> dict[MetricKey, Outcome]:
+    """Score one document: the batch of one.
+
+    >>> from evalcore.core.records.request import MULTIPLE_CHOICE, Instance, LogLikelihood
+    >>> lls = [-2.1, -1.5, -0.8, -3.2]
+    >>> asked = [Instance("t", 0, i, LogLikelihood("Q", c)) for i, c in enumerate("abcd")]
+    >>> replies = [Answer(one, ((ll, False),)) for one, ll in zip(asked, lls)]
+    >>> score_doc(Task("t", MULTIPLE_CHOICE), Sample(0, gold=2, choices=("a", "b", "c", "d")), replies)
+    {MetricKey(metric='acc', filter='none'): Ok(score=1.0), MetricKey(metric='acc_norm', filter='none'): Ok(score=1.0)}
+    """
+    scored = score_task(task, [sample], answers, tables=tables)
+    return {one.key: outcomes(one.column)[0][1] for one in scored.columns if len(one.column)}
+
+
+# --- columns to estimates ---------------------------------------------------------------------------------------
+
+
+def report_task(
+    scored: Scored,
+    *,
+    inference: Inference = DEFAULT,
+    clusters: Mapping[int, int] | None = None,
+    n_original: int | None = None,
+    tables: Tables = EVALCORE,
+) -> TaskReport:
+    """Close every column of a task.
+
+    Documents that share a ``Sample.cluster`` count together; ``clusters`` (document key -> code, see ``clusters_of``)
+    overrides that.
+    """
+    asked = list_estimands(scored, inference=inference, clusters=clusters, tables=tables)
+    return describe_task(scored.task, [(one.scored, _close(one)) for one in asked], n_original, tables)
+
+
+def _close(asked: Estimand) -> Estimate:
+    with located(place(asked.task.name, key=asked.scored.key)):
+        estimate = aggregate_metric(
+            asked.aggregation,
+            asked.scored.column,
+            options=asked.options,
+            inference=asked.closing,
+            clusters=asked.clusters,
+            score_bounds=asked.score_bounds,
+        )
+    return sign_estimate(asked, estimate)
+
+
+def aggregate_again(estimate: Estimate, column: Column | None, *, inference: Inference, tables: Tables) -> Estimate:
+    """The recipe of an estimate on another column; no value where either is not at hand."""
+    scale = estimate.scale
+    aggregation = tables.aggregations.get(scale.aggregation)
+    if column is None or aggregation is None:
+        return replace(estimate, value=None, reason=f"{scale.aggregation} cannot be taken again")
+    known = replace(aggregation, bounds=scale.bounds)
+    made = aggregate_metric(known, column, options=scale.options, inference=inference)
+    return replace(made, scale=replace(made.scale, higher_is_better=scale.higher_is_better))
+
+
+# --- estimates to groups ----------------------------------------------------------------------------------------
+
+
+def report_groups(
+    tree: Tree[TaskReport], *, inference: Inference = DEFAULT, tables: Tables = EVALCORE
+) -> tuple[GroupReport, ...]:
+    """Report every group of a tree, children before parents, each once."""
+
+    def group(node: Group[TaskReport], below: tuple[tuple[GroupReport, ...], ...]) -> tuple[GroupReport, ...]:
+        return (*concat(below), report_group(node, inference=inference, tables=tables))
+
+    reports: tuple[GroupReport, ...] = fold_group(tree, lambda leaf: (), group)
+    return tuple(unique(reports, key=attrgetter("name")))
 
 
 def build_report(
@@ -45,10 +185,9 @@ def build_report(
     inference: Inference = DEFAULT,
     tables: Tables = EVALCORE,
 ) -> Report:
-    """Task reports placed in their trees, and every group's numbers. A task named in a tree but not run is missing.
+    """Place task reports in their trees and report every group. A task named in a tree but not run is missing.
 
     >>> from evalcore.core.groups.tree import Group, GroupMetric, Leaf
-    >>> from evalcore.core.records.task import MetricKey
     >>> from evalcore.core.records.report import leaf_from_flat
     >>> done = [leaf_from_flat(name, {"acc,none": v}).value for name, v in [("a", 0.8), ("b", 0.9)]]
     >>> tree = Group("g", (Leaf("a", None), Leaf("b", None)), (GroupMetric("acc"),))
@@ -56,37 +195,8 @@ def build_report(
     0.85
     """
     done = tuple(tasks)
-    by_name = {task.name: task for task in done}
-    if len(by_name) < len(done):
+    if len({task.name for task in done}) < len(done):
         raise EvalError(f"expected each task once, got {[task.name for task in done]}")
-    placed = tuple(_placed(tree, by_name) for tree in trees)
-    _refuse_namesakes(placed)
-    groups = unique(
-        (g for tree in placed for g in report_groups(tree, inference=inference, tables=tables)), key=attrgetter("name")
-    )
-    return Report(tasks=done, groups=tuple(groups), trees=placed)
-
-
-def _refuse_namesakes(trees: Iterable[Tree[TaskReport]]) -> None:
-    """A name stands for one group, and not for a group and a task."""
-    trees = tuple(trees)
-    groups = [one for tree in trees if isinstance(tree, Group) for one in (tree, *_below(tree))]
-    tasks = {leaf.name for tree in trees for leaf in leaves(tree)}
-    seen: dict[str, Group[TaskReport]] = {}
-    for group in groups:
-        if group.name in tasks:
-            raise EvalError(f"expected a name for the group of its own, got that of a task - at group {group.name}")
-        if seen.setdefault(group.name, group) != group:
-            raise EvalError(f"expected each group once, got two different ones - at group {group.name}")
-
-
-def _below(tree: Group[TaskReport]) -> tuple[Group[TaskReport], ...]:
-    """Every group below, as often as it is there."""
-    found: tuple[Group[TaskReport], ...] = fold_group(
-        tree, lambda leaf: (), lambda group, parts: (group, *(one for part in parts for one in part))
-    )
-    return found[1:]
-
-
-def _placed(tree: Tree[object], by_name: Mapping[str, TaskReport]) -> Tree[TaskReport]:
-    return map_leaves(lambda leaf: by_name.get(leaf.name, TaskReport(name=leaf.name)), tree)
+    placed = place_tasks(trees, done)
+    groups = concat(report_groups(tree, inference=inference, tables=tables) for tree in placed)
+    return Report(tasks=done, groups=tuple(unique(groups, key=attrgetter("name"))), trees=placed)

@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from msgspec import Struct
 from pyrsistent import PMap, pmap
 
 from evalcore.core.aggregate.aggregations import AGGREGATIONS, from_callable
-from evalcore.core.answers.batch import GenBatch, LLBatch, RollingBatch
+from evalcore.core.answers.batch import Batch, GenBatch, LLBatch, RollingBatch
 from evalcore.core.answers.choice import MCBatch
-from evalcore.core.filters.chain import FILTERS, Filter
+from evalcore.core.filters.chain import FILTERS, Filter, FilterFn, chain, scope_of
 from evalcore.core.groups.averages import AVERAGES, Average, SizeOf, own_size
 from evalcore.core.groups.pool import pool
 from evalcore.core.groups.rules import GROUP_RULES, GroupRule
 from evalcore.core.groups.tree import Leaf, Tree, all_tasks
 from evalcore.core.metrics.choice import CHOICE_METRICS
-from evalcore.core.metrics.dispatch import SCORERS, Scorer
+from evalcore.core.metrics.dispatch import SCORERS, Scorer, Scores
 from evalcore.core.metrics.likelihood import LIKELIHOOD_METRICS, ROLLING_METRICS
 from evalcore.core.metrics.metric import Metric
 from evalcore.core.metrics.process_results import from_process_results
 from evalcore.core.metrics.text import TEXT_METRICS
+from evalcore.core.records.errors import located, place, unknown
 from evalcore.core.records.estimate import Aggregation, Resampling
 from evalcore.core.records.report import TaskReport
 from evalcore.core.records.request import (
@@ -31,9 +32,9 @@ from evalcore.core.records.request import (
     OutputType,
 )
 from evalcore.core.records.task import MetricSpec, Pipeline, ProcessResults, Step, Task
-from evalcore.core.repeats.reduce import REDUCERS, Reducer
+from evalcore.core.repeats.reducers import REDUCERS, Reducer
 
-__all__ = ["DEFAULT_METRICS", "EVALCORE", "METRICS", "Tables"]
+__all__ = ["DEFAULT_METRICS", "EVALCORE", "METRICS", "BoundPipeline", "Tables", "bind_pipelines", "score_batch"]
 
 AnyMetric = Metric[MCBatch] | Metric[GenBatch] | Metric[LLBatch] | Metric[RollingBatch]
 
@@ -114,3 +115,64 @@ def specs_of(task: Task, tables: Tables) -> tuple[MetricSpec, ...]:
 def pipelines_of(task: Task, tables: Tables) -> tuple[Pipeline, ...]:
     """The task's pipelines, or the one it has without naming any."""
     return task.filters or (tables.default_pipeline(task),)
+
+
+class BoundPipeline(Struct, frozen=True, eq=False):
+    """A pipeline of a task with the functions that its names stand for in the tables.
+
+    ``whole``: a filter looks at all documents at once. ``lists``: user code gets all replies of a document at once.
+    """
+
+    task: Task
+    pipeline: Pipeline
+    tables: Tables
+    specs: tuple[MetricSpec, ...]
+    apply: FilterFn
+    score: Scorer
+    whole: bool
+    lists: bool
+
+    def __reduce__(self) -> tuple[Callable[..., BoundPipeline], tuple[Task, Pipeline, Tables]]:
+        """It pickles as its names: filters are closures, which are made again where they are needed."""
+        return bind_pipeline, (self.task, self.pipeline, self.tables)
+
+
+def bind_pipelines(task: Task, tables: Tables) -> tuple[BoundPipeline, ...]:
+    """Every pipeline of a task, bound to the tables.
+
+    >>> [bound.pipeline.name for bound in bind_pipelines(Task("t", GENERATE_UNTIL), EVALCORE)]
+    ['none']
+    """
+    with located(place(task.name)):
+        return tuple(bind_pipeline(task, pipeline, tables) for pipeline in pipelines_of(task, tables))
+
+
+def bind_pipeline(task: Task, pipeline: Pipeline, tables: Tables) -> BoundPipeline:
+    specs = specs_of(task, tables) if pipeline.metrics is None else pipeline.metrics
+    scorer = tables.scorers.get(task.output_type)
+    if task.process_results is not None:
+        scorer = tables.process_results(task.process_results)
+    if scorer is None:
+        raise unknown("output type", task.output_type, tables.scorers, place(task.name))
+    return BoundPipeline(
+        task,
+        pipeline,
+        tables,
+        specs,
+        apply=chain(pipeline, tables.filters),
+        score=scorer,
+        whole=scope_of(pipeline, tables.filters) == "task",
+        lists=_leaves_lists(task, pipeline, specs),
+    )
+
+
+def _leaves_lists(task: Task, pipeline: Pipeline, specs: Sequence[MetricSpec]) -> bool:
+    """Whether user code gets all replies of a document at once: no filter takes one of them, no reducer awaits them."""
+    users = task.process_results is not None or (bool(specs) and all(spec.lists for spec in specs))
+    taken = any(step.name == "take_first" for step in pipeline.steps)
+    return bool(pipeline.steps) and users and not taken and not any(spec.reducers for spec in specs)
+
+
+def score_batch(bound: BoundPipeline, batch: Batch) -> Scores:
+    """Score a batch of documents by every metric of a pipeline; ``score_doc`` is the batch of one."""
+    return bound.score(bound.task, bound.specs, batch)

@@ -7,11 +7,12 @@ from functools import reduce
 
 import numpy as np
 
-from evalcore.core.answers.filtrate import Scored, merge_scored, score_doc, score_task
 from evalcore.core.answers.group import group_by_doc
+from evalcore.core.pipeline import score_doc, score_task
 from evalcore.core.records.column import EMPTY, Column, merge_all, merge_columns, outcomes
 from evalcore.core.records.outcome import NotEmitted
 from evalcore.core.records.request import Answer, Sample
+from evalcore.core.records.score import Scored, merge_scored
 from evalcore.core.records.task import Task
 from evalcore.core.tables import EVALCORE, Tables
 from evalcore.testing.fingerprints import fingerprint

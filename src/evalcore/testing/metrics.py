@@ -26,7 +26,7 @@ from evalcore.core.records.request import (
     Sample,
     options,
 )
-from evalcore.core.repeats.reduce import Reducer, Repeats
+from evalcore.core.repeats.reducers import Reducer, Repeats
 from evalcore.testing.fingerprints import fingerprint
 
 __all__ = ["check_filter", "check_metric", "check_reducer"]

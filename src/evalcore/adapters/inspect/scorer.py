@@ -10,13 +10,12 @@ from pyrsistent import thaw
 
 from evalcore.adapters.inspect.metrics import evalcore_metrics
 from evalcore.adapters.texts import FilterLike, MetricLike, answers_of, text_task
-from evalcore.core.aggregate.task_report import described
-from evalcore.core.answers.filtrate import score_doc
 from evalcore.core.filters.chain import FELL_BACK, Trace, explain
+from evalcore.core.pipeline import score_doc
 from evalcore.core.records.errors import EvalError, require
 from evalcore.core.records.outcome import Failed, Ok, Outcome, Unscorable
 from evalcore.core.records.request import Failure, Sample
-from evalcore.core.records.task import MetricKey, Task
+from evalcore.core.records.task import MetricKey, Task, config_of
 from evalcore.core.tables import EVALCORE, pipelines_of
 
 if TYPE_CHECKING:
@@ -59,7 +58,7 @@ def evalcore_scorer(
         return score
 
     # As plain data they stand in the log, and make the same scorer again.
-    config = described(task)
+    config = config_of(task)
     return evalcore_scorer(_plain(config["metric_list"]), _plain(config["filter_list"]), answer)
 
 

@@ -11,7 +11,7 @@ from evalcore.adapters.lm_eval.documents import answers_of, processed_by, read_f
 from evalcore.adapters.lm_eval.host import LmTask
 from evalcore.adapters.lm_eval.results import log_rows
 from evalcore.adapters.lm_eval.tasks import declared_metrics, is_known, read_task
-from evalcore.core.answers.filtrate import score_task
+from evalcore.core.pipeline import score_task
 from evalcore.core.records.score import Scored
 from evalcore.core.records.task import MetricSpec
 from evalcore.core.tables import EVALCORE, Tables

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from hashlib import blake2b
 
 import numpy as np
@@ -12,10 +12,11 @@ from evalcore.core.records.array import Floats64, Ints64
 from evalcore.core.records.column import Rows
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.estimate import Aggregation, Error, Resampling, Summary, smooth
+from evalcore.core.records.request import Sample
 from evalcore.core.stats.influence import sum_clusters
 from evalcore.core.stats.intervals import bootstrap, clustered, independent
 
-__all__ = ["UnitSpread", "cluster_codes", "in_order", "spread_of", "whole_clusters"]
+__all__ = ["UnitSpread", "cluster_codes", "clusters_of", "in_order", "spread_of", "whole_clusters"]
 
 CLUSTER_DRAWS = 200
 
@@ -120,3 +121,16 @@ def cluster_codes(
         ],
         np.int64,
     )
+
+
+def clusters_of(task: str, samples: Iterable[Sample], *, singletons: bool = False) -> Mapping[int, int]:
+    """The cluster codes of documents by their keys, from the samples' own clusters.
+
+    >>> codes = clusters_of("t", [Sample(0, cluster="p"), Sample(1, cluster="p")])
+    >>> codes[0] == codes[1]
+    True
+    """
+    docs = list(samples)
+    keys = [doc.doc_id for doc in docs]
+    codes = cluster_codes([doc.cluster for doc in docs], keys=keys, singletons=singletons, task=task)
+    return dict(zip(keys, codes.tolist(), strict=True))

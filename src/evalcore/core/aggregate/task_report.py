@@ -1,56 +1,112 @@
-"""Closing a task: every column becomes an estimate with its recipe and its errata."""
+"""What a task's columns are closed by, and the report of the estimates that come of it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import inf
-from operator import attrgetter
 
 import numpy as np
+from msgspec import Struct
 from msgspec.structs import replace
 from toolz import unique
 
+from evalcore.core.aggregate.inference import Inference
 from evalcore.core.aggregate.signature import shown_options, sign
-from evalcore.core.aggregate.spread import cluster_codes
-from evalcore.core.aggregate.value import DEFAULT, Inference, aggregate_metric
 from evalcore.core.lm_eval.errata import Facts, task_errata
 from evalcore.core.metrics.corpus import sacrebleu_version
 from evalcore.core.records.array import Floats64, Ints64
-from evalcore.core.records.column import Column, Floats, Stats, merge_all, unscored_part
-from evalcore.core.records.errors import EvalError, locate, place, unknown
+from evalcore.core.records.column import Column, Floats, Stats
+from evalcore.core.records.errors import EvalError, located, place, unknown
 from evalcore.core.records.estimate import Aggregation, Estimate
 from evalcore.core.records.report import TaskReport
-from evalcore.core.records.request import Options, Sample, options
-from evalcore.core.records.score import Scored, ScoredColumn
-from evalcore.core.records.task import MetricKey, MetricSpec, Pipeline, Task
-from evalcore.core.repeats.repeated_score import column_key
+from evalcore.core.records.request import Options
+from evalcore.core.records.score import Scored, ScoredColumn, whole_columns
+from evalcore.core.records.task import MetricSpec, Pipeline, Task, config_of
 from evalcore.core.stats.noise import mean_noise
 from evalcore.core.tables import EVALCORE, AnyMetric, Tables, pipelines_of
 
-__all__ = ["aggregation_of", "clusters_of", "report_task"]
+__all__ = ["Estimand", "aggregation_of", "describe_task", "list_estimands", "sign_estimate"]
 
 
-def report_task(
-    scored: Scored,
-    *,
-    inference: Inference = DEFAULT,
-    clusters: Mapping[int, int] | None = None,
-    n_original: int | None = None,
-    tables: Tables = EVALCORE,
-) -> TaskReport:
-    """Close every column of a task.
+class Estimand(Struct, frozen=True, eq=False):
+    """A column of a task and all that its estimate depends on. ``closing`` is ``inference`` with its own resampling."""
 
-    Documents that share a ``Sample.cluster`` count together; ``clusters`` (document key -> code, see ``clusters_of``)
-    overrides that.
-    """
-    task = scored.task
+    task: Task
+    scored: ScoredColumn
+    pipeline: Pipeline
+    options: Options
+    aggregation: Aggregation
+    inference: Inference
+    closing: Inference
+    clusters: Ints64 | None
+    score_bounds: tuple[float, float]
+    higher_is_better: bool | None
+    tables: str
+
+
+def list_estimands(
+    scored: Scored, *, inference: Inference, clusters: Mapping[int, int] | None, tables: Tables
+) -> Iterator[Estimand]:
+    """The columns of a task, each with what it is closed by."""
     if scored.tables != tables.name:
         raise EvalError(f"scored with the tables {scored.tables!r}, closed with {tables.name!r}; pass the same tables=")
     codes = clusters if clusters is not None else scored.clusters_by_key()
-    pipelines = {pipeline.name: pipeline for pipeline in pipelines_of(task, tables)}
-    columns = whole_columns(scored)
-    used = [(one, pipelines.get(one.key.filter, Pipeline(one.key.filter))) for one in columns]  # a log's may be gone
-    closed = [(one, _estimate(task, one, by, inference, codes, tables)) for one, by in used]
+    pipelines = {pipeline.name: pipeline for pipeline in pipelines_of(scored.task, tables)}
+    for column in whole_columns(scored):
+        pipeline = pipelines.get(column.key.filter, Pipeline(column.key.filter))  # a log's may be gone
+        yield _estimand(scored.task, column, pipeline, inference, codes, tables)
+
+
+def _estimand(
+    task: Task,
+    one: ScoredColumn,
+    pipeline: Pipeline,
+    inference: Inference,
+    clusters: Mapping[int, int] | None,
+    tables: Tables,
+) -> Estimand:
+    entry = _entry(task, one, tables)
+    spec = one.spec or MetricSpec(one.key.metric)
+    higher = spec.higher_is_better if spec.higher_is_better is not None else entry.higher_is_better if entry else True
+    where = place(task.name, key=one.key)
+    if inference.on_unscorable == "zero" and higher is False:
+        raise EvalError(
+            f"on_unscorable: zero would reward failures, for less is better here; use exclude or fail{where}"
+        )
+    with located(where):
+        return Estimand(
+            task,
+            one,
+            pipeline,
+            spec.options,
+            _aggregation(spec, entry, one.column, tables),
+            inference,
+            replace(inference, resampling=tables.resampling_of(one.key.metric, inference.resampling)),
+            None if clusters is None else _codes(task, one, clusters),
+            entry.bounds if entry is not None else (0.0, 1.0) if _binary(one.column) else (-inf, inf),
+            higher,
+            tables.name,
+        )
+
+
+def sign_estimate(asked: Estimand, estimate: Estimate) -> Estimate:
+    """An estimate with its direction, its noise, the errata that concern it, and its recipe."""
+    one, task, inference = asked.scored, asked.task, asked.inference
+    directed = replace(estimate, scale=replace(estimate.scale, higher_is_better=asked.higher_is_better))
+    known = with_noise(directed, one)
+    draws, partial = inference.resampling.draws, _partial_credit(one.column)
+    specs = asked.pipeline.metrics or task.metrics
+    facts = Facts(one.key, known, asked.pipeline, one.traits, specs, partial, draws)
+    named = replace(known, errata=task_errata(facts))
+    parts = _parts(task, one, asked.pipeline, named, inference)
+    return sign(named, parts, tables=asked.tables, interval=inference.interval)
+
+
+def describe_task(
+    task: Task, closed: Sequence[tuple[ScoredColumn, Estimate]], n_original: int | None, tables: Tables
+) -> TaskReport:
+    """The report of a task whose columns are closed."""
+    columns = [one for one, _ in closed]
     return TaskReport(
         name=task.name,
         estimates=tuple((one.key, estimate) for one, estimate in closed),
@@ -60,95 +116,14 @@ def report_task(
         alias=task.alias,
         version=task.version,
         num_fewshot=task.num_fewshot,
-        config=task.config or described(task),
+        config=task.config or config_of(task),
         warnings=tuple(unique(warning for one in columns for warning in _warnings(task, one, tables))),
     )
-
-
-def described(task: Task) -> Options:
-    """A config for a task that was not made from one.
-
-    >>> from evalcore.core.records.request import GENERATE_UNTIL
-    >>> described(Task("t", GENERATE_UNTIL, (MetricSpec("f1"),)))["metric_list"]
-    (pmap({'metric': 'f1'}),)
-    """
-    metrics = [{"metric": spec.name, **spec.options} for spec in task.metrics]
-    filters = [
-        {"name": one.name, "filter": [{"function": s.name, **s.options} for s in one.steps]} for one in task.filters
-    ]
-    return options(task=task.name, output_type=task.output_type, metric_list=metrics, filter_list=filters)
-
-
-def whole_columns(scored: Scored) -> tuple[ScoredColumn, ...]:
-    """The columns to close. Metrics that one function gave under several names share the documents it failed on."""
-    by_own = {(one.key, one.reducer): one for one in scored.columns if one.spec is not None}
-    out: list[ScoredColumn] = []
-    parents: set[MetricKey] = set()
-    for one in scored.columns:
-        parent = by_own.get((_own_key(one), one.reducer)) if one.spec is not None else None
-        if parent is None or parent.key == one.key:
-            out.append(one)
-        else:
-            parents.add(parent.key)
-            out.append(replace(one, column=merge_all((one.column, unscored_part(parent.column)))))
-    return tuple(one for one in out if one.key not in parents or one.column.scored.any())
-
-
-def _own_key(one: ScoredColumn) -> MetricKey:
-    spec = one.spec or MetricSpec(one.key.metric)
-    return column_key(spec.name, one.reducer, spec.reducers, one.key.filter)
 
 
 def aggregation_of(task: Task, one: ScoredColumn, tables: Tables = EVALCORE) -> Aggregation:
     """What a column of a task closes by."""
     return _aggregation(one.spec or MetricSpec(one.key.metric), _entry(task, one, tables), one.column, tables)
-
-
-def clusters_of(task: str, samples: Iterable[Sample], *, singletons: bool = False) -> Mapping[int, int]:
-    """Cluster codes by document key, from the samples' own clusters.
-
-    >>> codes = clusters_of("t", [Sample(0, cluster="p"), Sample(1, cluster="p")])
-    >>> codes[0] == codes[1]
-    True
-    """
-    docs = list(samples)
-    keys = [doc.doc_id for doc in docs]
-    codes = cluster_codes([doc.cluster for doc in docs], keys=keys, singletons=singletons, task=task)
-    return dict(zip(map(attrgetter("doc_id"), docs), codes.tolist(), strict=True))
-
-
-def _estimate(
-    task: Task,
-    one: ScoredColumn,
-    pipeline: Pipeline,
-    inference: Inference,
-    clusters: Mapping[int, int] | None,
-    tables: Tables,
-) -> Estimate:
-    entry = _entry(task, one, tables)
-    spec = one.spec or MetricSpec(one.key.metric)
-    higher = spec.higher_is_better if spec.higher_is_better is not None else entry.higher_is_better if entry else True
-    if inference.on_unscorable == "zero" and higher is False:
-        raise EvalError(
-            f"on_unscorable: zero would reward failures, for less is better here; use exclude or fail"
-            f"{place(task.name, key=one.key)}"
-        )
-    try:
-        estimate = aggregate_metric(
-            _aggregation(spec, entry, one.column, tables),
-            one.column,
-            options=spec.options,
-            inference=replace(inference, resampling=tables.resampling_of(one.key.metric, inference.resampling)),
-            clusters=None if clusters is None else _codes(task, one, clusters),
-            score_bounds=entry.bounds if entry is not None else (0.0, 1.0) if _binary(one.column) else (-inf, inf),
-        )
-    except EvalError as wrong:
-        raise locate(wrong, place(task.name, key=one.key)) from wrong
-    known = with_noise(replace(estimate, scale=replace(estimate.scale, higher_is_better=higher)), one)
-    draws, partial = inference.resampling.draws, _partial_credit(one.column)
-    facts = Facts(one.key, known, pipeline, one.traits, pipeline.metrics or task.metrics, partial, draws)
-    named = replace(known, errata=task_errata(facts))
-    return sign(named, _parts(task, one, pipeline, named, inference), tables=tables.name, interval=inference.interval)
 
 
 MEANS = ("mean", "nanmean")

@@ -1,28 +1,57 @@
-"""A chunk of documents with their replies: what is usable, what is lost and why, repeat by repeat."""
+"""Chunks of whole documents with their answers: what of each is usable, what is not and why."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import pairwise
 from operator import attrgetter
-from typing import overload
 
 import numpy as np
 from msgspec import Struct
 
-from evalcore.core.answers.batch import Batch
 from evalcore.core.answers.table import AnswerTable, Likelihoods, likelihoods
-from evalcore.core.filters.chain import FELL_BACK, Replies
+from evalcore.core.filters.reply import Replies
 from evalcore.core.records.array import Bools, Ints64
 from evalcore.core.records.errors import EvalError, place
 from evalcore.core.records.outcome import FAILED, UNSCORABLE
 from evalcore.core.records.request import GENERATE_UNTIL, Failure, Sample
 from evalcore.core.records.task import Task
+from evalcore.core.tables import BoundPipeline
 
-__all__ = ["Gathered", "as_lists", "by_unit", "documents", "gather", "passes", "refuse_strangers"]
+__all__ = [
+    "CHUNK",
+    "Chunk",
+    "Gathered",
+    "gather_replies",
+    "refuse_strangers",
+    "sort_documents",
+    "split_chunks",
+]
+
+CHUNK = 8192
+"""Documents scored at a time: large enough for arrays to pay, small enough for memory to stay flat."""
 
 
-def documents(task: Task, samples: Iterable[Sample]) -> tuple[Sequence[Sample], Ints64]:
+class Chunk(Struct, frozen=True, eq=False):
+    """Some documents of a task and their answers, to go through one pipeline."""
+
+    bound: BoundPipeline
+    docs: Sequence[Sample]
+    keys: Ints64
+    table: AnswerTable
+
+
+def split_chunks(
+    bound: BoundPipeline, docs: Sequence[Sample], keys: Ints64, table: AnswerTable, size: int
+) -> Iterator[Chunk]:
+    """Chunks of ``size`` documents; a single one where a filter looks at all of them."""
+    step = max(len(docs) if bound.whole else size, 1)
+    for a in range(0, len(docs), step):
+        here = keys[a : a + step]
+        yield Chunk(bound, docs[a : a + step], here, table.rows(int(here[0]), int(here[-1]) + 1))
+
+
+def sort_documents(task: Task, samples: Iterable[Sample]) -> tuple[Sequence[Sample], Ints64]:
+    """Documents in the order of their keys, each once, and these keys."""
     docs = list(samples)
     try:
         keys = np.fromiter(map(attrgetter("doc_id"), docs), np.int64, len(docs))
@@ -38,6 +67,7 @@ def documents(task: Task, samples: Iterable[Sample]) -> tuple[Sequence[Sample], 
 
 
 def refuse_strangers(task: Task, keys: Ints64, table: AnswerTable) -> None:
+    """Refuse answers of another task, or to documents that are not there."""
     docs = table.asked.docs.ints
     if len(docs) and table.task != task.name:
         raise EvalError(f"expected answers of {task.name!r}, got answers of {table.task!r}")
@@ -58,7 +88,7 @@ class Gathered(Struct, frozen=True, eq=False):
     problems: dict[int, tuple[int, str]]
 
 
-def gather(task: Task, keys: Ints64, table: AnswerTable) -> Gathered:
+def gather_replies(task: Task, keys: Ints64, table: AnswerTable) -> Gathered:
     """The replies of a chunk per unit; documents that lost theirs are set aside with the reason."""
     docs = table.asked.docs.ints
     per_doc = np.searchsorted(docs, keys, side="right") - np.searchsorted(docs, keys)
@@ -115,53 +145,3 @@ def _reply_problems(task: Task, table: AnswerTable, counts: Ints64, per_doc: Int
         )
         out[int(doc_of[j])] = (FAILED, first.reason if isinstance(first, Failure) else "no answer")
     return out
-
-
-def as_lists(given: Replies) -> Replies:
-    """Each unit's replies as one reply, which is a list."""
-    values: list[object] = [list(given.values[a:b]) for a, b in pairwise(given.offsets.tolist())]
-    firsts = np.minimum(given.offsets[:-1], max(len(given.rules) - 1, 0))
-    rules = given.rules[firsts] if len(given.rules) else np.zeros(len(values), np.int8)
-    return Replies(values, np.arange(len(values) + 1), rules)
-
-
-def passes(task: Task, name: str, docs: Sequence[Sample], keys: Ints64, out: Replies, units: Ints64) -> Iterator[Batch]:
-    """A batch for each repeat that a pipeline left; document ``i`` is in as many as it has replies."""
-    counts = out.counts
-    fell = out.rules == FELL_BACK
-    ends = np.concatenate([[0], np.cumsum(units)])
-    if bool(np.all(counts == 1)):
-        yield Batch(task.name, name, docs, keys, out.values, ends, fell)
-        return
-    per_doc = np.minimum.reduceat(counts, ends[:-1]) if len(counts) else counts
-    for repeat in range(int(per_doc.max(initial=0))):
-        here = np.flatnonzero(per_doc > repeat)
-        picked = np.concatenate([out.offsets[:-1][ends[i] : ends[i + 1]] for i in here.tolist()]) + repeat
-        offsets = np.concatenate([[0], np.cumsum(units[here])])
-        values = [out.values[i] for i in picked.tolist()]
-        yield Batch(task.name, name, [docs[i] for i in here.tolist()], keys[here], values, offsets, fell[picked])
-
-
-class ByUnit(Sequence[Sample]):
-    """The document of each unit, looked up only where a filter asks."""
-
-    def __init__(self, docs: Sequence[Sample], units: Ints64) -> None:
-        self.docs, self.ends = docs, np.cumsum(units)
-
-    def __len__(self) -> int:
-        return int(self.ends[-1]) if len(self.ends) else 0
-
-    @overload
-    def __getitem__(self, at: int) -> Sample: ...
-    @overload
-    def __getitem__(self, at: slice) -> Sequence[Sample]: ...
-    def __getitem__(self, at: int | slice) -> Sample | Sequence[Sample]:
-        if isinstance(at, slice):
-            return [self[i] for i in range(*at.indices(len(self)))]
-        if not 0 <= at < len(self):
-            raise IndexError(at)
-        return self.docs[int(np.searchsorted(self.ends, at, side="right"))]
-
-
-def by_unit(docs: Sequence[Sample], units: Ints64) -> Sequence[Sample]:
-    return docs if bool(np.all(units == 1)) else ByUnit(docs, units)

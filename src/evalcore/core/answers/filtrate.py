@@ -1,196 +1,145 @@
-"""Answers to columns: group, filter, score, reduce, in chunks of whole documents."""
+"""What the filters of a pipeline leave of a chunk: replies to score, documents lost on the way and why."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
-from operator import attrgetter
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import overload
 
 import numpy as np
 from msgspec import Struct
-from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from evalcore.core.aggregate.spread import cluster_codes
-from evalcore.core.answers.batch import plain_batch
-from evalcore.core.answers.chunk import as_lists, by_unit, documents, gather, passes, refuse_strangers
-from evalcore.core.answers.table import AnswerTable, tabulate
-from evalcore.core.filters.chain import FilterFn, Replies, chain, scope_of
-from evalcore.core.metrics.dispatch import Scorer
+from evalcore.core.answers.batch import Batch
+from evalcore.core.answers.chunk import Chunk, gather_replies
+from evalcore.core.filters.chain import FELL_BACK, Replies
 from evalcore.core.records.array import Array, Ints64, frozen
-from evalcore.core.records.column import EMPTY, Column, blank_rows, column, merge_all, outcomes
-from evalcore.core.records.errors import EvalError, locate, place, unknown
-from evalcore.core.records.outcome import UNSCORABLE, Outcome
-from evalcore.core.records.request import GENERATE_UNTIL, Answer, Sample
-from evalcore.core.records.score import Provenance, Scored, ScoredColumn, merge_scored
-from evalcore.core.records.task import MetricKey, MetricSpec, Pipeline, Task
-from evalcore.core.repeats.repeated_score import column_key, reduce_scores
-from evalcore.core.tables import EVALCORE, Tables, pipelines_of, specs_of
+from evalcore.core.records.column import EMPTY, Column, blank_rows, column, merge_all
+from evalcore.core.records.errors import EvalError, locate, place
+from evalcore.core.records.outcome import UNSCORABLE
+from evalcore.core.records.request import GENERATE_UNTIL, Sample
+from evalcore.core.records.score import Provenance
+from evalcore.core.records.task import Task
+from evalcore.core.tables import BoundPipeline
 
-__all__ = ["CHUNK", "Provenance", "Scored", "merge_scored", "score_doc", "score_task"]
-
-CHUNK = 8192
-"""Documents scored at a time: large enough for arrays to pay, small enough for memory to stay flat."""
+__all__ = ["Filtrate", "batch_repeats", "filter_chunk", "keep_provenance"]
 
 
-def score_task(
-    task: Task,
-    samples: Iterable[Sample],
-    answers: Iterable[Answer] | AnswerTable,
-    *,
-    tables: Tables = EVALCORE,
-    chunk: int = CHUNK,
-    keep_replies: bool = False,
-) -> Scored:
-    """Score every document of a task; the order of samples and answers is irrelevant.
+class Filtrate(Struct, frozen=True, eq=False):
+    """The replies that are left, the documents they belong to (``units`` of each), and the documents without any.
 
-    >>> from evalcore.core.records.request import GENERATE_UNTIL, Generate, Instance
-    >>> task = Task("sums", GENERATE_UNTIL, (MetricSpec("exact_match"),))
-    >>> answer = Answer(Instance("sums", 0, 0, Generate("2+2=")), ("4",))
-    >>> outcomes(score_task(task, [Sample(0, gold="4")], [answer]).column("exact_match,none"))
-    ((0, Ok(score=1.0)),)
+    ``traits`` names what about these documents makes the numbers of other harnesses differ.
     """
-    task = task if task.metrics else replace(task, metrics=specs_of(task, tables))
-    docs, keys = documents(task, samples)
-    table = tabulate(answers)
-    refuse_strangers(task, keys, table)
+
+    docs: Sequence[Sample]
+    keys: Ints64
+    replies: Replies
+    units: Ints64
+    lost: Column = EMPTY
+    traits: tuple[str, ...] = ()
+
+
+def filter_chunk(chunk: Chunk) -> Filtrate:
+    """Pass the replies of a chunk through the filters of its pipeline."""
+    bound, task, docs = chunk.bound, chunk.bound.task, chunk.docs
+    raw = gather_replies(task, chunk.keys, chunk.table)
+    kept = [docs[i] for i in np.flatnonzero(raw.usable).tolist()] if raw.problems else docs
     try:
-        plans = [_plan(task, pipeline, tables) for pipeline in pipelines_of(task, tables)]
-    except EvalError as wrong:
-        raise locate(wrong, place(task.name)) from wrong
-    parts: list[Scored] = []
-    for plan in plans:
-        size = max(len(docs) if plan.whole else chunk, 1)
-        parts += [
-            _score_chunk(task, plan, docs[a : a + size], keys[a : a + size], table, tables, keep_replies)
-            for a in range(0, len(docs), size)
-        ]
-    if not parts:
-        parts = [_nothing(task, plan, tables) for plan in plans]
-    return replace(merge_scored(parts), clusters=_clusters(task, docs))
-
-
-def score_doc(
-    task: Task, sample: Sample, answers: Iterable[Answer], *, tables: Tables = EVALCORE
-) -> dict[MetricKey, Outcome]:
-    """One document: the batch of one.
-
-    >>> from evalcore.core.records.request import MULTIPLE_CHOICE, Instance, LogLikelihood
-    >>> lls = [-2.1, -1.5, -0.8, -3.2]
-    >>> asked = [Instance("t", 0, i, LogLikelihood("Q", c)) for i, c in enumerate("abcd")]
-    >>> replies = [Answer(one, ((ll, False),)) for one, ll in zip(asked, lls)]
-    >>> score_doc(Task("t", MULTIPLE_CHOICE), Sample(0, gold=2, choices=("a", "b", "c", "d")), replies)
-    {MetricKey(metric='acc', filter='none'): Ok(score=1.0), MetricKey(metric='acc_norm', filter='none'): Ok(score=1.0)}
-    """
-    scored = score_task(task, [sample], answers, tables=tables)
-    return {one.key: outcomes(one.column)[0][1] for one in scored.columns if len(one.column)}
-
-
-def _clusters(task: Task, docs: Sequence[Sample]) -> tuple[tuple[int, int], ...]:
-    named = [doc for doc in docs if doc.cluster is not None]
-    codes = cluster_codes([doc.cluster for doc in named], task=task.name)
-    return tuple(zip(map(attrgetter("doc_id"), named), codes.tolist(), strict=True))
-
-
-# --- one chunk --------------------------------------------------------------------------------------------------
-
-
-class _Plan(Struct, frozen=True):
-    pipeline: Pipeline
-    specs: tuple[MetricSpec, ...]
-    apply: FilterFn
-    score: Scorer
-    whole: bool
-    lists: bool
-
-
-def _plan(task: Task, pipeline: Pipeline, tables: Tables) -> _Plan:
-    own = pipeline.metrics
-    scorer = tables.scorers.get(task.output_type)
-    if task.process_results is not None:
-        scorer = tables.process_results(task.process_results)
-    if scorer is None:
-        raise unknown("output type", task.output_type, tables.scorers, place(task.name))
-    return _Plan(
-        pipeline,
-        specs_of(task, tables) if own is None else own,
-        chain(pipeline, tables.filters),
-        scorer,
-        scope_of(pipeline, tables.filters) == "task",
-        _leaves_lists(task, pipeline, specs_of(task, tables) if own is None else own),
+        out = bound.apply(raw.replies, docs_by_unit(kept, raw.units))
+    except Exception as wrong:
+        text = str(wrong) if isinstance(wrong, EvalError) else f"{type(wrong).__name__}: {wrong}"
+        raise locate(EvalError(f"{text} (filter {bound.pipeline.name!r})"), place(task.name)) from wrong
+    dropped = _dropped(bound, kept, out, raw.units)
+    return Filtrate(
+        kept,
+        chunk.keys[raw.usable],
+        list_replies(out) if bound.lists else out,
+        raw.units,
+        merge_all((_lost(docs, raw.problems, task), dropped)),
+        name_traits(task, docs) + _name_drops(task, raw.replies, out),
     )
 
 
-def _leaves_lists(task: Task, pipeline: Pipeline, specs: Sequence[MetricSpec]) -> bool:
-    """Whether user code gets all replies of a document at once: no filter takes one of them, no reducer awaits them."""
-    users = task.process_results is not None or (bool(specs) and all(spec.lists for spec in specs))
-    taken = any(step.name == "take_first" for step in pipeline.steps)
-    return bool(pipeline.steps) and users and not taken and not any(spec.reducers for spec in specs)
+def batch_repeats(task: str, pipeline: str, left: Filtrate) -> Iterator[Batch]:
+    """A batch for each repeat that a pipeline left; document ``i`` is in as many as it has replies."""
+    out, units = left.replies, left.units
+    counts = out.counts
+    fell = out.rules == FELL_BACK
+    ends = np.concatenate([[0], np.cumsum(units)])
+    if bool(np.all(counts == 1)):
+        yield Batch(task, pipeline, left.docs, left.keys, out.values, ends, fell)
+        return
+    per_doc = np.minimum.reduceat(counts, ends[:-1]) if len(counts) else counts
+    for repeat in range(int(per_doc.max(initial=0))):
+        here = np.flatnonzero(per_doc > repeat)
+        picked = np.concatenate([out.offsets[:-1][ends[i] : ends[i + 1]] for i in here.tolist()]) + repeat
+        offsets = np.concatenate([[0], np.cumsum(units[here])])
+        values = [out.values[i] for i in picked.tolist()]
+        docs = [left.docs[i] for i in here.tolist()]
+        yield Batch(task, pipeline, docs, left.keys[here], values, offsets, fell[picked])
 
 
-def _score_chunk(
-    task: Task,
-    plan: _Plan,
-    docs: Sequence[Sample],
-    keys: Ints64,
-    table: AnswerTable,
-    tables: Tables,
-    keep: bool,
-) -> Scored:
-    raw = gather(task, keys, table.rows(int(keys[0]), int(keys[-1]) + 1))
-    kept = [docs[i] for i in np.flatnonzero(raw.usable).tolist()] if raw.problems else docs
-    kept_keys = keys[raw.usable]
-    try:
-        out = plan.apply(raw.replies, by_unit(kept, raw.units))
-    except Exception as wrong:
-        text = str(wrong) if isinstance(wrong, EvalError) else f"{type(wrong).__name__}: {wrong}"
-        raise locate(EvalError(f"{text} (filter {plan.pipeline.name!r})"), place(task.name)) from wrong
-    seen = as_lists(out) if plan.lists else out
-    batches = list(passes(task, plan.pipeline.name, kept, kept_keys, seen, raw.units))
-    scores = [plan.score(task, plan.specs, batch) for batch in batches]
-    columns = reduce_scores(task, plan.pipeline.name, scores, batches, tables)
-    lost = merge_all((_lost(docs, raw.problems, task), _dropped(plan.pipeline.name, kept, out, raw.units, task)))
-    known = {one.key for one in columns}
-    own = _unscored(plan)
-    columns += [one for one in own if one.key not in known]
-    asked = {one.key for one in own}
-    traits = traits_of(task, docs) + _dropping(task, raw.replies, out)
-    named = [
-        replace(one, traits=traits, column=merge_all((one.column, lost)) if one.key in asked else one.column)
-        for one in columns
-    ]
-    provenance = (_provenance(plan.pipeline.name, kept_keys, seen, raw.units),) if keep else ()
-    return Scored(task, tuple(named), provenance, tables.name)
+def keep_provenance(pipeline: str, left: Filtrate) -> Provenance:
+    """The final replies of each document and the rule that each came by."""
+    ends, out = np.concatenate([[0], np.cumsum(left.units)]), left.replies
+    replies = tuple(out.values)
+    return Provenance(pipeline, Array(left.keys), frozen(out.offsets[ends]), replies, frozen(out.rules.copy()))
 
 
-def _nothing(task: Task, plan: _Plan, tables: Tables) -> Scored:
-    """A task without documents still has its metrics, and still knows no others."""
-    plan.score(task, plan.specs, plain_batch([]))
-    return Scored(task, tuple(_unscored(plan)), (), tables.name)
+def list_replies(given: Replies) -> Replies:
+    """Each unit's replies as one reply, which is a list."""
+    values: list[object] = [list(given.values[a:b]) for a, b in pairwise(given.offsets.tolist())]
+    firsts = np.minimum(given.offsets[:-1], max(len(given.rules) - 1, 0))
+    rules = given.rules[firsts] if len(given.rules) else np.zeros(len(values), np.int8)
+    return Replies(values, np.arange(len(values) + 1), rules)
 
 
-def _unscored(plan: _Plan) -> list[ScoredColumn]:
-    """The columns of a chunk of which no document could be scored."""
-    return [
-        ScoredColumn(column_key(spec.name, one, spec.reducers, plan.pipeline.name), EMPTY, spec, one)
-        for spec in plan.specs
-        for one in spec.reducers or (None,)
-    ]
+class ByUnit(Sequence[Sample]):
+    """The document of each unit, looked up only where a filter asks."""
+
+    def __init__(self, docs: Sequence[Sample], units: Ints64) -> None:
+        self.docs, self.ends = docs, np.cumsum(units)
+
+    def __len__(self) -> int:
+        return int(self.ends[-1]) if len(self.ends) else 0
+
+    @overload
+    def __getitem__(self, at: int) -> Sample: ...
+    @overload
+    def __getitem__(self, at: slice) -> Sequence[Sample]: ...
+    def __getitem__(self, at: int | slice) -> Sample | Sequence[Sample]:
+        if isinstance(at, slice):
+            return [self[i] for i in range(*at.indices(len(self)))]
+        if not 0 <= at < len(self):
+            raise IndexError(at)
+        return self.docs[int(np.searchsorted(self.ends, at, side="right"))]
 
 
-def _dropped(name: str, docs: Sequence[Sample], out: Replies, units: Ints64, task: Task) -> Column:
+def docs_by_unit(docs: Sequence[Sample], units: Ints64) -> Sequence[Sample]:
+    return docs if bool(np.all(units == 1)) else ByUnit(docs, units)
+
+
+def _lost(docs: Sequence[Sample], problems: Mapping[int, tuple[int, str]], task: Task) -> Column:
+    at = sorted(problems)
+    keys = [docs[i].doc_id for i in at]
+    status: NDArray[np.uint8] = np.array([problems[i][0] for i in at], np.uint8)
+    reasons = {key: problems[i][1] + place(task.name, key) for i, key in zip(at, keys, strict=True)}
+    return column(keys, blank_rows(len(keys)), status, reasons)
+
+
+def _dropped(bound: BoundPipeline, docs: Sequence[Sample], out: Replies, units: Ints64) -> Column:
     """Documents of which a pipeline left no reply."""
     ends = np.concatenate([[0], np.cumsum(units)])
     least = np.minimum.reduceat(out.counts, ends[:-1]) if len(out.counts) else out.counts
-    reason = (UNSCORABLE, f"filter {name!r} left no reply")
-    return _lost(docs, {int(i): reason for i in np.flatnonzero(least == 0)}, task)
+    reason = (UNSCORABLE, f"filter {bound.pipeline.name!r} left no reply")
+    return _lost(docs, {int(i): reason for i in np.flatnonzero(least == 0)}, bound.task)
 
 
-def traits_of(task: Task, docs: Sequence[Sample]) -> tuple[str, ...]:
+def name_traits(task: Task, docs: Sequence[Sample]) -> tuple[str, ...]:
     """What about a task's documents makes other harnesses' numbers differ (see ``core/lm_eval/errata.py``).
 
-    >>> from evalcore.core.records.request import GENERATE_UNTIL
-    >>> traits_of(Task("t", GENERATE_UNTIL), [Sample(0, gold=("a", "b")), Sample(1, gold="...")])
+    >>> name_traits(Task("t", GENERATE_UNTIL), [Sample(0, gold=("a", "b")), Sample(1, gold="...")])
     ('bare gold', 'several golds')
     """
     if task.output_type != GENERATE_UNTIL:
@@ -204,19 +153,6 @@ def traits_of(task: Task, docs: Sequence[Sample]) -> tuple[str, ...]:
 NO_WORD = re.compile(r"[\W\d_]+")
 
 
-def _dropping(task: Task, given: Replies, left: Replies) -> tuple[str, ...]:
+def _name_drops(task: Task, given: Replies, left: Replies) -> tuple[str, ...]:
     """Replies that were dropped though no filter was named."""
     return ("first reply",) if not task.filters and len(left.values) < len(given.values) else ()
-
-
-def _lost(docs: Sequence[Sample], problems: dict[int, tuple[int, str]], task: Task) -> Column:
-    at = sorted(problems)
-    keys = [docs[i].doc_id for i in at]
-    status: NDArray[np.uint8] = np.array([problems[i][0] for i in at], np.uint8)
-    reasons = {key: problems[i][1] + place(task.name, key) for i, key in zip(at, keys, strict=True)}
-    return column(keys, blank_rows(len(keys)), status, reasons)
-
-
-def _provenance(name: str, keys: Ints64, out: Replies, units: Ints64) -> Provenance:
-    ends = np.concatenate([[0], np.cumsum(units)])
-    return Provenance(name, Array(keys), frozen(out.offsets[ends]), tuple(out.values), frozen(out.rules.copy()))

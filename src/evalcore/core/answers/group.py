@@ -1,18 +1,20 @@
-"""Answers sorted into documents: one sort, then everything reads slices of it."""
+"""``group_by_doc``: answers sorted into documents once; everything after reads slices."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from operator import attrgetter
-from typing import Generic, Protocol, TypeVar, runtime_checkable
+from itertools import chain
+from operator import attrgetter, itemgetter
+from typing import Generic, Protocol, TypeVar, overload, runtime_checkable
 
 import numpy as np
 
-from evalcore.core.records.array import Ints64
+from evalcore.core.answers.table import AnswerTable, Requests, likelihoods, sort_places
+from evalcore.core.records.array import Array, Ints64, frozen
 from evalcore.core.records.errors import EvalError, place
 from evalcore.core.records.request import Answer
 
-__all__ = ["Grouped", "Placed", "group_by_doc"]
+__all__ = ["Grouped", "Placed", "group_by_doc", "table_from_groups"]
 
 
 @runtime_checkable
@@ -56,14 +58,22 @@ class Grouped(Mapping[int, tuple[P, ...]], Generic[P]):
         return f"Grouped({self.task!r}, {len(self)} documents, {len(self.flat)} items)"
 
 
-def group_by_doc(items: Iterable[P]) -> Grouped[P]:
-    """Items of one task by document, each in idx order, whatever order they came in.
+@overload
+def group_by_doc(items: AnswerTable) -> AnswerTable: ...
+@overload
+def group_by_doc(items: Iterable[P]) -> Grouped[P]: ...
+def group_by_doc(items: Iterable[P] | AnswerTable) -> Grouped[P] | AnswerTable:
+    """Group the items of one task by document, each in idx order, whatever order they came in.
+
+    A table is in that order already and is returned unchanged.
 
     >>> from evalcore.core.records.request import Generate, Instance
     >>> made = [Instance("t", doc, idx, Generate("?")) for doc, idx in [(1, 1), (0, 0), (1, 0)]]
     >>> [(i.doc_id, i.idx) for i in group_by_doc(made)[1]]
     [(1, 0), (1, 1)]
     """
+    if isinstance(items, AnswerTable):
+        return items
     flat = tuple(items)
     n = len(flat)
     if n == 0:
@@ -81,21 +91,22 @@ def group_by_doc(items: Iterable[P]) -> Grouped[P]:
     return Grouped(task, flat, docs, idxs)
 
 
-def sort_places(task: str, docs: Ints64, idxs: Ints64) -> Ints64 | None:
-    """The order that sorts places by (document, idx), None if they are sorted; a place twice is an error."""
-    same = docs[1:] == docs[:-1]
-    if bool(np.all((docs[1:] > docs[:-1]) | (same & (idxs[1:] > idxs[:-1])))):
-        return None
-    order = np.lexsort((idxs, docs))
-    docs, idxs = docs[order], idxs[order]
-    twice = np.flatnonzero((docs[1:] == docs[:-1]) & (idxs[1:] == idxs[:-1]))
-    if len(twice):
-        at = int(twice[0])
-        raise EvalError(f"expected each (document, idx) once, got idx {idxs[at]} twice{place(task, int(docs[at]))}")
-    return order
-
-
 def _one_task(tasks: set[str]) -> str:
     if len(tasks) > 1:
         raise EvalError(f"expected the answers of one task, got {sorted(tasks)}; group each task by itself")
     return next(iter(tasks))
+
+
+def table_from_groups(grouped: Grouped[Answer]) -> AnswerTable:
+    """Grouped answers as columns.
+
+    >>> from evalcore.core.records.request import Generate, Instance
+    >>> table_from_groups(group_by_doc([Answer(Instance("t", 3, 0, Generate("?")), ("x",))])).asked.docs
+    Array([3])
+    """
+    replies = list(map(attrgetter("replies"), grouped.flat))
+    counts = np.fromiter(map(len, replies), np.int64, len(replies))
+    repeats = np.fromiter(map(attrgetter("repeats"), map(attrgetter("instance"), grouped.flat)), np.int64, len(replies))
+    values = list(map(itemgetter(0), replies)) if bool(np.all(counts == 1)) else list(chain.from_iterable(replies))
+    asked = Requests(grouped.task, Array(grouped.docs), Array(grouped.idxs), frozen(repeats))
+    return AnswerTable(asked, frozen(np.concatenate([[0], np.cumsum(counts)])), likelihoods(values))

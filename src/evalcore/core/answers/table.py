@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from itertools import chain
+from collections.abc import Callable, Sequence
 from math import nan
-from operator import attrgetter, itemgetter
+from operator import itemgetter
 from typing import overload
 
 import numpy as np
 from msgspec import Struct
 
-from evalcore.core.answers.group import group_by_doc, sort_places
-from evalcore.core.records.array import Array, Floats64, frozen
-from evalcore.core.records.errors import EvalError
-from evalcore.core.records.request import Answer, Likelihood
+from evalcore.core.records.array import Array, Floats64, Ints64, frozen
+from evalcore.core.records.errors import EvalError, place
+from evalcore.core.records.request import Likelihood
 
-__all__ = ["AnswerTable", "Likelihoods", "Requests", "as_number", "likelihoods", "request_table", "tabulate"]
+__all__ = ["AnswerTable", "Likelihoods", "Requests", "as_number", "likelihoods", "request_table", "sort_places"]
 
 
 class Likelihoods(Sequence[tuple[float, ...]]):
@@ -131,24 +129,6 @@ class AnswerTable(Struct, frozen=True):
         return AnswerTable(asked, frozen(ends - ends[0]), self.values[ends[0] : ends[-1]])
 
 
-def tabulate(answers: Iterable[Answer] | AnswerTable) -> AnswerTable:
-    """Answers of one task, in any order, as a table.
-
-    >>> from evalcore.core.records.request import Generate, Instance
-    >>> tabulate([Answer(Instance("t", 3, 0, Generate("?")), ("x",))]).asked.docs
-    Array([3])
-    """
-    if isinstance(answers, AnswerTable):
-        return answers
-    grouped = group_by_doc(answers)
-    replies = list(map(attrgetter("replies"), grouped.flat))
-    counts = np.fromiter(map(len, replies), np.int64, len(replies))
-    repeats = np.fromiter(map(attrgetter("repeats"), map(attrgetter("instance"), grouped.flat)), np.int64, len(replies))
-    values = list(map(itemgetter(0), replies)) if bool(np.all(counts == 1)) else list(chain.from_iterable(replies))
-    asked = Requests(grouped.task, Array(grouped.docs), Array(grouped.idxs), frozen(repeats))
-    return AnswerTable(asked, frozen(np.concatenate([[0], np.cumsum(counts)])), likelihoods(values))
-
-
 def request_table(task: str, docs: Sequence[int], idxs: Sequence[int], repeats: Sequence[int] | int = 1) -> Requests:
     """Requests from columns; they must be sorted by (document, idx), each place once.
 
@@ -161,3 +141,17 @@ def request_table(task: str, docs: Sequence[int], idxs: Sequence[int], repeats: 
         raise EvalError(f"expected requests sorted by document and idx, got them out of order - at {task}")
     each = np.full(len(doc_keys), repeats) if isinstance(repeats, int) else np.asarray(repeats, np.int64)
     return Requests(task, Array(doc_keys), Array(places), frozen(each.astype(np.int64)))
+
+
+def sort_places(task: str, docs: Ints64, idxs: Ints64) -> Ints64 | None:
+    """The order that sorts places by (document, idx), None if they are sorted; a place twice is an error."""
+    same = docs[1:] == docs[:-1]
+    if bool(np.all((docs[1:] > docs[:-1]) | (same & (idxs[1:] > idxs[:-1])))):
+        return None
+    order = np.lexsort((idxs, docs))
+    docs, idxs = docs[order], idxs[order]
+    twice = np.flatnonzero((docs[1:] == docs[:-1]) & (idxs[1:] == idxs[:-1]))
+    if len(twice):
+        at = int(twice[0])
+        raise EvalError(f"expected each (document, idx) once, got idx {idxs[at]} twice{place(task, int(docs[at]))}")
+    return order

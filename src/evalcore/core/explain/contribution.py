@@ -8,10 +8,10 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from evalcore.core.aggregate.value import DEFAULT, Inference, aggregate_metric
+from evalcore.core.aggregate.inference import DEFAULT, Inference
 from evalcore.core.compare.differences import influence_of
 from evalcore.core.groups.tree import Group, all_groups, all_tasks, map_leaves
-from evalcore.core.pipeline import build_report
+from evalcore.core.pipeline import aggregate_again, build_report
 from evalcore.core.records.array import frozen
 from evalcore.core.records.column import Column, take_rows
 from evalcore.core.records.errors import EvalError, place
@@ -59,7 +59,7 @@ def contributions(
     >>> from evalcore.core.records.column import Floats, column
     >>> from evalcore.core.records.request import GENERATE_UNTIL
     >>> from evalcore.core.records.task import Task
-    >>> from evalcore.core.aggregate.task_report import report_task
+    >>> from evalcore.core.pipeline import report_task
     >>> from evalcore.core.records.score import Scored, ScoredColumn
     >>> scores = column([0, 1, 2, 3], Floats(Array([1.0, 1.0, 0.0, 1.0])))
     >>> scored = Scored(Task("t", GENERATE_UNTIL), (ScoredColumn(MetricKey("acc"), scores, None),))
@@ -118,7 +118,9 @@ def _without(task: TaskReport, doc: int, inference: Inference, tables: Tables) -
         raise EvalError(f"expected a document of this task, got a number that none has{place(task.name, doc)}")
     columns = tuple((key, _dropped(column, doc)) for key, column in task.columns)
     kept = dict(columns)
-    estimates = tuple((key, _again(one, kept.get(key), inference, tables)) for key, one in task.estimates)
+    estimates = tuple(
+        (key, aggregate_again(one, kept.get(key), inference=inference, tables=tables)) for key, one in task.estimates
+    )
     return replace(task, estimates=estimates, columns=columns, n_docs=task.n_docs - 1)
 
 
@@ -130,16 +132,6 @@ def _dropped(column: Column, doc: int) -> Column:
         frozen(column.status.data[here].astype(np.uint8)),
         tuple(pair for pair in column.reasons if pair[0] != doc),
     )
-
-
-def _again(estimate: Estimate, column: Column | None, inference: Inference, tables: Tables) -> Estimate:
-    """The same recipe on other documents; no number where the recipe is code that is not at hand."""
-    aggregation = tables.aggregations.get(estimate.scale.aggregation)
-    if column is None or aggregation is None:
-        return replace(estimate, value=None, reason=f"{estimate.scale.aggregation} cannot be taken again")
-    known = replace(aggregation, bounds=estimate.scale.bounds)
-    made = aggregate_metric(known, column, options=estimate.scale.options, inference=inference)
-    return replace(made, scale=replace(made.scale, higher_is_better=estimate.scale.higher_is_better))
 
 
 def _in_task(whole: TaskReport, rest: TaskReport, key: MetricKey, doc: int) -> Contribution:

@@ -15,20 +15,18 @@ from msgspec.structs import replace
 from pyrsistent import PMap
 
 from evalcore.core.answers.batch import Batch
-from evalcore.core.answers.chunk import gather, passes
-from evalcore.core.answers.filtrate import score_task
-from evalcore.core.answers.table import tabulate
+from evalcore.core.answers.chunk import gather_replies
+from evalcore.core.answers.filtrate import Filtrate, batch_repeats
 from evalcore.core.explain.verdict import tell_score
 from evalcore.core.filters.chain import FILTERS, Filter, Replies, explain, nested
 from evalcore.core.filters.reply import Fired, replies
-from evalcore.core.metrics.dispatch import Scorer
+from evalcore.core.pipeline import score_task, tabulate
 from evalcore.core.records.array import Ints64
 from evalcore.core.records.column import outcomes
-from evalcore.core.records.errors import place, unknown
 from evalcore.core.records.outcome import Outcome
 from evalcore.core.records.request import Answer, Sample
 from evalcore.core.records.task import MetricKey, Pipeline, Step, Task
-from evalcore.core.tables import EVALCORE, Tables, pipelines_of, specs_of
+from evalcore.core.tables import EVALCORE, BoundPipeline, Tables, bind_pipeline, pipelines_of, specs_of
 
 __all__ = ["DocumentTrace", "Judged", "StepTrace", "trace_document", "trace_pipeline"]
 
@@ -108,19 +106,19 @@ def trace_document(
 
 def _traced(task: Task, pipeline: Pipeline, sample: Sample, answers: Sequence[Answer], tables: Tables) -> DocumentTrace:
     keys = np.array([sample.doc_id], np.int64)
-    raw = gather(task, keys, tabulate(answers))
+    raw = gather_replies(task, keys, tabulate(answers))
     scored = score_task(replace(task, filters=(pipeline,)), [sample], answers, tables=tables, keep_replies=True)
     found = tuple((one.key, dict(outcomes(one.column))[sample.doc_id]) for one in scored.columns if len(one.column))
     if raw.problems:
         return DocumentTrace(pipeline.name, outcomes=found, problem=raw.problems[0][1])
     steps = tuple(trace_pipeline(pipeline, unit, sample, tables.filters) for unit in nested(raw.replies))
-    kept = scored.provenance[0]
+    kept, bound = scored.provenance[0], bind_pipeline(task, pipeline, tables)
     return DocumentTrace(
         pipeline.name,
         steps,
         kept.replies,
         tuple(kept.rules.data.tolist()),
-        tuple(_judged(task, pipeline, batch, tables) for batch in _batches(task, pipeline, sample, raw.replies, steps)),
+        tuple(_judged(bound, batch) for batch in _batches(task, pipeline, sample, raw.replies, steps)),
         found,
     )
 
@@ -134,23 +132,14 @@ def _batches(
     if pipeline.steps:
         made = replies([unit[-1].after for unit in steps])
         out = Replies(made.values, made.offsets, np.array([r for unit in steps for r in unit[-1].rules], np.int8))
-    return passes(task, pipeline.name, [sample], keys, out, np.array([len(steps)], np.int64))
+    return batch_repeats(task.name, pipeline.name, Filtrate([sample], keys, out, np.array([len(steps)], np.int64)))
 
 
-def _judged(task: Task, pipeline: Pipeline, batch: Batch, tables: Tables) -> tuple[Judged, ...]:
+def _judged(bound: BoundPipeline, batch: Batch) -> tuple[Judged, ...]:
     """Every metric on one repeat, before any reducer."""
-    specs = task.metrics if pipeline.metrics is None else pipeline.metrics
+    task = bound.task
     return tuple(
         Judged(score.name, outcome, "" if score.spec is None else tell_score(task, score.spec, batch))
-        for score in _scorer(task, tables)(task, specs, batch)
+        for score in bound.score(task, bound.specs, batch)
         for _, outcome in outcomes(score.column)
     )
-
-
-def _scorer(task: Task, tables: Tables) -> Scorer:
-    if task.process_results is not None:
-        return tables.process_results(task.process_results)
-    found = tables.scorers.get(task.output_type)
-    if found is None:
-        raise unknown("output type", task.output_type, tables.scorers, place(task.name))
-    return found

@@ -1,12 +1,11 @@
-"""Closing groups: every group of a tree becomes a report, children before parents."""
+"""A group's own report: the estimates that it makes of those of its tasks."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from operator import attrgetter
+from collections.abc import Iterable, Sequence
 
 from msgspec.structs import replace
-from toolz import unique
+from toolz import concat
 
 from evalcore.core.aggregate.signature import sign
 from evalcore.core.aggregate.value import DEFAULT, Inference, group_interval
@@ -21,6 +20,7 @@ from evalcore.core.groups.tree import (
     all_tasks,
     fold_group,
     leaves,
+    map_leaves,
     version_of,
 )
 from evalcore.core.lm_eval.errata import group_errata
@@ -30,22 +30,29 @@ from evalcore.core.records.report import GroupReport, TaskReport
 from evalcore.core.records.task import MetricKey
 from evalcore.core.tables import EVALCORE, Tables
 
-__all__ = ["report_group", "report_groups"]
+__all__ = ["place_tasks", "report_group"]
 
 
-def report_groups(
-    tree: Tree[TaskReport], *, inference: Inference = DEFAULT, tables: Tables = EVALCORE
-) -> tuple[GroupReport, ...]:
-    """Every group of a tree, children before parents, each once: a fold whose carrier is the reports below."""
-    found: tuple[GroupReport, ...] = fold_group(
-        tree,
-        lambda leaf: (),
-        lambda group, parts: (
-            *(report for part in parts for report in part),
-            report_group(group, inference=inference, tables=tables),
-        ),
-    )
-    return tuple(unique(found, key=attrgetter("name")))
+def place_tasks(trees: Iterable[Tree[object]], tasks: Iterable[TaskReport]) -> tuple[Tree[TaskReport], ...]:
+    """Trees with the reports of their tasks. A task that was not run has an empty one.
+
+    A name stands for one group, and never for a group and a task.
+    """
+    by_name = {task.name: task for task in tasks}
+    placed = tuple(map_leaves(lambda leaf: by_name.get(leaf.name, TaskReport(name=leaf.name)), tree) for tree in trees)
+    leaf_names = {leaf.name for tree in placed for leaf in leaves(tree)}
+    seen: dict[str, Group[TaskReport]] = {}
+    for group in concat(map(_every_group, placed)):
+        if group.name in leaf_names:
+            raise EvalError(f"expected a name for the group of its own, got that of a task - at group {group.name}")
+        if seen.setdefault(group.name, group) != group:
+            raise EvalError(f"expected each group once, got two different ones - at group {group.name}")
+    return placed
+
+
+def _every_group(tree: Tree[TaskReport]) -> tuple[Group[TaskReport], ...]:
+    """Every group, as often as it is there, parents first."""
+    return fold_group(tree, lambda leaf: (), lambda group, parts: (group, *concat(parts)))
 
 
 def report_group(group: Group[TaskReport], *, inference: Inference = DEFAULT, tables: Tables = EVALCORE) -> GroupReport:

@@ -8,7 +8,8 @@ from hashlib import sha256
 
 import numpy as np
 
-from evalcore.core.answers.table import AnswerTable, tabulate
+from evalcore.core.answers.table import AnswerTable
+from evalcore.core.pipeline import tabulate
 from evalcore.core.records.column import Column, score_at
 from evalcore.core.records.document import decode_doc
 from evalcore.core.records.errors import EvalError, place

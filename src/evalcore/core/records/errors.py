@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from difflib import get_close_matches
 from types import ModuleType
 
-__all__ = ["EvalError", "MissingExtra", "locate", "place", "require", "unknown"]
+__all__ = ["EvalError", "MissingExtra", "locate", "located", "place", "require", "unknown"]
 
 
 class EvalError(ValueError):
@@ -36,6 +37,21 @@ def locate(wrong: Exception, where: str) -> EvalError:
     """
     text = str(wrong) if isinstance(wrong, EvalError) else f"{type(wrong).__name__}: {wrong}"
     return EvalError(text if " - at " in text else text + where)
+
+
+@contextmanager
+def located(where: str) -> Iterator[None]:
+    """Errors for people raised inside get their place.
+
+    >>> with located(place("t")):
+    ...     raise EvalError("bad")
+    Traceback (most recent call last):
+    evalcore.EvalError: bad - at t
+    """
+    try:
+        yield
+    except EvalError as wrong:
+        raise locate(wrong, where) from wrong
 
 
 def unknown(kind: str, name: str, known: Iterable[str], where: str = "") -> EvalError:

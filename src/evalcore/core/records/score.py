@@ -6,13 +6,14 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 from msgspec import Struct
+from msgspec.structs import replace
 
 from evalcore.core.records.array import Array
-from evalcore.core.records.column import Column, merge_all
+from evalcore.core.records.column import Column, merge_all, unscored_part
 from evalcore.core.records.errors import EvalError, place, unknown
 from evalcore.core.records.task import MetricKey, MetricSpec, Task
 
-__all__ = ["Provenance", "Scored", "ScoredColumn", "merge_scored"]
+__all__ = ["Provenance", "Scored", "ScoredColumn", "column_key", "merge_scored", "whole_columns"]
 
 
 class Provenance(Struct, frozen=True):
@@ -144,3 +145,28 @@ def _joined(found: Sequence[Provenance]) -> Provenance:
         tuple(value for key in keys for value in rows[key][0]),
         Array(np.array([rule for key in keys for rule in rows[key][1]], np.int8)),
     )
+
+
+def column_key(metric: str, reducer: str | None, reducers: Sequence[str | None], pipeline: str) -> MetricKey:
+    """A metric's key: with its reducer where there are several."""
+    return MetricKey(f"{metric}@{reducer}" if len(reducers) > 1 else metric, pipeline)
+
+
+def whole_columns(scored: Scored) -> tuple[ScoredColumn, ...]:
+    """The columns to close. Metrics that one function gave under several names share the documents it failed on."""
+    by_own = {(one.key, one.reducer): one for one in scored.columns if one.spec is not None}
+    out: list[ScoredColumn] = []
+    parents: set[MetricKey] = set()
+    for one in scored.columns:
+        parent = by_own.get((_own_key(one), one.reducer)) if one.spec is not None else None
+        if parent is None or parent.key == one.key:
+            out.append(one)
+        else:
+            parents.add(parent.key)
+            out.append(replace(one, column=merge_all((one.column, unscored_part(parent.column)))))
+    return tuple(one for one in out if one.key not in parents or one.column.scored.any())
+
+
+def _own_key(one: ScoredColumn) -> MetricKey:
+    spec = one.spec or MetricSpec(one.key.metric)
+    return column_key(spec.name, one.reducer, spec.reducers, one.key.filter)

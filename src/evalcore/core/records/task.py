@@ -128,3 +128,17 @@ class Task(Struct, frozen=True):
         for name in names:
             if names.count(name) > 1:
                 raise EvalError(f"expected each {what} once, got {name!r} twice - at {self.name}")
+
+
+def config_of(task: Task) -> Options:
+    """A config that says what a task is, for one that was not made from a config.
+
+    >>> from evalcore.core.records.request import GENERATE_UNTIL
+    >>> config_of(Task("t", GENERATE_UNTIL, (MetricSpec("f1"),)))["metric_list"]
+    (pmap({'metric': 'f1'}),)
+    """
+    metrics = [{"metric": spec.name, **spec.options} for spec in task.metrics]
+    filters = [
+        {"name": one.name, "filter": [{"function": s.name, **s.options} for s in one.steps]} for one in task.filters
+    ]
+    return options(task=task.name, output_type=task.output_type, metric_list=metrics, filter_list=filters)

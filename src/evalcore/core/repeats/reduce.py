@@ -1,4 +1,4 @@
-"""Several replies to one question become one score. The question stays the unit."""
+"""``reduce_repeats``: several replies to one question become one score. The question stays the unit."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from math import nan
 
 import numpy as np
+from msgspec import Struct
 from pyrsistent import PMap
 
 from evalcore.core.records.array import Bools, Floats64, Ints64, frozen
@@ -26,24 +27,38 @@ from evalcore.core.repeats.reducers import (
 )
 from evalcore.core.stats.noise import variance_of_reply
 
-__all__ = ["REDUCERS", "Reducer", "Repeats", "noise_of_repeats", "reduce_repeats", "reducer"]
+__all__ = ["NO_VOTES", "Votes", "noise_of_repeats", "reduce_repeats"]
+
+
+class Votes(Struct, frozen=True, eq=False):
+    """The answers of each document over all repeats, and which of them are fallbacks (documents × repeats)."""
+
+    answers: Sequence[Sequence[object]] = ()
+    fell_back: Bools | None = None
+
+
+NO_VOTES = Votes()
 
 
 def reduce_repeats(
-    reduce: Reducer | str,
+    reduce: Reducer | str | None,
     columns: Sequence[Column],
-    answers: Sequence[Sequence[object]] = (),
-    fell_back: Bools | None = None,
+    *,
+    votes: Votes = NO_VOTES,
     reducers: PMap[str, Reducer] = REDUCERS,
     task: str = "",
 ) -> Column:
-    """One column per repeat becomes one column. One repeat reduces to itself under every averaging reducer.
+    """Reduce one column per repeat to one column. One repeat reduces to itself under every averaging reducer.
+
+    Without a reducer the first repeat counts; ``list_repeats`` has refused others then.
 
     >>> from evalcore.core.records.array import Array
     >>> one = column([0, 1], Floats(Array([0.8, 0.9]))), column([0, 1], Floats(Array([0.75, 0.92])))
     >>> reduce_repeats("max", one).rows
     Floats(values=Array([0.8 , 0.92]))
     """
+    if reduce is None:
+        return columns[0]
     name = reduce if isinstance(reduce, str) else getattr(reduce, "__name__", "reducer")
     keys = np.unique(np.concatenate([one.keys.ints for one in columns]))
     if name == COLLECT:
@@ -51,7 +66,8 @@ def reduce_repeats(
     if name in ("first", "last") and not all(isinstance(one.rows, Floats) for one in columns):
         return _picked(keys, columns if name == "first" else columns[::-1])
     scores = np.column_stack([_aligned(one, keys, name) for one in columns])
-    reduced = (reducer(reduce, reducers) if isinstance(reduce, str) else reduce)(Repeats(scores, answers, fell_back))
+    function = reducer(reduce, reducers) if isinstance(reduce, str) else reduce
+    reduced = function(Repeats(scores, votes.answers, votes.fell_back))
     some = np.any(~np.isnan(scores), axis=1)
     undefined = {
         int(keys[i]): f"{name} is not defined on {int(np.count_nonzero(~np.isnan(scores[i])))} replies"

@@ -1,101 +1,116 @@
-"""Scores of every repeat become the columns that a task asked for."""
+"""A metric's scores repeat by repeat, before and after they are reduced."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import chain as flatten
+from collections.abc import Iterator, Sequence
+from itertools import chain
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
+from pyrsistent import PMap
 
 from evalcore.core.answers.batch import Batch, values_of
-from evalcore.core.metrics.dispatch import Score
-from evalcore.core.records.array import Bools
-from evalcore.core.records.column import Column
-from evalcore.core.records.errors import EvalError, locate, place
-from evalcore.core.records.score import ScoredColumn
-from evalcore.core.records.task import MetricKey, MetricSpec, Task
-from evalcore.core.repeats.reduce import noise_of_repeats, reduce_repeats
-from evalcore.core.repeats.reducers import SCORES_ONLY
-from evalcore.core.tables import Tables
+from evalcore.core.metrics.dispatch import Score, Scores
+from evalcore.core.records.column import EMPTY, Column, merge_all
+from evalcore.core.records.errors import EvalError, place
+from evalcore.core.records.score import ScoredColumn, column_key
+from evalcore.core.records.task import MetricKey, MetricSpec
+from evalcore.core.repeats.reduce import NO_VOTES, Votes, noise_of_repeats
+from evalcore.core.repeats.reducers import SCORES_ONLY, Reducer
+from evalcore.core.tables import BoundPipeline
 
-__all__ = ["column_key", "reduce_scores"]
+__all__ = ["RepeatedScore", "add_losses", "blank_columns", "list_repeats", "reduced_column"]
 
 
-def reduce_scores(
-    task: Task, name: str, scores: Sequence[Sequence[Score]], passes: Sequence[Batch], tables: Tables
-) -> list[ScoredColumn]:
+class RepeatedScore(Struct, frozen=True, eq=False):
+    """A metric's column for each repeat, the reducer that makes one of them, and the key that this one gets."""
+
+    key: MetricKey
+    metric: str
+    spec: MetricSpec | None
+    reducer: str | None
+    columns: tuple[Column, ...]
+    votes: Votes
+    span: tuple[int, int] | None
+
+
+def list_repeats(bound: BoundPipeline, scores: Sequence[Scores], batches: Sequence[Batch]) -> Iterator[RepeatedScore]:
+    """Every metric that was scored with every reducer that is to make one score of its repeats."""
     by_name: dict[str, list[Score]] = {}
-    for score in flatten.from_iterable(scores):
+    for score in chain.from_iterable(scores):
         by_name.setdefault(score.name, []).append(score)
-    out: list[ScoredColumn] = []
-    for metric, found in by_name.items():
-        spec = found[0].spec
-        reducers = _reducers(task, metric, spec, len(passes), tables)
-        for one in reducers:
-            key = column_key(metric, one, reducers, name)
-            if one is None:
-                out.append(ScoredColumn(key, found[0].column, spec, None, _spread(passes)))
-            else:
-                keys = sorted({key for score in found for key in score.column.keys.ints.tolist()})
-                answers, fell = ((), None) if SCORES_ONLY.fullmatch(one) else _votes(passes, keys)
-                reduced = _reduced(task, metric, one, found, answers, fell, tables)
-                noise = noise_of_repeats(one, [score.column for score in found], tables.reducers)
-                out.append(ScoredColumn(key, reduced, spec, one, _spread(passes), noise=noise))
-    return out
+    span = _span(batches)
+    for metric, each in by_name.items():
+        spec, columns = each[0].spec, tuple(score.column for score in each)
+        reducers = _reducers(bound, metric, spec, len(batches))
+        for name in reducers:
+            key = column_key(metric, name, reducers, bound.pipeline.name)
+            alone = name is None or SCORES_ONLY.fullmatch(name)
+            yield RepeatedScore(key, metric, spec, name, columns, NO_VOTES if alone else _votes(batches, columns), span)
 
 
-def column_key(metric: str, reducer: str | None, reducers: Sequence[str | None], pipeline: str) -> MetricKey:
-    return MetricKey(f"{metric}@{reducer}" if len(reducers) > 1 else metric, pipeline)
+def reduced_column(repeated: RepeatedScore, column: Column, reducers: PMap[str, Reducer]) -> ScoredColumn:
+    """The column that repeats were reduced to, under its key and with the noise of its replies."""
+    name = repeated.reducer
+    noise = None if name is None else noise_of_repeats(name, repeated.columns, reducers)
+    return ScoredColumn(repeated.key, column, repeated.spec, name, repeated.span, noise=noise)
 
 
-def _reduced(
-    task: Task,
-    metric: str,
-    reducer: str,
-    found: Sequence[Score],
-    answers: Sequence[Sequence[object]],
-    fell: Bools | None,
-    tables: Tables,
-) -> Column:
-    try:
-        columns = [score.column for score in found]
-        return reduce_repeats(reducer, columns, answers, fell, tables.reducers, task.name)
-    except EvalError as wrong:
-        raise locate(wrong, place(task.name, key=metric)) from wrong
+def blank_columns(bound: BoundPipeline) -> tuple[ScoredColumn, ...]:
+    """The columns that a pipeline asks for, without any document."""
+    return tuple(
+        ScoredColumn(column_key(spec.name, name, spec.reducers, bound.pipeline.name), EMPTY, spec, name)
+        for spec in bound.specs
+        for name in spec.reducers or (None,)
+    )
 
 
-def _reducers(task: Task, metric: str, spec: MetricSpec | None, repeats: int, tables: Tables) -> tuple[str | None, ...]:
-    declared = spec.reducers if spec is not None else ()
-    if declared:
-        return declared
+def add_losses(
+    bound: BoundPipeline, columns: Sequence[ScoredColumn], lost: Column, traits: tuple[str, ...]
+) -> tuple[ScoredColumn, ...]:
+    """Columns with the documents that were lost before scoring; those that nothing was scored for are added."""
+    asked = blank_columns(bound)
+    known, declared = {one.key for one in columns}, {one.key for one in asked}
+    every = (*columns, *(one for one in asked if one.key not in known))
+    return tuple(
+        replace(one, traits=traits, column=merge_all((one.column, lost)) if one.key in declared else one.column)
+        for one in every
+    )
+
+
+def _reducers(bound: BoundPipeline, metric: str, spec: MetricSpec | None, repeats: int) -> tuple[str | None, ...]:
+    if spec is not None and spec.reducers:
+        return spec.reducers
     if repeats <= 1:
         return (None,)
-    if tables.unreduced is None:
+    if bound.tables.unreduced is None:
         raise EvalError(
             f"expected one reply per document or a reducer, got {repeats} replies for {metric}"
-            f"{place(task.name)}; add a filter such as take_first, or reducers such as mean or pass@1"
+            f"{place(bound.task.name)}; add a filter such as take_first, or reducers such as mean or pass@1"
         )
-    return (tables.unreduced,)
+    return (bound.tables.unreduced,)
 
 
-def _votes(passes: Sequence[Batch], keys: Sequence[int]) -> tuple[list[list[object]], Bools]:
-    """The answers of these documents over all repeats: a text, or of several choices the likeliest one."""
+def _votes(batches: Sequence[Batch], columns: Sequence[Column]) -> Votes:
+    """The answers of the documents of these columns: a text, or of several choices the likeliest one."""
+    keys = sorted({key for one in columns for key in one.keys.ints.tolist()})
     at = {key: i for i, key in enumerate(keys)}
     answers: list[list[object]] = [[] for _ in keys]
-    fell = np.zeros((len(at), len(passes)), np.bool_)
-    for repeat, batch in enumerate(passes):
+    fell = np.zeros((len(at), len(batches)), np.bool_)
+    for repeat, batch in enumerate(batches):
         for i, sample in enumerate(batch.samples):
             if sample.doc_id in at:
                 answers[at[sample.doc_id]].append(_answer(batch.of_doc(i)))
                 fell[at[sample.doc_id], repeat] = batch.fell_back[int(batch.offsets[i])]
-    return answers, fell
+    return Votes(answers, fell)
 
 
 def _answer(replies: Sequence[object]) -> object:
     return replies[0] if len(replies) == 1 else int(np.argmax(values_of(replies)))
 
 
-def _spread(batches: Sequence[Batch]) -> tuple[int, int] | None:
+def _span(batches: Sequence[Batch]) -> tuple[int, int] | None:
     """The fewest and the most replies of any document."""
     most = len(batches)
     if not most or not len(batches[0].samples):

@@ -9,11 +9,10 @@ from shlex import quote
 from msgspec import Struct
 from msgspec.structs import replace
 
-from evalcore.core.aggregate.task_report import report_task
 from evalcore.core.aggregate.value import Inference
 from evalcore.core.groups.tree import Group, all_groups, all_tasks
 from evalcore.core.lm_eval.policy import POLICIES
-from evalcore.core.pipeline import build_report
+from evalcore.core.pipeline import build_report, report_task
 from evalcore.core.records.errors import EvalError, unknown
 from evalcore.core.records.estimate import Resampling
 from evalcore.core.records.report import Report

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from evalcore.core.aggregate.task_report import report_task
 from evalcore.core.aggregate.value import Inference
+from evalcore.core.pipeline import report_task
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.estimate import Counts, Estimate, Resampling
 from evalcore.core.records.report import TaskReport

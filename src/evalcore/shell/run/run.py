@@ -13,10 +13,8 @@ from msgspec.structs import replace
 from pyrsistent import PMap
 from toolz import unique
 
-from evalcore.core.aggregate.task_report import report_task
-from evalcore.core.answers.filtrate import score_task
 from evalcore.core.lm_eval.policy import POLICIES
-from evalcore.core.pipeline import build_report
+from evalcore.core.pipeline import build_report, report_task, score_task
 from evalcore.core.records.errors import EvalError, locate, place
 from evalcore.core.records.report import Report
 from evalcore.core.records.request import Generate

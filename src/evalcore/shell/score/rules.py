@@ -11,12 +11,11 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from evalcore.core.aggregate.task_report import described
 from evalcore.core.filters.chain import FILTERS, leaves_of
 from evalcore.core.lm_eval.task_config import metric_from_config, pipeline_from_config
 from evalcore.core.records.errors import EvalError, unknown
 from evalcore.core.records.request import options
-from evalcore.core.records.task import MetricSpec, Pipeline, Step, Task
+from evalcore.core.records.task import MetricSpec, Pipeline, Step, Task, config_of
 from evalcore.core.tables import EVALCORE, specs_of
 
 __all__ = ["Rules", "lay_over", "metric_config", "parse_named", "read_rules"]
@@ -209,7 +208,7 @@ def _pipeline_config(one: Pipeline) -> Plain:
 
 def _said(task: Task, rules: Rules, *, filtered: bool) -> Plain:
     """The config of a changed task: what was changed is written anew."""
-    new = described(task)
+    new = config_of(task)
     changed: dict[str, object] = {"filter_list": list(map(_pipeline_config, task.filters))} if filtered else {}
     changed |= {"metric_list": list(map(metric_config, task.metrics))} if rules.metrics or not task.config else {}
     listed = changed.get("metric_list", task.config.get("metric_list"))

@@ -13,8 +13,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from evalcore.core.answers.filtrate import score_task
 from evalcore.core.answers.table import AnswerTable, request_table
+from evalcore.core.pipeline import score_task
 from evalcore.core.records.column import Stats
 from evalcore.core.records.request import Failure, Generate, OutputType, Sample
 from evalcore.core.records.score import Provenance, Scored, ScoredColumn, merge_scored

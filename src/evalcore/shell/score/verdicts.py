@@ -7,10 +7,9 @@ from itertools import chain
 
 from msgspec.structs import replace
 
-from evalcore.core.aggregate.task_report import described
 from evalcore.core.records.errors import EvalError, place, unknown
 from evalcore.core.records.request import GENERATE_UNTIL, Failure, options
-from evalcore.core.records.task import MetricKey, MetricSpec, Pipeline, Task
+from evalcore.core.records.task import MetricKey, MetricSpec, Pipeline, Task, config_of
 from evalcore.core.tables import first_or_all
 from evalcore.shell.logs.log import Logged, LogTask
 from evalcore.shell.score.rules import Rules, metric_config
@@ -121,7 +120,7 @@ def _said(task: Task, made: Task) -> Plain:
     reducers = list(dict.fromkeys(name for spec in made.metrics for name in spec.reducers))
     repeats = task.config.get("repeat_cfg")
     return {
-        **described(task),
+        **config_of(task),
         **task.config,
         "metric_list": list(map(metric_config, made.metrics)),
         "filter_list": [{"name": name, "filter": [], "metric_list": found} for name, found in named],

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from evalcore.core.aggregate.task_report import report_task
-from evalcore.core.answers.filtrate import score_task
 from evalcore.core.lm_eval.task_config import task_from_config
+from evalcore.core.pipeline import report_task, score_task
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.request import MULTIPLE_CHOICE
 from evalcore.shell.config.yaml_file import FunctionTag

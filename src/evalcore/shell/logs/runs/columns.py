@@ -9,8 +9,9 @@ from math import isclose
 from msgspec import Struct
 from msgspec.structs import replace
 
-from evalcore.core.aggregate.task_report import aggregation_of, report_task
+from evalcore.core.aggregate.task_report import aggregation_of
 from evalcore.core.aggregate.value import Inference
+from evalcore.core.pipeline import report_task
 from evalcore.core.records.column import EMPTY
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.estimate import Estimate, Resampling

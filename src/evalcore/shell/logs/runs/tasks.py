@@ -13,8 +13,8 @@ from evalcore.core.lm_eval.task_config import task_from_config
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.outcome import Rule
 from evalcore.core.records.request import GENERATE_UNTIL, OutputType
+from evalcore.core.records.score import column_key
 from evalcore.core.records.task import MetricKey, MetricSpec, Pipeline, Task
-from evalcore.core.repeats.repeated_score import column_key
 from evalcore.core.tables import EVALCORE, specs_of
 
 __all__ = ["RecordedTask", "filter_names", "find_spec", "recorded_task"]
