@@ -11,5 +11,5 @@ covariance  the error of a weighted sum of tasks that share clusters or document
 rules       GROUP_RULES: how values and errors are combined
 pool        the rule that scores all documents as one task
 across      the error if the tasks are a random sample of tasks
-report      every group of a tree to its report, children before parents
+report      the report of one group
 """
