@@ -9,7 +9,8 @@ from math import log
 from evalcore.core.records.document import request_digest
 from evalcore.core.records.errors import EvalError, unknown
 from evalcore.core.records.request import Generate, Likelihood, LogLikelihood, Reply
-from evalcore.shell.models.model import Backend, Heard, Message, Model, Question
+from evalcore.shell.models.model import Backend, Heard, Model, Question
+from evalcore.shell.prompts.turns import Message
 
 __all__ = ["BACKEND", "guess", "open_dummy"]
 

@@ -8,25 +8,18 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from evalcore.core.records.request import Reply, Request, Rolling
+from evalcore.shell.prompts.turns import ChatTemplate
 
 __all__ = [
     "OTHER_OPTIONS",
     "Ask",
     "Backend",
-    "ChatTemplate",
     "Heard",
-    "Message",
     "Model",
     "Question",
     "accept_options",
     "fit_reply",
 ]
-
-Message = dict[str, str]
-"""``{"role": "system" | "user" | "assistant", "content": ...}``."""
-
-ChatTemplate = Callable[[Sequence[Message], bool], str]
-"""Messages, and whether to end with the opening of the assistant's turn, to the prompt the model is given."""
 
 
 class Question(NamedTuple):

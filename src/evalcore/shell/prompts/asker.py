@@ -22,13 +22,12 @@ from evalcore.core.records.request import (
     Rolling,
     options,
 )
-from evalcore.shell.models.model import ChatTemplate
 from evalcore.shell.prompts.fields import Read, read_choices, read_field, read_target, read_text
 from evalcore.shell.prompts.mistakes import refuse_typos
 from evalcore.shell.prompts.ready_task import Asking
 from evalcore.shell.prompts.settings import Settings
 from evalcore.shell.prompts.templates.compile import Doc
-from evalcore.shell.prompts.turns import Turn, example_turns, join_texts, question_turns, write_prompt
+from evalcore.shell.prompts.turns import ChatTemplate, Turn, example_turns, join_texts, question_turns, write_prompt
 
 __all__ = ["Asked", "Asker", "ask_document", "make_asker", "write_example"]
 

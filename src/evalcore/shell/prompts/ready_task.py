@@ -9,7 +9,7 @@ from msgspec import Struct
 from evalcore.core.answers.table import Requests
 from evalcore.core.records.request import Request, Sample
 from evalcore.core.records.task import Task
-from evalcore.shell.models.model import ChatTemplate
+from evalcore.shell.prompts.turns import ChatTemplate
 
 __all__ = ["Asking", "Built"]
 

@@ -2,13 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from evalcore.core.records.errors import EvalError
-from evalcore.shell.models.model import ChatTemplate, Message
 
-__all__ = ["Turn", "as_messages", "as_text", "example_turns", "join_texts", "question_turns", "write_prompt"]
+__all__ = [
+    "ChatTemplate",
+    "Message",
+    "Turn",
+    "as_messages",
+    "as_text",
+    "example_turns",
+    "join_texts",
+    "question_turns",
+    "write_prompt",
+]
+
+Message = dict[str, str]
+"""``{"role": "system" | "user" | "assistant", "content": ...}``."""
+
+ChatTemplate = Callable[[Sequence[Message], bool], str]
+"""Messages, and whether to end with the opening of the assistant's turn, to the prompt the model is given."""
 
 
 class Turn(NamedTuple):

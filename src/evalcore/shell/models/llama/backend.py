@@ -14,7 +14,8 @@ import msgspec
 from msgspec import Meta, Struct
 
 from evalcore.core.records.errors import EvalError, unknown
-from evalcore.shell.models.model import Backend, ChatTemplate, Heard, Model, Question
+from evalcore.shell.models.model import Backend, Heard, Model, Question
+from evalcore.shell.prompts.turns import ChatTemplate
 
 if TYPE_CHECKING:
     from evalcore.shell.models.llama.engine import Engine

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from jinja2 import Template, TemplateError
 
 from evalcore.core.records.errors import EvalError
-from evalcore.shell.models.model import ChatTemplate, Message
 from evalcore.shell.prompts.templates.sandbox import Sandbox, environment, guard_filter, refuse_unwritable
+from evalcore.shell.prompts.turns import ChatTemplate, Message
 
 __all__ = ["compile_chat"]
 

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 
 from evalcore.core.records.errors import EvalError
 from evalcore.shell.data.wire import decode_line, encode_line
-from evalcore.shell.models.model import Message
 from evalcore.shell.models.openai.arguments import Kind, Settings
 from evalcore.shell.models.openai.http_faults import Wrong, excerpt, message_of
+from evalcore.shell.prompts.turns import Message
 
 __all__ = [
     "encode_body",
