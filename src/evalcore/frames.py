@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING
 from evalcore.core.lm_eval.result_file import lm_eval_results, num_fewshot
 from evalcore.core.records.errors import EvalError, require, unknown
 from evalcore.core.records.report import Report
+from evalcore.shell.logs.lm_eval.rows import decode_fields, read_sample_rows
 from evalcore.shell.logs.runs.run_record import Recorded
 from evalcore.shell.output.files.arrow_tables import results_table, samples_table
 from evalcore.shell.output.files.parquet import write_parquet
-from evalcore.shell.output.files.sample_frames import decoded, read_fields
 from evalcore.shell.output.files.tracker import tell
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def samples_of(run: str | os.PathLike[str], tasks: Iterable[str] = ()) -> Iterat
     for task in tuple(tasks) or logs:
         if task not in logs:
             raise unknown("task", task, logs, f" - at {run}")
-        yield from ({"task": task, **decoded(row)} for row in read_fields(*logs[task]))
+        yield from ({"task": task, **decode_fields(row.fields)} for row in read_sample_rows(*logs[task]))
 
 
 def _path_table(path: Path) -> pyarrow.Table:

@@ -11,6 +11,10 @@ from recorded import read_lines
 
 from evalcore import Answer, Instance, Sample, Task, report_task, score_task
 from evalcore.core.records.task import MetricSpec
+from evalcore.shell.logs.json_records import read_records
+from evalcore.shell.logs.lm_eval.forms import read_asked, read_replies
+from evalcore.shell.logs.lm_eval.requests import list_arguments, read_exchanges
+from evalcore.shell.logs.lm_eval.rows import read_row, read_value
 from evalcore.shell.logs.log import Logged, LogTask
 from evalcore.shell.logs.open import open_logs
 from evalcore.shell.logs.tables.column_map import ColumnMap
@@ -40,6 +44,24 @@ def accuracy(task: LogTask, metric: str = "acc") -> tuple[float | None, int]:
 @pytest.fixture(scope="module")
 def logs(recorded) -> dict[str, LogTask]:
     return {task.name: task for task in open_logs([recorded("lmeval_raw_logs").folder])}
+
+
+def test_rows_decoded_in_one_go_are_what_they_are_field_by_field(logs) -> None:
+    """One definition of the row: what scoring reads at once, comparing by field and replaying by request is the same."""
+    checked = 0
+    for task in logs.values():
+        for at in read_records(task.path):
+            whole, lazy = read_asked(at.data, task.output_type), read_row(at.data, at.line, str(task.path))
+            doc, name, target = (read_value(lazy.fields, field) for field in ("doc", "filter", "target"))
+            assert (whole.key, whole.filter, whole.target) == (lazy.key, name, target)
+            assert json.loads(whole.doc) == doc
+            asked = read_value(lazy.fields, "arguments")
+            if len(read_value(lazy.fields, "resps")) == len(list_arguments(asked)):
+                exchanges = list(read_exchanges(at.data, "x"))
+                assert whole.requests == tuple(request for request, _ in exchanges)
+                assert read_replies(whole) == tuple(heard for _, heard in exchanges)
+                checked += 1
+    assert checked > 150
 
 
 def test_every_row_of_every_log(recorded, logs) -> None:

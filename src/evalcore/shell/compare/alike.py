@@ -13,7 +13,7 @@ from evalcore.core.compare.likeness import PROMPT, Fields, find_likeness
 from evalcore.core.compare.lines import Side
 from evalcore.core.compare.pairs import match_documents
 from evalcore.core.records.document import DocumentRow
-from evalcore.shell.logs.lm_eval.rows import read_rows, read_value
+from evalcore.shell.logs.lm_eval.rows import read_sample_rows, read_value
 from evalcore.shell.logs.runs.identity import canonical
 from evalcore.shell.logs.runs.run_record import Recorded, read_recorded
 
@@ -152,7 +152,7 @@ def _fields(rows: Rows, docs: Mapping[int, Document], names: Sequence[str]) -> F
 def read_fields(files: tuple[Path, ...]) -> Mapping[int, Document]:
     """The documents of a log by number, each field as a hash."""
     found: dict[int, Document] = {}
-    for row in (row for path in files for row in read_rows(path)):
+    for row in read_sample_rows(*files):
         if row.key not in found:
             doc = read_value(row.fields, "doc")
             cells = doc.items() if isinstance(doc, dict) else [("document", doc)]

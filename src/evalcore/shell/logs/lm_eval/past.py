@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-import msgspec
-from msgspec import Struct
-
 from evalcore.core.records.errors import EvalError
 from evalcore.shell.logs.json_records import Record, read_records
-from evalcore.shell.logs.lm_eval.rows import read_row, read_value, scores_of
+from evalcore.shell.logs.lm_eval.forms import read_place
+from evalcore.shell.logs.lm_eval.rows import name_filter, read_row, read_value, restore_nonfinite, scores_of
 from evalcore.shell.logs.log import Problem
-from evalcore.shell.logs.nonfinite import restore_nonfinite
 
 __all__ = ["find_past", "read_past"]
 
@@ -39,7 +36,7 @@ def read_past(
             try:
                 row = read_row(at.data, at.line, str(path))
                 mine = kept.setdefault(row.key, {})
-                name = _filter(read_value(row.fields, "filter"), len(mine), filters)
+                name = name_filter(read_value(row.fields, "filter"), len(mine), filters) or _number_filter(len(mine))
                 mine[name] = read_value(row.fields, "filtered_resps")
                 found = _scores(row.fields)
             except (EvalError, ValueError):
@@ -49,37 +46,22 @@ def read_past(
     return lambda key: {"scores": scores.get(key, NOTHING), "kept": kept.get(key, NOTHING)}
 
 
-class _Place(Struct, gc=False):
-    """What tells the place of a row: its document and its filter."""
-
-    doc_id: int
-    filter: str | None = None
-
-
-PLACE = msgspec.json.Decoder(_Place)
-
-
 def find_past(paths: Sequence[Path], doc_id: int) -> Mapping[str, Plain] | None:
     """``scores`` and ``kept`` of one document; None if rows do not name their filter, which takes the log."""
     rows: dict[Path, list[Record]] = {}
     for path in paths:
         for at in read_records(path):
-            try:
-                place = None if isinstance(at, Problem) else PLACE.decode(at.data)
-            except (ValueError, RecursionError):
-                place = None
-            if isinstance(at, Problem) or place is None or place.filter is None:
+            place = read_place(at.data) if isinstance(at, Record) else None
+            if isinstance(at, Problem) or place is None or not isinstance(place.filter, str):
                 return None
             if place.doc_id == doc_id:
                 rows.setdefault(path, []).append(at)
     return read_past(paths, (), lambda path: iter(rows.get(path, ())))(doc_id)
 
 
-def _filter(named: object, at: int, filters: Sequence[str]) -> str:
-    """The filter of a row; a row that does not name its own has the next one."""
-    if isinstance(named, str):
-        return named
-    return filters[at] if at < len(filters) else "none" if not at else f"filter {at + 1}"
+def _number_filter(nth: int) -> str:
+    """What the filter of a row is called that neither its log nor its task names."""
+    return f"filter {nth + 1}" if nth else "none"
 
 
 def _scores(fields: Plain) -> dict[str, object]:

@@ -7,12 +7,12 @@ from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-import msgspec
 from msgspec import Struct
 
 from evalcore.shell.data.wire import encode_line
 from evalcore.shell.logs.head import LogFile
 from evalcore.shell.logs.json_records import read_records
+from evalcore.shell.logs.lm_eval.forms import read_place
 from evalcore.shell.logs.lm_eval.names import stamp_of
 from evalcore.shell.logs.lm_eval.results import NO_MODEL, Placed, Results, place_log
 from evalcore.shell.logs.lm_eval.rows import read_near_row
@@ -30,12 +30,7 @@ SET = ("model", "model_args", "gen_kwargs", "random_seed", "numpy_seed", "torch_
 """The keys of results, and of their config, that are the same in all files of one run."""
 
 
-class _Id(Struct, gc=False):
-    doc_id: int
-
-
 ADDRESS = re.compile(rb" at 0x[0-9a-f]+")
-ID = msgspec.json.Decoder(_Id)
 
 
 class Pool(Struct, frozen=True):
@@ -135,10 +130,9 @@ def _ids(path: Path) -> Iterator[int]:
     for one in read_records(path):
         if isinstance(one, Problem):
             return
-        try:
-            yield ID.decode(one.data).doc_id
-        except (ValueError, RecursionError):
-            continue
+        place = read_place(one.data)
+        if place is not None:
+            yield place.doc_id
 
 
 BITS = 10

@@ -1,18 +1,16 @@
-"""A line of a sample log as what was asked and replied; lines as lm-eval writes them are decoded in one go."""
+"""What a row of a sample log asked, and what was replied each time."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-
-import msgspec
-from msgspec import Struct
 
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.request import (
     GENERATE_UNTIL,
-    Failure,
+    LOGLIKELIHOOD,
+    LOGLIKELIHOOD_ROLLING,
+    MULTIPLE_CHOICE,
     Generate,
     Likelihood,
     LogLikelihood,
@@ -21,184 +19,18 @@ from evalcore.core.records.request import (
     Request,
     Rolling,
 )
-from evalcore.shell.data.wire import decode_line, encode_line
 from evalcore.shell.logs.json_records import Record, read_records
-from evalcore.shell.logs.lm_eval.line_forms import FORMS
-from evalcore.shell.logs.lm_eval.lmms import is_lmms, with_arguments
-from evalcore.shell.logs.nonfinite import restore_nonfinite
+from evalcore.shell.logs.lm_eval.rows import Fields, read_value, split_fields
 
 __all__ = [
-    "Asked",
     "as_reply",
     "as_request",
-    "drop_padding",
+    "asked_as",
     "list_arguments",
-    "read_asked",
     "read_exchanges",
-    "read_replies",
     "read_sample_log",
-    "read_target",
     "unwrap_parts",
 ]
-
-
-NAMES = [tuple(f"gen_args_{i}" for i in range(count)) for count in range(65)]
-NOTHING: Mapping[str, object] = {}
-PLACED = re.compile(r"( - at .*? doc \d+)+$")
-"""Where a reason says it was, which scoring says again."""
-Replies = tuple[tuple[Reply, ...], ...]
-
-
-class Asked(Struct, frozen=True, gc=False):
-    """A row of a log: a document, what was asked of it, and the replies as they are written.
-
-    ``own`` is what only evalcore writes, ``raw`` the bytes of the replies.
-    """
-
-    key: int
-    filter: str | None
-    doc: bytes
-    target: object
-    requests: tuple[Request, ...]
-    raw: bytes
-    own: Mapping[str, object] = NOTHING
-
-
-class _Target(Struct, gc=False):
-    """What a line says of its gold."""
-
-    doc_id: int
-    target: object = None
-    evalcore: Mapping[str, object] = NOTHING
-
-
-TARGET = msgspec.json.Decoder(_Target)
-TEXTS = msgspec.json.Decoder(tuple[tuple[str, ...], ...])
-LIKELIHOODS = msgspec.json.Decoder(tuple[tuple[Likelihood, ...], ...], strict=False)  # numbers may be text
-
-
-def read_asked(line: bytes, output_type: OutputType, *, prompts: bool = True) -> Asked:
-    """A line of a sample log of any year. Without ``prompts``, requests have the ends of choices and nothing else.
-
-    >>> line = b'{"doc_id": 0, "target": "4", "arguments": ["2+2=", {"until": []}], "resps": [["4"]]}'
-    >>> read_asked(line, GENERATE_UNTIL).requests
-    (Generate(prompt='2+2=', options=pmap({'until': ()})),)
-    """
-    try:
-        row, requests = FORMS[output_type == GENERATE_UNTIL, prompts](line)
-        count = len(requests)
-        if 0 < count < len(NAMES) and tuple(row.arguments) == NAMES[count] and "nonfinite" not in row.evalcore:
-            raw = bytes(row.resps)
-            return Asked(row.doc_id, row.filter, bytes(row.doc), row.target, tuple(requests), raw, row.evalcore)
-    except (ValueError, RecursionError):  # another layout, NaN, lone surrogates, torn lines
-        pass
-    return _read_slowly(line) if prompts else read_asked(line, output_type)
-
-
-def read_target(line: bytes) -> str | None:
-    """The target of a line if it is a text that tells the gold, without a look at the rest of the line.
-
-    >>> read_target(b'{"doc_id": 0, "target": "4"}'), read_target(b'{"doc_id": 0, "target": 4}')
-    ('4', None)
-    """
-    try:
-        row = TARGET.decode(line)
-    except (ValueError, RecursionError):  # NaN, lone surrogates, torn lines
-        slow = _read_slowly(line)
-        row = _Target(slow.key, slow.target, slow.own)
-    return row.target if isinstance(row.target, str) and "gold" not in row.evalcore else None
-
-
-def _read_slowly(line: bytes) -> Asked:
-    row = decode_line(line, "")
-    if not isinstance(row, dict) or "doc_id" not in row:
-        raise EvalError(f"expected a row of a sample log (doc_id, doc, arguments, resps), got {line[:60]!r}")
-    row = with_arguments(row) if is_lmms(row) else row
-    missing = [name for name in ("arguments", "resps") if name not in row]
-    if missing:
-        raise EvalError(f"expected {' and '.join(missing)} in a row of a sample log, got {', '.join(map(str, row))}")
-    key, name, own = row["doc_id"], row.get("filter"), row.get("evalcore")
-    if type(key) is not int:
-        raise EvalError(f"expected the number of a document under doc_id, got {str(key)[:60]!r}")
-    extras = own if isinstance(own, dict) else NOTHING
-    row = restore_nonfinite(row, extras)
-    requests = tuple(as_request(one, "arguments") for one in list_arguments(row["arguments"]))
-    if not requests:
-        raise EvalError("expected at least one request under arguments, got none")
-    return Asked(
-        key,
-        name if isinstance(name, str) else None,
-        encode_line(row.get("doc", {})).rstrip(b"\n"),
-        row.get("target"),
-        requests,
-        encode_line(row["resps"]).rstrip(b"\n"),
-        extras,
-    )
-
-
-# --- replies --------------------------------------------------------------------------------------------------------
-
-
-def read_replies(row: Asked) -> Replies:
-    """The replies to each request, one per repeat; a failure where there is none.
-
-    >>> line = b'{"doc_id": 0, "arguments": [["a", " b"]], "resps": [[["-1.5", "True"]], [[-2, false]]]}'
-    >>> read_replies(read_asked(line, OutputType("multiple_choice")))
-    ((Likelihood(value=-1.5, greedy=True, tokens=0),), (Likelihood(value=-2.0, greedy=False, tokens=0),))
-    """
-    first = row.requests[0]
-    try:
-        texts = TEXTS if isinstance(first, Generate) else None
-        decoder = LIKELIHOODS if isinstance(first, LogLikelihood) else texts
-        found: Replies = () if decoder is None else decoder.decode(row.raw)
-        if found and all(found) and len(row.requests) in (len(found), 1):
-            return found
-    except (ValueError, RecursionError):  # replies of another form, or none
-        pass
-    return _replies_slowly(row)
-
-
-def _replies_slowly(row: Asked) -> Replies:
-    heard, requests = decode_line(row.raw, "resps"), row.requests
-    if not isinstance(heard, list) or not heard:
-        raise EvalError(f"expected replies under resps, got {str(heard)[:60]!r}")
-    if len(requests) not in (len(heard), 1):
-        raise EvalError(f"expected replies to each of {len(requests)} requests, got {len(heard)}")
-    # Logs of 2023 have the first request only; its kind is that of all.
-    asked = requests if len(requests) == len(heard) else requests * len(heard)
-    return tuple(tuple(_replies(request, one, row)) for request, one in zip(asked, heard, strict=True))
-
-
-def drop_padding(replies: Replies, repeats: object) -> Replies:
-    """Replies without those that lm-eval asked for only to keep its processes in step: more of a rank's last request.
-
-    >>> drop_padding((("a",), ("b", "b")), 1), drop_padding((((-1.0, True),), ((-2.0, False), (-2.0, False))), None)
-    ((('a',), ('b',)), (((-1.0, True),), ((-2.0, False),)))
-    """
-    if sum(map(len, replies)) == len(replies):  # one to each
-        return replies
-    counts = {*map(len, replies)}
-    if type(repeats) is int and repeats > 0:
-        return tuple(one[:repeats] for one in replies)
-    same = len(counts) > 1 and all(len(set(one)) == 1 for one in replies)
-    return tuple(one[: min(counts)] for one in replies) if same else replies
-
-
-def _replies(request: Request, given: object, row: Asked) -> Iterator[Reply]:
-    if given == []:
-        raise EvalError("expected at least one reply to each request, got none")
-    for one in given if isinstance(given, list) else [given]:
-        found = as_reply(request, one, "resps")
-        yield Failure(_reason(row.own)) if found is None else found
-
-
-def _reason(own: Mapping[str, object]) -> str:
-    """Why a document has no reply, in the words of the run that failed to get one."""
-    told = own.get("unscored")
-    reasons: Sequence[object] = list(told.values()) if isinstance(told, dict) else []
-    failed = [str(one).removeprefix("failed: ") for one in reasons if str(one).startswith("failed: ")]
-    return PLACED.sub("", failed[0]) if failed else "the log has no reply"
-
 
 GREEDY = {"True": True, "False": False, True: True, False: False}
 
@@ -218,16 +50,32 @@ def read_exchanges(line: bytes, where: str) -> Iterator[tuple[Request, tuple[Rep
     >>> list(read_exchanges(row, "samples.jsonl:1"))
     [(LogLikelihood(context='a', continuation=' b'), (Likelihood(value=-1.5, greedy=True, tokens=0),))]
     """
-    row = decode_line(line, where)
-    if not isinstance(row, dict) or "arguments" not in row or "resps" not in row:
-        raise EvalError(f"{where}: expected a row of a sample log (arguments, resps), got {line[:60]!r}")
-    asked, heard = list_arguments(row["arguments"]), row["resps"]
+    fields = split_fields(line, where, "arguments, resps", ("arguments", "resps"))
+    asked, heard = list_arguments(read_value(fields, "arguments")), read_value(fields, "resps")
     if not isinstance(heard, list) or len(heard) != len(asked):
         raise EvalError(f"{where}: expected replies to each of {len(asked)} requests, got {str(heard)[:60]!r}")
     for arguments, replies in zip(asked, heard, strict=True):
         request = as_request(arguments, where)
         repeats = replies if isinstance(replies, list) else [replies]
         yield request, tuple(as_reply(request, one, where) for one in repeats)
+
+
+def asked_as(fields: Fields) -> OutputType:
+    """The output type that a row's requests are of, for a log without a config.
+
+    >>> asked_as({"arguments": [["Q:", {"until": []}]], "resps": [["4"]]})
+    'generate_until'
+    >>> asked_as({"arguments": ["Q:", " a"], "resps": [[[-1.0, False]], [[-2.0, False]]]})      # the layout of 2023
+    'multiple_choice'
+    """
+    first = next(iter(list_arguments(read_value(fields, "arguments"))), [])
+    replies = read_value(fields, "resps")
+    if first == [None] or any(isinstance(one, Mapping) for one in first):
+        return GENERATE_UNTIL
+    if len(first) == 1:
+        return LOGLIKELIHOOD_ROLLING
+    several = isinstance(replies, Sequence) and len(replies) > 1
+    return MULTIPLE_CHOICE if several else LOGLIKELIHOOD
 
 
 def list_arguments(given: object) -> list[list[object]]:

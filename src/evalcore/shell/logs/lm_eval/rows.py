@@ -1,4 +1,7 @@
-"""The rows of a sample log, of every lm-eval since 2023 and of evalcore; a field is decoded when it is asked for."""
+"""The row of a sample log, of every lm-eval since 2023, of lmms-eval and of evalcore, and its fields.
+
+A field is decoded when it is asked for. What scoring needs of a row is decoded in one go by ``forms``.
+"""
 
 from __future__ import annotations
 
@@ -9,37 +12,31 @@ from functools import lru_cache
 from itertools import islice
 from math import inf
 from pathlib import Path
-from typing import cast
 
 import msgspec
 from msgspec import Raw, Struct
 
 from evalcore.core.records.errors import EvalError
-from evalcore.core.records.request import (
-    GENERATE_UNTIL,
-    LOGLIKELIHOOD,
-    LOGLIKELIHOOD_ROLLING,
-    MULTIPLE_CHOICE,
-    OutputType,
-)
 from evalcore.shell.data.wire import decode_line
 from evalcore.shell.logs.head import FileHead
 from evalcore.shell.logs.json_records import Record, read_records
 from evalcore.shell.logs.lm_eval.names import is_sample_name
-from evalcore.shell.logs.lm_eval.requests import list_arguments
 
 __all__ = [
     "Fields",
     "Row",
-    "asked_as",
+    "decode_fields",
     "keep_in_range",
+    "name_filter",
     "read_float",
     "read_near_row",
     "read_row",
-    "read_rows",
+    "read_sample_rows",
     "read_value",
     "recognise_samples",
+    "restore_nonfinite",
     "scores_of",
+    "split_fields",
 ]
 
 Fields = Mapping[str, object]
@@ -58,6 +55,7 @@ REPLIED = frozenset({"doc", "arguments", "resps", "filtered_resps"})
 WHOLE_OBJECTS = re.compile(rb'"(eval|results)"\s*:\s*\{|"model_configs"\s*:')
 """A key near the beginning of a file that is one JSON object: of Inspect, of results, of lmms-eval."""
 NEAR = 1000
+WORDS = {"nan": float("nan"), "inf": float("inf"), "-inf": float("-inf")}
 
 
 class Row(Struct, frozen=True, gc=False):
@@ -87,12 +85,13 @@ def read_near_row(path: Path) -> Fields:
     return {}
 
 
-def read_rows(path: Path) -> Iterator[Row]:
-    """Every row of a sample log, in lines or in one array; what is no row is an error that names file and line."""
-    for at in read_records(path):
-        if not isinstance(at, Record):
-            raise EvalError(f"{at.place}: {at.message}")
-        yield read_row(at.data, at.line, str(path))
+def read_sample_rows(*paths: Path) -> Iterator[Row]:
+    """Every row of a sample log, or of its shards, in lines or in one array; what is no row is a located error."""
+    for path in paths:
+        for at in read_records(path):
+            if not isinstance(at, Record):
+                raise EvalError(f"{at.place}: {at.message}")
+            yield read_row(at.data, at.line, str(path))
 
 
 def read_row(data: bytes, line: int, path: str) -> Row:
@@ -102,23 +101,35 @@ def read_row(data: bytes, line: int, path: str) -> Row:
     >>> row.line, row.key, read_value(row.fields, "doc"), scores_of(row.fields)
     (1, 3, {'q': '?'}, {'acc': 1})
     """
-    try:
-        fields: Fields = FIELDS.decode(data)
-        key = VALUE.decode(cast(Raw, fields["doc_id"]))
-    except (ValueError, KeyError, RecursionError):  # NaN, lone surrogates, torn lines, or no row at all
-        fields, key = _read_slowly(data, f"{path}:{line}")
+    where = f"{path}:{line}"
+    fields = split_fields(data, where, "doc_id, doc, scores", ("doc_id",))
+    key = read_value(fields, "doc_id")
     if type(key) is not int:
-        raise EvalError(f"{path}:{line}: expected the number of a document under doc_id, got {str(key)[:60]!r}")
+        raise EvalError(f"{where}: expected the number of a document under doc_id, got {str(key)[:60]!r}")
     if not LEAST <= key <= GREATEST:
-        raise EvalError(f"{path}:{line}: expected a doc_id of at most 64 bits, got {str(key)[:60]}")
+        raise EvalError(f"{where}: expected a doc_id of at most 64 bits, got {str(key)[:60]}")
     return Row(line, key, fields)
 
 
-def _read_slowly(line: bytes, where: str) -> tuple[Fields, object]:
-    row = decode_line(line, where)
-    if not isinstance(row, dict) or "doc_id" not in row:
-        raise EvalError(f"{where}: expected a row of a sample log (doc_id, doc, scores), got {line[:60]!r}")
-    return row, row["doc_id"]
+def split_fields(data: bytes, where: str, expected: str, needed: Sequence[str]) -> Fields:
+    """The fields of a line; what has not all that are ``needed`` is an error, which says what was ``expected``."""
+    try:
+        fields: Fields = FIELDS.decode(data)
+    except (ValueError, RecursionError):  # NaN, lone surrogates, torn lines, or no row at all
+        decoded = decode_line(data, where)
+        fields = decoded if isinstance(decoded, dict) else {}
+    if not all(name in fields for name in needed):
+        raise EvalError(f"{where}: expected a row of a sample log ({expected}), got {data[:60]!r}")
+    return fields
+
+
+def decode_fields(fields: Fields) -> dict[str, object]:
+    """All fields of a row.
+
+    >>> decode_fields({"acc": Raw(b"[1, NaN]"), "f1": 0.5})
+    {'acc': [1, nan], 'f1': 0.5}
+    """
+    return {name: read_value(fields, name) for name in fields}
 
 
 def read_value(fields: Fields, name: str) -> object:
@@ -149,6 +160,29 @@ def scores_of(fields: Fields) -> dict[str, object]:
     return {name: read_value(fields, name) for name in names if isinstance(name, str) and name in fields}
 
 
+@lru_cache(maxsize=256)
+def _names(given: bytes) -> tuple[object, ...] | None:
+    """The metrics that a row lists, which are those of most other rows, too."""
+    listed = read_value({"metrics": Raw(given)}, "metrics")
+    return tuple(listed) if isinstance(listed, list) else None
+
+
+def name_filter(named: object, nth: int, filters: Sequence[str]) -> str | None:
+    """The filter of a row; None where it has none.
+
+    Before 2025 rows did not name theirs: the rows of a document are of the filters of its task, in their order.
+
+    >>> name_filter("strict", 0, ()), name_filter(None, 1, ("strict", "loose")), name_filter(None, 2, ("strict",))
+    ('strict', 'loose', None)
+    """
+    if isinstance(named, str):
+        return named
+    return filters[nth] if nth < len(filters) else None
+
+
+# --- numbers ---------------------------------------------------------------------------------------------------------
+
+
 def read_float(value: object) -> float | None:
     """A number as a float, infinite where it is too large for one; None for what is no number.
 
@@ -174,26 +208,21 @@ def keep_in_range(score: object) -> object:
     return read_float(score) if type(score) is int and not LEAST <= score <= GREATEST else score
 
 
-@lru_cache(maxsize=256)
-def _names(given: bytes) -> tuple[object, ...] | None:
-    """The metrics that a row lists, which are those of most other rows, too."""
-    listed = read_value({"metrics": Raw(given)}, "metrics")
-    return tuple(listed) if isinstance(listed, list) else None
+def restore_nonfinite(row: dict[str, object], own: Mapping[str, object]) -> dict[str, object]:
+    """A row with its NaN and infinities again, which JSON has no words for, where evalcore says they were.
 
-
-def asked_as(fields: Fields) -> OutputType:
-    """The output type that a row's requests are of, for a log without a config.
-
-    >>> asked_as({"arguments": [["Q:", {"until": []}]], "resps": [["4"]]})
-    'generate_until'
-    >>> asked_as({"arguments": ["Q:", " a"], "resps": [[[-1.0, False]], [[-2.0, False]]]})      # the layout of 2023
-    'multiple_choice'
+    >>> restore_nonfinite({"doc": {"x": [1, None]}}, {"nonfinite": {"doc.x.1": "-inf"}})
+    {'doc': {'x': [1, -inf]}}
     """
-    first = next(iter(list_arguments(read_value(fields, "arguments"))), [])
-    replies = read_value(fields, "resps")
-    if first == [None] or any(isinstance(one, Mapping) for one in first):
-        return GENERATE_UNTIL
-    if len(first) == 1:
-        return LOGLIKELIHOOD_ROLLING
-    several = isinstance(replies, Sequence) and len(replies) > 1
-    return MULTIPLE_CHOICE if several else LOGLIKELIHOOD
+    words = own.get("nonfinite")
+    if not isinstance(words, Mapping):
+        return row
+    return {key: _restored(value, key, words) for key, value in row.items()}
+
+
+def _restored(value: object, path: str, words: Mapping[str, object]) -> object:
+    if isinstance(value, dict):
+        return {key: _restored(one, f"{path}.{key}", words) for key, one in value.items()}
+    if isinstance(value, list):
+        return [_restored(one, f"{path}.{at}", words) for at, one in enumerate(value)]
+    return WORDS.get(str(words.get(path)), value) if value is None else value

@@ -21,9 +21,9 @@ from evalcore.core.records.request import (
 )
 from evalcore.shell.data.wire import decode_line
 from evalcore.shell.logs.json_records import Record, problem_at, read_records
+from evalcore.shell.logs.lm_eval.forms import AskedRow, drop_padding, read_asked, read_replies, read_target
 from evalcore.shell.logs.lm_eval.golds import Targets, choices_of, gold_by_score, learn_targets, resolve_gold
 from evalcore.shell.logs.lm_eval.pools import Pages
-from evalcore.shell.logs.lm_eval.requests import Asked, drop_padding, read_asked, read_replies, read_target
 from evalcore.shell.logs.lm_eval.targets import Told, is_open, own_choices, own_gold, settle_targets
 from evalcore.shell.logs.log import Logged, Problem
 
@@ -86,7 +86,7 @@ class _Notes(Struct, frozen=True):
     filters: dict[str, int]
 
 
-def _is_first(row: Asked, notes: _Notes) -> bool:
+def _is_first(row: AskedRow, notes: _Notes) -> bool:
     """Whether this is the first row of its document. Before 2025 rows did not name their filter."""
     key, before = row.key, notes.rows.get(row.key)
     if not -LARGEST < key < LARGEST:
@@ -140,12 +140,12 @@ class _Reading(Struct, frozen=True):
     settled: Callable[[], Targets]
 
 
-def _learn(log: SampleLog, row: Asked) -> _Reading:
+def _learn(log: SampleLog, row: AskedRow) -> _Reading:
     known = learn_targets(log.output_type, log.config, _doc(row.doc), row.requests)
     return _Reading(known, cache(lambda: settle_targets(known, _told(log, known))))
 
 
-def _logged(row: Asked, reading: _Reading, log: SampleLog, at: Record, path: Path) -> Logged:
+def _logged(row: AskedRow, reading: _Reading, log: SampleLog, at: Record, path: Path) -> Logged:
     replies = drop_padding(read_replies(row), log.config.get("repeats"))
     choices = _choices(row, reading.known, len(replies))
     cluster, own_id = (row.own.get("cluster"), row.own.get("id")) if row.own else (None, None)
@@ -177,7 +177,7 @@ def _each_request(requests: tuple[Request, ...], choices: Sequence[str], count: 
 
 
 def _gold(
-    row: Asked, reading: _Reading, choices: Sequence[str], replies: Sequence[Sequence[Reply]], at: Record
+    row: AskedRow, reading: _Reading, choices: Sequence[str], replies: Sequence[Sequence[Reply]], at: Record
 ) -> Gold:
     """The gold; where targets do not tell which choice is right, the document, else the logged accuracy does."""
     if row.own and "gold" in row.own:
@@ -196,7 +196,7 @@ def _gold(
     return found if scored is None else scored
 
 
-def _choices(row: Asked, targets: Targets, replies: int) -> tuple[str, ...]:
+def _choices(row: AskedRow, targets: Targets, replies: int) -> tuple[str, ...]:
     own = row.own.get("choices") if row.own else None
     return choices_of(targets, row.requests, replies, partial(_doc, row.doc)) if own is None else own_choices(own)
 
@@ -220,7 +220,7 @@ def _told(log: SampleLog, targets: Targets) -> Iterator[Told]:
             continue
 
 
-def _verdict(row: Asked, at: Record) -> tuple[int, bool] | None:
+def _verdict(row: AskedRow, at: Record) -> tuple[int, bool] | None:
     """The choice that the model took (in a tie the first, as in lm-eval), and whether the log says that it is right."""
     try:
         replies, acc = read_replies(row), _accuracy(at)

@@ -11,7 +11,16 @@ from evalcore.core.records.document import DocumentRow
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.request import GENERATE_UNTIL, OutputType
 from evalcore.core.records.task import MetricKey
-from evalcore.shell.logs.lm_eval.rows import Row, asked_as, keep_in_range, read_rows, read_value, scores_of
+from evalcore.shell.logs.lm_eval.requests import asked_as
+from evalcore.shell.logs.lm_eval.rows import (
+    Row,
+    keep_in_range,
+    name_filter,
+    read_sample_rows,
+    read_value,
+    restore_nonfinite,
+    scores_of,
+)
 from evalcore.shell.logs.runs.identity import (
     Seen,
     cluster_reader,
@@ -83,7 +92,7 @@ def read_log(
     unit = cluster_reader(cluster) if cluster is not None else None
     reading = Reading(content_reader(match), unit, set(), not match, texts)
     for one in files or (path,):
-        for row in read_rows(one):
+        for row in read_sample_rows(one):
             if not seen:
                 kind = asked_as(row.fields)
             try:
@@ -103,16 +112,16 @@ def read_log(
 
 
 def _filter_of(row: Row, filters: Sequence[str], lines: Mapping[str, Mapping[int, int]]) -> str:
-    """The filter a row is of. Before 2025 rows did not say: a document's first row was its first filter's."""
+    """The filter that a row is of, under which its document has no other."""
     named = read_value(row.fields, "filter")
-    names = [named] if isinstance(named, str) else filters
-    free = next((name for name in names if row.key not in lines.get(name, ())), None)
-    if free is None:
-        first = lines[names[-1]][row.key]
+    nth = 0 if isinstance(named, str) else sum(row.key in lines.get(name, ()) for name in filters)
+    found = name_filter(named, nth, filters)
+    if found is None or row.key in lines.get(found, ()):
+        last = found or filters[-1]
         raise EvalError(
-            f"expected one row per document and filter, got a second one under {names[-1]!r} (line {first})"
+            f"expected one row per document and filter, got a second one under {last!r} (line {lines[last][row.key]})"
         )
-    return free
+    return found
 
 
 def _document(row: Row, known: Seen | None, own: Mapping[str, object], reading: Reading) -> Seen:
@@ -147,7 +156,7 @@ def _recorded_name(own: Mapping[str, object], key: str) -> int | str | None:
 def _note(row: Row, own: Mapping[str, object], cells: dict[str, Cells]) -> None:
     """Put what a row says about each metric where it belongs."""
     scores = scores_of(row.fields)
-    for metric, score in (_with_nonfinite(scores, own) if "nonfinite" in own else scores).items():
+    for metric, score in (restore_nonfinite(scores, own) if "nonfinite" in own else scores).items():
         _cells(cells, metric).scores[row.key] = keep_in_range(score)
     if not own:
         return
@@ -168,18 +177,6 @@ def _noise(pair: object) -> Noise:
             if variance is None or 0 <= variance <= MOST_NOISE:
                 return variance, replies
     raise EvalError(f"expected the variance of a score and its replies under noise, got {str(pair)[:60]}")
-
-
-def _with_nonfinite(scores: Mapping[str, object], own: Mapping[str, object]) -> dict[str, object]:
-    """Scores with the numbers that JSON has no words for put back in place (see ``output.files``)."""
-    words = _mapping(own.get("nonfinite"))
-    return {metric: _restored(score, metric, words) for metric, score in scores.items()}
-
-
-def _restored(value: object, path: str, words: Mapping[str, object]) -> object:
-    if isinstance(value, list):
-        return [_restored(one, f"{path}.{i}", words) for i, one in enumerate(value)]
-    return float(str(words[path])) if value is None and words.get(path) in ("nan", "inf", "-inf") else value
 
 
 def _mapping(value: object) -> Mapping[str, object]:

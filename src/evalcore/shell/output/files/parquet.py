@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evalcore.core.records.errors import require
+from evalcore.shell.logs.lm_eval.rows import read_sample_rows
 from evalcore.shell.output.files.arrow_tables import results_table, sample_batches
 from evalcore.shell.output.files.run_files import replace_with
-from evalcore.shell.output.files.sample_frames import metric_kinds, read_fields
+from evalcore.shell.output.files.sample_frames import metric_kinds
 
 if TYPE_CHECKING:
     import pyarrow  # type: ignore[import-untyped]
@@ -32,9 +33,9 @@ def write_parquet(run: str | os.PathLike[str]) -> tuple[Path, ...]:
     logs = pool_beside(path, Path(run))
     written = [_write(path.with_suffix(".parquet"), [results_table(results)])]
     for log in logs:
-        kinds = metric_kinds(read_fields(*log.files))
+        kinds = metric_kinds(row.fields for row in read_sample_rows(*log.files))
         for file in log.files:
-            rows = ({"task": log.task, **row} for row in read_fields(file))
+            rows = ({"task": log.task, **row.fields} for row in read_sample_rows(file))
             written.append(_write(_beside(file), sample_batches(rows, kinds)))
     _drop_stale(path.parent, written)
     return tuple(written)

@@ -5,24 +5,21 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from math import isfinite, nan
-from pathlib import Path
 
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.request import GENERATE_UNTIL, Failure, OutputType
-from evalcore.shell.logs.lm_eval.requests import list_arguments
-from evalcore.shell.logs.lm_eval.rows import asked_as, read_rows, read_value, scores_of
+from evalcore.shell.logs.lm_eval.requests import asked_as, list_arguments
+from evalcore.shell.logs.lm_eval.rows import decode_fields, scores_of
 from evalcore.shell.output.files.strict_json import dump_json, plain
 
 __all__ = [
     "SAMPLES",
     "Plain",
-    "decoded",
     "escape",
     "finite",
     "flat_sample",
     "metric_columns",
     "metric_kinds",
-    "read_fields",
 ]
 
 Plain = Mapping[str, object]
@@ -46,23 +43,6 @@ SAMPLES: Mapping[str, str] = {
     "escaped": "flag",
 }
 """The columns that every table of samples has, before one for each metric."""
-
-
-def read_fields(*paths: Path) -> Iterator[Plain]:
-    """The rows of a sample log, or its shards, one by one, their fields decoded when they are asked for."""
-    for path in paths:
-        for row in read_rows(path):
-            yield row.fields
-
-
-def decoded(row: Plain) -> dict[str, object]:
-    """A row with all of its fields decoded.
-
-    >>> from msgspec import Raw
-    >>> decoded({"acc": Raw(b"[1, NaN]"), "f1": 0.5})
-    {'acc': [1, nan], 'f1': 0.5}
-    """
-    return {name: read_value(row, name) for name in row}
 
 
 def metric_kinds(rows: Iterable[Plain]) -> dict[str, str]:
@@ -102,7 +82,7 @@ def flat_sample(row: Plain, kinds: Mapping[str, str], columns: Mapping[str, str]
     >>> flat["doc"], flat["prompt"], flat["resps"], flat["acc"], flat["escaped"]
     ('{"q": "é"}', 'Q:', ['4', '5'], 1.0, False)
     """
-    given = decoded(row)
+    given = decode_fields(row)
     kind = asked_as(given)
     asked = list_arguments(given.get("arguments"))
     own = given.get("evalcore")

@@ -12,12 +12,12 @@ from pathlib import Path
 from evalcore.core.records.errors import EvalError
 from evalcore.shell.data.wire import decode_line
 from evalcore.shell.logs.lm_eval.names import STAMP
+from evalcore.shell.logs.lm_eval.rows import decode_fields, read_sample_rows, restore_nonfinite
 from evalcore.shell.logs.runs.run_record import Recorded
 from evalcore.shell.logs.runs.shards import pool_beside, tell_parts
 from evalcore.shell.logs.runs.source import find_results
 from evalcore.shell.output.files.results import VARYING
 from evalcore.shell.output.files.run_files import replace_file
-from evalcore.shell.output.files.sample_frames import decoded, read_fields
 from evalcore.shell.output.terminal.safe_text import slug
 
 __all__ = ["tell", "write_lm_eval"]
@@ -83,9 +83,7 @@ def _varying(path: Path, results: Plain) -> dict[str, object]:
 
 def _rows(*paths: Path) -> Iterator[Plain]:
     """The rows of logs with the numbers that evalcore writes as null put back (see ``files.write_samples``)."""
-    from evalcore.shell.logs.nonfinite import restore_nonfinite
-
-    for row in map(decoded, read_fields(*paths)):
+    for row in (decode_fields(one.fields) for one in read_sample_rows(*paths)):
         own = row.get("evalcore")
         if not isinstance(own, Mapping) or "nonfinite" not in own:
             yield row
