@@ -66,6 +66,9 @@ def test_a_metric_that_looks_around_is_caught():
         return Floats(Array([len(text) / longest for text in batch.predictions]))
 
     def greedy(batch, options):
+        with pytest.raises(ValueError, match="read-only"):
+            batch.fell_back[:] = True
+        batch.fell_back.setflags(write=True)
         batch.fell_back[:] = True
         return Floats(Array(np.zeros(len(batch.predictions))))
 

@@ -6,13 +6,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from math import nan
 from typing import TYPE_CHECKING, Literal
 
-from pyrsistent import thaw
-
 from evalcore.adapters.inspect.metrics import evalcore_metrics
 from evalcore.adapters.texts import FilterLike, MetricLike, answers_of, text_task
 from evalcore.core.filters.chain import FELL_BACK, Trace, explain
 from evalcore.core.pipeline import score_doc
 from evalcore.core.records.errors import EvalError, require
+from evalcore.core.records.frozen_dict import thaw_value
 from evalcore.core.records.outcome import Failed, Ok, Outcome, Unscorable
 from evalcore.core.records.request import Failure, Sample
 from evalcore.core.records.task import MetricKey, Task, config_of
@@ -63,7 +62,7 @@ def evalcore_scorer(
 
 
 def _plain(entries: object) -> list[object]:
-    return list(entry) if isinstance(entry := thaw(entries), list | tuple) else []
+    return list(entry) if isinstance(entry := thaw_value(entries), list | tuple) else []
 
 
 def _names(task: Task) -> dict[MetricKey, str]:

@@ -8,16 +8,15 @@ from math import inf, nan
 from operator import attrgetter
 
 import numpy as np
-from msgspec import Struct
 
 from evalcore.core.answers.batch import Batch, Problems, bad_likelihood, plain_batch, values_of
-from evalcore.core.records.array import Bools, Floats64, Ints64
+from evalcore.core.records.array import Bools, ColumnRecord, Floats64, Ints64
 from evalcore.core.records.request import Gold, Sample
 
 __all__ = ["MCBatch", "choices_of", "gold_indices", "mc_batch", "spread", "spread_choices"]
 
 
-class MCBatch(Struct, frozen=True, eq=False):
+class MCBatch(ColumnRecord, frozen=True, eq=False):
     """Choices of many documents in a padded (documents × choices) matrix; ``valid`` marks what is not padding.
 
     The replies of document ``i`` begin at ``flat[starts[i]]``; where it is ``paired``, those of its choices

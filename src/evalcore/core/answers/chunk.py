@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter
 
 import numpy as np
-from msgspec import Struct
 
 from evalcore.core.answers.table import AnswerTable, Likelihoods, likelihoods
 from evalcore.core.filters.reply import Replies
-from evalcore.core.records.array import Bools, Ints64
+from evalcore.core.records.array import Bools, ColumnRecord, Ints64
 from evalcore.core.records.errors import EvalError, place
 from evalcore.core.records.outcome import FAILED, UNSCORABLE
 from evalcore.core.records.request import GENERATE_UNTIL, Failure, Sample
@@ -31,7 +30,7 @@ CHUNK = 8192
 """Documents scored at a time: large enough for arrays to pay, small enough for memory to stay flat."""
 
 
-class Chunk(Struct, frozen=True, eq=False):
+class Chunk(ColumnRecord, frozen=True, eq=False):
     """Some documents of a task and their answers, to go through one pipeline."""
 
     bound: BoundPipeline
@@ -52,7 +51,7 @@ def split_chunks(
 
 def sort_documents(task: Task, samples: Iterable[Sample]) -> tuple[Sequence[Sample], Ints64]:
     """Documents in the order of their keys, each once, and these keys."""
-    docs = list(samples)
+    docs = tuple(samples)
     try:
         keys = np.fromiter(map(attrgetter("doc_id"), docs), np.int64, len(docs))
     except (OverflowError, ValueError, TypeError) as wrong:
@@ -62,7 +61,7 @@ def sort_documents(task: Task, samples: Iterable[Sample]) -> tuple[Sequence[Samp
         twice = np.flatnonzero(keys[order][1:] == keys[order][:-1])
         if len(twice):
             raise EvalError(f"expected each document once, got it twice{place(task.name, int(keys[order][twice[0]]))}")
-        docs, keys = [docs[i] for i in order.tolist()], keys[order]
+        docs, keys = tuple(docs[i] for i in order.tolist()), keys[order]
     return docs, keys
 
 
@@ -79,13 +78,13 @@ def refuse_strangers(task: Task, keys: Ints64, table: AnswerTable) -> None:
         raise EvalError(f"expected a sample for every answer, got none{place(task.name, int(strangers[0]))}")
 
 
-class Gathered(Struct, frozen=True, eq=False):
+class Gathered(ColumnRecord, frozen=True, eq=False):
     """Replies of a chunk: per unit, how many units each usable document has, and what is wrong with the rest."""
 
     replies: Replies
     units: Ints64
     usable: Bools
-    problems: dict[int, tuple[int, str]]
+    problems: Mapping[int, tuple[int, str]]
 
 
 def gather_replies(task: Task, keys: Ints64, table: AnswerTable) -> Gathered:
@@ -103,7 +102,7 @@ def gather_replies(task: Task, keys: Ints64, table: AnswerTable) -> Gathered:
     if not (kept.all() and good.all()):
         owners = np.repeat(np.arange(len(counts)), counts)[good]
         counts = np.bincount(owners, minlength=len(counts))[kept]
-        values = likelihoods([values[i] for i in np.flatnonzero(good).tolist()])
+        values = likelihoods(values[i] for i in np.flatnonzero(good).tolist())
     per_doc = per_doc[usable]
     if task.output_type == GENERATE_UNTIL and not bool(np.all(per_doc == 1)):
         counts = np.add.reduceat(counts, np.cumsum(per_doc) - per_doc) if len(counts) else counts

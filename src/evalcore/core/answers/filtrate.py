@@ -8,13 +8,12 @@ from itertools import pairwise
 from typing import overload
 
 import numpy as np
-from msgspec import Struct
 from numpy.typing import NDArray
 
 from evalcore.core.answers.batch import Batch
 from evalcore.core.answers.chunk import Chunk, gather_replies
 from evalcore.core.filters.chain import FELL_BACK, Replies
-from evalcore.core.records.array import Array, Ints64, frozen
+from evalcore.core.records.array import Array, ColumnRecord, Ints64, frozen
 from evalcore.core.records.column import EMPTY, Column, blank_rows, column, merge_all
 from evalcore.core.records.errors import EvalError, locate, place
 from evalcore.core.records.outcome import UNSCORABLE
@@ -26,7 +25,7 @@ from evalcore.core.tables import BoundPipeline
 __all__ = ["Filtrate", "batch_repeats", "filter_chunk", "keep_provenance"]
 
 
-class Filtrate(Struct, frozen=True, eq=False):
+class Filtrate(ColumnRecord, frozen=True, eq=False):
     """The replies that are left, the documents they belong to (``units`` of each), and the documents without any.
 
     ``traits`` names what about these documents makes the numbers of other harnesses differ.

@@ -107,6 +107,6 @@ def table_from_groups(grouped: Grouped[Answer]) -> AnswerTable:
     replies = list(map(attrgetter("replies"), grouped.flat))
     counts = np.fromiter(map(len, replies), np.int64, len(replies))
     repeats = np.fromiter(map(attrgetter("repeats"), map(attrgetter("instance"), grouped.flat)), np.int64, len(replies))
-    values = list(map(itemgetter(0), replies)) if bool(np.all(counts == 1)) else list(chain.from_iterable(replies))
+    values = map(itemgetter(0), replies) if bool(np.all(counts == 1)) else chain.from_iterable(replies)
     asked = Requests(grouped.task, Array(grouped.docs), Array(grouped.idxs), frozen(repeats))
     return AnswerTable(asked, frozen(np.concatenate([[0], np.cumsum(counts)])), likelihoods(values))

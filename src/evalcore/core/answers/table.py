@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from math import nan
 from operator import itemgetter
 from typing import overload
@@ -10,7 +10,7 @@ from typing import overload
 import numpy as np
 from msgspec import Struct
 
-from evalcore.core.records.array import Array, Floats64, Ints64, frozen
+from evalcore.core.records.array import Array, ColumnRecord, Floats64, Ints64, frozen
 from evalcore.core.records.errors import EvalError, place
 from evalcore.core.records.request import Likelihood
 
@@ -27,7 +27,7 @@ class Likelihoods(Sequence[tuple[float, ...]]):
 
     __slots__ = ("raw", "values")
 
-    def __init__(self, raw: Sequence[tuple[float, ...]], values: Floats64) -> None:
+    def __init__(self, raw: tuple[tuple[float, ...], ...], values: Floats64) -> None:
         self.raw, self.values = raw, values
 
     def part(self, at: int) -> Floats64:
@@ -38,10 +38,10 @@ class Likelihoods(Sequence[tuple[float, ...]]):
         return len(self.raw)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Likelihoods) and list(self.raw) == list(other.raw)
+        return isinstance(other, Likelihoods) and self.raw == other.raw
 
     def __hash__(self) -> int:
-        return hash(tuple(self.raw))
+        return hash(self.raw)
 
     def __reduce__(self) -> tuple[Callable[[Sequence[object]], Sequence[object]], tuple[Sequence[object]]]:
         return likelihoods, (self.raw,)
@@ -68,11 +68,12 @@ def as_number(value: object) -> float:
         return nan
 
 
-def likelihoods(replies: Sequence[object]) -> Sequence[object]:
-    """Replies as ``Likelihoods`` if every one is a tuple that begins with a number; else as they are."""
+def likelihoods(replies: Iterable[object]) -> Sequence[object]:
+    """Replies as ``Likelihoods`` if every one is a tuple that begins with a number; else as a tuple."""
+    replies = tuple(replies)
     kinds = set(map(type, replies))
     if list in kinds:  # JSON has no tuples
-        replies = [tuple(one) if type(one) is list else one for one in replies]
+        replies = tuple(tuple(one) if type(one) is list else one for one in replies)
         kinds = set(map(type, replies))
     if not replies or not kinds <= {tuple, Likelihood}:
         return replies
@@ -105,7 +106,7 @@ class Requests(Struct, frozen=True):
         return AnswerTable(self, frozen(offsets), likelihoods(replies))
 
 
-class AnswerTable(Struct, frozen=True):
+class AnswerTable(ColumnRecord, frozen=True, eq=True):
     """Requests and the replies to each: request ``i`` got ``values[offsets[i]:offsets[i + 1]]``."""
 
     asked: Requests

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from evalcore.core.compare.differences import Move, Pair, influence_of, told_few
 from evalcore.core.compare.lines import Line
-from evalcore.core.records.array import Floats64, Ints64, frozen
+from evalcore.core.records.array import ColumnRecord, Floats64, Ints64, frozen
 from evalcore.core.records.column import column, concat_rows
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.estimate import Finalise
@@ -25,7 +25,7 @@ DRAWS = 10_000
 Where = slice | Ints64
 
 
-class Swap(Struct, frozen=True, eq=False):
+class Swap(ColumnRecord, frozen=True, eq=False):
     """A pair's statistics, ready to be swapped unit by unit: the runs' sum, their gap, and whose signs move them."""
 
     total: Floats64

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 import numpy as np
 from msgspec import Struct
 
-from evalcore.core.records.array import Bools, Ints64
+from evalcore.core.records.array import Bools, ColumnRecord, Ints64, frozen
 
 __all__ = ["PROMPT", "Fields", "Likeness", "find_likeness"]
 
@@ -23,7 +23,7 @@ PROMPT = "the prompt"
 """The name of the field that holds what was asked."""
 
 
-class Fields(Struct, frozen=True):
+class Fields(ColumnRecord, frozen=True, eq=True):
     """Documents of a run: the place of each one, a code of its target, and one of its value in every other field.
 
     Equal codes are equal values, in both runs. ``texts`` is how much text a field holds; a number is none.
@@ -46,7 +46,7 @@ class Likeness(Struct, frozen=True):
     b: tuple[int, ...]
 
 
-class _Pool(Struct, frozen=True):
+class _Pool(ColumnRecord, frozen=True):
     """The documents of both runs, the first run's before the second's, with small codes."""
 
     first: int
@@ -93,8 +93,8 @@ def find_likeness(a: Fields, b: Fields) -> Likeness | None:
     texts that cost none, or the order of rows. Where no text tells documents apart, it is the target alone. Fields that
     refine the identity and cost no counterpart join it.
 
-    >>> a = Fields([0, 1, 2], [0, 0, 1], {"question": [5, 6, 7], "verdict": [1, 1, 0]}, {"question": 90})
-    >>> b = Fields([0, 1, 2], [0, 0, 1], {"question": [5, 6, 7], "verdict": [1, 0, 0]}, {"question": 90})
+    >>> a = Fields((0, 1, 2), (0, 0, 1), {"question": (5, 6, 7), "verdict": (1, 1, 0)}, {"question": 90})
+    >>> b = Fields((0, 1, 2), (0, 0, 1), {"question": (5, 6, 7), "verdict": (1, 0, 0)}, {"question": 90})
     >>> find_likeness(a, b)
     Likeness(by=('question',), a=(0, 1, 2), b=(0, 1, 2))
     """
@@ -180,7 +180,7 @@ def _agree_by_no_chance(a: Ints64, b: Ints64) -> bool:
 def _joined(a: Sequence[int], b: Sequence[int]) -> Ints64:
     """Small codes for the same values in both runs."""
     _, ids = np.unique(np.array([*a, *b], dtype=np.int64), return_inverse=True)
-    return np.asarray(ids, dtype=np.int64)
+    return frozen(np.asarray(ids, dtype=np.int64)).ints
 
 
 def _refined(ids: Ints64, column: Ints64) -> Ints64:

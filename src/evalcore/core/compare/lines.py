@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from pyrsistent import PMap, pmap
 
 from evalcore.core.groups.tree import Tree
+from evalcore.core.records.array import ColumnRecord
 from evalcore.core.records.document import DocumentRow
 from evalcore.core.records.errors import unknown
 from evalcore.core.records.score import Scored
@@ -146,7 +147,7 @@ def adjust(comparisons: Iterable[Comparison], correction: str = "holm") -> tuple
     )
 
 
-class Side(Struct, frozen=True):
+class Side(ColumnRecord, frozen=True, eq=True):
     """A run's scores by task, with the document table that its column keys point into, and the trees of its groups."""
 
     name: str

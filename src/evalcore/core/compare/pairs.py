@@ -13,6 +13,7 @@ from evalcore.core.compare.lines import Shared
 from evalcore.core.records.column import Column, column, take_rows
 from evalcore.core.records.document import DocumentRow
 from evalcore.core.records.errors import EvalError, place
+from evalcore.core.records.frozen_dict import FrozenRecord
 from evalcore.core.records.outcome import NOT_EMITTED
 from evalcore.core.records.score import Scored, ScoredColumn
 
@@ -110,7 +111,7 @@ def _keys(pairs: Pairs) -> tuple[tuple[int, int], ...]:
     return tuple(sorted((one.key, two.key) for one, two in pairs))
 
 
-class Paired(Struct, frozen=True):
+class Paired(FrozenRecord, frozen=True):
     """A task in two runs, both under the first run's keys and with the documents that both have.
 
     Each metric keeps only the documents that both runs have a score for; ``unscored`` counts the others by metric.

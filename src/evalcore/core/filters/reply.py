@@ -10,7 +10,8 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from evalcore.core.records.array import Ints64
+from evalcore.core.records.array import ColumnRecord, Ints64
+from evalcore.core.records.frozen_dict import FrozenRecord
 from evalcore.core.records.request import Sample
 
 __all__ = [
@@ -35,7 +36,7 @@ Leaves = Literal["all", "first", "one"]
 """Which replies to a document a filter leaves: all or some of them, the first as it is, or one made of all."""
 
 
-class Replies(Struct, frozen=True, eq=False):
+class Replies(ColumnRecord, frozen=True, eq=False):
     """Replies of many units, flat: unit ``i`` holds ``values[offsets[i]:offsets[i + 1]]``.
 
     A unit is a document (generation) or one of its choices (likelihood). ``rules`` says for each value which
@@ -48,13 +49,13 @@ class Replies(Struct, frozen=True, eq=False):
 
     @property
     def counts(self) -> Ints64:
-        return np.diff(self.offsets)
+        return self.offsets[1:] - self.offsets[:-1]
 
 
 FilterFn = Callable[[Replies, Sequence[Sample]], Replies]
 
 
-class Fired(Struct, frozen=True):
+class Fired(FrozenRecord, frozen=True):
     """One step on the replies of one unit: its options, and values and rules before and after."""
 
     options: Mapping[str, object]
@@ -113,8 +114,7 @@ def each_text(function: Callable[[str], str]) -> FilterFn:
 
 
 def extracted(given: Replies, matches: Sequence[object | None], fallback: object) -> Replies:
-    missing = [match is None for match in matches]
-    rules = np.where(missing, FELL_BACK, 0).astype(np.int8)
+    rules = np.array([FELL_BACK if match is None else 0 for match in matches], np.int8)
     values = [fallback if match is None else match for match in matches]
     return Replies(values, given.offsets, np.minimum(rules, np.minimum(given.rules, 0)))
 

@@ -22,6 +22,7 @@ from evalcore.core.groups.index import subgroups as subgroups_of
 from evalcore.core.groups.index import tops as tops_of
 from evalcore.core.groups.tree import Group, Leaf, Tree
 from evalcore.core.records.errors import EvalError
+from evalcore.core.records.frozen_dict import FrozenDict, thaw_dict, thaw_value
 from evalcore.core.records.request import Options, options
 
 __all__ = [
@@ -46,9 +47,9 @@ class Job(NamedTuple):
     """A group still to be expanded: the config it stands in (``declared``), and what it passes down."""
 
     name: str
-    config: Config
+    config: FrozenDict[str, object]
     declared: str
-    changes: Config
+    changes: FrozenDict[str, object]
 
 
 class Expanded(NamedTuple):
@@ -62,7 +63,7 @@ class Plan(NamedTuple):
     """All that configs say: every group as a tree, and every problem met on the way."""
 
     known: Index
-    groups: Mapping[str, Group[Options]]
+    groups: FrozenDict[str, Group[Options]]
     problems: tuple[Finding, ...]
 
 
@@ -99,7 +100,7 @@ def plan_trees(configs: Sequence[Config], roots: Sequence[str] | None = None) ->
     problems += map(index.cycle, cycles)
     cut = frozenset((chain[-2], chain[-1]) for chain in cycles)
     expanded, more = _expand(index, [name for name in starts if name in names], cut)
-    return Plan(index, _assemble(expanded), (*problems, *more))
+    return Plan(index, FrozenDict(_assemble(expanded)), (*problems, *more))
 
 
 # --- expanding: from lists of names to leaves and groups ---------------------------------------------------
@@ -133,15 +134,16 @@ def _expand(index: Index, starts: Sequence[str], cut: Edges) -> tuple[dict[str, 
 def _members(
     index: Index, job: Job, cut: Edges, shared: dict[str, Leaf[Options]]
 ) -> Iterator[Leaf[Options] | Job | Finding]:
-    passed = {key: value for key, value in job.config.items() if key not in STRUCTURE} | dict(job.changes)
+    own = {key: value for key, value in job.config.items() if key not in STRUCTURE}
+    passed = FrozenDict({**own, **job.changes})
     for item in items(job.config):
         name, sets = reference(item)
         changes = {**passed, **sets}
         if name is None:
-            message = f"expected a name, or a dict with task or group, got {item!r}"
+            message = f"expected a name, or a dict with task or group, got {thaw_value(item)!r}"
             yield index.finding("bad_config", message, job.declared)
         elif name not in index.groups and isinstance(item, Mapping) and {"group", "task"} <= item.keys():
-            yield Job(f"{job.name}{SEPARATOR}{name}", sets, job.declared, passed)
+            yield Job(f"{job.name}{SEPARATOR}{name}", FrozenDict(sets), job.declared, passed)
         elif name in index.tasks:
             yield _variant(index, job, name, changes, shared)
         elif name in index.tags:
@@ -149,7 +151,7 @@ def _members(
         elif name in index.groups:
             yield from () if (job.declared, name) in cut else (_subgroup(index, job, name, sets, passed),)
         elif isinstance(item, Mapping) and "group" in item:
-            yield Job(f"{job.name}{SEPARATOR}{name}", sets, job.declared, passed)
+            yield Job(f"{job.name}{SEPARATOR}{name}", FrozenDict(sets), job.declared, passed)
         elif not DEFINES_TASK.isdisjoint(changes):
             yield _own_leaf(f"{job.name}{SEPARATOR}{name}", changes)
         else:
@@ -177,18 +179,18 @@ def _subgroup(index: Index, job: Job, name: str, sets: Config, passed: Config) -
         return _twice(index, name, job.declared)
     if not own and not changes:
         return _declared(index, name)
-    return Job(f"{job.name}{SEPARATOR}{name}", {**index.groups[name], **own}, name, changes)
+    return Job(f"{job.name}{SEPARATOR}{name}", FrozenDict({**index.groups[name], **own}), name, FrozenDict(changes))
 
 
 def _declared(index: Index, name: str) -> Job:
-    config = index.groups[name] if name in index.groups else {"task": index.tags[name]}
-    return Job(name, config, name, {})
+    config = FrozenDict(index.groups[name] if name in index.groups else {"task": index.tags[name]})
+    return Job(name, config, name, FrozenDict())
 
 
 def _shell(job: Job) -> Group[Options] | str:
     own = {key: value for key, value in job.config.items() if key in GROUP_KEYS}
     try:
-        return group_from_config({**own, "group": job.name})
+        return group_from_config({**thaw_dict(own), "group": job.name})
     except EvalError as wrong:
         return str(wrong)
 

@@ -9,6 +9,8 @@ from typing import NamedTuple
 from msgspec import Struct
 from toolz import unique
 
+from evalcore.core.records.frozen_dict import FrozenDict, freeze_dict
+
 __all__ = [
     "Config",
     "Finding",
@@ -36,9 +38,9 @@ class Finding(Struct, frozen=True):
 class Index(NamedTuple):
     """Configs by name; ``tags`` are the groups that exist only because tasks name them."""
 
-    tasks: Mapping[str, Config]
-    groups: Mapping[str, Config]
-    tags: Mapping[str, Sequence[str]]
+    tasks: FrozenDict[str, Config]
+    groups: FrozenDict[str, Config]
+    tags: FrozenDict[str, tuple[str, ...]]
 
     def names(self) -> list[str]:
         return [*self.groups, *self.tags, *self.tasks]
@@ -64,7 +66,7 @@ def index_configs(configs: Sequence[Config]) -> tuple[Index, list[Finding]]:
 
     >>> index, problems = index_configs([{"task": "a", "tag": ["t", "u"]}, {"task": "a", "path": "b.yaml"}])
     >>> index.tags, problems[0].message, problems[0].where
-    ({'t': ['a'], 'u': ['a']}, "task 'a' is already defined in config 0", 'b.yaml')
+    ({'t': ('a',), 'u': ('a',)}, "task 'a' is already defined in config 0", 'b.yaml')
     """
     tasks: dict[str, Config] = {}
     groups: dict[str, Config] = {}
@@ -80,14 +82,15 @@ def index_configs(configs: Sequence[Config]) -> tuple[Index, list[Finding]]:
             message = f"{kind} {name!r} is already defined in {places[name]}"
             problems.append(Finding("duplicate_name", message, where))
         else:
-            (tasks if kind == "task" else groups)[name] = config
+            (tasks if kind == "task" else groups)[name] = freeze_dict(config)
             places[name] = where
             for tag in _tags(config) if kind == "task" else ():
                 joined.setdefault(tag, []).append(name)
     clashes = [tag for tag in joined if tag in tasks]
     problems += [_clash(tag, joined[tag], places[tag]) for tag in clashes]
     groups |= {tag: _with_members(groups[tag], joined[tag]) for tag in joined if tag in groups}
-    return Index(tasks, groups, {tag: names for tag, names in joined.items() if tag not in places}), problems
+    tags = FrozenDict({tag: tuple(names) for tag, names in joined.items() if tag not in places})
+    return Index(FrozenDict(tasks), FrozenDict(groups), tags), problems
 
 
 def _clash(tag: str, members: Sequence[str], where: str) -> Finding:
@@ -96,7 +99,7 @@ def _clash(tag: str, members: Sequence[str], where: str) -> Finding:
 
 def _with_members(config: Config, names: Sequence[str]) -> Config:
     listed = items(config)
-    return {**config, "task": [*listed, *(name for name in names if name not in listed)]}
+    return FrozenDict({**config, "task": (*listed, *(name for name in names if name not in listed))})
 
 
 def _is_task(config: Config) -> bool:

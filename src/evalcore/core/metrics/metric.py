@@ -8,7 +8,7 @@ from typing import Generic, TypeVar
 import numpy as np
 from msgspec import Struct
 
-from evalcore.core.records.array import Bools
+from evalcore.core.records.array import Bools, ColumnRecord
 from evalcore.core.records.column import Rows
 from evalcore.core.records.outcome import UNSCORABLE
 from evalcore.core.records.request import Options
@@ -19,7 +19,7 @@ B = TypeVar("B")
 B_contra = TypeVar("B_contra", contravariant=True)
 
 
-class Marks(Struct, frozen=True):
+class Marks(ColumnRecord, frozen=True, eq=True):
     """Rows of a batch, and for those that are not scores (position -> status, reason) why."""
 
     rows: Rows

@@ -6,9 +6,13 @@ from collections.abc import Iterator, Sequence
 from math import fsum, nan
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import astuple, force_setattr
 from numpy.typing import NDArray
 
-__all__ = ["Array", "Bools", "Floats64", "Ints64", "exact_sum", "frozen", "weighted"]
+from evalcore.core.records.frozen_dict import FrozenDict
+
+__all__ = ["Array", "Bools", "ColumnRecord", "Floats64", "Ints64", "exact_sum", "frozen", "weighted"]
 
 Floats64 = NDArray[np.float64]
 Ints64 = NDArray[np.int64]
@@ -82,6 +86,34 @@ def frozen(data: NDArray[np.generic]) -> Array:
     """
     data.setflags(write=False)
     return Array(data)
+
+
+NOTHING: FrozenDict[object, object] = FrozenDict()
+
+
+class ColumnRecord(Struct, frozen=True, eq=False):
+    """A record of whole columns: its lists become tuples, its dicts ``FrozenDict``, its arrays read-only.
+
+    It takes over the arrays that it is given, and leaves the items of a column as they are: to look at every one would
+    cost more than to score it.
+
+    >>> class Weighed(ColumnRecord, frozen=True, eq=False):
+    ...     names: Sequence[str]
+    ...     weights: Floats64
+    >>> one = Weighed(["a"], np.ones(1))
+    >>> one.names, one.weights.flags.writeable
+    (('a',), False)
+    """
+
+    def __post_init__(self) -> None:
+        for name, value in zip(self.__struct_fields__, astuple(self), strict=True):
+            kind = type(value)
+            if kind is np.ndarray:
+                value.setflags(write=False)
+            elif kind is list:
+                force_setattr(self, name, tuple(value))
+            elif kind is dict:
+                force_setattr(self, name, FrozenDict(value) if value else NOTHING)
 
 
 def exact_sum(values: Floats64) -> Floats64:

@@ -9,7 +9,7 @@ import numpy as np
 from msgspec import Struct, field
 from numpy.typing import NDArray
 
-from evalcore.core.records.array import Array, Floats64, Ints64, exact_sum
+from evalcore.core.records.array import Array, ColumnRecord, Floats64, Ints64, exact_sum
 from evalcore.core.records.column import Objects, Rows
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.request import Options, options
@@ -38,7 +38,7 @@ Finalise = Callable[[Sums], Sums]
 """Summed statistics (..., k) to values (...). Real or complex: it is differentiated by the complex step."""
 
 
-class Summary(Struct, frozen=True, eq=False):
+class Summary(ColumnRecord, frozen=True, eq=False):
     """A column reduced to what its aggregation needs: statistics that add up, per unit.
 
     ``finalise`` closes summed statistics; None for statistics that are no function of sums (the median).

@@ -10,6 +10,8 @@ from msgspec.json import encode
 from msgspec.structs import force_setattr
 from pyrsistent import PMap, pmap
 
+from evalcore.core.records.frozen_dict import freeze_value
+
 __all__ = [
     "GENERATE_UNTIL",
     "LOGLIKELIHOOD",
@@ -38,21 +40,6 @@ MULTIPLE_CHOICE = OutputType("multiple_choice")
 GENERATE_UNTIL = OutputType("generate_until")
 
 Options = PMap[str, object]
-
-
-def freeze_value(value: object) -> object:
-    """Lists become tuples and dicts become PMaps, all the way down.
-
-    >>> freeze_value({"a": [1, {"b": 2}]})
-    pmap({'a': (1, pmap({'b': 2}))})
-    """
-    if isinstance(value, Mapping):
-        return pmap({key: freeze_value(item) for key, item in value.items()})
-    if isinstance(value, list | tuple):
-        return tuple(freeze_value(item) for item in value)
-    if isinstance(value, set | frozenset):
-        return frozenset(freeze_value(item) for item in value)
-    return value
 
 
 def options(given: Mapping[str, object] | None = None, /, **named: object) -> Options:
@@ -94,7 +81,7 @@ class Generate(Struct, frozen=True, tag="generate_until"):
     def __post_init__(self) -> None:
         given = _given(self, "options")
         if isinstance(given, dict):
-            force_setattr(self, "options", freeze_value(given))
+            force_setattr(self, "options", options(given))
 
 
 Request = LogLikelihood | Rolling | Generate

@@ -135,7 +135,7 @@ def config_of(task: Task) -> Options:
 
     >>> from evalcore.core.records.request import GENERATE_UNTIL
     >>> config_of(Task("t", GENERATE_UNTIL, (MetricSpec("f1"),)))["metric_list"]
-    (pmap({'metric': 'f1'}),)
+    ({'metric': 'f1'},)
     """
     metrics = [{"metric": spec.name, **spec.options} for spec in task.metrics]
     filters = [

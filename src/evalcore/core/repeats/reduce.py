@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from math import nan
 
 import numpy as np
-from msgspec import Struct
 from pyrsistent import PMap
 
-from evalcore.core.records.array import Bools, Floats64, Ints64, frozen
+from evalcore.core.records.array import Bools, ColumnRecord, Floats64, Ints64, frozen
 from evalcore.core.records.column import Column, Floats, Objects, Rows, Stats, column, merge_all, score_at, take_rows
 from evalcore.core.records.errors import EvalError, place
 from evalcore.core.records.outcome import OK, UNSCORABLE
@@ -30,7 +29,7 @@ from evalcore.core.stats.noise import variance_of_reply
 __all__ = ["NO_VOTES", "Votes", "noise_of_repeats", "reduce_repeats"]
 
 
-class Votes(Struct, frozen=True, eq=False):
+class Votes(ColumnRecord, frozen=True, eq=False):
     """The answers of each document over all repeats, and which of them are fallbacks (documents × repeats)."""
 
     answers: Sequence[Sequence[object]] = ()

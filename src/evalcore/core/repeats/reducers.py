@@ -9,17 +9,16 @@ from math import nan
 from typing import SupportsFloat
 
 import numpy as np
-from msgspec import Struct
 from pyrsistent import PMap, pmap
 
 from evalcore.core.filters.select import ballot, vote
-from evalcore.core.records.array import Bools, Floats64, Ints64
+from evalcore.core.records.array import Bools, ColumnRecord, Floats64, Ints64
 from evalcore.core.records.errors import EvalError, unknown
 
 __all__ = ["COLLECT", "REDUCERS", "SCORES_ONLY", "WITH_K", "Reducer", "Repeats", "numbered", "reducer"]
 
 
-class Repeats(Struct, frozen=True, eq=False):
+class Repeats(ColumnRecord, frozen=True, eq=False):
     """Scores (documents × repeats, NaN where there is none), the answers they were given for, and fallbacks."""
 
     scores: Floats64

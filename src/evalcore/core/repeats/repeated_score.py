@@ -103,7 +103,7 @@ def _votes(batches: Sequence[Batch], columns: Sequence[Column]) -> Votes:
             if sample.doc_id in at:
                 answers[at[sample.doc_id]].append(_answer(batch.of_doc(i)))
                 fell[at[sample.doc_id], repeat] = batch.fell_back[int(batch.offsets[i])]
-    return Votes(answers, fell)
+    return Votes(tuple(map(tuple, answers)), fell)
 
 
 def _answer(replies: Sequence[object]) -> object:

@@ -144,7 +144,7 @@ def _fields(rows: Rows, docs: Mapping[int, Document], names: Sequence[str]) -> F
     return Fields(
         [row.key for row in rows],
         [hash(row.target) for row in rows],
-        {name: [cell.code for cell in column] for name, column in cells.items()},
+        {name: tuple(cell.code for cell in column) for name, column in cells.items()},
         {name: sum(cell.size for cell in column) for name, column in cells.items()},
     )
 
