@@ -12,8 +12,9 @@ from math import exp, lgamma, log
 
 from lm_eval.api.metrics import mean_stderr
 
-from evalcore import AGGREGATIONS, Array, Floats, Inference, aggregate_metric, column
+from evalcore import AGGREGATIONS, aggregate_metric
 from evalcore.core.stats.quantiles import t_quantile
+from evalcore.stats import Array, Floats, Inference, build_column
 
 SIZES, CHANCES = (10, 30, 100, 1000), (0.5, 0.9, 0.99)
 Ends = tuple[float, float]
@@ -25,7 +26,7 @@ def scores(hits: int, n: int) -> list[float]:
 
 def ours(method: str) -> Callable[[int, int], Ends | None]:
     def ends(hits: int, n: int) -> Ends | None:
-        made = column(range(n), Floats(Array(scores(hits, n))))
+        made = build_column(range(n), Floats(Array(scores(hits, n))))
         return aggregate_metric(AGGREGATIONS["mean"], made, inference=Inference(interval=method)).ci
 
     return ends

@@ -24,20 +24,11 @@ import numpy as np
 from lm_eval.api import metrics as theirs
 from words import WORDS
 
-from evalcore import (
-    AGGREGATIONS,
-    LM_EVAL_0_4_13,
-    Array,
-    Floats,
-    Inference,
-    Labels,
-    Resampling,
-    Stats,
-    aggregate_metric,
-    column,
-)
+from evalcore import AGGREGATIONS, aggregate_metric
 from evalcore.core.metrics.corpus import pair_statistics
 from evalcore.core.records.column import Rows
+from evalcore.lm_eval import LM_EVAL_0_4_13
+from evalcore.stats import Array, Floats, Inference, Labels, Resampling, Stats, build_column
 
 ALL_DRAWS = 100_000
 CORPUS_DRAWS = 100
@@ -84,12 +75,12 @@ def lm_eval_stderr(work: Work) -> float:
 
 def replay_stderr(work: Work, draws: int) -> float | None:
     """The same resamples drawn by evalcore."""
-    scores, inference = column(range(len(work.items)), work.rows), Inference(resampling=Resampling(draws))
+    scores, inference = build_column(range(len(work.items)), work.rows), Inference(resampling=Resampling(draws))
     return aggregate_metric(LM_EVAL_0_4_13.aggregations[work.name], scores, inference=inference).stderr
 
 
 def measure(work: Work) -> Times:
-    scores = column(range(len(work.items)), work.rows)
+    scores = build_column(range(len(work.items)), work.rows)
     found: list[float] = []
     slow = seconds(lambda: found.append(lm_eval_stderr(work)))
     counting = 0.0 if work.count is None else seconds(work.count, rounds=3)

@@ -14,17 +14,16 @@ import numpy as np
 from evalcore import (
     GENERATE_UNTIL,
     MULTIPLE_CHOICE,
-    AnswerTable,
     MetricSpec,
     Pipeline,
     Sample,
     Step,
     Task,
-    options,
+    freeze_options,
     report_task,
-    request_table,
     score_task,
 )
+from evalcore.logs import AnswerTable, request_table
 
 NUMBER = r"(-?[$0-9.,]{2,})|(-?[0-9]+)"
 
@@ -47,7 +46,7 @@ def generation(n: int) -> tuple[Task, list[Sample], AnswerTable]:
         Pipeline("strict", (Step.of("regex"), Step.of("take_first"))),
         Pipeline("last", (Step.of("regex", regex_pattern=NUMBER, group_select=-1), Step.of("take_first"))),
     )
-    metric = MetricSpec("exact_match", options=options(ignore_case=True, regexes_to_ignore=[",", "\\$"]))
+    metric = MetricSpec("exact_match", options=freeze_options(ignore_case=True, regexes_to_ignore=[",", "\\$"]))
     return (
         Task("generation", GENERATE_UNTIL, (metric,), pipelines),
         samples,

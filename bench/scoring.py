@@ -34,11 +34,11 @@ from evalcore import (  # noqa: E402
     Sample,
     Step,
     Task,
-    options,
+    freeze_options,
     report_task,
-    request_table,
     score_task,
 )
+from evalcore.logs import request_table  # noqa: E402
 
 datasets.disable_progress_bars()
 NORMALISED = {
@@ -110,7 +110,7 @@ def generation(n: int, second: tuple[str, str, int]) -> dict[str, object]:
     task = Task(
         "generation",
         GENERATE_UNTIL,
-        (MetricSpec("exact_match", options=options(NORMALISED)),),
+        (MetricSpec("exact_match", options=freeze_options(NORMALISED)),),
         (
             Pipeline("strict", (Step.of("regex", regex_pattern=STRICT), Step.of("take_first"))),
             Pipeline(name, (Step.of("regex", regex_pattern=pattern, group_select=select), Step.of("take_first"))),

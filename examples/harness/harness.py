@@ -16,10 +16,7 @@ from evalcore import (
     Estimate,
     Failure,
     Generate,
-    Group,
-    GroupMetric,
     Instance,
-    Leaf,
     MetricSpec,
     Pipeline,
     Report,
@@ -28,10 +25,11 @@ from evalcore import (
     Task,
     TaskReport,
     build_report,
-    lm_eval_results,
     report_task,
     score_task,
 )
+from evalcore.groups import Group, GroupMetric, Leaf
+from evalcore.lm_eval import lm_eval_results
 
 Model = Callable[[str], str]
 REPEATS = 3

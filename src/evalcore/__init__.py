@@ -1,29 +1,138 @@
 """evalcore: from model answers to numbers people can trust, pure, immutable and typed.
 
-The public names are those of ``evalcore.public``; they are loaded on first use, so that a command line which needs
-none of them (``evalcore tasks``) does not wait for numpy.
+``docs/api.md`` lists the public names: those below, and those of each namespace. All are loaded on first use, so
+that a command line which needs none of them (``evalcore tasks``) does not wait for numpy.
 """
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from evalcore.public import *  # noqa: F403
+    from evalcore.core.aggregate.aggregations import AGGREGATIONS as AGGREGATIONS
+    from evalcore.core.aggregate.value import aggregate_metric as aggregate_metric
+    from evalcore.core.answers.group import group_by_doc as group_by_doc
+    from evalcore.core.filters.chain import FILTERS as FILTERS
+    from evalcore.core.groups.tree import fold_group as fold_group
+    from evalcore.core.metrics.dispatch import SCORERS as SCORERS
+    from evalcore.core.pipeline import build_report as build_report
+    from evalcore.core.pipeline import report_task as report_task
+    from evalcore.core.pipeline import score_doc as score_doc
+    from evalcore.core.pipeline import score_task as score_task
+    from evalcore.core.records.errors import EvalError as EvalError
+    from evalcore.core.records.estimate import Estimate as Estimate
+    from evalcore.core.records.outcome import Failed as Failed
+    from evalcore.core.records.outcome import NotEmitted as NotEmitted
+    from evalcore.core.records.outcome import Ok as Ok
+    from evalcore.core.records.outcome import Unscorable as Unscorable
+    from evalcore.core.records.report import GroupReport as GroupReport
+    from evalcore.core.records.report import Report as Report
+    from evalcore.core.records.report import TaskReport as TaskReport
+    from evalcore.core.records.request import GENERATE_UNTIL as GENERATE_UNTIL
+    from evalcore.core.records.request import LOGLIKELIHOOD as LOGLIKELIHOOD
+    from evalcore.core.records.request import LOGLIKELIHOOD_ROLLING as LOGLIKELIHOOD_ROLLING
+    from evalcore.core.records.request import MULTIPLE_CHOICE as MULTIPLE_CHOICE
+    from evalcore.core.records.request import Answer as Answer
+    from evalcore.core.records.request import Failure as Failure
+    from evalcore.core.records.request import Generate as Generate
+    from evalcore.core.records.request import Instance as Instance
+    from evalcore.core.records.request import Likelihood as Likelihood
+    from evalcore.core.records.request import LogLikelihood as LogLikelihood
+    from evalcore.core.records.request import OutputType as OutputType
+    from evalcore.core.records.request import Rolling as Rolling
+    from evalcore.core.records.request import Sample as Sample
+    from evalcore.core.records.request import options as options
+    from evalcore.core.records.score import Scored as Scored
+    from evalcore.core.records.score import merge_scored as merge_scored
+    from evalcore.core.records.task import MetricKey as MetricKey
+    from evalcore.core.records.task import MetricSpec as MetricSpec
+    from evalcore.core.records.task import Pipeline as Pipeline
+    from evalcore.core.records.task import Step as Step
+    from evalcore.core.records.task import Task as Task
+    from evalcore.core.repeats.reduce import reduce_repeats as reduce_repeats
+    from evalcore.core.repeats.reducers import REDUCERS as REDUCERS
+    from evalcore.core.tables import EVALCORE as EVALCORE
+    from evalcore.core.tables import METRICS as METRICS
+    from evalcore.core.tables import Tables as Tables
+    from evalcore.shell.compare.compare import compare as compare
+    from evalcore.shell.run.run import run as run
+
+    __version__: str
+    freeze_options = options
+
+_HOMES = {
+    # what is asked, and what comes back
+    "Task": "core.records.task",
+    "MetricSpec": "core.records.task",
+    "MetricKey": "core.records.task",
+    "Pipeline": "core.records.task",
+    "Step": "core.records.task",
+    "Sample": "core.records.request",
+    "Instance": "core.records.request",
+    "Generate": "core.records.request",
+    "LogLikelihood": "core.records.request",
+    "Rolling": "core.records.request",
+    "Answer": "core.records.request",
+    "Likelihood": "core.records.request",
+    "Failure": "core.records.request",
+    "OutputType": "core.records.request",
+    "GENERATE_UNTIL": "core.records.request",
+    "LOGLIKELIHOOD": "core.records.request",
+    "LOGLIKELIHOOD_ROLLING": "core.records.request",
+    "MULTIPLE_CHOICE": "core.records.request",
+    "freeze_options": "core.records.request:options",
+    "EvalError": "core.records.errors",
+    # what a document gets, and what a task comes to
+    "Ok": "core.records.outcome",
+    "Unscorable": "core.records.outcome",
+    "Failed": "core.records.outcome",
+    "NotEmitted": "core.records.outcome",
+    "Scored": "core.records.score",
+    "Estimate": "core.records.estimate",
+    "TaskReport": "core.records.report",
+    "GroupReport": "core.records.report",
+    "Report": "core.records.report",
+    # the five verbs, in the order data takes
+    "group_by_doc": "core.answers.group",
+    "score_doc": "core.pipeline",
+    "reduce_repeats": "core.repeats.reduce",
+    "aggregate_metric": "core.aggregate.value",
+    "fold_group": "core.groups.tree",
+    # the same for whole tasks
+    "score_task": "core.pipeline",
+    "merge_scored": "core.records.score",
+    "report_task": "core.pipeline",
+    "build_report": "core.pipeline",
+    # tables of behaviour
+    "EVALCORE": "core.tables",
+    "Tables": "core.tables",
+    "METRICS": "core.tables",
+    "SCORERS": "core.metrics.dispatch",
+    "FILTERS": "core.filters.chain",
+    "REDUCERS": "core.repeats.reducers",
+    "AGGREGATIONS": "core.aggregate.aggregations",
+    "__version__": "core.aggregate.signature:VERSION",
+}
+"""Where each public name lives: its module, and its name there if it has another."""
+
+_COMMANDS = {"run": "shell.run.run", "compare": "shell.compare.compare"}
+"""Public as well, but no star import loads the shell, nor brings words as common as these."""
+
+_NAMESPACES = ("comparisons", "traces", "stats", "groups", "logs", "lm_eval", "extensions", "frames", "testing")
+
+__all__ = [*_HOMES]
 
 
 def __getattr__(name: str) -> object:
-    from importlib import import_module
-
-    if name.startswith("__") and name != "__version__" and name != "__all__":
-        raise AttributeError(name)
-    try:
-        return getattr(import_module("evalcore.public"), name)
-    except AttributeError:
-        raise AttributeError(f"module 'evalcore' has no attribute {name!r}") from None
+    if name in _NAMESPACES:
+        return import_module(f"evalcore.{name}")
+    home = _HOMES.get(name) or _COMMANDS.get(name)
+    if home is None:
+        raise AttributeError(f"module 'evalcore' has no attribute {name!r}")
+    module, _, own = home.partition(":")
+    return getattr(import_module(f"evalcore.{module}"), own or name)
 
 
 def __dir__() -> list[str]:
-    from evalcore import public
-
-    return [*globals(), *public.__all__]
+    return [*_HOMES, *_COMMANDS, *_NAMESPACES]

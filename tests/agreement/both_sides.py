@@ -28,34 +28,29 @@ from lm_eval.evaluator import evaluate
 from evalcore import (
     EVALCORE,
     GENERATE_UNTIL,
-    LM_EVAL_0_4_13,
     LOGLIKELIHOOD_ROLLING,
     Answer,
     Generate,
-    Group,
-    GroupMetric,
-    Inference,
     Instance,
-    Leaf,
     LogLikelihood,
     MetricSpec,
     OutputType,
     Pipeline,
     Report,
-    Resampling,
     Rolling,
     Sample,
     Step,
     Tables,
     Task,
     TaskReport,
-    Tree,
     build_report,
-    lm_eval_results,
-    options,
+    freeze_options,
     report_task,
     score_task,
 )
+from evalcore.groups import Group, GroupMetric, Leaf, Tree
+from evalcore.lm_eval import LM_EVAL_0_4_13, lm_eval_results
+from evalcore.stats import Inference, Resampling
 
 logging.getLogger("lm_eval").setLevel(logging.CRITICAL)
 
@@ -145,7 +140,9 @@ def lm_group(name: str, children: Sequence[str | LmGroup], metrics: Sequence[Row
 
 def spec_of(one: Row) -> MetricSpec:
     given = {key: value for key, value in one.items() if key not in SPEC_KEYS}
-    return MetricSpec(str(one["metric"]), one.get("aggregation"), (), one.get("higher_is_better"), options(given))
+    return MetricSpec(
+        str(one["metric"]), one.get("aggregation"), (), one.get("higher_is_better"), freeze_options(given)
+    )
 
 
 def pipeline_of(one: Row) -> Pipeline:

@@ -27,21 +27,12 @@ from lm_eval.tasks._yaml_loader import load_yaml
 from lm_eval_docs import CASES, OURS, Case, splits_of
 from lm_eval_docs.fake import Fake
 
-from evalcore import (
-    LM_EVAL_0_4_13,
-    EvalError,
-    Generate,
-    Inference,
-    LogLikelihood,
-    Resampling,
-    build_report,
-    lm_eval_results,
-    report_task,
-    score_task,
-)
+from evalcore import EvalError, Generate, LogLikelihood, build_report, report_task, score_task
 from evalcore.core.lm_eval.sample_log import thaw
 from evalcore.core.records.request import Request
+from evalcore.lm_eval import LM_EVAL_0_4_13, lm_eval_results
 from evalcore.shell.prompts.ready_task import Asking, Built
+from evalcore.stats import Inference, Resampling
 
 FOLDER = Path(lm_eval.tasks.__file__).parent
 DRAWS = 20

@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from evalcore import EvalError, MetricSpec, Step, per_document
+from evalcore import EvalError, MetricSpec, Step
 from evalcore.adapters.inspect import close_values, evalcore_metrics, evalcore_reducers, evalcore_scorer
+from evalcore.extensions import per_document
 
 inspect_ai = pytest.importorskip("inspect_ai")
 

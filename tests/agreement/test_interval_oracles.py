@@ -9,25 +9,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from evalcore import (
-    AGGREGATIONS,
-    Array,
-    Estimate,
-    Floats,
-    Group,
-    GroupMetric,
-    Inference,
-    Labels,
-    Leaf,
-    MetricKey,
-    Resampling,
-    Stats,
-    TaskReport,
-    aggregate_metric,
-    column,
-)
+from evalcore import AGGREGATIONS, Estimate, MetricKey, TaskReport, aggregate_metric
 from evalcore.core.groups.report import report_group
 from evalcore.core.records.column import Rows
+from evalcore.groups import Group, GroupMetric, Leaf
+from evalcore.stats import Array, Floats, Inference, Labels, Resampling, Stats, build_column
 
 stats = pytest.importorskip("scipy.stats")
 RNG = np.random.default_rng
@@ -43,7 +29,7 @@ def close(
 ) -> Estimate:
     inference = Inference(interval=method, confidence=level, resampling=Resampling(draws, 1))
     n = len(rows.values)
-    return aggregate_metric(AGGREGATIONS[name], column(range(n), rows), inference=inference, clusters=clusters)
+    return aggregate_metric(AGGREGATIONS[name], build_column(range(n), rows), inference=inference, clusters=clusters)
 
 
 def floats(values: Sequence[float] | Values) -> Floats:
@@ -189,7 +175,7 @@ def test_bootstrap_of_whole_clusters(method: str) -> None:
 def of_group(tasks: Sequence[Values], inference: Inference, clusters: NDArray[np.int64] | None = None) -> Estimate:
     leaves = []
     for i, values in enumerate(tasks):
-        one = column(range(len(values)), floats(values))
+        one = build_column(range(len(values)), floats(values))
         made = aggregate_metric(AGGREGATIONS["mean"], one, inference=inference, clusters=clusters)
         leaves.append(Leaf(f"t{i}", TaskReport(name=f"t{i}", estimates=((KEY, made),), n_docs=len(values))))
     spec = GroupMetric("acc", weight_by_size=False)

@@ -16,20 +16,9 @@ from both_sides import quiet, same_number
 from lm_eval.api import metrics as lm
 from lm_eval.api.registry import AGGREGATION_REGISTRY
 
-from evalcore import (
-    AGGREGATIONS,
-    EVALCORE,
-    LM_EVAL_0_4_13,
-    Array,
-    Estimate,
-    Floats,
-    Inference,
-    Objects,
-    Resampling,
-    Tables,
-    aggregate_metric,
-    column,
-)
+from evalcore import AGGREGATIONS, EVALCORE, Estimate, Tables, aggregate_metric
+from evalcore.lm_eval import LM_EVAL_0_4_13
+from evalcore.stats import Array, Floats, Inference, Objects, Resampling, build_column
 
 RNG = np.random.default_rng
 
@@ -38,7 +27,7 @@ def estimate(name: str, items: Sequence[object], tables: Tables = LM_EVAL_0_4_13
     plain = all(isinstance(item, float | int) for item in items)
     rows = Floats(Array(np.array(items, np.float64))) if plain else Objects(tuple(items))
     inference = Inference(resampling=Resampling(draws))
-    return aggregate_metric(tables.aggregations[name], column(range(len(items)), rows), inference=inference)
+    return aggregate_metric(tables.aggregations[name], build_column(range(len(items)), rows), inference=inference)
 
 
 def lm_stderr(function: Callable[..., float], items: Sequence[object], draws: int) -> float:

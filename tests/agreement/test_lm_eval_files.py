@@ -36,13 +36,13 @@ from evalcore import (
     Rolling,
     Tables,
     build_report,
-    leaf_from_flat,
-    options,
+    freeze_options,
     report_task,
     score_task,
 )
 from evalcore.core.pipeline import tabulate
 from evalcore.core.records.request import GENERATE_UNTIL, LOGLIKELIHOOD_ROLLING, MULTIPLE_CHOICE, Request
+from evalcore.groups import leaf_from_flat
 from evalcore.shell.output.files.results import VARYING, RunFacts, run_results
 from evalcore.shell.output.files.run_files import write_results, write_samples
 from evalcore.shell.output.files.sample_lines import sample_lines, task_hash
@@ -129,7 +129,7 @@ def request_of(case: Case, doc: int, idx: int) -> Request:
     row = case.rows[doc]
     question, target = str(row["question"]), str(row["target"])
     if case.output_type == GENERATE_UNTIL:
-        return Generate(question, options(KWARGS))
+        return Generate(question, freeze_options(KWARGS))
     if case.output_type == LOGLIKELIHOOD_ROLLING:
         return Rolling(target)
     if case.output_type == MULTIPLE_CHOICE:

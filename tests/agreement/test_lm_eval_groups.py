@@ -14,20 +14,10 @@ import lm_eval.api.task
 from both_sides import assert_same_row, lm_group, our_group, same_number
 from lm_eval.api.group import Group as LmGroup
 
-from evalcore import (
-    EVALCORE,
-    LM_EVAL_0_4_13,
-    Group,
-    GroupReport,
-    MetricKey,
-    Tables,
-    TaskReport,
-    Tree,
-    leaf_from_flat,
-    map_leaves,
-    report_groups,
-)
+from evalcore import EVALCORE, GroupReport, MetricKey, Tables, TaskReport
 from evalcore.core.lm_eval.result_file import _group_row
+from evalcore.groups import Group, Tree, leaf_from_flat, map_leaves, report_groups
+from evalcore.lm_eval import LM_EVAL_0_4_13
 
 Flat = dict[str, dict[str, object]]
 
@@ -171,7 +161,7 @@ def test_our_defaults_agree_where_lm_eval_is_right(seed: int) -> None:
 
 
 def _specs(tree: Group[None]) -> list[tuple[str, object]]:
-    from evalcore import all_groups
+    from evalcore.groups import all_groups
 
     return [(group.name, metric) for group in (tree, *all_groups(tree)) for metric in group.metrics]
 

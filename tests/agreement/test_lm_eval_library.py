@@ -20,7 +20,8 @@ from lm_eval.api.task import Task
 from lm_eval.tasks import TaskManager, _factory
 from lm_eval.tasks._index import Kind
 
-from evalcore import EvalError, Leaf
+from evalcore import EvalError
+from evalcore.groups import Leaf
 from evalcore.shell.config.yaml_file import FunctionTag
 from evalcore.shell.tasks.function import FunctionRef, GroupFunction
 from evalcore.shell.tasks.library.cache import build_index

@@ -395,9 +395,9 @@ def test_groups_given_children_first_also_agree_on_what_is_passed_up() -> None:
 
 
 def _version(number: object) -> object:
-    from evalcore import options
+    from evalcore import freeze_options
 
-    return options(version=number)
+    return freeze_options(version=number)
 
 
 def test_our_default_unweighted_group_is_lm_evals() -> None:

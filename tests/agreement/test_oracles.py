@@ -11,21 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalcore import (
-    AGGREGATIONS,
-    Array,
-    Estimate,
-    Floats,
-    Inference,
-    Labels,
-    Objects,
-    Repeats,
-    aggregate_metric,
-    column,
-    options,
-)
+from evalcore import AGGREGATIONS, Estimate, aggregate_metric, freeze_options
 from evalcore.core.records.column import Rows
 from evalcore.core.repeats.reducers import reducer
+from evalcore.extensions import Repeats
+from evalcore.stats import Array, Floats, Inference, Labels, Objects, build_column
 
 RNG = np.random.default_rng
 
@@ -35,7 +25,11 @@ def estimate(
 ) -> Estimate:
     inference = Inference(interval=interval)
     return aggregate_metric(
-        AGGREGATIONS[name], column(range(n), rows), options=options(chosen), inference=inference, clusters=clusters
+        AGGREGATIONS[name],
+        build_column(range(n), rows),
+        options=freeze_options(chosen),
+        inference=inference,
+        clusters=clusters,
     )
 
 

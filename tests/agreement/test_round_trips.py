@@ -22,14 +22,16 @@ from lm_eval.utils import (
 from msgspec import structs
 from test_lm_eval_files import CASES, CHOICES, LIKELIHOOD, OWN, REPEATS, SEVERAL, TEXTS, metrics, tracked
 
-from evalcore import LM_EVAL_0_4_13, EvalError, Inference, Resampling, build_report, report_task
+from evalcore import EvalError, build_report, report_task
 from evalcore.frames import samples_of, to_arrow
+from evalcore.lm_eval import LM_EVAL_0_4_13
 from evalcore.shell.cli import main
 from evalcore.shell.logs.runs.run_record import Recorded, read_recorded
 from evalcore.shell.output.files.results import VARYING, RunFacts, run_results
 from evalcore.shell.output.files.run_files import write_results, write_samples
 from evalcore.shell.output.files.sample_lines import task_hash
 from evalcore.shell.output.files.tracker import write_lm_eval
+from evalcore.stats import Inference, Resampling
 
 Row = dict[str, object]
 DRAWS = 4

@@ -7,29 +7,17 @@ from math import exp, log, sqrt
 import numpy as np
 import pytest
 
-from evalcore import (
-    AGGREGATIONS,
-    Array,
-    Floats,
-    Group,
-    GroupMetric,
-    Inference,
-    Leaf,
-    MetricKey,
-    TaskReport,
-    aggregate_metric,
-    column,
-    options,
-    report_groups,
-)
+from evalcore import AGGREGATIONS, MetricKey, TaskReport, aggregate_metric, freeze_options
 from evalcore.core.groups.across import across_tasks, sample_of_tasks
 from evalcore.core.records.estimate import Estimate, Makeup, Part
+from evalcore.groups import Group, GroupMetric, Leaf, report_groups
+from evalcore.stats import Array, Floats, Inference, build_column
 
 KEY = MetricKey("acc")
 
 
 def leaf(name, values, aggregation="mean"):
-    one = column(range(len(values)), Floats(Array(np.asarray(values, np.float64))))
+    one = build_column(range(len(values)), Floats(Array(np.asarray(values, np.float64))))
     closed = aggregate_metric(AGGREGATIONS[aggregation], one)
     return Leaf(name, TaskReport(name=name, estimates=((KEY, closed),), columns=((KEY, one),), n_docs=len(one)))
 
@@ -90,7 +78,7 @@ def test_weights_are_those_of_the_number():
     values = [one.value.get(KEY).value for one in leaves]
     for made, weights in (
         (of(leaves), np.array([4, 12, 40]) / 56),
-        (of(leaves, weights=options(t0=3, t1=2, t2=1)), np.array([3, 2, 1]) / 6),
+        (of(leaves, weights=freeze_options(t0=3, t1=2, t2=1)), np.array([3, 2, 1]) / 6),
         (
             of([Group("h", tuple(leaves[:2])), *leaves], average="children", weight_by_size=False),
             np.array([3, 3, 2]) / 8,
@@ -105,7 +93,7 @@ def test_none_where_there_is_no_sample():
     leaves = tasks(3, (5, 6))
     assert of(leaves[:1]).group.across is None
     assert of([Group("h", tuple(leaves[:1])), leaves[0]], average="children").group.across is None
-    assert of(leaves, weights=options(t0=1, t1=0)).group.across is None
+    assert of(leaves, weights=freeze_options(t0=1, t1=0)).group.across is None
     assert of(leaves, aggregation=lambda values, sizes: min(values)).group.across is None
 
 

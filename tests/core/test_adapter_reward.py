@@ -18,27 +18,25 @@ from evalcore import (
     Answer,
     EvalError,
     Failed,
-    Filter,
     Generate,
     Instance,
     MetricSpec,
     Ok,
-    Outcome,
     Pipeline,
     Sample,
     Step,
     Task,
     Unscorable,
-    each_text,
-    options,
-    per_document,
+    freeze_options,
     report_task,
     score_doc,
     score_task,
 )
 from evalcore.adapters.reward import Reward, TrlReward, VerlReward, count_unscored, reward_of
 from evalcore.adapters.texts import gold_of, text_task
+from evalcore.core.records.outcome import Outcome
 from evalcore.core.tables import EVALCORE, METRICS, Tables
+from evalcore.extensions import Filter, each_text, per_document
 
 LAST_NUMBER = Step.of("regex", regex_pattern=r"(-?[0-9]+)", group_select=-1)
 PIPELINES: list[tuple[Step, ...]] = [
@@ -66,7 +64,7 @@ def task_of(metric: str, chosen: dict[str, object], steps: tuple[Step, ...]) -> 
     return Task(
         "law",
         GENERATE_UNTIL,
-        (MetricSpec(metric, options=options(chosen)),),
+        (MetricSpec(metric, options=freeze_options(chosen)),),
         (Pipeline("none", steps),) if steps else (),
     )
 

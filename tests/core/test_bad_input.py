@@ -12,18 +12,14 @@ from hypothesis import strategies as st
 from evalcore import (
     EVALCORE,
     GENERATE_UNTIL,
-    LM_EVAL_0_4_13,
     LOGLIKELIHOOD,
     LOGLIKELIHOOD_ROLLING,
     MULTIPLE_CHOICE,
     Answer,
-    Array,
     EvalError,
     Failed,
     Failure,
-    Floats,
     Generate,
-    Inference,
     Instance,
     Likelihood,
     LogLikelihood,
@@ -38,12 +34,13 @@ from evalcore import (
     Step,
     Task,
     Unscorable,
-    options,
-    outcomes,
+    freeze_options,
     report_task,
     score_doc,
     score_task,
 )
+from evalcore.lm_eval import LM_EVAL_0_4_13
+from evalcore.stats import Array, Floats, Inference, list_outcomes
 
 DOC = 37
 TYPES = (MULTIPLE_CHOICE, LOGLIKELIHOOD, LOGLIKELIHOOD_ROLLING, GENERATE_UNTIL)
@@ -301,7 +298,7 @@ def test_a_document_without_an_answer_failed_and_is_counted():
     scored = score_task(
         TEXT, [Sample(DOC, gold="a"), Sample(DOC + 1, gold="a")], answers(GENERATE_UNTIL, ["a"], DOC + 1)
     )
-    (_, lost), (_, found) = outcomes(scored.column("exact_match,none"))
+    (_, lost), (_, found) = list_outcomes(scored.column("exact_match,none"))
     unscored(lost, Failed)
     assert found == Ok(1.0)
     estimate = report_task(scored).get(MetricKey("exact_match"))
@@ -370,12 +367,12 @@ def boom(doc, results):
 
 
 def test_process_results_that_raises_fails_the_document():
-    for key, outcome in outcomes(process(boom).column("m,none")):
+    for key, outcome in list_outcomes(process(boom).column("m,none")):
         assert outcome == Failed(f"KeyError: 'gold' - at t doc {key}")
 
 
 def test_process_results_that_returns_nothing():
-    assert [one for _, one in outcomes(process(lambda doc, results: None).column("m,none"))] == [NotEmitted()] * 2
+    assert [one for _, one in list_outcomes(process(lambda doc, results: None).column("m,none"))] == [NotEmitted()] * 2
     estimate = report_task(process(lambda doc, results: None)).get(MetricKey("m"))
     assert (estimate.value, estimate.counts.not_emitted) == (None, 2)
     assert estimate.reason
@@ -384,7 +381,7 @@ def test_process_results_that_returns_nothing():
 @pytest.mark.parametrize("score", [nan, inf, -inf, None], ids=repr)
 def test_a_score_that_is_no_number_is_unscorable(score):
     scored = process(lambda doc, results: {"m": score if results[0] == "x" else 1.0})
-    (_, bad), (_, good) = outcomes(scored.column("m,none"))
+    (_, bad), (_, good) = list_outcomes(scored.column("m,none"))
     unscored(bad)
     assert good == Ok(1.0)
     estimate = report_task(scored).get(MetricKey("m"))
@@ -398,7 +395,7 @@ def test_scores_that_cannot_be_averaged(score):
 
 @pytest.mark.parametrize("returned", ["abc", [("m", 1)], 5, True], ids=repr)
 def test_process_results_that_returns_no_mapping(returned):
-    for _, outcome in outcomes(process(lambda doc, results: returned).column("m,none")):
+    for _, outcome in list_outcomes(process(lambda doc, results: returned).column("m,none")):
         assert isinstance(outcome, Failed | Unscorable)
 
 
@@ -407,11 +404,11 @@ def test_process_results_with_a_name_that_is_no_text():
 
 
 def test_a_score_too_large_for_a_float():
-    unscored(outcomes(process(lambda doc, results: {"m": 10**400}).column("m,none"))[0][1])
+    unscored(list_outcomes(process(lambda doc, results: {"m": 10**400}).column("m,none"))[0][1])
 
 
 def test_a_score_that_cannot_be_copied():
-    unscored(outcomes(process(lambda doc, results: {"m": (one for one in "a")}).column("m,none"))[0][1], Failed)
+    unscored(list_outcomes(process(lambda doc, results: {"m": (one for one in "a")}).column("m,none"))[0][1], Failed)
 
 
 @pytest.mark.parametrize("doc", [b'{"a": NaN}', b'{"a": "\\ud83d"}'])
@@ -450,7 +447,7 @@ def test_a_metric_function_that_goes_wrong(function):
     if isinstance(scored, EvalError):
         assert says_where(scored)
     else:
-        unscored(outcomes(scored.column("m,none"))[0][1], Failed | Unscorable)
+        unscored(list_outcomes(scored.column("m,none"))[0][1], Failed | Unscorable)
         report_task(scored)
 
 
@@ -528,7 +525,7 @@ def test_unknown_names_suggest_the_nearest():
     typo = Task("t", OutputType("multiple_choise"))
     message = refusal(lambda: score_doc(typo, Sample(DOC, gold=0), answers(MULTIPLE_CHOICE, [((-1.0, False),)])))
     assert "did you mean 'multiple_choice'?" in message
-    spec = MetricSpec("exact_match", options=options(ignore_cas=True))
+    spec = MetricSpec("exact_match", options=freeze_options(ignore_cas=True))
     assert "did you mean 'ignore_case'?" in refusal(lambda: generate("a", metric=spec))
 
 
@@ -539,7 +536,7 @@ def test_unknown_names_suggest_the_nearest():
         (lambda: generate("a", steps=[Step.of("regex", regex_patern="x")]), "'regex_pattern'"),
         (lambda: generate("a", steps=[Step.of("regex", regex_pattern="(")]), "'('"),
         (
-            lambda: generate("a", metric=MetricSpec("exact_match", options=options(ignore_cas=True))),
+            lambda: generate("a", metric=MetricSpec("exact_match", options=freeze_options(ignore_cas=True))),
             "'ignore_case'",
         ),
         (lambda: generate(("a", "b"), metric=MetricSpec("exact_match", reducers=("men",))), "'mean'"),
@@ -554,7 +551,7 @@ def test_messages_say_what_was_meant_and_where(call, near):
 
 def test_unknown_options_of_choice_metrics_are_named_in_a_warning():
     """lm-eval ignores them without a word, and task files have them: they must not stop a run."""
-    task = Task("t", MULTIPLE_CHOICE, (MetricSpec("acc", options=options(normalise=True)),))
+    task = Task("t", MULTIPLE_CHOICE, (MetricSpec("acc", options=freeze_options(normalise=True)),))
     replies = answers(MULTIPLE_CHOICE, [((-1.0, False),), ((-2.0, False),)])
     report = report_task(score_task(task, [Sample(DOC, gold=0)], replies))
     assert report.warnings == ("t: acc has no option 'normalise'; it is ignored",)
@@ -642,7 +639,7 @@ def test_a_document_that_a_filter_leaves_without_replies_is_still_counted():
     task = Task("t", GENERATE_UNTIL, (MetricSpec("exact_match"),), (Pipeline("none", (drop,)),))
     made = [one for i in (0, 1) for one in answers(GENERATE_UNTIL, ["a"], DOC + i)]
     scored = score_task(task, [Sample(DOC, gold="a"), Sample(DOC + 1, gold="a")], made)
-    found = dict(outcomes(scored.column("exact_match,none")))
+    found = dict(list_outcomes(scored.column("exact_match,none")))
     assert found[DOC + 1] == Ok(1.0)
     unscored(found[DOC])
 
@@ -812,8 +809,8 @@ def test_garbage_gives_outcomes_or_a_located_error(output_type, tables):
             assert says_where(report) or "needs numbers" in str(report)
             return
         for one in scored.columns:
-            assert [key for key, _ in outcomes(one.column)] == [sample.doc_id for sample in samples]
-            for key, outcome in outcomes(one.column):
+            assert [key for key, _ in list_outcomes(one.column)] == [sample.doc_id for sample in samples]
+            for key, outcome in list_outcomes(one.column):
                 if isinstance(outcome, Unscorable | Failed):
                     assert f"t doc {key}" in outcome.reason
         for _, estimate in report.estimates:

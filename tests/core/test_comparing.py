@@ -16,21 +16,13 @@ from evalcore import (
     GENERATE_UNTIL,
     LOGLIKELIHOOD,
     MULTIPLE_CHOICE,
-    Array,
-    Floats,
-    Group,
-    GroupMetric,
-    Labels,
-    Leaf,
     MetricKey,
     MetricSpec,
-    Stats,
     Task,
     aggregate_metric,
-    column,
-    compare_estimates,
-    options,
+    freeze_options,
 )
+from evalcore.comparisons import compare_estimates
 from evalcore.core.compare.lines import Side, adjust, too_few
 from evalcore.core.compare.sides import compare_sides
 from evalcore.core.records.array import Floats64
@@ -42,6 +34,8 @@ from evalcore.core.stats.families import benjamini_hochberg, holm
 from evalcore.core.stats.quantiles import binomial_cdf, normal_quantile
 from evalcore.core.stats.sample_size import Variances, distance_at, reach_of_test
 from evalcore.core.stats.sign_flip import flip_tests
+from evalcore.groups import Group, GroupMetric, Leaf
+from evalcore.stats import Array, Floats, Labels, Stats, build_column
 
 
 def run_of(
@@ -50,7 +44,7 @@ def run_of(
     def scored(name: str, values: Floats64) -> Scored:
         kind = MULTIPLE_CHOICE if metric == "acc" else GENERATE_UNTIL
         rows = Floats(Array(values)) if values.ndim == 1 else Stats(Array(values))
-        one = ScoredColumn(MetricKey(metric), column(range(len(values)), rows), MetricSpec(metric))
+        one = ScoredColumn(MetricKey(metric), build_column(range(len(values)), rows), MetricSpec(metric))
         codes = tuple(enumerate(clusters[name].tolist())) if clusters else ()
         return Scored(Task(name, kind, (MetricSpec(metric),)), (one,), clusters=codes)
 
@@ -134,7 +128,7 @@ def test_a_median_is_compared_by_drawing_the_same_documents() -> None:
     sides = []
     for run in runs:
         spec = MetricSpec("m", aggregation="median")
-        one = ScoredColumn(MetricKey("m"), column(range(200), Floats(Array(run))), spec)
+        one = ScoredColumn(MetricKey("m"), build_column(range(200), Floats(Array(run))), spec)
         sides.append(Side("run", (Scored(Task("t", GENERATE_UNTIL, (spec,)), (one,)),)))
     line = compare_sides(*sides).lines[0]
     assert line.difference == np.median(runs[0]) - np.median(runs[1])
@@ -165,7 +159,7 @@ def test_what_only_one_run_has_is_counted_and_named() -> None:
 def test_a_document_without_a_score_in_one_run_leaves_the_comparison_and_is_counted() -> None:
     one, two = run_of({"t": np.array([1.0, 0, 1, 0])}), run_of({"t": np.array([1.0, 1, 1, 1])})
     status = np.array([OK, FAILED, OK, OK], np.uint8)
-    broken = column(range(4), Floats(Array([1.0, np.nan, 1, 1])), status, {1: "time-out"})
+    broken = build_column(range(4), Floats(Array([1.0, np.nan, 1, 1])), status, {1: "time-out"})
     hurt = Side("two", (Scored(two.scored[0].task, (ScoredColumn(MetricKey("acc"), broken, None),)),))
     line = compare_sides(one, hurt).lines[0]
     assert (line.n, line.unscored, line.a, line.b) == (3, 1, pytest.approx(2 / 3), 1.0)
@@ -202,7 +196,7 @@ def test_clusters_that_one_run_declares_hold_for_both() -> None:
 def test_estimates_alone_give_the_same_comparison() -> None:
     rng = np.random.default_rng(6)
     for values in (latent(rng, 0.8, 0.7, (60,)), rng.random((2, 60))):
-        estimates = [aggregate_metric(AGGREGATIONS["mean"], column(range(60), Floats(Array(x)))) for x in values]
+        estimates = [aggregate_metric(AGGREGATIONS["mean"], build_column(range(60), Floats(Array(x)))) for x in values]
         found = compare_estimates(*estimates, draws=2000)
         line = compare_sides(*(run_of({"t": x}) for x in values), draws=2000).lines[0]
         assert found.difference == pytest.approx(line.difference, abs=1e-15)
@@ -265,7 +259,7 @@ def test_medians_of_clusters_are_drawn_by_clusters() -> None:
     spec = MetricSpec("m", aggregation="median")
 
     def side(values: Floats64, clusters) -> Side:
-        one = ScoredColumn(MetricKey("m"), column(range(180), Floats(Array(values))), spec)
+        one = ScoredColumn(MetricKey("m"), build_column(range(180), Floats(Array(values))), spec)
         return Side("run", (Scored(Task("t", GENERATE_UNTIL, (spec,)), (one,), clusters=clusters),))
 
     codes = tuple((i, i // 6) for i in range(180))
@@ -282,7 +276,9 @@ def perplexities(rng: np.random.Generator, n: int) -> tuple[Side, Side]:
     runs = [{"t": shared + 0.3 * rng.normal(size=n)} for _ in "ab"]
 
     def side(run: dict[str, Floats64]) -> Side:
-        one = ScoredColumn(MetricKey("perplexity"), column(range(n), Floats(Array(run["t"]))), MetricSpec("perplexity"))
+        one = ScoredColumn(
+            MetricKey("perplexity"), build_column(range(n), Floats(Array(run["t"]))), MetricSpec("perplexity")
+        )
         return Side("run", (Scored(Task("t", LOGLIKELIHOOD, (MetricSpec("perplexity"),)), (one,)),))
 
     return side(runs[0]), side(runs[1])
@@ -460,7 +456,7 @@ def labels_side(tasks: dict[str, tuple[np.ndarray, np.ndarray]], metric: str, tr
 
     def scored(name: str, gold: np.ndarray, said: np.ndarray) -> Scored:
         rows = Labels(Array(np.stack([gold, said], axis=1)))
-        one = ScoredColumn(MetricKey(metric), column(range(len(gold)), rows), spec)
+        one = ScoredColumn(MetricKey(metric), build_column(range(len(gold)), rows), spec)
         return Scored(Task(name, MULTIPLE_CHOICE, (spec,)), (one,))
 
     return Side("run", tuple(scored(name, *pair) for name, pair in tasks.items()), trees=trees)
@@ -526,7 +522,7 @@ def test_false_positives_of_perplexities() -> None:
 
 def test_a_median_against_itself_is_zero_with_p_1() -> None:
     spec = MetricSpec("m", aggregation="median")
-    one = ScoredColumn(MetricKey("m"), column(range(9), Floats(Array(np.arange(9.0)))), spec)
+    one = ScoredColumn(MetricKey("m"), build_column(range(9), Floats(Array(np.arange(9.0)))), spec)
     side = Side("run", (Scored(Task("t", GENERATE_UNTIL, (spec,)), (one,)),))
     line = compare_sides(side, side).lines[0]
     assert (line.difference, line.p_value) == (0, 1)
@@ -537,8 +533,10 @@ def test_numbers_made_by_different_rules_are_not_compared() -> None:
     gold, said = rng.integers(0, 3, (2, 30))
 
     def side(average: str) -> Side:
-        spec = MetricSpec("f1", options=options(average=average))
-        one = ScoredColumn(MetricKey("f1"), column(range(30), Labels(Array(np.stack([gold, said], axis=1)))), spec)
+        spec = MetricSpec("f1", options=freeze_options(average=average))
+        one = ScoredColumn(
+            MetricKey("f1"), build_column(range(30), Labels(Array(np.stack([gold, said], axis=1)))), spec
+        )
         return Side("run", (Scored(Task("t", MULTIPLE_CHOICE, (spec,)), (one,)),))
 
     found = compare_sides(side("macro"), side("micro"))

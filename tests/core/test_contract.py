@@ -17,72 +17,69 @@ from evalcore import (
     EVALCORE,
     FILTERS,
     GENERATE_UNTIL,
-    LM_EVAL_0_4_13,
     LOGLIKELIHOOD,
     LOGLIKELIHOOD_ROLLING,
     MULTIPLE_CHOICE,
     SCORERS,
     Answer,
-    Array,
-    Column,
     EvalError,
     Failed,
     Failure,
-    Floats,
     Generate,
-    GenResult,
-    Group,
-    GroupMetric,
-    Inference,
     Instance,
-    Labels,
-    Leaf,
     Likelihood,
-    LLResult,
     LogLikelihood,
-    MCResult,
     MetricKey,
     MetricSpec,
     NotEmitted,
-    Objects,
     Ok,
     OutputType,
     Pipeline,
-    Repeats,
-    Resampling,
     Rolling,
-    RollingResult,
     Sample,
-    Stats,
     Step,
     Task,
     Unscorable,
     aggregate_metric,
     build_report,
-    clusters_of,
-    column,
-    explain,
+    freeze_options,
     group_by_doc,
-    leaf_from_flat,
-    lm_eval_results,
-    lmms_eval_results,
-    merge_columns,
     merge_scored,
-    of,
-    options,
-    outcomes,
-    per_document,
     reduce_repeats,
-    report_groups,
     report_task,
-    results_of,
-    sample_rows,
     score_doc,
     score_task,
-    tabulate,
 )
 from evalcore.core.groups.build import group_from_config, group_metric_from_config
 from evalcore.core.lm_eval.result_file import show_group_table, task_aggregation_list
+from evalcore.extensions import (
+    GenResult,
+    LLResult,
+    MCResult,
+    Repeats,
+    RollingResult,
+    per_document,
+    results_of,
+    scorer_of,
+)
+from evalcore.groups import Group, GroupMetric, Leaf, leaf_from_flat, report_groups
+from evalcore.lm_eval import LM_EVAL_0_4_13, lm_eval_results, lmms_eval_results, sample_rows
+from evalcore.logs import tabulate_answers
+from evalcore.stats import (
+    Array,
+    Column,
+    Floats,
+    Inference,
+    Labels,
+    Objects,
+    Resampling,
+    Stats,
+    build_column,
+    clusters_of,
+    list_outcomes,
+    merge_columns,
+)
+from evalcore.traces import trace_filters
 
 EXACT = (MetricSpec("exact_match"),)
 
@@ -110,7 +107,7 @@ def _several(reply):
 
 
 def scores(scored, key):
-    return [outcome.score for _, outcome in outcomes(scored.column(key))]
+    return [outcome.score for _, outcome in list_outcomes(scored.column(key))]
 
 
 def value(report, key):
@@ -145,7 +142,7 @@ def test_c_two_without_sizes_weigh_the_same(tables):
 
 def test_c_repeats_max_then_mean():
     rows = [[0.8, 0.75, 0.78], [0.9, 0.85, 0.92], [0.7, 0.72, 0.69]]
-    columns = [column(range(3), Floats(Array([row[i] for row in rows]))) for i in range(3)]
+    columns = [build_column(range(3), Floats(Array([row[i] for row in rows]))) for i in range(3)]
     reduced = reduce_repeats("max", columns)
     assert reduced.rows == Floats(Array([0.80, 0.92, 0.72]))
     task = Task(
@@ -278,7 +275,7 @@ def test_a4_not_emitted_is_counted_apart():
 
     task = Task("t", GENERATE_UNTIL, (MetricSpec("m"),), process_results=sometimes)
     scored = texts(["yes", "omit", "none"], [None] * 3, task)
-    assert [outcome for _, outcome in outcomes(scored.column("m,none"))] == [
+    assert [outcome for _, outcome in list_outcomes(scored.column("m,none"))] == [
         Ok(1.0),
         NotEmitted(),
         NotEmitted(),
@@ -315,10 +312,10 @@ def test_a5_documents_are_decoded_afresh():
 
 
 def test_a6_equal_rows_collapse_and_different_ones_are_an_error():
-    one = column([0, 1], Floats(Array([1.0, 0.0])))
-    assert merge_columns(one, column([1, 2], Floats(Array([0.0, 1.0])))).keys.data.tolist() == [0, 1, 2]
+    one = build_column([0, 1], Floats(Array([1.0, 0.0])))
+    assert merge_columns(one, build_column([1, 2], Floats(Array([0.0, 1.0])))).keys.data.tolist() == [0, 1, 2]
     with pytest.raises(EvalError, match=r"two different ones: 0\.0 and 1\.0 - at doc 1"):
-        merge_columns(one, column([1], Floats(Array([1.0]))))
+        merge_columns(one, build_column([1], Floats(Array([1.0]))))
 
 
 def test_a6_merging_scores_is_associative_and_commutative():
@@ -369,7 +366,7 @@ def test_a9_instances_and_answers_group_by_document():
 
 
 def test_a10_a_scorer_is_a_callable_in_a_table_and_narrow_ones_enter_by_an_adapter():
-    margin = of(MCResult, lambda result: {"margin": sorted(result.lls)[-1] - sorted(result.lls)[-2]})
+    margin = scorer_of(MCResult, lambda result: {"margin": sorted(result.lls)[-1] - sorted(result.lls)[-2]})
     tables = replace(EVALCORE, scorers=SCORERS.set(MULTIPLE_CHOICE, margin))
     task = Task("t", MULTIPLE_CHOICE, (MetricSpec("margin"),))
     scored = score_task(task, [Sample(0, gold=0)], choice_answers(0, [-1.0, -3.5]), tables=tables)
@@ -479,7 +476,7 @@ def test_a12_provenance_is_the_final_text_and_the_rule_that_fired():
         task = Task("t", GENERATE_UNTIL, EXACT, (pipeline,))
         scored = score_task(task, [sample], [text_answer(0, said)], keep_replies=True)
         assert (scored.provenance[0].replies, scored.provenance[0].rules.data.tolist()) == ((final,), [rule])
-        trace = explain(pipeline, [said], sample)
+        trace = trace_filters(pipeline, [said], sample)
         assert [one.replies for one in trace] == [(said,), (final,), (final,)]
         assert trace[-1].rules == (rule,)
 
@@ -686,7 +683,9 @@ def report():
     samples = [Sample(key, gold="1") for key in range(4)]
     tasks = []
     for name, replies, shots in (("a", "1100", 2), ("b", "1110", 2)):
-        task = Task(name, GENERATE_UNTIL, EXACT, version=1, num_fewshot=shots, config=options(task=name, repeats=1))
+        task = Task(
+            name, GENERATE_UNTIL, EXACT, version=1, num_fewshot=shots, config=freeze_options(task=name, repeats=1)
+        )
         answers = [text_answer(key, said, task=name) for key, said in enumerate(replies)]
         tasks.append(report_task(score_task(task, samples, answers), n_original=9))
     inner = Group(
@@ -694,7 +693,7 @@ def report():
         (Leaf("a", None), Leaf("b", None)),
         (GroupMetric("exact_match"),),
         alias="Inner",
-        metadata=options(version=3),
+        metadata=freeze_options(version=3),
     )
     return build_report(tasks, [Group("outer", (inner,))])
 
@@ -750,7 +749,7 @@ def test_b_message_unknown_aggregation():
 
 
 def test_b_message_cannot_score_empty_instances():
-    found = aggregate_metric(AGGREGATIONS["mean"], column([], Floats(Array(np.zeros(0)))))
+    found = aggregate_metric(AGGREGATIONS["mean"], build_column([], Floats(Array(np.zeros(0)))))
     assert (found.value, found.stderr, found.n) == (None, None, 0)
     assert "cannot score empty instances" in found.reason
 
@@ -816,7 +815,7 @@ def test_b_what_a_metric_receives_is_explicit():
         seen.append((list(batch.predictions), list(batch.golds), dict(given)))
         return Floats(Array([1.0] * len(batch.predictions)))
 
-    spec = MetricSpec("spy", function=spy, options=options(k=2))
+    spec = MetricSpec("spy", function=spy, options=freeze_options(k=2))
     texts(["a", "b"], ["x", ("y", "z")], Task("t", GENERATE_UNTIL, (spec,)))
     assert seen == [(["a", "b"], [("x",), ("y", "z")], {"k": 2})]
 
@@ -838,14 +837,14 @@ def test_b_scores_by_metric_and_filter():
 def test_b_repeats_travel_with_the_instance():
     task = Task("t", GENERATE_UNTIL, (MetricSpec("exact_match", reducers=("mean",)),))
     short = score_task(task, [Sample(0, gold="4")], [text_answer(0, "4", repeats=3)])
-    ((_, outcome),) = outcomes(short.column("exact_match,none"))
+    ((_, outcome),) = list_outcomes(short.column("exact_match,none"))
     assert outcome == Unscorable("expected 3 replies, got 1 - at t doc 0")
     ragged = score_task(replace(task, ragged=True), [Sample(0, gold="4")], [text_answer(0, "4", repeats=3)])
     assert scores(ragged, "exact_match,none") == [1.0]
 
 
 def test_b_a_failed_reply_is_no_score():
-    ((_, outcome),) = outcomes(texts([Failure("timeout")], ["4"]).column("exact_match,none"))
+    ((_, outcome),) = list_outcomes(texts([Failure("timeout")], ["4"]).column("exact_match,none"))
     assert outcome == Failed("timeout - at t doc 0")
 
 
@@ -938,7 +937,7 @@ def test_b_sample_rows_have_lm_evals_fields():
     task = Task("t", GENERATE_UNTIL, EXACT, (Pipeline("none", (Step.of("remove_whitespace"),)),))
     samples = [Sample(0, gold="4", doc=b'{"q": "2+2"}')]
     scored = score_task(task, samples, answers, keep_replies=True)
-    (row,) = sample_rows(scored, samples, tabulate(answers))
+    (row,) = sample_rows(scored, samples, tabulate_answers(answers))
     assert row["doc"] == {"q": "2+2"}
     assert (row["target"], row["resps"], row["filtered_resps"]) == ("4", [[" 4"]], ["4"])
     assert (row["filter"], row["metrics"], row["exact_match"]) == ("none", ["exact_match"], 1.0)

@@ -15,24 +15,10 @@ import pytest
 from numpy.typing import NDArray
 from scipy import stats
 
-from evalcore import (
-    AGGREGATIONS,
-    Array,
-    Estimate,
-    Floats,
-    Group,
-    GroupMetric,
-    Inference,
-    Labels,
-    Leaf,
-    MetricKey,
-    TaskReport,
-    aggregate_metric,
-    column,
-    options,
-    reduce_repeats,
-)
+from evalcore import AGGREGATIONS, Estimate, MetricKey, TaskReport, aggregate_metric, freeze_options, reduce_repeats
 from evalcore.core.groups.report import report_group
+from evalcore.groups import Group, GroupMetric, Leaf
+from evalcore.stats import Array, Floats, Inference, Labels, build_column
 
 theirs = pytest.importorskip("lm_eval.api.metrics")
 
@@ -46,7 +32,7 @@ Ends = tuple[float, float]
 
 def closed(values: Iterable[float], codes: Values | None = None, method: str = "wilson") -> Estimate:
     rows = np.fromiter(values, np.float64)
-    made = column(range(len(rows)), Floats(Array(rows)))
+    made = build_column(range(len(rows)), Floats(Array(rows)))
     return aggregate_metric(AGGREGATIONS["mean"], made, clusters=codes, inference=Inference(interval=method))
 
 
@@ -177,7 +163,7 @@ def test_repeats_of_hard_and_easy_questions(n: int, repeats: int) -> None:
 
 def test_reduced_replies_are_the_scores_above() -> None:
     replies = (np.random.default_rng(0).random((4, 30)) < 0.8).astype(np.float64)
-    reduced = reduce_repeats("mean", [column(range(30), Floats(Array(row))) for row in replies])
+    reduced = reduce_repeats("mean", [build_column(range(30), Floats(Array(row))) for row in replies])
     assert aggregate_metric(AGGREGATIONS["mean"], reduced).ci == closed(replies.mean(axis=0)).ci
 
 
@@ -217,7 +203,7 @@ def of_table(hits: int, false: int, missed: int, n: int) -> Estimate:
     gold = np.r_[np.ones(hits), np.zeros(false), np.ones(missed), np.zeros(n - hits - false - missed)]
     said = np.r_[np.ones(hits), np.ones(false), np.zeros(n - hits - false)]
     labels = Labels(Array(np.column_stack([gold, said]).astype(np.int64)))
-    return aggregate_metric(AGGREGATIONS["f1"], column(range(n), labels))
+    return aggregate_metric(AGGREGATIONS["f1"], build_column(range(n), labels))
 
 
 @pytest.mark.parametrize(
@@ -327,6 +313,8 @@ def test_micro_f1_of_many_classes_covers_like_accuracy(n: int, p: float) -> None
         gold = np.arange(n) % 3
         said = np.where(np.arange(n) < hits, gold, (gold + 1) % 3)
         rows = Labels(Array(np.stack([gold, said], axis=1)))
-        return aggregate_metric(AGGREGATIONS["f1"], column(range(n), rows), options=options(average="micro")).ci
+        return aggregate_metric(
+            AGGREGATIONS["f1"], build_column(range(n), rows), options=freeze_options(average="micro")
+        ).ci
 
     assert exactly(ends, n, p) >= LEAST

@@ -19,27 +19,14 @@ from evalcore import (
     FILTERS,
     METRICS,
     REDUCERS,
-    Array,
     EvalError,
-    Floats,
-    Group,
-    GroupMetric,
-    Labels,
-    Leaf,
     Likelihood,
     MetricKey,
-    Objects,
-    Repeats,
-    Resampling,
     Sample,
     TaskReport,
     aggregate_metric,
-    column,
-    from_callable,
-    options,
-    outcomes,
+    freeze_options,
     reduce_repeats,
-    report_groups,
 )
 from evalcore.core.aggregate.value import Inference
 from evalcore.core.answers.batch import Batch, ll_batch, plain_batch, rolling_batch, texts_of
@@ -49,13 +36,16 @@ from evalcore.core.filters.reply import replies
 from evalcore.core.metrics.metric import Marks
 from evalcore.core.records.column import Rows
 from evalcore.core.repeats.reducers import reducer
+from evalcore.extensions import Repeats, from_callable
+from evalcore.groups import Group, GroupMetric, Leaf, report_groups
+from evalcore.stats import Array, Floats, Labels, Objects, Resampling, build_column, list_outcomes
 
 FEW = settings(max_examples=60, deadline=None)
 SEEDS = pytest.mark.parametrize("seed", range(5))
 
 
 def rows_of(metric: str, output_type: str, batch: object) -> Rows:
-    found = METRICS[output_type][metric].score(batch, options())
+    found = METRICS[output_type][metric].score(batch, freeze_options())
     return found.rows if isinstance(found, Marks) else found
 
 
@@ -118,7 +108,9 @@ def test_ece_by_its_bins(bins, seed):
         if inside.any():
             expected += inside.mean() * abs(hit[inside].mean() - confidence[inside].mean())
     rows = rows_of("ece", "multiple_choice", choices_of(asked, right))
-    found = aggregate_metric(AGGREGATIONS["ece"], column(range(len(asked)), rows), options=options(bins=bins))
+    found = aggregate_metric(
+        AGGREGATIONS["ece"], build_column(range(len(asked)), rows), options=freeze_options(bins=bins)
+    )
     assert found.value == pytest.approx(expected, rel=1e-12)
 
 
@@ -132,14 +124,16 @@ def test_ece_is_scikit_learns_calibration_curve(seed):
     sizes = np.histogram(confidence, bins=10, range=(0, 1))[0]
     expected = float(np.sum(np.abs(accuracy - mean) * sizes[sizes > 0]) / 300)
     rows = Objects(tuple(zip(confidence.tolist(), hit.tolist(), strict=True)))
-    assert aggregate_metric(AGGREGATIONS["ece"], column(range(300), rows)).value == pytest.approx(expected, rel=1e-12)
+    assert aggregate_metric(AGGREGATIONS["ece"], build_column(range(300), rows)).value == pytest.approx(
+        expected, rel=1e-12
+    )
 
 
 def test_ece_needs_a_bin():
-    rows = column([0], Objects(((0.9, 1),)))
+    rows = build_column([0], Objects(((0.9, 1),)))
     for bins in (0, -3):
         with pytest.raises(EvalError, match=f"expected bins to be a whole number of at least 1, got {bins}"):
-            aggregate_metric(AGGREGATIONS["ece"], rows, options=options(bins=bins))
+            aggregate_metric(AGGREGATIONS["ece"], rows, options=freeze_options(bins=bins))
 
 
 @pytest.mark.parametrize("output_type", ["multiple_choice", "loglikelihood"])
@@ -159,7 +153,7 @@ def test_acc_all_is_lm_evals(output_type, seed):
         flat, width, build = [(-1.0, bool(hit)) for hit in right], 1, ll_batch
     offsets, none = np.arange(len(docs) + 1) * width, np.zeros(len(flat), np.bool_)
     batch = build(Batch("t", "none", samples, np.arange(len(docs)), flat, offsets, none))
-    found = column(range(len(docs)), rows_of("acc_all", output_type, batch))
+    found = build_column(range(len(docs)), rows_of("acc_all", output_type, batch))
     items = [(bool(yes), doc) for yes, doc in zip(said, docs, strict=True)]
     assert aggregate_metric(AGGREGATIONS["acc_all"], found).value == pytest.approx(theirs(items), rel=1e-12)
 
@@ -259,9 +253,9 @@ def test_majority_by_counting(answers, k):
 @FEW
 @given(matrices)
 def test_collect_keeps_every_score(rows):
-    columns = [column(range(len(rows)), Floats(Array(list(repeat)))) for repeat in zip(*rows, strict=True)]
+    columns = [build_column(range(len(rows)), Floats(Array(list(repeat)))) for repeat in zip(*rows, strict=True)]
     found = reduce_repeats("collect", columns)
-    assert [outcome.score for _, outcome in outcomes(found)] == [tuple(row) for row in rows]
+    assert [outcome.score for _, outcome in list_outcomes(found)] == [tuple(row) for row in rows]
 
 
 # --- aggregations ---------------------------------------------------------------------------------------------
@@ -275,7 +269,7 @@ def test_a_callable_aggregation_is_called_and_bootstrapped():
 
     aggregation, values = {"callable": from_callable(spread)}["callable"], [0.1, 0.4, 0.5, 0.7, 1.0]
     inference = Inference(resampling=Resampling(draws=20_000, seed=1))
-    found = aggregate_metric(aggregation, column(range(5), Floats(Array(values))), inference=inference)
+    found = aggregate_metric(aggregation, build_column(range(5), Floats(Array(values))), inference=inference)
     every = np.std([spread(list(one)) for one in product(values, repeat=5)]) * sqrt(5 / 4)
     assert found.value == spread(values)
     assert found.stderr == pytest.approx(every, rel=0.02)
@@ -287,7 +281,7 @@ KEY = MetricKey("m")
 
 
 def task(name: str, rows: Rows, n: int, aggregation: str) -> Leaf[TaskReport]:
-    one = column(range(n), rows)
+    one = build_column(range(n), rows)
     closed = aggregate_metric(AGGREGATIONS[aggregation], one)
     return Leaf(name, TaskReport(name=name, estimates=((KEY, closed),), columns=((KEY, one),), n_docs=n))
 

@@ -8,28 +8,16 @@ import numpy as np
 import pytest
 from counting import count_steps
 
-from evalcore import (
-    AGGREGATIONS,
-    Array,
-    Floats,
-    Group,
-    GroupMetric,
-    Leaf,
-    MetricKey,
-    TaskReport,
-    aggregate_metric,
-    build_report,
-    column,
-    options,
-    report_groups,
-)
+from evalcore import AGGREGATIONS, MetricKey, TaskReport, aggregate_metric, build_report, freeze_options
 from evalcore.core.lm_eval.policy import LM_EVAL_0_4_13
+from evalcore.groups import Group, GroupMetric, Leaf, report_groups
+from evalcore.stats import Array, Floats, build_column
 
 KEY = MetricKey("acc")
 
 
 def leaf(name, values, clusters=None, aggregation="mean"):
-    one = column(range(len(values)), Floats(Array(np.asarray(values, np.float64))))
+    one = build_column(range(len(values)), Floats(Array(np.asarray(values, np.float64))))
     closed = aggregate_metric(AGGREGATIONS[aggregation], one, clusters=clusters)
     return Leaf(name, TaskReport(name=name, estimates=((KEY, closed),), columns=((KEY, one),), n_docs=len(one)))
 
@@ -78,7 +66,7 @@ def test_what_a_certain_value_rests_on(clusters, expected):
 def test_one_certain_task_is_the_task(n):
     """Counts whose reciprocal's reciprocal is not themselves."""
     made = group_of([np.ones(n)], [None])
-    own = aggregate_metric(AGGREGATIONS["mean"], column(range(n), Floats(Array(np.ones(n)))))
+    own = aggregate_metric(AGGREGATIONS["mean"], build_column(range(n), Floats(Array(np.ones(n)))))
     assert (made.ci, made.spread.trials, made.spread.variance) == (own.ci, own.spread.trials, own.spread.variance)
 
 
@@ -147,7 +135,7 @@ def test_counts_by_size_are_exact(average):
 def test_given_weights_that_are_no_sizes_are_kept():
     """What is nearly a size is not one."""
     tasks = (leaf("a", [1.0, 0.0]), leaf("b", [1.0, 1.0]))
-    given = options(a=1.0, b=1.0 + 1e-9)
+    given = freeze_options(a=1.0, b=1.0 + 1e-9)
     made = report_groups(Group("g", tasks, (GroupMetric("acc", weights=given),)))[-1].get(KEY)
     assert made.value == pytest.approx((0.5 + 1 + 1e-9) / (2 + 1e-9), rel=1e-15)
     assert made.value > 0.75

@@ -11,23 +11,7 @@ import pytest
 from counting import count_steps
 from scipy import stats
 
-from evalcore import (
-    AGGREGATIONS,
-    Array,
-    Estimate,
-    Floats,
-    Group,
-    GroupMetric,
-    Inference,
-    Labels,
-    Leaf,
-    MetricKey,
-    Resampling,
-    TaskReport,
-    aggregate_metric,
-    column,
-    options,
-)
+from evalcore import AGGREGATIONS, Estimate, MetricKey, TaskReport, aggregate_metric, freeze_options
 from evalcore.core.groups.report import report_group
 from evalcore.core.records.array import Floats64
 from evalcore.core.records.errors import EvalError
@@ -48,6 +32,8 @@ from evalcore.core.stats.intervals import (
     wilson,
 )
 from evalcore.core.stats.quantiles import normal_quantile, t_quantile
+from evalcore.groups import Group, GroupMetric, Leaf
+from evalcore.stats import Array, Floats, Inference, Labels, Resampling, build_column
 
 CELLS = list(product((10, 30, 100, 1000), (0.5, 0.9, 0.99)))
 
@@ -367,7 +353,7 @@ KEY = MetricKey("acc")
 
 
 def close(values: Sequence[float], method: str, name: str = "mean", **more: object) -> Estimate:
-    made = column(range(len(values)), Floats(Array(np.asarray(values, np.float64))))
+    made = build_column(range(len(values)), Floats(Array(np.asarray(values, np.float64))))
     chosen = {"resampling": Resampling(400), **more.pop("inference", {})}
     return aggregate_metric(AGGREGATIONS[name], made, inference=Inference(interval=method, **chosen), **more)
 
@@ -468,7 +454,7 @@ def test_full_marks_in_few_clusters_are_worth_the_clusters() -> None:
     """Of F1 = 1 on 40 documents in 4 clusters, no more is known than 4 trials say."""
     rows = Labels(Array(np.tile([[1, 1], [0, 0]], (20, 1))))
     made = [
-        aggregate_metric(AGGREGATIONS["f1"], column(range(40), rows), clusters=codes)
+        aggregate_metric(AGGREGATIONS["f1"], build_column(range(40), rows), clusters=codes)
         for codes in (None, np.arange(40), np.arange(40) // 10)
     ]
     assert [one.spread.trials for one in made] == [20, 20, 4]
@@ -482,7 +468,7 @@ def test_a_task_that_shares_no_cluster_is_drawn_by_itself() -> None:
     one, other = rng.random(20), rng.random(20)
     pair = {name: close(one, "percentile", clusters=codes) for name in "ab"}
     apart = close(other, "percentile", clusters=codes + 50)
-    spec = {"weights": options(a=0.25, b=0.25, c=0.5)}
+    spec = {"weights": freeze_options(a=0.25, b=0.25, c=0.5)}
     found = group_of({**pair, "c": apart}, "percentile", **spec).ci
-    single = group_of({"a": pair["a"], "c": apart}, "percentile", weights=options(a=0.5, c=0.5)).ci
+    single = group_of({"a": pair["a"], "c": apart}, "percentile", weights=freeze_options(a=0.5, c=0.5)).ci
     assert found == pytest.approx(single, rel=1e-12)

@@ -20,11 +20,11 @@ from evalcore import (
     Step,
     Task,
     group_by_doc,
-    request_table,
     score_task,
 )
 from evalcore.core import pipeline
 from evalcore.core.groups.tree import leaves
+from evalcore.logs import request_table
 from evalcore.shell.cli import main
 
 QUICKSTART = Path(__file__).parents[2] / "examples" / "quickstart" / "config.yaml"

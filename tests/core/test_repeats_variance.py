@@ -15,13 +15,11 @@ from evalcore import (
     GENERATE_UNTIL,
     Answer,
     Generate,
-    Inference,
     Instance,
     MetricSpec,
     Sample,
     Task,
     build_report,
-    lm_eval_results,
     merge_scored,
     report_task,
     score_task,
@@ -30,6 +28,8 @@ from evalcore.core.groups.tree import Group, GroupMetric, Leaf
 from evalcore.core.records.array import Array
 from evalcore.core.records.column import Floats, column
 from evalcore.core.repeats.reduce import noise_of_repeats
+from evalcore.lm_eval import lm_eval_results
+from evalcore.stats import Inference
 
 DATA = Path(__file__).resolve().parents[2].parent / "shared" / "data" / "cruxeval_codellama7b" / "data.jsonl.gz"
 SMOOTH = ("mean", "first", "pass@1", "pass@2", "pass^2")

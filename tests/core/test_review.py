@@ -6,26 +6,16 @@ import pickle
 import numpy as np
 import pytest
 
-import evalcore
 from evalcore import (
     AGGREGATIONS,
     EVALCORE,
     GENERATE_UNTIL,
-    LM_EVAL_0_4_13,
     MULTIPLE_CHOICE,
     SCORERS,
     Answer,
-    Array,
     EvalError,
-    Floats,
     Generate,
-    GenResult,
-    Group,
-    GroupMetric,
-    Inference,
     Instance,
-    Labels,
-    Leaf,
     LogLikelihood,
     MetricKey,
     MetricSpec,
@@ -34,24 +24,22 @@ from evalcore import (
     Sample,
     Tables,
     Task,
+    TaskReport,
     Unscorable,
     aggregate_metric,
     build_report,
-    clusters_of,
-    column,
-    compare_estimates,
-    leaf_from_flat,
+    freeze_options,
     merge_scored,
-    of,
-    options,
-    per_document,
-    report_groups,
     report_task,
-    sample_rows,
     score_doc,
     score_task,
-    task_from_config,
 )
+from evalcore.comparisons import compare_estimates
+from evalcore.extensions import GenResult, from_callable, per_document, scorer_of
+from evalcore.groups import Group, GroupMetric, Leaf, leaf_from_flat, report_groups
+from evalcore.lm_eval import LM_EVAL_0_4_13, sample_rows, task_from_config
+from evalcore.logs import document_table
+from evalcore.stats import Array, Floats, Inference, Labels, Objects, build_column, clusters_of
 
 EXACT = (MetricSpec("exact_match"),)
 
@@ -115,8 +103,10 @@ def test_singletons_do_not_depend_on_order_or_shard():
         lambda: task_from_config({"task": "t", "process_results": "utils.f"}),
         lambda: task_from_config({"task": "t", "num_fewshot": "5"}),
         lambda: score_task(Task("t", GENERATE_UNTIL, (MetricSpec("zz"),)), [], []),
-        lambda: report_groups(Group("g", (leaf("a", 0.5),), (GroupMetric("acc", weights=options(a=-1)),))),
-        lambda: report_groups(Group("g", (leaf("a", 0.5),), (GroupMetric("acc", weights=options(a=1, typo=2)),))),
+        lambda: report_groups(Group("g", (leaf("a", 0.5),), (GroupMetric("acc", weights=freeze_options(a=-1)),))),
+        lambda: report_groups(
+            Group("g", (leaf("a", 0.5),), (GroupMetric("acc", weights=freeze_options(a=1, typo=2)),))
+        ),
         lambda: report_groups(Group("g", (leaf("a", 0.5),), (GroupMetric("f1", missing="fail"),))),
         lambda: report_groups(Group("g", (leaf("a", 0.5),), (GroupMetric("acc", aggregation=lambda v: 1),))),
         lambda: build_report([leaf("a", 0.5).value], [Group("a", (Leaf("a", None),))]),
@@ -124,7 +114,7 @@ def test_singletons_do_not_depend_on_order_or_shard():
         lambda: merge_scored([texts(["4"], ["4"]), texts(["4"], ["4"], tables=LM_EVAL_0_4_13)]),
         lambda: report_task(texts(["4"], ["4"], tables=LM_EVAL_0_4_13)),
         lambda: sample_rows(texts(["4"], ["4"]), [Sample(0, gold="4")], texts_answers("4")),
-        lambda: aggregate_metric(AGGREGATIONS["f1"], column(range(2), Labels(Array([[0, 2], [2, 2]])))),
+        lambda: aggregate_metric(AGGREGATIONS["f1"], build_column(range(2), Labels(Array([[0, 2], [2, 2]])))),
     ],
 )
 def test_what_is_misspelt_or_mixed_is_refused(make):
@@ -158,7 +148,7 @@ def test_weights_of_children_need_not_name_grandchildren():
     tree = Group(
         "g",
         (leaf("a", 0.0), Group("h", (leaf("b", 1.0),))),
-        (GroupMetric("acc", average="children", weights=options(a=0.3, h=0.7)),),
+        (GroupMetric("acc", average="children", weights=freeze_options(a=0.3, h=0.7)),),
     )
     assert report_groups(tree)[-1]["acc,none"].value == pytest.approx(0.7)
 
@@ -192,8 +182,10 @@ def test_a_metric_nobody_knows_has_no_bounds():
 
 
 def test_acc_all_without_a_score_can_still_fail_its_question():
-    rows = evalcore.Objects(((True, "q"), None))
-    estimate = aggregate_metric(AGGREGATIONS["acc_all"], column([0, 1], rows, np.array([0, 2], np.uint8), {1: "lost"}))
+    rows = Objects(((True, "q"), None))
+    estimate = aggregate_metric(
+        AGGREGATIONS["acc_all"], build_column([0, 1], rows, np.array([0, 2], np.uint8), {1: "lost"})
+    )
     assert (estimate.value, estimate.counts.lowest, estimate.counts.highest) == (1.0, 0.0, 1.0)
 
 
@@ -203,7 +195,7 @@ def test_a_callable_may_fail_on_a_resample():
             raise ValueError("one class only")
         return max(scores) - min(scores)
 
-    estimate = aggregate_metric(evalcore.from_callable(spread), column(range(3), Floats(Array([0.0, 0.5, 1.0]))))
+    estimate = aggregate_metric(from_callable(spread), build_column(range(3), Floats(Array([0.0, 0.5, 1.0]))))
     assert estimate.value == 1.0
     assert estimate.stderr > 0
 
@@ -217,7 +209,9 @@ def test_tables_travel_to_workers():
 
 def test_a_hosts_own_output_type_may_use_any_record():
     chat = OutputType("chat")
-    tables = Tables(scorers=SCORERS.set(chat, of(GenResult, lambda result: {"n": len(str(result.generations[0]))})))
+    tables = Tables(
+        scorers=SCORERS.set(chat, scorer_of(GenResult, lambda result: {"n": len(str(result.generations[0]))}))
+    )
     assert score_doc(Task("t", chat), Sample(0), texts_answers("four"), tables=tables) == {MetricKey("n"): Ok(4.0)}
 
 
@@ -252,8 +246,8 @@ def test_the_sample_log_hashes_as_lm_eval_does():
 def test_one_subtask_is_the_task_for_perplexities_too():
     for seed in range(50):
         values = np.random.default_rng(seed).normal(-3, 1, 7)
-        estimate = aggregate_metric(AGGREGATIONS["perplexity"], column(range(7), Floats(Array(values))))
-        task = evalcore.TaskReport(name="a", estimates=((MetricKey("perplexity"), estimate),), n_docs=7)
+        estimate = aggregate_metric(AGGREGATIONS["perplexity"], build_column(range(7), Floats(Array(values))))
+        task = TaskReport(name="a", estimates=((MetricKey("perplexity"), estimate),), n_docs=7)
         group = report_groups(Group("g", (Leaf("a", task),), (GroupMetric("perplexity"),)))[0]["perplexity,none"]
         assert (group.value, group.stderr, group.ci) == (estimate.value, estimate.stderr, estimate.ci)
 
@@ -269,7 +263,7 @@ def test_runs_are_matched_by_content_where_keys_differ():
         return report_task(score_task(task, given, answers))["exact_match,none"]
 
     one, two = run(samples, "4455"), run(turned, "5544")
-    tables = evalcore.document_table(samples), evalcore.document_table(turned)
+    tables = document_table(samples), document_table(turned)
     assert compare_estimates(one, two, documents=tables).p_value == 1.0
     with pytest.raises(EvalError, match="the same documents"):
         compare_estimates(one, run(samples[:3], "445"))
@@ -277,8 +271,10 @@ def test_runs_are_matched_by_content_where_keys_differ():
 
 def test_a_clustered_median_has_an_error():
     values, clusters = np.arange(12.0), np.repeat(np.arange(4), 3)
-    estimate = aggregate_metric(AGGREGATIONS["median"], column(range(12), Floats(Array(values))), clusters=clusters)
-    plain = aggregate_metric(AGGREGATIONS["median"], column(range(12), Floats(Array(values))))
+    estimate = aggregate_metric(
+        AGGREGATIONS["median"], build_column(range(12), Floats(Array(values))), clusters=clusters
+    )
+    plain = aggregate_metric(AGGREGATIONS["median"], build_column(range(12), Floats(Array(values))))
     assert estimate.stderr > plain.stderr
     assert estimate.signature.startswith("cluster-bootstrap")
 

@@ -14,11 +14,12 @@ from types import ModuleType
 
 import pytest
 
-from evalcore import EVALCORE, from_callable
+from evalcore import EVALCORE
 from evalcore.core.metrics.metric import Metric
 from evalcore.core.repeats.reduce import reduce_repeats
 from evalcore.core.repeats.reducers import COLLECT, WITH_K
 from evalcore.core.tables import CHOICES, LIKELIHOODS, METRICS, ROLLINGS, TEXTS
+from evalcore.extensions import from_callable
 
 ROOT = Path(__file__).parents[2]
 

@@ -14,7 +14,6 @@ from evalcore import (
     Answer,
     Estimate,
     Generate,
-    Inference,
     Instance,
     LogLikelihood,
     MetricKey,
@@ -28,6 +27,7 @@ from evalcore import (
     report_task,
     score_task,
 )
+from evalcore.stats import Inference
 
 Row = Mapping[str, object]
 

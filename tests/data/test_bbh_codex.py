@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from recorded import STRIPPED, estimate, extract, report_texts
 
-from evalcore import Group, GroupMetric, Leaf, build_report
+from evalcore import build_report
+from evalcore.groups import Group, GroupMetric, Leaf
 
 MODES = ("cot", "direct")
 

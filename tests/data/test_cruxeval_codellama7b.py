@@ -8,18 +8,9 @@ import json
 import pytest
 from recorded import estimate, generated
 
-from evalcore import (
-    GENERATE_UNTIL,
-    MetricSpec,
-    Ok,
-    Sample,
-    Task,
-    merge_scored,
-    outcomes,
-    per_document,
-    report_task,
-    score_task,
-)
+from evalcore import GENERATE_UNTIL, MetricSpec, Ok, Sample, Task, merge_scored, report_task, score_task
+from evalcore.extensions import per_document
+from evalcore.stats import list_outcomes
 
 KS = (1, 2, 3, 5, 10)
 MODES = ("input", "output")
@@ -103,7 +94,7 @@ def test_the_majority_of_ten_by_literal_equality(recorded):
     report = report_task(scored)
     assert 100 * estimate(report, "literal@maj@10,none").value == expected["maj@10_literal_equality"]
     assert estimate(report, "literal@mean,none").value == pytest.approx(estimate(report, "literal@pass@1,none").value)
-    assert all(isinstance(outcome, Ok) for _, outcome in outcomes(scored.column("literal@mean,none")))
+    assert all(isinstance(outcome, Ok) for _, outcome in list_outcomes(scored.column("literal@mean,none")))
 
 
 @pytest.mark.parametrize("same", [same_literal, same_value])
@@ -119,6 +110,6 @@ def test_literal_equality_agrees_with_the_published_labels(recorded, same):
     task = Task("cruxeval", GENERATE_UNTIL, (MetricSpec("same", function=per_document(same)),))
     samples = [Sample(key, gold=gold) for key, (_, gold, _) in enumerate(flat)]
     answers = [generated("cruxeval", key, text) for key, (text, _, _) in enumerate(flat)]
-    found = outcomes(score_task(task, samples, answers).column("same,none"))
+    found = list_outcomes(score_task(task, samples, answers).column("same,none"))
     hits = sum(outcome == Ok(float(flat[key][2])) for key, outcome in found)
     assert (hits, len(flat)) == (agreed if same is same_literal else total, total)

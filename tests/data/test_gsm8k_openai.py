@@ -5,24 +5,17 @@ from __future__ import annotations
 import pytest
 from recorded import estimate, extract, generated
 
-from evalcore import (
-    GENERATE_UNTIL,
-    LM_EVAL_0_4_13,
-    MetricSpec,
-    Ok,
-    Sample,
-    Task,
-    options,
-    outcomes,
-    report_task,
-    score_task,
-)
+from evalcore import GENERATE_UNTIL, MetricSpec, Ok, Sample, Task, freeze_options, report_task, score_task
+from evalcore.lm_eval import LM_EVAL_0_4_13
+from evalcore.stats import list_outcomes
 
 MODELS = ("6b_finetuning", "6b_verification", "175b_finetuning", "175b_verification")
 # lm-eval's gsm8k.yaml
 EXACT = MetricSpec(
     "exact_match",
-    options=options(ignore_case=True, ignore_punctuation=False, regexes_to_ignore=[",", "\\$", "(?s).*#### ", "\\.$"]),
+    options=freeze_options(
+        ignore_case=True, ignore_punctuation=False, regexes_to_ignore=[",", "\\$", "(?s).*#### ", "\\.$"]
+    ),
 )
 STRICT = extract("strict", r"\nA: (.*)$")
 FLEXIBLE = extract("flexible-extract", r"(-?[$0-9.,]{2,})|(-?[0-9]+)", group_select=-1)
@@ -41,7 +34,7 @@ def run(request, recorded):
 def test_every_document_gets_its_published_label(run):
     samples, answers, labels, expected = run
     scored = score_task(TASK, samples, answers)
-    assert outcomes(scored.column("exact_match,strict")) == tuple((key, Ok(float(label))) for key, label in labels)
+    assert list_outcomes(scored.column("exact_match,strict")) == tuple((key, Ok(float(label))) for key, label in labels)
     assert len(labels) == expected["n"] == 1319
 
 

@@ -5,19 +5,9 @@ from __future__ import annotations
 import pytest
 from recorded import estimate, generated
 
-from evalcore import (
-    GENERATE_UNTIL,
-    MetricSpec,
-    Pipeline,
-    Sample,
-    Step,
-    Task,
-    options,
-    report_task,
-    score_task,
-)
+from evalcore import GENERATE_UNTIL, MetricSpec, Pipeline, Sample, Step, Task, freeze_options, report_task, score_task
 
-PLAIN = options(ignore_case=True, ignore_punctuation=True)
+PLAIN = freeze_options(ignore_case=True, ignore_punctuation=True)
 
 
 def epochs(rows):

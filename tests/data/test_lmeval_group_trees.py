@@ -5,17 +5,10 @@ from __future__ import annotations
 import pytest
 from recorded import estimate
 
-from evalcore import (
-    LM_EVAL_0_4_13,
-    Group,
-    GroupMetric,
-    Leaf,
-    MetricKey,
-    build_report,
-    leaf_from_flat,
-    report_groups,
-)
+from evalcore import MetricKey, build_report
 from evalcore.core.lm_eval.policy import report_groups_by_children
+from evalcore.groups import Group, GroupMetric, Leaf, leaf_from_flat, report_groups
+from evalcore.lm_eval import LM_EVAL_0_4_13
 
 FILES = (
     "results-0.4.3/Qwen__Qwen2.5-7B/results_2025-03-06T21-57-53.230631.json",

@@ -12,21 +12,18 @@ from recorded import STRIPPED, estimate, generated, likelihoods, read_lines, rep
 
 from evalcore import (
     GENERATE_UNTIL,
-    LM_EVAL_0_4_13,
     LOGLIKELIHOOD,
     MULTIPLE_CHOICE,
-    Group,
-    GroupMetric,
-    Leaf,
     MetricSpec,
     Pipeline,
     Sample,
     Task,
     build_report,
-    lm_eval_results,
     report_task,
     score_task,
 )
+from evalcore.groups import Group, GroupMetric, Leaf
+from evalcore.lm_eval import LM_EVAL_0_4_13, lm_eval_results
 
 FIRST = Pipeline("none")
 

@@ -7,20 +7,9 @@ import json
 import pytest
 from recorded import STRIPPED, estimate, extract, generated, report_texts
 
-from evalcore import (
-    GENERATE_UNTIL,
-    EvalError,
-    Group,
-    GroupMetric,
-    Inference,
-    Leaf,
-    MetricSpec,
-    Sample,
-    Task,
-    build_report,
-    report_task,
-    score_task,
-)
+from evalcore import GENERATE_UNTIL, EvalError, MetricSpec, Sample, Task, build_report, report_task, score_task
+from evalcore.groups import Group, GroupMetric, Leaf
+from evalcore.stats import Inference
 
 L1 = r"answer is \(?([A-J])\)?"
 # compute_accuracy.py tries each rule only where the one before finds nothing in the whole text; the last one

@@ -9,17 +9,8 @@ from math import log, log2
 import pytest
 from recorded import estimate
 
-from evalcore import (
-    LM_EVAL_0_4_13,
-    LOGLIKELIHOOD_ROLLING,
-    Answer,
-    Instance,
-    Rolling,
-    Sample,
-    Task,
-    report_task,
-    score_task,
-)
+from evalcore import LOGLIKELIHOOD_ROLLING, Answer, Instance, Rolling, Sample, Task, report_task, score_task
+from evalcore.lm_eval import LM_EVAL_0_4_13
 
 TASK = Task("wikitext", LOGLIKELIHOOD_ROLLING)
 DOCS = 62

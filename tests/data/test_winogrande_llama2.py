@@ -5,18 +5,9 @@ from __future__ import annotations
 import pytest
 from recorded import estimate, likelihoods
 
-from evalcore import (
-    EVALCORE,
-    LM_EVAL_0_4_13,
-    MULTIPLE_CHOICE,
-    MetricSpec,
-    Ok,
-    Sample,
-    Task,
-    outcomes,
-    report_task,
-    score_task,
-)
+from evalcore import EVALCORE, MULTIPLE_CHOICE, MetricSpec, Ok, Sample, Task, report_task, score_task
+from evalcore.lm_eval import LM_EVAL_0_4_13
+from evalcore.stats import list_outcomes
 
 TASK = Task("winogrande", MULTIPLE_CHOICE, (MetricSpec("acc"),))
 
@@ -37,7 +28,7 @@ def run(request, recorded):
 def test_every_document_scores_as_published(run):
     samples, answers, rows, _ = run
     column = score_task(TASK, samples, answers).column("acc,none")
-    assert outcomes(column) == tuple((row["doc_id"], Ok(row["acc_published"])) for row in rows)
+    assert list_outcomes(column) == tuple((row["doc_id"], Ok(row["acc_published"])) for row in rows)
 
 
 def test_lm_evals_tables_give_its_bits(run):

@@ -5,15 +5,15 @@ from __future__ import annotations
 import pytest
 from recorded import estimate, generated
 
-from evalcore import GENERATE_UNTIL, MetricSpec, Sample, Task, options, report_task, score_task
+from evalcore import GENERATE_UNTIL, MetricSpec, Sample, Task, freeze_options, report_task, score_task
 
 SYSTEMS = tuple(f"{name}.en-de" for name in ("LIUM-NMT.4900", "online-A.0", "online-B.0", "online-F.0", "online-G.0"))
 METRICS = {
-    "bleu_13a": MetricSpec("bleu", options=options(tokenize="13a")),
-    "bleu_tok_none": MetricSpec("bleu", options=options(tokenize="none")),
-    "bleu_intl": MetricSpec("bleu", options=options(tokenize="intl")),
-    "bleu_char": MetricSpec("bleu", options=options(tokenize="char")),
-    "bleu_13a_lowercase": MetricSpec("bleu", options=options(tokenize="13a", lowercase=True)),
+    "bleu_13a": MetricSpec("bleu", options=freeze_options(tokenize="13a")),
+    "bleu_tok_none": MetricSpec("bleu", options=freeze_options(tokenize="none")),
+    "bleu_intl": MetricSpec("bleu", options=freeze_options(tokenize="intl")),
+    "bleu_char": MetricSpec("bleu", options=freeze_options(tokenize="char")),
+    "bleu_13a_lowercase": MetricSpec("bleu", options=freeze_options(tokenize="13a", lowercase=True)),
     "chrf": MetricSpec("chrf"),
     "chrfpp": MetricSpec("chrf++"),
     "ter": MetricSpec("ter"),

@@ -24,60 +24,55 @@ from lm_eval.api.group import AggMetricConfig
 from lm_eval.api.group import Group as LmGroup
 from lm_eval.api.registry import get_filter
 
-import evalcore
 from evalcore import (
     AGGREGATIONS,
-    ERRATA,
     EVALCORE,
     GENERATE_UNTIL,
-    LM_EVAL_0_4_13,
     MULTIPLE_CHOICE,
+    REDUCERS,
     Answer,
-    Array,
     Estimate,
     EvalError,
-    Floats,
     Generate,
-    Group,
-    GroupMetric,
     GroupReport,
-    Inference,
     Instance,
-    Labels,
-    Leaf,
     LogLikelihood,
     MetricKey,
     MetricSpec,
-    Objects,
     Pipeline,
-    Repeats,
-    Resampling,
     Sample,
     Step,
     Tables,
     Task,
     TaskReport,
-    Tree,
     Unscorable,
     aggregate_metric,
     build_report,
-    cluster_codes,
-    clusters_of,
-    column,
-    explain,
-    from_callable,
-    leaf_from_flat,
-    lm_eval_results,
-    options,
-    outcomes,
+    freeze_options,
     reduce_repeats,
-    report_groups,
     report_task,
     score_task,
 )
 from evalcore.core.groups.build import build_trees, plan_trees
 from evalcore.core.records.estimate import Scale
 from evalcore.core.stats.pair_tests import match_keys, paired_binary, paired_t
+from evalcore.extensions import Repeats, from_callable
+from evalcore.groups import Group, GroupMetric, Leaf, Tree, leaf_from_flat, map_leaves, report_groups
+from evalcore.lm_eval import ERRATA, LM_EVAL_0_4_13, lm_eval_results
+from evalcore.logs import request_key, select_docs
+from evalcore.stats import (
+    Array,
+    Floats,
+    Inference,
+    Labels,
+    Objects,
+    Resampling,
+    build_column,
+    cluster_codes,
+    clusters_of,
+    list_outcomes,
+)
+from evalcore.traces import trace_filters
 
 ACC = MetricKey("acc")
 POLICIES = (LM_EVAL_0_4_13, EVALCORE)
@@ -93,7 +88,9 @@ def close(
     rows = Floats(Array(np.array(items, np.float64))) if plain else Objects(tuple(items))
     inference = Inference(resampling=Resampling(draws))
     made = tables.aggregations[name]
-    return aggregate_metric(made, column(range(len(items)), rows), options=options(chosen), inference=inference)
+    return aggregate_metric(
+        made, build_column(range(len(items)), rows), options=freeze_options(chosen), inference=inference
+    )
 
 
 def flat(value: float, n: int = 10, stderr: float | str = 0.1, key: MetricKey = ACC) -> dict[str, object]:
@@ -104,7 +101,7 @@ def place(tree: Group[None], rows: Mapping[str, Mapping[str, object]]) -> Tree[T
     def known(leaf: Leaf[None]) -> TaskReport:
         return leaf_from_flat(leaf.name, rows[leaf.name]).value if leaf.name in rows else TaskReport(name=leaf.name)
 
-    return evalcore.map_leaves(known, tree)
+    return map_leaves(known, tree)
 
 
 def group_report(tree: Group[None], rows: Mapping[str, Mapping[str, object]], tables: Tables = EVALCORE) -> GroupReport:
@@ -426,7 +423,7 @@ def test_E17_as_many_draws_as_asked() -> None:
     assert theirs[0] == theirs[1]
     policy = [close("median", items, LM_EVAL_0_4_13, draws).stderr for draws in (1000, 1999)]
     assert policy[0] == policy[1]
-    rows = column(range(31), Floats(Array(np.array(items))))
+    rows = build_column(range(31), Floats(Array(np.array(items))))
     ours = aggregate_metric(from_callable(max), rows, inference=Inference(resampling=Resampling(1999)))
     assert "draws=1999" in ours.signature
 
@@ -437,7 +434,7 @@ def test_E18_bootstrap_is_corrected() -> None:
     policy = close("nanmean", items, LM_EVAL_0_4_13, draws=40_000)
     assert right.stderr == pytest.approx(np.std(items, ddof=1) / 2, rel=1e-12)
     assert policy.stderr == pytest.approx(right.stderr * sqrt(3 / 4), rel=0.02)
-    rows = column(range(4), Floats(Array(np.array(items))))
+    rows = build_column(range(4), Floats(Array(np.array(items))))
     ours = aggregate_metric(from_callable(statistics.fmean), rows, inference=Inference(resampling=Resampling(40_000)))
     assert ours.stderr == pytest.approx(right.stderr, rel=0.02)
     assert "E18" in errata_of(perplexing("a", 10.0), MetricKey("perplexity"))
@@ -456,11 +453,11 @@ VOTE = Pipeline("maj", (Step.of("regex", regex_pattern="([0-9]+)"), Step.of("maj
 def test_E19_a_fallback_cannot_win_the_vote() -> None:
     picked = list(get_filter("regex")(regex_pattern="([0-9]+)").apply([VOTES], [{}]))
     assert list(get_filter("majority_vote")().apply(picked, [{}])) == [["[invalid]"]]
-    assert explain(VOTE, VOTES, Sample(0), LM_EVAL_0_4_13.filters)[-1].replies == ("[invalid]",)
-    assert explain(VOTE, VOTES, Sample(0))[-1].replies == ("4",)
+    assert trace_filters(VOTE, VOTES, Sample(0), LM_EVAL_0_4_13.filters)[-1].replies == ("[invalid]",)
+    assert trace_filters(VOTE, VOTES, Sample(0))[-1].replies == ("4",)
     for order in (["b", "a"], ["a", "b"]):  # a tie by a declared rule
         tie = Pipeline("tie", (Step.of("majority_vote", ties="smallest"),))
-        assert explain(tie, order, Sample(0))[-1].replies == ("a",)
+        assert trace_filters(tie, order, Sample(0))[-1].replies == ("a",)
     filters = [{"name": "maj", "filter": [{"function": "majority_vote"}, {"function": "take_first"}]}]
     case = generation([("4", ["4", "4", "5"])], [{"metric": "exact_match"}], repeats=3, filters=filters)
     assert "E19" in errata_of(case, MetricKey("exact_match", "maj"))
@@ -471,7 +468,7 @@ def test_E20_group_select_beyond_the_matches() -> None:
         list(get_filter("regex")(regex_pattern="([0-9]+)", group_select=3).apply([["4 5"]], [{}]))
     select = Pipeline("p", (Step.of("regex", regex_pattern="([0-9]+)", group_select=3),))
     for tables in POLICIES:
-        assert explain(select, ["4 5"], Sample(0), tables.filters)[-1].replies == ("[invalid]",)
+        assert trace_filters(select, ["4 5"], Sample(0), tables.filters)[-1].replies == ("[invalid]",)
 
 
 def test_E21_words() -> None:
@@ -548,7 +545,7 @@ def test_E26_a_limit_is_resolved_per_task() -> None:
             self.eval_docs = range(n)
 
     assert [get_sample_size(Docs(n), 0.5) for n in (10, 101)] == [5, 51]
-    select = evalcore.select_docs
+    select = select_docs
     assert list(select(10, 3)) == [0, 1, 2]
     assert [len(list(select(n, 0.5))) for n in (10, 101)] == [5, 51]
     drawn = list(select(100, 10, seed=7))
@@ -582,9 +579,9 @@ def test_E28_pass_at_5_of_one_reply_is_undefined() -> None:
 
 
 def test_E29_a_pass_is_1_unless_a_threshold_says_otherwise() -> None:
-    low = [column([0], Floats(Array([0.01])))]
-    assert outcomes(reduce_repeats("pass@1", low))[0][1].score == 0.0
-    assert outcomes(reduce_repeats("pass@1,0.01", low))[0][1].score == 1.0
+    low = [build_column([0], Floats(Array([0.01])))]
+    assert list_outcomes(reduce_repeats("pass@1", low))[0][1].score == 0.0
+    assert list_outcomes(reduce_repeats("pass@1,0.01", low))[0][1].score == 1.0
 
 
 # --- E30-E34: lmms-eval -------------------------------------------------------------------------------------
@@ -603,7 +600,7 @@ def test_E31_documents_without_a_cluster() -> None:
         clusters_of("t", samples)
     codes = cluster_codes([one.cluster for one in samples], singletons=True, task="t")
     assert len(set(codes.tolist())) == 17
-    rows = column(range(20), Floats(Array(values)))
+    rows = build_column(range(20), Floats(Array(values)))
     found = aggregate_metric(AGGREGATIONS["mean"], rows, clusters=codes).stderr
     giant = aggregate_metric(AGGREGATIONS["mean"], rows, clusters=np.array([0] * 4 + [1] * 16)).stderr
     residual = values - values.mean()
@@ -655,9 +652,11 @@ def test_E34_numpy_scores_count() -> None:
 def test_E35_bootstrap_is_a_standard_deviation() -> None:
     bits = Floats(Array(np.array([0.0, 1.0] * 50)))
     inference = Inference(resampling=Resampling(1000))
-    drawn = aggregate_metric(from_callable(statistics.fmean), column(range(100), bits), inference=inference)
+    drawn = aggregate_metric(from_callable(statistics.fmean), build_column(range(100), bits), inference=inference)
     assert drawn.stderr == pytest.approx(0.0503, rel=0.08)
-    assert aggregate_metric(AGGREGATIONS["mean"], column(range(100), bits)).stderr == pytest.approx(0.0503, abs=5e-5)
+    assert aggregate_metric(AGGREGATIONS["mean"], build_column(range(100), bits)).stderr == pytest.approx(
+        0.0503, abs=5e-5
+    )
 
 
 def test_E36_references_are_turned_the_right_way() -> None:
@@ -690,7 +689,7 @@ def test_E38_too_few_documents_have_no_error() -> None:
 
 
 def test_E39_the_seed_is_an_argument() -> None:
-    rows = column(range(50), Floats(Array(np.random.default_rng(5).random(50))))
+    rows = build_column(range(50), Floats(Array(np.random.default_rng(5).random(50))))
 
     def drawn(seed: int) -> float | None:
         return aggregate_metric(
@@ -704,14 +703,14 @@ def test_E39_the_seed_is_an_argument() -> None:
 
 def test_E40_variances_do_not_cancel() -> None:
     far = [1e9, 1e9 + 1, 1e9 + 2]
-    repeats = [column([0], Floats(Array([x]))) for x in far]
-    assert sqrt(outcomes(reduce_repeats("variance", repeats))[0][1].score) == pytest.approx(0.816496580927726)
+    repeats = [build_column([0], Floats(Array([x]))) for x in far]
+    assert sqrt(list_outcomes(reduce_repeats("variance", repeats))[0][1].score) == pytest.approx(0.816496580927726)
     assert close("mean", far).stderr == pytest.approx(1 / sqrt(3))
 
 
 def test_E41_inputs_never_change() -> None:
     pairs = np.array([[1, 1], [1, 0], [0, 0], [1, 1], [0, 1]])
-    rows = column(range(5), Labels(Array(pairs)))
+    rows = build_column(range(5), Labels(Array(pairs)))
     before = pairs.copy()
     f1s = [aggregate_metric(AGGREGATIONS["f1"], rows).value]
     aggregate_metric(AGGREGATIONS["matthews_corrcoef"], rows)
@@ -734,11 +733,11 @@ def test_E42_the_harmonic_mean_of_a_zero_is_zero() -> None:
 def test_E43_nothing_to_check_is_no_score() -> None:
     task = Task("t", GENERATE_UNTIL, (MetricSpec("exact_match"),))
     answer = Answer(Instance("t", 0, 0, Generate("?")), ("4",))
-    found = outcomes(score_task(task, [Sample(0)], [answer]).column("exact_match,none"))[0][1]
+    found = list_outcomes(score_task(task, [Sample(0)], [answer]).column("exact_match,none"))[0][1]
     assert isinstance(found, Unscorable)
-    nine = [column([0], Floats(Array([float(i < 9)]))) for i in range(10)]
-    assert outcomes(reduce_repeats("pass^3", nine))[0][1].score == pytest.approx(0.7)
-    assert evalcore.REDUCERS["first"](Repeats(np.array([[nan, 1.0]]))).tolist() == [1.0]
+    nine = [build_column([0], Floats(Array([float(i < 9)]))) for i in range(10)]
+    assert list_outcomes(reduce_repeats("pass^3", nine))[0][1].score == pytest.approx(0.7)
+    assert REDUCERS["first"](Repeats(np.array([[nan, 1.0]]))).tolist() == [1.0]
 
 
 def test_E44_duplicate_names_are_located() -> None:
@@ -762,16 +761,16 @@ def test_E44_duplicate_keys_are_located() -> None:
 
 
 def test_E45_answers_are_kept_by_model_request_options_and_repeat() -> None:
-    key = evalcore.request_key
+    key = request_key
     ask = Generate("2+2=")
-    base = key("m1", ask, options(temperature=1.0), 0)
-    assert base == key("m1", Generate("2+2="), options(temperature=1.0), 0)
+    base = key("m1", ask, freeze_options(temperature=1.0), 0)
+    assert base == key("m1", Generate("2+2="), freeze_options(temperature=1.0), 0)
     others = [
-        key("m2", ask, options(temperature=1.0), 0),
-        key("m1", Generate("2+3="), options(temperature=1.0), 0),
-        key("m1", LogLikelihood("2+2=", ""), options(temperature=1.0), 0),
-        key("m1", ask, options(temperature=0.0), 0),
-        key("m1", ask, options(temperature=1.0), 1),
+        key("m2", ask, freeze_options(temperature=1.0), 0),
+        key("m1", Generate("2+3="), freeze_options(temperature=1.0), 0),
+        key("m1", LogLikelihood("2+2=", ""), freeze_options(temperature=1.0), 0),
+        key("m1", ask, freeze_options(temperature=0.0), 0),
+        key("m1", ask, freeze_options(temperature=1.0), 1),
     ]
     assert len({base, *others}) == 6
 

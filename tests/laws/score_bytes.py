@@ -15,10 +15,7 @@ from evalcore import (
     Answer,
     Failure,
     Generate,
-    Group,
-    GroupMetric,
     Instance,
-    Leaf,
     LogLikelihood,
     MetricSpec,
     Pipeline,
@@ -27,15 +24,15 @@ from evalcore import (
     Step,
     Task,
     build_report,
-    clusters_of,
-    lm_eval_results,
+    freeze_options,
     merge_scored,
-    options,
     report_task,
-    sample_rows,
     score_task,
-    tabulate,
 )
+from evalcore.groups import Group, GroupMetric, Leaf
+from evalcore.lm_eval import lm_eval_results, sample_rows
+from evalcore.logs import tabulate_answers
+from evalcore.stats import clusters_of
 
 WORDS = ("the", "cat", "sat", "on", "a", "mat", "Zürich", "日本", "42", "3.5", "answer", "is", "", "…")
 CHOICE_METRICS = ("acc", "acc_norm", "acc_bytes", "brier_score", "choice_prob", "likelihood", "mcc", "ece", "acc_all")
@@ -65,8 +62,8 @@ def choice_task(name, dice, n):
             Answer(Instance(name, i, j, LogLikelihood("Q", text)), (some(dice, likelihood(dice)),))
             for j, text in enumerate(choices)
         ]
-    metrics = (*map(MetricSpec, CHOICE_METRICS), MetricSpec("f1", options=options(average="macro")))
-    return Task(name, MULTIPLE_CHOICE, metrics, config=options(b=1, a={"z": [1], "y": None})), samples, answers
+    metrics = (*map(MetricSpec, CHOICE_METRICS), MetricSpec("f1", options=freeze_options(average="macro")))
+    return Task(name, MULTIPLE_CHOICE, metrics, config=freeze_options(b=1, a={"z": [1], "y": None})), samples, answers
 
 
 def generation_task(name, dice, n):
@@ -137,7 +134,7 @@ def make_set():
 
 def make_trees():
     acc = (GroupMetric("acc"), GroupMetric("acc_norm", weight_by_size=False), GroupMetric("f1", aggregation="macro"))
-    inner = Group("inner", (Leaf("mc_b", None), Leaf("mc_c", None)), acc, metadata=options(version=2))
+    inner = Group("inner", (Leaf("mc_b", None), Leaf("mc_c", None)), acc, metadata=freeze_options(version=2))
     by_child = (GroupMetric("acc", average="children"), GroupMetric("mcc", aggregation="pool"))
     outer = Group("outer", (Leaf("mc_a", None), inner, Group("other", (Leaf("mc_b", None),))), by_child, "Outer")
     text = (GroupMetric("exact_match"), GroupMetric("bleu", aggregation="pool"))
@@ -174,7 +171,7 @@ def main(seed, shards):
         scored = score(task, samples, answers, dice, shards)
         clusters = None if samples[0].cluster is None else clusters_of(task.name, samples)
         reports += [report_task(scored, clusters=clusters)]
-        logs[task.name] = sample_rows(scored, samples, tabulate(answers))
+        logs[task.name] = sample_rows(scored, samples, tabulate_answers(answers))
     return msgspec.json.encode(lm_eval_results(build_report(reports, make_trees()), logs))
 
 

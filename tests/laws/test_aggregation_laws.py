@@ -10,21 +10,11 @@ from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from evalcore import (
-    AGGREGATIONS,
-    LM_EVAL_0_4_13,
-    Array,
-    Floats,
-    Inference,
-    Objects,
-    Resampling,
-    Stats,
-    aggregate_metric,
-    column,
-    from_callable,
-    options,
-)
+from evalcore import AGGREGATIONS, aggregate_metric, freeze_options
 from evalcore.core.metrics.corpus import pair_statistics
+from evalcore.extensions import from_callable
+from evalcore.lm_eval import LM_EVAL_0_4_13
+from evalcore.stats import Array, Floats, Inference, Objects, Resampling, Stats, build_column
 from evalcore.testing import check_aggregation, check_resamples, columns, fingerprint
 
 LAW = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
@@ -34,17 +24,17 @@ UNIT = st.floats(0.0, 1.0, allow_subnormal=False)
 
 def objects(cells, min_size=1, max_size=8):
     made = st.lists(cells, min_size=min_size, max_size=max_size)
-    return made.map(lambda rows: column(range(len(rows)), Objects(tuple(rows))))
+    return made.map(lambda rows: build_column(range(len(rows)), Objects(tuple(rows))))
 
 
 def stats(cells, min_size=1, max_size=8):
     made = st.lists(cells, min_size=min_size, max_size=max_size)
-    return made.map(lambda rows: column(range(len(rows)), Stats(Array(np.array(rows, np.float64)))))
+    return made.map(lambda rows: build_column(range(len(rows)), Stats(Array(np.array(rows, np.float64)))))
 
 
 def negatives():
     made = st.lists(st.floats(-20.0, -1e-3), min_size=1, max_size=8)
-    return made.map(lambda rows: column(range(len(rows)), Floats(Array(np.array(rows)))))
+    return made.map(lambda rows: build_column(range(len(rows)), Floats(Array(np.array(rows)))))
 
 
 FORECASTS = st.tuples(st.integers(0, 2), st.sampled_from(((0.2, 0.3, 0.5), (1.0, 0.0, 0.0), (1 / 3, 1 / 3, 1 / 3))))
@@ -91,7 +81,7 @@ def test_resamples_of_any_length_under_the_other_policy(name, data):
 
 def test_a_wrong_resample_is_caught():
     """A resample that forgets what was drawn, or how much of it, is no sample of the rows."""
-    one = column(range(3), Floats(Array(np.array([0.0, 1.0, 0.5]))))
+    one = build_column(range(3), Floats(Array(np.array([0.0, 1.0, 0.5]))))
     wrong = {
         "median": lambda values: lambda index: np.sort(values[index], axis=1)[:, len(values) // 2],
         "mean": lambda values: lambda index: np.full(len(index), values.mean()),
@@ -112,7 +102,7 @@ def test_a_wrong_resample_is_caught():
 @given(columns("labels"))
 def test_f1_of_several_classes(average, one):
     """The averages of F1 over classes obey the same laws."""
-    check_aggregation(AGGREGATIONS["f1"], [one], given=options(average=average))
+    check_aggregation(AGGREGATIONS["f1"], [one], given=freeze_options(average=average))
 
 
 REFERENCES = (
@@ -141,11 +131,11 @@ PAIRS = st.tuples(st.sampled_from(REFERENCES), st.sampled_from(SENTENCES))
 def test_corpus_scores_of_sentences(name, pairs):
     """BLEU, chrF and TER of real sentences: the same laws, from texts as from counts."""
     counts = pair_statistics(name, pairs)
-    one = column(range(len(pairs)), Stats(Array(counts)))
+    one = build_column(range(len(pairs)), Stats(Array(counts)))
     # Where an order has no match at all, smoothed BLEU is no function of ratios: doubling every document changes it.
     scale_free = name != "bleu" or bool(np.all(counts[:, 2:6].sum(axis=0) > 0))
     check_aggregation(AGGREGATIONS[name], [one], scale_free=scale_free)
-    texts = aggregate_metric(AGGREGATIONS[name], column(range(len(pairs)), Objects(tuple(pairs))))
+    texts = aggregate_metric(AGGREGATIONS[name], build_column(range(len(pairs)), Objects(tuple(pairs))))
     assert fingerprint(texts) == fingerprint(aggregate_metric(AGGREGATIONS[name], one))
 
 
@@ -158,8 +148,8 @@ def test_corpus_errors_agree_with_the_bootstrap(name):
     ]
     close = [(REFERENCES[i], SENTENCES[i]) for i in range(5)] * 20
     counts = pair_statistics(name, [*picked, *close])
-    closed = aggregate_metric(AGGREGATIONS[name], column(range(len(counts)), Stats(Array(counts))))
-    summary = AGGREGATIONS[name].summarise(Stats(Array(counts)), options())
+    closed = aggregate_metric(AGGREGATIONS[name], build_column(range(len(counts)), Stats(Array(counts))))
+    summary = AGGREGATIONS[name].summarise(Stats(Array(counts)), freeze_options())
     drawn = summary.resampled(dice.integers(0, len(counts), (2000, len(counts))))
     assert closed.stderr == pytest.approx(float(np.std(drawn, ddof=1)), rel=0.1)
 
@@ -169,14 +159,14 @@ def test_copies_of_one_document_have_no_error(name):
     """Where every resample is the same corpus there is nothing to err by, also where an order has no match."""
     for pair in ((REFERENCES[0], SENTENCES[0]), ("a b c d e f g", "a b x c y d z")):
         counts = pair_statistics(name, [pair] * 30)
-        closed = aggregate_metric(AGGREGATIONS[name], column(range(30), Stats(Array(counts))))
+        closed = aggregate_metric(AGGREGATIONS[name], build_column(range(30), Stats(Array(counts))))
         assert closed.stderr == pytest.approx(0.0, abs=1e-9)
 
 
 def test_the_median_is_exact():
     """The median's error is the bootstrap's with endless draws: 40,000 seeded ones come near (odd n)."""
     values = np.random.default_rng(5).lognormal(size=41)
-    one = column(range(41), Floats(Array(values)))
+    one = build_column(range(41), Floats(Array(values)))
     exact = aggregate_metric(AGGREGATIONS["median"], one)
     drawn = np.random.default_rng(6).integers(0, 41, (40_000, 41))
     assert exact.stderr == pytest.approx(float(np.std(np.median(values[drawn], axis=1))), rel=0.02)
@@ -253,7 +243,7 @@ def test_the_other_policy_has_the_same_means(one):
 
 def test_a_wrong_aggregation_is_caught():
     """The checker refuses an order-dependent sum, a value beyond its bounds and an error rule that is off."""
-    one = column(range(4), Floats(Array(np.array([0.1, 0.7, 0.2, 0.9]))))
+    one = build_column(range(4), Floats(Array(np.array([0.1, 0.7, 0.2, 0.9]))))
     mean = AGGREGATIONS["mean"]
 
     def doubled(rows, summary, influence, resampling):

@@ -9,23 +9,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from evalcore import (
-    AGGREGATIONS,
-    Array,
-    Floats,
-    Group,
-    GroupMetric,
-    Leaf,
-    MetricKey,
-    Sample,
-    Stats,
-    TaskReport,
-    aggregate_metric,
-    cluster_codes,
-    clusters_of,
-    column,
-    report_groups,
-)
+from evalcore import AGGREGATIONS, MetricKey, Sample, TaskReport, aggregate_metric
+from evalcore.groups import Group, GroupMetric, Leaf, report_groups
+from evalcore.stats import Array, Floats, Stats, build_column, cluster_codes, clusters_of
 from evalcore.testing import columns
 
 LAW = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
@@ -57,7 +43,7 @@ def test_copies_in_clusters_tell_nothing_new(copies, one):
     """Every document doubled within its cluster: the error stays what it was with one each."""
     n = len(one)
     rows = Stats(Array(np.repeat(one.rows.values.floats, copies, axis=0)))
-    many = column(range(n * copies), rows)
+    many = build_column(range(n * copies), rows)
     for name in ("weighted_perplexity", "bits_per_byte"):
         plain = aggregate_metric(AGGREGATIONS[name], one)
         clustered = aggregate_metric(AGGREGATIONS[name], many, clusters=np.repeat(np.arange(n), copies))
@@ -119,7 +105,7 @@ def test_documents_without_a_cluster_stand_alone():
 def test_a_task_and_its_copy_share_their_clusters(values):
     """Two tasks on the same clusters are no more evidence than one: the group's error is the task's own."""
     codes = np.arange(len(values))
-    one = column(range(len(values)), Floats(Array(np.array(values))))
+    one = build_column(range(len(values)), Floats(Array(np.array(values))))
     closed = aggregate_metric(AGGREGATIONS["mean"], one, clusters=codes)
     leaves = tuple(
         Leaf(name, TaskReport(name=name, estimates=((KEY, closed),), columns=((KEY, one),), n_docs=len(one)))
@@ -140,7 +126,7 @@ RULES = [{}, {"weight_by_size": False}, {"average": "children"}, {"aggregation":
 
 def group_of(data, clusters, **rule):
     def leaf(k, values, codes):
-        one = column(range(len(values)), Floats(Array(np.array(values, np.float64))))
+        one = build_column(range(len(values)), Floats(Array(np.array(values, np.float64))))
         closed = aggregate_metric(AGGREGATIONS["mean"], one, clusters=codes)
         return Leaf(
             f"t{k}", TaskReport(name=f"t{k}", estimates=((KEY, closed),), columns=((KEY, one),), n_docs=len(one))

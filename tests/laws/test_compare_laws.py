@@ -9,25 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evalcore import (
-    GENERATE_UNTIL,
-    MULTIPLE_CHOICE,
-    Array,
-    Floats,
-    Group,
-    GroupMetric,
-    Labels,
-    Leaf,
-    MetricKey,
-    MetricSpec,
-    Task,
-    column,
-)
+from evalcore import GENERATE_UNTIL, MULTIPLE_CHOICE, MetricKey, MetricSpec, Task
 from evalcore.core.compare.lines import Comparison, Line, Side
 from evalcore.core.compare.sides import compare_sides
 from evalcore.core.records.column import Rows
 from evalcore.core.records.document import DocumentRow
 from evalcore.core.records.score import Scored, ScoredColumn
+from evalcore.groups import Group, GroupMetric, Leaf
+from evalcore.stats import Array, Floats, Labels, build_column
 
 BITS = st.sampled_from([0.0, 1.0])
 PARTS = st.sampled_from([0.0, 0.25, 0.5, 1.0])
@@ -37,7 +26,7 @@ DRAWS = 99
 def scored(task: str, rows: Rows, n: int, metric: str, clusters: list[int] | None = None) -> Scored:
     kind = MULTIPLE_CHOICE if metric in ("acc", "f1", "mcc") else GENERATE_UNTIL
     spec = MetricSpec(metric, options={"average": "macro"} if metric == "f1" else {})
-    one = ScoredColumn(MetricKey(metric), column(range(n), rows), spec)
+    one = ScoredColumn(MetricKey(metric), build_column(range(n), rows), spec)
     return Scored(Task(task, kind, (spec,)), (one,), clusters=tuple(enumerate(clusters or ())))
 
 

@@ -12,21 +12,9 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from evalcore import (
-    AGGREGATIONS,
-    Array,
-    Floats,
-    Group,
-    GroupMetric,
-    Labels,
-    Leaf,
-    MetricKey,
-    TaskReport,
-    aggregate_metric,
-    column,
-    options,
-    report_groups,
-)
+from evalcore import AGGREGATIONS, MetricKey, TaskReport, aggregate_metric, freeze_options
+from evalcore.groups import Group, GroupMetric, Leaf, report_groups
+from evalcore.stats import Array, Floats, Labels, build_column
 
 KEY = MetricKey("acc")
 NAMES = "abcde"
@@ -37,7 +25,7 @@ MEANS = {
 
 
 def leaf(name, rows, aggregation, clusters, n):
-    one = column(range(n), rows)
+    one = build_column(range(n), rows)
     closed = aggregate_metric(AGGREGATIONS[aggregation], one, clusters=clusters)
     return Leaf(name, TaskReport(name=name, estimates=((KEY, closed),), columns=((KEY, one),), n_docs=n))
 
@@ -73,14 +61,14 @@ def made_rule(rng, children):
     average = str(rng.choice(["leaves", "children"]))
     given = average == "children" and rng.random() < 0.4
     weights = {name: float(rng.integers(1, 9)) for name in children} if given else {}
-    return GroupMetric("acc", average=average, weight_by_size=bool(rng.random() < 0.5), weights=options(weights))
+    return GroupMetric("acc", average=average, weight_by_size=bool(rng.random() < 0.5), weights=freeze_options(weights))
 
 
 def weigh(node, spec, sizes):
     """Each leaf's total weight, by a walk of our own."""
     if isinstance(node, Leaf):
         return {node.name: 1.0}
-    plain = replace(spec, weights=options())
+    plain = replace(spec, weights=freeze_options())
     below = [weigh(c, (c.metrics or (plain,))[0] if isinstance(c, Group) else plain, sizes) for c in node.children]
     if spec.average == "leaves":
         raw = {name: sizes[name] if spec.weight_by_size else 1.0 for one in below for name in one}

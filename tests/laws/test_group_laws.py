@@ -12,26 +12,18 @@ from hypothesis import strategies as st
 
 from evalcore import (
     AGGREGATIONS,
-    Array,
     EvalError,
-    Floats,
-    Group,
-    GroupMetric,
-    Leaf,
     MetricKey,
-    Objects,
     TaskReport,
     aggregate_metric,
-    all_tasks,
     build_report,
-    column,
     fold_group,
-    leaf_from_flat,
-    lm_eval_results,
-    options,
-    report_groups,
+    freeze_options,
 )
 from evalcore.core.groups.averages import AVERAGES, shares
+from evalcore.groups import Group, GroupMetric, Leaf, all_tasks, leaf_from_flat, report_groups
+from evalcore.lm_eval import lm_eval_results
+from evalcore.stats import Array, Floats, Objects, build_column
 from evalcore.testing import fingerprint, group_trees, task_reports
 
 LAW = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
@@ -46,7 +38,7 @@ def of(group, **changes):
 
 
 def task(name, values, aggregation="mean", clusters=None):
-    one = column(range(len(values)), Floats(Array(np.array(values, np.float64))))
+    one = build_column(range(len(values)), Floats(Array(np.array(values, np.float64))))
     closed = aggregate_metric(AGGREGATIONS[aggregation], one, clusters=clusters)
     report = TaskReport(name=name, estimates=((KEY, closed),), columns=((KEY, one),), n_docs=len(one))
     return Leaf(name, report)
@@ -229,7 +221,7 @@ def test_bad_weights_are_refused():
     """Weights that sum to 0, or are missing, are located errors under either average."""
     tree = Group("g", tuple(leaf_from_flat(name, {"acc,none": 0.5, "sample_len": 3}) for name in "ab"))
     for average in ("leaves", "children"):
-        for weights in (options(a=0, b=0), options(a=1)):
+        for weights in (freeze_options(a=0, b=0), freeze_options(a=1)):
             with pytest.raises(EvalError):
                 of(tree, average=average, weights=weights)
 
@@ -239,7 +231,7 @@ def test_questions_of_different_tasks_stay_apart():
     key = MetricKey("acc_all")
 
     def leaf(name, hit):
-        one = column([0, 1], Objects(((hit, (0, 0)), (hit, (0, 1)))))
+        one = build_column([0, 1], Objects(((hit, (0, 0)), (hit, (0, 1)))))
         closed = aggregate_metric(AGGREGATIONS["acc_all"], one)
         return Leaf(name, TaskReport(name=name, estimates=((key, closed),), columns=((key, one),), n_docs=2))
 

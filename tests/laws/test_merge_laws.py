@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evalcore import Array, Column, EvalError, Floats, Labels, Objects, column, merge_all, merge_columns, outcomes
+from evalcore import EvalError
 from evalcore.core.records.column import take_rows
+from evalcore.stats import Array, Column, Floats, Labels, Objects, build_column, list_outcomes, merge_all, merge_columns
 from evalcore.testing import check_merge, columns, fingerprint
 
 KINDS = ("floats", "labels", "stats", "objects")
@@ -19,7 +20,7 @@ def part(whole, at):
     at = np.array(at, np.int64)
     keys = whole.keys.ints[at]
     reasons = {key: why for key, why in whole.reasons if key in keys}
-    return column(keys, take_rows(whole.rows, at), np.asarray(whole.status.data, np.uint8)[at], reasons)
+    return build_column(keys, take_rows(whole.rows, at), np.asarray(whole.status.data, np.uint8)[at], reasons)
 
 
 @st.composite
@@ -66,7 +67,7 @@ def test_conflicts_are_refused_in_any_order(one, data):
     """Two different scores of one document are an error that names it, whichever comes first."""
     at = data.draw(st.integers(0, len(one) - 1))
     key = int(one.keys.ints[at])
-    other = column([key], Floats(Array([float(one.rows.values.floats[at]) + 1.0])))
+    other = build_column([key], Floats(Array([float(one.rows.values.floats[at]) + 1.0])))
     for pair in ((one, other), (other, one)):
         with pytest.raises(EvalError, match=f"doc {key}$"):
             merge_columns(*pair)
@@ -74,9 +75,9 @@ def test_conflicts_are_refused_in_any_order(one, data):
 
 def test_other_conflicts():
     """A score and a failure, or two different reasons, are conflicts too; a NaN equals itself."""
-    lost = column([0], Floats(Array([np.nan])), np.array([1], np.uint8), {0: "why"})
-    other = column([0], Floats(Array([np.nan])), np.array([1], np.uint8), {0: "another"})
-    scored = column([0], Floats(Array([1.0])))
+    lost = build_column([0], Floats(Array([np.nan])), np.array([1], np.uint8), {0: "why"})
+    other = build_column([0], Floats(Array([np.nan])), np.array([1], np.uint8), {0: "another"})
+    scored = build_column([0], Floats(Array([1.0])))
     assert merge_columns(lost, lost) == lost
     for clash in (other, scored):
         with pytest.raises(EvalError):
@@ -91,7 +92,7 @@ def test_kinds_mix_without_losing_a_score(labels, objects):
     """Columns of different kinds merge to one that still holds every document's score."""
     both = merge_columns(labels, shifted(objects, 100))
     assert both == merge_columns(shifted(objects, 100), labels)
-    assert outcomes(both) == outcomes(labels) + outcomes(shifted(objects, 100))
+    assert list_outcomes(both) == list_outcomes(labels) + list_outcomes(shifted(objects, 100))
 
 
 @settings(max_examples=40, deadline=None)
@@ -108,15 +109,17 @@ def test_columns_do_not_change(one):
 def test_a_column_is_a_set_of_rows(pairs, dice):
     """The order in which rows are given is irrelevant."""
     mixed = dice.sample(pairs, len(pairs))
-    made = [column([k for k, _ in rows], Floats(Array(np.array([v for _, v in rows])))) for rows in (pairs, mixed)]
+    made = [
+        build_column([k for k, _ in rows], Floats(Array(np.array([v for _, v in rows])))) for rows in (pairs, mixed)
+    ]
     assert made[0] == made[1]
     assert made[0].keys.data.tolist() == sorted(k for k, _ in pairs)
 
 
 def test_kinds_of_rows_keep_their_types():
     """Labels stay whole numbers and objects stay what they were."""
-    labels = column([1, 0], Labels(Array(np.array([[1, 0], [2, 2]]))))
-    assert outcomes(labels)[0][1].score == (2, 2)
-    kept = column([0], Objects(({"a": [1]},)))
-    outcomes(kept)[0][1].score["a"].append(2)
-    assert outcomes(kept)[0][1].score == {"a": [1]}
+    labels = build_column([1, 0], Labels(Array(np.array([[1, 0], [2, 2]]))))
+    assert list_outcomes(labels)[0][1].score == (2, 2)
+    kept = build_column([0], Objects(({"a": [1]},)))
+    list_outcomes(kept)[0][1].score["a"].append(2)
+    assert list_outcomes(kept)[0][1].score == {"a": [1]}

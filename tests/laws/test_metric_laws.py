@@ -15,21 +15,17 @@ from evalcore import (
     METRICS,
     MULTIPLE_CHOICE,
     REDUCERS,
-    Array,
-    Floats,
-    Labels,
     Pipeline,
-    Repeats,
     Sample,
     Step,
-    column,
-    options,
-    outcomes,
+    freeze_options,
     reduce_repeats,
 )
 from evalcore.core.filters.chain import chain
 from evalcore.core.metrics.likelihood import LIKELIHOOD_METRICS
 from evalcore.core.repeats.reducers import reducer
+from evalcore.extensions import Repeats
+from evalcore.stats import Array, Floats, Labels, build_column, list_outcomes
 from evalcore.testing import batches, check_filter, check_metric, check_reducer, columns, repeats, texts
 
 LAW = settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
@@ -54,7 +50,7 @@ def test_metrics(kind, name, data):
 @given(batches(GENERATE_UNTIL))
 def test_metrics_with_options(given_options, batch):
     """Options change scores, not laws."""
-    check_metric(METRICS[GENERATE_UNTIL]["exact_match"], [batch], GENERATE_UNTIL, given=options(given_options))
+    check_metric(METRICS[GENERATE_UNTIL]["exact_match"], [batch], GENERATE_UNTIL, given=freeze_options(given_options))
 
 
 def test_a_metric_that_looks_around_is_caught():
@@ -162,14 +158,14 @@ def test_reducers_on_zeros_and_ones(given_repeats):
 @given(columns())
 def test_one_repeat_of_a_column_reduces_to_itself(name, one):
     """A column of one repeat keeps its keys, scores, statuses and reasons."""
-    assert outcomes(reduce_repeats(name, [one])) == outcomes(one)
+    assert list_outcomes(reduce_repeats(name, [one])) == list_outcomes(one)
 
 
 @settings(LAW, max_examples=30)
 @given(columns("labels", min_size=1, unscored=False))
 def test_first_and_last_keep_any_rows(one):
     """first and last of several repeats pick rows of any kind."""
-    other = column(one.keys.ints, Labels(Array(one.rows.values.ints[:, ::-1])))
+    other = build_column(one.keys.ints, Labels(Array(one.rows.values.ints[:, ::-1])))
     assert reduce_repeats("first", [one, other]) == one
     assert reduce_repeats("last", [one, other]) == other
     assert reduce_repeats("first", [one]) == reduce_repeats("last", [one]) == one

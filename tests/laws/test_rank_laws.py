@@ -15,15 +15,12 @@ from msgspec.structs import replace
 from evalcore import (
     EVALCORE,
     GENERATE_UNTIL,
-    LM_EVAL_0_4_13,
     LOGLIKELIHOOD,
     LOGLIKELIHOOD_ROLLING,
     MULTIPLE_CHOICE,
     EvalError,
-    Inference,
     MetricSpec,
     Pipeline,
-    Resampling,
     Sample,
     Scored,
     Step,
@@ -31,11 +28,12 @@ from evalcore import (
     Task,
     TaskReport,
     build_report,
-    lm_eval_results,
     merge_scored,
     report_task,
     score_task,
 )
+from evalcore.lm_eval import LM_EVAL_0_4_13, lm_eval_results
+from evalcore.stats import Inference, Resampling
 from evalcore.testing import Case, cases, fingerprint
 
 LAW = settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))

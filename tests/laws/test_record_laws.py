@@ -15,50 +15,36 @@ from evalcore import (
     EVALCORE,
     GENERATE_UNTIL,
     Answer,
-    Array,
     Failed,
     Failure,
-    Floats,
     Generate,
-    Group,
-    GroupMetric,
-    Inference,
     Instance,
-    Labels,
-    Leaf,
     Likelihood,
     LogLikelihood,
     MetricKey,
     MetricSpec,
     NotEmitted,
-    Objects,
     Ok,
     Pipeline,
-    Resampling,
     Rolling,
     Sample,
-    Stats,
     Step,
     Task,
     Unscorable,
     aggregate_metric,
     build_report,
-    column,
+    freeze_options,
     group_by_doc,
-    leaf_from_flat,
-    lm_eval_results,
-    lmms_eval_results,
-    merge_columns,
-    options,
     report_task,
-    request_table,
-    sample_rows,
     score_task,
-    tabulate,
 )
 from evalcore.core.aggregate.aggregations import AGGREGATIONS
 from evalcore.core.groups.tree import Statistics
 from evalcore.core.records.score import Provenance, ScoredColumn
+from evalcore.groups import Group, GroupMetric, Leaf, leaf_from_flat
+from evalcore.lm_eval import lm_eval_results, lmms_eval_results, sample_rows
+from evalcore.logs import request_table, tabulate_answers
+from evalcore.stats import Array, Floats, Inference, Labels, Objects, Resampling, Stats, build_column, merge_columns
 from evalcore.testing import answers, cases, columns, estimates, fingerprint, group_trees, instances, results, samples
 
 LAW = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
@@ -71,25 +57,25 @@ def scored():
 
 def make():
     """One of every record, made afresh on each call."""
-    numbers = column([0, 1], Floats(Array([0.5, np.nan])), np.array([0, 1], np.uint8), {1: "why"})
+    numbers = build_column([0, 1], Floats(Array([0.5, np.nan])), np.array([0, 1], np.uint8), {1: "why"})
     leaf = leaf_from_flat("a", {"acc,none": 0.5, "acc_stderr,none": 0.1, "sample_len": 4})
-    tree = Group("g", (leaf,), (GroupMetric("acc"),), "G", options(version=1))
+    tree = Group("g", (leaf,), (GroupMetric("acc"),), "G", freeze_options(version=1))
     done = scored()
     report = build_report([report_task(done), leaf.value], [tree])
     return [
         LogLikelihood("a", "b"),
         Rolling("é"),
-        Generate("a", options(until=["\n"])),
+        Generate("a", freeze_options(until=["\n"])),
         Failure("why"),
         Likelihood(-1.0, True, 3),
-        Instance("t", 0, 0, Generate("a", options(x={"y": [1]}))),
+        Instance("t", 0, 0, Generate("a", freeze_options(x={"y": [1]}))),
         Answer(Instance("t", 0, 0, Rolling("a")), ((-1.0, True), Failure("x"))),
         Sample(0, ("a", "b"), ("c",), b"{}", "id", 3),
         MetricKey("acc", "none"),
-        MetricSpec("acc", "mean", ("mean",), True, options(a=1)),
+        MetricSpec("acc", "mean", ("mean",), True, freeze_options(a=1)),
         Step.of("regex", regex_pattern="a"),
         Pipeline("p", (Step.of("take_first"),), (MetricSpec("acc"),)),
-        Task("t", GENERATE_UNTIL, (MetricSpec("acc"),), (Pipeline("p"),), config=options(a=[1, {"b": 2}])),
+        Task("t", GENERATE_UNTIL, (MetricSpec("acc"),), (Pipeline("p"),), config=freeze_options(a=[1, {"b": 2}])),
         Array([1.0, 2.0]),
         numbers,
         numbers.rows,
@@ -103,7 +89,7 @@ def make():
         Resampling(5, 1),
         Inference(),
         aggregate_metric(AGGREGATIONS["mean"], numbers, clusters=np.arange(2)),
-        GroupMetric("acc", ("none",), weights=options(a=1)),
+        GroupMetric("acc", ("none",), weights=freeze_options(a=1)),
         Leaf("a", 1),
         tree,
         Statistics(1, 2, 3),
@@ -183,7 +169,7 @@ def test_no_step_changes_what_it_is_given(case):
     """Grouping, scoring, merging, closing, reporting: deep copies of the inputs stay equal to them."""
     inputs = case.samples, case.answers, case.task, EVALCORE.name
     before = copy.deepcopy(inputs)
-    table = tabulate(case.answers)
+    table = tabulate_answers(case.answers)
     group_by_doc(case.answers)
     found = score_task(case.task, case.samples, table, keep_replies=True)
     kept, tabled = fingerprint(found), fingerprint(table)
@@ -201,8 +187,8 @@ def test_no_step_changes_what_it_is_given(case):
 def test_options_are_frozen_all_the_way_down():
     """Lists become tuples and dicts become PMaps, so that what the caller holds cannot reach in."""
     given_list = [1, {"a": [2]}]
-    made = options(x=given_list)
+    made = freeze_options(x=given_list)
     given_list.append(3)
-    assert made["x"] == (1, options(a=(2,)))
+    assert made["x"] == (1, freeze_options(a=(2,)))
     with pytest.raises(TypeError):
         made["x"] = 1

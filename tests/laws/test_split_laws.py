@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from evalcore import (
     GENERATE_UNTIL,
-    LM_EVAL_0_4_13,
     LOGLIKELIHOOD,
     LOGLIKELIHOOD_ROLLING,
     MULTIPLE_CHOICE,
@@ -18,10 +17,7 @@ from evalcore import (
     EvalError,
     Failure,
     Generate,
-    Group,
-    GroupMetric,
     Instance,
-    Leaf,
     Likelihood,
     LogLikelihood,
     MetricSpec,
@@ -31,16 +27,17 @@ from evalcore import (
     Step,
     Task,
     build_report,
-    lm_eval_results,
+    freeze_options,
     merge_scored,
-    options,
-    outcomes,
-    per_document,
     report_task,
     score_doc,
     score_task,
 )
 from evalcore.core.records.column import EMPTY
+from evalcore.extensions import per_document
+from evalcore.groups import Group, GroupMetric, Leaf
+from evalcore.lm_eval import LM_EVAL_0_4_13, lm_eval_results
+from evalcore.stats import list_outcomes
 from evalcore.testing import cases, check_task, fingerprint
 from evalcore.testing.cases import Case
 
@@ -217,7 +214,7 @@ def test_documents_without_replies_are_counted(ragged, reducers):
     task = Task("t", GENERATE_UNTIL, (MetricSpec("exact_match", reducers=reducers),), ragged=ragged)
     answers = [gen(0, ()), gen(1, ("b",)), gen(3, ("b",))]
     scored = check_task(task, [Sample(i, gold="b") for i in range(4)], answers)
-    found = dict(outcomes(scored.columns[0].column))
+    found = dict(list_outcomes(scored.columns[0].column))
     assert {key: isinstance(one, Ok) for key, one in found.items()} == {0: False, 1: True, 2: False, 3: True}
 
 
@@ -267,7 +264,7 @@ def test_other_documents_do_not_matter(case, data):
         one if one.doc_id == kept else Answer(one.instance, ("#### 99",) * len(one.replies)) for one in case.answers
     ]
     before, after = (
-        {c.key: dict(outcomes(c.column))[kept] for c in score_task(case.task, case.samples, answers).columns}
+        {c.key: dict(list_outcomes(c.column))[kept] for c in score_task(case.task, case.samples, answers).columns}
         for answers in (case.answers, changed)
     )
     assert fingerprint(before) == fingerprint(after)
@@ -281,7 +278,7 @@ def test_a_task_scope_filter_is_not_split():
         seen.append(len(docs))
         return [[str(len(replies))] for _ in replies]
 
-    steps = (Step("custom", options(filter_fn=count)),)
+    steps = (Step("custom", freeze_options(filter_fn=count)),)
     task = Task("t", GENERATE_UNTIL, filters=(Pipeline("all", steps),))
     samples = [Sample(i, gold="5") for i in range(5)]
     scored = score_task(task, samples, [gen(i, ("x",)) for i in range(5)], chunk=2)

@@ -9,7 +9,6 @@ import pytest
 
 from evalcore import (
     GENERATE_UNTIL,
-    LM_EVAL_0_4_13,
     MULTIPLE_CHOICE,
     Answer,
     Generate,
@@ -21,11 +20,11 @@ from evalcore import (
     Step,
     Task,
     build_report,
-    lm_eval_results,
     merge_scored,
     report_task,
     score_task,
 )
+from evalcore.lm_eval import LM_EVAL_0_4_13, lm_eval_results
 
 DICE = np.random.default_rng(0)
 LLS = DICE.normal(-5, 2, (60, 4)).tolist()

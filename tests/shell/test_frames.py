@@ -20,9 +20,11 @@ from sample_runs import rows_of as sample_rows
 from sample_runs import write_log, write_run
 from test_output_rows import small_report
 
-from evalcore import EvalError, Failure, Report, build_report, leaf_from_flat, lm_eval_results
+from evalcore import EvalError, Failure, Report, build_report
 from evalcore.core.records.errors import MissingExtra
 from evalcore.frames import samples_of, to_arrow, to_pandas, to_polars, write_parquet
+from evalcore.groups import leaf_from_flat
+from evalcore.lm_eval import lm_eval_results
 from evalcore.shell.cli import main
 from evalcore.shell.logs.runs.run_record import read_recorded
 from evalcore.shell.output.files.arrow_tables import RESULTS, TYPES, result_records

@@ -13,7 +13,7 @@ from types import ModuleType
 
 import pytest
 
-from evalcore import lm_eval_results
+from evalcore.lm_eval import lm_eval_results
 
 ROOT = Path(__file__).parents[2]
 HARNESS = ROOT / "examples" / "harness" / "harness.py"
@@ -77,7 +77,8 @@ def test_it_uses_public_names_only_and_is_short() -> None:
     source = HARNESS.read_text("utf-8")
     tree = ast.parse(source)
     froms = {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
-    assert {one for one in froms if one and one.startswith("evalcore")} == {"evalcore"}
+    namespaces = {f"evalcore.{name}" for name in ("comparisons", "groups", "lm_eval", "logs", "stats", "traces")}
+    assert {one for one in froms if one and one.startswith("evalcore")} <= {"evalcore", *namespaces}
     body = [node for node in tree.body if not isinstance(node, ast.Import | ast.ImportFrom | ast.Expr | ast.ClassDef)]
     lines = [line for node in body for line in source.splitlines()[node.lineno - 1 : node.end_lineno]]
     assert len([line for line in lines if line.strip()]) <= 45

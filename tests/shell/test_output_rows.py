@@ -10,10 +10,7 @@ from evalcore import (
     Answer,
     Failure,
     Generate,
-    Group,
-    GroupMetric,
     Instance,
-    Leaf,
     LogLikelihood,
     MetricSpec,
     Pipeline,
@@ -28,6 +25,7 @@ from evalcore import (
 )
 from evalcore.core.answers.table import AnswerTable
 from evalcore.core.pipeline import tabulate
+from evalcore.groups import Group, GroupMetric, Leaf
 from evalcore.shell.output.terminal.losses import lost_of, told_losses
 from evalcore.shell.output.terminal.notes import grouped, notes_of
 from evalcore.shell.output.terminal.number_rows import once, rows_of

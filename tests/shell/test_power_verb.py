@@ -16,7 +16,7 @@ from rich.cells import cell_len
 from sample_runs import rows_of, write_log
 from scipy import stats
 
-from evalcore import build_report, lm_eval_results, report_task
+from evalcore import build_report, report_task
 from evalcore.core.compare.power import Asked, Known, plan_next
 from evalcore.core.groups.tree import Group, GroupMetric, Leaf
 from evalcore.core.records.array import Array
@@ -31,6 +31,7 @@ from evalcore.core.stats.sample_size import (
     reach_of_test,
     variances_of_difference,
 )
+from evalcore.lm_eval import lm_eval_results
 from evalcore.shell.cli import main
 from evalcore.shell.compare.power import Planned
 from evalcore.shell.logs.runs.result_errors import known_of

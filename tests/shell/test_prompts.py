@@ -12,9 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalcore import LM_EVAL_0_4_13, EvalError, MetricKey, report_task, score_task
+from evalcore import EvalError, MetricKey, report_task, score_task
 from evalcore.core.records.document import decode_doc
 from evalcore.core.records.request import Generate, LogLikelihood, Rolling, Sample
+from evalcore.lm_eval import LM_EVAL_0_4_13
 from evalcore.shell.prompts.build import build_task
 from evalcore.shell.prompts.documents import encode_doc
 from evalcore.shell.prompts.ready_task import Asking, Built

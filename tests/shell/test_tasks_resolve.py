@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from evalcore import EvalError, all_tasks
+from evalcore import EvalError
 from evalcore.core.groups.tree import child_names
+from evalcore.groups import all_tasks
 from evalcore.shell.tasks.library.cache import build_index
 from evalcore.shell.tasks.linter import check
 from evalcore.shell.tasks.resolution import resolve

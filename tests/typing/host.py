@@ -7,15 +7,9 @@ from evalcore import (
     GENERATE_UNTIL,
     SCORERS,
     Answer,
-    Array,
     Estimate,
-    Floats,
     Generate,
-    Group,
-    GroupMetric,
     Instance,
-    Leaf,
-    MCResult,
     MetricKey,
     MetricSpec,
     OutputType,
@@ -26,15 +20,15 @@ from evalcore import (
     Task,
     aggregate_metric,
     build_report,
-    column,
     fold_group,
-    lm_eval_results,
-    of,
-    options,
-    per_document,
+    freeze_options,
     report_task,
     score_task,
 )
+from evalcore.extensions import MCResult, per_document, scorer_of
+from evalcore.groups import Group, GroupMetric, Leaf
+from evalcore.lm_eval import lm_eval_results
+from evalcore.stats import Array, Floats, build_column
 
 RANKING = OutputType("ranking")
 
@@ -52,7 +46,7 @@ def spread(scores: Sequence[float]) -> float:
 
 
 def tables() -> Tables:
-    return Tables(scorers=SCORERS.set(RANKING, of(MCResult, margin)))
+    return Tables(scorers=SCORERS.set(RANKING, scorer_of(MCResult, margin)))
 
 
 def task() -> Task:
@@ -61,7 +55,7 @@ def task() -> Task:
         GENERATE_UNTIL,
         metrics=(MetricSpec("close", function=per_document(closeness), aggregation=spread),),
         filters=(Pipeline("number", (Step.of("regex", regex_pattern="([0-9]+)"),)),),
-        config=options(source="mine"),
+        config=freeze_options(source="mine"),
     )
 
 
@@ -83,4 +77,6 @@ def depth(tree: Group[int] | Leaf[int]) -> int:
 
 
 def mean(values: Sequence[float]) -> float | None:
-    return aggregate_metric(EVALCORE.aggregations["mean"], column(range(len(values)), Floats(Array(values)))).value
+    return aggregate_metric(
+        EVALCORE.aggregations["mean"], build_column(range(len(values)), Floats(Array(values)))
+    ).value

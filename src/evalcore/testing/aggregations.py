@@ -33,7 +33,8 @@ def check_aggregation(
     Without ``scale_free`` (smoothed BLEU) doubling every document changes the value; its influences are centred.
     The standard error is sqrt(Σ influence² / (n (n − 1))) where the aggregation says it is found that way.
 
-    >>> from evalcore import AGGREGATIONS, Array, Floats
+    >>> from evalcore import AGGREGATIONS
+    >>> from evalcore.stats import Array, Floats
     >>> check_aggregation(AGGREGATIONS["mean"], [column(range(3), Floats(Array([0.0, 1.0, 0.5])))])
     """
     for one in columns:
@@ -55,7 +56,8 @@ def check_aggregation(
 def check_resamples(aggregation: Aggregation, one: Column, *, given: Options = NO_OPTIONS) -> None:
     """A resample has the value of the rows drawn, however many: clusters drawn whole are not all of one size.
 
-    >>> from evalcore import LM_EVAL_0_4_13, Array, Floats
+    >>> from evalcore.lm_eval import LM_EVAL_0_4_13
+    >>> from evalcore.stats import Array, Floats
     >>> check_resamples(LM_EVAL_0_4_13.aggregations["median"], column(range(3), Floats(Array([0.0, 1.0, 0.5]))))
     """
     known, n = take_rows(one.rows, one.scored), int(np.count_nonzero(one.scored))

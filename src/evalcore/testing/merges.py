@@ -23,8 +23,8 @@ __all__ = ["check_merge", "check_task"]
 def check_merge(columns: Sequence[Column]) -> None:
     """Merging these columns is associative, commutative, idempotent, and has the empty column as identity.
 
-    >>> from evalcore import Array, Floats, column
-    >>> check_merge([column([i], Floats(Array([i / 2]))) for i in range(3)])
+    >>> from evalcore.stats import Array, Floats, build_column
+    >>> check_merge([build_column([i], Floats(Array([i / 2]))) for i in range(3)])
     """
     before = fingerprint(columns)
     whole = merge_all(columns)

@@ -57,7 +57,7 @@ def check_metric(
     >>> two = Batch("t", "none", docs, np.arange(2), ("4", "4"), np.arange(3), none)
     >>> from evalcore.core.metrics.text import TEXT_METRICS
     >>> check_metric(TEXT_METRICS["exact_match"], [two], GENERATE_UNTIL)
-    >>> from evalcore import Array
+    >>> from evalcore.stats import Array
     >>> check_metric(lambda batch, options: Floats(Array([0.0] * 2)), [two], GENERATE_UNTIL)
     Traceback (most recent call last):
     AssertionError: a batch scores one row per document: expected 1 rows, got 2

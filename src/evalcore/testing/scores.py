@@ -130,7 +130,7 @@ def group_trees(
     """A group of groups over a few tasks; a task may be reached by several paths, a group's name occurs once.
 
     >>> from hypothesis import given, settings
-    >>> from evalcore import report_groups
+    >>> from evalcore.groups import report_groups
     >>> @settings(max_examples=20, deadline=None)
     ... @given(group_trees())
     ... def check(tree):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from math import isfinite
 
 from msgspec import Struct, field
@@ -48,6 +48,12 @@ class TaskReport(Struct, frozen=True, kw_only=True):
     def column(self, key: MetricKey) -> Column | None:
         return next((column for known, column in self.columns if known == key), None)
 
+    def __str__(self) -> str:
+        return spell_estimates([self])
+
+    def __repr__(self) -> str:
+        return f"TaskReport({self.name!r}, {len(self.estimates)} estimates, n_docs={self.n_docs})"
+
 
 class GroupReport(Struct, frozen=True, kw_only=True):
     """A group's estimates, and what was missing."""
@@ -68,11 +74,23 @@ class GroupReport(Struct, frozen=True, kw_only=True):
 
 
 class Report(Struct, frozen=True, kw_only=True):
-    """Everything: tasks in the order they were run, groups children first, and the trees they come from."""
+    """Everything: tasks in the order they were run, groups children first, and the trees they come from.
+
+    >>> sums = TaskReport(name="sums", estimates=((MetricKey("acc"), Estimate(value=0.75, ci=(0.3006, 0.9544), n=4)),))
+    >>> print(Report(tasks=(sums,)))
+    task  metric  filter   value          interval  n
+    sums  acc     none    0.7500  0.3006 to 0.9544  4
+    """
 
     tasks: tuple[TaskReport, ...]
     groups: tuple[GroupReport, ...] = ()
     trees: tuple[Tree[TaskReport], ...] = ()
+
+    def __str__(self) -> str:
+        return spell_estimates([*reversed(self.groups), *self.tasks])
+
+    def __repr__(self) -> str:
+        return f"Report({len(self.tasks)} tasks, {len(self.groups)} groups)"
 
     def task(self, name: str) -> TaskReport:
         for one in self.tasks:
@@ -92,6 +110,29 @@ def _found(name: str, estimates: Estimates, key: MetricKey | str) -> Estimate:
         if str(known) == str(key):
             return estimate
     raise unknown("metric", str(key), [str(known) for known, _ in estimates], place(name))
+
+
+def spell_estimates(reports: Iterable[TaskReport | GroupReport]) -> str:
+    """Every number of these reports as a small table, a line each; what a terminal would obey is escaped."""
+    lines = [HEADS, *(_cells(one.name, key, estimate) for one in reports for key, estimate in one.estimates)]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    return "\n".join(
+        "  ".join(f"{cell:{side}{width}}" for cell, side, width in zip(cells, "<<<>>>", widths, strict=True))
+        for cells in lines
+    )
+
+
+HEADS = ("task", "metric", "filter", "value", "interval", "n")
+
+
+def _cells(name: str, key: MetricKey, estimate: Estimate) -> tuple[str, ...]:
+    names = (
+        "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in text)
+        for text in (name, key.metric, key.filter)
+    )
+    value = "-" if estimate.value is None else f"{estimate.value:.4f}"
+    interval = "-" if estimate.ci is None else f"{estimate.ci[0]:.4f} to {estimate.ci[1]:.4f}"
+    return (*names, value, interval, str(estimate.n))
 
 
 LOG_METRICS = frozenset({"perplexity", "word_perplexity", "byte_perplexity"})

@@ -57,7 +57,7 @@ class MetricKey(NamedTuple):
 class MetricSpec(Struct, frozen=True):
     """A metric as a task asks for it. What is left out comes from the metric's own table entry.
 
-    ``function`` is a metric of the user's own (see ``evalcore.per_document``); ``aggregation`` is a name in the
+    ``function`` is a metric of the user's own (see ``per_document``); ``aggregation`` is a name in the
     table or a callable over the list of scores. A function that takes ``lists`` gets all replies of a document at once
     where no filter picks one, as lm-eval's do.
     """

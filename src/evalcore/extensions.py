@@ -1,0 +1,44 @@
+"""What a host's own entries are made of: metrics, filters, scorers, aggregations, models, readers of data."""
+
+from evalcore.core.aggregate.aggregations import from_callable
+from evalcore.core.answers.result import GenResult, LLResult, MCResult, Result, RollingResult, results_of
+from evalcore.core.filters.chain import Filter
+from evalcore.core.filters.reply import each_text
+from evalcore.core.metrics.dispatch import Scorer
+from evalcore.core.metrics.metric import Marks, Metric
+from evalcore.core.metrics.process_results import from_process_results
+from evalcore.core.metrics.process_results import of as scorer_of
+from evalcore.core.metrics.text import per_document
+from evalcore.core.records.estimate import Aggregation, smooth
+from evalcore.core.repeats.reducers import Repeats
+from evalcore.shell.data.readers import read_files
+from evalcore.shell.data.unpack import open_bytes
+from evalcore.shell.models import MODELS
+from evalcore.shell.models.model import Heard, Model, Question
+
+__all__ = [
+    "MODELS",
+    "Aggregation",
+    "Filter",
+    "GenResult",
+    "Heard",
+    "LLResult",
+    "MCResult",
+    "Marks",
+    "Metric",
+    "Model",
+    "Question",
+    "Repeats",
+    "Result",
+    "RollingResult",
+    "Scorer",
+    "each_text",
+    "from_callable",
+    "from_process_results",
+    "open_bytes",
+    "per_document",
+    "read_files",
+    "results_of",
+    "scorer_of",
+    "smooth",
+]

@@ -1,0 +1,29 @@
+"""Answers that were recorded: tables of answers and documents, logs of every harness, the answer log."""
+
+from evalcore.core.answers.table import AnswerTable, Requests, request_table
+from evalcore.core.pipeline import tabulate as tabulate_answers
+from evalcore.core.records.document import document_table, request_key, select_docs
+from evalcore.shell.answerlog.fold import read_log
+from evalcore.shell.answerlog.writer import open_log
+from evalcore.shell.logs.log import Logged, LogTask
+from evalcore.shell.logs.open import open_logs
+from evalcore.shell.logs.runs.run_record import Recorded, read_recorded
+from evalcore.shell.logs.tables.column_map import ColumnMap
+
+__all__ = [
+    "AnswerTable",
+    "ColumnMap",
+    "LogTask",
+    "Logged",
+    "Recorded",
+    "Requests",
+    "document_table",
+    "open_log",
+    "open_logs",
+    "read_log",
+    "read_recorded",
+    "request_key",
+    "request_table",
+    "select_docs",
+    "tabulate_answers",
+]

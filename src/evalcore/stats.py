@@ -1,0 +1,40 @@
+"""From scores to estimates: columns that merge, errors and intervals, corrections, sample sizes."""
+
+from evalcore.core.aggregate.spread import cluster_codes, clusters_of
+from evalcore.core.aggregate.value import Inference
+from evalcore.core.records.array import Array
+from evalcore.core.records.column import Column, Floats, Labels, Objects, Stats, merge_all, merge_columns
+from evalcore.core.records.column import column as build_column
+from evalcore.core.records.column import outcomes as list_outcomes
+from evalcore.core.records.estimate import Counts, Makeup, Resampling, Scale, Spread
+from evalcore.core.stats.families import benjamini_hochberg, holm
+from evalcore.core.stats.sample_size import detectable as detectable_difference
+from evalcore.core.stats.sample_size import distance_at, questions_for, repeats_for, required_n
+
+__all__ = [
+    "Array",
+    "Column",
+    "Counts",
+    "Floats",
+    "Inference",
+    "Labels",
+    "Makeup",
+    "Objects",
+    "Resampling",
+    "Scale",
+    "Spread",
+    "Stats",
+    "benjamini_hochberg",
+    "build_column",
+    "cluster_codes",
+    "clusters_of",
+    "detectable_difference",
+    "distance_at",
+    "holm",
+    "list_outcomes",
+    "merge_all",
+    "merge_columns",
+    "questions_for",
+    "repeats_for",
+    "required_n",
+]
