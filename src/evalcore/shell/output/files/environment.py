@@ -8,7 +8,7 @@ import re
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-import evalcore
+from evalcore.core.aggregate.signature import VERSION
 
 __all__ = ["describe_environment", "describe_run", "find_commit"]
 
@@ -43,7 +43,7 @@ def describe_run(start: float, end: float, **more: object) -> dict[str, object]:
 def describe_environment() -> dict[str, object]:
     """Versions and the kind of machine; neither its name nor its user's."""
     return {
-        "evalcore_version": evalcore.__version__,
+        "evalcore_version": VERSION,
         "python": platform.python_version(),
         "platform": platform.platform(),
         "processors": os.cpu_count(),

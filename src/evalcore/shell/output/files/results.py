@@ -9,7 +9,7 @@ from math import isfinite
 
 from msgspec import Struct, field
 
-import evalcore
+from evalcore.core.aggregate.signature import VERSION
 from evalcore.core.groups.config import group_to_dict
 from evalcore.core.groups.tree import Group, all_groups
 from evalcore.core.lm_eval.result_file import lm_eval_results, thaw
@@ -89,7 +89,7 @@ def run_results(
     out["task_hashes"] = dict(sorted((hashes or {}).items()))
     out |= _experiment(facts, known)
     out["evalcore"] = {
-        "version": evalcore.__version__,
+        "version": VERSION,
         "policy": facts.policy,
         "confidence": facts.confidence,
         "ci": facts.ci,
