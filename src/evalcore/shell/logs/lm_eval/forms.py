@@ -25,7 +25,7 @@ from evalcore.core.records.request import (
 from evalcore.shell.data.wire import decode_line, encode_line
 from evalcore.shell.logs.lm_eval.lmms import is_lmms, with_arguments
 from evalcore.shell.logs.lm_eval.requests import as_reply, as_request, list_arguments
-from evalcore.shell.logs.lm_eval.rows import decode_fields, restore_nonfinite, split_fields
+from evalcore.shell.logs.lm_eval.rows import decode_row, restore_nonfinite
 from evalcore.shell.logs.log import NOTHING
 
 __all__ = ["AskedRow", "RowPlace", "drop_padding", "read_asked", "read_place", "read_replies", "read_target"]
@@ -218,7 +218,7 @@ def read_target(line: bytes) -> str | None:
 
 
 def _read_slowly(line: bytes) -> AskedRow:
-    row = decode_fields(split_fields(line, "", "doc_id, doc, arguments, resps", ("doc_id",)))
+    row = decode_row(line, "", "doc_id, doc, arguments, resps", ("doc_id",))
     row = with_arguments(row) if is_lmms(row) else row
     missing = [name for name in ("arguments", "resps") if name not in row]
     if missing:

@@ -20,7 +20,7 @@ from evalcore.core.records.request import (
     Rolling,
 )
 from evalcore.shell.logs.json_records import Record, read_records
-from evalcore.shell.logs.lm_eval.rows import Fields, read_value, split_fields
+from evalcore.shell.logs.lm_eval.rows import Fields, decode_row, read_value
 
 __all__ = [
     "as_reply",
@@ -50,8 +50,8 @@ def read_exchanges(line: bytes, where: str) -> Iterator[tuple[Request, tuple[Rep
     >>> list(read_exchanges(row, "samples.jsonl:1"))
     [(LogLikelihood(context='a', continuation=' b'), (Likelihood(value=-1.5, greedy=True, tokens=0),))]
     """
-    fields = split_fields(line, where, "arguments, resps", ("arguments", "resps"))
-    asked, heard = list_arguments(read_value(fields, "arguments")), read_value(fields, "resps")
+    row = decode_row(line, where, "arguments, resps", ("arguments", "resps"))
+    asked, heard = list_arguments(row["arguments"]), row["resps"]
     if not isinstance(heard, list) or len(heard) != len(asked):
         raise EvalError(f"{where}: expected replies to each of {len(asked)} requests, got {str(heard)[:60]!r}")
     for arguments, replies in zip(asked, heard, strict=True):

@@ -12,6 +12,7 @@ from functools import lru_cache
 from itertools import islice
 from math import inf
 from pathlib import Path
+from typing import TypeVar
 
 import msgspec
 from msgspec import Raw, Struct
@@ -26,6 +27,7 @@ __all__ = [
     "Fields",
     "Row",
     "decode_fields",
+    "decode_row",
     "keep_in_range",
     "name_filter",
     "read_float",
@@ -40,6 +42,7 @@ __all__ = [
 ]
 
 Fields = Mapping[str, object]
+AnyFields = TypeVar("AnyFields", bound=Fields)
 
 FIELDS = msgspec.json.Decoder(dict[str, Raw])
 VALUE = msgspec.json.Decoder()
@@ -112,19 +115,32 @@ def read_row(data: bytes, line: int, path: str) -> Row:
 
 
 def split_fields(data: bytes, where: str, expected: str, needed: Sequence[str]) -> Fields:
-    """The fields of a line; what has not all that are ``needed`` is an error, which says what was ``expected``."""
+    """The fields of a row, to be decoded one by one by ``read_value``."""
     try:
-        fields: Fields = FIELDS.decode(data)
+        return _with_needed(FIELDS.decode(data), data, where, expected, needed)
     except (ValueError, RecursionError):  # NaN, lone surrogates, torn lines, or no row at all
-        decoded = decode_line(data, where)
-        fields = decoded if isinstance(decoded, dict) else {}
-    if not all(name in fields for name in needed):
+        return decode_row(data, where, expected, needed)
+
+
+def decode_row(data: bytes, where: str, expected: str, needed: Sequence[str]) -> dict[str, object]:
+    """A row with all of its fields; what has not all that are ``needed`` is an error, which says what was ``expected``.
+
+    >>> decode_row(b'{"acc": 1}', "samples.jsonl:3", "doc_id, doc, scores", ["doc_id"])
+    Traceback (most recent call last):
+    evalcore.EvalError: samples.jsonl:3: expected a row of a sample log (doc_id, doc, scores), got b'{"acc": 1}'
+    """
+    row = decode_line(data, where)
+    return _with_needed(row if isinstance(row, dict) else {}, data, where, expected, needed)
+
+
+def _with_needed(row: AnyFields, data: bytes, where: str, expected: str, needed: Sequence[str]) -> AnyFields:
+    if not all(name in row for name in needed):
         raise EvalError(f"{where}: expected a row of a sample log ({expected}), got {data[:60]!r}")
-    return fields
+    return row
 
 
 def decode_fields(fields: Fields) -> dict[str, object]:
-    """All fields of a row.
+    """All fields of a row that was split.
 
     >>> decode_fields({"acc": Raw(b"[1, NaN]"), "f1": 0.5})
     {'acc': [1, nan], 'f1': 0.5}
