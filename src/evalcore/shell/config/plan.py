@@ -16,6 +16,7 @@ from evalcore.core.records.outcome import Rule
 from evalcore.shell.config.keys import KEYS
 from evalcore.shell.config.locations import anchored, is_path
 from evalcore.shell.config.values import parse_pairs
+from evalcore.shell.output.files.secrets import HIDDEN
 
 __all__ = ["Pin", "Plan", "Read", "plan_from", "read_config"]
 
@@ -194,7 +195,7 @@ def _seeds(given: object, where: str) -> object:
 def _check(plan: Plan, where: str) -> None:
     if not plan.tasks:
         raise EvalError(f"expected tasks in {where}, got none; see `evalcore tasks`")
-    hidden = next((key for key, value in plan.model_args.items() if "[redacted]" in str(value)), None)
+    hidden = next((key for key, value in plan.model_args.items() if HIDDEN in str(value)), None)
     if hidden is not None:
         raise EvalError(
             f"model_args {hidden}: this value was left out of the file it is from; give it again - at {where}"

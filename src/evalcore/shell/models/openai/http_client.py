@@ -23,12 +23,11 @@ from evalcore.shell.models.openai.http_faults import (
     Wrong,
     backoff,
     excerpt,
-    hide_secrets,
     message_of,
-    redact,
     retried,
     retry_after,
 )
+from evalcore.shell.output.files.secrets import hide_in_body, hide_in_text
 
 if TYPE_CHECKING:
     import ssl
@@ -118,7 +117,7 @@ async def post(session: Session, body: bytes, read: Callable[[bytes], T]) -> Rea
         except Wrong as caught:
             wrong = caught
         # outside of the handler, so that no error drags along a message that was not yet redacted
-        reason = redact(wrong.reason, session.endpoint.hidden.reveal().secrets)
+        reason = hide_in_text(wrong.reason, session.endpoint.hidden.reveal().secrets)
         throttled |= wrong.status == 429
         if wrong.status in POINTLESS and not session.met.is_set():
             raise EvalError(f"{session.endpoint.shown}: {reason}{_advice(wrong.status, session)}")
@@ -171,7 +170,7 @@ async def _post_by(client: httpx.AsyncClient, session: Session, body: bytes) -> 
         raise Wrong(f"timeout: not a byte for {patience.silence:g} s", again=DEADLINES) from None
     except (httpx.TransportError, httpx.StreamError) as wrong:
         raise Wrong(f"connection: {_words(wrong)}") from None
-    content = hide_secrets(content, hidden.secrets)  # before anything is cut: half a key is no longer found
+    content = hide_in_body(content, hidden.secrets)  # before anything is cut: half a key is no longer found
     _judge(status, headers, content)
     return content
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from math import isfinite
@@ -22,9 +20,7 @@ __all__ = [
     "Wrong",
     "backoff",
     "excerpt",
-    "hide_secrets",
     "message_of",
-    "redact",
     "retried",
     "retry_after",
 ]
@@ -34,9 +30,6 @@ POINTLESS = frozenset({301, 302, 303, 307, 308, 401, 403, 404, 405})
 """A server that begins like this will not do better for the next question."""
 
 SHOWN = 200
-FEW, SOME = 4, 8
-PLACEHOLDERS = frozenset({"dummy-key", "lm-studio", "not-needed", "no-key-required", "placeholder"})
-"""What people write where a server wants a key and checks none."""
 
 
 class Patience(msgspec.Struct, frozen=True):
@@ -104,40 +97,6 @@ def backoff(tried: int, told: float | None, jitter: float, patience: Patience) -
     if told is None:
         return own
     return min(max(own, told * (1 + jitter / 10)), patience.longest_told)
-
-
-def redact(text: str, secrets: Iterable[str]) -> str:
-    """The text without these secrets, whatever a server echoes.
-
-    >>> redact("no such key: sk-123456", ["sk-123456"])
-    'no such key: [secret]'
-    """
-    for secret in sorted(secrets, key=len, reverse=True):
-        if len(secret) >= FEW:
-            text = text.replace(secret, "[secret]")
-    return text
-
-
-def hide_secrets(content: bytes, secrets: Iterable[str]) -> bytes:
-    """A body without real keys, plain or escaped as JSON may escape them. Placeholders (EMPTY) may stay.
-
-    >>> hide_secrets(rb'{"text": "sk\\u002d12\\/45678, EMPTY"}', ["sk-12/45678", "EMPTY"])
-    b'{"text": "[secret], EMPTY"}'
-    """
-    for secret in sorted(secrets, key=len, reverse=True):
-        if len(secret) >= SOME and secret not in PLACEHOLDERS:
-            content = content.replace(secret.encode("utf-8", "replace"), b"[secret]")
-            if b"\\" in content:
-                content = re.sub(b"".join(map(_spellings, secret)), b"[secret]", content)
-    return content
-
-
-def _spellings(char: str) -> bytes:
-    """A pattern for the ways in which JSON can write a character."""
-    units = char.encode("utf-16-be", "surrogatepass")
-    escaped = b"".join(b"\\\\u(?i:%04x)" % int.from_bytes(units[at : at + 2]) for at in range(0, len(units), 2))
-    plain = re.escape(char.encode("utf-8", "surrogatepass"))
-    return b"(?:%b|\\\\%b|%b)" % (plain, plain, escaped) if char in '"\\/' else b"(?:%b|%b)" % (plain, escaped)
 
 
 def excerpt(text: str) -> str:

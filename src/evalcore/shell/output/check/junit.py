@@ -7,7 +7,7 @@ from xml.etree import ElementTree as Xml
 
 from evalcore.shell.compare.check import Checked
 from evalcore.shell.output.check.gate_text import tell_gate
-from evalcore.shell.output.files.run_files import replace_file
+from evalcore.shell.output.files.replacement import replace_file
 from evalcore.shell.output.terminal.number_text import name_metric
 from evalcore.shell.output.terminal.safe_text import visible
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from evalcore.core.records.errors import require
 from evalcore.shell.logs.lm_eval.rows import read_sample_rows
 from evalcore.shell.output.files.arrow_tables import results_table, sample_batches
-from evalcore.shell.output.files.run_files import replace_with
+from evalcore.shell.output.files.replacement import replace_with
 from evalcore.shell.output.files.sample_frames import metric_kinds
 
 if TYPE_CHECKING:

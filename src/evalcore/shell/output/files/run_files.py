@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from evalcore.core.records.errors import EvalError
+from evalcore.shell.output.files.replacement import replace_file
 from evalcore.shell.output.files.secrets import redact
 from evalcore.shell.output.files.strict_json import dump_json, json_text, plain, without_nonfinite
 from evalcore.shell.output.terminal.safe_text import slug
 
-__all__ = ["list_files", "replace_file", "samples_path", "write_config", "write_results", "write_run", "write_samples"]
+__all__ = ["list_files", "samples_path", "write_config", "write_results", "write_run", "write_samples"]
 
 Plain = Mapping[str, object]
 FILES = ("results.json", "config.yaml", "run.json", "answers.jsonl")
@@ -94,49 +92,3 @@ def _line(row: Plain) -> str:
         extra = clean.get("evalcore")
         clean["evalcore"] = {**(extra if isinstance(extra, dict) else {}), "nonfinite": found}
     return dump_json(clean) + "\n"
-
-
-def replace_file(path: Path, parts: Iterable[str]) -> Path:
-    """Put a text in place at once."""
-
-    def write(part: Path) -> None:
-        with open(part, "x", encoding="ascii", newline="\n") as file:
-            for text in parts:
-                file.write(text)
-
-    return replace_with(path, write)
-
-
-def replace_with(path: Path, write: Callable[[Path], None]) -> Path:
-    """Put a file in place at once: written beside it, made durable, renamed. A crash leaves the old one or the new."""
-    part = path.with_name(f".{path.name}.part")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        part.unlink(missing_ok=True)
-        try:
-            write(part)
-            with open(part, "rb") as file:
-                os.fsync(file.fileno())
-            os.replace(part, path)
-        except BaseException:
-            with suppress(OSError):
-                part.unlink(missing_ok=True)
-            raise
-        _sync_folder(path.parent)
-    except OSError as wrong:
-        why = wrong.strerror or str(wrong)
-        raise EvalError(
-            f"cannot write {path}: {why}; make room, or name another place (answers already logged are kept)"
-        ) from wrong
-    return path
-
-
-def _sync_folder(folder: Path) -> None:
-    """Make a rename durable, where folders can be synced (not on Windows)."""
-    if os.name != "posix":
-        return
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

@@ -1,11 +1,11 @@
-"""Secrets out of what is written down."""
+"""Secrets out of what is written down, and out of what a server sends back."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
 
-__all__ = ["HIDDEN", "redact"]
+__all__ = ["HIDDEN", "hide_in_body", "hide_in_text", "redact"]
 
 HIDDEN = "[redacted]"
 
@@ -67,3 +67,44 @@ def _text(text: str, known: list[str]) -> str:
         text = text.replace(secret, HIDDEN)
     text = USERINFO.sub(HIDDEN + "@", ISSUED.sub(HIDDEN, text))
     return PAIR.sub(lambda pair: f"{pair[1]}={HIDDEN}" if _telling(pair[1]) else pair[0], text)
+
+
+# --- known secrets in what a server echoes ----------------------------------------------------------------------------
+
+FEW, SOME = 4, 8
+PLACEHOLDERS = frozenset({"dummy-key", "lm-studio", "not-needed", "no-key-required", "placeholder"})
+"""What people write where a server wants a key and checks none."""
+
+
+def hide_in_text(text: str, secrets: Iterable[str]) -> str:
+    """The text without these secrets, whatever a server echoes.
+
+    >>> hide_in_text("no such key: sk-123456", ["sk-123456"])
+    'no such key: [secret]'
+    """
+    for secret in sorted(secrets, key=len, reverse=True):
+        if len(secret) >= FEW:
+            text = text.replace(secret, "[secret]")
+    return text
+
+
+def hide_in_body(content: bytes, secrets: Iterable[str]) -> bytes:
+    """A body without real keys, plain or escaped as JSON may escape them. Placeholders (EMPTY) may stay.
+
+    >>> hide_in_body(rb'{"text": "sk\\u002d12\\/45678, EMPTY"}', ["sk-12/45678", "EMPTY"])
+    b'{"text": "[secret], EMPTY"}'
+    """
+    for secret in sorted(secrets, key=len, reverse=True):
+        if len(secret) >= SOME and secret not in PLACEHOLDERS:
+            content = content.replace(secret.encode("utf-8", "replace"), b"[secret]")
+            if b"\\" in content:
+                content = re.sub(b"".join(map(_spellings, secret)), b"[secret]", content)
+    return content
+
+
+def _spellings(char: str) -> bytes:
+    """A pattern for the ways in which JSON can write a character."""
+    units = char.encode("utf-16-be", "surrogatepass")
+    escaped = b"".join(b"\\\\u(?i:%04x)" % int.from_bytes(units[at : at + 2]) for at in range(0, len(units), 2))
+    plain = re.escape(char.encode("utf-8", "surrogatepass"))
+    return b"(?:%b|\\\\%b|%b)" % (plain, plain, escaped) if char in '"\\/' else b"(?:%b|%b)" % (plain, escaped)

@@ -14,6 +14,8 @@ from pathlib import Path
 
 from msgspec import DecodeError, Raw, Struct, msgpack
 
+from evalcore.core.records.errors import EvalError
+from evalcore.shell.output.files.replacement import replace_with
 from evalcore.shell.tasks.library.files import Document, Problem, Stamp, scan_folder, stamp_of
 from evalcore.shell.tasks.library.index import Entry, TaskIndex, default_library, find_root, index_folder, join_indexes
 
@@ -118,14 +120,9 @@ def save_index(folder: str | Path, index: TaskIndex, scanned: Mapping[str, Stamp
     entries = tuple(index.entries.values())
     data = msgpack.encode(Kept(index.roots[0], _fingerprint(stamps), tuple(others), entries, index.problems, documents))
     place = _place(folder, index.roots[0])
-    draft = place.with_suffix(f".{os.getpid()}")
-    with suppress(OSError):
-        place.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            draft.write_bytes(FORMAT + zlib.crc32(data).to_bytes(4, "big") + data)
-            os.replace(draft, place)
-        finally:
-            draft.unlink(missing_ok=True)
+    whole = FORMAT + zlib.crc32(data).to_bytes(4, "big") + data
+    with suppress(EvalError):
+        replace_with(place, lambda draft: draft.write_bytes(whole), shared=True)
 
 
 def _fingerprint(stamps: Mapping[str, Stamp]) -> bytes:

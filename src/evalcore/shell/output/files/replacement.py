@@ -1,0 +1,60 @@
+"""Files that are whole or not there."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from pathlib import Path
+
+from evalcore.core.records.errors import EvalError
+
+__all__ = ["replace_file", "replace_with"]
+
+
+def replace_file(path: Path, parts: Iterable[str]) -> Path:
+    """Put a text in place at once."""
+
+    def write(part: Path) -> None:
+        with open(part, "x", encoding="ascii", newline="\n") as file:
+            for text in parts:
+                file.write(text)
+
+    return replace_with(path, write)
+
+
+def replace_with(path: Path, write: Callable[[Path], object], *, shared: bool = False) -> Path:
+    """Put a file in place at once: written beside it, made durable, renamed. A crash leaves the old one or the new.
+
+    ``shared``: several processes may write it at the same time; the last one wins, and a crash may lose it.
+    """
+    part = path.with_name(f".{path.name}.{os.getpid() if shared else 'part'}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        part.unlink(missing_ok=True)
+        try:
+            write(part)
+            if not shared:
+                _sync(part)
+            os.replace(part, path)
+        except BaseException:
+            with suppress(OSError):
+                part.unlink(missing_ok=True)
+            raise
+        if not shared and os.name == "posix":  # Windows cannot sync a folder
+            _sync(path.parent)
+    except OSError as wrong:
+        why = wrong.strerror or str(wrong)
+        raise EvalError(
+            f"cannot write {path}: {why}; make room, or name another place (answers already logged are kept)"
+        ) from wrong
+    return path
+
+
+def _sync(path: Path) -> None:
+    """Make the content of a file durable, or the renames in a folder."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
