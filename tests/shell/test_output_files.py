@@ -29,9 +29,9 @@ from evalcore.shell.output.files.run_files import (
     write_samples,
 )
 from evalcore.shell.output.files.sample_lines import sample_lines
-from evalcore.shell.output.files.secrets import HIDDEN, redact
-from evalcore.shell.output.files.strict_json import dump_json
-from evalcore.shell.output.terminal.safe_text import slug, visible
+from evalcore.shell.safety.safe_text import slug, visible
+from evalcore.shell.safety.secrets import HIDDEN, redact
+from evalcore.shell.safety.strict_json import dump_json
 
 FACTS = RunFacts(model="dummy", model_args={"model": "org/m", "api_key": "CANARY"})
 CHARS = st.characters(codec=None, categories=None)

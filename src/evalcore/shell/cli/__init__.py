@@ -1,4 +1,17 @@
-"""The command line: a command, its flags, an exit code. Each command is imported only when it is typed."""
+"""The command line: a command, its flags, an exit code. Each command is imported only when it is typed.
+
+flags    the flags of run and score: the keys of a run config
+inputs   flags that other commands share
+run      ask a model, score, write
+tasks    task files
+score    recorded answers scored again
+explain  one document
+diff     two scorings of the same answers
+compare  two or more runs
+power    how many documents a difference takes
+check    a gate for CI
+models   model backends
+"""
 
 from __future__ import annotations
 
@@ -97,7 +110,7 @@ def run_guarded(name: str, argv: Sequence[str]) -> int:
 
 
 def fail(message: str, code: int) -> int:
-    from evalcore.shell.output.terminal.safe_text import visible
+    from evalcore.shell.safety.safe_text import visible
 
     sys.stderr.write("evalcore: " + "\n".join(map(visible, message.split("\n"))) + "\n")
     return code

@@ -97,7 +97,7 @@ def main(argv: Sequence[str]) -> int:
     asked, start = asked_of(given), time.time()
     from evalcore.shell.output.terminal.losses import lost_of
     from evalcore.shell.output.terminal.progress import progress
-    from evalcore.shell.output.terminal.safe_text import visible
+    from evalcore.shell.safety.safe_text import visible
     from evalcore.shell.score.report import close_parts, report_parts, tell_missing, tell_numbers, trees_over
     from evalcore.shell.score.score import score_logs
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from evalcore.core.records.errors import EvalError
-from evalcore.shell.output.terminal.safe_text import visible
+from evalcore.shell.safety.safe_text import visible
 from evalcore.shell.tasks.library.cache import open_library
 from evalcore.shell.tasks.library.index import TaskIndex
 

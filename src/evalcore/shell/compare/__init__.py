@@ -1,5 +1,10 @@
-"""Runs held against each other, in the order data takes.
+"""Recorded runs held against each other: the commands compare, check and power.
 
-``run_sides`` reads the runs that a command names, ``alike`` recognises their documents, ``conditions`` says by what
-else than their scores they differ; ``compare``, ``check`` (with ``baseline``) and ``power`` are the commands.
+run_sides   the runs of a command, read once
+alike       documents recognised in spite of what was written
+conditions  what differs between runs besides their scores
+compare     every pair of runs compared
+baseline    a run held against its baseline
+check       a run held to limits and against its baseline
+power       the next run planned from the spread of one or two
 """

@@ -16,7 +16,7 @@ from evalcore.core.records.outcome import Rule
 from evalcore.shell.config.keys import KEYS
 from evalcore.shell.config.locations import anchored, is_path
 from evalcore.shell.config.values import parse_pairs
-from evalcore.shell.output.files.secrets import HIDDEN
+from evalcore.shell.safety.secrets import HIDDEN
 
 __all__ = ["Pin", "Plan", "Read", "plan_from", "read_config"]
 

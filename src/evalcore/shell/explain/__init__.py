@@ -1,5 +1,9 @@
-"""Documents of recorded runs, in the order data takes.
+"""Documents and verdicts looked up in recorded runs: the commands explain and diff.
 
-``run_source`` opens a run, ``lookup`` finds a document, ``agreement`` traces it and holds the trace against its log,
-``changes`` pairs two scorings; ``explain`` and ``diff`` are the commands.
+run_source  a run with its answers and its scores
+lookup      a document found by its id, number, name or hash
+agreement   a document traced, and the trace held against its log
+explain     all that is known of a document
+changes     verdicts that changed between two scorings of a task
+diff        two scorings of the same answers
 """

@@ -1,1 +1,9 @@
-"""What is written and printed: ``files`` of a run, the ``terminal``, and a room for each command that prints more."""
+"""What is written and printed.
+
+files/     the files of a run
+terminal/  text for people, on a screen or in a pipe
+compare/   a comparison of runs, printed
+check/     gates, printed
+power/     plans for the next run, printed
+explain/   documents and changed verdicts, printed
+"""

@@ -60,7 +60,7 @@ def claim_folder(
     A folder is for one model and one set of tasks. Anything else may change, and costs no answer that still fits.
     """
     from evalcore.shell.output.files.run_files import MAY_HOLD_SECRETS, write_config, write_run
-    from evalcore.shell.output.files.secrets import redact
+    from evalcore.shell.safety.secrets import redact
 
     mine = {key: redact(value) if key in MAY_HOLD_SECRETS else value for key, value in settled(plan, home).items()}
     theirs, earlier = _earlier_config(folder / "config.yaml"), earlier_run(folder)

@@ -27,13 +27,13 @@ from evalcore.shell.output.files.run_files import write_run
 from evalcore.shell.output.terminal.losses import lost_of
 from evalcore.shell.output.terminal.notes import group_warnings
 from evalcore.shell.output.terminal.progress import Progress, progress
-from evalcore.shell.output.terminal.safe_text import visible
 from evalcore.shell.prompts.ready_task import Built
 from evalcore.shell.run.ask import Asked, ask_agenda, list_questions, replies_of, told_endings
 from evalcore.shell.run.close import close_task, inference_of
 from evalcore.shell.run.folder import claim_folder, hold_folder, log_path, run_folder
 from evalcore.shell.run.prepare import Selected, build_tasks, open_model, select_tasks
 from evalcore.shell.run.write import Part, drop_stale_samples, facts_of, sample_names, write_folder
+from evalcore.shell.safety.safe_text import visible
 
 __all__ = ["Ran", "run"]
 

@@ -13,7 +13,7 @@ from evalcore.shell.data.wire import decode_line
 from evalcore.shell.logs.head import read_head
 from evalcore.shell.logs.lm_eval.names import stamp_of, task_of_log
 from evalcore.shell.logs.lm_eval.rows import recognise_samples
-from evalcore.shell.output.terminal.safe_text import slug
+from evalcore.shell.safety.safe_text import slug
 
 __all__ = [
     "EXPECTED",

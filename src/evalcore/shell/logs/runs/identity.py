@@ -12,8 +12,8 @@ from msgspec import Struct
 from evalcore.core.records.document import DocumentRow
 from evalcore.core.records.errors import EvalError, unknown
 from evalcore.shell.logs.lm_eval.requests import list_arguments, unwrap_parts
-from evalcore.shell.output.files.strict_json import dump_json
-from evalcore.shell.output.terminal.safe_text import shorten, visible
+from evalcore.shell.safety.safe_text import shorten, visible
+from evalcore.shell.safety.strict_json import dump_json
 
 __all__ = [
     "Seen",

@@ -12,7 +12,7 @@ from evalcore.core.records.errors import EvalError
 from evalcore.shell.data.unpack import PACKED, strip_packing
 from evalcore.shell.logs.lm_eval.names import ENDINGS, STAMP, stamp_of, task_of_log
 from evalcore.shell.logs.lm_eval.results import EXPECTED, list_tasks, read_results
-from evalcore.shell.output.terminal.safe_text import slug
+from evalcore.shell.safety.safe_text import slug
 
 __all__ = ["NO_SAMPLES", "Log", "Source", "find_results", "find_source"]
 

@@ -27,7 +27,7 @@ from evalcore.shell.models.openai.http_faults import (
     retried,
     retry_after,
 )
-from evalcore.shell.output.files.secrets import hide_in_body, hide_in_text
+from evalcore.shell.safety.secrets import hide_in_body, hide_in_text
 
 if TYPE_CHECKING:
     import ssl

@@ -1,5 +1,8 @@
-"""Gates printed.
+"""Gates, printed.
 
-``gate_text`` tells one in a sentence, ``gate_tables`` all of them in tables, ``gate_data`` as JSON, ``junit`` as XML;
-``renderers`` is the table of forms.
+gate_text    a gate in a sentence
+gate_tables  gates as tables
+gate_data    gates as JSON
+junit        gates as JUnit XML
+renderers    the table of forms
 """

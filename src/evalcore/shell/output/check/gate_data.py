@@ -24,7 +24,7 @@ from __future__ import annotations
 
 from evalcore.core.compare.gates import Gate
 from evalcore.shell.compare.check import Checked
-from evalcore.shell.output.files.strict_json import json_text
+from evalcore.shell.safety.strict_json import json_text
 
 __all__ = ["write_json"]
 

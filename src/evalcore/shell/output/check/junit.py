@@ -7,9 +7,9 @@ from xml.etree import ElementTree as Xml
 
 from evalcore.shell.compare.check import Checked
 from evalcore.shell.output.check.gate_text import tell_gate
-from evalcore.shell.output.files.replacement import replace_file
 from evalcore.shell.output.terminal.number_text import name_metric
-from evalcore.shell.output.terminal.safe_text import visible
+from evalcore.shell.safety.replacement import replace_file
+from evalcore.shell.safety.safe_text import visible
 
 __all__ = ["junit_text", "write_junit"]
 

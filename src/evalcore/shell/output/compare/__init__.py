@@ -1,5 +1,9 @@
-"""A comparison printed.
+"""A comparison of runs, printed.
 
-``line_order`` orders its numbers, ``pair_table``, ``matrix`` and ``footnotes`` are its page, ``export`` its data, and
-``renderers`` is the table of forms.
+line_order  numbers in the order of the group tree
+footnotes   what to know besides the numbers
+pair_table  two runs: a row for every number
+matrix      more runs: a matrix for every number
+export      JSON and CSV
+renderers   the table of forms
 """

@@ -29,8 +29,8 @@ from evalcore.shell.compare.compare import Compared
 from evalcore.shell.compare.conditions import model_of
 from evalcore.shell.logs.runs.run_record import Recorded
 from evalcore.shell.output.compare.line_order import id_of
-from evalcore.shell.output.files.strict_json import json_text
 from evalcore.shell.output.terminal.flat import write_csv_rows
+from evalcore.shell.safety.strict_json import json_text
 
 __all__ = ["pair_data", "write_csv", "write_json"]
 

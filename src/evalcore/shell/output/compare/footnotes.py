@@ -11,7 +11,7 @@ from evalcore.shell.logs.runs.run_record import Recorded
 from evalcore.shell.output.compare.line_order import id_of
 from evalcore.shell.output.terminal.grid import Section
 from evalcore.shell.output.terminal.notes import grouped
-from evalcore.shell.output.terminal.safe_text import shorten
+from evalcore.shell.safety.safe_text import shorten
 
 __all__ = ["sections_of", "tell_correction", "tell_documents", "title_of"]
 

@@ -1,5 +1,10 @@
-"""Documents and changed verdicts printed, in ``blocks``.
+"""Documents and changed verdicts, printed.
 
-``document_page``, ``score_page`` and ``document_data`` are of one document, ``diff_page`` and ``diff_data`` of two
-scorings, ``renderers`` the tables of forms.
+blocks         a page of headed blocks
+score_page     a document's scores and its part in every number
+document_page  a document for people
+document_data  a document for programs
+diff_page      changed verdicts for people
+diff_data      changed verdicts for programs
+renderers      the tables of forms
 """

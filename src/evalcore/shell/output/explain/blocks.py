@@ -9,8 +9,8 @@ from msgspec.structs import replace
 
 from evalcore.shell.output.terminal.flat import escape_markdown
 from evalcore.shell.output.terminal.grid import Grid, Page, draw_page, write_markdown
-from evalcore.shell.output.terminal.safe_text import visible
 from evalcore.shell.output.terminal.screen import PIPE, Screen
+from evalcore.shell.safety.safe_text import visible
 
 __all__ = ["Block", "draw_blocks", "lines_of", "plain_cell", "shorten_middle", "write_blocks"]
 

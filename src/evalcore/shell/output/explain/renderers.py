@@ -11,8 +11,8 @@ from evalcore.shell.output.explain.diff_data import diff_data
 from evalcore.shell.output.explain.diff_page import diff_blocks
 from evalcore.shell.output.explain.document_data import document_data
 from evalcore.shell.output.explain.document_page import document_blocks
-from evalcore.shell.output.files.strict_json import json_text
 from evalcore.shell.output.terminal.screen import Renderer
+from evalcore.shell.safety.strict_json import json_text
 
 __all__ = ["DIFF_RENDERERS", "RENDERERS"]
 

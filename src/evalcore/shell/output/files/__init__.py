@@ -1,6 +1,11 @@
 """The files of a run.
 
-``results``, ``sample_lines`` and ``environment`` are what they hold, ``strict_json`` and ``secrets`` how it is written
-down, ``replacement`` puts a file in place, ``run_files`` and ``tracker`` name the files; ``sample_frames``,
-``arrow_tables`` and ``parquet`` are the same as tables.
+results        results.json as data
+sample_lines   rows of the sample logs
+environment    what run.json says of machine and versions
+run_files      the run folder, file by file
+tracker        lm-eval's own names for the same files
+sample_frames  sample rows as columns
+arrow_tables   results and samples as Arrow tables
+parquet        the same as Parquet files
 """

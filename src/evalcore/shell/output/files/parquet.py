@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from evalcore.core.records.errors import require
 from evalcore.shell.logs.lm_eval.rows import read_sample_rows
 from evalcore.shell.output.files.arrow_tables import results_table, sample_batches
-from evalcore.shell.output.files.replacement import replace_with
 from evalcore.shell.output.files.sample_frames import metric_kinds
+from evalcore.shell.safety.replacement import replace_with
 
 if TYPE_CHECKING:
     import pyarrow  # type: ignore[import-untyped]

@@ -14,10 +14,10 @@ from evalcore.core.groups.config import group_to_dict
 from evalcore.core.groups.tree import Group, all_groups
 from evalcore.core.lm_eval.result_file import lm_eval_results, thaw
 from evalcore.core.records.report import Report, TaskReport
-from evalcore.shell.output.files.secrets import redact
-from evalcore.shell.output.files.strict_json import plain
 from evalcore.shell.output.terminal.losses import lost_of
-from evalcore.shell.output.terminal.safe_text import shorten
+from evalcore.shell.safety.safe_text import shorten
+from evalcore.shell.safety.secrets import redact
+from evalcore.shell.safety.strict_json import plain
 
 __all__ = ["VARYING", "RunFacts", "model_name_of", "run_results", "run_title", "sha_of"]
 

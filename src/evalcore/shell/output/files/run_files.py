@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from evalcore.shell.output.files.replacement import replace_file
-from evalcore.shell.output.files.secrets import redact
-from evalcore.shell.output.files.strict_json import dump_json, json_text, plain, without_nonfinite
-from evalcore.shell.output.terminal.safe_text import slug
+from evalcore.shell.safety.replacement import replace_file
+from evalcore.shell.safety.safe_text import slug
+from evalcore.shell.safety.secrets import redact
+from evalcore.shell.safety.strict_json import dump_json, json_text, plain, without_nonfinite
 
 __all__ = ["list_files", "samples_path", "write_config", "write_results", "write_run", "write_samples"]
 

@@ -10,7 +10,7 @@ from evalcore.core.records.errors import EvalError
 from evalcore.core.records.request import GENERATE_UNTIL, Failure, OutputType
 from evalcore.shell.logs.lm_eval.requests import asked_as, list_arguments
 from evalcore.shell.logs.lm_eval.rows import decode_fields, scores_of
-from evalcore.shell.output.files.strict_json import dump_json, plain
+from evalcore.shell.safety.strict_json import dump_json, plain
 
 __all__ = [
     "SAMPLES",

@@ -16,9 +16,9 @@ from evalcore.shell.logs.lm_eval.rows import decode_fields, read_sample_rows, re
 from evalcore.shell.logs.runs.run_record import Recorded
 from evalcore.shell.logs.runs.shards import pool_beside, tell_parts
 from evalcore.shell.logs.runs.source import find_results
-from evalcore.shell.output.files.replacement import replace_file
 from evalcore.shell.output.files.results import VARYING
-from evalcore.shell.output.terminal.safe_text import slug
+from evalcore.shell.safety.replacement import replace_file
+from evalcore.shell.safety.safe_text import slug
 
 __all__ = ["tell", "write_lm_eval"]
 

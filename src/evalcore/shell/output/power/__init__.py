@@ -1,1 +1,6 @@
-"""Plans for the next run printed: ``plan_page`` for people, ``plan_data`` for programs, ``renderers`` by form."""
+"""Plans for the next run, printed.
+
+plan_page  plans for people
+plan_data  plans as JSON and CSV
+renderers  the table of forms
+"""

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from evalcore.core.compare.power import Known, Plan
 from evalcore.core.records.task import MetricKey
 from evalcore.shell.compare.power import Planned
-from evalcore.shell.output.files.strict_json import json_text
 from evalcore.shell.output.power.plan_page import per_document, question_part
 from evalcore.shell.output.terminal.flat import write_csv_rows
+from evalcore.shell.safety.strict_json import json_text
 
 __all__ = ["write_csv", "write_json"]
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from evalcore.shell.output.terminal.number_rows import NumberRow, once
 from evalcore.shell.output.terminal.number_text import ARROWS, indent_name, show_interval, show_number, show_share
-from evalcore.shell.output.terminal.safe_text import visible
+from evalcore.shell.safety.safe_text import visible
 
 __all__ = ["escape_markdown", "markdown_table", "render_csv", "render_markdown", "write_csv_rows"]
 

@@ -16,9 +16,9 @@ from rich.table import Table
 from rich.text import Text
 
 from evalcore.shell.output.terminal.flat import escape_markdown, markdown_table
-from evalcore.shell.output.terminal.safe_text import shorten, visible
 from evalcore.shell.output.terminal.screen import PIPE, Screen
 from evalcore.shell.output.terminal.wrap import fold, share_width
+from evalcore.shell.safety.safe_text import shorten, visible
 
 __all__ = ["Grid", "GridColumn", "Page", "Section", "draw_page", "lay_grid", "write_markdown"]
 

@@ -10,8 +10,8 @@ from msgspec.structs import replace
 from evalcore.shell.output.terminal.grid import LONGEST, Grid, GridColumn, Page, Section, draw_page, lay_grid
 from evalcore.shell.output.terminal.number_rows import BYPASS, NumberRow
 from evalcore.shell.output.terminal.number_text import ARROWS, indent_name, show_interval, show_number, show_share
-from evalcore.shell.output.terminal.safe_text import shorten
 from evalcore.shell.output.terminal.screen import PIPE, Screen
+from evalcore.shell.safety.safe_text import shorten
 
 __all__ = ["render_table"]
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Protocol, TextIO
 from msgspec import Struct
 from msgspec.structs import replace
 
-from evalcore.shell.output.terminal.safe_text import shorten, visible
 from evalcore.shell.output.terminal.screen import write_text
+from evalcore.shell.safety.safe_text import shorten, visible
 
 if TYPE_CHECKING:
     from rich.progress import Progress as RichProgress

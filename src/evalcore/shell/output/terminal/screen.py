@@ -10,7 +10,7 @@ from typing import Generic, TextIO, TypeVar
 from msgspec import Struct
 
 from evalcore.core.records.errors import unknown
-from evalcore.shell.output.terminal.safe_text import shorten, visible
+from evalcore.shell.safety.safe_text import shorten, visible
 
 __all__ = ["PIPE", "Renderer", "Screen", "print_form", "render_form", "write_text"]
 

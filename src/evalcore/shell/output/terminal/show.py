@@ -9,13 +9,13 @@ from msgspec import Struct, field
 from pyrsistent import PMap, pmap
 
 from evalcore.core.records.report import Report
-from evalcore.shell.output.files.strict_json import json_text
 from evalcore.shell.output.terminal.flat import render_csv, render_markdown
 from evalcore.shell.output.terminal.losses import lost_of, told_losses
 from evalcore.shell.output.terminal.notes import notes_of
 from evalcore.shell.output.terminal.number_rows import NumberRow, rows_of
-from evalcore.shell.output.terminal.safe_text import visible
 from evalcore.shell.output.terminal.screen import PIPE, Renderer, Screen, print_form, render_form
+from evalcore.shell.safety.safe_text import visible
+from evalcore.shell.safety.strict_json import json_text
 
 __all__ = ["RENDERERS", "Shown", "render", "show", "shown_of"]
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from msgspec import DecodeError, Raw, Struct, msgpack
 
 from evalcore.core.records.errors import EvalError
-from evalcore.shell.output.files.replacement import replace_with
+from evalcore.shell.safety.replacement import replace_with
 from evalcore.shell.tasks.library.files import Document, Problem, Stamp, scan_folder, stamp_of
 from evalcore.shell.tasks.library.index import Entry, TaskIndex, default_library, find_root, index_folder, join_indexes
 
