@@ -12,11 +12,12 @@ import pytest
 import yaml
 from small_tasks import evalcore, write_tasks
 
-from evalcore.core.aggregate.inference import METHODS, Inference
+from evalcore.core.aggregate.inference import Inference
 from evalcore.core.records.errors import EvalError
+from evalcore.core.stats.intervals import INTERVALS
 from evalcore.shell.cli.flags import add_flags, as_keys, given_flags
 from evalcore.shell.config.keys import KEYS
-from evalcore.shell.config.plan import CHOICES, Plan, plan_from, read_config
+from evalcore.shell.config.plan import Plan, list_choices, plan_from, read_config
 from evalcore.shell.config.values import parse_pairs, parse_value
 
 LEAST = {"model": "dummy", "tasks": ["a"]}
@@ -48,9 +49,9 @@ def test_a_full_lm_eval_config_is_accepted_as_it_is(tmp_path: Path) -> None:
 
 
 def test_every_interval_can_be_asked_for() -> None:
-    assert CHOICES["ci"] == METHODS
+    assert set(list_choices()["ci"]) == set(INTERVALS)
     assert plan_from(LEAST).plan.ci == Inference().interval
-    for name in METHODS:
+    for name in INTERVALS:
         assert Inference(interval=plan_from({**LEAST, "ci": name}).plan.ci).interval == name
         parser = argparse.ArgumentParser()
         add_flags(parser)

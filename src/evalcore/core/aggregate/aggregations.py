@@ -99,28 +99,38 @@ def _agg(
     error: ErrorRule = from_influence,
     link: Link = IDENTITY,
     average: bool = False,
+    even: bool = False,
+    library: str | None = None,
 ) -> Aggregation:
-    size = _count if average else None
+    average = average or even
     return Aggregation(
-        name=name, summarise=summarise, error=error, bounds=bounds, link=link, average=average, size=size
+        name=name,
+        summarise=summarise,
+        error=error,
+        bounds=bounds,
+        link=link,
+        average=average,
+        even=even,
+        size=_count if average else None,
+        library=library,
     )
 
 
 AGGREGATIONS: PMap[str, Aggregation] = pmap(
     {
-        "mean": _agg("mean", mean, average=True),
-        "nanmean": _agg("nanmean", nanmean, average=True),
+        "mean": _agg("mean", mean, even=True),
+        "nanmean": _agg("nanmean", nanmean, even=True),
         "median": _agg("median", median, (-inf, inf), error=from_median),
         "perplexity": _agg("perplexity", perplexity, (1.0, inf), link=LOG, average=True),
         "weighted_perplexity": _agg("weighted_perplexity", weighted_perplexity, (1.0, inf), link=LOG, average=True),
         "bits_per_byte": _agg("bits_per_byte", bits_per_byte, (0.0, inf), average=True),
         "f1": _agg("f1", f1, link=JACCARD),
         "matthews_corrcoef": _agg("matthews_corrcoef", matthews, (-1.0, 1.0)),
-        "bleu": _agg("bleu", corpus("bleu", bleu), (0.0, 100.0)),
-        "chrf": _agg("chrf", corpus("chrf", chrf), (0.0, 100.0)),
-        "chrf++": _agg("chrf++", corpus("chrf++", chrf), (0.0, 100.0)),
-        "ter": _agg("ter", corpus("ter", ter), (-inf, inf)),
-        "brier_score": _agg("brier_score", brier, (0.0, 2.0), average=True),
+        "bleu": _agg("bleu", corpus("bleu", bleu), (0.0, 100.0), library="sacrebleu"),
+        "chrf": _agg("chrf", corpus("chrf", chrf), (0.0, 100.0), library="sacrebleu"),
+        "chrf++": _agg("chrf++", corpus("chrf++", chrf), (0.0, 100.0), library="sacrebleu"),
+        "ter": _agg("ter", corpus("ter", ter), (-inf, inf), library="sacrebleu"),
+        "brier_score": _agg("brier_score", brier, (0.0, 2.0), even=True),
         "acc_all": _agg("acc_all", acc_all, average=True),
         "ece": _agg("ece", ece),
         "bypass": _agg("bypass", _bypass, (-inf, inf)),

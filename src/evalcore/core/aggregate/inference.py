@@ -6,40 +6,45 @@ from collections.abc import Callable, Mapping
 
 from msgspec import Struct
 from msgspec.structs import replace
+from pyrsistent import PMap
 
 from evalcore.core.aggregate.resample import draws_of, resample_group
 from evalcore.core.aggregate.signature import INTERVAL, interval_of
 from evalcore.core.records.errors import EvalError, unknown
 from evalcore.core.records.estimate import Estimate, Resampling
 from evalcore.core.records.outcome import Rule
-from evalcore.core.stats.intervals import LINKS, interval
-from evalcore.core.stats.percentile import BOOTSTRAPS, Resamples
+from evalcore.core.stats.intervals import INTERVALS, Interval, interval, settled_interval
+from evalcore.core.stats.percentile import Resamples
 
-__all__ = ["DEFAULT", "METHODS", "Inference", "group_interval", "with_interval"]
+__all__ = ["DEFAULT", "Inference", "group_interval", "with_interval"]
 
 RULES = ("exclude", "zero", "fail")
-METHODS = ("wilson", "t", "exact", "percentile", "bca", "z")
 
 
 class Inference(Struct, frozen=True, kw_only=True):
     """How errors and intervals are found, and how documents without a score are closed.
 
     ``interval``: ``wilson`` (default; ``z``: with normal quantiles), ``exact`` (Clopper and Pearson), ``t`` (value and
-    t standard errors either way), or a bootstrap: ``percentile`` or ``bca``.
+    t standard errors either way), or a bootstrap: ``percentile`` or ``bca``. A host sets others in ``intervals``.
     """
 
     confidence: float = 0.95
     interval: str = "wilson"
     resampling: Resampling = Resampling()
     on_unscorable: Rule = "exclude"
+    intervals: PMap[str, Interval] = INTERVALS
 
     def __post_init__(self) -> None:
         if self.on_unscorable not in RULES:
             raise unknown("rule for unscorable documents", self.on_unscorable, RULES)
-        if self.interval not in METHODS:
-            raise unknown("interval", self.interval, METHODS)
+        if self.interval not in self.intervals:
+            raise unknown("interval", self.interval, self.intervals)
         if not 0 < self.confidence < 1:
             raise EvalError(f"expected a confidence between 0 and 1, got {self.confidence!r}")
+
+    @property
+    def method(self) -> Interval:
+        return self.intervals[self.interval]
 
 
 DEFAULT = Inference()
@@ -58,15 +63,16 @@ def with_interval(estimate: Estimate, inference: Inference, resample: Resampler 
     """
     if estimate.value is None or estimate.spread.df is None or estimate.spread.variance is None:
         return estimate
-    method = inference.interval
-    if method not in BOOTSTRAPS:
-        flat = method == "t" and interval_of(estimate, method) == "wilson-t"
+    method, spread, scale = inference.method, estimate.spread.variance, estimate.scale
+    if method.resampled is None:
+        settled = settled_interval(method, estimate.value, variance=spread, bounds=scale.bounds, link=scale.link)
+        flat = method.between is None and settled.between is not None
         return _instead(estimate, inference, NO_SPREAD) if flat else _closed_form(estimate, inference)
     drawn = None if resample is None else resample(estimate, inference.resampling)
     if drawn is None or drawn.all_equal or estimate.stderr is None:
         return _instead(estimate, inference, "nothing to resample" if drawn is None else NO_SPREAD)
-    name = f"{method}(draws={draws_of(inference.resampling)},seed={inference.resampling.seed})"
-    ci = BOOTSTRAPS[method](drawn, inference.confidence)
+    name = f"{method.name}(draws={draws_of(inference.resampling)},seed={inference.resampling.seed})"
+    ci = method.resampled(drawn, inference.confidence)
     return replace(estimate, ci=ci, signature=f"{estimate.signature}{INTERVAL}{name}")
 
 
@@ -77,7 +83,7 @@ def group_interval(estimate: Estimate, inference: Inference, leaves: Mapping[str
 
 def _instead(estimate: Estimate, inference: Inference, why: str) -> Estimate:
     asked, name = inference.interval, interval_of(estimate, DEFAULT.interval)
-    made = _closed_form(estimate, replace(inference, interval=DEFAULT.interval))
+    made = _closed_form(estimate, replace(DEFAULT, confidence=inference.confidence))
     reason = f"{asked}: {why}; {name} instead" if made.ci is not None else made.reason
     return replace(made, reason=estimate.reason or reason, signature=f"{estimate.signature}{INTERVAL}{name}")
 
@@ -93,9 +99,9 @@ def _closed_form(estimate: Estimate, inference: Inference) -> Estimate:
         n=estimate.spread.trials,
         df=estimate.spread.df,
         bounds=estimate.scale.bounds,
-        link=LINKS[estimate.scale.link],
+        link=estimate.scale.link,
         confidence=inference.confidence,
-        method=inference.interval,
+        method=inference.method,
         documents=float(estimate.n),
     )
     missing = f"{NO_SPREAD}, and the value has no bounds" if ci is None and estimate.stderr is not None else None

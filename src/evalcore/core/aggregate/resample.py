@@ -12,7 +12,7 @@ from evalcore.core.records.array import Floats64, Ints64
 from evalcore.core.records.estimate import Estimate, Resampling, Summary
 from evalcore.core.stats.bootstrap import resample
 from evalcore.core.stats.influence import sum_clusters
-from evalcore.core.stats.links import LINKS, Link
+from evalcore.core.stats.links import Link
 from evalcore.core.stats.percentile import Resamples, jackknife
 
 __all__ = ["draws_of", "resample_group", "resample_task"]
@@ -52,7 +52,7 @@ def resample_group(estimate: Estimate, leaves: Mapping[str, Estimate], resamplin
     >>> sorted(set(made.values.tolist()))
     [0.0, 0.5, 1.0]
     """
-    link, value = LINKS[estimate.scale.link], estimate.value
+    link, value = estimate.scale.link, estimate.value
     strata = _strata(estimate, leaves)
     if not strata or value is None or not isfinite(link.slope(value)):
         return None

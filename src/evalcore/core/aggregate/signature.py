@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from evalcore.core.records.estimate import Estimate
 from evalcore.core.records.request import Options
-from evalcore.core.stats.intervals import LINKS, interval_name
+from evalcore.core.stats.intervals import Interval, interval_name
 
 __all__ = ["INTERVAL", "VERSION", "interval_of", "recipe", "sign"]
 
@@ -27,7 +27,7 @@ def recipe(parts: Mapping[str, object]) -> str:
     return "|".join(f"{key}:{value}" for key, value in parts.items() if value not in (None, "", ()))
 
 
-def sign(estimate: Estimate, parts: Mapping[str, object], *, tables: str, interval: str) -> Estimate:
+def sign(estimate: Estimate, parts: Mapping[str, object], *, tables: str, interval: Interval) -> Estimate:
     """The estimate with its recipe; how its error and a bootstrap were made is known only after closing, from it."""
     error, _, resampled = estimate.signature.partition(INTERVAL)
     full = {
@@ -43,20 +43,19 @@ def sign(estimate: Estimate, parts: Mapping[str, object], *, tables: str, interv
     return replace(estimate, signature=recipe(full))
 
 
-def interval_of(estimate: Estimate, method: str) -> str | None:
+def interval_of(estimate: Estimate, method: Interval | str) -> str | None:
     """How an interval of this kind is really made for an estimate, if it has one.
 
     >>> from evalcore.core.records.estimate import Scale, Spread
-    >>> log = Scale(bounds=(1.0, float("inf")), link="log")
+    >>> from evalcore.core.stats.links import LOG
+    >>> log = Scale(bounds=(1.0, float("inf")), link=LOG)
     >>> interval_of(Estimate(value=9.0, spread=Spread(variance=1.0), scale=log), "exact")
     't-log'
     """
     if estimate.value is None or estimate.spread.variance is None:
         return None
-    link = LINKS[estimate.scale.link]
-    return interval_name(
-        method, estimate.value, variance=estimate.spread.variance, bounds=estimate.scale.bounds, link=link
-    )
+    spread, scale = estimate.spread.variance, estimate.scale
+    return interval_name(method, estimate.value, variance=spread, bounds=scale.bounds, link=scale.link)
 
 
 def shown_options(options: Options) -> str:

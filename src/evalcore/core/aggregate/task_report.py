@@ -99,7 +99,7 @@ def sign_estimate(asked: Estimand, estimate: Estimate) -> Estimate:
     facts = Facts(one.key, known, asked.pipeline, one.traits, specs, partial, draws)
     named = replace(known, errata=task_errata(facts))
     parts = _parts(task, one, asked.pipeline, named, inference)
-    return sign(named, parts, tables=asked.tables, interval=inference.interval)
+    return sign(named, parts, tables=asked.tables, interval=inference.method)
 
 
 def describe_task(

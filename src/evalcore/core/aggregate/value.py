@@ -150,8 +150,9 @@ def _counted(aggregation: Aggregation, column: Column, closed: Column, options: 
             aggregation=aggregation.name,
             options=options,
             bounds=aggregation.bounds,
-            link=aggregation.link.name,
+            link=aggregation.link,
             average=aggregation.average,
+            even=aggregation.even,
         ),
     )
 
@@ -174,8 +175,7 @@ def _extremes(
     lost = closed.count(UNSCORABLE) + closed.count(FAILED)
     if not lost:
         return value, value
-    by_document = sums is not None and aggregation.name in ("mean", "nanmean", "brier_score")
-    if by_document and sums is not None:
+    if aggregation.even and sums is not None:
         ends = [(float(sums[0]) + lost * bound) / (float(sums[1]) + lost) for bound in score_bounds]
     else:
         ends = list(aggregation.bounds)

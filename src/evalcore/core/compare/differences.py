@@ -145,13 +145,8 @@ def _of_ends(ends: tuple[Estimate, Estimate], value: float, stderr: float) -> tu
     The distances of the ends from the values take the place of standard errors (Zou and Donner 2008, "MOVER").
     """
     one, two = ends
-    if (
-        "log" not in (one.scale.link, two.scale.link)
-        or one.ci is None
-        or two.ci is None
-        or not one.stderr
-        or not two.stderr
-    ):
+    link = next((estimate.scale.link for estimate in ends if estimate.scale.link.apart), None)
+    if link is None or one.ci is None or two.ci is None or not one.stderr or not two.stderr:
         return None
     together = (one.stderr**2 + two.stderr**2 - stderr**2) / (2 * one.stderr * two.stderr)
     a, b = value + (two.value or 0.0), two.value or 0.0
@@ -160,7 +155,7 @@ def _of_ends(ends: tuple[Estimate, Estimate], value: float, stderr: float) -> tu
         return sqrt(max(first**2 + second**2 - 2 * together * first * second, 0.0))
 
     low, high = reach(a - one.ci[0], two.ci[1] - b), reach(one.ci[1] - a, b - two.ci[0])
-    return (value - low, value + high), "interval from both runs' on the log scale (MOVER)"
+    return (value - low, value + high), f"interval from both runs' on the {link.name} scale (MOVER)"
 
 
 def _count_clusters(moves: Sequence[Move]) -> int | None:
@@ -183,7 +178,7 @@ def _binary_scores(moves: Sequence[Move]) -> tuple[Floats64, Floats64] | None:
 
 def _bits(estimate: Estimate) -> Floats64 | None:
     """The 0/1 scores behind a mean, None if they are something else."""
-    if estimate.scale.aggregation != "mean" or estimate.value is None or estimate.spread.influence is None:
+    if not estimate.scale.even or estimate.value is None or estimate.spread.influence is None:
         return None
     given = estimate.spread.influence.floats + estimate.value
     scores = np.rint(given)
@@ -262,7 +257,7 @@ def _drawn(pair: Pair) -> float | None:
 def _reach(moves: Sequence[Move]) -> float | None:
     """The most that one document can differ by, where scores are means between bounds."""
     bounds = {move.pair.a.scale.bounds for move in moves} | {move.pair.b.scale.bounds for move in moves}
-    means = all(move.pair.a.scale.average and move.pair.a.scale.link == "identity" for move in moves)
+    means = all(move.pair.a.scale.average and move.pair.a.scale.link.plain for move in moves)
     low, high = next(iter(bounds))
     return high - low if means and len(bounds) == 1 and isfinite(high - low) else None
 

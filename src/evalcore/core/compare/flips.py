@@ -15,7 +15,7 @@ from evalcore.core.records.array import ColumnRecord, Floats64, Ints64, frozen
 from evalcore.core.records.column import column, concat_rows
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.estimate import Finalise
-from evalcore.core.stats.links import IDENTITY, LINKS, Link
+from evalcore.core.stats.links import IDENTITY, Link
 from evalcore.core.stats.sign_flip import flip_tests
 
 __all__ = ["DRAWS", "flip_lines"]
@@ -172,7 +172,7 @@ def _share(line: Line, move: Move, at: int) -> Share:
     first, second = (influence_of(part, whole) for part, whole in ((move.a, pair.a), (move.b, pair.b)))
     if pair.columns is None and first is not None and second is not None:
         return Share(at, sums=(first - second + (line.difference or 0.0)) / len(first))
-    link = LINKS[pair.a.scale.link] if pair.a.scale.average else IDENTITY
+    link = pair.a.scale.link if pair.a.scale.average else IDENTITY
     weights = [
         _weight(link, part.slope, whole, estimate.value)
         for part, whole, estimate in ((move.a, line.a, pair.a), (move.b, line.b, pair.b))
@@ -200,6 +200,6 @@ def _scale(share: Share, ends: Sequence[Ends]) -> float:
 
 
 def _scaled(link: Link, values: Floats64) -> Floats64:
-    if link is IDENTITY:
+    if link.plain:
         return values
     return np.array([link.forward(value) for value in values.tolist()])

@@ -22,9 +22,6 @@ from evalcore.core.tables import EVALCORE, Tables
 
 __all__ = ["Contribution", "contributions", "groups_above"]
 
-EVEN = ("mean", "nanmean", "brier_score")
-"""Aggregations in which every document weighs the same."""
-
 
 class Contribution(Struct, frozen=True):
     """A document in one number. ``without`` is the number as it would be without the document, exactly.
@@ -137,8 +134,7 @@ def _dropped(column: Column, doc: int) -> Column:
 def _in_task(whole: TaskReport, rest: TaskReport, key: MetricKey, doc: int) -> Contribution:
     estimate, other = whole[key], rest[key]
     moved = _influence(Part(whole.name, 1.0), estimate, doc)
-    even = estimate.scale.aggregation in EVEN and moved is not None
-    weight = 1 / estimate.n if even else None
+    weight = 1 / estimate.n if estimate.scale.even and moved is not None else None
     reason = other.reason if other.value is None else _silence(estimate, doc)
     return Contribution(whole.name, key, False, estimate.value, other.value, moved, weight, estimate.n, reason)
 
@@ -149,8 +145,7 @@ def _in_group(
     estimate, other, own = group[key], None if left is None else left.get(key), task[key]
     part = _part_of(estimate, task.name)
     moved = None if part is None else _influence(part, own, doc)
-    even = own.scale.aggregation in EVEN and moved is not None
-    weight = part.slope / own.n if even and part is not None else None
+    weight = part.slope / own.n if own.scale.even and moved is not None and part is not None else None
     without = None if other is None else other.value
     reason = _silence(own, doc) if without is not None else why
     return Contribution(group.name, key, True, estimate.value, without, moved, weight, estimate.n, reason)

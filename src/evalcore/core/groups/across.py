@@ -7,7 +7,6 @@ from math import fsum, isfinite, sqrt
 
 from evalcore.core.aggregate.value import DEFAULT, Inference, with_interval
 from evalcore.core.records.estimate import AcrossTasks, Estimate, Scale, Spread
-from evalcore.core.stats.intervals import LINKS
 
 __all__ = ["across_tasks", "sample_of_tasks"]
 
@@ -30,7 +29,7 @@ def across_tasks(made: Estimate, values: Mapping[str, float], inference: Inferen
     pooled = any(part.influence is not None for part in parts)
     if made.value is None or len(parts) < 2 or pooled or made.scale.aggregation not in MEANS:
         return None
-    link = LINKS[made.scale.link]
+    link = made.scale.link
     at = [link.forward(values[part.name]) for part in parts]
     slope = link.slope(made.value)
     if not all(map(isfinite, (*at, slope))):

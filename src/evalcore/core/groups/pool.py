@@ -59,7 +59,7 @@ def _pooled(aggregations: PMap[str, Aggregation], spec: GroupMetric, terms: Sequ
     return replace(
         made,
         counts=replace(made.counts, lowest=None, highest=None),
-        scale=replace(made.scale, bounds=aggregation.bounds, link=aggregation.link.name),
+        scale=replace(made.scale, bounds=aggregation.bounds, link=aggregation.link),
         spread=replace(made.spread, trials=min(known, made.spread.trials)),
     )
 

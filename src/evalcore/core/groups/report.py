@@ -113,7 +113,7 @@ def _group_estimate(
         "missing": len(share.missing) or None,
     }
     warnings = (_lacking(group, key, share.missing, len(by_name)),) if share.missing else ()
-    return sign(named, parts, tables=tables.name, interval=inference.interval), warnings
+    return sign(named, parts, tables=tables.name, interval=inference.method), warnings
 
 
 def _term(task: TaskReport, name: str, weight: float, key: MetricKey, tables: Tables) -> Term:

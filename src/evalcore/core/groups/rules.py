@@ -14,7 +14,7 @@ from evalcore.core.groups.tree import GroupMetric
 from evalcore.core.records.array import frozen
 from evalcore.core.records.errors import EvalError, unknown
 from evalcore.core.records.estimate import Counts, Estimate, Makeup, Part, Scale, Spread
-from evalcore.core.stats.intervals import IDENTITY, LINKS, Link
+from evalcore.core.stats.intervals import IDENTITY, Link
 from evalcore.core.stats.noise import combine_noise
 
 __all__ = ["GROUP_RULES", "GroupRule", "Term", "combined", "macro", "merged_terms"]
@@ -26,8 +26,9 @@ GroupRule = Callable[[GroupMetric, Sequence[Term]], Estimate]
 def mean_of_means(spec: GroupMetric, terms: Sequence[Term]) -> Estimate:
     """Σ w·value with error sqrt(Σ (w·stderr)²), on the log scale for perplexities; refuses what is no mean.
 
-    >>> a = Term("a", 0.5, 9.0, Estimate(value=2.0, stderr=1.0, scale=Scale(link="log")))
-    >>> b = Term("b", 0.5, 9.0, Estimate(value=8.0, stderr=1.0, scale=Scale(link="log")))
+    >>> from evalcore.core.stats.links import LOG
+    >>> a = Term("a", 0.5, 9.0, Estimate(value=2.0, stderr=1.0, scale=Scale(link=LOG)))
+    >>> b = Term("b", 0.5, 9.0, Estimate(value=8.0, stderr=1.0, scale=Scale(link=LOG)))
     >>> round(mean_of_means(GroupMetric("perplexity"), [a, b]).value, 12)
     4.0
     """
@@ -52,8 +53,8 @@ def macro(spec: GroupMetric, terms: Sequence[Term]) -> Estimate:
     merged = merged_terms(terms)
     if len(merged) == 1 and merged[0].weight == 1.0:
         return combined(spec, merged, value_of_term(merged[0]), [1.0])
-    kinds = {(term.estimate.scale.link if term.estimate.scale.average else "identity") for term in merged}
-    link = LINKS[kinds.pop()] if len(kinds) == 1 else IDENTITY
+    links = {(term.estimate.scale.link if term.estimate.scale.average else IDENTITY) for term in merged}
+    link = links.pop() if len(links) == 1 else IDENTITY
     values = [value_of_term(term) for term in merged]
     value = link.inverse(_mean(merged, link))
     slopes = [term.weight * link.slope(v) / link.slope(value) for term, v in zip(merged, values, strict=True)]
@@ -87,7 +88,7 @@ def _proportional(terms: Sequence[Term], sizes: Sequence[float]) -> bool:
 def _sum(term: Term, link: Link) -> float:
     """The sum behind a task's mean: as it was counted, or worked back from the mean."""
     value, sums = value_of_term(term), term.estimate.spread.sums
-    if link is IDENTITY and sums is not None and len(sums) == 2:
+    if link.plain and sums is not None and len(sums) == 2:
         total, count = sums.floats.tolist()
         if count == term.size and total / count == value:
             return float(total)
@@ -149,8 +150,7 @@ def combined(spec: GroupMetric, terms: Sequence[Term], value: float, slopes: Seq
     estimates = [term.estimate for term in terms]
     spread, clusters = spread_of_terms(terms, slopes), all_clusters(terms)
     noise, repeats = combine_noise(slopes, [(estimate.spread.noise, estimate.spread.repeats) for estimate in estimates])
-    kinds = {estimate.scale.link for estimate in estimates}
-    link = LINKS[kinds.pop()] if len(kinds) == 1 and estimates[0].scale.average else IDENTITY
+    links = {estimate.scale.link for estimate in estimates}
     bounds = _common([estimate.scale.bounds for estimate in estimates])
     return Estimate(
         value=value,
@@ -170,7 +170,8 @@ def combined(spec: GroupMetric, terms: Sequence[Term], value: float, slopes: Seq
             size=fsum(estimate.scale.size for estimate in estimates),
             aggregation=spec.aggregation if isinstance(spec.aggregation, str) else "callable",
             bounds=bounds,
-            link=link.name,
+            link=links.pop() if len(links) == 1 and estimates[0].scale.average else IDENTITY,
+            even=False,
         ),
         spread=Spread(
             variance=spread.variance,
@@ -215,7 +216,7 @@ def _weighs_by_size(spec: GroupMetric, slopes: Sequence[float], estimates: Seque
     plain = (
         spec.weight_by_size
         and not spec.weights
-        and all(one.counts.scored and one.scale.link == "identity" for one in estimates)
+        and all(one.counts.scored and one.scale.link.plain for one in estimates)
     )
     return plain and all(isclose(slope * total, one.scale.size) for slope, one in zip(slopes, estimates, strict=True))
 

@@ -116,7 +116,7 @@ def group_errata(
         ("E04", callable(spec.aggregation)),
         ("E05", paths > len({term.name for term in terms}) + len(missing)),
         ("E07", bool(missing)),
-        ("E08", any(term.estimate.scale.link == "log" for term in terms)),
+        ("E08", any(term.estimate.scale.average and not term.estimate.scale.link.plain for term in terms)),
         ("E09", [term.estimate.counts.scored for term in terms] != list(sample_lens)),
         ("E23", spec.weight_by_size and len(sizes) > 1),
     )

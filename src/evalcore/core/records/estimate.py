@@ -79,7 +79,8 @@ class Aggregation(Struct, frozen=True, kw_only=True):
     """Closes a column into a value and the influence of each unit on it.
 
     ``average`` says whether a group may average this value over tasks (on the scale of ``link``); ``size`` is
-    what a task weighs then, from its summed statistics.
+    what a task weighs then, from its summed statistics. ``even`` says that it is the mean of a score by document, with
+    the sum of scores and their number as statistics. ``library`` made the statistics: its version is in the recipe.
     """
 
     name: str
@@ -88,7 +89,9 @@ class Aggregation(Struct, frozen=True, kw_only=True):
     bounds: tuple[float, float] = (0.0, 1.0)
     link: Link = IDENTITY
     average: bool = False
+    even: bool = False
     size: Callable[[Floats64], float] | None = None
+    library: str | None = None
     total: Callable[[Floats64], Floats64] = exact_sum
 
 
@@ -128,15 +131,17 @@ class Counts(Struct, frozen=True):
 class Scale(Struct, frozen=True, kw_only=True):
     """What kind of number it is: its aggregation, direction and bounds, and how groups average it.
 
-    A group averages it on the scale of ``link`` if ``average`` is true, and a task then weighs its ``size``.
+    A group averages it on the scale of ``link`` if ``average`` is true, and a task then weighs its ``size``. ``even``
+    says that it is the mean of a score by document.
     """
 
     aggregation: str = "mean"
     options: Options = field(default_factory=options)
     higher_is_better: bool | None = None
     bounds: tuple[float, float] = (0.0, 1.0)
-    link: str = "identity"
+    link: Link = IDENTITY
     average: bool = True
+    even: bool = True
     size: float = 0.0
 
 

@@ -13,6 +13,7 @@ from evalcore.core.records.errors import EvalError, place, unknown
 from evalcore.core.records.estimate import Counts, Estimate, Scale, Spread
 from evalcore.core.records.request import Options, options
 from evalcore.core.records.task import MetricKey
+from evalcore.core.stats.links import IDENTITY, LOG
 
 __all__ = ["GroupReport", "Report", "TaskReport", "leaf_from_flat"]
 
@@ -176,8 +177,9 @@ def _flat_estimate(key: MetricKey, value: float, stderr: float | None, n: int) -
         counts=Counts(scored=n),
         scale=Scale(
             size=float(n),
-            link="log" if logs else "identity",
+            link=LOG if logs else IDENTITY,
             aggregation="perplexity" if logs else "mean",
+            even=not logs,
             bounds=(0.0, 1.0) if 0.0 <= value <= 1.0 and not logs else (float("-inf"), float("inf")),
         ),
         spread=Spread(

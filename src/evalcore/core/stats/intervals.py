@@ -4,24 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import inf, isfinite, sqrt
-from typing import Literal
 
 import numpy as np
+from msgspec import Struct
 from pyrsistent import PMap, pmap
 
 from evalcore.core.records.errors import EvalError, unknown
 from evalcore.core.stats.bootstrap import bootstrap, median_stderr
 from evalcore.core.stats.influence import clustered, independent, satterthwaite
-from evalcore.core.stats.links import IDENTITY, JACCARD, LINKS, LOG, Link
+from evalcore.core.stats.links import IDENTITY, JACCARD, LOG, Link
+from evalcore.core.stats.percentile import Resamples, bca, percentile
 from evalcore.core.stats.quantiles import beta_quantile, normal_quantile, t_quantile
 
 __all__ = [
     "IDENTITY",
+    "INTERVALS",
     "JACCARD",
-    "LINKS",
     "LOG",
+    "Interval",
     "Link",
-    "Method",
     "bootstrap",
     "clustered",
     "exact_binomial",
@@ -30,12 +31,29 @@ __all__ = [
     "interval_name",
     "median_stderr",
     "satterthwaite",
+    "settled_interval",
     "t_interval",
     "wilson",
 ]
 
 Pair = tuple[float, float]
-Method = Literal["wilson", "z", "exact", "t"]
+Between = Callable[[float, float, float, float, float], Pair]
+"""An interval from 0 to 1: of a mean, its effective count, degrees of freedom, confidence, number of documents."""
+
+
+class Interval(Struct, frozen=True):
+    """How an interval is made, and its name in the recipe of a number.
+
+    ``between`` is for values between finite bounds, on the scale from 0 to 1. Without it, and beyond bounds, the
+    interval is value ± quantile · stderr, a quantile of Student's t or (``normal``) of the normal distribution.
+    ``resampled`` makes it from the values on resamples, where there are any.
+    """
+
+    name: str
+    between: Between | None = None
+    normal: bool = False
+    resampled: Callable[[Resamples, float], Pair] | None = None
+
 
 # below this, a variance on [0, 1] is what rounding leaves of equal scores
 _ROUNDING = (16 * float(np.finfo(np.float64).eps)) ** 2
@@ -87,7 +105,7 @@ def interval(
     bounds: Pair = (0.0, 1.0),
     link: Link = IDENTITY,
     confidence: float = 0.95,
-    method: Method | str = "wilson",
+    method: Interval | str = "wilson",
     stderr: float | None = None,
     documents: float | None = None,
 ) -> Pair | None:
@@ -106,39 +124,53 @@ def interval(
     """
     if variance is None or not (df > 0 and n > 0 and isfinite(value) and isfinite(variance)):
         return None
-    bounded = _BOUNDED.get(_chosen(method, value, variance, bounds, link))
-    if bounded is None:
-        return _unbounded(value, stderr, _quantile(confidence, inf if method == "z" else df), link, bounds)
+    settled = settled_interval(method, value, variance=variance, bounds=bounds, link=link)
+    if settled.between is None:
+        return _unbounded(value, stderr, _quantile(confidence, inf if settled.normal else df), link, bounds)
     low, high = link.forward(bounds[0]), link.forward(bounds[1])
     mean = min(max((link.forward(value) - low) / (high - low), 0.0), 1.0)
     count = _effective(mean, _share(value, variance, bounds, link), n)
-    ends = bounded(mean, count, df, confidence, df + 1 if documents is None else documents)
+    ends = settled.between(mean, count, df, confidence, df + 1 if documents is None else documents)
     start, end = (link.inverse(low + share * (high - low)) for share in ends)
     return min(start, value), max(end, value)
 
 
 def interval_name(
-    method: str, value: float, *, variance: float, bounds: Pair = (0.0, 1.0), link: Link = IDENTITY
+    method: Interval | str, value: float, *, variance: float, bounds: Pair = (0.0, 1.0), link: Link = IDENTITY
 ) -> str:
     """How the interval asked for is really made, for the recipe of a number.
 
     >>> interval_name("exact", 7.0, variance=1.0, bounds=(0.0, inf)), interval_name("t", 1.0, variance=0.0)
     ('t', 'wilson-t')
     """
-    name = _chosen(method, value, variance, bounds, link)
-    return name if name in _BOUNDED or link.name == "identity" else f"{name}-{link.name}"
+    settled = settled_interval(method, value, variance=variance, bounds=bounds, link=link)
+    return settled.name if settled.between is not None or link.plain else f"{settled.name}-{link.name}"
 
 
-def _chosen(method: str, value: float, variance: float, bounds: Pair, link: Link) -> str:
-    """Without bounds, or beyond them, there is no proportion; without any spread, value ± t · 0 claims too much."""
-    if method not in _NAMES:
-        raise unknown("interval method", method, _NAMES)
+def settled_interval(
+    method: Interval | str, value: float, *, variance: float, bounds: Pair = (0.0, 1.0), link: Link = IDENTITY
+) -> Interval:
+    """The interval that is made where this one is asked for.
+
+    Without bounds, or beyond them, there is no proportion; without any spread, value ± t · 0 claims too much.
+
+    >>> settled_interval("z", 7.0, variance=1.0, bounds=(0.0, inf)).name
+    'z'
+    """
+    asked = _closed_form(method) if isinstance(method, str) else method
     low, high = link.forward(bounds[0]), link.forward(bounds[1])
     slack = 1e-9 * (high - low)
     if not (0 < high - low < inf and low - slack <= link.forward(value) <= high + slack):
-        return "z" if method == "z" else "t"
+        return _Z if asked.normal else _T
     flat = _share(value, variance, bounds, link) <= _ROUNDING
-    return "wilson-t" if method == "t" and flat else _NAMES[method]
+    return WILSON if asked.between is None and flat else asked
+
+
+def _closed_form(name: str) -> Interval:
+    known = {key: one for key, one in INTERVALS.items() if one.resampled is None}
+    if name not in known:
+        raise unknown("interval method", name, known)
+    return known[name]
 
 
 def _share(value: float, variance: float, bounds: Pair, link: Link) -> float:
@@ -189,7 +221,16 @@ def _whole(count: float) -> float:
     return float(round(count)) if abs(count - round(count)) <= 1e-9 * count else count
 
 
-_BOUNDED: PMap[str, Callable[[float, float, float, float, float], Pair]] = pmap(
-    {"wilson-t": _wilson_t, "wilson-z": _wilson_z, "exact": _exact}
+WILSON = Interval("wilson-t", _wilson_t)
+_T, _Z = Interval("t"), Interval("z", normal=True)
+
+INTERVALS: PMap[str, Interval] = pmap(
+    {
+        "wilson": WILSON,
+        "z": Interval("wilson-z", _wilson_z, normal=True),
+        "exact": Interval("exact", _exact),
+        "t": _T,
+        "percentile": Interval("percentile", resampled=percentile),
+        "bca": Interval("bca", resampled=bca),
+    }
 )
-_NAMES: PMap[str, str] = pmap({"wilson": "wilson-t", "z": "wilson-z", "exact": "exact", "t": "t"})

@@ -6,13 +6,15 @@ from collections.abc import Callable
 from math import exp, inf, log
 
 from msgspec import Struct
-from pyrsistent import PMap, pmap
 
-__all__ = ["IDENTITY", "JACCARD", "LINKS", "LOG", "Link"]
+__all__ = ["IDENTITY", "JACCARD", "LOG", "Link"]
 
 
 class Link(Struct, frozen=True):
     """A scale, the way back from it, and its slope: the derivative of ``forward`` at a value.
+
+    ``plain`` says that values stay as they are; ``apart`` that the interval of a difference is made of both values'
+    own intervals, which are wider on one side (MOVER).
 
     >>> JACCARD.inverse(JACCARD.forward(0.8)), LOG.slope(4.0)
     (0.8, 0.25)
@@ -22,6 +24,8 @@ class Link(Struct, frozen=True):
     forward: Callable[[float], float]
     inverse: Callable[[float], float]
     slope: Callable[[float], float]
+    plain: bool = False
+    apart: bool = False
 
 
 def _same(value: float) -> float:
@@ -56,7 +60,6 @@ def _jaccard_slope(f1: float) -> float:
     return 2 / ((2 - f1) * (2 - f1))
 
 
-IDENTITY = Link("identity", _same, _same, _one)
-LOG = Link("log", _log, _exp, _reciprocal)
+IDENTITY = Link("identity", _same, _same, _one, plain=True)
+LOG = Link("log", _log, _exp, _reciprocal, apart=True)
 JACCARD = Link("jaccard", _jaccard, _f1, _jaccard_slope)
-LINKS: PMap[str, Link] = pmap({link.name: link for link in (IDENTITY, LOG, JACCARD)})

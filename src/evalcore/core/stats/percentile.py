@@ -7,12 +7,11 @@ from math import inf
 
 import numpy as np
 from msgspec import Struct
-from pyrsistent import PMap, pmap
 
 from evalcore.core.records.array import Floats64, Ints64
 from evalcore.core.stats.quantiles import normal_quantile, t_cdf
 
-__all__ = ["BOOTSTRAPS", "Resamples", "acceleration", "bca", "jackknife", "percentile"]
+__all__ = ["Resamples", "acceleration", "bca", "jackknife", "percentile"]
 
 Pair = tuple[float, float]
 MOST_LEFT_OUT = 200
@@ -97,6 +96,3 @@ def jackknife(statistic: Callable[[Ints64], Floats64], n: int) -> Floats64:
     found = np.array([float(statistic(index[None, :])[0]) for index in left if len(index)])
     finite = found[np.isfinite(found)]
     return finite.mean() - finite if len(finite) else np.zeros(0)
-
-
-BOOTSTRAPS: PMap[str, Callable[[Resamples, float], Pair]] = pmap({"percentile": percentile, "bca": bca})

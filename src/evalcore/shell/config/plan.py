@@ -18,7 +18,7 @@ from evalcore.shell.config.locations import anchored, is_path
 from evalcore.shell.config.values import parse_pairs
 from evalcore.shell.safety.secrets import HIDDEN
 
-__all__ = ["Pin", "Plan", "Read", "plan_from", "read_config"]
+__all__ = ["Pin", "Plan", "Read", "list_choices", "plan_from", "read_config"]
 
 SEEDS = (0, 1234, 1234, 1234)
 PATH_ARGS = ("path", "paths")
@@ -59,21 +59,26 @@ class Plan(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_d
     write_out: bool = False
     confirm_run_unsafe_code: bool = False
     data: dict[str, DataFiles] = {}
-    policy: Literal["evalcore", "lm-eval-0.4.13"] = "evalcore"
+    policy: str = "evalcore"
     confidence: float = 0.95
-    ci: Literal["wilson", "t", "exact", "percentile", "bca", "z"] = "wilson"
+    ci: str = "wilson"
     cluster: str | dict[str, str] | None = None
     on_unscorable: Rule = "exclude"
     engine: Literal["serial"] = "serial"
     trust: tuple[str | Pin, ...] = ()
 
 
-CHOICES = {
-    "policy": ("evalcore", "lm-eval-0.4.13"),
-    "ci": ("wilson", "t", "exact", "percentile", "bca", "z"),
-    "on_unscorable": ("exclude", "zero", "fail"),
-    "engine": ("serial",),
-}
+def list_choices() -> Mapping[str, tuple[str, ...]]:
+    """The values that keys with few of them may have.
+
+    >>> sorted(list_choices()["policy"])
+    ['evalcore', 'lm-eval-0.4.13']
+    """
+    from evalcore.core.lm_eval.policy import POLICIES  # here, for these tables take a while to load
+    from evalcore.core.stats.intervals import INTERVALS
+
+    few = {"on_unscorable": ("exclude", "zero", "fail"), "engine": ("serial",)}
+    return {"policy": tuple(POLICIES), "ci": tuple(INTERVALS), **few}
 
 
 class Read(NamedTuple):
@@ -127,7 +132,7 @@ def plan_from(given: Mapping[str, object], where: str = "the run config", text: 
     for key, hint in (("model", "see `evalcore models`"), ("tasks", "see `evalcore tasks`")):
         if not kept.get(key):
             raise EvalError(f"expected {key} in {where}, got none; {hint}")
-    for key, choices in CHOICES.items():
+    for key, choices in list_choices().items():
         if key in kept and kept[key] not in choices:
             raise unknown(key, str(kept[key]), choices, f" - at {_at(where, text, key)}")
     shaped = {key: _shape(key, value, _at(where, text, key)) for key, value in kept.items()}

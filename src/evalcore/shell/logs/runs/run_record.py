@@ -8,7 +8,6 @@ from pathlib import Path
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from evalcore.core.aggregate.inference import METHODS
 from evalcore.core.aggregate.spread import cluster_codes
 from evalcore.core.aggregate.value import Inference, close
 from evalcore.core.compare.lines import Side
@@ -19,6 +18,7 @@ from evalcore.core.records.errors import EvalError
 from evalcore.core.records.outcome import Rule
 from evalcore.core.records.report import Report, TaskReport
 from evalcore.core.records.score import Scored, ScoredColumn
+from evalcore.core.stats.intervals import INTERVALS
 from evalcore.shell.answerlog.line import PREFIX
 from evalcore.shell.data.unpack import lines_of, open_bytes, strip_packing
 from evalcore.shell.data.wire import decode_line, number_lines
@@ -147,7 +147,7 @@ def close_recorded(run: Recorded, confidence: float = 0.95) -> Report:
     """A run's numbers, closed by its own rule and with its own kind of intervals, of any confidence."""
     ci = (_part_of(run.results, "evalcore") or {}).get("ci")
     inference = Inference(
-        interval=ci if isinstance(ci, str) and ci in METHODS else "wilson",
+        interval=ci if isinstance(ci, str) and ci in INTERVALS else "wilson",
         confidence=confidence,
         on_unscorable=rule_of(run.results),
     )
