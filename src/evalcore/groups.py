@@ -3,8 +3,8 @@
 from evalcore.core.groups.build import build_trees, group_from_config, group_to_dict
 from evalcore.core.groups.lint import lint as lint_configs
 from evalcore.core.groups.tree import Group, GroupMetric, Leaf, Tree, all_groups, all_tasks, map_leaves, parents_of
+from evalcore.core.lm_eval.result_row import leaf_from_flat
 from evalcore.core.pipeline import report_groups
-from evalcore.core.records.report import leaf_from_flat
 
 __all__ = [
     "Group",

@@ -31,12 +31,13 @@ from evalcore.core.groups.tree import (
     statistics,
     version_of,
 )
+from evalcore.core.lm_eval.result_row import leaf_from_flat
 from evalcore.core.pipeline import build_report
 from evalcore.core.records.array import Array
 from evalcore.core.records.column import Floats, column
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.outcome import FAILED, OK
-from evalcore.core.records.report import TaskReport, leaf_from_flat
+from evalcore.core.records.report import TaskReport
 from evalcore.core.records.request import options
 from evalcore.core.records.task import MetricKey
 

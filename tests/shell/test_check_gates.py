@@ -15,7 +15,7 @@ from scipy.stats import t as student
 
 from evalcore.core.aggregate.value import Inference, with_interval
 from evalcore.core.compare.gates import Gate
-from evalcore.core.records.report import leaf_from_flat
+from evalcore.core.lm_eval.result_row import leaf_from_flat
 from evalcore.core.records.task import MetricKey
 from evalcore.shell.cli import main
 from evalcore.shell.compare.check import Checked

@@ -13,11 +13,11 @@ from sample_runs import STAMP, rows_of, write_log, write_run
 
 from evalcore.core.aggregate.spread import whole_clusters
 from evalcore.core.compare.lines import Comparison, Line, Shared, Side
+from evalcore.core.lm_eval.result_row import leaf_from_flat
 from evalcore.core.records.array import Ints64
 from evalcore.core.records.document import DocumentRow
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.estimate import Summary
-from evalcore.core.records.report import leaf_from_flat
 from evalcore.core.records.request import options
 from evalcore.core.records.task import MetricKey
 from evalcore.core.stats.percentile import jackknife

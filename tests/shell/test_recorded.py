@@ -16,9 +16,10 @@ from small_tasks import evalcore, write_tasks
 
 from evalcore import build_report, report_task
 from evalcore.core.groups.tree import Group, GroupMetric, Leaf, all_groups
+from evalcore.core.lm_eval.result_row import leaf_from_flat
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.outcome import FAILED, NOT_EMITTED, UNSCORABLE
-from evalcore.core.records.report import Report, TaskReport, leaf_from_flat
+from evalcore.core.records.report import Report, TaskReport
 from evalcore.lm_eval import lm_eval_results
 from evalcore.shell.logs.runs.identity import content_of
 from evalcore.shell.logs.runs.run_record import Recorded, read_recorded

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from evalcore.core.lm_eval.result_row import leaf_from_flat
 from evalcore.core.records.errors import EvalError
-from evalcore.core.records.report import leaf_from_flat
 from evalcore.core.records.request import GENERATE_UNTIL, Generate
 from evalcore.core.records.task import MetricSpec, Task
 from evalcore.core.tables import EVALCORE

@@ -188,7 +188,7 @@ def build_report(
     """Place task reports in their trees and report every group. A task named in a tree but not run is missing.
 
     >>> from evalcore.core.groups.tree import Group, GroupMetric, Leaf
-    >>> from evalcore.core.records.report import leaf_from_flat
+    >>> from evalcore.core.lm_eval.result_row import leaf_from_flat
     >>> done = [leaf_from_flat(name, {"acc,none": v}).value for name, v in [("a", 0.8), ("b", 0.9)]]
     >>> tree = Group("g", (Leaf("a", None), Leaf("b", None)), (GroupMetric("acc"),))
     >>> round(build_report(done, [tree]).group("g").get(MetricKey("acc")).value, 2)

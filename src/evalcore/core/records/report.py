@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from math import isfinite
+from collections.abc import Iterable
 
 from msgspec import Struct, field
 
-from evalcore.core.groups.tree import Leaf, Tree
+from evalcore.core.groups.tree import Tree
 from evalcore.core.records.column import Column
 from evalcore.core.records.errors import EvalError, place, unknown
-from evalcore.core.records.estimate import Counts, Estimate, Scale, Spread
+from evalcore.core.records.estimate import Estimate
 from evalcore.core.records.request import Options, options
 from evalcore.core.records.task import MetricKey
-from evalcore.core.stats.links import IDENTITY, LOG
 
-__all__ = ["GroupReport", "Report", "TaskReport", "leaf_from_flat"]
+__all__ = ["GroupReport", "Report", "TaskReport"]
 
 Estimates = tuple[tuple[MetricKey, Estimate], ...]
 
@@ -134,58 +132,3 @@ def _cells(name: str, key: MetricKey, estimate: Estimate) -> tuple[str, ...]:
     value = "-" if estimate.value is None else f"{estimate.value:.4f}"
     interval = "-" if estimate.ci is None else f"{estimate.ci[0]:.4f} to {estimate.ci[1]:.4f}"
     return (*names, value, interval, str(estimate.n))
-
-
-LOG_METRICS = frozenset({"perplexity", "word_perplexity", "byte_perplexity"})
-
-
-def leaf_from_flat(name: str, row: Mapping[str, object]) -> Leaf[TaskReport]:
-    """A task from lm-eval's flat results: ``{"acc,none": v, "acc_stderr,none": se, "sample_len": n}``.
-
-    >>> leaf_from_flat("a", {"acc,none": 0.8, "acc_stderr,none": 0.1, "sample_len": 10}).value.estimates[0][1]
-    Estimate(0.8 ± 0.1, n=10)
-    """
-    size = _number(name, row, "sample_len" if "sample_len" in row else "samples")
-    n = int(size) if size is not None and isfinite(size) else 1
-    estimates = tuple(
-        (key, _flat_estimate(key, value, _number(name, row, key.stderr), n))
-        for text in row
-        if (key := MetricKey.parse(text)) is not None and (value := _number(name, row, text)) is not None
-    )
-    alias = row.get("alias")
-    return Leaf(
-        name,
-        TaskReport(name=name, estimates=estimates, n_docs=n, alias=alias if isinstance(alias, str) else None),
-    )
-
-
-def _number(task: str, row: Mapping[str, object], key: str) -> float | None:
-    value = row.get(key)
-    try:
-        return float(value) if isinstance(value, int | float) else None
-    except OverflowError:
-        told = f"expected {key} of the results as a number, got one of more than 308 digits"
-        raise EvalError(f"{told}{place(task)}") from None
-
-
-def _flat_estimate(key: MetricKey, value: float, stderr: float | None, n: int) -> Estimate:
-    logs = key.metric in LOG_METRICS and value > 0
-    return Estimate(
-        value=value,
-        stderr=stderr,
-        n=n,
-        counts=Counts(scored=n),
-        scale=Scale(
-            size=float(n),
-            link=LOG if logs else IDENTITY,
-            aggregation="perplexity" if logs else "mean",
-            even=not logs,
-            bounds=(0.0, 1.0) if 0.0 <= value <= 1.0 and not logs else (float("-inf"), float("inf")),
-        ),
-        spread=Spread(
-            trials=float(n),
-            df=float(n - 1) if n > 1 else None,
-            variance=None if stderr is None or n < 1 else stderr * stderr * (n - 1) / n,
-        ),
-        reason=None if stderr is not None else "no standard error was given",
-    )

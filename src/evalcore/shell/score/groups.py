@@ -9,8 +9,9 @@ from msgspec.structs import replace
 
 from evalcore.core.groups.build import build_trees
 from evalcore.core.groups.tree import Group, GroupMetric, Leaf, Tree, fold_group, leaves, map_leaves
+from evalcore.core.lm_eval.result_row import leaf_from_flat
 from evalcore.core.records.errors import EvalError, place
-from evalcore.core.records.report import TaskReport, leaf_from_flat
+from evalcore.core.records.report import TaskReport
 from evalcore.core.records.task import MetricKey
 from evalcore.shell.logs.log import Logged, LogTask
 from evalcore.shell.score.labels import recorded_name

@@ -12,9 +12,9 @@ from evalcore.core.aggregate.value import Inference, with_interval
 from evalcore.core.compare.gates import Number
 from evalcore.core.compare.lines import Side
 from evalcore.core.compare.power import Known
+from evalcore.core.lm_eval.result_row import leaf_from_flat
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.estimate import Estimate
-from evalcore.core.records.report import leaf_from_flat
 from evalcore.shell.logs.lm_eval.rows import read_float
 from evalcore.shell.logs.runs.run_record import Recorded, read_recorded
 from evalcore.shell.logs.runs.source import NO_SAMPLES, find_results

@@ -36,7 +36,7 @@ class Grown(Struct, frozen=True):
 def grow_trees(results: Plain, tasks: Iterable[TaskReport], where: str = "the results") -> Grown:
     """The trees of results. lm-eval's do not say how a group was averaged: what gives its number again is taken.
 
-    >>> from evalcore.core.records.report import leaf_from_flat
+    >>> from evalcore.core.lm_eval.result_row import leaf_from_flat
     >>> done = [leaf_from_flat(name, {"acc,none": v, "sample_len": n}).value for name, v, n in
     ...         [("a", 0.5, 10), ("b", 0.8, 20)]]
     >>> rows = {"g": {"acc,none": 0.65}}

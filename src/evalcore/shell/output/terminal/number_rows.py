@@ -48,7 +48,7 @@ def rows_of(report: Report) -> tuple[NumberRow, ...]:
 
     >>> from evalcore.core.groups.tree import GroupMetric
     >>> from evalcore.core.pipeline import build_report
-    >>> from evalcore.core.records.report import leaf_from_flat
+    >>> from evalcore.core.lm_eval.result_row import leaf_from_flat
     >>> tree = Group("g", (Leaf("a", None),), (GroupMetric("acc"),))
     >>> done = build_report([leaf_from_flat("a", {"acc,none": 0.5, "sample_len": 8}).value], [tree])
     >>> [(row.depth, row.name, row.metric, row.value) for row in rows_of(done)]
