@@ -52,7 +52,7 @@ def to_arrow(thing: Framed) -> pyarrow.Table:
 
 
 def to_pandas(thing: Framed) -> pandas.DataFrame:
-    """The table of ``to_arrow`` in pandas; whole numbers and truth values are those of pandas that can be missing."""
+    """The table of ``to_arrow`` in pandas; integers and booleans have the nullable types of pandas."""
     pandas, arrow = require("pandas", "frames"), require("pyarrow", "frames")
     kinds = {arrow.int64(): pandas.Int64Dtype(), arrow.bool_(): pandas.BooleanDtype()}
     return to_arrow(thing).to_pandas(types_mapper=kinds.get)

@@ -587,7 +587,7 @@ def test_a17_bootstrap_iters_zero_gives_no_error_and_says_so():
 
 @pytest.mark.parametrize("draws", [1.5, -1, "many"])
 def test_a17_anything_but_a_whole_number_is_an_error_that_names_the_setting(draws):
-    with pytest.raises(EvalError, match=r"expected bootstrap_iters to be a whole number of at least 0, got"):
+    with pytest.raises(EvalError, match=r"expected bootstrap_iters to be an integer of at least 0, got"):
         report_task(texts(["1", "0"], ["1", "1"]), inference=Inference(resampling=Resampling(draws=draws)))
 
 

@@ -132,7 +132,7 @@ def test_ece_is_scikit_learns_calibration_curve(seed):
 def test_ece_needs_a_bin():
     rows = build_column([0], Objects(((0.9, 1),)))
     for bins in (0, -3):
-        with pytest.raises(EvalError, match=f"expected bins to be a whole number of at least 1, got {bins}"):
+        with pytest.raises(EvalError, match=f"expected bins to be an integer of at least 1, got {bins}"):
             aggregate_metric(AGGREGATIONS["ece"], rows, options=freeze_options(bins=bins))
 
 

@@ -25,7 +25,7 @@ from evalcore.core.compare.gates import (
     select_numbers,
 )
 from evalcore.core.compare.lines import Comparison, Line, Shared, Side, adjust
-from evalcore.core.compare.regressions import find_regressions, one_sided
+from evalcore.core.compare.regressions import find_regressions, halve_p_value
 from evalcore.core.compare.sides import compare_sides
 from evalcore.core.groups.tree import Group, GroupMetric, Leaf
 from evalcore.core.pipeline import build_report, report_task
@@ -145,7 +145,7 @@ def test_one_sided_is_scipys_one_sided_t_test() -> None:
     for _ in range(20):
         a, b = rng.normal(size=(2, 15))
         two = ttest_rel(a, b).pvalue
-        assert one_sided(two, a.mean() - b.mean()) == pytest.approx(
+        assert halve_p_value(two, a.mean() - b.mean()) == pytest.approx(
             ttest_rel(a, b, alternative="less").pvalue, abs=1e-12
         )
 
@@ -157,7 +157,7 @@ def test_one_sided_is_the_lower_mid_p_of_mcnemar(wins: int, losses: int) -> None
     found = paired_binary(a, b)
     assert found.p_value is not None
     tail = binom.cdf(wins, wins + losses, 0.5) - binom.pmf(wins, wins + losses, 0.5) / 2
-    assert one_sided(found.p_value, found.difference) == pytest.approx(tail, abs=1e-12)
+    assert halve_p_value(found.p_value, found.difference) == pytest.approx(tail, abs=1e-12)
 
 
 # --- baselines --------------------------------------------------------------------------------------------------------

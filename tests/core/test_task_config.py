@@ -98,7 +98,7 @@ def test_repeats_are_whole_numbers(repeats):
     if repeats is True:
         assert repeats_of({"repeats": repeats}) == 1
         return
-    with pytest.raises(EvalError, match="whole number"):
+    with pytest.raises(EvalError, match="integer"):
         repeats_of({"repeats": repeats})
 
 

@@ -117,7 +117,7 @@ def test_a_column_is_a_set_of_rows(pairs, dice):
 
 
 def test_kinds_of_rows_keep_their_types():
-    """Labels stay whole numbers and objects stay what they were."""
+    """Labels stay integers and objects stay what they were."""
     labels = build_column([1, 0], Labels(Array(np.array([[1, 0], [2, 2]]))))
     assert list_outcomes(labels)[0][1].score == (2, 2)
     kept = build_column([0], Objects(({"a": [1]},)))

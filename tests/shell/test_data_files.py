@@ -115,7 +115,7 @@ def test_magic_characters_in_a_real_name(tmp_path: Path) -> None:
         ("a.jsonl", b'{"a": ' + b"[" * 600 + b"1" + b"]" * 600 + b"}", "a.jsonl: documents nested too deep"),
         ("a.csv", b"a,b\n1,2\n3,4,5\n", "a.csv:3: expected 2 cells, got 3"),
         ("a.csv", b"a,b\n1,2\n\xff,4\n", "a.csv:.*not utf-8: invalid start byte"),
-        ("a.jsonl", b'{"a": 1.5}\n{"a": 1%s}\n' % (b"0" * 400), "a.jsonl: a whole number too large for the floats"),
+        ("a.jsonl", b'{"a": 1.5}\n{"a": 1%s}\n' % (b"0" * 400), "a.jsonl: an integer too large for the floats"),
         ("a.txt", b"a\nb\xff", "a.txt:2: not UTF-8: invalid start byte at byte 3"),
         ("a.gz", b"not gzip", "a.gz: cannot be read: Not a gzipped file"),
         ("a.jsonl.gz", gzip.compress(LINES * 50)[:-20], "a.jsonl.gz: cannot be read"),

@@ -81,7 +81,7 @@ def test_flags_go_over_the_file(tmp_path: Path) -> None:
         ("model: m\ntasks: a\npolicy: helm", "unknown policy .helm.*lm-eval-0.4.13 - at .*run.yaml:3"),
         ("model: m\ntasks: a\nci: wilsn", "unknown ci .wilsn.; did you mean .wilson.* - at .*run.yaml:3"),
         ("model: m\ntasks: a\nci: [t]", "unknown ci .*run.yaml:3"),
-        ("model: m\ntasks: a\nseed: [1, 2]", "expected seed as one whole number or four"),
+        ("model: m\ntasks: a\nseed: [1, 2]", "expected seed as one integer or four"),
         ("model: m\ntasks: a\nlimit: -1", "limit to be a number above 0"),
         ("model: m\nmodel: n\ntasks: a", "given twice"),
         ("model: !!python/object:os.system m\ntasks: a", "is not read"),

@@ -253,7 +253,7 @@ def test_names_that_a_terminal_obeys_are_shown(tmp_path, capsys):
         (["--power", "1"], "between 0 and 1"),
         (["--alpha", "x"], "between 0 and 1"),
         (["--correlation", "2"], "between -1 and 1"),
-        (["--repeats", "1,0"], "whole numbers"),
+        (["--repeats", "1,0"], "integers"),
         (["--difference", "0.1", "--half-width", "0.1"], "not allowed"),
         (["--difference", "5"], "5 points are 0.05"),
         (["--half-width", "1"], "1 points are 0.01"),

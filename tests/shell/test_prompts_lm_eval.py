@@ -166,7 +166,7 @@ FORMS: dict[str, Row] = {
         "doc_to_choice": "{{choices}}",
         "doc_to_target": "{{choices[answer]}}",
     },
-    "truth value as gold": {
+    "boolean as gold": {
         **CHOICE,
         **TRAIN,
         "doc_to_choice": ["no", "yes"],

@@ -291,5 +291,5 @@ def test_dummy_repeats_differ_and_text_is_fixed() -> None:
     assert DUMMY.open({"text": "lol"}).identity != DUMMY.open({}).identity
     with pytest.raises(EvalError, match="unknown dummy argument 'sed'; did you mean 'seed'"):
         DUMMY.open({"sed": 1})
-    with pytest.raises(EvalError, match="expected a whole number as seed"):
+    with pytest.raises(EvalError, match="expected an integer as seed"):
         DUMMY.open({"seed": "x"})

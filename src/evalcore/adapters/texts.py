@@ -29,7 +29,7 @@ __all__ = [
 
 NOTHING: Mapping[str, object] = options()
 LARGEST = 2**53
-"""From here on, not every whole number is a float."""
+"""From here on, not every integer is a float."""
 
 MetricLike = str | Mapping[str, object] | MetricSpec
 """A metric by name, as an entry of a task file's ``metric_list``, or as a record."""
@@ -119,7 +119,7 @@ def _content(content: object) -> str | Failed:
 def gold_of(gold: object) -> object:
     """A gold as scoring takes it: an array is a list of golds, and NaN, which tables have for nothing, is none.
 
-    Columns with gaps have whole numbers as 4.0, which is meant as 4.
+    Columns with gaps have integers as 4.0, which is meant as 4.
 
     >>> gold_of(np.array(["4", "four"])), gold_of(float("nan")), gold_of(np.int64(4)), gold_of(4.0)
     (['4', 'four'], None, 4, 4)

@@ -80,7 +80,7 @@ def _cluster(doc: object, field: str | None) -> int | str | None:
         return None
     found = doc.get(field) if isinstance(doc, Mapping) else None
     if not isinstance(found, int | str):
-        raise EvalError(f"expected a cluster in the field {field!r}, as a text or a whole number, got {found!r}")
+        raise EvalError(f"expected a cluster in the field {field!r}, as a text or an integer, got {found!r}")
     return found
 
 

@@ -13,7 +13,7 @@ from evalcore.core.aggregate.signature import INTERVAL, interval_of
 from evalcore.core.records.errors import EvalError, unknown
 from evalcore.core.records.estimate import Estimate, Resampling
 from evalcore.core.records.outcome import Rule
-from evalcore.core.stats.intervals import INTERVALS, Interval, interval, settled_interval
+from evalcore.core.stats.intervals import INTERVALS, Interval, choose_interval, interval
 from evalcore.core.stats.percentile import Resamples
 
 __all__ = ["DEFAULT", "Inference", "group_interval", "with_interval"]
@@ -65,7 +65,7 @@ def with_interval(estimate: Estimate, inference: Inference, resample: Resampler 
         return estimate
     method, spread, scale = inference.method, estimate.spread.variance, estimate.scale
     if method.resampled is None:
-        settled = settled_interval(method, estimate.value, variance=spread, bounds=scale.bounds, link=scale.link)
+        settled = choose_interval(method, estimate.value, variance=spread, bounds=scale.bounds, link=scale.link)
         flat = method.between is None and settled.between is not None
         return _instead(estimate, inference, NO_SPREAD) if flat else _closed_form(estimate, inference)
     drawn = None if resample is None else resample(estimate, inference.resampling)

@@ -117,7 +117,7 @@ def ece(rows: Rows, options: Options) -> Summary:
     """
     bins = int(str(options.get("bins", 10)))
     if bins < 1:
-        raise EvalError(f"expected bins to be a whole number of at least 1, got {bins}")
+        raise EvalError(f"expected bins to be an integer of at least 1, got {bins}")
     found = pairs(rows, "(confidence, correct)")
     at = np.clip(np.nan_to_num(found[:, 0]) * bins, 0, bins - 1).astype(np.int64)
     place = one_hot(at, bins)

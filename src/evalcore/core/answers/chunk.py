@@ -55,7 +55,7 @@ def sort_documents(task: Task, samples: Iterable[Sample]) -> tuple[Sequence[Samp
     try:
         keys = np.fromiter(map(attrgetter("doc_id"), docs), np.int64, len(docs))
     except (OverflowError, ValueError, TypeError) as wrong:
-        raise EvalError(f"expected whole numbers of 64 bits as doc_id: {wrong}{place(task.name)}") from wrong
+        raise EvalError(f"expected 64-bit integers as doc_id: {wrong}{place(task.name)}") from wrong
     if len(keys) > 1 and not bool(np.all(keys[1:] > keys[:-1])):
         order = np.argsort(keys, kind="stable")
         twice = np.flatnonzero(keys[order][1:] == keys[order][:-1])

@@ -84,7 +84,7 @@ def group_by_doc(items: Iterable[P] | AnswerTable) -> Grouped[P] | AnswerTable:
         docs = np.fromiter(map(attrgetter("doc_id"), placed), np.int64, n)
         idxs = np.fromiter(map(attrgetter("idx"), placed), np.int64, n)
     except (OverflowError, ValueError, TypeError) as wrong:
-        raise EvalError(f"expected whole numbers of 64 bits as doc_id and idx: {wrong}{place(task)}") from wrong
+        raise EvalError(f"expected 64-bit integers as doc_id and idx: {wrong}{place(task)}") from wrong
     order = sort_places(task, docs, idxs)
     if order is not None:
         flat, docs, idxs = tuple(flat[i] for i in order.tolist()), docs[order], idxs[order]

@@ -15,7 +15,7 @@ __all__ = ["find_hidden", "find_unpaired"]
 
 
 def find_unpaired(documents: Iterable[Shared], *, least: float = 0.5, allow: bool = False) -> tuple[Gate, ...]:
-    """A gate that fails for every task of which less than this share of either run's documents is in both.
+    """Fail a gate for every task where less than this share of either run's documents is in both.
 
     ``allow`` lets the run lack documents of the baseline.
 
@@ -23,20 +23,20 @@ def find_unpaired(documents: Iterable[Shared], *, least: float = 0.5, allow: boo
     ["3 of the run's 3 documents are paired with 3 of the baseline's 7"]
     """
     few = [one for one in documents if one.shares[0] < least or (one.shares[1] < least and not allow)]
-    return tuple(_unpaired(one, least) for one in few)
+    return tuple(_fail_unpaired(one, least) for one in few)
 
 
-def _unpaired(one: Shared, least: float, more: str = "") -> Gate:
+def _fail_unpaired(shared: Shared, least: float, more: str = "") -> Gate:
     return Gate(
         kind="paired",
-        name=one.task,
+        name=shared.task,
         key=MetricKey("paired"),
         passed=False,
-        verdict=f"{one.both:,} of the run's {one.both + len(one.only_a):,} documents are paired with "
-        f"{one.both:,} of the baseline's {one.both + len(one.only_b):,}{more}",
-        value=min(one.shares),
+        verdict=f"{shared.both:,} of the run's {shared.both + len(shared.only_a):,} documents are paired with "
+        f"{shared.both:,} of the baseline's {shared.both + len(shared.only_b):,}{more}",
+        value=min(shared.shares),
         limit=least,
-        n=one.both,
+        n=shared.both,
     )
 
 
@@ -51,10 +51,10 @@ def find_hidden(
     alpha: float = 0.05,
     margin: float = 0.0,
 ) -> tuple[Gate, ...]:
-    """A gate that fails for every task whose pairs may hide that the run is worse.
+    """Fail a gate for every task whose pairs may hide that the run is worse.
 
-    Where pairs are unclear (see ``Shared``), what a model wrote may have chosen them: those on which the models agree.
-    So the numbers of all documents must not be worse, either, by more than luck explains; alpha is shared among them
+    If pairs are unclear (see ``Shared``), the models' texts may have chosen them: documents on which the models agree.
+    So the numbers over all documents must not be worse either, beyond luck; alpha is shared among them
     (Bonferroni), and the documents of the two runs count as independent.
 
     >>> from evalcore.core.aggregate.value import aggregate_metric
@@ -75,18 +75,18 @@ def find_hidden(
     lines = [line for line in comparison.lines if line.name in unclear and line.higher_is_better is not None]
     signs = {(line.name, line.key): 1 if line.higher_is_better else -1 for line in lines}
     numbers = [at for at in signs if all(at in known for known in estimates)]
-    found: dict[str, Gate] = {}
+    gates: dict[str, Gate] = {}
     for at in numbers:
-        change, error = _change_of_all(estimates[0][at], estimates[1][at])
+        change, error = _subtract_all(estimates[0][at], estimates[1][at])
         if signs[at] * change < normal_quantile(alpha / len(numbers)) * error - margin:
             run, baseline = (known[at].value for known in estimates)
-            told = f", and over all documents {at[1]} is worse: {run:.4f}, not {baseline:.4f}"
-            found.setdefault(at[0], _unpaired(unclear[at[0]], 1.0, told))
-    return tuple(found.values())
+            worse = f", and over all documents {at[1]} is worse: {run:.4f}, not {baseline:.4f}"
+            gates.setdefault(at[0], _fail_unpaired(unclear[at[0]], 1.0, worse))
+    return tuple(gates.values())
 
 
-def _change_of_all(run: Estimate, baseline: Estimate) -> tuple[float, float]:
-    """The difference of two numbers over all documents of either run, and its error; of none that has no error."""
+def _subtract_all(run: Estimate, baseline: Estimate) -> tuple[float, float]:
+    """Subtract two numbers over all documents of either run; the error is infinite if either has none."""
     if run.value is None or baseline.value is None or run.stderr is None or baseline.stderr is None:
         return 0.0, inf
     return run.value - baseline.value, hypot(run.stderr, baseline.stderr)

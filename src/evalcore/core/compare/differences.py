@@ -19,19 +19,19 @@ from evalcore.core.records.estimate import Aggregation, Estimate, Part, Scale, S
 from evalcore.core.records.task import MetricKey
 from evalcore.core.stats.bootstrap import resample
 from evalcore.core.stats.influence import clustered, independent
-from evalcore.core.stats.pair_tests import around, effective_difference, paired_binary, settled
+from evalcore.core.stats.pair_tests import clip_around, drop_rounding, effective_difference, paired_binary
 from evalcore.core.stats.quantiles import t_cdf, t_quantile
 from evalcore.core.stats.sample_size import reach_of_test
 
-__all__ = ["Move", "Pair", "influence_of", "measured", "told_few"]
+__all__ = ["Move", "Pair", "explain_few", "influence_of", "measure_line"]
 
 PAIRED_DRAWS = 1000
 
 
 class Pair(Struct, frozen=True, eq=False):
-    """One metric of one task in both runs, on the documents that both have a score for, in the same order.
+    """One metric of a task in both runs, on the documents with a score in both, in the same order.
 
-    Without the columns behind the estimates, their influences stand in for what the runs would be after a swap.
+    Without columns, the influences of the estimates approximate the runs' values after a swap.
     """
 
     task: str
@@ -44,7 +44,7 @@ class Pair(Struct, frozen=True, eq=False):
 
     @property
     def clusters(self) -> Ints64 | None:
-        """Cluster codes of the units, which other tasks may share; None where none are declared."""
+        """Cluster codes of the units, which other tasks may share; None if none are declared."""
         return None if self.a.spread.clusters is None else self.a.spread.clusters.ints
 
     @property
@@ -62,36 +62,39 @@ class Move(Struct, frozen=True, eq=False):
 
     @property
     def weight(self) -> float:
-        """Its slope in the line, the same in both runs but for values on a scale of their own."""
+        """Its slope in the line: the mean of both runs', which differ only for values on a scale of their own."""
         return (self.a.slope + self.b.slope) / 2 or 1.0
 
 
-def measured(line: Line, moves: Sequence[Move], ends: tuple[Estimate, Estimate], confidence: float) -> Line:
-    """A line with its difference, and the error, the interval and the detectable difference where they are defined."""
+def measure_line(line: Line, moves: Sequence[Move], ends: tuple[Estimate, Estimate], confidence: float) -> Line:
+    """Add to a line its difference and, where defined, the error, interval and detectable difference."""
     if line.a is None or line.b is None or not moves:
         return line
-    plain = _binary_scores(moves)
+    plain = _find_binary_scores(moves)
     if plain is not None:
-        return _measured_binary(line, plain, confidence)
+        return _measure_binary(line, plain, confidence)
     value, line = line.a - line.b, replace(line, clusters=_count_clusters(moves))
-    terms = [_term(move) for move in moves]
+    terms = [_build_term(move) for move in moves]
     weights = [move.weight for move in moves]
     whole = spread_of_terms(terms, weights)
     known = replace(line, difference=value, stderr=whole.stderr, reason=line.reason or whole.reason)
     if whole.stderr is None or not whole.df:
         return known
     quantile = t_quantile((1 + confidence) / 2, whole.df)
-    reach = _reach(moves)
+    reach = _find_reach(moves)
     if reach is not None and whole.variance is not None:
-        n = _effective(terms, weights, whole)
-        found = effective_difference(value, variance=whole.variance, n=n, reach=reach)
-        ci, how = around(value, found, quantile, reach), "Bonett-Price interval on the effective count"
+        n = _count_effective(terms, weights, whole)
+        centre = effective_difference(value, variance=whole.variance, n=n, reach=reach)
+        ci, how = clip_around(value, centre, quantile, reach), "Bonett-Price interval on the effective count"
     elif whole.stderr > 0:
-        found = value, whole.stderr
-        ci, how = _of_ends(ends, value, whole.stderr) or (around(value, found, quantile, inf), "t interval")
+        centre = value, whole.stderr
+        ci, how = _combine_intervals(ends, value, whole.stderr) or (
+            clip_around(value, centre, quantile, inf),
+            "t interval",
+        )
     else:
         same = 1.0 if value == 0 and any(move.pair.a.spread.influence is None for move in moves) else None
-        return replace(known, p_value=same, reason=_without_spread(value))
+        return replace(known, p_value=same, reason=_explain_zero_spread(value))
     tested = (
         _t_test(value, whole.stderr, whole.df) if any(move.pair.a.spread.influence is None for move in moves) else None
     )
@@ -99,67 +102,69 @@ def measured(line: Line, moves: Sequence[Move], ends: tuple[Estimate, Estimate],
         known,
         ci=ci,
         p_value=tested,
-        detectable=reach_of_test(1 - confidence)(whole.df) * (whole.stderr or found[1]),
+        detectable=reach_of_test(1 - confidence)(whole.df) * (whole.stderr or centre[1]),
         method=f"{how}, t test" if tested is not None else how,
     )
 
 
-def _without_spread(value: float) -> str:
+def _explain_zero_spread(value: float) -> str:
     if value == 0:
         return "the runs do not differ in any document, and nothing bounds how much they could in others"
     return "every document differs by the same amount, which tells nothing of others"
 
 
-def _measured_binary(line: Line, scores: tuple[Floats64, Floats64], confidence: float) -> Line:
-    found = paired_binary(*scores, confidence=confidence)
+def _measure_binary(line: Line, scores: tuple[Floats64, Floats64], confidence: float) -> Line:
+    tested = paired_binary(*scores, confidence=confidence)
     n = len(scores[0])
     apart = scores[0] - scores[1]
-    variance = float(np.count_nonzero(apart)) / n**2 - found.difference**2 / n
-    error = effective_difference(found.difference, variance=variance, n=n)[1]
+    variance = float(np.count_nonzero(apart)) / n**2 - tested.difference**2 / n
+    error = effective_difference(tested.difference, variance=variance, n=n)[1]
     return replace(
         line,
-        difference=found.difference,
-        stderr=found.stderr,
-        ci=found.ci,
-        p_value=found.p_value,
-        detectable=reach_of_test(1 - confidence)(n - 1) * (found.stderr or error) if n > 1 else None,
-        method=found.method,
+        difference=tested.difference,
+        stderr=tested.stderr,
+        ci=tested.ci,
+        p_value=tested.p_value,
+        detectable=reach_of_test(1 - confidence)(n - 1) * (tested.stderr or error) if n > 1 else None,
+        method=tested.method,
         least_p=0.5**n,
-        reason=line.reason or told_few(n, "document", 0.5**n, 1 - confidence),
+        reason=line.reason or explain_few(n, "document", 0.5**n, 1 - confidence),
     )
 
 
-def told_few(count: int, what: str, least: float, alpha: float) -> str | None:
-    """Why a test of so few units cannot find anything; None if it can.
+def explain_few(count: int, what: str, least: float, alpha: float) -> str | None:
+    """Explain why a test of so few units cannot find anything; None if it can.
 
-    >>> told_few(4, "cluster", 0.125, 0.05)
+    >>> explain_few(4, "cluster", 0.125, 0.05)
     'only 4 clusters: no p-value below 0.125 is possible'
     """
     many = f"{count} {what}{'s' * (count != 1)}"
     return f"only {many}: no p-value below {least:.3g} is possible" if least > alpha else None
 
 
-def _of_ends(ends: tuple[Estimate, Estimate], value: float, stderr: float) -> tuple[tuple[float, float], str] | None:
-    """For values on a log scale: an interval from those of both runs and how much they go together.
+def _combine_intervals(
+    ends: tuple[Estimate, Estimate], value: float, stderr: float
+) -> tuple[tuple[float, float], str] | None:
+    """Combine both runs' intervals on a log scale, given the error of the difference.
 
-    The distances of the ends from the values take the place of standard errors (Zou and Donner 2008, "MOVER").
+    The distances of their ends from the values replace standard errors (Zou and Donner 2008, "MOVER").
     """
-    one, two = ends
+    first, second = ends
     link = next((estimate.scale.link for estimate in ends if estimate.scale.link.apart), None)
-    if link is None or one.ci is None or two.ci is None or not one.stderr or not two.stderr:
+    if link is None or first.ci is None or second.ci is None or not first.stderr or not second.stderr:
         return None
-    together = (one.stderr**2 + two.stderr**2 - stderr**2) / (2 * one.stderr * two.stderr)
-    a, b = value + (two.value or 0.0), two.value or 0.0
+    together = (first.stderr**2 + second.stderr**2 - stderr**2) / (2 * first.stderr * second.stderr)
+    a, b = value + (second.value or 0.0), second.value or 0.0
 
     def reach(first: float, second: float) -> float:
         return sqrt(max(first**2 + second**2 - 2 * together * first * second, 0.0))
 
-    low, high = reach(a - one.ci[0], two.ci[1] - b), reach(one.ci[1] - a, b - two.ci[0])
+    low, high = reach(a - first.ci[0], second.ci[1] - b), reach(first.ci[1] - a, b - second.ci[0])
     return (value - low, value + high), f"interval from both runs' on the {link.name} scale (MOVER)"
 
 
 def _count_clusters(moves: Sequence[Move]) -> int | None:
-    """The distinct clusters of a line; None if every document stands alone in it."""
+    """Count the distinct clusters of a line; None if every document is a cluster of its own."""
     codes = [move.pair.clusters for move in moves if move.pair.clusters is not None]
     if not codes:
         return None
@@ -167,17 +172,17 @@ def _count_clusters(moves: Sequence[Move]) -> int | None:
     return count if count < sum(map(len, codes)) else None
 
 
-def _binary_scores(moves: Sequence[Move]) -> tuple[Floats64, Floats64] | None:
-    """The 0/1 scores behind a line that is one task's mean of independent documents; None if it is something else."""
+def _find_binary_scores(moves: Sequence[Move]) -> tuple[Floats64, Floats64] | None:
+    """Find the 0/1 scores behind a line, if it is one task's mean of independent documents."""
     if len(moves) != 1 or any(part.slope != 1 or part.influence is not None for part in (moves[0].a, moves[0].b)):
         return None
     pair = moves[0].pair
-    one, two = _bits(pair.a), _bits(pair.b)
-    return (one, two) if pair.alone and one is not None and two is not None else None
+    first, second = _find_bits(pair.a), _find_bits(pair.b)
+    return (first, second) if pair.alone and first is not None and second is not None else None
 
 
-def _bits(estimate: Estimate) -> Floats64 | None:
-    """The 0/1 scores behind a mean, None if they are something else."""
+def _find_bits(estimate: Estimate) -> Floats64 | None:
+    """Find the 0/1 scores behind a mean; None if the scores are something else."""
     if not estimate.scale.even or estimate.value is None or estimate.spread.influence is None:
         return None
     given = estimate.spread.influence.floats + estimate.value
@@ -186,15 +191,15 @@ def _bits(estimate: Estimate) -> Floats64 | None:
     return scores if whole else None
 
 
-def _term(move: Move) -> Term:
-    """The difference in one task as an estimate of its own, which groups combine like any other."""
+def _build_term(move: Move) -> Term:
+    """Turn the difference in one task into an estimate, which groups combine like any other."""
     pair, n = move.pair, move.pair.a.n
     first, second = influence_of(move.a, pair.a), influence_of(move.b, pair.b)
     if first is None or second is None:
-        stderr, count = _drawn(pair), n if pair.clusters is None else len(np.unique(pair.clusters))
+        stderr, count = _bootstrap_pair(pair), n if pair.clusters is None else len(np.unique(pair.clusters))
         variance, influence = (None if stderr is None else stderr**2), None
     else:
-        influence = settled(first - second, (first, second)) / move.weight
+        influence = drop_rounding(first - second, (first, second)) / move.weight
         spread = independent(influence) if pair.clusters is None else clustered(influence, pair.clusters)
         variance, stderr, count = spread
     estimate = Estimate(
@@ -214,8 +219,8 @@ def _term(move: Move) -> Term:
     return Term(pair.task, move.weight, float(n), estimate)
 
 
-def _effective(terms: Sequence[Term], weights: Sequence[float], whole: TermSpread) -> float:
-    """The number of independent documents that would leave the same error; of clusters, where there is no error."""
+def _count_effective(terms: Sequence[Term], weights: Sequence[float], whole: TermSpread) -> float:
+    """Count the independent documents that would give the same error; without an error, the clusters."""
     if not whole.stderr:
         return whole.trials
     alone = [
@@ -233,29 +238,29 @@ def _effective(terms: Sequence[Term], weights: Sequence[float], whole: TermSprea
 
 
 def influence_of(part: Part, estimate: Estimate) -> Floats64 | None:
-    """What a task's documents have on a number that the task is a part of."""
+    """The influence of a task's documents on a number that the task is part of."""
     if part.influence is not None:
         return part.influence.floats
     return None if estimate.spread.influence is None else part.slope * estimate.spread.influence.floats
 
 
-def _drawn(pair: Pair) -> float | None:
-    """Without influences: a seeded bootstrap that draws the same documents from both runs."""
+def _bootstrap_pair(pair: Pair) -> float | None:
+    """Bootstrap the error of a pair without influences, drawing the same documents from both runs."""
     aggregation, n = pair.aggregation, pair.a.n
     if n < 2 or aggregation is None or pair.columns is None:
         return None
-    one, two = (aggregation.summarise(column.rows, pair.a.scale.options) for column in pair.columns)
+    first, second = (aggregation.summarise(column.rows, pair.a.scale.options) for column in pair.columns)
     if pair.clusters is not None:
-        one, two = (whole_clusters(summary, pair.clusters) for summary in (one, two))
-        n = len(one.stats)
+        first, second = (whole_clusters(summary, pair.clusters) for summary in (first, second))
+        n = len(first.stats)
     generator = np.random.Generator(np.random.PCG64(0))
-    apart = resample(lambda at: one.resampled(at) - two.resampled(at), n, draws=PAIRED_DRAWS, generator=generator)
+    apart = resample(lambda at: first.resampled(at) - second.resampled(at), n, draws=PAIRED_DRAWS, generator=generator)
     fine = apart[np.isfinite(apart)]
     return float(np.std(fine, ddof=1)) * sqrt(n / (n - 1)) if len(fine) > 1 else None
 
 
-def _reach(moves: Sequence[Move]) -> float | None:
-    """The most that one document can differ by, where scores are means between bounds."""
+def _find_reach(moves: Sequence[Move]) -> float | None:
+    """Find the most that one document can differ by; None unless the numbers are means within bounds."""
     bounds = {move.pair.a.scale.bounds for move in moves} | {move.pair.b.scale.bounds for move in moves}
     means = all(move.pair.a.scale.average and move.pair.a.scale.link.plain for move in moves)
     low, high = next(iter(bounds))

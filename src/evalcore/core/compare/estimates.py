@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from evalcore.core.compare.differences import Move, Pair, measured
+from evalcore.core.compare.differences import Move, Pair, measure_line
 from evalcore.core.compare.flips import DRAWS, flip_lines
 from evalcore.core.compare.lines import Line
 from evalcore.core.compare.pairs import match_documents
@@ -29,10 +29,10 @@ def compare_estimates(
     draws: int = DRAWS,
     seed: int = 0,
 ) -> Difference:
-    """First minus second, paired by document: Bonett and Price's interval and McNemar's test for 0/1 scores.
+    """Compare two estimates, first minus second, paired by document.
 
-    Documents are the same if their keys are; with the document tables of both runs, by ``match_documents``. For whole
-    runs, with their groups and the documents that only one of them has, see ``compare_sides``.
+    0/1 scores get Bonett and Price's interval and McNemar's test. Documents are matched by key, or by
+    ``match_documents`` if both document tables are given. ``compare_sides`` compares whole runs.
 
     >>> from evalcore.core.aggregate.value import aggregate_metric
     >>> from evalcore.core.aggregate.aggregations import AGGREGATIONS
@@ -47,7 +47,7 @@ def compare_estimates(
         raise EvalError(f"expected two values, got {a.value} and {b.value}")
     if a.spread.influence is None or b.spread.influence is None or a.spread.keys is None or b.spread.keys is None:
         raise EvalError(f"{a.scale.aggregation} has no influence of each document; compare the documents' own scores")
-    order = match_keys(a.spread.keys.ints.tolist(), _as_named_by(documents, b.spread.keys.ints.tolist()))
+    order = match_keys(a.spread.keys.ints.tolist(), _rename_keys(documents, b.spread.keys.ints.tolist()))
     clusters = a.spread.clusters or (None if b.spread.clusters is None else frozen(b.spread.clusters.ints[order]))
     spread = replace(
         b.spread, influence=frozen(b.spread.influence.floats[order]), keys=a.spread.keys, clusters=clusters
@@ -56,15 +56,15 @@ def compare_estimates(
     pair = Pair("", MetricKey(a.scale.aggregation), replace(a, spread=replace(a.spread, clusters=clusters)), aligned)
     whole = Part("", 1.0)
     moves = (Move(pair, whole, whole),)
-    draft = measured(Line(name="", key=pair.key, a=a.value, b=b.value, n=a.n), moves, (a, b), confidence)
+    draft = measure_line(Line(name="", key=pair.key, a=a.value, b=b.value, n=a.n), moves, (a, b), confidence)
     line = flip_lines([(draft, moves)], draws, seed)[0]
     return Difference(line.difference or 0.0, line.stderr, line.ci, line.p_value, len(a.spread.influence), line.method)
 
 
-def _as_named_by(
+def _rename_keys(
     documents: tuple[Sequence[DocumentRow], Sequence[DocumentRow]] | None, keys: list[int]
 ) -> list[object]:
-    """The second run's documents under the first run's keys; those that only the second has under their own names."""
+    """Name the second run's documents by the first run's keys, and its own documents by names of their own."""
     if documents is None or not any(documents):
         return list(keys)
     known = {two: one for one, two in match_documents(*documents).pairs}

@@ -1,4 +1,4 @@
-"""Gates: a number held against a limit or against another run. What fails, fails on evidence, not on noise."""
+"""Gates: a number against a limit or another run. Gates fail on evidence, not on noise."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ Number = tuple[str, MetricKey]
 
 
 class Limit(Struct, frozen=True):
-    """A number's least or greatest value, under the key it was asked for with."""
+    """A number's least or greatest value, and the key that selects the number."""
 
     kind: Kind
     key: str
@@ -50,8 +50,8 @@ class Gate(Struct, frozen=True, kw_only=True):
 
     ``limit`` and ``ci`` are those of a limit; ``baseline`` is the other run's number, ``difference_ci`` the interval of
     the difference to it, and ``adjusted`` the one-sided p-value of a regression, corrected for all numbers held against
-    the baseline. The value of an ``unscored`` gate is the share of the baseline's documents that the run did not score,
-    that of a ``paired`` gate the smaller of the two runs' shares of documents that both have.
+    the baseline. The value of an ``unscored`` gate is the share of the baseline's documents that the run did not score;
+    that of a ``paired`` gate is the smaller of the runs' shares of matched documents.
     """
 
     kind: Literal["min", "max", "baseline", "unscored", "paired"]
@@ -91,7 +91,7 @@ def parse_limit(kind: Kind, text: str) -> Limit:
 
 
 def spell_number(number: Number) -> tuple[str, str, str, str]:
-    """Every key that means a number.
+    """List every key that selects a number.
 
     >>> spell_number(("gsm8k", MetricKey("acc")))
     ('acc', 'acc,none', 'gsm8k/acc', 'gsm8k/acc,none')
@@ -101,7 +101,7 @@ def spell_number(number: Number) -> tuple[str, str, str, str]:
 
 
 def select_numbers(wanted: str, known: Iterable[Number]) -> tuple[Number, ...]:
-    """All numbers that a key or a glob means: those of every task and group that has the metric, unless it names some.
+    """Select all numbers that a key or a glob names; a metric alone selects every task and group that has it.
 
     >>> numbers = [("a", MetricKey("acc")), ("b", MetricKey("acc"))]
     >>> [name for name, _ in select_numbers("acc", numbers)], select_numbers("[b-z]*/acc", numbers)[0][0]
@@ -111,21 +111,21 @@ def select_numbers(wanted: str, known: Iterable[Number]) -> tuple[Number, ...]:
     evalcore.EvalError: unknown number 'b/ac'; did you mean 'b/acc'? Known: a/acc, a/acc,none, ...
     """
     numbers = tuple(known)
-    found = tuple(number for number in numbers if wanted in spell_number(number)) or tuple(
+    selected = tuple(number for number in numbers if wanted in spell_number(number)) or tuple(
         number for number in numbers if any(fnmatchcase(one, wanted) for one in spell_number(number))
     )
-    if not found:
+    if not selected:
         spelled = {spelling for number in numbers for spelling in spell_number(number)}
         raise unknown("number", wanted, {one for one in spelled if ("/" in one) == ("/" in wanted)} or spelled)
-    return found
+    return selected
 
 
 def choose_numbers(
     tasks: Sequence[str], metrics: Sequence[str], names: Iterable[str], keys: Iterable[MetricKey]
 ) -> Callable[[Number], bool]:
-    """Whether a number is of a task or group that matches a glob and of one of these metrics, if any are named.
+    """Choose numbers by task or group globs and by metrics; all if none is given.
 
-    What matches none of the names and keys that there are is an error.
+    A glob or metric that matches nothing is an error.
 
     >>> chosen = choose_numbers(["g*"], ["acc"], ["gsm8k", "mmlu"], [MetricKey("acc"), MetricKey("f1")])
     >>> chosen(("gsm8k", MetricKey("acc"))), chosen(("mmlu", MetricKey("acc"))), chosen(("gsm8k", MetricKey("f1")))
@@ -148,13 +148,13 @@ def choose_numbers(
 
 
 def numbers_of(report: Report) -> dict[Number, Estimate]:
-    """Every number of a report: of tasks in the order they were run, then of groups."""
+    """List every number of a report: tasks in the order they were run, then groups."""
     rows: list[TaskReport | GroupReport] = [*report.tasks, *report.groups]
     return {(row.name, key): estimate for row in rows for key, estimate in row.estimates}
 
 
 def match_limits(limits: Iterable[Limit], known: Iterable[Number]) -> tuple[tuple[Limit, Number], ...]:
-    """Every limit with each number that it is about.
+    """Pair every limit with each number that it is about.
 
     >>> [number[0] for _, number in match_limits([Limit("min", "acc", 0.5)], [("a", MetricKey("acc"))] * 2)]
     ['a', 'a']
@@ -164,9 +164,9 @@ def match_limits(limits: Iterable[Limit], known: Iterable[Number]) -> tuple[tupl
 
 
 def level_of_limits(alpha: float, gates: int) -> float:
-    """The confidence of the intervals that so many limits are judged by: some fails by luck in at most a share alpha.
+    """Return the confidence of the intervals that judge so many limits: any fails by luck in at most a share alpha.
 
-    Bonferroni's correction; each end of an interval is a one-sided bound, hence twice.
+    Bonferroni's correction; each end of an interval is a one-sided bound, hence 2 alpha.
 
     >>> level_of_limits(0.05, 1), level_of_limits(0.05, 20)
     (0.9, 0.995)
@@ -175,9 +175,9 @@ def level_of_limits(alpha: float, gates: int) -> float:
 
 
 def judge_limit(limit: Limit, number: Number, estimate: Estimate, *, strict: bool = False) -> Gate:
-    """A number against its limit: it fails if all of its interval is on the wrong side.
+    """Judge a number against its limit: it fails if its whole interval is on the wrong side.
 
-    ``strict``: if the number itself is, as it is for a number without an interval. One without a value fails.
+    ``strict``, or without an interval, the number itself is judged. A number without a value fails.
 
     >>> drawn = Estimate(value=0.6, ci=(0.5, 0.7), n=40)
     >>> [judge_limit(Limit("min", "acc", at), ("t", MetricKey("acc")), drawn).verdict for at in (0.4, 0.62, 0.8)]
@@ -210,12 +210,12 @@ def judge_limit(limit: Limit, number: Number, estimate: Estimate, *, strict: boo
 def judge_limits(
     limits: Iterable[Limit], known: Mapping[Number, Estimate], *, strict: bool = False
 ) -> tuple[Gate, ...]:
-    """A gate for every number that a limit is about."""
+    """Judge every number that a limit is about."""
     return tuple(judge_limit(limit, at, known[at], strict=strict) for limit, at in match_limits(limits, known))
 
 
 def name_verdict(line: Line, alpha: float, labels: tuple[str, str] = ("A", "B")) -> str:
-    """What a line of a comparison says, in words: who is better, if more than luck explains it.
+    """Say in words who is better in a line of a comparison, if luck does not explain it.
 
     >>> line = Line(name="t", key=MetricKey("ppl"), difference=2.0, adjusted=0.01, higher_is_better=False)
     >>> name_verdict(line, 0.05), name_verdict(line, 0.001), name_verdict(replace(line, higher_is_better=None), 0.05)

@@ -23,10 +23,10 @@ __all__ = ["CORRECTIONS", "Comparison", "Line", "Shared", "Side", "adjust", "too
 class Line(Struct, frozen=True, kw_only=True):
     """First run minus second, in one number of a task or a group, on the documents that both have a score for.
 
-    ``better`` and ``worse`` are the keys (of the first run) of documents where the first run does better and worse.
-    ``detectable`` is the smallest true difference that such a comparison finds four times in five.
+    ``better`` and ``worse`` are the documents (the first run's keys) where the first run does better and worse.
+    ``detectable`` is the smallest true difference that such a comparison finds in four cases of five.
     ``adjusted`` is the p-value corrected for all lines of the table. ``reason`` says why something is missing.
-    ``clusters`` counts the clusters behind it, where there are any; ``least_p`` is the smallest p-value that a test of
+    ``clusters`` counts the clusters behind it, if any; ``least_p`` is the smallest p-value that a test of
     so few documents or clusters can give.
     """
 
@@ -53,11 +53,11 @@ class Line(Struct, frozen=True, kw_only=True):
 
 
 class Shared(Struct, frozen=True):
-    """The documents of a task that both runs have, and the keys of those that only one of them has.
+    """The documents of a task in both runs, and the keys of those in only one.
 
-    ``by_id`` is whether declared ids were what counted; ``unlike``, ``by_prompt`` and ``by_order`` count documents that
-    were matched by no more than their id, prompt or order (see ``match_documents``). ``unclear`` is whether those that
-    only one of them has may lack a counterpart because of what a model wrote.
+    ``by_id``: matched by declared ids. ``unlike``, ``by_prompt`` and ``by_order`` count documents matched by nothing
+    but their id, prompt or order (see ``match_documents``). ``unclear``: documents of one run may lack a counterpart
+    because of what a model wrote.
     """
 
     task: str
@@ -72,7 +72,7 @@ class Shared(Struct, frozen=True):
 
     @property
     def shares(self) -> tuple[float, float]:
-        """Which share of either run's documents is matched.
+        """The share of either run's documents that is matched.
 
         >>> Shared("t", 3, (7,)).shares
         (0.75, 1.0)
@@ -95,7 +95,7 @@ class Comparison(Struct, frozen=True, kw_only=True):
 
 
 def too_few(line: Line, alpha: float) -> bool:
-    """Whether the line rests on so few documents or clusters that no difference at all could be found.
+    """Whether the line has so few documents or clusters that no difference could ever be found.
 
     >>> too_few(Line(name="t", key=MetricKey("acc"), least_p=0.125), 0.05)
     True
@@ -106,21 +106,21 @@ def too_few(line: Line, alpha: float) -> bool:
 Correction = Callable[[Sequence[float | None]], tuple[float | None, ...]]
 
 
-def uncorrected(p_values: Sequence[float | None]) -> tuple[float | None, ...]:
-    """Each p-value as it is.
+def keep_p_values(p_values: Sequence[float | None]) -> tuple[float | None, ...]:
+    """Return the p-values unchanged.
 
-    >>> uncorrected([0.01, None])
+    >>> keep_p_values([0.01, None])
     (0.01, None)
     """
     return tuple(p_values)
 
 
-CORRECTIONS: PMap[str, Correction] = pmap({"holm": holm, "bh": benjamini_hochberg, "none": uncorrected})
+CORRECTIONS: PMap[str, Correction] = pmap({"holm": holm, "bh": benjamini_hochberg, "none": keep_p_values})
 """holm: no false finding in the table, 19 times in 20; bh: 1 in 20 of the findings may be false."""
 
 
 def adjust(comparisons: Iterable[Comparison], correction: str = "holm") -> tuple[Comparison, ...]:
-    """The comparisons with every p-value corrected for all of them: what is printed together is one family.
+    """Correct every p-value for all comparisons: what is printed together is one family.
 
     >>> two = [Line(name=name, key=MetricKey("acc"), p_value=p) for name, p in (("t", 0.01), ("u", 0.04))]
     >>> [line.adjusted for line in adjust([Comparison(names=("a", "b"), lines=tuple(two))])[0].lines]
@@ -148,7 +148,7 @@ def adjust(comparisons: Iterable[Comparison], correction: str = "holm") -> tuple
 
 
 class Side(ColumnRecord, frozen=True, eq=True):
-    """A run's scores by task, with the document table that its column keys point into, and the trees of its groups."""
+    """A run's scores by task, the document tables that their keys point into, and the trees of its groups."""
 
     name: str
     scored: tuple[Scored, ...]

@@ -1,4 +1,4 @@
-"""The same documents in two runs: matched by who they are, never by their answers; the rest is counted and named."""
+"""The same documents in two runs, matched by identity, never by answer; the rest is counted and named."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ __all__ = ["Matched", "Paired", "match_documents", "pair_documents"]
 
 
 class Matched(Struct, frozen=True):
-    """The documents that two runs have in common: (key in the first, key in the second), in the first's order.
+    """The documents of both runs: (key in the first, key in the second), in the first's order.
 
-    ``by_id`` is whether both runs declare ids, and ``unlike`` counts those of one id that have another target, or
-    another prompt and content. ``by_prompt`` counts those whose content differs, ``by_order`` those that nothing but
-    their order tells from others. ``unclear`` is whether both runs have others that neither id nor prompt identifies.
+    ``by_id``: both runs declare ids. ``unlike`` counts pairs of one id with different targets, or different prompts
+    and contents; ``by_prompt`` those whose contents differ; ``by_order`` those that only their order tells from
+    others. ``unclear``: both runs have other documents that neither id nor prompt identifies.
     """
 
     pairs: tuple[tuple[int, int], ...]
@@ -41,10 +41,10 @@ Pairs = list[tuple[DocumentRow, DocumentRow]]
 
 
 def match_documents(a: Rows, b: Rows) -> Matched:
-    """Match documents by their declared ids; where a run has none by prompt and content, or either of them alone.
+    """Match documents by declared id or, if a run has none, by prompt and content or either of them alone.
 
-    A prompt alone identifies a document only if no other one has it. Of documents that are the same, the first of one
-    run is matched with the first of the other. Documents without an id match only one another if both runs have ids.
+    A prompt alone identifies a document only if no other has it. Of identical documents, the first of one
+    run is matched with the first of the other. If both runs have ids, documents without one match only each other.
 
     >>> one, two = DocumentRow(0, None, None, "c", 0, "p"), DocumentRow(7, None, None, "other", 0, "p")
     >>> match_documents([one], [two])
@@ -55,66 +55,68 @@ def match_documents(a: Rows, b: Rows) -> Matched:
     named_a, named_b = ([row for row in rows if row.id is not None] for rows in (a, b))
     if not (named_a and named_b):
         return _match_nameless(a, b)
-    by_id, again = _matched(named_a, named_b, lambda row: str(row.id))
+    by_id, again = _match_by(named_a, named_b, lambda row: str(row.id))
     rest = _match_nameless(*([row for row in rows if row.id is None] for rows in (a, b)))
-    unlike = sum(_unlike(one, two) for one, two in by_id)
-    pairs = tuple(sorted((*_keys(by_id), *rest.pairs)))
+    unlike = sum(_is_unlike(one, two) for one, two in by_id)
+    pairs = tuple(sorted((*_list_keys(by_id), *rest.pairs)))
     return Matched(pairs, True, unlike, rest.by_prompt, again + rest.by_order, rest.unclear)
 
 
 def _match_nameless(a: Rows, b: Rows) -> Matched:
-    """Documents matched by prompt or content."""
-    whole, by_order = _matched(a, b, lambda row: (row.content, row.prompt))
+    """Match documents by prompt or content."""
+    whole, by_order = _match_by(a, b, lambda row: (row.content, row.prompt))
     shared = {prompt for rows in (a, b) for prompt, n in Counter(row.prompt for row in rows).items() if n > 1}
-    one, two = ([row for row in rows if row.prompt and row.prompt not in shared] for rows in _without(a, b, whole))
-    by_prompt, _ = _matched(one, two, lambda row: row.prompt)
-    by_content, more = _matched(*_without(a, b, whole + by_prompt), lambda row: row.content)
+    mine, theirs = (
+        [row for row in rows if row.prompt and row.prompt not in shared] for rows in _drop_pairs(a, b, whole)
+    )
+    by_prompt, _ = _match_by(mine, theirs, lambda row: row.prompt)
+    by_content, more = _match_by(*_drop_pairs(a, b, whole + by_prompt), lambda row: row.content)
     pairs = whole + by_prompt + by_content
-    left = _without(a, b, pairs)
+    left = _drop_pairs(a, b, pairs)
     known = all(one.prompt == two.prompt for one, two in pairs)
     clear = known and all(row.prompt and row.prompt not in shared for rows in left for row in rows)
-    return Matched(_keys(pairs), False, 0, len(by_prompt), by_order + more, all(left) and not clear)
+    return Matched(_list_keys(pairs), False, 0, len(by_prompt), by_order + more, all(left) and not clear)
 
 
-def _unlike(one: DocumentRow, two: DocumentRow) -> bool:
-    """Whether documents of one id are hardly the same. Other examples make another prompt, an answer other content."""
-    asked = one.prompt and two.prompt and one.prompt != two.prompt
-    return one.target != two.target or bool(asked and one.content != two.content)
+def _is_unlike(a: DocumentRow, b: DocumentRow) -> bool:
+    """Whether documents of one id are different: few-shot examples change the prompt, a logged answer the content."""
+    asked = a.prompt and b.prompt and a.prompt != b.prompt
+    return a.target != b.target or bool(asked and a.content != b.content)
 
 
-def _matched(a: Rows, b: Rows, name: Callable[[DocumentRow], object]) -> tuple[Pairs, int]:
-    """Pairs of one name, and how many of them share their name with others."""
-    named_a, named_b = _by_name(a, name), _by_name(b, name)
+def _match_by(a: Rows, b: Rows, name: Callable[[DocumentRow], object]) -> tuple[Pairs, int]:
+    """Pair documents of one name, and count the pairs that share their name with others."""
+    named_a, named_b = _group_by_name(a, name), _group_by_name(b, name)
     pairs: Pairs = []
     shared = 0
-    for one, rows in named_a.items():
-        others = named_b.get(one, [])
+    for shared_name, rows in named_a.items():
+        others = named_b.get(shared_name, [])
         both = list(zip(rows, others, strict=False))
         pairs += both
         shared += len(both) if len(rows) > 1 or len(others) > 1 else 0
     return pairs, shared
 
 
-def _by_name(rows: Rows, name: Callable[[DocumentRow], object]) -> dict[object, list[DocumentRow]]:
+def _group_by_name(rows: Rows, name: Callable[[DocumentRow], object]) -> dict[object, list[DocumentRow]]:
     out: dict[object, list[DocumentRow]] = {}
     for row in sorted(rows, key=lambda row: (row.occurrence, row.key)):
         out.setdefault(name(row), []).append(row)
     return out
 
 
-def _without(a: Rows, b: Rows, pairs: Pairs) -> tuple[list[DocumentRow], list[DocumentRow]]:
+def _drop_pairs(a: Rows, b: Rows, pairs: Pairs) -> tuple[list[DocumentRow], list[DocumentRow]]:
     kept_a, kept_b = {one.key for one, _ in pairs}, {two.key for _, two in pairs}
     return [row for row in a if row.key not in kept_a], [row for row in b if row.key not in kept_b]
 
 
-def _keys(pairs: Pairs) -> tuple[tuple[int, int], ...]:
+def _list_keys(pairs: Pairs) -> tuple[tuple[int, int], ...]:
     return tuple(sorted((one.key, two.key) for one, two in pairs))
 
 
 class Paired(FrozenRecord, frozen=True):
-    """A task in two runs, both under the first run's keys and with the documents that both have.
+    """A task in two runs: the documents of both, under the first run's keys.
 
-    Each metric keeps only the documents that both runs have a score for; ``unscored`` counts the others by metric.
+    Each metric keeps the documents with a score in both runs; ``unscored`` counts the others by metric.
     """
 
     a: Scored
@@ -127,7 +129,7 @@ class Paired(FrozenRecord, frozen=True):
 def pair_documents(
     a: Scored, b: Scored, documents: tuple[Sequence[DocumentRow], Sequence[DocumentRow]] = ((), ())
 ) -> Paired:
-    """Match the documents of one task in two runs, with their document tables or, where there are none, by key.
+    """Match the documents of a task in two runs by their document tables or, without these, by key.
 
     >>> from evalcore.core.records.array import Array
     >>> from evalcore.core.records.column import Floats
@@ -142,15 +144,15 @@ def pair_documents(
     >>> shared.both, shared.only_a, shared.only_b
     (2, (0,), (3,))
     """
-    tables = documents if all(documents) else ((), ())  # the keys of one run are no ids of the other's
-    rows_a, rows_b = _rows(a, tables[0]), _rows(b, tables[1])
+    tables = documents if all(documents) else ((), ())  # one run's keys are not the other's ids
+    rows_a, rows_b = _list_rows(a, tables[0]), _list_rows(b, tables[1])
     matched = match_documents(rows_a, rows_b)
-    both = {two: one for one, two in matched.pairs}
+    both = {key_b: key_a for key_a, key_b in matched.pairs}
     kept_a = frozenset(both.values())
-    one = _renamed(a, {key: key for key in kept_a})
-    two = _renamed(b, both)
-    columns = _common(one, two)
-    clusters = one.clusters or two.clusters
+    mine = _rename_keys(a, {key: key for key in kept_a})
+    theirs = _rename_keys(b, both)
+    columns = _keep_common(mine, theirs)
+    clusters = mine.clusters or theirs.clusters
     shared = Shared(
         a.task.name,
         len(both),
@@ -163,21 +165,21 @@ def pair_documents(
         matched.unclear,
     )
     return Paired(
-        replace(one, columns=tuple(left for left, _, _ in columns), clusters=clusters),
-        replace(two, columns=tuple(right for _, right, _ in columns), clusters=clusters),
+        replace(mine, columns=tuple(left for left, _, _ in columns), clusters=clusters),
+        replace(theirs, columns=tuple(right for _, right, _ in columns), clusters=clusters),
         shared,
         {str(left.key): lost for left, _, lost in columns},
-        _other_clusters(one, two),
+        _warn_of_clusters(mine, theirs),
     )
 
 
-def _other_clusters(a: Scored, b: Scored) -> tuple[str, ...]:
+def _warn_of_clusters(a: Scored, b: Scored) -> tuple[str, ...]:
     differ = a.clusters and b.clusters and a.clusters != b.clusters
     return (f"{a.task.name}: the runs declare different clusters; the first run's are used",) if differ else ()
 
 
-def _rows(scored: Scored, documents: Rows) -> Rows:
-    """The document table of a task; without one, its keys are its documents' ids."""
+def _list_rows(scored: Scored, documents: Rows) -> Rows:
+    """Return the document table of a task; without one, its keys are the ids."""
     keys = sorted({key for one in scored.columns for key in one.column.keys.ints.tolist()})
     if not documents:
         return [DocumentRow(key, key, None, "", 0) for key in keys]
@@ -188,14 +190,14 @@ def _rows(scored: Scored, documents: Rows) -> Rows:
     return documents
 
 
-def _renamed(scored: Scored, keys: Mapping[int, int]) -> Scored:
-    """The scores of some documents, under other keys."""
-    columns = tuple(replace(one, column=_kept(one.column, keys)) for one in scored.columns)
+def _rename_keys(scored: Scored, keys: Mapping[int, int]) -> Scored:
+    """Keep the scores of these documents, under other keys."""
+    columns = tuple(replace(one, column=_rename_rows(one.column, keys)) for one in scored.columns)
     clusters = tuple(sorted((keys[key], code) for key, code in scored.clusters if key in keys))
     return replace(scored, columns=columns, provenance=(), clusters=clusters)
 
 
-def _kept(given: Column, keys: Mapping[int, int]) -> Column:
+def _rename_rows(given: Column, keys: Mapping[int, int]) -> Column:
     old = given.keys.ints.tolist()
     at = np.array([i for i, key in enumerate(old) if key in keys], np.int64)
     return column(
@@ -206,24 +208,24 @@ def _kept(given: Column, keys: Mapping[int, int]) -> Column:
     )
 
 
-def _common(a: Scored, b: Scored) -> list[tuple[ScoredColumn, ScoredColumn, int]]:
-    """The metrics that both runs have, on the documents that both have a score for, and how many these are not."""
+def _keep_common(a: Scored, b: Scored) -> list[tuple[ScoredColumn, ScoredColumn, int]]:
+    """Keep the metrics of both runs on the documents with a score in both, and count the others."""
     others = {one.key: one for one in b.columns}
-    return [(*_both_scored(one, others[one.key]),) for one in a.columns if one.key in others]
+    return [(*_keep_scored(one, others[one.key]),) for one in a.columns if one.key in others]
 
 
-def _both_scored(a: ScoredColumn, b: ScoredColumn) -> tuple[ScoredColumn, ScoredColumn, int]:
-    fine = _scored_keys(a.column) & _scored_keys(b.column)
-    meant = _meant_keys(a.column) | _meant_keys(b.column)
+def _keep_scored(a: ScoredColumn, b: ScoredColumn) -> tuple[ScoredColumn, ScoredColumn, int]:
+    fine = _find_scored_keys(a.column) & _find_scored_keys(b.column)
+    meant = _find_meant_keys(a.column) | _find_meant_keys(b.column)
     kept = {key: key for key in fine}
-    left, right = (replace(one, column=_kept(one.column, kept)) for one in (a, b))
+    left, right = (replace(one, column=_rename_rows(one.column, kept)) for one in (a, b))
     return left, right, len(meant - fine)
 
 
-def _scored_keys(given: Column) -> set[int]:
+def _find_scored_keys(given: Column) -> set[int]:
     return set(given.keys.ints[given.scored].tolist())
 
 
-def _meant_keys(given: Column) -> set[int]:
-    """The documents that should have had a score."""
+def _find_meant_keys(given: Column) -> set[int]:
+    """Find the documents that should have a score."""
     return set(given.keys.ints[given.status.data != NOT_EMITTED].tolist())

@@ -1,4 +1,4 @@
-"""A run held against another, its baseline: what got worse, what is missing, what was left without a score."""
+"""A run against its baseline: what got worse, what is missing, what has no score."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from evalcore.core.compare.pairs import pair_documents
 from evalcore.core.groups.tree import Group, all_groups, all_tasks
 from evalcore.core.records.task import MetricKey
 
-__all__ = ["fail_missing", "find_regressions", "find_unscored", "one_sided", "warn_of_draws"]
+__all__ = ["fail_missing", "find_regressions", "find_unscored", "halve_p_value", "warn_of_draws"]
 
 NO_TASK, NO_METRIC = "the run has no such task", "the run has no such metric"
 NO_SCORE, NO_TASKS = "no document has a score in both", "some of its tasks are"
 
 
-def one_sided(p_value: float, change: float) -> float:
-    """The p-value of "it fell", from that of "it differs" and the change seen.
+def halve_p_value(p_value: float, change: float) -> float:
+    """Return the p-value of "it fell", given that of "it differs" and the observed change.
 
-    Half of the two-sided one where it fell; exact for tests whose two sides mirror each other, as all of ours do.
+    It is half of the two-sided one if it fell; exact for symmetric tests, as all of ours are.
 
-    >>> one_sided(0.04, -0.1), one_sided(0.04, 0.1), one_sided(1.0, 0.0)
+    >>> halve_p_value(0.04, -0.1), halve_p_value(0.04, 0.1), halve_p_value(1.0, 0.0)
     (0.02, 0.98, 0.5)
     """
     return p_value / 2 if change < 0 else 1 - p_value / 2
@@ -32,40 +32,40 @@ def one_sided(p_value: float, change: float) -> float:
 def find_regressions(
     comparison: Comparison, *, alpha: float = 0.05, correction: str = "holm", margin: float | None = None
 ) -> tuple[Gate, ...]:
-    """A gate for every number of a run against its baseline: it fails if the run is worse by more than luck explains.
+    """Judge every number of a run against its baseline: a gate fails if the run is worse by more than luck explains.
 
-    All numbers are one family: where nothing changed, some gate fails in about a share ``alpha`` of all checks at most.
-    McNemar's mid-p test can exceed it a little: up to 1.13 ``alpha``, where two runs differ on nearly every document.
-    With a ``margin`` a gate fails if all of the difference's interval is worse than that; the comparison must then have
-    been made with the confidence of ``level_of_limits``.
+    All numbers are one family: if nothing changed, some gate fails in at most about a share ``alpha`` of all checks.
+    McNemar's mid-p test can slightly exceed it: up to 1.13 ``alpha`` if two runs differ on nearly every document.
+    With a ``margin``, a gate fails if the whole interval of the difference is worse than that; the comparison must
+    then have the confidence of ``level_of_limits``.
 
     >>> line = Line(name="t", key=MetricKey("acc"), a=0.5, b=0.7, difference=-0.2, p_value=0.01, higher_is_better=True)
     >>> gate = find_regressions(Comparison(names=("new", "old"), lines=(line,)))[0]
     >>> gate.passed, gate.verdict, gate.adjusted
     (False, 'worse', 0.005)
     """
-    sided = tuple(replace(line, p_value=_regression(line, alpha)) for line in comparison.lines)
+    sided = tuple(replace(line, p_value=_test_regression(line, alpha)) for line in comparison.lines)
     judged = adjust([replace(comparison, lines=sided)], correction)[0].lines
-    return tuple(_held_against(line, alpha, margin) for line in judged)
+    return tuple(_judge_line(line, alpha, margin) for line in judged)
 
 
-def _regression(line: Line, alpha: float) -> float | None:
-    """One-sided; None for what can never fail, which is no part of the family either."""
-    change = _change(line)
+def _test_regression(line: Line, alpha: float) -> float | None:
+    """Return a one-sided p-value; None for what can never fail and so is no part of the family."""
+    change = _find_change(line)
     if line.p_value is None or change is None or too_few(line, 2 * alpha):
         return None
-    return one_sided(line.p_value, change)
+    return halve_p_value(line.p_value, change)
 
 
-def _change(line: Line) -> float | None:
-    """How far the run rose, where more is better; None if that is not known."""
+def _find_change(line: Line) -> float | None:
+    """How far the run improved; None if the metric's direction is unknown."""
     if line.difference is None or line.higher_is_better is None:
         return None
     return line.difference if line.higher_is_better else -line.difference
 
 
-def _held_against(line: Line, alpha: float, margin: float | None) -> Gate:
-    passed, verdict = _verdict(line, alpha) if margin is None else _verdict_beyond(line, margin, alpha)
+def _judge_line(line: Line, alpha: float, margin: float | None) -> Gate:
+    passed, verdict = _judge_change(line, alpha) if margin is None else _judge_margin(line, margin, alpha)
     return Gate(
         kind="baseline",
         name=line.name,
@@ -83,23 +83,23 @@ def _held_against(line: Line, alpha: float, margin: float | None) -> Gate:
     )
 
 
-def _verdict(line: Line, alpha: float) -> tuple[bool | None, str]:
+def _judge_change(line: Line, alpha: float) -> tuple[bool | None, str]:
     if line.adjusted is None:
-        return None, f"not judged: {_why_not(line, alpha, 'no test')}"
+        return None, f"not judged: {_explain_unjudged(line, alpha, 'no test')}"
     failed = line.adjusted <= alpha
     return not failed, "worse" if failed else "not shown to be worse"
 
 
-def _verdict_beyond(line: Line, margin: float, alpha: float) -> tuple[bool | None, str]:
-    """Whether all of the interval is worse by more than the margin."""
-    if _change(line) is None or line.ci is None or too_few(line, 2 * alpha):
-        return None, f"not judged: {_why_not(line, alpha, 'no interval')}"
+def _judge_margin(line: Line, margin: float, alpha: float) -> tuple[bool | None, str]:
+    """Fail if the whole interval is worse by more than the margin."""
+    if _find_change(line) is None or line.ci is None or too_few(line, 2 * alpha):
+        return None, f"not judged: {_explain_unjudged(line, alpha, 'no interval')}"
     best = line.ci[1] if line.higher_is_better else -line.ci[0]
     worse = f"worse by more than {margin:g}"
     return best >= -margin, worse if best < -margin else f"not shown to be {worse}"
 
 
-def _why_not(line: Line, alpha: float, otherwise: str) -> str:
+def _explain_unjudged(line: Line, alpha: float, otherwise: str) -> str:
     if line.difference is not None and line.higher_is_better is None:
         return "whether more is better is not known (--higher_is_better, --lower_is_better)"
     return line.reason or (NO_SCORE if line.difference is None else otherwise)
@@ -116,9 +116,9 @@ def fail_missing(
     *,
     allow: bool = False,
 ) -> tuple[Gate, ...]:
-    """The gates with one that fails for every wanted number that the baseline has and the run has not.
+    """Fail a gate for every wanted number of the baseline that the run lacks, and return it with the others.
 
-    A number without any document that has a score in both runs is missing, too, and so is that of a group around it.
+    A number without any document scored in both runs is missing too, and so is that of a group around it.
     ``allow`` leaves such gates unjudged.
     """
     there, tasks = {(gate.name, gate.key) for gate in gates}, {one.task.name for one in run.scored}
@@ -129,41 +129,41 @@ def fail_missing(
         if (name, key) not in there
     )
     lost = {(gate.name, gate.key) for gate in (*gates, *absent) if _is_empty(gate)} & set(known)
-    below = {group.name: {leaf.name for leaf in all_tasks(group)} for group in _groups(baseline)}
+    below = {group.name: {leaf.name for leaf in all_tasks(group)} for group in _list_groups(baseline)}
 
-    def told(gate: Gate) -> Gate:
+    def fail_empty(gate: Gate) -> Gate:
         if not _is_empty(gate):
             return gate
         if (gate.name, gate.key) in lost:
-            return _missing(gate, NO_SCORE, allow)
+            return _fail_gate(gate, NO_SCORE, allow)
         around = any((name, gate.key) in lost for name in below.get(gate.name, ()))
-        return _missing(gate, NO_TASKS, allow) if around else gate
+        return _fail_gate(gate, NO_TASKS, allow) if around else gate
 
-    return (*map(told, gates), *(_missing(gate, gate.verdict, allow) for gate in absent))
+    return (*map(fail_empty, gates), *(_fail_gate(gate, gate.verdict, allow) for gate in absent))
 
 
 def _is_empty(gate: Gate) -> bool:
     return gate.passed is None and gate.difference is None
 
 
-def _missing(gate: Gate, why: str, allow: bool) -> Gate:
+def _fail_gate(gate: Gate, why: str, allow: bool) -> Gate:
     return replace(gate, passed=None if allow else False, verdict=f"missing: {why}")
 
 
 def numbers_of_side(side: Side) -> Iterator[Number]:
-    """The numbers of a run's tasks that at least one document has a score for."""
+    """List the numbers of a run's tasks with a score for at least one document."""
     for scored in side.scored:
         yield from ((scored.task.name, one.key) for one in scored.columns if one.column.scored.any())
 
 
-def _groups(side: Side) -> list[Group[object]]:
+def _list_groups(side: Side) -> list[Group[object]]:
     return [one for tree in side.trees if isinstance(tree, Group) for one in (tree, *all_groups(tree))]
 
 
 def find_unscored(run: Side, baseline: Side, most: float) -> tuple[Gate, ...]:
-    """A gate for every task of the baseline: how many of the documents scored there have no score in the run.
+    """Judge every task of the baseline: how many of the documents scored there have no score in the run.
 
-    It is judged by its worst metric; a task that the run does not have lacks all of them.
+    A task is judged by its worst metric; a task that the run lacks has no scores.
     """
     ours = {one.task.name: one for one in run.scored}
     gates = []
@@ -176,12 +176,12 @@ def find_unscored(run: Side, baseline: Side, most: float) -> tuple[Gate, ...]:
             pair = pair_documents(ours[name], theirs, documents)
             shared = {one.key: len(one.column) for one in pair.b.columns}
         if counts:
-            key = max(counts, key=lambda one: 1 - shared.get(one, 0) / counts[one])
-            gates.append(_unscored(name, key, counts[key], counts[key] - shared.get(key, 0), most))
+            key = max(counts, key=lambda key: 1 - shared.get(key, 0) / counts[key])
+            gates.append(_judge_unscored(name, key, counts[key], counts[key] - shared.get(key, 0), most))
     return tuple(gates)
 
 
-def _unscored(name: str, key: MetricKey, n: int, lost: int, most: float) -> Gate:
+def _judge_unscored(name: str, key: MetricKey, n: int, lost: int, most: float) -> Gate:
     passed = lost <= most * n
     verdict = f"{lost:,} of {n:,} documents without a score"
     return Gate(
@@ -198,7 +198,7 @@ def _unscored(name: str, key: MetricKey, n: int, lost: int, most: float) -> Gate
 
 
 def warn_of_draws(comparisons: Iterable[Comparison], draws: int, alpha: float) -> tuple[str, ...]:
-    """Whether so few sign flips were drawn that no p-value of theirs can pass the correction: at best it is 1 in draws.
+    """Warn if so few sign flips were drawn that no p-value, at best 1 in draws, can pass the correction.
 
     >>> line = Line(name="t", key=MetricKey("f1"), p_value=0.001, method="sign-flip test")
     >>> one = adjust([Comparison(names=("a", "b"), lines=(line,) * 60)])

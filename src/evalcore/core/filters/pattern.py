@@ -31,7 +31,7 @@ def finder(pattern: re.Pattern[str], select: int) -> Callable[[str], str | None]
     'x'
     """
     if not isinstance(select, int) or isinstance(select, bool):
-        raise EvalError(f"expected group_select to be a whole number, got {select!r}")
+        raise EvalError(f"expected group_select to be an integer, got {select!r}")
     if select == 0:
         return _first(pattern)
     inside = _alphabet(pattern) if select == -1 else None

@@ -107,7 +107,7 @@ def _split(given: Replies, flat: Sequence[int]) -> list[Sequence[int]]:
 
 def _positive(name: str, k: object) -> None:
     if not isinstance(k, int) or isinstance(k, bool) or k < 1:
-        raise EvalError(f"{name}: expected k to be a whole number of at least 1, got {k!r}")
+        raise EvalError(f"{name}: expected k to be an integer of at least 1, got {k!r}")
 
 
 def _at(docs: Sequence[Sample], unit: int) -> str:

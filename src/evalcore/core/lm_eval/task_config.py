@@ -44,7 +44,7 @@ def task_from_config(config: Config) -> Task:
     version = metadata.get("version") if isinstance(metadata, Mapping) else None
     process, alias, shots = config.get("process_results"), config.get("task_alias"), config.get("num_fewshot")
     _expect(process is None or callable(process), "process_results", "a function", process, name)
-    _expect(shots is None or type(shots) is int, "num_fewshot", "a whole number", shots, name)
+    _expect(shots is None or type(shots) is int, "num_fewshot", "an integer", shots, name)
     return Task(
         name,
         OutputType(str(config.get("output_type") or GENERATE_UNTIL)),
@@ -138,7 +138,7 @@ def repeats_of(config: Config) -> int:
         if value is None or value == 1:
             continue
         if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= MOST_REPEATS:
-            raise EvalError(f"expected repeats to be a whole number from 1 to {MOST_REPEATS:,}, got {value!r}")
+            raise EvalError(f"expected repeats to be an integer from 1 to {MOST_REPEATS:,}, got {value!r}")
         return value
     return 1
 

@@ -126,7 +126,7 @@ def exact_sum(values: Floats64) -> Floats64:
 
 
 def _exact(column: Floats64) -> float:
-    # Whole numbers add without rounding while no partial sum can pass 2**53: counts need no fsum.
+    # Integers add without rounding while no partial sum can pass 2**53: counts need no fsum.
     largest = float(np.max(np.abs(column), initial=0.0))
     if largest * len(column) < 2.0**53 and bool(np.all(column == np.rint(column))):
         return float(column.sum())

@@ -62,7 +62,7 @@ class Resampling(Struct, frozen=True):
     def __post_init__(self) -> None:
         given: object = self.draws
         if given is not None and (not isinstance(given, int) or isinstance(given, bool) or given < 0):
-            raise EvalError(f"expected bootstrap_iters to be a whole number of at least 0, got {given!r}")
+            raise EvalError(f"expected bootstrap_iters to be an integer of at least 0, got {given!r}")
 
 
 class Error(Struct, frozen=True):

@@ -12,7 +12,7 @@ from evalcore.core.records.array import Floats64, Ints64
 __all__ = ["bootstrap", "median_stderr", "resample"]
 
 AT_ONCE = 2**20
-"""How many drawn positions are held at a time."""
+"""The most drawn positions held at a time."""
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(12)
 
@@ -20,7 +20,7 @@ _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(12)
 def resample(
     statistic: Callable[[Ints64], Floats64], n: int, *, draws: int, generator: np.random.Generator
 ) -> Floats64:
-    """The values of a statistic on resamples of n units, each a row of drawn positions.
+    """Evaluate a statistic on resamples of n units, each a row of drawn positions.
 
     >>> x = np.array([0.0, 1.0])
     >>> values = resample(lambda index: x[index].mean(axis=1), 2, draws=100, generator=np.random.default_rng(0))
@@ -47,16 +47,16 @@ def bootstrap(statistic: Callable[[Ints64], float], n: int, *, draws: int, seed:
     if n < 2:
         return None
 
-    def each(index: Ints64) -> Floats64:
+    def evaluate_each(index: Ints64) -> Floats64:
         return np.array([float(statistic(row)) for row in index])
 
-    found = resample(each, n, draws=draws, generator=np.random.Generator(np.random.PCG64(seed)))
-    finite = found[np.isfinite(found)]
+    values = resample(evaluate_each, n, draws=draws, generator=np.random.Generator(np.random.PCG64(seed)))
+    finite = values[np.isfinite(values)]
     return float(np.std(finite, ddof=1)) * sqrt(n / (n - 1)) if len(finite) > 1 else None
 
 
 def median_stderr(sorted_values: Floats64) -> float | None:
-    """Maritz and Jarrett's standard error of the median: for odd n, the bootstrap's with endless draws.
+    """Maritz and Jarrett's standard error of the median: for odd n, the bootstrap's in the limit of many draws.
 
     For even n the median counts as the order statistic at rank (n + 1) / 2.
 

@@ -1,4 +1,4 @@
-"""Many tests in one table."""
+"""Corrections for many tests in one table."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ __all__ = ["benjamini_hochberg", "holm"]
 
 
 def holm(p_values: Sequence[float | None]) -> tuple[float | None, ...]:
-    """Holm's adjusted p-values, in the order given; an undefined one stays so and is no part of the family.
+    """Return Holm's adjusted p-values in the given order; undefined ones stay undefined and do not count.
 
     >>> holm([0.01, 0.04, None, 0.03])
     (0.03, 0.06, None, 0.06)
     """
-    ranked = _ranked(p_values)
+    ranked = _rank_p_values(p_values)
     adjusted: dict[int, float] = {}
     highest = 0.0
     for rank, (p, at) in enumerate(ranked):
@@ -24,12 +24,12 @@ def holm(p_values: Sequence[float | None]) -> tuple[float | None, ...]:
 
 
 def benjamini_hochberg(p_values: Sequence[float | None]) -> tuple[float | None, ...]:
-    """Benjamini and Hochberg's adjusted p-values: below a level, that share of the findings may be false.
+    """Return Benjamini and Hochberg's adjusted p-values: below a level, that share of the findings may be false.
 
     >>> benjamini_hochberg([0.01, 0.04, None, 0.03])
     (0.03, 0.04, None, 0.04)
     """
-    ranked = _ranked(p_values)
+    ranked = _rank_p_values(p_values)
     adjusted: dict[int, float] = {}
     lowest = 1.0
     for rank, (p, at) in reversed(list(enumerate(ranked, start=1))):
@@ -37,7 +37,7 @@ def benjamini_hochberg(p_values: Sequence[float | None]) -> tuple[float | None, 
     return tuple(adjusted.get(at) for at in range(len(p_values)))
 
 
-def _ranked(p_values: Sequence[float | None]) -> list[tuple[float, int]]:
+def _rank_p_values(p_values: Sequence[float | None]) -> list[tuple[float, int]]:
     wrong = next((p for p in p_values if p is not None and not 0 <= p <= 1), None)
     if wrong is not None:
         raise EvalError(f"expected p-values between 0 and 1, got {wrong}")

@@ -21,20 +21,20 @@ def independent(influence: Floats64) -> tuple[float, float | None, int]:
     >>> round(variance, 6), round(stderr, 6), n      # 2 / 9 and sd / sqrt(3)
     (0.222222, 0.57735, 3)
     """
-    return _spread(influence, len(influence))
+    return _measure_totals(influence, len(influence))
 
 
 def clustered(influence: Floats64, clusters: Sequence[object] | NDArray[np.generic]) -> tuple[float, float | None, int]:
-    """Uncorrected variance, standard error and number of clusters where documents of a cluster go together.
+    """Uncorrected variance, standard error and number of clusters if documents within a cluster are dependent.
 
     >>> variance, stderr, count = clustered(np.array([-1.0, -1.0, 1.0, 1.0]), ["a", "a", "b", "b"])
     >>> round(variance, 6), round(stderr, 6), count
     (0.5, 1.0, 2)
     """
-    codes = _codes(clusters, len(influence))
+    codes = _encode_clusters(clusters, len(influence))
     if len(codes) == 0:
-        return _spread(influence, 0)
-    return _spread(sum_clusters(influence, codes), len(influence))
+        return _measure_totals(influence, 0)
+    return _measure_totals(sum_clusters(influence, codes), len(influence))
 
 
 def sum_clusters(values: Floats64, codes: Ints64) -> Floats64:
@@ -43,13 +43,13 @@ def sum_clusters(values: Floats64, codes: Ints64) -> Floats64:
     >>> sum_clusters(np.array([1.0, 2.0, 3.0]), np.array([1, 0, 1])).tolist()
     [2.0, 4.0]
     """
-    # by value within a cluster, so that the order of documents does not touch the bits
+    # sorted by value within a cluster, so that the order of documents does not change a bit
     order = np.lexsort((values, codes))
     starts = np.flatnonzero(np.diff(codes[order], prepend=-1))
     return np.asarray(np.add.reduceat(values[order], starts), dtype=np.float64)
 
 
-def _spread(totals: Floats64, n: int) -> tuple[float, float | None, int]:
+def _measure_totals(totals: Floats64, n: int) -> tuple[float, float | None, int]:
     count = len(totals)
     if count == 0:
         return nan, None, 0
@@ -57,7 +57,7 @@ def _spread(totals: Floats64, n: int) -> tuple[float, float | None, int]:
     return variance, sqrt(count / (count - 1) * variance) if count > 1 else None, count
 
 
-def _codes(clusters: Sequence[object] | NDArray[np.generic], n: int) -> Ints64:
+def _encode_clusters(clusters: Sequence[object] | NDArray[np.generic], n: int) -> Ints64:
     if isinstance(clusters, np.ndarray) and clusters.dtype.kind in "iub" and len(clusters) == n:
         return np.asarray(np.unique(clusters, return_inverse=True)[1], dtype=np.int64)
     ids = clusters.tolist() if isinstance(clusters, np.ndarray) else list(clusters)
@@ -74,7 +74,7 @@ def _codes(clusters: Sequence[object] | NDArray[np.generic], n: int) -> Ints64:
 
 
 def satterthwaite(variances: Sequence[float], dfs: Sequence[float]) -> float:
-    """Degrees of freedom of a sum of independent estimates; with no variance at all, as if all were equal.
+    """Degrees of freedom of a sum of independent estimates; without any variance, as if all were equal.
 
     >>> satterthwaite([1.0, 1.0], [9, 9]), satterthwaite([2.0, 0.0], [4, 0]), satterthwaite([0.0], [9])
     (18.0, 4.0, 9.0)

@@ -1,4 +1,4 @@
-"""Confidence intervals that are never a point at 0 % or 100 %; also the one import for standard errors."""
+"""Confidence intervals that are never a point, not even at 0 % or 100 %."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ __all__ = [
     "Interval",
     "Link",
     "bootstrap",
+    "choose_interval",
     "clustered",
     "exact_binomial",
     "independent",
@@ -31,7 +32,6 @@ __all__ = [
     "interval_name",
     "median_stderr",
     "satterthwaite",
-    "settled_interval",
     "t_interval",
     "wilson",
 ]
@@ -68,13 +68,13 @@ def wilson(mean: float, n_eff: float, quantile: float) -> Pair:
     share = quantile * quantile / n_eff
     middle = mean + share / 2
     reach = sqrt(share) * sqrt(mean * (1 - mean) + share / 4)
-    return _around(mean, (middle - reach) / (1 + share), (middle + reach) / (1 + share))
+    return _clip_around(mean, (middle - reach) / (1 + share), (middle + reach) / (1 + share))
 
 
 def exact_binomial(successes: float, n: float, confidence: float) -> Pair:
-    """Clopper and Pearson's interval: it covers at least as often as it says, for every proportion.
+    """Clopper and Pearson's interval: its coverage is never below the confidence, for any proportion.
 
-    Counts need not be whole: those of a survey are effective ones (Korn and Graubard 1998).
+    Counts need not be integers: those of a survey are effective counts (Korn and Graubard 1998).
 
     >>> [round(end, 4) for end in exact_binomial(20, 20, 0.95)]
     [0.8316, 1.0]
@@ -109,12 +109,12 @@ def interval(
     stderr: float | None = None,
     documents: float | None = None,
 ) -> Pair | None:
-    """The interval of an estimate from its uncorrected variance; None where it is undefined.
+    """The interval of an estimate from its uncorrected variance; None if undefined.
 
     Between finite bounds it is Wilson's with the effective count (``n`` where the variance is 0) and a t
     quantile (``method`` "z": a normal one; "exact": Clopper and Pearson's). Otherwise, or where the value breaks its
     bounds, or for "t", it is value ± t · ``stderr`` on the scale of the link. ``documents`` counts them all where they
-    are no independent units.
+    are not independent units.
 
     >>> [round(end, 3) for end in interval(1.0, variance=0.0, n=20, df=19) or ()]
     [0.82, 1.0]
@@ -124,13 +124,13 @@ def interval(
     """
     if variance is None or not (df > 0 and n > 0 and isfinite(value) and isfinite(variance)):
         return None
-    settled = settled_interval(method, value, variance=variance, bounds=bounds, link=link)
-    if settled.between is None:
-        return _unbounded(value, stderr, _quantile(confidence, inf if settled.normal else df), link, bounds)
+    chosen = choose_interval(method, value, variance=variance, bounds=bounds, link=link)
+    if chosen.between is None:
+        return _bound_by_link(value, stderr, _find_quantile(confidence, inf if chosen.normal else df), link, bounds)
     low, high = link.forward(bounds[0]), link.forward(bounds[1])
     mean = min(max((link.forward(value) - low) / (high - low), 0.0), 1.0)
-    count = _effective(mean, _share(value, variance, bounds, link), n)
-    ends = settled.between(mean, count, df, confidence, df + 1 if documents is None else documents)
+    count = _count_effective(mean, _rescale_variance(value, variance, bounds, link), n)
+    ends = chosen.between(mean, count, df, confidence, df + 1 if documents is None else documents)
     start, end = (link.inverse(low + share * (high - low)) for share in ends)
     return min(start, value), max(end, value)
 
@@ -138,23 +138,23 @@ def interval(
 def interval_name(
     method: Interval | str, value: float, *, variance: float, bounds: Pair = (0.0, 1.0), link: Link = IDENTITY
 ) -> str:
-    """How the interval asked for is really made, for the recipe of a number.
+    """Name the method that makes the interval asked for, for the recipe of a number.
 
     >>> interval_name("exact", 7.0, variance=1.0, bounds=(0.0, inf)), interval_name("t", 1.0, variance=0.0)
     ('t', 'wilson-t')
     """
-    settled = settled_interval(method, value, variance=variance, bounds=bounds, link=link)
-    return settled.name if settled.between is not None or link.plain else f"{settled.name}-{link.name}"
+    chosen = choose_interval(method, value, variance=variance, bounds=bounds, link=link)
+    return chosen.name if chosen.between is not None or link.plain else f"{chosen.name}-{link.name}"
 
 
-def settled_interval(
+def choose_interval(
     method: Interval | str, value: float, *, variance: float, bounds: Pair = (0.0, 1.0), link: Link = IDENTITY
 ) -> Interval:
-    """The interval that is made where this one is asked for.
+    """Choose the interval that is made when this one is asked for.
 
-    Without bounds, or beyond them, there is no proportion; without any spread, value ± t · 0 claims too much.
+    Outside bounds there is no proportion; without spread, value ± t · 0 claims too much.
 
-    >>> settled_interval("z", 7.0, variance=1.0, bounds=(0.0, inf)).name
+    >>> choose_interval("z", 7.0, variance=1.0, bounds=(0.0, inf)).name
     'z'
     """
     asked = _closed_form(method) if isinstance(method, str) else method
@@ -162,7 +162,7 @@ def settled_interval(
     slack = 1e-9 * (high - low)
     if not (0 < high - low < inf and low - slack <= link.forward(value) <= high + slack):
         return _Z if asked.normal else _T
-    flat = _share(value, variance, bounds, link) <= _ROUNDING
+    flat = _rescale_variance(value, variance, bounds, link) <= _ROUNDING
     return WILSON if asked.between is None and flat else asked
 
 
@@ -173,21 +173,21 @@ def _closed_form(name: str) -> Interval:
     return known[name]
 
 
-def _share(value: float, variance: float, bounds: Pair, link: Link) -> float:
-    """The variance on the scale that runs from 0 to 1 between the bounds."""
+def _rescale_variance(value: float, variance: float, bounds: Pair, link: Link) -> float:
+    """Rescale the variance to bounds of 0 and 1."""
     return variance * (link.slope(value) / (link.forward(bounds[1]) - link.forward(bounds[0]))) ** 2
 
 
-def _effective(mean: float, variance: float, n: float) -> float:
+def _count_effective(mean: float, variance: float, n: float) -> float:
     return max(mean * (1 - mean) / variance if variance > _ROUNDING else n, 1.0)
 
 
-def _around(mean: float, low: float, high: float) -> Pair:
+def _clip_around(mean: float, low: float, high: float) -> Pair:
     return min(max(low, 0.0), mean), max(min(high, 1.0), mean)
 
 
-def _unbounded(value: float, stderr: float | None, quantile: float, link: Link, bounds: Pair) -> Pair | None:
-    """Where every score is the same, nothing but bounds could say how far off the value may be."""
+def _bound_by_link(value: float, stderr: float | None, quantile: float, link: Link, bounds: Pair) -> Pair | None:
+    """If all scores are equal, only bounds could say how far off the value may be."""
     if stderr is None or not isfinite(stderr) or stderr**2 <= _ROUNDING * value**2 or not isfinite(link.slope(value)):
         return None
     low, high = map(link.inverse, t_interval(link.forward(value), stderr * link.slope(value), quantile))
@@ -196,12 +196,12 @@ def _unbounded(value: float, stderr: float | None, quantile: float, link: Link, 
     return max(low, bounds[0]), min(high, bounds[1])
 
 
-def _quantile(confidence: float, df: float) -> float:
+def _find_quantile(confidence: float, df: float) -> float:
     return t_quantile((1 + confidence) / 2, df)
 
 
 def _wilson_t(mean: float, count: float, df: float, confidence: float, documents: float) -> Pair:
-    return wilson(mean, count, _quantile(confidence, df))
+    return wilson(mean, count, _find_quantile(confidence, df))
 
 
 def _wilson_z(mean: float, count: float, df: float, confidence: float, documents: float) -> Pair:
@@ -209,15 +209,15 @@ def _wilson_z(mean: float, count: float, df: float, confidence: float, documents
 
 
 def _exact(mean: float, count: float, df: float, confidence: float, documents: float) -> Pair:
-    """Korn and Graubard's: where df is less than that of as many independent documents, the count shrinks as well."""
+    """Korn and Graubard's: if df is less than that of as many independent documents, the count shrinks too."""
     short = 0 < df < documents - 1
-    less = (_quantile(confidence, documents - 1) / _quantile(confidence, df)) ** 2 if short else 1.0
-    trials = max(_whole(count * less), 1.0)
-    return _around(mean, *exact_binomial(_whole(mean * trials), trials, confidence))
+    less = (_find_quantile(confidence, documents - 1) / _find_quantile(confidence, df)) ** 2 if short else 1.0
+    trials = max(_round_count(count * less), 1.0)
+    return _clip_around(mean, *exact_binomial(_round_count(mean * trials), trials, confidence))
 
 
-def _whole(count: float) -> float:
-    """A count that is whole but for rounding."""
+def _round_count(count: float) -> float:
+    """Drop the rounding error of an integer count."""
     return float(round(count)) if abs(count - round(count)) <= 1e-9 * count else count
 
 

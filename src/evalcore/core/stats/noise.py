@@ -1,4 +1,4 @@
-"""How far a number may be off because of the questions that were asked, and because of the answers that were drawn.
+"""The error of a number, split into the choice of questions and the drawing of answers.
 
 With n questions and K replies to each, Var = Var_q(θ)/n + E[variance of a question's score]/n: more replies shrink
 the second part only (Miller 2024, section 3.1).
@@ -28,23 +28,23 @@ def variance_of_reply(scores: Floats64) -> Floats64:
     here = ~np.isnan(scores)
     counts = np.count_nonzero(here, axis=1)
     with np.errstate(divide="ignore", invalid="ignore"):
-        middle = _sum(np.where(here, scores, 0.0)) / counts
-        squares = _sum(np.where(here, scores - middle[:, None], 0.0) ** 2)
+        middle = _sum_rows(np.where(here, scores, 0.0)) / counts
+        squares = _sum_rows(np.where(here, scores - middle[:, None], 0.0) ** 2)
         return np.where(counts > 1, squares / (counts - 1), np.nan)
 
 
-def _sum(matrix: Floats64) -> Floats64:
-    """Sums of rows, added column by column: empty columns that another split of the documents has change no bit."""
+def _sum_rows(matrix: Floats64) -> Floats64:
+    """Sum rows column by column, so that empty columns, which another split may add, change no bit."""
     total = np.zeros(len(matrix))
-    for one in matrix.T:
-        total = total + one
+    for values in matrix.T:
+        total = total + values
     return total
 
 
 def mean_noise(variances: Floats64, replies: Floats64) -> Noise:
     """The sampling part of the variance of a mean of questions, and the harmonic mean of their replies.
 
-    A question of one reply is taken to vary as the others do; where they are the majority, nothing is known.
+    A question with one reply is assumed to vary as the others do; if most have only one, the noise is unknown.
 
     >>> mean_noise(np.array([0.25, 0.05]), np.array([2.0, 2.0]))
     (0.075, 2.0)
@@ -64,7 +64,7 @@ def mean_noise(variances: Floats64, replies: Floats64) -> Noise:
 
 
 def combine_noise(slopes: Sequence[float], parts: Sequence[Noise]) -> Noise:
-    """The noise of a group's number from that of its tasks, which it follows by these slopes.
+    """The noise of a group's number from that of its tasks and its slopes in them.
 
     Its replies are such that noise · replies adds up like the tasks' own, so that it can be scaled to other repeats.
 
@@ -86,7 +86,7 @@ def combine_noise(slopes: Sequence[float], parts: Sequence[Noise]) -> Noise:
 
 
 def question_stderr(stderr: float, noise: float) -> float:
-    """The standard error that endless replies to every question would leave; 0 where chance made noise the larger.
+    """The standard error in the limit of many replies to every question; 0 if the estimated noise exceeds it.
 
     >>> round(question_stderr(0.05, 0.0009), 12), question_stderr(0.01, 0.0002)
     (0.04, 0.0)

@@ -1,4 +1,4 @@
-"""Comparing two runs on the same documents: paired differences, tests, many tests at once, and power."""
+"""Two runs on the same documents: paired differences and their tests."""
 
 from __future__ import annotations
 
@@ -19,8 +19,9 @@ from evalcore.core.stats.sign_flip import flip_tests
 
 __all__ = [
     "Difference",
-    "around",
+    "clip_around",
     "detectable",
+    "drop_rounding",
     "effective_difference",
     "holm",
     "match_keys",
@@ -28,7 +29,6 @@ __all__ = [
     "paired_binary",
     "paired_t",
     "required_n",
-    "settled",
     "sign_flip",
 ]
 
@@ -36,7 +36,7 @@ Keys = Sequence[Hashable] | NDArray[np.generic]
 
 
 class Difference(Struct, frozen=True):
-    """First run minus second, with its error, interval and p-value where they are defined."""
+    """First run minus second, with its error, interval and p-value if defined."""
 
     difference: float
     stderr: float | None
@@ -47,7 +47,7 @@ class Difference(Struct, frozen=True):
 
 
 def match_keys(keys_a: Keys, keys_b: Keys) -> Ints64:
-    """Where in the second run each document of the first is; an error if they are not the same documents.
+    """Find each document of the first run in the second; an error if the documents differ.
 
     >>> match_keys(["x", "y"], ["y", "x"]).tolist()
     [1, 0]
@@ -55,14 +55,14 @@ def match_keys(keys_a: Keys, keys_b: Keys) -> Ints64:
     Traceback (most recent call last):
     evalcore.EvalError: expected the same documents in both runs; only in the first: 1 (1)...
     """
-    a, b = _listed(keys_a), _listed(keys_b)
-    place_a, place_b = _places(a, "first"), _places(b, "second")
+    a, b = _list_keys(keys_a), _list_keys(keys_b)
+    place_a, place_b = _find_places(a, "first"), _find_places(b, "second")
     only_a = [key for key in a if key not in place_b]
     only_b = [key for key in b if key not in place_a]
     if only_a or only_b:
         raise EvalError(
             "expected the same documents in both runs; only in the first: "
-            f"{_some(only_a)}; only in the second: {_some(only_b)}"
+            f"{_format_some(only_a)}; only in the second: {_format_some(only_b)}"
         )
     return np.array([place_b[key] for key in a], dtype=np.int64)
 
@@ -81,20 +81,20 @@ def paired(
     >>> paired(np.array([-0.5, 0.5, 0.0]), np.array([0.5, -0.5, 0.0]), 0.5, 0.5).p_value
     1.0
     """
-    _same_length(len(a_influence), len(b_influence))
-    influence = settled(a_influence - b_influence, (a_influence, b_influence, np.array([a_value, b_value])))
+    _check_lengths(len(a_influence), len(b_influence))
+    influence = drop_rounding(a_influence - b_influence, (a_influence, b_influence, np.array([a_value, b_value])))
     spread = independent(influence) if clusters is None else clustered(influence, clusters)
     how = "paired t" if clusters is None else "paired t, clustered"
     return _t_difference(a_value - b_value, spread[1], spread[2], len(influence), confidence, how)
 
 
-def settled(apart: Floats64, of: Sequence[Floats64]) -> Floats64:
-    """Differences, or zeros where they are what rounding leaves of equal ones: that is no spread.
+def drop_rounding(apart: Floats64, of: Sequence[Floats64]) -> Floats64:
+    """Replace differences by zeros if they are only rounding errors, which are no spread.
 
-    >>> settled(np.array([1e-17, 0.0]), [np.array([1.0, 0.5])]).tolist()
+    >>> drop_rounding(np.array([1e-17, 0.0]), [np.array([1.0, 0.5])]).tolist()
     [0.0, 0.0]
     """
-    return np.zeros_like(apart) if _largest(apart) <= 1e-15 * max(map(_largest, of)) else apart
+    return np.zeros_like(apart) if _find_largest(apart) <= 1e-15 * max(map(_find_largest, of)) else apart
 
 
 def paired_t(
@@ -110,7 +110,7 @@ def paired_t(
     >>> round(found.difference, 6), round(found.p_value, 4)
     (1.0, 0.2254)
     """
-    _same_length(len(a), len(b))
+    _check_lengths(len(a), len(b))
     if not len(a):
         raise EvalError("expected at least one document to compare, got none")
     mean_a, mean_b = fsum(a.tolist()) / len(a), fsum(b.tolist()) / len(b)
@@ -124,7 +124,7 @@ def paired_binary(a01: Floats64, b01: Floats64, *, confidence: float = 0.95) -> 
     >>> found.difference, round(found.p_value, 6), [round(end, 3) for end in found.ci]
     (0.4, 0.0625, [-0.02, 0.686])
     """
-    _same_length(len(a01), len(b01))
+    _check_lengths(len(a01), len(b01))
     n = len(a01)
     if not n or not np.isin(np.concatenate([a01, b01]), (0, 1)).all():
         raise EvalError("expected scores of 0 and 1 for at least one document; use paired_t for other scores")
@@ -132,7 +132,7 @@ def paired_binary(a01: Floats64, b01: Floats64, *, confidence: float = 0.95) -> 
     wins, losses = int(np.sum(difference > 0)), int(np.sum(difference < 0))
     value = (wins - losses) / n
     variance = (wins + losses) / n**2 - value * value / n
-    ci = around(value, effective_difference(value, variance=variance, n=n), normal_quantile((1 + confidence) / 2))
+    ci = clip_around(value, effective_difference(value, variance=variance, n=n), normal_quantile((1 + confidence) / 2))
     stderr = independent(difference - value)[1]
     return Difference(value, stderr, ci, _mcnemar(wins, losses), n, "Bonett-Price interval, McNemar mid-p")
 
@@ -154,7 +154,7 @@ def sign_flip(
     >>> sign_flip(a, b, lambda sums: float(sums[0]), draws=999, seed=0).p_value < 0.03
     True
     """
-    _same_length(len(stats_a), len(stats_b))
+    _check_lengths(len(stats_a), len(stats_b))
     ends = float(finalise(stats_a.sum(axis=0))), float(finalise(stats_b.sum(axis=0)))
     value, n = ends[0] - ends[1], len(stats_a)
     method = f"sign-flip, draws {draws}, seed {seed}"
@@ -162,11 +162,11 @@ def sign_flip(
         return Difference(value, None, None, None, n, method)
     total, gap = (stats_a + stats_b).sum(axis=0), np.asarray(stats_a - stats_b, dtype=np.float64)
 
-    def moved(signs: Floats64) -> Floats64:
+    def swap_documents(signs: Floats64) -> Floats64:
         return np.array([[finalise((total + g) / 2) - finalise((total - g) / 2)] for g in signs @ gap])
 
     slack = np.array([1e-12 * (abs(ends[0]) + abs(ends[1]))])
-    p_value = flip_tests(moved, np.array([value]), slack, n, draws=draws, seed=seed)
+    p_value = flip_tests(swap_documents, np.array([value]), slack, n, draws=draws, seed=seed)
     return Difference(value, None, None, float(p_value[0]), n, method)
 
 
@@ -174,8 +174,8 @@ def effective_difference(value: float, *, variance: float, n: float, reach: floa
     """Bonett and Price's middle and standard error of a paired difference that rests on n effective documents.
 
     Their rule adds two documents to the sample, one where each run alone is right; ``reach`` is the most that one
-    document can differ by. For plain 0/1 scores it is theirs to the letter; with an effective count and a variance that
-    knows of clusters, repeats or weights it serves those too, and is never a point.
+    document can differ by. For plain 0/1 scores it is exactly theirs; with an effective count and a variance that
+    reflects clusters, repeats or weights it serves those too, and is never a point.
 
     >>> middle, error = effective_difference(0.0, variance=0.0, n=10)
     >>> round(middle, 3), round(error, 3)
@@ -191,44 +191,44 @@ def effective_difference(value: float, *, variance: float, n: float, reach: floa
 
 def _t_difference(value: float, stderr: float | None, count: int, n: int, confidence: float, method: str) -> Difference:
     if not stderr:
-        # equal differences give a spread of 0, which is ignorance, not certainty
+        # equal differences give a spread of 0: ignorance, not certainty
         return Difference(value, stderr, None, 1.0 if stderr == 0 and value == 0 else None, n, method)
     reach = t_quantile((1 + confidence) / 2, count - 1) * stderr
     p_value = 2 * t_cdf(-abs(value) / stderr, count - 1)
     return Difference(value, stderr, (value - reach, value + reach), p_value, n, method)
 
 
-def around(value: float, found: tuple[float, float], quantile: float, reach: float = 1.0) -> tuple[float, float]:
-    """An interval from its middle and standard error, within what is possible and around the value.
+def clip_around(value: float, centre: tuple[float, float], quantile: float, reach: float = 1.0) -> tuple[float, float]:
+    """Build an interval from its middle and standard error, clipped to what is possible and around the value.
 
-    >>> around(1.0, (0.9, 0.1), 2.0)
+    >>> clip_around(1.0, (0.9, 0.1), 2.0)
     (0.7, 1.0)
     """
-    middle, error = found
+    middle, error = centre
     low, high = middle - quantile * error, middle + quantile * error
     return min(max(low, -reach), value), max(min(high, reach), value)
 
 
 def _mcnemar(wins: int, losses: int) -> float:
-    """Twice the smaller tail of the discordant pairs, half of the observed count left out (mid-p)."""
+    """Twice the smaller tail of the discordant pairs, without half of the observed count (mid-p)."""
     fewer, pairs = min(wins, losses), wins + losses
     return min(1.0, binomial_cdf(fewer, pairs, 0.5) + binomial_cdf(fewer - 1, pairs, 0.5))
 
 
-def _largest(values: Floats64) -> float:
+def _find_largest(values: Floats64) -> float:
     return float(np.max(np.abs(values), initial=0.0))
 
 
-def _same_length(a: int, b: int) -> None:
+def _check_lengths(a: int, b: int) -> None:
     if a != b:
         raise EvalError(f"expected the same documents in both runs, got {a} and {b}; see match_keys")
 
 
-def _listed(keys: Keys) -> list[Hashable]:
+def _list_keys(keys: Keys) -> list[Hashable]:
     return keys.tolist() if isinstance(keys, np.ndarray) else list(keys)
 
 
-def _places(keys: list[Hashable], which: str) -> dict[Hashable, int]:
+def _find_places(keys: list[Hashable], which: str) -> dict[Hashable, int]:
     places = {key: at for at, key in enumerate(keys)}
     if len(places) < len(keys):
         twice = next(key for at, key in enumerate(keys) if places[key] != at)
@@ -236,7 +236,7 @@ def _places(keys: list[Hashable], which: str) -> dict[Hashable, int]:
     return places
 
 
-def _some(keys: list[Hashable]) -> str:
+def _format_some(keys: list[Hashable]) -> str:
     if not keys:
         return "none"
     shown = ", ".join(repr(key) for key in keys[:3])

@@ -18,7 +18,7 @@ MOST_LEFT_OUT = 200
 
 
 class Resamples(Struct, frozen=True, eq=False):
-    """The value itself, what it is on each resample, and each unit's share in it, as far as they move the value."""
+    """A value, its values on resamples, and the share of each unit that moves it."""
 
     value: float
     values: Floats64
@@ -26,13 +26,13 @@ class Resamples(Struct, frozen=True, eq=False):
 
     @property
     def all_equal(self) -> bool:
-        """Whether nothing can be learnt from them: every resample gives one and the same value."""
-        found = self.finite
-        return len(found) < 2 or float(np.ptp(found)) <= 1e-12 * float(np.max(np.abs(found)))
+        """Whether every resample gives the same value, from which nothing can be learnt."""
+        values = self.finite
+        return len(values) < 2 or float(np.ptp(values)) <= 1e-12 * float(np.max(np.abs(values)))
 
     @property
     def finite(self) -> Floats64:
-        """The values on those resamples that the statistic is defined on."""
+        """The values on the resamples where the statistic is defined."""
         return self.values[np.isfinite(self.values)]
 
 
@@ -42,7 +42,7 @@ def percentile(drawn: Resamples, confidence: float) -> Pair:
     >>> [round(end, 1) for end in percentile(Resamples(50.0, np.arange(101.0), np.ones(1)), 0.9)]
     [5.0, 95.0]
     """
-    return _between(drawn, (1 - confidence) / 2, (1 + confidence) / 2)
+    return _cut_between(drawn, (1 - confidence) / 2, (1 + confidence) / 2)
 
 
 def bca(drawn: Resamples, confidence: float) -> Pair:
@@ -51,22 +51,22 @@ def bca(drawn: Resamples, confidence: float) -> Pair:
     >>> [round(end, 1) for end in bca(Resamples(60.0, np.arange(101.0), np.array([-1.0, 1.0])), 0.9)]
     [12.6, 98.4]
     """
-    found = drawn.finite
-    slack = 1e-9 * float(np.ptp(found))
-    below = float(np.mean(found < drawn.value - slack) + np.mean(found <= drawn.value + slack)) / 2
-    least = 0.5 / len(found)  # not to claim an endless bias from a finite number of draws
+    values = drawn.finite
+    slack = 1e-9 * float(np.ptp(values))
+    below = float(np.mean(values < drawn.value - slack) + np.mean(values <= drawn.value + slack)) / 2
+    least = 0.5 / len(values)  # a finite number of draws shows no infinite bias
     bias, skew = normal_quantile(min(max(below, least), 1 - least)), acceleration(drawn.shares)
-    low, high = (_moved(normal_quantile(p), bias, skew) for p in ((1 - confidence) / 2, (1 + confidence) / 2))
-    return _between(drawn, low, high)
+    low, high = (_shift_quantile(normal_quantile(p), bias, skew) for p in ((1 - confidence) / 2, (1 + confidence) / 2))
+    return _cut_between(drawn, low, high)
 
 
-def _moved(z: float, bias: float, skew: float) -> float:
+def _shift_quantile(z: float, bias: float, skew: float) -> float:
     shift = bias + z
     room = 1 - skew * shift
     return t_cdf(bias + shift / room, inf) if room > 0 else float(shift > 0)
 
 
-def _between(drawn: Resamples, low: float, high: float) -> Pair:
+def _cut_between(drawn: Resamples, low: float, high: float) -> Pair:
     start, end = np.quantile(drawn.finite, [low, high]).tolist()
     return start, end
 
@@ -84,7 +84,7 @@ def acceleration(shares: Floats64) -> float:
 def jackknife(statistic: Callable[[Ints64], Floats64], n: int) -> Floats64:
     """The shares of units in a statistic without influences: what it loses where they are left out.
 
-    Of many units, equal runs are left out together.
+    If there are many units, equal runs of them are left out together.
 
     >>> x = np.array([1.0, 2.0, 6.0])
     >>> jackknife(lambda index: x[index].mean(axis=1), 3).tolist()
@@ -92,7 +92,7 @@ def jackknife(statistic: Callable[[Ints64], Floats64], n: int) -> Floats64:
     """
     every = np.arange(n)
     blocks = np.array_split(every, min(n, MOST_LEFT_OUT))
-    left = (np.delete(every, block) for block in blocks)  # one at a time: each is nearly as long as all units
-    found = np.array([float(statistic(index[None, :])[0]) for index in left if len(index)])
-    finite = found[np.isfinite(found)]
+    left = (np.delete(every, block) for block in blocks)  # lazily: each is nearly as long as all units
+    values = np.array([float(statistic(index[None, :])[0]) for index in left if len(index)])
+    finite = values[np.isfinite(values)]
     return finite.mean() - finite if len(finite) else np.zeros(0)

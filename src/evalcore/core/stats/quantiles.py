@@ -176,5 +176,5 @@ def _beta_point(p: float, a: float, b: float) -> float:
     return 1 / (1 + exp(-find_root(miss, guess, -700.0, 700.0)))
 
 
-def _relative(found: float, wanted: float) -> float:
-    return log(found / wanted) if found > 0 else -inf
+def _relative(value: float, wanted: float) -> float:
+    return log(value / wanted) if value > 0 else -inf

@@ -26,9 +26,9 @@ __all__ = [
 Reach = Callable[[float], float]
 """How many standard errors a distance must be, by degrees of freedom."""
 
-# what rounding may add to a distance that is exactly reached
+# allows for rounding in a distance that is reached exactly
 _SLACK = 1 + 1e-12
-# the root of how many documents no one will ever have
+# the square root of more documents than anyone will ever have
 _MOST = 1e15
 
 
@@ -46,18 +46,18 @@ class Variances(Struct, frozen=True):
             raise EvalError(f"expected variances of at least 0, got {self.question} and {self.reply}")
 
 
-def variances_of_difference(one: Variances, correlation: float) -> Variances:
-    """The variances of a difference between two models that vary alike, whose questions' scores correlate.
+def variances_of_difference(own: Variances, correlation: float) -> Variances:
+    """The variances of a difference between two models with equal variances and correlated scores of questions.
 
-    Replies are drawn apart, so nothing of their variance cancels (Miller 2024, section 4). Where ``reply`` is not known
-    (0), ``question`` holds both, and the correlation is that of scores as they were drawn.
+    Replies are drawn independently, so none of their variance cancels (Miller 2024, section 4). If ``reply`` is unknown
+    (0), ``question`` holds both, and the correlation is that of the scores as drawn.
 
     >>> variances_of_difference(Variances(0.2, 0.1), 0.75)
     Variances(question=0.1, reply=0.2)
     """
     if not -1 <= correlation <= 1:
         raise EvalError(f"expected a correlation between -1 and 1, got {correlation}")
-    return Variances(2 * (1 - correlation) * one.question, 2 * one.reply)
+    return Variances(2 * (1 - correlation) * own.question, 2 * own.reply)
 
 
 def reach_of_interval(confidence: float = 0.95) -> Reach:
@@ -105,14 +105,14 @@ def questions_for(distance: float, spread: Variances, repeats: float = 1.0, reac
     [5889, 4908, 4172]
     """
     _check(distance)
-    n = _count(reach(inf) / distance * sqrt((spread.question + spread.reply / repeats) / _SLACK), distance)
-    while distance_at(n, spread, repeats, reach) > distance * _SLACK:  # t is wider than normal: by a few questions
+    n = _count_documents(reach(inf) / distance * sqrt((spread.question + spread.reply / repeats) / _SLACK), distance)
+    while distance_at(n, spread, repeats, reach) > distance * _SLACK:  # t is wider than normal, by a few questions
         n += 1
     return n
 
 
 def repeats_for(distance: float, n: float, spread: Variances, reach: Reach = INTERVAL) -> int | None:
-    """The fewest replies to each of n questions for it; None if no number of them does: the questions are too few.
+    """The fewest replies to each of n questions for a distance; None if no number of replies suffices.
 
     >>> [repeats_for(distance, 400, Variances(0.2, 0.05)) for distance in (0.05, 0.045, 0.04)]
     [1, 6, None]
@@ -131,8 +131,8 @@ def _check(distance: float) -> None:
         raise EvalError(f"expected a distance above 0, which some number of documents reaches, got {distance}")
 
 
-def _count(errors: float, distance: float) -> int:
-    """The documents for a distance that is so many errors of one document short."""
+def _count_documents(errors: float, distance: float) -> int:
+    """Count the documents for a distance, given the error of one document in units of the reach."""
     if not errors <= _MOST:
         raise EvalError(f"expected a distance that {_MOST**2:.0e} documents could reach, got {distance:g}")
     return max(2, ceil(errors**2))
@@ -142,14 +142,14 @@ def _count(errors: float, distance: float) -> int:
 
 
 def required_n(delta: float, sd_diff: float, *, alpha: float = 0.05, power: float = 0.8) -> int:
-    """How many documents show a true difference with the given power; sd_diff is that of one document's.
+    """The number of documents that show a true difference with the given power; sd_diff is per document.
 
     >>> required_n(0.03, 0.5)
     2181
     """
     if not delta:
         raise EvalError("expected a difference other than 0: no number of documents shows none")
-    return _count(abs(reach_of_test(alpha, power)(inf) * sd_diff / delta), delta)
+    return _count_documents(abs(reach_of_test(alpha, power)(inf) * sd_diff / delta), delta)
 
 
 def detectable(n: int, sd_diff: float, *, alpha: float = 0.05, power: float = 0.8) -> float:

@@ -1,4 +1,4 @@
-"""Sign-flip tests: were the two runs the same, each document's two results could as well be swapped."""
+"""Sign-flip tests: if the runs were the same, each document's two results could be swapped."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ _BLOCK = 1 << 22
 
 
 def flip_tests(
-    moved: Callable[[Floats64], Floats64], observed: Floats64, slack: Floats64, units: int, *, draws: int, seed: int
+    differ: Callable[[Floats64], Floats64], observed: Floats64, slack: Floats64, units: int, *, draws: int, seed: int
 ) -> Floats64:
     """The p-value of each observed difference: how often random swaps bring the runs at least as far apart.
 
-    ``moved`` maps signs (draws × units, -1 where a unit is swapped) to differences (draws × tests). Ties count, within
+    ``differ`` maps signs (draws × units, -1 where a unit is swapped) to differences (draws × tests). Ties count, within
     ``slack`` for rounding, and so does the sample itself: p = (count + 1) / (draws + 1) (Riezler and Maxwell 2005).
 
     >>> means = lambda signs: (signs @ np.ones(8) / 8)[:, None]
@@ -27,8 +27,8 @@ def flip_tests(
     """
     counts = np.zeros(len(observed), np.int64)
     for signs in sign_blocks(units, draws, seed):
-        # a draw without a value is no evidence of a difference: it counts
-        counts += np.count_nonzero(~(np.abs(moved(signs)) < np.abs(observed) - slack), axis=0)
+        # a draw without a value is no evidence of a difference, so it counts
+        counts += np.count_nonzero(~(np.abs(differ(signs)) < np.abs(observed) - slack), axis=0)
     return (counts + 1) / (draws + 1)
 
 

@@ -10,14 +10,14 @@ __all__ = ["find_root", "incomplete_beta", "log_beta", "log_of"]
 _TINY = 1e-300
 
 
-def _stirling(x: float) -> float:
-    """What Stirling's formula for log Gamma leaves out, for x >= 10 (Abramowitz and Stegun 6.1.41)."""
+def _correct_stirling(x: float) -> float:
+    """The remainder of Stirling's formula for log Gamma, for x >= 10 (Abramowitz and Stegun 6.1.41)."""
     s = 1 / (x * x)
     return (1 / 12 - s * (1 / 360 - s * (1 / 1260 - s * (1 / 1680 - s * (1 / 1188 - s * 691 / 360360))))) / x
 
 
 def log_beta(a: float, b: float) -> float:
-    """log B(a, b), where the large terms cancel on paper and not in floats.
+    """log B(a, b) without the cancellation of large terms.
 
     >>> round(log_beta(0.5, 0.5), 12) == round(log(pi), 12)
     True
@@ -25,22 +25,22 @@ def log_beta(a: float, b: float) -> float:
     a, b = min(a, b), max(a, b)
     if b < 10:
         return lgamma(a) + lgamma(b) - lgamma(a + b)
-    rest = _stirling(b) - _stirling(a + b) - (b - 0.5) * log1p(a / b)
+    rest = _correct_stirling(b) - _correct_stirling(a + b) - (b - 0.5) * log1p(a / b)
     if a < 10:
         return lgamma(a) + rest - a * log(a + b) + a
-    return _stirling(a) + rest - a * log1p(b / a) + 0.5 * log(2 * pi / a)
+    return _correct_stirling(a) + rest - a * log1p(b / a) + 0.5 * log(2 * pi / a)
 
 
 def _fraction(a: float, b: float, x: float) -> float:
     """The continued fraction of the incomplete beta function (DLMF 8.17.22), by Lentz's method."""
-    c, d = 1.0, 1 / _away(1 - (a + b) * x / (a + 1))
+    c, d = 1.0, 1 / _avoid_zero(1 - (a + b) * x / (a + 1))
     total = d
     for m in range(1, 10_000):
         even = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m))
-        d, c = 1 / _away(1 + even * d), _away(1 + even / c)
+        d, c = 1 / _avoid_zero(1 + even * d), _avoid_zero(1 + even / c)
         total *= d * c
         odd = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1))
-        d, c = 1 / _away(1 + odd * d), _away(1 + odd / c)
+        d, c = 1 / _avoid_zero(1 + odd * d), _avoid_zero(1 + odd / c)
         change = d * c
         total *= change
         if abs(change - 1) < 3e-16:
@@ -48,7 +48,7 @@ def _fraction(a: float, b: float, x: float) -> float:
     return total
 
 
-def _away(value: float) -> float:
+def _avoid_zero(value: float) -> float:
     return value if abs(value) > _TINY else _TINY
 
 

@@ -51,7 +51,7 @@ def count(text: str) -> int | None:
     if text == "all":
         return None
     if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"expected a whole number or all, got {text!r}")
+        raise argparse.ArgumentTypeError(f"expected an integer or all, got {text!r}")
     return int(text)
 
 

@@ -49,5 +49,5 @@ def main(argv: Sequence[str]) -> int:
 
 def _count(text: str) -> int:
     if not text.isdecimal() or len(text) > 9:
-        raise argparse.ArgumentTypeError(f"expected a whole number of at least 0, got {text!r}")
+        raise argparse.ArgumentTypeError(f"expected an integer of at least 0, got {text!r}")
     return int(text)

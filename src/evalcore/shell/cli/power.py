@@ -93,5 +93,5 @@ def _number(text: str, low: float, high: float, expected: str) -> float:
 def _counts(text: str) -> tuple[int, ...]:
     parts = [part.strip() for part in text.split(",")]
     if not all(part.isdecimal() and 0 < int(part) < 10**6 for part in parts):
-        raise argparse.ArgumentTypeError(f"expected whole numbers of at least 1, such as 1,2,4, got {text!r}")
+        raise argparse.ArgumentTypeError(f"expected integers of at least 1, such as 1,2,4, got {text!r}")
     return tuple(sorted(set(map(int, parts))))

@@ -193,7 +193,7 @@ def _seeds(given: object, where: str) -> object:
     values = list(given) if isinstance(given, list | tuple) else [given]
     values = values * 4 if len(values) == 1 else values + list(SEEDS[3:]) if len(values) == 3 else values
     if len(values) != 4 or not all(one is None or type(one) is int for one in values):
-        raise EvalError(f"expected seed as one whole number or four, got {given!r} - at {where}")
+        raise EvalError(f"expected seed as one integer or four, got {given!r} - at {where}")
     return values
 
 

@@ -13,7 +13,7 @@ Doc = dict[str, object]
 
 
 def align_documents(docs: list[Doc], where: str = "the data") -> list[Doc]:
-    """Fill missing columns with None, and make whole numbers floats in columns that have both, as datasets does.
+    """Fill missing columns with None, and make integers floats in columns that have both, as datasets does.
 
     >>> align_documents([{"a": 1}, {"a": 2.5, "b": [1, {"c": 1}]}])
     [{'a': 1.0, 'b': None}, {'a': 2.5, 'b': [1, {'c': 1}]}]
@@ -24,7 +24,7 @@ def align_documents(docs: list[Doc], where: str = "the data") -> list[Doc]:
     except RecursionError as deep:
         raise EvalError(f"{where}: documents nested too deep") from deep
     except OverflowError as large:
-        raise EvalError(f"{where}: a whole number too large for the floats in its column") from large
+        raise EvalError(f"{where}: an integer too large for the floats in its column") from large
 
 
 def _rebuild(names: tuple[str, ...], docs: list[Doc]) -> list[Doc]:

@@ -149,7 +149,7 @@ def name_columns(header: Sequence[str]) -> list[str]:
 
 
 def type_column(cells: Sequence[str | None], blank: frozenset[str] = NO_VALUE) -> list[object]:
-    """A column as whole numbers, floats, booleans or text, whichever all its cells are; with gaps no whole numbers.
+    """A column as integers, floats, booleans or text, whichever all its cells are; with gaps no integers.
 
     >>> type_column(["1", "2"]), type_column(["1", ""]), type_column(["true", "NA"]), type_column(["1", "x"])
     ([1, 2], [1.0, None], [True, None], ['1', 'x'])

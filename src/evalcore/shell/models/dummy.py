@@ -31,7 +31,7 @@ def open_dummy(arguments: Mapping[str, object]) -> Model:
         raise unknown("dummy argument", name, ("seed", "text"))
     seed, text = arguments.get("seed", 0), arguments.get("text")
     if not isinstance(seed, int):
-        raise EvalError(f"model dummy: expected a whole number as seed, got {seed!r}")
+        raise EvalError(f"model dummy: expected an integer as seed, got {seed!r}")
 
     def ask(questions: Sequence[Question]) -> Iterator[Heard]:
         for at, question in enumerate(questions):

@@ -87,10 +87,10 @@ NAME = Kind((str, int, float), "a name")
 FUNCTION = Kind((), "a function", function=True)
 MAPPING = Kind((dict,), "a mapping")
 LIST = Kind((list,), "a list")
-WHOLE = Kind((int,), "a whole number")
+WHOLE = Kind((int,), "an integer")
 FLAG = Kind((bool,), "true or false")
-QUESTION = Kind((str, int), "a column, a template, a whole number or a function", function=True)
-TARGET = Kind((str, int, list), "a column, a template, a whole number, a list or a function", function=True)
+QUESTION = Kind((str, int), "a column, a template, an integer or a function", function=True)
+TARGET = Kind((str, int, list), "a column, a template, an integer, a list or a function", function=True)
 CHOICES = Kind((str, list, dict), "a column, a template, a list, a mapping or a function", function=True)
 
 KINDS: Mapping[str, Kind] = {

@@ -147,7 +147,7 @@ def readings(target: str, choices: Sequence[str]) -> tuple[int | None, int | Non
 
 
 def is_list(target: str) -> bool:
-    """Whether a text is what Python makes of a list of texts or of whole numbers.
+    """Whether a text is what Python makes of a list of texts or of integers.
 
     >>> is_list("['a', 'b']"), is_list("[1, 'a']"), is_list("a")
     (True, False, False)

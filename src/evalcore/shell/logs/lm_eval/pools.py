@@ -143,7 +143,7 @@ FEW = 32
 
 
 class Pages:
-    """Whole numbers by whole numbers, kept in pages of 64-bit integers: 8 bytes for each of a run of keys.
+    """Integers by integers, kept in pages of 64-bit integers: 8 bytes for each of a run of keys.
 
     >>> pages = Pages()
     >>> pages.put(7, -3), pages.get(7), pages.get(8), pages.get(-1)

@@ -214,7 +214,7 @@ def read_float(value: object) -> float | None:
 
 
 def keep_in_range(score: object) -> object:
-    """A score whose whole numbers, where they are too large for 64 bits, are floats.
+    """A score whose integers, where they are too large for 64 bits, are floats.
 
     >>> keep_in_range([1, [10**400]])
     [1, [inf]]

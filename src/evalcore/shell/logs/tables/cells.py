@@ -113,7 +113,7 @@ def _list(value: object, what: str) -> Sequence[object]:
 
 
 def _plain(value: object) -> object:
-    """A number as it is meant: NaN is nothing, and a whole number has no point (a column with gaps makes it 4.0)."""
+    """A number as it is meant: NaN is nothing, and an integer has no point (a column with gaps makes it 4.0)."""
     if not isinstance(value, float):
         return value
     return None if isnan(value) else int(value) if value.is_integer() else value
