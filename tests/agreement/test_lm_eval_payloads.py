@@ -26,7 +26,7 @@ from lm_eval.models.openai_completions import (
 
 from evalcore.core.records.request import Generate, LogLikelihood
 from evalcore.shell.models.model import Question
-from evalcore.shell.models.openai.arguments import Kind, Settings
+from evalcore.shell.models.openai.arguments import ServerKind, ServerSettings
 from evalcore.shell.models.openai.backend import open_server
 from evalcore.shell.models.openai.body import (
     generation_body,
@@ -46,7 +46,7 @@ THEIRS: Mapping[str, type[LocalCompletionsAPI]] = {
     "openai-completions": OpenAICompletionsAPI,
     "openai-chat-completions": OpenAIChatCompletion,
 }
-KINDS = {name: Kind(name, "chat" in name, name.startswith("openai")) for name in THEIRS}
+KINDS = {name: ServerKind(name, "chat" in name, name.startswith("openai")) for name in THEIRS}
 MODELS = ["m", "gpt-4o", "o1-mini", "o3", "o4-mini", "gpt-5", "davinci-002"]
 
 
@@ -104,7 +104,7 @@ def test_generation_bodies_are_equal(
 ) -> None:
     kind = KINDS[name]
     of = lm_eval_model(name, model, eos_string=eos, max_gen_toks=most, seed=seed)
-    ours = Settings(model, eos_string=eos, max_gen_toks=most, seed=seed)
+    ours = ServerSettings(model, eos_string=eos, max_gen_toks=most, seed=seed)
     frozen = Generate(prompt, options).options  # type: ignore[arg-type]
     assert generation_body(kind, ours, prompt, frozen) == lm_eval_body(of, prompt, options, kind.chat)
 
@@ -121,7 +121,7 @@ def test_chats_are_rendered_and_sent_alike(name: str) -> None:
 def test_likelihood_bodies_are_equal() -> None:
     of = lm_eval_model("local-completions", "m", seed=5)
     theirs = of._create_payload("a text", generate=False, seed=of._seed)
-    assert echo_body(Settings("m", seed=5), "a text") == theirs
+    assert echo_body(ServerSettings("m", seed=5), "a text") == theirs
 
 
 def test_where_the_bodies_differ_on_purpose() -> None:
@@ -129,9 +129,11 @@ def test_where_the_bodies_differ_on_purpose() -> None:
     of, kind = lm_eval_model("openai-chat-completions", "gpt-3.5-turbo"), KINDS["openai-chat-completions"]
     theirs = lm_eval_body(of, "x", {"until": ["\n"], "temperature": 0.0}, True)
     assert (theirs["temperature"], "stop" in theirs) == (1, False)
-    ours = generation_body(kind, Settings("gpt-3.5-turbo"), "x", {"until": ["\n"], "temperature": 0.0})
+    ours = generation_body(kind, ServerSettings("gpt-3.5-turbo"), "x", {"until": ["\n"], "temperature": 0.0})
     assert (ours["temperature"], ours["stop"]) == (0.0, ["\n"])
-    asked = generation_body(kind, Settings("gpt-3.5-turbo", reasoning=True), "x", {"until": ["\n"], "temperature": 0.0})
+    asked = generation_body(
+        kind, ServerSettings("gpt-3.5-turbo", reasoning=True), "x", {"until": ["\n"], "temperature": 0.0}
+    )
     assert asked == theirs
     assert not is_reasoning("gpt-3.5-turbo")
 

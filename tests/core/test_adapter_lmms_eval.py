@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from evalcore import EvalError
-from evalcore.adapters.lmms_eval import Rules, consolidate, consolidate_ranks, report_scores, score_ranks
+from evalcore.adapters.lmms_eval import LmmsRules, consolidate, consolidate_ranks, report_scores, score_ranks
 
 Plain = dict[str, object]
 
@@ -129,7 +129,7 @@ def test_the_median_is_sorted_and_in_the_middle() -> None:
 
 
 def test_no_errors_where_none_are_asked_for() -> None:
-    row = consolidate([only(numbers(9))], rules=Rules(bootstrap_iters=0))[0]["t"]
+    row = consolidate([only(numbers(9))], rules=LmmsRules(bootstrap_iters=0))[0]["t"]
     assert row["acc_stderr,none"] == "N/A"
     skipped = only(numbers(9), task_config={"skip_stderr_metrics": ["acc"]})
     assert consolidate([skipped])[0]["t"]["acc_stderr_clt,none"] == "N/A"
@@ -173,7 +173,7 @@ def test_any_other_function_is_called_once() -> None:
     assert (calls, row["acc,none"], row["acc_stderr,none"]) == ([24], 7.0, "N/A")
     assert row["acc_stderr_clt,none"] > 0  # of the scores themselves
     drawn = consolidate(
-        [only(dicts(24), aggregation={"acc": percent})], rules=Rules(resample_own=True, bootstrap_iters=50)
+        [only(dicts(24), aggregation={"acc": percent})], rules=LmmsRules(resample_own=True, bootstrap_iters=50)
     )
     assert drawn[0]["t"]["acc_stderr,none"] == pytest.approx(100 * row["acc_stderr_clt,none"], rel=0.5)
     assert drawn[0]["t"]["acc,none"] == 100 * mean_score([doc["acc"] for doc in dicts(24)])  # it got the arguments
@@ -227,7 +227,7 @@ def test_documents_without_a_cluster_are_no_giant_one() -> None:
     output = only(dicts(24, lone=5), aggregation={"acc": mean_score}, task_config={"cluster_key": "videoID"})
     with pytest.raises(EvalError, match="expected a cluster id for every document, 5 have none, first at t row 0"):
         consolidate([output])
-    found = report_scores(score_ranks([[output]], Rules(singletons=True))).task("t")["acc,none"]
+    found = report_scores(score_ranks([[output]], LmmsRules(singletons=True))).task("t")["acc,none"]
     assert len(set(found.spread.clusters.ints.tolist())) == 5 + 5
 
 
@@ -353,7 +353,7 @@ def test_ranks_give_the_numbers_of_one_process(size: int, log: bool, filters: Se
         "aggregation": {"acc": mean, "f": median, "d": percent},
         "task_config": {"cluster_key": "videoID"},
     }
-    rules = Rules(documents={"t": 23}, singletons=True)
+    rules = LmmsRules(documents={"t": 23}, singletons=True)
     alone = consolidate(ranks_of("t", docs, **given), rules=rules)
     ranks = [[one] for one in padded(ranks_of("t", docs, size, **given), log)]
     assert as_text(consolidate_ranks(ranks, rules=rules)) == as_text(alone)

@@ -12,7 +12,7 @@ from scipy import stats
 from statsmodels.stats.power import NormalIndPower, TTestPower
 
 from evalcore.core.compare.lines import Line
-from evalcore.core.compare.power import Asked, Known, pair_known, plan_next
+from evalcore.core.compare.power import Known, PowerGoal, pair_known, plan_next
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.task import MetricKey
 from evalcore.core.stats.sample_size import (
@@ -109,7 +109,7 @@ def test_what_makes_no_sense_is_refused():
         lambda: reach_of_interval(1.0),
         lambda: reach_of_test(0.05, 0.0),
         lambda: variances_of_difference(Variances(0.25), 1.5),
-        lambda: Asked(repeats=(0,)),
+        lambda: PowerGoal(repeats=(0,)),
     ):
         with pytest.raises(EvalError, match="expected"):
             wrong()
@@ -170,12 +170,12 @@ def known(**changed):
 
 def test_a_plan_of_one_run_is_for_a_model_that_varies_alike():
     """Where replies are not told apart, 2(1 − R) times the variance; replies themselves never cancel."""
-    seen = plan_next(known(), Asked(difference=0.02, correlation=0.75))
+    seen = plan_next(known(), PowerGoal(difference=0.02, correlation=0.75))
     spread = Variances(400 * 0.025**2 * 0.5)
     assert seen.finds == pytest.approx(distance_at(400, spread, 1, reach_of_test()))
     assert seen.documents == ((None, questions_for(0.02, spread, 1, reach_of_test())),)
     assert (seen.best, seen.more_repeats) == (None, None)
-    split = plan_next(known(sampling=0.015, repeats=4.0), Asked(difference=0.02, correlation=0.75, repeats=(1, 4)))
+    split = plan_next(known(sampling=0.015, repeats=4.0), PowerGoal(difference=0.02, correlation=0.75, repeats=(1, 4)))
     both = Variances(0.5 * 400 * (0.025**2 - 0.015**2), 2 * 400 * 0.015**2 * 4)
     assert dict(split.documents) == {
         None: questions_for(0.02, both, 4, reach_of_test()),
@@ -189,7 +189,7 @@ def test_a_plan_reproduces_the_run_it_comes_from():
     """The half-width now is t · stderr, and the documents for it are those there are."""
     one = known(sampling=0.015, repeats=3.0)
     width = stats.t.ppf(0.975, 399) * 0.025
-    seen = plan_next(one, Asked(half_width=width))
+    seen = plan_next(one, PowerGoal(half_width=width))
     assert seen.half_width == pytest.approx(width)
     assert dict(seen.documents)[None] == 400
     assert seen.more_repeats == 3
@@ -198,27 +198,27 @@ def test_a_plan_reproduces_the_run_it_comes_from():
 def test_clusters_are_planned_whole():
     """Forty clusters of ten: t with 39 degrees of freedom, and documents by the ten."""
     one = known(units=40)
-    seen = plan_next(one, Asked(half_width=0.03))
+    seen = plan_next(one, PowerGoal(half_width=0.03))
     assert seen.half_width == pytest.approx(stats.t.ppf(0.975, 39) * 0.025)
     assert dict(seen.documents)[None] % 10 == 0
-    alone = plan_next(known(), Asked(half_width=0.03))
+    alone = plan_next(known(), PowerGoal(half_width=0.03))
     assert dict(alone.documents)[None] <= dict(seen.documents)[None] <= dict(alone.documents)[None] + 40
 
 
 @pytest.mark.parametrize("changed", [{"stderr": None}, {"stderr": 0.0}, {"n": 1, "units": 1}, {"n": 0, "units": 0}])
 def test_without_a_spread_there_is_no_plan(changed):
-    seen = plan_next(known(**changed), Asked(difference=0.1))
+    seen = plan_next(known(**changed), PowerGoal(difference=0.1))
     assert (seen.half_width, seen.finds, seen.documents) == (None, None, ())
 
 
 def test_noise_that_chance_made_larger_than_the_error_leaves_no_question_variance():
-    seen = plan_next(known(sampling=0.03, repeats=2.0), Asked(half_width=0.01))
+    seen = plan_next(known(sampling=0.03, repeats=2.0), PowerGoal(half_width=0.01))
     assert seen.best == 0
     assert seen.half_width == pytest.approx(stats.t.ppf(0.975, 399) * 0.025)
 
 
 def test_fewer_replies_than_pass_at_k_has_are_not_planned():
-    seen = plan_next(known(sampling=0.015, repeats=4.0, fewest=4.0), Asked(half_width=0.03, repeats=(2, 4, 8)))
+    seen = plan_next(known(sampling=0.015, repeats=4.0, fewest=4.0), PowerGoal(half_width=0.03, repeats=(2, 4, 8)))
     assert [k for k, count in seen.documents if count is None] == [2]
 
 
@@ -228,7 +228,7 @@ def test_two_runs_give_the_variance_of_their_difference():
     pair = pair_known(line, a, b)
     assert pair.variances.question == pytest.approx(400 * (0.03**2 - 0.015**2 - 0.01**2))
     assert pair.variances.reply == pytest.approx(400 * 4 * (0.015**2 + 0.01**2))
-    assert plan_next(pair, Asked(correlation=0.9)).finds == pytest.approx(
+    assert plan_next(pair, PowerGoal(correlation=0.9)).finds == pytest.approx(
         distance_at(400, Variances(400 * 0.03**2), 1, reach_of_test())
     )
     assert pair_known(line, a, known()).sampling is None
@@ -241,7 +241,7 @@ def test_two_runs_with_clusters_are_planned_by_their_clusters():
     line = Line(name="t", key=KEY, n=400, clusters=40, stderr=0.03)
     pair = pair_known(line, known(), known())
     assert (pair.n, pair.units) == (400, 40)
-    seen = plan_next(pair, Asked(half_width=0.05))
+    seen = plan_next(pair, PowerGoal(half_width=0.05))
     assert seen.half_width == pytest.approx(stats.t.ppf(0.975, 39) * 0.03)
     assert seen.finds == pytest.approx((stats.t.ppf(0.975, 39) + stats.t.ppf(0.8, 39)) * 0.03)
     assert dict(seen.documents)[None] % 10 == 0

@@ -19,13 +19,13 @@ from evalcore.core.records.errors import EvalError
 from evalcore.core.records.request import Failure, Generate, LogLikelihood
 from evalcore.shell.models import backend_of
 from evalcore.shell.models.model import Heard, Question
-from evalcore.shell.models.openai.arguments import ARGUMENTS, Kind, Settings, read_settings
+from evalcore.shell.models.openai.arguments import ARGUMENTS, ServerKind, ServerSettings, read_settings
 from evalcore.shell.models.openai.backend import open_server
 from evalcore.shell.models.openai.body import messages_of, render_messages
 from evalcore.shell.models.openai.endpoint import find_endpoint
 
-COMPLETIONS, CHAT = Kind("local-completions"), Kind("local-chat-completions", chat=True)
-HOSTED = Kind("openai-chat-completions", chat=True, hosted=True)
+COMPLETIONS, CHAT = ServerKind("local-completions"), ServerKind("local-chat-completions", chat=True)
+HOSTED = ServerKind("openai-chat-completions", chat=True, hosted=True)
 CANARY = "sk-canary-0123456789abcdef"
 
 
@@ -51,7 +51,7 @@ def test_each_backend_opens_and_answers(name: str) -> None:
 
 
 def test_every_argument_is_explained() -> None:
-    assert set(dict(ARGUMENTS)) == set(Settings.__struct_fields__)
+    assert set(dict(ARGUMENTS)) == set(ServerSettings.__struct_fields__)
 
 
 # --- arguments --------------------------------------------------------------------------------------------------------
@@ -113,14 +113,14 @@ def test_lm_evals_arguments_are_accepted_and_those_without_effect_named() -> Non
         (CHAT, "https://u:pw@example.com/v1?api-version=3#x", "https://example.com/v1/chat/completions"),
     ],
 )
-def test_addresses(kind: Kind, given: str, shown: str) -> None:
-    assert find_endpoint(kind, Settings("m", base_url=given), {}).shown == shown
+def test_addresses(kind: ServerKind, given: str, shown: str) -> None:
+    assert find_endpoint(kind, ServerSettings("m", base_url=given), {}).shown == shown
 
 
 def test_openais_own_address_and_its_key() -> None:
     with pytest.raises(EvalError, match="needs a key: put it into the environment variable OPENAI_API_KEY"):
-        find_endpoint(HOSTED, Settings("m"), {})
-    found = find_endpoint(HOSTED, Settings("m", api_key_env="MY_KEY"), {"MY_KEY": CANARY})
+        find_endpoint(HOSTED, ServerSettings("m"), {})
+    found = find_endpoint(HOSTED, ServerSettings("m", api_key_env="MY_KEY"), {"MY_KEY": CANARY})
     assert found.shown == "https://api.openai.com/v1/chat/completions"
     assert found.hidden.reveal().headers["Authorization"] == f"Bearer {CANARY}"
 

@@ -19,13 +19,13 @@ from evalcore.core.records.errors import EvalError
 from evalcore.core.records.request import Failure, Generate, LogLikelihood
 from evalcore.shell.models.model import Heard, Model, Question
 from evalcore.shell.models.openai import http_flow
-from evalcore.shell.models.openai.arguments import Kind
+from evalcore.shell.models.openai.arguments import ServerKind
 from evalcore.shell.models.openai.backend import open_server
 from evalcore.shell.models.openai.body import read_choice, read_generation
 from evalcore.shell.models.openai.http_faults import Patience, Wrong, backoff, message_of, retry_after
 from evalcore.shell.models.openai.http_flow import flow
 
-COMPLETIONS, CHAT = Kind("local-completions"), Kind("local-chat-completions", chat=True)
+COMPLETIONS, CHAT = ServerKind("local-completions"), ServerKind("local-chat-completions", chat=True)
 
 
 @pytest.fixture(autouse=True)
@@ -33,7 +33,7 @@ def no_key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
 
 
-def model(url: str, kind: Kind = COMPLETIONS, **args: object) -> Model:
+def model(url: str, kind: ServerKind = COMPLETIONS, **args: object) -> Model:
     return open_server(kind, {"model": "toy", "base_url": url, **args}, base=0.001)
 
 
@@ -59,7 +59,7 @@ def raw(content: object, status: int = 200, **headers: str) -> tuple[int, dict[s
 
 @pytest.mark.parametrize("kind", [COMPLETIONS, CHAT], ids=lambda kind: kind.name)
 @pytest.mark.parametrize("seed", [1, 2, 3])
-def test_a_third_of_requests_go_wrong_and_nothing_changes(kind: Kind, seed: int) -> None:
+def test_a_third_of_requests_go_wrong_and_nothing_changes(kind: ServerKind, seed: int) -> None:
     asked = questions(150)
     if not kind.chat:
         asked += [Question(LogLikelihood(f"The {number}th word is", " river stone")) for number in range(50)]
@@ -194,7 +194,7 @@ BAD = {
 
 @pytest.mark.parametrize("kind", [COMPLETIONS, CHAT], ids=lambda kind: kind.name)
 @pytest.mark.parametrize("name", BAD)
-def test_what_is_not_an_answer_is_a_failure_and_never_an_empty_text(name: str, kind: Kind) -> None:
+def test_what_is_not_an_answer_is_a_failure_and_never_an_empty_text(name: str, kind: ServerKind) -> None:
     with serve(script=lambda number, body: raw(BAD[name])) as server:
         [heard] = ask(model(server.url, kind, max_retries=2), questions(1)).values()
         assert isinstance(heard.reply, Failure)
@@ -217,7 +217,7 @@ class BadResponse(Exception):
     """A fault that has its name."""
 
 
-def read_or_name(kind: Kind, content: bytes) -> tuple[str, str]:
+def read_or_name(kind: ServerKind, content: bytes) -> tuple[str, str]:
     try:
         return read_generation(kind, "</think>", content)
     except Wrong as wrong:

@@ -15,11 +15,11 @@ from fault_server import serve
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.request import Generate, Likelihood, LogLikelihood
 from evalcore.shell.models.model import Question
-from evalcore.shell.models.openai.arguments import Kind
+from evalcore.shell.models.openai.arguments import ServerKind
 from evalcore.shell.models.openai.backend import open_server
 
 llama_cpp = pytest.importorskip("llama_cpp")
-COMPLETIONS = Kind("local-completions")
+COMPLETIONS = ServerKind("local-completions")
 PAIRS = [("The capital of France is", " Paris"), ("The capital of France is", " Rome"), ("Über den", " Wolken ☁ und")]
 
 

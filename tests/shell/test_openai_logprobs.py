@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.request import Failure, Likelihood, LogLikelihood, Reply, Request, Rolling
 from evalcore.shell.models.model import Question
-from evalcore.shell.models.openai.arguments import Kind
+from evalcore.shell.models.openai.arguments import ServerKind
 from evalcore.shell.models.openai.backend import open_server
 from evalcore.shell.models.openai.http_faults import Wrong
 from evalcore.shell.models.openai.logprobs import find_offsets, place_text, read_likelihood
 
-COMPLETIONS = Kind("local-completions")
+COMPLETIONS = ServerKind("local-completions")
 
 
 @pytest.fixture(autouse=True)

@@ -17,7 +17,7 @@ from sample_runs import rows_of, write_log
 from scipy import stats
 
 from evalcore import build_report, report_task
-from evalcore.core.compare.power import Asked, Known, plan_next
+from evalcore.core.compare.power import Known, PowerGoal, plan_next
 from evalcore.core.groups.tree import Group, GroupMetric, Leaf
 from evalcore.core.records.array import Array
 from evalcore.core.records.column import Floats, column
@@ -341,7 +341,7 @@ def test_csv_is_a_row_for_every_number(runs, capsys):
 
 
 @pytest.mark.parametrize("width", [140, 80, 60])
-@pytest.mark.parametrize("asked", [Asked(), Asked(difference=0.05), Asked(half_width=0.05)])
+@pytest.mark.parametrize("asked", [PowerGoal(), PowerGoal(difference=0.05), PowerGoal(half_width=0.05)])
 def test_pages_fit_any_screen_and_explain_only_what_they_show(width, asked):
     seen = Known(name="a_task_of_some_length", key=MetricKey("exact_match@mean", "flexible-extract"), n=400, units=400)
     seen = replace(seen, stderr=0.025, sampling=0.015, repeats=4.0)
@@ -351,7 +351,7 @@ def test_pages_fit_any_screen_and_explain_only_what_they_show(width, asked):
     head = next(line for line in text.splitlines() if line.startswith("Tasks"))
     for name in ("question sd", "at best", "K=1", "K needed"):
         assert (f"\n{name}: " in text) is (name in head)
-    assert ("n needed" in head) is (asked != Asked())
+    assert ("n needed" in head) is (asked != PowerGoal())
 
 
 def test_what_is_read_is_what_is_planned():
@@ -378,7 +378,7 @@ def test_what_is_read_is_what_is_planned():
         fewest=4.0,
         share=True,
     )
-    planned = dict(plan_next(known, Asked(half_width=0.05, repeats=(2, 8))).documents)
+    planned = dict(plan_next(known, PowerGoal(half_width=0.05, repeats=(2, 8))).documents)
     assert planned[2] is None
     assert planned[8] % 5 == 0
 
@@ -406,7 +406,7 @@ def test_a_group_counts_documents_of_tasks_without_clusters_one_by_one(aggregati
     found = {one.name: one for one in known_of(lm_eval_results(report))}
     assert {name: one.units for name, one in found.items()} == {"a": 10, "b": 10, "c": 40, "g": 50}
     assert found["g"].n == 90
-    assert plan_next(found["g"], Asked()).half_width == pytest.approx(stats.t.ppf(0.975, 49) * found["g"].stderr)
+    assert plan_next(found["g"], PowerGoal()).half_width == pytest.approx(stats.t.ppf(0.975, 49) * found["g"].stderr)
 
 
 def test_two_runs_with_clusters_are_planned_by_their_clusters(tmp_path, capsys):

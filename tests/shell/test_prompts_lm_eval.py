@@ -28,7 +28,7 @@ from evalcore.core.records.request import Generate, LogLikelihood, Request, Roll
 from evalcore.shell.prompts.build import build_task
 from evalcore.shell.prompts.fewshot import draw_shots
 from evalcore.shell.prompts.ready_task import Asking
-from evalcore.shell.prompts.settings import Settings, Shots
+from evalcore.shell.prompts.settings import Shots, TaskSettings
 
 logging.getLogger("lm_eval").setLevel(logging.CRITICAL)
 datasets.disable_progress_bars()
@@ -365,7 +365,7 @@ def test_draws_are_lm_evals(pool: list[int], asked: list[int], count: int, seed:
     docs = [{"q": one} for one in pool]
     sampler = get_sampler(name)(docs, rnd=None).set_rnd(seed)
     shots = Shots(sampler=name, split="test" if overlap else "train")
-    draw = draw_shots(Settings(task="t", test_split="test", num_fewshot=count, fewshot_config=shots), docs, seed)
+    draw = draw_shots(TaskSettings(task="t", test_split="test", num_fewshot=count, fewshot_config=shots), docs, seed)
     for one in asked:
         doc = {"q": one}
         try:

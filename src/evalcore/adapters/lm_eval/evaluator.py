@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from msgspec.structs import replace
 
 from evalcore.adapters.lm_eval.host import LmGroup, LmModel, LmTask, TaskDict, read_task_dict
-from evalcore.adapters.lm_eval.part import Part, score_one
+from evalcore.adapters.lm_eval.part import ScoredPart, score_one
 from evalcore.adapters.lm_eval.ranks import gather_ranks, pack_scores
 from evalcore.adapters.lm_eval.requests import ask_model, build_requests, refuse_unfit
 from evalcore.adapters.lm_eval.results import Rows, read_trees, write_results
@@ -92,14 +92,14 @@ def evaluate(
     return _close(tasks, groups, given, tables, bootstrap_iters, log_samples, inference)
 
 
-def _gathered(lm: LmModel, mine: Mapping[str, Part]) -> Mapping[str, Part]:
+def _gathered(lm: LmModel, mine: Mapping[str, ScoredPart]) -> Mapping[str, ScoredPart]:
     """On rank 0 the parts of all ranks; a rank's own stay whole, the others' come packed."""
-    packed = {name: Part(pack_scores(part.scored), part.rows) for name, part in mine.items()}
+    packed = {name: ScoredPart(pack_scores(part.scored), part.rows) for name, part in mine.items()}
     ranks = lm.gather_object(packed, dst=0)
     if ranks is None:
         return mine
     return {
-        name: Part(gather_ranks([part.scored, *(one[name].scored for one in ranks)]), _in_order(ranks, name))  # type: ignore[index]
+        name: ScoredPart(gather_ranks([part.scored, *(one[name].scored for one in ranks)]), _in_order(ranks, name))  # type: ignore[index]
         for name, part in mine.items()
     }
 
@@ -114,7 +114,7 @@ def _in_order(ranks: Sequence[object], name: str) -> tuple[Plain, ...]:
 def _close(
     tasks: Mapping[str, LmTask],
     groups: Mapping[str, LmGroup],
-    given: Mapping[str, Part],
+    given: Mapping[str, ScoredPart],
     tables: Tables,
     bootstrap_iters: int | None,
     log_samples: bool,
@@ -141,7 +141,7 @@ def _as_told(scored: Scored, tables: Tables) -> Scored:
     return replace(scored, columns=tuple(kept))
 
 
-def _directions(task: LmTask, part: Part) -> Mapping[str, bool]:
+def _directions(task: LmTask, part: ScoredPart) -> Mapping[str, bool]:
     """Which way the task's metrics point; what a metric gives under other names (pass@1, pass@10) points its way."""
     known = task.higher_is_better()
     given = [(one.key.metric, one.spec.name) for one in part.scored.columns if one.spec is not None]

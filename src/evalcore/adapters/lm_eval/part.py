@@ -16,12 +16,12 @@ from evalcore.core.records.score import Scored
 from evalcore.core.records.task import MetricSpec
 from evalcore.core.tables import EVALCORE, Tables
 
-__all__ = ["Part", "score_one"]
+__all__ = ["ScoredPart", "score_one"]
 
 Plain = dict[str, object]
 
 
-class Part(Struct, frozen=True):
+class ScoredPart(Struct, frozen=True):
     """A task's scores over some of its documents, and their rows in the sample log."""
 
     scored: Scored
@@ -35,7 +35,7 @@ def score_one(
     log_samples: bool = False,
     samples: Mapping[str, Sequence[int]] | None = None,
     cluster: str | Mapping[str, str] | None = None,
-) -> Part:
+) -> ScoredPart:
     """The scores of one task's filled instances: what one of several ranks has to give to ``gather_ranks``."""
     filled = read_filled(name, task)
     made = read_task(name, task, tables, [{one.request_type for one in asked} for asked in filled.asked.values()])
@@ -47,10 +47,10 @@ def score_one(
     if made.process_results is not None:
         scored = _declare(scored, declared_metrics(task, tables))
     if not log_samples:
-        return Part(scored)
+        return ScoredPart(scored)
     numbers = _numbers(filled.docs, (samples or {}).get(name), tables)
     rows = log_rows(scored, task, filled, documents, numbers)
-    return Part(replace(scored, provenance=()), tuple(rows))
+    return ScoredPart(replace(scored, provenance=()), tuple(rows))
 
 
 def _declare(scored: Scored, specs: Sequence[MetricSpec]) -> Scored:

@@ -11,7 +11,7 @@ consolidation  outputs of one process, or of every rank, to six mappings
 """
 
 from evalcore.adapters.lmms_eval.consolidation import (
-    Rules,
+    LmmsRules,
     consolidate,
     consolidate_ranks,
     report_scores,
@@ -19,4 +19,4 @@ from evalcore.adapters.lmms_eval.consolidation import (
 )
 from evalcore.adapters.lmms_eval.trees import read_trees
 
-__all__ = ["Rules", "consolidate", "consolidate_ranks", "read_trees", "report_scores", "score_ranks"]
+__all__ = ["LmmsRules", "consolidate", "consolidate_ranks", "read_trees", "report_scores", "score_ranks"]

@@ -11,7 +11,7 @@ from pyrsistent import pmap
 
 from evalcore.adapters.lmms_eval.aggregations import Called, aggregation_of, tables_of
 from evalcore.adapters.lmms_eval.host import LmmsGroup, LmmsOutput
-from evalcore.adapters.lmms_eval.keys import Place
+from evalcore.adapters.lmms_eval.keys import RankPlace
 from evalcore.adapters.lmms_eval.scores import count_silent, read_scores, scores_of
 from evalcore.adapters.lmms_eval.trees import read_trees
 from evalcore.core.aggregate.aggregations import AGGREGATIONS
@@ -24,7 +24,7 @@ from evalcore.core.records.estimate import Resampling
 from evalcore.core.records.report import Report, TaskReport
 from evalcore.core.records.score import Scored, ScoredColumn, merge_scored
 
-__all__ = ["Rules", "consolidate", "consolidate_ranks", "report_scores", "score_ranks"]
+__all__ = ["LmmsRules", "consolidate", "consolidate_ranks", "report_scores", "score_ranks"]
 
 Plain = dict[str, object]
 Six = tuple[Plain, ...]
@@ -32,7 +32,7 @@ TaskDict = Mapping[str | LmmsGroup, object]
 NOTHING: TaskDict = {}
 
 
-class Rules(Struct, frozen=True, kw_only=True):
+class LmmsRules(Struct, frozen=True, kw_only=True):
     """How scores are told apart and closed.
 
     ``bootstrap_iters``: 0 for no errors. ``resample_own``: an aggregation of a task's own is called on resamples for
@@ -48,11 +48,11 @@ class Rules(Struct, frozen=True, kw_only=True):
     gathered: bool = False
 
 
-PLAIN = Rules()
+PLAIN = LmmsRules()
 
 
 def consolidate(
-    outputs: Sequence[LmmsOutput], task_dict: TaskDict = NOTHING, *, rank: int = 0, rules: Rules = PLAIN
+    outputs: Sequence[LmmsOutput], task_dict: TaskDict = NOTHING, *, rank: int = 0, rules: LmmsRules = PLAIN
 ) -> Six:
     """Results, samples, configs, versions, num_fewshot and higher_is_better, groups among them; empty off rank 0.
 
@@ -62,7 +62,11 @@ def consolidate(
 
 
 def consolidate_ranks(
-    ranks: Sequence[Sequence[LmmsOutput]], task_dict: TaskDict = NOTHING, *, rank: int = 0, rules: Rules = PLAIN
+    ranks: Sequence[Sequence[LmmsOutput]],
+    task_dict: TaskDict = NOTHING,
+    *,
+    rank: int = 0,
+    rules: LmmsRules = PLAIN,
 ) -> Six:
     """``consolidate`` of every rank's own outputs, in the order of ranks: the bits of a single process.
 
@@ -91,14 +95,14 @@ def consolidate_ranks(
     )
 
 
-def score_ranks(ranks: Sequence[Sequence[LmmsOutput]], rules: Rules = PLAIN) -> dict[str, Scored]:
+def score_ranks(ranks: Sequence[Sequence[LmmsOutput]], rules: LmmsRules = PLAIN) -> dict[str, Scored]:
     """The scores of each task over all ranks, under what the task aggregates them by."""
     if not ranks:
         raise EvalError("expected the outputs of at least one rank, got none")
     parts: dict[str, list[Scored]] = {}
     for rank, outputs in enumerate(ranks):
         for one in outputs:
-            where = Place(rank, len(ranks), rules.documents.get(one.task_name), rules.gathered)
+            where = RankPlace(rank, len(ranks), rules.documents.get(one.task_name), rules.gathered)
             parts.setdefault(one.task_name, []).append(read_scores(one, where, singletons=rules.singletons))
     return {
         one.task_name: _aggregated(count_silent(_joined(parts[one.task_name])), one, rules.resample_own)
@@ -106,7 +110,7 @@ def score_ranks(ranks: Sequence[Sequence[LmmsOutput]], rules: Rules = PLAIN) -> 
     }
 
 
-def report_scores(scored: Mapping[str, Scored], task_dict: TaskDict = NOTHING, rules: Rules = PLAIN) -> Report:
+def report_scores(scored: Mapping[str, Scored], task_dict: TaskDict = NOTHING, rules: LmmsRules = PLAIN) -> Report:
     """evalcore's own report of these scores, with intervals, counts and reasons."""
     tables, inference = tables_of(rules.resample_own), Inference(resampling=Resampling(rules.bootstrap_iters))
     closed = [_explained(report_task(one, inference=inference, tables=tables), one) for one in scored.values()]

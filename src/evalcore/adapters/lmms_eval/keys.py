@@ -10,10 +10,10 @@ from msgspec import Struct
 from evalcore.adapters.lmms_eval.host import Key, LmmsOutput, Row
 from evalcore.core.records.errors import EvalError, place
 
-__all__ = ["Place", "rows_by_filter", "scored_documents"]
+__all__ = ["RankPlace", "rows_by_filter", "scored_documents"]
 
 
-class Place(Struct, frozen=True):
+class RankPlace(Struct, frozen=True):
     """The rank a list comes from. ``documents`` is how many the task has: what is beyond is padding.
 
     ``gathered`` says that the lists of all ranks were joined already, as lmms-eval joins them.
@@ -25,7 +25,7 @@ class Place(Struct, frozen=True):
     gathered: bool = False
 
 
-def rows_by_filter(output: LmmsOutput, where: Place) -> dict[str, Sequence[Row]]:
+def rows_by_filter(output: LmmsOutput, where: RankPlace) -> dict[str, Sequence[Row]]:
     """The sample log filter by filter; lmms-eval writes all documents under one filter, then under the next.
 
     Joined lists of several ranks have each rank's filters one after another: a document's k-th row is its k-th filter.
@@ -64,7 +64,7 @@ def _by_turn(task: str, filters: Sequence[str], rows: Sequence[Row]) -> dict[str
 
 
 def scored_documents(
-    output: LmmsOutput, key: Key, count: int, rows: Sequence[Row] | None, where: Place
+    output: LmmsOutput, key: Key, count: int, rows: Sequence[Row] | None, where: RankPlace
 ) -> Sequence[int | None]:
     """The document of each of ``count`` scores under a key; None for padding that has no number of its own."""
     if rows is not None:

@@ -9,7 +9,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from evalcore.adapters.lmms_eval.host import Key, LmmsOutput, Row
-from evalcore.adapters.lmms_eval.keys import Place, rows_by_filter, scored_documents
+from evalcore.adapters.lmms_eval.keys import RankPlace, rows_by_filter, scored_documents
 from evalcore.core.aggregate.spread import cluster_codes
 from evalcore.core.answers.table import as_number
 from evalcore.core.metrics.process_results import NoValue, collected
@@ -25,7 +25,7 @@ from evalcore.core.repeats.reduce import noise_of_repeats, reduce_repeats
 __all__ = ["count_silent", "read_scores", "score_of", "scores_of"]
 
 
-def read_scores(output: LmmsOutput, where: Place, *, singletons: bool = False) -> Scored:
+def read_scores(output: LmmsOutput, where: RankPlace, *, singletons: bool = False) -> Scored:
     """A rank's scores of a task. A document that stands twice in its lists counts once."""
     filters = list(dict.fromkeys(name for _, name in output.sample_metrics))
     metrics = list(dict.fromkeys(metric for metric, _ in output.sample_metrics))

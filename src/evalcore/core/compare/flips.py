@@ -34,7 +34,7 @@ class Swap(ColumnRecord, frozen=True, eq=False):
     units: Where
 
 
-class Share(Struct, frozen=True, eq=False):
+class FlipShare(Struct, frozen=True, eq=False):
     """A pair's part in a line: its values on the scale of their link, times a weight; or a sum over its units."""
 
     pair: int
@@ -55,12 +55,12 @@ def flip_lines(drafts: Sequence[tuple[Line, Sequence[Move]]], draws: int, seed: 
     units, width = _number_units(pairs)
     at = {id(pair): i for i, pair in enumerate(pairs)}
     swaps = [_build_swap(pair, where) for pair, where in zip(pairs, units, strict=True)]
-    tests: list[list[Share]] = []
+    tests: list[list[FlipShare]] = []
     for i in wanted:
         line, moves = drafts[i]
         if _is_pooled(moves):
             swaps.append(_build_swap(_pool_moves(moves), _pack_places(_find_places(moves, at, units).tolist())))
-            tests.append([Share(len(swaps) - 1, 1.0)])
+            tests.append([FlipShare(len(swaps) - 1, 1.0)])
         else:
             tests.append([_build_share(line, move, at[id(move.pair)]) for move in moves])
 
@@ -169,17 +169,17 @@ def _close_swap(swap: Swap | None, signs: Floats64) -> Ends:
     return np.asarray(first, np.float64), np.asarray(second, np.float64)
 
 
-def _build_share(line: Line, move: Move, at: int) -> Share:
+def _build_share(line: Line, move: Move, at: int) -> FlipShare:
     pair = move.pair
     first, second = (influence_of(part, whole) for part, whole in ((move.a, pair.a), (move.b, pair.b)))
     if pair.columns is None and first is not None and second is not None:
-        return Share(at, sums=(first - second + (line.difference or 0.0)) / len(first))
+        return FlipShare(at, sums=(first - second + (line.difference or 0.0)) / len(first))
     link = pair.a.scale.link if pair.a.scale.average else IDENTITY
     weights = [
         _weigh_slope(link, part.slope, whole, estimate.value)
         for part, whole, estimate in ((move.a, line.a, pair.a), (move.b, line.b, pair.b))
     ]
-    return Share(at, sum(weights) / 2, link)
+    return FlipShare(at, sum(weights) / 2, link)
 
 
 def _weigh_slope(link: Link, slope: float, whole: float | None, part: float | None) -> float:
@@ -188,14 +188,14 @@ def _weigh_slope(link: Link, slope: float, whole: float | None, part: float | No
     return slope * link.slope(whole or 0.0) / scale if isfinite(scale) and scale else 0.0
 
 
-def _add_share(share: Share, ends: Sequence[Ends], signs: Floats64, units: Sequence[Where]) -> Floats64:
+def _add_share(share: FlipShare, ends: Sequence[Ends], signs: Floats64, units: Sequence[Where]) -> Floats64:
     if share.sums is not None:
         return np.asarray(signs[:, units[share.pair]] @ share.sums, np.float64)
     first, second = (_apply_link(share.link, values) for values in ends[share.pair])
     return share.weight * (first - second)
 
 
-def _measure_share(share: Share, ends: Sequence[Ends]) -> float:
+def _measure_share(share: FlipShare, ends: Sequence[Ends]) -> float:
     if share.sums is not None:
         return float(np.abs(share.sums).sum())
     return abs(share.weight) * sum(float(np.abs(_apply_link(share.link, one)).sum()) for one in ends[share.pair])

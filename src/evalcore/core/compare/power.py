@@ -21,7 +21,7 @@ from evalcore.core.stats.sample_size import (
     variances_of_difference,
 )
 
-__all__ = ["Asked", "Known", "Plan", "pair_known", "plan_next"]
+__all__ = ["Known", "PowerGoal", "PowerPlan", "pair_known", "plan_next"]
 
 
 class Known(Struct, frozen=True, kw_only=True):
@@ -55,7 +55,7 @@ class Known(Struct, frozen=True, kw_only=True):
         return Variances(self.units * (self.stderr**2 - drawn), self.units * drawn * (self.repeats or 1.0))
 
 
-class Asked(Struct, frozen=True, kw_only=True):
+class PowerGoal(Struct, frozen=True, kw_only=True):
     """The goal: a difference to be found or a half-width, and the repeats to plan for.
 
     ``correlation`` is that of the questions' scores between two models, for plans from a single run;
@@ -74,7 +74,7 @@ class Asked(Struct, frozen=True, kw_only=True):
             raise EvalError(f"expected repeats of at least 1, got {min(self.repeats)}")
 
 
-class Plan(Struct, frozen=True, kw_only=True):
+class PowerPlan(Struct, frozen=True, kw_only=True):
     """What the run's documents show now, what they would show with unlimited repeats, and what the goal takes.
 
     ``documents`` has a count for the run's own repeats (None) and for each number of repeats asked about;
@@ -89,24 +89,24 @@ class Plan(Struct, frozen=True, kw_only=True):
     more_repeats: int | None = None
 
 
-def plan_next(known: Known, asked: Asked) -> Plan:
+def plan_next(known: Known, asked: PowerGoal) -> PowerPlan:
     """Plan the next run from a number's own spread.
 
     >>> seen = Known(name="t", key=MetricKey("acc"), n=400, units=400, stderr=0.025, sampling=0.015, repeats=1.0)
-    >>> plan = plan_next(seen, Asked(half_width=0.045, repeats=(1, 2)))
+    >>> plan = plan_next(seen, PowerGoal(half_width=0.045, repeats=(1, 2)))
     >>> round(plan.half_width, 3), round(plan.best, 3), plan.documents, plan.more_repeats
     (0.049, 0.039, ((None, 477), (1, 477), (2, 392)), 2)
     """
     own = known.variances
     if own is None:
-        return Plan(known=known)
+        return PowerPlan(known=known)
     apart = own if known.paired else variances_of_difference(own, asked.correlation)
     repeats = known.repeats if known.repeats is not None and known.sampling is not None else 1.0
     width, test = reach_of_interval(1 - asked.alpha), reach_of_test(asked.alpha, asked.power)
     goal, spread, reach = (
         (asked.difference, apart, test) if asked.half_width is None else (asked.half_width, own, width)
     )
-    plan = Plan(
+    plan = PowerPlan(
         known=known,
         half_width=distance_at(known.units, own, repeats, width),
         finds=distance_at(known.units, apart, repeats, test),

@@ -27,7 +27,7 @@ from evalcore.core.records.request import Options, options
 
 __all__ = [
     "Finding",
-    "Plan",
+    "TreePlan",
     "build_trees",
     "group_from_config",
     "group_metric_from_config",
@@ -59,7 +59,7 @@ class Expanded(NamedTuple):
     members: tuple[Leaf[Options] | str, ...]
 
 
-class Plan(NamedTuple):
+class TreePlan(NamedTuple):
     """All that configs say: every group as a tree, and every problem met on the way."""
 
     known: Index
@@ -86,7 +86,7 @@ def build_trees(configs: Sequence[Config], roots: Sequence[str] | None = None) -
     return tuple(plan.groups.get(name) or Leaf(name, options(tasks[name])) for name in chosen)
 
 
-def plan_trees(configs: Sequence[Config], roots: Sequence[str] | None = None) -> Plan:
+def plan_trees(configs: Sequence[Config], roots: Sequence[str] | None = None) -> TreePlan:
     """Every group reached from the roots (all, if None) as a tree, with all problems instead of the first.
 
     >>> [problem.kind for problem in plan_trees([{"group": "g", "task": ["b"]}]).problems]
@@ -100,7 +100,7 @@ def plan_trees(configs: Sequence[Config], roots: Sequence[str] | None = None) ->
     problems += map(index.cycle, cycles)
     cut = frozenset((chain[-2], chain[-1]) for chain in cycles)
     expanded, more = _expand(index, [name for name in starts if name in names], cut)
-    return Plan(index, FrozenDict(_assemble(expanded)), (*problems, *more))
+    return TreePlan(index, FrozenDict(_assemble(expanded)), (*problems, *more))
 
 
 # --- expanding: from lists of names to leaves and groups ---------------------------------------------------

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from toolz import unique
 
 from evalcore.core.aggregate.aggregations import AGGREGATIONS
-from evalcore.core.groups.build import Plan, plan_trees
+from evalcore.core.groups.build import TreePlan, plan_trees
 from evalcore.core.groups.index import Config, Finding
 from evalcore.core.groups.tree import Group, GroupMetric, Leaf, all_tasks
 from evalcore.core.records.request import Options
@@ -184,7 +184,7 @@ def _first_five(names: Sequence[str]) -> str:
     return ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
 
 
-def _reached_twice(plan: Plan) -> Iterator[Finding]:
+def _reached_twice(plan: TreePlan) -> Iterator[Finding]:
     """Leaves that two children of one group lead to, told where the paths part and not again above."""
     paths: dict[str, dict[str, str]] = {}
     for group in plan.groups.values():

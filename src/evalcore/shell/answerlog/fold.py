@@ -14,7 +14,7 @@ from evalcore.shell.answerlog.line import (
     HEADER,
     VERSION,
     Line,
-    Logged,
+    LoggedAnswer,
     ModelLine,
     decode_record,
     is_intact,
@@ -34,7 +34,7 @@ class LogState(Struct, frozen=True):
     ``whole``: how many bytes come before that; ``ends``: whether they end in a newline.
     """
 
-    answers: Mapping[str, Logged] = MappingProxyType({})
+    answers: Mapping[str, LoggedAnswer] = MappingProxyType({})
     models: Mapping[str, str] = MappingProxyType({})
     problems: tuple[str, ...] = ()
     torn: bytes = b""
@@ -53,7 +53,7 @@ def fold_lines(lines: Iterable[bytes], path: str = "answers.jsonl") -> LogState:
     >>> print(*state.problems)
     answers.jsonl:3: damaged line (its checksum differs), not used: b'...
     """
-    answers: dict[str, Logged] = {}
+    answers: dict[str, LoggedAnswer] = {}
     models: dict[str, str] = {}
     problems: list[str] = []
     torn, whole, known, ends = b"", 0, False, True
@@ -68,7 +68,7 @@ def fold_lines(lines: Iterable[bytes], path: str = "answers.jsonl") -> LogState:
             problems.append(f"{path}:{number}: {wrong}")
         else:
             known = True
-            if isinstance(record, Logged):
+            if isinstance(record, LoggedAnswer):
                 if _keep(answers, record):
                     problems.append(f"{path}:{number}: {CONFLICT} (key {record.key[:12]})")
             elif isinstance(record, ModelLine):
@@ -94,7 +94,7 @@ def _read_record(body: bytes) -> Line:
         raise DamagedLine(f"line not used: {wrong}") from wrong
 
 
-def _keep(answers: dict[str, Logged], new: Logged) -> bool:
+def _keep(answers: dict[str, LoggedAnswer], new: LoggedAnswer) -> bool:
     """Enter an answer, and say whether it contradicts one: the later counts, but no failure undoes a success."""
     old = answers.get(new.key)
     if old is None or old.failure is not None:

@@ -20,7 +20,7 @@ __all__ = [
     "VERSION",
     "Header",
     "Line",
-    "Logged",
+    "LoggedAnswer",
     "ModelLine",
     "decode_record",
     "encode_record",
@@ -37,7 +37,7 @@ Number = float | Literal["-inf", "inf", "nan"]
 """JSON has no words for the three."""
 
 
-class Logged(Struct, frozen=True, omit_defaults=True, gc=False):
+class LoggedAnswer(Struct, frozen=True, omit_defaults=True, gc=False):
     """One answer as it is stored; exactly one of text, loglik, rolling and failure is given."""
 
     key: str
@@ -54,7 +54,7 @@ class Logged(Struct, frozen=True, omit_defaults=True, gc=False):
     def reply(self) -> Reply:
         """What the model replied.
 
-        >>> Logged("k", "r", loglik=("-inf", False, 3)).reply
+        >>> LoggedAnswer("k", "r", loglik=("-inf", False, 3)).reply
         Likelihood(value=-inf, greedy=False, tokens=3)
         """
         if self.text is not None:
@@ -82,10 +82,10 @@ class Header(Struct, frozen=True):
     version: int = VERSION
 
 
-Line = Logged | ModelLine | Header
-Kind = TypeVar("Kind", Logged, ModelLine, Header)
+Line = LoggedAnswer | ModelLine | Header
+Kind = TypeVar("Kind", LoggedAnswer, ModelLine, Header)
 
-_decode_logged = msgspec.json.Decoder(Logged).decode
+_decode_logged = msgspec.json.Decoder(LoggedAnswer).decode
 
 
 def name_model(identity: str) -> str:
@@ -97,20 +97,22 @@ def name_model(identity: str) -> str:
     return sha256(identity.encode("utf-8", "surrogatepass")).hexdigest()[:12]
 
 
-def make_record(key: str, request: str, repeat: int, model: str, reply: Reply, finish: str = "") -> Logged:
+def make_record(key: str, request: str, repeat: int, model: str, reply: Reply, finish: str = "") -> LoggedAnswer:
     """An answer in its stored form.
 
     >>> make_record("k", "r", 0, "m", (float("-inf"), True)).loglik
     ('-inf', True, 0)
     """
     if isinstance(reply, str):
-        return Logged(key, request, repeat, model, text=reply, finish=finish)
+        return LoggedAnswer(key, request, repeat, model, text=reply, finish=finish)
     if isinstance(reply, Failure):
-        return Logged(key, request, repeat, model, failure=reply.reason, finish=finish)
+        return LoggedAnswer(key, request, repeat, model, failure=reply.reason, finish=finish)
     if isinstance(reply, tuple):
         value, greedy, tokens = (*reply, 0)[:3]
-        return Logged(key, request, repeat, model, loglik=(_spell(value), bool(greedy), int(tokens)), finish=finish)
-    return Logged(key, request, repeat, model, rolling=_spell(reply), finish=finish)
+        return LoggedAnswer(
+            key, request, repeat, model, loglik=(_spell(value), bool(greedy), int(tokens)), finish=finish
+        )
+    return LoggedAnswer(key, request, repeat, model, rolling=_spell(reply), finish=finish)
 
 
 def _spell(value: float) -> Number:
@@ -149,7 +151,7 @@ def decode_record(line: bytes) -> Line:
     Header(format='evalcore-answers', version=1)
     """
     record = _decode(line)
-    if isinstance(record, Logged) and record.said.count(None) != 3:
+    if isinstance(record, LoggedAnswer) and record.said.count(None) != 3:
         raise EvalError("expected one of text, loglik, rolling, failure")
     return record
 
@@ -162,7 +164,7 @@ def _decode(line: bytes) -> Line:
     fields = value if isinstance(value, dict) else {}
     if "identity" in fields:
         return _convert(value, ModelLine)
-    return _convert(value, Header) if "format" in fields else _convert(value, Logged)
+    return _convert(value, Header) if "format" in fields else _convert(value, LoggedAnswer)
 
 
 def _convert(value: object, kind: type[Kind]) -> Kind:

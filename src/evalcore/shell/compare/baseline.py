@@ -27,7 +27,7 @@ from evalcore.shell.logs.runs.run_record import Recorded, close_recorded
 from evalcore.shell.logs.runs.totals import total_estimates
 from evalcore.shell.output.terminal.losses import lost_of, told_losses
 
-__all__ = ["CheckKeys", "Held", "close_run", "hold_against", "tell_missing"]
+__all__ = ["CheckKeys", "HeldGates", "close_run", "hold_against", "tell_missing"]
 
 SIDES = ("the run", "the baseline")
 
@@ -47,7 +47,7 @@ class CheckKeys(Struct, frozen=True, kw_only=True):
     seed: int
 
 
-class Held(Struct, frozen=True):
+class HeldGates(Struct, frozen=True):
     """Gates, the confidence of the intervals they were judged by, what a reader must know first, and what else."""
 
     gates: tuple[Gate, ...] = ()
@@ -67,7 +67,7 @@ def close_run(run: Recorded, confidence: float) -> tuple[dict[Number, Estimate],
     return {**known, **others}, told_losses(lost_of(report))
 
 
-def hold_against(runs: Sequence[Recorded], sides: Sequence[Side], keys: CheckKeys) -> Held:
+def hold_against(runs: Sequence[Recorded], sides: Sequence[Side], keys: CheckKeys) -> HeldGates:
     """A gate for every number of the baseline; the second of two runs."""
     level = level_of_limits(keys.alpha, 1)
     *sides, alike = align_sides((runs[0], runs[1]), (sides[0], sides[1]))
@@ -96,7 +96,7 @@ def hold_against(runs: Sequence[Recorded], sides: Sequence[Side], keys: CheckKey
         )
     # A one-sided p-value is half of a two-sided one, so that twice alpha is what the flips must reach.
     flips = warn_of_draws(adjust([comparison], keys.correction), keys.draws, 2 * keys.alpha)
-    return Held(gates, level, lead, (*notes, *flips, *(f"baseline: {warning}" for warning in runs[1].warnings)))
+    return HeldGates(gates, level, lead, (*notes, *flips, *(f"baseline: {warning}" for warning in runs[1].warnings)))
 
 
 def _judge_pairs(

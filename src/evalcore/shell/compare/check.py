@@ -10,7 +10,7 @@ from msgspec import Struct
 from evalcore.core.compare.gates import Gate, Limit, judge_limits, level_of_limits, match_limits, parse_limit
 from evalcore.core.compare.lines import CORRECTIONS
 from evalcore.core.records.errors import EvalError, unknown
-from evalcore.shell.compare.baseline import CheckKeys, Held, close_run, hold_against
+from evalcore.shell.compare.baseline import CheckKeys, HeldGates, close_run, hold_against
 from evalcore.shell.compare.conditions import model_of
 from evalcore.shell.compare.run_sides import ReadKeys, read_run, read_sides
 from evalcore.shell.config.values import Names, RunPath, list_names, split_names
@@ -88,7 +88,7 @@ def check(
     ]
     runs, sides = ((read_run(run, **reading),), ()) if baseline is None else read_sides((run, baseline), **reading)
     level, gates, notes = _hold_to_limits(limits, runs[0], keys)
-    against = hold_against(runs, sides, keys) if sides else Held()
+    against = hold_against(runs, sides, keys) if sides else HeldGates()
     idle = ("--strict is about limits, and there are none",) if strict and not limits else ()
     return Checked(
         runs=tuple(map(_name_run, runs)),

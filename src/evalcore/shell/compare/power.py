@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from msgspec import Struct
 
 from evalcore.core.compare.gates import choose_numbers
-from evalcore.core.compare.power import Asked, Known, Plan, pair_known, plan_next
+from evalcore.core.compare.power import Known, PowerGoal, PowerPlan, pair_known, plan_next
 from evalcore.core.compare.sides import compare_sides
 from evalcore.core.records.errors import EvalError
 from evalcore.shell.compare.alike import align_sides
@@ -21,8 +21,8 @@ __all__ = ["Planned", "power"]
 class Planned(Struct, frozen=True, kw_only=True):
     """Plans for the next run, what was asked, the files that were read, what a reader must know first, and warnings."""
 
-    plans: tuple[Plan, ...]
-    asked: Asked
+    plans: tuple[PowerPlan, ...]
+    asked: PowerGoal
     read: tuple[str, ...]
     lead: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
@@ -50,7 +50,7 @@ def power(
     """
     if other is not None and correlation is not None:
         raise EvalError("--correlation stands in for a second run; with RUN2 it is measured, leave it out")
-    asked = Asked(
+    asked = PowerGoal(
         difference=difference,
         half_width=half_width,
         alpha=alpha,

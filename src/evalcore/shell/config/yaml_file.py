@@ -64,7 +64,7 @@ class Loaded(Struct, frozen=True):
         return lines[0] if lines else 1
 
 
-class Reading(NamedTuple):
+class YamlReading(NamedTuple):
     """What is the same for all nodes of a text."""
 
     path: str
@@ -117,7 +117,7 @@ def read_yaml(
     warnings: list[str] = []
     try:
         node = _compose(text, path)
-        value = None if node is None else _value(node, Reading(path, warnings, hold))
+        value = None if node is None else _value(node, YamlReading(path, warnings, hold))
     except yaml.YAMLError as wrong:
         mark = getattr(wrong, "problem_mark", None)
         line = f":{mark.line + 1}" if mark is not None else ""
@@ -160,7 +160,7 @@ def _refuse_bombs(text: str | bytes, path: str) -> None:
             raise EvalError(f"{path}:{line}: nested more than {MOST_DEPTH} deep")
 
 
-def _value(node: Node, reading: Reading) -> object:
+def _value(node: Node, reading: YamlReading) -> object:
     kind, tag = type(node), node.tag
     if kind is ScalarNode:
         return node.value if tag == TEXT else reading.hold(_scalar(node, reading.path))

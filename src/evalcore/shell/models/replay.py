@@ -12,7 +12,7 @@ from evalcore.core.records.document import request_digest
 from evalcore.core.records.errors import EvalError, unknown
 from evalcore.core.records.request import Failure, Generate, Reply
 from evalcore.shell.answerlog.fold import LogState, fold_lines
-from evalcore.shell.answerlog.line import PREFIX, Logged
+from evalcore.shell.answerlog.line import PREFIX, LoggedAnswer
 from evalcore.shell.data.unpack import open_bytes
 from evalcore.shell.logs.lm_eval.requests import read_sample_log
 from evalcore.shell.logs.recordings import choose_recordings, hash_files
@@ -129,7 +129,7 @@ def _read_entries(path: Path, model: str | None, problems: list[str]) -> Iterato
                 yield _Entry(digest, repeat, reply, prompt=prompt)
 
 
-def _select_model(state: LogState, wanted: str | None, path: Path) -> list[Logged]:
+def _select_model(state: LogState, wanted: str | None, path: Path) -> list[LoggedAnswer]:
     """The answers of the only model in a log, or of the one that is wanted."""
     names = {one.model: state.models.get(one.model, one.model) for one in state.answers.values()}
     chosen = [name for name, identity in names.items() if wanted is None or wanted == name or wanted in identity]

@@ -25,14 +25,14 @@ from evalcore.core.records.request import (
 from evalcore.shell.prompts.fields import Read, read_choices, read_field, read_target, read_text
 from evalcore.shell.prompts.mistakes import refuse_typos
 from evalcore.shell.prompts.ready_task import Asking
-from evalcore.shell.prompts.settings import Settings
+from evalcore.shell.prompts.settings import TaskSettings
 from evalcore.shell.prompts.templates.compile import Doc
 from evalcore.shell.prompts.turns import ChatTemplate, Turn, example_turns, join_texts, question_turns, write_prompt
 
-__all__ = ["Asked", "Asker", "ask_document", "make_asker", "write_example"]
+__all__ = ["AskedDocument", "Asker", "ask_document", "make_asker", "write_example"]
 
 
-class Asked(NamedTuple):
+class AskedDocument(NamedTuple):
     """What one document comes to. ``target`` is what ``doc_to_target`` says, whatever the gold is, and ``question``
     what ``doc_to_text`` does, without all that stands before it.
     """
@@ -72,7 +72,7 @@ class Asker(Struct, frozen=True):
     several_targets: bool = False
 
 
-def make_asker(settings: Settings, columns: Sequence[str], asking: Asking, mutual: bool) -> Asker:
+def make_asker(settings: TaskSettings, columns: Sequence[str], asking: Asking, mutual: bool) -> Asker:
     """Every reading compiled, for documents with these columns."""
     refuse_typos(settings, columns)
     shots, chosen = settings.fewshot_config, settings.doc_to_choice is not None
@@ -112,7 +112,7 @@ def _or_none(given: str | None) -> str:
     return "" if given is None else given
 
 
-def _continuation(settings: Settings, asking: Asking) -> str:
+def _continuation(settings: TaskSettings, asking: Asking) -> str:
     """What stands before a choice. A chat template ends the question itself, unless the answer has begun."""
     prefix = settings.gen_prefix
     if asking.chat is None or (prefix and not prefix[-1].isspace()):
@@ -140,7 +140,7 @@ def _answer(target: object, choices: Sequence[str]) -> object:
     return _picked(target, 0) if isinstance(target, list) else target
 
 
-def ask_document(asker: Asker, doc: Doc, shots: Sequence[Turn]) -> Asked:
+def ask_document(asker: Asker, doc: Doc, shots: Sequence[Turn]) -> AskedDocument:
     """The requests of a document, with its examples before it."""
     return FORMS[asker.output_type](asker, doc, shots)
 
@@ -148,28 +148,28 @@ def ask_document(asker: Asker, doc: Doc, shots: Sequence[Turn]) -> Asked:
 # --- by output type ------------------------------------------------------------------------------------------
 
 
-def _ask_rolling(asker: Asker, doc: Doc, shots: Sequence[Turn]) -> Asked:
+def _ask_rolling(asker: Asker, doc: Doc, shots: Sequence[Turn]) -> AskedDocument:
     target = _text(asker.ours.target(doc))
-    return Asked((Rolling(target),), target, (), target)
+    return AskedDocument((Rolling(target),), target, (), target)
 
 
-def _ask_likelihood(asker: Asker, doc: Doc, shots: Sequence[Turn]) -> Asked:
+def _ask_likelihood(asker: Asker, doc: Doc, shots: Sequence[Turn]) -> AskedDocument:
     question = asker.ours.text(doc)
     target = _text(asker.ours.target(doc))
     prompt = _prompt(asker, doc, shots, question)
-    return Asked((LogLikelihood(prompt, target),), target, (), target, question)
+    return AskedDocument((LogLikelihood(prompt, target),), target, (), target, question)
 
 
-def _ask_generation(asker: Asker, doc: Doc, shots: Sequence[Turn]) -> Asked:
+def _ask_generation(asker: Asker, doc: Doc, shots: Sequence[Turn]) -> AskedDocument:
     question = asker.ours.text(doc)
     prompt = _prompt(asker, doc, shots, question)
     choices = _listed(asker.ours.choices(doc)) if asker.ours.choices is not None else ()
     target = asker.ours.target(doc)
     gold = target if asker.several_targets or not isinstance(target, list) else str(target)
-    return Asked((Generate(prompt, asker.generation),), as_gold(gold), choices, target, question)
+    return AskedDocument((Generate(prompt, asker.generation),), as_gold(gold), choices, target, question)
 
 
-def _ask_choices(asker: Asker, doc: Doc, shots: Sequence[Turn]) -> Asked:
+def _ask_choices(asker: Asker, doc: Doc, shots: Sequence[Turn]) -> AskedDocument:
     read, before = asker.ours, asker.continuation
     question = read.text(doc)
     if read.choices is None:
@@ -186,10 +186,10 @@ def _ask_choices(asker: Asker, doc: Doc, shots: Sequence[Turn]) -> Asked:
         asked = [LogLikelihood(prompt, end) for end in ends]
     if asker.mutual:
         asked += [LogLikelihood("", end) for end in ends]
-    return Asked(asked, as_gold(question if asker.several_inputs else target), choices, target, question)
+    return AskedDocument(asked, as_gold(question if asker.several_inputs else target), choices, target, question)
 
 
-FORMS: dict[str, Callable[[Asker, Doc, Sequence[Turn]], Asked]] = {
+FORMS: dict[str, Callable[[Asker, Doc, Sequence[Turn]], AskedDocument]] = {
     LOGLIKELIHOOD: _ask_likelihood,
     LOGLIKELIHOOD_ROLLING: _ask_rolling,
     MULTIPLE_CHOICE: _ask_choices,

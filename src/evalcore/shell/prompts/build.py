@@ -20,7 +20,7 @@ from evalcore.shell.prompts.fewshot import draw_shots
 from evalcore.shell.prompts.mistakes import find_mistakes
 from evalcore.shell.prompts.overrides import full_config, override_settings, scoring_config
 from evalcore.shell.prompts.ready_task import Asking, Built
-from evalcore.shell.prompts.settings import Settings, decode_settings
+from evalcore.shell.prompts.settings import TaskSettings, decode_settings
 from evalcore.shell.prompts.templates.compile import Doc
 from evalcore.shell.prompts.turns import Turn
 
@@ -50,7 +50,7 @@ def build_task(config: Mapping[str, object], splits: Mapping[str, Sequence[Doc]]
 
 
 def _built(
-    settings: Settings,
+    settings: TaskSettings,
     task: Task,
     table: DocTable,
     asker: Asker,
@@ -102,7 +102,7 @@ def _versioned(task: Task) -> Task:
     return task if task.version is not None else replace(task, version="Yaml")
 
 
-def _refuse_unsupported(settings: Settings) -> None:
+def _refuse_unsupported(settings: TaskSettings) -> None:
     where = place(settings.task)
     if settings.use_prompt is not None:
         raise EvalError(f"use_prompt needs promptsource, which evalcore does not run; write doc_to_text instead{where}")
@@ -116,7 +116,7 @@ def _asks_mutual(task: Task) -> bool:
     return any(spec.name == "acc_mutual_info" for metrics in lists for spec in metrics)
 
 
-def _probed(asker: Asker, settings: Settings, table: DocTable) -> Asker:
+def _probed(asker: Asker, settings: TaskSettings, table: DocTable) -> Asker:
     """Whether there are several inputs or targets, which lm-eval decides by the first document of all."""
     if not table.docs or settings.output_type == LOGLIKELIHOOD_ROLLING:
         return asker
@@ -145,7 +145,7 @@ def _chosen(count: int, asking: Asking) -> Sequence[int]:
 
 
 def _shots(
-    settings: Settings, asker: Asker, splits: Mapping[str, Sequence[Doc]], seed: int | None
+    settings: TaskSettings, asker: Asker, splits: Mapping[str, Sequence[Doc]], seed: int | None
 ) -> Callable[[Doc], Sequence[Turn]]:
     """The examples of a document, each written once however often it is drawn."""
     if not settings.num_fewshot or settings.output_type == LOGLIKELIHOOD_ROLLING:
@@ -175,11 +175,11 @@ def _example(asker: Asker, example: Doc, pool: Sequence[Doc]) -> tuple[Turn, ...
         raise EvalError(f"few-shot example {number}: {wrong}") from wrong
 
 
-def _calls_code(settings: Settings) -> bool:
+def _calls_code(settings: TaskSettings) -> bool:
     return any(callable(getattr(settings, key)) for key in CALLED)
 
 
-def _warnings(settings: Settings) -> tuple[str, ...]:
+def _warnings(settings: TaskSettings) -> tuple[str, ...]:
     out: list[str] = []
     if settings.num_fewshot and settings.fewshot_config.fewshot_indices is not None:
         out.append(f"fewshot_indices is not used, as in lm-eval 0.4.13{place(settings.task)}")

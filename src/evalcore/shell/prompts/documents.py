@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Struct
 
 from evalcore.core.records.errors import EvalError, locate, place, require, unknown
-from evalcore.shell.prompts.settings import Settings
+from evalcore.shell.prompts.settings import TaskSettings
 from evalcore.shell.prompts.templates.compile import Doc
 
 __all__ = ["DocTable", "encode_doc", "eval_table", "share_documents", "shot_docs", "tabulate_docs"]
@@ -39,7 +39,7 @@ def tabulate_docs(docs: Iterable[Mapping[str, object]]) -> DocTable:
     return DocTable(columns, rows)
 
 
-def eval_table(settings: Settings, splits: Splits) -> DocTable:
+def eval_table(settings: TaskSettings, splits: Splits) -> DocTable:
     """The documents that are asked about: the test split, or else the validation split."""
     name = settings.test_split if settings.test_split is not None else settings.validation_split
     if name is None:
@@ -47,7 +47,7 @@ def eval_table(settings: Settings, splits: Splits) -> DocTable:
     return _split_table(settings.task, splits, name, settings.process_docs)
 
 
-def shot_docs(settings: Settings, splits: Splits) -> Sequence[Doc]:
+def shot_docs(settings: TaskSettings, splits: Splits) -> Sequence[Doc]:
     """The documents that few-shot examples are drawn from, by lm-eval's order of preference."""
     shots = settings.fewshot_config
     if shots.split is not None:
@@ -61,7 +61,7 @@ def shot_docs(settings: Settings, splits: Splits) -> Sequence[Doc]:
     return ()
 
 
-def share_documents(settings: Settings, splits: Splits) -> bool:
+def share_documents(settings: TaskSettings, splits: Splits) -> bool:
     """Whether examples and questions come from one file, given for several splits."""
     shots = settings.fewshot_config
     named = (settings.training_split, settings.validation_split, settings.test_split)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from random import Random
 
 from evalcore.core.records.errors import EvalError, place, unknown
-from evalcore.shell.prompts.settings import Settings
+from evalcore.shell.prompts.settings import TaskSettings
 from evalcore.shell.prompts.templates.compile import Doc
 
 __all__ = ["Draw", "draw_shots", "first_places", "random_places"]
@@ -16,14 +16,14 @@ Draw = Callable[[Doc | None], Sequence[Doc]]
 
 
 def draw_shots(
-    settings: Settings, pool: Sequence[Doc], seed: int | None, *, shared: bool = False
+    settings: TaskSettings, pool: Sequence[Doc], seed: int | None, *, shared: bool = False
 ) -> Callable[[Doc], Sequence[Doc]]:
     """The examples of one document after another. lm-eval's generator runs on from document to document.
 
     ``shared``: the examples are the very documents that are asked about, so a document may be its own example.
 
     >>> from evalcore.shell.prompts.settings import Shots
-    >>> settings = Settings(task="t", test_split="test", num_fewshot=2, fewshot_config=Shots(sampler="first_n"))
+    >>> settings = TaskSettings(task="t", test_split="test", num_fewshot=2, fewshot_config=Shots(sampler="first_n"))
     >>> draw_shots(settings, [{"q": 0}, {"q": 1}, {"q": 2}], 1234)({"q": 0})
     [{'q': 0}, {'q': 1}]
     """
@@ -39,7 +39,7 @@ def draw_shots(
     return drawn
 
 
-def _sampler(settings: Settings, sampler: object, pool: Sequence[Doc], count: int, seed: int | None) -> Draw:
+def _sampler(settings: TaskSettings, sampler: object, pool: Sequence[Doc], count: int, seed: int | None) -> Draw:
     if sampler == "default":
         rnd = Random(seed)
         return lambda doc: [pool[i] for i in random_places(rnd, pool, count, doc)]

@@ -11,7 +11,7 @@ from evalcore.core.answers.choice import gold_indices
 from evalcore.core.records.errors import EvalError, place
 from evalcore.core.records.request import GENERATE_UNTIL, LOGLIKELIHOOD_ROLLING, MULTIPLE_CHOICE, Gold, Sample
 from evalcore.shell.prompts.fields import is_null
-from evalcore.shell.prompts.settings import Settings
+from evalcore.shell.prompts.settings import TaskSettings
 from evalcore.shell.prompts.templates.compile import Doc
 
 __all__ = ["find_mistakes", "refuse_typos"]
@@ -52,10 +52,10 @@ GENERATION = frozenset(
 """Names of generation arguments that some model or server knows. Others are passed on all the same."""
 
 
-def refuse_typos(settings: Settings, columns: Collection[str]) -> None:
+def refuse_typos(settings: TaskSettings, columns: Collection[str]) -> None:
     """Refuse a bare word that is no column but nearly one: it would be the same text for every document.
 
-    >>> refuse_typos(Settings(task="t", doc_to_target="anser"), ["question", "answer"])
+    >>> refuse_typos(TaskSettings(task="t", doc_to_target="anser"), ["question", "answer"])
     Traceback (most recent call last):
     evalcore.EvalError: doc_to_target: no column 'anser'; did you mean 'answer'? Columns: ... - at t
     """
@@ -82,7 +82,7 @@ def refuse_typos(settings: Settings, columns: Collection[str]) -> None:
             )
 
 
-def _is_text(word: str, settings: Settings) -> bool:
+def _is_text(word: str, settings: TaskSettings) -> bool:
     """Whether a word cannot be meant as a column: it has marks, or is the number or the text of a choice."""
     choices = settings.doc_to_choice
     listed = word in choices if isinstance(choices, list) else re.search(f"""['"]{re.escape(word)}['"]""", str(choices))
@@ -101,7 +101,7 @@ def _nearest(word: str, columns: Collection[str]) -> str | None:
 
 
 def find_mistakes(
-    settings: Settings,
+    settings: TaskSettings,
     samples: Sequence[Sample],
     questions: Sequence[object],
     targets: Sequence[object],
@@ -131,7 +131,7 @@ def find_mistakes(
 Found = Iterable[tuple[str, int | None]]
 
 
-def _same_question(settings: Settings, samples: Sequence[Sample], questions: Sequence[object]) -> Found:
+def _same_question(settings: TaskSettings, samples: Sequence[Sample], questions: Sequence[object]) -> Found:
     """Nothing before different choices or targets is meant: whole texts are compared."""
     first = questions[0]
     if len(questions) < 2 or not isinstance(first, str) or any(one != first for one in questions):
@@ -143,7 +143,7 @@ def _same_question(settings: Settings, samples: Sequence[Sample], questions: Seq
 
 
 def _same_gold(
-    settings: Settings, samples: Sequence[Sample], docs: Sequence[Doc], gold_of: Callable[[Doc], Gold] | None
+    settings: TaskSettings, samples: Sequence[Sample], docs: Sequence[Doc], gold_of: Callable[[Doc], Gold] | None
 ) -> Found:
     """A number or a list given as it is may well be the gold of all, and ``process_results`` need not look at golds.
 
@@ -166,14 +166,14 @@ def _same_gold(
         yield f"all {len(samples):,} documents have the same gold, {_short(first)}: is doc_to_target right?", None
 
 
-def _no_choice(settings: Settings, samples: Sequence[Sample]) -> Found:
+def _no_choice(settings: TaskSettings, samples: Sequence[Sample]) -> Found:
     used = settings.output_type == MULTIPLE_CHOICE and settings.process_results is None
     asked = [one for one in samples if one.choices] if used else []
     wrong = [one.doc_id for one in asked if isinstance(gold_indices(one, len(one.choices)), str)]
     return _counted(wrong, len(samples), "have a gold that is none of their choices")
 
 
-def _column_choices(settings: Settings, docs: Sequence[Doc]) -> Found:
+def _column_choices(settings: TaskSettings, docs: Sequence[Doc]) -> Found:
     """Names of columns in a list are texts. Single letters are both in many a data set, and meant as texts."""
     given = settings.doc_to_choice
     if isinstance(given, list) and any(len(str(one)) > 1 for one in given) and all(one in docs[0] for one in given):
@@ -188,7 +188,9 @@ def _uncalled(question: object, target: object) -> Found:
             yield f"{key} writes out a method instead of calling it, {_short(text)}: are brackets missing?", None
 
 
-def _no_gold(settings: Settings, samples: Sequence[Sample], targets: Sequence[object], docs: Sequence[Doc]) -> Found:
+def _no_gold(
+    settings: TaskSettings, samples: Sequence[Sample], targets: Sequence[object], docs: Sequence[Doc]
+) -> Found:
     """Replies are scored against the text "None" where a document has no gold, as in lm-eval."""
     if settings.output_type != GENERATE_UNTIL or settings.process_results is not None:
         return ()
@@ -204,7 +206,7 @@ def _copies(samples: Sequence[Sample]) -> Found:
     return _counted(again, len(samples), "are copies of an earlier one")
 
 
-def _unknown_arguments(settings: Settings) -> Found:
+def _unknown_arguments(settings: TaskSettings) -> Found:
     if settings.output_type != GENERATE_UNTIL:
         return
     for name in settings.generation_kwargs or ():

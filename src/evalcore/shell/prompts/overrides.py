@@ -11,7 +11,7 @@ from msgspec.structs import asdict, replace
 from evalcore.core.records.errors import EvalError, place
 from evalcore.core.records.request import GENERATE_UNTIL
 from evalcore.shell.prompts.ready_task import Asking
-from evalcore.shell.prompts.settings import Settings
+from evalcore.shell.prompts.settings import TaskSettings
 
 __all__ = ["full_config", "override_settings", "scoring_config"]
 
@@ -20,12 +20,12 @@ ADDRESS = re.compile(" at 0x[0-9a-f]+")
 BYPASS: tuple[Plain, ...] = ({"metric": "bypass"},)
 
 
-def override_settings(settings: Settings, asking: Asking) -> Settings:
+def override_settings(settings: TaskSettings, asking: Asking) -> TaskSettings:
     """The settings under a run's: few-shot count (a task's own 0 stands), generation options, answers only.
 
-    >>> override_settings(Settings(task="t", num_fewshot=0), Asking(num_fewshot=5)).num_fewshot
+    >>> override_settings(TaskSettings(task="t", num_fewshot=0), Asking(num_fewshot=5)).num_fewshot
     0
-    >>> override_settings(Settings(task="t"), Asking(num_fewshot=5)).num_fewshot
+    >>> override_settings(TaskSettings(task="t"), Asking(num_fewshot=5)).num_fewshot
     5
     """
     shots = settings.num_fewshot
@@ -42,10 +42,10 @@ def override_settings(settings: Settings, asking: Asking) -> Settings:
     return replace(changed, metric_list=list(BYPASS), process_results="process_results")
 
 
-def full_config(settings: Settings) -> Plain:
+def full_config(settings: TaskSettings) -> Plain:
     """The settings as lm-eval writes them under ``configs``: defaults filled in, nulls left out, functions as source.
 
-    >>> full_config(Settings(task="t"))["fewshot_config"]["sampler"]
+    >>> full_config(TaskSettings(task="t"))["fewshot_config"]["sampler"]
     'default'
     """
     given = {key: value for key, value in asdict(settings).items() if value is not None}
@@ -54,7 +54,7 @@ def full_config(settings: Settings) -> Plain:
     }
 
 
-def scoring_config(settings: Settings) -> Plain:
+def scoring_config(settings: TaskSettings) -> Plain:
     """What scoring reads of the settings. With ``predict_only`` nothing is measured, whatever a pipeline asks for."""
     given = {key: value for key, value in asdict(settings).items() if value is not None and key != "fewshot_config"}
     if settings.process_results != "process_results":

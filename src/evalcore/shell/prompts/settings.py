@@ -12,7 +12,7 @@ from msgspec.structs import asdict
 from evalcore.core.records.errors import EvalError, place, unknown
 from evalcore.core.records.request import GENERATE_UNTIL, LOGLIKELIHOOD, LOGLIKELIHOOD_ROLLING, MULTIPLE_CHOICE
 
-__all__ = ["Settings", "Shots", "decode_settings"]
+__all__ = ["Shots", "TaskSettings", "decode_settings"]
 
 Function = Callable[..., object]
 Plain = dict[str, object]
@@ -34,7 +34,7 @@ class Shots(Struct, frozen=True, kw_only=True):
     target_delimiter: str | None = None
 
 
-class Settings(Struct, frozen=True, kw_only=True):
+class TaskSettings(Struct, frozen=True, kw_only=True):
     """lm-eval's fields of a task in its order, then ``repeat_cfg`` and ``cluster``."""
 
     task: str
@@ -74,7 +74,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     cluster: str | None = None
 
 
-class Kind(NamedTuple):
+class ValueKind(NamedTuple):
     """What a value may be, and what to call it."""
 
     types: tuple[type, ...]
@@ -82,18 +82,18 @@ class Kind(NamedTuple):
     function: bool = False
 
 
-TEXT = Kind((str,), "a text")
-NAME = Kind((str, int, float), "a name")
-FUNCTION = Kind((), "a function", function=True)
-MAPPING = Kind((dict,), "a mapping")
-LIST = Kind((list,), "a list")
-WHOLE = Kind((int,), "an integer")
-FLAG = Kind((bool,), "true or false")
-QUESTION = Kind((str, int), "a column, a template, an integer or a function", function=True)
-TARGET = Kind((str, int, list), "a column, a template, an integer, a list or a function", function=True)
-CHOICES = Kind((str, list, dict), "a column, a template, a list, a mapping or a function", function=True)
+TEXT = ValueKind((str,), "a text")
+NAME = ValueKind((str, int, float), "a name")
+FUNCTION = ValueKind((), "a function", function=True)
+MAPPING = ValueKind((dict,), "a mapping")
+LIST = ValueKind((list,), "a list")
+WHOLE = ValueKind((int,), "an integer")
+FLAG = ValueKind((bool,), "true or false")
+QUESTION = ValueKind((str, int), "a column, a template, an integer or a function", function=True)
+TARGET = ValueKind((str, int, list), "a column, a template, an integer, a list or a function", function=True)
+CHOICES = ValueKind((str, list, dict), "a column, a template, a list, a mapping or a function", function=True)
 
-KINDS: Mapping[str, Kind] = {
+KINDS: Mapping[str, ValueKind] = {
     "task": TEXT,
     "task_alias": TEXT,
     "custom_dataset": FUNCTION,
@@ -120,7 +120,7 @@ KINDS: Mapping[str, Kind] = {
     "output_type": TEXT,
     "generation_kwargs": MAPPING,
     "repeats": WHOLE,
-    "filter_list": Kind((str, list), "a list"),
+    "filter_list": ValueKind((str, list), "a list"),
     "should_decontaminate": FLAG,
     "gen_prefix": TEXT,
     "metadata": MAPPING,
@@ -128,7 +128,7 @@ KINDS: Mapping[str, Kind] = {
     "cluster": TEXT,
     "split": TEXT,
     "fewshot_indices": LIST,
-    "samples": Kind((list,), "a list of documents or a function", function=True),
+    "samples": ValueKind((list,), "a list of documents or a function", function=True),
 }
 OUTPUT_TYPES = (LOGLIKELIHOOD, MULTIPLE_CHOICE, LOGLIKELIHOOD_ROLLING, GENERATE_UNTIL)
 STRUCTURE = ("tag", "group", "task_list", "include")
@@ -143,7 +143,7 @@ INHERITED = (
 )
 
 
-def decode_settings(config: Mapping[str, object]) -> Settings:
+def decode_settings(config: Mapping[str, object]) -> TaskSettings:
     """The record of a merged configuration, with generation options and few-shot settings filled in as lm-eval does.
 
     >>> decode_settings({"task": "t", "doc_to_text": "question"}).fewshot_config.doc_to_text
@@ -158,11 +158,11 @@ def decode_settings(config: Mapping[str, object]) -> Settings:
     if "class" in config:
         raise EvalError(f"this task is a Python class, which evalcore does not run; write it as YAML{place(name)}")
     given = {key: value for key, value in config.items() if key not in STRUCTURE and not _is_default(key, value)}
-    _check_keys(given, Settings.__struct_fields__, "key of a task", name)
+    _check_keys(given, TaskSettings.__struct_fields__, "key of a task", name)
     shots = given.pop("fewshot_config", None) or {}
     if not isinstance(shots, dict):
         raise EvalError(f"expected fewshot_config to be a mapping, got {shots!r}{place(name)}")
-    settings = Settings(**given)  # type: ignore[arg-type]  # _check_keys looked at every value
+    settings = TaskSettings(**given)  # type: ignore[arg-type]  # _check_keys looked at every value
     if settings.output_type not in OUTPUT_TYPES:
         raise unknown("output_type", settings.output_type, OUTPUT_TYPES, place(name))
     return msgspec.structs.replace(
@@ -188,13 +188,13 @@ def _check_keys(given: Mapping[str, object], known: tuple[str, ...], what: str, 
         raise EvalError(f"expected {key} to be {kind.words}, got {value!r}{place(task)}")
 
 
-def _shots(settings: Settings, given: Plain) -> Shots:
+def _shots(settings: TaskSettings, given: Plain) -> Shots:
     inherited = {key: value for key, value in asdict(settings).items() if key in INHERITED}
     _check_keys(given, Shots.__struct_fields__, "key of fewshot_config", settings.task)
     return Shots(**{"split": settings.fewshot_split, **inherited, **given})
 
 
-def _generation(settings: Settings) -> Plain | None:
+def _generation(settings: TaskSettings) -> Plain | None:
     """lm-eval's defaults: greedy, 256 tokens, until the delimiter of examples."""
     until = [settings.fewshot_delimiter]
     given = settings.generation_kwargs

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from evalcore.core.records.document import answer_key, request_digest
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.request import Failure, Generate, LogLikelihood, Reply, Request
-from evalcore.shell.answerlog.line import Logged
+from evalcore.shell.answerlog.line import LoggedAnswer
 from evalcore.shell.answerlog.writer import LogWriter, open_log
 from evalcore.shell.models.model import OTHER_OPTIONS, Ask, Heard, Model, Question, fit_reply
 from evalcore.shell.output.terminal.progress import Progress
@@ -119,7 +119,9 @@ def _log(log: LogWriter, item: Item, heard: Heard) -> None:
     log.append(item.key, item.digest, item.question.repeat, heard.reply, heard.finish)
 
 
-def _ask_rest(model: Model, agenda: Agenda, known: Mapping[str, Logged], record: Record, shown: Progress) -> Asked:
+def _ask_rest(
+    model: Model, agenda: Agenda, known: Mapping[str, LoggedAnswer], record: Record, shown: Progress
+) -> Asked:
     replies = {key: fit_reply(agenda.items[key].question.request, one.reply) for key, one in known.items()}
     finishes = {key: one.finish for key, one in known.items() if one.finish}
     rest = sort_items(item for key, item in agenda.items.items() if key not in known)

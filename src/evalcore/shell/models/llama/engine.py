@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evalcore.core.records.errors import EvalError, MissingExtra, require
-from evalcore.shell.models.llama.tokens import Block, Tokens, count_shared
+from evalcore.shell.models.llama.tokens import TokenBlock, Tokens, count_shared
 
 __all__ = ["Engine", "Logits", "load_binding"]
 
@@ -71,7 +71,7 @@ class Engine:
         self._room = n_batch + 1
         self._batch = lib.llama_batch_init(self._room, 0, 1)
         weakref.finalize(self, lib.llama_batch_free, self._batch)
-        self._held: list[Block] = []
+        self._held: list[TokenBlock] = []
         self._row: Logits = np.empty(0, np.float32)
         self._row_at = 0
 
@@ -123,7 +123,7 @@ class Engine:
 
     # --- evaluation -----------------------------------------------------------------------------------------------
 
-    def reach(self, blocks: Sequence[Block]) -> Logits:
+    def reach(self, blocks: Sequence[TokenBlock]) -> Logits:
         """The logits after a context, evaluated from where the cache leaves off.
 
         A block is reused if it and all before it were evaluated as the very same blocks, and then it holds what
@@ -143,7 +143,7 @@ class Engine:
                 self._row, self._row_at = row.copy(), len(self._held)
         return self._row
 
-    def push(self, block: Block) -> Logits:
+    def push(self, block: TokenBlock) -> Logits:
         """Evaluate a block after what is held. The rows are llama.cpp's own: good until the next call."""
         start, n = sum(len(one.tokens) for one in self._held), len(block.tokens)
         if n > self._room or start + n > self.n_ctx + 1:

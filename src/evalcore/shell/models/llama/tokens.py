@@ -9,7 +9,7 @@ from typing import NamedTuple
 from evalcore.core.records.errors import EvalError
 
 __all__ = [
-    "Block",
+    "TokenBlock",
     "Tokens",
     "count_shared",
     "encode_pair",
@@ -22,7 +22,7 @@ __all__ = [
 Tokens = tuple[int, ...]
 
 
-class Block(NamedTuple):
+class TokenBlock(NamedTuple):
     """Tokens evaluated in one call, and how many of its last positions give logits."""
 
     tokens: Tokens
@@ -78,7 +78,7 @@ def roll_windows(tokens: Tokens, prefix: int, longest: int) -> tuple[tuple[Token
     )
 
 
-def plan_context(tokens: Tokens, size: int) -> tuple[Block, ...]:
+def plan_context(tokens: Tokens, size: int) -> tuple[TokenBlock, ...]:
     """Blocks that end at multiples of ``size``, the last with the logits of what comes next.
 
     Where a block ends depends on nothing else, so what is evaluated once serves every context that begins alike, and
@@ -88,19 +88,19 @@ def plan_context(tokens: Tokens, size: int) -> tuple[Block, ...]:
     [4, 5]
     """
     parts = _split(tokens, size)
-    return tuple(Block(part, int(i == len(parts) - 1)) for i, part in enumerate(parts))
+    return tuple(TokenBlock(part, int(i == len(parts) - 1)) for i, part in enumerate(parts))
 
 
-def plan_continuation(tokens: Tokens, size: int) -> tuple[Block, ...]:
+def plan_continuation(tokens: Tokens, size: int) -> tuple[TokenBlock, ...]:
     """Blocks of a continuation; every position gives logits, the first of them those of the second token.
 
     The last token predicts nothing and is left out, unless that would leave a single one to evaluate.
 
     >>> plan_continuation((3, 4, 5), 64), plan_continuation((3, 4), 64), plan_continuation((3,), 64)
-    ((Block(tokens=(3, 4), rows=2),), (Block(tokens=(3, 4), rows=2),), ())
+    ((TokenBlock(tokens=(3, 4), rows=2),), (TokenBlock(tokens=(3, 4), rows=2),), ())
     """
     needed = tokens if len(tokens) == 2 else tokens[:-1]
-    return tuple(Block(part, len(part)) for part in _split(needed, size))
+    return tuple(TokenBlock(part, len(part)) for part in _split(needed, size))
 
 
 def _split(tokens: Tokens, size: int) -> list[Tokens]:
@@ -108,10 +108,10 @@ def _split(tokens: Tokens, size: int) -> list[Tokens]:
     return [tokens[a:b] for a, b in pairwise(cuts) if b > a]
 
 
-def count_shared(old: Sequence[Block], new: Sequence[Block]) -> int:
+def count_shared(old: Sequence[TokenBlock], new: Sequence[TokenBlock]) -> int:
     """How many blocks both begin with.
 
-    >>> count_shared([Block((1, 2), 0), Block((3,), 1)], [Block((1, 2), 0), Block((4,), 1)])
+    >>> count_shared([TokenBlock((1, 2), 0), TokenBlock((3,), 1)], [TokenBlock((1, 2), 0), TokenBlock((4,), 1)])
     1
     """
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(old, new, strict=False)))

@@ -20,7 +20,7 @@ from evalcore.shell.models.llama.decode import (
 )
 from evalcore.shell.models.llama.engine import Engine
 from evalcore.shell.models.llama.tokens import (
-    Block,
+    TokenBlock,
     Tokens,
     encode_pair,
     fit_pair,
@@ -113,5 +113,5 @@ def _generate(engine: Engine, work: Work, size: int) -> tuple[Reply, str]:
         if (short := cut_text(text, how.until)) != text:
             return short, "stop"
         if left > 1:
-            row = engine.push(Block((token,), 1))[0]
+            row = engine.push(TokenBlock((token,), 1))[0]
     return text, "length"

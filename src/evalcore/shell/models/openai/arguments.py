@@ -11,12 +11,12 @@ from pyrsistent import pmap
 
 from evalcore.core.records.errors import EvalError, unknown
 
-__all__ = ["ARGUMENTS", "Kind", "Settings", "read_settings", "warn_of_ignored"]
+__all__ = ["ARGUMENTS", "ServerKind", "ServerSettings", "read_settings", "warn_of_ignored"]
 
 OPENAI = "https://api.openai.com/v1"
 
 
-class Kind(Struct, frozen=True):
+class ServerKind(Struct, frozen=True):
     """Which of the four backends this is."""
 
     name: str
@@ -32,7 +32,7 @@ Count = Annotated[int, Meta(ge=1)]
 Seconds = Annotated[float, Meta(gt=0, lt=1e9)]
 
 
-class Settings(Struct, frozen=True, forbid_unknown_fields=True):
+class ServerSettings(Struct, frozen=True, forbid_unknown_fields=True):
     """The arguments that are honoured, with lm-eval's defaults."""
 
     model: str
@@ -116,17 +116,17 @@ def warn_of_ignored(given: Mapping[str, object]) -> tuple[str, ...]:
     )
 
 
-def read_settings(kind: Kind, given: Mapping[str, object]) -> Settings:
+def read_settings(kind: ServerKind, given: Mapping[str, object]) -> ServerSettings:
     """The settings in these model_args; an unknown argument, a wrong type and a secret in sight are errors.
 
-    >>> read_settings(Kind("local-completions"), {"pretrained": "m", "num_concurrent": "8"}).num_concurrent
+    >>> read_settings(ServerKind("local-completions"), {"pretrained": "m", "num_concurrent": "8"}).num_concurrent
     8
-    >>> read_settings(Kind("local-completions"), {"model": "m", "num_concurent": 8})
+    >>> read_settings(ServerKind("local-completions"), {"model": "m", "num_concurent": 8})
     Traceback (most recent call last):
     evalcore.EvalError: unknown argument 'num_concurent'; did you mean 'num_concurrent'? Known: ...
     """
     where = f" - at model_args of {kind.name}"
-    fields = Settings.__struct_fields__
+    fields = ServerSettings.__struct_fields__
     for name in given:
         if name.lower() in SECRET:
             raise EvalError(
@@ -144,6 +144,6 @@ def read_settings(kind: Kind, given: Mapping[str, object]) -> Settings:
     if "api_key_env" in given:
         wanted["api_key_env"] = given["api_key_env"] or None
     try:
-        return msgspec.convert(wanted, Settings, strict=False)
+        return msgspec.convert(wanted, ServerSettings, strict=False)
     except msgspec.ValidationError as wrong:
         raise EvalError(f"{str(wrong).replace('$.', '').replace('Expected', 'expected')}{where}") from None

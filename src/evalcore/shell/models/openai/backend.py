@@ -12,7 +12,7 @@ import msgspec
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.request import Failure, Generate, Reply
 from evalcore.shell.models.model import Ask, Backend, Heard, Model, Question, fit_reply
-from evalcore.shell.models.openai.arguments import ARGUMENTS, Kind, Settings, read_settings, warn_of_ignored
+from evalcore.shell.models.openai.arguments import ARGUMENTS, ServerKind, ServerSettings, read_settings, warn_of_ignored
 from evalcore.shell.models.openai.body import (
     encode_body,
     generation_body,
@@ -49,7 +49,7 @@ class Answered(NamedTuple):
     unreachable: bool
 
 
-def open_server(kind: Kind, given: Mapping[str, object], *, base: float = 0.5) -> Model:
+def open_server(kind: ServerKind, given: Mapping[str, object], *, base: float = 0.5) -> Model:
     """A model behind a server. ``base`` is the first wait before a retry, in seconds."""
     settings = read_settings(kind, given)
     endpoint = find_endpoint(kind, settings, environ)
@@ -70,10 +70,10 @@ def open_server(kind: Kind, given: Mapping[str, object], *, base: float = 0.5) -
     )
 
 
-def identify(kind: Kind, settings: Settings, endpoint: Endpoint) -> str:
+def identify(kind: ServerKind, settings: ServerSettings, endpoint: Endpoint) -> str:
     """All that answers depend on besides the request; headers and query only as a hash, no key or user at all.
 
-    >>> kind, settings = Kind("local-completions"), Settings("m", base_url="http://localhost/v1")
+    >>> kind, settings = ServerKind("local-completions"), ServerSettings("m", base_url="http://localhost/v1")
     >>> identify(kind, settings, find_endpoint(kind, settings, {}))
     'local-completions http://localhost/v1/completions {"max_gen_toks":256,"model":"m","seed":1234}'
     """
@@ -83,7 +83,7 @@ def identify(kind: Kind, settings: Settings, endpoint: Endpoint) -> str:
     return f"{kind.name} {endpoint.shown} {msgspec.json.encode(used, order='sorted').decode()}"
 
 
-def _warn_of_five(kind: Kind, settings: Settings) -> tuple[str, ...]:
+def _warn_of_five(kind: ServerKind, settings: ServerSettings) -> tuple[str, ...]:
     mistaken = "5" in settings.model and not is_reasoning(settings.model) and settings.reasoning is msgspec.UNSET
     if not (kind.hosted and kind.chat and mistaken):
         return ()
@@ -93,7 +93,7 @@ def _warn_of_five(kind: Kind, settings: Settings) -> tuple[str, ...]:
     )
 
 
-def _asker(kind: Kind, settings: Settings, endpoint: Endpoint, patience: Patience) -> Ask:
+def _asker(kind: ServerKind, settings: ServerSettings, endpoint: Endpoint, patience: Patience) -> Ask:
     def ask(questions: Sequence[Question]) -> Iterator[Heard]:
         likelihoods = any(not isinstance(question.request, Generate) for question in questions)
         if likelihoods and kind.chat:
@@ -131,8 +131,8 @@ def _refuse_loop() -> None:
 def _ask_in(
     runner: asyncio.Runner,
     session: Session,
-    kind: Kind,
-    settings: Settings,
+    kind: ServerKind,
+    settings: ServerSettings,
     questions: Sequence[Question],
     likelihoods: bool,
 ) -> Iterator[Heard]:
@@ -152,7 +152,9 @@ def _ask_in(
             )
 
 
-async def _answer(session: Session, kind: Kind, settings: Settings, at: int, question: Question) -> Answered:
+async def _answer(
+    session: Session, kind: ServerKind, settings: ServerSettings, at: int, question: Question
+) -> Answered:
     from evalcore.shell.models.openai.http_client import post
 
     body, read = _wording(kind, settings, question)
@@ -162,7 +164,7 @@ async def _answer(session: Session, kind: Kind, settings: Settings, at: int, que
 
 
 def _wording(
-    kind: Kind, settings: Settings, question: Question
+    kind: ServerKind, settings: ServerSettings, question: Question
 ) -> tuple[dict[str, object], Callable[[bytes], tuple[Reply, str]]]:
     """The body of a question, and how to read the reply."""
     request = question.request
@@ -176,17 +178,18 @@ def _wording(
     )
 
 
-def _backend(kind: Kind, summary: str) -> Backend:
+def _backend(kind: ServerKind, summary: str) -> Backend:
     return Backend(partial(open_server, kind), summary, ARGUMENTS)
 
 
 LOCAL_COMPLETIONS = _backend(
-    Kind("local-completions"), "any server with /v1/completions (vLLM, SGLang, ...); likelihoods where it echoes them"
+    ServerKind("local-completions"),
+    "any server with /v1/completions (vLLM, SGLang, ...); likelihoods where it echoes them",
 )
 LOCAL_CHAT_COMPLETIONS = _backend(
-    Kind("local-chat-completions", chat=True), "any server with /v1/chat/completions; generation only"
+    ServerKind("local-chat-completions", chat=True), "any server with /v1/chat/completions; generation only"
 )
-OPENAI_COMPLETIONS = _backend(Kind("openai-completions", hosted=True), "OpenAI's completions")
+OPENAI_COMPLETIONS = _backend(ServerKind("openai-completions", hosted=True), "OpenAI's completions")
 OPENAI_CHAT_COMPLETIONS = _backend(
-    Kind("openai-chat-completions", chat=True, hosted=True), "OpenAI's chat completions; generation only"
+    ServerKind("openai-chat-completions", chat=True, hosted=True), "OpenAI's chat completions; generation only"
 )

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from evalcore.core.records.errors import EvalError
 from evalcore.shell.data.wire import decode_line, encode_line
-from evalcore.shell.models.openai.arguments import Kind, Settings
+from evalcore.shell.models.openai.arguments import ServerKind, ServerSettings
 from evalcore.shell.models.openai.http_faults import Wrong, excerpt, message_of
 from evalcore.shell.prompts.turns import Message
 
@@ -67,11 +67,12 @@ def is_reasoning(model: str) -> bool:
 
 
 def generation_body(
-    kind: Kind, settings: Settings, prompt: str, options: Mapping[str, object], repeat: int = 0
+    kind: ServerKind, settings: ServerSettings, prompt: str, options: Mapping[str, object], repeat: int = 0
 ) -> dict[str, object]:
     """The body that asks to continue this prompt. Equal to lm-eval's for the first repeat; later ones add to the seed.
 
-    >>> body = generation_body(Kind("local-completions"), Settings("m"), "2+2=", {"until": ["\\n"], "do_sample": False})
+    >>> kind, settings = ServerKind("local-completions"), ServerSettings("m")
+    >>> body = generation_body(kind, settings, "2+2=", {"until": ["\\n"], "do_sample": False})
     >>> sorted(body.items())
     [('max_tokens', 256), ('model', 'm'), ('prompt', '2+2='), ('seed', 1234), ('stop', ['\\n']), ('temperature', 0)]
     """
@@ -140,10 +141,10 @@ def read_choice(content: bytes) -> dict[str, object]:
     return choice
 
 
-def read_generation(kind: Kind, think_end: str | None, content: bytes) -> tuple[str, str]:
+def read_generation(kind: ServerKind, think_end: str | None, content: bytes) -> tuple[str, str]:
     """The text of a reply, and why it ended.
 
-    >>> read_generation(Kind("c", chat=True), "</think>", b'''{"choices": [{"index": 0, "finish_reason": "stop",
+    >>> read_generation(ServerKind("c", chat=True), "</think>", b'''{"choices": [{"index": 0, "finish_reason": "stop",
     ...     "message": {"content": "2 and 2...</think> 4"}}]}''')
     ('4', 'stop')
     """

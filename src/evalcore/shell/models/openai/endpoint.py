@@ -12,7 +12,7 @@ from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit, urlunsplit
 from msgspec import Struct
 
 from evalcore.core.records.errors import EvalError
-from evalcore.shell.models.openai.arguments import OPENAI, Kind, Settings
+from evalcore.shell.models.openai.arguments import OPENAI, ServerKind, ServerSettings
 
 __all__ = ["Endpoint", "Hidden", "Sent", "find_endpoint", "is_loopback"]
 
@@ -74,10 +74,10 @@ def is_loopback(host: str) -> bool:
         return host == "localhost" or host.endswith(".localhost")
 
 
-def find_endpoint(kind: Kind, settings: Settings, environ: Mapping[str, str]) -> Endpoint:
+def find_endpoint(kind: ServerKind, settings: ServerSettings, environ: Mapping[str, str]) -> Endpoint:
     """The endpoint of a backend with these settings.
 
-    >>> kind, settings = Kind("local-completions"), Settings("m", base_url="http://localhost:8000/v1/")
+    >>> kind, settings = ServerKind("local-completions"), ServerSettings("m", base_url="http://localhost:8000/v1/")
     >>> find_endpoint(kind, settings, {}).shown
     'http://localhost:8000/v1/completions'
     """
@@ -114,7 +114,7 @@ def _hash_pairs(pairs: Sequence[tuple[str, str]]) -> str:
     return sha256(repr(told).encode("utf-8", "replace")).hexdigest()[:12] if told else ""
 
 
-def _parse(kind: Kind, given: str | None) -> SplitResult:
+def _parse(kind: ServerKind, given: str | None) -> SplitResult:
     """The address in parts, with the path of this kind of endpoint."""
     example = f"http://localhost:8000/v1{kind.path}"
     if given is None:
@@ -135,7 +135,7 @@ def _parse(kind: Kind, given: str | None) -> SplitResult:
     return url._replace(path=path if path.endswith("/completions") else f"{path or '/v1'}{kind.path}")
 
 
-def _find_key(kind: Kind, settings: Settings, environ: Mapping[str, str]) -> str | None:
+def _find_key(kind: ServerKind, settings: ServerSettings, environ: Mapping[str, str]) -> str | None:
     key = environ.get(settings.api_key_env, "").strip() if settings.api_key_env else ""
     if not key and kind.hosted and settings.base_url is None:
         raise EvalError(
@@ -154,7 +154,7 @@ def _credentials(url: SplitResult, key: str | None) -> dict[str, str]:
     return {"Authorization": f"Bearer {key}"} if key else {}
 
 
-def _refuse_insecure(settings: Settings, shown: str, readable: bool) -> None:
+def _refuse_insecure(settings: ServerSettings, shown: str, readable: bool) -> None:
     if settings.allow_insecure:
         return
     if readable:

@@ -7,7 +7,7 @@ from math import isnan
 from typing import NamedTuple
 
 from evalcore.core.records.request import Likelihood, LogLikelihood, Rolling
-from evalcore.shell.models.openai.arguments import Settings
+from evalcore.shell.models.openai.arguments import ServerSettings
 from evalcore.shell.models.openai.body import read_choice
 from evalcore.shell.models.openai.http_faults import NEVER, Wrong
 
@@ -40,10 +40,10 @@ def place_text(request: LogLikelihood | Rolling, before: str | None) -> tuple[st
     return prefix + context + text, start + len(prefix)
 
 
-def echo_body(settings: Settings, prompt: str) -> dict[str, object]:
+def echo_body(settings: ServerSettings, prompt: str) -> dict[str, object]:
     """The body that asks for the log-probabilities of a text. Servers that refuse to generate nothing get one token.
 
-    >>> echo_body(Settings("m"), "a text")["echo"]
+    >>> echo_body(ServerSettings("m"), "a text")["echo"]
     True
     """
     return {

@@ -7,7 +7,7 @@ from functools import partial
 
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.request import Failure
-from evalcore.shell.models.openai.arguments import Settings
+from evalcore.shell.models.openai.arguments import ServerSettings
 from evalcore.shell.models.openai.body import encode_body, read_choice
 from evalcore.shell.models.openai.http_client import Session, post
 from evalcore.shell.models.openai.http_faults import NEVER, Wrong
@@ -28,7 +28,7 @@ TOLERANCE = 0.5
 SKIP = "; check_logprobs: false in model_args asks without this check"
 
 
-async def check_echo(session: Session, settings: Settings) -> None:
+async def check_echo(session: Session, settings: ServerSettings) -> None:
     """Have a token generated, have it echoed, and refuse a server that gives it two log-probabilities."""
     for text in PROBES:
         body = {**echo_body(settings, text), "echo": False}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from evalcore.core.compare.power import Known, Plan
+from evalcore.core.compare.power import Known, PowerPlan
 from evalcore.core.records.task import MetricKey
 from evalcore.shell.compare.power import Planned
 from evalcore.shell.output.power.plan_page import per_document, question_part
@@ -30,8 +30,8 @@ def write_json(planned: Planned) -> str:
 def write_csv(planned: Planned) -> str:
     r"""A row for every number, with a column for every number of repeats that was asked about.
 
-    >>> from evalcore.core.compare.power import Asked
-    >>> write_csv(Planned(plans=(), asked=Asked(repeats=(1, 8)), read=())).strip().split(",")[-5:]
+    >>> from evalcore.core.compare.power import PowerGoal
+    >>> write_csv(Planned(plans=(), asked=PowerGoal(repeats=(1, 8)), read=())).strip().split(",")[-5:]
     ['n_needed', 'n_needed_with_1', 'n_needed_with_8', 'repeats_needed', 'reason']
     """
     needed = {"n_needed": None, **{f"n_needed_with_{k}": k for k in planned.asked.repeats}}
@@ -39,17 +39,17 @@ def write_csv(planned: Planned) -> str:
     return write_csv_rows(list(_csv_row(EMPTY, needed)), (row.values() for row in rows))
 
 
-EMPTY = Plan(known=Known(name="", key=MetricKey("")))
+EMPTY = PowerPlan(known=Known(name="", key=MetricKey("")))
 
 
-def _csv_row(plan: Plan, needed: Mapping[str, int | None]) -> dict[str, object]:
+def _csv_row(plan: PowerPlan, needed: Mapping[str, int | None]) -> dict[str, object]:
     """The row of JSON, a cell for every count of documents in place of all."""
     counts, row = dict(plan.documents), _row(plan)
     spread = {"documents": {name: counts.get(k) for name, k in needed.items()}}
     return {head: cell for name, value in row.items() for head, cell in spread.get(name, {name: value}).items()}
 
 
-def _row(plan: Plan) -> dict[str, object]:
+def _row(plan: PowerPlan) -> dict[str, object]:
     known = plan.known
     return {
         "name": known.name,

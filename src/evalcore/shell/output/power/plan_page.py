@@ -7,7 +7,7 @@ from functools import partial
 from math import sqrt
 from operator import attrgetter
 
-from evalcore.core.compare.power import Asked, Plan
+from evalcore.core.compare.power import PowerGoal, PowerPlan
 from evalcore.core.stats.noise import question_stderr
 from evalcore.shell.compare.power import Planned
 from evalcore.shell.output.terminal.grid import Grid, GridColumn, Page, Section, lay_grid
@@ -18,13 +18,13 @@ __all__ = ["page_of", "per_document", "question_part"]
 MOST = 20
 LEVELS = range(1, 6)
 
-PlanColumn = GridColumn[Plan]
+PlanColumn = GridColumn[PowerPlan]
 
 
 def page_of(planned: Planned) -> Page:
     """The table, what its columns mean, and of what nothing can be said.
 
-    >>> page_of(Planned(plans=(), asked=Asked(half_width=0.01), read=("out/results.json",))).title
+    >>> page_of(Planned(plans=(), asked=PowerGoal(half_width=0.01), read=("out/results.json",))).title
     ('Read out/results.json', 'a number to ± 0.01, with 95 % confidence')
     """
     shown = [plan for plan in planned.plans if plan.half_width is not None]
@@ -48,7 +48,7 @@ def page_of(planned: Planned) -> Page:
     )
 
 
-def _title(plans: Sequence[Plan], asked: Asked) -> str:
+def _title(plans: Sequence[PowerPlan], asked: PowerGoal) -> str:
     paired = any(plan.known.paired for plan in plans)
     if asked.half_width is not None:
         what = "the difference between the two runs" if paired else "a number"
@@ -63,7 +63,7 @@ def _title(plans: Sequence[Plan], asked: Asked) -> str:
     )
 
 
-def _columns(plans: Sequence[Plan], asked: Asked) -> list[PlanColumn]:
+def _columns(plans: Sequence[PowerPlan], asked: PowerGoal) -> list[PlanColumn]:
     split = any(plan.known.sampling is not None for plan in plans)
     goal = asked.difference if asked.half_width is None else asked.half_width
     return [
@@ -96,22 +96,22 @@ def _split_columns() -> list[PlanColumn]:
     ]
 
 
-def question_part(plan: Plan) -> float | None:
+def question_part(plan: PowerPlan) -> float | None:
     """What is left of an error with endless replies; all of it where replies are not known apart."""
     stderr, sampling = plan.known.stderr, plan.known.sampling
     return stderr if stderr is None or sampling is None else question_stderr(stderr, sampling**2)
 
 
-def _sd(head: str, part: Callable[[Plan], float | None], meaning: str) -> PlanColumn:
+def _sd(head: str, part: Callable[[PowerPlan], float | None], meaning: str) -> PlanColumn:
     return PlanColumn(head, lambda plan: _digits(per_document(plan, part(plan))), meaning, spare=1)
 
 
-def per_document(plan: Plan, stderr: float | None) -> float | None:
+def per_document(plan: PowerPlan, stderr: float | None) -> float | None:
     """The standard deviation of one document's score behind a standard error."""
     return None if stderr is None else stderr * sqrt(plan.known.n)
 
 
-def _reached(asked: Asked, split: bool) -> list[PlanColumn]:
+def _reached(asked: PowerGoal, split: bool) -> list[PlanColumn]:
     half = asked.half_width is not None
     now = (
         PlanColumn("± now", lambda plan: _digits(plan.half_width), "half the width of the interval now")
@@ -126,7 +126,7 @@ def _reached(asked: Asked, split: bool) -> list[PlanColumn]:
     return [now, best] if split else [now]
 
 
-def _needed_columns(plans: Sequence[Plan], goal: float, split: bool) -> list[PlanColumn]:
+def _needed_columns(plans: Sequence[PowerPlan], goal: float, split: bool) -> list[PlanColumn]:
     tried = list(dict.fromkeys(k for plan in plans for k, _ in plan.documents if k is not None))
     own = f"documents that {goal:g} takes, of the same kind and mix, with as many replies to each as now"
     enough = f"replies to each with which the documents there are do for {goal:g}; none: too few documents for any K"
@@ -142,15 +142,15 @@ def _needed_columns(plans: Sequence[Plan], goal: float, split: bool) -> list[Pla
     ]
 
 
-def _needed(plan: Plan, repeats: int | None) -> str:
+def _needed(plan: PowerPlan, repeats: int | None) -> str:
     return _whole(dict(plan.documents).get(repeats), "")
 
 
-def _repeats_needed(plan: Plan) -> str:
+def _repeats_needed(plan: PowerPlan) -> str:
     return "" if plan.known.sampling is None else _whole(plan.more_repeats, "none")
 
 
-def _grid(plans: Sequence[Plan], columns: Sequence[PlanColumn], gap: int = 2, readable: int = 14) -> Grid:
+def _grid(plans: Sequence[PowerPlan], columns: Sequence[PlanColumn], gap: int = 2, readable: int = 14) -> Grid:
     group, name = attrgetter("known.group"), attrgetter("known.name")
     return lay_grid(columns, plans, bold=group, place=name, gap=gap, readable=readable)
 

@@ -16,7 +16,7 @@ from msgspec import DecodeError, Raw, Struct, msgpack
 
 from evalcore.core.records.errors import EvalError
 from evalcore.shell.safety.replacement import replace_with
-from evalcore.shell.tasks.library.files import Document, Problem, Stamp, scan_folder, stamp_of
+from evalcore.shell.tasks.library.files import Document, Stamp, TaskProblem, scan_folder, stamp_of
 from evalcore.shell.tasks.library.index import Entry, TaskIndex, default_library, find_root, index_folder, join_indexes
 
 __all__ = ["build_index", "load_index", "open_library", "save_index"]
@@ -25,14 +25,14 @@ FORMAT = b"evalcore tasks 3\n"  # counts up whenever an index of the same files 
 SETTLED_NS = 2_000_000_000  # file systems tell times apart by up to two seconds: a younger file may change unseen
 
 
-class Kept(Struct, frozen=True, array_like=True):
+class StoredIndex(Struct, frozen=True, array_like=True):
     """An index on disk: with a hash of all stamps, and the files that a scan alone does not see."""
 
     root: str
     fingerprint: bytes
     others: tuple[str, ...]
     entries: tuple[Entry, ...]
-    problems: tuple[Problem, ...]
+    problems: tuple[TaskProblem, ...]
     documents: Raw
 
 
@@ -101,7 +101,7 @@ def load_index(folder: str | Path, root: str) -> TaskIndex | None:
         start = len(FORMAT) + 4
         if data[: len(FORMAT)] != FORMAT or zlib.crc32(data[start:]) != int.from_bytes(data[start - 4 : start], "big"):
             return None
-        kept = msgpack.decode(data[start:], type=Kept)
+        kept = msgpack.decode(data[start:], type=StoredIndex)
         stamps = scan_folder(root)
     except (OSError, DecodeError, ValueError):
         return None
@@ -118,7 +118,9 @@ def save_index(folder: str | Path, index: TaskIndex, scanned: Mapping[str, Stamp
         return
     documents = Raw(msgpack.encode(index.documents))
     entries = tuple(index.entries.values())
-    data = msgpack.encode(Kept(index.roots[0], _fingerprint(stamps), tuple(others), entries, index.problems, documents))
+    data = msgpack.encode(
+        StoredIndex(index.roots[0], _fingerprint(stamps), tuple(others), entries, index.problems, documents)
+    )
     place = _place(folder, index.roots[0])
     whole = FORMAT + zlib.crc32(data).to_bytes(4, "big") + data
     with suppress(EvalError):

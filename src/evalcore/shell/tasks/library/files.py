@@ -18,8 +18,8 @@ __all__ = [
     "ABSENT",
     "Document",
     "Head",
-    "Problem",
     "Stamp",
+    "TaskProblem",
     "merge_document",
     "read_document",
     "scan_folder",
@@ -37,7 +37,7 @@ Stamp = tuple[int, int, int, int]
 ABSENT: Stamp = (-1, -1, -1, -1)
 
 
-class Problem(Struct, frozen=True):
+class TaskProblem(Struct, frozen=True):
     """Something wrong with task files: its kind, what to read, ``file:line``, and whether the file can be used."""
 
     kind: str
@@ -93,7 +93,7 @@ def stamp_of(file: os.DirEntry[str] | str) -> Stamp:
 
 def read_document(
     path: str, root: str, *, scanned: bool = False, shipped: bool = False
-) -> tuple[Document | Problem, Head, tuple[Problem, ...]]:
+) -> tuple[Document | TaskProblem, Head, tuple[TaskProblem, ...]]:
     """One file (or why it cannot be used), what it says of its name, and what is odd about it.
 
     A key given twice makes a user's own file unusable; in a shipped library it is a warning.
@@ -127,11 +127,11 @@ def _includes(given: object, loaded: Loaded, path: str) -> tuple[str, ...]:
     return tuple(made)
 
 
-def _problem(kind: str, wrong: object, path: str, level: Literal["error", "warning"] = "error") -> Problem:
+def _problem(kind: str, wrong: object, path: str, level: Literal["error", "warning"] = "error") -> TaskProblem:
     """A problem of this file; its message may begin with the file and the line."""
     text = str(wrong.strerror) if isinstance(wrong, OSError) else str(wrong)
     line, _, rest = text[len(path) :].partition(": ") if text.startswith(path) else ("", "", text)
-    return Problem(kind, rest, path + line, level)
+    return TaskProblem(kind, rest, path + line, level)
 
 
 def _read(path: str, root: str, scanned: bool) -> bytes:

@@ -10,11 +10,19 @@ from typing import NamedTuple
 
 from evalcore.core.records.errors import EvalError
 from evalcore.shell.config.yaml_file import read_yaml
-from evalcore.shell.tasks.library.files import Document, Head, Problem, Stamp, merge_document, read_document, stamp_of
+from evalcore.shell.tasks.library.files import (
+    Document,
+    Head,
+    Stamp,
+    TaskProblem,
+    merge_document,
+    read_document,
+    stamp_of,
+)
 from evalcore.shell.tasks.library.workers import Ready, read_many
 
 __all__ = [
-    "Reading",
+    "FolderReading",
     "files_behind",
     "is_shipped",
     "merge_config",
@@ -27,23 +35,23 @@ __all__ = [
 MOST_INCLUDES = 50
 
 
-class Reading(NamedTuple):
+class FolderReading(NamedTuple):
     """A folder while it is read: what a scan found in it (and ``others``, by includes), and what was read so far."""
 
     root: str
     shipped: bool
     stamps: Mapping[str, Stamp]
     others: dict[str, Stamp]
-    loaded: dict[str, Document | Problem]
-    heads: dict[str, Head | Problem]
-    odd: list[Problem]
+    loaded: dict[str, Document | TaskProblem]
+    heads: dict[str, Head | TaskProblem]
+    odd: list[TaskProblem]
     ready: Mapping[str, Ready]
 
 
-def start_reading(root: str, stamps: Mapping[str, Stamp]) -> Reading:
+def start_reading(root: str, stamps: Mapping[str, Stamp]) -> FolderReading:
     """Nothing merged yet; a large folder has been read ahead."""
     shipped = is_shipped(root)
-    return Reading(root, shipped, stamps, {}, {}, {}, [], read_many(list(stamps), root, shipped=shipped))
+    return FolderReading(root, shipped, stamps, {}, {}, {}, [], read_many(list(stamps), root, shipped=shipped))
 
 
 def is_shipped(root: str) -> bool:
@@ -56,14 +64,14 @@ def is_shipped(root: str) -> bool:
     return "site-packages" in parts or "dist-packages" in parts or ("lm_eval", "tasks") in pairwise(parts)
 
 
-def read_head(path: str, reading: Reading, above: tuple[str, ...] = ()) -> Head | Problem:
+def read_head(path: str, reading: FolderReading, above: tuple[str, ...] = ()) -> Head | TaskProblem:
     """What a file says of its name, with what it includes; or why it cannot be used."""
     if path not in reading.heads:
         reading.heads[path] = _read(path, reading, above)
     return reading.heads[path]
 
 
-def _read(path: str, reading: Reading, above: tuple[str, ...]) -> Head | Problem:
+def _read(path: str, reading: FolderReading, above: tuple[str, ...]) -> Head | TaskProblem:
     scanned = path in reading.stamps
     if not scanned:
         reading.others[path] = stamp_of(path)
@@ -71,30 +79,30 @@ def _read(path: str, reading: Reading, above: tuple[str, ...]) -> Head | Problem
     document, own, told = ahead or read_document(path, reading.root, scanned=scanned, shipped=reading.shipped)
     reading.loaded[path] = document
     reading.odd.extend(told)
-    if isinstance(document, Problem):
+    if isinstance(document, TaskProblem):
         return document
     made: Head = {}
     chain = (*above, path)
     for included in document.includes:
         ends = included in chain or len(chain) > MOST_INCLUDES
         inner = _cycle(chain, included, reading) if ends else read_head(included, reading, chain)
-        if isinstance(inner, Problem):
+        if isinstance(inner, TaskProblem):
             return _cannot_include(inner, path)
         made |= inner
     return made | own
 
 
-def _cycle(chain: Sequence[str], included: str, reading: Reading) -> Problem:
+def _cycle(chain: Sequence[str], included: str, reading: FolderReading) -> TaskProblem:
     shown = " -> ".join(os.path.relpath(one, reading.root) for one in (*chain, included)[-12:])
-    return Problem("cycle", f"files include each other: {shown}", chain[-1])
+    return TaskProblem("cycle", f"files include each other: {shown}", chain[-1])
 
 
-def _cannot_include(inner: Problem, path: str) -> Problem:
+def _cannot_include(inner: TaskProblem, path: str) -> TaskProblem:
     if inner.kind == "include":
         return inner
     line = read_yaml(Path(path).read_bytes(), path, duplicates="warn").line_of("include")
     told = inner.message if inner.kind == "cycle" else f"cannot include {inner.where}: {inner.message}"
-    return Problem("include", told, f"{path}:{line}")
+    return TaskProblem("include", told, f"{path}:{line}")
 
 
 def read_config(roots: Sequence[str], path: str) -> tuple[Head, dict[str, object], Document]:
@@ -102,7 +110,7 @@ def read_config(roots: Sequence[str], path: str) -> tuple[Head, dict[str, object
     root = next((one for one in roots if path.startswith(one.rstrip("/") + "/")), os.path.dirname(path))
     reading = start_reading(root, {})
     head = read_head(path, reading)
-    if isinstance(head, Problem):
+    if isinstance(head, TaskProblem):
         raise EvalError(str(head))
     documents = {key: one for key, one in reading.loaded.items() if isinstance(one, Document)}
     return head, merge_config(documents, path), documents[path]

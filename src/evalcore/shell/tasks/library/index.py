@@ -12,8 +12,8 @@ from typing import Literal
 from msgspec import Struct
 
 from evalcore.core.records.errors import EvalError
-from evalcore.shell.tasks.library.files import Document, Head, Problem, Stamp, scan_folder
-from evalcore.shell.tasks.library.includes import Reading, merge_config, read_config, read_head, start_reading
+from evalcore.shell.tasks.library.files import Document, Head, Stamp, TaskProblem, scan_folder
+from evalcore.shell.tasks.library.includes import FolderReading, merge_config, read_config, read_head, start_reading
 
 __all__ = [
     "NO_NAME",
@@ -54,7 +54,7 @@ class TaskIndex(Struct, frozen=True):
     roots: tuple[str, ...]
     entries: Mapping[str, Entry]
     documents: Mapping[str, Document]
-    problems: tuple[Problem, ...]
+    problems: tuple[TaskProblem, ...]
 
     def __repr__(self) -> str:
         return f"TaskIndex({', '.join(self.roots)}: {len(self.entries)} names, {len(self.problems)} problems)"
@@ -70,8 +70,8 @@ def read_file(index: TaskIndex, path: str) -> tuple[Entry, dict[str, object]]:
     """The task or group of one file, which need not be in the index."""
     real = os.path.realpath(os.path.expanduser(path))
     head, config, document = read_config(index.roots, real)
-    made = _entry(head, real, document.line) or Problem("bad_config", NO_NAME, f"{real}:1")
-    if isinstance(made, Problem):
+    made = _entry(head, real, document.line) or TaskProblem("bad_config", NO_NAME, f"{real}:1")
+    if isinstance(made, TaskProblem):
         raise EvalError(str(made))
     return made, config
 
@@ -106,7 +106,7 @@ def index_folder(root: str) -> tuple[TaskIndex, Mapping[str, Stamp], Mapping[str
     members: dict[str, list[str]] = {}
     for path in stamps:
         made = _defined(path, reading, entries)
-        if isinstance(made, Problem):
+        if isinstance(made, TaskProblem):
             reading.odd.append(made)
         elif made is not None:
             entries[made.name] = made
@@ -120,27 +120,27 @@ def index_folder(root: str) -> tuple[TaskIndex, Mapping[str, Stamp], Mapping[str
     return TaskIndex((root,), entries, documents, tuple(dict.fromkeys(reading.odd))), stamps, reading.others
 
 
-def _defined(path: str, reading: Reading, entries: Mapping[str, Entry]) -> Entry | Problem | None:
+def _defined(path: str, reading: FolderReading, entries: Mapping[str, Entry]) -> Entry | TaskProblem | None:
     """What a file adds to the names so far."""
     head, document = read_head(path, reading), reading.loaded[path]
-    if isinstance(head, Problem) or isinstance(document, Problem):
-        return head if isinstance(head, Problem) else None
+    if isinstance(head, TaskProblem) or isinstance(document, TaskProblem):
+        return head if isinstance(head, TaskProblem) else None
     made = _entry(head, path, document.line)
     if not isinstance(made, Entry) or made.name not in entries:
         return made
     told = f"{made.kind} {made.name!r} is already defined in {entries[made.name].where}, which counts"
-    return Problem("duplicate_name", told, made.where, "warning" if reading.shipped else "error")
+    return TaskProblem("duplicate_name", told, made.where, "warning" if reading.shipped else "error")
 
 
-def _entry(head: Head, path: str, line: int) -> Entry | Problem | None:
+def _entry(head: Head, path: str, line: int) -> Entry | TaskProblem | None:
     """The name that a file defines; None if it is a template. ``class`` comes first, then ``group``, then ``task``."""
     kind: Kind = "py_task" if "class" in head else "group" if "group" in head else "task"
     key = "group" if kind == "group" else "task"
     if key not in head:
-        return None if kind == "task" else Problem("bad_config", "a class without task: its name", f"{path}:{line}")
+        return None if kind == "task" else TaskProblem("bad_config", "a class without task: its name", f"{path}:{line}")
     name = head[key]
     if not isinstance(name, str) or not name:
-        return Problem("bad_config", f"expected {key}: a name, got {name!r}", f"{path}:{line}")
+        return TaskProblem("bad_config", f"expected {key}: a name, got {name!r}", f"{path}:{line}")
     return Entry(name, kind, path, line, tuple(dict.fromkeys(_texts(head["tag"]))) if "tag" in head else ())
 
 
@@ -157,12 +157,12 @@ def join_indexes(parts: Sequence[TaskIndex]) -> TaskIndex:
     if len(parts) == 1:
         return parts[0]
     entries: dict[str, Entry] = {}
-    told: list[Problem] = []
+    told: list[TaskProblem] = []
     for part in parts:
         for name, entry in part.entries.items():
             if name in entries:
                 text = f"{entry.kind} {name!r} overrides the {entries[name].kind} in {entries[name].where}"
-                told.append(Problem("overridden", text, entry.where, "warning"))
+                told.append(TaskProblem("overridden", text, entry.where, "warning"))
             entries[name] = entry
     return TaskIndex(
         tuple(root for part in parts for root in part.roots),

@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 
-from evalcore.shell.tasks.library.files import Document, Head, Problem, read_document
+from evalcore.shell.tasks.library.files import Document, Head, TaskProblem, read_document
 
 __all__ = ["Ready", "read_many"]
 
-Ready = tuple[Document | Problem, Head, tuple[Problem, ...]]
+Ready = tuple[Document | TaskProblem, Head, tuple[TaskProblem, ...]]
 
 WORTH_IT = 2000  # files; for fewer, starting processes takes longer than reading
 MOST = 4
