@@ -29,8 +29,8 @@ from evalcore import (
     reduce_repeats,
 )
 from evalcore.core.aggregate.value import Inference
-from evalcore.core.answers.batch import Batch, ll_batch, plain_batch, rolling_batch, texts_of
-from evalcore.core.answers.choice import MCBatch, choices_of, mc_batch
+from evalcore.core.answers.batch import Batch, ll_batch, make_batch, make_texts, rolling_batch
+from evalcore.core.answers.choice import MCBatch, make_choices, mc_batch
 from evalcore.core.filters.chain import nested
 from evalcore.core.filters.reply import replies
 from evalcore.core.metrics.metric import Marks
@@ -83,13 +83,13 @@ def likeliest(values: Sequence[float]) -> int:
 def test_acc_token_by_definition(seed):
     asked, right = quiz(seed, golds=1 + seed % 2)
     expected = [float(likeliest([o.value / o.tokens for o in one]) in g) for one, g in zip(asked, right, strict=True)]
-    assert scores("acc_token", choices_of(asked, right)) == expected
+    assert scores("acc_token", make_choices(asked, right)) == expected
 
 
 @SEEDS
 def test_choice_prob_and_likelihood_by_definition(seed):
     asked, right = quiz(seed, golds=1 + seed % 2)
-    batch = choices_of(asked, right)
+    batch = make_choices(asked, right)
     pairs = list(zip(asked, right, strict=True))
     assert scores("choice_prob", batch) == pytest.approx([fsum(chances(one)[i] for i in g) for one, g in pairs])
     assert scores("likelihood", batch) == [max(one[i].value for i in g) for one, g in pairs]
@@ -107,7 +107,7 @@ def test_ece_by_its_bins(bins, seed):
         inside = (confidence >= low / bins) & ((confidence < (low + 1) / bins) | (low == bins - 1))
         if inside.any():
             expected += inside.mean() * abs(hit[inside].mean() - confidence[inside].mean())
-    rows = rows_of("ece", "multiple_choice", choices_of(asked, right))
+    rows = rows_of("ece", "multiple_choice", make_choices(asked, right))
     found = aggregate_metric(
         AGGREGATIONS["ece"], build_column(range(len(asked)), rows), options=freeze_options(bins=bins)
     )
@@ -161,10 +161,10 @@ def test_acc_all_is_lm_evals(output_type, seed):
 def test_bypass_measures_nothing_as_in_lm_eval():
     theirs = pytest.importorskip("lm_eval.api.metrics").bypass([0, 1])
     made = {
-        "multiple_choice": choices_of([[-1.0, -2.0]] * 2, [0, 1]),
-        "generate_until": texts_of(["a", "b"], ["a", "a"]),
-        "loglikelihood": ll_batch(plain_batch([[(-1.0, True)]] * 2)),
-        "loglikelihood_rolling": rolling_batch(plain_batch([[-1.0]] * 2, ["a", "b"])),
+        "multiple_choice": make_choices([[-1.0, -2.0]] * 2, [0, 1]),
+        "generate_until": make_texts(["a", "b"], ["a", "a"]),
+        "loglikelihood": ll_batch(make_batch([[(-1.0, True)]] * 2)),
+        "loglikelihood_rolling": rolling_batch(make_batch([[-1.0]] * 2, ["a", "b"])),
     }
     for output_type, batch in made.items():
         assert rows_of("bypass", output_type, batch) == Objects((theirs, theirs))
@@ -177,7 +177,7 @@ def test_bypass_measures_nothing_as_in_lm_eval():
 @given(st.lists(st.text("a1b2 ", max_size=6), min_size=1, max_size=8))
 def test_extraction_rate_counts_what_the_pattern_finds(texts):
     found = FILTERS["regex"].make(regex_pattern=r"([0-9]+)", fallback="7")(replies([[text] for text in texts]), ())
-    batch = texts_of(list(found.values), ["7"] * len(texts), fell_back=(found.rules < 0).tolist())
+    batch = make_texts(list(found.values), ["7"] * len(texts), fell_back=(found.rules < 0).tolist())
     expected = [float(re.search(r"[0-9]+", text) is not None) for text in texts]
     assert rows_of("extraction_rate", "generate_until", batch).values.floats.tolist() == expected
 

@@ -10,7 +10,7 @@ from counting import count_steps
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evalcore.core.records.document import request_digest as request_hash
+from evalcore.core.records.document import digest_request as request_hash
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.request import Failure, Generate, Likelihood
 from evalcore.shell.answerlog.fold import read_log

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from evalcore.core.records.document import request_digest, request_key
+from evalcore.core.records.document import digest_request, request_key
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.request import Failure, Generate, Likelihood, LogLikelihood, Reply, Request, Rolling
 from evalcore.shell.answerlog.writer import open_log
@@ -41,7 +41,7 @@ def write_log(path: Path, model: str = "m@1", asked: list[tuple[Request, list[Re
     with open_log(path, model) as log:
         for request, given in asked:
             for repeat, reply in enumerate(given):
-                log.append(request_key(model, request, {}, repeat), request_digest(request), repeat, reply, "stop")
+                log.append(request_key(model, request, {}, repeat), digest_request(request), repeat, reply, "stop")
     return path
 
 

@@ -14,7 +14,7 @@ from msgspec.structs import force_setattr
 from evalcore.adapters.texts import FilterLike, MetricLike, completion_text, each_of, gold_of, metric_spec, text_task
 from evalcore.core.aggregate.task_report import aggregation_of
 from evalcore.core.aggregate.value import evaluate
-from evalcore.core.answers.batch import Batch, GenBatch, batch_part, gen_batch
+from evalcore.core.answers.batch import Batch, GenBatch, gen_batch, take_documents
 from evalcore.core.filters.chain import FELL_BACK, FilterFn, Replies, chain, scope_of
 from evalcore.core.metrics.metric import Emitted, Marks
 from evalcore.core.records.column import EMPTY, Floats, Rows, take_rows
@@ -128,7 +128,7 @@ def _score_texts(reward: Reward, texts: Sequence[str], samples: Sequence[Sample]
     gone: dict[int, Outcome] = {}
     if left.offsets is not one_each and left.offsets.tolist() != one_each.tolist():
         gone = dict.fromkeys(keys.tolist(), Unscorable("expected one reply from the filters, got none or several"))
-        batch = batch_part(batch, left.counts == 1)
+        batch = take_documents(batch, left.counts == 1)
     built = gen_batch(batch)
     score = spec.function or reward.tables.metrics[task.output_type][spec.name].score
     emitted = cast(Callable[[GenBatch, Options], Emitted], score)(built, spec.options)  # text_task tried it

@@ -17,7 +17,7 @@ from evalcore.core.aggregate.inference import DEFAULT, Inference
 from evalcore.core.aggregate.spread import clusters_of
 from evalcore.core.aggregate.task_report import Estimand, describe_task, list_estimands, sign_estimate
 from evalcore.core.aggregate.value import aggregate_metric
-from evalcore.core.answers.batch import plain_batch
+from evalcore.core.answers.batch import make_batch
 from evalcore.core.answers.chunk import CHUNK, Chunk, refuse_strangers, sort_documents, split_chunks
 from evalcore.core.answers.filtrate import batch_repeats, filter_chunk, keep_provenance
 from evalcore.core.answers.group import group_by_doc, table_from_groups
@@ -99,7 +99,7 @@ def _reduce(bound: BoundPipeline, repeated: RepeatedScore) -> ScoredColumn:
 
 def _score_nothing(bound: BoundPipeline) -> Scored:
     """A task without documents still has its metrics, and still knows no others."""
-    score_batch(bound, plain_batch([]))
+    score_batch(bound, make_batch([]))
     return Scored(bound.task, blank_columns(bound), (), bound.tables.name)
 
 

@@ -15,7 +15,7 @@ from evalcore.adapters.lm_eval.tasks import THEIRS, is_known
 from evalcore.core.answers.table import AnswerTable, request_table
 from evalcore.core.filters.chain import Filter, FilterFn, Replies, nested
 from evalcore.core.filters.reply import replies
-from evalcore.core.records.document import as_gold
+from evalcore.core.records.document import convert_gold
 from evalcore.core.records.errors import EvalError, locate, place
 from evalcore.core.records.request import GENERATE_UNTIL, MULTIPLE_CHOICE, Failure, Gold, Sample
 from evalcore.core.records.task import ProcessResults
@@ -98,7 +98,7 @@ def _golds_and_choices(task: LmTask) -> Callable[[object], tuple[Gold, tuple[str
         gold = getattr(task, "doc_to_text" if several_inputs else "doc_to_target")(doc)
         if task.OUTPUT_TYPE == GENERATE_UNTIL and isinstance(gold, list) and not several_targets:
             gold = str(gold)
-        return as_gold(gold), tuple(getattr(task, "doc_to_choice")(doc)) if chosen else ()  # noqa: B009
+        return convert_gold(gold), tuple(getattr(task, "doc_to_choice")(doc)) if chosen else ()  # noqa: B009
 
     return read
 

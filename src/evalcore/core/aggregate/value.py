@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from evalcore.core.aggregate.inference import DEFAULT, Inference, group_interval, with_interval
 from evalcore.core.aggregate.resample import resample_task
 from evalcore.core.aggregate.spread import spread_of
-from evalcore.core.records.array import Floats64, Ints64, frozen, weighted
+from evalcore.core.records.array import Floats64, Ints64, frozen, multiply_columns
 from evalcore.core.records.column import Column, Floats, Rows, as_objects, take_rows
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.estimate import Aggregation, Counts, Estimate, Scale, Spread, Summary, gradient
@@ -36,7 +36,7 @@ def aggregate_metric(
     """Close a column into an estimate; ``clusters`` holds a code for every row of the column.
 
     >>> from evalcore.core.aggregate.aggregations import AGGREGATIONS
-    >>> from evalcore.core.records.array import weighted, Array
+    >>> from evalcore.core.records.array import multiply_columns, Array
     >>> from evalcore.core.records.column import column
     >>> aggregate_metric(AGGREGATIONS["mean"], column(range(4), Floats(Array([1.0, 1.0, 0.0, 1.0]))))
     Estimate(0.75 ± 0.25, n=4)
@@ -93,7 +93,7 @@ def _cannot(aggregation: Aggregation, rows: Rows, wrong: Exception) -> str:
 def close(column: Column, rule: Rule) -> Column:
     """Documents without a score under a declared rule: left out, counted as 0, or refused.
 
-    >>> from evalcore.core.records.array import weighted, Array
+    >>> from evalcore.core.records.array import multiply_columns, Array
     >>> from evalcore.core.records.column import column
     >>> lost = column([0, 1], Floats(Array([1.0, float("nan")])), np.array([0, 1], np.uint8), {1: "no answer"})
     >>> close(lost, "zero").rows
@@ -126,7 +126,7 @@ def evaluate(aggregation: Aggregation, summary: Summary) -> Evaluated:
         value = float(np.real(summary.finalise(sums)))
     if not isfinite(value):
         return None, None, None
-    influence = weighted(summary.stats, gradient(summary.finalise, sums) * len(summary.stats))
+    influence = multiply_columns(summary.stats, gradient(summary.finalise, sums) * len(summary.stats))
     return value, (_centred(influence) if bool(np.isfinite(influence).all()) else None), sums
 
 

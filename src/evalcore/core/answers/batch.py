@@ -18,16 +18,16 @@ __all__ = [
     "LLBatch",
     "Problems",
     "RollingBatch",
-    "bad_likelihood",
-    "batch_part",
-    "byte_length",
+    "count_bytes",
+    "explain_likelihood",
     "gen_batch",
-    "gold_texts",
+    "list_gold_texts",
     "ll_batch",
-    "part_of",
-    "plain_batch",
+    "make_batch",
+    "make_texts",
+    "read_part",
     "rolling_batch",
-    "texts_of",
+    "take_documents",
     "values_of",
 ]
 
@@ -46,12 +46,12 @@ class Batch(ColumnRecord, frozen=True, eq=False):
     offsets: Ints64
     fell_back: Bools
 
-    def of_doc(self, i: int) -> list[object]:
+    def list_replies(self, i: int) -> list[object]:
         return list(self.replies[self.offsets[i] : self.offsets[i + 1]])
 
 
-def batch_part(batch: Batch, here: Bools) -> Batch:
-    """The part of a batch that holds these documents."""
+def take_documents(batch: Batch, here: Bools) -> Batch:
+    """Keep these documents of a batch."""
     if here.all():
         return batch
     replies = np.repeat(here, np.diff(batch.offsets))
@@ -66,10 +66,10 @@ def batch_part(batch: Batch, here: Bools) -> Batch:
     )
 
 
-def plain_batch(replies: Sequence[Sequence[object]], golds: Sequence[Gold] = (), choices: Sequence[str] = ()) -> Batch:
-    """A batch from plain lists, to try a metric or a scorer by hand: every document's replies, and its gold.
+def make_batch(replies: Sequence[Sequence[object]], golds: Sequence[Gold] = (), choices: Sequence[str] = ()) -> Batch:
+    """Make a batch from plain lists, to try a metric or a scorer by hand: the replies and gold of each document.
 
-    >>> gen_batch(plain_batch([["4"], ["V"]], ["4", ("5", "five")])).golds
+    >>> gen_batch(make_batch([["4"], ["V"]], ["4", ("5", "five")])).golds
     (('4',), ('5', 'five'))
     """
     wanted = golds or [None] * len(replies)
@@ -80,7 +80,7 @@ def plain_batch(replies: Sequence[Sequence[object]], golds: Sequence[Gold] = (),
 
 
 Problems = Mapping[int, str]
-"""Position in the batch -> why that document cannot be scored."""
+"""Position in the batch -> why the document cannot be scored."""
 
 
 # --- batches: many documents -------------------------------------------------------------------------------
@@ -125,11 +125,13 @@ def ll_batch(batch: Batch) -> LLBatch:
     [-1.5]
     """
     problems = _expect_one(batch)
-    firsts = _firsts(batch) if problems else batch.replies
+    firsts = _list_first(batch) if problems else batch.replies
     values = values_of(firsts)
-    problems |= {int(i): bad_likelihood(firsts[i]) for i in np.flatnonzero(np.isnan(values) | (values == inf)).tolist()}
+    problems |= {
+        int(i): explain_likelihood(firsts[i]) for i in np.flatnonzero(np.isnan(values) | (values == inf)).tolist()
+    }
     problems |= {int(i): "log-likelihood is -inf" for i in np.flatnonzero(values == -inf)}
-    greedy = part_of(firsts, 1)
+    greedy = read_part(firsts, 1)
     problems |= {int(i): "expected is_greedy to be true or false" for i in np.flatnonzero(np.isnan(greedy))}
     return LLBatch(batch.samples, values, greedy > 0, problems)
 
@@ -137,13 +139,13 @@ def ll_batch(batch: Batch) -> LLBatch:
 def rolling_batch(batch: Batch) -> RollingBatch:
     """One text per document; the text is the sample's gold.
 
-    >>> rolling_batch(plain_batch([[-7.5]], ["a whole text"])).texts
+    >>> rolling_batch(make_batch([[-7.5]], ["a whole text"])).texts
     ('a whole text',)
     """
     problems = _expect_one(batch)
-    values = values_of(_firsts(batch) if problems else batch.replies)
-    found = _firsts(batch) if problems else batch.replies
-    problems |= {int(i): bad_likelihood(found[i]) for i in np.flatnonzero(~np.isfinite(values)).tolist()}
+    values = values_of(_list_first(batch) if problems else batch.replies)
+    replies = _list_first(batch) if problems else batch.replies
+    problems |= {int(i): explain_likelihood(replies[i]) for i in np.flatnonzero(~np.isfinite(values)).tolist()}
     texts = [sample.gold if isinstance(sample.gold, str) else "" for sample in batch.samples]
     problems |= {
         i: f"expected the text as gold, got {sample.gold!r}"
@@ -161,42 +163,42 @@ def gen_batch(batch: Batch) -> GenBatch:
     (('4',),)
     """
     problems = _expect_one(batch)
-    found = _firsts(batch) if problems else batch.replies
-    if set(map(type, found)) <= {str}:
-        predictions: Sequence[str] = found  # type: ignore[assignment]  # just checked: every one is a str
+    replies = _list_first(batch) if problems else batch.replies
+    if set(map(type, replies)) <= {str}:
+        predictions: Sequence[str] = replies  # type: ignore[assignment]  # just checked: all are str
     else:
-        predictions = [_prediction(value) for value in found]
+        predictions = [_read_prediction(value) for value in replies]
         problems |= {
             i: f"expected one text after filter {batch.filter!r}, got {value!r}"
-            for i, value in enumerate(found)
+            for i, value in enumerate(replies)
             if isinstance(value, tuple | type(None)) and i not in problems
         }
-    golds = [(gold,) if isinstance(gold := sample.gold, str) else gold_texts(sample) for sample in batch.samples]
-    problems |= _gold_problems(batch.samples)
+    golds = [(gold,) if isinstance(gold := sample.gold, str) else list_gold_texts(sample) for sample in batch.samples]
+    problems |= _find_gold_problems(batch.samples)
     fell = batch.fell_back if len(batch.fell_back) == len(golds) else batch.fell_back[batch.offsets[:-1]]
     return GenBatch(batch.samples, predictions, golds, fell, problems)
 
 
-def _prediction(value: object) -> str:
+def _read_prediction(value: object) -> str:
     if isinstance(value, list):
         return value  # type: ignore[return-value]  # all replies at once, for a user's own function
     return "" if isinstance(value, tuple | type(None)) else str(value)
 
 
-def texts_of(predictions: Sequence[str], golds: Sequence[Gold], fell_back: Sequence[bool] = ()) -> GenBatch:
-    """A batch from plain lists, to try a metric by hand: every document's prediction, and its gold(s).
+def make_texts(predictions: Sequence[str], golds: Sequence[Gold], fell_back: Sequence[bool] = ()) -> GenBatch:
+    """Make a batch from plain lists, to try a metric by hand: the prediction and gold(s) of each document.
 
-    >>> texts_of(["4"], [("4", "four")]).golds
+    >>> make_texts(["4"], [("4", "four")]).golds
     (('4', 'four'),)
     """
     fell = np.array(fell_back or [False] * len(predictions), np.bool_)
-    return replace(gen_batch(plain_batch([[text] for text in predictions], golds)), fell_back=fell)
+    return replace(gen_batch(make_batch([[text] for text in predictions], golds)), fell_back=fell)
 
 
-def byte_length(text: str) -> int:
-    """Length in UTF-8; a lone surrogate counts as the three bytes it would take.
+def count_bytes(text: str) -> int:
+    """Count the bytes of a text in UTF-8; a lone surrogate counts as three.
 
-    >>> byte_length("é"), byte_length("\\ud83d")
+    >>> count_bytes("é"), count_bytes("\\ud83d")
     (2, 3)
     """
     return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
@@ -206,13 +208,13 @@ def byte_length(text: str) -> int:
 
 
 def values_of(replies: Sequence[object]) -> Floats64:
-    """The log-likelihoods of replies; whatever is not one becomes NaN."""
+    """The log-likelihoods of replies; NaN for anything else."""
     if isinstance(replies, Likelihoods):
         return replies.values
-    return np.array([_value(reply) for reply in replies], np.float64)
+    return np.array([_read_value(reply) for reply in replies], np.float64)
 
 
-def part_of(replies: Sequence[object], at: int) -> Floats64:
+def read_part(replies: Sequence[object], at: int) -> Floats64:
     """A field of every likelihood reply: 0 the value, 1 greedy, 2 tokens."""
     if at == 0:
         return values_of(replies)
@@ -221,32 +223,32 @@ def part_of(replies: Sequence[object], at: int) -> Floats64:
     return np.array([as_number(r[at]) if isinstance(r, tuple) and len(r) > at else 0.0 for r in replies], np.float64)
 
 
-def _value(reply: object) -> float:
+def _read_value(reply: object) -> float:
     if isinstance(reply, tuple):
-        return _value(reply[0]) if reply else nan
+        return _read_value(reply[0]) if reply else nan
     return nan if isinstance(reply, bool | str) else as_number(reply)
 
 
-def _firsts(batch: Batch) -> list[object]:
+def _list_first(batch: Batch) -> list[object]:
     starts, ends = batch.offsets[:-1].tolist(), batch.offsets[1:].tolist()
     return [batch.replies[a] if b > a else None for a, b in zip(starts, ends, strict=True)]
 
 
 def _expect_one(batch: Batch) -> dict[int, str]:
-    counts = batch.offsets[1:] - batch.offsets[:-1]  # of one document, np.diff and flatnonzero take longer than scoring
+    counts = batch.offsets[1:] - batch.offsets[:-1]  # np.diff and flatnonzero are slow for one document
     return {i: f"expected one reply, got {counts[i]}" for i in (counts != 1).nonzero()[0].tolist()}
 
 
-def gold_texts(sample: Sample) -> tuple[str, ...]:
+def list_gold_texts(sample: Sample) -> tuple[str, ...]:
     gold = sample.gold
     if gold is None:
         return ()
     many = gold if isinstance(gold, tuple) else (gold,)
-    return tuple(_gold_text(one, sample.choices) for one in many)
+    return tuple(_read_gold_text(one, sample.choices) for one in many)
 
 
-def _gold_problems(samples: Sequence[Sample]) -> dict[int, str]:
-    """Golds that are an index beyond the choices."""
+def _find_gold_problems(samples: Sequence[Sample]) -> dict[int, str]:
+    """Find golds that are no text, or an index beyond the choices."""
     out: dict[int, str] = {}
     for i, sample in enumerate(samples):
         gold = sample.gold
@@ -261,11 +263,11 @@ def _gold_problems(samples: Sequence[Sample]) -> dict[int, str]:
     return out
 
 
-def _gold_text(gold: object, choices: Sequence[str]) -> str:
+def _read_gold_text(gold: object, choices: Sequence[str]) -> str:
     if isinstance(gold, int) and not isinstance(gold, bool) and 0 <= gold < len(choices):
         return choices[gold]
     return str(gold)
 
 
-def bad_likelihood(value: object) -> str:
+def explain_likelihood(value: object) -> str:
     return f"expected a finite log-likelihood (a number, or (value, is_greedy)), got {value!r}"

@@ -9,17 +9,17 @@ from operator import attrgetter
 
 import numpy as np
 
-from evalcore.core.answers.batch import Batch, Problems, bad_likelihood, plain_batch, values_of
+from evalcore.core.answers.batch import Batch, Problems, explain_likelihood, make_batch, values_of
 from evalcore.core.records.array import Bools, ColumnRecord, Floats64, Ints64
 from evalcore.core.records.request import Gold, Sample
 
-__all__ = ["MCBatch", "choices_of", "gold_indices", "mc_batch", "spread", "spread_choices"]
+__all__ = ["MCBatch", "find_gold_indices", "make_choices", "mc_batch", "spread", "spread_choices"]
 
 
 class MCBatch(ColumnRecord, frozen=True, eq=False):
     """Choices of many documents in a padded (documents × choices) matrix; ``valid`` marks what is not padding.
 
-    The replies of document ``i`` begin at ``flat[starts[i]]``; where it is ``paired``, those of its choices
+    The replies of document ``i`` begin at ``flat[starts[i]]``; if it is ``paired``, those of its choices
     without context follow. ``listed`` counts the choices whose text is known.
     """
 
@@ -48,41 +48,41 @@ def mc_batch(batch: Batch) -> MCBatch:
     listed = np.fromiter(map(len, map(attrgetter("choices"), batch.samples)), np.int64, len(batch.samples))
     counts = np.where(listed > 0, listed, replies)
     paired = (replies == 2 * counts) & (counts > 0)
-    problems = _count_problems(counts, replies, paired)
+    problems = _find_count_problems(counts, replies, paired)
     width = max(int(counts.max(initial=0)), 1)
     valid = np.arange(width) < counts[:, None]
     valid[list(problems)] = False
     starts = batch.offsets[:-1]
-    lls = _gathered(values_of(batch.replies), starts, valid, -inf)
-    problems |= _likelihood_problems(batch, lls, valid, problems)
-    is_gold, gold = _gold_matrix(batch.samples, counts, width, problems)
+    lls = _fill_matrix(values_of(batch.replies), starts, valid, -inf)
+    problems |= _find_likelihood_problems(batch, lls, valid, problems)
+    is_gold, gold = _build_gold_matrix(batch.samples, counts, width, problems)
     return MCBatch(batch.samples, lls, valid, is_gold, gold, batch.replies, starts, counts, listed, paired, problems)
 
 
-def choices_of(replies: Sequence[Sequence[object]], golds: Sequence[Gold], choices: Sequence[str] = ()) -> MCBatch:
-    """A batch from plain lists, to try a metric by hand: every document's log-likelihoods, and its gold.
+def make_choices(replies: Sequence[Sequence[object]], golds: Sequence[Gold], choices: Sequence[str] = ()) -> MCBatch:
+    """Make a batch from plain lists, to try a metric by hand: the log-likelihoods and gold of each document.
 
-    >>> choices_of([[-2.0, -1.0], [-1.0, -3.0, -4.0]], golds=[1, (0, 2)]).is_gold.tolist()
+    >>> make_choices([[-2.0, -1.0], [-1.0, -3.0, -4.0]], golds=[1, (0, 2)]).is_gold.tolist()
     [[False, True, False], [True, False, True]]
     """
-    return mc_batch(plain_batch(replies, golds, choices))
+    return mc_batch(make_batch(replies, golds, choices))
 
 
 def spread(batch: MCBatch, values: Floats64, padding: float, *, unconditional: bool = False) -> Floats64:
-    """A field of every reply as a padded matrix: of the choices in context, or of those without."""
+    """Spread a field of every reply over a padded matrix: of the choices in context, or without it."""
     if not unconditional:
-        return _gathered(values, batch.starts, batch.valid, padding)
-    return _gathered(values, batch.starts + batch.counts, batch.valid & batch.paired[:, None], padding)
+        return _fill_matrix(values, batch.starts, batch.valid, padding)
+    return _fill_matrix(values, batch.starts + batch.counts, batch.valid & batch.paired[:, None], padding)
 
 
 def spread_choices(batch: MCBatch, length: Callable[[str], int]) -> Floats64:
-    """A length of every choice as a padded matrix; NaN where a document lists no choices."""
+    """Spread a length of every choice over a padded matrix; NaN if a document lists no choices."""
     texts = chain.from_iterable(map(attrgetter("choices"), batch.samples))
     lengths = np.array(list(map(length, texts)), np.float64)
-    return _gathered(lengths, np.cumsum(batch.listed) - batch.listed, batch.valid & (batch.listed > 0)[:, None], nan)
+    return _fill_matrix(lengths, np.cumsum(batch.listed) - batch.listed, batch.valid & (batch.listed > 0)[:, None], nan)
 
 
-def _gathered(flat: Floats64, starts: Ints64, valid: Bools, padding: float) -> Floats64:
+def _fill_matrix(flat: Floats64, starts: Ints64, valid: Bools, padding: float) -> Floats64:
     if not len(flat):
         return np.full(valid.shape, padding)
     at = starts[:, None] + np.arange(valid.shape[1])
@@ -91,7 +91,7 @@ def _gathered(flat: Floats64, starts: Ints64, valid: Bools, padding: float) -> F
     return np.where(valid, flat[np.where(valid, at, 0)], padding)
 
 
-def _count_problems(counts: Ints64, replies: Ints64, paired: Bools) -> dict[int, str]:
+def _find_count_problems(counts: Ints64, replies: Ints64, paired: Bools) -> dict[int, str]:
     out = {
         int(i): f"expected {counts[i]} log-likelihoods for {counts[i]} choices, got {replies[i]}"
         for i in np.flatnonzero((replies != counts) & ~paired)
@@ -99,20 +99,20 @@ def _count_problems(counts: Ints64, replies: Ints64, paired: Bools) -> dict[int,
     return out | {int(i): "expected choices, got none" for i in np.flatnonzero(counts == 0)}
 
 
-def _likelihood_problems(batch: Batch, lls: Floats64, valid: Bools, known: Problems) -> dict[int, str]:
+def _find_likelihood_problems(batch: Batch, lls: Floats64, valid: Bools, known: Problems) -> dict[int, str]:
     wrong = (np.isnan(lls) | (lls == inf)) & valid
     hopeless = np.all((lls == -inf) | ~valid, axis=1)
     if not wrong.any() and not hopeless.any():
         return {}
     out = {
-        int(i): bad_likelihood(batch.replies[int(batch.offsets[i]) + int(np.argmax(wrong[i]))])
+        int(i): explain_likelihood(batch.replies[int(batch.offsets[i]) + int(np.argmax(wrong[i]))])
         for i in np.flatnonzero(wrong.any(axis=1))
     }
     out |= {int(i): "every choice has log-likelihood -inf" for i in np.flatnonzero(hopeless)}
     return {i: reason for i, reason in out.items() if i not in known}
 
 
-def _gold_matrix(
+def _build_gold_matrix(
     samples: Sequence[Sample], counts: Ints64, width: int, problems: dict[int, str]
 ) -> tuple[Bools, Ints64]:
     golds = list(map(attrgetter("gold"), samples))
@@ -121,10 +121,10 @@ def _gold_matrix(
         first = np.array(golds, dtype=np.int64)
         is_gold[np.arange(len(first)), first] = True
         for i in np.flatnonzero(first >= counts).tolist():
-            problems.setdefault(i, _bad_gold(golds[i], int(counts[i])))
+            problems.setdefault(i, _explain_gold(golds[i], int(counts[i])))
         return is_gold, first
     for i, sample in enumerate(samples):
-        picked = gold_indices(sample, int(counts[i]))
+        picked = find_gold_indices(sample, int(counts[i]))
         if isinstance(picked, str):
             problems.setdefault(i, picked)
         else:
@@ -132,10 +132,10 @@ def _gold_matrix(
     return is_gold, np.argmax(is_gold, axis=1)
 
 
-def gold_indices(sample: Sample, count: int) -> tuple[int, ...] | str:
-    """The right choices of a document, or why they cannot be told.
+def find_gold_indices(sample: Sample, count: int) -> tuple[int, ...] | str:
+    """Find the right choices of a document, or why there are none.
 
-    >>> gold_indices(Sample(0, gold="b", choices=("a", "b")), 2), gold_indices(Sample(0, gold=7), 4)
+    >>> find_gold_indices(Sample(0, gold="b", choices=("a", "b")), 2), find_gold_indices(Sample(0, gold=7), 4)
     ((1,), 'expected a choice index below 4, got 7')
     """
     many = sample.gold if isinstance(sample.gold, tuple) else (sample.gold,)
@@ -146,12 +146,12 @@ def gold_indices(sample: Sample, count: int) -> tuple[int, ...] | str:
         index = sample.choices.index(gold) if isinstance(gold, str) and gold in sample.choices else gold
         index = int(index) if isinstance(index, np.integer) else index
         if not isinstance(index, int) or not 0 <= index < count:
-            return _bad_gold(gold, count)
+            return _explain_gold(gold, count)
         out.append(index)
     return tuple(out) if out else "expected a gold choice, got none"
 
 
-def _bad_gold(gold: object, count: int) -> str:
+def _explain_gold(gold: object, count: int) -> str:
     if isinstance(gold, str):
         return f"expected one of the {count} choices, got {gold!r}"
     return f"expected a choice index below {count}, got {gold!r}"

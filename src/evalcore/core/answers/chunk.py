@@ -1,4 +1,4 @@
-"""Chunks of whole documents with their answers: what of each is usable, what is not and why."""
+"""Chunks of whole documents with their answers: what is usable, what is not, and why."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Chunk(ColumnRecord, frozen=True, eq=False):
 def split_chunks(
     bound: BoundPipeline, docs: Sequence[Sample], keys: Ints64, table: AnswerTable, size: int
 ) -> Iterator[Chunk]:
-    """Chunks of ``size`` documents; a single one where a filter looks at all of them."""
+    """Split documents into chunks of ``size``; into a single one if a filter looks at all of them."""
     step = max(len(docs) if bound.whole else size, 1)
     for a in range(0, len(docs), step):
         here = keys[a : a + step]
@@ -50,7 +50,7 @@ def split_chunks(
 
 
 def sort_documents(task: Task, samples: Iterable[Sample]) -> tuple[Sequence[Sample], Ints64]:
-    """Documents in the order of their keys, each once, and these keys."""
+    """Sort documents by key, each once, and return them with their keys."""
     docs = tuple(samples)
     try:
         keys = np.fromiter(map(attrgetter("doc_id"), docs), np.int64, len(docs))
@@ -66,7 +66,7 @@ def sort_documents(task: Task, samples: Iterable[Sample]) -> tuple[Sequence[Samp
 
 
 def refuse_strangers(task: Task, keys: Ints64, table: AnswerTable) -> None:
-    """Refuse answers of another task, or to documents that are not there."""
+    """Refuse answers of another task, or to unknown documents."""
     docs = table.asked.docs.ints
     if len(docs) and table.task != task.name:
         raise EvalError(f"expected answers of {task.name!r}, got answers of {table.task!r}")
@@ -79,7 +79,7 @@ def refuse_strangers(task: Task, keys: Ints64, table: AnswerTable) -> None:
 
 
 class Gathered(ColumnRecord, frozen=True, eq=False):
-    """Replies of a chunk: per unit, how many units each usable document has, and what is wrong with the rest."""
+    """Replies of a chunk by unit, the number of units of each usable document, and what is wrong with the rest."""
 
     replies: Replies
     units: Ints64
@@ -88,17 +88,17 @@ class Gathered(ColumnRecord, frozen=True, eq=False):
 
 
 def gather_replies(task: Task, keys: Ints64, table: AnswerTable) -> Gathered:
-    """The replies of a chunk per unit; documents that lost theirs are set aside with the reason."""
+    """Gather the replies of a chunk by unit; set aside documents without usable replies, with the reason."""
     docs = table.asked.docs.ints
     per_doc = np.searchsorted(docs, keys, side="right") - np.searchsorted(docs, keys)
     counts = np.diff(table.offsets.ints)
     values = table.values
     problems = {int(i): (FAILED, "no answer was recorded") for i in np.flatnonzero(per_doc == 0)}
-    problems |= _reply_problems(task, table, counts, per_doc)
+    problems |= _find_reply_problems(task, table, counts, per_doc)
     usable = np.ones(len(keys), np.bool_)
     usable[list(problems)] = False
     kept = np.repeat(usable, per_doc)
-    good = np.repeat(kept, counts) & _present(values)
+    good = np.repeat(kept, counts) & _find_present(values)
     if not (kept.all() and good.all()):
         owners = np.repeat(np.arange(len(counts)), counts)[good]
         counts = np.bincount(owners, minlength=len(counts))[kept]
@@ -111,15 +111,15 @@ def gather_replies(task: Task, keys: Ints64, table: AnswerTable) -> Gathered:
     return Gathered(Replies(values, offsets, np.zeros(len(values), np.int8)), per_doc, usable, problems)
 
 
-def _present(values: Sequence[object]) -> Bools:
-    """Which replies are replies at all."""
+def _find_present(values: Sequence[object]) -> Bools:
+    """Find the replies that are neither missing nor failures."""
     if isinstance(values, Likelihoods) or not {Failure, type(None)} & set(map(type, values)):
         return np.ones(len(values), np.bool_)
     return np.array([value is not None and not isinstance(value, Failure) for value in values], np.bool_)
 
 
-def _reply_problems(task: Task, table: AnswerTable, counts: Ints64, per_doc: Ints64) -> dict[int, tuple[int, str]]:
-    """Documents with a request whose replies are too few, or failed; with ragged repeats, all of them."""
+def _find_reply_problems(task: Task, table: AnswerTable, counts: Ints64, per_doc: Ints64) -> dict[int, tuple[int, str]]:
+    """Find documents with a request whose replies are too few or failed; with ragged repeats, all of them."""
     asked = table.asked.repeats.ints
     doc_of = np.repeat(np.arange(len(per_doc)), per_doc)
     short = counts == 0 if task.ragged else counts != asked
@@ -129,9 +129,9 @@ def _reply_problems(task: Task, table: AnswerTable, counts: Ints64, per_doc: Int
     }
     wanted = np.arange(len(doc_of)) - np.repeat(np.cumsum(per_doc) - per_doc, per_doc)
     for j in np.flatnonzero(table.asked.idxs.ints != wanted)[::-1].tolist():
-        found = table.asked.idxs.ints[doc_of == doc_of[j]].tolist()
-        out[int(doc_of[j])] = (UNSCORABLE, f"expected requests 0 to {len(found) - 1}, got idx {found}")
-    present = _present(table.values)
+        idxs = table.asked.idxs.ints[doc_of == doc_of[j]].tolist()
+        out[int(doc_of[j])] = (UNSCORABLE, f"expected requests 0 to {len(idxs) - 1}, got idx {idxs}")
+    present = _find_present(table.values)
     if bool(present.all()):
         return out
     owners = np.repeat(np.arange(len(counts)), counts)

@@ -26,9 +26,9 @@ __all__ = ["Filtrate", "batch_repeats", "filter_chunk", "keep_provenance"]
 
 
 class Filtrate(ColumnRecord, frozen=True, eq=False):
-    """The replies that are left, the documents they belong to (``units`` of each), and the documents without any.
+    """The remaining replies, their documents (``units`` of each), and the documents without any.
 
-    ``traits`` names what about these documents makes the numbers of other harnesses differ.
+    ``traits`` names what makes other harnesses give other numbers for these documents.
     """
 
     docs: Sequence[Sample]
@@ -45,23 +45,23 @@ def filter_chunk(chunk: Chunk) -> Filtrate:
     raw = gather_replies(task, chunk.keys, chunk.table)
     kept = [docs[i] for i in np.flatnonzero(raw.usable).tolist()] if raw.problems else docs
     try:
-        out = bound.apply(raw.replies, docs_by_unit(kept, raw.units))
+        out = bound.apply(raw.replies, spread_docs(kept, raw.units))
     except Exception as wrong:
         text = str(wrong) if isinstance(wrong, EvalError) else f"{type(wrong).__name__}: {wrong}"
         raise locate(EvalError(f"{text} (filter {bound.pipeline.name!r})"), place(task.name)) from wrong
-    dropped = _dropped(bound, kept, out, raw.units)
+    dropped = _find_dropped(bound, kept, out, raw.units)
     return Filtrate(
         kept,
         chunk.keys[raw.usable],
         list_replies(out) if bound.lists else out,
         raw.units,
-        merge_all((_lost(docs, raw.problems, task), dropped)),
+        merge_all((_build_lost(docs, raw.problems, task), dropped)),
         name_traits(task, docs) + _name_drops(task, raw.replies, out),
     )
 
 
 def batch_repeats(task: str, pipeline: str, left: Filtrate) -> Iterator[Batch]:
-    """A batch for each repeat that a pipeline left; document ``i`` is in as many as it has replies."""
+    """Yield a batch for each repeat that a pipeline left; a document is in as many as it has replies."""
     out, units = left.replies, left.units
     counts = out.counts
     fell = out.rules == FELL_BACK
@@ -80,14 +80,14 @@ def batch_repeats(task: str, pipeline: str, left: Filtrate) -> Iterator[Batch]:
 
 
 def keep_provenance(pipeline: str, left: Filtrate) -> Provenance:
-    """The final replies of each document and the rule that each came by."""
+    """Keep the final replies of each document and the rule behind each."""
     ends, out = np.concatenate([[0], np.cumsum(left.units)]), left.replies
     replies = tuple(out.values)
     return Provenance(pipeline, Array(left.keys), frozen(out.offsets[ends]), replies, frozen(out.rules.copy()))
 
 
 def list_replies(given: Replies) -> Replies:
-    """Each unit's replies as one reply, which is a list."""
+    """Turn each unit's replies into one reply, a list."""
     values: list[object] = [list(given.values[a:b]) for a, b in pairwise(given.offsets.tolist())]
     firsts = np.minimum(given.offsets[:-1], max(len(given.rules) - 1, 0))
     rules = given.rules[firsts] if len(given.rules) else np.zeros(len(values), np.int8)
@@ -95,7 +95,7 @@ def list_replies(given: Replies) -> Replies:
 
 
 class ByUnit(Sequence[Sample]):
-    """The document of each unit, looked up only where a filter asks."""
+    """The document of each unit, looked up only if a filter asks."""
 
     def __init__(self, docs: Sequence[Sample], units: Ints64) -> None:
         self.docs, self.ends = docs, np.cumsum(units)
@@ -115,11 +115,11 @@ class ByUnit(Sequence[Sample]):
         return self.docs[int(np.searchsorted(self.ends, at, side="right"))]
 
 
-def docs_by_unit(docs: Sequence[Sample], units: Ints64) -> Sequence[Sample]:
+def spread_docs(docs: Sequence[Sample], units: Ints64) -> Sequence[Sample]:
     return docs if bool(np.all(units == 1)) else ByUnit(docs, units)
 
 
-def _lost(docs: Sequence[Sample], problems: Mapping[int, tuple[int, str]], task: Task) -> Column:
+def _build_lost(docs: Sequence[Sample], problems: Mapping[int, tuple[int, str]], task: Task) -> Column:
     at = sorted(problems)
     keys = [docs[i].doc_id for i in at]
     status: NDArray[np.uint8] = np.array([problems[i][0] for i in at], np.uint8)
@@ -127,16 +127,16 @@ def _lost(docs: Sequence[Sample], problems: Mapping[int, tuple[int, str]], task:
     return column(keys, blank_rows(len(keys)), status, reasons)
 
 
-def _dropped(bound: BoundPipeline, docs: Sequence[Sample], out: Replies, units: Ints64) -> Column:
-    """Documents of which a pipeline left no reply."""
+def _find_dropped(bound: BoundPipeline, docs: Sequence[Sample], out: Replies, units: Ints64) -> Column:
+    """Find documents of which a pipeline left no reply."""
     ends = np.concatenate([[0], np.cumsum(units)])
     least = np.minimum.reduceat(out.counts, ends[:-1]) if len(out.counts) else out.counts
     reason = (UNSCORABLE, f"filter {bound.pipeline.name!r} left no reply")
-    return _lost(docs, {int(i): reason for i in np.flatnonzero(least == 0)}, bound.task)
+    return _build_lost(docs, {int(i): reason for i in np.flatnonzero(least == 0)}, bound.task)
 
 
 def name_traits(task: Task, docs: Sequence[Sample]) -> tuple[str, ...]:
-    """What about a task's documents makes other harnesses' numbers differ (see ``core/lm_eval/errata.py``).
+    """Name what makes other harnesses give other numbers for these documents (see ``core/lm_eval/errata.py``).
 
     >>> name_traits(Task("t", GENERATE_UNTIL), [Sample(0, gold=("a", "b")), Sample(1, gold="...")])
     ('bare gold', 'several golds')
@@ -153,5 +153,5 @@ NO_WORD = re.compile(r"[\W\d_]+")
 
 
 def _name_drops(task: Task, given: Replies, left: Replies) -> tuple[str, ...]:
-    """Replies that were dropped though no filter was named."""
+    """Name replies that were dropped although no filter was named."""
     return ("first reply",) if not task.filters and len(left.values) < len(given.values) else ()

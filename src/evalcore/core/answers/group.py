@@ -1,4 +1,4 @@
-"""``group_by_doc``: answers sorted into documents once; everything after reads slices."""
+"""``group_by_doc``: answers are sorted into documents once; later steps read slices."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def group_by_doc(items: AnswerTable) -> AnswerTable: ...
 @overload
 def group_by_doc(items: Iterable[P]) -> Grouped[P]: ...
 def group_by_doc(items: Iterable[P] | AnswerTable) -> Grouped[P] | AnswerTable:
-    """Group the items of one task by document, each in idx order, whatever order they came in.
+    """Group the items of one task by document, each in idx order, in whatever order they arrive.
 
     A table is in that order already and is returned unchanged.
 
@@ -79,7 +79,7 @@ def group_by_doc(items: Iterable[P] | AnswerTable) -> Grouped[P] | AnswerTable:
     if n == 0:
         return Grouped("", (), np.zeros(0, np.int64), np.zeros(0, np.int64))
     placed = list(map(attrgetter("instance"), flat)) if isinstance(flat[0], Answer) else flat
-    task = _one_task(set(map(attrgetter("task"), placed)))
+    task = _expect_one_task(set(map(attrgetter("task"), placed)))
     try:
         docs = np.fromiter(map(attrgetter("doc_id"), placed), np.int64, n)
         idxs = np.fromiter(map(attrgetter("idx"), placed), np.int64, n)
@@ -91,14 +91,14 @@ def group_by_doc(items: Iterable[P] | AnswerTable) -> Grouped[P] | AnswerTable:
     return Grouped(task, flat, docs, idxs)
 
 
-def _one_task(tasks: set[str]) -> str:
+def _expect_one_task(tasks: set[str]) -> str:
     if len(tasks) > 1:
         raise EvalError(f"expected the answers of one task, got {sorted(tasks)}; group each task by itself")
     return next(iter(tasks))
 
 
 def table_from_groups(grouped: Grouped[Answer]) -> AnswerTable:
-    """Grouped answers as columns.
+    """Turn grouped answers into columns.
 
     >>> from evalcore.core.records.request import Generate, Instance
     >>> table_from_groups(group_by_doc([Answer(Instance("t", 3, 0, Generate("?")), ("x",))])).asked.docs

@@ -1,4 +1,4 @@
-"""Result records: what one document gave, for scorers that look at one document at a time."""
+"""Result records of one document, for scorers that look at one document at a time."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from math import nan
 import numpy as np
 from msgspec import Struct
 
-from evalcore.core.answers.batch import Batch, byte_length, gold_texts, ll_batch, part_of, rolling_batch
+from evalcore.core.answers.batch import Batch, count_bytes, list_gold_texts, ll_batch, read_part, rolling_batch
 from evalcore.core.answers.choice import mc_batch, spread
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.request import (
@@ -56,7 +56,7 @@ class MCResult(Struct, frozen=True):
     @property
     def bytes(self) -> tuple[int, ...]:
         """Lengths of the choices in UTF-8 bytes."""
-        return tuple(map(byte_length, self.choices))
+        return tuple(map(count_bytes, self.choices))
 
 
 class GenResult(Struct, frozen=True):
@@ -75,11 +75,11 @@ class GenResult(Struct, frozen=True):
 Result = LLResult | RollingResult | MCResult | GenResult
 
 
-def _mc_results(batch: Batch) -> tuple[MCResult | str, ...]:
+def _list_mc_results(batch: Batch) -> tuple[MCResult | str, ...]:
     made = mc_batch(batch)
-    greedy = spread(made, part_of(made.flat, 1), 0.0)
-    tokens = spread(made, part_of(made.flat, 2), 0.0)
-    prior = spread(made, part_of(made.flat, 0), nan, unconditional=True)
+    greedy = spread(made, read_part(made.flat, 1), 0.0)
+    tokens = spread(made, read_part(made.flat, 2), 0.0)
+    prior = spread(made, read_part(made.flat, 0), nan, unconditional=True)
     out: list[MCResult | str] = []
     for i, n in enumerate(made.counts.tolist()):
         out.append(
@@ -96,27 +96,27 @@ def _mc_results(batch: Batch) -> tuple[MCResult | str, ...]:
     return tuple(out)
 
 
-def _gen_results(batch: Batch) -> tuple[GenResult | str, ...]:
+def _list_gen_results(batch: Batch) -> tuple[GenResult | str, ...]:
     out: list[GenResult | str] = []
     for i, sample in enumerate(batch.samples):
         a, b = int(batch.offsets[i]), int(batch.offsets[i + 1])
         fell = tuple(map(bool, batch.fell_back[a:b].tolist()))
-        out.append(GenResult(tuple(batch.replies[a:b]), gold_texts(sample), batch.filter, fell))
+        out.append(GenResult(tuple(batch.replies[a:b]), list_gold_texts(sample), batch.filter, fell))
     return tuple(out)
 
 
-def _ll_results(batch: Batch) -> tuple[LLResult | MCResult | str, ...]:
+def _list_ll_results(batch: Batch) -> tuple[LLResult | MCResult | str, ...]:
     if bool(np.any(np.diff(batch.offsets) > 1)):
-        return _mc_results(batch)
+        return _list_mc_results(batch)
     made = ll_batch(batch)
     return tuple(
         made.problems.get(i)
-        or LLResult(float(made.lls[i]), bool(made.greedy[i]), _tokens(batch.replies[i]), str(sample.gold or ""))
+        or LLResult(float(made.lls[i]), bool(made.greedy[i]), _count_tokens(batch.replies[i]), str(sample.gold or ""))
         for i, sample in enumerate(batch.samples)
     )
 
 
-def _rolling_results(batch: Batch) -> tuple[RollingResult | str, ...]:
+def _list_rolling_results(batch: Batch) -> tuple[RollingResult | str, ...]:
     made = rolling_batch(batch)
     return tuple(
         made.problems.get(i) or RollingResult(float(ll), text)
@@ -125,27 +125,27 @@ def _rolling_results(batch: Batch) -> tuple[RollingResult | str, ...]:
 
 
 RESULTS: Mapping[OutputType, Callable[[Batch], Sequence[Result | str]]] = {
-    MULTIPLE_CHOICE: _mc_results,
-    GENERATE_UNTIL: _gen_results,
-    LOGLIKELIHOOD: _ll_results,
-    LOGLIKELIHOOD_ROLLING: _rolling_results,
+    MULTIPLE_CHOICE: _list_mc_results,
+    GENERATE_UNTIL: _list_gen_results,
+    LOGLIKELIHOOD: _list_ll_results,
+    LOGLIKELIHOOD_ROLLING: _list_rolling_results,
 }
 
 KINDS: Mapping[type[object], Callable[[Batch], Sequence[Result | str]]] = {
-    MCResult: _mc_results,
-    GenResult: _gen_results,
-    LLResult: _ll_results,
-    RollingResult: _rolling_results,
+    MCResult: _list_mc_results,
+    GenResult: _list_gen_results,
+    LLResult: _list_ll_results,
+    RollingResult: _list_rolling_results,
 }
 
 
 def results_of(wanted: OutputType | type[object], batch: Batch) -> Sequence[Result | str]:
-    """The one factory: a result per document, or the reason why there is none; by output type or by kind of record."""
+    """Return a result per document, or the reason why there is none, by output type or kind of record."""
     make = KINDS.get(wanted) if isinstance(wanted, type) else RESULTS.get(wanted)
     if make is None:
         raise EvalError(f"no result record for {wanted!r}; known are {', '.join(kind.__name__ for kind in KINDS)}")
     return make(batch)
 
 
-def _tokens(reply: object) -> int:
+def _count_tokens(reply: object) -> int:
     return int(reply[2]) if isinstance(reply, tuple) and len(reply) > 2 and isinstance(reply[2], int) else 0

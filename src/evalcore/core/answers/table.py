@@ -1,4 +1,4 @@
-"""Answers as a table: one row per request, sorted by document. Everything downstream reads slices of it."""
+"""Answers as a table: one row per request, sorted by document; later steps read slices of it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Likelihoods(Sequence[tuple[float, ...]]):
         self.raw, self.values = raw, values
 
     def part(self, at: int) -> Floats64:
-        """Another field of every reply (1: greedy, 2: tokens), 0 where a reply has none, NaN where it is no number."""
+        """Another field of every reply (1: greedy, 2: tokens); 0 if missing, NaN if not a number."""
         return np.array([as_number(one[at]) if len(one) > at else 0.0 for one in self.raw], np.float64)
 
     def __len__(self) -> int:
@@ -55,7 +55,7 @@ class Likelihoods(Sequence[tuple[float, ...]]):
 
 
 def as_number(value: object) -> float:
-    """A number, also from the words True and False that lm-eval's logs hold; NaN for anything else.
+    """Read a number, or one of the words True and False in lm-eval's logs; NaN for anything else.
 
     >>> as_number("True"), as_number("x")
     (1.0, nan)
@@ -69,7 +69,7 @@ def as_number(value: object) -> float:
 
 
 def likelihoods(replies: Iterable[object]) -> Sequence[object]:
-    """Replies as ``Likelihoods`` if every one is a tuple that begins with a number; else as a tuple."""
+    """Replies as ``Likelihoods`` if all are tuples that begin with a number, else as a tuple."""
     replies = tuple(replies)
     kinds = set(map(type, replies))
     if list in kinds:  # JSON has no tuples
@@ -86,7 +86,7 @@ def likelihoods(replies: Iterable[object]) -> Sequence[object]:
 
 
 class Requests(Struct, frozen=True):
-    """What is asked of a model for one task, as arrays sorted by (document, idx): a row per request."""
+    """The requests of one task as arrays sorted by (document, idx), a row per request."""
 
     task: str
     docs: Array
@@ -94,7 +94,7 @@ class Requests(Struct, frozen=True):
     repeats: Array
 
     def answered(self, replies: Sequence[object]) -> AnswerTable:
-        """The table of answers from replies in request order, the repeats of a request one after another.
+        """Build the table of answers from replies in request order, the repeats of a request together.
 
         >>> asked = Requests("t", Array([0, 0]), Array([0, 1]), Array([1, 1]))
         >>> asked.answered([(-1.0, True), (-2.0, False)]).values.values.tolist()
@@ -118,7 +118,7 @@ class AnswerTable(ColumnRecord, frozen=True, eq=True):
         return self.asked.task
 
     def rows(self, first: int, last: int) -> AnswerTable:
-        """The table of the documents with keys from ``first`` up to but not including ``last``."""
+        """The part of the table with keys from ``first`` up to, but not including, ``last``."""
         a, b = np.searchsorted(self.asked.docs.ints, [first, last])
         ends = self.offsets.ints[a : b + 1]
         asked = Requests(
@@ -131,7 +131,7 @@ class AnswerTable(ColumnRecord, frozen=True, eq=True):
 
 
 def request_table(task: str, docs: Sequence[int], idxs: Sequence[int], repeats: Sequence[int] | int = 1) -> Requests:
-    """Requests from columns; they must be sorted by (document, idx), each place once.
+    """Build requests from columns sorted by (document, idx), each place once.
 
     >>> request_table("t", [0, 0, 1], [0, 1, 0]).repeats
     Array([1, 1, 1])
@@ -145,7 +145,7 @@ def request_table(task: str, docs: Sequence[int], idxs: Sequence[int], repeats: 
 
 
 def sort_places(task: str, docs: Ints64, idxs: Ints64) -> Ints64 | None:
-    """The order that sorts places by (document, idx), None if they are sorted; a place twice is an error."""
+    """Return the order that sorts places by (document, idx), None if they are sorted; duplicates are an error."""
     same = docs[1:] == docs[:-1]
     if bool(np.all((docs[1:] > docs[:-1]) | (same & (idxs[1:] > idxs[:-1])))):
         return None

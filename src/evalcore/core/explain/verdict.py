@@ -13,11 +13,11 @@ from evalcore.core.answers.batch import (
     GenBatch,
     LLBatch,
     RollingBatch,
-    byte_length,
+    count_bytes,
     gen_batch,
     ll_batch,
+    make_texts,
     rolling_batch,
-    texts_of,
 )
 from evalcore.core.answers.choice import MCBatch, mc_batch, spread_choices
 from evalcore.core.filters.reasons import quote
@@ -45,9 +45,9 @@ B = TypeVar("B", GenBatch, MCBatch, LLBatch, RollingBatch)
 def tell_score(task: Task, spec: MetricSpec, batch: Batch) -> str:
     """What a metric compared in a batch of one document; empty where it cannot be told.
 
-    >>> from evalcore.core.answers.batch import plain_batch
+    >>> from evalcore.core.answers.batch import make_batch
     >>> spec = MetricSpec("exact_match", options={"ignore_case": True})
-    >>> print(tell_score(Task("t", GENERATE_UNTIL), spec, plain_batch([["Yes"]], ["yes"])))
+    >>> print(tell_score(Task("t", GENERATE_UNTIL), spec, make_batch([["Yes"]], ["yes"])))
     'Yes' and the gold 'yes' are equal once normalised: 'yes'
     """
     judge = JUDGES.get(task.output_type, {}).get(spec.name)
@@ -85,7 +85,7 @@ def _exact(batch: GenBatch, options: Options) -> str:
 
 def _first_hit(metric: Callable[..., object], said: str, golds: tuple[str, ...], options: Options) -> str | None:
     """The first gold for which the metric itself gives 1."""
-    hits = (metric(texts_of([said], [gold]), options) for gold in golds)
+    hits = (metric(make_texts([said], [gold]), options) for gold in golds)
     return next(
         (g for g, hit in zip(golds, hits, strict=True) if isinstance(hit, Floats) and hit.values.floats[0]), None
     )
@@ -161,12 +161,12 @@ JUDGES: Mapping[OutputType, Mapping[str, Judge]] = {
     MULTIPLE_CHOICE: {
         "acc": _built(mc_batch, _likeliest(None, "")),
         "acc_norm": _built(mc_batch, _likeliest(lambda batch: spread_choices(batch, len), " by character")),
-        "acc_bytes": _built(mc_batch, _likeliest(lambda batch: spread_choices(batch, byte_length), " by byte")),
+        "acc_bytes": _built(mc_batch, _likeliest(lambda batch: spread_choices(batch, count_bytes), " by byte")),
     },
     LOGLIKELIHOOD: {"acc": _built(ll_batch, _greedy), "perplexity": _built(ll_batch, _chance)},
     LOGLIKELIHOOD_ROLLING: {
         "word_perplexity": _built(rolling_batch, _rolled(words, "words")),
-        "byte_perplexity": _built(rolling_batch, _rolled(byte_length, "bytes")),
-        "bits_per_byte": _built(rolling_batch, _rolled(byte_length, "bytes")),
+        "byte_perplexity": _built(rolling_batch, _rolled(count_bytes, "bytes")),
+        "bits_per_byte": _built(rolling_batch, _rolled(count_bytes, "bytes")),
     },
 }

@@ -10,7 +10,7 @@ from math import inf, nan
 import numpy as np
 from pyrsistent import PMap, pmap
 
-from evalcore.core.answers.batch import byte_length, part_of
+from evalcore.core.answers.batch import count_bytes, read_part
 from evalcore.core.answers.choice import MCBatch, spread, spread_choices
 from evalcore.core.metrics.metric import Marks, Metric, only_where
 from evalcore.core.records.array import Floats64, frozen
@@ -36,8 +36,8 @@ def _normed(batch: MCBatch, lengths: Floats64, unit: str) -> Marks:
 def acc(batch: MCBatch, options: Options) -> Floats:
     """1 if the likeliest choice is right.
 
-    >>> from evalcore.core.answers.choice import choices_of
-    >>> acc(choices_of([[-1.0, -1.0], [-2.0, -1.0]], golds=[1, 1]), {}).values      # in a tie the first wins
+    >>> from evalcore.core.answers.choice import make_choices
+    >>> acc(make_choices([[-1.0, -1.0], [-2.0, -1.0]], golds=[1, 1]), {}).values      # in a tie the first wins
     Array([0., 1.])
     """
     return _hit(batch, batch.lls)
@@ -46,8 +46,8 @@ def acc(batch: MCBatch, options: Options) -> Floats:
 def acc_norm(batch: MCBatch, options: Options) -> Marks:
     """``acc`` on log-likelihood per character of the choice.
 
-    >>> from evalcore.core.answers.choice import choices_of
-    >>> batch = choices_of([[-2.0, -3.0]], [1], choices=("no", "not yet"))
+    >>> from evalcore.core.answers.choice import make_choices
+    >>> batch = make_choices([[-2.0, -3.0]], [1], choices=("no", "not yet"))
     >>> acc(batch, {}).values, acc_norm(batch, {}).rows.values      # -2/2 < -3/7
     (Array([0.]), Array([1.]))
     """
@@ -57,35 +57,35 @@ def acc_norm(batch: MCBatch, options: Options) -> Marks:
 def acc_bytes(batch: MCBatch, options: Options) -> Marks:
     """``acc`` on log-likelihood per UTF-8 byte of the choice.
 
-    >>> from evalcore.core.answers.choice import choices_of
-    >>> batch = choices_of([[-3.0, -4.0]], [1], choices=("ab", "日本"))
+    >>> from evalcore.core.answers.choice import make_choices
+    >>> batch = make_choices([[-3.0, -4.0]], [1], choices=("ab", "日本"))
     >>> acc_norm(batch, {}).rows.values, acc_bytes(batch, {}).rows.values      # -4/2, but -4/6
     (Array([0.]), Array([1.]))
     """
-    return _normed(batch, spread_choices(batch, byte_length), "bytes")
+    return _normed(batch, spread_choices(batch, count_bytes), "bytes")
 
 
 def acc_token(batch: MCBatch, options: Options) -> Marks:
     """``acc`` on log-likelihood per token of the choice, where the model told its tokens.
 
-    >>> from evalcore.core.answers.choice import choices_of
-    >>> acc_token(choices_of([[(-3.0, False, 1), (-4.0, False, 2)]], golds=[1]), {}).rows.values
+    >>> from evalcore.core.answers.choice import make_choices
+    >>> acc_token(make_choices([[(-3.0, False, 1), (-4.0, False, 2)]], golds=[1]), {}).rows.values
     Array([1.])
-    >>> acc_token(choices_of([[-3.0, -4.0]], golds=[1]), {}).missing
+    >>> acc_token(make_choices([[-3.0, -4.0]], golds=[1]), {}).missing
     {0: (1, 'needs the length of every choice in tokens, and none may be 0')}
     """
-    return _normed(batch, spread(batch, part_of(batch.flat, 2), nan), "tokens")
+    return _normed(batch, spread(batch, read_part(batch.flat, 2), nan), "tokens")
 
 
 def acc_mutual_info(batch: MCBatch, options: Options) -> Marks:
     """``acc`` on log P(choice | context) − log P(choice).
 
-    >>> from evalcore.core.answers.choice import choices_of
+    >>> from evalcore.core.answers.choice import make_choices
     >>> asked_twice = [[-1.0, -2.0, -1.5, -9.0]]      # first in context, then without
-    >>> acc_mutual_info(choices_of(asked_twice, [1], choices=("often said", "rarely said")), {}).rows.values
+    >>> acc_mutual_info(make_choices(asked_twice, [1], choices=("often said", "rarely said")), {}).rows.values
     Array([1.])
     """
-    prior = spread(batch, part_of(batch.flat, 0), nan, unconditional=True)
+    prior = spread(batch, read_part(batch.flat, 0), nan, unconditional=True)
     usable = np.all(np.isfinite(prior) | ~batch.valid, axis=1)
     with np.errstate(invalid="ignore"):
         marks = _hit(batch, batch.lls - prior)
@@ -95,11 +95,11 @@ def acc_mutual_info(batch: MCBatch, options: Options) -> Marks:
 def exact_match(batch: MCBatch, options: Options) -> Marks:
     """1 if greedy decoding would give a right choice.
 
-    >>> from evalcore.core.answers.choice import choices_of
-    >>> exact_match(choices_of([[(-1.0, False), (-2.0, True)]], golds=[1]), {}).rows.values      # not the likeliest
+    >>> from evalcore.core.answers.choice import make_choices
+    >>> exact_match(make_choices([[(-1.0, False), (-2.0, True)]], golds=[1]), {}).rows.values      # not the likeliest
     Array([1.])
     """
-    greedy = spread(batch, part_of(batch.flat, 1), 0.0)
+    greedy = spread(batch, read_part(batch.flat, 1), 0.0)
     hits = np.any((greedy > 0) & batch.is_gold, axis=1)
     known = ~np.any(np.isnan(greedy), axis=1)
     return only_where(known, Floats(frozen(hits.astype(np.float64))), "expected is_greedy to be true or false")
@@ -108,8 +108,8 @@ def exact_match(batch: MCBatch, options: Options) -> Marks:
 def label_pair(batch: MCBatch, options: Options) -> Labels:
     """Gold and predicted class, for F1 and MCC. With several golds, the predicted one if it is among them.
 
-    >>> from evalcore.core.answers.choice import choices_of
-    >>> label_pair(choices_of([[-2.0, -1.0], [-2.0, -1.0]], golds=[0, (0, 1)]), {}).values.data.tolist()
+    >>> from evalcore.core.answers.choice import make_choices
+    >>> label_pair(make_choices([[-2.0, -1.0], [-2.0, -1.0]], golds=[0, (0, 1)]), {}).values.data.tolist()
     [[0, 1], [1, 1]]
     """
     best = np.argmax(np.where(batch.valid, batch.lls, -inf), axis=1)
@@ -138,8 +138,8 @@ def _target(batch: MCBatch) -> Floats64:
 def brier_score(batch: MCBatch, options: Options) -> Floats:
     """Squared distance between the choice probabilities and the truth (0 best, 2 worst).
 
-    >>> from evalcore.core.answers.choice import choices_of
-    >>> brier_score(choices_of([[-1.0, -1.0], [0.0, -900.0]], golds=[0, 1]), {}).values
+    >>> from evalcore.core.answers.choice import make_choices
+    >>> brier_score(make_choices([[-1.0, -1.0], [0.0, -900.0]], golds=[0, 1]), {}).values
     Array([0.5, 2. ])
     """
     with np.errstate(invalid="ignore"):
@@ -149,8 +149,8 @@ def brier_score(batch: MCBatch, options: Options) -> Floats:
 def choice_prob(batch: MCBatch, options: Options) -> Floats:
     """The probability given to the right choice(s).
 
-    >>> from evalcore.core.answers.choice import choices_of
-    >>> choice_prob(choices_of([[-5.0, -5.0, -5.0, -5.0]] * 2, golds=[0, (0, 3)]), {}).values
+    >>> from evalcore.core.answers.choice import make_choices
+    >>> choice_prob(make_choices([[-5.0, -5.0, -5.0, -5.0]] * 2, golds=[0, (0, 3)]), {}).values
     Array([0.25, 0.5 ])
     """
     with np.errstate(invalid="ignore"):
@@ -160,8 +160,8 @@ def choice_prob(batch: MCBatch, options: Options) -> Floats:
 def likelihood(batch: MCBatch, options: Options) -> Marks:
     """The log-likelihood of the right choice, the best of them if several.
 
-    >>> from evalcore.core.answers.choice import choices_of
-    >>> likelihood(choices_of([[-1.0, -2.0, -4.0]], golds=[(1, 2)]), {}).rows.values
+    >>> from evalcore.core.answers.choice import make_choices
+    >>> likelihood(make_choices([[-1.0, -2.0, -4.0]], golds=[(1, 2)]), {}).rows.values
     Array([-2.])
     """
     best = np.max(np.where(batch.is_gold, batch.lls, -inf), axis=1)
@@ -171,8 +171,8 @@ def likelihood(batch: MCBatch, options: Options) -> Marks:
 def ece(batch: MCBatch, options: Options) -> Stats:
     """Confidence and correctness, for the expected calibration error.
 
-    >>> from evalcore.core.answers.choice import choices_of
-    >>> ece(choices_of([[-1.0, -1.0]], golds=[1]), {}).values.data.tolist()
+    >>> from evalcore.core.answers.choice import make_choices
+    >>> ece(make_choices([[-1.0, -1.0]], golds=[1]), {}).values.data.tolist()
     [[0.5, 0.0]]
     """
     with np.errstate(invalid="ignore"):
@@ -183,8 +183,8 @@ def ece(batch: MCBatch, options: Options) -> Stats:
 def acc_all(batch: MCBatch, options: Options) -> Objects:
     """Correctness and question, for "every answer to the question is right".
 
-    >>> from evalcore.core.answers.choice import choices_of
-    >>> acc_all(choices_of([[-1.0, -2.0]], golds=[0]), {}).values      # alone: its own question
+    >>> from evalcore.core.answers.choice import make_choices
+    >>> acc_all(make_choices([[-1.0, -2.0]], golds=[0]), {}).values      # alone: its own question
     ((True, ('doc', 0)),)
     """
     hits = acc(batch, options).values.floats.tolist()
@@ -194,8 +194,8 @@ def acc_all(batch: MCBatch, options: Options) -> Objects:
 def bypass(batch: MCBatch, options: Options) -> Objects:
     """No score: the answers are recorded, nothing is measured.
 
-    >>> from evalcore.core.answers.choice import choices_of
-    >>> bypass(choices_of([[-1.0, -2.0]], golds=[0]), {})
+    >>> from evalcore.core.answers.choice import make_choices
+    >>> bypass(make_choices([[-1.0, -2.0]], golds=[0]), {})
     Objects(values=(None,))
     """
     return Objects((None,) * len(batch.samples))

@@ -17,10 +17,10 @@ from evalcore.core.answers.batch import (
     LLBatch,
     Problems,
     RollingBatch,
-    batch_part,
     gen_batch,
     ll_batch,
     rolling_batch,
+    take_documents,
 )
 from evalcore.core.answers.choice import MCBatch, mc_batch
 from evalcore.core.metrics.choice import CHOICE_METRICS
@@ -73,10 +73,10 @@ B = TypeVar("B", LLBatch, RollingBatch, MCBatch, GenBatch)
 def by_metric(build: Callable[[Batch], B], metrics: PMap[str, Metric[B]]) -> Scorer:
     """A scorer that builds its batch once and asks every metric of the task.
 
-    >>> from evalcore.core.answers.batch import plain_batch
+    >>> from evalcore.core.answers.batch import make_batch
     >>> score = by_metric(gen_batch, TEXT_METRICS)
     >>> asked = [MetricSpec("exact_match"), MetricSpec("includes")]
-    >>> [one.column.rows for one in score(Task("t", GENERATE_UNTIL), asked, plain_batch([["It is 4"]], ["4"]))]
+    >>> [one.column.rows for one in score(Task("t", GENERATE_UNTIL), asked, make_batch([["It is 4"]], ["4"]))]
     [Floats(values=Array([0.])), Floats(values=Array([1.]))]
     """
     return partial(_by_metric, build, metrics)
@@ -156,9 +156,9 @@ def _not_finite(rows: Rows) -> dict[int, tuple[int, str]]:
 def likelihood_scorer(single: PMap[str, Metric[LLBatch]], several: PMap[str, Metric[MCBatch]]) -> Scorer:
     """A document with choices is scored as multiple choice, one with a single likelihood as a plain one.
 
-    >>> from evalcore.core.answers.batch import plain_batch
+    >>> from evalcore.core.answers.batch import make_batch
     >>> score = likelihood_scorer(LIKELIHOOD_METRICS, CHOICE_METRICS)
-    >>> mixed = plain_batch([[(-1.0, True)], [(-2.0, False), (-1.0, False)]], [None, 0])
+    >>> mixed = make_batch([[(-1.0, True)], [(-2.0, False), (-1.0, False)]], [None, 0])
     >>> score(Task("t", LOGLIKELIHOOD), [MetricSpec("acc")], mixed)[0].column.rows
     Floats(values=Array([1., 0.]))
     """
@@ -179,8 +179,8 @@ def _by_kind(
     listed = np.fromiter((len(sample.choices) > 0 for sample in batch.samples), np.bool_, len(batch.samples))
     many = (np.diff(batch.offsets) > 1) | listed
     parts = (
-        *_partial(by_metric(ll_batch, single), single, task, specs, batch_part(batch, ~many)),
-        *_partial(by_metric(mc_batch, several), several, task, specs, batch_part(batch, many)),
+        *_partial(by_metric(ll_batch, single), single, task, specs, take_documents(batch, ~many)),
+        *_partial(by_metric(mc_batch, several), several, task, specs, take_documents(batch, many)),
     )
     names = dict.fromkeys(part.name for part in parts)
     return tuple(

@@ -9,7 +9,7 @@ from math import inf
 import numpy as np
 from pyrsistent import PMap, pmap
 
-from evalcore.core.answers.batch import LLBatch, RollingBatch, byte_length
+from evalcore.core.answers.batch import LLBatch, RollingBatch, count_bytes
 from evalcore.core.metrics.choice import question_of
 from evalcore.core.metrics.metric import Marks, Metric, only_where
 from evalcore.core.records.array import Array, frozen
@@ -22,8 +22,8 @@ __all__ = ["LIKELIHOOD_METRICS", "ROLLING_METRICS", "per_unit"]
 def acc(batch: LLBatch, options: Options) -> Floats:
     """1 if greedy decoding would give the target.
 
-    >>> from evalcore.core.answers.batch import ll_batch, plain_batch
-    >>> acc(ll_batch(plain_batch([[(-0.1, False)], [(-9.0, True)]])), {}).values
+    >>> from evalcore.core.answers.batch import ll_batch, make_batch
+    >>> acc(ll_batch(make_batch([[(-0.1, False)], [(-9.0, True)]])), {}).values
     Array([0., 1.])
     """
     return Floats(frozen(batch.greedy.astype(np.float64)))
@@ -32,8 +32,8 @@ def acc(batch: LLBatch, options: Options) -> Floats:
 def perplexity(batch: LLBatch, options: Options) -> Floats:
     """The log-likelihood of the target; its aggregation makes the perplexity.
 
-    >>> from evalcore.core.answers.batch import ll_batch, plain_batch
-    >>> perplexity(ll_batch(plain_batch([[(-1.5, True)]])), {}).values
+    >>> from evalcore.core.answers.batch import ll_batch, make_batch
+    >>> perplexity(ll_batch(make_batch([[(-1.5, True)]])), {}).values
     Array([-1.5])
     """
     return Floats(Array(batch.lls))
@@ -42,8 +42,8 @@ def perplexity(batch: LLBatch, options: Options) -> Floats:
 def acc_all(batch: LLBatch, options: Options) -> Objects:
     """Correctness and question, for "every answer to the question is right".
 
-    >>> from evalcore.core.answers.batch import ll_batch, plain_batch
-    >>> acc_all(ll_batch(plain_batch([[(-1.0, True)], [(-1.0, False)]])), {}).values
+    >>> from evalcore.core.answers.batch import ll_batch, make_batch
+    >>> acc_all(ll_batch(make_batch([[(-1.0, True)], [(-1.0, False)]])), {}).values
     ((True, ('doc', 0)), (False, ('doc', 1)))
     """
     pairs = zip(batch.greedy.tolist(), batch.samples, strict=True)
@@ -53,8 +53,8 @@ def acc_all(batch: LLBatch, options: Options) -> Objects:
 def bypass(batch: LLBatch, options: Options) -> Objects:
     """No score: the answers are recorded, nothing is measured.
 
-    >>> from evalcore.core.answers.batch import ll_batch, plain_batch
-    >>> len(bypass(ll_batch(plain_batch([[(-1.0, True)]] * 3)), {}).values)
+    >>> from evalcore.core.answers.batch import ll_batch, make_batch
+    >>> len(bypass(ll_batch(make_batch([[(-1.0, True)]] * 3)), {}).values)
     3
     """
     return Objects((None,) * len(batch.samples))
@@ -63,8 +63,8 @@ def bypass(batch: LLBatch, options: Options) -> Objects:
 def bypass_texts(batch: RollingBatch, options: Options) -> Objects:
     """No score: the answers are recorded, nothing is measured.
 
-    >>> from evalcore.core.answers.batch import plain_batch, rolling_batch
-    >>> bypass_texts(rolling_batch(plain_batch([[-9.0]], ["a text"])), {}).values
+    >>> from evalcore.core.answers.batch import make_batch, rolling_batch
+    >>> bypass_texts(rolling_batch(make_batch([[-9.0]], ["a text"])), {}).values
     (None,)
     """
     return Objects((None,) * len(batch.samples))
@@ -82,8 +82,8 @@ def words(text: str) -> int:
 def per_unit(length: Callable[[str], int], unit: str) -> Callable[[RollingBatch, Options], Marks]:
     """Rows of (log-likelihood, number of units); a text without a unit is unscorable.
 
-    >>> from evalcore.core.answers.batch import plain_batch, rolling_batch
-    >>> batch = rolling_batch(plain_batch([[-9.0], [-4.0]], ["two words", " "]))
+    >>> from evalcore.core.answers.batch import make_batch, rolling_batch
+    >>> batch = rolling_batch(make_batch([[-9.0], [-4.0]], ["two words", " "]))
     >>> word_perplexity(batch, {}).rows.values.data[0].tolist(), word_perplexity(batch, {}).missing
     ([-9.0, 2.0], {1: (1, 'the text has no words')})
     """
@@ -97,7 +97,7 @@ def _per_unit(length: Callable[[str], int], unit: str, batch: RollingBatch, opti
 
 
 word_perplexity = per_unit(words, "words")
-byte_perplexity = per_unit(byte_length, "bytes")
+byte_perplexity = per_unit(count_bytes, "bytes")
 bits_per_byte = byte_perplexity
 
 LIKELIHOOD_METRICS: PMap[str, Metric[LLBatch]] = pmap(

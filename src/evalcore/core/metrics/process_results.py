@@ -38,11 +38,11 @@ R = TypeVar("R", bound=Result)
 def of(kind: type[R], function: Callable[[R], Mapping[str, object]]) -> Scorer:
     """A scorer from a function of one result record to ``{metric: score}``.
 
-    >>> from evalcore.core.answers.batch import plain_batch
+    >>> from evalcore.core.answers.batch import make_batch
     >>> from evalcore.core.records.request import MULTIPLE_CHOICE
     >>> from evalcore.core.answers.result import MCResult
     >>> score = of(MCResult, lambda result: {"margin": max(result.lls) - min(result.lls)})
-    >>> score(Task("t", MULTIPLE_CHOICE), [], plain_batch([[-1.0, -3.5]], [0]))[0].column.rows
+    >>> score(Task("t", MULTIPLE_CHOICE), [], make_batch([[-1.0, -3.5]], [0]))[0].column.rows
     Floats(values=Array([2.5]))
     """
     return partial(_by_record, kind, function)
@@ -68,10 +68,10 @@ def from_process_results(process: ProcessResults, *, finite: bool = True) -> Sco
     The document is decoded afresh and the results are copied, so user code cannot change either. With ``finite`` off
     a NaN it returns is a score like any other, for an aggregation that knows what to make of it.
 
-    >>> from evalcore.core.answers.batch import plain_batch
+    >>> from evalcore.core.answers.batch import make_batch
     >>> from evalcore.core.records.request import GENERATE_UNTIL
     >>> score = from_process_results(lambda doc, results: {"length": len(results[0])})
-    >>> score(Task("t", GENERATE_UNTIL), [], plain_batch([["four"]]))[0].column.rows
+    >>> score(Task("t", GENERATE_UNTIL), [], make_batch([["four"]]))[0].column.rows
     Floats(values=Array([4.]))
     """
     return partial(_by_process, process, finite)
@@ -81,7 +81,7 @@ def _by_process(process: ProcessResults, finite: bool, task: Task, specs: Sequen
     """Each document through lm-eval's own kind of function."""
 
     def one(i: int) -> Mapping[str, object] | Problem:
-        results = [_given(reply) for reply in batch.of_doc(i)]
+        results = [_given(reply) for reply in batch.list_replies(i)]
         return _guarded(lambda: process(decode_doc(batch.samples[i]), results))  # type: ignore[arg-type]
 
     return _collect(specs, batch, [one(i) for i in range(len(batch.samples))], finite=finite)

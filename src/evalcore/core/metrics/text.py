@@ -39,8 +39,8 @@ EXACT_OPTIONS = ("ignore_case", "ignore_numbers", "ignore_punctuation", "regexes
 def exact_match(batch: GenBatch, options: Options) -> Floats | Marks:
     """1 if the prediction equals a gold, both normalised as lm-eval does.
 
-    >>> from evalcore.core.answers.batch import texts_of
-    >>> batch = texts_of(["The answer", "!!!"], [("the answer.",), ("...",)])
+    >>> from evalcore.core.answers.batch import make_texts
+    >>> batch = make_texts(["The answer", "!!!"], [("the answer.",), ("...",)])
     >>> exact_match(batch, {"ignore_case": True, "ignore_punctuation": True})
     Floats(values=Array([1., 0.]))
     """
@@ -71,8 +71,8 @@ def _same_when_normal(normalise: Callable[[Texts], Texts], predictions: Texts, g
 def quasi_exact_match(batch: GenBatch, options: Options) -> Floats | Marks:
     """HELM's: equal in lower case without punctuation, articles and extra whitespace.
 
-    >>> from evalcore.core.answers.batch import texts_of
-    >>> batch = texts_of(["a  Cat.", "the"], [("The cat",), ("A",)])
+    >>> from evalcore.core.answers.batch import make_texts
+    >>> batch = make_texts(["a  Cat.", "the"], [("The cat",), ("A",)])
     >>> quasi_exact_match(batch, {})
     Floats(values=Array([1., 0.]))
     """
@@ -91,8 +91,8 @@ def _quasi_same(prediction: str, gold: str) -> bool:
 def includes(batch: GenBatch, options: Options) -> Floats | Marks:
     """Inspect's: 1 if a gold is a part of the prediction.
 
-    >>> from evalcore.core.answers.batch import texts_of
-    >>> batch = texts_of(["It is Paris."], [("paris",)])
+    >>> from evalcore.core.answers.batch import make_texts
+    >>> batch = make_texts(["It is Paris."], [("paris",)])
     >>> includes(batch, {}), includes(batch, {"ignore_case": False})
     (Floats(values=Array([1.])), Floats(values=Array([0.])))
     """
@@ -108,8 +108,8 @@ def includes(batch: GenBatch, options: Options) -> Floats | Marks:
 def f1(batch: GenBatch, options: Options) -> Floats | Marks:
     """SQuAD's: harmonic mean of precision and recall of the words; without words, 1 if neither has any.
 
-    >>> from evalcore.core.answers.batch import texts_of
-    >>> batch = texts_of(["the big cat"], [("Cat", "a dog")])
+    >>> from evalcore.core.answers.batch import make_texts
+    >>> batch = make_texts(["the big cat"], [("Cat", "a dog")])
     >>> f1(batch, {}).rows.values.data.round(3).tolist()
     [0.667]
     """
@@ -135,8 +135,8 @@ def _bag_f1(found: Counter[str], wanted: Counter[str]) -> float:
 def anls(batch: GenBatch, options: Options) -> Floats | Marks:
     """DocVQA's: 1 − edit distance / longer length, and 0 where that is below the threshold.
 
-    >>> from evalcore.core.answers.batch import texts_of
-    >>> batch = texts_of(["Invoice 12"], [("invoice 13",)])
+    >>> from evalcore.core.answers.batch import make_texts
+    >>> batch = make_texts(["Invoice 12"], [("invoice 13",)])
     >>> anls(batch, {}), anls(batch, {"threshold": 0.95})
     (Floats(values=Array([0.9])), Floats(values=Array([0.])))
     """
@@ -160,8 +160,8 @@ def _similarity(threshold: float, prediction: str, gold: str) -> float:
 def rouge1(batch: GenBatch, options: Options) -> Floats | Marks:
     """The F-measure of common words, from rouge-score.
 
-    >>> from evalcore.core.answers.batch import texts_of
-    >>> rouge1(texts_of(["sat the cat"], ["the cat sat"]), {}).values      # in any order
+    >>> from evalcore.core.answers.batch import make_texts
+    >>> rouge1(make_texts(["sat the cat"], ["the cat sat"]), {}).values      # in any order
     Array([1.])
     """
     return _rouge("rouge1", batch, options)
@@ -170,8 +170,8 @@ def rouge1(batch: GenBatch, options: Options) -> Floats | Marks:
 def rouge2(batch: GenBatch, options: Options) -> Floats | Marks:
     """The F-measure of common pairs of words, from rouge-score.
 
-    >>> from evalcore.core.answers.batch import texts_of
-    >>> rouge2(texts_of(["sat the cat"], ["the cat sat"]), {}).values      # one pair of two
+    >>> from evalcore.core.answers.batch import make_texts
+    >>> rouge2(make_texts(["sat the cat"], ["the cat sat"]), {}).values      # one pair of two
     Array([0.5])
     """
     return _rouge("rouge2", batch, options)
@@ -180,8 +180,8 @@ def rouge2(batch: GenBatch, options: Options) -> Floats | Marks:
 def rougeL(batch: GenBatch, options: Options) -> Floats | Marks:
     """The F-measure of the longest common subsequence of words, from rouge-score.
 
-    >>> from evalcore.core.answers.batch import texts_of
-    >>> batch = texts_of(["the cat sat"], [("the cat",)])
+    >>> from evalcore.core.answers.batch import make_texts
+    >>> batch = make_texts(["the cat sat"], [("the cat",)])
     >>> rougeL(batch, {})
     Floats(values=Array([0.8]))
     """
@@ -205,8 +205,8 @@ def _rouge_scorer(kind: str, use_stemmer: bool) -> Callable[[str, str], float]:
 def extraction_rate(batch: GenBatch, options: Options) -> Floats:
     """1 if the filter found an answer, 0 if it fell back.
 
-    >>> from evalcore.core.answers.batch import texts_of
-    >>> batch = texts_of(["4", "[invalid]"], ["5", "5"], fell_back=[False, True])
+    >>> from evalcore.core.answers.batch import make_texts
+    >>> batch = make_texts(["4", "[invalid]"], ["5", "5"], fell_back=[False, True])
     >>> extraction_rate(batch, {}).values      # right or wrong
     Array([1., 0.])
     """
@@ -217,8 +217,8 @@ def extraction_rate(batch: GenBatch, options: Options) -> Floats:
 def bypass(batch: GenBatch, options: Options) -> Objects:
     """No score: the answers are recorded, nothing is measured.
 
-    >>> from evalcore.core.answers.batch import texts_of
-    >>> bypass(texts_of(["4"], [("4",)]), {}).values
+    >>> from evalcore.core.answers.batch import make_texts
+    >>> bypass(make_texts(["4"], [("4",)]), {}).values
     (None,)
     """
     return Objects((None,) * len(batch.predictions))

@@ -1,4 +1,4 @@
-"""One small wrapper that makes a numpy array a value: read-only, equal and hashed by its bytes."""
+"""A numpy array as a value: read-only, compared and hashed by its bytes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from evalcore.core.records.frozen_dict import FrozenDict
 
-__all__ = ["Array", "Bools", "ColumnRecord", "Floats64", "Ints64", "exact_sum", "frozen", "weighted"]
+__all__ = ["Array", "Bools", "ColumnRecord", "Floats64", "Ints64", "exact_sum", "frozen", "multiply_columns"]
 
 Floats64 = NDArray[np.float64]
 Ints64 = NDArray[np.int64]
@@ -79,7 +79,7 @@ class Array:
 
 
 def frozen(data: NDArray[np.generic]) -> Array:
-    """Take over an array that nobody else holds, without a copy.
+    """Take over an array that nothing else refers to, without a copy.
 
     >>> frozen(np.zeros(2)).data.flags.writeable
     False
@@ -94,8 +94,8 @@ NOTHING: FrozenDict[object, object] = FrozenDict()
 class ColumnRecord(Struct, frozen=True, eq=False):
     """A record of whole columns: its lists become tuples, its dicts ``FrozenDict``, its arrays read-only.
 
-    It takes over the arrays that it is given, and leaves the items of a column as they are: to look at every one would
-    cost more than to score it.
+    It takes over the arrays it is given and leaves the items of a column as they are: looking at each would cost more
+    than scoring it.
 
     >>> class Weighed(ColumnRecord, frozen=True, eq=False):
     ...     names: Sequence[str]
@@ -122,10 +122,10 @@ def exact_sum(values: Floats64) -> Floats64:
     >>> exact_sum(np.array([[1e16], [1.0], [-1e16]])).tolist()
     [1.0]
     """
-    return np.array([_exact(column) for column in values.T], dtype=np.float64)
+    return np.array([_sum_exactly(column) for column in values.T], dtype=np.float64)
 
 
-def _exact(column: Floats64) -> float:
+def _sum_exactly(column: Floats64) -> float:
     # Integers add without rounding while no partial sum can pass 2**53: counts need no fsum.
     largest = float(np.max(np.abs(column), initial=0.0))
     if largest * len(column) < 2.0**53 and bool(np.all(column == np.rint(column))):
@@ -136,10 +136,10 @@ def _exact(column: Floats64) -> float:
         return nan
 
 
-def weighted(matrix: Floats64, weights: Floats64) -> Floats64:
-    """``matrix @ weights``, added column by column: BLAS may add in another order on another day.
+def multiply_columns(matrix: Floats64, weights: Floats64) -> Floats64:
+    """``matrix @ weights``, added column by column: BLAS does not promise an order.
 
-    >>> weighted(np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([10.0, 1.0])).tolist()
+    >>> multiply_columns(np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([10.0, 1.0])).tolist()
     [12.0, 34.0]
     """
     total = np.zeros(len(matrix))

@@ -1,4 +1,4 @@
-"""The only state that travels: a column of rows sorted by document key. Columns merge in any order."""
+"""Columns of rows sorted by document key, the only state that travels. They merge in any order."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from evalcore.core.records.row import (
     Stats,
     as_objects,
     blank_rows,
-    blanked,
+    blank_unscored,
     score_at,
     take_rows,
 )
@@ -45,7 +45,7 @@ __all__ = [
     "Stats",
     "as_objects",
     "blank_rows",
-    "blanked",
+    "blank_unscored",
     "column",
     "concat_rows",
     "emitted_part",
@@ -89,7 +89,7 @@ def column(
     status: NDArray[np.uint8] | None = None,
     reasons: Mapping[int, str] | None = None,
 ) -> Column:
-    """A column from rows in any key order; the same key twice is refused unless the rows are equal.
+    """Build a column from rows in any key order; rows with the same key must be equal.
 
     >>> column([3, 1], Floats(Array([0.5, 1.0]))).rows
     Floats(values=Array([1. , 0.5]))
@@ -97,16 +97,16 @@ def column(
     key_array = np.asarray(keys, dtype=np.int64)
     codes = np.zeros(len(key_array), np.uint8) if status is None else status
     kept = tuple(sorted((reasons or {}).items()))
-    built = Column(Array(key_array), blanked(rows, codes == OK), Array(codes), kept)
+    built = Column(Array(key_array), blank_unscored(rows, codes == OK), Array(codes), kept)
     if len(key_array) > 1 and not bool(np.all(key_array[1:] > key_array[:-1])):
-        return _settle(built, np.argsort(key_array, kind="stable"))
+        return _sort_rows(built, np.argsort(key_array, kind="stable"))
     return built
 
 
 def merge_columns(a: Column, b: Column) -> Column:
-    """Associative, commutative, with the empty column as identity.
+    """Merge two columns: associative, commutative, with the empty column as identity.
 
-    Equal rows under one key collapse (padding, ranges scored twice); different rows under one key are an error.
+    Equal rows with one key collapse (padding, ranges scored twice); different rows with one key are an error.
     """
     return merge_all((a, b))
 
@@ -127,38 +127,38 @@ def merge_all(columns: Iterable[Column]) -> Column:
     keys = joined.keys.ints
     if bool(np.all(keys[1:] > keys[:-1])):
         return joined
-    return _settle(joined, np.argsort(keys, kind="stable"))
+    return _sort_rows(joined, np.argsort(keys, kind="stable"))
 
 
 def scored_part(column: Column) -> Column:
-    """Only the documents that have a score."""
-    return _part(column, column.scored)
+    """Keep the documents with a score."""
+    return _take_part(column, column.scored)
 
 
 def emitted_part(column: Column) -> Column:
-    """Only the documents that have an outcome for a metric, even if it is that they are unscorable."""
-    return _part(column, np.asarray(column.status.data != NOT_EMITTED))
+    """Keep the documents for which the metric was emitted, scored or not."""
+    return _take_part(column, np.asarray(column.status.data != NOT_EMITTED))
 
 
 def unscored_part(column: Column) -> Column:
-    """Only the documents that have no score, with the reasons."""
-    return _part(column, ~column.scored)
+    """Keep the documents without a score, with the reasons."""
+    return _take_part(column, ~column.scored)
 
 
-def _part(column: Column, here: Bools) -> Column:
+def _take_part(column: Column, here: Bools) -> Column:
     if here.all():
         return column
     kept = set(column.keys.ints[here].tolist())
     return Column(
         frozen(column.keys.ints[here]),
-        blanked(take_rows(column.rows, here), column.scored[here]),
+        blank_unscored(take_rows(column.rows, here), column.scored[here]),
         frozen(column.status.data[here].astype(np.uint8)),
         tuple(pair for pair in column.reasons if pair[0] in kept),
     )
 
 
 def outcomes(column: Column) -> tuple[tuple[int, Outcome], ...]:
-    """The column seen document by document.
+    """List the outcome of each document.
 
     >>> outcomes(column([7], Floats(Array([1.0]))))
     ((7, Ok(score=1.0)),)
@@ -175,7 +175,7 @@ def outcomes(column: Column) -> tuple[tuple[int, Outcome], ...]:
 
 
 def concat_rows(parts: Sequence[Column]) -> Rows:
-    """The rows of columns one after another. Columns without a score take the kind of those that have one."""
+    """Concatenate the rows of columns; columns without any score take the kind of the others."""
     kinds = {type(part.rows): part.rows for part in parts if part.scored.any()}
     if not kinds:
         return blank_rows(sum(map(len, parts)))
@@ -184,24 +184,24 @@ def concat_rows(parts: Sequence[Column]) -> Rows:
         part.rows.values.data.shape[1:] for part in parts if part.scored.any() and not isinstance(part.rows, Objects)
     }
     if len(kinds) > 1 or len(widths) > 1 or isinstance(shape, Objects):
-        return Objects(tuple(value for part in parts for value in _values_of(part)))
-    return type(shape)(frozen(np.concatenate([_as_kind(part, shape).data for part in parts])))
+        return Objects(tuple(value for part in parts for value in _list_values(part)))
+    return type(shape)(frozen(np.concatenate([_convert_kind(part, shape).data for part in parts])))
 
 
-def _values_of(part: Column) -> tuple[object, ...]:
+def _list_values(part: Column) -> tuple[object, ...]:
     return tuple(
         value if here else None for value, here in zip(as_objects(part.rows), part.scored.tolist(), strict=True)
     )
 
 
-def _as_kind(part: Column, shape: Floats | Stats | Labels) -> Array:
+def _convert_kind(part: Column, shape: Floats | Stats | Labels) -> Array:
     if not isinstance(part.rows, Objects) and part.scored.any():
         return part.rows.values
     return Array(np.full((len(part), *shape.values.data.shape[1:]), BLANKS[type(shape)], shape.values.data.dtype))
 
 
-def _settle(joined: Column, order: Ints64) -> Column:
-    """Sort by key and let equal duplicates collapse."""
+def _sort_rows(joined: Column, order: Ints64) -> Column:
+    """Sort rows by key and collapse equal duplicates."""
     keys = joined.keys.ints[order]
     first = np.concatenate([[True], keys[1:] != keys[:-1]])
     if not bool(first.all()):
@@ -215,22 +215,22 @@ def _refuse_conflicts(joined: Column, order: Ints64, keys: Ints64, repeats: Ints
     for key, reason in joined.reasons:
         reasons.setdefault(key, set()).add(reason)
     for position in repeats.tolist():
-        one, two = int(order[position - 1]), int(order[position])
+        first, second = int(order[position - 1]), int(order[position])
         key = int(keys[position])
-        same = joined.status.data[one] == joined.status.data[two] and len(reasons.get(key, ())) < 2
-        if not same or not _equal_rows(joined.rows, one, two):
+        same = joined.status.data[first] == joined.status.data[second] and len(reasons.get(key, ())) < 2
+        if not same or not _equal_rows(joined.rows, first, second):
             raise EvalError(
-                f"expected one score per document, got two different ones: {score_at(joined.rows, one)!r} "
-                f"and {score_at(joined.rows, two)!r} - at doc {key}"
+                f"expected one score per document, got two different ones: {score_at(joined.rows, first)!r} "
+                f"and {score_at(joined.rows, second)!r} - at doc {key}"
             )
 
 
-def _equal_rows(rows: Rows, one: int, two: int) -> bool:
+def _equal_rows(rows: Rows, first: int, second: int) -> bool:
     if isinstance(rows, Objects):
-        # Arrays do not say whether they are equal, and NaN never is: how a value is written settles it.
-        return repr(rows.values[one]) == repr(rows.values[two])
+        # Arrays compare item by item and NaN equals nothing, so values are compared as written.
+        return repr(rows.values[first]) == repr(rows.values[second])
     values = rows.values.data
-    return bytes(values[one].tobytes()) == bytes(values[two].tobytes())
+    return bytes(values[first].tobytes()) == bytes(values[second].tobytes())
 
 
 EMPTY = Column(Array(np.zeros(0, np.int64)), Floats(Array(np.zeros(0))), Array(np.zeros(0, np.uint8)))

@@ -1,4 +1,4 @@
-"""Documents: read for user code, chosen for a run, named for a cache."""
+"""Documents: decoded for user code, selected for a run, named for a cache."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from evalcore.core.records.request import options as _frozen_options
 __all__ = [
     "DocumentRow",
     "answer_key",
-    "as_gold",
+    "convert_gold",
     "decode_doc",
+    "digest_request",
     "document_table",
-    "request_digest",
     "request_key",
     "select_docs",
 ]
@@ -30,7 +30,7 @@ NO_OPTIONS = _frozen_options()
 
 
 def decode_doc(sample: Sample, task: str = "") -> object:
-    """The document, decoded afresh, so that user code cannot change what the next one sees.
+    """Decode the document afresh, so that user code cannot change what the next call sees.
 
     >>> decode_doc(Sample(0, doc=b'{"x": NaN}'))
     {'x': nan}
@@ -39,7 +39,7 @@ def decode_doc(sample: Sample, task: str = "") -> object:
         return msgspec.json.decode(sample.doc)
     except (ValueError, RecursionError):
         pass
-    try:  # NaN, Infinity and lone surrogates, which JSON has no words for but Python's own writer emits
+    try:  # NaN, Infinity and lone surrogates: not in JSON, but Python's json writes them
         return json.loads(sample.doc)
     except (ValueError, TypeError, RecursionError) as wrong:
         raise EvalError(
@@ -48,8 +48,8 @@ def decode_doc(sample: Sample, task: str = "") -> object:
 
 
 class DocumentRow(msgspec.Struct, frozen=True):
-    """A document as the outside knows it: its declared id, its cluster, hashes of what it says, of what was asked and
-    of its target, and its occurrence among documents that say the same. An empty ``prompt`` is an unknown one.
+    """A document as others know it: its declared id, its cluster, hashes of its content, of its prompt and
+    of its target, and its occurrence among identical documents. An empty ``prompt`` is an unknown one.
     """
 
     key: int
@@ -62,14 +62,14 @@ class DocumentRow(msgspec.Struct, frozen=True):
 
 
 def document_table(samples: Iterable[Sample]) -> tuple[DocumentRow, ...]:
-    """The documents of a task in key order. Runs are matched by id or content (``match_documents``), not by key.
+    """Build the document table of a task in key order. Runs are matched by it (``match_documents``), not by key.
 
     >>> [(row.key, row.occurrence) for row in document_table([Sample(0, doc={"q": 1}), Sample(1, doc={"q": 1})])]
     [(0, 0), (1, 1)]
     """
     seen: Counter[str] = Counter()
     out: list[DocumentRow] = []
-    for sample in sorted(samples, key=lambda one: one.doc_id):
+    for sample in sorted(samples, key=lambda sample: sample.doc_id):
         content = sha256(sample.doc + repr((sample.gold, sample.choices)).encode("utf-8", "surrogatepass")).hexdigest()
         out.append(DocumentRow(sample.doc_id, sample.id, sample.cluster, content, seen[content]))
         seen[content] += 1
@@ -77,9 +77,9 @@ def document_table(samples: Iterable[Sample]) -> tuple[DocumentRow, ...]:
 
 
 def select_docs(n: int, limit: float | None, *, seed: int | None = None) -> tuple[int, ...]:
-    """The documents of a task of ``n`` under a limit: a count, or below 1 a share of this very task.
+    """Select the documents of a task of ``n`` under a limit: a count or, below 1, a share of the task.
 
-    Without a seed the first ones, as lm-eval takes them; with a seed a random subset, the same for the same seed.
+    Without a seed the first ones, as in lm-eval; with a seed a random subset, the same for the same seed.
 
     >>> select_docs(10, 3), select_docs(10, 0.25)
     ((0, 1, 2), (0, 1, 2))
@@ -91,40 +91,40 @@ def select_docs(n: int, limit: float | None, *, seed: int | None = None) -> tupl
     count = min(n, ceil(n * limit) if limit < 1 else int(limit))
     if seed is None:
         return tuple(range(count))
-    from numpy.random import default_rng  # only here: who names requests and lists models does not wait for numpy
+    from numpy.random import default_rng  # imported late: naming requests and listing models need no numpy
 
     return tuple(sorted(default_rng(seed).permutation(n)[:count].tolist()))
 
 
 def request_key(model: str, request: Request, options: Mapping[str, object], repeat: int = 0) -> str:
-    """A name for one answer: it differs if the model, the request, an option or the repeat does.
+    """Name one answer: the name differs if the model, the request, an option or the repeat does.
 
     >>> from evalcore.core.records.request import Generate
     >>> request_key("m", Generate("?"), {}, 0) == request_key("m", Generate("?"), {}, 1)
     False
     """
-    return answer_key(model, request_digest(request, options), repeat)
+    return answer_key(model, digest_request(request, options), repeat)
 
 
 def answer_key(model: str, digest: str, repeat: int) -> str:
     """``request_key`` of a request whose digest is known."""
-    return _digest((model, digest, str(repeat)))
+    return _hash_parts((model, digest, str(repeat)))
 
 
-def request_digest(request: Request, options: Mapping[str, object] = NO_OPTIONS) -> str:
-    """A name for what is asked, of whichever model.
+def digest_request(request: Request, options: Mapping[str, object] = NO_OPTIONS) -> str:
+    """Name what is asked, independent of the model.
 
     >>> from evalcore.core.records.request import Generate
-    >>> request_digest(Generate("?")) == request_digest(Generate("?", {"temperature": 1.0}))
+    >>> digest_request(Generate("?")) == digest_request(Generate("?", {"temperature": 1.0}))
     False
     """
     fields = (getattr(request, name) for name in request.__struct_fields__)
-    parts = [one if isinstance(one, str) else _options_text(one) for one in fields]
-    return _digest((type(request).__name__, *parts, *((_options_text(options),) if options else ())))[:32]
+    parts = [one if isinstance(one, str) else _write_options(one) for one in fields]
+    return _hash_parts((type(request).__name__, *parts, *((_write_options(options),) if options else ())))[:32]
 
 
-def _digest(parts: Iterable[str]) -> str:
-    """Each part behind its length, so that no two lists of parts read the same."""
+def _hash_parts(parts: Iterable[str]) -> str:
+    """Hash parts, each after its length, so that no two lists of parts look the same."""
     out = sha256()
     for part in parts:
         raw = part.encode("utf-8", "surrogatepass")
@@ -133,27 +133,27 @@ def _digest(parts: Iterable[str]) -> str:
     return out.hexdigest()
 
 
-def _options_text(given: Mapping[str, object]) -> str:
-    return json.dumps(_plain(given), sort_keys=True, default=str)
+def _write_options(given: Mapping[str, object]) -> str:
+    return json.dumps(_make_plain(given), sort_keys=True, default=str)
 
 
-def _plain(value: object) -> object:
+def _make_plain(value: object) -> object:
     if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
-    return [_plain(one) for one in value] if isinstance(value, list | tuple) else value
+        return {str(key): _make_plain(item) for key, item in value.items()}
+    return [_make_plain(one) for one in value] if isinstance(value, list | tuple) else value
 
 
-def as_gold(target: object) -> Gold:
-    """A target as scoring takes it: a number, a text, or several of one kind; anything else by its text.
+def convert_gold(target: object) -> Gold:
+    """Read a target as scoring takes it: a number, a text, or several of one kind; anything else as text.
 
-    >>> as_gold(["a", 1]), as_gold([0, 2]), as_gold({"a": 1})
+    >>> convert_gold(["a", 1]), convert_gold([0, 2]), convert_gold({"a": 1})
     (('a', '1'), (0, 2), "{'a': 1}")
     """
     if target is None or isinstance(target, int | str | float):
         return target
     if isinstance(target, list | tuple):
-        golds = [as_gold(one) for one in target]
+        golds = [convert_gold(one) for one in target]
         whole = [one for one in golds if type(one) is int]
         return tuple(whole) if len(whole) == len(golds) else tuple(map(str, golds))
-    item = getattr(target, "item", None)  # a scalar of numpy
-    return as_gold(item()) if callable(item) and getattr(target, "ndim", None) == 0 else str(target)
+    item = getattr(target, "item", None)  # a numpy scalar
+    return convert_gold(item()) if callable(item) and getattr(target, "ndim", None) == 0 else str(target)

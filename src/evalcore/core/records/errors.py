@@ -1,4 +1,4 @@
-"""Errors for people: what was expected, what was found, where, and what to do."""
+"""Errors that say what was expected, what was found, where, and what to do."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["EvalError", "MissingExtra", "locate", "located", "place", "require",
 
 
 class EvalError(ValueError):
-    """Input that cannot be scored as it is. The message says what, where and what to do."""
+    """Input that cannot be scored. The message says what is wrong, where, and what to do."""
 
     __module__ = "evalcore"  # tracebacks show the name that users import
 
@@ -21,7 +21,7 @@ class MissingExtra(EvalError, ImportError):
 
 
 def place(task: str, doc_id: object = None, key: object = None) -> str:
-    """The tail of a located message.
+    """Format the place at the end of a message.
 
     >>> place("arc_easy", 12)
     ' - at arc_easy doc 12'
@@ -30,7 +30,7 @@ def place(task: str, doc_id: object = None, key: object = None) -> str:
 
 
 def locate(wrong: Exception, where: str) -> EvalError:
-    """The error with its place, unless it says its place already.
+    """Add its place to an error that does not name one yet.
 
     >>> print(locate(EvalError("bad"), place("t")), "|", locate(EvalError("bad - at u"), place("t")))
     bad - at t | bad - at u
@@ -41,7 +41,7 @@ def locate(wrong: Exception, where: str) -> EvalError:
 
 @contextmanager
 def located(where: str) -> Iterator[None]:
-    """Errors for people raised inside get their place.
+    """Add a place to every ``EvalError`` raised inside.
 
     >>> with located(place("t")):
     ...     raise EvalError("bad")
@@ -55,7 +55,7 @@ def located(where: str) -> Iterator[None]:
 
 
 def unknown(kind: str, name: str, known: Iterable[str], where: str = "") -> EvalError:
-    """An error that names the nearest known name.
+    """Build an error that suggests the nearest known name.
 
     >>> print(unknown("filter", "regx", ["regex", "map"]))
     unknown filter 'regx'; did you mean 'regex'? Known: map, regex
@@ -67,7 +67,7 @@ def unknown(kind: str, name: str, known: Iterable[str], where: str = "") -> Eval
 
 
 def require(module: str, extra: str) -> ModuleType:
-    """Import an optional package, or say exactly what to type to get it.
+    """Import an optional package, or say how to install it.
 
     >>> require("no_such_module", "text")
     Traceback (most recent call last):

@@ -1,4 +1,4 @@
-"""A number people can trust: its value, its error, how many documents it rests on, and its recipe."""
+"""Estimates: a value, its error, how many documents it rests on, and its recipe."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ Finalise = Callable[[Sums], Sums]
 class Summary(ColumnRecord, frozen=True, eq=False):
     """A column reduced to what its aggregation needs: statistics that add up, per unit.
 
-    ``finalise`` closes summed statistics; None for statistics that are no function of sums (the median).
+    ``finalise`` closes summed statistics; None for statistics that are not a function of sums (the median).
     ``resampled`` gives the value on resamples, each a row of unit indices. ``units`` maps each unit to the
     position of its first document; ``trials`` counts what an interval rests on when the variance is zero.
     """
@@ -54,7 +54,7 @@ class Summary(ColumnRecord, frozen=True, eq=False):
 
 
 class Resampling(Struct, frozen=True):
-    """How many resamples where something must be resampled, from which seed. ``draws=0``: no errors at all."""
+    """The number of resamples, where errors need any, and their seed. ``draws=0``: no errors at all."""
 
     draws: int | None = None
     seed: int = 0
@@ -66,7 +66,7 @@ class Resampling(Struct, frozen=True):
 
 
 class Error(Struct, frozen=True):
-    """A standard error and how it was found, or None and why there is none."""
+    """A standard error and its method, or None and why there is none."""
 
     stderr: float | None
     method: str
@@ -79,7 +79,7 @@ class Aggregation(Struct, frozen=True, kw_only=True):
     """Closes a column into a value and the influence of each unit on it.
 
     ``average`` says whether a group may average this value over tasks (on the scale of ``link``); ``size`` is
-    what a task weighs then, from its summed statistics. ``even`` says that it is the mean of a score by document, with
+    a task's weight then, from its summed statistics. ``even`` says that it is the mean of a score by document, with
     the sum of scores and their number as statistics. ``library`` made the statistics: its version is in the recipe.
     """
 
@@ -96,9 +96,9 @@ class Aggregation(Struct, frozen=True, kw_only=True):
 
 
 class Part(Struct, frozen=True):
-    """A task's part in a group's number, which moves by ``slope`` when the task's number moves by 1.
+    """A task's part in a group's number, which changes by ``slope`` when the task's number changes by 1.
 
-    ``influence`` is that of the task's documents where it is not the slope times what they have on the task.
+    ``influence`` is that of the task's documents if it is not the slope times their influence on the task.
     """
 
     name: str
@@ -107,7 +107,7 @@ class Part(Struct, frozen=True):
 
 
 class AcrossTasks(Struct, frozen=True):
-    """A group's error if its tasks are a random sample of all tasks of their kind: another question, another column."""
+    """A group's error if its tasks are a random sample of all tasks of their kind."""
 
     tasks: int
     stderr: float | None
@@ -115,9 +115,9 @@ class AcrossTasks(Struct, frozen=True):
 
 
 class Counts(Struct, frozen=True):
-    """How many documents have a score, and how many have none and why.
+    """How many documents have a score, and how many have none, by cause.
 
-    ``lowest`` and ``highest`` are the values that the documents without a score could still make of the number.
+    ``lowest`` and ``highest`` bound the value, whatever the documents without a score would have scored.
     """
 
     scored: int = 0
@@ -129,7 +129,7 @@ class Counts(Struct, frozen=True):
 
 
 class Scale(Struct, frozen=True, kw_only=True):
-    """What kind of number it is: its aggregation, direction and bounds, and how groups average it.
+    """The kind of a number: its aggregation, direction and bounds, and how groups average it.
 
     A group averages it on the scale of ``link`` if ``average`` is true, and a task then weighs its ``size``. ``even``
     says that it is the mean of a score by document.
@@ -148,7 +148,7 @@ class Scale(Struct, frozen=True, kw_only=True):
 class Spread(Struct, frozen=True, kw_only=True):
     """What the error and the interval rest on: the influence of each document, and what follows from it.
 
-    ``trials`` is what the interval rests on where the variance is 0. ``noise`` is the part of the squared standard
+    ``trials`` is what the interval rests on if the variance is 0. ``noise`` is the part of the squared standard
     error that comes from drawing ``repeats`` answers to each question.
     """
 
@@ -164,7 +164,7 @@ class Spread(Struct, frozen=True, kw_only=True):
 
 
 class Makeup(Struct, frozen=True):
-    """The tasks behind a group's number, those it lacks, and its error if the tasks are a sample of all tasks."""
+    """The tasks behind a group's number, the missing ones, and its error if the tasks are a sample of all tasks."""
 
     parts: tuple[Part, ...] = ()
     missing: tuple[str, ...] = ()
@@ -199,7 +199,7 @@ class Estimate(Struct, frozen=True, kw_only=True):
 
 
 def gradient(finalise: Finalise, sums: Floats64) -> Floats64:
-    """The derivative of a finaliser at these sums, to machine precision, by the complex step.
+    """Differentiate a finaliser at these sums, to machine precision, by the complex step.
 
     >>> gradient(lambda s: s[..., 0] / s[..., 1], np.array([3.0, 4.0])).tolist()
     [0.25, -0.1875]
@@ -216,7 +216,7 @@ def smooth(
     units: Ints64 | None = None,
     trials: Callable[[Floats64], float] | None = None,
 ) -> Summary:
-    """A summary whose value is a function of summed statistics, so resampling is a product of matrices.
+    """Build a summary whose value is a function of summed statistics, so that resampling is a matrix product.
 
     >>> s = smooth(np.array([[1.0, 1.0], [0.0, 1.0]]), lambda s: s[..., 0] / s[..., 1])
     >>> s.resampled(np.array([[0, 0], [0, 1]])).tolist()
@@ -233,7 +233,7 @@ def smooth(
 
 
 def value_of(summarise: Callable[[Rows, Options], Summary], rows: Sequence[object], **chosen: object) -> float:
-    """What an aggregation makes of a plain list of scores, to try it by hand; NaN where there is nothing.
+    """Aggregate a plain list of scores, to try an aggregation by hand; NaN for an empty list.
 
     >>> value_of(lambda rows, options: smooth(np.array([[3.0, 4.0]]), lambda s: s[..., 0] / s[..., 1]), [0.75])
     0.75

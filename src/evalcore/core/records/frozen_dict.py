@@ -1,4 +1,4 @@
-"""Plain data that cannot change: an ordered dict without setters, and records that hold nothing looser."""
+"""Plain data that cannot change: an ordered dict without setters, and records that hold no other containers."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class FrozenDict(Mapping[K, V]):
     def __len__(self) -> int:
         return len(self._held)
 
-    # What follows is in Mapping too, five times slower.
+    # Mapping has these too, five times slower.
 
     def __contains__(self, key: object) -> bool:
         return key in self._held
@@ -87,7 +87,7 @@ _SCALARS = frozenset({str, int, float, bool, bytes, type(None)})
 
 
 def freeze_value(value: object) -> object:
-    """Plain data with tuples for lists and ``FrozenDict`` for dicts, all the way down.
+    """Freeze plain data: tuples for lists and ``FrozenDict`` for dicts, all the way down.
 
     >>> freeze_value({"a": [1, {"b": 2}]})
     {'a': (1, {'b': 2})}
@@ -115,7 +115,7 @@ def freeze_dict(given: Mapping[K, object]) -> FrozenDict[K, object]:
 
 
 def thaw_value(value: object) -> object:
-    """The inverse of ``freeze_value``: plain dicts and lists, in the order that they had.
+    """Undo ``freeze_value``: plain dicts and lists, in their order.
 
     >>> thaw_value(freeze_value({"a": [1, {"b": 2}]}))
     {'a': [1, {'b': 2}]}
@@ -137,7 +137,7 @@ def thaw_dict(given: Mapping[K, object]) -> dict[K, object]:
 
 
 class FrozenRecord(Struct, frozen=True):
-    """A record of plain data whose lists, sets and dicts are frozen when it is made, however it is made.
+    """A record of plain data whose lists, sets and dicts are frozen whenever it is made.
 
     >>> class Described(FrozenRecord, frozen=True):
     ...     labels: Mapping[str, object]

@@ -1,4 +1,4 @@
-"""What became of a document under a metric: scored, not scorable, failed, or simply not emitted."""
+"""The outcome of a document under a metric: scored, unscorable, failed or not emitted."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = [
 OK, UNSCORABLE, FAILED, NOT_EMITTED = 0, 1, 2, 3
 
 Rule = Literal["exclude", "zero", "fail"]
-"""How documents without a score are closed: leave them out, count them as 0, or refuse to give a number."""
+"""How documents without a score count: not at all, as 0, or they rule out a number."""
 
 
 class Ok(Struct, frozen=True):
@@ -44,7 +44,7 @@ class Failed(Struct, frozen=True):
 
 
 class NotEmitted(Struct, frozen=True):
-    """``process_results`` chose to say nothing about this metric for this document."""
+    """``process_results`` returned nothing for this metric and document."""
 
 
 Outcome = Ok | Unscorable | Failed | NotEmitted

@@ -1,4 +1,4 @@
-"""What is known at the end: the estimates of each task and of each group."""
+"""Reports: the estimates of each task and of each group."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class TaskReport(Struct, frozen=True, kw_only=True):
 
     @property
     def sample_len(self) -> int:
-        """lm-eval's one count per task: the most documents any of its metrics was scored on."""
+        """lm-eval's single count per task: the most documents that any metric was scored on."""
         return max((estimate.counts.scored or estimate.n for _, estimate in self.estimates), default=self.n_docs)
 
     def get(self, key: MetricKey | str) -> Estimate | None:
@@ -42,7 +42,7 @@ class TaskReport(Struct, frozen=True, kw_only=True):
         return next((estimate for known, estimate in self.estimates if str(known) == str(key)), None)
 
     def __getitem__(self, key: MetricKey | str) -> Estimate:
-        return _found(self.name, self.estimates, key)
+        return _get_estimate(self.name, self.estimates, key)
 
     def column(self, key: MetricKey) -> Column | None:
         return next((column for known, column in self.columns if known == key), None)
@@ -55,7 +55,7 @@ class TaskReport(Struct, frozen=True, kw_only=True):
 
 
 class GroupReport(Struct, frozen=True, kw_only=True):
-    """A group's estimates, and what was missing."""
+    """A group's estimates, and what is missing."""
 
     name: str
     alias: str
@@ -69,7 +69,7 @@ class GroupReport(Struct, frozen=True, kw_only=True):
         return next((estimate for known, estimate in self.estimates if str(known) == str(key)), None)
 
     def __getitem__(self, key: MetricKey | str) -> Estimate:
-        return _found(self.name, self.estimates, key)
+        return _get_estimate(self.name, self.estimates, key)
 
 
 class Report(Struct, frozen=True, kw_only=True):
@@ -92,19 +92,19 @@ class Report(Struct, frozen=True, kw_only=True):
         return f"Report({len(self.tasks)} tasks, {len(self.groups)} groups)"
 
     def task(self, name: str) -> TaskReport:
-        for one in self.tasks:
-            if one.name == name:
-                return one
+        for task in self.tasks:
+            if task.name == name:
+                return task
         raise EvalError(f"no task {name!r} in this report; it has {', '.join(one.name for one in self.tasks)}")
 
     def group(self, name: str) -> GroupReport:
-        for one in self.groups:
-            if one.name == name:
-                return one
+        for group in self.groups:
+            if group.name == name:
+                return group
         raise EvalError(f"no group {name!r} in this report; it has {', '.join(one.name for one in self.groups)}")
 
 
-def _found(name: str, estimates: Estimates, key: MetricKey | str) -> Estimate:
+def _get_estimate(name: str, estimates: Estimates, key: MetricKey | str) -> Estimate:
     for known, estimate in estimates:
         if str(known) == str(key):
             return estimate

@@ -51,35 +51,35 @@ def options(given: Mapping[str, object] | None = None, /, **named: object) -> Op
     return pmap({key: freeze_value(value) for key, value in {**(given or {}), **named}.items()})
 
 
-def _given(record: Struct, name: str) -> object:
-    """A field as it was given, which may not be as it was declared."""
+def _get_field(record: Struct, name: str) -> object:
+    """Return a field as given, which may not be of its declared type."""
     return getattr(record, name)
 
 
-# --- what is asked, and what comes back ---------------------------------------------------------------
+# --- requests and answers ---------------------------------------------------------------
 
 
 class LogLikelihood(Struct, frozen=True, tag="loglikelihood"):
-    """How likely is this continuation of this context?"""
+    """A request for the likelihood of a continuation in a context."""
 
     context: str
     continuation: str
 
 
 class Rolling(Struct, frozen=True, tag="loglikelihood_rolling"):
-    """How likely is this whole text?"""
+    """A request for the likelihood of a whole text."""
 
     text: str
 
 
 class Generate(Struct, frozen=True, tag="generate_until"):
-    """Continue this prompt until a stop string."""
+    """A request to continue a prompt until a stop string."""
 
     prompt: str
     options: Options = field(default_factory=options)
 
     def __post_init__(self) -> None:
-        given = _given(self, "options")
+        given = _get_field(self, "options")
         if isinstance(given, dict):
             force_setattr(self, "options", options(given))
 
@@ -99,7 +99,7 @@ class Likelihood(NamedTuple):
 
 
 class Failure(Struct, frozen=True, tag="failure"):
-    """The model gave no answer, and why. Never an empty string, never a zero."""
+    """A missing answer and its reason. Never an empty string, never a zero."""
 
     reason: str
 
@@ -142,7 +142,7 @@ Gold = int | str | float | None | tuple[int, ...] | tuple[str, ...]
 class Sample(Struct, frozen=True):
     """One document as scoring sees it: its gold answer(s), its choices, its JSON bytes for user code.
 
-    ``id`` is the name the outside world knows it by, ``cluster`` the unit whose documents belong together
+    ``id`` is its declared name, ``cluster`` the unit whose documents belong together
     (a passage, a translation family); both are optional.
     """
 
@@ -154,7 +154,7 @@ class Sample(Struct, frozen=True):
     cluster: int | str | None = None
 
     def __post_init__(self) -> None:
-        # JSON has only lists, and datasets hand out mappings: take them as what they can only mean.
+        # JSON has only lists, and datasets hand out mappings: accept them where their meaning is clear.
         gold: object = self.gold
         choices: object = self.choices
         doc: object = self.doc

@@ -1,4 +1,4 @@
-"""Rows: what a metric says of each document, in one of four kinds."""
+"""Rows: a metric's result for each document, in one of four kinds."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = [
     "Stats",
     "as_objects",
     "blank_rows",
-    "blanked",
+    "blank_unscored",
     "score_at",
     "take_rows",
 ]
@@ -55,7 +55,7 @@ BLANKS: Mapping[type, float] = {Floats: np.nan, Stats: np.nan, Labels: -1}
 
 
 def take_rows(rows: Rows, order: Ints64 | Bools) -> Rows:
-    """The rows at these positions."""
+    """Take the rows at these positions."""
     match rows:
         case Objects(values):
             positions = np.flatnonzero(order) if order.dtype == np.bool_ else order
@@ -69,7 +69,7 @@ def take_rows(rows: Rows, order: Ints64 | Bools) -> Rows:
 
 
 def score_at(rows: Rows, i: int) -> object:
-    """The score of row ``i`` as a plain value; objects are copied before anyone else sees them."""
+    """Return the score of row ``i`` as a plain value; objects are copied."""
     match rows:
         case Objects(values):
             return deepcopy(values[i])
@@ -82,7 +82,7 @@ def score_at(rows: Rows, i: int) -> object:
 
 
 def as_objects(rows: Rows) -> tuple[object, ...]:
-    """Every row as a plain value."""
+    """Return every row as a plain value."""
     if isinstance(rows, Objects):
         return rows.values
     if isinstance(rows, Floats):
@@ -91,12 +91,12 @@ def as_objects(rows: Rows) -> tuple[object, ...]:
 
 
 def blank_rows(n: int) -> Floats:
-    """Rows of documents none of which has a score."""
+    """Make rows for documents without a score."""
     return Floats(frozen(np.full(n, np.nan)))
 
 
-def blanked(rows: Rows, scored: Bools) -> Rows:
-    """Rows that are no scores hold nothing that someone could mistake for one."""
+def blank_unscored(rows: Rows, scored: Bools) -> Rows:
+    """Blank the rows without a score, so that nothing can be mistaken for one."""
     if scored.all():
         return rows
     if not scored.any():

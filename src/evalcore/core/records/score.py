@@ -17,7 +17,7 @@ __all__ = ["Provenance", "Scored", "ScoredColumn", "column_key", "merge_scored",
 
 
 class Provenance(Struct, frozen=True):
-    """What a pipeline left of each document: its final replies and the rule each came by (-1: a fallback)."""
+    """The final replies of each document under a pipeline, and the rule behind each (-1: a fallback)."""
 
     filter: str
     keys: Array
@@ -27,9 +27,9 @@ class Provenance(Struct, frozen=True):
 
 
 class ScoredColumn(Struct, frozen=True):
-    """A column and the metric it was asked for as (None: emitted without being declared).
+    """A column and its declared metric (None: emitted without being declared).
 
-    ``noise`` has two numbers per document: the variance of its score over other replies (NaN: not known), and how many
+    ``noise`` has two numbers per document: the variance of its score over other replies (NaN: unknown), and how many
     replies the score rests on.
     """
 
@@ -57,34 +57,34 @@ class Scored(Struct, frozen=True):
 
     def column(self, key: MetricKey | str) -> Column:
         wanted = str(key)
-        for one in self.columns:
-            if str(one.key) == wanted:
-                return one.column
+        for scored in self.columns:
+            if str(scored.key) == wanted:
+                return scored.column
         raise unknown("metric", wanted, [str(one.key) for one in self.columns], place(self.task.name))
 
 
 def merge_scored(parts: Iterable[Scored]) -> Scored:
-    """Scores of any split of a task's documents, in any order, as one."""
+    """Merge scores of any split of a task's documents, in any order."""
     given = list(parts)
     _refuse_mixtures(given)
     pieces: dict[MetricKey, list[ScoredColumn]] = {}
     kept: dict[str, list[Provenance]] = {}
     for part in given:
-        for one in part.columns:
-            pieces.setdefault(one.key, []).append(one)
+        for scored in part.columns:
+            pieces.setdefault(scored.key, []).append(scored)
         for where in part.provenance:
             kept.setdefault(where.filter, []).append(where)
     return Scored(
         given[0].task,
-        _in_order(given[0].task, map(_merged, pieces.values())),
-        tuple(found[0] if len(found) == 1 else _joined(found) for found in kept.values()),
+        _order_columns(given[0].task, map(_merge_columns, pieces.values())),
+        tuple(found[0] if len(found) == 1 else _join_provenance(found) for found in kept.values()),
         given[0].tables,
         tuple(sorted({pair for part in given for pair in part.clusters})),
     )
 
 
 def _refuse_mixtures(parts: Sequence[Scored]) -> None:
-    """Scores merge only if they were made by one recipe."""
+    """Refuse to merge scores made by different recipes."""
     names = sorted({part.task.name for part in parts})
     if len(names) != 1:
         raise EvalError(f"expected scores of one task, got {names}")
@@ -98,40 +98,40 @@ def _refuse_mixtures(parts: Sequence[Scored]) -> None:
                 raise EvalError(f"expected scores made by one recipe, got two different {name} - at {names[0]}")
 
 
-def _merged(found: Sequence[ScoredColumn]) -> ScoredColumn:
-    first = found[0]
-    spans = [one.repeats for one in found if one.repeats is not None]
+def _merge_columns(columns: Sequence[ScoredColumn]) -> ScoredColumn:
+    first = columns[0]
+    spans = [one.repeats for one in columns if one.repeats is not None]
     spread = (min(low for low, _ in spans), max(high for _, high in spans)) if spans else None
-    reducer = next((one.reducer for one in found if one.reducer is not None), None)
-    traits = tuple(sorted({trait for one in found for trait in one.traits}))
-    noises = [one.noise for one in found if one.noise is not None]
+    reducer = next((one.reducer for one in columns if one.reducer is not None), None)
+    traits = tuple(sorted({trait for one in columns for trait in one.traits}))
+    noises = [one.noise for one in columns if one.noise is not None]
     noise = merge_all(noises) if noises else None
-    return ScoredColumn(first.key, merge_all(one.column for one in found), first.spec, reducer, spread, traits, noise)
+    return ScoredColumn(first.key, merge_all(one.column for one in columns), first.spec, reducer, spread, traits, noise)
 
 
-def _in_order(task: Task, columns: Iterable[ScoredColumn]) -> tuple[ScoredColumn, ...]:
-    """Declared metrics as they were declared, pipeline by pipeline; the others after them by name."""
+def _order_columns(task: Task, columns: Iterable[ScoredColumn]) -> tuple[ScoredColumn, ...]:
+    """Order columns: declared metrics as declared, pipeline by pipeline, then the others by name."""
     pipelines = [pipeline.name for pipeline in task.filters]
 
-    def place_of(one: ScoredColumn) -> tuple[int, bool, int, str]:
-        pipeline = pipelines.index(one.key.filter) if one.key.filter in pipelines else 0
-        specs = next((p.metrics for p in task.filters if p.name == one.key.filter and p.metrics), task.metrics)
-        declared = one.spec is not None and one.spec in specs
-        return pipeline, not declared, specs.index(one.spec) if declared and one.spec else 0, _reduced_name(one)
+    def find_place(own: ScoredColumn) -> tuple[int, bool, int, str]:
+        pipeline = pipelines.index(own.key.filter) if own.key.filter in pipelines else 0
+        specs = next((p.metrics for p in task.filters if p.name == own.key.filter and p.metrics), task.metrics)
+        declared = own.spec is not None and own.spec in specs
+        return pipeline, not declared, specs.index(own.spec) if declared and own.spec else 0, _name_reduced(own)
 
-    return tuple(sorted(columns, key=place_of))
-
-
-def _reduced_name(one: ScoredColumn) -> str:
-    reducers = one.spec.reducers if one.spec is not None else ()
-    return f"{reducers.index(one.reducer):04d}" if one.reducer in reducers else one.key.metric
+    return tuple(sorted(columns, key=find_place))
 
 
-def _joined(found: Sequence[Provenance]) -> Provenance:
-    """Provenance of any split, sorted by document; the same document twice collapses."""
+def _name_reduced(scored: ScoredColumn) -> str:
+    reducers = scored.spec.reducers if scored.spec is not None else ()
+    return f"{reducers.index(scored.reducer):04d}" if scored.reducer in reducers else scored.key.metric
+
+
+def _join_provenance(parts: Sequence[Provenance]) -> Provenance:
+    """Join provenance of any split, sorted by document; duplicates collapse."""
     rows = {
         int(key): (one.replies[a:b], one.rules.data[a:b].tolist())
-        for one in found
+        for one in parts
         for key, a, b in zip(
             one.keys.ints.tolist(), one.offsets.ints[:-1].tolist(), one.offsets.ints[1:].tolist(), strict=True
         )
@@ -139,7 +139,7 @@ def _joined(found: Sequence[Provenance]) -> Provenance:
     keys = sorted(rows)
     counts = [len(rows[key][0]) for key in keys]
     return Provenance(
-        found[0].filter,
+        parts[0].filter,
         Array(np.array(keys, np.int64)),
         Array(np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])),
         tuple(value for key in keys for value in rows[key][0]),
@@ -148,25 +148,25 @@ def _joined(found: Sequence[Provenance]) -> Provenance:
 
 
 def column_key(metric: str, reducer: str | None, reducers: Sequence[str | None], pipeline: str) -> MetricKey:
-    """A metric's key: with its reducer where there are several."""
+    """Build a metric's key, with its reducer if there are several."""
     return MetricKey(f"{metric}@{reducer}" if len(reducers) > 1 else metric, pipeline)
 
 
 def whole_columns(scored: Scored) -> tuple[ScoredColumn, ...]:
-    """The columns to close. Metrics that one function gave under several names share the documents it failed on."""
+    """List the columns to close. Metrics that one function emitted share the documents it failed on."""
     by_own = {(one.key, one.reducer): one for one in scored.columns if one.spec is not None}
     out: list[ScoredColumn] = []
     parents: set[MetricKey] = set()
-    for one in scored.columns:
-        parent = by_own.get((_own_key(one), one.reducer)) if one.spec is not None else None
-        if parent is None or parent.key == one.key:
-            out.append(one)
+    for own in scored.columns:
+        parent = by_own.get((_build_own_key(own), own.reducer)) if own.spec is not None else None
+        if parent is None or parent.key == own.key:
+            out.append(own)
         else:
             parents.add(parent.key)
-            out.append(replace(one, column=merge_all((one.column, unscored_part(parent.column)))))
+            out.append(replace(own, column=merge_all((own.column, unscored_part(parent.column)))))
     return tuple(one for one in out if one.key not in parents or one.column.scored.any())
 
 
-def _own_key(one: ScoredColumn) -> MetricKey:
-    spec = one.spec or MetricSpec(one.key.metric)
-    return column_key(spec.name, one.reducer, spec.reducers, one.key.filter)
+def _build_own_key(scored: ScoredColumn) -> MetricKey:
+    spec = scored.spec or MetricSpec(scored.key.metric)
+    return column_key(spec.name, scored.reducer, spec.reducers, scored.key.filter)

@@ -1,4 +1,4 @@
-"""What is to be measured: metrics under filters, chains of filters, tasks."""
+"""What is measured: metrics under filters, chains of filters, tasks."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class MetricKey(NamedTuple):
 
 
 class MetricSpec(Struct, frozen=True):
-    """A metric as a task asks for it. What is left out comes from the metric's own table entry.
+    """A metric as a task declares it. Defaults come from the metric's table entry.
 
     ``function`` is a metric of the user's own (see ``per_document``); ``aggregation`` is a name in the
     table or a callable over the list of scores. A function that takes ``lists`` gets all replies of a document at once
@@ -103,7 +103,7 @@ ProcessResults = Callable[[dict[str, object], list[object]], Mapping[str, object
 
 
 class Task(Struct, frozen=True):
-    """What is measured, and how: everything scoring needs to know besides documents and answers."""
+    """What is measured, and how: all that scoring needs besides documents and answers."""
 
     name: str
     output_type: OutputType
@@ -121,17 +121,17 @@ class Task(Struct, frozen=True):
             for spec in metrics:
                 if not isinstance(spec, MetricSpec):
                     raise EvalError(f"expected MetricSpec({spec!r}), got {spec!r} - at {self.name}")
-            self._once("metric", [spec.name for spec in metrics])
-        self._once("pipeline", [pipeline.name for pipeline in self.filters])
+            self._expect_unique("metric", [spec.name for spec in metrics])
+        self._expect_unique("pipeline", [pipeline.name for pipeline in self.filters])
 
-    def _once(self, what: str, names: list[str]) -> None:
+    def _expect_unique(self, what: str, names: list[str]) -> None:
         for name in names:
             if names.count(name) > 1:
                 raise EvalError(f"expected each {what} once, got {name!r} twice - at {self.name}")
 
 
 def config_of(task: Task) -> Options:
-    """A config that says what a task is, for one that was not made from a config.
+    """Write a config for a task that was not made from one.
 
     >>> from evalcore.core.records.request import GENERATE_UNTIL
     >>> config_of(Task("t", GENERATE_UNTIL, (MetricSpec("f1"),)))["metric_list"]

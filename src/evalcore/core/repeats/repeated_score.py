@@ -101,7 +101,7 @@ def _votes(batches: Sequence[Batch], columns: Sequence[Column]) -> Votes:
     for repeat, batch in enumerate(batches):
         for i, sample in enumerate(batch.samples):
             if sample.doc_id in at:
-                answers[at[sample.doc_id]].append(_answer(batch.of_doc(i)))
+                answers[at[sample.doc_id]].append(_answer(batch.list_replies(i)))
                 fell[at[sample.doc_id], repeat] = batch.fell_back[int(batch.offsets[i])]
     return Votes(tuple(map(tuple, answers)), fell)
 

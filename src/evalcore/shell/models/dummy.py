@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from hashlib import blake2b
 from math import log
 
-from evalcore.core.records.document import request_digest
+from evalcore.core.records.document import digest_request
 from evalcore.core.records.errors import EvalError, unknown
 from evalcore.core.records.request import Generate, Likelihood, LogLikelihood, Reply
 from evalcore.shell.models.model import Backend, Heard, Model, Question
@@ -48,7 +48,7 @@ def guess(question: Question, seed: int = 0) -> Reply:
     2
     """
     request, repeat = question
-    share, other = _draw(f"{seed}:{request_digest(request)}:{repeat}")
+    share, other = _draw(f"{seed}:{digest_request(request)}:{repeat}")
     if isinstance(request, LogLikelihood):
         return Likelihood(log(share) * len(request.continuation), other < 0.1, max(1, len(request.continuation)))
     if isinstance(request, Generate):

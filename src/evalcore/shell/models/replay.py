@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from evalcore.core.records.document import request_digest
+from evalcore.core.records.document import digest_request
 from evalcore.core.records.errors import EvalError, unknown
 from evalcore.core.records.request import Failure, Generate, Reply
 from evalcore.shell.answerlog.fold import LogState, fold_lines
@@ -70,11 +70,11 @@ def answer_from(recording: Recording, question: Question) -> tuple[Reply, str] |
     Where only the options differ, a prompt that was asked in one way only is taken for the same question.
 
     >>> asked = Generate("2 + 2 =")
-    >>> answer_from(Recording({(request_digest(asked), 0): (" 4", "stop")}, {}), Question(asked))
+    >>> answer_from(Recording({(digest_request(asked), 0): (" 4", "stop")}, {}), Question(asked))
     (' 4', 'stop')
     """
     request, repeat = question
-    found = recording.replies.get((request_digest(request), repeat))
+    found = recording.replies.get((digest_request(request), repeat))
     if found is not None:
         return fit_reply(request, found[0]), found[1]
     near = recording.prompts.get(request.prompt, frozenset()) if isinstance(request, Generate) else frozenset()
@@ -123,7 +123,7 @@ def _read_entries(path: Path, model: str | None, problems: list[str]) -> Iterato
             yield _Entry(one.request, one.repeat, one.reply, one.finish)
         return
     for request, heard in read_sample_log(path):
-        digest, prompt = request_digest(request), request.prompt if isinstance(request, Generate) else None
+        digest, prompt = digest_request(request), request.prompt if isinstance(request, Generate) else None
         for repeat, reply in enumerate(heard):
             if reply is not None:
                 yield _Entry(digest, repeat, reply, prompt=prompt)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from evalcore.core.records.document import as_gold
+from evalcore.core.records.document import convert_gold
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.request import (
     GENERATE_UNTIL,
@@ -166,7 +166,7 @@ def _ask_generation(asker: Asker, doc: Doc, shots: Sequence[Turn]) -> AskedDocum
     choices = _listed(asker.ours.choices(doc)) if asker.ours.choices is not None else ()
     target = asker.ours.target(doc)
     gold = target if asker.several_targets or not isinstance(target, list) else str(target)
-    return AskedDocument((Generate(prompt, asker.generation),), as_gold(gold), choices, target, question)
+    return AskedDocument((Generate(prompt, asker.generation),), convert_gold(gold), choices, target, question)
 
 
 def _ask_choices(asker: Asker, doc: Doc, shots: Sequence[Turn]) -> AskedDocument:
@@ -186,7 +186,7 @@ def _ask_choices(asker: Asker, doc: Doc, shots: Sequence[Turn]) -> AskedDocument
         asked = [LogLikelihood(prompt, end) for end in ends]
     if asker.mutual:
         asked += [LogLikelihood("", end) for end in ends]
-    return AskedDocument(asked, as_gold(question if asker.several_inputs else target), choices, target, question)
+    return AskedDocument(asked, convert_gold(question if asker.several_inputs else target), choices, target, question)
 
 
 FORMS: dict[str, Callable[[Asker, Doc, Sequence[Turn]], AskedDocument]] = {

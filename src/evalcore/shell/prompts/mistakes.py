@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from difflib import get_close_matches
 from itertools import chain
 
-from evalcore.core.answers.choice import gold_indices
+from evalcore.core.answers.choice import find_gold_indices
 from evalcore.core.records.errors import EvalError, place
 from evalcore.core.records.request import GENERATE_UNTIL, LOGLIKELIHOOD_ROLLING, MULTIPLE_CHOICE, Gold, Sample
 from evalcore.shell.prompts.fields import is_null
@@ -169,7 +169,7 @@ def _same_gold(
 def _no_choice(settings: TaskSettings, samples: Sequence[Sample]) -> Found:
     used = settings.output_type == MULTIPLE_CHOICE and settings.process_results is None
     asked = [one for one in samples if one.choices] if used else []
-    wrong = [one.doc_id for one in asked if isinstance(gold_indices(one, len(one.choices)), str)]
+    wrong = [one.doc_id for one in asked if isinstance(find_gold_indices(one, len(one.choices)), str)]
     return _counted(wrong, len(samples), "have a gold that is none of their choices")
 
 

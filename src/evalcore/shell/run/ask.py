@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from evalcore.core.records.document import answer_key, request_digest
+from evalcore.core.records.document import answer_key, digest_request
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.request import Failure, Generate, LogLikelihood, Reply, Request
 from evalcore.shell.answerlog.line import LoggedAnswer
@@ -61,7 +61,7 @@ def list_questions(identity: str, tasks: Iterable[Built]) -> Agenda:
     for built in tasks:
         mine: list[str] = []
         for request, repeats in zip(built.requests, built.asked.repeats.ints.tolist(), strict=True):
-            digest = request_digest(request)
+            digest = digest_request(request)
             for repeat in range(repeats):
                 key = answer_key(identity, digest, repeat)
                 items.setdefault(key, Item(key, digest, Question(request, repeat)))

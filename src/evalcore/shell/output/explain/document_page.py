@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from evalcore.core.answers.batch import byte_length
+from evalcore.core.answers.batch import count_bytes
 from evalcore.core.answers.table import as_number
 from evalcore.core.records.request import GENERATE_UNTIL, Failure, Generate, LogLikelihood, Reply, Request
 from evalcore.shell.explain.agreement import Traced
@@ -107,7 +107,7 @@ def _likelihoods(explained: Explained) -> Block:
                 plain_cell(text),
                 _number(number),
                 _number(number / len(choice)) if choice else "",
-                _number(number / byte_length(choice)) if choice else "",
+                _number(number / count_bytes(choice)) if choice else "",
                 ("yes" if first[1] else "no") if known and isinstance(first, tuple) else "",
                 "right" if right else "",
             )
