@@ -1,4 +1,4 @@
-"""What one document does to every number above it: its task's, and those of every group the task counts in."""
+"""The effect of one document on every number above it: its task's, and those of its task's groups."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ __all__ = ["Contribution", "contributions", "groups_above"]
 
 
 class Contribution(Struct, frozen=True):
-    """A document in one number. ``without`` is the number as it would be without the document, exactly.
+    """A document in one number. ``without`` is exactly the number without the document.
 
-    ``influence`` is how far the document pulls the number from where the others of its task have it, the size of each
-    task being given; over the documents of a task it sums to 0. ``weight`` is its share where all weigh the same.
+    ``influence`` is how far the document pulls the number away from the others of its task, for given sizes of the
+    tasks; over the documents of a task it sums to 0. ``weight`` is its share if all documents weigh the same.
     ``reason`` says why something is missing.
     """
 
@@ -43,14 +43,14 @@ class Contribution(Struct, frozen=True):
 
     @property
     def moved(self) -> float | None:
-        """The number minus what it would be without the document."""
+        """The number minus the number without the document."""
         return None if self.value is None or self.without is None else self.value - self.without
 
 
 def contributions(
     report: Report, task: str, doc: int, *, inference: Inference = DEFAULT, tables: Tables = EVALCORE
 ) -> tuple[Contribution, ...]:
-    """Every number that a document has a part in: its task's first, then groups, the nearest before those above.
+    """List every number that a document is part of: its task's first, then groups, the nearest first.
 
     >>> from evalcore.core.records.array import Array
     >>> from evalcore.core.records.column import Floats, column
@@ -65,22 +65,22 @@ def contributions(
     (0.75, 1.0, -0.1875, 0.25)
     """
     whole, quick = report.task(task), replace(inference, resampling=Resampling(0))
-    rest = _without(whole, doc, quick, tables)
-    left, why = _regrouped(report, rest, quick, tables)
-    own = [_in_task(whole, rest, key, doc) for key, _ in whole.estimates if _has(whole, key, doc)]
+    rest = _drop_document(whole, doc, quick, tables)
+    left, why = _report_groups(report, rest, quick, tables)
+    own = [_measure_in_task(whole, rest, key, doc) for key, _ in whole.estimates if _has_document(whole, key, doc)]
     above = [
-        _in_group(group, left.get(group.name), key, whole, doc, why)
+        _measure_in_group(group, left.get(group.name), key, whole, doc, why)
         for group in report.groups
         if group.name in groups_above(report, task)
         for key, estimate in group.estimates
-        if estimate.value is not None and _has(whole, key, doc)
-        if not estimate.group.parts or _part_of(estimate, task) is not None
+        if estimate.value is not None and _has_document(whole, key, doc)
+        if not estimate.group.parts or _find_part(estimate, task) is not None
     ]
     return (*own, *above)
 
 
 def groups_above(report: Report, task: str) -> frozenset[str]:
-    """The groups that a task is in, however deep.
+    """Find the groups that contain a task, at any depth.
 
     >>> from evalcore.core.groups.tree import Leaf
     >>> tree = Group("g", (Leaf("a", None), Group("h", (Leaf("b", None),))))
@@ -91,10 +91,10 @@ def groups_above(report: Report, task: str) -> frozenset[str]:
     return frozenset(one.name for one in groups if task in {leaf.name for leaf in all_tasks(one)})
 
 
-def _regrouped(
+def _report_groups(
     report: Report, rest: TaskReport, inference: Inference, tables: Tables
 ) -> tuple[Mapping[str, GroupReport], str]:
-    """Every group with one task changed; or none, and why, where a group cannot do without the task."""
+    """Report every group with one task changed; or none, and why, if a group cannot do without the task."""
     tasks = [rest if one.name == rest.name else one for one in report.tasks]
     trees = tuple(map_leaves(lambda leaf: None, tree) for tree in report.trees)
     try:
@@ -104,16 +104,16 @@ def _regrouped(
     return {group.name: group for group in made.groups}, "without it the group has no number"
 
 
-def _has(task: TaskReport, key: MetricKey, doc: int) -> bool:
+def _has_document(task: TaskReport, key: MetricKey, doc: int) -> bool:
     column = task.column(key)
     return column is not None and doc in column.keys.ints
 
 
-def _without(task: TaskReport, doc: int, inference: Inference, tables: Tables) -> TaskReport:
-    """The task as if it had never had the document."""
-    if not any(_has(task, key, doc) for key, _ in task.columns):
+def _drop_document(task: TaskReport, doc: int, inference: Inference, tables: Tables) -> TaskReport:
+    """Report the task as if it had never had the document."""
+    if not any(_has_document(task, key, doc) for key, _ in task.columns):
         raise EvalError(f"expected a document of this task, got a number that none has{place(task.name, doc)}")
-    columns = tuple((key, _dropped(column, doc)) for key, column in task.columns)
+    columns = tuple((key, _drop_row(column, doc)) for key, column in task.columns)
     kept = dict(columns)
     estimates = tuple(
         (key, aggregate_again(one, kept.get(key), inference=inference, tables=tables)) for key, one in task.estimates
@@ -121,7 +121,7 @@ def _without(task: TaskReport, doc: int, inference: Inference, tables: Tables) -
     return replace(task, estimates=estimates, columns=columns, n_docs=task.n_docs - 1)
 
 
-def _dropped(column: Column, doc: int) -> Column:
+def _drop_row(column: Column, doc: int) -> Column:
     here = np.asarray(column.keys.ints != doc)
     return Column(
         frozen(column.keys.ints[here]),
@@ -131,28 +131,28 @@ def _dropped(column: Column, doc: int) -> Column:
     )
 
 
-def _in_task(whole: TaskReport, rest: TaskReport, key: MetricKey, doc: int) -> Contribution:
+def _measure_in_task(whole: TaskReport, rest: TaskReport, key: MetricKey, doc: int) -> Contribution:
     estimate, other = whole[key], rest[key]
-    moved = _influence(Part(whole.name, 1.0), estimate, doc)
+    moved = _find_influence(Part(whole.name, 1.0), estimate, doc)
     weight = 1 / estimate.n if estimate.scale.even and moved is not None else None
-    reason = other.reason if other.value is None else _silence(estimate, doc)
+    reason = other.reason if other.value is None else _explain_silence(estimate, doc)
     return Contribution(whole.name, key, False, estimate.value, other.value, moved, weight, estimate.n, reason)
 
 
-def _in_group(
+def _measure_in_group(
     group: GroupReport, left: GroupReport | None, key: MetricKey, task: TaskReport, doc: int, why: str
 ) -> Contribution:
     estimate, other, own = group[key], None if left is None else left.get(key), task[key]
-    part = _part_of(estimate, task.name)
-    moved = None if part is None else _influence(part, own, doc)
+    part = _find_part(estimate, task.name)
+    moved = None if part is None else _find_influence(part, own, doc)
     weight = part.slope / own.n if own.scale.even and moved is not None and part is not None else None
     without = None if other is None else other.value
-    reason = _silence(own, doc) if without is not None else why
+    reason = _explain_silence(own, doc) if without is not None else why
     return Contribution(group.name, key, True, estimate.value, without, moved, weight, estimate.n, reason)
 
 
-def _silence(estimate: Estimate, doc: int) -> str | None:
-    """Why a document has no influence of its own."""
+def _explain_silence(estimate: Estimate, doc: int) -> str | None:
+    """Explain why a document has no influence of its own."""
     if estimate.spread.keys is None or doc not in estimate.spread.keys.ints:
         return "it has no score here, or counts with other documents"
     return (
@@ -160,12 +160,12 @@ def _silence(estimate: Estimate, doc: int) -> str | None:
     )
 
 
-def _part_of(estimate: Estimate, task: str) -> Part | None:
+def _find_part(estimate: Estimate, task: str) -> Part | None:
     return next((part for part in estimate.group.parts if part.name == task), None)
 
 
-def _influence(part: Part, estimate: Estimate, doc: int) -> float | None:
-    """How far a number moves with this document, through the part that its task has in it."""
+def _find_influence(part: Part, estimate: Estimate, doc: int) -> float | None:
+    """Find how far a document moves a number, through its task's part in it."""
     moved = influence_of(part, estimate)
     if moved is None or estimate.spread.keys is None:
         return None

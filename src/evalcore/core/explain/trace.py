@@ -1,6 +1,6 @@
-"""One document through the pipe again, every step in sight. Scoring keeps only the end; this shows the way there.
+"""One document through the pipe again, step by step. Scoring keeps only the result; a trace shows the way.
 
-The filters, scorers and reducers are the very functions that scoring uses, on a batch of one document.
+The filters, scorers and reducers are the functions that scoring uses, on a batch of one document.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pyrsistent import PMap
 from evalcore.core.answers.batch import Batch
 from evalcore.core.answers.chunk import gather_replies
 from evalcore.core.answers.filtrate import Filtrate, batch_repeats
-from evalcore.core.explain.verdict import tell_score
+from evalcore.core.explain.verdict import explain_score
 from evalcore.core.filters.chain import FILTERS, Filter, Replies, explain, nested
 from evalcore.core.filters.reply import Fired, replies
 from evalcore.core.pipeline import score_task, tabulate
@@ -42,7 +42,7 @@ class StepTrace(Struct, frozen=True):
 
 
 class Judged(Struct, frozen=True):
-    """A metric on one repeat of a document: what came of it, and how."""
+    """A metric on one repeat of a document: its outcome, and how it came about."""
 
     metric: str
     outcome: Outcome
@@ -52,8 +52,8 @@ class Judged(Struct, frozen=True):
 class DocumentTrace(Struct, frozen=True):
     """A document under one pipeline. ``steps`` has the trace of each unit: of the document, or of each of its choices.
 
-    ``repeats`` are the scores of each reply that was left, ``outcomes`` what the reducers made of them. ``problem``
-    says why there is nothing of all that.
+    ``repeats`` are the scores of each remaining reply, ``outcomes`` what the reducers made of them. ``problem``
+    says why there are none.
     """
 
     filter: str
@@ -68,7 +68,7 @@ class DocumentTrace(Struct, frozen=True):
 def trace_pipeline(
     pipeline: Pipeline, texts: Sequence[object], sample: Sample, filters: PMap[str, Filter] = FILTERS
 ) -> tuple[StepTrace, ...]:
-    """Every step of a chain on the replies of one unit; the last one's ``after`` is what scoring keeps.
+    """Trace every step of a chain on the replies of one unit; the last ``after`` is what scoring keeps.
 
     >>> steps = (Step.of("regex", regex_pattern="([0-9]+)"), Step.of("take_first"))
     >>> [(one.name, one.after, one.notes) for one in trace_pipeline(Pipeline("p", steps), ["4 or 5", "6"], Sample(0))]
@@ -76,14 +76,14 @@ def trace_pipeline(
     """
     seen = explain(pipeline, texts, sample, filters)
     out: list[StepTrace] = []
-    for step, (one, two) in zip(pipeline.steps, pairwise(seen), strict=True):
-        fired = Fired(_options(step, filters), one.replies, one.rules, two.replies, two.rules)
-        out.append(StepTrace(step.name, one.replies, two.replies, two.rules, filters[step.name].explain(fired)))
+    for step, (before, after) in zip(pipeline.steps, pairwise(seen), strict=True):
+        fired = Fired(_fill_options(step, filters), before.replies, before.rules, after.replies, after.rules)
+        out.append(StepTrace(step.name, before.replies, after.replies, after.rules, filters[step.name].explain(fired)))
     return tuple(out)
 
 
-def _options(step: Step, filters: PMap[str, Filter]) -> Mapping[str, object]:
-    """A step's options with the defaults of its filter."""
+def _fill_options(step: Step, filters: PMap[str, Filter]) -> Mapping[str, object]:
+    """Fill a step's options with the defaults of its filter."""
     known = signature(filters[step.name].make).parameters.values()
     return {one.name: one.default for one in known if one.default is not Parameter.empty} | dict(step.options)
 
@@ -91,7 +91,7 @@ def _options(step: Step, filters: PMap[str, Filter]) -> Mapping[str, object]:
 def trace_document(
     task: Task, sample: Sample, answers: Iterable[Answer], *, tables: Tables = EVALCORE
 ) -> tuple[DocumentTrace, ...]:
-    """One document under every pipeline of its task.
+    """Trace one document under every pipeline of its task.
 
     >>> from evalcore.core.records.request import GENERATE_UNTIL, Generate, Instance
     >>> task = Task("sums", GENERATE_UNTIL)
@@ -101,16 +101,18 @@ def trace_document(
     """
     task = replace(task, metrics=specs_of(task, tables))
     given = tuple(answers)
-    return tuple(_traced(task, one, sample, given, tables) for one in pipelines_of(task, tables))
+    return tuple(_trace_one(task, one, sample, given, tables) for one in pipelines_of(task, tables))
 
 
-def _traced(task: Task, pipeline: Pipeline, sample: Sample, answers: Sequence[Answer], tables: Tables) -> DocumentTrace:
+def _trace_one(
+    task: Task, pipeline: Pipeline, sample: Sample, answers: Sequence[Answer], tables: Tables
+) -> DocumentTrace:
     keys = np.array([sample.doc_id], np.int64)
     raw = gather_replies(task, keys, tabulate(answers))
     scored = score_task(replace(task, filters=(pipeline,)), [sample], answers, tables=tables, keep_replies=True)
-    found = tuple((one.key, dict(outcomes(one.column))[sample.doc_id]) for one in scored.columns if len(one.column))
+    results = tuple((one.key, dict(outcomes(one.column))[sample.doc_id]) for one in scored.columns if len(one.column))
     if raw.problems:
-        return DocumentTrace(pipeline.name, outcomes=found, problem=raw.problems[0][1])
+        return DocumentTrace(pipeline.name, outcomes=results, problem=raw.problems[0][1])
     steps = tuple(trace_pipeline(pipeline, unit, sample, tables.filters) for unit in nested(raw.replies))
     kept, bound = scored.provenance[0], bind_pipeline(task, pipeline, tables)
     return DocumentTrace(
@@ -118,15 +120,15 @@ def _traced(task: Task, pipeline: Pipeline, sample: Sample, answers: Sequence[An
         steps,
         kept.replies,
         tuple(kept.rules.data.tolist()),
-        tuple(_judged(bound, batch) for batch in _batches(task, pipeline, sample, raw.replies, steps)),
-        found,
+        tuple(_judge_repeat(bound, batch) for batch in _list_batches(task, pipeline, sample, raw.replies, steps)),
+        results,
     )
 
 
-def _batches(
+def _list_batches(
     task: Task, pipeline: Pipeline, sample: Sample, raw: Replies, steps: Sequence[Sequence[StepTrace]]
 ) -> Iterable[Batch]:
-    """A batch of this document for each repeat that the pipeline left."""
+    """Make a batch of this document for each repeat that the pipeline left."""
     keys: Ints64 = np.array([sample.doc_id], np.int64)
     out = raw
     if pipeline.steps:
@@ -135,11 +137,11 @@ def _batches(
     return batch_repeats(task.name, pipeline.name, Filtrate([sample], keys, out, np.array([len(steps)], np.int64)))
 
 
-def _judged(bound: BoundPipeline, batch: Batch) -> tuple[Judged, ...]:
-    """Every metric on one repeat, before any reducer."""
+def _judge_repeat(bound: BoundPipeline, batch: Batch) -> tuple[Judged, ...]:
+    """Judge one repeat by every metric, before any reducer."""
     task = bound.task
     return tuple(
-        Judged(score.name, outcome, "" if score.spec is None else tell_score(task, score.spec, batch))
+        Judged(score.name, outcome, "" if score.spec is None else explain_score(task, score.spec, batch))
         for score in bound.score(task, bound.specs, batch)
         for _, outcome in outcomes(score.column)
     )

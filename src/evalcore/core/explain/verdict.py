@@ -1,4 +1,4 @@
-"""How a score came about, in words, as far as it can be told: what was compared with what."""
+"""How a score came about, in words: what was compared with what."""
 
 from __future__ import annotations
 
@@ -36,18 +36,18 @@ from evalcore.core.records.request import (
 )
 from evalcore.core.records.task import MetricSpec, Task
 
-__all__ = ["JUDGES", "tell_score"]
+__all__ = ["JUDGES", "explain_score"]
 
 Judge = Callable[[Batch, Options], str]
 B = TypeVar("B", GenBatch, MCBatch, LLBatch, RollingBatch)
 
 
-def tell_score(task: Task, spec: MetricSpec, batch: Batch) -> str:
-    """What a metric compared in a batch of one document; empty where it cannot be told.
+def explain_score(task: Task, spec: MetricSpec, batch: Batch) -> str:
+    """Say what a metric compared in a batch of one document; empty if there are no words for it.
 
     >>> from evalcore.core.answers.batch import make_batch
     >>> spec = MetricSpec("exact_match", options={"ignore_case": True})
-    >>> print(tell_score(Task("t", GENERATE_UNTIL), spec, make_batch([["Yes"]], ["yes"])))
+    >>> print(explain_score(Task("t", GENERATE_UNTIL), spec, make_batch([["Yes"]], ["yes"])))
     'Yes' and the gold 'yes' are equal once normalised: 'yes'
     """
     judge = JUDGES.get(task.output_type, {}).get(spec.name)
@@ -55,8 +55,8 @@ def tell_score(task: Task, spec: MetricSpec, batch: Batch) -> str:
     return judge(batch, spec.options) if judge is not None and not own else ""
 
 
-def _built(build: Callable[[Batch], B], tell: Callable[[B, Options], str]) -> Judge:
-    """A judge of what a scorer builds of a batch, which may be that it cannot be scored."""
+def _judge_built(build: Callable[[Batch], B], tell: Callable[[B, Options], str]) -> Judge:
+    """Make a judge of what a scorer builds from a batch, or of why it cannot."""
 
     def judge(batch: Batch, options: Options) -> str:
         built = build(batch)
@@ -72,8 +72,8 @@ def _exact(batch: GenBatch, options: Options) -> str:
     said, golds = batch.predictions[0], batch.golds[0]
     if not golds:
         return NO_GOLD
-    normal = _normal_forms((said, *golds), options)
-    same = _first_hit(exact_match, said, golds, options)
+    normal = _normalise_texts((said, *golds), options)
+    same = _find_first_hit(exact_match, said, golds, options)
     if same == said:
         return f"equal to the gold {quote(same)}"
     if same is not None:
@@ -83,15 +83,15 @@ def _exact(batch: GenBatch, options: Options) -> str:
     return f"{quote(normal[said])} is not {wanted}{' (as normalised)' if changed else ''}"
 
 
-def _first_hit(metric: Callable[..., object], said: str, golds: tuple[str, ...], options: Options) -> str | None:
-    """The first gold for which the metric itself gives 1."""
+def _find_first_hit(metric: Callable[..., object], said: str, golds: tuple[str, ...], options: Options) -> str | None:
+    """Find the first gold for which the metric itself gives 1."""
     hits = (metric(make_texts([said], [gold]), options) for gold in golds)
     return next(
         (g for g, hit in zip(golds, hits, strict=True) if isinstance(hit, Floats) and hit.values.floats[0]), None
     )
 
 
-def _normal_forms(texts: tuple[str, ...], options: Options) -> Mapping[str, str]:
+def _normalise_texts(texts: tuple[str, ...], options: Options) -> Mapping[str, str]:
     regexes = options.get("regexes_to_ignore") or ()
     normalise = normaliser(
         tuple(regexes) if isinstance(regexes, tuple | list) else (),
@@ -103,8 +103,8 @@ def _normal_forms(texts: tuple[str, ...], options: Options) -> Mapping[str, str]
 
 
 def _includes(batch: GenBatch, options: Options) -> str:
-    found = _first_hit(includes, batch.predictions[0], batch.golds[0], options)
-    return "no gold is a part of it" if found is None else f"the gold {quote(found)} is a part of it"
+    hit = _find_first_hit(includes, batch.predictions[0], batch.golds[0], options)
+    return "no gold is a part of it" if hit is None else f"the gold {quote(hit)} is a part of it"
 
 
 def _extraction(batch: GenBatch, options: Options) -> str:
@@ -122,15 +122,15 @@ def _likeliest(lengths: Callable[[MCBatch], Floats64] | None, unit: str) -> Call
             return ""
         best = int(np.argmax(np.where(batch.valid[0], scores, -np.inf)))
         right = np.flatnonzero(batch.is_gold[0]).tolist()
-        golds = " or ".join(_choice(batch, at) + f" ({scores[at]:.4g})" for at in right[:5])
+        golds = " or ".join(_format_choice(batch, at) + f" ({scores[at]:.4g})" for at in right[:5])
         hit = "which is right" if best in right else f"and right is {golds}"
-        return f"likeliest{unit} is {_choice(batch, best)} ({scores[best]:.4g}), {hit}"
+        return f"likeliest{unit} is {_format_choice(batch, best)} ({scores[best]:.4g}), {hit}"
 
     return tell
 
 
-def _choice(batch: MCBatch, at: int) -> str:
-    """A choice by its number, as documents count them, and its text if that is known."""
+def _format_choice(batch: MCBatch, at: int) -> str:
+    """Format a choice by its index and, if known, its text."""
     known = batch.samples[0].choices
     return f"choice {at} {quote(known[at])}" if at < len(known) else f"choice {at}"
 
@@ -154,19 +154,19 @@ def _rolled(length: Callable[[str], int], unit: str) -> Callable[[RollingBatch, 
 
 JUDGES: Mapping[OutputType, Mapping[str, Judge]] = {
     GENERATE_UNTIL: {
-        "exact_match": _built(gen_batch, _exact),
-        "includes": _built(gen_batch, _includes),
-        "extraction_rate": _built(gen_batch, _extraction),
+        "exact_match": _judge_built(gen_batch, _exact),
+        "includes": _judge_built(gen_batch, _includes),
+        "extraction_rate": _judge_built(gen_batch, _extraction),
     },
     MULTIPLE_CHOICE: {
-        "acc": _built(mc_batch, _likeliest(None, "")),
-        "acc_norm": _built(mc_batch, _likeliest(lambda batch: spread_choices(batch, len), " by character")),
-        "acc_bytes": _built(mc_batch, _likeliest(lambda batch: spread_choices(batch, count_bytes), " by byte")),
+        "acc": _judge_built(mc_batch, _likeliest(None, "")),
+        "acc_norm": _judge_built(mc_batch, _likeliest(lambda batch: spread_choices(batch, len), " by character")),
+        "acc_bytes": _judge_built(mc_batch, _likeliest(lambda batch: spread_choices(batch, count_bytes), " by byte")),
     },
-    LOGLIKELIHOOD: {"acc": _built(ll_batch, _greedy), "perplexity": _built(ll_batch, _chance)},
+    LOGLIKELIHOOD: {"acc": _judge_built(ll_batch, _greedy), "perplexity": _judge_built(ll_batch, _chance)},
     LOGLIKELIHOOD_ROLLING: {
-        "word_perplexity": _built(rolling_batch, _rolled(words, "words")),
-        "byte_perplexity": _built(rolling_batch, _rolled(count_bytes, "bytes")),
-        "bits_per_byte": _built(rolling_batch, _rolled(count_bytes, "bytes")),
+        "word_perplexity": _judge_built(rolling_batch, _rolled(words, "words")),
+        "byte_perplexity": _judge_built(rolling_batch, _rolled(count_bytes, "bytes")),
+        "bits_per_byte": _judge_built(rolling_batch, _rolled(count_bytes, "bytes")),
     },
 }

@@ -1,10 +1,10 @@
-"""From task and group configs to trees: who joins which group, and what stands in the way.
+"""From task and group configs to trees: which tasks join which groups, and what is wrong.
 
 A task joins a group in three ways: the group's ``task:`` list names it; the list holds it inline (a dict
 with ``task`` or ``group``); or the task's own ``tag:`` (or legacy ``group:``) names the group. A tag that no
 config declares is a group without metrics; listed in another group it stands for its tasks, as in lm-eval.
 
-A child that changes what is measured is a task of its own, named ``group::task``, whether the change stands
+A child that changes what is measured is a task of its own, named ``group::task``, whether the change is
 in the list or in the group (``num_fewshot: 5`` beside ``task:``); so are inline groups. ``task_alias`` alone
 changes nothing measured and keeps the name.
 """
@@ -44,7 +44,7 @@ Edges = frozenset[tuple[str, str]]
 
 
 class Job(NamedTuple):
-    """A group still to be expanded: the config it stands in (``declared``), and what it passes down."""
+    """A group still to be expanded: its config (``declared``), and what it passes down."""
 
     name: str
     config: FrozenDict[str, object]
@@ -60,7 +60,7 @@ class Expanded(NamedTuple):
 
 
 class TreePlan(NamedTuple):
-    """All that configs say: every group as a tree, and every problem met on the way."""
+    """Every group of the configs as a tree, and every problem."""
 
     known: Index
     groups: FrozenDict[str, Group[Options]]
@@ -68,7 +68,7 @@ class TreePlan(NamedTuple):
 
 
 def build_trees(configs: Sequence[Config], roots: Sequence[str] | None = None) -> tuple[Tree[Options], ...]:
-    """The trees of these roots: by default every group that no other contains, then every task in no group.
+    """Build the trees of these roots: by default every group that no other contains, then every task in no group.
 
     >>> a, b = {"task": "a"}, {"task": "b", "tag": "t"}
     >>> build_trees([a, b, {"group": "g", "task": ["a", "t", {"task": "a", "num_fewshot": 5}]}])
@@ -87,7 +87,7 @@ def build_trees(configs: Sequence[Config], roots: Sequence[str] | None = None) -
 
 
 def plan_trees(configs: Sequence[Config], roots: Sequence[str] | None = None) -> TreePlan:
-    """Every group reached from the roots (all, if None) as a tree, with all problems instead of the first.
+    """Build every group reached from the roots (all, if None), with all problems instead of the first.
 
     >>> [problem.kind for problem in plan_trees([{"group": "g", "task": ["b"]}]).problems]
     ['unknown_child']
@@ -111,27 +111,27 @@ def _expand(index: Index, starts: Sequence[str], cut: Edges) -> tuple[dict[str, 
     jobs: dict[str, Job] = {}
     problems: list[Finding] = []
     shared: dict[str, Leaf[Options]] = {}
-    todo = [_declared(index, name) for name in starts[::-1] if name not in index.tasks]
+    todo = [_find_declared(index, name) for name in starts[::-1] if name not in index.tasks]
     while todo:
         job = todo.pop()
         if job.name in jobs:
             if job != jobs[job.name]:
-                problems.append(_twice(index, job.name, job.declared))
+                problems.append(_report_twice(index, job.name, job.declared))
             continue
         jobs[job.name] = job
-        met = list(_members(index, job, cut, shared))
+        met = list(_list_members(index, job, cut, shared))
         todo.extend(one for one in reversed(met) if isinstance(one, Job))
         problems += [one for one in met if isinstance(one, Finding)]
         nodes = [one.name if isinstance(one, Job) else one for one in met if not isinstance(one, Finding)]
-        members, clashes = _each_once(nodes)
-        problems += [_twice(index, name, job.declared) for name in clashes]
-        shell = _shell(job)
+        members, clashes = _keep_first(nodes)
+        problems += [_report_twice(index, name, job.declared) for name in clashes]
+        shell = _build_empty(job)
         problems += [index.finding("bad_config", shell, job.declared)] if isinstance(shell, str) else []
         expanded[job.name] = Expanded(Group(job.name) if isinstance(shell, str) else shell, members)
     return expanded, problems
 
 
-def _members(
+def _list_members(
     index: Index, job: Job, cut: Edges, shared: dict[str, Leaf[Options]]
 ) -> Iterator[Leaf[Options] | Job | Finding]:
     own = {key: value for key, value in job.config.items() if key not in STRUCTURE}
@@ -145,49 +145,51 @@ def _members(
         elif name not in index.groups and isinstance(item, Mapping) and {"group", "task"} <= item.keys():
             yield Job(f"{job.name}{SEPARATOR}{name}", FrozenDict(sets), job.declared, passed)
         elif name in index.tasks:
-            yield _variant(index, job, name, changes, shared)
+            yield _build_variant(index, job, name, changes, shared)
         elif name in index.tags:
-            yield from (_variant(index, job, task, changes, shared) for task in index.tags[name])
+            yield from (_build_variant(index, job, task, changes, shared) for task in index.tags[name])
         elif name in index.groups:
-            yield from () if (job.declared, name) in cut else (_subgroup(index, job, name, sets, passed),)
+            yield from () if (job.declared, name) in cut else (_find_subgroup(index, job, name, sets, passed),)
         elif isinstance(item, Mapping) and "group" in item:
             yield Job(f"{job.name}{SEPARATOR}{name}", FrozenDict(sets), job.declared, passed)
         elif not DEFINES_TASK.isdisjoint(changes):
-            yield _own_leaf(f"{job.name}{SEPARATOR}{name}", changes)
+            yield _build_leaf(f"{job.name}{SEPARATOR}{name}", changes)
         else:
             yield index.unknown(name, f"group {job.name!r}", job.declared)
 
 
-def _variant(index: Index, job: Job, name: str, changes: Config, shared: dict[str, Leaf[Options]]) -> Leaf[Options]:
+def _build_variant(
+    index: Index, job: Job, name: str, changes: Config, shared: dict[str, Leaf[Options]]
+) -> Leaf[Options]:
     config = index.tasks[name]
     real = {key: value for key, value in changes.items() if key not in config or config[key] != value}
     if not real:
         return shared[name] if name in shared else shared.setdefault(name, Leaf(name, options(config)))
     if real.keys() <= DISPLAY:
         return Leaf(name, options(config, **real))
-    return _own_leaf(f"{job.name}{SEPARATOR}{name}", {**config, **real})
+    return _build_leaf(f"{job.name}{SEPARATOR}{name}", {**config, **real})
 
 
-def _own_leaf(name: str, config: Config) -> Leaf[Options]:
+def _build_leaf(name: str, config: Config) -> Leaf[Options]:
     return Leaf(name, options(config, task=name))
 
 
-def _subgroup(index: Index, job: Job, name: str, sets: Config, passed: Config) -> Job | Finding:
+def _find_subgroup(index: Index, job: Job, name: str, sets: Config, passed: Config) -> Job | Finding:
     own = {key: value for key, value in sets.items() if key in GROUP_KEYS}
     changes = {**passed, **{key: value for key, value in sets.items() if key not in STRUCTURE}}
     if "task" in own:
-        return _twice(index, name, job.declared)
+        return _report_twice(index, name, job.declared)
     if not own and not changes:
-        return _declared(index, name)
+        return _find_declared(index, name)
     return Job(f"{job.name}{SEPARATOR}{name}", FrozenDict({**index.groups[name], **own}), name, FrozenDict(changes))
 
 
-def _declared(index: Index, name: str) -> Job:
+def _find_declared(index: Index, name: str) -> Job:
     config = FrozenDict(index.groups[name] if name in index.groups else {"task": index.tags[name]})
     return Job(name, config, name, FrozenDict())
 
 
-def _shell(job: Job) -> Group[Options] | str:
+def _build_empty(job: Job) -> Group[Options] | str:
     own = {key: value for key, value in job.config.items() if key in GROUP_KEYS}
     try:
         return group_from_config({**thaw_dict(own), "group": job.name})
@@ -195,8 +197,8 @@ def _shell(job: Job) -> Group[Options] | str:
         return str(wrong)
 
 
-def _each_once(nodes: Sequence[Leaf[Options] | str]) -> tuple[tuple[Leaf[Options] | str, ...], list[str]]:
-    """Members by name, the first of each; and the names that stand for different things."""
+def _keep_first(nodes: Sequence[Leaf[Options] | str]) -> tuple[tuple[Leaf[Options] | str, ...], list[str]]:
+    """Keep the first member of each name; and list the names that stand for different things."""
     kept: dict[str, Leaf[Options] | str] = {}
     for node in nodes:
         kept.setdefault(_name(node), node)
@@ -204,7 +206,7 @@ def _each_once(nodes: Sequence[Leaf[Options] | str]) -> tuple[tuple[Leaf[Options
     return tuple(kept.values()), clashes
 
 
-def _twice(index: Index, name: str, group: str) -> Finding:
+def _report_twice(index: Index, name: str, group: str) -> Finding:
     return index.finding("duplicate_name", f"{name!r} is defined twice, and differently", group)
 
 
@@ -213,7 +215,7 @@ def _name(node: Leaf[Options] | str) -> str:
 
 
 def _assemble(expanded: Mapping[str, Expanded]) -> dict[str, Group[Options]]:
-    """Groups from their members, children first, on a stack of our own."""
+    """Assemble groups from their members, children first, on an explicit stack."""
     done: dict[str, Group[Options]] = {}
     todo = list(expanded)[::-1]
     while todo:

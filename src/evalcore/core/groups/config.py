@@ -17,7 +17,7 @@ GROUP_AGGREGATIONS = ("mean", "macro", "pool")
 
 
 def group_metric_from_config(config: Mapping[str, object]) -> GroupMetric:
-    """One entry of an ``aggregate_metric_list``; a bare filter name is a list of one.
+    """Read one entry of an ``aggregate_metric_list``; a bare filter name is a list of one.
 
     >>> group_metric_from_config({"metric": "acc", "filter_list": "none", "weight_by_size": False}).filters
     ('none',)
@@ -32,17 +32,17 @@ def group_metric_from_config(config: Mapping[str, object]) -> GroupMetric:
     _refuse_unknown("group metric key", config, METRIC_KEYS, where)
     return GroupMetric(
         metric=name,
-        filters=_filters(config.get("filter_list"), where),
-        aggregation=_aggregation(config.get("aggregation", "mean"), where),
-        weight_by_size=_flag(config.get("weight_by_size", True), where),
-        average=_average(config.get("average", "leaves"), where),
-        weights=_weights(config.get("weights"), where),
-        missing=_missing(config.get("missing", "flag"), where),
+        filters=_read_filters(config.get("filter_list"), where),
+        aggregation=_read_aggregation(config.get("aggregation", "mean"), where),
+        weight_by_size=_read_flag(config.get("weight_by_size", True), where),
+        average=_read_average(config.get("average", "leaves"), where),
+        weights=_read_weights(config.get("weights"), where),
+        missing=_read_missing(config.get("missing", "flag"), where),
     )
 
 
 def group_from_config(config: Mapping[str, object]) -> Group[Options]:
-    """A group without its children, as lm-eval's ``Group.from_config``; ``add_child`` fills it.
+    """Read a group without its children, as lm-eval's ``Group.from_config``; ``add_child`` fills it.
 
     >>> shell = group_from_config({"group": "g", "task": ["a"], "aggregate_metric_list": {"metric": "acc"}})
     >>> shell, shell.metrics[0].metric
@@ -57,14 +57,14 @@ def group_from_config(config: Mapping[str, object]) -> Group[Options]:
         raise EvalError(f"expected group_alias: a text, got {alias!r}{where}")
     if metadata is not None and not isinstance(metadata, Mapping):
         raise EvalError(f"expected metadata: a mapping, got {metadata!r}{where}")
-    metrics = tuple(_metrics(config.get("aggregate_metric_list"), where))
+    metrics = tuple(_read_metrics(config.get("aggregate_metric_list"), where))
     return Group(name, metrics=metrics, alias=alias, metadata=options(metadata))
 
 
 def group_to_dict(group: Group[object]) -> dict[str, object]:
-    """The group in lm-eval's ``to_dict`` schema: plain data, children by name, empty keys left out.
+    """Write a group in lm-eval's ``to_dict`` schema: plain data, children by name, no empty keys.
 
-    Keys that lm-eval does not know (average, weights, missing) appear only where they differ from the
+    Keys that lm-eval does not know (average, weights, missing) appear only if they differ from the
     default; a callable aggregation is written by its qualified name.
 
     >>> group_to_dict(Group("g", metrics=(GroupMetric("acc"),), alias="G"))["aggregate_metric_list"]
@@ -74,7 +74,7 @@ def group_to_dict(group: Group[object]) -> dict[str, object]:
         "task": list(child_names(group)),
         "group_alias": group.alias,
         "aggregate_metric_list": [_metric_to_dict(metric) for metric in group.metrics],
-        "metadata": _plain(group.metadata),
+        "metadata": _make_plain(group.metadata),
     }
     return {"group": group.name} | {key: value for key, value in known.items() if value}
 
@@ -83,33 +83,33 @@ def _metric_to_dict(metric: GroupMetric) -> dict[str, object]:
     plain: dict[str, object] = {
         "metric": metric.metric,
         "filter_list": None if metric.filters is None else list(metric.filters),
-        "aggregation": _plain(metric.aggregation),
+        "aggregation": _make_plain(metric.aggregation),
         "weight_by_size": metric.weight_by_size,
     }
-    ours = {"average": metric.average, "weights": _plain(metric.weights), "missing": metric.missing}
+    ours = {"average": metric.average, "weights": _make_plain(metric.weights), "missing": metric.missing}
     return plain | {key: value for key, value in ours.items() if value not in ("leaves", {}, "flag")}
 
 
-def _plain(value: object) -> object:
+def _make_plain(value: object) -> object:
     if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
+        return {str(key): _make_plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple | set | frozenset):
-        return [_plain(item) for item in value]
+        return [_make_plain(item) for item in value]
     if callable(value):
         kind = value if hasattr(value, "__qualname__") else type(value)
         return f"{kind.__module__}.{kind.__qualname__}"
     return value
 
 
-def _metrics(given: object, where: str) -> Iterable[GroupMetric]:
+def _read_metrics(given: object, where: str) -> Iterable[GroupMetric]:
     several = given if isinstance(given, list | tuple) else () if given is None else (given,)
-    for one in several:
-        if isinstance(one, GroupMetric):
-            yield one
-        elif isinstance(one, Mapping):
-            yield group_metric_from_config(one)
+    for entry in several:
+        if isinstance(entry, GroupMetric):
+            yield entry
+        elif isinstance(entry, Mapping):
+            yield group_metric_from_config(entry)
         else:
-            raise EvalError(f"expected {{metric: acc, ...}}, got {one!r} - at aggregate_metric_list{where}")
+            raise EvalError(f"expected {{metric: acc, ...}}, got {entry!r} - at aggregate_metric_list{where}")
 
 
 def _refuse_unknown(kind: str, config: Mapping[str, object], known: Collection[str], where: str) -> None:
@@ -118,7 +118,7 @@ def _refuse_unknown(kind: str, config: Mapping[str, object], known: Collection[s
             raise unknown(kind, str(key), known, where)
 
 
-def _filters(given: object, where: str) -> tuple[str, ...] | None:
+def _read_filters(given: object, where: str) -> tuple[str, ...] | None:
     if given is None:
         return None
     several = [given] if isinstance(given, str) else given
@@ -127,7 +127,7 @@ def _filters(given: object, where: str) -> tuple[str, ...] | None:
     raise EvalError(f"expected filter_list: names of filters, got {given!r}{where}")
 
 
-def _aggregation(given: object, where: str) -> str | Callable[..., object]:
+def _read_aggregation(given: object, where: str) -> str | Callable[..., object]:
     if callable(given):
         return given
     if given not in GROUP_AGGREGATIONS:
@@ -136,25 +136,25 @@ def _aggregation(given: object, where: str) -> str | Callable[..., object]:
     return str(given)
 
 
-def _flag(given: object, where: str) -> bool:
+def _read_flag(given: object, where: str) -> bool:
     if isinstance(given, bool):
         return given
     raise EvalError(f"expected weight_by_size: true or false, got {given!r}{where}")
 
 
-def _average(given: object, where: str) -> Literal["leaves", "children"]:
+def _read_average(given: object, where: str) -> Literal["leaves", "children"]:
     if given == "leaves" or given == "children":
         return "leaves" if given == "leaves" else "children"
     raise unknown("average", str(given), ("leaves", "children"), where)
 
 
-def _missing(given: object, where: str) -> Literal["flag", "fail"]:
+def _read_missing(given: object, where: str) -> Literal["flag", "fail"]:
     if given == "flag" or given == "fail":
         return "flag" if given == "flag" else "fail"
     raise unknown("way to treat missing", str(given), ("flag", "fail"), where)
 
 
-def _weights(given: object, where: str) -> Options:
+def _read_weights(given: object, where: str) -> Options:
     if given is None:
         return options()
     if isinstance(given, Mapping) and all(_is_weight(weight) for weight in given.values()):

@@ -1,4 +1,4 @@
-"""How far a group's number may be off: its tasks' errors, with covariance where tasks share clusters."""
+"""The error of a group's number from its tasks' errors, with covariance if tasks share clusters."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["TermSpread", "all_clusters", "spread_of_terms"]
 class TermSpread(Struct, frozen=True):
     """A standard error, the variance behind the interval, degrees of freedom; or why there are none.
 
-    ``trials`` is what the interval rests on where the variance is 0.
+    ``trials`` is what the interval rests on if the variance is 0.
     """
 
     stderr: float | None = None
@@ -37,11 +37,11 @@ class Stratum(Struct, frozen=True):
     df: float | None
     trials: float
     unseen: float = 0.0
-    """What the squared error may well be where the documents show no spread: all right is not certain."""
+    """A plausible squared error if the documents show no spread: all right is not certain."""
 
 
 class Tied(Struct, frozen=True, eq=False):
-    """A task among those that share clusters: its documents' parts in the group's number, and their clusters."""
+    """A task that shares clusters with others: its documents' parts in the group's number, and their clusters."""
 
     slope: float
     parts: Floats64
@@ -51,7 +51,7 @@ class Tied(Struct, frozen=True, eq=False):
 
 
 def spread_of_terms(terms: Sequence[Term], slopes: Sequence[float]) -> TermSpread:
-    """The error of a number that moves by these slopes when its tasks' numbers move by 1.
+    """The error of a number that changes by these slopes when its tasks' numbers change by 1.
 
     >>> from evalcore.core.records.estimate import Spread
     >>> one = Estimate(value=0.5, stderr=0.1, spread=Spread(variance=0.01, df=8.0, trials=9.0))
@@ -63,29 +63,29 @@ def spread_of_terms(terms: Sequence[Term], slopes: Sequence[float]) -> TermSprea
     lacking = next((term for term, _ in counted if term.estimate.stderr is None), None)
     if lacking is not None:
         return TermSpread(reason=f"{lacking.name} has no standard error: {lacking.estimate.reason or 'not given'}")
-    shared = _shared_clusters([term.estimate for term, _ in counted])
-    alone = [_alone(term.estimate, slope) for term, slope in counted if not _has(term.estimate, shared)]
-    among = [(term, slope) for term, slope in counted if _has(term.estimate, shared)]
+    shared = _find_shared_clusters([term.estimate for term, _ in counted])
+    alone = [_build_stratum(term.estimate, slope) for term, slope in counted if not _has_cluster(term.estimate, shared)]
+    among = [(term, slope) for term, slope in counted if _has_cluster(term.estimate, shared)]
     unknown = next((term.name for term, _ in among if term.estimate.spread.influence is None), None)
     if unknown is not None:
         reason = f"{unknown} shares clusters with other tasks, and the influence of each of its documents is not known"
         return TermSpread(reason=reason)
-    return _together([*alone, *_tied_strata([_tied(term.estimate, slope) for term, slope in among])])
+    return _add_strata([*alone, *_build_tied_strata([_tie_task(term.estimate, slope) for term, slope in among])])
 
 
 def all_clusters(terms: Sequence[Term]) -> Ints64 | None:
-    """Every cluster of these tasks once; None if no task has any.
+    """List every cluster of these tasks once; None if no task has any.
 
     >>> all_clusters([Term("a", 1.0, 9.0, Estimate(value=0.5))]) is None
     True
     """
-    found = [term.estimate.spread.clusters.ints for term in terms if term.estimate.spread.clusters is not None]
-    return np.unique(np.concatenate(found)) if found else None
+    codes = [term.estimate.spread.clusters.ints for term in terms if term.estimate.spread.clusters is not None]
+    return np.unique(np.concatenate(codes)) if codes else None
 
 
-def _together(strata: Sequence[Stratum]) -> TermSpread:
-    """Independent parts of an error as one."""
-    if len(strata) == 1:  # keeps its own variance, so that a group of one equals its task
+def _add_strata(strata: Sequence[Stratum]) -> TermSpread:
+    """Add up independent parts of an error."""
+    if len(strata) == 1:  # it keeps its variance, so that a group of one equals its task
         only = strata[0]
         return TermSpread(only.error, only.variance, only.df, only.trials)
     errors = [one.error for one in strata]
@@ -101,17 +101,19 @@ def _together(strata: Sequence[Stratum]) -> TermSpread:
     return TermSpread(stderr, variance, df, 1 / inverse if inverse > 0 else 0.0)
 
 
-def _alone(estimate: Estimate, slope: float) -> Stratum:
+def _build_stratum(estimate: Estimate, slope: float) -> Stratum:
     variance = None if estimate.spread.variance is None else slope**2 * estimate.spread.variance
     error = abs(slope) * (estimate.stderr or 0.0)
-    return Stratum(error, variance, estimate.spread.df, estimate.spread.trials / slope**2, slope**2 * _unseen(estimate))
+    return Stratum(
+        error, variance, estimate.spread.df, estimate.spread.trials / slope**2, slope**2 * _guess_variance(estimate)
+    )
 
 
-def _unseen(estimate: Estimate) -> float:
-    """The variance of a bounded mean without any spread, as if half a document more were right and half a one wrong.
+def _guess_variance(estimate: Estimate) -> float:
+    """Guess the variance of a bounded mean without spread, as if half a document more were right and half wrong.
 
     >>> from evalcore.core.records.estimate import Spread
-    >>> round(_unseen(Estimate(value=1.0, spread=Spread(trials=10.0))), 6)      # 10.5 of 11
+    >>> round(_guess_variance(Estimate(value=1.0, spread=Spread(trials=10.0))), 6)      # 10.5 of 11
     0.004339
     """
     low, high = estimate.scale.bounds
@@ -124,16 +126,16 @@ def _unseen(estimate: Estimate) -> float:
 # --- tasks that share clusters -------------------------------------------------------------------------------------
 
 
-def _shared_clusters(estimates: Sequence[Estimate]) -> Ints64:
-    """The clusters that occur in more than one task."""
-    found = [np.unique(one.spread.clusters.ints) for one in estimates if one.spread.clusters is not None]
-    if len(found) < 2:
+def _find_shared_clusters(estimates: Sequence[Estimate]) -> Ints64:
+    """Find the clusters that occur in more than one task."""
+    parts = [np.unique(one.spread.clusters.ints) for one in estimates if one.spread.clusters is not None]
+    if len(parts) < 2:
         return np.array([], np.int64)
-    codes, times = np.unique(np.concatenate(found), return_counts=True)
+    codes, times = np.unique(np.concatenate(parts), return_counts=True)
     return np.asarray(codes[times > 1], dtype=np.int64)
 
 
-def _has(estimate: Estimate, shared: Ints64) -> bool:
+def _has_cluster(estimate: Estimate, shared: Ints64) -> bool:
     return (
         len(shared) > 0
         and estimate.spread.clusters is not None
@@ -141,22 +143,22 @@ def _has(estimate: Estimate, shared: Ints64) -> bool:
     )
 
 
-def _tied(estimate: Estimate, slope: float) -> Tied:
+def _tie_task(estimate: Estimate, slope: float) -> Tied:
     if estimate.spread.influence is None or estimate.spread.clusters is None:
         raise AssertionError("only tasks with influences and clusters are tied")
     influence, codes = estimate.spread.influence.floats, estimate.spread.clusters.ints
     return Tied(slope, slope * influence / len(influence), codes, len(np.unique(codes)), estimate.spread.trials)
 
 
-def _tied_strata(tied: Sequence[Tied]) -> list[Stratum]:
-    """Each cluster's influence summed over all tasks; clusters that lie in the same tasks make a stratum.
+def _build_tied_strata(tied: Sequence[Tied]) -> list[Stratum]:
+    """Sum each cluster's influence over all tasks; clusters that lie in the same tasks make a stratum.
 
     Each task's sums are corrected by its own C/(C - 1). So tasks on the same clusters have one C/(C - 1), a task that
-    shares little keeps its own error, and the error never jumps where a weight nears 0. A stratum of c clusters has
-    c·(1 - 1/C) degrees of freedom, with the least C of its tasks: C - 1 where all tasks lie on the same clusters.
+    shares little keeps its own error, and the error never jumps as a weight nears 0. A stratum of c clusters has
+    c·(1 - 1/C) degrees of freedom, with the least C of its tasks: C - 1 if all tasks lie on the same clusters.
 
-    Where nothing varies, it is not known how far the tasks of a cluster go together: each cluster counts as one trial,
-    as if they always did, worth its share of the group's number.
+    If nothing varies, the correlation within a cluster is unknown: each cluster counts as one trial,
+    as if its tasks always agreed, worth its share of the group's number.
     """
     if not tied:
         return []
@@ -175,21 +177,21 @@ def _tied_strata(tied: Sequence[Tied]) -> list[Stratum]:
     least = np.where(member, counts, inf).min(axis=1)
     return [
         Stratum(
-            sqrt(_squares(corrected[at])),
-            _squares(sums[at]),
+            sqrt(_sum_squares(corrected[at])),
+            _sum_squares(sums[at]),
             len(at) - fsum((1 / least[at]).tolist()),
-            1 / _squares(worth[at]),
+            1 / _sum_squares(worth[at]),
         )
-        for at in _alike(member)
+        for at in _group_alike(member)
     ]
 
 
-def _alike(member: Bools) -> list[Ints64]:
-    """The rows that say the same, together."""
+def _group_alike(member: Bools) -> list[Ints64]:
+    """Group the rows that are equal."""
     _, kinds = np.unique(np.packbits(member, axis=1), axis=0, return_inverse=True)
     order = np.argsort(kinds.reshape(-1), kind="stable")
     return np.split(order, np.flatnonzero(np.diff(kinds.reshape(-1)[order])) + 1)
 
 
-def _squares(values: Floats64) -> float:
+def _sum_squares(values: Floats64) -> float:
     return fsum((values * values).tolist())

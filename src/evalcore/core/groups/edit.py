@@ -1,4 +1,4 @@
-"""One group as a value: with a child, without one, looked into."""
+"""One group as a value: children added, removed, looked up."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 def add_child(group: Group[T], child: Tree[T]) -> Group[T]:
-    """The group with this child, in place of one of the same name if there is one.
+    """Add a child, replacing one of the same name.
 
     >>> from evalcore.core.groups.tree import Leaf
     >>> child_names(add_child(Group("g", (Leaf("a", 1),)), Leaf("b", 2)))
@@ -26,7 +26,7 @@ def add_child(group: Group[T], child: Tree[T]) -> Group[T]:
 
 
 def remove_child(group: Group[T], name: str) -> Group[T]:
-    """The group without the child of this name.
+    """Remove the child of this name.
 
     >>> from evalcore.core.groups.tree import Leaf
     >>> child_names(remove_child(Group("g", (Leaf("a", 1), Leaf("b", 2))), "a"))
@@ -36,7 +36,7 @@ def remove_child(group: Group[T], name: str) -> Group[T]:
 
 
 def get_child(group: Group[T], name: str) -> Tree[T] | None:
-    """The direct child of this name.
+    """Return the direct child of this name.
 
     >>> from evalcore.core.groups.tree import Leaf
     >>> get_child(Group("g", (Leaf("a", 1),)), "a")
@@ -46,7 +46,7 @@ def get_child(group: Group[T], name: str) -> Tree[T] | None:
 
 
 def missing_children(group: Group[T], listed: tuple[str, ...]) -> tuple[str, ...]:
-    """Listed children that are not there.
+    """List the named children that are missing.
 
     >>> from evalcore.core.groups.tree import Leaf
     >>> missing_children(Group("g", (Leaf("a", 1),)), ("a", "b"))
@@ -57,5 +57,5 @@ def missing_children(group: Group[T], listed: tuple[str, ...]) -> tuple[str, ...
 
 
 def has_aggregation(group: Group[T]) -> bool:
-    """Whether the group makes numbers of its own."""
+    """Whether the group has numbers of its own."""
     return bool(group.metrics)

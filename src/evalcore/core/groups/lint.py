@@ -1,4 +1,4 @@
-"""What is wrong with groups before anything runs: every finding, and none of them raised."""
+"""Every problem in groups, found before anything runs and never raised."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from evalcore.core.tables import DEFAULT_METRICS, METRICS
 __all__ = ["Direction", "Finding", "MetricsOf", "higher_is_better_of", "lint"]
 
 Direction = bool | None
-"""Whether more is better; None if it is neither."""
+"""Whether more is better; None if neither is."""
 
 MetricsOf = Callable[[str], Mapping[str, Direction]]
-"""From an output type to the direction of each metric it knows."""
+"""From an output type to the direction of each of its metrics."""
 
 Known = tuple[str, Direction, tuple[float, float]]
 """Aggregation, direction and bounds of a metric."""
@@ -35,7 +35,7 @@ LOGS = frozenset({"perplexity", "weighted_perplexity"})
 
 
 class Emission(NamedTuple):
-    """A metric as one task will report it."""
+    """A metric that a task will report."""
 
     task: str
     metric: str
@@ -55,7 +55,7 @@ def higher_is_better_of(output_type: str) -> Mapping[str, Direction]:
 
 
 def lint(configs: Sequence[Config], metrics_of: MetricsOf | None = None) -> tuple[Finding, ...]:
-    """Everything wrong with these task and group configs, in one go; never raises.
+    """Find everything wrong with these task and group configs at once; never raise.
 
     Kinds: ``cycle``, ``unknown_child``, ``duplicate_name``, ``bad_config``, ``leaf_reached_twice``,
     ``metric_not_emitted``, ``mixed_direction``, ``mixed_scale``, ``not_averageable``.
@@ -68,60 +68,60 @@ def lint(configs: Sequence[Config], metrics_of: MetricsOf | None = None) -> tupl
     plan = plan_trees(configs)
     directions = metrics_of or higher_is_better_of
     emitted: dict[str, tuple[Emission, ...] | None] = {}
-    found = [*plan.problems, *_reached_twice(plan)]
+    findings = [*plan.problems, *_find_reached_twice(plan)]
     for group in plan.groups.values():
         tasks = all_tasks(group) if group.metrics else ()
         for leaf in tasks:
             if leaf.name not in emitted:
-                emitted[leaf.name] = _emissions(leaf, directions)
+                emitted[leaf.name] = _list_emissions(leaf, directions)
         for metric in group.metrics:
             known = {leaf.name: some for leaf in tasks if (some := emitted[leaf.name]) is not None}
             judged = _judge(group, metric, known)
-            found += [plan.known.finding(kind, text, group.name) for kind, text in judged]
-    return tuple(unique(found))
+            findings += [plan.known.finding(kind, text, group.name) for kind, text in judged]
+    return tuple(unique(findings))
 
 
 # --- what each task reports -------------------------------------------------------------------------------
 
 
-def _emissions(leaf: Leaf[Options], directions: MetricsOf) -> tuple[Emission, ...] | None:
-    """What a task's config says it reports; None where only its code can tell."""
+def _list_emissions(leaf: Leaf[Options], directions: MetricsOf) -> tuple[Emission, ...] | None:
+    """List what a task's config says it reports; None if only its code decides."""
     config = leaf.value
     if "class" in config or not isinstance(config.get("output_type", ""), str):
         return None
     kind = str(config.get("output_type", "generate_until"))
     unasked = tuple({"metric": name} for name in UNASKED.get(kind, ()))
     asked = config.get("metric_list") or unasked
-    filters = [one for one in _several(config.get("filter_list")) if isinstance(one, Mapping)]
+    filters = [one for one in _list_several(config.get("filter_list")) if isinstance(one, Mapping)]
     pipelines = [(str(one.get("name", "none")), one.get("metric_list") or asked) for one in filters]
     return tuple(
-        _emission(leaf.name, kind, name, spec, directions)
+        _build_emission(leaf.name, kind, name, spec, directions)
         for name, specs in pipelines or [("none", asked)]
-        for spec in _several(specs)
+        for spec in _list_several(specs)
         if isinstance(spec, Mapping)
     )
 
 
-def _emission(task: str, kind: str, filter_name: str, spec: Config, directions: MetricsOf) -> Emission:
-    metric = _text(spec.get("metric"))
+def _build_emission(task: str, kind: str, filter_name: str, spec: Config, directions: MetricsOf) -> Emission:
+    metric = _read_text(spec.get("metric"))
     usual, _, bounds = KNOWN.get(kind, {}).get(metric, ("mean", None, None))
-    aggregation = _text(spec.get("aggregation")) if spec.get("aggregation") is not None else usual
-    told = spec.get("higher_is_better")
-    direction = told if isinstance(told, bool) else directions(kind).get(metric)
-    if aggregation != usual or bounds is None or not _averageable(aggregation) or aggregation in LOGS:
+    aggregation = _read_text(spec.get("aggregation")) if spec.get("aggregation") is not None else usual
+    declared = spec.get("higher_is_better")
+    direction = declared if isinstance(declared, bool) else directions(kind).get(metric)
+    if aggregation != usual or bounds is None or not _is_averageable(aggregation) or aggregation in LOGS:
         bounds = AGGREGATIONS[aggregation].bounds if aggregation in AGGREGATIONS else None
     return Emission(task, metric, filter_name, aggregation, direction, bounds)
 
 
-def _several(given: object) -> Sequence[object]:
+def _list_several(given: object) -> Sequence[object]:
     return given if isinstance(given, list | tuple) else [] if given is None else [given]
 
 
-def _text(given: object) -> str:
+def _read_text(given: object) -> str:
     return str(getattr(given, "__name__", given)).rsplit("/", 1)[-1]
 
 
-def _averageable(aggregation: str) -> bool:
+def _is_averageable(aggregation: str) -> bool:
     return aggregation in AGGREGATIONS and AGGREGATIONS[aggregation].average
 
 
@@ -133,24 +133,24 @@ def _judge(
 ) -> Iterator[tuple[str, str]]:
     of_metric = [one for some in known.values() for one in some if one.metric == metric.metric]
     used = [one for one in of_metric if metric.filters is None or one.filter in metric.filters]
-    yield from _not_emitted(group.name, metric, known, used)
+    yield from _find_not_emitted(group.name, metric, known, used)
     if {one.direction for one in used} >= {True, False}:
         sure = [one for one in used if one.direction is not None]
-        told = _told(sure, lambda one: f"{'higher' if one.direction else 'lower'} is better")
-        yield "mixed_direction", f"group {group.name!r} mixes directions of {metric.metric}: {told}"
+        labels = _list_labels(sure, lambda one: f"{'higher' if one.direction else 'lower'} is better")
+        yield "mixed_direction", f"group {group.name!r} mixes directions of {metric.metric}: {labels}"
     declared = metric.aggregation not in ("mean", "pool")
     scales = {one.bounds if declared else (one.aggregation.removeprefix("nan"), one.bounds) for one in used}
     if len(scales - {None}) > 1:
-        told = _told(used, _scale)
-        yield "mixed_scale", f"group {group.name!r} mixes different scales of {metric.metric}: {told}"
-    bent = [one for one in used if not _averageable(one.aggregation)]
+        labels = _list_labels(used, _format_scale)
+        yield "mixed_scale", f"group {group.name!r} mixes different scales of {metric.metric}: {labels}"
+    bent = [one for one in used if not _is_averageable(one.aggregation)]
     if bent and metric.aggregation == "mean":
-        told = _told(bent, lambda one: one.aggregation)
-        text = f"takes the mean of {metric.metric}, which is no mean ({told}): say macro or pool"
+        labels = _list_labels(bent, lambda one: one.aggregation)
+        text = f"takes the mean of {metric.metric}, which is no mean ({labels}): say macro or pool"
         yield "not_averageable", f"group {group.name!r} {text}"
 
 
-def _not_emitted(
+def _find_not_emitted(
     group: str, metric: GroupMetric, known: Mapping[str, tuple[Emission, ...]], used: Sequence[Emission]
 ) -> Iterator[tuple[str, str]]:
     if not known:
@@ -165,27 +165,27 @@ def _not_emitted(
             hint = f"; did you mean {near[0]!r}?" if near else ""
             yield "metric_not_emitted", f"no task of group {group!r} reports {key!r}{hint}"
         elif lacking:
-            text = f"{key!r} is missing in {len(lacking)} of {len(known)} tasks: {_first_five(lacking)}"
+            text = f"{key!r} is missing in {len(lacking)} of {len(known)} tasks: {_format_names(lacking)}"
             yield "metric_not_emitted", f"group {group!r}: metric {text}"
 
 
-def _scale(one: Emission) -> str:
-    return one.aggregation + (f" from {one.bounds[0]:g} to {one.bounds[1]:g}" if one.bounds else "")
+def _format_scale(emission: Emission) -> str:
+    return emission.aggregation + (f" from {emission.bounds[0]:g} to {emission.bounds[1]:g}" if emission.bounds else "")
 
 
-def _told(used: Sequence[Emission], label: Callable[[Emission], str]) -> str:
+def _list_labels(used: Sequence[Emission], label: Callable[[Emission], str]) -> str:
     parts: dict[str, dict[str, None]] = {}
-    for one in used:
-        parts.setdefault(label(one), {})[one.task] = None
-    return "; ".join(f"{name} in {_first_five(list(tasks))}" for name, tasks in parts.items())
+    for emission in used:
+        parts.setdefault(label(emission), {})[emission.task] = None
+    return "; ".join(f"{name} in {_format_names(list(tasks))}" for name, tasks in parts.items())
 
 
-def _first_five(names: Sequence[str]) -> str:
+def _format_names(names: Sequence[str]) -> str:
     return ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
 
 
-def _reached_twice(plan: TreePlan) -> Iterator[Finding]:
-    """Leaves that two children of one group lead to, told where the paths part and not again above."""
+def _find_reached_twice(plan: TreePlan) -> Iterator[Finding]:
+    """Find leaves that two children of one group lead to, reported where the paths part and not above."""
     paths: dict[str, dict[str, str]] = {}
     for group in plan.groups.values():
         mine: dict[str, str] = paths.setdefault(group.name, {})

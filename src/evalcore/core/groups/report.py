@@ -1,4 +1,4 @@
-"""A group's own report: the estimates that it makes of those of its tasks."""
+"""A group's report: its estimates from those of its tasks."""
 
 from __future__ import annotations
 
@@ -34,15 +34,15 @@ __all__ = ["place_tasks", "report_group"]
 
 
 def place_tasks(trees: Iterable[Tree[object]], tasks: Iterable[TaskReport]) -> tuple[Tree[TaskReport], ...]:
-    """Trees with the reports of their tasks. A task that was not run has an empty one.
+    """Place the reports of tasks in their trees. A task that was not run gets an empty one.
 
-    A name stands for one group, and never for a group and a task.
+    A name stands for one group, never for a group and a task.
     """
     by_name = {task.name: task for task in tasks}
     placed = tuple(map_leaves(lambda leaf: by_name.get(leaf.name, TaskReport(name=leaf.name)), tree) for tree in trees)
     leaf_names = {leaf.name for tree in placed for leaf in leaves(tree)}
     seen: dict[str, Group[TaskReport]] = {}
-    for group in concat(map(_every_group, placed)):
+    for group in concat(map(_list_groups, placed)):
         if group.name in leaf_names:
             raise EvalError(f"expected a name for the group of its own, got that of a task - at group {group.name}")
         if seen.setdefault(group.name, group) != group:
@@ -50,18 +50,18 @@ def place_tasks(trees: Iterable[Tree[object]], tasks: Iterable[TaskReport]) -> t
     return placed
 
 
-def _every_group(tree: Tree[TaskReport]) -> tuple[Group[TaskReport], ...]:
-    """Every group, as often as it is there, parents first."""
+def _list_groups(tree: Tree[TaskReport]) -> tuple[Group[TaskReport], ...]:
+    """List every group as often as it occurs, parents first."""
     return fold_group(tree, lambda leaf: (), lambda group, parts: (group, *concat(parts)))
 
 
 def report_group(group: Group[TaskReport], *, inference: Inference = DEFAULT, tables: Tables = EVALCORE) -> GroupReport:
-    """A group's own numbers. Without an aggregation list it has a name and an alias only."""
+    """Report a group's own numbers. Without an aggregation list it has only a name and an alias."""
     if not group.metrics:
         return GroupReport(name=group.name, alias=alias_of(group), version=version_of(group))
     tasks = all_tasks(group)
-    wanted = [(spec, key) for spec in group.metrics for key in _keys(spec, tasks)]
-    rows = [(key, *_group_estimate(group, spec, key, inference, tables)) for spec, key in wanted]
+    wanted = [(spec, key) for spec in group.metrics for key in _list_keys(spec, tasks)]
+    rows = [(key, *_build_estimate(group, spec, key, inference, tables)) for spec, key in wanted]
     return GroupReport(
         name=group.name,
         alias=alias_of(group),
@@ -72,24 +72,24 @@ def report_group(group: Group[TaskReport], *, inference: Inference = DEFAULT, ta
     )
 
 
-def _keys(spec: GroupMetric, tasks: Sequence[Leaf[TaskReport]]) -> list[MetricKey]:
-    """The keys a group metric asks for: the listed filters, or those found among its own tasks."""
+def _list_keys(spec: GroupMetric, tasks: Sequence[Leaf[TaskReport]]) -> list[MetricKey]:
+    """List the keys of a group metric: the listed filters, or those of its own tasks."""
     if spec.filters is not None:
         return [MetricKey(spec.metric, name) for name in spec.filters]
-    found = {key.filter for leaf in tasks for key, _ in leaf.value.estimates if key.metric == spec.metric}
-    return [MetricKey(spec.metric, name) for name in sorted(found)] or [MetricKey(spec.metric)]
+    filters = {key.filter for leaf in tasks for key, _ in leaf.value.estimates if key.metric == spec.metric}
+    return [MetricKey(spec.metric, name) for name in sorted(filters)] or [MetricKey(spec.metric)]
 
 
-def _group_estimate(
+def _build_estimate(
     group: Group[TaskReport], spec: GroupMetric, key: MetricKey, inference: Inference, tables: Tables
 ) -> tuple[Estimate | None, tuple[str, ...]]:
     share = shares(group, spec, key, tables.averages, tables.size_of)
     by_name = {leaf.name: leaf.value for leaf in all_tasks(group)}
     if share.missing and spec.missing == "fail":
-        raise EvalError(_lacking(group, key, share.missing, len(by_name)))
+        raise EvalError(_explain_lacking(group, key, share.missing, len(by_name)))
     if not share.terms:
         return None, (f"group {group.name!r}: no values found for {key} in any task",)
-    terms = tuple(_term(by_name[name], name, weight, key, tables) for name, weight in share.terms)
+    terms = tuple(_build_term(by_name[name], name, weight, key, tables) for name, weight in share.terms)
     rule = tables.group_rules.get("callable" if callable(spec.aggregation) else spec.aggregation)
     if rule is None:
         raise unknown("group aggregation", str(spec.aggregation), tables.group_rules, place(group.name))
@@ -112,21 +112,21 @@ def _group_estimate(
         "tasks": len({term.name for term in terms}),
         "missing": len(share.missing) or None,
     }
-    warnings = (_lacking(group, key, share.missing, len(by_name)),) if share.missing else ()
+    warnings = (_explain_lacking(group, key, share.missing, len(by_name)),) if share.missing else ()
     return sign(named, parts, tables=tables.name, interval=inference.method), warnings
 
 
-def _term(task: TaskReport, name: str, weight: float, key: MetricKey, tables: Tables) -> Term:
+def _build_term(task: TaskReport, name: str, weight: float, key: MetricKey, tables: Tables) -> Term:
     estimate = task.get(key)
     if estimate is None:
         raise EvalError(f"expected {key} in {name}, got {[str(known) for known, _ in task.estimates]}")
     return Term(name, weight, tables.size_of(task, key), estimate, task.column(key))
 
 
-def _lacking(group: Group[TaskReport], key: MetricKey, missing: Sequence[str], total: int) -> str:
-    """How many tasks lack a metric, the first five by name.
+def _explain_lacking(group: Group[TaskReport], key: MetricKey, missing: Sequence[str], total: int) -> str:
+    """Say how many tasks lack a metric, and name the first five.
 
-    >>> _lacking(Group("g"), MetricKey("acc"), list("abcdefg"), 9)
+    >>> _explain_lacking(Group("g"), MetricKey("acc"), list("abcdefg"), 9)
     "group 'g': acc,none is missing in 7/9 tasks: a, b, c, d, e and 2 more"
     """
     more = f" and {len(missing) - 5} more" if len(missing) > 5 else ""

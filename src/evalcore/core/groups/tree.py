@@ -1,4 +1,4 @@
-"""Group trees: frozen values, one recursion over them, and every question an algebra passed to it."""
+"""Group trees: frozen values, one recursion over them, and algebras passed to it."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ B = TypeVar("B")
 
 
 class GroupMetric(Struct, frozen=True):
-    """How a group makes one number of its tasks' metric.
+    """How a group combines its tasks' metric into one number.
 
     ``filters=None`` discovers the filters among the group's own tasks. ``aggregation``: ``mean`` (of means; on the
     log scale for perplexities), ``macro`` (average task scores, whatever they are), ``pool`` (all documents as one
@@ -57,7 +57,7 @@ class GroupMetric(Struct, frozen=True):
     missing: Literal["flag", "fail"] = "flag"
 
     def __post_init__(self) -> None:
-        filters = getattr(self, "filters")  # noqa: B009  # it may not be what it was declared to be
+        filters = getattr(self, "filters")  # noqa: B009  # it may not be of its declared type
         if isinstance(filters, str):
             force_setattr(self, "filters", (filters,))
         for name, given, known in (
@@ -69,7 +69,7 @@ class GroupMetric(Struct, frozen=True):
 
 
 class Leaf(Struct, Generic[T_co], frozen=True):
-    """A task in a tree, with whatever is known about it."""
+    """A task in a tree, with a value."""
 
     name: str
     value: T_co
@@ -98,7 +98,7 @@ Tree = Leaf[T] | Group[T]
 
 
 def fold_group(tree: Tree[T], leaf: Callable[[Leaf[T]], B], group: Callable[[Group[T], tuple[B, ...]], B]) -> B:
-    """The one recursion over trees: what leaves become, and what a group makes of its children's results.
+    """Fold a tree, the one recursion: ``leaf`` maps leaves, ``group`` combines the results of children.
 
     >>> tree = Group("g", (Leaf("a", 2), Group("h", (Leaf("b", 3),))))
     >>> fold_group(tree, lambda leaf: leaf.value, lambda group, parts: sum(parts))
@@ -126,7 +126,7 @@ def fold_group(tree: Tree[T], leaf: Callable[[Leaf[T]], B], group: Callable[[Gro
 
 
 def leaves(tree: Tree[T]) -> tuple[Leaf[T], ...]:
-    """Every leaf on every path, in order; a leaf reached twice appears twice.
+    """List every leaf on every path, in order; a leaf reached twice appears twice.
 
     >>> [leaf.name for leaf in leaves(Group("g", (Leaf("a", 1), Group("h", (Leaf("a", 1),)))))]
     ['a', 'a']
@@ -135,7 +135,7 @@ def leaves(tree: Tree[T]) -> tuple[Leaf[T], ...]:
 
 
 def all_tasks(tree: Tree[T], *, recursive: bool = True) -> tuple[Leaf[T], ...]:
-    """Each task once; ``recursive=False`` only the direct ones.
+    """List each task once; with ``recursive=False`` only direct children.
 
     >>> [leaf.name for leaf in all_tasks(Group("g", (Leaf("a", 1), Group("h", (Leaf("a", 1), Leaf("b", 2))))))]
     ['a', 'b']
@@ -146,7 +146,7 @@ def all_tasks(tree: Tree[T], *, recursive: bool = True) -> tuple[Leaf[T], ...]:
 
 
 def all_groups(tree: Tree[T], *, recursive: bool = True) -> tuple[Group[T], ...]:
-    """Each group below this one once, parents before children.
+    """List each group below this one once, parents before children.
 
     >>> [g.name for g in all_groups(Group("g", (Group("h", (Group("i"),)),)))]
     ['h', 'i']
@@ -155,12 +155,12 @@ def all_groups(tree: Tree[T], *, recursive: bool = True) -> tuple[Group[T], ...]
         return ()
     if not recursive:
         return tuple(child for child in tree.children if isinstance(child, Group))
-    found: tuple[Group[T], ...] = fold_group(tree, lambda leaf: (), lambda group, parts: (group, *concat(parts)))
-    return tuple(unique(found[1:], key=_name))
+    groups: tuple[Group[T], ...] = fold_group(tree, lambda leaf: (), lambda group, parts: (group, *concat(parts)))
+    return tuple(unique(groups[1:], key=_name))
 
 
 def parents_of(tree: Tree[T], name: str) -> tuple[str, ...]:
-    """The groups that list this task or group.
+    """List the groups that contain this task or group directly.
 
     >>> parents_of(Group("g", (Leaf("a", 1), Group("h", (Leaf("a", 1),)))), "a")
     ('g', 'h')
@@ -170,7 +170,7 @@ def parents_of(tree: Tree[T], name: str) -> tuple[str, ...]:
 
 
 def find(tree: Tree[T], name: str) -> Tree[T] | None:
-    """The first node of this name.
+    """Find the first node of this name.
 
     >>> find(Group("g", (Leaf("a", 1),)), "a")
     Leaf(name='a', value=1)
@@ -183,7 +183,7 @@ def find(tree: Tree[T], name: str) -> Tree[T] | None:
 
 
 def map_leaves(function: Callable[[Leaf[T]], U], tree: Tree[T]) -> Tree[U]:
-    """The same tree with other values.
+    """Map the leaves of a tree to other values.
 
     >>> map_leaves(lambda leaf: leaf.value + 1, Leaf("a", 1))
     Leaf(name='a', value=2)
@@ -199,7 +199,7 @@ def map_leaves(function: Callable[[Leaf[T]], U], tree: Tree[T]) -> Tree[U]:
 
 
 def qualified_names(tree: Tree[T], separator: str = "::") -> tuple[str, ...]:
-    """Every node by its path.
+    """Name every node by its path.
 
     >>> qualified_names(Group("mmlu", (Group("humanities", (Leaf("law", 1),)),)))
     ('mmlu', 'mmlu::humanities', 'mmlu::humanities::law')
@@ -212,7 +212,7 @@ def qualified_names(tree: Tree[T], separator: str = "::") -> tuple[str, ...]:
 
 
 class Statistics(Struct, frozen=True):
-    """How big a tree is."""
+    """The size of a tree."""
 
     num_tasks: int
     num_subgroups: int
@@ -220,7 +220,7 @@ class Statistics(Struct, frozen=True):
 
 
 def statistics(tree: Tree[T], samples: Callable[[Leaf[T]], int]) -> Statistics:
-    """Tasks, subgroups and documents of a tree, each task once.
+    """Count the tasks, subgroups and documents of a tree, each task once.
 
     >>> statistics(Group("g", (Leaf("a", 10), Leaf("b", 20))), lambda leaf: leaf.value)
     Statistics(num_tasks=2, num_subgroups=0, total_samples=30)
@@ -230,7 +230,7 @@ def statistics(tree: Tree[T], samples: Callable[[Leaf[T]], int]) -> Statistics:
 
 
 def show(tree: Tree[T]) -> str:
-    """The tree as indented lines.
+    """Draw the tree as indented lines.
 
     >>> print(show(Group("g", (Leaf("a", 1),), alias="G")))
     G
@@ -245,7 +245,7 @@ def show(tree: Tree[T]) -> str:
 
 
 def child_names(group: Group[T]) -> tuple[str, ...]:
-    """Names of the direct children.
+    """List the names of the direct children.
 
     >>> child_names(Group("g", (Leaf("a", 1), Group("h"))))
     ('a', 'h')
@@ -254,7 +254,7 @@ def child_names(group: Group[T]) -> tuple[str, ...]:
 
 
 def alias_of(tree: Tree[T]) -> str:
-    """What a node is called in tables: a group's alias, else its name."""
+    """The name of a node in tables: a group's alias, else its name."""
     return tree.alias or tree.name if isinstance(tree, Group) else tree.name
 
 

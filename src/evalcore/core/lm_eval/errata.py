@@ -1,4 +1,4 @@
-"""Numbers that lm-eval 0.4.13 gets wrong, and which of them apply to an estimate."""
+"""What lm-eval 0.4.13 gets wrong, and which errata apply to an estimate."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ NORMALISING = ("ignore_punctuation", "ignore_numbers", "regexes_to_ignore")
 
 
 class Facts(Struct, frozen=True):
-    """What the errata of a task's number depend on."""
+    """The facts that decide the errata of a task's number."""
 
     key: MetricKey
     estimate: Estimate
@@ -60,24 +60,24 @@ class Facts(Struct, frozen=True):
 Applies = Callable[[Facts], bool]
 
 
-def _after_exact_match(facts: Facts) -> bool:
+def _is_after_exact_match(facts: Facts) -> bool:
     names = [spec.name for spec in facts.specs]
     later = facts.specs[names.index("exact_match") + 1 :] if "exact_match" in names else ()
     return "several golds" in facts.traits and any(s.name == facts.key.metric and s.function for s in later)
 
 
-def _emptied(facts: Facts) -> bool:
+def _is_emptied(facts: Facts) -> bool:
     options = facts.estimate.scale.options
     return (
         facts.key.metric == "exact_match" and "bare gold" in facts.traits and any(options.get(o) for o in NORMALISING)
     )
 
 
-def _flat(facts: Facts) -> bool:
+def _is_flat(facts: Facts) -> bool:
     return facts.estimate.stderr == 0.0 and facts.estimate.value in facts.estimate.scale.bounds
 
 
-def _uneven(facts: Facts) -> bool:
+def _is_uneven(facts: Facts) -> bool:
     return facts.draws is not None and facts.draws % 1000 != 0 and facts.estimate.scale.aggregation in BOOTSTRAPPED
 
 
@@ -86,19 +86,19 @@ TASK_RULES: Sequence[tuple[str, Applies]] = (
     ("E02", lambda facts: facts.estimate.scale.aggregation == "bypass"),
     ("E03", lambda facts: facts.estimate.scale.aggregation == "acc_all"),
     ("E10", lambda facts: "several golds" in facts.traits and facts.partial_credit),
-    ("E11", _after_exact_match),
-    ("E13", _emptied),
-    ("E17", _uneven),
+    ("E11", _is_after_exact_match),
+    ("E13", _is_emptied),
+    ("E17", _is_uneven),
     ("E18", lambda facts: facts.estimate.scale.aggregation in BOOTSTRAPPED),
     ("E19", lambda facts: any(step.name == "majority_vote" for step in facts.pipeline.steps)),
     ("E21", lambda facts: facts.key.metric == "word_perplexity"),
-    ("E22", _flat),
+    ("E22", _is_flat),
     ("E24", lambda facts: facts.estimate.scale.aggregation in WITHOUT_ERROR),
 )
 
 
 def task_errata(facts: Facts) -> tuple[str, ...]:
-    """Which errata make lm-eval's number, or its error, differ from this one.
+    """List the errata that make lm-eval's number, or its error, differ.
 
     >>> from evalcore.core.records.estimate import Scale
     >>> task_errata(Facts(MetricKey("m"), Estimate(value=2.5, n=4, scale=Scale(aggregation="median"))))
@@ -110,9 +110,9 @@ def task_errata(facts: Facts) -> tuple[str, ...]:
 def group_errata(
     spec: GroupMetric, terms: Sequence[Term], missing: Sequence[str], paths: int, sample_lens: Sequence[int]
 ) -> tuple[str, ...]:
-    """Which errata make lm-eval's group number differ; ``paths`` counts the ways tasks are reached."""
+    """List the errata that make lm-eval's group number differ; ``paths`` counts the ways tasks are reached."""
     sizes = {term.size for term in terms}
-    found = (
+    applying = (
         ("E04", callable(spec.aggregation)),
         ("E05", paths > len({term.name for term in terms}) + len(missing)),
         ("E07", bool(missing)),
@@ -120,4 +120,4 @@ def group_errata(
         ("E09", [term.estimate.counts.scored for term in terms] != list(sample_lens)),
         ("E23", spec.weight_by_size and len(sizes) > 1),
     )
-    return tuple(name for name, applies in found if applies)
+    return tuple(name for name, applies in applying if applies)

@@ -1,4 +1,4 @@
-"""A report in the schemas of other harnesses: lm-eval's result file, lmms-eval's six mappings."""
+"""Reports in the schemas of other harnesses: lm-eval's result file, lmms-eval's six mappings."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ Plain = dict[str, object]
 
 
 def lm_eval_results(report: Report, samples: Mapping[str, Sequence[Plain]] | None = None) -> Plain:
-    """lm-eval's result schema, with evalcore's own under the key ``evalcore``."""
-    groups = _groups(report.trees)
-    group_rows = {row.name: _group_row(row) for row in report.groups}
+    """Write a report in lm-eval's result schema, with evalcore's own under the key ``evalcore``."""
+    groups = _list_groups(report.trees)
+    group_rows = {row.name: _write_group(row) for row in report.groups}
     with_numbers = {group.name: group_rows[group.name] for group in groups if has_aggregation(group)}
     out: Plain = {
-        "results": {**{task.name: _task_row(task) for task in report.tasks}, **group_rows},
+        "results": {**{task.name: _write_task(task) for task in report.tasks}, **group_rows},
         **({"groups": with_numbers} if with_numbers else {}),
         "group_subtasks": {group.name: list(child_names(group)) for group in groups},
-        "configs": {task.name: thaw(task.config) for task in _sorted(report.tasks)},
+        "configs": {task.name: thaw(task.config) for task in _sort_tasks(report.tasks)},
         "versions": dict(
             sorted([*((t.name, t.version) for t in report.tasks), *((g.name, g.version) for g in report.groups)])
         ),
         "n-shot": dict(sorted(num_fewshot(report).items())),
         "higher_is_better": dict(sorted(higher_is_better(report).items())),
-        "n-samples": {task.name: _counts(task) for task in report.tasks},
+        "n-samples": {task.name: _write_counts(task) for task in report.tasks},
     }
     if samples is not None:
         out["samples"] = {name: list(rows) for name, rows in samples.items()}
@@ -45,14 +45,14 @@ def lm_eval_results(report: Report, samples: Mapping[str, Sequence[Plain]] | Non
 def lmms_eval_results(
     report: Report, samples: Mapping[str, Sequence[Plain]] | None = None, *, rank: int = 0
 ) -> tuple[Plain, ...]:
-    """lmms-eval's six mappings (results, samples, configs, versions, num_fewshot, higher_is_better).
+    """Write lmms-eval's six mappings (results, samples, configs, versions, num_fewshot, higher_is_better).
 
     Ranks other than 0 get empty ones.
     """
     if rank != 0:
         return ({}, {}, {}, {}, {}, {})
-    rows: Plain = {task.name: {**_task_row(task), "samples": task.sample_len} for task in report.tasks}
-    rows |= {group.name: {**_group_row(group), "samples": group.sample_len or 0} for group in report.groups}
+    rows: Plain = {task.name: {**_write_task(task), "samples": task.sample_len} for task in report.tasks}
+    rows |= {group.name: {**_write_group(group), "samples": group.sample_len or 0} for group in report.groups}
     return (
         rows,
         {name: list(found) for name, found in (samples or {}).items()},
@@ -71,8 +71,8 @@ def show_group_table(report: Report) -> bool:
 def task_aggregation_list(report: Report) -> dict[str, list[str]]:
     """The tasks that each group aggregates."""
     return {
-        group.name: list(dict.fromkeys(leaf.name for leaf in _leaves(group)))
-        for group in _groups(report.trees)
+        group.name: list(dict.fromkeys(leaf.name for leaf in _list_tasks(group)))
+        for group in _list_groups(report.trees)
         if has_aggregation(group)
     }
 
@@ -84,11 +84,11 @@ def num_fewshot(report: Report) -> dict[str, int]:
     """Shots of each task, and of each group whose children agree."""
     known = {task.name: task.num_fewshot or 0 for task in report.tasks}
     for tree in report.trees:
-        fold_group(tree, lambda leaf: known.get(leaf.name), lambda group, parts: _agreed(known, group.name, parts))
+        fold_group(tree, lambda leaf: known.get(leaf.name), lambda group, parts: _agree_on(known, group.name, parts))
     return known
 
 
-def _agreed(known: dict[str, int], name: str, parts: Sequence[int | None]) -> int | None:
+def _agree_on(known: dict[str, int], name: str, parts: Sequence[int | None]) -> int | None:
     values = {part for part in parts if part is not None}
     if len(values) == 1:
         known[name] = next(iter(values))
@@ -99,22 +99,22 @@ Directions = dict[str, bool | None]
 
 
 def higher_is_better(report: Report) -> dict[str, Directions]:
-    """Which way each metric points, per task and per group; children that disagree make it None, in that group only."""
-    known: dict[str, Directions] = {task.name: _directions(task) for task in report.tasks}
+    """The direction of each metric, per task and group; None in a group whose children disagree."""
+    known: dict[str, Directions] = {task.name: _list_directions(task) for task in report.tasks}
     for tree in report.trees:
         fold_group(
             tree,
             lambda leaf: known.get(leaf.name, {}),
-            lambda group, parts: known.setdefault(group.name, _conflicts(parts)),
+            lambda group, parts: known.setdefault(group.name, _merge_directions(parts)),
         )
     return {name: found for name, found in known.items() if found}
 
 
-def _directions(task: TaskReport) -> Directions:
+def _list_directions(task: TaskReport) -> Directions:
     return {key.metric: estimate.scale.higher_is_better for key, estimate in task.estimates}
 
 
-def _conflicts(parts: Iterable[Directions]) -> Directions:
+def _merge_directions(parts: Iterable[Directions]) -> Directions:
     out: Directions = {}
     for part in parts:
         for metric, direction in part.items():
@@ -125,28 +125,28 @@ def _conflicts(parts: Iterable[Directions]) -> Directions:
 # --- rows ------------------------------------------------------------------------------------------------------------
 
 
-def _task_row(task: TaskReport) -> Plain:
-    numbers = {text: value for key, estimate in task.estimates for text, value in _pair(key, estimate)}
+def _write_task(task: TaskReport) -> Plain:
+    numbers = {text: value for key, estimate in task.estimates for text, value in _write_pair(key, estimate)}
     return {"name": task.name, "alias": task.alias or task.name, "sample_len": task.sample_len, **numbers}
 
 
-def _group_row(group: GroupReport) -> Plain:
+def _write_group(group: GroupReport) -> Plain:
     row: Plain = {"alias": group.alias, "name": group.name}
     if group.sample_len is None:
         return row
     row["sample_len"] = group.sample_len
-    row |= {text: value for key, estimate in group.estimates for text, value in _pair(key, estimate)}
+    row |= {text: value for key, estimate in group.estimates for text, value in _write_pair(key, estimate)}
     counts = {str(key): estimate.n for key, estimate in group.estimates}
     return {**row, **({"sample_count": counts} if counts else {})}
 
 
-def _pair(key: MetricKey, estimate: Estimate) -> tuple[tuple[str, object], tuple[str, object]]:
-    # lm-eval's table code needs its own word where there is no number.
+def _write_pair(key: MetricKey, estimate: Estimate) -> tuple[tuple[str, object], tuple[str, object]]:
+    # lm-eval's table code needs the word "N/A" for a missing number.
     value = "N/A" if estimate.value is None else estimate.value
     return (str(key), value), (key.stderr, "N/A" if estimate.stderr is None else estimate.stderr)
 
 
-def _counts(task: TaskReport) -> Plain:
+def _write_counts(task: TaskReport) -> Plain:
     return {
         "original": task.n_original if task.n_original is not None else task.n_docs,
         "effective": task.sample_len,
@@ -154,13 +154,15 @@ def _counts(task: TaskReport) -> Plain:
 
 
 def extras(report: Report) -> Plain:
-    """What lm-eval's schema has no place for: intervals, counts, outcomes, recipes, errata."""
+    """Write what lm-eval's schema has no place for: intervals, counts, outcomes, recipes, errata."""
     rows: list[TaskReport | GroupReport] = [*report.tasks, *report.groups]
     known = {(task.name, key): estimate for task in report.tasks for key, estimate in task.estimates}
     used = sorted({name for row in rows for _, estimate in row.estimates for name in estimate.errata})
     return {
         "estimates": {
-            row.name: {str(key): _extra(estimate, _behind(key, estimate, known)) for key, estimate in row.estimates}
+            row.name: {
+                str(key): _write_extra(estimate, _find_behind(key, estimate, known)) for key, estimate in row.estimates
+            }
             for row in rows
         },
         "warnings": [warning for row in rows for warning in row.warnings],
@@ -168,13 +170,13 @@ def extras(report: Report) -> Plain:
     }
 
 
-def _behind(key: MetricKey, estimate: Estimate, known: Mapping[tuple[str, MetricKey], Estimate]) -> list[Estimate]:
-    """The tasks' numbers that a group's is made of; a task's own is made of itself."""
-    found = [known[part.name, key] for part in estimate.group.parts if (part.name, key) in known]
-    return found or [estimate]
+def _find_behind(key: MetricKey, estimate: Estimate, known: Mapping[tuple[str, MetricKey], Estimate]) -> list[Estimate]:
+    """Find the tasks' numbers behind a group's number; a task's number is its own."""
+    parts = [known[part.name, key] for part in estimate.group.parts if (part.name, key) in known]
+    return parts or [estimate]
 
 
-def _extra(estimate: Estimate, behind: Sequence[Estimate]) -> Plain:
+def _write_extra(estimate: Estimate, behind: Sequence[Estimate]) -> Plain:
     return {
         "value": estimate.value,
         "stderr": estimate.stderr,
@@ -190,15 +192,15 @@ def _extra(estimate: Estimate, behind: Sequence[Estimate]) -> Plain:
         "missing": list(estimate.group.missing),
         "errata": list(estimate.errata),
         "signature": estimate.signature,
-        **_sources(estimate, behind),
+        **_write_sources(estimate, behind),
     }
 
 
-def _sources(estimate: Estimate, behind: Sequence[Estimate]) -> Plain:
-    """What is known of where an error comes from: clusters, drawn answers, the choice of tasks."""
+def _write_sources(estimate: Estimate, behind: Sequence[Estimate]) -> Plain:
+    """Write where an error comes from: clusters, drawn answers, the choice of tasks."""
     out: Plain = {}
     named = [one.spread.clusters.ints.tolist() for one in behind if one.spread.clusters is not None]
-    if named:  # in a task without any, every document stands alone
+    if named:  # in a task without clusters, every document is its own
         out["clusters"] = len(set().union(*named)) + sum(one.n for one in behind if one.spread.clusters is None)
     if estimate.spread.repeats is not None:
         out["repeats"] = estimate.spread.repeats
@@ -218,16 +220,16 @@ def _sources(estimate: Estimate, behind: Sequence[Estimate]) -> Plain:
 # --- small parts ---------------------------------------------------------------------------------------------------
 
 
-def _groups(trees: Iterable[Tree[TaskReport]]) -> list[Group[TaskReport]]:
-    found = [group for tree in trees if isinstance(tree, Group) for group in (tree, *all_groups(tree))]
-    return list({group.name: group for group in reversed(found)}.values())[::-1]
+def _list_groups(trees: Iterable[Tree[TaskReport]]) -> list[Group[TaskReport]]:
+    groups = [group for tree in trees if isinstance(tree, Group) for group in (tree, *all_groups(tree))]
+    return list({group.name: group for group in reversed(groups)}.values())[::-1]
 
 
-def _leaves(group: Group[TaskReport]) -> tuple[TaskReport, ...]:
+def _list_tasks(group: Group[TaskReport]) -> tuple[TaskReport, ...]:
     from evalcore.core.groups.tree import all_tasks
 
     return tuple(leaf.value for leaf in all_tasks(group))
 
 
-def _sorted(tasks: Iterable[TaskReport]) -> list[TaskReport]:
+def _sort_tasks(tasks: Iterable[TaskReport]) -> list[TaskReport]:
     return sorted(tasks, key=lambda task: task.name)

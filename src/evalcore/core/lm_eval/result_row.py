@@ -1,4 +1,4 @@
-"""A task from a row of lm-eval's results, which names its metrics and says no more about them."""
+"""A task from a row of lm-eval's results, which names its metrics and nothing else about them."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ LOG_METRICS = frozenset({"perplexity", "word_perplexity", "byte_perplexity"})
 
 
 def leaf_from_flat(name: str, row: Mapping[str, object]) -> Leaf[TaskReport]:
-    """A task from lm-eval's flat results: ``{"acc,none": v, "acc_stderr,none": se, "sample_len": n}``.
+    """Read a task from lm-eval's flat results: ``{"acc,none": v, "acc_stderr,none": se, "sample_len": n}``.
 
     >>> leaf_from_flat("a", {"acc,none": 0.8, "acc_stderr,none": 0.1, "sample_len": 10}).value.estimates[0][1]
     Estimate(0.8 ± 0.1, n=10)
     """
-    size = _number(name, row, "sample_len" if "sample_len" in row else "samples")
+    size = _read_number(name, row, "sample_len" if "sample_len" in row else "samples")
     n = int(size) if size is not None and isfinite(size) else 1
     estimates = tuple(
-        (key, _flat_estimate(key, value, _number(name, row, key.stderr), n))
+        (key, _build_estimate(key, value, _read_number(name, row, key.stderr), n))
         for text in row
-        if (key := MetricKey.parse(text)) is not None and (value := _number(name, row, text)) is not None
+        if (key := MetricKey.parse(text)) is not None and (value := _read_number(name, row, text)) is not None
     )
     alias = row.get("alias")
     return Leaf(
@@ -38,16 +38,16 @@ def leaf_from_flat(name: str, row: Mapping[str, object]) -> Leaf[TaskReport]:
     )
 
 
-def _number(task: str, row: Mapping[str, object], key: str) -> float | None:
+def _read_number(task: str, row: Mapping[str, object], key: str) -> float | None:
     value = row.get(key)
     try:
         return float(value) if isinstance(value, int | float) else None
     except OverflowError:
-        told = f"expected {key} of the results as a number, got one of more than 308 digits"
-        raise EvalError(f"{told}{place(task)}") from None
+        problem = f"expected {key} of the results as a number, got one of more than 308 digits"
+        raise EvalError(f"{problem}{place(task)}") from None
 
 
-def _flat_estimate(key: MetricKey, value: float, stderr: float | None, n: int) -> Estimate:
+def _build_estimate(key: MetricKey, value: float, stderr: float | None, n: int) -> Estimate:
     logs = key.metric in LOG_METRICS and value > 0
     return Estimate(
         value=value,

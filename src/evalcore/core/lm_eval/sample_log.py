@@ -31,15 +31,15 @@ def sample_rows(
     """lm-eval's per-document sample log: one row per document and filter. Needs ``keep_replies=True``."""
     if scored.columns and not scored.provenance and any(len(one.column) for one in scored.columns):
         raise EvalError(f"the replies were not kept; score with keep_replies=True{place(scored.task.name)}")
-    raw = _raw(tabulate(answers))
+    raw = _list_replies(tabulate(answers))
     shared = {
-        one.doc_id: _shared(one, raw.get(one.doc_id, []), (arguments or {}).get(one.doc_id, ())) for one in samples
+        one.doc_id: _list_shared(one, raw.get(one.doc_id, []), (arguments or {}).get(one.doc_id, ())) for one in samples
     }
-    return [row for where in scored.provenance for row in _filter_rows(scored, where, shared)]
+    return [row for where in scored.provenance for row in _list_filter_rows(scored, where, shared)]
 
 
-def _filter_rows(scored: Scored, where: Provenance, shared: Mapping[int, Plain]) -> Iterator[Plain]:
-    columns = [(one.key.metric, _scores(one.column)) for one in scored.columns if one.key.filter == where.filter]
+def _list_filter_rows(scored: Scored, where: Provenance, shared: Mapping[int, Plain]) -> Iterator[Plain]:
+    columns = [(one.key.metric, _list_scores(one.column)) for one in scored.columns if one.key.filter == where.filter]
     ends = where.offsets.ints.tolist()
     for key, a, b in zip(where.keys.ints.tolist(), ends[:-1], ends[1:], strict=True):
         scores = {metric: found[key] for metric, found in columns if key in found}
@@ -48,8 +48,8 @@ def _filter_rows(scored: Scored, where: Provenance, shared: Mapping[int, Plain])
         yield {**row, "filter": where.filter, "metrics": list(scores), **scores}
 
 
-def _shared(sample: Sample, replies: list[object], arguments: Sequence[object]) -> Plain:
-    """What the rows of a document have in common; in lm-eval's order of keys."""
+def _list_shared(sample: Sample, replies: list[object], arguments: Sequence[object]) -> Plain:
+    """List what the rows of a document have in common, in lm-eval's order of keys."""
     doc, target = decode_doc(sample), thaw(sample.gold)
     prompt = str(arguments[0][0]) if arguments and isinstance(arguments[0], list | tuple) else ""
     return {
@@ -61,20 +61,20 @@ def _shared(sample: Sample, replies: list[object], arguments: Sequence[object]) 
         "filtered_resps": None,
         "filter": None,
         "metrics": None,
-        "doc_hash": _hash(json.dumps(doc, indent=2, ensure_ascii=False)),
-        "prompt_hash": _hash(prompt),
-        "target_hash": _hash(str(target)),
+        "doc_hash": _hash_text(json.dumps(doc, indent=2, ensure_ascii=False)),
+        "prompt_hash": _hash_text(prompt),
+        "target_hash": _hash_text(str(target)),
     }
 
 
-def _scores(column: Column) -> dict[int, object]:
+def _list_scores(column: Column) -> dict[int, object]:
     fine = np.flatnonzero(column.status.data == OK).tolist()
     keys = column.keys.ints.tolist()
     return {keys[at]: thaw(score_at(column.rows, at)) for at in fine}
 
 
-def _raw(answers: AnswerTable) -> dict[int, list[object]]:
-    """Every document's replies, request by request."""
+def _list_replies(answers: AnswerTable) -> dict[int, list[object]]:
+    """List every document's replies, request by request."""
     out: dict[int, list[object]] = {}
     ends, values = answers.offsets.ints.tolist(), [thaw(value) for value in answers.values]
     for doc, a, b in zip(answers.asked.docs.ints.tolist(), ends[:-1], ends[1:], strict=True):
@@ -82,13 +82,13 @@ def _raw(answers: AnswerTable) -> dict[int, list[object]]:
     return out
 
 
-def _hash(text: str) -> str:
-    """As lm-eval hashes: of the text in UTF-8."""
+def _hash_text(text: str) -> str:
+    """Hash a text as lm-eval does, in UTF-8."""
     return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def thaw(value: object) -> object:
-    """Frozen values as plain lists and dicts; callables by name.
+    """Turn frozen values into plain lists and dicts, callables into their names.
 
     >>> from evalcore.core.records.request import options
     >>> thaw(options(b=(1, 2), a=None))

@@ -1,4 +1,4 @@
-"""A task from its configuration as plain data, in lm-eval's words."""
+"""Tasks from lm-eval's configs as plain data."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ VERSIONS = int | float | str
 
 
 def task_from_config(config: Config) -> Task:
-    """The task that a config describes; what scoring does not need stays in its ``config``.
+    """Build the task that a config describes; what scoring does not need stays in its ``config``.
 
     >>> task = task_from_config({"task": "t", "output_type": "multiple_choice", "metric_list": [{"metric": "acc"}]})
     >>> task.name, [spec.name for spec in task.metrics]
@@ -35,11 +35,11 @@ def task_from_config(config: Config) -> Task:
     reducers = reducers_of(config)
     generates = (config.get("output_type") or GENERATE_UNTIL) == GENERATE_UNTIL
     read = (
-        partial(_pairing, task=name, reducers=reducers)
+        partial(_read_text_metric, task=name, reducers=reducers)
         if generates
         else partial(metric_from_config, task=name, reducers=reducers)
     )
-    metrics = tuple(map(read, _listed(config, "metric_list", name)))
+    metrics = tuple(map(read, _list_entries(config, "metric_list", name)))
     metadata = config.get("metadata")
     version = metadata.get("version") if isinstance(metadata, Mapping) else None
     process, alias, shots = config.get("process_results"), config.get("task_alias"), config.get("num_fewshot")
@@ -49,7 +49,7 @@ def task_from_config(config: Config) -> Task:
         name,
         OutputType(str(config.get("output_type") or GENERATE_UNTIL)),
         metrics,
-        tuple(pipeline_from_config(one, name, reducers) for one in _listed(config, "filter_list", name)),
+        tuple(pipeline_from_config(one, name, reducers) for one in _list_entries(config, "filter_list", name)),
         process if callable(process) else None,
         alias if isinstance(alias, str) else None,
         version if isinstance(version, VERSIONS) else None,
@@ -59,7 +59,7 @@ def task_from_config(config: Config) -> Task:
 
 
 def metric_from_config(config: Config, task: str = "", reducers: tuple[str, ...] = ()) -> MetricSpec:
-    """One entry of a metric list; keys that are not the list's own are the metric's options.
+    """Read one entry of a metric list; unknown keys are the metric's options.
 
     >>> spec = metric_from_config({"metric": "exact_match", "ignore_case": True, "reducer": "pass@2"})
     >>> spec.reducers, spec.options["ignore_case"]
@@ -70,36 +70,38 @@ def metric_from_config(config: Config, task: str = "", reducers: tuple[str, ...]
         raise EvalError(f"expected the name of a metric or a function, got {metric!r}{place(task)}")
     known = aggregation is None or isinstance(aggregation, str) or callable(aggregation)
     _expect(known, "aggregation", "a name or a function", aggregation, task)
-    own = _names(config.get("reducers", config.get("reducer")))
+    own = _list_names(config.get("reducers", config.get("reducer")))
     return MetricSpec(
         metric if isinstance(metric, str) else str(getattr(metric, "__name__", "metric")),
         aggregation if isinstance(aggregation, str) or callable(aggregation) else None,
         own or reducers,
         higher if isinstance(higher, bool) else None,
         options({str(key): value for key, value in config.items() if key not in METRIC_KEYS}),
-        per_document(_as_lm_eval_calls(metric), kept=callable(aggregation)) if callable(metric) else None,
+        per_document(_call_as_lm_eval(metric), kept=callable(aggregation)) if callable(metric) else None,
         lists=callable(metric),
     )
 
 
 PASSED_ON = frozenset({"acc", "acc_norm", "acc_mutual_info", "f1", "mcc", "brier_score", "bleu", "chrf", "ter"})
-"""What lm-eval hands to the aggregation as pairs of gold and prediction (lm_eval/api/metrics.py: "passthrough")."""
+"""Metrics whose (gold, prediction) pairs lm-eval hands to the aggregation (lm_eval/api/metrics.py: "passthrough")."""
 
 
-def _pairing(config: Config, task: str, reducers: tuple[str, ...]) -> MetricSpec:
-    """A metric of generated texts. Under an aggregation of the task's own, some are only pairs for it to judge."""
+def _read_text_metric(config: Config, task: str, reducers: tuple[str, ...]) -> MetricSpec:
+    """Read a metric of generated texts. With the task's own aggregation, some only pass pairs on to it."""
     if config.get("metric") not in PASSED_ON or not callable(config.get("aggregation")):
         return metric_from_config(config, task, reducers)
     plain = {key: value for key, value in config.items() if key in METRIC_KEYS}
-    return replace(metric_from_config(plain, task, reducers), function=per_document(_pair, kept=True), lists=True)
+    return replace(
+        metric_from_config(plain, task, reducers), function=per_document(_pair_with_gold, kept=True), lists=True
+    )
 
 
-def _pair(prediction: object, gold: object) -> tuple[object, object]:
+def _pair_with_gold(prediction: object, gold: object) -> tuple[object, object]:
     return gold, prediction
 
 
 def pipeline_from_config(config: Config, task: str = "", reducers: tuple[str, ...] = ()) -> Pipeline:
-    """One entry of a filter list, with a metric list of its own if it has one.
+    """Read one entry of a filter list, with its own metric list if it has one.
 
     >>> pipeline_from_config({"name": "strict", "filter": [{"function": "take_first"}]}).steps[0].name
     'take_first'
@@ -107,34 +109,34 @@ def pipeline_from_config(config: Config, task: str = "", reducers: tuple[str, ..
     for key in config:
         if key not in ("name", "filter", "metric_list"):
             raise unknown("key of a filter list", str(key), ("name", "filter", "metric_list"), place(task))
-    steps = [_step(one) for one in _listed(config, "filter", task)]
-    metrics = tuple(metric_from_config(one, task, reducers) for one in _listed(config, "metric_list", task))
+    steps = [_read_step(one) for one in _list_entries(config, "filter", task)]
+    metrics = tuple(metric_from_config(one, task, reducers) for one in _list_entries(config, "metric_list", task))
     return Pipeline(str(config.get("name") or "none"), tuple(steps), metrics or None)
 
 
-def _step(config: Config) -> Step:
-    """A filter by its name, or a class of the user's own that has lm-eval's ``apply(replies, documents)``."""
+def _read_step(config: Config) -> Step:
+    """Read a filter by name, or a user's class that has lm-eval's ``apply(replies, documents)``."""
     function, named = config.get("function"), {str(key): value for key, value in config.items() if key != "function"}
     if callable(function):
-        return Step.of("custom", filter_fn=partial(_apply, function, named))
+        return Step.of("custom", filter_fn=partial(_apply_class, function, named))
     return Step(str(function), options(named))
 
 
-def _apply(make: Callable[..., object], named: Config, replies: object, docs: object) -> object:
+def _apply_class(make: Callable[..., object], named: Config, replies: object, docs: object) -> object:
     return make(**named).apply(replies, docs)  # type: ignore[attr-defined]  # by lm-eval's contract of a filter
 
 
 def repeats_of(config: Config) -> int:
-    """How often each request is asked: ``repeats``, or ``num_return_sequences`` of the generation or repeat options.
+    """How often each request is asked: ``repeats``, or ``num_return_sequences`` in the generation or repeat options.
 
     >>> repeats_of({"repeats": 4}), repeats_of({"generation_kwargs": {"num_return_sequences": 8}}), repeats_of({})
     (4, 8, 1)
     """
     nested = [config.get("repeat_cfg"), config.get("generation_kwargs")]
-    found = [
+    counts = [
         part.get(key) for part in nested if isinstance(part, Mapping) for key in ("repeats", "num_return_sequences")
     ]
-    for value in (config.get("repeats"), *found):
+    for value in (config.get("repeats"), *counts):
         if value is None or value == 1:
             continue
         if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= MOST_REPEATS:
@@ -150,41 +152,41 @@ def reducers_of(config: Config) -> tuple[str, ...]:
     ('mean', 'pass@2')
     """
     part = config.get("repeat_cfg")
-    return _names(part.get("reducer", part.get("reducers"))) if isinstance(part, Mapping) else ()
+    return _list_names(part.get("reducer", part.get("reducers"))) if isinstance(part, Mapping) else ()
 
 
-def _expect(fine: bool, key: str, what: str, found: object, task: str) -> None:
+def _expect(fine: bool, key: str, what: str, given: object, task: str) -> None:
     if not fine:
-        raise EvalError(f"expected {key} to be {what}, got {found!r}{place(task)}")
+        raise EvalError(f"expected {key} to be {what}, got {given!r}{place(task)}")
 
 
-def _names(given: object) -> tuple[str, ...]:
+def _list_names(given: object) -> tuple[str, ...]:
     return tuple(map(str, given)) if isinstance(given, list | tuple) else () if given is None else (str(given),)
 
 
-def _listed(config: Config, key: str, task: str) -> Sequence[Config]:
+def _list_entries(config: Config, key: str, task: str) -> Sequence[Config]:
     given = config.get(key)
     entries = given if isinstance(given, list | tuple) else [] if given is None else [given]
-    for one in entries:
-        if not isinstance(one, Mapping):
-            raise EvalError(f"expected entries of {key} to be mappings, got {one!r}{place(task)}")
+    for entry in entries:
+        if not isinstance(entry, Mapping):
+            raise EvalError(f"expected entries of {key} to be mappings, got {entry!r}{place(task)}")
     return list(entries)
 
 
-def _as_lm_eval_calls(function: Callable[..., object]) -> Callable[..., object]:
-    """lm-eval's two conventions: ``references=[gold], predictions=[prediction]``, or the pair itself."""
+def _call_as_lm_eval(function: Callable[..., object]) -> Callable[..., object]:
+    """Call a function by lm-eval's conventions: ``references=[gold], predictions=[prediction]``, or a pair."""
     named = signature(function).parameters
     both = "references" in named and "predictions" in named
-    return partial(_by_name if both or _takes_anything(named.values()) else _by_pair, function)
+    return partial(_call_by_name if both or _takes_anything(named.values()) else _call_by_pair, function)
 
 
 def _takes_anything(parameters: Iterable[Parameter]) -> bool:
     return any(one.kind is Parameter.VAR_KEYWORD for one in parameters)
 
 
-def _by_name(function: Callable[..., object], prediction: object, gold: object, **given: object) -> object:
+def _call_by_name(function: Callable[..., object], prediction: object, gold: object, **given: object) -> object:
     return function(references=[gold], predictions=[prediction], **given)
 
 
-def _by_pair(function: Callable[..., object], prediction: object, gold: object, **given: object) -> object:
+def _call_by_pair(function: Callable[..., object], prediction: object, gold: object, **given: object) -> object:
     return function([gold, prediction])
