@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from evalcore.core.records.request import OutputType as OutputType
     from evalcore.core.records.request import Rolling as Rolling
     from evalcore.core.records.request import Sample as Sample
-    from evalcore.core.records.request import options as options
+    from evalcore.core.records.request import freeze_options as freeze_options
     from evalcore.core.records.score import Scored as Scored
     from evalcore.core.records.score import merge_scored as merge_scored
     from evalcore.core.records.task import MetricKey as MetricKey
@@ -59,7 +59,6 @@ if TYPE_CHECKING:
     from evalcore.shell.run.run import run as run
 
     __version__: str
-    freeze_options = options
 
 _HOMES = {
     # what is asked, and what comes back
@@ -81,7 +80,7 @@ _HOMES = {
     "LOGLIKELIHOOD": "core.records.request",
     "LOGLIKELIHOOD_ROLLING": "core.records.request",
     "MULTIPLE_CHOICE": "core.records.request",
-    "freeze_options": "core.records.request:options",
+    "freeze_options": "core.records.request",
     "EvalError": "core.records.errors",
     # what a document gets, and what a task comes to
     "Ok": "core.records.outcome",

@@ -1,18 +1,12 @@
 """Runs on the same documents: differences with errors and p-values, gates, plans, and tests to make by hand."""
 
 from evalcore.core.compare.estimates import compare_estimates
-from evalcore.core.compare.lines import Comparison
-from evalcore.core.compare.lines import Line as ComparisonLine
-from evalcore.core.compare.lines import Side as ComparisonSide
-from evalcore.core.compare.lines import adjust as adjust_comparisons
+from evalcore.core.compare.lines import Comparison, ComparisonLine, ComparisonSide, adjust_comparisons
 from evalcore.core.compare.sides import compare_sides
-from evalcore.core.stats.pair_tests import Difference, paired_binary
-from evalcore.core.stats.pair_tests import sign_flip as sign_flip_test
-from evalcore.shell.compare.check import Checked
-from evalcore.shell.compare.check import check as check_run
+from evalcore.core.stats.pair_tests import Difference, paired_binary, sign_flip_test
+from evalcore.shell.compare.check import Checked, check_run
 from evalcore.shell.compare.compare import Compared
-from evalcore.shell.compare.power import Planned
-from evalcore.shell.compare.power import power as plan_power
+from evalcore.shell.compare.power import Planned, plan_power
 
 __all__ = [
     "Checked",

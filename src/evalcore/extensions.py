@@ -6,8 +6,7 @@ from evalcore.core.filters.chain import Filter
 from evalcore.core.filters.reply import each_text
 from evalcore.core.metrics.dispatch import Scorer
 from evalcore.core.metrics.metric import Marks, Metric
-from evalcore.core.metrics.process_results import from_process_results
-from evalcore.core.metrics.process_results import of as scorer_of
+from evalcore.core.metrics.process_results import from_process_results, scorer_of
 from evalcore.core.metrics.text import per_document
 from evalcore.core.records.estimate import Aggregation, smooth
 from evalcore.core.repeats.reducers import Repeats

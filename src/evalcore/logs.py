@@ -1,7 +1,7 @@
 """Answers that were recorded: tables of answers and documents, logs of every harness, the answer log."""
 
 from evalcore.core.answers.table import AnswerTable, Requests, request_table
-from evalcore.core.pipeline import tabulate as tabulate_answers
+from evalcore.core.pipeline import tabulate_answers
 from evalcore.core.records.document import document_table, request_key, select_docs
 from evalcore.shell.answerlog.fold import read_log
 from evalcore.shell.answerlog.writer import open_log

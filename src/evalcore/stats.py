@@ -3,13 +3,20 @@
 from evalcore.core.aggregate.spread import cluster_codes, clusters_of
 from evalcore.core.aggregate.value import Inference
 from evalcore.core.records.array import Array
-from evalcore.core.records.column import Column, Floats, Labels, Objects, Stats, merge_all, merge_columns
-from evalcore.core.records.column import column as build_column
-from evalcore.core.records.column import outcomes as list_outcomes
+from evalcore.core.records.column import (
+    Column,
+    Floats,
+    Labels,
+    Objects,
+    Stats,
+    build_column,
+    list_outcomes,
+    merge_all,
+    merge_columns,
+)
 from evalcore.core.records.estimate import Counts, Makeup, Resampling, Scale, Spread
 from evalcore.core.stats.families import benjamini_hochberg, holm
-from evalcore.core.stats.sample_size import detectable as detectable_difference
-from evalcore.core.stats.sample_size import distance_at, questions_for, repeats_for, required_n
+from evalcore.core.stats.sample_size import detectable_difference, distance_at, questions_for, repeats_for, required_n
 
 __all__ = [
     "Array",

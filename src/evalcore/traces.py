@@ -2,12 +2,9 @@
 
 from evalcore.core.explain.contribution import Contribution, contributions
 from evalcore.core.explain.trace import trace_document
-from evalcore.core.filters.chain import Trace
-from evalcore.core.filters.chain import explain as trace_filters
-from evalcore.shell.explain.diff import Diffed
-from evalcore.shell.explain.diff import diff as diff_runs
-from evalcore.shell.explain.explain import Explained
-from evalcore.shell.explain.explain import explain as explain_document
+from evalcore.core.filters.chain import Trace, trace_filters
+from evalcore.shell.explain.diff import Diffed, diff_runs
+from evalcore.shell.explain.explain import Explained, explain_document
 
 __all__ = [
     "Contribution",

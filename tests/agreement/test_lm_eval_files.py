@@ -40,7 +40,7 @@ from evalcore import (
     report_task,
     score_task,
 )
-from evalcore.core.pipeline import tabulate
+from evalcore.core.pipeline import tabulate_answers
 from evalcore.core.records.request import GENERATE_UNTIL, LOGLIKELIHOOD_ROLLING, MULTIPLE_CHOICE, Request
 from evalcore.groups import leaf_from_flat
 from evalcore.shell.output.files.results import VARYING, RunFacts, run_results
@@ -138,7 +138,7 @@ def request_of(case: Case, doc: int, idx: int) -> Request:
 
 
 def built_of(case: Case) -> Built:
-    asked = tabulate(our_answers(case)).asked
+    asked = tabulate_answers(our_answers(case)).asked
     places = zip(asked.docs.ints.tolist(), asked.idxs.ints.tolist(), strict=True)
     requests = [request_of(case, doc, idx) for doc, idx in places]
     return Built(our_task(case), asked, requests, tuple(our_samples(case)), {"task": case.name})
@@ -146,7 +146,7 @@ def built_of(case: Case) -> Built:
 
 def our_lines(case: Case, tables: Tables = LM_EVAL_0_4_13) -> list[Row]:
     built = built_of(case)
-    answers = tabulate(our_answers(case))
+    answers = tabulate_answers(our_answers(case))
     scored = score_task(built.task, built.samples, answers, tables=tables, keep_replies=True)
     return sample_lines(scored, built, answers)
 

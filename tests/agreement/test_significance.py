@@ -17,7 +17,7 @@ from sacrebleu.significance import PairedTest, Result, _paired_bs_test
 from evalcore.core.metrics.corpus import pair_statistics
 from evalcore.core.metrics.corpus_score import bleu_score, chrf_score, ter_score
 from evalcore.core.records.array import Floats64
-from evalcore.core.stats.pair_tests import sign_flip
+from evalcore.core.stats.pair_tests import sign_flip_test
 from evalcore.core.stats.sign_flip import flip_tests
 
 logging.getLogger("sacrebleu").setLevel(logging.ERROR)
@@ -68,7 +68,7 @@ def test_same_scores_and_p_values_as_sacrebleu(seed: int, worse: float) -> None:
     theirs = dict(zip(SCORES, (found[name] for name in metrics), strict=True))
     for kind, score in SCORES.items():
         of_a, of_b = counts(kind, references, a), counts(kind, references, b)
-        ours = sign_flip(of_a, of_b, lambda sums, score=score: float(score(sums)), draws=draws, seed=seed)
+        ours = sign_flip_test(of_a, of_b, lambda sums, score=score: float(score(sums)), draws=draws, seed=seed)
         scored = [float(score(one.sum(axis=0))) for one in (of_a, of_b)]
         assert scored == pytest.approx([one.score for one in theirs[kind]], rel=1e-9)
         assert ours.difference == pytest.approx(scored[0] - scored[1])
@@ -105,7 +105,7 @@ def test_all_draws_at_once_are_the_draws_one_by_one() -> None:
     """What the test above simulates is ``sign_flip`` itself."""
     for seed, (a, b) in enumerate(null_sets("bleu", 10)):
         moved = flipped("bleu", a, b)
-        one = sign_flip(a, b, lambda sums: float(bleu_score(sums)), draws=99, seed=seed)
+        one = sign_flip_test(a, b, lambda sums: float(bleu_score(sums)), draws=99, seed=seed)
         at_once = flip_tests(moved, np.array([one.difference]), np.full(1, 1e-9), len(a), draws=99, seed=seed)
         assert one.p_value == at_once[0]
 

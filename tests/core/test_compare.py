@@ -13,14 +13,14 @@ from evalcore.core.records.array import Floats64
 from evalcore.core.records.errors import EvalError
 from evalcore.core.stats.pair_tests import (
     Difference,
-    detectable,
+    detectable_difference,
     holm,
     match_keys,
     paired,
     paired_binary,
     paired_t,
     required_n,
-    sign_flip,
+    sign_flip_test,
 )
 from evalcore.core.stats.quantiles import normal_quantile
 
@@ -128,19 +128,19 @@ def test_sign_flip_agrees_with_every_flip() -> None:
     masks = np.array(list(product((0, 1), repeat=8)))
     gaps = [abs(ratio(np.where(m[:, None], b, a).sum(0)) - ratio(np.where(m[:, None], a, b).sum(0))) for m in masks]
     exact = np.mean(np.array(gaps) >= observed - 1e-12)
-    found = sign_flip(a, b, ratio, draws=20_000, seed=1)
+    found = sign_flip_test(a, b, ratio, draws=20_000, seed=1)
     assert found.p_value == pytest.approx(exact, abs=0.01)
-    assert found == sign_flip(a, b, ratio, draws=20_000, seed=1)
+    assert found == sign_flip_test(a, b, ratio, draws=20_000, seed=1)
     assert found.difference == pytest.approx(ratio(a.sum(0)) - ratio(b.sum(0)))
 
 
 def test_sign_flip_edges() -> None:
     a = np.array([[1.0, 2.0], [3.0, 4.0]])
-    assert sign_flip(a, a, ratio, draws=99, seed=0).p_value == 1, "ties count"
-    assert sign_flip(a + 9, a, lambda sums: float(sums[0]), draws=0, seed=0).p_value == 1
-    assert sign_flip(a, a, lambda sums: float("nan"), draws=9, seed=0).p_value is None
+    assert sign_flip_test(a, a, ratio, draws=99, seed=0).p_value == 1, "ties count"
+    assert sign_flip_test(a + 9, a, lambda sums: float(sums[0]), draws=0, seed=0).p_value == 1
+    assert sign_flip_test(a, a, lambda sums: float("nan"), draws=9, seed=0).p_value is None
     big = np.ones((50, 1))
-    assert sign_flip(big, 0 * big, lambda sums: float(sums[0]), draws=999, seed=0).p_value == 1 / 1000
+    assert sign_flip_test(big, 0 * big, lambda sums: float(sums[0]), draws=999, seed=0).p_value == 1 / 1000
 
 
 def test_sign_flip_false_positives() -> None:
@@ -148,7 +148,7 @@ def test_sign_flip_false_positives() -> None:
     hits = 0
     for seed in range(300):
         a, b = rng.poisson(3, (2, 40, 1)).astype(float)
-        found = sign_flip(a, b, lambda sums: float(sums[0]), draws=199, seed=seed)
+        found = sign_flip_test(a, b, lambda sums: float(sums[0]), draws=199, seed=seed)
         hits += found.p_value <= 0.05
     assert hits <= 28, "5 % of 300 is 15, sd 3.8"
 
@@ -170,7 +170,7 @@ def test_holm_keeps_the_family_error() -> None:
 def test_power_is_reached() -> None:
     n = required_n(0.2, 1.0)
     assert n == 197
-    assert detectable(n, 1.0) <= 0.2 < detectable(n - 1, 1.0)
+    assert detectable_difference(n, 1.0) <= 0.2 < detectable_difference(n - 1, 1.0)
     drawn = np.random.default_rng(8).normal(0.2, 1.0, (4000, n))
     z = drawn.mean(1) / (drawn.std(1, ddof=1) / sqrt(n))
     assert np.mean(np.abs(z) > normal_quantile(0.975)) == pytest.approx(0.8, abs=0.03)
@@ -178,7 +178,7 @@ def test_power_is_reached() -> None:
     with pytest.raises(EvalError, match="other than 0"):
         required_n(0.0, 1.0)
     with pytest.raises(EvalError, match="at least one"):
-        detectable(0, 1.0)
+        detectable_difference(0, 1.0)
 
 
 def test_keys_must_match() -> None:

@@ -23,7 +23,7 @@ from evalcore import (
     freeze_options,
 )
 from evalcore.comparisons import compare_estimates
-from evalcore.core.compare.lines import Side, adjust, too_few
+from evalcore.core.compare.lines import ComparisonSide, adjust_comparisons, too_few
 from evalcore.core.compare.sides import compare_sides
 from evalcore.core.records.array import Floats64
 from evalcore.core.records.document import DocumentRow
@@ -40,7 +40,7 @@ from evalcore.stats import Array, Floats, Labels, Stats, build_column
 
 def run_of(
     tasks: dict[str, Floats64], *, metric: str = "acc", trees=(), clusters: dict[str, np.ndarray] | None = None
-) -> Side:
+) -> ComparisonSide:
     def scored(name: str, values: Floats64) -> Scored:
         kind = MULTIPLE_CHOICE if metric == "acc" else GENERATE_UNTIL
         rows = Floats(Array(values)) if values.ndim == 1 else Stats(Array(values))
@@ -48,7 +48,7 @@ def run_of(
         codes = tuple(enumerate(clusters[name].tolist())) if clusters else ()
         return Scored(Task(name, kind, (MetricSpec(metric),)), (one,), clusters=codes)
 
-    return Side("run", tuple(scored(name, values) for name, values in tasks.items()), trees=trees)
+    return ComparisonSide("run", tuple(scored(name, values) for name, values in tasks.items()), trees=trees)
 
 
 def suite(names, *, metric: str = "acc", by_size: bool = False) -> tuple[Group[object], ...]:
@@ -129,7 +129,7 @@ def test_a_median_is_compared_by_drawing_the_same_documents() -> None:
     for run in runs:
         spec = MetricSpec("m", aggregation="median")
         one = ScoredColumn(MetricKey("m"), build_column(range(200), Floats(Array(run))), spec)
-        sides.append(Side("run", (Scored(Task("t", GENERATE_UNTIL, (spec,)), (one,)),)))
+        sides.append(ComparisonSide("run", (Scored(Task("t", GENERATE_UNTIL, (spec,)), (one,)),)))
     line = compare_sides(*sides).lines[0]
     assert line.difference == np.median(runs[0]) - np.median(runs[1])
     drawn = rng.integers(0, 200, (4000, 200))
@@ -147,7 +147,9 @@ def test_a_median_is_compared_by_drawing_the_same_documents() -> None:
 def test_what_only_one_run_has_is_counted_and_named() -> None:
     rows = [tuple(DocumentRow(i, None, None, text, 0) for i, text in enumerate(texts)) for texts in ("abcd", "cdbe")]
     one, two = run_of({"t": np.array([1.0, 0, 1, 0]), "x": np.zeros(2)}), run_of({"t": np.array([0.0, 0, 0, 1])})
-    found = compare_sides(Side("one", one.scored, {"t": rows[0]}), Side("two", two.scored, {"t": rows[1]}))
+    found = compare_sides(
+        ComparisonSide("one", one.scored, {"t": rows[0]}), ComparisonSide("two", two.scored, {"t": rows[1]})
+    )
     shared = found.documents[0]
     assert (shared.both, shared.only_a, shared.only_b) == (3, (0,), (3,))
     assert (found.tasks_only_a, found.tasks_only_b) == (("x",), ())
@@ -160,7 +162,7 @@ def test_a_document_without_a_score_in_one_run_leaves_the_comparison_and_is_coun
     one, two = run_of({"t": np.array([1.0, 0, 1, 0])}), run_of({"t": np.array([1.0, 1, 1, 1])})
     status = np.array([OK, FAILED, OK, OK], np.uint8)
     broken = build_column(range(4), Floats(Array([1.0, np.nan, 1, 1])), status, {1: "time-out"})
-    hurt = Side("two", (Scored(two.scored[0].task, (ScoredColumn(MetricKey("acc"), broken, None),)),))
+    hurt = ComparisonSide("two", (Scored(two.scored[0].task, (ScoredColumn(MetricKey("acc"), broken, None),)),))
     line = compare_sides(one, hurt).lines[0]
     assert (line.n, line.unscored, line.a, line.b) == (3, 1, pytest.approx(2 / 3), 1.0)
 
@@ -213,7 +215,7 @@ def test_impossible_draws_are_refused(chosen: dict[str, int]) -> None:
 def test_unknown_corrections_are_named() -> None:
     found = compare_sides(run_of({"t": np.ones(3)}), run_of({"t": np.ones(3)}))
     with pytest.raises(EvalError, match="holm"):
-        adjust([found], "holmes")
+        adjust_comparisons([found], "holmes")
 
 
 # --- what the lines rest on -------------------------------------------------------------------------------------------
@@ -258,9 +260,9 @@ def test_medians_of_clusters_are_drawn_by_clusters() -> None:
     runs = base + 0.1 * rng.normal(size=base.shape)
     spec = MetricSpec("m", aggregation="median")
 
-    def side(values: Floats64, clusters) -> Side:
+    def side(values: Floats64, clusters) -> ComparisonSide:
         one = ScoredColumn(MetricKey("m"), build_column(range(180), Floats(Array(values))), spec)
-        return Side("run", (Scored(Task("t", GENERATE_UNTIL, (spec,)), (one,), clusters=clusters),))
+        return ComparisonSide("run", (Scored(Task("t", GENERATE_UNTIL, (spec,)), (one,), clusters=clusters),))
 
     codes = tuple((i, i // 6) for i in range(180))
     plain, whole = (compare_sides(*(side(x, given) for x in runs)).lines[0] for given in ((), codes))
@@ -271,15 +273,15 @@ def test_medians_of_clusters_are_drawn_by_clusters() -> None:
     assert whole.stderr == pytest.approx(want, rel=0.15)
 
 
-def perplexities(rng: np.random.Generator, n: int) -> tuple[Side, Side]:
+def perplexities(rng: np.random.Generator, n: int) -> tuple[ComparisonSide, ComparisonSide]:
     shared = rng.normal(-2.0, 0.8, n)
     runs = [{"t": shared + 0.3 * rng.normal(size=n)} for _ in "ab"]
 
-    def side(run: dict[str, Floats64]) -> Side:
+    def side(run: dict[str, Floats64]) -> ComparisonSide:
         one = ScoredColumn(
             MetricKey("perplexity"), build_column(range(n), Floats(Array(run["t"]))), MetricSpec("perplexity")
         )
-        return Side("run", (Scored(Task("t", LOGLIKELIHOOD, (MetricSpec("perplexity"),)), (one,)),))
+        return ComparisonSide("run", (Scored(Task("t", LOGLIKELIHOOD, (MetricSpec("perplexity"),)), (one,)),))
 
     return side(runs[0]), side(runs[1])
 
@@ -305,7 +307,7 @@ def test_a_metric_of_unknown_direction_has_none() -> None:
     bits = np.array([1.0, 0, 1])
     one = run_of({"t": bits}, metric="wer", trees=suite("t", metric="wer"))
     hidden = replace(one.scored[0], columns=(replace(one.scored[0].columns[0], traits=("unknown direction",)),))
-    lines = compare_sides(Side("a", (hidden,), trees=one.trees), one).lines
+    lines = compare_sides(ComparisonSide("a", (hidden,), trees=one.trees), one).lines
     assert [line.higher_is_better for line in lines] == [None, None]
     assert [line.higher_is_better for line in compare_sides(one, one).lines] == [True, True]
 
@@ -451,7 +453,7 @@ def rejected(make, rounds: int) -> float:
     return float(np.mean([p is not None and p <= 0.05 for p in found]))
 
 
-def labels_side(tasks: dict[str, tuple[np.ndarray, np.ndarray]], metric: str, trees=()) -> Side:
+def labels_side(tasks: dict[str, tuple[np.ndarray, np.ndarray]], metric: str, trees=()) -> ComparisonSide:
     spec = MetricSpec(metric)
 
     def scored(name: str, gold: np.ndarray, said: np.ndarray) -> Scored:
@@ -459,7 +461,7 @@ def labels_side(tasks: dict[str, tuple[np.ndarray, np.ndarray]], metric: str, tr
         one = ScoredColumn(MetricKey(metric), build_column(range(len(gold)), rows), spec)
         return Scored(Task(name, MULTIPLE_CHOICE, (spec,)), (one,))
 
-    return Side("run", tuple(scored(name, *pair) for name, pair in tasks.items()), trees=trees)
+    return ComparisonSide("run", tuple(scored(name, *pair) for name, pair in tasks.items()), trees=trees)
 
 
 MANY = [pytest.param(*case, 300, 0.06, marks=pytest.mark.slow) for case in ((10, 3), (20, 2))]
@@ -523,7 +525,7 @@ def test_false_positives_of_perplexities() -> None:
 def test_a_median_against_itself_is_zero_with_p_1() -> None:
     spec = MetricSpec("m", aggregation="median")
     one = ScoredColumn(MetricKey("m"), build_column(range(9), Floats(Array(np.arange(9.0)))), spec)
-    side = Side("run", (Scored(Task("t", GENERATE_UNTIL, (spec,)), (one,)),))
+    side = ComparisonSide("run", (Scored(Task("t", GENERATE_UNTIL, (spec,)), (one,)),))
     line = compare_sides(side, side).lines[0]
     assert (line.difference, line.p_value) == (0, 1)
 
@@ -532,12 +534,12 @@ def test_numbers_made_by_different_rules_are_not_compared() -> None:
     rng = np.random.default_rng(34)
     gold, said = rng.integers(0, 3, (2, 30))
 
-    def side(average: str) -> Side:
+    def side(average: str) -> ComparisonSide:
         spec = MetricSpec("f1", options=freeze_options(average=average))
         one = ScoredColumn(
             MetricKey("f1"), build_column(range(30), Labels(Array(np.stack([gold, said], axis=1)))), spec
         )
-        return Side("run", (Scored(Task("t", MULTIPLE_CHOICE, (spec,)), (one,)),))
+        return ComparisonSide("run", (Scored(Task("t", MULTIPLE_CHOICE, (spec,)), (one,)),))
 
     found = compare_sides(side("macro"), side("micro"))
     assert found.lines == ()
@@ -576,5 +578,5 @@ def test_power_and_false_alarms_over_a_table(tables: int, most: float) -> None:
     for _ in range(tables):
         pairs = {f"t{i}": draw() for i in range(20)}
         found = compare_sides(*(run_of({name: pair[i] for name, pair in pairs.items()}) for i in (0, 1)), draws=1)
-        alarms += any((line.adjusted or 1) <= 0.05 for line in adjust([found])[0].lines)
+        alarms += any((line.adjusted or 1) <= 0.05 for line in adjust_comparisons([found])[0].lines)
     assert alarms / tables <= most

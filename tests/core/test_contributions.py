@@ -11,11 +11,17 @@ from evalcore.core.explain.contribution import Contribution, contributions, grou
 from evalcore.core.groups.tree import Group, GroupMetric, Leaf, Tree
 from evalcore.core.pipeline import build_report, report_task
 from evalcore.core.records.array import Array, frozen
-from evalcore.core.records.column import Column, Floats, Labels, Rows, Stats, column
+from evalcore.core.records.column import Column, Floats, Labels, Rows, Stats, build_column
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.outcome import UNSCORABLE
 from evalcore.core.records.report import Report
-from evalcore.core.records.request import GENERATE_UNTIL, LOGLIKELIHOOD_ROLLING, MULTIPLE_CHOICE, OutputType, options
+from evalcore.core.records.request import (
+    GENERATE_UNTIL,
+    LOGLIKELIHOOD_ROLLING,
+    MULTIPLE_CHOICE,
+    OutputType,
+    freeze_options,
+)
 from evalcore.core.records.score import Scored, ScoredColumn
 from evalcore.core.records.task import MetricKey, MetricSpec, Task
 
@@ -34,7 +40,7 @@ def without(scored: Scored, doc: int) -> Scored:
     kept = [i for i, key in enumerate(one.column.keys.ints.tolist()) if key != doc]
     values = type(rows)(frozen(rows.values.data[kept]))  # type: ignore[union-attr]
     keys = [one.column.keys.ints.tolist()[i] for i in kept]
-    again = column(keys, values, one.column.status.data[kept], dict(one.column.reasons))
+    again = build_column(keys, values, one.column.status.data[kept], dict(one.column.reasons))
     return replace(scored, columns=(replace(one, column=again),))
 
 
@@ -58,7 +64,7 @@ TREES: list[Group[object]] = [
     Group("top", (Leaf("a", None), Group("inner", (Leaf("b", None), Leaf("c", None)), (GroupMetric("M"),))), (GroupMetric("M", weight_by_size=False),)),
     Group("top", (Leaf("a", None), Group("inner", (Leaf("b", None), Leaf("c", None)))), (GroupMetric("M", aggregation="macro", average="children", weight_by_size=False),)),
     Group("top", (Leaf("a", None), Leaf("b", None), Leaf("c", None)), (GroupMetric("M", aggregation="pool"),)),
-    Group("top", (Leaf("a", None), Leaf("b", None), Leaf("c", None)), (GroupMetric("M", aggregation="macro", weights=options(a=1, b=2, c=5)),)),
+    Group("top", (Leaf("a", None), Leaf("b", None), Leaf("c", None)), (GroupMetric("M", aggregation="macro", weights=freeze_options(a=1, b=2, c=5)),)),
 ]  # fmt: skip
 
 
@@ -77,7 +83,8 @@ def named(tree: Tree[object], metric: str) -> Tree[object]:
 def test_without_it_is_the_report_without_the_document(kind, metric, draw, tree) -> None:  # type: ignore[no-untyped-def]
     stream = np.random.default_rng(5)
     sides = [
-        made(name, kind, metric, column(range(n), draw(stream, n))) for name, n in (("a", 12), ("b", 9), ("c", 20))
+        made(name, kind, metric, build_column(range(n), draw(stream, n)))
+        for name, n in (("a", 12), ("b", 9), ("c", 20))
     ]
     trees = [named(tree, metric)]
     report = reported(sides, trees)
@@ -102,7 +109,8 @@ def test_without_it_is_the_report_without_the_document(kind, metric, draw, tree)
 def test_influences_of_a_task_sum_to_zero(kind, metric, draw, tree) -> None:  # type: ignore[no-untyped-def]
     stream = np.random.default_rng(6)
     sides = [
-        made(name, kind, metric, column(range(n), draw(stream, n))) for name, n in (("a", 12), ("b", 9), ("c", 20))
+        made(name, kind, metric, build_column(range(n), draw(stream, n)))
+        for name, n in (("a", 12), ("b", 9), ("c", 20))
     ]
     report = reported(sides, [named(tree, metric)])
     sums: dict[str, list[float]] = {}
@@ -123,8 +131,8 @@ def one_of(found: tuple[Contribution, ...], name: str) -> Contribution:
 def test_of_a_mean_everything_is_arithmetic() -> None:
     """Of means the numbers can be worked out by hand: sums over counts, weights 1/n, pulls from the task's mean."""
     a, b = np.array([1.0, 0.0, 1.0, 1.0]), np.array([0.5, 0.25])
-    sides = [made("a", MULTIPLE_CHOICE, "acc", column(range(4), Floats(frozen(a)))),
-             made("b", MULTIPLE_CHOICE, "acc", column([10, 20], Floats(frozen(b))))]  # fmt: skip
+    sides = [made("a", MULTIPLE_CHOICE, "acc", build_column(range(4), Floats(frozen(a)))),
+             made("b", MULTIPLE_CHOICE, "acc", build_column([10, 20], Floats(frozen(b))))]  # fmt: skip
     tree = Group("g", (Leaf("a", None), Leaf("b", None)), (GroupMetric("acc"),))
     report = reported(sides, [tree])
     for doc, score in enumerate(a):
@@ -141,7 +149,7 @@ def test_of_a_mean_everything_is_arithmetic() -> None:
 
 def test_a_document_without_a_score_moves_nothing_unless_it_counts_as_zero() -> None:
     status = np.array([0, 0, UNSCORABLE], np.uint8)
-    scores = column([0, 1, 2], Floats(Array([1.0, 0.5, np.nan])), status, {2: "no gold"})
+    scores = build_column([0, 1, 2], Floats(Array([1.0, 0.5, np.nan])), status, {2: "no gold"})
     side = made("a", MULTIPLE_CHOICE, "acc", scores)
     [one] = contributions(reported([side], []), "a", 2)
     assert (one.value, one.without, one.influence) == (0.75, 0.75, None)
@@ -153,7 +161,7 @@ def test_a_document_without_a_score_moves_nothing_unless_it_counts_as_zero() -> 
 
 
 def test_the_only_document_leaves_no_number_and_says_so() -> None:
-    side = made("a", MULTIPLE_CHOICE, "acc", column([0], Floats(Array([1.0]))))
+    side = made("a", MULTIPLE_CHOICE, "acc", build_column([0], Floats(Array([1.0]))))
     tree = Group("g", (Leaf("a", None),), (GroupMetric("acc", missing="fail"),))
     found = contributions(reported([side], [tree]), "a", 0)
     assert [one.without for one in found] == [None, None]
@@ -161,7 +169,7 @@ def test_the_only_document_leaves_no_number_and_says_so() -> None:
 
 
 def test_a_task_in_two_groups_is_in_both_and_in_no_other() -> None:
-    sides = [made(name, MULTIPLE_CHOICE, "acc", column([0, 1], Floats(Array([1.0, 0.0])))) for name in "abc"]
+    sides = [made(name, MULTIPLE_CHOICE, "acc", build_column([0, 1], Floats(Array([1.0, 0.0])))) for name in "abc"]
     leaf = Leaf("b", None)
     trees: list[Tree[object]] = [
         Group("one", (Leaf("a", None), leaf), (GroupMetric("acc"),)),
@@ -174,6 +182,6 @@ def test_a_task_in_two_groups_is_in_both_and_in_no_other() -> None:
 
 
 def test_an_unknown_document_is_refused() -> None:
-    side = made("a", MULTIPLE_CHOICE, "acc", column([0], Floats(Array([1.0]))))
+    side = made("a", MULTIPLE_CHOICE, "acc", build_column([0], Floats(Array([1.0]))))
     with pytest.raises(EvalError, match="doc 5"):
         contributions(reported([side], []), "a", 5)

@@ -21,7 +21,7 @@ from evalcore.core.metrics.text import TEXT_METRICS
 from evalcore.core.records.column import Stats
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.outcome import UNSCORABLE
-from evalcore.core.records.request import Options, options
+from evalcore.core.records.request import Options, freeze_options
 
 WMT17 = Path(__file__).resolve().parents[3] / "shared" / "data" / "wmt17_ende_sacrebleu"
 KINDS = ["bleu", "chrf", "chrf++", "ter"]
@@ -42,7 +42,7 @@ def batch_of(corpus: Corpus) -> GenBatch:
 
 
 def counts_of(kind: str, corpus: Corpus, given_options: Options | None = None) -> np.ndarray:
-    rows = TEXT_METRICS[kind].score(batch_of(corpus), given_options or options())
+    rows = TEXT_METRICS[kind].score(batch_of(corpus), given_options or freeze_options())
     assert isinstance(rows, Stats)
     return rows.values.floats
 
@@ -89,7 +89,7 @@ def test_bleu_options_are_sacrebleus(
     corpus: Corpus, method: str, value: float | None, effective: bool, lower: bool, tokenize: str | None
 ) -> None:
     closing = {"smooth_method": method, "smooth_value": value, "effective_order": effective}
-    sums = counts_of("bleu", corpus, options(closing, lowercase=lower, tokenize=tokenize)).sum(axis=0)
+    sums = counts_of("bleu", corpus, freeze_options(closing, lowercase=lower, tokenize=tokenize)).sum(axis=0)
     expected = sacrebleu_score(BLEU(**closing, lowercase=lower, tokenize=tokenize), corpus)
     np.testing.assert_allclose(bleu_score(sums, **closing), expected, **CLOSE)
 
@@ -101,7 +101,7 @@ def test_chrf_options_are_sacrebleus(
 ) -> None:
     chosen = {"char_order": char_order, "word_order": word_order, "beta": beta, "eps_smoothing": eps}
     chosen |= {"lowercase": lower, "whitespace": whitespace}
-    counts = counts_of("chrf", corpus, options(chosen))
+    counts = counts_of("chrf", corpus, freeze_options(chosen))
     assert counts.shape == (len(corpus), 3 * (char_order + word_order))
     found = chrf_score(counts.sum(axis=0), beta=beta, eps_smoothing=eps)
     np.testing.assert_allclose(found, sacrebleu_score(CHRF(**chosen), corpus), **CLOSE)
@@ -111,7 +111,7 @@ def test_chrf_options_are_sacrebleus(
 @given(corpora, st.booleans(), st.booleans(), st.booleans(), st.booleans())
 def test_ter_options_are_sacrebleus(corpus: Corpus, normalized: bool, no_punct: bool, asian: bool, case: bool) -> None:
     chosen = {"normalized": normalized, "no_punct": no_punct, "asian_support": asian, "case_sensitive": case}
-    found = ter_score(counts_of("ter", corpus, options(chosen)).sum(axis=0))
+    found = ter_score(counts_of("ter", corpus, freeze_options(chosen)).sum(axis=0))
     np.testing.assert_allclose(found, sacrebleu_score(TER(**chosen), corpus), **CLOSE)
 
 
@@ -173,7 +173,7 @@ def test_odd_texts_do_not_raise(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_gold_is_unscorable(kind: str) -> None:
-    marks = TEXT_METRICS[kind].score(batch_of([("a", ("a",)), ("b", ())]), options())
+    marks = TEXT_METRICS[kind].score(batch_of([("a", ("a",)), ("b", ())]), freeze_options())
     assert isinstance(marks, Marks)
     assert marks.missing == {1: (UNSCORABLE, "expected a gold answer, got none")}
     assert isinstance(marks.rows, Stats)
@@ -190,7 +190,7 @@ def test_what_sacrebleu_cannot_take_is_unscorable(monkeypatch: pytest.MonkeyPatc
 
     stub = type("Stub", (), {"_extract_corpus_statistics": staticmethod(extract)})()
     monkeypatch.setattr(corpus, "_extractor", lambda kind, given_options: stub)
-    marks = bleu(batch_of([("a", ("a",)), ("bad", ("a",))]), options())
+    marks = bleu(batch_of([("a", ("a",)), ("bad", ("a",))]), freeze_options())
     assert isinstance(marks, Marks)
     reason = "sacrebleu cannot count this text: UnicodeError: surrogates not allowed"
     assert marks.missing == {1: (UNSCORABLE, reason)}
@@ -234,7 +234,7 @@ def test_lm_eval_cuts_references_to_the_fewest_and_we_do_not() -> None:
 )
 def test_wrong_options_are_named(kind: str, wrong: dict[str, object], message: str) -> None:
     with pytest.raises(EvalError, match=message):
-        TEXT_METRICS[kind].score(batch_of([("a", ("a",))]), options(wrong))
+        TEXT_METRICS[kind].score(batch_of([("a", ("a",))]), freeze_options(wrong))
 
 
 def test_wrong_pairs_and_kinds_are_named() -> None:
@@ -280,7 +280,7 @@ def test_wmt17_under_other_options() -> None:
         "bleu_intl": {"tokenize": "intl"},
         "bleu_char": {"tokenize": "char"},
     }.items():
-        found = bleu_score(pair_statistics("bleu", items, options(chosen)).sum(axis=0))
+        found = bleu_score(pair_statistics("bleu", items, freeze_options(chosen)).sum(axis=0))
         assert float(found) == pytest.approx(expected[key], rel=1e-12)
     found = chrf_score(pair_statistics("chrf++", items).sum(axis=0))
     assert float(found) == pytest.approx(expected["chrfpp"], rel=1e-12)

@@ -24,13 +24,13 @@ from evalcore.core.compare.gates import (
     parse_limit,
     select_numbers,
 )
-from evalcore.core.compare.lines import Comparison, Line, Shared, Side, adjust
+from evalcore.core.compare.lines import Comparison, ComparisonLine, ComparisonSide, Shared, adjust_comparisons
 from evalcore.core.compare.regressions import find_regressions, halve_p_value
 from evalcore.core.compare.sides import compare_sides
 from evalcore.core.groups.tree import Group, GroupMetric, Leaf
 from evalcore.core.pipeline import build_report, report_task
 from evalcore.core.records.array import Array
-from evalcore.core.records.column import Floats, column
+from evalcore.core.records.column import Floats, build_column
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.estimate import Estimate
 from evalcore.core.records.request import GENERATE_UNTIL
@@ -43,13 +43,13 @@ KEY = MetricKey("exact_match")
 
 def scored_of(task: str, scores: np.ndarray) -> Scored:
     spec = MetricSpec("exact_match")
-    rows = column(range(len(scores)), Floats(Array(scores.astype(float))))
+    rows = build_column(range(len(scores)), Floats(Array(scores.astype(float))))
     return Scored(Task(task, GENERATE_UNTIL, (spec,)), (ScoredColumn(KEY, rows, spec),))
 
 
-def side_of(name: str, scores: dict[str, np.ndarray]) -> Side:
+def side_of(name: str, scores: dict[str, np.ndarray]) -> ComparisonSide:
     group = Group("all", tuple(Leaf(task, None) for task in scores), (GroupMetric("exact_match"),))
-    return Side(name, tuple(scored_of(task, one) for task, one in scores.items()), {}, (group,))
+    return ComparisonSide(name, tuple(scored_of(task, one) for task, one in scores.items()), {}, (group,))
 
 
 # --- limits ---------------------------------------------------------------------------------------------------------
@@ -162,10 +162,10 @@ def test_one_sided_is_the_lower_mid_p_of_mcnemar(wins: int, losses: int) -> None
 
 # --- baselines --------------------------------------------------------------------------------------------------------
 
-FELL = Line(name="t", key=KEY, a=0.5, b=0.7, difference=-0.2, p_value=0.04, higher_is_better=True, n=90)
+FELL = ComparisonLine(name="t", key=KEY, a=0.5, b=0.7, difference=-0.2, p_value=0.04, higher_is_better=True, n=90)
 
 
-def judged(*lines: Line, **options: object) -> list[bool | None]:
+def judged(*lines: ComparisonLine, **options: object) -> list[bool | None]:
     found = find_regressions(Comparison(names=("new", "old"), lines=lines), **options)  # type: ignore[arg-type]
     return [gate.passed for gate in found]
 
@@ -261,10 +261,10 @@ def test_verdicts_in_words() -> None:
 
 def test_a_line_without_a_p_value_is_no_part_of_the_family() -> None:
     p_values = [0.01, None, 0.04, None, 0.02, None]
-    lines = tuple(Line(name=str(at), key=KEY, p_value=p) for at, p in enumerate(p_values))
+    lines = tuple(ComparisonLine(name=str(at), key=KEY, p_value=p) for at, p in enumerate(p_values))
     parts = [Comparison(names=("a", "b"), lines=lines[:2]), Comparison(names=("a", "c"), lines=lines[2:])]
     for ours, theirs in (("holm", "holm"), ("bh", "fdr_bh")):
-        found = adjust(parts, ours)
+        found = adjust_comparisons(parts, ours)
         adjusted = [line.adjusted for one in found for line in one.lines]
         wanted = multipletests([p for p in p_values if p is not None], method=theirs)[1]
         assert [one for one in adjusted if one is not None] == pytest.approx(wanted.tolist())
@@ -274,7 +274,9 @@ def test_a_line_without_a_p_value_is_no_part_of_the_family() -> None:
 
 def estimates(share: float) -> dict[tuple[str, MetricKey], Estimate]:
     scores = [1.0 if at < 100 * share else 0.0 for at in range(100)]
-    return {("t", MetricKey("m")): aggregate_metric(AGGREGATIONS["mean"], column(range(100), Floats(Array(scores))))}
+    return {
+        ("t", MetricKey("m")): aggregate_metric(AGGREGATIONS["mean"], build_column(range(100), Floats(Array(scores))))
+    }
 
 
 @pytest.mark.parametrize(
@@ -292,7 +294,7 @@ def estimates(share: float) -> dict[tuple[str, MetricKey], Estimate]:
 def test_pairs_without_ids_may_hide_that_a_run_is_worse(
     run: float, baseline: float, higher: bool | None, unclear: bool, hidden: bool
 ) -> None:
-    line = Line(name="t", key=MetricKey("m"), difference=0.0, higher_is_better=higher)
+    line = ComparisonLine(name="t", key=MetricKey("m"), difference=0.0, higher_is_better=higher)
     comparison = Comparison(names=("new", "old"), lines=(line,))
     found = find_hidden(
         comparison, [Shared("t", 60, (1,), (2,), unclear=unclear)], (estimates(run), estimates(baseline))

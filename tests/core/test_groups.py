@@ -15,7 +15,7 @@ from evalcore.core.aggregate.aggregations import AGGREGATIONS
 from evalcore.core.aggregate.value import aggregate_metric
 from evalcore.core.groups.build import build_trees, group_from_config, group_metric_from_config, group_to_dict
 from evalcore.core.groups.edit import add_child, get_child, has_aggregation, missing_children, remove_child
-from evalcore.core.groups.lint import lint
+from evalcore.core.groups.lint import lint_configs
 from evalcore.core.groups.tree import (
     Group,
     GroupMetric,
@@ -34,17 +34,19 @@ from evalcore.core.groups.tree import (
 from evalcore.core.lm_eval.result_row import leaf_from_flat
 from evalcore.core.pipeline import build_report
 from evalcore.core.records.array import Array
-from evalcore.core.records.column import Floats, column
+from evalcore.core.records.column import Floats, build_column
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.outcome import FAILED, OK
 from evalcore.core.records.report import TaskReport
-from evalcore.core.records.request import options
+from evalcore.core.records.request import freeze_options
 from evalcore.core.records.task import MetricKey
 
 ANATOMY, BIOLOGY, CHEMISTRY = Leaf("anatomy", 10), Leaf("biology", 20), Leaf("chemistry", 30)
 SCIENCE = Group("science", (BIOLOGY, CHEMISTRY))
 HUMANITIES = Group("humanities", (Leaf("history", 40), Leaf("philosophy", 50)))
-MMLU = Group("mmlu", (ANATOMY, BIOLOGY, CHEMISTRY, SCIENCE, HUMANITIES), alias="MMLU", metadata=options(version=2))
+MMLU = Group(
+    "mmlu", (ANATOMY, BIOLOGY, CHEMISTRY, SCIENCE, HUMANITIES), alias="MMLU", metadata=freeze_options(version=2)
+)
 
 
 def names(nodes):
@@ -225,19 +227,19 @@ def test_a_list_names_children_in_order():
     (tree,) = build_trees([A, B, group("g", "b", "h", "a"), group("h", "a")])
     assert child_names(tree) == ("b", "h", "a")
     assert get_child(tree, "a") is get_child(get_child(tree, "h"), "a")
-    assert get_child(tree, "a").value == options(A)
+    assert get_child(tree, "a").value == freeze_options(A)
 
 
 def test_inline_tasks_with_changes_get_a_name_of_their_own():
     inline = {"task": "a", "num_fewshot": 5}
     (tree,) = build_trees([A, group("g", "a", inline, {"task": "a", "output_type": "multiple_choice"})])
     assert child_names(tree) == ("a", "g::a")
-    assert get_child(tree, "g::a").value == options(A, num_fewshot=5, task="g::a")
+    assert get_child(tree, "g::a").value == freeze_options(A, num_fewshot=5, task="g::a")
 
 
 def test_an_alias_changes_no_name():
     (tree,) = build_trees([A, group("g", {"task": "a", "task_alias": "first"})])
-    assert tree.children == (Leaf("a", options(A, task_alias="first")),)
+    assert tree.children == (Leaf("a", freeze_options(A, task_alias="first")),)
 
 
 def test_a_new_inline_task_and_a_new_inline_group():
@@ -265,7 +267,7 @@ def test_a_declared_group_with_changes_is_another_group():
 @pytest.mark.parametrize("join", [{"tag": "t"}, {"tag": ["t", "u"]}, {"group": "t"}, {"group": ["t"]}])
 def test_a_task_names_its_group(join):
     trees = build_trees([B | join, A | join, C], roots=["t"])
-    assert trees == (Group("t", (Leaf("b", options(B | join)), Leaf("a", options(A | join)))),)
+    assert trees == (Group("t", (Leaf("b", freeze_options(B | join)), Leaf("a", freeze_options(A | join)))),)
     assert not has_aggregation(trees[0])
 
 
@@ -313,7 +315,7 @@ def test_only_what_the_roots_reach_is_refused():
 
 
 def kinds(*configs):
-    return [found.kind for found in lint(configs)]
+    return [found.kind for found in lint_configs(configs)]
 
 
 def task(name, *metrics, output_type="generate_until", **more):
@@ -321,7 +323,7 @@ def task(name, *metrics, output_type="generate_until", **more):
 
 
 def judged(metric, *tasks, **more):
-    return lint(
+    return lint_configs(
         [*tasks, group("g", *(one["task"] for one in tasks), aggregate_metric_list=[{"metric": metric, **more}])]
     )
 
@@ -336,7 +338,7 @@ def test_sound_configs_have_no_findings():
 
 
 def test_a_leaf_reached_twice_names_both_paths_once():
-    (found,) = lint([A, group("g", "a", "h"), group("h", "a"), group("top", "g")])
+    (found,) = lint_configs([A, group("g", "a", "h"), group("h", "a"), group("top", "g")])
     assert found.kind == "leaf_reached_twice"
     assert "g::a and g::h::a" in found.message
 
@@ -360,7 +362,7 @@ def test_mixed_directions():
     up, down = ({"metric": "score", "higher_is_better": way} for way in (True, False))
     (found,) = judged("score", task("a", up), task("b", down))
     assert (found.kind, "higher is better in a; lower is better in b" in found.message) == ("mixed_direction", True)
-    told = lint(
+    told = lint_configs(
         [
             task("a", up),
             task("b", {"metric": "score"}),
@@ -393,7 +395,7 @@ def test_what_is_not_averageable_suggests_a_rule():
 
 
 def test_a_finding_is_located_in_the_file():
-    (found,) = lint([group("g", "nowhere", path="tasks/g.yaml")])
+    (found,) = lint_configs([group("g", "nowhere", path="tasks/g.yaml")])
     assert found.where == "tasks/g.yaml"
 
 
@@ -521,7 +523,7 @@ def test_bounds_of_a_group_are_those_of_every_way_to_score_the_lost(by_size: boo
         for name, (scores, lost) in given.items():
             whole = scores + [0.0 if fill is None else fill] * lost
             status = np.array([OK] * len(scores) + [FAILED if fill is None else OK] * lost, np.uint8)
-            made = column(range(len(whole)), Floats(Array(whole)), status)
+            made = build_column(range(len(whole)), Floats(Array(whole)), status)
             estimate = aggregate_metric(AGGREGATIONS["mean"], made)
             out.append(TaskReport(name=name, estimates=((MetricKey("acc"), estimate),)))
         return out

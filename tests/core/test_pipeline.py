@@ -113,7 +113,7 @@ def test_the_verbs_are_called_from_the_pipe_alone():
 def test_a_table_is_grouped_already():
     table = request_table("t", [0, 0, 1], [0, 1, 0]).answered(["a", "b", Failure("gone")])
     assert group_by_doc(table) is table
-    assert pipeline.tabulate(table) is table
+    assert pipeline.tabulate_answers(table) is table
 
 
 def test_chunks_go_through_any_map():

@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 from scipy import stats
 from statsmodels.stats.power import NormalIndPower, TTestPower
 
-from evalcore.core.compare.lines import Line
+from evalcore.core.compare.lines import ComparisonLine
 from evalcore.core.compare.power import Known, PowerGoal, pair_known, plan_next
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.task import MetricKey
 from evalcore.core.stats.sample_size import (
     Variances,
-    detectable,
+    detectable_difference,
     distance_at,
     questions_for,
     reach_of_interval,
@@ -52,7 +52,7 @@ def test_the_normal_forms_are_those_of_statsmodels(effect, power):
     theirs = NormalIndPower().solve_power(effect_size=effect, alpha=0.05, power=power, ratio=0)
     n = required_n(effect * 2, 2.0, power=power)
     assert n == max(2, ceil(float(np.squeeze(theirs)) - 1e-6))
-    assert detectable(n, 2.0, power=power) <= effect * 2
+    assert detectable_difference(n, 2.0, power=power) <= effect * 2
 
 
 @pytest.mark.parametrize("confidence", [0.8, 0.95, 0.999])
@@ -223,7 +223,7 @@ def test_fewer_replies_than_pass_at_k_has_are_not_planned():
 
 
 def test_two_runs_give_the_variance_of_their_difference():
-    line = Line(name="t", key=KEY, n=400, stderr=0.03)
+    line = ComparisonLine(name="t", key=KEY, n=400, stderr=0.03)
     a, b = known(sampling=0.015, repeats=4.0), known(sampling=0.01, repeats=4.0)
     pair = pair_known(line, a, b)
     assert pair.variances.question == pytest.approx(400 * (0.03**2 - 0.015**2 - 0.01**2))
@@ -232,13 +232,13 @@ def test_two_runs_give_the_variance_of_their_difference():
         distance_at(400, Variances(400 * 0.03**2), 1, reach_of_test())
     )
     assert pair_known(line, a, known()).sampling is None
-    half = pair_known(Line(name="t", key=KEY, n=200, stderr=0.05), a, b)
+    half = pair_known(ComparisonLine(name="t", key=KEY, n=200, stderr=0.05), a, b)
     assert half.sampling == pytest.approx(sqrt(2 * (0.015**2 + 0.01**2)))
 
 
 def test_two_runs_with_clusters_are_planned_by_their_clusters():
     """Forty clusters of ten documents: 39 degrees of freedom, and documents by the ten."""
-    line = Line(name="t", key=KEY, n=400, clusters=40, stderr=0.03)
+    line = ComparisonLine(name="t", key=KEY, n=400, clusters=40, stderr=0.03)
     pair = pair_known(line, known(), known())
     assert (pair.n, pair.units) == (400, 40)
     seen = plan_next(pair, PowerGoal(half_width=0.05))

@@ -8,12 +8,12 @@ from msgspec.structs import replace
 from scipy.stats import binom
 
 from evalcore.core.compare.gates import Gate, level_of_limits, name_verdict
-from evalcore.core.compare.lines import Comparison, Line, Side
+from evalcore.core.compare.lines import Comparison, ComparisonLine, ComparisonSide
 from evalcore.core.compare.regressions import fail_missing, find_regressions, find_unscored
 from evalcore.core.compare.sides import compare_sides
 from evalcore.core.groups.tree import Group, GroupMetric, Leaf
 from evalcore.core.records.array import Array
-from evalcore.core.records.column import Floats, column
+from evalcore.core.records.column import Floats, build_column
 from evalcore.core.records.outcome import FAILED, OK
 from evalcore.core.records.request import GENERATE_UNTIL
 from evalcore.core.records.score import Scored, ScoredColumn
@@ -26,20 +26,20 @@ def scored_of(task: str, scores: list[float | None], keys: list[MetricKey] | Non
     """A task's scores, the same under every key; None is a document that failed."""
     values = np.array([0.0 if one is None else one for one in scores])
     status = np.array([FAILED if one is None else OK for one in scores], np.uint8)
-    rows = column(
+    rows = build_column(
         range(len(scores)), Floats(Array(values)), status, dict.fromkeys(np.flatnonzero(status).tolist(), "lost")
     )
     columns = tuple(ScoredColumn(key, rows, MetricSpec(key.metric)) for key in keys or [KEY])
     return Scored(Task(task, GENERATE_UNTIL, tuple(one.spec for one in columns)), columns)
 
 
-def side_of(*scored: Scored, group: bool = True) -> Side:
+def side_of(*scored: Scored, group: bool = True) -> ComparisonSide:
     leaves = tuple(Leaf(one.task.name, None) for one in scored)
     trees = (Group("all", leaves, (GroupMetric("exact_match"),)),) if group and leaves else ()
-    return Side("run", scored, {}, trees)
+    return ComparisonSide("run", scored, {}, trees)
 
 
-def held(run: Side, baseline: Side, allow: bool = False) -> dict[str, Gate]:
+def held(run: ComparisonSide, baseline: ComparisonSide, allow: bool = False) -> dict[str, Gate]:
     gates = fail_missing(find_regressions(compare_sides(run, baseline)), run, baseline, allow=allow)
     return {f"{gate.name} {gate.key.metric}": gate for gate in gates}
 
@@ -102,7 +102,7 @@ def test_the_worst_metric_of_a_task_counts() -> None:
 
 # --- margins ----------------------------------------------------------------------------------------------------------
 
-FELL = Line(
+FELL = ComparisonLine(
     name="t", key=KEY, a=0.5, b=0.7, difference=-0.2, ci=(-0.3, -0.1), p_value=0.001, higher_is_better=True, n=90
 )
 
@@ -121,7 +121,7 @@ FELL = Line(
     ],
 )
 def test_with_a_margin_all_of_the_interval_must_be_worse_by_more(
-    line: Line, margin: float, passed: bool | None
+    line: ComparisonLine, margin: float, passed: bool | None
 ) -> None:
     (gate,) = find_regressions(Comparison(names=("new", "old"), lines=(line,)), margin=margin)
     assert gate.passed is passed

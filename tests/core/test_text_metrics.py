@@ -23,7 +23,7 @@ from evalcore.core.records.array import Array
 from evalcore.core.records.column import Floats, Objects
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.outcome import FAILED, NOT_EMITTED, UNSCORABLE
-from evalcore.core.records.request import Options, options
+from evalcore.core.records.request import Options, freeze_options
 
 NO_GOLD = "expected a gold answer, got none"
 REGEXES = [",", r"\$", "(?s).*#### ", r"\.$", r"^\s+", r"\b(?:The |the |A )", "a|b", "a+b?", r"\d{2}", "[xy]", ""]
@@ -50,14 +50,14 @@ def batch_of(predictions: Sequence[str], golds: Sequence[tuple[str, ...]]) -> Ge
 
 
 def scores(name: str, batch: GenBatch, chosen: Options | None = None) -> tuple[list[float], Mapping[int, object]]:
-    found = TEXT_METRICS[name].score(batch, chosen or options())
+    found = TEXT_METRICS[name].score(batch, chosen or freeze_options())
     rows, missing = (found.rows, found.missing) if isinstance(found, Marks) else (found, {})
     assert isinstance(rows, Floats)
     return rows.values.floats.tolist(), missing
 
 
 def one(name: str, prediction: str, *golds: str, **chosen: object) -> float:
-    values, missing = scores(name, batch_of([prediction], [golds]), options(chosen))
+    values, missing = scores(name, batch_of([prediction], [golds]), freeze_options(chosen))
     assert not missing
     return values[0]
 
@@ -247,7 +247,7 @@ def test_rouge_is_rouge_scores(kind: str, prediction: str, golds: list[str], ste
 @settings(max_examples=60, deadline=None)
 @given(pairs)
 def test_a_batch_equals_its_documents_one_by_one(name: str, documents: list[tuple[str, tuple[str, ...]]]) -> None:
-    chosen = options(ignore_case=True, regexes_to_ignore=REGEXES) if name == "exact_match" else options()
+    chosen = freeze_options(ignore_case=True, regexes_to_ignore=REGEXES) if name == "exact_match" else freeze_options()
     together, missing = scores(name, batch_of(*zip(*documents, strict=True)) if documents else batch_of([], []), chosen)
     alone = [scores(name, batch_of([text], [golds]), chosen) for text, golds in documents]
     np.testing.assert_array_equal(together, [values[0] for values, _ in alone])
@@ -272,7 +272,7 @@ def test_lone_surrogates_are_texts(name: str) -> None:
 def test_metrics_without_a_gold() -> None:
     batch = GenBatch((), ["a", "b"], [(), ()], np.array([True, False]), {})
     assert scores("extraction_rate", batch) == ([0.0, 1.0], {})
-    assert TEXT_METRICS["bypass"].score(batch, options()) == Objects((None, None))
+    assert TEXT_METRICS["bypass"].score(batch, freeze_options()) == Objects((None, None))
     assert (TEXT_METRICS["bypass"].aggregation, TEXT_METRICS["bypass"].higher_is_better) == ("bypass", None)
 
 
@@ -289,14 +289,14 @@ def ratio(prediction: str, gold: str, scale: float = 1.0) -> float:
 
 def test_per_document_takes_options_and_the_best_gold() -> None:
     batch = batch_of(["abcd", "ab"], [("a", "ab"), ("abcd",)])
-    assert per_document(ratio)(batch, options(scale=2)) == Floats(Array([8.0, 1.0]))
-    assert pickle.loads(pickle.dumps(per_document(ratio)))(batch, options(scale=2)) == Floats(Array([8.0, 1.0]))
-    assert per_document(ratio, min)(batch, options()) == Floats(Array([2.0, 0.5]))
+    assert per_document(ratio)(batch, freeze_options(scale=2)) == Floats(Array([8.0, 1.0]))
+    assert pickle.loads(pickle.dumps(per_document(ratio)))(batch, freeze_options(scale=2)) == Floats(Array([8.0, 1.0]))
+    assert per_document(ratio, min)(batch, freeze_options()) == Floats(Array([2.0, 0.5]))
 
 
 def test_per_document_keeps_failures_apart() -> None:
     batch = GenBatch((), ["a", "b", "c"], [("",), ("b",), ()], np.zeros(3, np.bool_), {1: "expected one reply, got 2"})
-    found = per_document(ratio)(batch, options())
+    found = per_document(ratio)(batch, freeze_options())
     assert isinstance(found, Marks)
     assert found.missing == {
         0: (FAILED, "ZeroDivisionError: float division by zero"),
@@ -307,14 +307,14 @@ def test_per_document_keeps_failures_apart() -> None:
 
 @pytest.mark.parametrize("value", [nan, inf, "1.0", None, [1.0], 10**400, 1j])
 def test_what_is_not_a_finite_number_is_unscorable(value: object) -> None:
-    found = per_document(lambda prediction, gold: value)(batch_of(["a"], [("a",)]), options())
+    found = per_document(lambda prediction, gold: value)(batch_of(["a"], [("a",)]), freeze_options())
     assert isinstance(found, Marks)
     assert found.missing == {0: (UNSCORABLE, f"expected a finite number, got {value!r}")}
 
 
 @pytest.mark.parametrize("value", [1, 1.0, True, np.float32(1), np.int64(1), np.True_, Fraction(1)])
 def test_every_real_number_is_a_score(value: object) -> None:
-    found = per_document(lambda prediction, gold: value)(batch_of(["a"], [("a",)]), options())
+    found = per_document(lambda prediction, gold: value)(batch_of(["a"], [("a",)]), freeze_options())
     assert found == Floats(Array([1.0]))
 
 
@@ -329,7 +329,7 @@ def several(prediction: str, gold: str) -> object:
 def test_a_dict_gives_several_metrics() -> None:
     """Each key is its own metric; what concerns a whole document stands under the function's own name."""
     batch = batch_of(["ab", "abc", "raise", "number"], [("ab", ""), ("",), ("a",), ("a",)])
-    found = per_document(several)(batch, options())
+    found = per_document(several)(batch, freeze_options())
     assert isinstance(found, Mapping)
     assert list(found) == ["", "length", "same"]
     own, length, same = found[""], found["length"], found["same"]

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evalcore import GENERATE_UNTIL, MULTIPLE_CHOICE, MetricKey, MetricSpec, Task
-from evalcore.core.compare.lines import Comparison, Line, Side
+from evalcore.core.compare.lines import Comparison, ComparisonLine, ComparisonSide
 from evalcore.core.compare.sides import compare_sides
 from evalcore.core.records.column import Rows
 from evalcore.core.records.document import DocumentRow
@@ -30,19 +30,19 @@ def scored(task: str, rows: Rows, n: int, metric: str, clusters: list[int] | Non
     return Scored(Task(task, kind, (spec,)), (one,), clusters=tuple(enumerate(clusters or ())))
 
 
-def side(name: str, tasks: dict[str, list[float]], *, metric: str = "acc", trees=(), clusters=None) -> Side:
+def side(name: str, tasks: dict[str, list[float]], *, metric: str = "acc", trees=(), clusters=None) -> ComparisonSide:
     made = tuple(
         scored(task, Floats(Array(np.array(scores))), len(scores), metric, (clusters or {}).get(task))
         for task, scores in tasks.items()
     )
-    return Side(name, made, trees=trees)
+    return ComparisonSide(name, made, trees=trees)
 
 
-def compared(a: Side, b: Side) -> Comparison:
+def compared(a: ComparisonSide, b: ComparisonSide) -> Comparison:
     return compare_sides(a, b, draws=DRAWS)
 
 
-def numbers(line: Line) -> tuple[object, ...]:
+def numbers(line: ComparisonLine) -> tuple[object, ...]:
     return line.difference, line.stderr, line.ci, line.p_value, line.detectable
 
 
@@ -142,7 +142,8 @@ def test_documents_are_matched_by_what_they_say_in_any_order(runs, dice: random.
     turned = side("b", {"t": [runs[1]["t"][i] for i in order]})
     plain = compared(one, two)
     found = compared(
-        Side("a", one.scored, {"t": tables}, one.trees), Side("b", turned.scored, {"t": mixed}, turned.trees)
+        ComparisonSide("a", one.scored, {"t": tables}, one.trees),
+        ComparisonSide("b", turned.scored, {"t": mixed}, turned.trees),
     )
     assert [numbers(line) for line in plain.lines] == [numbers(line) for line in found.lines]
     assert plain.lines[0].better == found.lines[0].better
@@ -153,7 +154,9 @@ def test_classes_that_only_one_run_predicts_do_not_break_the_swap(metric):
     rng = np.random.default_rng(3)
     gold = rng.integers(0, 3, 60)
     runs = [np.where(rng.random(60) < 0.7, gold, rng.integers(0, k, 60)) for k in (3, 2)]
-    sides = [Side("x", (scored("t", Labels(Array(np.stack([gold, run], axis=1))), 60, metric),)) for run in runs]
+    sides = [
+        ComparisonSide("x", (scored("t", Labels(Array(np.stack([gold, run], axis=1))), 60, metric),)) for run in runs
+    ]
     found = compared(*sides).lines[0]
     assert found.p_value is not None
     assert 0 < found.p_value <= 1

@@ -23,7 +23,7 @@ from evalcore.core.groups.tree import (
     show,
     statistics,
 )
-from evalcore.core.records.request import options
+from evalcore.core.records.request import freeze_options
 
 
 def trees():
@@ -31,7 +31,7 @@ def trees():
     leaf = st.sampled_from("abcdef").map(lambda name: Leaf(name, ord(name)))
     metrics = st.lists(st.sampled_from(["acc", "f1"]).map(GroupMetric), max_size=2).map(tuple)
     alias = st.none() | st.text(max_size=3)
-    metadata = st.sampled_from([options(), options(version=1)])
+    metadata = st.sampled_from([freeze_options(), freeze_options(version=1)])
 
     def groups(children):
         several = st.lists(children, max_size=4).map(tuple)

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from rich.cells import cell_len
 from sample_runs import STAMP, rows_of, write_log, write_run
 
-from evalcore.core.compare.lines import Comparison, Line, Side
+from evalcore.core.compare.lines import Comparison, ComparisonLine, ComparisonSide
 from evalcore.core.records.task import MetricKey
 from evalcore.shell.cli import main
 from evalcore.shell.compare.compare import Compared
@@ -226,7 +226,7 @@ def test_the_config_says_more_than_the_results(tmp_path: Path, capsys: pytest.Ca
 
 # --- narrow screens ---------------------------------------------------------------------------------------------------
 
-LINE = Line(
+LINE = ComparisonLine(
     name="a_task_of_some_length",
     key=MetricKey("exact_match", "flexible-extract"),
     a=0.75,
@@ -243,7 +243,7 @@ LINE = Line(
 
 
 def compared_of(runs: int) -> Compared:
-    run = Recorded("run", Path("run"), Side("run", ()), {}, {}, ())
+    run = Recorded("run", Path("run"), ComparisonSide("run", ()), {}, {}, ())
     pairs = tuple((a, b) for a in range(runs) for b in range(a + 1, runs))
     one = Comparison(names=("a", "b"), lines=(LINE, replace(LINE, name="u")), correction="holm", family=2)
     return Compared(

@@ -14,7 +14,7 @@ from scipy.stats import binom
 from small_tasks import evalcore, write_tasks
 from statsmodels.stats.multitest import multipletests
 
-from evalcore.core.compare.lines import Comparison, Line, Shared, Side
+from evalcore.core.compare.lines import Comparison, ComparisonLine, ComparisonSide, Shared
 from evalcore.core.groups.tree import Group, GroupMetric, Leaf
 from evalcore.core.records.task import MetricKey
 from evalcore.shell.cli import main
@@ -253,7 +253,7 @@ def test_bad_input_is_a_message_and_exit_code_2(capsys: pytest.CaptureFixture[st
 # --- pages of hand-made values ------------------------------------------------------------------------------------------
 
 EVIL = "\x1b[31m=bad|\u202e`x`"
-LINE = Line(
+LINE = ComparisonLine(
     name="t",
     key=MetricKey("acc"),
     a=0.75,
@@ -269,9 +269,11 @@ LINE = Line(
 )
 
 
-def compared_of(*found: Line, name: str = "run", **parts: object) -> Compared:
+def compared_of(*found: ComparisonLine, name: str = "run", **parts: object) -> Compared:
     tree = Group("g", (Leaf("t", None),), (GroupMetric("acc"),))
-    run = Recorded(name, Path(name), Side(name, (), {}, (tree,)), {}, {"t": {0: name + " asks"}}, (name + " warns",))
+    run = Recorded(
+        name, Path(name), ComparisonSide(name, (), {}, (tree,)), {}, {"t": {0: name + " asks"}}, (name + " warns",)
+    )
     comparison = Comparison(names=(name, name), lines=found, correction="holm", family=len(found), **parts)  # type: ignore[arg-type]
     return Compared(runs=(run, run), names=(name, name + "2"), pairs=((0, 1),), comparisons=(comparison,), flips=None)
 

@@ -12,13 +12,13 @@ from counting import count_elements, growth
 from sample_runs import STAMP, rows_of, write_log, write_run
 
 from evalcore.core.aggregate.spread import whole_clusters
-from evalcore.core.compare.lines import Comparison, Line, Shared, Side
+from evalcore.core.compare.lines import Comparison, ComparisonLine, ComparisonSide, Shared
 from evalcore.core.lm_eval.result_row import leaf_from_flat
 from evalcore.core.records.array import Ints64
 from evalcore.core.records.document import DocumentRow
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.estimate import Summary
-from evalcore.core.records.request import options
+from evalcore.core.records.request import freeze_options
 from evalcore.core.records.task import MetricKey
 from evalcore.core.stats.percentile import jackknife
 from evalcore.shell.cli import main
@@ -210,7 +210,7 @@ def test_documents_below_diamonds_and_circles_are_counted_once() -> None:
 def test_unmatched_documents_are_named_in_one_pass(tmp_path: Path) -> None:
     def name(n: int) -> dict[str, object]:
         table = {"t": tuple(DocumentRow(at, f"q{at}", None, str(at), 0) for at in range(n))}
-        run = Recorded("r", tmp_path, Side("r", (), table), {}, {}, ())
+        run = Recorded("r", tmp_path, ComparisonSide("r", (), table), {}, {}, ())
         keys = tuple(range(n))
         one = Comparison(names=("a", "b"), lines=(), documents=(Shared("t", 0, keys, keys),))
         return pair_data(Compared(runs=(run, run), names=("a", "b"), pairs=((0, 1),), comparisons=(one,)), 0)
@@ -231,7 +231,7 @@ class Pair(list[str]):
 def test_the_row_that_is_no_pair_is_found_in_one_pass() -> None:
     def read(n: int) -> None:
         with pytest.raises(EvalError, match=r"got \['c'\]"):
-            score_rows([*(Pair(["a", str(at)]) for at in range(n)), ["c"]], "bleu", options())
+            score_rows([*(Pair(["a", str(at)]) for at in range(n)), ["c"]], "bleu", freeze_options())
 
     assert growth(read, 500) < 2.1
 
@@ -269,6 +269,6 @@ def test_a_comparison_without_any_number_says_why() -> None:
     empty = Comparison(names=("a", "b"), lines=(), warnings=("t: only a has f1,none",))
     with pytest.raises(EvalError, match=r"nothing to compare: .*t: acc is left out: odd; t: only a has f1,none"):
         select_lines([empty], metrics=["acc"], warnings=["t: acc is left out: odd"])
-    one = Comparison(names=("a", "b"), lines=(Line(name="t", key=MetricKey("acc")),), tasks_only_a=("u",))
+    one = Comparison(names=("a", "b"), lines=(ComparisonLine(name="t", key=MetricKey("acc")),), tasks_only_a=("u",))
     with pytest.raises(EvalError, match=r"only the first has u\); u: acc is left out: odd"):
         select_lines([one], tasks=["u"], warnings=["u: acc is left out: odd"])

@@ -7,7 +7,7 @@ from importlib.util import find_spec
 
 import pytest
 
-from evalcore.core.records.request import Failure, Generate, Likelihood, LogLikelihood, Rolling, options
+from evalcore.core.records.request import Failure, Generate, Likelihood, LogLikelihood, Rolling, freeze_options
 from evalcore.shell.models.llama.backend import find_weights, open_llama
 from evalcore.shell.models.model import Question
 
@@ -30,7 +30,7 @@ def model():
 
 def some_questions():
     def ask(text, **named):
-        return Question(Generate(text, options(max_gen_toks=4, **named)))
+        return Question(Generate(text, freeze_options(max_gen_toks=4, **named)))
 
     choices = [
         LogLikelihood(SHOTS + f"Question: {q}\nAnswer:", c)
@@ -73,9 +73,11 @@ def test_replies_have_their_kind(model):
     assert paris[0].greedy
     assert paris[0].tokens == 1
     assert banana[0].value < paris[0].value < 0
-    text, finish = replies(model, [Question(Generate("One, two, three,", options(max_gen_toks=6, until=[","])))])[0]
+    text, finish = replies(
+        model, [Question(Generate("One, two, three,", freeze_options(max_gen_toks=6, until=[","])))]
+    )[0]
     assert (text.strip(), finish) == ("four", "stop")
-    assert replies(model, [Question(Generate("The", options(max_gen_toks=2)))])[0][1] == "length"
+    assert replies(model, [Question(Generate("The", freeze_options(max_gen_toks=2)))])[0][1] == "length"
 
 
 def test_a_whole_text_has_a_plain_number(model):
@@ -91,7 +93,7 @@ def test_identity_is_the_content_of_the_file_and_not_its_name(model, tmp_path):
 
 
 def test_greedy_says_what_greedy_decoding_does(model):
-    text, _ = replies(model, [Question(Generate("The capital of France is", options(max_gen_toks=3)))])[0]
+    text, _ = replies(model, [Question(Generate("The capital of France is", freeze_options(max_gen_toks=3)))])[0]
     (said, _), (other, _) = replies(
         model, [Question(LogLikelihood("The capital of France is", c)) for c in (text, text + " fish")]
     )
@@ -101,7 +103,8 @@ def test_greedy_says_what_greedy_decoding_does(model):
 
 def test_repeats_differ_and_come_again(model):
     asked = [
-        Question(Generate("Once upon a time", options(max_gen_toks=8, temperature=1.0)), repeat) for repeat in range(3)
+        Question(Generate("Once upon a time", freeze_options(max_gen_toks=8, temperature=1.0)), repeat)
+        for repeat in range(3)
     ]
     first = replies(model, asked)
     assert len(set(first)) > 1
@@ -115,8 +118,8 @@ def test_what_cannot_be_asked_is_a_failure_and_the_rest_goes_on(model):
     asked = [
         Question(LogLikelihood("Snow is", "")),
         Question(LogLikelihood("Snow is", " white" * 97)),
-        Question(Generate("Snow is", options(max_gen_toks=96))),
-        Question(Generate("Snow is", options(num_beams=3))),
+        Question(Generate("Snow is", freeze_options(max_gen_toks=96))),
+        Question(Generate("Snow is", freeze_options(num_beams=3))),
         Question(Rolling("")),
         Question(LogLikelihood("x " * 100, "white")),
     ]

@@ -24,7 +24,7 @@ from evalcore import (
     score_task,
 )
 from evalcore.core.answers.table import AnswerTable
-from evalcore.core.pipeline import tabulate
+from evalcore.core.pipeline import tabulate_answers
 from evalcore.groups import Group, GroupMetric, Leaf
 from evalcore.shell.output.terminal.losses import lost_of, told_losses
 from evalcore.shell.output.terminal.notes import grouped, notes_of
@@ -76,7 +76,7 @@ def text_built(
     name: str = "texts", failing: tuple[int, ...] = (1, 2, 5), text: str = "it is {doc}"
 ) -> tuple[Built, AnswerTable, Scored]:
     answers = text_answers(name, failing=failing, text=text)
-    table = tabulate(answers)
+    table = tabulate_answers(answers)
     requests = [answer.instance.request for answer in answers]
     built = Built(text_task(name), table.asked, requests, tuple(text_samples()), {"task": name})
     return built, table, score_task(built.task, built.samples, table, keep_replies=True)

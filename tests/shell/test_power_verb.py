@@ -20,7 +20,7 @@ from evalcore import build_report, report_task
 from evalcore.core.compare.power import Known, PowerGoal, plan_next
 from evalcore.core.groups.tree import Group, GroupMetric, Leaf
 from evalcore.core.records.array import Array
-from evalcore.core.records.column import Floats, column
+from evalcore.core.records.column import Floats, build_column
 from evalcore.core.records.request import MULTIPLE_CHOICE
 from evalcore.core.records.score import Scored, ScoredColumn
 from evalcore.core.records.task import MetricKey, MetricSpec, Task
@@ -392,7 +392,7 @@ def test_a_group_counts_documents_of_tasks_without_clusters_one_by_one(aggregati
     key, rng = MetricKey("acc"), np.random.default_rng(0)
 
     def scored(name, n, clusters):
-        rows = column(range(n), Floats(Array((rng.random(n) < 0.6).astype(float))))
+        rows = build_column(range(n), Floats(Array((rng.random(n) < 0.6).astype(float))))
         task = Task(name, MULTIPLE_CHOICE, (MetricSpec("acc"),))
         return Scored(task, (ScoredColumn(key, rows, task.metrics[0]),), (), "evalcore", clusters)
 

@@ -9,11 +9,11 @@ import pytest
 from sample_runs import write_run
 
 from evalcore.shell.cli import main
-from evalcore.shell.compare.check import check
+from evalcore.shell.compare.check import check_run
 from evalcore.shell.compare.compare import compare
-from evalcore.shell.compare.power import power
-from evalcore.shell.explain.diff import diff
-from evalcore.shell.explain.explain import explain
+from evalcore.shell.compare.power import plan_power
+from evalcore.shell.explain.diff import diff_runs
+from evalcore.shell.explain.explain import explain_document
 from evalcore.shell.output.check.renderers import RENDERERS as CHECKS
 from evalcore.shell.output.compare.renderers import RENDERERS as COMPARISONS
 from evalcore.shell.output.explain.renderers import DIFF_RENDERERS as DIFFS
@@ -47,48 +47,48 @@ CASES: list[tuple[list[str], Callable[..., object], tuple[str, ...], dict[str, o
         {"match": ["question"], "lower_is_better": "acc"},
         COMPARISONS,
     ),
-    (["check", "new", "--min", "acc=0.3"], check, ("new",), {"min": "acc=0.3"}, CHECKS),
+    (["check", "new", "--min", "acc=0.3"], check_run, ("new",), {"min": "acc=0.3"}, CHECKS),
     (
         ["check", "new", "--max", "t/acc=0.9", "--strict", "--baseline", "old", "--max_unscored", "0.1"],
-        check,
+        check_run,
         ("new",),
         {"max": ["t/acc=0.9"], "strict": True, "baseline": "old", "max_unscored": 0.1},
         CHECKS,
     ),
     (
         ["check", "new", "--baseline", "old", "--margin", "0.01", "--alpha", "0.1", "--task", "u,t"],
-        check,
+        check_run,
         ("new",),
         {"baseline": "old", "margin": 0.01, "alpha": 0.1, "task": ("u", "t")},
         CHECKS,
     ),
-    (["power", "new"], power, ("new",), {}, PLANS),
+    (["power", "new"], plan_power, ("new",), {}, PLANS),
     (
         ["power", "new", "old", "--difference", "0.05", "--repeats", "2,4"],
-        power,
+        plan_power,
         ("new", "old"),
         {"difference": 0.05, "repeats": (2, 4)},
         PLANS,
     ),
     (
         ["power", "new", "--half-width", "0.05", "--correlation", "0.3", "--cluster", "passage"],
-        power,
+        plan_power,
         ("new",),
         {"half_width": 0.05, "correlation": 0.3, "cluster": "passage"},
         PLANS,
     ),
-    (["explain", "new", "--task", "t", "--doc", "3"], explain, ("new", "3"), {"task": "t"}, DOCUMENTS),
+    (["explain", "new", "--task", "t", "--doc", "3"], explain_document, ("new", "3"), {"task": "t"}, DOCUMENTS),
     (
         ["explain", "new", "--task", "u", "--doc", "#4", "--metric", "acc", "--filter", "none"],
-        explain,
+        explain_document,
         ("new", "#4"),
         {"task": "u", "metric": "acc", "filter": "none"},
         DOCUMENTS,
     ),
-    (["diff", "old", "new"], diff, ("old", "new"), {}, DIFFS),
+    (["diff", "old", "new"], diff_runs, ("old", "new"), {}, DIFFS),
     (
         ["diff", "old", "new", "--task", "t", "--metric", "acc", "--limit", "2"],
-        diff,
+        diff_runs,
         ("old", "new"),
         {"task": "t", "metric": ["acc"], "limit": 2},
         DIFFS,
@@ -124,4 +124,6 @@ def test_a_function_returns_what_its_command_prints(
 
 def test_paths_and_numbers_do_as_well_as_texts(home: Path) -> None:
     assert compare(home / "new", home / "old") == compare(str(home / "new"), str(home / "old"))
-    assert explain(home / "new", 3, task="t").logged == explain(str(home / "new"), "3", task="t").logged
+    assert (
+        explain_document(home / "new", 3, task="t").logged == explain_document(str(home / "new"), "3", task="t").logged
+    )

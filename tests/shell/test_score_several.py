@@ -10,7 +10,7 @@ import pytest
 
 from evalcore.core.aggregate.value import Inference
 from evalcore.core.records.array import Array
-from evalcore.core.records.column import Floats, column
+from evalcore.core.records.column import Floats, build_column
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.request import GENERATE_UNTIL
 from evalcore.core.records.score import Scored, ScoredColumn
@@ -226,7 +226,7 @@ def test_titles_are_short():
 
 def test_a_task_that_cannot_be_closed_keeps_what_is_known_of_it():
     task = Task("t", GENERATE_UNTIL, (MetricSpec("own", "no such thing"),), alias="short", version=3, num_fewshot=2)
-    two = column([0, 1], Floats(Array([0.5, 1.0])))
+    two = build_column([0, 1], Floats(Array([0.5, 1.0])))
     broken = Scored(task, (ScoredColumn(MetricKey("own"), two, task.metrics[0]),))
     found = close_task(broken, Inference(), EVALCORE, 9)
     assert (found.alias, found.version, found.num_fewshot, found.n_original, found.n_docs) == ("short", 3, 2, 9, 2)

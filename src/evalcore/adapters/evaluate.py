@@ -18,11 +18,11 @@ from evalcore.core.metrics.normalise import refuse_unknown
 from evalcore.core.metrics.text import TEXT_METRICS
 from evalcore.core.pipeline import report_task, score_task
 from evalcore.core.records.array import Array
-from evalcore.core.records.column import Column, Floats, Objects, Rows, column
+from evalcore.core.records.column import Column, Floats, Objects, Rows, build_column
 from evalcore.core.records.errors import EvalError, unknown
 from evalcore.core.records.estimate import Estimate
 from evalcore.core.records.outcome import OK, UNSCORABLE, Failed
-from evalcore.core.records.request import Failure, Options, Reply, Sample, options
+from evalcore.core.records.request import Failure, Options, Reply, Sample, freeze_options
 
 __all__ = ["Evaluation", "combine", "load"]
 
@@ -37,7 +37,7 @@ class Measure(Struct, frozen=True):
     metric: str
     close: Callable[[Measure, Given, Given, Clusters], Estimate]
     filters: tuple[FilterLike, ...] = ()
-    options: Options = options()
+    options: Options = freeze_options()
     inference: Inference = Inference()
 
 
@@ -132,7 +132,7 @@ def combine(evaluations: Sequence[str | Evaluation] | Mapping[str, str | Evaluat
 
 
 def _with(measure: Measure, given: Mapping[str, object]) -> Measure:
-    return replace(measure, options=options({**measure.options, **given}))
+    return replace(measure, options=freeze_options({**measure.options, **given}))
 
 
 def _pairs(predictions: Iterable[object], references: Iterable[object]) -> list[tuple[object, object]]:
@@ -211,7 +211,7 @@ def _labelled(
     """A column of pairs of classes; one with a class missing has no score."""
     lost = {i: "expected two labels, got none or one" for i, pair in enumerate(pairs) if None in pair}
     status = np.array([UNSCORABLE if i in lost else OK for i in range(len(pairs))], np.uint8)
-    return column(range(len(pairs)), rows_of(pairs), status, lost)
+    return build_column(range(len(pairs)), rows_of(pairs), status, lost)
 
 
 def _hits(pairs: Sequence[tuple[object, object]]) -> Rows:

@@ -12,7 +12,7 @@ from evalcore.core.lm_eval.task_config import metric_from_config, pipeline_from_
 from evalcore.core.pipeline import score_task
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.outcome import Failed
-from evalcore.core.records.request import GENERATE_UNTIL, Answer, Generate, Instance, Reply, options
+from evalcore.core.records.request import GENERATE_UNTIL, Answer, Generate, Instance, Reply, freeze_options
 from evalcore.core.records.task import MetricSpec, Pipeline, Step, Task
 from evalcore.core.tables import EVALCORE, Tables
 
@@ -27,7 +27,7 @@ __all__ = [
     "text_task",
 ]
 
-NOTHING: Mapping[str, object] = options()
+NOTHING: Mapping[str, object] = freeze_options()
 LARGEST = 2**53
 """From here on, not every integer is a float."""
 
@@ -68,7 +68,7 @@ def metric_spec(given: MetricLike, more: Mapping[str, object] = NOTHING) -> Metr
         if isinstance(given, MetricSpec)
         else metric_from_config({"metric": given} if isinstance(given, str) else given)
     )
-    return replace(spec, options=options({**spec.options, **more}))
+    return replace(spec, options=freeze_options({**spec.options, **more}))
 
 
 def answers_of(task: str, replies: Iterable[Sequence[Reply]]) -> list[Answer]:

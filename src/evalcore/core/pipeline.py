@@ -24,7 +24,7 @@ from evalcore.core.answers.group import group_by_doc, table_from_groups
 from evalcore.core.answers.table import AnswerTable
 from evalcore.core.groups.report import place_tasks, report_group
 from evalcore.core.groups.tree import Group, Tree, fold_group
-from evalcore.core.records.column import Column, outcomes
+from evalcore.core.records.column import Column, list_outcomes
 from evalcore.core.records.errors import EvalError, located, place
 from evalcore.core.records.estimate import Estimate
 from evalcore.core.records.outcome import Outcome
@@ -36,7 +36,15 @@ from evalcore.core.repeats.reduce import reduce_repeats
 from evalcore.core.repeats.repeated_score import RepeatedScore, add_losses, blank_columns, list_repeats, reduced_column
 from evalcore.core.tables import EVALCORE, BoundPipeline, Tables, bind_pipelines, score_batch, specs_of
 
-__all__ = ["aggregate_again", "build_report", "report_groups", "report_task", "score_doc", "score_task", "tabulate"]
+__all__ = [
+    "aggregate_again",
+    "build_report",
+    "report_groups",
+    "report_task",
+    "score_doc",
+    "score_task",
+    "tabulate_answers",
+]
 
 MapChunks = Callable[[Callable[[Chunk], Scored], Iterable[Chunk]], Iterable[Scored]]
 """Whatever maps a function over chunks as ``map`` does: a pool's ``map`` spreads them over workers."""
@@ -45,7 +53,7 @@ MapChunks = Callable[[Callable[[Chunk], Scored], Iterable[Chunk]], Iterable[Scor
 # --- answers to columns -----------------------------------------------------------------------------------------
 
 
-def tabulate(answers: Iterable[Answer] | AnswerTable) -> AnswerTable:
+def tabulate_answers(answers: Iterable[Answer] | AnswerTable) -> AnswerTable:
     """Answers of one task, in any order, as a table; a table as it is."""
     grouped = group_by_doc(answers)
     return grouped if isinstance(grouped, AnswerTable) else table_from_groups(grouped)
@@ -65,12 +73,13 @@ def score_task(
 
     >>> from evalcore.core.records.request import GENERATE_UNTIL, Generate, Instance
     >>> answer = Answer(Instance("sums", 0, 0, Generate("2+2=")), ("4",))
-    >>> outcomes(score_task(Task("sums", GENERATE_UNTIL), [Sample(0, gold="4")], [answer]).column("exact_match,none"))
+    >>> scored = score_task(Task("sums", GENERATE_UNTIL), [Sample(0, gold="4")], [answer])
+    >>> list_outcomes(scored.column("exact_match,none"))
     ((0, Ok(score=1.0)),)
     """
     task = task if task.metrics else replace(task, metrics=specs_of(task, tables))
     docs, keys = sort_documents(task, samples)
-    table = tabulate(answers)
+    table = tabulate_answers(answers)
     refuse_strangers(task, keys, table)
     pipelines = bind_pipelines(task, tables)
     chunks = chain.from_iterable(split_chunks(bound, docs, keys, table, chunk) for bound in pipelines)
@@ -116,7 +125,7 @@ def score_doc(
     {MetricKey(metric='acc', filter='none'): Ok(score=1.0), MetricKey(metric='acc_norm', filter='none'): Ok(score=1.0)}
     """
     scored = score_task(task, [sample], answers, tables=tables)
-    return {one.key: outcomes(one.column)[0][1] for one in scored.columns if len(one.column)}
+    return {one.key: list_outcomes(one.column)[0][1] for one in scored.columns if len(one.column)}
 
 
 # --- columns to estimates ---------------------------------------------------------------------------------------

@@ -9,15 +9,15 @@ import numpy as np
 
 from evalcore.core.aggregate.value import aggregate_metric
 from evalcore.core.records.array import Array, Floats64
-from evalcore.core.records.column import Column, column, merge_all, take_rows
+from evalcore.core.records.column import Column, build_column, merge_all, take_rows
 from evalcore.core.records.estimate import Aggregation, Estimate, Finalise, Summary
-from evalcore.core.records.request import Options, options
+from evalcore.core.records.request import Options, freeze_options
 from evalcore.testing.fingerprints import fingerprint
 
 __all__ = ["check_aggregation", "check_resamples", "numeric_influence"]
 
 STEP = 1e-5
-NO_OPTIONS = options()
+NO_OPTIONS = freeze_options()
 
 
 def check_aggregation(
@@ -35,7 +35,7 @@ def check_aggregation(
 
     >>> from evalcore import AGGREGATIONS
     >>> from evalcore.stats import Array, Floats
-    >>> check_aggregation(AGGREGATIONS["mean"], [column(range(3), Floats(Array([0.0, 1.0, 0.5])))])
+    >>> check_aggregation(AGGREGATIONS["mean"], [build_column(range(3), Floats(Array([0.0, 1.0, 0.5])))])
     """
     for one in columns:
         before = fingerprint(one)
@@ -58,11 +58,11 @@ def check_resamples(aggregation: Aggregation, one: Column, *, given: Options = N
 
     >>> from evalcore.lm_eval import LM_EVAL_0_4_13
     >>> from evalcore.stats import Array, Floats
-    >>> check_resamples(LM_EVAL_0_4_13.aggregations["median"], column(range(3), Floats(Array([0.0, 1.0, 0.5]))))
+    >>> check_resamples(LM_EVAL_0_4_13.aggregations["median"], build_column(range(3), Floats(Array([0.0, 1.0, 0.5]))))
     """
     known, n = take_rows(one.rows, one.scored), int(np.count_nonzero(one.scored))
     for index in (np.arange(n), np.tile(np.arange(n), 2), np.append(np.arange(n), [0, 0])) if n else ():
-        summary, drawn = aggregation.summarise(known, given), column(range(len(index)), take_rows(known, index))
+        summary, drawn = aggregation.summarise(known, given), build_column(range(len(index)), take_rows(known, index))
         closed = aggregate_metric(aggregation, drawn, options=given)
         if closed.value is not None and (len(summary.stats), closed.n) == (n, len(index)):  # units are documents
             (got,) = summary.resampled(index[None, :])
@@ -74,7 +74,7 @@ def check_resamples(aggregation: Aggregation, one: Column, *, given: Options = N
 def _same_bits(aggregation: Aggregation, one: Column, given: Options, closed: Estimate) -> None:
     status = np.asarray(one.status.data, np.uint8)
     pieces = [
-        column(one.keys.ints[i : i + 1], take_rows(one.rows, np.array([i])), status[i : i + 1], _why(one, i))
+        build_column(one.keys.ints[i : i + 1], take_rows(one.rows, np.array([i])), status[i : i + 1], _why(one, i))
         for i in range(len(one))
     ]
     merged = merge_all(pieces[1::2] + pieces[::2]) if pieces else one

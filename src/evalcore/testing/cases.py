@@ -26,7 +26,7 @@ from evalcore.core.records.request import (
     OutputType,
     Rolling,
     Sample,
-    options,
+    freeze_options,
 )
 from evalcore.core.records.task import MetricSpec, Pipeline, Step, Task
 from evalcore.testing.records import likelihoods, texts
@@ -53,7 +53,7 @@ TASKS: PMap[OutputType, Task] = pmap(
             MULTIPLE_CHOICE,
             (
                 *map(MetricSpec, ("acc", "acc_norm", "acc_bytes", "exact_match", "mcc", "brier_score", "ece")),
-                MetricSpec("f1", options=options(average="macro")),
+                MetricSpec("f1", options=freeze_options(average="macro")),
                 *map(MetricSpec, ("likelihood", "choice_prob", "acc_all")),
             ),
         ),

@@ -9,7 +9,7 @@ import numpy as np
 
 from evalcore.core.answers.group import group_by_doc
 from evalcore.core.pipeline import score_doc, score_task
-from evalcore.core.records.column import EMPTY, Column, merge_all, merge_columns, outcomes
+from evalcore.core.records.column import EMPTY, Column, list_outcomes, merge_all, merge_columns
 from evalcore.core.records.outcome import NotEmitted
 from evalcore.core.records.request import Answer, Sample
 from evalcore.core.records.score import Scored, merge_scored
@@ -101,7 +101,7 @@ def _one_by_one(
     task: Task, samples: Sequence[Sample], answers: Sequence[Answer], tables: Tables, whole: Scored
 ) -> None:
     by_doc = group_by_doc(answers)
-    wanted = {one.key: dict(outcomes(one.column)) for one in whole.columns}
+    wanted = {one.key: dict(list_outcomes(one.column)) for one in whole.columns}
     for sample in samples:
         alone = score_doc(task, sample, by_doc.get(sample.doc_id, ()), tables=tables)
         for key, found in wanted.items():

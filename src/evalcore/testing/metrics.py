@@ -24,7 +24,7 @@ from evalcore.core.records.request import (
     Options,
     OutputType,
     Sample,
-    options,
+    freeze_options,
 )
 from evalcore.core.repeats.reducers import Reducer, Repeats
 from evalcore.testing.fingerprints import fingerprint
@@ -39,7 +39,7 @@ BUILDERS: PMap[OutputType, Callable[[Batch], object]] = pmap(
         LOGLIKELIHOOD_ROLLING: rolling_batch,
     }
 )
-NO_OPTIONS = options()
+NO_OPTIONS = freeze_options()
 Cell = tuple[int, object]
 """The status of a document under a metric and, where it is scored, its score."""
 

@@ -18,7 +18,7 @@ from evalcore.core.records.request import (
     Request,
     Rolling,
     Sample,
-    options,
+    freeze_options,
 )
 
 __all__ = [
@@ -91,7 +91,9 @@ def requests() -> st.SearchStrategy[Request]:
     >>> for kind in (Generate, LogLikelihood, Rolling):
     ...     assert find(requests(), lambda request: isinstance(request, kind))
     """
-    generate = st.builds(Generate, texts(), st.sampled_from((options(), options(until=["\n"], temperature=0.0))))
+    generate = st.builds(
+        Generate, texts(), st.sampled_from((freeze_options(), freeze_options(until=["\n"], temperature=0.0)))
+    )
     return st.builds(LogLikelihood, texts(), texts()) | st.builds(Rolling, texts()) | generate
 
 

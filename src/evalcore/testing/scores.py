@@ -11,7 +11,7 @@ from evalcore.core.aggregate.aggregations import AGGREGATIONS
 from evalcore.core.aggregate.value import aggregate_metric
 from evalcore.core.groups.tree import Group, GroupMetric, Leaf, Tree
 from evalcore.core.records.array import Array
-from evalcore.core.records.column import Column, Floats, Labels, Objects, Rows, Stats, column
+from evalcore.core.records.column import Column, Floats, Labels, Objects, Rows, Stats, build_column
 from evalcore.core.records.errors import unknown
 from evalcore.core.records.estimate import Estimate
 from evalcore.core.records.outcome import FAILED, NOT_EMITTED, OK, UNSCORABLE
@@ -54,7 +54,7 @@ def _columns(draw: st.DrawFn, kind: str, least: int, most: int, unscored: bool) 
     codes = st.sampled_from((OK, OK, OK, UNSCORABLE, FAILED, NOT_EMITTED)) if unscored else st.just(OK)
     status = np.array([draw(codes) for _ in keys], np.uint8)
     reasons = {key: f"reason {key % 3}" for key, code in zip(keys, status, strict=True) if code in (UNSCORABLE, FAILED)}
-    return column(keys, _rows(kind, cells, status), status, reasons)
+    return build_column(keys, _rows(kind, cells, status), status, reasons)
 
 
 def _rows(kind: str, cells: list[Any], status: np.ndarray[tuple[int], np.dtype[np.uint8]]) -> Rows:

@@ -15,7 +15,7 @@ from evalcore.core.aggregate.value import aggregate_metric
 from evalcore.core.groups.report import report_group
 from evalcore.core.groups.tree import Group, GroupMetric, Leaf
 from evalcore.core.records.array import Array
-from evalcore.core.records.column import Floats, column
+from evalcore.core.records.column import Floats, build_column
 from evalcore.core.records.errors import EvalError, require, unknown
 from evalcore.core.records.estimate import Estimate
 from evalcore.core.records.report import TaskReport
@@ -63,7 +63,7 @@ def close_values(
         rows = Floats(Array([values[i] for i in here]))
         return aggregate_metric(
             mean,
-            column(here, rows),
+            build_column(here, rows),
             inference=inference,
             clusters=None if codes is None else codes[here],
             score_bounds=known,

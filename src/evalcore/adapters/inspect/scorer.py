@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 from evalcore.adapters.inspect.metrics import evalcore_metrics
 from evalcore.adapters.texts import FilterLike, MetricLike, answers_of, text_task
-from evalcore.core.filters.chain import FELL_BACK, Trace, explain
+from evalcore.core.filters.chain import FELL_BACK, Trace, trace_filters
 from evalcore.core.pipeline import score_doc
 from evalcore.core.records.errors import EvalError, require
 from evalcore.core.records.frozen_dict import thaw_value
@@ -87,7 +87,7 @@ def _judge(task: Task, names: Mapping[MetricKey, str], reply: str | Failure, sam
     values = {name: _number(found[key]) for key, name in names.items()}
     if isinstance(reply, Failure):
         return {"value": nan if len(values) == 1 else values, "explanation": reply.reason, "reason": "no_response"}
-    traces = {one.name: explain(one, [reply], sample) for one in pipelines_of(task, EVALCORE)}
+    traces = {one.name: trace_filters(one, [reply], sample) for one in pipelines_of(task, EVALCORE)}
     ends = [trace[-1] for trace in traces.values()]
     fell = all(FELL_BACK in end.rules for end in ends)
     lost = [f"{names[key]}: {one.reason}" for key, one in found.items() if isinstance(one, Unscorable | Failed)]

@@ -11,7 +11,7 @@ from evalcore.core.groups.tree import Group, GroupMetric, Leaf
 from evalcore.core.lm_eval.result_file import extras, higher_is_better, lm_eval_results, num_fewshot
 from evalcore.core.lm_eval.sample_log import sample_rows
 from evalcore.core.records.report import Report
-from evalcore.core.records.request import Sample, options
+from evalcore.core.records.request import Sample, freeze_options
 from evalcore.core.records.score import Scored
 from evalcore.core.tables import Tables
 
@@ -49,7 +49,7 @@ def _tree(group: LmGroup) -> Group[object]:
         )
         for one in group.aggregate_metric_list or ()
     )
-    return Group(group.name, children, metrics, group.alias, options(group.metadata))
+    return Group(group.name, children, metrics, group.alias, freeze_options(group.metadata))
 
 
 def write_results(

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from evalcore.adapters.lm_eval.host import LmFilters, LmTask, lm_eval_module
 from evalcore.core.filters.chain import leaves_of
 from evalcore.core.lm_eval.task_config import task_from_config
-from evalcore.core.records.request import GENERATE_UNTIL, MULTIPLE_CHOICE, OutputType, options
+from evalcore.core.records.request import GENERATE_UNTIL, MULTIPLE_CHOICE, OutputType, freeze_options
 from evalcore.core.records.task import MetricSpec, Pipeline, Step, Task
 from evalcore.core.tables import Tables
 
@@ -41,7 +41,7 @@ def read_task(name: str, task: LmTask, tables: Tables, kinds: Sequence[set[str]]
         alias=alias if isinstance(alias, str) else None,
         version=task.VERSION,
         num_fewshot=shots if isinstance(shots, int) else 0,
-        config=options({key: value for key, value in config.items() if not callable(value)}),
+        config=freeze_options({key: value for key, value in config.items() if not callable(value)}),
     )
 
 
@@ -156,4 +156,4 @@ def _read_step(make: Callable[[], object], tables: Tables) -> Step:
     names = [str(name) for name, known in registry.items() if known is kind]
     shipped = str(getattr(kind, "__module__", "")).startswith("lm_eval.filters.")
     name = next((name for name in names if shipped and name in tables.filters and name != "custom"), None)
-    return Step.of(THEIRS, make=make) if name is None else Step(name, options(named))
+    return Step.of(THEIRS, make=make) if name is None else Step(name, freeze_options(named))

@@ -14,10 +14,10 @@ from evalcore.core.aggregate.spread import cluster_codes
 from evalcore.core.answers.table import as_number
 from evalcore.core.metrics.process_results import NoValue, collected
 from evalcore.core.records.array import Array
-from evalcore.core.records.column import Column, Floats, as_objects, blank_rows, column, merge_all
+from evalcore.core.records.column import Column, Floats, as_objects, blank_rows, build_column, merge_all
 from evalcore.core.records.errors import place
 from evalcore.core.records.outcome import NOT_EMITTED, OK, UNSCORABLE
-from evalcore.core.records.request import GENERATE_UNTIL, options
+from evalcore.core.records.request import GENERATE_UNTIL, freeze_options
 from evalcore.core.records.score import Scored, ScoredColumn
 from evalcore.core.records.task import MetricKey, MetricSpec, Pipeline, Task
 from evalcore.core.repeats.reduce import noise_of_repeats, reduce_repeats
@@ -40,7 +40,7 @@ def read_scores(output: LmmsOutput, where: RankPlace, *, singletons: bool = Fals
         alias=alias if isinstance(alias, str) else None,
         version=output.version,
         num_fewshot=shots if isinstance(shots, int) else 0,
-        config=options(task=output.task_name),
+        config=freeze_options(task=output.task_name),
     )
     logged = rows_by_filter(output, where)
     placed = {
@@ -60,7 +60,7 @@ def _column(task: str, found: Sequence[tuple[int | None, object]]) -> Column:
     marks = collected([_kept(item) for key, item in found if key is not None])
     status = np.array([marks.missing.get(at, (OK, ""))[0] for at in range(len(keys))], np.uint8)
     reasons = {keys[at]: why + place(task, keys[at]) for at, (_, why) in marks.missing.items()}
-    return column(keys, marks.rows, status, reasons)
+    return build_column(keys, marks.rows, status, reasons)
 
 
 def count_silent(scored: Scored) -> Scored:
@@ -73,7 +73,7 @@ def _with_silent(one: ScoredColumn, columns: Sequence[ScoredColumn]) -> ScoredCo
         return one
     others = [other.column.keys.ints for other in columns if other.key.filter == one.key.filter]
     silent = np.setdiff1d(np.concatenate(others), one.column.keys.ints)
-    added = column(silent, blank_rows(len(silent)), np.full(len(silent), NOT_EMITTED, np.uint8))
+    added = build_column(silent, blank_rows(len(silent)), np.full(len(silent), NOT_EMITTED, np.uint8))
     return replace(one, column=merge_all((one.column, added)))
 
 
@@ -126,7 +126,7 @@ def scores_of(found: Column) -> Column | None:
     if any(value is None for value, ok in zip(values, here.tolist(), strict=True) if ok):
         return None
     numbers = Array(np.array([nan if value is None else value for value in values]))
-    return column(found.keys.ints, Floats(numbers), found.status.data.astype(np.uint8), dict(found.reasons))
+    return build_column(found.keys.ints, Floats(numbers), found.status.data.astype(np.uint8), dict(found.reasons))
 
 
 def _clusters(

@@ -61,8 +61,8 @@ def interval_of(estimate: Estimate, method: Interval | str) -> str | None:
 def shown_options(options: Options) -> str:
     """Options in a fixed order.
 
-    >>> from evalcore.core.records.request import options
-    >>> shown_options(options(b=1, a=True))
+    >>> from evalcore.core.records.request import freeze_options
+    >>> shown_options(freeze_options(b=1, a=True))
     'a=True,b=1'
     """
     return ",".join(f"{key}={_shown(options[key])}" for key in sorted(options))

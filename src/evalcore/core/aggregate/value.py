@@ -16,11 +16,11 @@ from evalcore.core.records.column import Column, Floats, Rows, as_objects, take_
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.estimate import Aggregation, Counts, Estimate, Scale, Spread, Summary, gradient
 from evalcore.core.records.outcome import FAILED, NOT_EMITTED, OK, UNSCORABLE, Rule
-from evalcore.core.records.request import Options, options
+from evalcore.core.records.request import Options, freeze_options
 
 __all__ = ["DEFAULT", "Inference", "aggregate_metric", "evaluate", "group_interval", "with_interval"]
 
-NO_OPTIONS = options()
+NO_OPTIONS = freeze_options()
 Evaluated = tuple[float | None, Floats64 | None, Floats64 | None]
 
 
@@ -37,8 +37,8 @@ def aggregate_metric(
 
     >>> from evalcore.core.aggregate.aggregations import AGGREGATIONS
     >>> from evalcore.core.records.array import multiply_columns, Array
-    >>> from evalcore.core.records.column import column
-    >>> aggregate_metric(AGGREGATIONS["mean"], column(range(4), Floats(Array([1.0, 1.0, 0.0, 1.0]))))
+    >>> from evalcore.core.records.column import build_column
+    >>> aggregate_metric(AGGREGATIONS["mean"], build_column(range(4), Floats(Array([1.0, 1.0, 0.0, 1.0]))))
     Estimate(0.75 ± 0.25, n=4)
     """
     closed = close(column, inference.on_unscorable)
@@ -94,8 +94,8 @@ def close(column: Column, rule: Rule) -> Column:
     """Documents without a score under a declared rule: left out, counted as 0, or refused.
 
     >>> from evalcore.core.records.array import multiply_columns, Array
-    >>> from evalcore.core.records.column import column
-    >>> lost = column([0, 1], Floats(Array([1.0, float("nan")])), np.array([0, 1], np.uint8), {1: "no answer"})
+    >>> from evalcore.core.records.column import build_column
+    >>> lost = build_column([0, 1], Floats(Array([1.0, float("nan")])), np.array([0, 1], np.uint8), {1: "no answer"})
     >>> close(lost, "zero").rows
     Floats(values=Array([1., 0.]))
     """

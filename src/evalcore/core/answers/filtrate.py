@@ -14,7 +14,7 @@ from evalcore.core.answers.batch import Batch
 from evalcore.core.answers.chunk import Chunk, gather_replies
 from evalcore.core.filters.chain import FELL_BACK, Replies
 from evalcore.core.records.array import Array, ColumnRecord, Ints64, frozen
-from evalcore.core.records.column import EMPTY, Column, blank_rows, column, merge_all
+from evalcore.core.records.column import EMPTY, Column, blank_rows, build_column, merge_all
 from evalcore.core.records.errors import EvalError, locate, place
 from evalcore.core.records.outcome import UNSCORABLE
 from evalcore.core.records.request import GENERATE_UNTIL, Sample
@@ -124,7 +124,7 @@ def _build_lost(docs: Sequence[Sample], problems: Mapping[int, tuple[int, str]],
     keys = [docs[i].doc_id for i in at]
     status: NDArray[np.uint8] = np.array([problems[i][0] for i in at], np.uint8)
     reasons = {key: problems[i][1] + place(task.name, key) for i, key in zip(at, keys, strict=True)}
-    return column(keys, blank_rows(len(keys)), status, reasons)
+    return build_column(keys, blank_rows(len(keys)), status, reasons)
 
 
 def _find_dropped(bound: BoundPipeline, docs: Sequence[Sample], out: Replies, units: Ints64) -> Column:

@@ -60,11 +60,11 @@ def find_hidden(
     >>> from evalcore.core.aggregate.value import aggregate_metric
     >>> from evalcore.core.aggregate.aggregations import AGGREGATIONS
     >>> from evalcore.core.records.array import Array
-    >>> from evalcore.core.records.column import Floats, column
-    >>> from evalcore.core.compare.lines import Line
-    >>> line = Line(name="t", key=MetricKey("acc"), difference=0.0, higher_is_better=True)
+    >>> from evalcore.core.records.column import Floats, build_column
+    >>> from evalcore.core.compare.lines import ComparisonLine
+    >>> line = ComparisonLine(name="t", key=MetricKey("acc"), difference=0.0, higher_is_better=True)
     >>> scores = ([0.0] * 60 + [1.0] * 40, [1.0] * 60 + [0.0] * 40)
-    >>> columns = (column(range(100), Floats(Array(one))) for one in scores)
+    >>> columns = (build_column(range(100), Floats(Array(one))) for one in scores)
     >>> a, b = ({("t", line.key): aggregate_metric(AGGREGATIONS["mean"], one)} for one in columns)
     >>> few = Shared("t", 60, tuple(range(40)), tuple(range(40)), unclear=True)
     >>> [gate] = find_hidden(Comparison(names=("new", "old"), lines=(line,)), [few], (a, b))

@@ -10,7 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from evalcore.core.aggregate.spread import whole_clusters
-from evalcore.core.compare.lines import Line
+from evalcore.core.compare.lines import ComparisonLine
 from evalcore.core.groups.averages import Term
 from evalcore.core.groups.covariance import TermSpread, spread_of_terms
 from evalcore.core.records.array import Floats64, Ints64, frozen
@@ -66,7 +66,9 @@ class Move(Struct, frozen=True, eq=False):
         return (self.a.slope + self.b.slope) / 2 or 1.0
 
 
-def measure_line(line: Line, moves: Sequence[Move], ends: tuple[Estimate, Estimate], confidence: float) -> Line:
+def measure_line(
+    line: ComparisonLine, moves: Sequence[Move], ends: tuple[Estimate, Estimate], confidence: float
+) -> ComparisonLine:
     """Add to a line its difference and, where defined, the error, interval and detectable difference."""
     if line.a is None or line.b is None or not moves:
         return line
@@ -113,7 +115,7 @@ def _explain_zero_spread(value: float) -> str:
     return "every document differs by the same amount, which tells nothing of others"
 
 
-def _measure_binary(line: Line, scores: tuple[Floats64, Floats64], confidence: float) -> Line:
+def _measure_binary(line: ComparisonLine, scores: tuple[Floats64, Floats64], confidence: float) -> ComparisonLine:
     tested = paired_binary(*scores, confidence=confidence)
     n = len(scores[0])
     apart = scores[0] - scores[1]

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from evalcore.core.compare.differences import Move, Pair, measure_line
 from evalcore.core.compare.flips import DRAWS, flip_lines
-from evalcore.core.compare.lines import Line
+from evalcore.core.compare.lines import ComparisonLine
 from evalcore.core.compare.pairs import match_documents
 from evalcore.core.records.array import frozen
 from evalcore.core.records.document import DocumentRow
@@ -37,9 +37,9 @@ def compare_estimates(
     >>> from evalcore.core.aggregate.value import aggregate_metric
     >>> from evalcore.core.aggregate.aggregations import AGGREGATIONS
     >>> from evalcore.core.records.array import Array
-    >>> from evalcore.core.records.column import Floats, column
+    >>> from evalcore.core.records.column import Floats, build_column
     >>> runs = [[1.0, 1.0, 0.0, 1.0], [1.0, 0.0, 0.0, 1.0]]
-    >>> one, two = (aggregate_metric(AGGREGATIONS["mean"], column(range(4), Floats(Array(run)))) for run in runs)
+    >>> one, two = (aggregate_metric(AGGREGATIONS["mean"], build_column(range(4), Floats(Array(run)))) for run in runs)
     >>> compare_estimates(one, two).difference
     0.25
     """
@@ -56,7 +56,7 @@ def compare_estimates(
     pair = Pair("", MetricKey(a.scale.aggregation), replace(a, spread=replace(a.spread, clusters=clusters)), aligned)
     whole = Part("", 1.0)
     moves = (Move(pair, whole, whole),)
-    draft = measure_line(Line(name="", key=pair.key, a=a.value, b=b.value, n=a.n), moves, (a, b), confidence)
+    draft = measure_line(ComparisonLine(name="", key=pair.key, a=a.value, b=b.value, n=a.n), moves, (a, b), confidence)
     line = flip_lines([(draft, moves)], draws, seed)[0]
     return Difference(line.difference or 0.0, line.stderr, line.ci, line.p_value, len(a.spread.influence), line.method)
 

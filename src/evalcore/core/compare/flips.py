@@ -10,9 +10,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from evalcore.core.compare.differences import Move, Pair, explain_few, influence_of
-from evalcore.core.compare.lines import Line
+from evalcore.core.compare.lines import ComparisonLine
 from evalcore.core.records.array import ColumnRecord, Floats64, Ints64, frozen
-from evalcore.core.records.column import column, concat_rows
+from evalcore.core.records.column import build_column, concat_rows
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.estimate import Finalise
 from evalcore.core.stats.links import IDENTITY, Link
@@ -46,7 +46,9 @@ class FlipShare(Struct, frozen=True, eq=False):
 Ends = tuple[Floats64, Floats64]
 
 
-def flip_lines(drafts: Sequence[tuple[Line, Sequence[Move]]], draws: int, seed: int, alpha: float = 0.05) -> list[Line]:
+def flip_lines(
+    drafts: Sequence[tuple[ComparisonLine, Sequence[Move]]], draws: int, seed: int, alpha: float = 0.05
+) -> list[ComparisonLine]:
     """Add a p-value to every line that has a difference and no p-value yet."""
     wanted = [i for i, (line, moves) in enumerate(drafts) if _is_testable(line, moves)]
     pairs = list({id(move.pair): move.pair for i in wanted for move in drafts[i][1]}.values())
@@ -79,7 +81,7 @@ def flip_lines(drafts: Sequence[tuple[Line, Sequence[Move]]], draws: int, seed: 
     return lines
 
 
-def _add_test(line: Line, p_value: float, count: int, alpha: float) -> Line:
+def _add_test(line: ComparisonLine, p_value: float, count: int, alpha: float) -> ComparisonLine:
     least = 0.5 ** (count - 1)
     why = explain_few(count, "document" if line.clusters is None else "cluster", least, alpha)
     method = ", ".join(filter(None, [line.method, "sign-flip test"]))
@@ -100,14 +102,14 @@ def _is_pooled(moves: Sequence[Move]) -> bool:
 def _pool_moves(moves: Sequence[Move]) -> Pair:
     first = moves[0].pair
     columns = [[move.pair.columns[side] for move in moves if move.pair.columns is not None] for side in (0, 1)]
-    first_run, second_run = (column(range(sum(map(len, some))), concat_rows(some)) for some in columns)
+    first_run, second_run = (build_column(range(sum(map(len, some))), concat_rows(some)) for some in columns)
     keys = frozen(np.arange(sum(move.pair.a.n for move in moves)))
     return replace(
         first, columns=(first_run, second_run), a=replace(first.a, spread=replace(first.a.spread, keys=keys))
     )
 
 
-def _is_testable(line: Line, moves: Sequence[Move]) -> bool:
+def _is_testable(line: ComparisonLine, moves: Sequence[Move]) -> bool:
     known = all(move.pair.a.spread.influence is not None and move.pair.b.spread.influence is not None for move in moves)
     return line.difference is not None and line.p_value is None and known and bool(moves)
 
@@ -169,7 +171,7 @@ def _close_swap(swap: Swap | None, signs: Floats64) -> Ends:
     return np.asarray(first, np.float64), np.asarray(second, np.float64)
 
 
-def _build_share(line: Line, move: Move, at: int) -> FlipShare:
+def _build_share(line: ComparisonLine, move: Move, at: int) -> FlipShare:
     pair = move.pair
     first, second = (influence_of(part, whole) for part, whole in ((move.a, pair.a), (move.b, pair.b)))
     if pair.columns is None and first is not None and second is not None:

@@ -10,7 +10,7 @@ from typing import Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from evalcore.core.compare.lines import Line, too_few
+from evalcore.core.compare.lines import ComparisonLine, too_few
 from evalcore.core.records.errors import EvalError, unknown
 from evalcore.core.records.estimate import Estimate
 from evalcore.core.records.report import GroupReport, Report, TaskReport
@@ -214,10 +214,10 @@ def judge_limits(
     return tuple(judge_limit(limit, at, known[at], strict=strict) for limit, at in match_limits(limits, known))
 
 
-def name_verdict(line: Line, alpha: float, labels: tuple[str, str] = ("A", "B")) -> str:
+def name_verdict(line: ComparisonLine, alpha: float, labels: tuple[str, str] = ("A", "B")) -> str:
     """Say in words who is better in a line of a comparison, if luck does not explain it.
 
-    >>> line = Line(name="t", key=MetricKey("ppl"), difference=2.0, adjusted=0.01, higher_is_better=False)
+    >>> line = ComparisonLine(name="t", key=MetricKey("ppl"), difference=2.0, adjusted=0.01, higher_is_better=False)
     >>> name_verdict(line, 0.05), name_verdict(line, 0.001), name_verdict(replace(line, higher_is_better=None), 0.05)
     ('B better', 'no evidence', 'A higher')
     """

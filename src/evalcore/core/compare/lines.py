@@ -17,10 +17,10 @@ from evalcore.core.records.score import Scored
 from evalcore.core.records.task import MetricKey
 from evalcore.core.stats.families import benjamini_hochberg, holm
 
-__all__ = ["CORRECTIONS", "Comparison", "Line", "Shared", "Side", "adjust", "too_few"]
+__all__ = ["CORRECTIONS", "Comparison", "ComparisonLine", "ComparisonSide", "Shared", "adjust_comparisons", "too_few"]
 
 
-class Line(Struct, frozen=True, kw_only=True):
+class ComparisonLine(Struct, frozen=True, kw_only=True):
     """First run minus second, in one number of a task or a group, on the documents that both have a score for.
 
     ``better`` and ``worse`` are the documents (the first run's keys) where the first run does better and worse.
@@ -84,7 +84,7 @@ class Comparison(Struct, frozen=True, kw_only=True):
     """Two runs side by side. ``family`` counts the p-values that were corrected together."""
 
     names: tuple[str, str]
-    lines: tuple[Line, ...]
+    lines: tuple[ComparisonLine, ...]
     documents: tuple[Shared, ...] = ()
     tasks_only_a: tuple[str, ...] = ()
     tasks_only_b: tuple[str, ...] = ()
@@ -94,10 +94,10 @@ class Comparison(Struct, frozen=True, kw_only=True):
     warnings: tuple[str, ...] = ()
 
 
-def too_few(line: Line, alpha: float) -> bool:
+def too_few(line: ComparisonLine, alpha: float) -> bool:
     """Whether the line has so few documents or clusters that no difference could ever be found.
 
-    >>> too_few(Line(name="t", key=MetricKey("acc"), least_p=0.125), 0.05)
+    >>> too_few(ComparisonLine(name="t", key=MetricKey("acc"), least_p=0.125), 0.05)
     True
     """
     return line.least_p is not None and line.least_p > alpha
@@ -119,11 +119,11 @@ CORRECTIONS: PMap[str, Correction] = pmap({"holm": holm, "bh": benjamini_hochber
 """holm: no false finding in the table, 19 times in 20; bh: 1 in 20 of the findings may be false."""
 
 
-def adjust(comparisons: Iterable[Comparison], correction: str = "holm") -> tuple[Comparison, ...]:
+def adjust_comparisons(comparisons: Iterable[Comparison], correction: str = "holm") -> tuple[Comparison, ...]:
     """Correct every p-value for all comparisons: what is printed together is one family.
 
-    >>> two = [Line(name=name, key=MetricKey("acc"), p_value=p) for name, p in (("t", 0.01), ("u", 0.04))]
-    >>> [line.adjusted for line in adjust([Comparison(names=("a", "b"), lines=tuple(two))])[0].lines]
+    >>> two = [ComparisonLine(name=name, key=MetricKey("acc"), p_value=p) for name, p in (("t", 0.01), ("u", 0.04))]
+    >>> [line.adjusted for line in adjust_comparisons([Comparison(names=("a", "b"), lines=tuple(two))])[0].lines]
     [0.02, 0.04]
     """
     given = tuple(comparisons)
@@ -147,7 +147,7 @@ def adjust(comparisons: Iterable[Comparison], correction: str = "holm") -> tuple
     )
 
 
-class Side(ColumnRecord, frozen=True, eq=True):
+class ComparisonSide(ColumnRecord, frozen=True, eq=True):
     """A run's scores by task, the document tables that their keys point into, and the trees of its groups."""
 
     name: str

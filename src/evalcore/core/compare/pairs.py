@@ -10,7 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from evalcore.core.compare.lines import Shared
-from evalcore.core.records.column import Column, column, take_rows
+from evalcore.core.records.column import Column, build_column, take_rows
 from evalcore.core.records.document import DocumentRow
 from evalcore.core.records.errors import EvalError, place
 from evalcore.core.records.frozen_dict import FrozenRecord
@@ -137,7 +137,7 @@ def pair_documents(
     >>> from evalcore.core.records.task import MetricKey, Task
     >>> task, key = Task("t", GENERATE_UNTIL), MetricKey("acc")
     >>> one, two = (
-    ...     Scored(task, (ScoredColumn(key, column(keys, Floats(Array(scores))), None),))
+    ...     Scored(task, (ScoredColumn(key, build_column(keys, Floats(Array(scores))), None),))
     ...     for keys, scores in (([0, 1, 2], [1.0, 0.0, 1.0]), ([1, 2, 3], [1.0, 1.0, 0.0]))
     ... )
     >>> shared = pair_documents(one, two).shared
@@ -200,7 +200,7 @@ def _rename_keys(scored: Scored, keys: Mapping[int, int]) -> Scored:
 def _rename_rows(given: Column, keys: Mapping[int, int]) -> Column:
     old = given.keys.ints.tolist()
     at = np.array([i for i, key in enumerate(old) if key in keys], np.int64)
-    return column(
+    return build_column(
         [keys[old[i]] for i in at.tolist()],
         take_rows(given.rows, at),
         given.status.data[at].astype(np.uint8),

@@ -7,7 +7,7 @@ from math import ceil, sqrt
 from msgspec import Struct
 from msgspec.structs import replace
 
-from evalcore.core.compare.lines import Line
+from evalcore.core.compare.lines import ComparisonLine
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.task import MetricKey
 from evalcore.core.stats.noise import combine_noise
@@ -127,10 +127,10 @@ def plan_next(known: Known, asked: PowerGoal) -> PowerPlan:
     )
 
 
-def pair_known(line: Line, a: Known | None, b: Known | None) -> Known:
+def pair_known(line: ComparisonLine, a: Known | None, b: Known | None) -> Known:
     """Combine two runs into their difference; replies were drawn independently, so their sampling variances add up.
 
-    >>> line = Line(name="t", key=MetricKey("acc"), n=100, stderr=0.05)
+    >>> line = ComparisonLine(name="t", key=MetricKey("acc"), n=100, stderr=0.05)
     >>> one = Known(name="t", key=MetricKey("acc"), n=100, units=100, stderr=0.04, sampling=0.03, repeats=4.0)
     >>> pair_known(line, one, one).sampling == 0.03 * 2**0.5
     True

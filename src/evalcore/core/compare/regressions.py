@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from msgspec.structs import replace
 
 from evalcore.core.compare.gates import Gate, Number
-from evalcore.core.compare.lines import Comparison, Line, Side, adjust, too_few
+from evalcore.core.compare.lines import Comparison, ComparisonLine, ComparisonSide, adjust_comparisons, too_few
 from evalcore.core.compare.pairs import pair_documents
 from evalcore.core.groups.tree import Group, all_groups, all_tasks
 from evalcore.core.records.task import MetricKey
@@ -39,17 +39,18 @@ def find_regressions(
     With a ``margin``, a gate fails if the whole interval of the difference is worse than that; the comparison must
     then have the confidence of ``level_of_limits``.
 
-    >>> line = Line(name="t", key=MetricKey("acc"), a=0.5, b=0.7, difference=-0.2, p_value=0.01, higher_is_better=True)
+    >>> fell = ComparisonLine(name="t", key=MetricKey("acc"), a=0.5, b=0.7, difference=-0.2, p_value=0.01)
+    >>> line = replace(fell, higher_is_better=True)
     >>> gate = find_regressions(Comparison(names=("new", "old"), lines=(line,)))[0]
     >>> gate.passed, gate.verdict, gate.adjusted
     (False, 'worse', 0.005)
     """
     sided = tuple(replace(line, p_value=_test_regression(line, alpha)) for line in comparison.lines)
-    judged = adjust([replace(comparison, lines=sided)], correction)[0].lines
+    judged = adjust_comparisons([replace(comparison, lines=sided)], correction)[0].lines
     return tuple(_judge_line(line, alpha, margin) for line in judged)
 
 
-def _test_regression(line: Line, alpha: float) -> float | None:
+def _test_regression(line: ComparisonLine, alpha: float) -> float | None:
     """Return a one-sided p-value; None for what can never fail and so is no part of the family."""
     change = _find_change(line)
     if line.p_value is None or change is None or too_few(line, 2 * alpha):
@@ -57,14 +58,14 @@ def _test_regression(line: Line, alpha: float) -> float | None:
     return halve_p_value(line.p_value, change)
 
 
-def _find_change(line: Line) -> float | None:
+def _find_change(line: ComparisonLine) -> float | None:
     """How far the run improved; None if the metric's direction is unknown."""
     if line.difference is None or line.higher_is_better is None:
         return None
     return line.difference if line.higher_is_better else -line.difference
 
 
-def _judge_line(line: Line, alpha: float, margin: float | None) -> Gate:
+def _judge_line(line: ComparisonLine, alpha: float, margin: float | None) -> Gate:
     passed, verdict = _judge_change(line, alpha) if margin is None else _judge_margin(line, margin, alpha)
     return Gate(
         kind="baseline",
@@ -83,14 +84,14 @@ def _judge_line(line: Line, alpha: float, margin: float | None) -> Gate:
     )
 
 
-def _judge_change(line: Line, alpha: float) -> tuple[bool | None, str]:
+def _judge_change(line: ComparisonLine, alpha: float) -> tuple[bool | None, str]:
     if line.adjusted is None:
         return None, f"not judged: {_explain_unjudged(line, alpha, 'no test')}"
     failed = line.adjusted <= alpha
     return not failed, "worse" if failed else "not shown to be worse"
 
 
-def _judge_margin(line: Line, margin: float, alpha: float) -> tuple[bool | None, str]:
+def _judge_margin(line: ComparisonLine, margin: float, alpha: float) -> tuple[bool | None, str]:
     """Fail if the whole interval is worse by more than the margin."""
     if _find_change(line) is None or line.ci is None or too_few(line, 2 * alpha):
         return None, f"not judged: {_explain_unjudged(line, alpha, 'no interval')}"
@@ -99,7 +100,7 @@ def _judge_margin(line: Line, margin: float, alpha: float) -> tuple[bool | None,
     return best >= -margin, worse if best < -margin else f"not shown to be {worse}"
 
 
-def _explain_unjudged(line: Line, alpha: float, otherwise: str) -> str:
+def _explain_unjudged(line: ComparisonLine, alpha: float, otherwise: str) -> str:
     if line.difference is not None and line.higher_is_better is None:
         return "whether more is better is not known (--higher_is_better, --lower_is_better)"
     return line.reason or (NO_SCORE if line.difference is None else otherwise)
@@ -110,8 +111,8 @@ def _explain_unjudged(line: Line, alpha: float, otherwise: str) -> str:
 
 def fail_missing(
     gates: Sequence[Gate],
-    run: Side,
-    baseline: Side,
+    run: ComparisonSide,
+    baseline: ComparisonSide,
     wanted: Callable[[Number], bool] = lambda _: True,
     *,
     allow: bool = False,
@@ -150,17 +151,17 @@ def _fail_gate(gate: Gate, why: str, allow: bool) -> Gate:
     return replace(gate, passed=None if allow else False, verdict=f"missing: {why}")
 
 
-def numbers_of_side(side: Side) -> Iterator[Number]:
+def numbers_of_side(side: ComparisonSide) -> Iterator[Number]:
     """List the numbers of a run's tasks with a score for at least one document."""
     for scored in side.scored:
         yield from ((scored.task.name, one.key) for one in scored.columns if one.column.scored.any())
 
 
-def _list_groups(side: Side) -> list[Group[object]]:
+def _list_groups(side: ComparisonSide) -> list[Group[object]]:
     return [one for tree in side.trees if isinstance(tree, Group) for one in (tree, *all_groups(tree))]
 
 
-def find_unscored(run: Side, baseline: Side, most: float) -> tuple[Gate, ...]:
+def find_unscored(run: ComparisonSide, baseline: ComparisonSide, most: float) -> tuple[Gate, ...]:
     """Judge every task of the baseline: how many of the documents scored there have no score in the run.
 
     A task is judged by its worst metric; a task that the run lacks has no scores.
@@ -200,11 +201,11 @@ def _judge_unscored(name: str, key: MetricKey, n: int, lost: int, most: float) -
 def warn_of_draws(comparisons: Iterable[Comparison], draws: int, alpha: float) -> tuple[str, ...]:
     """Warn if so few sign flips were drawn that no p-value, at best 1 in draws, can pass the correction.
 
-    >>> line = Line(name="t", key=MetricKey("f1"), p_value=0.001, method="sign-flip test")
-    >>> one = adjust([Comparison(names=("a", "b"), lines=(line,) * 60)])
+    >>> line = ComparisonLine(name="t", key=MetricKey("f1"), p_value=0.001, method="sign-flip test")
+    >>> one = adjust_comparisons([Comparison(names=("a", "b"), lines=(line,) * 60)])
     >>> warn_of_draws(one, 1000, 0.05)
     ('too few sign flips to show anything among 60 tests; use --draws 12000',)
-    >>> warn_of_draws(one, 10_000, 0.05), warn_of_draws(adjust(one, "none"), 1000, 0.05)
+    >>> warn_of_draws(one, 10_000, 0.05), warn_of_draws(adjust_comparisons(one, "none"), 1000, 0.05)
     ((), ())
     """
     given = tuple(comparisons)

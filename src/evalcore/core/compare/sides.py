@@ -11,7 +11,7 @@ from evalcore.core.aggregate.task_report import aggregation_of
 from evalcore.core.aggregate.value import Inference
 from evalcore.core.compare.differences import Move, Pair, measure_line
 from evalcore.core.compare.flips import DRAWS, flip_lines
-from evalcore.core.compare.lines import Comparison, Line, Side
+from evalcore.core.compare.lines import Comparison, ComparisonLine, ComparisonSide
 from evalcore.core.compare.pairs import Paired, pair_documents
 from evalcore.core.groups.tree import Group, Tree, all_groups, all_tasks, child_names
 from evalcore.core.pipeline import build_report, report_task
@@ -25,13 +25,19 @@ from evalcore.core.tables import EVALCORE, Tables
 
 __all__ = ["compare_sides"]
 
-Draft = tuple[Line, tuple[Move, ...], tuple[Estimate, Estimate]]
+Draft = tuple[ComparisonLine, tuple[Move, ...], tuple[Estimate, Estimate]]
 """A line without its difference, the tasks that move it, and both runs' numbers."""
 Leaves = Mapping[tuple[str, MetricKey], Pair]
 
 
 def compare_sides(
-    a: Side, b: Side, *, confidence: float = 0.95, draws: int = DRAWS, seed: int = 0, tables: Tables = EVALCORE
+    a: ComparisonSide,
+    b: ComparisonSide,
+    *,
+    confidence: float = 0.95,
+    draws: int = DRAWS,
+    seed: int = 0,
+    tables: Tables = EVALCORE,
 ) -> Comparison:
     """Compare two runs, first minus second, in every task, metric and group of both, on the documents of both.
 
@@ -84,7 +90,7 @@ def _drop_direction(report: TaskReport, scored: Scored) -> TaskReport:
     return replace(report, estimates=estimates) if unknown else report
 
 
-def _pair_tasks(a: Side, b: Side) -> list[Paired]:
+def _pair_tasks(a: ComparisonSide, b: ComparisonSide) -> list[Paired]:
     theirs = {one.task.name: one for one in b.scored}
     return [
         pair_documents(one, theirs[name], (a.documents.get(name, ()), b.documents.get(name, ())))
@@ -93,7 +99,9 @@ def _pair_tasks(a: Side, b: Side) -> list[Paired]:
     ]
 
 
-def _drop_unlike(a: Side, b: Side, tables: Tables) -> tuple[Side, Side, list[str]]:
+def _drop_unlike(
+    a: ComparisonSide, b: ComparisonSide, tables: Tables
+) -> tuple[ComparisonSide, ComparisonSide, list[str]]:
     """Drop the metrics that the runs close by different rules, and say which."""
     warnings: list[str] = []
     theirs = {one.task.name: one for one in b.scored}
@@ -120,7 +128,7 @@ def _describe_rule(scored: Scored, column: ScoredColumn, tables: Tables) -> str:
     return " ".join([name, *(f"{key}={value}" for key, value in sorted(options.items()))])
 
 
-def _drop_metrics(side: Side, dropped: set[tuple[str, MetricKey]]) -> Side:
+def _drop_metrics(side: ComparisonSide, dropped: set[tuple[str, MetricKey]]) -> ComparisonSide:
     if not dropped:
         return side
     kept = (
@@ -130,7 +138,7 @@ def _drop_metrics(side: Side, dropped: set[tuple[str, MetricKey]]) -> Side:
     return replace(side, scored=tuple(kept))
 
 
-def _list_lone_tasks(a: Side, b: Side) -> tuple[str, ...]:
+def _list_lone_tasks(a: ComparisonSide, b: ComparisonSide) -> tuple[str, ...]:
     known = {one.task.name for one in b.scored}
     return tuple(one.task.name for one in a.scored if one.task.name not in known)
 
@@ -162,8 +170,8 @@ def _draft_leaf(pair: Pair) -> Draft:
     return line, (Move(pair, whole, whole),), (pair.a, pair.b)
 
 
-def _draft_line(name: str, key: MetricKey, a: Estimate, b: Estimate) -> Line:
-    return Line(
+def _draft_line(name: str, key: MetricKey, a: Estimate, b: Estimate) -> ComparisonLine:
+    return ComparisonLine(
         name=name,
         key=key,
         a=a.value,
@@ -206,7 +214,7 @@ def _draft_groups(
                 yield _add_moves(line, a, b, leaves)
 
 
-def _add_moves(line: Line, a: Estimate, b: Estimate, leaves: Leaves) -> Draft:
+def _add_moves(line: ComparisonLine, a: Estimate, b: Estimate, leaves: Leaves) -> Draft:
     """Add to a group's line the tasks that move it, the same in both runs."""
     theirs = {part.name: part for part in b.group.parts}
     if not a.group.parts or theirs.keys() != {part.name for part in a.group.parts}:
@@ -224,7 +232,7 @@ def _list_groups(trees: Iterable[Tree[object]]) -> list[Group[object]]:
     return [one for tree in trees if isinstance(tree, Group) for one in (tree, *all_groups(tree))]
 
 
-def _warn_of_lone_metrics(a: Side, b: Side) -> Iterator[str]:
+def _warn_of_lone_metrics(a: ComparisonSide, b: ComparisonSide) -> Iterator[str]:
     theirs = {one.task.name: {column.key for column in one.columns} for one in b.scored}
     for task in a.scored:
         mine, other = {column.key for column in task.columns}, theirs.get(task.task.name)

@@ -53,12 +53,12 @@ def contributions(
     """List every number that a document is part of: its task's first, then groups, the nearest first.
 
     >>> from evalcore.core.records.array import Array
-    >>> from evalcore.core.records.column import Floats, column
+    >>> from evalcore.core.records.column import Floats, build_column
     >>> from evalcore.core.records.request import GENERATE_UNTIL
     >>> from evalcore.core.records.task import Task
     >>> from evalcore.core.pipeline import report_task
     >>> from evalcore.core.records.score import Scored, ScoredColumn
-    >>> scores = column([0, 1, 2, 3], Floats(Array([1.0, 1.0, 0.0, 1.0])))
+    >>> scores = build_column([0, 1, 2, 3], Floats(Array([1.0, 1.0, 0.0, 1.0])))
     >>> scored = Scored(Task("t", GENERATE_UNTIL), (ScoredColumn(MetricKey("acc"), scores, None),))
     >>> [one] = contributions(build_report([report_task(scored)]), "t", 2)
     >>> one.value, one.without, one.influence, one.weight

@@ -18,11 +18,11 @@ from evalcore.core.answers.batch import Batch
 from evalcore.core.answers.chunk import gather_replies
 from evalcore.core.answers.filtrate import Filtrate, batch_repeats
 from evalcore.core.explain.verdict import explain_score
-from evalcore.core.filters.chain import FILTERS, Filter, Replies, explain, nested
+from evalcore.core.filters.chain import FILTERS, Filter, Replies, nested, trace_filters
 from evalcore.core.filters.reply import Fired, replies
-from evalcore.core.pipeline import score_task, tabulate
+from evalcore.core.pipeline import score_task, tabulate_answers
 from evalcore.core.records.array import Ints64
-from evalcore.core.records.column import outcomes
+from evalcore.core.records.column import list_outcomes
 from evalcore.core.records.outcome import Outcome
 from evalcore.core.records.request import Answer, Sample
 from evalcore.core.records.task import MetricKey, Pipeline, Step, Task
@@ -74,7 +74,7 @@ def trace_pipeline(
     >>> [(one.name, one.after, one.notes) for one in trace_pipeline(Pipeline("p", steps), ["4 or 5", "6"], Sample(0))]
     [('regex', ('4', '6'), ("match 1 of 2 of '([0-9]+)'", ...)), ('take_first', ('4',), ('reply 1 of 2',))]
     """
-    seen = explain(pipeline, texts, sample, filters)
+    seen = trace_filters(pipeline, texts, sample, filters)
     out: list[StepTrace] = []
     for step, (before, after) in zip(pipeline.steps, pairwise(seen), strict=True):
         fired = Fired(_fill_options(step, filters), before.replies, before.rules, after.replies, after.rules)
@@ -108,9 +108,11 @@ def _trace_one(
     task: Task, pipeline: Pipeline, sample: Sample, answers: Sequence[Answer], tables: Tables
 ) -> DocumentTrace:
     keys = np.array([sample.doc_id], np.int64)
-    raw = gather_replies(task, keys, tabulate(answers))
+    raw = gather_replies(task, keys, tabulate_answers(answers))
     scored = score_task(replace(task, filters=(pipeline,)), [sample], answers, tables=tables, keep_replies=True)
-    results = tuple((one.key, dict(outcomes(one.column))[sample.doc_id]) for one in scored.columns if len(one.column))
+    results = tuple(
+        (one.key, dict(list_outcomes(one.column))[sample.doc_id]) for one in scored.columns if len(one.column)
+    )
     if raw.problems:
         return DocumentTrace(pipeline.name, outcomes=results, problem=raw.problems[0][1])
     steps = tuple(trace_pipeline(pipeline, unit, sample, tables.filters) for unit in nested(raw.replies))
@@ -143,5 +145,5 @@ def _judge_repeat(bound: BoundPipeline, batch: Batch) -> tuple[Judged, ...]:
     return tuple(
         Judged(score.name, outcome, "" if score.spec is None else explain_score(task, score.spec, batch))
         for score in bound.score(task, bound.specs, batch)
-        for _, outcome in outcomes(score.column)
+        for _, outcome in list_outcomes(score.column)
     )

@@ -45,12 +45,12 @@ __all__ = [
     "Scope",
     "Trace",
     "chain",
-    "explain",
     "leaves_of",
     "make_filter",
     "nested",
     "replies",
     "scope_of",
+    "trace_filters",
     "vote",
 ]
 
@@ -133,13 +133,13 @@ class Trace(Struct, frozen=True):
     rules: tuple[int, ...]
 
 
-def explain(
+def trace_filters(
     pipeline: Pipeline, texts: Sequence[object], doc: Sample, filters: PMap[str, Filter] = FILTERS
 ) -> tuple[Trace, ...]:
     """Run the pure chain again on one document and show every step.
 
     >>> steps = (Step.of("regex", regex_pattern="([0-9]+)"), Step.of("take_first"))
-    >>> [t.replies for t in explain(Pipeline("p", steps), ["a 4", "b 5"], Sample(0))]
+    >>> [t.replies for t in trace_filters(Pipeline("p", steps), ["a 4", "b 5"], Sample(0))]
     [('a 4', 'b 5'), ('4', '5'), ('4',)]
     """
     given = replies([texts])

@@ -15,7 +15,7 @@ from evalcore.core.records.column import Column
 from evalcore.core.records.errors import EvalError, unknown
 from evalcore.core.records.estimate import Estimate
 from evalcore.core.records.report import TaskReport
-from evalcore.core.records.request import options
+from evalcore.core.records.request import freeze_options
 from evalcore.core.records.task import MetricKey
 
 __all__ = [
@@ -83,7 +83,7 @@ def shares(
 
 def _closed(tree: Group[Share], spec: GroupMetric, averages: PMap[str, Average], sizes: Mapping[str, float]) -> Share:
     """A tree of shares as one, all its groups by one rule; given weights are for the children of the first."""
-    plain = replace(spec, weights=options())
+    plain = replace(spec, weights=freeze_options())
     average = averages[spec.average]
     return fold_group(
         tree,

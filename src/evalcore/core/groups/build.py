@@ -23,7 +23,7 @@ from evalcore.core.groups.index import tops as tops_of
 from evalcore.core.groups.tree import Group, Leaf, Tree
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.frozen_dict import FrozenDict, thaw_dict, thaw_value
-from evalcore.core.records.request import Options, options
+from evalcore.core.records.request import Options, freeze_options
 
 __all__ = [
     "Finding",
@@ -83,7 +83,7 @@ def build_trees(configs: Sequence[Config], roots: Sequence[str] | None = None) -
         raise EvalError(f"{plan.problems[0].message} - at {plan.problems[0].where}{more}")
     chosen = tops_of(plan.known) if roots is None else roots
     tasks = plan.known.tasks
-    return tuple(plan.groups.get(name) or Leaf(name, options(tasks[name])) for name in chosen)
+    return tuple(plan.groups.get(name) or Leaf(name, freeze_options(tasks[name])) for name in chosen)
 
 
 def plan_trees(configs: Sequence[Config], roots: Sequence[str] | None = None) -> TreePlan:
@@ -164,14 +164,14 @@ def _build_variant(
     config = index.tasks[name]
     real = {key: value for key, value in changes.items() if key not in config or config[key] != value}
     if not real:
-        return shared[name] if name in shared else shared.setdefault(name, Leaf(name, options(config)))
+        return shared[name] if name in shared else shared.setdefault(name, Leaf(name, freeze_options(config)))
     if real.keys() <= DISPLAY:
-        return Leaf(name, options(config, **real))
+        return Leaf(name, freeze_options(config, **real))
     return _build_leaf(f"{job.name}{SEPARATOR}{name}", {**config, **real})
 
 
 def _build_leaf(name: str, config: Config) -> Leaf[Options]:
-    return Leaf(name, options(config, task=name))
+    return Leaf(name, freeze_options(config, task=name))
 
 
 def _find_subgroup(index: Index, job: Job, name: str, sets: Config, passed: Config) -> Job | Finding:

@@ -7,7 +7,7 @@ from typing import Literal
 
 from evalcore.core.groups.tree import Group, GroupMetric, child_names
 from evalcore.core.records.errors import EvalError, unknown
-from evalcore.core.records.request import Options, options
+from evalcore.core.records.request import Options, freeze_options
 
 __all__ = ["GROUP_KEYS", "group_from_config", "group_metric_from_config", "group_to_dict"]
 
@@ -58,7 +58,7 @@ def group_from_config(config: Mapping[str, object]) -> Group[Options]:
     if metadata is not None and not isinstance(metadata, Mapping):
         raise EvalError(f"expected metadata: a mapping, got {metadata!r}{where}")
     metrics = tuple(_read_metrics(config.get("aggregate_metric_list"), where))
-    return Group(name, metrics=metrics, alias=alias, metadata=options(metadata))
+    return Group(name, metrics=metrics, alias=alias, metadata=freeze_options(metadata))
 
 
 def group_to_dict(group: Group[object]) -> dict[str, object]:
@@ -156,9 +156,9 @@ def _read_missing(given: object, where: str) -> Literal["flag", "fail"]:
 
 def _read_weights(given: object, where: str) -> Options:
     if given is None:
-        return options()
+        return freeze_options()
     if isinstance(given, Mapping) and all(_is_weight(weight) for weight in given.values()):
-        return options({str(name): weight for name, weight in given.items()})
+        return freeze_options({str(name): weight for name, weight in given.items()})
     raise EvalError(f"expected weights: a number of at least 0 for each child's name, got {given!r}{where}")
 
 

@@ -15,7 +15,7 @@ from evalcore.core.groups.tree import Group, GroupMetric, Leaf, all_tasks
 from evalcore.core.records.request import Options
 from evalcore.core.tables import DEFAULT_METRICS, METRICS
 
-__all__ = ["Direction", "Finding", "MetricsOf", "higher_is_better_of", "lint"]
+__all__ = ["Direction", "Finding", "MetricsOf", "higher_is_better_of", "lint_configs"]
 
 Direction = bool | None
 """Whether more is better; None if neither is."""
@@ -54,14 +54,14 @@ def higher_is_better_of(output_type: str) -> Mapping[str, Direction]:
     return {name: facts[1] for name, facts in KNOWN.get(output_type, {}).items()}
 
 
-def lint(configs: Sequence[Config], metrics_of: MetricsOf | None = None) -> tuple[Finding, ...]:
+def lint_configs(configs: Sequence[Config], metrics_of: MetricsOf | None = None) -> tuple[Finding, ...]:
     """Find everything wrong with these task and group configs at once; never raise.
 
     Kinds: ``cycle``, ``unknown_child``, ``duplicate_name``, ``bad_config``, ``leaf_reached_twice``,
     ``metric_not_emitted``, ``mixed_direction``, ``mixed_scale``, ``not_averageable``.
 
     >>> task = {"task": "a", "metric_list": [{"metric": "f1", "aggregation": "f1"}]}
-    >>> [found] = lint([task, {"group": "g", "task": ["a"], "aggregate_metric_list": {"metric": "f1"}}])
+    >>> [found] = lint_configs([task, {"group": "g", "task": ["a"], "aggregate_metric_list": {"metric": "f1"}}])
     >>> found.kind, found.message
     ('not_averageable', "group 'g' takes the mean of f1, which is no mean (f1 in a): say macro or pool")
     """

@@ -10,7 +10,7 @@ from msgspec.structs import force_setattr
 from toolz import concat, unique
 
 from evalcore.core.records.errors import EvalError, unknown
-from evalcore.core.records.request import Options, options
+from evalcore.core.records.request import Options, freeze_options
 
 __all__ = [
     "Group",
@@ -53,7 +53,7 @@ class GroupMetric(Struct, frozen=True):
     aggregation: str | Callable[..., object] = "mean"
     weight_by_size: bool = True
     average: Literal["leaves", "children"] = "leaves"
-    weights: Options = field(default_factory=options)
+    weights: Options = field(default_factory=freeze_options)
     missing: Literal["flag", "fail"] = "flag"
 
     def __post_init__(self) -> None:
@@ -82,7 +82,7 @@ class Group(Struct, Generic[T_co], frozen=True):
     children: tuple[Leaf[T_co] | Group[T_co], ...] = ()
     metrics: tuple[GroupMetric, ...] = ()
     alias: str | None = None
-    metadata: Options = field(default_factory=options)
+    metadata: Options = field(default_factory=freeze_options)
 
     def __post_init__(self) -> None:
         for child in self.children:
@@ -261,7 +261,7 @@ def alias_of(tree: Tree[T]) -> str:
 def version_of(group: Group[T]) -> str:
     """The version in the group's metadata.
 
-    >>> version_of(Group("g", metadata=options(version=1.0)))
+    >>> version_of(Group("g", metadata=freeze_options(version=1.0)))
     '1.0'
     """
     return str(group.metadata.get("version", "N/A"))

@@ -9,7 +9,7 @@ from hashlib import sha256
 import numpy as np
 
 from evalcore.core.answers.table import AnswerTable
-from evalcore.core.pipeline import tabulate
+from evalcore.core.pipeline import tabulate_answers
 from evalcore.core.records.column import Column, score_at
 from evalcore.core.records.document import decode_doc
 from evalcore.core.records.errors import EvalError, place
@@ -31,7 +31,7 @@ def sample_rows(
     """lm-eval's per-document sample log: one row per document and filter. Needs ``keep_replies=True``."""
     if scored.columns and not scored.provenance and any(len(one.column) for one in scored.columns):
         raise EvalError(f"the replies were not kept; score with keep_replies=True{place(scored.task.name)}")
-    raw = _list_replies(tabulate(answers))
+    raw = _list_replies(tabulate_answers(answers))
     shared = {
         one.doc_id: _list_shared(one, raw.get(one.doc_id, []), (arguments or {}).get(one.doc_id, ())) for one in samples
     }
@@ -90,8 +90,8 @@ def _hash_text(text: str) -> str:
 def thaw(value: object) -> object:
     """Turn frozen values into plain lists and dicts, callables into their names.
 
-    >>> from evalcore.core.records.request import options
-    >>> thaw(options(b=(1, 2), a=None))
+    >>> from evalcore.core.records.request import freeze_options
+    >>> thaw(freeze_options(b=(1, 2), a=None))
     {'a': None, 'b': [1, 2]}
     """
     if value is None or isinstance(value, str | int | float):

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from evalcore.core.metrics.custom import per_document
 from evalcore.core.records.errors import EvalError, place, unknown
-from evalcore.core.records.request import GENERATE_UNTIL, OutputType, options
+from evalcore.core.records.request import GENERATE_UNTIL, OutputType, freeze_options
 from evalcore.core.records.task import MetricSpec, Pipeline, Step, Task
 
 __all__ = ["metric_from_config", "pipeline_from_config", "repeats_of", "task_from_config"]
@@ -54,7 +54,7 @@ def task_from_config(config: Config) -> Task:
         alias if isinstance(alias, str) else None,
         version if isinstance(version, VERSIONS) else None,
         shots if isinstance(shots, int) else None,
-        config=options(config),
+        config=freeze_options(config),
     )
 
 
@@ -76,7 +76,7 @@ def metric_from_config(config: Config, task: str = "", reducers: tuple[str, ...]
         aggregation if isinstance(aggregation, str) or callable(aggregation) else None,
         own or reducers,
         higher if isinstance(higher, bool) else None,
-        options({str(key): value for key, value in config.items() if key not in METRIC_KEYS}),
+        freeze_options({str(key): value for key, value in config.items() if key not in METRIC_KEYS}),
         per_document(_call_as_lm_eval(metric), kept=callable(aggregation)) if callable(metric) else None,
         lists=callable(metric),
     )
@@ -119,7 +119,7 @@ def _read_step(config: Config) -> Step:
     function, named = config.get("function"), {str(key): value for key, value in config.items() if key != "function"}
     if callable(function):
         return Step.of("custom", filter_fn=partial(_apply_class, function, named))
-    return Step(str(function), options(named))
+    return Step(str(function), freeze_options(named))
 
 
 def _apply_class(make: Callable[..., object], named: Config, replies: object, docs: object) -> object:

@@ -19,7 +19,7 @@ from evalcore.core.records.array import Floats64, frozen
 from evalcore.core.records.column import Stats
 from evalcore.core.records.errors import EvalError, require, unknown
 from evalcore.core.records.outcome import UNSCORABLE
-from evalcore.core.records.request import Options, options
+from evalcore.core.records.request import Options, freeze_options
 
 __all__ = [
     "CORPUS_KINDS",
@@ -33,7 +33,7 @@ __all__ = [
     "ter_score",
 ]
 
-NO_OPTIONS: Options = options()
+NO_OPTIONS: Options = freeze_options()
 
 
 class Kind(Struct, frozen=True):
@@ -57,21 +57,25 @@ def _chrf_width(given: Mapping[str, object]) -> int:
     return 3 * sum(int(str(given[order])) for order in ("char_order", "word_order"))
 
 
-CHRF_DEFAULTS = options(char_order=6, word_order=0, beta=2, lowercase=False, whitespace=False, eps_smoothing=False)
+CHRF_DEFAULTS = freeze_options(
+    char_order=6, word_order=0, beta=2, lowercase=False, whitespace=False, eps_smoothing=False
+)
 
 CORPUS_KINDS: PMap[str, Kind] = pmap(
     {
         "bleu": Kind(
             "BLEU",
-            options(tokenize=None, lowercase=False, smooth_method="exp", smooth_value=None, effective_order=False),
+            freeze_options(
+                tokenize=None, lowercase=False, smooth_method="exp", smooth_value=None, effective_order=False
+            ),
             lambda given: 2 + 2 * BLEU_ORDER,
-            options(force=True),
+            freeze_options(force=True),
         ),
         "chrf": Kind("CHRF", CHRF_DEFAULTS, _chrf_width),
         "chrf++": Kind("CHRF", CHRF_DEFAULTS.set("word_order", 2), _chrf_width),
         "ter": Kind(
             "TER",
-            options(normalized=False, no_punct=False, asian_support=False, case_sensitive=False),
+            freeze_options(normalized=False, no_punct=False, asian_support=False, case_sensitive=False),
             lambda given: 2,
         ),
     }
@@ -120,7 +124,7 @@ def _settled(kind: str, given: Options) -> Options:
     if kind not in CORPUS_KINDS:
         raise unknown("corpus metric", kind, CORPUS_KINDS)
     refuse_unknown(kind, given, CORPUS_KINDS[kind].defaults)
-    return options({**CORPUS_KINDS[kind].defaults, **given})
+    return freeze_options({**CORPUS_KINDS[kind].defaults, **given})
 
 
 def _width(kind: str, given: Options) -> int:
@@ -163,7 +167,7 @@ def bleu(batch: GenBatch, given: Options) -> Stats | Marks:
     """Lengths, n-gram matches and totals per sentence (10 counts).
 
     >>> batch = GenBatch((), ["cat"], [("the cat",)], np.zeros(1, np.bool_), {})
-    >>> bleu(batch, options()).values.data[0].tolist()
+    >>> bleu(batch, freeze_options()).values.data[0].tolist()
     [1.0, 2.0, 1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0]
     """
     return _rows("bleu", batch, given)
@@ -173,7 +177,7 @@ def chrf(batch: GenBatch, given: Options) -> Stats | Marks:
     """Character n-grams of prediction, best reference and both, per sentence (18 counts).
 
     >>> batch = GenBatch((), ["cat"], [("the cat",)], np.zeros(1, np.bool_), {})
-    >>> chrf(batch, options()).values.data.shape
+    >>> chrf(batch, freeze_options()).values.data.shape
     (1, 18)
     """
     return _rows("chrf", batch, given)
@@ -183,7 +187,7 @@ def chrf_plus_plus(batch: GenBatch, given: Options) -> Stats | Marks:
     """``chrf`` with word n-grams (24 counts).
 
     >>> batch = GenBatch((), ["cat"], [("the cat",)], np.zeros(1, np.bool_), {})
-    >>> chrf_plus_plus(batch, options()).values.data.shape
+    >>> chrf_plus_plus(batch, freeze_options()).values.data.shape
     (1, 24)
     """
     return _rows("chrf++", batch, given)
@@ -193,7 +197,7 @@ def ter(batch: GenBatch, given: Options) -> Stats | Marks:
     """Edits and average reference length per sentence (2 counts).
 
     >>> batch = GenBatch((), ["cat"], [("the cat",)], np.zeros(1, np.bool_), {})
-    >>> ter(batch, options()).values.data[0].tolist()
+    >>> ter(batch, freeze_options()).values.data[0].tolist()
     [1.0, 2.0]
     """
     return _rows("ter", batch, given)

@@ -44,14 +44,14 @@ def per_document(
     A function that returns a dict makes one metric per key; documents it fails on stand under the metric's own name.
     With ``kept``, what is no number is kept as it is, for an aggregation of the user's own.
 
-    >>> from evalcore.core.records.request import options
+    >>> from evalcore.core.records.request import freeze_options
     >>> batch = GenBatch((), ["abc", ""], [("ab", "abcd"), ("x",)], np.zeros(2, np.bool_), {})
-    >>> per_document(lambda prediction, gold: len(prediction) / len(gold))(batch, options())
+    >>> per_document(lambda prediction, gold: len(prediction) / len(gold))(batch, freeze_options())
     Floats(values=Array([1.5, 0. ]))
-    >>> per_document(lambda prediction, gold: 1 / len(prediction), min)(batch, options()).missing
+    >>> per_document(lambda prediction, gold: 1 / len(prediction), min)(batch, freeze_options()).missing
     {1: (2, 'ZeroDivisionError: division by zero')}
     >>> one = GenBatch((), ["a"], [("b",)], np.zeros(1, np.bool_), {})
-    >>> per_document(lambda prediction, gold: (prediction, gold), kept=True)(one, options()).values
+    >>> per_document(lambda prediction, gold: (prediction, gold), kept=True)(one, freeze_options()).values
     (('a', 'b'),)
     """
     # A partial of named functions, not a closure: it travels to worker processes.

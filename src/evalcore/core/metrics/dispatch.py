@@ -36,7 +36,7 @@ from evalcore.core.records.column import (
     Rows,
     Stats,
     blank_rows,
-    column,
+    build_column,
     emitted_part,
     merge_all,
     score_at,
@@ -139,7 +139,7 @@ def score_column(emitted: Rows | Marks, batch: Batch, problems: Problems, *, fin
         if reason:
             doc_id = batch.samples[i].doc_id
             reasons[doc_id] = reason + place(batch.task, doc_id)
-    return column(batch.keys, marks.rows, status, reasons)
+    return build_column(batch.keys, marks.rows, status, reasons)
 
 
 def _not_finite(rows: Rows) -> dict[int, tuple[int, str]]:

@@ -33,8 +33,8 @@ PATTERN_TOKEN = re.compile(r"(?s)\\.|.")
 def refuse_unknown(metric: str, options: Options, known: Iterable[str]) -> None:
     """Refuse an option that the metric does not have.
 
-    >>> from evalcore.core.records.request import options
-    >>> refuse_unknown("exact_match", options(ignore_cas=True), ["ignore_case"])
+    >>> from evalcore.core.records.request import freeze_options
+    >>> refuse_unknown("exact_match", freeze_options(ignore_cas=True), ["ignore_case"])
     Traceback (most recent call last):
     evalcore.EvalError: unknown option of exact_match 'ignore_cas'; did you mean ...
     """
@@ -46,9 +46,9 @@ def refuse_unknown(metric: str, options: Options, known: Iterable[str]) -> None:
 def number_option(options: Options, name: str, default: float) -> float:
     """A finite number among the options.
 
-    >>> from evalcore.core.records.request import options
-    >>> number_option(options(threshold=0.25), "threshold", 0.5), number_option(options(), "threshold", 0.5)
-    (0.25, 0.5)
+    >>> from evalcore.core.records.request import freeze_options
+    >>> [number_option(given, "threshold", 0.5) for given in (freeze_options(threshold=0.25), freeze_options())]
+    [0.25, 0.5]
     """
     value = options.get(name, default)
     if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value):

@@ -30,18 +30,18 @@ from evalcore.core.records.outcome import FAILED, NOT_EMITTED, UNSCORABLE
 from evalcore.core.records.request import Likelihood
 from evalcore.core.records.task import MetricSpec, ProcessResults, Task
 
-__all__ = ["from_process_results", "of"]
+__all__ = ["from_process_results", "scorer_of"]
 
 R = TypeVar("R", bound=Result)
 
 
-def of(kind: type[R], function: Callable[[R], Mapping[str, object]]) -> Scorer:
+def scorer_of(kind: type[R], function: Callable[[R], Mapping[str, object]]) -> Scorer:
     """A scorer from a function of one result record to ``{metric: score}``.
 
     >>> from evalcore.core.answers.batch import make_batch
     >>> from evalcore.core.records.request import MULTIPLE_CHOICE
     >>> from evalcore.core.answers.result import MCResult
-    >>> score = of(MCResult, lambda result: {"margin": max(result.lls) - min(result.lls)})
+    >>> score = scorer_of(MCResult, lambda result: {"margin": max(result.lls) - min(result.lls)})
     >>> score(Task("t", MULTIPLE_CHOICE), [], make_batch([[-1.0, -3.5]], [0]))[0].column.rows
     Floats(values=Array([2.5]))
     """

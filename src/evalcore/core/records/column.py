@@ -46,12 +46,12 @@ __all__ = [
     "as_objects",
     "blank_rows",
     "blank_unscored",
-    "column",
+    "build_column",
     "concat_rows",
     "emitted_part",
+    "list_outcomes",
     "merge_all",
     "merge_columns",
-    "outcomes",
     "score_at",
     "scored_part",
     "take_rows",
@@ -62,8 +62,8 @@ __all__ = [
 class Column(Struct, frozen=True):
     """Rows of one (task, metric, filter), strictly increasing in key, with the status of each.
 
-    >>> c = column([0, 1], Floats(Array([1.0, 0.0])))
-    >>> merge_columns(c, column([2], Floats(Array([1.0])))).keys.data.tolist()
+    >>> c = build_column([0, 1], Floats(Array([1.0, 0.0])))
+    >>> merge_columns(c, build_column([2], Floats(Array([1.0])))).keys.data.tolist()
     [0, 1, 2]
     """
 
@@ -83,7 +83,7 @@ class Column(Struct, frozen=True):
         return int(np.count_nonzero(self.status.data == status))
 
 
-def column(
+def build_column(
     keys: Sequence[int] | Ints64,
     rows: Rows,
     status: NDArray[np.uint8] | None = None,
@@ -91,7 +91,7 @@ def column(
 ) -> Column:
     """Build a column from rows in any key order; rows with the same key must be equal.
 
-    >>> column([3, 1], Floats(Array([0.5, 1.0]))).rows
+    >>> build_column([3, 1], Floats(Array([0.5, 1.0]))).rows
     Floats(values=Array([1. , 0.5]))
     """
     key_array = np.asarray(keys, dtype=np.int64)
@@ -157,10 +157,10 @@ def _take_part(column: Column, here: Bools) -> Column:
     )
 
 
-def outcomes(column: Column) -> tuple[tuple[int, Outcome], ...]:
+def list_outcomes(column: Column) -> tuple[tuple[int, Outcome], ...]:
     """List the outcome of each document.
 
-    >>> outcomes(column([7], Floats(Array([1.0]))))
+    >>> list_outcomes(build_column([7], Floats(Array([1.0]))))
     ((7, Ok(score=1.0)),)
     """
     reasons = dict(column.reasons)

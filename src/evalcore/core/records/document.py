@@ -12,7 +12,7 @@ import msgspec
 
 from evalcore.core.records.errors import EvalError, place
 from evalcore.core.records.request import Gold, Request, Sample
-from evalcore.core.records.request import options as _frozen_options
+from evalcore.core.records.request import freeze_options as _frozen_options
 
 __all__ = [
     "DocumentRow",

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from evalcore.core.records.array import Array, ColumnRecord, Floats64, Ints64, exact_sum
 from evalcore.core.records.column import Objects, Rows
 from evalcore.core.records.errors import EvalError
-from evalcore.core.records.request import Options, options
+from evalcore.core.records.request import Options, freeze_options
 from evalcore.core.stats.intervals import IDENTITY, Link
 
 __all__ = [
@@ -136,7 +136,7 @@ class Scale(Struct, frozen=True, kw_only=True):
     """
 
     aggregation: str = "mean"
-    options: Options = field(default_factory=options)
+    options: Options = field(default_factory=freeze_options)
     higher_is_better: bool | None = None
     bounds: tuple[float, float] = (0.0, 1.0)
     link: Link = IDENTITY
@@ -238,6 +238,6 @@ def value_of(summarise: Callable[[Rows, Options], Summary], rows: Sequence[objec
     >>> value_of(lambda rows, options: smooth(np.array([[3.0, 4.0]]), lambda s: s[..., 0] / s[..., 1]), [0.75])
     0.75
     """
-    summary = summarise(Objects(tuple(rows)), options(chosen))
+    summary = summarise(Objects(tuple(rows)), freeze_options(chosen))
     n = len(summary.stats)
     return float(summary.resampled(np.arange(n)[None, :])[0]) if n else nan

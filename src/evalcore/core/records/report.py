@@ -10,7 +10,7 @@ from evalcore.core.groups.tree import Tree
 from evalcore.core.records.column import Column
 from evalcore.core.records.errors import EvalError, place, unknown
 from evalcore.core.records.estimate import Estimate
-from evalcore.core.records.request import Options, options
+from evalcore.core.records.request import Options, freeze_options
 from evalcore.core.records.task import MetricKey
 
 __all__ = ["GroupReport", "Report", "TaskReport"]
@@ -29,7 +29,7 @@ class TaskReport(Struct, frozen=True, kw_only=True):
     alias: str | None = None
     version: str | int | float | None = None
     num_fewshot: int | None = None
-    config: Options = field(default_factory=options)
+    config: Options = field(default_factory=freeze_options)
     warnings: tuple[str, ...] = ()
 
     @property

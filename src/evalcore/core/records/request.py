@@ -30,7 +30,7 @@ __all__ = [
     "Request",
     "Rolling",
     "Sample",
-    "options",
+    "freeze_options",
 ]
 
 OutputType = NewType("OutputType", str)
@@ -42,10 +42,10 @@ GENERATE_UNTIL = OutputType("generate_until")
 Options = PMap[str, object]
 
 
-def options(given: Mapping[str, object] | None = None, /, **named: object) -> Options:
+def freeze_options(given: Mapping[str, object] | None = None, /, **named: object) -> Options:
     """Frozen options.
 
-    >>> options(ignore_case=True)["ignore_case"]
+    >>> freeze_options(ignore_case=True)["ignore_case"]
     True
     """
     return pmap({key: freeze_value(value) for key, value in {**(given or {}), **named}.items()})
@@ -76,12 +76,12 @@ class Generate(Struct, frozen=True, tag="generate_until"):
     """A request to continue a prompt until a stop string."""
 
     prompt: str
-    options: Options = field(default_factory=options)
+    options: Options = field(default_factory=freeze_options)
 
     def __post_init__(self) -> None:
         given = _get_field(self, "options")
         if isinstance(given, dict):
-            force_setattr(self, "options", options(given))
+            force_setattr(self, "options", freeze_options(given))
 
 
 Request = LogLikelihood | Rolling | Generate

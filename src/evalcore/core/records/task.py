@@ -9,7 +9,7 @@ from msgspec import Struct, field
 from msgspec.structs import force_setattr
 
 from evalcore.core.records.errors import EvalError
-from evalcore.core.records.request import Options, OutputType, options
+from evalcore.core.records.request import Options, OutputType, freeze_options
 
 __all__ = ["MetricKey", "MetricSpec", "Pipeline", "ProcessResults", "Step", "Task"]
 
@@ -66,7 +66,7 @@ class MetricSpec(Struct, frozen=True):
     aggregation: str | Callable[..., object] | None = None
     reducers: tuple[str, ...] = ()
     higher_is_better: bool | None = None
-    options: Options = field(default_factory=options)
+    options: Options = field(default_factory=freeze_options)
     function: Callable[..., object] | None = None
     lists: bool = False
 
@@ -84,11 +84,11 @@ class Step(Struct, frozen=True):
     """
 
     name: str
-    options: Options = field(default_factory=options)
+    options: Options = field(default_factory=freeze_options)
 
     @classmethod
     def of(cls, step_name: str, /, **named: object) -> Step:
-        return cls(step_name, options(named))
+        return cls(step_name, freeze_options(named))
 
 
 class Pipeline(Struct, frozen=True):
@@ -114,7 +114,7 @@ class Task(Struct, frozen=True):
     version: str | int | float | None = None
     num_fewshot: int | None = None
     ragged: bool = False
-    config: Options = field(default_factory=options)
+    config: Options = field(default_factory=freeze_options)
 
     def __post_init__(self) -> None:
         for metrics in (self.metrics, *(pipeline.metrics or () for pipeline in self.filters)):
@@ -141,4 +141,4 @@ def config_of(task: Task) -> Options:
     filters = [
         {"name": one.name, "filter": [{"function": s.name, **s.options} for s in one.steps]} for one in task.filters
     ]
-    return options(task=task.name, output_type=task.output_type, metric_list=metrics, filter_list=filters)
+    return freeze_options(task=task.name, output_type=task.output_type, metric_list=metrics, filter_list=filters)

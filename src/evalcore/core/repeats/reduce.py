@@ -9,7 +9,17 @@ import numpy as np
 from pyrsistent import PMap
 
 from evalcore.core.records.array import Bools, ColumnRecord, Floats64, Ints64, frozen
-from evalcore.core.records.column import Column, Floats, Objects, Rows, Stats, column, merge_all, score_at, take_rows
+from evalcore.core.records.column import (
+    Column,
+    Floats,
+    Objects,
+    Rows,
+    Stats,
+    build_column,
+    merge_all,
+    score_at,
+    take_rows,
+)
 from evalcore.core.records.errors import EvalError, place
 from evalcore.core.records.outcome import OK, UNSCORABLE
 from evalcore.core.repeats.reducers import (
@@ -52,7 +62,7 @@ def reduce_repeats(
     Without a reducer the first repeat counts; ``list_repeats`` has refused others then.
 
     >>> from evalcore.core.records.array import Array
-    >>> one = column([0, 1], Floats(Array([0.8, 0.9]))), column([0, 1], Floats(Array([0.75, 0.92])))
+    >>> one = build_column([0, 1], Floats(Array([0.8, 0.9]))), build_column([0, 1], Floats(Array([0.75, 0.92])))
     >>> reduce_repeats("max", one).rows
     Floats(values=Array([0.8 , 0.92]))
     """
@@ -83,7 +93,7 @@ def noise_of_repeats(reduce: str, columns: Sequence[Column], reducers: PMap[str,
     with one reply (median, max, mode, maj@k, ...), where the jackknife is off by factors of 0.4 to 3.4.
 
     >>> from evalcore.core.records.array import Array
-    >>> one = column([0, 1], Floats(Array([0.0, 1.0]))), column([0, 1], Floats(Array([1.0, 1.0])))
+    >>> one = build_column([0, 1], Floats(Array([0.0, 1.0]))), build_column([0, 1], Floats(Array([1.0, 1.0])))
     >>> noise_of_repeats("mean", one).rows.values.data.tolist()
     [[0.25, 2.0], [0.0, 2.0]]
     """
@@ -94,7 +104,7 @@ def noise_of_repeats(reduce: str, columns: Sequence[Column], reducers: PMap[str,
     counts = Repeats(scores).counts
     used = np.minimum(counts, 1) if reducers.get(reduce) in (first, last) else counts
     rows = np.column_stack([_reduced_variance(reduce, scores, used, reducers), used])
-    return column(keys, Stats(frozen(rows)), np.where(counts > 0, OK, UNSCORABLE).astype(np.uint8))
+    return build_column(keys, Stats(frozen(rows)), np.where(counts > 0, OK, UNSCORABLE).astype(np.uint8))
 
 
 def _reduced_variance(name: str, scores: Floats64, used: Ints64, reducers: PMap[str, Reducer]) -> Floats64:
@@ -122,7 +132,7 @@ def _joined(keys: Ints64, columns: Sequence[Column], rows: Rows, undefined: dict
         status[np.searchsorted(keys, key)] = UNSCORABLE
     bad = set(keys[status != OK].tolist())
     reasons = {key: reason for one in columns for key, reason in one.reasons if key in bad}
-    return column(keys, rows, status.astype(np.uint8), reasons | (undefined or {}))
+    return build_column(keys, rows, status.astype(np.uint8), reasons | (undefined or {}))
 
 
 def _aligned(one: Column, keys: Ints64, name: str) -> Floats64:
@@ -148,7 +158,9 @@ def _picked(keys: Ints64, columns: Sequence[Column]) -> Column:
         here = np.isin(one.keys.ints, left)
         reasons = {key: reason for key, reason in one.reasons if key in set(left.tolist())}
         parts.append(
-            column(one.keys.ints[here], take_rows(one.rows, here), one.status.data[here].astype(np.uint8), reasons)
+            build_column(
+                one.keys.ints[here], take_rows(one.rows, here), one.status.data[here].astype(np.uint8), reasons
+            )
         )
         left = np.setdiff1d(left, one.keys.ints)
     return merge_all(parts)

@@ -14,13 +14,13 @@ from evalcore.core.records.errors import EvalError
 from evalcore.core.stats.families import holm
 from evalcore.core.stats.influence import clustered, independent
 from evalcore.core.stats.quantiles import binomial_cdf, normal_quantile, t_cdf, t_quantile
-from evalcore.core.stats.sample_size import detectable, required_n
+from evalcore.core.stats.sample_size import detectable_difference, required_n
 from evalcore.core.stats.sign_flip import flip_tests
 
 __all__ = [
     "Difference",
     "clip_around",
-    "detectable",
+    "detectable_difference",
     "drop_rounding",
     "effective_difference",
     "holm",
@@ -29,7 +29,7 @@ __all__ = [
     "paired_binary",
     "paired_t",
     "required_n",
-    "sign_flip",
+    "sign_flip_test",
 ]
 
 Keys = Sequence[Hashable] | NDArray[np.generic]
@@ -137,7 +137,7 @@ def paired_binary(a01: Floats64, b01: Floats64, *, confidence: float = 0.95) -> 
     return Difference(value, stderr, ci, _mcnemar(wins, losses), n, "Bonett-Price interval, McNemar mid-p")
 
 
-def sign_flip(
+def sign_flip_test(
     stats_a: Floats64,
     stats_b: Floats64,
     finalise: Callable[[Floats64], float],
@@ -151,7 +151,7 @@ def sign_flip(
     ties included, are counted: p = (count + 1) / (draws + 1) (Riezler and Maxwell 2005).
 
     >>> a, b = np.ones((8, 1)), np.zeros((8, 1))
-    >>> sign_flip(a, b, lambda sums: float(sums[0]), draws=999, seed=0).p_value < 0.03
+    >>> sign_flip_test(a, b, lambda sums: float(sums[0]), draws=999, seed=0).p_value < 0.03
     True
     """
     _check_lengths(len(stats_a), len(stats_b))

@@ -13,7 +13,7 @@ from evalcore.core.stats.quantiles import t_quantile
 __all__ = [
     "Reach",
     "Variances",
-    "detectable",
+    "detectable_difference",
     "distance_at",
     "questions_for",
     "reach_of_interval",
@@ -152,10 +152,10 @@ def required_n(delta: float, sd_diff: float, *, alpha: float = 0.05, power: floa
     return _count_documents(abs(reach_of_test(alpha, power)(inf) * sd_diff / delta), delta)
 
 
-def detectable(n: int, sd_diff: float, *, alpha: float = 0.05, power: float = 0.8) -> float:
+def detectable_difference(n: int, sd_diff: float, *, alpha: float = 0.05, power: float = 0.8) -> float:
     """The smallest true difference that n documents show with the given power.
 
-    >>> round(detectable(2181, 0.5), 4)
+    >>> round(detectable_difference(2181, 0.5), 4)
     0.03
     """
     if n < 1:

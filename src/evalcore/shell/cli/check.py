@@ -63,11 +63,11 @@ def main(argv: Sequence[str]) -> int:
     """Judge every gate, print all of them; the exit code says whether one failed."""
     keys, started = vars(parser().parse_args(argv)), perf_counter()
     junit, form = keys.pop("junit"), keys.pop("form")
-    from evalcore.shell.compare.check import check
+    from evalcore.shell.compare.check import check_run
     from evalcore.shell.output.check.renderers import RENDERERS
     from evalcore.shell.output.terminal.screen import print_form
 
-    checked = check(**keys)
+    checked = check_run(**keys)
     if junit:
         from evalcore.shell.output.check.junit import write_junit
 

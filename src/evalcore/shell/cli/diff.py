@@ -38,11 +38,11 @@ def main(argv: Sequence[str]) -> int:
     """Read both, pair their documents, print what changed."""
     keys = vars(parser().parse_args(argv))
     form = keys.pop("form")
-    from evalcore.shell.explain.diff import diff
+    from evalcore.shell.explain.diff import diff_runs
     from evalcore.shell.output.explain.renderers import DIFF_RENDERERS
     from evalcore.shell.output.terminal.screen import print_form
 
-    diffed = diff(**keys)
+    diffed = diff_runs(**keys)
     print_form(DIFF_RENDERERS, form, diffed)
     return int(diffed.changed)
 

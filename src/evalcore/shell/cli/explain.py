@@ -50,11 +50,11 @@ def parser() -> argparse.ArgumentParser:
 def main(argv: Sequence[str]) -> int:
     """Find the document, trace it, print."""
     given = parser().parse_args(argv)
-    from evalcore.shell.explain.explain import explain
+    from evalcore.shell.explain.explain import explain_document
     from evalcore.shell.output.explain.renderers import RENDERERS
     from evalcore.shell.output.terminal.screen import print_form
 
-    explained = explain(
+    explained = explain_document(
         given.run,
         given.doc,
         task=given.task,

@@ -57,11 +57,11 @@ def main(argv: Sequence[str]) -> int:
     """Read one run or two, plan, print."""
     keys = vars(parser().parse_args(argv))
     form = keys.pop("form")
-    from evalcore.shell.compare.power import power
+    from evalcore.shell.compare.power import plan_power
     from evalcore.shell.output.power.renderers import RENDERERS
     from evalcore.shell.output.terminal.screen import print_form
 
-    print_form(RENDERERS, form, power(**keys))
+    print_form(RENDERERS, form, plan_power(**keys))
     return 0
 
 

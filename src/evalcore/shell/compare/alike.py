@@ -10,7 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from evalcore.core.compare.likeness import PROMPT, Fields, find_likeness
-from evalcore.core.compare.lines import Side
+from evalcore.core.compare.lines import ComparisonSide
 from evalcore.core.compare.pairs import match_documents
 from evalcore.core.records.document import DocumentRow
 from evalcore.shell.logs.lm_eval.rows import read_sample_rows, read_value
@@ -72,8 +72,8 @@ def _rename(run: Recorded, name: str) -> Recorded:
 
 
 def align_sides(
-    runs: tuple[Recorded, Recorded], sides: tuple[Side, Side], read: Read | None = None
-) -> tuple[Side, Side, Mapping[str, Alike]]:
+    runs: tuple[Recorded, Recorded], sides: tuple[ComparisonSide, ComparisonSide], read: Read | None = None
+) -> tuple[ComparisonSide, ComparisonSide, Mapping[str, Alike]]:
     """Two sides whose documents are also the same where they differ only in what a model or a scorer may have written.
 
     A verdict among the fields would else leave just the documents paired on which both models fare alike. ``read``

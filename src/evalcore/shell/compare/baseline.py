@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from evalcore.core.compare.counterparts import find_hidden, find_unpaired
 from evalcore.core.compare.gates import Gate, Number, choose_numbers, level_of_limits, numbers_of
-from evalcore.core.compare.lines import Comparison, Shared, Side, adjust
+from evalcore.core.compare.lines import Comparison, ComparisonSide, Shared, adjust_comparisons
 from evalcore.core.compare.regressions import (
     fail_missing,
     find_regressions,
@@ -67,7 +67,7 @@ def close_run(run: Recorded, confidence: float) -> tuple[dict[Number, Estimate],
     return {**known, **others}, told_losses(lost_of(report))
 
 
-def hold_against(runs: Sequence[Recorded], sides: Sequence[Side], keys: CheckKeys) -> HeldGates:
+def hold_against(runs: Sequence[Recorded], sides: Sequence[ComparisonSide], keys: CheckKeys) -> HeldGates:
     """A gate for every number of the baseline; the second of two runs."""
     level = level_of_limits(keys.alpha, 1)
     *sides, alike = align_sides((runs[0], runs[1]), (sides[0], sides[1]))
@@ -95,7 +95,7 @@ def hold_against(runs: Sequence[Recorded], sides: Sequence[Side], keys: CheckKey
             f"nothing of the run can be held against the baseline: {'; '.join(why) or 'no task is in both'}"
         )
     # A one-sided p-value is half of a two-sided one, so that twice alpha is what the flips must reach.
-    flips = warn_of_draws(adjust([comparison], keys.correction), keys.draws, 2 * keys.alpha)
+    flips = warn_of_draws(adjust_comparisons([comparison], keys.correction), keys.draws, 2 * keys.alpha)
     return HeldGates(gates, level, lead, (*notes, *flips, *(f"baseline: {warning}" for warning in runs[1].warnings)))
 
 
@@ -117,7 +117,7 @@ def _judge_pairs(
 
 
 def _compare_chosen(
-    sides: Sequence[Side], keys: CheckKeys, confidence: float
+    sides: Sequence[ComparisonSide], keys: CheckKeys, confidence: float
 ) -> tuple[Callable[[Number], bool], Comparison]:
     """Which numbers are asked about, and the run minus the baseline in these."""
     every = compare_sides(sides[0], sides[1], confidence=confidence, draws=keys.draws, seed=keys.seed)

@@ -16,7 +16,7 @@ from evalcore.shell.compare.run_sides import ReadKeys, read_run, read_sides
 from evalcore.shell.config.values import Names, RunPath, list_names, split_names
 from evalcore.shell.logs.runs.run_record import Recorded
 
-__all__ = ["Checked", "check"]
+__all__ = ["Checked", "check_run"]
 
 
 class Checked(Struct, frozen=True, kw_only=True):
@@ -43,7 +43,7 @@ class Checked(Struct, frozen=True, kw_only=True):
         return not any(gate.passed is False for gate in self.gates)
 
 
-def check(
+def check_run(
     run: RunPath,
     *,
     min: Names = (),
@@ -63,7 +63,7 @@ def check(
 ) -> Checked:
     """Judge every gate that is asked for; the keys are the flags of ``evalcore check``.
 
-    >>> check("runs/new")
+    >>> check_run("runs/new")
     Traceback (most recent call last):
     evalcore.EvalError: expected a gate: --min KEY=VALUE, --max KEY=VALUE or --baseline RUN
     """

@@ -12,7 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from evalcore.core.compare.gates import Number, choose_numbers
-from evalcore.core.compare.lines import Comparison, adjust
+from evalcore.core.compare.lines import Comparison, adjust_comparisons
 from evalcore.core.compare.regressions import warn_of_draws
 from evalcore.core.compare.sides import compare_sides
 from evalcore.core.records.errors import EvalError
@@ -88,7 +88,7 @@ def compare(
     aligned = [align_sides((runs[i], runs[j]), (sides[i], sides[j]), read_once) for i, j in pairs]
     compared = [compare_sides(one, two, confidence=confidence, draws=draws, seed=seed) for one, two, _ in aligned]
     reasons = [warning for run in runs for warning in run.warnings]
-    adjusted = adjust(select_lines(compared, split_names(task), list_names(metric), reasons), correction)
+    adjusted = adjust_comparisons(select_lines(compared, split_names(task), list_names(metric), reasons), correction)
     alike = dict.fromkeys(line for comparison in adjusted for line in tell_pairs(comparison.documents))
     bare = Compared(
         runs=runs,
@@ -182,8 +182,8 @@ def select_lines(
     What is said of documents is kept for the tasks that match; for all of them where a group does. ``warnings`` are
     those of the runs, which say why a number is in none.
 
-    >>> from evalcore.core.compare.lines import Line
-    >>> both = Comparison(names=("a", "b"), lines=(Line(name="t", key=MetricKey("acc")),))
+    >>> from evalcore.core.compare.lines import ComparisonLine
+    >>> both = Comparison(names=("a", "b"), lines=(ComparisonLine(name="t", key=MetricKey("acc")),))
     >>> select_lines([both], metrics=["ac"])
     Traceback (most recent call last):
     evalcore.EvalError: unknown metric 'ac'; did you mean 'acc'? Known: acc, acc,none

@@ -15,7 +15,7 @@ from evalcore.shell.compare.conditions import explain_pairing, tell_pairs
 from evalcore.shell.compare.run_sides import read_known, read_sides
 from evalcore.shell.config.values import Names, RunPath, list_names, split_names
 
-__all__ = ["Planned", "power"]
+__all__ = ["Planned", "plan_power"]
 
 
 class Planned(Struct, frozen=True, kw_only=True):
@@ -28,7 +28,7 @@ class Planned(Struct, frozen=True, kw_only=True):
     notes: tuple[str, ...] = ()
 
 
-def power(
+def plan_power(
     run: RunPath,
     other: RunPath | None = None,
     *,
@@ -44,7 +44,7 @@ def power(
 ) -> Planned:
     """Plan the next run from the spread of one run, or of two; the keys are the flags of ``evalcore power``.
 
-    >>> power("runs/new", "runs/old", correlation=0.3)
+    >>> plan_power("runs/new", "runs/old", correlation=0.3)
     Traceback (most recent call last):
     evalcore.EvalError: --correlation stands in for a second run; with RUN2 it is measured, leave it out
     """

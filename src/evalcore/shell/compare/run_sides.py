@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TypedDict, Unpack
 
-from evalcore.core.compare.lines import Side
+from evalcore.core.compare.lines import ComparisonSide
 from evalcore.core.compare.power import Known
 from evalcore.core.lm_eval.result_file import lm_eval_results
 from evalcore.core.records.errors import EvalError
@@ -44,7 +44,7 @@ def read_sides(
     match: Names | None = None,
     higher_is_better: Names = (),
     lower_is_better: Names = (),
-) -> tuple[tuple[Recorded, ...], tuple[Side, ...]]:
+) -> tuple[tuple[Recorded, ...], tuple[ComparisonSide, ...]]:
     """Runs, each read once, and their scores to compare: counted as the run did, metrics pointing as asked."""
     runs = read_together([run_path(str(path)) for path in paths], cluster=cluster, match=_fields(match))
     sides = [comparable_side(run) for run in runs]

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from msgspec import Struct
 
 from evalcore.core.compare.pairs import match_documents
-from evalcore.core.records.column import Column, outcomes
+from evalcore.core.records.column import Column, list_outcomes
 from evalcore.core.records.document import DocumentRow
 from evalcore.core.records.outcome import NotEmitted, Ok, Outcome
 from evalcore.core.records.request import Failure, Options, Reply
@@ -149,7 +149,7 @@ def _columns(scored: Scored, wanted: Sequence[str]) -> dict[MetricKey, Column]:
 
 
 def _changes(key: MetricKey, pairs: Sequence[tuple[int, int]], a: Column, b: Column, lower: bool) -> Iterable[Change]:
-    one, two, none = dict(outcomes(a)), dict(outcomes(b)), NotEmitted()
+    one, two, none = dict(list_outcomes(a)), dict(list_outcomes(b)), NotEmitted()
     for pair in pairs:
         before, after = one.get(pair[0], none), two.get(pair[1], none)
         kind = kind_of(before, after, lower=lower)

@@ -19,7 +19,7 @@ from evalcore.shell.explain.run_source import RunSource, inference_of, open_run,
 from evalcore.shell.logs.log import Logged, Problem
 from evalcore.shell.logs.runs.run_record import Recorded
 
-__all__ = ["Detail", "Diffed", "NumberChange", "diff"]
+__all__ = ["Detail", "Diffed", "NumberChange", "diff_runs"]
 
 
 class Detail(Struct, frozen=True):
@@ -66,7 +66,7 @@ class Diffed(Struct, frozen=True):
         return bool(self.tasks_a or self.tasks_b) or any(map(bool, parts))
 
 
-def diff(a: RunPath, b: RunPath, *, task: Names = (), metric: Names = (), limit: int | None = 20) -> Diffed:
+def diff_runs(a: RunPath, b: RunPath, *, task: Names = (), metric: Names = (), limit: int | None = 20) -> Diffed:
     """Compare two scorings; the keys are the flags of ``evalcore diff``.
 
     ``limit`` is how many changes of each task are looked at closely.

@@ -19,7 +19,7 @@ from evalcore.shell.logs.log import Logged, LogTask
 from evalcore.shell.logs.open import open_logs
 from evalcore.shell.logs.tables.column_map import ColumnMap
 
-__all__ = ["Explained", "explain"]
+__all__ = ["Explained", "explain_document"]
 
 
 class Explained(Struct, frozen=True):
@@ -43,7 +43,7 @@ class Explained(Struct, frozen=True):
     full: bool = False
 
 
-def explain(
+def explain_document(
     run: RunPath,
     doc: str | int,
     *,

@@ -20,7 +20,7 @@ from evalcore.core.records.request import (
     Options,
     Request,
     Rolling,
-    options,
+    freeze_options,
 )
 from evalcore.shell.prompts.fields import Read, read_choices, read_field, read_target, read_text
 from evalcore.shell.prompts.mistakes import refuse_typos
@@ -101,7 +101,7 @@ def make_asker(settings: TaskSettings, columns: Sequence[str], asking: Asking, m
         (settings.target_delimiter, settings.fewshot_delimiter),
         (_or_none(shots.target_delimiter), _or_none(shots.fewshot_delimiter)),
         _continuation(settings, asking),
-        options(settings.generation_kwargs),
+        freeze_options(settings.generation_kwargs),
         asking.chat,
         asking.multiturn,
         mutual,

@@ -10,8 +10,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 from pyrsistent import pmap
 
-from evalcore.core.records.column import Column, column, take_rows
-from evalcore.core.records.request import options
+from evalcore.core.records.column import Column, build_column, take_rows
+from evalcore.core.records.request import freeze_options
 from evalcore.core.records.score import Scored, ScoredColumn
 from evalcore.core.records.task import MetricKey, MetricSpec, Task
 from evalcore.core.tables import METRICS, first_or_all
@@ -96,7 +96,7 @@ def with_unclosed(row: Plain, kept: Kept | None) -> Plain:
 def _rows_of(given: Column, keys: Set[int]) -> Column:
     at = np.flatnonzero([key in keys for key in given.keys.ints.tolist()])
     reasons = {key: why for key, why in given.reasons if key in keys}
-    return column(
+    return build_column(
         given.keys.ints[at].tolist(), take_rows(given.rows, at), given.status.data[at].astype(np.uint8), reasons
     )
 
@@ -104,12 +104,12 @@ def _rows_of(given: Column, keys: Set[int]) -> Column:
 def read_kept(log: LogTask, task: Task, names: frozenset[str]) -> tuple[Kept, tuple[str, ...]]:
     """The recorded scores of these metrics as columns, each verified by the recorded number; and what to say of it."""
     from evalcore.shell.logs.runs.columns import close_columns
-    from evalcore.shell.logs.runs.log_table import read_log
+    from evalcore.shell.logs.runs.log_table import read_log_table
     from evalcore.shell.logs.runs.tasks import filter_names, recorded_task
 
     row = _row(log)
     named = filter_names(log.config, row)
-    table = read_log(log.path, named, files=paths_of(log))
+    table = read_log_table(log.path, named, files=paths_of(log))
     recorded = recorded_task(log.name, log.config, table.output_type, table.filters)
     whole = len(paths_of(log)) == 1 or recorded_count(log, "effective") == len(table.documents)
     closed = close_columns(recorded, table, row if whole else {})  # results of one shard are not those of all
@@ -124,13 +124,13 @@ def read_kept(log: LogTask, task: Task, names: frozenset[str]) -> tuple[Kept, tu
 def _as_told(task: Task, recorded: Task, config: Plain) -> Task:
     """The task with its log's config, where code stands as text, so that what is written is read in the same way.
 
-    >>> plain = Task("t", "generate_until", config=options(task="t", repeats=1))
+    >>> plain = Task("t", "generate_until", config=freeze_options(task="t", repeats=1))
     >>> told = _as_told(plain, plain, {"task": "t", "repeats": 1, "process_results": "def own(doc, results): ..."})
     >>> told.config["process_results"]
     'def own(doc, results): ...'
     """
     changed = {key: value for key, value in task.config.items() if recorded.config.get(key) != value}
-    return replace(task, config=options({**config, **changed, "task": task.name}))
+    return replace(task, config=freeze_options({**config, **changed, "task": task.name}))
 
 
 def paths_of(log: LogTask) -> tuple[Path, ...]:

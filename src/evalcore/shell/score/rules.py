@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from evalcore.core.filters.chain import FILTERS, leaves_of
 from evalcore.core.lm_eval.task_config import metric_from_config, pipeline_from_config
 from evalcore.core.records.errors import EvalError, unknown
-from evalcore.core.records.request import options
+from evalcore.core.records.request import freeze_options
 from evalcore.core.records.task import MetricSpec, Pipeline, Step, Task, config_of
 from evalcore.core.tables import EVALCORE, specs_of
 
@@ -164,7 +164,9 @@ def lay_over(task: Task, rules: Rules) -> Task:
         process_results=None if rules.metrics else task.process_results,
     )
     filtered = changed.filters != task.filters
-    return task if changed == task else replace(changed, config=options(_said(changed, rules, filtered=filtered)))
+    return (
+        task if changed == task else replace(changed, config=freeze_options(_said(changed, rules, filtered=filtered)))
+    )
 
 
 def _reduced(metrics: Iterable[MetricSpec], rules: Rules) -> tuple[MetricSpec, ...]:

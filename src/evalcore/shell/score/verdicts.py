@@ -8,7 +8,7 @@ from itertools import chain
 from msgspec.structs import replace
 
 from evalcore.core.records.errors import EvalError, place, unknown
-from evalcore.core.records.request import GENERATE_UNTIL, Failure, options
+from evalcore.core.records.request import GENERATE_UNTIL, Failure, freeze_options
 from evalcore.core.records.task import MetricKey, MetricSpec, Pipeline, Task, config_of
 from evalcore.core.tables import first_or_all
 from evalcore.shell.logs.log import Logged, LogTask
@@ -106,7 +106,7 @@ def verdict_task(task: Task, rules: Rules, keys: Sequence[MetricKey]) -> Task:
     for key in keys:
         below[key.filter] = (*below.get(key.filter, ()), metrics[key.metric])
     filters = () if list(below) == ["none"] else tuple(_pipeline(plain, name, one) for name, one in below.items())
-    config = options(_said(task, replace(plain, filters=filters)))
+    config = freeze_options(_said(task, replace(plain, filters=filters)))
     return replace(plain, filters=filters, process_results=give_scores, config=config)
 
 

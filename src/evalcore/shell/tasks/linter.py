@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from evalcore.core.groups.config import GROUP_KEYS
-from evalcore.core.groups.lint import lint
+from evalcore.core.groups.lint import lint_configs
 from evalcore.core.records.errors import EvalError
 from evalcore.shell.config.yaml_file import FunctionTag, Loaded, read_yaml
 from evalcore.shell.tasks.code import find_function, map_values
@@ -54,7 +54,7 @@ def check(index: TaskIndex, names: Sequence[str] | None = None) -> tuple[TaskPro
     """
     selection = Selection(index, tuple(index.entries), {}) if names is None else select(index, list(names))
     reached = list(configs_for(selection, _readable))
-    found = [_of_group(index, one.kind, one.message, one.where) for one in lint(reached)]
+    found = [_of_group(index, one.kind, one.message, one.where) for one in lint_configs(reached)]
     used = (index.entries.get(str(one.get("group") or one["task"])) for one in reached)
     files = files_behind(index.documents, [one.path for one in used if one is not None and one.path is not None])
     files = files if names is not None else dict.fromkeys(index.documents)

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from evalcore.core.groups.build import SEPARATOR, build_trees
 from evalcore.core.groups.tree import Group, Leaf, Tree, all_groups, all_tasks, fold_group
-from evalcore.core.records.request import Options, options
+from evalcore.core.records.request import Options, freeze_options
 from evalcore.shell.tasks.code import find_code
 from evalcore.shell.tasks.library.includes import files_behind
 from evalcore.shell.tasks.library.index import TaskIndex
@@ -59,10 +59,10 @@ def resolve(index: TaskIndex, specs: object, *, metadata: Mapping[str, object] |
             entry = selection.entry(name) or selection.entry(node.name.rpartition(SEPARATOR)[2])
             sources[name] = (entry.path if entry else None) or "inline"
             tasks[name] = _final(node.value, name, metadata or {})
-        return Leaf(name, options(tasks[name]))
+        return Leaf(name, freeze_options(tasks[name]))
 
     def group(node: Group[Options], parts: tuple[Tree[Options], ...]) -> Tree[Options]:
-        own = node.metadata.update(options(metadata))
+        own = node.metadata.update(freeze_options(metadata))
         return Group(renames.get(node.name, node.name), parts, node.metrics, node.alias, own)
 
     trees, told = _each_once([fold_group(tree, leaf, group) for tree in raw])

@@ -20,7 +20,7 @@ from evalcore.core.records.request import (
     OutputType,
     Reply,
     Request,
-    options,
+    freeze_options,
 )
 from evalcore.shell.data.wire import decode_line, encode_line
 from evalcore.shell.logs.lm_eval.lmms import is_lmms, with_arguments
@@ -149,7 +149,7 @@ def _options(raw: bytes) -> Options:
     found = VALUE.decode(raw)
     if not isinstance(found, dict):
         raise ValueError
-    return options(found)
+    return freeze_options(found)
 
 
 class RowPlace(Struct, gc=False):

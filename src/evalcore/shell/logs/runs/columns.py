@@ -15,7 +15,7 @@ from evalcore.core.pipeline import report_task
 from evalcore.core.records.column import EMPTY
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.estimate import Estimate, Resampling
-from evalcore.core.records.request import Options, options
+from evalcore.core.records.request import Options, freeze_options
 from evalcore.core.records.score import Scored, ScoredColumn
 from evalcore.core.records.task import MetricKey, MetricSpec, Task
 from evalcore.core.tables import METRICS
@@ -106,7 +106,7 @@ def _readings(
             yield replace(plain, aggregation=name), name, plain.options
     yield spec, usual, plain.options
     if plain.options and not numbers:  # lm-eval counts BLEU and its like without any options
-        yield spec, usual, options()
+        yield spec, usual, freeze_options()
 
 
 def _silent(rows: Mapping[int, int], cells: Cells) -> list[int]:

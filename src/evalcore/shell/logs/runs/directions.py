@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from msgspec.structs import replace
 
-from evalcore.core.compare.lines import Side
+from evalcore.core.compare.lines import ComparisonSide
 from evalcore.core.records.errors import EvalError, unknown
 from evalcore.core.records.score import Scored, ScoredColumn
 from evalcore.core.records.task import MetricSpec
@@ -47,7 +47,9 @@ def _pointed(one: ScoredColumn, higher: bool) -> ScoredColumn:
     return replace(one, spec=replace(spec, higher_is_better=higher), traits=traits)
 
 
-def point_sides(sides: Sequence[Side], higher: Collection[str], lower: Collection[str]) -> tuple[Side, ...]:
+def point_sides(
+    sides: Sequence[ComparisonSide], higher: Collection[str], lower: Collection[str]
+) -> tuple[ComparisonSide, ...]:
     """The runs with metrics (``acc`` or ``acc,none``) of which more, or less, is better, whatever else says so."""
     both = sorted(set(higher) & set(lower))
     if both:

@@ -31,7 +31,7 @@ from evalcore.shell.logs.runs.identity import (
     tabulate_documents,
 )
 
-__all__ = ["Cells", "LogTable", "read_log"]
+__all__ = ["Cells", "LogTable", "read_log_table"]
 
 Noise = tuple[float | None, int]
 NOTHING: Mapping[str, object] = {}
@@ -71,7 +71,7 @@ class Reading(Struct, frozen=True):
     texts: bool = True
 
 
-def read_log(
+def read_log_table(
     path: Path,
     filters: Sequence[str] = ("none",),
     cluster: str | None = None,

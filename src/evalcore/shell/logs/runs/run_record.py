@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from evalcore.core.aggregate.spread import cluster_codes
 from evalcore.core.aggregate.value import Inference, close
-from evalcore.core.compare.lines import Side
+from evalcore.core.compare.lines import ComparisonSide
 from evalcore.core.pipeline import build_report, report_task
 from evalcore.core.records.column import Floats
 from evalcore.core.records.document import DocumentRow
@@ -26,7 +26,7 @@ from evalcore.shell.logs.head import read_head
 from evalcore.shell.logs.lm_eval.rows import recognise_samples
 from evalcore.shell.logs.runs.columns import Closed, close_columns
 from evalcore.shell.logs.runs.directions import point_column
-from evalcore.shell.logs.runs.log_table import LogTable, read_log
+from evalcore.shell.logs.runs.log_table import LogTable, read_log_table
 from evalcore.shell.logs.runs.shards import pool_source
 from evalcore.shell.logs.runs.source import Log, find_source
 from evalcore.shell.logs.runs.tasks import filter_names, recorded_task
@@ -47,7 +47,7 @@ class Recorded(Struct, frozen=True):
 
     name: str
     path: Path
-    side: Side
+    side: ComparisonSide
     results: Plain
     texts: Mapping[str, Mapping[int, str]]
     warnings: tuple[str, ...]
@@ -77,7 +77,7 @@ def read_recorded(path: Path, *, cluster: str | None = None, match: Sequence[str
     source = pool_source(find_source(path), path)
     parts = [_read_part(log, source.results, cluster, match, texts) for log in source.logs]
     grown = grow_trees(source.results, [part.report for part in parts], str(path))
-    side = Side(
+    side = ComparisonSide(
         source.name,
         tuple(part.scored for part in parts),
         {part.report.name: part.table.documents for part in parts},
@@ -95,7 +95,7 @@ def read_recorded(path: Path, *, cluster: str | None = None, match: Sequence[str
 def _read_part(log: Log, results: Plain, cluster: str | None, match: Sequence[str], texts: bool) -> Part:
     config = _part_of(results, "configs", log.task) if results else None
     row = _part_of(results, "results", log.task) or {}
-    table = read_log(log.path, filter_names(config, row), cluster, match, files=log.files, texts=texts)
+    table = read_log_table(log.path, filter_names(config, row), cluster, match, files=log.files, texts=texts)
     version = (_part_of(results, "versions") or {}).get(log.task)
     recorded = recorded_task(log.task, config, table.output_type, table.filters, version)
     recorded = replace(recorded, on_unscorable=rule_of(results))
@@ -155,7 +155,7 @@ def close_recorded(run: Recorded, confidence: float = 0.95) -> Report:
     return build_report(tasks, run.side.trees, inference=inference)
 
 
-def comparable_side(recorded: Recorded) -> Side:
+def comparable_side(recorded: Recorded) -> ComparisonSide:
     """The run's scores as it counted them itself: under ``on_unscorable: zero`` what has no score has 0."""
     if rule_of(recorded.results) != "zero":
         return recorded.side

@@ -9,10 +9,10 @@ import numpy as np
 
 from evalcore.core.metrics.corpus import CORPUS_KINDS, pair_statistics
 from evalcore.core.records.array import frozen
-from evalcore.core.records.column import Column, Floats, Labels, Objects, Rows, Stats, column
+from evalcore.core.records.column import Column, Floats, Labels, Objects, Rows, Stats, build_column
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.outcome import FAILED, NOT_EMITTED, UNSCORABLE
-from evalcore.core.records.request import Options, options
+from evalcore.core.records.request import Options, freeze_options
 from evalcore.shell.logs.runs.log_table import Cells
 
 __all__ = ["are_numbers", "make_column", "noise_column", "rows_of"]
@@ -30,9 +30,11 @@ def are_numbers(values: Iterable[object]) -> bool:
 def rows_of(values: Sequence[object], aggregation: str, given: Options) -> Rows:
     """The rows that an aggregation takes, from what was logged for it.
 
-    >>> rows_of([1, 0.5], "mean", options()), rows_of([[0, 1], [1, 1]], "f1", options()).values.data.tolist()
-    (Floats(values=Array([1. , 0.5])), [[0, 1], [1, 1]])
-    >>> rows_of([["a b", "a c"]], "ter", options()).values.data.tolist()      # edits, words
+    >>> rows_of([1, 0.5], "mean", freeze_options())
+    Floats(values=Array([1. , 0.5]))
+    >>> rows_of([[0, 1], [1, 1]], "f1", freeze_options()).values.data.tolist()
+    [[0, 1], [1, 1]]
+    >>> rows_of([["a b", "a c"]], "ter", freeze_options()).values.data.tolist()      # edits, words
     [[1.0, 2.0]]
     """
     if aggregation != "bypass" and are_numbers(values):
@@ -46,7 +48,7 @@ def make_column(cells: Cells, rows: Callable[[Sequence[object]], Rows], absent: 
     """A column with every document of a log: those without a score say why, ``absent`` ones said nothing.
 
     >>> cells = Cells({0: 1.0, 1: None}, {2: "failed: timed out"}, {})
-    >>> found = make_column(cells, lambda values: rows_of(values, "mean", options()), [3])
+    >>> found = make_column(cells, lambda values: rows_of(values, "mean", freeze_options()), [3])
     >>> found.status.data.tolist(), found.reasons
     ([0, 1, 2, 3], ((1, 'the score is None'), (2, 'timed out')))
     """
@@ -59,7 +61,7 @@ def make_column(cells: Cells, rows: Callable[[Sequence[object]], Rows], absent: 
     for at, key in enumerate(keys) if missing else ():
         status[at] = missing[key][0] if key in missing else 0
     reasons = {key: why for key, (_, why) in missing.items() if why}
-    return column(keys, _padded(made, len(keys) - len(cells.scores)), status, reasons)
+    return build_column(keys, _padded(made, len(keys) - len(cells.scores)), status, reasons)
 
 
 def noise_column(noise: Mapping[int, tuple[float | None, int]]) -> Column | None:
@@ -70,7 +72,7 @@ def noise_column(noise: Mapping[int, tuple[float | None, int]]) -> Column | None
     """
     pairs = [(nan if variance is None else variance, replies) for variance, replies in noise.values()]
     status = np.array([0 if replies else UNSCORABLE for _, replies in pairs], np.uint8)
-    return column(list(noise), Stats(frozen(np.array(pairs, np.float64))), status) if pairs else None
+    return build_column(list(noise), Stats(frozen(np.array(pairs, np.float64))), status) if pairs else None
 
 
 # --- documents without a score ----------------------------------------------------------------------------------
@@ -128,7 +130,9 @@ def _texts(aggregation: str, values: Sequence[object], given: Options) -> Rows:
         other = next(one for one in values if not _is_pair(one))
         raise EvalError(f"expected (reference, prediction) for every document, got {str(other)[:60]}")
     known = CORPUS_KINDS[aggregation].defaults
-    return Stats(frozen(pair_statistics(aggregation, pairs, options({k: v for k, v in given.items() if k in known}))))
+    return Stats(
+        frozen(pair_statistics(aggregation, pairs, freeze_options({k: v for k, v in given.items() if k in known})))
+    )
 
 
 def _chances(aggregation: str, values: Sequence[object], given: Options) -> Rows:

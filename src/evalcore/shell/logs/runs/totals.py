@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from evalcore.core.aggregate.value import Inference, with_interval
 from evalcore.core.compare.gates import Number
-from evalcore.core.compare.lines import Side
+from evalcore.core.compare.lines import ComparisonSide
 from evalcore.core.compare.power import Known
 from evalcore.core.lm_eval.result_row import leaf_from_flat
 from evalcore.core.records.errors import EvalError
@@ -31,7 +31,7 @@ def read_with_totals(path: Path, *, cluster: str | None = None, match: Sequence[
             raise
     read, results, warnings = find_results(path)
     told = f"{read} has no samples beside it: its numbers are judged by their standard errors and counts there"
-    return Recorded(path.name, path, Side(path.name, ()), results, {}, (*warnings, told))
+    return Recorded(path.name, path, ComparisonSide(path.name, ()), results, {}, (*warnings, told))
 
 
 def total_estimates(results: Mapping[str, object], confidence: float = 0.95) -> dict[Number, Estimate]:

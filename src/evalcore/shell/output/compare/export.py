@@ -23,7 +23,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from evalcore.core.compare.gates import name_verdict
-from evalcore.core.compare.lines import Line
+from evalcore.core.compare.lines import ComparisonLine
 from evalcore.core.records.task import MetricKey
 from evalcore.shell.compare.compare import Compared
 from evalcore.shell.compare.conditions import model_of
@@ -97,10 +97,11 @@ def _ids_of(run: Recorded, task: str, keys: Sequence[int]) -> list[int | str]:
     return [known.get(key, key) for key in keys]
 
 
-def line_data(line: Line, alpha: float, labels: tuple[str, str] = ("A", "B")) -> dict[str, object]:
+def line_data(line: ComparisonLine, alpha: float, labels: tuple[str, str] = ("A", "B")) -> dict[str, object]:
     """The numbers of a line as plain data.
 
-    >>> data = line_data(Line(name="t", key=MetricKey("acc"), difference=0.5, ci=(0.1, 0.9), adjusted=0.01), 0.05)
+    >>> line = ComparisonLine(name="t", key=MetricKey("acc"), difference=0.5, ci=(0.1, 0.9), adjusted=0.01)
+    >>> data = line_data(line, 0.05)
     >>> data["task"], data["difference"], data["ci_low"], data["p_adjusted"], data["verdict"]
     ('t', 0.5, 0.1, 0.01, 'A higher')
     """
@@ -133,7 +134,7 @@ def write_csv(compared: Compared) -> str:
     return write_csv_rows(heads, (map(_spell, row) for at in range(len(compared.pairs)) for row in _rows(compared, at)))
 
 
-EMPTY = Line(name="", key=MetricKey(""))
+EMPTY = ComparisonLine(name="", key=MetricKey(""))
 
 
 def _rows(compared: Compared, at: int) -> Iterable[list[object]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from evalcore.core.compare.lines import Comparison, Line
+from evalcore.core.compare.lines import Comparison, ComparisonLine
 from evalcore.shell.compare.compare import Compared
 from evalcore.shell.compare.conditions import describe_runs
 from evalcore.shell.logs.runs.run_record import Recorded
@@ -109,7 +109,7 @@ def _told(run: Recorded, task: str, keys: Sequence[int], most: int | None) -> st
     return tell_documents(keys, id_of(run, task), run.texts.get(task, {}), most)
 
 
-def _named(line: Line) -> str:
+def _named(line: ComparisonLine) -> str:
     return f"{line.name} {line.key.metric}" + (f" ({line.key.filter})" if line.key.filter != "none" else "")
 
 

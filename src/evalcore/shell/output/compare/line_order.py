@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 
-from evalcore.core.compare.lines import Line
+from evalcore.core.compare.lines import ComparisonLine
 from evalcore.core.groups.tree import Tree, fold_group
 from evalcore.shell.compare.compare import Compared
 from evalcore.shell.logs.runs.run_record import Recorded
@@ -22,19 +22,21 @@ def trees_of(compared: Compared) -> tuple[Tree[object], ...]:
     ]
 
 
-def place_lines(lines: Iterable[Line], trees: Iterable[Tree[object]]) -> tuple[tuple[int, Line], ...]:
+def place_lines(
+    lines: Iterable[ComparisonLine], trees: Iterable[Tree[object]]
+) -> tuple[tuple[int, ComparisonLine], ...]:
     """Lines with their depth, in the order of the trees; a task in two groups stands in both, others at the end.
 
     Groups without a line of their own are no level.
 
     >>> from evalcore.core.groups.tree import Group, Leaf
     >>> from evalcore.core.records.task import MetricKey
-    >>> a, g, z = (Line(name=name, key=MetricKey("acc")) for name in "agz")
+    >>> a, g, z = (ComparisonLine(name=name, key=MetricKey("acc")) for name in "agz")
     >>> tree = Group("top", (Group("g", (Leaf("a", None),)),))
     >>> [(depth, line.name) for depth, line in place_lines([z, a, g], [tree])]
     [(0, 'g'), (1, 'a'), (0, 'z')]
     """
-    by_name: dict[str, list[Line]] = {}
+    by_name: dict[str, list[ComparisonLine]] = {}
     for line in lines:
         by_name.setdefault(line.name, []).append(line)
     placed = [place for tree in trees for place in _places(tree, by_name.keys())]

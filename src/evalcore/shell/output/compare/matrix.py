@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from msgspec import Struct
 
-from evalcore.core.compare.lines import Line
+from evalcore.core.compare.lines import ComparisonLine
 from evalcore.core.records.task import MetricKey
 from evalcore.shell.compare.compare import Compared
 from evalcore.shell.output.compare.footnotes import sections_of, tell_correction, title_of
@@ -24,7 +24,7 @@ from evalcore.shell.output.terminal.number_text import (
 
 __all__ = ["matrix_page"]
 
-Cells = Mapping[tuple[int, int], Line]
+Cells = Mapping[tuple[int, int], ComparisonLine]
 """The line of each pair of runs, for one number."""
 
 
@@ -54,14 +54,14 @@ def matrix_page(compared: Compared) -> Page:
 class MatrixNumber(Struct, frozen=True, eq=False):
     """A number in all pairs of runs, and its names as cells."""
 
-    line: Line
+    line: ComparisonLine
     names: tuple[str, ...]
     cells: Cells
 
 
 def _numbers(compared: Compared) -> tuple[tuple[str, ...], list[MatrixNumber]]:
     """The heads of the names, and every number in the order of the trees."""
-    by_number: dict[tuple[str, MetricKey], dict[tuple[int, int], Line]] = {}
+    by_number: dict[tuple[str, MetricKey], dict[tuple[int, int], ComparisonLine]] = {}
     for pair, comparison in zip(compared.pairs, compared.comparisons, strict=True):
         for line in comparison.lines:
             by_number.setdefault((line.name, line.key), {})[pair] = line
@@ -107,7 +107,7 @@ def _row(cells: Cells, at: int, count: int, alpha: float, decimals: int, tested:
             yield show_difference(way, decimals) + _star(line, alpha) + p
 
 
-def _star(line: Line, alpha: float) -> str:
+def _star(line: ComparisonLine, alpha: float) -> str:
     return "*" if line.adjusted is not None and line.adjusted <= alpha else " "
 
 

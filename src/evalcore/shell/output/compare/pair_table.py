@@ -8,7 +8,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from evalcore.core.compare.gates import name_verdict
-from evalcore.core.compare.lines import Comparison, Line
+from evalcore.core.compare.lines import Comparison, ComparisonLine
 from evalcore.shell.compare.compare import Compared
 from evalcore.shell.output.compare.footnotes import sections_of, tell_correction, title_of
 from evalcore.shell.output.compare.line_order import place_lines, trees_of
@@ -52,11 +52,11 @@ SHAPES = (
 )
 """From the widest to the narrowest. The verdict rests on what is never left out."""
 
-Placed = tuple[int, Line]
+Placed = tuple[int, ComparisonLine]
 """A line, and how deep in the tree it stands."""
 
 
-def _moved(line: Line) -> str:
+def _moved(line: ComparisonLine) -> str:
     """Empty where no document has a score of its own: those of a group have their tasks', those of a corpus none."""
     known = line.better or line.worse or (line.difference == 0 and not line.group)
     return f"{len(line.better):,} : {len(line.worse):,}" if known else ""

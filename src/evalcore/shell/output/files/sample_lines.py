@@ -12,7 +12,7 @@ import numpy as np
 from evalcore.core.answers.table import AnswerTable
 from evalcore.core.lm_eval.sample_log import sample_rows, thaw
 from evalcore.core.records.array import Array
-from evalcore.core.records.column import Stats, outcomes
+from evalcore.core.records.column import Stats, list_outcomes
 from evalcore.core.records.document import decode_doc
 from evalcore.core.records.outcome import Failed, Outcome, Unscorable
 from evalcore.core.records.request import (
@@ -111,7 +111,7 @@ def _reasons(scored: Scored) -> dict[tuple[str, int], dict[str, str]]:
     """(filter, document) -> metric -> why it has no score."""
     out: dict[tuple[str, int], dict[str, str]] = {}
     for one in scored.columns:
-        for key, outcome in outcomes(one.column) if not one.column.scored.all() else ():
+        for key, outcome in list_outcomes(one.column) if not one.column.scored.all() else ():
             if isinstance(outcome, Failed | Unscorable):
                 out.setdefault((one.key.filter, key), {})[one.key.metric] = _told(outcome)
     return out

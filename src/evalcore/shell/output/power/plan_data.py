@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from evalcore.core.compare.power import Known, PowerPlan
 from evalcore.core.records.task import MetricKey
 from evalcore.shell.compare.power import Planned
-from evalcore.shell.output.power.plan_page import per_document, question_part
+from evalcore.shell.output.power.plan_page import question_part, spread_of_document
 from evalcore.shell.output.terminal.flat import write_csv_rows
 from evalcore.shell.safety.strict_json import json_text
 
@@ -60,9 +60,9 @@ def _row(plan: PowerPlan) -> dict[str, object]:
         "n": known.n,
         "clusters": known.units if known.units != known.n else None,
         "repeats": known.repeats,
-        "sd": per_document(plan, known.stderr),
-        "question_sd": per_document(plan, question_part(plan)) if known.sampling is not None else None,
-        "sampling_sd": per_document(plan, known.sampling),
+        "sd": spread_of_document(plan, known.stderr),
+        "question_sd": spread_of_document(plan, question_part(plan)) if known.sampling is not None else None,
+        "sampling_sd": spread_of_document(plan, known.sampling),
         "half_width": plan.half_width,
         "detectable": plan.finds,
         "at_best": plan.best,

@@ -13,7 +13,7 @@ from evalcore.shell.compare.power import Planned
 from evalcore.shell.output.terminal.grid import Grid, GridColumn, Page, Section, lay_grid
 from evalcore.shell.output.terminal.number_text import indent_name, name_metric, name_number, show_number, show_share
 
-__all__ = ["page_of", "per_document", "question_part"]
+__all__ = ["page_of", "question_part", "spread_of_document"]
 
 MOST = 20
 LEVELS = range(1, 6)
@@ -103,10 +103,10 @@ def question_part(plan: PowerPlan) -> float | None:
 
 
 def _sd(head: str, part: Callable[[PowerPlan], float | None], meaning: str) -> PlanColumn:
-    return PlanColumn(head, lambda plan: _digits(per_document(plan, part(plan))), meaning, spare=1)
+    return PlanColumn(head, lambda plan: _digits(spread_of_document(plan, part(plan))), meaning, spare=1)
 
 
-def per_document(plan: PowerPlan, stderr: float | None) -> float | None:
+def spread_of_document(plan: PowerPlan, stderr: float | None) -> float | None:
     """The standard deviation of one document's score behind a standard error."""
     return None if stderr is None else stderr * sqrt(plan.known.n)
 
