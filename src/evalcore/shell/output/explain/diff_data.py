@@ -1,21 +1,4 @@
-"""Changed verdicts for programs.
-
-JSON, its keys stable::
-
-    a, b, changed (whether anything is not the same), warnings
-    tasks_only_a, tasks_only_b
-    numbers   a list of {name, kind: task | group, metric, filter, before, after}
-    tasks     a list of {task, documents, only_a, only_b, answers_differ, metrics_only_a, metrics_only_b,
-              filters_only_a, filters_only_b, counts, other_text_only, options_changed, changes}
-      answers_differ   documents that were not answered the same: no change of scoring, not counted as one
-      counts           by kind of change
-      other_text_only  by filter, documents of which another text was extracted, with the same score
-      options_changed  metrics that were given other options: {metric, filter, before, after}
-      changes          every change: {metric, filter, doc, doc_b, kind, before, after, reason_before, reason_after}; of
-                       those up to --limit also answer, gold, extracted_before, extracted_after (see ``data.py``)
-
-What is not known is null. Documents are numbered as in a, ``doc_b`` and ``only_b`` as in b.
-"""
+"""Changed verdicts for programs: the JSON of ``diff --json``, its keys those of docs/explain.md."""
 
 from __future__ import annotations
 

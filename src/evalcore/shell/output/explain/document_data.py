@@ -1,23 +1,4 @@
-"""One document for programs.
-
-JSON, its keys stable::
-
-    run, task, output_type, doc_id, ids, found_by (id | number | name | hash), hash, file, line
-    doc            the document as it was logged
-    prompts        a list of {prompt | context, continuation | text, options}
-    answers        a list for each request, of its replies, one per repeat; a log-likelihood is [value, greedy]
-    gold, choices
-    filters        a list of {filter, kept, logged, agrees, rules, reason, steps, replies}
-      steps          for each request (generated texts have one) a list of {step, before, after, rules, notes}
-                     rules: for each text that is left the rule that fired, -1 where it is a fallback
-      replies        for each text that is left a list of {metric, score, reason, how}
-    scores         a list of {metric, filter, score (the log's, else the traced one), traced, reason}
-    contributions  a list of {name, kind: task | group, metric, filter, n, value, without, moved (value - without),
-                   influence, weight, reason}
-    warnings
-
-What is not known is null.
-"""
+"""One document for programs: the JSON of ``explain --json``, its keys those of docs/explain.md."""
 
 from __future__ import annotations
 
