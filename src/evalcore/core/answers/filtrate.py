@@ -120,6 +120,8 @@ def spread_docs(docs: Sequence[Sample], units: Ints64) -> Sequence[Sample]:
 
 
 def _build_lost(docs: Sequence[Sample], problems: Mapping[int, tuple[int, str]], task: Task) -> Column:
+    if not problems:  # most chunks; for a single document it is a tenth of the work
+        return EMPTY
     at = sorted(problems)
     keys = [docs[i].doc_id for i in at]
     status: NDArray[np.uint8] = np.array([problems[i][0] for i in at], np.uint8)
