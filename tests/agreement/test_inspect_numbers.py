@@ -29,7 +29,7 @@ from evalcore.shell.logs.inspect.samples import score_value
 from evalcore.shell.logs.open import open_logs
 from evalcore.shell.score.report import close_parts
 from evalcore.shell.score.rules import Rules
-from evalcore.shell.score.score import Asked, score_log
+from evalcore.shell.score.scored_log import Asked, score_log
 
 MEANS = [accuracy(), mean(), stderr()]
 REDUCERS = ["mean", "median", "mode", "max", "at_least_2", "pass_at_2", "pass_k_2"]

@@ -12,7 +12,7 @@ from evalcore.shell.config.plan import Plan
 from evalcore.shell.logs.open import open_logs
 from evalcore.shell.score.report import close_parts
 from evalcore.shell.score.rules import Rules, read_rules
-from evalcore.shell.score.score import Asked, score_log
+from evalcore.shell.score.scored_log import Asked, score_log
 
 SAID = {"1": "445", "2": "546", "3": "777"}  # each of three epochs, where 4 is right
 METRIC = ["exact_match"]

@@ -16,7 +16,7 @@ from evalcore.shell.config.keys import KEYS
 if TYPE_CHECKING:
     from evalcore.core.records.report import Report, TaskReport
     from evalcore.shell.logs.log import Problem
-    from evalcore.shell.score.score import Asked, Part
+    from evalcore.shell.score.scored_log import Asked, Part
 
 __all__ = ["COLUMNS", "main", "parser"]
 
@@ -99,7 +99,7 @@ def main(argv: Sequence[str]) -> int:
     from evalcore.shell.output.terminal.progress import progress
     from evalcore.shell.safety.safe_text import visible
     from evalcore.shell.score.report import close_parts, report_parts, tell_missing, tell_numbers, trees_over
-    from evalcore.shell.score.score import score_logs
+    from evalcore.shell.score.scored_log import score_logs
 
     with progress(given.quiet) as shown:
         parts, selected = score_logs(given.logs, asked, shown)
@@ -139,7 +139,7 @@ def asked_of(given: argparse.Namespace) -> Asked:
     from evalcore.shell.config.plan import plan_from
     from evalcore.shell.logs.lm_eval.results import NO_MODEL
     from evalcore.shell.score.rules import read_rules
-    from evalcore.shell.score.score import Asked
+    from evalcore.shell.score.scored_log import Asked
 
     shared = given_flags(argparse.Namespace(**{name: getattr(given, name, None) for name in KEYS}))
     plan = plan_from({"model": NO_MODEL, "tasks": given.task or ["-"], **shared}, "the command line", "").plan

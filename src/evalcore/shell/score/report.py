@@ -31,7 +31,7 @@ from evalcore.shell.score.groups import (
     whole_groups,
 )
 from evalcore.shell.score.labels import label_logs, label_runs, label_task, recorded_name, with_own_aliases
-from evalcore.shell.score.score import Part
+from evalcore.shell.score.scored_log import Part
 from evalcore.shell.score.verdicts import SHARES
 
 __all__ = ["close_parts", "report_parts", "tell_bounds", "tell_missing", "tell_numbers", "trees_over", "unknown_shots"]
