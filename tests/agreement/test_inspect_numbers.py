@@ -27,9 +27,9 @@ from evalcore.shell.config.plan import Plan
 from evalcore.shell.logs.inspect.numbers import our_reducer, tell_numbers
 from evalcore.shell.logs.inspect.samples import score_value
 from evalcore.shell.logs.open import open_logs
-from evalcore.shell.score.report import close_parts
+from evalcore.shell.score.report import close_logs
 from evalcore.shell.score.rules import Rules
-from evalcore.shell.score.scored_log import Asked, score_log
+from evalcore.shell.score.scored_log import ScorePlan, score_log
 
 MEANS = [accuracy(), mean(), stderr()]
 REDUCERS = ["mean", "median", "mode", "max", "at_least_2", "pass_at_2", "pass_k_2"]
@@ -76,8 +76,8 @@ def score(log: EvalLog | Path, rules: Rules | None = None) -> tuple[dict[str, Es
     """Our numbers by metric, what is told of them, and what is told of Inspect's own beside them."""
     path = log if isinstance(log, Path) else Path(log.location.removeprefix("file://"))
     [found] = open_logs([path])
-    part = score_log(found, Asked(plan=Plan(tasks=(), model="-"), rules=rules or Rules()), None)
-    [task] = close_parts([part], Plan(tasks=(), model="-"))
+    part = score_log(found, ScorePlan(plan=Plan(tasks=(), model="-"), rules=rules or Rules()), None)
+    [task] = close_logs([part], Plan(tasks=(), model="-"))
     told = found.tell_numbers(found.name, task.estimates)
     return {key.metric: one for key, one in task.estimates}, part.warnings, told
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from evalcore.shell.cli import main
-from evalcore.shell.score import score as rescore
+from evalcore.shell.score import scored_log as rescore
 from evalcore.shell.score import stream as streaming
 
 REPEATED = ["--answer", "said", "--gold", "gold"]

@@ -63,10 +63,6 @@ COLUMNS = {
 
 def columns_of(given: argparse.Namespace) -> ColumnMap | None:
     """The columns that are declared, None without any."""
-    from evalcore.shell.logs.tables.column_map import ColumnMap
+    from evalcore.shell.logs.tables.column_map import declare_columns
 
-    scores = [given.score] if isinstance(given.score, str) else given.score or [None]
-    columns = {name.removesuffix("_column"): getattr(given, name) for name in COLUMNS} | {"score": scores[0]}
-    if not any(columns.values()):
-        return None
-    return ColumnMap(**columns, cluster=getattr(given, "cluster", None), more_scores=tuple(scores[1:]))
+    return declare_columns(vars(given))

@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 import signal
 from collections.abc import Sequence
-from pathlib import Path
+from typing import Any
 
-from evalcore.core.records.errors import EvalError, require
+from evalcore.core.records.errors import require
 from evalcore.shell.cli.flags import add_flags, as_keys, given_flags, refuse_rest
 
 EXAMPLES = """examples:
@@ -52,47 +52,20 @@ def main(argv: Sequence[str]) -> int:
     """Run, print, and say by the exit code how it went."""
     given, rest = parser().parse_known_args(as_keys(argv))
     refuse_rest(rest)
-    flags = given_flags(given)
-    if given.parquet:  # a package that is missing, before anything is asked
+    flags: dict[str, Any] = given_flags(given)
+    if given.parquet:  # a package that is missing, before anything else is imported
         require("pyarrow.parquet", "parquet")
-    from evalcore.shell.config.plan import read_config
+    from evalcore.shell.output.terminal.progress import progress
+    from evalcore.shell.output.terminal.show import show
     from evalcore.shell.run.run import run
 
     for one in (signal.SIGINT, signal.SIGTERM):  # the second is a batch system's way to say Ctrl-C
         if signal.getsignal(one) is not signal.SIG_IGN:
             signal.signal(one, interrupt)
-    named = given.config or given.config_flag
-    path = Path(named) if named else None
-    read = read_config(path, flags)
-    try:
-        ran = run(read.plan, home=path.parent if path else None, quiet=given.quiet, overwrite=given.overwrite)
-    except SystemExit as left:
-        raise EvalError(f"the code of a task ended the run (exit {left.code})") from left
-    from evalcore.shell.output.files.run_files import list_files
-    from evalcore.shell.output.terminal.show import show, shown_of
-
-    tables = renew_parquet(ran.folder, asked=given.parquet)
+    with progress(given.quiet) as shown:
+        config = given.config or given.config_flag
+        result = run(config, overwrite=given.overwrite, parquet=given.parquet, shown=shown, **flags)
     form = given.form or ("path" if given.quiet else "table")
     # Where warnings go to stderr at the end as well, those that were told at the beginning are not told again.
-    warnings = ran.warnings if form == "table" else [one for one in ran.warnings if one not in ran.known]
-    shown = shown_of(
-        ran.report,
-        ran.results,
-        warnings=(*read.warnings, *warnings),
-        confidence=read.plan.confidence,
-        title=ran.title,
-        folder=str(ran.folder),
-        files=(*list_files(ran.folder, [task.name for task in ran.report.tasks]), *tables),
-    )
-    show(shown, form)
-    return ran.exit_code
-
-
-def renew_parquet(folder: Path, *, asked: bool) -> tuple[str, ...]:
-    """Write a run's Parquet files if they are asked for, or of an earlier run; what to say about them."""
-    if not asked and not (folder / "results.parquet").is_file():
-        return ()
-    from evalcore.shell.output.files.parquet import write_parquet
-
-    written = write_parquet(folder)
-    return (f"{len(written)} .parquet files",) if len(written) > 1 else (written[0].name,)
+    show(result.shown(early=form == "table"), form)
+    return 0 if result.complete else 1

@@ -4,21 +4,14 @@ from __future__ import annotations
 
 import argparse
 import sys
-import time
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from evalcore.shell.cli.flags import as_keys, given_flags
-from evalcore.shell.cli.inputs import COLUMNS, columns_of
+from evalcore.shell.cli.inputs import COLUMNS
 from evalcore.shell.config.keys import KEYS
 
-if TYPE_CHECKING:
-    from evalcore.core.records.report import Report, TaskReport
-    from evalcore.shell.logs.log import Problem
-    from evalcore.shell.score.scored_log import Asked, Part
-
-__all__ = ["COLUMNS", "main", "parser"]
+__all__ = ["main", "parser"]
 
 EXAMPLES = """examples:
   evalcore score runs/mine                                   by its own rules: the same numbers again
@@ -88,170 +81,23 @@ def _add_output(out: argparse.ArgumentParser) -> None:
 
 
 def main(argv: Sequence[str]) -> int:
-    """Score, print, write; the exit code says whether anything was left out."""
-    given = parser().parse_args([_own_key(one) for one in as_keys(argv)])
-    from evalcore.core.records.errors import EvalError, require
-
-    if given.parquet:  # a package that is missing, before anything is scored
-        require("pyarrow.parquet", "parquet")
-    asked, start = asked_of(given), time.time()
-    from evalcore.shell.output.terminal.losses import lost_of
+    """Score, print; the exit code says whether anything was left out."""
+    keys = vars(parser().parse_args([_own_key(one) for one in as_keys(argv)]))
     from evalcore.shell.output.terminal.progress import progress
+    from evalcore.shell.output.terminal.show import show
     from evalcore.shell.safety.safe_text import visible
-    from evalcore.shell.score.report import close_parts, report_parts, tell_missing, tell_numbers, trees_over
-    from evalcore.shell.score.scored_log import score_logs
+    from evalcore.shell.score.score import score, tell_problems
 
-    with progress(given.quiet) as shown:
-        parts, selected = score_logs(given.logs, asked, shown)
-    tasks = close_parts(parts, asked.plan)
-    trees, told = trees_over(
-        parts,
-        tasks,
-        chosen=selected.trees if selected else (),
-        file=given.groups,
-        split=given.group_by is not None,
-        by_size=given.weights != "equal",
-        changed=asked.rules.changes,
-    )
-    report = report_parts(tasks, trees, asked.plan)
-    problems = [one for part in parts for one in part.problems]
-    if not problems and not any(task.estimates for task in tasks):
-        raise EvalError(tell_nothing(given.logs, tasks))
-    told = (*told, *tell_idle(given, any(part.log.reader.tabular for part in parts)))
-    warnings = (*(selected.warnings if selected else ()), *(one for part in parts for one in part.warnings), *told)
-    warnings = (*warnings, *tell_missing(parts, tasks, asked.plan))
-    if not (asked.rules.changes or selected or asked.plan.limit or asked.plan.cluster or given.group_by):
-        warnings = (*warnings, *tell_numbers(parts, tasks))  # the same samples by the same rules
-    trusted = selected.trusted if selected else {}
-    finish(given, asked, parts, report, warnings, trusted, start)
-    sys.stderr.write("".join(f"{visible(one)}\n" for one in tell_problems(problems)))
-    return 1 if problems or lost_of(report) else 0
+    logs, form, quiet = keys.pop("logs"), keys.pop("form"), keys.pop("quiet")
+    keys |= given_flags(argparse.Namespace(**{name: keys.get(name) if name in SHARED else None for name in KEYS}))
+    with progress(quiet) as shown:
+        result = score(logs, shown=shown, **keys)
+    show(result.shown(), form or "table")
+    sys.stderr.write("".join(f"{visible(one)}\n" for one in tell_problems(result.problems)))
+    return 0 if result.complete else 1
 
 
 def _own_key(one: str) -> str:
     """``--keep-going`` is ``--keep_going``."""
     flag, equals, value = one.partition("=")
     return flag[:2] + flag[2:].replace("-", "_") + equals + value if flag.startswith("--") else one
-
-
-def asked_of(given: argparse.Namespace) -> Asked:
-    """What the flags ask for."""
-    from evalcore.shell.config.plan import plan_from
-    from evalcore.shell.logs.lm_eval.results import NO_MODEL
-    from evalcore.shell.score.rules import read_rules
-    from evalcore.shell.score.scored_log import Asked
-
-    shared = given_flags(argparse.Namespace(**{name: getattr(given, name, None) for name in KEYS}))
-    plan = plan_from({"model": NO_MODEL, "tasks": given.task or ["-"], **shared}, "the command line", "").plan
-    rules = read_rules(
-        steps=given.filter,
-        name=given.filter_name,
-        metrics=given.metric,
-        reducers=given.reducer,
-        scores=given.score,
-        unparsed=given.unparsed,
-        file=given.filters,
-    )
-    return Asked(
-        plan=plan,
-        rules=rules,
-        columns=columns_of(given),
-        tasks=tuple(given.task),
-        group_by=given.group_by,
-        folder=Path(given.output_path).expanduser() if given.output_path else None,
-        overwrite=given.overwrite,
-        keep_going=given.keep_going,
-        only=tuple(given.only),
-    )
-
-
-def finish(
-    given: argparse.Namespace,
-    asked: Asked,
-    parts: Sequence[Part],
-    report: Report,
-    warnings: Sequence[str],
-    trusted: Mapping[str, str],
-    start: float,
-) -> None:
-    """Print the numbers, and write them where that was asked for."""
-    from msgspec.structs import replace
-
-    from evalcore.shell.output.files.results import run_results, run_title
-    from evalcore.shell.output.terminal.show import show, shown_of
-    from evalcore.shell.score.pieces import facts_of
-    from evalcore.shell.score.report import tell_bounds, unknown_shots
-
-    facts = facts_of([part.log for part in parts], asked.plan, trusted)
-    hashes = {name: one for part in parts for name, one in part.hashes.items()}
-    unread = tell_problems([one for part in parts for one in part.problems], most=3)  # people are told of all by main
-    results = run_results(report, facts, hashes=hashes, warnings=(*warnings, *unread))
-    untold = unknown_shots(report)
-    results = {**results, "n-shot": {name: None if name in untold else n for name, n in shots_of(results)}}
-    files = put_results(asked.folder, results, hashes, given, start) if asked.folder is not None else ()
-    shown = shown_of(
-        report,
-        results,
-        warnings=warnings,
-        confidence=asked.plan.confidence,
-        title=f"{run_title(facts)}, scored again",
-        folder=str(asked.folder or ""),
-        files=files,
-    )
-    rows = tuple(replace(row, shots=None) if row.name in untold else row for row in shown.rows)
-    show(replace(shown, rows=rows, losses=(*tell_bounds(report), *shown.losses)), given.form or "table")
-
-
-def put_results(
-    folder: Path, results: Mapping[str, object], tasks: Collection[str], given: argparse.Namespace, start: float
-) -> tuple[str, ...]:
-    """Put results beside the samples that were written of these tasks, in place of older ones; what files there are."""
-    from evalcore.shell.cli.run import renew_parquet
-    from evalcore.shell.output.files.environment import describe_run
-    from evalcore.shell.output.files.run_files import list_files, samples_path, write_results, write_run
-    from evalcore.shell.run.write import drop_stale_samples  # only here: templates take time
-
-    write_results(folder, results)
-    drop_stale_samples(folder, written := [samples_path(folder, name).name for name in tasks])
-    write_run(folder, describe_run(start, time.time(), scored=[str(one) for one in given.logs], samples=written))
-    return (*list_files(folder, tasks), *renew_parquet(folder, asked=given.parquet))
-
-
-def shots_of(results: Mapping[str, object]) -> Iterable[tuple[str, object]]:
-    found = results.get("n-shot")
-    return found.items() if isinstance(found, Mapping) else ()
-
-
-def tell_nothing(logs: Sequence[str], tasks: Sequence[TaskReport]) -> str:
-    """Why there is no number at all."""
-    where = ", ".join(map(str, logs))
-    if not tasks:
-        return f"{where}: no documents"
-    names = ", ".join(task.name for task in tasks)
-    return f"{where}: none of the scores that {names} had are there; name what to measure (--metric NAME, --score NAME)"
-
-
-def tell_idle(given: argparse.Namespace, tabular: bool) -> list[str]:
-    """Flags that had no effect."""
-    named = [name for name in COLUMNS if getattr(given, name)]
-    idle = [
-        ("--weights", given.weights and given.group_by is None, "only weighs the tasks of --group_by"),
-        (", ".join(f"--{name}" for name in named), named and not tabular, "is for plain tables only"),
-        ("--metric", given.metric and given.score, "scores nothing where --score takes what was recorded"),
-        ("--filter", given.filter and given.score, "filters nothing where --score takes what was recorded"),
-        ("--filters", given.filters and given.score, "scores nothing where --score takes what was recorded"),
-        ("--filter_name", given.filter_name != "none" and not given.filter, "only names the steps of --filter"),
-        ("--parquet", given.parquet and not given.output_path, "only goes with --output_path"),
-        ("--overwrite", given.overwrite and not given.output_path, "only goes with --output_path"),
-    ]
-    return [f"{flag} had no effect: it {why}" for flag, unused, why in idle if unused]
-
-
-def tell_problems(problems: Sequence[Problem], *, most: int = 20) -> list[str]:
-    """Records that could not be read, each with its place; the count first."""
-    if not problems:
-        return []
-    each = [f"{one.place}: {one.message}" + f" (byte {one.byte:,})" * bool(one.byte) for one in problems[:most]]
-    left = len(problems) - most
-    many = "1 record" if len(problems) == 1 else f"{len(problems):,} records"
-    return [f"{many} could not be read:", *each, *([f"... and {left:,} more"] if left > 0 else [])]

@@ -1,1 +1,10 @@
-"""run."""
+"""A whole run: ``run`` asks a model, scores its answers, closes the numbers and writes them.
+
+run         run(): the steps below in order
+prepare     a plan's tasks: names to trees, trusted code, documents, requests
+folder      the run folder, who may use it, and the answer log
+ask         each distinct question once, none that the log knows, every reply durable before it counts
+close       scores to numbers, for runs and for recorded answers
+write       samples, results and run.json, for runs and for recorded answers
+run_result  RunResult: what run and score return
+"""

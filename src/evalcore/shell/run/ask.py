@@ -19,7 +19,7 @@ from evalcore.shell.prompts.ready_task import Built
 
 __all__ = [
     "Agenda",
-    "Asked",
+    "AnswerSheet",
     "Interrupted",
     "Item",
     "ask_agenda",
@@ -92,7 +92,7 @@ def _opening(request: Request) -> str:
     return request.prompt if isinstance(request, Generate) else request.text
 
 
-class Asked(NamedTuple):
+class AnswerSheet(NamedTuple):
     """Every reply of a run by its key, why the texts ended where the model said so, and how many were asked now."""
 
     replies: Mapping[str, Reply]
@@ -105,7 +105,7 @@ class Interrupted(KeyboardInterrupt):
     """Stopped while asking; says what is kept and how to go on."""
 
 
-def ask_agenda(model: Model, agenda: Agenda, path: Path, shown: Progress) -> Asked:
+def ask_agenda(model: Model, agenda: Agenda, path: Path, shown: Progress) -> AnswerSheet:
     """Ask what the log at ``path`` does not know. Replies that come from a file are not logged again."""
     if model.recorded:
         return _ask_rest(model, agenda, {}, lambda item, heard: None, shown)
@@ -121,7 +121,7 @@ def _log(log: LogWriter, item: Item, heard: Heard) -> None:
 
 def _ask_rest(
     model: Model, agenda: Agenda, known: Mapping[str, LoggedAnswer], record: Record, shown: Progress
-) -> Asked:
+) -> AnswerSheet:
     replies = {key: fit_reply(agenda.items[key].question.request, one.reply) for key, one in known.items()}
     finishes = {key: one.finish for key, one in known.items() if one.finish}
     rest = sort_items(item for key, item in agenda.items.items() if key not in known)
@@ -136,7 +136,7 @@ def _ask_rest(
         raise Interrupted(f"interrupted{_kept(model, replies, agenda)}; the same command goes on from there") from None
     except EvalError as wrong:
         raise EvalError(f"{wrong}{_kept(model, replies, agenda)}") from wrong
-    return Asked(replies, finishes, len(rest))
+    return AnswerSheet(replies, finishes, len(rest))
 
 
 def _kept(model: Model, replies: Mapping[str, Reply], agenda: Agenda) -> str:
@@ -191,7 +191,7 @@ ENDINGS = {
 }
 
 
-def told_endings(agenda: Agenda, asked: Asked) -> tuple[str, ...]:
+def told_endings(agenda: Agenda, asked: AnswerSheet) -> tuple[str, ...]:
     """A warning for each task with replies that did not end by themselves, or are empty."""
     out: list[str] = []
     for task, keys in agenda.keys.items():

@@ -1,17 +1,26 @@
-"""Scores into numbers as a plan says, for runs and for recorded answers alike."""
+"""Scores closed into numbers as a plan says: the one place where runs and recorded answers get theirs."""
 
 from __future__ import annotations
 
-from evalcore.core.aggregate.value import Inference
-from evalcore.core.pipeline import report_task
+from collections.abc import Iterable
+from typing import Any, NoReturn
+
+from msgspec.structs import replace
+
+from evalcore.core.aggregate.inference import Inference
+from evalcore.core.groups.tree import Tree
+from evalcore.core.lm_eval.policy import POLICIES
+from evalcore.core.metrics.metric import Metric
+from evalcore.core.pipeline import build_report, report_task
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.estimate import Counts, Estimate, Resampling
-from evalcore.core.records.report import TaskReport
+from evalcore.core.records.report import Report, TaskReport
+from evalcore.core.records.request import GENERATE_UNTIL
 from evalcore.core.records.score import Scored
 from evalcore.core.tables import Tables
 from evalcore.shell.config.plan import Plan
 
-__all__ = ["close_task", "inference_of"]
+__all__ = ["close_groups", "close_task", "inference_of"]
 
 
 def inference_of(plan: Plan) -> Inference:
@@ -28,8 +37,12 @@ def inference_of(plan: Plan) -> Inference:
     )
 
 
-def close_task(scored: Scored, inference: Inference, tables: Tables, n_original: int | None) -> TaskReport:
-    """A task's numbers. One that cannot be closed says why, and costs the others nothing but under a stricter rule."""
+def close_task(scored: Scored, plan: Plan, *, n_original: int | None = None, shares: Iterable[str] = ()) -> TaskReport:
+    """Close a task. One that cannot be closed says why, and costs the others nothing but under a stricter rule.
+
+    ``shares`` are metrics without a record of their own whose scores are 0 or 1.
+    """
+    inference, tables = inference_of(plan), know_shares(POLICIES[plan.policy], shares)
     try:
         return report_task(scored, inference=inference, tables=tables, n_original=n_original)
     except EvalError as wrong:
@@ -47,3 +60,24 @@ def close_task(scored: Scored, inference: Inference, tables: Tables, n_original:
             num_fewshot=task.num_fewshot,
             config=task.config,
         )
+
+
+def close_groups(tasks: Iterable[TaskReport], trees: Iterable[Tree[object]], plan: Plan) -> Report:
+    """Close the groups above tasks that are closed: the report of all."""
+    return build_report(tasks, trees, inference=inference_of(plan), tables=POLICIES[plan.policy])
+
+
+def _refuse_scoring(batch: object, options: object) -> NoReturn:
+    raise EvalError("a recorded score is not made again")
+
+
+SHARE: Metric[Any] = Metric(_refuse_scoring, options=None)
+"""What is known of a recorded score that is 0 or 1."""
+
+
+def know_shares(tables: Tables, shares: Iterable[str]) -> Tables:
+    """The tables with metrics of right and wrong, whose means lie between 0 and 1 whatever a reducer made of them."""
+    known = {name for found in tables.metrics.values() for name in found}
+    new = {name: SHARE for name in shares if name not in known}
+    own = tables.metrics[GENERATE_UNTIL].update(new)
+    return replace(tables, metrics=tables.metrics.set(GENERATE_UNTIL, own)) if new else tables

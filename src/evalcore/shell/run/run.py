@@ -1,10 +1,10 @@
-"""A whole run: plan, tasks, model, questions, answers on the disk, scores, report, files."""
+"""A whole run: config, tasks, model, questions, answers on the disk, scores, report, files."""
 
 from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -13,99 +13,160 @@ from msgspec.structs import replace
 from pyrsistent import PMap
 from toolz import unique
 
+from evalcore.core.answers.table import AnswerTable
 from evalcore.core.lm_eval.policy import POLICIES
-from evalcore.core.pipeline import build_report, report_task, score_task
-from evalcore.core.records.errors import EvalError, locate, place
-from evalcore.core.records.report import Report
+from evalcore.core.pipeline import MapChunks, report_task, score_task
+from evalcore.core.records.errors import EvalError, located, place, require
 from evalcore.core.records.request import Generate
-from evalcore.shell.config.plan import Plan
+from evalcore.core.records.score import Scored
+from evalcore.shell.config.plan import Plan, Read, read_config
+from evalcore.shell.config.values import RunPath
 from evalcore.shell.models import MODELS
 from evalcore.shell.models.model import Model
-from evalcore.shell.output.files.environment import describe_run
-from evalcore.shell.output.files.results import run_title
-from evalcore.shell.output.files.run_files import write_run
+from evalcore.shell.output.files.results import RunFacts, run_results, run_title
+from evalcore.shell.output.files.sample_lines import sample_lines
 from evalcore.shell.output.terminal.losses import lost_of
 from evalcore.shell.output.terminal.notes import group_warnings
-from evalcore.shell.output.terminal.progress import Progress, progress
+from evalcore.shell.output.terminal.progress import UNSEEN, Progress
 from evalcore.shell.prompts.ready_task import Built
-from evalcore.shell.run.ask import Asked, ask_agenda, list_questions, replies_of, told_endings
-from evalcore.shell.run.close import close_task, inference_of
+from evalcore.shell.run.ask import AnswerSheet, ask_agenda, list_questions, replies_of, told_endings
+from evalcore.shell.run.close import close_groups, close_task
 from evalcore.shell.run.folder import claim_folder, hold_folder, log_path, run_folder
 from evalcore.shell.run.prepare import Selected, build_tasks, open_model, select_tasks
-from evalcore.shell.run.write import Part, drop_stale_samples, facts_of, sample_names, write_folder
+from evalcore.shell.run.run_result import RunResult
+from evalcore.shell.run.write import write_folder, write_task
 from evalcore.shell.safety.safe_text import visible
 
-__all__ = ["Ran", "run"]
-
-
-class Ran(Struct, frozen=True):
-    """A finished run. ``unscored`` counts the documents that some metric has no score for; ``known`` are those of its
-    warnings that were told before anything was asked.
-    """
-
-    folder: Path
-    report: Report
-    results: Mapping[str, object]
-    unscored: int
-    warnings: tuple[str, ...]
-    title: str = ""
-    known: tuple[str, ...] = ()
-
-    @property
-    def exit_code(self) -> int:
-        unclosed = any(estimate.counts.failed for task in self.report.tasks for _, estimate in task.estimates)
-        return 1 if self.unscored or unclosed else 0
+__all__ = ["run"]
 
 
 def run(
-    plan: Plan,
+    config: RunPath | Mapping[str, object] | None = None,
     *,
-    home: Path | None = None,
-    quiet: bool = False,
     overwrite: bool = False,
+    parquet: bool = False,
+    shown: Progress = UNSEEN,
     models: PMap[str, str] = MODELS,
-) -> Ran:
-    """Do what a plan says. ``home`` is the folder of its config file; ``models`` the table of backends."""
-    folder = run_folder(plan)
-    with progress(quiet) as shown:
-        selected = select_tasks(plan, home)
-        model = open_model(plan, home, models)
-        tasks = build_tasks(plan, selected, model, home, shown)
-        if plan.write_out:
-            sys.stderr.write("".join(map(first_prompt, tasks)))
-        for built in tasks:  # a metric nobody knows, or a package that is missing, before anything is asked
-            report_task(score_task(built.task, [], [], tables=POLICIES[plan.policy]), tables=POLICIES[plan.policy])
-        _refuse_options(model, tasks)
-        known = known_warnings(selected, model, tasks)
-        for text in group_warnings(known, {built.task.name for built in tasks}):
-            shown.warn(text)
+    map: MapChunks = map,
+    **keys: object,
+) -> RunResult:
+    """Ask a model the questions of some tasks, score its answers, write results and return them.
+
+    ``config`` is the path of a run config or a mapping of its keys; ``keys`` go over it, as flags do on the command
+    line. ``models`` is the table of backends, ``map`` what spreads scoring over workers (a pool's ``map``).
+
+    >>> run(model="dummy", taks=["gsm8k"])
+    Traceback (most recent call last):
+    evalcore.EvalError: unknown key 'taks'; did you mean 'tasks'?...
+    """
+    if parquet:  # a package that is missing, before anything is asked
+        require("pyarrow.parquet", "parquet")
+    read, home = _read(config, keys)
+    plan, folder = read.plan, run_folder(read.plan)
+    try:
+        ready = _prepare(plan, home, models, shown)
         with hold_folder(folder):
-            replaced = claim_folder(folder, plan, home, model.identity, overwrite=overwrite)
-            ran = _run_in(folder, plan, selected, model, tasks, shown)
-    return replace(ran, warnings=(*ran.warnings, *replaced), known=known)
+            replaced = claim_folder(folder, plan, home, ready.model.identity, overwrite=overwrite)
+            result = _run_in(folder, plan, ready, shown, map, parquet)
+    except SystemExit as left:
+        raise EvalError(f"the code of a task ended the run (exit {left.code})") from left
+    return replace(result, warnings=(*read.warnings, *result.warnings, *replaced), early_warnings=ready.warnings)
 
 
-def _run_in(folder: Path, plan: Plan, selected: Selected, model: Model, tasks: Sequence[Built], shown: Progress) -> Ran:
-    """Ask, score, report and write, in a folder that no other run uses."""
-    start = time.time()
-    agenda = list_questions(model.identity, tasks)
-    asked = ask_agenda(model, agenda, log_path(plan, folder), shown)
-    shown.stage("scoring", sum(len(built.samples) for built in tasks))
-    parts = [_score(plan, built, asked, agenda.keys[built.task.name], shown) for built in tasks]
-    report = _report(plan, selected, parts)
-    warnings = tuple(dict.fromkeys((*known_warnings(selected, model, tasks), *told_endings(agenda, asked))))
-    facts = facts_of(plan, selected, model)
-    results = write_folder(folder, facts, parts, report, warnings, samples=keeps_samples(plan))
-    drop_stale_samples(folder, written := sample_names(parts) if keeps_samples(plan) else [])
-    counts = {"questions": len(agenda.items), "asked_now": asked.asked_now, "log_problems": list(asked.warnings)}
-    write_run(folder, describe_run(start, time.time(), model_identity=model.identity, samples=written, **counts))
-    lost = sum(one.documents for one in lost_of(report))
-    return Ran(folder, report, results, lost, (*warnings, *asked.warnings), run_title(facts))
+def _read(config: RunPath | Mapping[str, object] | None, keys: Mapping[str, object]) -> tuple[Read, Path | None]:
+    """The plan, and the folder that its paths are also looked for in."""
+    if config is None or isinstance(config, Mapping):
+        return read_config(None, {**(config or {}), **keys}), None
+    return read_config(Path(config), keys), Path(config).parent
 
 
-def known_warnings(selected: Selected, model: Model, tasks: Sequence[Built]) -> tuple[str, ...]:
-    """What there is to say before anything is asked."""
-    return (*selected.warnings, *model.warnings, *(one for built in tasks for one in built.warnings))
+class ReadyRun(Struct, frozen=True):
+    """All that a plan needs to be run: nothing was asked yet."""
+
+    selected: Selected
+    model: Model
+    tasks: tuple[Built, ...]
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What there is to say before anything is asked."""
+        own = (warning for built in self.tasks for warning in built.warnings)
+        return (*self.selected.warnings, *self.model.warnings, *own)
+
+
+def _prepare(plan: Plan, home: Path | None, models: PMap[str, str], shown: Progress) -> ReadyRun:
+    """Build the tasks of a plan, and find every mistake that can be found before anything is asked."""
+    selected, model = select_tasks(plan, home), open_model(plan, home, models)
+    ready = ReadyRun(selected, model, build_tasks(plan, selected, model, home, shown))
+    if plan.write_out:
+        sys.stderr.write("".join(first_prompt(built) for built in ready.tasks))
+    tables = POLICIES[plan.policy]
+    for built in ready.tasks:  # a metric nobody knows, or a package that is missing
+        report_task(score_task(built.task, [], [], tables=tables), tables=tables)
+    _refuse_options(model, ready.tasks)
+    for text in group_warnings(ready.warnings, {built.task.name for built in ready.tasks}):
+        shown.warn(text)
+    return ready
+
+
+class ScoredTask(Struct, frozen=True):
+    """One task after asking: its answers and its scores."""
+
+    built: Built
+    answers: AnswerTable
+    scored: Scored
+
+
+def _run_in(folder: Path, plan: Plan, ready: ReadyRun, shown: Progress, map: MapChunks, parquet: bool) -> RunResult:
+    """Ask, score, close and write, in a folder that no other run uses."""
+    start, model = time.time(), ready.model
+    agenda = list_questions(model.identity, ready.tasks)
+    sheet = ask_agenda(model, agenda, log_path(plan, folder), shown)
+    shown.stage("scoring", sum(len(built.samples) for built in ready.tasks))
+    parts = [_score(plan, built, agenda.keys[built.task.name], sheet, shown, map) for built in ready.tasks]
+    closed = [close_task(part.scored, plan, n_original=part.built.n_original) for part in parts]
+    report = close_groups(closed, ready.selected.trees, plan)
+    warnings = tuple(dict.fromkeys((*ready.warnings, *told_endings(agenda, sheet))))
+    facts = run_facts(plan, ready.selected, model)
+    hashes = {part.built.task.name: _write(folder, part) for part in parts if keeps_samples(plan)}
+    configs = {built.task.name: built.config for built in ready.tasks}
+    results = run_results(report, facts, configs=configs, hashes=hashes, warnings=warnings)
+    source = {"model_identity": model.identity}
+    counts = {"questions": len(agenda.items), "asked_now": sheet.asked_now, "log_problems": list(sheet.warnings)}
+    files = write_folder(folder, results, hashes, source=source, start=start, parquet=parquet, **counts)
+    unclosed = any(estimate.counts.failed for task in report.tasks for _, estimate in task.estimates)
+    return RunResult(
+        report=report,
+        results=results,
+        title=run_title(facts),
+        confidence=plan.confidence,
+        folder=folder,
+        files=files,
+        complete=not (lost_of(report) or unclosed),
+        warnings=(*warnings, *sheet.warnings),
+    )
+
+
+def _score(
+    plan: Plan, built: Built, keys: Sequence[str], sheet: AnswerSheet, shown: Progress, map: MapChunks
+) -> ScoredTask:
+    answers = built.asked.answered(replies_of(keys, sheet.replies))
+    keep, tables = keeps_samples(plan), POLICIES[plan.policy]
+    scored = score_task(built.task, built.samples, answers, tables=tables, keep_replies=keep, map=map)
+    shown.advance(len(built.samples))
+    return ScoredTask(built, answers, scored)
+
+
+def keeps_samples(plan: Plan) -> bool:
+    """Answers that are not measured are worth nothing unless they are written down."""
+    return plan.log_samples or plan.predict_only
+
+
+def _write(folder: Path, part: ScoredTask) -> str:
+    """Write the samples of a task; its hash."""
+    keys = (sample.doc_id for sample in part.built.samples)
+    targets = dict(zip(keys, part.built.targets, strict=True)) if part.built.targets else None
+    return write_task(folder, part.built.task.name, sample_lines(part.scored, part.built, part.answers, targets))
 
 
 def _refuse_options(model: Model, tasks: Sequence[Built]) -> None:
@@ -113,10 +174,8 @@ def _refuse_options(model: Model, tasks: Sequence[Built]) -> None:
     for built in tasks:
         for request in unique(built.requests, key=lambda one: id(getattr(one, "options", None))):
             if isinstance(request, Generate):
-                try:
+                with located(place(built.task.name)):
                     model.check(request.options)
-                except EvalError as wrong:
-                    raise locate(wrong, place(built.task.name)) from wrong
 
 
 def first_prompt(built: Built) -> str:
@@ -138,20 +197,24 @@ def first_prompt(built: Built) -> str:
     return f"--- {built.task.name}: {len(built.requests)} requests, the first one ---\n{shown}\n---\n"
 
 
-def _score(plan: Plan, built: Built, asked: Asked, keys: Iterable[str], shown: Progress) -> Part:
-    answers = built.asked.answered(replies_of(keys, asked.replies))
-    tables = POLICIES[plan.policy]
-    scored = score_task(built.task, built.samples, answers, tables=tables, keep_replies=keeps_samples(plan))
-    shown.advance(len(built.samples))
-    return Part(built, answers, scored)
-
-
-def keeps_samples(plan: Plan) -> bool:
-    """Answers that are not measured are worth nothing unless they are written down."""
-    return plan.log_samples or plan.predict_only
-
-
-def _report(plan: Plan, selected: Selected, parts: Iterable[Part]) -> Report:
-    tables, inference = POLICIES[plan.policy], inference_of(plan)
-    closed = [close_task(part.scored, inference, tables, part.built.n_original) for part in parts]
-    return build_report(closed, selected.trees, inference=inference, tables=tables)
+def run_facts(plan: Plan, selected: Selected, model: Model) -> RunFacts:
+    """What the results say about how they were made."""
+    return RunFacts(
+        model=plan.model,
+        model_args=plan.model_args,
+        use_cache=plan.use_cache,
+        limit=plan.limit,
+        bootstrap_iters=plan.bootstrap_iters,
+        gen_kwargs=plan.gen_kwargs or None,
+        seeds=plan.seed,
+        system_instruction=plan.system_instruction,
+        chat_template=model.template if plan.apply_chat_template else None,
+        fewshot_as_multiturn=bool(plan.apply_chat_template)
+        if plan.fewshot_as_multiturn is None
+        else plan.fewshot_as_multiturn,
+        confidence=plan.confidence,
+        ci=plan.ci,
+        on_unscorable=plan.on_unscorable,
+        policy=plan.policy,
+        trusted=selected.trusted,
+    )

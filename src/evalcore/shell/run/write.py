@@ -1,60 +1,60 @@
-"""What a run leaves in its folder: samples, results, and nothing of an earlier run that is not of these results."""
+"""What is left in a folder: samples, results, and nothing of an earlier run that is not of these results."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+import time
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from hashlib import sha256
 from pathlib import Path
 
-from msgspec import Struct
-
-from evalcore.core.answers.table import AnswerTable
-from evalcore.core.records.report import Report
-from evalcore.core.records.score import Scored
-from evalcore.shell.config.plan import Plan
-from evalcore.shell.models.model import Model
-from evalcore.shell.output.files.results import RunFacts, run_results
-from evalcore.shell.output.files.run_files import samples_path, write_results, write_samples
-from evalcore.shell.output.files.sample_lines import sample_lines, task_hash
-from evalcore.shell.prompts.ready_task import Built
+from evalcore.shell.output.files.environment import describe_run
+from evalcore.shell.output.files.run_files import list_files, samples_path, write_results, write_run, write_samples
 from evalcore.shell.run.folder import earlier_run
-from evalcore.shell.run.prepare import Selected
 
-__all__ = ["Part", "drop_stale_samples", "facts_of", "sample_names", "write_folder"]
+__all__ = ["write_folder", "write_task"]
+
+Plain = Mapping[str, object]
 
 
-class Part(Struct, frozen=True):
-    """One task after asking: its answers and its scores."""
+def write_task(folder: Path, task: str, rows: Iterable[Plain]) -> str:
+    """Write the samples of a task as they come; the hash that lm-eval gives it, of documents, prompts and targets."""
+    digest = sha256()
 
-    built: Built
-    answers: AnswerTable
-    scored: Scored
+    def hashed() -> Iterator[Plain]:
+        for row in rows:
+            digest.update(f"{row['doc_hash']}{row['prompt_hash']}{row['target_hash']}".encode())
+            yield row
+
+    write_samples(folder, task, hashed())
+    return digest.hexdigest()
 
 
 def write_folder(
-    folder: Path, facts: RunFacts, parts: Iterable[Part], report: Report, warnings: Iterable[str], *, samples: bool
-) -> Mapping[str, object]:
-    """The samples of each task, then the results."""
-    hashes: dict[str, str] = {}
-    for part in parts if samples else ():
-        name, targets = part.built.task.name, part.built.targets
-        shown = (
-            {one.doc_id: target for one, target in zip(part.built.samples, targets, strict=True)} if targets else None
-        )
-        rows = sample_lines(part.scored, part.built, part.answers, shown)
-        hashes[name] = task_hash(rows)
-        write_samples(folder, name, rows)
-    configs = {part.built.task.name: part.built.config for part in parts}
-    results = run_results(report, facts, configs=configs, hashes=hashes, warnings=warnings)
+    folder: Path,
+    results: Plain,
+    sampled: Collection[str],
+    *,
+    source: Plain,
+    start: float,
+    parquet: bool = False,
+    **counts: object,
+) -> tuple[str, ...]:
+    """Write results beside the samples that were written of these tasks, in place of older ones.
+
+    ``run.json`` says the ``source`` of the answers and these ``counts``. The files that are there come back.
+    """
     write_results(folder, results)
-    return results
+    written = [samples_path(folder, task).name for task in sampled]
+    _drop_stale_samples(folder, written)
+    write_run(folder, describe_run(start, time.time(), **source, samples=written, **counts))
+    return (*list_files(folder, sampled), *_renew_parquet(folder, asked=parquet))
 
 
-def sample_names(parts: Iterable[Part]) -> list[str]:
-    return [samples_path(Path(), part.built.task.name).name for part in parts]
+STALE = re.compile(r"samples_[^/\\\0]+\.jsonl")
 
 
-def drop_stale_samples(folder: Path, written: Sequence[str]) -> None:
+def _drop_stale_samples(folder: Path, written: Sequence[str]) -> None:
     """Samples that an earlier run of this folder wrote, and this one did not, are not of these results."""
     earlier = earlier_run(folder).get("samples")
     for name in earlier if isinstance(earlier, list) else ():
@@ -62,27 +62,11 @@ def drop_stale_samples(folder: Path, written: Sequence[str]) -> None:
             (folder / name).unlink(missing_ok=True)
 
 
-STALE = re.compile(r"samples_[^/\\\0]+\.jsonl")
+def _renew_parquet(folder: Path, *, asked: bool) -> tuple[str, ...]:
+    """Write a run's Parquet files if they are asked for, or of an earlier run; what to say about them."""
+    if not asked and not (folder / "results.parquet").is_file():
+        return ()
+    from evalcore.shell.output.files.parquet import write_parquet
 
-
-def facts_of(plan: Plan, selected: Selected, model: Model) -> RunFacts:
-    """What the results say about how they were made."""
-    return RunFacts(
-        model=plan.model,
-        model_args=plan.model_args,
-        use_cache=plan.use_cache,
-        limit=plan.limit,
-        bootstrap_iters=plan.bootstrap_iters,
-        gen_kwargs=plan.gen_kwargs or None,
-        seeds=plan.seed,
-        system_instruction=plan.system_instruction,
-        chat_template=model.template if plan.apply_chat_template else None,
-        fewshot_as_multiturn=bool(plan.apply_chat_template)
-        if plan.fewshot_as_multiturn is None
-        else plan.fewshot_as_multiturn,
-        confidence=plan.confidence,
-        ci=plan.ci,
-        on_unscorable=plan.on_unscorable,
-        policy=plan.policy,
-        trusted=selected.trusted,
-    )
+    written = write_parquet(folder)
+    return (f"{len(written)} .parquet files",) if len(written) > 1 else (written[0].name,)

@@ -1,19 +1,29 @@
-"""What logs of one task are called beside each other: by their models, else by where they lie."""
+"""What logs say of the runs they are of, and what logs of one task are called beside each other."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from os.path import commonpath
 from pathlib import Path
 
 from msgspec.structs import replace
 
 from evalcore.core.records.report import TaskReport
+from evalcore.shell.config.plan import Plan
 from evalcore.shell.logs.log import LogTask
 from evalcore.shell.output.files.results import RunFacts, model_name_of
 
-__all__ = ["label_logs", "label_runs", "label_task", "model_of", "recorded_name", "told_model", "with_own_aliases"]
+__all__ = [
+    "label_logs",
+    "label_runs",
+    "label_task",
+    "log_facts",
+    "model_of",
+    "recorded_name",
+    "told_model",
+    "with_own_aliases",
+]
 
 Plain = Mapping[str, object]
 
@@ -110,3 +120,53 @@ def with_own_aliases(tasks: Sequence[TaskReport], logs: Sequence[LogTask]) -> tu
         if task.alias and log.config.get("task_alias") != task.alias
     )
     return tuple(replace(task, alias=None) if task.alias and filed[task.alias] > 1 else task for task in tasks)
+
+
+# --- how answers came to be -----------------------------------------------------------------------------------------
+
+ASKED = ("system_instruction", "chat_template", "fewshot_as_multiturn")
+SEEDS = ("random_seed", "numpy_seed", "torch_seed", "fewshot_seed")
+"""What lm-eval's results, and their config, say of how a model was asked."""
+
+
+def log_facts(logs: Iterable[LogTask], plan: Plan, trusted: Mapping[str, str]) -> RunFacts:
+    """What new results say of how the answers came to be: what the old ones do, as far as all of them say the same."""
+    told = agreed(map(told_run, logs))
+    given, gen_kwargs = told.get("model"), told.get("gen_kwargs")
+    model, args = (given.get(key) for key in ("model", "model_args")) if isinstance(given, Mapping) else (None, None)
+    system, template, turns = (told.get(key) for key in ASKED)
+    python, numpy, torch, fewshot = (one if type(one) is int else None for one in map(told.get, SEEDS))
+    return RunFacts(
+        model=str(model or plan.model),
+        model_args=args if isinstance(args, Mapping | str) else {},
+        gen_kwargs=gen_kwargs if isinstance(gen_kwargs, Mapping | str) else None,
+        seeds=(python, numpy, torch, fewshot),
+        system_instruction=system if isinstance(system, str) else None,
+        chat_template=template if isinstance(template, str) else None,
+        fewshot_as_multiturn=turns if isinstance(turns, bool) else None,
+        limit=plan.limit,
+        bootstrap_iters=plan.bootstrap_iters,
+        confidence=plan.confidence,
+        ci=plan.ci,
+        on_unscorable=plan.on_unscorable,
+        policy=plan.policy,
+        trusted=trusted,
+    )
+
+
+def told_run(log: LogTask) -> Plain:
+    """How the answers of a log were asked for, as far as what lies beside it tells."""
+    config = log.results.get("config")
+    known = config if isinstance(config, Mapping) else {}
+    asked = {key: log.results.get(key) for key in ASKED}
+    return {**asked, **{key: known.get(key) for key in ("gen_kwargs", *SEEDS)}, "model": told_model(log)}
+
+
+def agreed(told: Iterable[Plain]) -> Plain:
+    """What all of them say alike.
+
+    >>> agreed([{"a": 1, "b": 2}, {"a": 1, "b": 3}])
+    {'a': 1}
+    """
+    first, *others = list(told) or [{}]
+    return {key: value for key, value in first.items() if all(key in one and one[key] == value for one in others)}

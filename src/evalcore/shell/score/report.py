@@ -3,25 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
-from typing import Any, NoReturn
 
 from msgspec.structs import replace
 
 from evalcore.core.groups.tree import Group, Tree, all_groups, leaves
-from evalcore.core.lm_eval.policy import POLICIES
-from evalcore.core.metrics.metric import Metric
-from evalcore.core.pipeline import build_report
-from evalcore.core.records.errors import EvalError
 from evalcore.core.records.estimate import Estimate
 from evalcore.core.records.report import Report, TaskReport
-from evalcore.core.records.request import GENERATE_UNTIL
 from evalcore.core.records.task import MetricKey
-from evalcore.core.tables import Tables
 from evalcore.shell.config.plan import Plan
 from evalcore.shell.logs.log import LogTask
 from evalcore.shell.output.terminal.number_text import show_number
-from evalcore.shell.run.close import close_task, inference_of
+from evalcore.shell.run.close import close_task
 from evalcore.shell.score.groups import (
     group_tasks,
     read_groups,
@@ -31,45 +23,27 @@ from evalcore.shell.score.groups import (
     whole_groups,
 )
 from evalcore.shell.score.labels import label_logs, label_runs, label_task, recorded_name, with_own_aliases
-from evalcore.shell.score.scored_log import Part
+from evalcore.shell.score.scored_log import ScoredLog, ScorePlan
 from evalcore.shell.score.verdicts import SHARES
 
-__all__ = ["close_parts", "report_parts", "tell_bounds", "tell_missing", "tell_numbers", "trees_over", "unknown_shots"]
+__all__ = ["close_logs", "tell_bounds", "tell_missing", "tell_numbers", "trees_over", "unknown_shots"]
 
 Trees = tuple[Tree[object], ...]
 
 
-def _recorded(batch: object, options: object) -> NoReturn:
-    raise EvalError("a recorded score is not made again")
-
-
-SHARE: Metric[Any] = Metric(_recorded, options=None)
-"""What is known of a recorded score that is 0 or 1."""
-
-
-def close_parts(parts: Sequence[Part], plan: Plan) -> tuple[TaskReport, ...]:
-    """The numbers of every task."""
-    inference, tables = inference_of(plan), POLICIES[plan.policy]
+def close_logs(parts: Sequence[ScoredLog], plan: Plan) -> tuple[TaskReport, ...]:
+    """Close every task of logs, under labels that tell logs of one task apart."""
     labels = label_logs([part.log for part in parts])
     each = [
         (part.log, label_task(_as_told(closed, part), part.log, label))
         for part, label in zip(parts, labels, strict=True)
         for name, scored in part.scored.items()
-        for closed in [close_task(scored, inference, knowing(tables, part.shares), _counted(part, name))]
+        for closed in [close_task(scored, plan, n_original=_counted(part, name), shares=part.shares)]
     ]
     return with_own_aliases([task for _, task in each], [log for log, _ in each])
 
 
-def knowing(tables: Tables, shares: Iterable[str]) -> Tables:
-    """The tables with metrics of right and wrong, whose means lie between 0 and 1 whatever a reducer made of them."""
-    known = {name for found in tables.metrics.values() for name in found}
-    own = tables.metrics[GENERATE_UNTIL]
-    for name in shares:
-        own = own if name in known else own.set(name, SHARE)
-    return replace(tables, metrics=tables.metrics.set(GENERATE_UNTIL, own))
-
-
-def _as_told(task: TaskReport, part: Part) -> TaskReport:
+def _as_told(task: TaskReport, part: ScoredLog) -> TaskReport:
     """A task with the shots that the results beside its log tell of, and a config that says what is 0 or 1."""
     told = part.log.results.get("n-shot")
     shots = told.get(recorded_name(part.log)) if isinstance(told, Mapping) else None
@@ -84,12 +58,12 @@ def unknown_shots(report: Report) -> frozenset[str]:
     return frozenset(lost | {group.name for group in groups if any(leaf.name in lost for leaf in leaves(group))})
 
 
-def _counted(part: Part, name: str) -> int | None:
+def _counted(part: ScoredLog, name: str) -> int | None:
     """How many documents a task had before any limit, where its results say so."""
     return recorded_count(part.log, "original") if name == part.log.name else None
 
 
-def tell_missing(parts: Iterable[Part], tasks: Iterable[TaskReport], plan: Plan) -> tuple[str, ...]:
+def tell_missing(parts: Iterable[ScoredLog], tasks: Iterable[TaskReport], plan: Plan) -> tuple[str, ...]:
     """Logs that have fewer documents than the results beside them count."""
     sizes = {task.name: task.n_docs for task in tasks}
     found = [(part.log, sizes.get(part.log.name), recorded_count(part.log, "effective")) for part in parts]
@@ -100,7 +74,7 @@ def tell_missing(parts: Iterable[Part], tasks: Iterable[TaskReport], plan: Plan)
     )
 
 
-def tell_numbers(parts: Iterable[Part], tasks: Iterable[TaskReport]) -> tuple[str, ...]:
+def tell_numbers(parts: Iterable[ScoredLog], tasks: Iterable[TaskReport]) -> tuple[str, ...]:
     """Where the numbers that logs have in their headers are others than these, or are not measured."""
     found = {task.name: task.estimates for task in tasks}
     logs = [part.log for part in parts if part.log.name in found]
@@ -111,26 +85,21 @@ def tell_numbers(parts: Iterable[Part], tasks: Iterable[TaskReport]) -> tuple[st
 
 
 def trees_over(
-    parts: Sequence[Part],
-    tasks: Sequence[TaskReport],
-    *,
-    chosen: Trees = (),
-    file: Path | None = None,
-    split: bool = False,
-    by_size: bool = True,
-    changed: bool = False,
+    parts: Sequence[ScoredLog], tasks: Sequence[TaskReport], asked: ScorePlan, chosen: Trees = ()
 ) -> tuple[Trees, tuple[str, ...]]:
     """The groups above the tasks: of a file, else of the chosen tasks, else over a field, else those of the results.
 
-    Under ``changed`` rules a group of results averages what its tasks have now.
+    Under rules that change what is measured, a group of results averages what its tasks have now.
     """
-    if file is not None:
-        return read_groups(file, [task.name for task in tasks]), ()
+    if asked.groups is not None:
+        return read_groups(asked.groups, [task.name for task in tasks]), ()
     labels = {id(part.log): label for part, label in zip(parts, label_logs([part.log for part in parts]), strict=True)}
-    if split:
+    if asked.group_by is not None:
         below = {part.log.name: [task for task in tasks if task.name in part.scored] for part in parts}
         aliases = {p.log.name: f"{recorded_name(p.log)} ({labels[id(p.log)]})" for p in parts if labels[id(p.log)]}
-        made = (group_tasks(name, found, by_size=by_size, alias=aliases.get(name)) for name, found in below.items())
+        made = (
+            group_tasks(name, found, by_size=asked.by_size, alias=aliases.get(name)) for name, found in below.items()
+        )
         return tuple(made), ()
     if chosen:
         return tuple(tree for tree in chosen if isinstance(tree, Group)), ()
@@ -145,7 +114,7 @@ def trees_over(
         apart = next((log for log in logs if log.name != recorded_name(log)), None)
         suffix, label = ("", "") if apart is None else (f" ({where})", labels[id(apart)])
         for tree in found:
-            named = regroup(tree, names, suffix, _keys(tasks) if changed else (), label)
+            named = regroup(tree, names, suffix, _keys(tasks) if asked.rules.changes else (), label)
             whole, lost = whole_groups(named, {task.name for task in tasks})
             trees += whole
             told += [f"group {one} is left out: some of its tasks have no answers here" for one in lost]
@@ -155,11 +124,6 @@ def trees_over(
 
 def _keys(tasks: Iterable[TaskReport]) -> list[MetricKey]:
     return list(dict.fromkeys(key for task in tasks for key, one in task.estimates if one.scale.average))
-
-
-def report_parts(tasks: Iterable[TaskReport], trees: Trees, plan: Plan) -> Report:
-    """Tasks and groups as one report."""
-    return build_report(tasks, trees, inference=inference_of(plan), tables=POLICIES[plan.policy])
 
 
 # --- what is left open ------------------------------------------------------------------------------------------

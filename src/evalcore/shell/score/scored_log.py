@@ -1,8 +1,8 @@
-"""Logs into a report: opened, each scored by its recipe, grouped, closed, written."""
+"""Logs opened, and each scored by its recipe; its samples are written as they are scored."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from itertools import islice
 from pathlib import Path
@@ -17,6 +17,7 @@ from evalcore.core.records.errors import EvalError, unknown
 from evalcore.core.records.score import Scored
 from evalcore.core.tables import Tables
 from evalcore.shell.config.plan import Plan
+from evalcore.shell.config.values import RunPath
 from evalcore.shell.logs.log import Logged, LogTask, Problem
 from evalcore.shell.logs.open import open_logs
 from evalcore.shell.logs.tables.column_map import ColumnMap
@@ -40,12 +41,12 @@ from evalcore.shell.score.verdicts import beyond_share, lost_epochs, share_score
 if TYPE_CHECKING:
     from evalcore.shell.run.prepare import Selected
 
-__all__ = ["Asked", "Part", "score_logs"]
+__all__ = ["ScorePlan", "ScoredLog", "score_log", "score_logs"]
 
 Plain = Mapping[str, object]
 
 
-class Asked(Struct, frozen=True, kw_only=True):
+class ScorePlan(Struct, frozen=True, kw_only=True):
     """What to do with logs: how to read them, by which rules to score them, how to close them, where to write."""
 
     plan: Plan
@@ -53,17 +54,25 @@ class Asked(Struct, frozen=True, kw_only=True):
     columns: ColumnMap | None = None
     tasks: tuple[str, ...] = ()
     group_by: str | None = None
+    by_size: bool = True
+    groups: Path | None = None
+    only: tuple[str, ...] = ()
     folder: Path | None = None
+    parquet: bool = False
     overwrite: bool = False
     keep_going: bool = False
-    only: tuple[str, ...] = ()
 
     @property
     def tables(self) -> Tables:
         return POLICIES[self.plan.policy]
 
+    @property
+    def unchanged(self) -> bool:
+        """Whether the same samples are scored by the same rules."""
+        return not (self.rules.changes or self.tasks or self.plan.limit or self.plan.cluster or self.group_by)
 
-class Part(Struct, frozen=True):
+
+class ScoredLog(Struct, frozen=True):
     """A log after scoring: its tasks (one, or one for each value of a field), and what there is to say of it."""
 
     log: LogTask
@@ -75,7 +84,9 @@ class Part(Struct, frozen=True):
     """Recorded scores that are 0 or 1 throughout, whatever a reducer makes of them."""
 
 
-def score_logs(paths: Sequence[str], asked: Asked, shown: Progress) -> tuple[tuple[Part, ...], Selected | None]:
+def score_logs(
+    paths: Sequence[RunPath], asked: ScorePlan, shown: Progress
+) -> tuple[tuple[ScoredLog, ...], Selected | None]:
     """Every log that the paths hold, scored; and the tasks that were chosen for them, if any were."""
     selected = _select(asked) if asked.tasks else None
     logs = open_logs(
@@ -89,7 +100,7 @@ def score_logs(paths: Sequence[str], asked: Asked, shown: Progress) -> tuple[tup
         claim_output(asked.folder, logs, paths, overwrite=asked.overwrite)
     logs = tuple(choose_logs(logs, asked.only))
     shown.stage("scoring", len(logs))
-    parts: list[Part] = []
+    parts: list[ScoredLog] = []
     for log, scores in zip(logs, share_scores(logs, asked.rules.scores), strict=True):
         own = replace(asked, rules=replace(asked.rules, scores=scores))
         with without_collector():
@@ -100,7 +111,7 @@ def score_logs(paths: Sequence[str], asked: Asked, shown: Progress) -> tuple[tup
     return tuple(parts), selected
 
 
-def refuse_twice(parts: Sequence[Part]) -> None:
+def refuse_twice(parts: Sequence[ScoredLog]) -> None:
     """Refuse values of a field that make a task of one log what another log, or a task of it, is called."""
     owner = {part.log.name: part.log.name for part in parts}
     for part in parts:
@@ -125,7 +136,7 @@ def _is_for(glob: str, log: LogTask) -> bool:
     return fnmatchcase(log.name, glob) or fnmatchcase(recorded_name(log), glob)
 
 
-def _select(asked: Asked) -> Selected:
+def _select(asked: ScorePlan) -> Selected:
     """The tasks of files or names, with the code that is trusted; what code makes of data sets is not needed here."""
     from evalcore.shell.run.prepare import select_tasks  # only here: with prompts come templates, which take time
 
@@ -138,23 +149,23 @@ def _select(asked: Asked) -> Selected:
         raise EvalError(f"{wrong}; --include_path {beside} also looks for tasks there") from wrong
 
 
-def score_log(log: LogTask, asked: Asked, config: Plain | None) -> Part:
+def score_log(log: LogTask, asked: ScorePlan, config: Plain | None) -> ScoredLog:
     """One log by the recipe that fits it."""
     golds = asked.columns is not None and asked.columns.gold is not None
     cluster = asked.plan.cluster if isinstance(asked.plan.cluster, str) else None
     config = with_repeats(config, log) if config is not None else None
     recipe = choose_recipe(log, asked.rules, config, cluster=cluster, golds=golds)
     recipe = with_version(recipe, log) if config is None else recipe
-    run = Run(log, recipe, asked, {}, set(), {})
-    scored, hashes = run.split_or_whole()
+    going = LogPass(log, recipe, asked.plan.limit)
+    scored, hashes = _score_tasks(going, asked)
     wide = f"{log.name}: a filter looks at all documents at once, so all were held in memory"
     held = [wide] if looks_wide(recipe.task) else []
-    told = (*log.warnings, *recipe.warnings, *held, *tell_lost(log, run.lost))
+    told = (*log.warnings, *recipe.warnings, *held, *tell_lost(log, going.lost))
     if not scored:  # how nothing was scored is of no use
-        told = log.warnings if run.problems else (*log.warnings, f"{log.name}: {log.path} has no documents")
-    within = (key.metric for key in recipe.scores if key.metric not in run.beyond)
+        told = log.warnings if going.problems else (*log.warnings, f"{log.name}: {log.path} has no documents")
+    within = (key.metric for key in recipe.scores if key.metric not in going.beyond)
     shares = tuple(dict.fromkeys((*recipe.shares, *within)))
-    return Part(log, scored, hashes, tuple(run.problems), told, shares)
+    return ScoredLog(log, scored, hashes, tuple(going.problems), told, shares)
 
 
 def tell_lost(log: LogTask, lost: Mapping[int, int]) -> list[str]:
@@ -193,51 +204,53 @@ def with_repeats(config: Plain, log: LogTask) -> Plain:
     return {**config, "repeats": told if type(told) is int else counted}
 
 
-class Run(Struct, frozen=True):
-    """The scoring of one log."""
+class LogPass:
+    """The rows of a log on their way to scoring, and what was noticed as they went by.
 
-    log: LogTask
-    recipe: Recipe
-    asked: Asked
-    problems: dict[Problem, None]
-    beyond: set[str]
-    lost: dict[int, int]
-    """Of a document, how many repeats have no score (of an Inspect log: ended in an error) while others have."""
+    ``problems`` are records that could not be read, ``beyond`` recorded scores that are not 0 or 1 throughout; ``lost``
+    says of a document how many repeats have no score (of an Inspect log: ended in an error) while others have.
+    """
 
-    def split_or_whole(self) -> tuple[dict[str, Scored], dict[str, str]]:
-        """The scores of each task of the log and, where samples are written, their hashes."""
-        field, folder, tables = self.asked.group_by, self.asked.folder, self.asked.tables
-        name_of = group_by_field(self.log.name, field) if field else None
-        if folder is None:
-            rows, recipe = self.rows(), self.recipe
-            pieces = score_split(rows, recipe, name_of, tables) if name_of else score_rows(rows, recipe, tables)
-            return merge_pieces(piece.scored for piece in pieces), {}
-        names = dict.fromkeys(map(name_of, self.rows())) if name_of else [self.log.name]
-        written = self.log.written
-        each = {name: write_pieces(folder, name, self.kept_pieces(name, name_of), written) for name in names}
-        done = merge_pieces(one for task in each.values() for one in task.scored)
-        return done, {name: task.hash for name, task in each.items() if task.scored}
-
-    def kept_pieces(self, name: str, name_of: Callable[[Logged], str] | None) -> Iterator[Piece]:
-        """One task of the log in scored pieces that hold what samples are written of."""
-        rows = self.rows() if name_of is None else (one for one in self.rows() if name_of(one) == name)
-        return score_rows(rows, named_recipe(self.recipe, name), self.asked.tables, keep=True)
+    def __init__(self, log: LogTask, recipe: Recipe, limit: float | None) -> None:
+        self.log, self.recipe, self.limit = log, recipe, limit
+        self.problems: dict[Problem, None] = {}
+        self.beyond: set[str] = set()
+        self.lost: dict[int, int] = {}
 
     def rows(self) -> Iterator[Logged]:
-        """The documents that can be read, up to the limit; problems are put aside, each once."""
-        limit = self.asked.plan.limit
+        """The documents that can be read, up to the limit."""
+        limit = self.limit
         if limit is not None and limit < 1:
             limit = len(select_docs(sum(isinstance(one, Logged) for one in self.log.rows()), limit))
-        return islice(self.good_rows(), None if limit is None else int(limit))
+        return islice(self._good_rows(), None if limit is None else int(limit))
 
-    def good_rows(self) -> Iterator[Logged]:
+    def _good_rows(self) -> Iterator[Logged]:
         scores, unanswered = self.recipe.scores, bool(self.log.reader.harness)
-        for one in self.log.rows():
-            if isinstance(one, Logged):
+        for row in self.log.rows():
+            if isinstance(row, Logged):
                 if scores:
-                    self.beyond.update(beyond_share(one, scores))
-                    if lost := lost_epochs(one, scores, unanswered=unanswered):
-                        self.lost[one.doc_id] = lost
-                yield one
+                    self.beyond.update(beyond_share(row, scores))
+                    if lost := lost_epochs(row, scores, unanswered=unanswered):
+                        self.lost[row.doc_id] = lost
+                yield row
             else:
-                self.problems[one] = None
+                self.problems[row] = None
+
+
+def _score_tasks(going: LogPass, asked: ScorePlan) -> tuple[dict[str, Scored], dict[str, str]]:
+    """The scores of each task of a log and, where samples are written, their hashes."""
+    log, recipe, folder, tables = going.log, going.recipe, asked.folder, asked.tables
+    name_of = group_by_field(log.name, asked.group_by) if asked.group_by else None
+    if folder is None:
+        rows = going.rows()
+        pieces = score_split(rows, recipe, name_of, tables) if name_of else score_rows(rows, recipe, tables)
+        return merge_pieces(piece.scored for piece in pieces), {}
+
+    def pieces_of(name: str) -> Iterator[Piece]:
+        rows = going.rows() if name_of is None else (row for row in going.rows() if name_of(row) == name)
+        return score_rows(rows, named_recipe(recipe, name), tables, keep=True)
+
+    names = dict.fromkeys(map(name_of, going.rows())) if name_of else [log.name]
+    each = {name: write_pieces(folder, name, pieces_of(name), log.written) for name in names}
+    done = merge_pieces(one for task in each.values() for one in task.scored)
+    return done, {name: task.hash for name, task in each.items() if task.scored}

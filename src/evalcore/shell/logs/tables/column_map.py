@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import asdict
 
 from evalcore.core.records.errors import EvalError, unknown
+from evalcore.shell.config.values import list_names
 
-__all__ = ["ColumnMap", "check_columns"]
+__all__ = ["ColumnMap", "check_columns", "declare_columns"]
 
 
 class ColumnMap(Struct, frozen=True, kw_only=True):
@@ -62,6 +64,18 @@ class ColumnMap(Struct, frozen=True, kw_only=True):
     def named(self) -> dict[str, str]:
         """What is declared: what a column holds -> its name."""
         return {key: name for key, name in asdict(self).items() if isinstance(name, str)}
+
+
+def declare_columns(flags: Mapping[str, Any]) -> ColumnMap | None:
+    """The columns that flags declare (``task_column`` is that of the tasks), None without any.
+
+    >>> declare_columns({"answer": "reply", "score": ["right", "f1"]}).columns
+    ('reply', 'right', 'f1')
+    """
+    first, *more = list_names(flags.get("score") or ()) or (None,)
+    flags = {**flags, "task": flags.get("task_column"), "score": first}
+    names = {name: flags.get(name) for name in ColumnMap.__struct_fields__ if name not in ("cluster", "more_scores")}
+    return ColumnMap(**names, cluster=flags.get("cluster"), more_scores=tuple(more)) if any(names.values()) else None
 
 
 def check_columns(mapping: ColumnMap, columns: Collection[str], where: str) -> None:

@@ -75,7 +75,7 @@ def run_results(
     warnings: Iterable[str] = (),
     secrets: Iterable[str] = (),
 ) -> Plain:
-    """What ``results.json`` holds. ``configs`` are the tasks' as built, ``hashes`` their ``samples.task_hash``."""
+    """What ``results.json`` holds. ``configs`` are the tasks' as built, ``hashes`` lm-eval's of them."""
     known = list(secrets)
     out = lm_eval_results(report)
     extras = out.pop("evalcore")

@@ -31,7 +31,7 @@ from evalcore.shell.logs.lm_eval.golds import Targets, choices_of, learn_targets
 from evalcore.shell.logs.lm_eval.targets import reads_back
 from evalcore.shell.prompts.ready_task import Built
 
-__all__ = ["sample_lines", "targets_of", "task_hash"]
+__all__ = ["sample_lines", "targets_of"]
 
 Plain = dict[str, object]
 
@@ -80,16 +80,6 @@ def targets_of(built: Built) -> Targets:
     pairs = zip(built.asked.docs.ints.tolist(), built.requests, strict=True)
     requests = [request for doc, request in pairs if doc == first.doc_id]
     return learn_targets(built.task.output_type, config, _fields(first), requests)
-
-
-def task_hash(rows: Iterable[Mapping[str, object]]) -> str:
-    """lm-eval's hash of a task: of its documents, prompts and targets.
-
-    >>> task_hash([{"doc_hash": "a", "prompt_hash": "b", "target_hash": "c"}])[:8]
-    'ba7816bf'
-    """
-    parts = (f"{row['doc_hash']}{row['prompt_hash']}{row['target_hash']}" for row in rows)
-    return sha256("".join(parts).encode()).hexdigest()
 
 
 # --- documents that have no score -------------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress as RichProgress
     from rich.progress import TaskID
 
-__all__ = ["Progress", "Stage", "progress", "told"]
+__all__ = ["UNSEEN", "Progress", "Stage", "progress", "told"]
 
 
 class Progress(Protocol):
@@ -98,17 +98,27 @@ def progress(
             lines.end()
 
 
-class Silence:
-    """Says nothing but warnings."""
-
-    def __init__(self, stream: TextIO) -> None:
-        self.stream = stream
+class Unseen:
+    """Says nothing: who calls from Python reads warnings in what is returned."""
 
     def stage(self, name: str, total: int, *, known: int = 0) -> None:
         pass
 
     def advance(self, n: int = 1, *, failed: int = 0) -> None:
         pass
+
+    def warn(self, text: str) -> None:
+        pass
+
+
+UNSEEN = Unseen()
+
+
+class Silence(Unseen):
+    """Says nothing but warnings."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self.stream = stream
 
     def warn(self, text: str) -> None:
         write_warning(self.stream, text)

@@ -1,0 +1,62 @@
+"""What ``run`` and ``score`` return."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from evalcore.core.records.report import Report
+from evalcore.shell.logs.log import Problem
+from evalcore.shell.output.terminal.show import Shown, render, shown_of
+
+__all__ = ["RunResult"]
+
+
+class RunResult(Struct, frozen=True, kw_only=True):
+    """A finished run, or logs that were scored again.
+
+    ``report`` has the numbers as records, ``results`` what ``results.json`` holds, ``folder`` and ``files`` where that
+    was written. ``complete`` is false if a document has no score or a record could not be read (these are
+    ``problems``). ``warnings`` are all of them, ``early_warnings`` those that were told before anything was asked;
+    ``bounds`` says between what numbers lie, whatever the documents without a score would have got.
+
+    >>> str(RunResult(report=Report(tasks=()), results={}, title="nothing")).splitlines()[0]
+    'nothing'
+    """
+
+    report: Report
+    results: Mapping[str, object]
+    title: str = ""
+    confidence: float = 0.95
+    folder: Path | None = None
+    files: tuple[str, ...] = ()
+    complete: bool = True
+    warnings: tuple[str, ...] = ()
+    early_warnings: tuple[str, ...] = ()
+    problems: tuple[Problem, ...] = ()
+    bounds: tuple[str, ...] = ()
+    unknown_shots: frozenset[str] = frozenset()
+
+    def __repr__(self) -> str:
+        where = f", written to {self.folder}" if self.folder is not None else ""
+        return f"RunResult({self.title!r}, {len(self.report.tasks)} tasks{where})"
+
+    def __str__(self) -> str:
+        return render(self.shown(), "table").rstrip("\n")
+
+    def shown(self, *, early: bool = True) -> Shown:
+        """All that can be shown of it; without ``early`` warnings that were told before."""
+        shown = shown_of(
+            self.report,
+            self.results,
+            warnings=[one for one in self.warnings if early or one not in self.early_warnings],
+            confidence=self.confidence,
+            title=self.title,
+            folder="" if self.folder is None else str(self.folder),
+            files=self.files,
+        )
+        rows = tuple(replace(row, shots=None) if row.name in self.unknown_shots else row for row in shown.rows)
+        return replace(shown, rows=rows, losses=(*self.bounds, *shown.losses))

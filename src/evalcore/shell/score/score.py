@@ -1,0 +1,211 @@
+"""``score``: recorded answers of any harness, scored again, grouped, closed, written."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Literal, TypedDict, Unpack
+
+from evalcore.core.records.errors import EvalError, require, unknown
+from evalcore.core.records.report import TaskReport
+from evalcore.shell.config.plan import Pin, plan_from
+from evalcore.shell.config.values import Names, RunPath, list_names
+from evalcore.shell.logs.lm_eval.results import NO_MODEL
+from evalcore.shell.logs.log import Problem
+from evalcore.shell.logs.tables.column_map import declare_columns
+from evalcore.shell.output.files.results import run_results, run_title
+from evalcore.shell.output.terminal.losses import lost_of
+from evalcore.shell.output.terminal.progress import UNSEEN, Progress
+from evalcore.shell.run.close import close_groups
+from evalcore.shell.run.run_result import RunResult
+from evalcore.shell.run.write import write_folder
+from evalcore.shell.score.labels import log_facts
+from evalcore.shell.score.report import close_logs, tell_bounds, tell_missing, tell_numbers, trees_over, unknown_shots
+from evalcore.shell.score.rules import read_rules
+from evalcore.shell.score.scored_log import ScoredLog, ScorePlan, score_logs
+
+__all__ = ["ScoreKeys", "score", "tell_problems"]
+
+
+class PlanKeys(TypedDict, total=False):
+    """The keys of a run config that also say how recorded answers are scored."""
+
+    cluster: str | None
+    policy: str | None
+    confidence: float | None
+    ci: str | None
+    on_unscorable: str | None
+    bootstrap_iters: int | None
+    limit: float | None
+    include_path: Names | None
+    trust: Sequence[str | Pin] | str | None
+
+
+class ColumnKeys(TypedDict, total=False):
+    """The columns of plain tables (JSONL, CSV, Parquet)."""
+
+    answer: str | None
+    gold: str | None
+    id: str | None
+    choices: str | None
+    loglikelihoods: str | None
+    repeat: str | None
+    prompt: str | None
+    task_column: str | None
+
+
+class ScoreKeys(PlanKeys, ColumnKeys, total=False):
+    """Rules (``task`` to ``unparsed``), groups (``group_by`` to ``groups``) and where to write."""
+
+    task: Names
+    filter: Names
+    filter_name: str
+    metric: Names
+    reducer: Names
+    filters: RunPath | None
+    score: Names
+    unparsed: Literal["wrong", "unscorable"]
+    group_by: str | None
+    weights: Literal["size", "equal"] | None
+    only: Names
+    groups: RunPath | None
+    output_path: RunPath | None
+    parquet: bool
+    overwrite: bool
+    keep_going: bool
+
+
+def score(logs: RunPath | Sequence[RunPath], *, shown: Progress = UNSEEN, **keys: Unpack[ScoreKeys]) -> RunResult:
+    """Score recorded answers again, by the task's own or by new filters, metrics, reducers and groups.
+
+    ``logs`` are run folders, results, sample logs, Inspect logs or plain tables. The keys are the flags of ``evalcore
+    score``; nothing is written without ``output_path``.
+
+    >>> score("no/such/run", metric="f1")
+    Traceback (most recent call last):
+    evalcore.EvalError: no/such/run: no such file or folder
+    """
+    start, paths = time.time(), [logs] if isinstance(logs, str | Path) else list(logs)
+    asked = plan_scoring(keys)
+    scored, selected = score_logs(paths, asked, shown)
+    tasks = close_logs(scored, asked.plan)
+    trees, told = trees_over(scored, tasks, asked, selected.trees if selected else ())
+    report = close_groups(tasks, trees, asked.plan)
+    problems = tuple(problem for part in scored for problem in part.problems)
+    if not problems and not any(task.estimates for task in tasks):
+        raise EvalError(_tell_nothing(paths, tasks))
+    warnings = (
+        *(selected.warnings if selected else ()),
+        *(warning for part in scored for warning in part.warnings),
+        *told,
+        *_tell_idle(keys, scored),
+        *tell_missing(scored, tasks, asked.plan),
+        *(tell_numbers(scored, tasks) if asked.unchanged else ()),
+    )
+    facts = log_facts([part.log for part in scored], asked.plan, selected.trusted if selected else {})
+    hashes = {name: digest for part in scored for name, digest in part.hashes.items()}
+    unread = tell_problems(problems, most=3)
+    results, shots = run_results(report, facts, hashes=hashes, warnings=(*warnings, *unread)), unknown_shots(report)
+    results = {**results, "n-shot": _forget_shots(results.get("n-shot"), shots)}
+    files: tuple[str, ...] = ()
+    if asked.folder is not None:
+        source = {"scored": [str(path) for path in paths]}
+        files = write_folder(asked.folder, results, hashes, source=source, start=start, parquet=asked.parquet)
+    return RunResult(
+        report=report,
+        results=results,
+        title=f"{run_title(facts)}, scored again",
+        confidence=asked.plan.confidence,
+        folder=asked.folder,
+        files=files,
+        complete=not (problems or lost_of(report)),
+        warnings=warnings,
+        problems=problems,
+        bounds=tell_bounds(report),
+        unknown_shots=shots,
+    )
+
+
+def plan_scoring(keys: ScoreKeys) -> ScorePlan:
+    """What the keys ask for.
+
+    >>> plan_scoring({"metric": ["f1"], "limit": 10}).rules.metrics[0].name
+    'f1'
+    """
+    known = ScoreKeys.__annotations__
+    for key in keys:
+        if key not in known:
+            raise unknown("key", key, known)
+    if keys.get("parquet"):  # a package that is missing, before anything is scored
+        require("pyarrow.parquet", "parquet")
+    tasks = list_names(keys.get("task", ()))
+    shared = {key: keys[key] for key in PlanKeys.__annotations__ if key in keys}  # type: ignore[literal-required]
+    plan = plan_from({"model": NO_MODEL, "tasks": tasks or ["-"], **shared}, "the command line", "").plan
+    folder, groups, filters = keys.get("output_path"), keys.get("groups"), keys.get("filters")
+    return ScorePlan(
+        plan=plan,
+        rules=read_rules(
+            steps=list_names(keys.get("filter", ())),
+            name=keys.get("filter_name", "none"),
+            metrics=list_names(keys.get("metric", ())),
+            reducers=list_names(keys.get("reducer", ())),
+            scores=list_names(keys.get("score", ())),
+            unparsed=keys.get("unparsed", "wrong"),
+            file=None if filters is None else Path(filters),
+        ),
+        columns=declare_columns(keys),
+        tasks=tasks,
+        group_by=keys.get("group_by"),
+        by_size=keys.get("weights") != "equal",
+        groups=None if groups is None else Path(groups),
+        only=list_names(keys.get("only", ())),
+        folder=Path(folder).expanduser() if folder else None,
+        parquet=keys.get("parquet", False),
+        overwrite=keys.get("overwrite", False),
+        keep_going=keys.get("keep_going", False),
+    )
+
+
+def _forget_shots(shots: object, unknown: frozenset[str]) -> dict[str, object]:
+    """The shots of tasks and groups in results, null where nothing tells them."""
+    known = shots if isinstance(shots, Mapping) else {}
+    return {name: None if name in unknown else count for name, count in known.items()}
+
+
+def _tell_nothing(paths: Sequence[RunPath], tasks: Sequence[TaskReport]) -> str:
+    """Why there is no number at all."""
+    where = ", ".join(map(str, paths))
+    if not tasks:
+        return f"{where}: no documents"
+    names = ", ".join(task.name for task in tasks)
+    return f"{where}: none of the scores that {names} had are there; name what to measure (--metric NAME, --score NAME)"
+
+
+def _tell_idle(keys: ScoreKeys, scored: Sequence[ScoredLog]) -> list[str]:
+    """Flags that had no effect."""
+    get = keys.get
+    columns = [name for name in ColumnKeys.__annotations__ if get(name)]
+    tabular = any(part.log.reader.tabular for part in scored)
+    named = get("filter_name", "none") != "none"
+    idle = [
+        ("--weights", get("weights") and get("group_by") is None, "only weighs the tasks of --group_by"),
+        (", ".join(f"--{name}" for name in columns), columns and not tabular, "is for plain tables only"),
+        ("--metric", get("metric") and get("score"), "scores nothing where --score takes what was recorded"),
+        ("--filter", get("filter") and get("score"), "filters nothing where --score takes what was recorded"),
+        ("--filters", get("filters") and get("score"), "scores nothing where --score takes what was recorded"),
+        ("--filter_name", named and not get("filter"), "only names the steps of --filter"),
+        ("--parquet", get("parquet") and not get("output_path"), "only goes with --output_path"),
+        ("--overwrite", get("overwrite") and not get("output_path"), "only goes with --output_path"),
+    ]
+    return [f"{flag} had no effect: it {why}" for flag, unused, why in idle if unused]
+
+
+def tell_problems(problems: Sequence[Problem], *, most: int = 20) -> list[str]:
+    """Records that could not be read, each with its place; the count first."""
+    if not problems:
+        return []
+    each = [f"{one.place}: {one.message}" + f" (byte {one.byte:,})" * bool(one.byte) for one in problems[:most]]
+    left = len(problems) - most
+    many = "1 record" if len(problems) == 1 else f"{len(problems):,} records"
+    return [f"{many} could not be read:", *each, *([f"... and {left:,} more"] if left > 0 else [])]
