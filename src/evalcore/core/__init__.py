@@ -1,0 +1,16 @@
+"""The pure part: the same records give the same bits. It reads no clock, file, environment or network.
+
+records/    what flows through the pipe
+stats/      errors, intervals, tests and plans, over numbers and influences
+filters/    raw replies to answers
+answers/    answers of many documents in order, as batches
+metrics/    a batch to the score of each document
+repeats/    several replies to one score
+aggregate/  a column of scores to a value with its error and interval
+groups/     trees of tasks to averages
+tables      Tables: every table of behaviour in one frozen record
+pipeline    the five verbs in order: what the product runs
+lm_eval/    all that is lm-eval's: policy, errata, configs, file schemas
+compare/    two runs, document by document
+explain/    one document, from its replies to its part in every number
+"""

@@ -1,1 +1,17 @@
-"""The only place that reads, asks, waits or writes; core knows nothing of it."""
+"""The only place that reads, asks, waits or writes.
+
+cli/        one file a command: parse, call, print
+config/     run configs and flags to a plan
+tasks/      task files to task configs, trees and trusted code
+data/       data files to documents
+prompts/    documents to requests
+models/     requests to replies
+answerlog/  answers on the disk before they count
+run/        run: prepare, ask, score, close, write
+logs/       recorded answers of every format
+score/      score: recorded answers by old or new rules
+compare/    compare, check and power: recorded runs side by side
+explain/    explain and diff: documents and verdicts of recorded runs
+output/     files, and what each command prints
+safety/     text, names, JSON and files that are safe to show and to write
+"""

@@ -1,1 +1,15 @@
-"""aggregate."""
+"""A column of scores to a value, the influence of each document on it, an error and an interval.
+
+numbers       rows of any kind as numbers
+ratios        means and ratios
+classes       F1 and MCC from class counts
+corpus        corpus scores, and questions made of several documents
+aggregations  AGGREGATIONS
+stderr        standard errors: from influences, an exact form, or a bootstrap
+resample      a number on resamples of its documents
+spread        the error of an estimate, by document or by cluster
+inference     which errors and intervals are asked for
+value         aggregate_metric: a column to an estimate
+signature     the one-line recipe of a number
+task_report   every column of a task to an estimate with its recipe and errata
+"""

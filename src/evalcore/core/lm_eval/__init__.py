@@ -1,1 +1,12 @@
-"""What lm-eval 0.4.13 does differently, an entry for each of its errata (see ``core/lm_eval/errata.py``)."""
+"""All that is lm-eval's: its configs, its numbers where they differ, its files.
+
+task_config   a task from its config
+metrics       metrics and filters that differ (E10, E11, E13, E19, E21)
+aggregations  aggregations and errors that differ (E01 to E03, E17, E18, E24)
+groups        groups that differ (E04, E05, E08, E09, E23)
+errata        ERRATA, and which of them concern an estimate
+policy        LM_EVAL_0_4_13: the default tables with an entry replaced per erratum
+result_row    a task from a row of lm-eval's results
+result_file   a report as lm-eval's result file, and as lmms-eval's six mappings
+sample_log    scores as lm-eval's sample log
+"""
