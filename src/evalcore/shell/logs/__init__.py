@@ -1,1 +1,14 @@
-"""Recorded answers of any harness: documents, golds, requests and replies, one document at a time."""
+"""Recorded answers of any harness, one document at a time; READERS has a reader for each format.
+
+paths         the files that paths, folders and globs name
+head          the beginning of a file, by which its format is recognised
+json_records  JSON records one by one, each with its line and byte
+log           what every reader gives: tasks and their documents
+lm_eval/      sample logs of lm-eval, lmms-eval and evalcore
+inspect/      logs of Inspect
+tables/       plain tables with declared columns
+readers       READERS
+open          paths to the tasks whose answers they record
+recordings    the files of recorded answers that ``model: replay`` reads
+runs/         recorded runs as scores by document, for comparisons
+"""

@@ -1,1 +1,15 @@
-"""Runs that are on the disk already: evalcore's, lm-eval's, or their sample logs, read as scores by document."""
+"""Recorded runs as scores by document.
+
+source         what a path holds: a run folder, results with samples, or sample logs
+shards         the files of a folder that are one task of one run
+log_table      a sample log as a table of documents and logged values
+identity       documents by id, prompt and content
+tasks          the task behind a log, from its recorded config
+directions     which way a recorded metric points
+scores         logged scores as columns
+columns        columns that give the recorded number again
+trees          the groups of recorded results
+totals         results without samples
+result_errors  the errors of recorded numbers
+run_record     a recorded run as a side of a comparison
+"""

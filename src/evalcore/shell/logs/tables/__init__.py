@@ -1,1 +1,9 @@
-"""tables."""
+"""Plain tables with declared columns.
+
+column_map   which column is what
+table_rows   rows of JSON, CSV, TSV, Parquet and Arrow, one by one
+cells        cells as what their columns are declared to hold
+table_golds  golds where choices are numbers, too
+table_tasks  rows by task
+table        rows as documents
+"""
