@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     from evalcore.core.tables import Tables as Tables
     from evalcore.shell.compare.compare import compare as compare
     from evalcore.shell.run.run import run as run
+    from evalcore.shell.score.score import score as score
 
     __version__: str
 
@@ -115,7 +116,7 @@ _HOMES = {
 }
 """Where each public name lives: its module, and its name there if it has another."""
 
-_COMMANDS = {"run": "shell.run.run", "compare": "shell.compare.compare"}
+_COMMANDS = {"run": "shell.run.run", "score": "shell.score.score", "compare": "shell.compare.compare"}
 """Public as well, but no star import loads the shell, nor brings words as common as these."""
 
 _NAMESPACES = ("comparisons", "traces", "stats", "groups", "logs", "lm_eval", "extensions", "frames", "testing")

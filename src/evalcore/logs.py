@@ -9,6 +9,7 @@ from evalcore.shell.logs.log import Logged, LogTask
 from evalcore.shell.logs.open import open_logs
 from evalcore.shell.logs.runs.run_record import Recorded, read_recorded
 from evalcore.shell.logs.tables.column_map import ColumnMap
+from evalcore.shell.run.run_result import RunResult
 
 __all__ = [
     "AnswerTable",
@@ -17,6 +18,7 @@ __all__ = [
     "Logged",
     "Recorded",
     "Requests",
+    "RunResult",
     "document_table",
     "open_log",
     "open_logs",

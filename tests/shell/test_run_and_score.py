@@ -10,12 +10,11 @@ import pytest
 import yaml
 from small_tasks import write_tasks
 
-from evalcore import EvalError
+from evalcore import EvalError, run, score
+from evalcore.core.records.frozen_dict import thaw_dict
+from evalcore.logs import RunResult
 from evalcore.shell.cli import main
 from evalcore.shell.output.terminal.show import render
-from evalcore.shell.run.run import run
-from evalcore.shell.run.run_result import RunResult
-from evalcore.shell.score.score import score
 
 CONFIG = {"model": "dummy", "tasks": ["small"], "include_path": "tasks", "limit": 6}
 REGEX = 'regex={"regex_pattern": "([0-9]+)"}'
@@ -86,7 +85,7 @@ def test_a_config_is_a_path_a_mapping_or_keys(home: Path, monkeypatch: pytest.Mo
     by_keys = run(**{**CONFIG, "limit": 3}, output_path="out_keys")
     assert files(home / "out_path") == files(home / "out_mapping") == files(home / "out_keys")
     assert by_path.report == by_mapping.report == by_keys.report
-    assert by_path.results == json.loads((home / "out_path/results.json").read_text())
+    assert thaw_dict(by_path.results) == json.loads((home / "out_path/results.json").read_text())
 
 
 def test_chunks_of_a_run_go_through_any_map(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:

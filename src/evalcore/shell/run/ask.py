@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from evalcore.core.records.document import answer_key, digest_request
 from evalcore.core.records.errors import EvalError
+from evalcore.core.records.frozen_dict import FrozenDict
 from evalcore.core.records.request import Failure, Generate, LogLikelihood, Reply, Request
 from evalcore.shell.answerlog.line import LoggedAnswer
 from evalcore.shell.answerlog.writer import LogWriter, open_log
@@ -67,7 +68,7 @@ def list_questions(identity: str, tasks: Iterable[Built]) -> Agenda:
                 items.setdefault(key, Item(key, digest, Question(request, repeat)))
                 mine.append(key)
         keys[built.task.name] = tuple(mine)
-    return Agenda(items, keys)
+    return Agenda(FrozenDict(items), FrozenDict(keys))
 
 
 def sort_items(items: Iterable[Item]) -> list[Item]:
@@ -136,7 +137,7 @@ def _ask_rest(
         raise Interrupted(f"interrupted{_kept(model, replies, agenda)}; the same command goes on from there") from None
     except EvalError as wrong:
         raise EvalError(f"{wrong}{_kept(model, replies, agenda)}") from wrong
-    return AnswerSheet(replies, finishes, len(rest))
+    return AnswerSheet(FrozenDict(replies), FrozenDict(finishes), len(rest))
 
 
 def _kept(model: Model, replies: Mapping[str, Reply], agenda: Agenda) -> str:

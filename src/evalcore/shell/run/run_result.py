@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from msgspec import Struct
 from msgspec.structs import replace
 
+from evalcore.core.records.frozen_dict import FrozenRecord, thaw_dict
 from evalcore.core.records.report import Report
 from evalcore.shell.logs.log import Problem
 from evalcore.shell.output.terminal.show import Shown, render, shown_of
@@ -15,7 +15,7 @@ from evalcore.shell.output.terminal.show import Shown, render, shown_of
 __all__ = ["RunResult"]
 
 
-class RunResult(Struct, frozen=True, kw_only=True):
+class RunResult(FrozenRecord, frozen=True, kw_only=True):
     """A finished run, or logs that were scored again.
 
     ``report`` has the numbers as records, ``results`` what ``results.json`` holds, ``folder`` and ``files`` where that
@@ -51,7 +51,7 @@ class RunResult(Struct, frozen=True, kw_only=True):
         """All that can be shown of it; without ``early`` warnings that were told before."""
         shown = shown_of(
             self.report,
-            self.results,
+            thaw_dict(self.results),
             warnings=[one for one in self.warnings if early or one not in self.early_warnings],
             confidence=self.confidence,
             title=self.title,

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from evalcore.core.lm_eval.policy import POLICIES
 from evalcore.core.records.document import select_docs
 from evalcore.core.records.errors import EvalError, unknown
+from evalcore.core.records.frozen_dict import FrozenDict
 from evalcore.core.records.score import Scored
 from evalcore.core.tables import Tables
 from evalcore.shell.config.plan import Plan
@@ -165,7 +166,7 @@ def score_log(log: LogTask, asked: ScorePlan, config: Plain | None) -> ScoredLog
         told = log.warnings if going.problems else (*log.warnings, f"{log.name}: {log.path} has no documents")
     within = (key.metric for key in recipe.scores if key.metric not in going.beyond)
     shares = tuple(dict.fromkeys((*recipe.shares, *within)))
-    return ScoredLog(log, scored, hashes, tuple(going.problems), told, shares)
+    return ScoredLog(log, FrozenDict(scored), FrozenDict(hashes), tuple(going.problems), told, shares)
 
 
 def tell_lost(log: LogTask, lost: Mapping[int, int]) -> list[str]:
