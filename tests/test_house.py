@@ -121,6 +121,20 @@ def test_the_map_in_the_readme_is_the_tree() -> None:
     assert set(paths) == rooms | modules
 
 
+def test_where_to_add_what_is_true() -> None:
+    """The files that docs/architecture.md sends a contributor to are there, and define the tables it names."""
+    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8").partition("## Where do I add")[2]
+    cells = [cell for line in text.splitlines() if line.startswith("| a") for cell in line.split("|")]
+    files = [name for cell in cells for name in re.findall(r"`([\w/]+(?:\.py|/))`", cell)]
+    assert len(files) > 30
+    assert [name for name in files if name != "renderers.py" and not (SOURCE / name).exists()] == []
+    tables = [pair for cell in cells for pair in re.findall(r"`([A-Z_0-9]+)` in `([\w/]+\.py)`", cell)]
+    assert len(tables) > 10
+    assert [
+        pair for pair in tables if not re.search(rf"(?m)^{pair[0]}\b.* =", (SOURCE / pair[1]).read_text("utf-8"))
+    ] == []
+
+
 def test_the_readme_is_short() -> None:
     assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= 200
 
