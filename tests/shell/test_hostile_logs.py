@@ -28,7 +28,7 @@ from evalcore.shell.logs.runs.result_errors import known_of
 from evalcore.shell.logs.runs.run_record import Recorded, read_recorded
 from evalcore.shell.logs.runs.scores import rows_of as score_rows
 from evalcore.shell.logs.runs.trees import grow_trees
-from evalcore.shell.output.compare.export import pair_data
+from evalcore.shell.output.compare.renderers import pair_data
 from evalcore.shell.prompts.clusters import read_cluster
 
 Row = dict[str, object]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from time import perf_counter
 
-from evalcore.shell.cli.inputs import add_choice, add_forms, add_reading, add_resampling
+from evalcore.shell.cli.inputs import add_choice, add_forms, add_reading, add_resampling, new_parser
 
 EXAMPLES = """examples:
   evalcore check runs/new --min acc=0.62                 every acc of the run
@@ -26,11 +26,8 @@ exit codes: 0 all passed, 1 some failed, 2 bad input, or nothing could be checke
 
 
 def parser() -> argparse.ArgumentParser:
-    out = argparse.ArgumentParser(
-        "evalcore check",
-        description="Hold a run against limits and against another run; fail on evidence, not on noise.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+    out = new_parser(
+        "check", "Hold a run against limits and against another run; fail on evidence, not on noise.", EXAMPLES
     )
     out.add_argument(
         "run", metavar="RUN", help="run folder, lm-eval output or sample log; for limits, results alone do"

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Sequence
 
 from evalcore.core.records.errors import EvalError
-from evalcore.shell.cli.inputs import add_choice, add_forms, add_reading, add_resampling
+from evalcore.shell.cli.inputs import add_choice, add_forms, add_reading, add_resampling, new_parser
 
 EXAMPLES = """examples:
   evalcore compare runs/new runs/old               A is runs/new, B is runs/old; A − B is what the table shows
@@ -21,11 +21,8 @@ exit codes: 0 done, 2 bad input, or no document is in two runs
 
 
 def parser() -> argparse.ArgumentParser:
-    out = argparse.ArgumentParser(
-        "evalcore compare",
-        description="Differences of runs in every task, metric and group, with intervals and tests.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+    out = new_parser(
+        "compare", "Differences of runs in every task, metric and group, with intervals and tests.", EXAMPLES
     )
     out.add_argument("runs", nargs="+", metavar="RUN", help="run folders, lm-eval outputs or sample logs; two or more")
     add_forms(out, json="everything as JSON", csv="a row per number", markdown="a Markdown table")

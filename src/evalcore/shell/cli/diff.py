@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from evalcore.shell.cli.inputs import add_forms
+from evalcore.shell.cli.inputs import add_forms, new_parser
 
 EXAMPLES = """examples:
   evalcore diff out/run out/rescored               what changed, document by document
@@ -18,12 +18,11 @@ exit code: 0 if nothing changed, 1 if something did, 2 if the input is bad
 
 
 def parser() -> argparse.ArgumentParser:
-    out = argparse.ArgumentParser(
-        "evalcore diff",
-        description="Which verdicts changed between two scorings of the same answers, with what was extracted before "
+    out = new_parser(
+        "diff",
+        "Which verdicts changed between two scorings of the same answers, with what was extracted before "
         "and after, and by which rule. For different answers, see `evalcore compare`.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        EXAMPLES,
     )
     out.add_argument("a", metavar="A", type=Path, help="before: a run folder, an output of lm-eval, or a sample log")
     out.add_argument("b", metavar="B", type=Path, help="after: the same")

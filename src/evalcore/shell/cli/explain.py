@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from evalcore.shell.cli.inputs import COLUMNS, add_forms, columns_of
+from evalcore.shell.cli.inputs import COLUMNS, add_forms, columns_of, new_parser
 
 EXAMPLES = """examples:
   evalcore explain out/run --task gsm8k --doc 12            a run folder, or an output of lm-eval
@@ -18,12 +18,11 @@ EXAMPLES = """examples:
 
 
 def parser() -> argparse.ArgumentParser:
-    out = argparse.ArgumentParser(
-        "evalcore explain",
-        description="One document of a run: its prompt, its answers, what each filter made of them and by which rule, "
+    out = new_parser(
+        "explain",
+        "One document of a run: its prompt, its answers, what each filter made of them and by which rule, "
         "its scores and how they came about, and its part in the numbers of its task and of every group above.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        EXAMPLES,
     )
     out.add_argument("run", metavar="RUN", help="a run folder, an output of lm-eval, a sample log, or a table")
     out.add_argument("--task", metavar="T", help="the task; may be left out where there is only one")

@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from evalcore.shell.logs.tables.column_map import ColumnMap
 
-__all__ = ["COLUMNS", "add_choice", "add_forms", "add_reading", "add_resampling", "columns_of"]
+__all__ = ["COLUMNS", "add_choice", "add_forms", "add_reading", "add_resampling", "columns_of", "new_parser"]
+
+
+def new_parser(command: str, what: str, examples: str, usage: str | None = None) -> argparse.ArgumentParser:
+    """A parser whose help says what a command does and shows examples."""
+    kept = argparse.RawDescriptionHelpFormatter  # lines of examples as they are
+    return argparse.ArgumentParser(
+        f"evalcore {command}", usage=usage, description=what, epilog=examples, formatter_class=kept
+    )
 
 
 def add_choice(parser: argparse.ArgumentParser, what: str = "") -> None:

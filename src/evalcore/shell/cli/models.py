@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 from collections.abc import Sequence
 
+from evalcore.shell.cli.inputs import new_parser
 from evalcore.shell.models import list_backends
 
 EXAMPLES = """examples:
@@ -17,12 +17,7 @@ EXAMPLES = """examples:
 
 def main(argv: Sequence[str]) -> int:
     """List the backends, or show one."""
-    parser = argparse.ArgumentParser(
-        "evalcore models",
-        description="List the model backends, or the arguments of one.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = new_parser("models", "List the model backends, or the arguments of one.", EXAMPLES)
     parser.add_argument("name", nargs="?", help="show this backend alone")
     parser.add_argument("--json", action="store_true", help="as JSON")
     given = parser.parse_args(argv)

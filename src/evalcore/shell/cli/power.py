@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
-from evalcore.shell.cli.inputs import add_choice, add_forms
+from evalcore.shell.cli.inputs import add_choice, add_forms, new_parser
 
 EXAMPLES = """examples:
   evalcore power out/run                             the smallest difference that this run can show
@@ -18,11 +18,8 @@ EXAMPLES = """examples:
 
 
 def parser() -> argparse.ArgumentParser:
-    out = argparse.ArgumentParser(
-        "evalcore power",
-        description="How many documents and repeats a difference or an interval takes, from a run's own spread.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+    out = new_parser(
+        "power", "How many documents and repeats a difference or an interval takes, from a run's own spread.", EXAMPLES
     )
     out.add_argument(
         "run",

@@ -10,6 +10,7 @@ from pathlib import Path
 import msgspec
 
 from evalcore.core.records.errors import EvalError
+from evalcore.shell.cli.inputs import new_parser
 from evalcore.shell.safety.safe_text import visible
 from evalcore.shell.tasks.library.cache import open_library
 from evalcore.shell.tasks.library.index import TaskIndex
@@ -24,12 +25,11 @@ EXAMPLES = """examples:
 
 
 def parser() -> argparse.ArgumentParser:
-    out = argparse.ArgumentParser(
-        "evalcore tasks",
+    out = new_parser(
+        "tasks",
+        "List, search, show and check task files. The tasks of an installed lm-eval are known.",
+        EXAMPLES,
         usage="evalcore tasks [list | search TEXT | show NAME ... | check [NAME ...]] [--include-path FOLDER] [--json]",
-        description="List, search, show and check task files. The tasks of an installed lm-eval are known.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     out.add_argument("what", nargs="*", help="list (default), search TEXT, show NAME, check [NAME]")
     out.add_argument("--include-path", "--include_path", nargs="+", action="extend", default=[], metavar="FOLDER")

@@ -2,7 +2,6 @@
 
 gate_text    a gate in a sentence
 gate_tables  gates as tables
-gate_data    gates as JSON
 junit        gates as JUnit XML
-renderers    the table of forms
+renderers    JSON and the table of forms
 """

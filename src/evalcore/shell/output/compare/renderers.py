@@ -1,20 +1,159 @@
-"""How runs side by side are shown: a table of renderers by name."""
+"""How runs side by side are shown: pages, JSON and CSV.
+
+JSON, its keys stable::
+
+    runs        a list of {label, name, path, model, warnings}, in the order they were given
+    confidence  of every interval; a verdict is given where p_adjusted is at most 1 - confidence
+    correction  holm, bh or none
+    family      how many p-values were corrected together, over all pairs
+    warnings    about all of it; those of runs and of pairs are there
+    pairs       a list, one for each two runs: {a, b (their labels), lines, documents, tasks_only_a, tasks_only_b,
+                warnings}
+      lines      {task, kind: task | group, metric, filter, higher_is_better, n, clusters, unscored, a, b,
+                  difference (a - b), stderr, ci_low, ci_high, p_value, p_adjusted, detectable, verdict, better, worse,
+                  method, reason}
+                 better, worse: ids of the documents where a does better, does worse
+      documents  {task, both: how many, only_a: ids, only_b: ids}
+
+What is not known is null. CSV has a row for each line, with counts of documents in place of ids.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
-from pyrsistent import PMap, pmap
+from pyrsistent import PMap
 
+from evalcore.core.compare.gates import name_verdict
+from evalcore.core.compare.lines import ComparisonLine
+from evalcore.core.records.task import MetricKey
 from evalcore.shell.compare.compare import Compared
-from evalcore.shell.output.compare.export import write_csv, write_json
+from evalcore.shell.compare.conditions import model_of
+from evalcore.shell.logs.runs.run_record import Recorded
 from evalcore.shell.output.compare.footnotes import sections_of
+from evalcore.shell.output.compare.line_order import id_of
 from evalcore.shell.output.compare.matrix import matrix_page
 from evalcore.shell.output.compare.pair_table import pair_page
-from evalcore.shell.output.terminal.grid import Page, draw_page, write_markdown
-from evalcore.shell.output.terminal.screen import Renderer
+from evalcore.shell.output.terminal.flat import write_csv_rows
+from evalcore.shell.output.terminal.grid import Page, page_renderers
+from evalcore.shell.output.terminal.screen import Renderer, plain_form
+from evalcore.shell.safety.strict_json import json_text
 
-__all__ = ["RENDERERS", "page_of"]
+__all__ = ["RENDERERS", "page_of", "pair_data"]
+
+
+def _write_json(compared: Compared) -> str:
+    """Every pair and every line of it, as strict JSON."""
+    first = compared.comparisons[0]
+    named = zip(compared.labels, compared.names, compared.runs, strict=True)
+    return json_text(
+        {
+            "runs": [
+                {
+                    "label": label,
+                    "name": name,
+                    "path": str(run.path),
+                    "model": model_of(run.results) or None,
+                    "warnings": list(run.warnings),
+                }
+                for label, name, run in named
+            ],
+            "confidence": first.confidence,
+            "correction": first.correction,
+            "family": first.family,
+            "warnings": [*compared.lead, *compared.warnings],
+            "pairs": [pair_data(compared, at) for at in range(len(compared.pairs))],
+        }
+    )
+
+
+def pair_data(compared: Compared, at: int) -> dict[str, object]:
+    """One pair of runs as plain data."""
+    comparison, (first, second) = compared.comparisons[at], compared.pairs[at]
+    a, b = compared.runs[first], compared.runs[second]
+    return {
+        "a": compared.labels[first],
+        "b": compared.labels[second],
+        "lines": [
+            {
+                **line_data(line, compared.alpha, (compared.labels[first], compared.labels[second])),
+                "better": _ids_of(a, line.name, line.better),
+                "worse": _ids_of(a, line.name, line.worse),
+                "method": line.method,
+                "reason": line.reason,
+            }
+            for line in comparison.lines
+        ],
+        "documents": [
+            {
+                "task": shared.task,
+                "both": shared.both,
+                "only_a": _ids_of(a, shared.task, shared.only_a),
+                "only_b": _ids_of(b, shared.task, shared.only_b),
+            }
+            for shared in comparison.documents
+        ],
+        "tasks_only_a": list(comparison.tasks_only_a),
+        "tasks_only_b": list(comparison.tasks_only_b),
+        "warnings": list(comparison.warnings),
+    }
+
+
+def _ids_of(run: Recorded, task: str, keys: Sequence[int]) -> list[int | str]:
+    known = id_of(run, task) if keys else {}
+    return [known.get(key, key) for key in keys]
+
+
+def line_data(line: ComparisonLine, alpha: float, labels: tuple[str, str] = ("A", "B")) -> dict[str, object]:
+    """The numbers of a line as plain data.
+
+    >>> line = ComparisonLine(name="t", key=MetricKey("acc"), difference=0.5, ci=(0.1, 0.9), adjusted=0.01)
+    >>> data = line_data(line, 0.05)
+    >>> data["task"], data["difference"], data["ci_low"], data["p_adjusted"], data["verdict"]
+    ('t', 0.5, 0.1, 0.01, 'A higher')
+    """
+    low, high = line.ci if line.ci is not None else (None, None)
+    return {
+        "task": line.name,
+        "kind": "group" if line.group else "task",
+        "metric": line.key.metric,
+        "filter": line.key.filter,
+        "higher_is_better": line.higher_is_better,
+        "n": line.n,
+        "clusters": line.clusters,
+        "unscored": line.unscored,
+        "a": line.a,
+        "b": line.b,
+        "difference": line.difference,
+        "stderr": line.stderr,
+        "ci_low": low,
+        "ci_high": high,
+        "p_value": line.p_value,
+        "p_adjusted": line.adjusted,
+        "detectable": line.detectable,
+        "verdict": name_verdict(line, alpha, labels),
+    }
+
+
+def _write_csv(compared: Compared) -> str:
+    """A row for each line of each pair."""
+    heads = ("run_a", "run_b", *line_data(EMPTY, 0.05), "n_better", "n_worse", "method", "reason")
+    return write_csv_rows(heads, (map(_spell, row) for at in range(len(compared.pairs)) for row in _rows(compared, at)))
+
+
+EMPTY = ComparisonLine(name="", key=MetricKey(""))
+
+
+def _rows(compared: Compared, at: int) -> Iterable[list[object]]:
+    pair = compared.pairs[at]
+    names, labels = [compared.names[run] for run in pair], [compared.labels[run] for run in pair]
+    for line in compared.comparisons[at].lines:
+        numbers = line_data(line, compared.alpha, (labels[0], labels[1])).values()
+        yield [*names, *numbers, len(line.better), len(line.worse), line.method, line.reason]
+
+
+def _spell(cell: object) -> object:
+    return str(cell).lower() if isinstance(cell, bool) else cell
 
 
 def page_of(compared: Compared) -> Page:
@@ -28,11 +167,6 @@ def _notes(compared: Compared) -> Iterator[str]:
     yield from (f"{section.head} {line}" for section in sections_of(compared) for line in section.lines)
 
 
-RENDERERS: PMap[str, Renderer[Compared]] = pmap(
-    {
-        "table": Renderer(lambda compared, screen: draw_page(page_of(compared), screen)),
-        "markdown": Renderer(lambda compared, _: write_markdown(page_of(compared))),
-        "json": Renderer(lambda compared, _: write_json(compared)),
-        "csv": Renderer(lambda compared, _: write_csv(compared), _notes),
-    }
+RENDERERS: PMap[str, Renderer[Compared]] = (
+    page_renderers(page_of).set("json", plain_form(_write_json)).set("csv", plain_form(_write_csv, _notes))
 )

@@ -1,6 +1,5 @@
 """Plans for the next run, printed.
 
 plan_page  plans for people
-plan_data  plans as JSON and CSV
-renderers  the table of forms
+renderers  JSON, CSV and the table of forms
 """

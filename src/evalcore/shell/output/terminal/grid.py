@@ -8,6 +8,7 @@ from typing import Generic, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
+from pyrsistent import PMap, pmap
 from rich import box
 from rich.cells import cell_len
 from rich.console import Console
@@ -16,11 +17,11 @@ from rich.table import Table
 from rich.text import Text
 
 from evalcore.shell.output.terminal.flat import escape_markdown, markdown_table
-from evalcore.shell.output.terminal.screen import PIPE, Screen
+from evalcore.shell.output.terminal.screen import PIPE, Renderer, Screen, plain_form
 from evalcore.shell.output.terminal.wrap import fold, share_width
 from evalcore.shell.safety.safe_text import shorten, visible
 
-__all__ = ["Grid", "GridColumn", "Page", "Section", "draw_page", "lay_grid", "write_markdown"]
+__all__ = ["Grid", "GridColumn", "Page", "Section", "draw_page", "lay_grid", "page_renderers", "write_markdown"]
 
 T = TypeVar("T")
 
@@ -157,6 +158,16 @@ def draw_page(page: Page, screen: Screen = PIPE) -> str:
         for line in section.lines:
             console.print(Text("- " + shorten(visible(line), LONGEST * 2)))
     return "\n".join(line.rstrip() for line in out.getvalue().split("\n"))
+
+
+def page_renderers(page_of: Callable[[T], Page]) -> PMap[str, Renderer[T]]:
+    """The forms of what has a page: drawn for a screen, and in Markdown."""
+    return pmap(
+        {
+            "table": Renderer(lambda record, screen: draw_page(page_of(record), screen)),
+            "markdown": plain_form(lambda record: write_markdown(page_of(record))),
+        }
+    )
 
 
 def _fitting(console: Console, grids: Sequence[Grid]) -> tuple[Grid, Table]:

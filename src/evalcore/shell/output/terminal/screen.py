@@ -12,7 +12,7 @@ from msgspec import Struct
 from evalcore.core.records.errors import unknown
 from evalcore.shell.safety.safe_text import shorten, visible
 
-__all__ = ["PIPE", "Renderer", "Screen", "print_form", "render_form", "write_text"]
+__all__ = ["PIPE", "Renderer", "Screen", "plain_form", "print_form", "render_form", "write_text"]
 
 T = TypeVar("T")
 
@@ -31,13 +31,18 @@ class Renderer(Struct, Generic[T], frozen=True):
     """A form of output: the text of a record, and what the form has no place for, which goes to stderr."""
 
     text: Callable[[T, Screen], str]
-    aside: Callable[[T], Iterable[str]] = lambda _: ()
+    aside: Callable[[T], Iterable[str]] = lambda record: ()
+
+
+def plain_form(write: Callable[[T], str], aside: Callable[[T], Iterable[str]] = lambda record: ()) -> Renderer[T]:
+    """A form that is the same on every screen."""
+    return Renderer(lambda record, screen: write(record), aside)
 
 
 def render_form(renderers: Mapping[str, Renderer[T]], form: str, record: T, screen: Screen = PIPE) -> str:
     """The text of a record in a form.
 
-    >>> render_form({"plain": Renderer(lambda text, _: text)}, "plain", "abc")
+    >>> render_form({"plain": plain_form(str)}, "plain", "abc")
     'abc'
     """
     if form not in renderers:

@@ -13,7 +13,7 @@ from evalcore.shell.output.terminal.flat import render_csv, render_markdown
 from evalcore.shell.output.terminal.losses import lost_of, told_losses
 from evalcore.shell.output.terminal.notes import notes_of
 from evalcore.shell.output.terminal.number_rows import NumberRow, rows_of
-from evalcore.shell.output.terminal.screen import PIPE, Renderer, Screen, print_form, render_form
+from evalcore.shell.output.terminal.screen import PIPE, Renderer, Screen, plain_form, print_form, render_form
 from evalcore.shell.safety.safe_text import visible
 from evalcore.shell.safety.strict_json import json_text
 
@@ -78,10 +78,10 @@ def _losses(shown: Shown) -> tuple[str, ...]:
 RENDERERS: PMap[str, Renderer[Shown]] = pmap(
     {
         "table": Renderer(_table),
-        "json": Renderer(lambda shown, _: json_text(shown.results), _losses),
-        "csv": Renderer(lambda shown, _: render_csv(shown.rows), _losses),
-        "markdown": Renderer(lambda shown, _: render_markdown(shown.rows, confidence=shown.confidence), _losses),
-        "path": Renderer(lambda shown, _: visible(shown.folder) + "\n", _losses),
+        "json": plain_form(lambda shown: json_text(shown.results), _losses),
+        "csv": plain_form(lambda shown: render_csv(shown.rows), _losses),
+        "markdown": plain_form(lambda shown: render_markdown(shown.rows, confidence=shown.confidence), _losses),
+        "path": plain_form(lambda shown: visible(shown.folder) + "\n", _losses),
     }
 )
 """Only the table has a place for losses and warnings."""
