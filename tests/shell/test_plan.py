@@ -43,7 +43,7 @@ def test_a_full_lm_eval_config_is_accepted_as_it_is(tmp_path: Path) -> None:
     )
     plan, warnings = read_config(config, {})
     assert plan.tasks == ("gsm8k", "arc_easy", "piqa")
-    assert plan.gen_kwargs == {"temperature": 0.8, "stop": ["a"]}
+    assert plan.gen_kwargs == {"temperature": 0.8, "stop": ("a",)}
     assert plan.seed == (0, 1, 2, 3)
     assert [one.split(" ")[0] for one in warnings] == ["batch_size", "max_batch_size", "device", "wandb_args"]
 

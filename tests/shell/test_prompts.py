@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from evalcore import EvalError, MetricKey, report_task, score_task
 from evalcore.core.records.document import decode_doc
+from evalcore.core.records.frozen_dict import thaw_dict
 from evalcore.core.records.request import Generate, LogLikelihood, Rolling, Sample
 from evalcore.lm_eval import LM_EVAL_0_4_13
 from evalcore.shell.prompts.build import build_task
@@ -204,7 +205,7 @@ def test_examples_are_written_once_each() -> None:
 
 def test_the_config_holds_no_addresses() -> None:
     config = {**TEXT, "doc_to_text": lambda doc: "x", "fewshot_config": {"samples": lambda: DOCS}}
-    assert " at 0x" not in json.dumps(build(config).config)
+    assert " at 0x" not in json.dumps(thaw_dict(build(config).config))
 
 
 # --- documents as bytes ----------------------------------------------------------------------------------------

@@ -24,6 +24,7 @@ from lm_eval.evaluator_utils import get_sample_size
 
 from evalcore.core.lm_eval.sample_log import thaw
 from evalcore.core.records.errors import EvalError
+from evalcore.core.records.frozen_dict import thaw_dict
 from evalcore.core.records.request import Generate, LogLikelihood, Request, Rolling
 from evalcore.shell.prompts.build import build_task
 from evalcore.shell.prompts.fewshot import draw_shots
@@ -78,7 +79,7 @@ def theirs(config: Row, splits: dict[str, list[Row]], asking: Asking) -> tuple[l
     with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
         task = ConfigurableTask(config=given)
         if task.get_config("output_type") == "generate_until" and asking.gen_kwargs is not None:
-            task.set_config(key="generation_kwargs", value=asking.gen_kwargs, update=True)
+            task.set_config(key="generation_kwargs", value=thaw_dict(asking.gen_kwargs), update=True)
         if asking.predict_only:
             task.override_metric(metric_name="bypass")
         if asking.num_fewshot is not None:
@@ -104,7 +105,9 @@ def theirs(config: Row, splits: dict[str, list[Row]], asking: Asking) -> tuple[l
 def ours(config: Row, splits: dict[str, list[Row]], asking: Asking) -> tuple[list[Row], Row]:
     built = build_task({**config, "dataset_path": "none"}, splits, asking)
     places = zip(built.requests, built.asked.idxs.ints.tolist(), built.asked.repeats.ints.tolist(), strict=True)
-    return [{**written(request), "idx": idx, "repeats": repeats} for request, idx, repeats in places], built.config
+    return [{**written(request), "idx": idx, "repeats": repeats} for request, idx, repeats in places], thaw_dict(
+        built.config
+    )
 
 
 def written(request: Request) -> Row:

@@ -137,7 +137,7 @@ def test_two_versions_never_overwrite_each_other(known):
     found = resolve(known, ["h", "c_one"])
     assert sorted(found.tasks) == ["a", "b", "c_one", "h::c_one"]
     assert "num_fewshot" not in found.tasks["c_one"]
-    assert found.tasks["h::c_one"] | {"task": "c_one"} == found.tasks["c_one"] | {"num_fewshot": 5}
+    assert {**found.tasks["h::c_one"], "task": "c_one"} == {**found.tasks["c_one"], "num_fewshot": 5}
     assert found.sources["h::c_one"] == found.sources["c_one"]
 
 

@@ -47,7 +47,7 @@ def digest(path: Path) -> str:
 def test_functions_are_found_beside_the_yaml_in_which_they_stand(folder, config):
     assert config["process_docs"] == FunctionRef(str(folder / "utils.py"), "f", digest(folder / "utils.py"))
     other = folder / "sub/other.py"
-    assert config["metric_list"] == [{"metric": FunctionRef(str(other), "g", digest(other))}]
+    assert config["metric_list"] == ({"metric": FunctionRef(str(other), "g", digest(other))},)
     assert trusted(config) == {str(folder / "utils.py"): digest(folder / "utils.py"), str(other): digest(other)}
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import ItemsView, Iterable, Iterator, KeysView, Mapping, ValuesView
-from typing import NoReturn, TypeVar, overload
+from operator import is_
+from typing import ClassVar, NoReturn, TypeVar, cast, overload
 
 from msgspec import Struct
 from msgspec.structs import force_setattr
@@ -31,9 +32,15 @@ class FrozenDict(Mapping[K, V]):
 
     __slots__ = ("_held",)
     _held: dict[K, V]
+    _empty: ClassVar[tuple[FrozenDict[object, object], ...]] = ()
 
-    def __init__(self, items: Mapping[K, V] | Iterable[tuple[K, V]] = ()) -> None:
-        object.__setattr__(self, "_held", dict(items))
+    def __new__(cls, items: Mapping[K, V] | Iterable[tuple[K, V]] = ()) -> FrozenDict[K, V]:
+        held = dict(items)
+        if not held and cls._empty:
+            return cast("FrozenDict[K, V]", cls._empty[0])  # one for all, as there is one empty tuple
+        made = object.__new__(cls)
+        object.__setattr__(made, "_held", held)
+        return made
 
     def __setattr__(self, name: str, value: object) -> NoReturn:
         raise AttributeError("a FrozenDict does not change")
@@ -83,11 +90,12 @@ class FrozenDict(Mapping[K, V]):
         return repr(self._held)  # so that messages show what the user wrote
 
 
+FrozenDict._empty = (FrozenDict(),)
 _SCALARS = frozenset({str, int, float, bool, bytes, type(None)})
 
 
 def freeze_value(value: object) -> object:
-    """Freeze plain data: tuples for lists and ``FrozenDict`` for dicts, all the way down.
+    """Freeze plain data: tuples for lists and ``FrozenDict`` for dicts, all the way down; what is frozen stays itself.
 
     >>> freeze_value({"a": [1, {"b": 2}]})
     {'a': (1, {'b': 2})}
@@ -99,7 +107,8 @@ def freeze_value(value: object) -> object:
     if isinstance(value, Mapping):
         return freeze_dict(value)
     if isinstance(value, list | tuple):
-        return value if hasattr(value, "_fields") else tuple(map(freeze_value, value))
+        items = value if hasattr(value, "_fields") else tuple(map(freeze_value, value))
+        return value if isinstance(value, tuple) and all(map(is_, items, value)) else items
     if isinstance(value, set | frozenset):
         return frozenset(map(freeze_value, value))
     return value
@@ -111,7 +120,10 @@ def freeze_dict(given: Mapping[K, object]) -> FrozenDict[K, object]:
     >>> freeze_dict({"a": [1]})
     {'a': (1,)}
     """
-    return FrozenDict({key: freeze_value(item) for key, item in given.items()})
+    items = {key: freeze_value(item) for key, item in given.items()}
+    if isinstance(given, FrozenDict) and all(map(is_, items.values(), given.values())):
+        return given
+    return FrozenDict(items)
 
 
 def thaw_value(value: object) -> object:

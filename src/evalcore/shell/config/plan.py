@@ -12,6 +12,7 @@ import msgspec
 from msgspec import Struct
 
 from evalcore.core.records.errors import EvalError, unknown
+from evalcore.core.records.frozen_dict import FrozenDict, FrozenRecord
 from evalcore.core.records.outcome import Rule
 from evalcore.shell.config.keys import KEYS
 from evalcore.shell.config.locations import anchored, is_path
@@ -32,19 +33,19 @@ class Pin(Struct, frozen=True, forbid_unknown_fields=True):
     sha256: str | None = None
 
 
-DataFiles = str | list[str | dict[str, object]] | dict[str, str | list[str]]
+DataFiles = str | tuple[str | Mapping[str, object], ...] | Mapping[str, str | tuple[str, ...]]
 
 
-class Plan(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+class Plan(FrozenRecord, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
     """What a run does. The keys are those of ``KEYS``; the ones without effect are not kept."""
 
     model: str
-    tasks: tuple[str | dict[str, object], ...]
-    model_args: dict[str, object] = {}
+    tasks: tuple[str | Mapping[str, object], ...]
+    model_args: Mapping[str, object] = FrozenDict()
     num_fewshot: int | None = None
     limit: float | None = None
-    samples: dict[str, tuple[int, ...]] | None = None
-    gen_kwargs: dict[str, object] = {}
+    samples: Mapping[str, tuple[int, ...]] | None = None
+    gen_kwargs: Mapping[str, object] = FrozenDict()
     include_path: tuple[str, ...] = ()
     output_path: str | None = None
     log_samples: bool = True
@@ -55,14 +56,14 @@ class Plan(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_d
     seed: tuple[int | None, int | None, int | None, int | None] = SEEDS
     bootstrap_iters: int | None = None
     use_cache: str | None = None
-    metadata: dict[str, object] = {}
+    metadata: Mapping[str, object] = FrozenDict()
     write_out: bool = False
     confirm_run_unsafe_code: bool = False
-    data: dict[str, DataFiles] = {}
+    data: Mapping[str, DataFiles] = FrozenDict()
     policy: str = "evalcore"
     confidence: float = 0.95
     ci: str = "wilson"
-    cluster: str | dict[str, str] | None = None
+    cluster: str | Mapping[str, str] | None = None
     on_unscorable: Rule = "exclude"
     engine: Literal["serial"] = "serial"
     trust: tuple[str | Pin, ...] = ()

@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from evalcore.core.records.document import convert_gold
 from evalcore.core.records.errors import EvalError
+from evalcore.core.records.frozen_dict import freeze_value
 from evalcore.core.records.request import (
     GENERATE_UNTIL,
     LOGLIKELIHOOD,
@@ -37,7 +38,7 @@ class AskedDocument(NamedTuple):
     what ``doc_to_text`` does, without all that stands before it.
     """
 
-    requests: Sequence[Request]
+    requests: tuple[Request, ...]
     gold: Gold
     choices: tuple[str, ...]
     target: object
@@ -166,7 +167,9 @@ def _ask_generation(asker: Asker, doc: Doc, shots: Sequence[Turn]) -> AskedDocum
     choices = _listed(asker.ours.choices(doc)) if asker.ours.choices is not None else ()
     target = asker.ours.target(doc)
     gold = target if asker.several_targets or not isinstance(target, list) else str(target)
-    return AskedDocument((Generate(prompt, asker.generation),), convert_gold(gold), choices, target, question)
+    return AskedDocument(
+        (Generate(prompt, asker.generation),), convert_gold(gold), choices, freeze_value(target), question
+    )
 
 
 def _ask_choices(asker: Asker, doc: Doc, shots: Sequence[Turn]) -> AskedDocument:
@@ -186,7 +189,8 @@ def _ask_choices(asker: Asker, doc: Doc, shots: Sequence[Turn]) -> AskedDocument
         asked = [LogLikelihood(prompt, end) for end in ends]
     if asker.mutual:
         asked += [LogLikelihood("", end) for end in ends]
-    return AskedDocument(asked, convert_gold(question if asker.several_inputs else target), choices, target, question)
+    gold = convert_gold(question if asker.several_inputs else target)
+    return AskedDocument(tuple(asked), gold, choices, freeze_value(target), question)
 
 
 FORMS: dict[str, Callable[[Asker, Doc, Sequence[Turn]], AskedDocument]] = {

@@ -11,6 +11,7 @@ from evalcore.core.answers.table import request_table
 from evalcore.core.lm_eval.task_config import repeats_of, task_from_config
 from evalcore.core.records.document import select_docs
 from evalcore.core.records.errors import EvalError, locate, place
+from evalcore.core.records.frozen_dict import freeze_dict
 from evalcore.core.records.request import LOGLIKELIHOOD_ROLLING, Request, Sample
 from evalcore.core.records.task import Task
 from evalcore.shell.prompts.asker import Asker, ask_document, make_asker, write_example
@@ -90,7 +91,7 @@ def _built(
         request_table(settings.task, docs, idxs, repeats_of(scoring_config(settings))),
         requests,
         tuple(samples),
-        full_config(settings),
+        freeze_dict(full_config(settings)),
         (*_warnings(settings), *mistakes),
         tuple(targets),
         len(table.docs),

@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain
 
 import msgspec
-from msgspec import Struct
 
+from evalcore.core.records.array import ColumnRecord
 from evalcore.core.records.errors import EvalError, locate, place, require, unknown
+from evalcore.core.records.frozen_dict import thaw_value
 from evalcore.shell.prompts.settings import TaskSettings
 from evalcore.shell.prompts.templates.compile import Doc
 
@@ -18,7 +19,7 @@ __all__ = ["DocTable", "encode_doc", "eval_table", "share_documents", "shot_docs
 Splits = Mapping[str, Sequence[Doc]]
 
 
-class DocTable(Struct, frozen=True, eq=False):
+class DocTable(ColumnRecord, frozen=True, eq=False):
     """Documents and the names of their columns, in order."""
 
     columns: tuple[str, ...]
@@ -29,7 +30,7 @@ def tabulate_docs(docs: Iterable[Mapping[str, object]]) -> DocTable:
     """Documents that all have all columns, None where one has no value: so Hugging Face's datasets have it.
 
     >>> tabulate_docs([{"a": 1}, {"b": 2}]).docs
-    [{'a': 1, 'b': None}, {'a': None, 'b': 2}]
+    ({'a': 1, 'b': None}, {'a': None, 'b': 2})
     """
     rows = [doc if type(doc) is dict else dict(doc) for doc in docs]
     shapes = dict.fromkeys(map(tuple, rows))
@@ -53,7 +54,8 @@ def shot_docs(settings: TaskSettings, splits: Splits) -> Sequence[Doc]:
     if shots.split is not None:
         return _split_table(settings.task, splits, shots.split, shots.process_docs).docs
     if shots.samples is not None:
-        given = shots.samples if isinstance(shots.samples, list) else _called(settings.task, "samples", shots.samples)
+        fixed = thaw_value(shots.samples)
+        given = _called(settings.task, "samples", shots.samples) if callable(shots.samples) else fixed
         return _documents(settings.task, "fewshot_config.samples", given)
     for name in (settings.training_split, settings.validation_split, settings.test_split):
         if name is not None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from functools import partial
 
 from jinja2 import UndefinedError
 
 from evalcore.core.records.errors import EvalError
+from evalcore.core.records.frozen_dict import thaw_value
 from evalcore.shell.prompts.templates.compile import Doc, compile_template, compile_value
 from evalcore.shell.prompts.templates.limits import LONGEST
 
@@ -37,7 +38,7 @@ def read_target(given: object, columns: Collection[str], *, choices: bool, key: 
     """
     if isinstance(given, str) and given not in columns:
         return _told(key, partial(_target, compile_template(given), compile_value(given), choices))
-    return _told(key, _plain_form(key, given, int | list))
+    return _told(key, _plain_form(key, given, int | tuple | list))
 
 
 def read_choices(given: object, columns: Collection[str], *, key: str = "doc_to_choice") -> Read:
@@ -46,11 +47,11 @@ def read_choices(given: object, columns: Collection[str], *, key: str = "doc_to_
     >>> read_choices("{{[a, b]}}", ["a", "b"])({"a": "x", "b": "y"}), read_choices({0: "no", 1: "yes"}, [])({})
     (['x', 'y'], ['no', 'yes'])
     """
-    if isinstance(given, dict):
+    if isinstance(given, Mapping):
         return partial(_same, list(given.values()))
     if isinstance(given, str) and given not in columns:
         return _told(key, partial(_choices, compile_template(given), compile_value(given)))
-    return _told(key, _plain_form(key, given, list))
+    return _told(key, _plain_form(key, given, tuple | list))
 
 
 def read_field(given: str | None, columns: Collection[str] | None, *, key: str) -> Read:
@@ -73,7 +74,7 @@ def is_null(given: object, target: object, doc: Doc) -> bool:
     >>> is_null("{{a}}", "None", {"a": None}), is_null("{{a}}", "None", {"a": "None"}), is_null("a", None, {})
     (True, False, True)
     """
-    if target is None or target == [None]:
+    if target is None or (isinstance(target, list | tuple) and list(target) == [None]):
         return True
     value = compile_value(given) if target == "None" and isinstance(given, str) else None
     try:
@@ -90,7 +91,7 @@ def _plain_form(key: str, given: object, constants: object) -> Read:
     if isinstance(given, str):
         return partial(_column, given)
     if constants and isinstance(given, constants):  # type: ignore[arg-type]  # a type or a union of types
-        return partial(_same, given)
+        return partial(_same, thaw_value(given))
     if callable(given):
         return given
     raise EvalError(f"expected {key} to be a column, a template or a function, got {given!r}")

@@ -63,7 +63,7 @@ def refuse_typos(settings: TaskSettings, columns: Collection[str]) -> None:
     rolling = settings.output_type == LOGLIKELIHOOD_ROLLING  # which asks about the target alone
     given = [(key, getattr(settings, key)) for key in (READ if not rolling else ("doc_to_target",))]
     given += [(f"fewshot_config.{key}", getattr(shots, key)) for key in READ] if settings.num_fewshot else []
-    examples = {str(name) for doc in shots.samples for name in doc} if isinstance(shots.samples, list) else set()
+    examples = {str(name) for doc in shots.samples for name in doc} if isinstance(shots.samples, tuple) else set()
     for key, text in given:
         if not isinstance(text, str) or text in columns or _is_text(text.strip(), settings):
             continue
@@ -85,7 +85,9 @@ def refuse_typos(settings: TaskSettings, columns: Collection[str]) -> None:
 def _is_text(word: str, settings: TaskSettings) -> bool:
     """Whether a word cannot be meant as a column: it has marks, or is the number or the text of a choice."""
     choices = settings.doc_to_choice
-    listed = word in choices if isinstance(choices, list) else re.search(f"""['"]{re.escape(word)}['"]""", str(choices))
+    listed = (
+        word in choices if isinstance(choices, tuple) else re.search(f"""['"]{re.escape(word)}['"]""", str(choices))
+    )
     return BARE.fullmatch(word) is None or INDEX.fullmatch(word) is not None or bool(listed)
 
 
@@ -176,7 +178,7 @@ def _no_choice(settings: TaskSettings, samples: Sequence[Sample]) -> Found:
 def _column_choices(settings: TaskSettings, docs: Sequence[Doc]) -> Found:
     """Names of columns in a list are texts. Single letters are both in many a data set, and meant as texts."""
     given = settings.doc_to_choice
-    if isinstance(given, list) and any(len(str(one)) > 1 for one in given) and all(one in docs[0] for one in given):
+    if isinstance(given, tuple) and any(len(str(one)) > 1 for one in given) and all(one in docs[0] for one in given):
         meant = f"{{{{[{', '.join(map(str, given))}]}}}}"
         yield f"doc_to_choice lists names of columns as texts; for what the columns hold, write {meant}", None
 

@@ -9,6 +9,7 @@ from inspect import getsource
 from msgspec.structs import asdict, replace
 
 from evalcore.core.records.errors import EvalError, place
+from evalcore.core.records.frozen_dict import FrozenDict, thaw_dict, thaw_value
 from evalcore.core.records.request import GENERATE_UNTIL
 from evalcore.shell.prompts.ready_task import Asking
 from evalcore.shell.prompts.settings import TaskSettings
@@ -17,7 +18,7 @@ __all__ = ["full_config", "override_settings", "scoring_config"]
 
 Plain = dict[str, object]
 ADDRESS = re.compile(" at 0x[0-9a-f]+")
-BYPASS: tuple[Plain, ...] = ({"metric": "bypass"},)
+BYPASS = (FrozenDict({"metric": "bypass"}),)
 
 
 def override_settings(settings: TaskSettings, asking: Asking) -> TaskSettings:
@@ -39,7 +40,7 @@ def override_settings(settings: TaskSettings, asking: Asking) -> TaskSettings:
     changed = replace(settings, num_fewshot=shots or 0, generation_kwargs=generation)
     if not asking.predict_only:
         return changed
-    return replace(changed, metric_list=list(BYPASS), process_results="process_results")
+    return replace(changed, metric_list=BYPASS, process_results="process_results")
 
 
 def full_config(settings: TaskSettings) -> Plain:
@@ -56,12 +57,15 @@ def full_config(settings: TaskSettings) -> Plain:
 
 def scoring_config(settings: TaskSettings) -> Plain:
     """What scoring reads of the settings. With ``predict_only`` nothing is measured, whatever a pipeline asks for."""
-    given = {key: value for key, value in asdict(settings).items() if value is not None and key != "fewshot_config"}
+    read = {key: value for key, value in asdict(settings).items() if value is not None and key != "fewshot_config"}
+    given = thaw_dict(read)
     if settings.process_results != "process_results":
         return given
-    filters = settings.filter_list if isinstance(settings.filter_list, list) else []
-    bare = [{key: value for key, value in one.items() if key != "metric_list"} for one in filters]
-    repeats = {key: value for key, value in (settings.repeat_cfg or {}).items() if not key.startswith("reducer")}
+    filters = settings.filter_list if isinstance(settings.filter_list, tuple) else ()
+    bare = [{key: thaw_value(value) for key, value in one.items() if key != "metric_list"} for one in filters]
+    repeats = {
+        key: thaw_value(value) for key, value in (settings.repeat_cfg or {}).items() if not key.startswith("reducer")
+    }
     return {key: value for key, value in given.items() if key != "process_results"} | {
         "metric_list": [{**one, "reducer": "first"} for one in BYPASS],  # several replies are no reason to stop
         **({"filter_list": bare} if bare else {}),

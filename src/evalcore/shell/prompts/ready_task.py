@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from msgspec import Struct
+from collections.abc import Mapping, Sequence
 
 from evalcore.core.answers.table import Requests
+from evalcore.core.records.array import ColumnRecord
+from evalcore.core.records.frozen_dict import FrozenRecord
 from evalcore.core.records.request import Request, Sample
 from evalcore.core.records.task import Task
 from evalcore.shell.prompts.turns import ChatTemplate
@@ -14,7 +14,7 @@ from evalcore.shell.prompts.turns import ChatTemplate
 __all__ = ["Asking", "Built"]
 
 
-class Asking(Struct, frozen=True):
+class Asking(FrozenRecord, frozen=True):
     """How a run asks its tasks, in lm-eval's words. ``chat`` is the model's template where it is to be applied."""
 
     num_fewshot: int | None = None
@@ -24,12 +24,12 @@ class Asking(Struct, frozen=True):
     system_instruction: str | None = None
     chat: ChatTemplate | None = None
     multiturn: bool = False
-    gen_kwargs: dict[str, object] | None = None
+    gen_kwargs: Mapping[str, object] | None = None
     predict_only: bool = False
     cluster: str | None = None
 
 
-class Built(Struct, frozen=True):
+class Built(ColumnRecord, frozen=True, eq=True):
     """``requests[i]`` is asked for the document and place in row ``i`` of ``asked``.
 
     ``n_original`` counts the documents before a limit. ``targets`` is what ``doc_to_target`` says of each sample,
@@ -40,7 +40,7 @@ class Built(Struct, frozen=True):
     asked: Requests
     requests: Sequence[Request]
     samples: tuple[Sample, ...]
-    config: dict[str, object]
+    config: Mapping[str, object]
     warnings: tuple[str, ...] = ()
     targets: tuple[object, ...] = ()
     n_original: int | None = None

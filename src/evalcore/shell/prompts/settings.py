@@ -6,35 +6,35 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 import msgspec
-from msgspec import Struct
 from msgspec.structs import asdict
 
 from evalcore.core.records.errors import EvalError, place, unknown
+from evalcore.core.records.frozen_dict import FrozenRecord
 from evalcore.core.records.request import GENERATE_UNTIL, LOGLIKELIHOOD, LOGLIKELIHOOD_ROLLING, MULTIPLE_CHOICE
 
 __all__ = ["Shots", "TaskSettings", "decode_settings"]
 
 Function = Callable[..., object]
-Plain = dict[str, object]
+Plain = Mapping[str, object]
 
 
-class Shots(Struct, frozen=True, kw_only=True):
+class Shots(FrozenRecord, frozen=True, kw_only=True):
     """How few-shot examples are chosen and written; what is left out is the task's own."""
 
     sampler: object = "default"
     split: str | None = None
     process_docs: Function | None = None
-    fewshot_indices: list[int] | None = None
-    samples: list[Plain] | Function | None = None
+    fewshot_indices: tuple[int, ...] | None = None
+    samples: tuple[Plain, ...] | Function | None = None
     doc_to_text: str | int | Function | None = None
-    doc_to_choice: str | Plain | list[object] | Function | None = None
-    doc_to_target: str | int | list[object] | Function | None = None
+    doc_to_choice: str | Plain | tuple[object, ...] | Function | None = None
+    doc_to_target: str | int | tuple[object, ...] | Function | None = None
     gen_prefix: str | None = None
     fewshot_delimiter: str | None = None
     target_delimiter: str | None = None
 
 
-class TaskSettings(Struct, frozen=True, kw_only=True):
+class TaskSettings(FrozenRecord, frozen=True, kw_only=True):
     """lm-eval's fields of a task in its order, then ``repeat_cfg`` and ``cluster``."""
 
     task: str
@@ -49,11 +49,11 @@ class TaskSettings(Struct, frozen=True, kw_only=True):
     fewshot_split: str | None = None
     process_docs: Function | None = None
     doc_to_text: str | int | Function | None = None
-    doc_to_target: str | int | list[object] | Function | None = None
+    doc_to_target: str | int | tuple[object, ...] | Function | None = None
     doc_to_image: object = None
     doc_to_audio: object = None
     unsafe_code: bool = False
-    doc_to_choice: str | Plain | list[object] | Function | None = None
+    doc_to_choice: str | Plain | tuple[object, ...] | Function | None = None
     process_results: Function | str | None = None
     use_prompt: str | None = None
     description: str | None = ""
@@ -61,11 +61,11 @@ class TaskSettings(Struct, frozen=True, kw_only=True):
     fewshot_delimiter: str = "\n\n"
     fewshot_config: Shots = Shots()
     num_fewshot: int | None = None
-    metric_list: list[Plain] | None = None
+    metric_list: tuple[Plain, ...] | None = None
     output_type: str = GENERATE_UNTIL
     generation_kwargs: Plain | None = None
     repeats: int = 1
-    filter_list: str | list[Plain] | None = None
+    filter_list: str | tuple[Plain, ...] | None = None
     should_decontaminate: bool = False
     doc_to_decontamination_query: str | Function | None = None
     gen_prefix: str | None = None

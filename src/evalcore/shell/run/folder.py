@@ -12,6 +12,7 @@ from msgspec import to_builtins
 from msgspec.json import decode, encode
 
 from evalcore.core.records.errors import EvalError
+from evalcore.core.records.frozen_dict import thaw_dict, thaw_value
 from evalcore.shell.answerlog.lock import hold_lock
 from evalcore.shell.config.locations import anchored, is_path
 from evalcore.shell.config.plan import PATH_ARGS, Plan
@@ -24,7 +25,7 @@ def run_folder(plan: Plan) -> Path:
     if plan.output_path:
         path = Path(os.path.expanduser(plan.output_path))
         return path.parent if path.suffix == ".json" else path
-    return Path("runs") / f"{plan.model}-{sha256(encode(plan)).hexdigest()[:8]}"
+    return Path("runs") / f"{plan.model}-{sha256(encode(plan, enc_hook=thaw_value)).hexdigest()[:8]}"
 
 
 def log_path(plan: Plan, folder: Path) -> Path:
@@ -89,17 +90,18 @@ def earlier_run(folder: Path) -> dict[str, object]:
 
 def settled(plan: Plan, home: Path | None) -> dict[str, object]:
     """The plan as plain data that means the same from anywhere: with absolute paths."""
-    out: dict[str, object] = decode(encode(plan))
-    args = {key: anchored(value, home) if key in PATH_ARGS else value for key, value in plan.model_args.items()}
+    out: dict[str, object] = decode(encode(plan, enc_hook=thaw_value))
+    given = thaw_dict(plan.model_args)
+    args = {key: anchored(value, home) if key in PATH_ARGS else value for key, value in given.items()}
     tasks = [anchored(one, home) if isinstance(one, str) and is_path(one) else one for one in plan.tasks]
     found: dict[str, object] = {
-        "tasks": decode(encode(tasks)),
+        "tasks": decode(encode(tasks, enc_hook=thaw_value)),
         "include_path": anchored(plan.include_path, home),
         "trust": [
             anchored(one, home) if isinstance(one, str) else {**to_builtins(one), "path": anchored(one.path, home)}
             for one in plan.trust
         ],
-        "data": anchored(plan.data, home),
+        "data": anchored(thaw_value(plan.data), home),
         "output_path": os.path.abspath(run_folder(plan)),
         "use_cache": os.path.abspath(os.path.expanduser(plan.use_cache)) if plan.use_cache else None,
         "model_args": args,

@@ -7,12 +7,12 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TypeVar
 
-from msgspec import Struct
 from msgspec.structs import replace
 from pyrsistent import PMap
 
 from evalcore.core.groups.tree import Group, Tree, all_groups, leaves
 from evalcore.core.records.errors import EvalError, locate, place, unknown
+from evalcore.core.records.frozen_dict import FrozenDict, FrozenRecord, thaw_dict, thaw_value
 from evalcore.core.records.request import Options
 from evalcore.shell.config.locations import find_path
 from evalcore.shell.config.plan import PATH_ARGS, Pin, Plan
@@ -33,16 +33,16 @@ T = TypeVar("T")
 __all__ = ["Selected", "asking_of", "build_tasks", "open_model", "select_tasks"]
 
 
-class Selected(Struct, frozen=True):
+class Selected(FrozenRecord, frozen=True):
     """The tasks of a plan: trees, configs with their code loaded, local data, files, warnings, code that may run."""
 
     trees: tuple[Tree[Options], ...]
-    configs: Mapping[str, dict[str, object]]
+    configs: Mapping[str, Mapping[str, object]]
     data: Mapping[str, object]
     sources: Mapping[str, str]
     warnings: tuple[str, ...]
     trusted: Mapping[str, str]
-    clusters: Mapping[str, str] = {}
+    clusters: Mapping[str, str] = FrozenDict()
 
 
 def select_tasks(plan: Plan, home: Path | None) -> Selected:
@@ -143,7 +143,7 @@ def open_model(plan: Plan, home: Path | None, models: PMap[str, str] = MODELS) -
     """The model of a plan."""
     paths = {key: plan.model_args[key] for key in PATH_ARGS if key in plan.model_args}
     found = {key: _found(one, home) for key, one in paths.items()}
-    return backend_of(plan.model, models).open({**plan.model_args, **found})
+    return backend_of(plan.model, models).open(thaw_dict({**plan.model_args, **found}))
 
 
 def _found(given: object, home: Path | None) -> object:
@@ -152,15 +152,16 @@ def _found(given: object, home: Path | None) -> object:
         return find_path(given, home)
     if isinstance(given, Mapping):
         return {key: _found(one, home) for key, one in given.items()}
-    return [_found(one, home) if isinstance(one, str) else one for one in given] if isinstance(given, list) else given
+    return [_found(one, home) if isinstance(one, str) else one for one in given] if isinstance(given, tuple) else given
 
 
 def build_tasks(plan: Plan, selected: Selected, model: Model, home: Path | None, shown: Progress) -> tuple[Built, ...]:
     """The requests of every task."""
     shown.stage("building requests", len(selected.configs))
     out: list[Built] = []
-    for name, config in selected.configs.items():
-        override, source = find_override(selected.data, name), selected.sources[name]
+    for name, frozen in selected.configs.items():
+        config, override = thaw_dict(frozen), thaw_value(find_override(selected.data, name))
+        source = selected.sources[name]
         beside = [Path(source).parent] if source != "inline" and override is None else []
         try:
             splits = load_splits(config, override, root=[*beside, *([home] if home else [])])

@@ -17,6 +17,7 @@ from evalcore.core.answers.table import AnswerTable
 from evalcore.core.lm_eval.policy import POLICIES
 from evalcore.core.pipeline import MapChunks, report_task, score_task
 from evalcore.core.records.errors import EvalError, located, place, require
+from evalcore.core.records.frozen_dict import thaw_value
 from evalcore.core.records.request import Generate
 from evalcore.core.records.score import Scored
 from evalcore.shell.config.plan import Plan, Read, read_config
@@ -165,7 +166,7 @@ def keeps_samples(plan: Plan) -> bool:
 def _write(folder: Path, part: ScoredTask) -> str:
     """Write the samples of a task; its hash."""
     keys = (sample.doc_id for sample in part.built.samples)
-    targets = dict(zip(keys, part.built.targets, strict=True)) if part.built.targets else None
+    targets = dict(zip(keys, map(thaw_value, part.built.targets), strict=True)) if part.built.targets else None
     return write_task(folder, part.built.task.name, sample_lines(part.scored, part.built, part.answers, targets))
 
 

@@ -10,6 +10,7 @@ import msgspec
 import numpy as np
 
 from evalcore.core.records.errors import EvalError
+from evalcore.core.records.frozen_dict import FrozenDict
 
 __all__ = ["dump_json", "json_text", "plain", "without_nonfinite"]
 
@@ -50,8 +51,10 @@ def plain(value: object) -> object:
         return value.item()
     if isinstance(value, np.ndarray):
         return value.tolist()
+    if isinstance(value, FrozenDict):
+        return dict(value)
     if isinstance(value, Mapping):
-        return {str(key): value[key] for key in sorted(value, key=str)}
+        return _sort_keys(value)
     if isinstance(value, set | frozenset):
         return sorted(value, key=str)
     if isinstance(value, msgspec.Struct):
@@ -59,6 +62,13 @@ def plain(value: object) -> object:
     if isinstance(value, bytes):
         return value.decode("utf-8", "backslashreplace")
     return str(getattr(value, "__name__", type(value).__name__) if callable(value) else value)
+
+
+def _sort_keys(value: object) -> object:
+    """Data of a ``PMap``, whose order is another in every process, in the order of its keys, all the way down."""
+    if isinstance(value, Mapping):
+        return {str(key): _sort_keys(value[key]) for key in sorted(value, key=str)}
+    return [_sort_keys(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def without_nonfinite(value: object) -> tuple[object, dict[str, str]]:
@@ -81,7 +91,7 @@ def _cleaned(value: object, path: str, found: dict[str, str]) -> object:
             return float(value)
         found[path.removeprefix(".")] = repr(float(value))
         return None
-    if isinstance(value, dict):
+    if isinstance(value, dict | FrozenDict):
         return {_key(key): _cleaned(one, f"{path}.{_key(key)}", found) for key, one in value.items()}
     if isinstance(value, list | tuple):
         return [_cleaned(one, f"{path}.{i}", found) for i, one in enumerate(value)]

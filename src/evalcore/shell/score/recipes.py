@@ -13,6 +13,7 @@ from evalcore.core.filters.chain import FILTERS, leaves_of, scope_of
 from evalcore.core.lm_eval.task_config import task_from_config
 from evalcore.core.metrics.likelihood import LIKELIHOOD_METRICS
 from evalcore.core.records.errors import EvalError, place, unknown
+from evalcore.core.records.frozen_dict import thaw_dict
 from evalcore.core.records.request import GENERATE_UNTIL, LOGLIKELIHOOD, MULTIPLE_CHOICE
 from evalcore.core.records.task import MetricKey, Task
 from evalcore.core.tables import EVALCORE, specs_of
@@ -189,7 +190,7 @@ def config_for(log: LogTask, configs: Mapping[str, Plain]) -> Plain | None:
         return None
     name = recorded_name(log)
     if name in configs or len(configs) == 1:
-        return configs.get(name) or next(iter(configs.values()))
+        return thaw_dict(configs.get(name) or next(iter(configs.values())))
     raise unknown("task of the chosen task files", log.name, configs, f" - at {log.path}")
 
 

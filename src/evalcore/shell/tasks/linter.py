@@ -11,6 +11,7 @@ from typing import Literal
 from evalcore.core.groups.config import GROUP_KEYS
 from evalcore.core.groups.lint import lint_configs
 from evalcore.core.records.errors import EvalError
+from evalcore.core.records.frozen_dict import FrozenDict
 from evalcore.shell.config.yaml_file import FunctionTag, Loaded, read_yaml
 from evalcore.shell.tasks.code import find_function, map_values
 from evalcore.shell.tasks.library.files import TaskProblem
@@ -52,7 +53,7 @@ def check(index: TaskIndex, names: Sequence[str] | None = None) -> tuple[TaskPro
     Kinds: those of the index (``unreadable``, ``include``, ``duplicate_key``, ``duplicate_name``, ``overridden``), of
     ``evalcore.core.groups.lint``, and ``unknown_key``, ``template``, ``function``, ``task`` (see ``rehearse``).
     """
-    selection = Selection(index, tuple(index.entries), {}) if names is None else select(index, list(names))
+    selection = Selection(index, tuple(index.entries), FrozenDict()) if names is None else select(index, list(names))
     reached = list(configs_for(selection, _readable))
     found = [_of_group(index, one.kind, one.message, one.where) for one in lint_configs(reached)]
     used = (index.entries.get(str(one.get("group") or one["task"])) for one in reached)

@@ -5,38 +5,37 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from msgspec import Struct
-
 from evalcore.core.groups.build import SEPARATOR, build_trees
 from evalcore.core.groups.tree import Group, Leaf, Tree, all_groups, all_tasks, fold_group
+from evalcore.core.records.frozen_dict import FrozenDict, FrozenRecord
 from evalcore.core.records.request import Options, freeze_options
 from evalcore.shell.tasks.code import find_code
 from evalcore.shell.tasks.library.includes import files_behind
 from evalcore.shell.tasks.library.index import TaskIndex
 from evalcore.shell.tasks.selection import Selection, select
-from evalcore.shell.tasks.shape import NOT_OF_A_TASK, Config, Held, configs_for
+from evalcore.shell.tasks.shape import NOT_OF_A_TASK, Config, configs_for
 
 __all__ = ["Drawn", "Resolved", "draw_trees", "resolve"]
 
 NOT_MEASURED = ("task", "task_alias")
 
 
-class Resolved(Struct, frozen=True):
+class Resolved(FrozenRecord, frozen=True):
     """Trees of what was asked for, the config of every task in them, and the file that each config is from."""
 
     trees: tuple[Tree[Options], ...]
-    tasks: dict[str, Config]
+    tasks: Mapping[str, Mapping[str, object]]
     warnings: tuple[str, ...] = ()
-    sources: dict[str, str] = {}
+    sources: Mapping[str, str] = FrozenDict()
 
 
 class Drawn(NamedTuple):
-    """Trees as core draws them, the names that their nodes get, and what they were drawn from."""
+    """Trees as core draws them, the names that their nodes get, and the names that they were drawn from."""
 
     trees: tuple[Tree[Options], ...]
-    renames: Mapping[str, str]
+    renames: FrozenDict[str, str]
     selection: Selection
-    configs: Sequence[Config]
+    drawn: tuple[str, ...]
 
 
 def draw_trees(index: TaskIndex, specs: object) -> Drawn:
@@ -44,12 +43,13 @@ def draw_trees(index: TaskIndex, specs: object) -> Drawn:
     selection = select(index, specs)
     configs = list(configs_for(selection))
     raw = build_trees(configs, selection.names)
-    return Drawn(raw, _plain_names(raw, selection), selection, configs)
+    names = tuple(str(one.get("group") or one["task"]) for one in configs)
+    return Drawn(raw, FrozenDict(_plain_names(raw, selection)), selection, names)
 
 
 def resolve(index: TaskIndex, specs: object, *, metadata: Mapping[str, object] | None = None) -> Resolved:
     """The trees and task configs that these specs mean (see ``select``); ``metadata`` is added to every task's own."""
-    raw, renames, selection, configs = draw_trees(index, specs)
+    raw, renames, selection, drawn = draw_trees(index, specs)
     tasks: dict[str, Config] = {}
     sources: dict[str, str] = {}
 
@@ -66,9 +66,7 @@ def resolve(index: TaskIndex, specs: object, *, metadata: Mapping[str, object] |
         return Group(renames.get(node.name, node.name), parts, node.metrics, node.alias, own)
 
     trees, told = _each_once([fold_group(tree, leaf, group) for tree in raw])
-    return Resolved(
-        trees, tasks, (*_warned(selection, [str(one.get("group") or one["task"]) for one in configs]), *told), sources
-    )
+    return Resolved(trees, tasks, (*_warned(selection, drawn), *told), sources)
 
 
 # --- what core gives back ----------------------------------------------------------------------------------
@@ -76,9 +74,10 @@ def resolve(index: TaskIndex, specs: object, *, metadata: Mapping[str, object] |
 
 def _final(value: Options, name: str, metadata: Mapping[str, object]) -> Config:
     """A task's config as plain data under its name, with the run's metadata over its own."""
-    held = {key: one.value if isinstance(one, Held) else one for key, one in value.items() if key not in NOT_OF_A_TASK}
-    own = held.get("metadata", {})
-    config = held | {"task": name, "metadata": {**(own if isinstance(own, dict) else {"_metadata": own}), **metadata}}
+    kept = {key: one for key, one in value.items() if key not in NOT_OF_A_TASK}
+    own = kept.get("metadata", {})
+    named = own if isinstance(own, Mapping) else {"_metadata": own}
+    config = kept | {"task": name, "metadata": {**named, **metadata}}
     return find_code(dict(sorted(config.items())))
 
 

@@ -8,24 +8,23 @@ from difflib import get_close_matches
 from fnmatch import filter as matching
 from glob import glob
 
-from msgspec import Struct
-
 from evalcore.core.groups.build import DEFINES_TASK
 from evalcore.core.groups.index import items, reference
 from evalcore.core.records.errors import EvalError
+from evalcore.core.records.frozen_dict import FrozenRecord, thaw_dict
 from evalcore.shell.tasks.library.index import NO_NAME, Entry, TaskIndex, config_of, read_file
 
 __all__ = ["Selection", "select", "unknown_name"]
 
 
-class Own(Struct, frozen=True):
+class Own(FrozenRecord, frozen=True):
     """A task or group that the run brings itself: from a file, or written inline."""
 
     entry: Entry
-    config: dict[str, object]
+    config: Mapping[str, object]
 
 
-class Selection(Struct, frozen=True):
+class Selection(FrozenRecord, frozen=True):
     """The names asked for, in order, and the configs that the run brings itself (over those of the index)."""
 
     index: TaskIndex
@@ -36,7 +35,7 @@ class Selection(Struct, frozen=True):
         return self.own[name].entry if name in self.own else self.index.entries.get(name)
 
     def config(self, name: str) -> dict[str, object]:
-        return dict(self.own[name].config) if name in self.own else config_of(self.index, name)
+        return thaw_dict(self.own[name].config) if name in self.own else config_of(self.index, name)
 
 
 def select(index: TaskIndex, specs: object) -> Selection:

@@ -1,12 +1,10 @@
-"""Configs as core's tree builder takes them: only what a selection leads to, each value held as it is."""
+"""Configs as core's tree builder takes them: only those that a selection leads to."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import NamedTuple
-
-from msgspec import Struct
 
 from evalcore.core.groups.build import STRUCTURE
 from evalcore.core.groups.index import items, reference
@@ -18,33 +16,28 @@ from evalcore.shell.tasks.library.includes import is_shipped, read_includes
 from evalcore.shell.tasks.library.index import Entry
 from evalcore.shell.tasks.selection import Selection
 
-__all__ = ["NOT_OF_A_TASK", "Config", "Held", "Hold", "configs_for"]
+__all__ = ["NOT_OF_A_TASK", "Config", "configs_for"]
 
 Config = dict[str, object]
 NOT_OF_A_TASK = ("tag", "group", "task_list", "path", "include")  # as lm_eval/tasks/_factory.py
 
 
-class Held(Struct, frozen=True):
-    """A value that core compares and hands on as it is: freezing would lose the order of its keys."""
-
-    value: object
-
-    def __repr__(self) -> str:
-        return repr(self.value)
+Convert = Callable[[object], object]
 
 
-Hold = Callable[[object], object]
+def _as_is(value: object) -> object:
+    return value
 
 
 class Place(NamedTuple):
-    """Where a group's config stands, and how the values that it passes down are kept."""
+    """Where a group's config stands, and what becomes of the values that it passes down."""
 
     selection: Selection
     entry: Entry
-    hold: Hold
+    convert: Convert
 
 
-def configs_for(selection: Selection, hold: Hold = Held) -> Iterator[Config]:
+def configs_for(selection: Selection, convert: Convert = _as_is) -> Iterator[Config]:
     """Every config that the selection leads to, tasks in order of their names (so a tag's are); others are not read."""
     groups: dict[str, Config] = {}
     tasks: dict[str, Config] = {}
@@ -64,7 +57,7 @@ def configs_for(selection: Selection, hold: Hold = Held) -> Iterator[Config]:
             config = selection.config(name)
             below = tuple(_references(config))
             _refuse_changed(selection, name, below)
-            groups[name] = _group(Place(selection, entry, hold), config) | {
+            groups[name] = _group(Place(selection, entry, convert), config) | {
                 "group": name,
                 "tag": None,
                 "path": entry.where,
@@ -75,7 +68,7 @@ def configs_for(selection: Selection, hold: Hold = Held) -> Iterator[Config]:
         seen.update(below)
     yield from groups.values()
     for name in sorted(tasks):
-        kept = {key: hold(value) for key, value in tasks[name].items() if key not in NOT_OF_A_TASK}
+        kept = {key: convert(value) for key, value in tasks[name].items() if key not in NOT_OF_A_TASK}
         yield kept | {"task": name, "tag": joined.get(name)}
 
 
@@ -100,8 +93,8 @@ def _references(config: Mapping[str, object]) -> Iterator[str]:
 
 
 def _group(place: Place, config: Mapping[str, object]) -> Config:
-    """A group with what it passes down held; also in the groups and tasks that it lists."""
-    made: Config = {key: value if key in STRUCTURE else place.hold(value) for key, value in config.items()}
+    """A group with what it passes down converted; also in the groups and tasks that it lists."""
+    made: Config = {key: value if key in STRUCTURE else place.convert(value) for key, value in config.items()}
     if "task" in config:
         made["task"] = [_item(place, one) if isinstance(one, Mapping) else one for one in items(config)]
     if "metadata" in config:
@@ -124,7 +117,8 @@ def _item(place: Place, item: Mapping[str, object]) -> Config:
         folder = os.path.dirname(place.entry.path)
         item = {**read_includes(place.selection.index.roots, folder, item["include"], place.entry.where), **item}
     kept = STRUCTURE if entry is not None and entry.kind == "group" else STRUCTURE - {"metadata"}
-    return {key: value if key in kept else place.hold(value) for key, value in item.items() if key not in NOT_OF_A_TASK}
+    passed = {key: value for key, value in item.items() if key not in NOT_OF_A_TASK}
+    return {key: value if key in kept else place.convert(value) for key, value in passed.items()}
 
 
 def _metric(given: Mapping[str, object], shipped: bool) -> Config:

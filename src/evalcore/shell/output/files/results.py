@@ -13,6 +13,7 @@ from evalcore.core.aggregate.signature import VERSION
 from evalcore.core.groups.config import group_to_dict
 from evalcore.core.groups.tree import Group, all_groups
 from evalcore.core.lm_eval.result_file import lm_eval_results, thaw
+from evalcore.core.records.frozen_dict import FrozenDict
 from evalcore.core.records.report import Report, TaskReport
 from evalcore.shell.output.terminal.losses import lost_of
 from evalcore.shell.safety.safe_text import shorten
@@ -219,7 +220,7 @@ def _explained(estimate: object) -> Plain:
 
 def _ordered(value: object) -> object:
     """Plain data in the order it was given; callables by name."""
-    if isinstance(value, dict):
+    if isinstance(value, dict | FrozenDict):
         return {str(key): _ordered(one) for key, one in value.items()}
     if isinstance(value, list | tuple):
         return [_ordered(one) for one in value]

@@ -15,6 +15,7 @@ from pathlib import Path
 from msgspec import DecodeError, Raw, Struct, msgpack
 
 from evalcore.core.records.errors import EvalError
+from evalcore.core.records.frozen_dict import FrozenDict
 from evalcore.shell.safety.replacement import replace_with
 from evalcore.shell.tasks.library.files import Document, Stamp, TaskProblem, scan_folder, stamp_of
 from evalcore.shell.tasks.library.index import Entry, TaskIndex, default_library, find_root, index_folder, join_indexes
@@ -108,7 +109,7 @@ def load_index(folder: str | Path, root: str) -> TaskIndex | None:
     stamps |= {path: stamp_of(path) for path in kept.others}
     if kept.root != root or kept.fingerprint != _fingerprint(stamps):
         return None
-    return TaskIndex((root,), {one.name: one for one in kept.entries}, Later(kept.documents), kept.problems)
+    return TaskIndex((root,), FrozenDict({one.name: one for one in kept.entries}), Later(kept.documents), kept.problems)
 
 
 def save_index(folder: str | Path, index: TaskIndex, scanned: Mapping[str, Stamp], others: Mapping[str, Stamp]) -> None:
@@ -116,7 +117,7 @@ def save_index(folder: str | Path, index: TaskIndex, scanned: Mapping[str, Stamp
     stamps = {**scanned, **others}
     if max((max(stamp[1:3]) for stamp in stamps.values()), default=0) > time.time_ns() - SETTLED_NS:
         return
-    documents = Raw(msgpack.encode(index.documents))
+    documents = Raw(msgpack.encode(dict(index.documents)))
     entries = tuple(index.entries.values())
     data = msgpack.encode(
         StoredIndex(index.roots[0], _fingerprint(stamps), tuple(others), entries, index.problems, documents)

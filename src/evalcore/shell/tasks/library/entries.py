@@ -16,7 +16,9 @@ KINDS = ("task", "py_task", "group", "tag")
 def list_entries(index: TaskIndex, search: Names = (), kinds: Collection[str] = KINDS) -> list[dict[str, object]]:
     """Every name with its kind and file, in order; each text of ``search`` is a part of the name, or a glob.
 
-    >>> list_entries(TaskIndex((), {"arc": Entry("arc", "task", "a.yaml", 1)}, {}, ()), "AR")
+    >>> from evalcore.core.records.frozen_dict import FrozenDict
+    >>> entries = FrozenDict({"arc": Entry("arc", "task", "a.yaml", 1)})
+    >>> list_entries(TaskIndex((), entries, FrozenDict(), ()), "AR")
     [{'name': 'arc', 'kind': 'task', 'path': 'a.yaml', 'line': 1, 'tags': []}]
     """
     wanted = [text.lower() for text in list_names(search)]

@@ -6,7 +6,8 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from evalcore.core.records.errors import EvalError
 from evalcore.shell.config.yaml_file import read_yaml
@@ -35,7 +36,7 @@ __all__ = [
 MOST_INCLUDES = 50
 
 
-class FolderReading(NamedTuple):
+class FolderReading(Struct):
     """A folder while it is read: what a scan found in it (and ``others``, by includes), and what was read so far."""
 
     root: str

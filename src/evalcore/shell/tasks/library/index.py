@@ -7,11 +7,13 @@ from collections import ChainMap
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.machinery import PathFinder
 from pathlib import Path
+from types import MappingProxyType
 from typing import Literal
 
 from msgspec import Struct
 
 from evalcore.core.records.errors import EvalError
+from evalcore.core.records.frozen_dict import FrozenDict
 from evalcore.shell.tasks.library.files import Document, Head, Stamp, TaskProblem, scan_folder
 from evalcore.shell.tasks.library.includes import FolderReading, merge_config, read_config, read_head, start_reading
 
@@ -52,7 +54,7 @@ class TaskIndex(Struct, frozen=True):
     """Every name of some task folders, every file behind them (packed), and every problem met on the way."""
 
     roots: tuple[str, ...]
-    entries: Mapping[str, Entry]
+    entries: FrozenDict[str, Entry]
     documents: Mapping[str, Document]
     problems: tuple[TaskProblem, ...]
 
@@ -116,8 +118,8 @@ def index_folder(root: str) -> tuple[TaskIndex, Mapping[str, Stamp], Mapping[str
     for tag, names in members.items():
         if entries[tag].kind == "tag":
             entries[tag] = Entry(tag, "tag", None, 0, tuple(sorted(names)))
-    documents = {path: one for path, one in reading.loaded.items() if isinstance(one, Document)}
-    return TaskIndex((root,), entries, documents, tuple(dict.fromkeys(reading.odd))), stamps, reading.others
+    documents = FrozenDict({path: one for path, one in reading.loaded.items() if isinstance(one, Document)})
+    return TaskIndex((root,), FrozenDict(entries), documents, tuple(dict.fromkeys(reading.odd))), stamps, reading.others
 
 
 def _defined(path: str, reading: FolderReading, entries: Mapping[str, Entry]) -> Entry | TaskProblem | None:
@@ -166,7 +168,7 @@ def join_indexes(parts: Sequence[TaskIndex]) -> TaskIndex:
             entries[name] = entry
     return TaskIndex(
         tuple(root for part in parts for root in part.roots),
-        entries,
-        ChainMap(*(part.documents for part in reversed(parts))),  # type: ignore[arg-type]  # only ever read
+        FrozenDict(entries),
+        MappingProxyType(ChainMap(*(part.documents for part in reversed(parts)))),  # type: ignore[arg-type]  # only read
         (*(one for part in parts for one in part.problems), *told),
     )
