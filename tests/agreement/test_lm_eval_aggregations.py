@@ -233,7 +233,7 @@ def test_zero_draws_give_no_stderr() -> None:
     for tables in (LM_EVAL_0_4_13, EVALCORE):
         found = estimate("mean", [0.0, 1.0], tables, draws=0)
         assert found.stderr is None
-        assert found.reason == "bootstrap_iters is 0: no errors asked for"
+        assert found.reason == "bootstrap_iters is 0, so no errors are computed"
 
 
 def test_one_document_has_no_stderr() -> None:

@@ -270,7 +270,7 @@ TEXT = Task("t", GENERATE_UNTIL, (MetricSpec("exact_match"),))
 def test_a_document_twice():
     samples = [Sample(DOC, gold="a"), Sample(DOC, gold="b")]
     assert refusal(lambda: score_task(TEXT, samples, answers(GENERATE_UNTIL, ["a"]))) == (
-        f"expected each document once, got it twice - at t doc {DOC}"
+        f"expected each document once, got one twice - at t doc {DOC}"
     )
 
 

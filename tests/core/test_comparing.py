@@ -317,7 +317,7 @@ def test_groups_are_the_same_whatever_filters_they_name_and_lone_ones_are_told()
     named = Group("suite", (Leaf("t", None),), (GroupMetric("acc", weight_by_size=False, filters=("none",)),))
     other = Group("other", (Leaf("t", None),), (GroupMetric("acc"),))
     one, two = run_of({"t": bits}, trees=suite("t")), run_of({"t": bits}, trees=(named, other))
-    assert compare_sides(one, two).warnings == ("group other is only in the second run; it is not compared",)
+    assert compare_sides(one, two).warnings == ("group other is only in the second run and is not compared",)
 
 
 # --- coverage of the intervals ----------------------------------------------------------------------------------------

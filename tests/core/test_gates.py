@@ -192,7 +192,7 @@ def test_a_gate_that_is_not_judged_says_why() -> None:
     lines = (replace(FELL, higher_is_better=None), replace(FELL, p_value=None, reason="too few clusters"))
     found = find_regressions(Comparison(names=("new", "old"), lines=lines))
     assert [gate.verdict for gate in found] == [
-        "not judged: whether more is better is not known (--higher_is_better, --lower_is_better)",
+        "not judged: its direction is unknown (--higher_is_better, --lower_is_better)",
         "not judged: too few clusters",
     ]
 

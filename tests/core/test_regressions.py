@@ -75,7 +75,7 @@ def test_a_metric_that_the_run_lacks_fails() -> None:
 def test_a_task_without_any_score_in_the_run_fails_and_one_without_any_in_the_baseline_does_not() -> None:
     lost, fine = side_of(scored_of("a", [None] * 10)), side_of(scored_of("a", FINE))
     assert held(lost, fine)["a exact_match"].passed is False
-    assert held(lost, fine)["a exact_match"].verdict == "missing: no document has a score in both"
+    assert held(lost, fine)["a exact_match"].verdict == "missing: no document has a score in both runs"
     assert held(fine, lost)["a exact_match"].passed is None
 
 

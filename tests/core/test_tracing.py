@@ -172,7 +172,7 @@ def test_an_earlier_fallback_is_told_by_the_steps_after_it() -> None:
     after = trace_pipeline(Pipeline("p", steps), ["none"], DOC)[-1]
     assert after.after == ("four",)
     assert after.rules == (FELL_BACK,)
-    assert after.notes == ("in the table; an earlier step found nothing, which still holds",)
+    assert after.notes == ("in the table; an earlier step had already found nothing",)
 
 
 # --- scores --------------------------------------------------------------------------------------------------------

@@ -175,7 +175,7 @@ def test_a_direction_that_nobody_told_is_not_judged_until_it_is_typed(
 ) -> None:
     old = write_run(tmp_path / "old", {"a": [0.0] * 40}, metric="surprise")
     new = write_run(tmp_path / "new", {"a": [1.0] * 40}, metric="surprise")
-    assert "whether more is better is not known" in refused(capsys, new, "--baseline", old)
+    assert "its direction is unknown" in refused(capsys, new, "--baseline", old)
     assert told(capsys, new, "--baseline", old, "--higher_is_better", "surprise")["passed"] is True
     assert told(capsys, new, "--baseline", old, "--lower_is_better", "surprise,none", code=1)["passed"] is False
     assert "did you mean 'surprise'" in refused(capsys, new, "--baseline", old, "--lower_is_better", "suprise")

@@ -260,7 +260,7 @@ def test_pages_fit_any_screen_and_explain_only_what_they_show(width: int, runs: 
     if runs == 2:
         assert ("detectable: " in text) is ("detectable" in head)
         assert ("interval: " in text) is ("interval" in head)
-        assert ("left out, for this terminal is too narrow" in text) is (width < 160)
+        assert ("left out because this terminal is too narrow" in text) is (width < 160)
         assert text.count("A better") == 2
         assert ("interval" in head) is (width >= 80)
     else:

@@ -40,7 +40,7 @@ def spread_of(
     """The standard error by the aggregation's own rule, or by clusters where documents belong together."""
     n = len(summary.stats)
     if resampling.draws == 0:
-        return UnitSpread(Error(None, "bootstrap_iters is 0: no errors asked for"), None, n)
+        return UnitSpread(Error(None, "bootstrap_iters is 0, so no errors are computed"), None, n)
     if clusters is not None:
         if influence is None:
             return _drawn_clusters(summary, clusters, resampling)
@@ -110,7 +110,7 @@ def cluster_codes(
     missing = [i for i, one in enumerate(ids) if one is None]
     if missing and not singletons:
         raise EvalError(
-            f"expected a cluster id for every document, {len(missing)} have none, first at {task} row {missing[0]}"
+            f"expected a cluster id for every document, but {len(missing)} have none, first at {task} row {missing[0]}"
         )
     alone = range(len(ids)) if keys is None else keys
     named = [f"alone {task} {alone[i]}" if one is None else f"{type(one).__name__} {one}" for i, one in enumerate(ids)]

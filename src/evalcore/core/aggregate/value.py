@@ -87,7 +87,7 @@ def _evaluated(aggregation: Aggregation, rows: Rows, options: Options) -> tuple[
 
 def _cannot(aggregation: Aggregation, rows: Rows, wrong: Exception) -> str:
     shown = as_objects(rows)[:1]
-    return f"{aggregation.name} cannot be taken of rows such as {shown!r}: {type(wrong).__name__}: {wrong}"
+    return f"{aggregation.name} cannot aggregate rows such as {shown!r}: {type(wrong).__name__}: {wrong}"
 
 
 def close(column: Column, rule: Rule) -> Column:
@@ -104,7 +104,7 @@ def close(column: Column, rule: Rule) -> Column:
         return column
     if rule == "fail":
         first = next((reason for _, reason in column.reasons), "")
-        raise EvalError(f"expected a score for every document, {int(lost.sum())} have none; the first: {first}")
+        raise EvalError(f"expected a score for every document, but {int(lost.sum())} have none; the first: {first}")
     if not isinstance(column.rows, Floats):
         raise EvalError(f"on_unscorable: zero needs numbers, got {type(column.rows).__name__}; use exclude or fail")
     return replace(

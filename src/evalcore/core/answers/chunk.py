@@ -60,7 +60,7 @@ def sort_documents(task: Task, samples: Iterable[Sample]) -> tuple[Sequence[Samp
         order = np.argsort(keys, kind="stable")
         twice = np.flatnonzero(keys[order][1:] == keys[order][:-1])
         if len(twice):
-            raise EvalError(f"expected each document once, got it twice{place(task.name, int(keys[order][twice[0]]))}")
+            raise EvalError(f"expected each document once, got one twice{place(task.name, int(keys[order][twice[0]]))}")
         docs, keys = tuple(docs[i] for i in order.tolist()), keys[order]
     return docs, keys
 

@@ -111,8 +111,8 @@ def measure_line(
 
 def _explain_zero_spread(value: float) -> str:
     if value == 0:
-        return "the runs do not differ in any document, and nothing bounds how much they could in others"
-    return "every document differs by the same amount, which tells nothing of others"
+        return "the runs agree on every document, and nothing bounds how much they could differ on others"
+    return "every document differs by the same amount, which says nothing about others"
 
 
 def _measure_binary(line: ComparisonLine, scores: tuple[Floats64, Floats64], confidence: float) -> ComparisonLine:

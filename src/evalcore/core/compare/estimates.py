@@ -46,7 +46,7 @@ def compare_estimates(
     if a.value is None or b.value is None:
         raise EvalError(f"expected two values, got {a.value} and {b.value}")
     if a.spread.influence is None or b.spread.influence is None or a.spread.keys is None or b.spread.keys is None:
-        raise EvalError(f"{a.scale.aggregation} has no influence of each document; compare the documents' own scores")
+        raise EvalError(f"{a.scale.aggregation} has no influences by document; compare the documents' scores instead")
     order = match_keys(a.spread.keys.ints.tolist(), _rename_keys(documents, b.spread.keys.ints.tolist()))
     clusters = a.spread.clusters or (None if b.spread.clusters is None else frozen(b.spread.clusters.ints[order]))
     spread = replace(

@@ -157,7 +157,7 @@ def _build_swap(pair: Pair, units: Where) -> Swap | None:
         alone = [pair.aggregation.summarise(column.rows, pair.a.scale.options) for column in pair.columns]
         first, second, finalise = alone[0].stats, alone[1].stats, alone[0].finalise
     if finalise is None:
-        raise EvalError(f"{pair.aggregation.name} is no function of sums, whose signs could be flipped")
+        raise EvalError(f"{pair.aggregation.name} is not a function of sums, so it has no sign-flip test")
     return Swap((first + second).sum(axis=0), first - second, finalise, units)
 
 

@@ -150,7 +150,7 @@ def pair_known(line: ComparisonLine, a: Known | None, b: Known | None) -> Known:
         repeats=repeats,
         fewest=max((one.fewest for one in sides), default=1),
         share=bool(sides) and all(one.share for one in sides),
-        reason="" if line.stderr else line.reason or "both runs score alike on every document",
+        reason="" if line.stderr else line.reason or "both runs have the same score on every document",
     )
 
 

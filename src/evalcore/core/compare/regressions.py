@@ -15,7 +15,7 @@ from evalcore.core.records.task import MetricKey
 __all__ = ["fail_missing", "find_regressions", "find_unscored", "halve_p_value", "warn_of_draws"]
 
 NO_TASK, NO_METRIC = "the run has no such task", "the run has no such metric"
-NO_SCORE, NO_TASKS = "no document has a score in both", "some of its tasks are"
+NO_SCORE, NO_TASKS = "no document has a score in both runs", "not all of its tasks have scores in both runs"
 
 
 def halve_p_value(p_value: float, change: float) -> float:
@@ -102,7 +102,7 @@ def _judge_margin(line: ComparisonLine, margin: float, alpha: float) -> tuple[bo
 
 def _explain_unjudged(line: ComparisonLine, alpha: float, otherwise: str) -> str:
     if line.difference is not None and line.higher_is_better is None:
-        return "whether more is better is not known (--higher_is_better, --lower_is_better)"
+        return "its direction is unknown (--higher_is_better, --lower_is_better)"
     return line.reason or (NO_SCORE if line.difference is None else otherwise)
 
 

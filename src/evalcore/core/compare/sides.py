@@ -205,7 +205,7 @@ def _draft_groups(
             if b is None:
                 continue
             missing = sorted(below[group.name] & lone)
-            lacking = f"without {', '.join(a.group.missing[:5])}, which lacks it" if a.group.missing else None
+            lacking = f"without {', '.join(a.group.missing[:5])}: they lack the metric" if a.group.missing else None
             line = replace(_draft_line(group.name, key, a, b), group=True)
             line = replace(line, reason=line.reason or lacking)
             if missing:
@@ -218,7 +218,7 @@ def _add_moves(line: ComparisonLine, a: Estimate, b: Estimate, leaves: Leaves) -
     """Add to a group's line the tasks that move it, the same in both runs."""
     theirs = {part.name: part for part in b.group.parts}
     if not a.group.parts or theirs.keys() != {part.name for part in a.group.parts}:
-        why = line.reason or "the group's number is not one of its tasks'"
+        why = line.reason or "the group's number does not rest on the same tasks in both runs"
         return replace(line, a=None, b=None, reason=why), (), (a, b)
     moves = tuple(
         Move(leaves[part.name, line.key], part, theirs[part.name])
@@ -248,7 +248,7 @@ def _warn_of_groups(a: Iterable[Tree[object]], b: Iterable[Tree[object]]) -> Ite
             yield f"group {name} differs between the runs; the first run's tasks and weights are used for both"
     for name in theirs if mine else ():
         if name not in mine:
-            yield f"group {name} is only in the second run; it is not compared"
+            yield f"group {name} is only in the second run and is not compared"
 
 
 def _list_rules(group: Group[object]) -> tuple[object, ...]:

@@ -112,7 +112,7 @@ def _has_document(task: TaskReport, key: MetricKey, doc: int) -> bool:
 def _drop_document(task: TaskReport, doc: int, inference: Inference, tables: Tables) -> TaskReport:
     """Report the task as if it had never had the document."""
     if not any(_has_document(task, key, doc) for key, _ in task.columns):
-        raise EvalError(f"expected a document of this task, got a number that none has{place(task.name, doc)}")
+        raise EvalError(f"expected a document of this task, got an unknown key{place(task.name, doc)}")
     columns = tuple((key, _drop_row(column, doc)) for key, column in task.columns)
     kept = dict(columns)
     estimates = tuple(
@@ -154,9 +154,9 @@ def _measure_in_group(
 def _explain_silence(estimate: Estimate, doc: int) -> str | None:
     """Explain why a document has no influence of its own."""
     if estimate.spread.keys is None or doc not in estimate.spread.keys.ints:
-        return "it has no score here, or counts with other documents"
+        return "it has no score here, or counts only together with other documents"
     return (
-        None if estimate.spread.influence is not None else f"{estimate.scale.aggregation} has no influence by document"
+        None if estimate.spread.influence is not None else f"{estimate.scale.aggregation} has no influences by document"
     )
 
 

@@ -104,7 +104,7 @@ def _normalise_texts(texts: tuple[str, ...], options: Options) -> Mapping[str, s
 
 def _includes(batch: GenBatch, options: Options) -> str:
     hit = _find_first_hit(includes, batch.predictions[0], batch.golds[0], options)
-    return "no gold is a part of it" if hit is None else f"the gold {quote(hit)} is a part of it"
+    return "no gold is contained in it" if hit is None else f"the gold {quote(hit)} is contained in it"
 
 
 def _extraction(batch: GenBatch, options: Options) -> str:

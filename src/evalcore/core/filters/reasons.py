@@ -54,7 +54,7 @@ def _tell_each(tell: Callable[[Fired, object, object, int], str], fired: Fired) 
 
 
 def _before(given: int, rule: int) -> str:
-    return "; an earlier step found nothing, which still holds" if given == rule == FELL_BACK else ""
+    return "; an earlier step had already found nothing" if given == rule == FELL_BACK else ""
 
 
 def _fallback(fired: Fired, after: object) -> str:
@@ -74,7 +74,7 @@ def tell_match(fired: Fired, before: object, after: object, rule: int) -> str:
     at = select % len(matches)
     group, text = _group_of(matches[at])
     if text != after:  # an empty group, or another rule than ours: say no more than is sure
-        return f"by {shown}" if rule != FELL_BACK else f"{shown} matched nothing that counts: {_fallback(fired, after)}"
+        return f"by {shown}" if rule != FELL_BACK else f"{shown} matched nothing usable: {_fallback(fired, after)}"
     of = f", its group {group}" if matches[at].re.groups > 1 else ""
     return f"match {at + 1} of {len(matches)} of {shown}{of}"
 

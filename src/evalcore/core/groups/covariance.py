@@ -68,7 +68,7 @@ def spread_of_terms(terms: Sequence[Term], slopes: Sequence[float]) -> TermSprea
     among = [(term, slope) for term, slope in counted if _has_cluster(term.estimate, shared)]
     unknown = next((term.name for term, _ in among if term.estimate.spread.influence is None), None)
     if unknown is not None:
-        reason = f"{unknown} shares clusters with other tasks, and the influence of each of its documents is not known"
+        reason = f"{unknown} shares clusters with other tasks, but the influences of its documents are unknown"
         return TermSpread(reason=reason)
     return _add_strata([*alone, *_build_tied_strata([_tie_task(term.estimate, slope) for term, slope in among])])
 

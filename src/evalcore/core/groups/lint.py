@@ -63,7 +63,7 @@ def lint_configs(configs: Sequence[Config], metrics_of: MetricsOf | None = None)
     >>> task = {"task": "a", "metric_list": [{"metric": "f1", "aggregation": "f1"}]}
     >>> [found] = lint_configs([task, {"group": "g", "task": ["a"], "aggregate_metric_list": {"metric": "f1"}}])
     >>> found.kind, found.message
-    ('not_averageable', "group 'g' takes the mean of f1, which is no mean (f1 in a): say macro or pool")
+    ('not_averageable', "group 'g' takes the mean of f1, which is not a mean (f1 in a): declare macro or pool")
     """
     plan = plan_trees(configs)
     directions = metrics_of or higher_is_better_of
@@ -146,7 +146,7 @@ def _judge(
     bent = [one for one in used if not _is_averageable(one.aggregation)]
     if bent and metric.aggregation == "mean":
         labels = _list_labels(bent, lambda one: one.aggregation)
-        text = f"takes the mean of {metric.metric}, which is no mean ({labels}): say macro or pool"
+        text = f"takes the mean of {metric.metric}, which is not a mean ({labels}): declare macro or pool"
         yield "not_averageable", f"group {group.name!r} {text}"
 
 

@@ -46,7 +46,7 @@ def _pooled(aggregations: PMap[str, Aggregation], spec: GroupMetric, terms: Sequ
     columns = [term.column for term in merged if term.column is not None]
     names = {term.estimate.scale.aggregation for term in merged}
     if len(columns) < len(merged) or len(names) != 1 or next(iter(names)) not in aggregations:
-        return Estimate(value=None, reason="pool needs every task's rows, under one and the same aggregation")
+        return Estimate(value=None, reason="pool needs every task's rows, all under the same aggregation")
     aggregation = aggregations[next(iter(names))]
     rows = concat_rows([scored_part(column) for column in columns])
     summary = aggregation.summarise(rows, merged[0].estimate.scale.options)

@@ -44,7 +44,7 @@ def place_tasks(trees: Iterable[Tree[object]], tasks: Iterable[TaskReport]) -> t
     seen: dict[str, Group[TaskReport]] = {}
     for group in concat(map(_list_groups, placed)):
         if group.name in leaf_names:
-            raise EvalError(f"expected a name for the group of its own, got that of a task - at group {group.name}")
+            raise EvalError(f"expected a group name of its own, got the name of a task - at group {group.name}")
         if seen.setdefault(group.name, group) != group:
             raise EvalError(f"expected each group once, got two different ones - at group {group.name}")
     return placed

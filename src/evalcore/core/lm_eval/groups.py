@@ -15,7 +15,7 @@ from evalcore.core.records.report import GroupReport, TaskReport
 from evalcore.core.records.task import MetricKey
 from evalcore.core.tables import Tables
 
-NO_INTERVAL = "lm-eval gives the numbers of groups no interval; the default tables do"
+NO_INTERVAL = "lm-eval gives group numbers no interval; the default tables do"
 
 __all__ = ["over_paths", "pooled_mean", "report_groups_by_children", "task_size"]
 

@@ -43,7 +43,7 @@ def _read_number(task: str, row: Mapping[str, object], key: str) -> float | None
     try:
         return float(value) if isinstance(value, int | float) else None
     except OverflowError:
-        problem = f"expected {key} of the results as a number, got one of more than 308 digits"
+        problem = f"expected {key} in the results to be a number, got one with more than 308 digits"
         raise EvalError(f"{problem}{place(task)}") from None
 
 

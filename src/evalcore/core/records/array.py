@@ -42,7 +42,7 @@ class Array:
         object.__setattr__(self, "data", array)
 
     def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError("an Array does not change")
+        raise AttributeError("an Array is read-only")
 
     @property
     def floats(self) -> Floats64:

@@ -43,7 +43,7 @@ class FrozenDict(Mapping[K, V]):
         return made
 
     def __setattr__(self, name: str, value: object) -> NoReturn:
-        raise AttributeError("a FrozenDict does not change")
+        raise AttributeError("a FrozenDict is read-only")
 
     def __getitem__(self, key: K) -> V:
         return self._held[key]

@@ -170,7 +170,7 @@ def majority_at(k: int) -> Reducer:
 
     def reduce(repeats: Repeats) -> Floats64:
         if not repeats.answers and len(repeats.scores):
-            raise EvalError("maj@k votes on answers, and none are known here; use mode to vote on scores")
+            raise EvalError("maj@k votes on answers, but none are known here; use mode to vote on scores")
         fell = np.zeros(repeats.scores.shape, np.bool_) if repeats.fell_back is None else repeats.fell_back
         rows = zip(repeats.answers, repeats.scores.tolist(), fell.tolist(), strict=True)
         return np.array(

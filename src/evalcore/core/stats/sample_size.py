@@ -128,7 +128,7 @@ def repeats_for(distance: float, n: float, spread: Variances, reach: Reach = INT
 
 def _check(distance: float) -> None:
     if not 0 < distance < inf:
-        raise EvalError(f"expected a distance above 0, which some number of documents reaches, got {distance}")
+        raise EvalError(f"expected a finite distance above 0, got {distance}")
 
 
 def _count_documents(errors: float, distance: float) -> int:
@@ -148,7 +148,7 @@ def required_n(delta: float, sd_diff: float, *, alpha: float = 0.05, power: floa
     2181
     """
     if not delta:
-        raise EvalError("expected a difference other than 0: no number of documents shows none")
+        raise EvalError("expected a difference other than 0: no number of documents can show that there is none")
     return _count_documents(abs(reach_of_test(alpha, power)(inf) * sd_diff / delta), delta)
 
 

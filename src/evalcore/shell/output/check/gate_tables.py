@@ -19,7 +19,7 @@ WORDS = {True: "passed", False: "FAILED", None: "skipped"}
 SIGNS = {"min": "≥", "max": "≤", "unscored": "≤", "paired": "≥"}
 SHARES = {
     "unscored": "the share of the baseline's scored documents that have no score in the run",
-    "paired": "the smaller of the two runs' shares of documents that both have",
+    "paired": "the smaller of the two runs' shares of documents in both",
 }
 
 GateColumn = GridColumn[Gate]
@@ -87,7 +87,7 @@ def _limits(gates: Sequence[Gate], checked: Checked) -> Page:
     alpha = show_share(checked.alpha)
     if checked.strict:
         return _page(gates, columns, "a gate fails if the number itself is on the wrong side of the limit")
-    rule = f"a gate fails if all of its {level} interval is on the wrong side of the limit"
+    rule = f"a gate fails if its whole {level} interval is on the wrong side of the limit"
     if len(gates) == 1:
         return _page(
             gates, columns, f"{rule}; a model exactly at the limit fails by luck in about {alpha} of all checks"
@@ -95,7 +95,7 @@ def _limits(gates: Sequence[Gate], checked: Checked) -> Page:
     luck = (
         f"not corrected for {len(gates):,} limits: each fails by luck in about {alpha} of all checks of a model that is"
         if checked.correction == "none"
-        else f"corrected for {len(gates):,} limits (Bonferroni): some fails by luck in at most {alpha} of all checks of"
+        else f"corrected for {len(gates):,} limits (Bonferroni): any fails by luck in at most {alpha} of all checks of"
         " a model that is"
     )
     return _page(gates, columns, rule, f"{luck} exactly at all of them")
@@ -120,7 +120,7 @@ def _against(gates: Sequence[Gate], checked: Checked) -> Page:
         GateColumn(
             "p",
             lambda gate: show_p(gate.p_value),
-            "how often luck alone makes a run that is not worse look as much worse as this, or more so",
+            "how often luck alone makes a run that is no worse look at least this much worse",
             spare=2,
         ),
         GateColumn(
@@ -139,7 +139,7 @@ def _against(gates: Sequence[Gate], checked: Checked) -> Page:
         VERDICT,
     )
     corrected = "" if checked.correction == "none" else f", corrected for {judged:,} of them (Bonferroni)"
-    rule = f"a gate fails if all of the interval is worse than the margin of {checked.margin or 0:g}{corrected}"
+    rule = f"a gate fails if the whole interval is worse than the margin of {checked.margin or 0:g}{corrected}"
     return _page(gates, columns, *([rule] if checked.margin is not None else []))
 
 

@@ -32,20 +32,18 @@ def tell_correction(correction: str, family: int, alpha: float) -> str:
     """How many tests were corrected together, and what that promises.
 
     >>> tell_correction("holm", 3, 0.05)
-    'corrected together: 3 tests (holm): where nothing differs, any finding at all has a chance of at most 5 %'
+    'corrected together: 3 tests (holm): if nothing differs, the chance of any finding at all is at most 5 %'
     >>> tell_correction("none", 40, 0.05)
-    'not corrected: 40 tests; where nothing differs, about 2 of them give a finding by luck'
+    'not corrected: 40 tests; if nothing differs, about 2 of them are findings by luck'
     """
     tests = f"{family:,} {'test' if family == 1 else 'tests'}"
     share = f"{round(100 * alpha, 6):g} %"
     if correction == "none":
-        return (
-            f"not corrected: {tests}; where nothing differs, about {family * alpha:.2g} of them give a finding by luck"
-        )
+        return f"not corrected: {tests}; if nothing differs, about {family * alpha:.2g} of them are findings by luck"
     if correction == "bh":
         return f"corrected together: {tests} (bh): of the findings, about {share} may be luck"
     return (
-        f"corrected together: {tests} ({correction}): where nothing differs, any finding at all has a chance of"
+        f"corrected together: {tests} ({correction}): if nothing differs, the chance of any finding at all is"
         f" at most {share}"
     )
 

@@ -29,8 +29,8 @@ Cells = Mapping[tuple[int, int], ComparisonLine]
 
 
 SIGN = "*: more than luck explains (adjusted p at most {alpha:g})"
-MATRIX = "− A, − B, ...: the row's run minus the column's, on the documents that both have a score for"
-VALUE = "value: a run's number; empty where it depends on which documents the other run has"
+MATRIX = "− A, − B, ...: the row's run minus the column's, on the documents with a score in both"
+VALUE = "value: a run's number; empty if it depends on which documents the other run has"
 
 
 def matrix_page(compared: Compared) -> Page:
@@ -129,7 +129,7 @@ def _pairs(compared: Compared) -> Grid:
         lines=tuple(lines),
         bold=tuple(number.line.group for number in numbers for _ in number.cells),
         gap=1,
-        legend=("A − B, ...: the first run minus the second, on the documents that both have a score for",),
+        legend=("A − B, ...: the first run minus the second, on the documents with a score in both",),
         readable=WHOLE,
     )
 

@@ -75,14 +75,16 @@ def _names(shape: PairShape, filtered: bool) -> list[GridColumn[Placed]]:
 def _columns(comparison: Comparison, decimals: int, alpha: float) -> list[GridColumn[Placed]]:
     level, adjusted = show_share(comparison.confidence), comparison.correction != "none"
     tested = GridColumn[Placed](
-        "adjusted p", lambda at: show_p(at[1].adjusted), "p made larger, for with many rows luck has many tries"
+        "adjusted p",
+        lambda at: show_p(at[1].adjusted),
+        "p corrected for the number of tests: of many, some differ by luck",
     )
     return [
         GridColumn("", lambda at: ARROWS[at[1].higher_is_better]),
         GridColumn(
             "n",
             lambda at: f"{at[1].n:,}",
-            "documents with a score in both runs; all of the row is about these",
+            "documents with a score in both runs; the whole row is about these",
             spare=4,
         ),
         GridColumn("A", lambda at: show_number(at[1].a, decimals), "A's number on these documents; B: B's", spare=5),
@@ -91,14 +93,14 @@ def _columns(comparison: Comparison, decimals: int, alpha: float) -> list[GridCo
         GridColumn(
             f"{level} interval",
             lambda at: " to ".join(show_difference(end, decimals) for end in at[1].ci or ()),
-            f"the difference on endlessly many documents like these would lie in here, with {level} confidence; not "
+            f"about {level} of intervals made this way contain the difference on all documents like these; not "
             "corrected for the number of rows",
             spare=6,
         ),
         GridColumn(
             "p",
             lambda at: show_p(at[1].p_value),
-            "how often luck alone gives such a difference or a larger one",
+            "how often luck alone would give a difference this large, were the runs equally good",
             spare=2 if adjusted else 0,  # without an adjusted p, it is what the verdict rests on
         ),
         *([tested] if adjusted else []),
@@ -150,5 +152,5 @@ def _grid(comparison: Comparison, placed: Sequence[Placed], shape: PairShape, al
         readable=WHOLE if shape.joined else 14,
     )
     left = ", ".join(column.head for column in columns if column not in kept)
-    narrow = f"left out, for this terminal is too narrow: {left} (--csv, --json and --markdown have them)"
+    narrow = f"left out because this terminal is too narrow: {left} (--csv, --json and --markdown have them)"
     return replace(grid, legend=(*grid.legend, narrow)) if left else grid

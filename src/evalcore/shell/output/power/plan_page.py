@@ -70,7 +70,7 @@ def _columns(plans: Sequence[PowerPlan], asked: PowerGoal) -> list[PlanColumn]:
         PlanColumn(
             "n",
             lambda plan: f"{plan.known.n:,}",
-            "documents (or questions) there are now; a group's are those of all its tasks that have the metric",
+            "documents (or questions) now; for a group, those of all its tasks that have the metric",
         ),
         *(_split_columns() if split else [_sd("sd", lambda plan: plan.known.stderr, "how much the score varies")]),
         *_reached(asked, split),
@@ -86,7 +86,7 @@ def _split_columns() -> list[PlanColumn]:
         _sd(
             "question sd",
             question_part,
-            "how much the score varies from question to question, whatever K is (K not known: all of its spread)",
+            "how much the score varies from question to question, whatever K is (K unknown: its whole spread)",
         ),
         _sd(
             "sampling sd",
@@ -121,7 +121,7 @@ def _reached(asked: PowerGoal, split: bool) -> list[PlanColumn]:
         )
     )
     best = PlanColumn(
-        "at best", lambda plan: _digits(plan.best), "the same with endless replies to the same questions", spare=2
+        "at best", lambda plan: _digits(plan.best), "the same with unlimited replies to the same questions", spare=2
     )
     return [now, best] if split else [now]
 
@@ -129,7 +129,7 @@ def _reached(asked: PowerGoal, split: bool) -> list[PlanColumn]:
 def _needed_columns(plans: Sequence[PowerPlan], goal: float, split: bool) -> list[PlanColumn]:
     tried = list(dict.fromkeys(k for plan in plans for k, _ in plan.documents if k is not None))
     own = f"documents that {goal:g} takes, of the same kind and mix, with as many replies to each as now"
-    enough = f"replies to each with which the documents there are do for {goal:g}; none: too few documents for any K"
+    enough = f"replies to each that reach {goal:g} on the same documents; none: too few documents for any K"
     return [
         PlanColumn("n needed", partial(_needed, repeats=None), own),
         *(

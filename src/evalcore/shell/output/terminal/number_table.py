@@ -64,17 +64,17 @@ def _columns(level: str, shape: TableShape) -> Columns:
         GridColumn(
             "interval" if shape.plain else f"{level} interval",
             lambda row: show_interval(row.low, row.high, shape.interval, dash),
-            f"the score on endlessly many documents like these would lie in here, with {level} confidence",
+            f"about {level} of intervals made this way contain the score on all documents like these",
         ),
         GridColumn(
             "n",
             lambda row: "" if row.n is None else f"{row.n:,}",
-            "how many documents (or questions) the value rests on; a group's are those of all its tasks",
+            "documents (or questions) that the value rests on; for a group, those of all its tasks",
         ),
         GridColumn(
             "unscored",
             lambda row: f"{_unscored(row):,}" if _unscored(row) else "",
-            "documents without a score, which n leaves out; the reasons are below",
+            "documents without a score, not counted in n; the reasons are below",
         ),
     )
 
