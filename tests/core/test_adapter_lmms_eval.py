@@ -225,7 +225,7 @@ def test_a_cluster_in_the_logged_document() -> None:
 def test_documents_without_a_cluster_are_no_giant_one() -> None:
     """E31."""
     output = only(dicts(24, lone=5), aggregation={"acc": mean_score}, task_config={"cluster_key": "videoID"})
-    with pytest.raises(EvalError, match="expected a cluster id for every document, but 5 have none, first at t row 0"):
+    with pytest.raises(EvalError, match="expected a cluster id for every document, 5 have none, first at t row 0"):
         consolidate([output])
     found = report_scores(score_ranks([[output]], LmmsRules(singletons=True))).task("t")["acc,none"]
     assert len(set(found.spread.clusters.ints.tolist())) == 5 + 5

@@ -27,7 +27,7 @@ from evalcore import (
 from evalcore.core.groups.tree import Group, GroupMetric, Leaf
 from evalcore.core.records.array import Array
 from evalcore.core.records.column import Floats, build_column
-from evalcore.core.repeats.reduce import noise_of_repeats
+from evalcore.core.repeats.reduce import measure_noise
 from evalcore.lm_eval import lm_eval_results
 from evalcore.stats import Inference
 
@@ -37,7 +37,7 @@ SMOOTH = ("mean", "first", "pass@1", "pass@2", "pass^2")
 
 def noise(name, scores):
     """Variance and replies of each row of (questions × replies)."""
-    found = noise_of_repeats(name, [build_column(range(len(scores)), Floats(Array(one))) for one in scores.T.copy()])
+    found = measure_noise(name, [build_column(range(len(scores)), Floats(Array(one))) for one in scores.T.copy()])
     return found.rows.values.floats.T
 
 

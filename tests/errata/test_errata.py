@@ -596,7 +596,7 @@ def test_E30_groups_match_metric_and_filter_exactly() -> None:
 def test_E31_documents_without_a_cluster() -> None:
     values = np.random.default_rng(3).integers(0, 2, 20).astype(float)
     samples = [Sample(i, gold="1", cluster="p" if i < 4 else None) for i in range(20)]
-    with pytest.raises(EvalError, match="expected a cluster id for every document, but 16 have none"):
+    with pytest.raises(EvalError, match="expected a cluster id for every document, 16 have none"):
         clusters_of("t", samples)
     codes = cluster_codes([one.cluster for one in samples], singletons=True, task="t")
     assert len(set(codes.tolist())) == 17

@@ -1,4 +1,4 @@
-"""Laws of finder: as if by findall, whatever short cut it takes."""
+"""Laws of make_finder: as if by findall, whatever short cut it takes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from evalcore.core.filters.pattern import compiled, finder
+from evalcore.core.filters.pattern import compile_pattern, make_finder
 
 LAW = settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
 
@@ -50,12 +50,12 @@ TEXTS = st.text(alphabet="ab c-.,$09é]\n", max_size=14)
 @LAW
 @given(patterns(), st.sampled_from([0, -1, 1, -2]), st.lists(TEXTS, min_size=1, max_size=4))
 def test_finder_is_findall(pattern, select, texts):
-    """finder(pattern, select)(text) is the select-th match of findall."""
+    """make_finder(pattern, select)(text) is the select-th match of findall."""
     try:
-        rule = compiled(pattern)
+        rule = compile_pattern(pattern)
     except ValueError:
         assume(False)
-    find = finder(rule, select)
+    find = make_finder(rule, select)
     for text in texts:
         assert find(text) == by_findall(pattern, select, text), (pattern, select, text)
 
@@ -102,7 +102,7 @@ SPOKEN = (
 @pytest.mark.parametrize("pattern", REALISTIC)
 def test_realistic_patterns(pattern, select):
     """The patterns that tasks use, on replies that models give."""
-    find = finder(compiled(pattern), select)
+    find = make_finder(compile_pattern(pattern), select)
     for text in SPOKEN:
         assert find(text) == by_findall(pattern, select, text), text
 
@@ -112,4 +112,4 @@ def test_realistic_patterns(pattern, select):
 @given(st.lists(st.sampled_from(SPOKEN), max_size=4).map(" ".join), st.sampled_from([0, -1, 1]))
 def test_realistic_patterns_on_longer_replies(pattern, text, select):
     """The same on replies put together from several."""
-    assert finder(compiled(pattern), select)(text) == by_findall(pattern, select, text)
+    assert make_finder(compile_pattern(pattern), select)(text) == by_findall(pattern, select, text)

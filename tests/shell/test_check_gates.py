@@ -13,7 +13,7 @@ from sample_runs import STAMP, write_run
 from scipy.stats import binomtest
 from scipy.stats import t as student
 
-from evalcore.core.aggregate.value import Inference, with_interval
+from evalcore.core.aggregate.value import Inference, add_interval
 from evalcore.core.compare.gates import Gate
 from evalcore.core.lm_eval.result_row import leaf_from_flat
 from evalcore.core.records.task import MetricKey
@@ -117,7 +117,7 @@ def test_totals_alone_are_judged_by_their_errors(tmp_path: Path, capsys: pytest.
     assert (gates["a"]["n"], gates["g"]["n"]) == (40, 60)
     flat = {"acc,none": 0.75, "acc_stderr,none": 0.07, "sample_len": 40}
     estimate = leaf_from_flat("a", flat).value.estimates[0][1]
-    expected = with_interval(estimate, Inference(confidence=1 - 2 * 0.05 / 3)).ci
+    expected = add_interval(estimate, Inference(confidence=1 - 2 * 0.05 / 3)).ci
     assert (gates["a"]["ci_low"], gates["a"]["ci_high"]) == pytest.approx(expected)
     assert (gates["b"]["passed"], gates["b"]["verdict"]) == (False, "below")
     assert any("without an interval, judged by the number itself: b acc,none" in note for note in found["notes"])

@@ -33,7 +33,7 @@ from evalcore.core.records.request import Answer, Sample
 from evalcore.core.records.score import Scored, ScoredColumn, merge_scored
 from evalcore.core.records.task import MetricKey, Task
 from evalcore.core.repeats.reduce import reduce_repeats
-from evalcore.core.repeats.repeated_score import RepeatedScore, add_losses, blank_columns, list_repeats, reduced_column
+from evalcore.core.repeats.repeated_score import RepeatedScore, add_losses, blank_columns, build_reduced, list_repeats
 from evalcore.core.tables import EVALCORE, BoundPipeline, Tables, bind_pipelines, score_batch, specs_of
 
 __all__ = [
@@ -47,14 +47,14 @@ __all__ = [
 ]
 
 MapChunks = Callable[[Callable[[Chunk], Scored], Iterable[Chunk]], Iterable[Scored]]
-"""Whatever maps a function over chunks as ``map`` does: a pool's ``map`` spreads them over workers."""
+"""A function that maps over chunks as ``map`` does; a pool's ``map`` spreads them over workers."""
 
 
 # --- answers to columns -----------------------------------------------------------------------------------------
 
 
 def tabulate_answers(answers: Iterable[Answer] | AnswerTable) -> AnswerTable:
-    """Answers of one task, in any order, as a table; a table as it is."""
+    """Tabulate the answers of one task, in any order; a table is returned unchanged."""
     grouped = group_by_doc(answers)
     return grouped if isinstance(grouped, AnswerTable) else table_from_groups(grouped)
 
@@ -103,11 +103,11 @@ def _reduce(bound: BoundPipeline, repeated: RepeatedScore) -> ScoredColumn:
     task, reducers = bound.task.name, bound.tables.reducers
     with located(place(task, key=repeated.metric)):
         made = reduce_repeats(repeated.reducer, repeated.columns, votes=repeated.votes, reducers=reducers, task=task)
-    return reduced_column(repeated, made, reducers)
+    return build_reduced(repeated, made, reducers)
 
 
 def _score_nothing(bound: BoundPipeline) -> Scored:
-    """A task without documents still has its metrics, and still knows no others."""
+    """Score a task without documents, which still has its metrics and no others."""
     score_batch(bound, make_batch([]))
     return Scored(bound.task, blank_columns(bound), (), bound.tables.name)
 
@@ -162,7 +162,7 @@ def _close(asked: Estimand) -> Estimate:
 
 
 def aggregate_again(estimate: Estimate, column: Column | None, *, inference: Inference, tables: Tables) -> Estimate:
-    """The recipe of an estimate on another column; no value where either is not at hand."""
+    """Apply the recipe of an estimate to another column; no value if either is missing."""
     scale = estimate.scale
     aggregation = tables.aggregations.get(scale.aggregation)
     if column is None or aggregation is None:

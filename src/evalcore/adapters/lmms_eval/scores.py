@@ -20,7 +20,7 @@ from evalcore.core.records.outcome import NOT_EMITTED, OK, UNSCORABLE
 from evalcore.core.records.request import GENERATE_UNTIL, freeze_options
 from evalcore.core.records.score import Scored, ScoredColumn
 from evalcore.core.records.task import MetricKey, MetricSpec, Pipeline, Task
-from evalcore.core.repeats.reduce import noise_of_repeats, reduce_repeats
+from evalcore.core.repeats.reduce import measure_noise, reduce_repeats
 
 __all__ = ["count_silent", "read_scores", "score_of", "scores_of"]
 
@@ -94,7 +94,7 @@ def _repeated(output: LmmsOutput, placed: Mapping[Key, Sequence[tuple[int | None
             for at in range(max(len(scores) for _, scores in found))
         ]
         spread = min(len(scores) for _, scores in found), len(turns)
-        mean, noise = reduce_repeats("mean", turns), noise_of_repeats("mean", turns)
+        mean, noise = reduce_repeats("mean", turns), measure_noise("mean", turns)
         yield ScoredColumn(MetricKey(spec.name, name), mean, spec, "mean", spread, noise=noise)
 
 

@@ -33,7 +33,7 @@ __all__ = ["AGGREGATIONS", "from_callable"]
 
 
 def _bypass(rows: Rows, options: Options) -> Summary:
-    """No number at all.
+    """Give no number at all.
 
     >>> from evalcore.core.records.estimate import value_of
     >>> value_of(_bypass, [1.0, 0.0])
@@ -44,7 +44,7 @@ def _bypass(rows: Rows, options: Options) -> Summary:
 
 
 def from_callable(function: Callable[..., object]) -> Aggregation:
-    """Any function of the list of scores; its error comes from a seeded bootstrap.
+    """Build an aggregation from any function of the list of scores; its error comes from a seeded bootstrap.
 
     >>> from evalcore.core.records.estimate import value_of
     >>> from_callable(max).name, value_of(from_callable(max).summarise, [0.2, 0.9])
@@ -56,42 +56,42 @@ def from_callable(function: Callable[..., object]) -> Aggregation:
         items = deepcopy(list(as_objects(rows)))
 
         def resampled(index: Ints64) -> Floats64:
-            return np.array([_value(function, [items[i] for i in row], name, items) for row in index.tolist()])
+            return np.array([_evaluate(function, [items[i] for i in row], name, items) for row in index.tolist()])
 
         return Summary(np.zeros((len(items), 1)), resampled, np.arange(len(items)))
 
     return Aggregation(name=name, summarise=summarise, error=from_bootstrap, bounds=(-inf, inf))
 
 
-def _value(function: Callable[..., object], drawn: list[object], name: str, items: list[object]) -> float:
-    """The value on a resample; one that it is not defined on is dropped, but not the sample itself."""
+def _evaluate(function: Callable[..., object], drawn: list[object], name: str, items: list[object]) -> float:
+    """Evaluate a resample; one without a value is dropped, but not the sample itself."""
     try:
-        return _number(_called(function, drawn, name), name)
+        return _read_number(_call_function(function, drawn, name), name)
     except EvalError:
         if drawn == items:
             raise
         return nan
 
 
-def _called(function: Callable[..., object], items: list[object], name: str) -> object:
+def _call_function(function: Callable[..., object], items: list[object], name: str) -> object:
     try:
         return function(items)
     except Exception as raised:
         raise EvalError(f"aggregation {name!r} raised {type(raised).__name__}: {raised}") from raised
 
 
-def _number(value: object, name: str) -> float:
+def _read_number(value: object, name: str) -> float:
     try:
         return float(value)  # type: ignore[arg-type]
     except (TypeError, ValueError) as wrong:
         raise EvalError(f"expected aggregation {name!r} to return a number, got {value!r}") from wrong
 
 
-def _count(sums: Floats64) -> float:
+def _read_count(sums: Floats64) -> float:
     return float(sums[-1])
 
 
-def _agg(
+def _build(
     name: str,
     summarise: Callable[[Rows, Options], Summary],
     bounds: tuple[float, float] = (0.0, 1.0),
@@ -111,28 +111,28 @@ def _agg(
         link=link,
         average=average,
         even=even,
-        size=_count if average else None,
+        size=_read_count if average else None,
         library=library,
     )
 
 
 AGGREGATIONS: PMap[str, Aggregation] = pmap(
     {
-        "mean": _agg("mean", mean, even=True),
-        "nanmean": _agg("nanmean", nanmean, even=True),
-        "median": _agg("median", median, (-inf, inf), error=from_median),
-        "perplexity": _agg("perplexity", perplexity, (1.0, inf), link=LOG, average=True),
-        "weighted_perplexity": _agg("weighted_perplexity", weighted_perplexity, (1.0, inf), link=LOG, average=True),
-        "bits_per_byte": _agg("bits_per_byte", bits_per_byte, (0.0, inf), average=True),
-        "f1": _agg("f1", f1, link=JACCARD),
-        "matthews_corrcoef": _agg("matthews_corrcoef", matthews, (-1.0, 1.0)),
-        "bleu": _agg("bleu", corpus("bleu", bleu), (0.0, 100.0), library="sacrebleu"),
-        "chrf": _agg("chrf", corpus("chrf", chrf), (0.0, 100.0), library="sacrebleu"),
-        "chrf++": _agg("chrf++", corpus("chrf++", chrf), (0.0, 100.0), library="sacrebleu"),
-        "ter": _agg("ter", corpus("ter", ter), (-inf, inf), library="sacrebleu"),
-        "brier_score": _agg("brier_score", brier, (0.0, 2.0), even=True),
-        "acc_all": _agg("acc_all", acc_all, average=True),
-        "ece": _agg("ece", ece),
-        "bypass": _agg("bypass", _bypass, (-inf, inf)),
+        "mean": _build("mean", mean, even=True),
+        "nanmean": _build("nanmean", nanmean, even=True),
+        "median": _build("median", median, (-inf, inf), error=from_median),
+        "perplexity": _build("perplexity", perplexity, (1.0, inf), link=LOG, average=True),
+        "weighted_perplexity": _build("weighted_perplexity", weighted_perplexity, (1.0, inf), link=LOG, average=True),
+        "bits_per_byte": _build("bits_per_byte", bits_per_byte, (0.0, inf), average=True),
+        "f1": _build("f1", f1, link=JACCARD),
+        "matthews_corrcoef": _build("matthews_corrcoef", matthews, (-1.0, 1.0)),
+        "bleu": _build("bleu", corpus("bleu", bleu), (0.0, 100.0), library="sacrebleu"),
+        "chrf": _build("chrf", corpus("chrf", chrf), (0.0, 100.0), library="sacrebleu"),
+        "chrf++": _build("chrf++", corpus("chrf++", chrf), (0.0, 100.0), library="sacrebleu"),
+        "ter": _build("ter", corpus("ter", ter), (-inf, inf), library="sacrebleu"),
+        "brier_score": _build("brier_score", brier, (0.0, 2.0), even=True),
+        "acc_all": _build("acc_all", acc_all, average=True),
+        "ece": _build("ece", ece),
+        "bypass": _build("bypass", _bypass, (-inf, inf)),
     }
 )

@@ -16,8 +16,8 @@ from evalcore.core.records.request import Options
 __all__ = ["f1", "matthews"]
 
 
-def _classes(rows: Rows) -> tuple[Ints64, Ints64, Sequence[object]]:
-    """Gold and predicted class as codes, and the classes in order."""
+def _encode_classes(rows: Rows) -> tuple[Ints64, Ints64, Sequence[object]]:
+    """Encode gold and predicted classes, and list the classes in order."""
     given = as_objects(rows) if isinstance(rows, Labels | Stats) else tuple(two_of(rows, "(gold, prediction)"))
     golds, predictions = [row[0] for row in given], [row[1] for row in given]  # type: ignore[index]
     plain = [value.item() if isinstance(value, np.generic) else value for value in [*golds, *predictions]]
@@ -28,20 +28,20 @@ def _classes(rows: Rows) -> tuple[Ints64, Ints64, Sequence[object]]:
 
 
 def matthews(rows: Rows, options: Options) -> Summary:
-    """Matthews' correlation of gold and predicted class; 0 where only one class is given or predicted.
+    """Matthews' correlation of gold and predicted class; 0 if only one class is given or predicted.
 
     >>> from evalcore.core.records.estimate import value_of
     >>> value_of(matthews, [(0, 0), (1, 1), (2, 2), (1, 1)]), value_of(matthews, [(0, 1), (1, 1)])
     (1.0, 0.0)
     """
-    gold, predicted, names = _classes(rows)
+    gold, predicted, names = _encode_classes(rows)
     k = len(names)
     hits = (gold == predicted).astype(np.float64)[:, None]
     return smooth(np.hstack([one_hot(gold, k), one_hot(predicted, k), hits]), lambda sums: _mcc(sums, k))
 
 
 def _mcc(sums: Sums, k: int) -> Sums:
-    """Multi-class MCC (Gorodkin 2004) from class counts; 0 where it is not defined."""
+    """Multi-class MCC (Gorodkin 2004) from class counts; 0 if undefined."""
     true, predicted, hits = sums[..., :k], sums[..., k : 2 * k], sums[..., 2 * k]
     total = true.sum(axis=-1)
     cross = (true * predicted).sum(axis=-1)
@@ -58,7 +58,7 @@ def f1(rows: Rows, options: Options) -> Summary:
     >>> [round(value_of(f1, said, average=how), 3) for how in ("binary", "macro", "micro", "weighted")]
     [0.8, 0.733, 0.75, 0.767]
     """
-    gold, predicted, names = _classes(rows)
+    gold, predicted, names = _encode_classes(rows)
     average = str(options.get("average", "binary"))
     if average not in F1_AVERAGES:
         raise unknown("average", average, F1_AVERAGES)

@@ -14,11 +14,11 @@ from evalcore.core.records.column import Rows, Stats
 from evalcore.core.records.estimate import Summary, Sums, smooth
 from evalcore.core.records.request import Options
 
-__all__ = ["acc_all", "answered", "bleu", "chrf", "corpus", "ter"]
+__all__ = ["acc_all", "bleu", "chrf", "corpus", "read_answer", "ter"]
 
 
 def corpus(kind: str, finalise: Callable[[Sums, Options], Sums]) -> Callable[[Rows, Options], Summary]:
-    """A corpus score of summed sentence counts: no mean of sentence scores.
+    """A corpus score of summed sentence counts, not a mean of sentence scores.
 
     >>> from evalcore.core.records.estimate import value_of
     >>> value_of(corpus("ter", ter), [("a b c d", "a b c d"), ("a", "b")])      # 1 edit in 5 words
@@ -28,7 +28,7 @@ def corpus(kind: str, finalise: Callable[[Sums, Options], Sums]) -> Callable[[Ro
 
 
 def _corpus(kind: str, finalise: Callable[[Sums, Options], Sums], rows: Rows, options: Options) -> Summary:
-    """Sentence counts, as they come or from (reference, prediction) pairs."""
+    """Summarise sentence counts, given as they are or as (reference, prediction) pairs."""
     stats = (
         rows.values.floats
         if isinstance(rows, Stats)
@@ -68,7 +68,7 @@ def ter(sums: Sums, options: Options) -> Sums:
 
 
 def acc_all(rows: Rows, options: Options) -> Summary:
-    """The unit is the question: right if every one of its answers is.
+    """The share of questions all of whose answers are right; the unit is the question.
 
     >>> from evalcore.core.records.estimate import value_of
     >>> value_of(acc_all, [(True, "q1"), (True, "q1"), (True, "q2"), (False, "q2")])
@@ -76,15 +76,15 @@ def acc_all(rows: Rows, options: Options) -> Summary:
     """
     firsts: dict[object, int] = {}
     right: dict[object, bool] = {}
-    for i, (hit, key) in enumerate(map(answered, two_of(rows, "(correct, question)"))):
+    for i, (hit, key) in enumerate(map(read_answer, two_of(rows, "(correct, question)"))):
         firsts.setdefault(key, i)
         right[key] = right.get(key, True) and hit
     values = np.array([float(right[key]) for key in firsts])
     return smooth(np.column_stack([values, np.ones(len(values))]), ratio, np.array(list(firsts.values()), np.int64))
 
 
-def answered(row: Sequence[object]) -> tuple[bool, object]:
-    """Our (correct, question), or lm-eval's (prediction, document with idx and label)."""
+def read_answer(row: Sequence[object]) -> tuple[bool, object]:
+    """Read our (correct, question), or lm-eval's (prediction, document with idx and label)."""
     said, other = row
     if isinstance(other, Mapping):
         idx = other["idx"]

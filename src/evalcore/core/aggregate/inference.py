@@ -1,4 +1,4 @@
-"""How errors and intervals are asked for, and the interval that an estimate gets."""
+"""Settings of errors and intervals, and the interval of an estimate."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from evalcore.core.records.outcome import Rule
 from evalcore.core.stats.intervals import INTERVALS, Interval, choose_interval, interval
 from evalcore.core.stats.percentile import Resamples
 
-__all__ = ["DEFAULT", "Inference", "group_interval", "with_interval"]
+__all__ = ["DEFAULT", "Inference", "add_group_interval", "add_interval"]
 
 RULES = ("exclude", "zero", "fail")
 
 
 class Inference(Struct, frozen=True, kw_only=True):
-    """How errors and intervals are found, and how documents without a score are closed.
+    """How errors and intervals are computed, and how documents without a score count.
 
     ``interval``: ``wilson`` (default; ``z``: with normal quantiles), ``exact`` (Clopper and Pearson), ``t`` (value and
     t standard errors either way), or a bootstrap: ``percentile`` or ``bca``. A host sets others in ``intervals``.
@@ -52,12 +52,12 @@ NO_SPREAD = "the documents show no spread"
 Resampler = Callable[[Estimate, Resampling], Resamples | None]
 
 
-def with_interval(estimate: Estimate, inference: Inference, resample: Resampler | None = None) -> Estimate:
-    """The estimate with the interval asked for; where that would claim certainty, with the default one and the reason.
+def add_interval(estimate: Estimate, inference: Inference, resample: Resampler | None = None) -> Estimate:
+    """Add the interval asked for or, if that would claim certainty, the default one and the reason.
 
     >>> from evalcore.core.records.estimate import Spread
     >>> sure = Estimate(value=1.0, stderr=0.0, spread=Spread(variance=0.0, df=19.0, trials=20.0), n=20)
-    >>> made = with_interval(sure, Inference(interval="t"))
+    >>> made = add_interval(sure, Inference(interval="t"))
     >>> round(made.ci[0], 2), made.reason
     (0.82, 't: the documents show no spread; wilson-t instead')
     """
@@ -67,29 +67,29 @@ def with_interval(estimate: Estimate, inference: Inference, resample: Resampler 
     if method.resampled is None:
         settled = choose_interval(method, estimate.value, variance=spread, bounds=scale.bounds, link=scale.link)
         flat = method.between is None and settled.between is not None
-        return _instead(estimate, inference, NO_SPREAD) if flat else _closed_form(estimate, inference)
+        return _add_default(estimate, inference, NO_SPREAD) if flat else _add_closed_form(estimate, inference)
     drawn = None if resample is None else resample(estimate, inference.resampling)
     if drawn is None or drawn.all_equal or estimate.stderr is None:
-        return _instead(estimate, inference, "nothing to resample" if drawn is None else NO_SPREAD)
+        return _add_default(estimate, inference, "nothing to resample" if drawn is None else NO_SPREAD)
     name = f"{method.name}(draws={draws_of(inference.resampling)},seed={inference.resampling.seed})"
     ci = method.resampled(drawn, inference.confidence)
     return replace(estimate, ci=ci, signature=f"{estimate.signature}{INTERVAL}{name}")
 
 
-def group_interval(estimate: Estimate, inference: Inference, leaves: Mapping[str, Estimate]) -> Estimate:
-    """A group's number with its interval, from the estimates of its tasks by name."""
-    return with_interval(estimate, inference, lambda made, resampling: resample_group(made, leaves, resampling))
+def add_group_interval(estimate: Estimate, inference: Inference, leaves: Mapping[str, Estimate]) -> Estimate:
+    """Add its interval to a group's number, from the estimates of its tasks by name."""
+    return add_interval(estimate, inference, lambda made, resampling: resample_group(made, leaves, resampling))
 
 
-def _instead(estimate: Estimate, inference: Inference, why: str) -> Estimate:
+def _add_default(estimate: Estimate, inference: Inference, why: str) -> Estimate:
     asked, name = inference.interval, interval_of(estimate, DEFAULT.interval)
-    made = _closed_form(estimate, replace(DEFAULT, confidence=inference.confidence))
+    made = _add_closed_form(estimate, replace(DEFAULT, confidence=inference.confidence))
     reason = f"{asked}: {why}; {name} instead" if made.ci is not None else made.reason
     return replace(made, reason=estimate.reason or reason, signature=f"{estimate.signature}{INTERVAL}{name}")
 
 
-def _closed_form(estimate: Estimate, inference: Inference) -> Estimate:
-    """The interval that the variance, the unit counts, the bounds and the scale of an estimate give."""
+def _add_closed_form(estimate: Estimate, inference: Inference) -> Estimate:
+    """Add the interval that follows from the variance, unit counts, bounds and scale of an estimate."""
     if estimate.value is None or estimate.spread.df is None:
         return estimate
     ci = interval(

@@ -1,4 +1,4 @@
-"""Rows of any kind as the numbers an aggregation needs."""
+"""Rows of any kind as the numbers that an aggregation needs."""
 
 from __future__ import annotations
 
@@ -14,36 +14,36 @@ __all__ = ["numbers", "one_hot", "pairs", "two_of"]
 
 
 def numbers(rows: Rows) -> Floats64:
-    """Rows as one number each."""
+    """Read rows as one number each."""
     if isinstance(rows, Floats):
         return rows.values.floats
     try:
         return np.array([float(value) for value in as_objects(rows)], np.float64)  # type: ignore[arg-type]
     except (TypeError, ValueError) as wrong:
-        raise EvalError(f"expected one number per document, got {_shown(rows)}: {wrong}") from wrong
+        raise EvalError(f"expected one number per document, got {_show_first(rows)}: {wrong}") from wrong
 
 
 def pairs(rows: Rows, what: str) -> Floats64:
-    """Rows as two numbers each."""
+    """Read rows as two numbers each."""
     if isinstance(rows, Stats) and rows.values.data.ndim == 2 and rows.values.data.shape[1] == 2:
         return rows.values.floats
     try:
-        found = np.array([[float(part) for part in row] for row in as_objects(rows)], np.float64)  # type: ignore[attr-defined]
-        if found.ndim == 2 and found.shape[1] == 2:
-            return found
+        values = np.array([[float(part) for part in row] for row in as_objects(rows)], np.float64)  # type: ignore[attr-defined]
+        if values.ndim == 2 and values.shape[1] == 2:
+            return values
     except (TypeError, ValueError):
         pass
-    raise EvalError(f"expected {what} for every document, got {_shown(rows)}")
+    raise EvalError(f"expected {what} for every document, got {_show_first(rows)}")
 
 
 def two_of(rows: Rows, what: str) -> list[Sequence[object]]:
     out: list[Sequence[object]] = [row for row in as_objects(rows) if isinstance(row, list | tuple) and len(row) == 2]
     if len(out) != len(as_objects(rows)):
-        raise EvalError(f"expected {what} for every document, got {_shown(rows)}")
+        raise EvalError(f"expected {what} for every document, got {_show_first(rows)}")
     return out
 
 
-def _shown(rows: Rows) -> str:
+def _show_first(rows: Rows) -> str:
     return f"{type(rows).__name__} such as {as_objects(rows)[:1]!r}"
 
 

@@ -1,4 +1,4 @@
-"""Means, ratios and what is made of them."""
+"""Means, ratios and functions of them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def mean(rows: Rows, options: Options) -> Summary:
 
 
 def nanmean(rows: Rows, options: Options) -> Summary:
-    """The average of the scores that are numbers; the others leave the count, too.
+    """The average of the scores that are numbers; the others do not count.
 
     >>> from evalcore.core.records.estimate import value_of
     >>> value_of(nanmean, [1.0, float("nan"), 0.0])
@@ -56,7 +56,7 @@ def perplexity(rows: Rows, options: Options) -> Summary:
 
 
 def weighted_perplexity(rows: Rows, options: Options) -> Summary:
-    """exp(−Σ log-likelihood / Σ length): a long text counts for more than a short one.
+    """exp(−Σ log-likelihood / Σ length): long texts count more than short ones.
 
     >>> from evalcore.core.records.estimate import value_of
     >>> round(value_of(weighted_perplexity, [(3 * log(1 / 2), 3), (log(1 / 32), 1)]), 12)
@@ -76,7 +76,7 @@ def bits_per_byte(rows: Rows, options: Options) -> Summary:
 
 
 def median(rows: Rows, options: Options) -> Summary:
-    """The middle score; of an even number, the mean of the two in the middle.
+    """The middle score, or the mean of the two middle ones.
 
     >>> from evalcore.core.records.estimate import value_of
     >>> value_of(median, [1.0, 2.0, 3.0, 10.0])
@@ -87,7 +87,7 @@ def median(rows: Rows, options: Options) -> Summary:
 
 
 def brier(rows: Rows, options: Options) -> Summary:
-    """The mean squared distance of probabilities from the truth; also of (gold, probabilities) as lm-eval has them.
+    """The mean squared distance of probabilities from the truth; also takes lm-eval's (gold, probabilities).
 
     >>> from evalcore.core.records.estimate import value_of
     >>> value_of(brier, [(0, [1.0, 0.0]), (1, [0.5, 0.5])])
@@ -95,13 +95,13 @@ def brier(rows: Rows, options: Options) -> Summary:
     """
     if isinstance(rows, Objects):
         values = [
-            _brier_of(gold, np.asarray(probs, np.float64)) for gold, probs in two_of(rows, "(gold, probabilities)")
+            _score_brier(gold, np.asarray(probs, np.float64)) for gold, probs in two_of(rows, "(gold, probabilities)")
         ]
         return smooth(np.column_stack([values, np.ones(len(values))]), ratio)
     return mean(rows, options)
 
 
-def _brier_of(gold: object, probabilities: Floats64) -> float:
+def _score_brier(gold: object, probabilities: Floats64) -> float:
     if not isinstance(gold, int | np.integer) or not 0 <= gold < len(probabilities):
         raise EvalError(f"expected a choice index below {len(probabilities)}, got {gold!r}")
     return float(np.sum((probabilities - np.eye(len(probabilities))[gold]) ** 2))
@@ -118,10 +118,10 @@ def ece(rows: Rows, options: Options) -> Summary:
     bins = int(str(options.get("bins", 10)))
     if bins < 1:
         raise EvalError(f"expected bins to be an integer of at least 1, got {bins}")
-    found = pairs(rows, "(confidence, correct)")
-    at = np.clip(np.nan_to_num(found[:, 0]) * bins, 0, bins - 1).astype(np.int64)
+    scores = pairs(rows, "(confidence, correct)")
+    at = np.clip(np.nan_to_num(scores[:, 0]) * bins, 0, bins - 1).astype(np.int64)
     place = one_hot(at, bins)
-    stats = np.hstack([place * (found[:, 1] - found[:, 0])[:, None], np.ones((len(found), 1))])
+    stats = np.hstack([place * (scores[:, 1] - scores[:, 0])[:, None], np.ones((len(scores), 1))])
 
     def finalise(sums: Sums) -> Sums:
         gaps = sums[..., :bins]

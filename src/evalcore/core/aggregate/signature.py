@@ -13,13 +13,13 @@ from evalcore.core.stats.intervals import Interval, interval_name
 __all__ = ["INTERVAL", "VERSION", "interval_of", "recipe", "sign"]
 
 INTERVAL = "|ci:"
-"""Comes before how an interval was resampled, in what closing leaves of a recipe."""
+"""What precedes the resampling of an interval in a recipe."""
 
 VERSION = "0.1.0"
 
 
 def recipe(parts: Mapping[str, object]) -> str:
-    """``key:value`` pairs joined by bars, empty ones left out.
+    """Join ``key:value`` pairs by bars, without empty ones.
 
     >>> recipe({"metric": "acc", "filter": "none", "reducer": None, "n": 3})
     'metric:acc|filter:none|n:3'
@@ -28,7 +28,7 @@ def recipe(parts: Mapping[str, object]) -> str:
 
 
 def sign(estimate: Estimate, parts: Mapping[str, object], *, tables: str, interval: Interval) -> Estimate:
-    """The estimate with its recipe; how its error and a bootstrap were made is known only after closing, from it."""
+    """Add its recipe to an estimate, which knows how its error and interval were made."""
     error, _, resampled = estimate.signature.partition(INTERVAL)
     full = {
         **parts,
@@ -44,7 +44,7 @@ def sign(estimate: Estimate, parts: Mapping[str, object], *, tables: str, interv
 
 
 def interval_of(estimate: Estimate, method: Interval | str) -> str | None:
-    """How an interval of this kind is really made for an estimate, if it has one.
+    """Name how an interval of this kind is made for an estimate, if it has one.
 
     >>> from evalcore.core.records.estimate import Scale, Spread
     >>> from evalcore.core.stats.links import LOG
@@ -58,17 +58,17 @@ def interval_of(estimate: Estimate, method: Interval | str) -> str | None:
     return interval_name(method, estimate.value, variance=spread, bounds=scale.bounds, link=scale.link)
 
 
-def shown_options(options: Options) -> str:
-    """Options in a fixed order.
+def write_options(options: Options) -> str:
+    """Write options in a fixed order.
 
     >>> from evalcore.core.records.request import freeze_options
-    >>> shown_options(freeze_options(b=1, a=True))
+    >>> write_options(freeze_options(b=1, a=True))
     'a=True,b=1'
     """
-    return ",".join(f"{key}={_shown(options[key])}" for key in sorted(options))
+    return ",".join(f"{key}={_write_value(options[key])}" for key in sorted(options))
 
 
-def _shown(value: object) -> str:
+def _write_value(value: object) -> str:
     if callable(value):
         return str(getattr(value, "__name__", "callable"))
     return str(value).replace("|", "\\u007c")

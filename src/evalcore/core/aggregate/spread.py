@@ -1,4 +1,4 @@
-"""How far an estimate may be off: by its aggregation's own rule, or by clusters where documents belong together."""
+"""The error of an estimate: by its aggregation's own rule, or by clusters if documents belong together."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from evalcore.core.records.request import Sample
 from evalcore.core.stats.influence import sum_clusters
 from evalcore.core.stats.intervals import bootstrap, clustered, independent
 
-__all__ = ["UnitSpread", "cluster_codes", "clusters_of", "in_order", "spread_of", "whole_clusters"]
+__all__ = ["UnitSpread", "cluster_codes", "clusters_of", "renumber_codes", "spread_of", "whole_clusters"]
 
 CLUSTER_DRAWS = 200
 
 
 class UnitSpread(Struct, frozen=True):
-    """An error, the uncorrected variance behind it, and how many independent units it rests on."""
+    """An error, its uncorrected variance, and the number of independent units it rests on."""
 
     error: Error
     variance: float | None
@@ -37,13 +37,13 @@ def spread_of(
     clusters: Ints64 | None,
     resampling: Resampling,
 ) -> UnitSpread:
-    """The standard error by the aggregation's own rule, or by clusters where documents belong together."""
+    """The standard error by the aggregation's own rule, or by clusters if documents belong together."""
     n = len(summary.stats)
     if resampling.draws == 0:
         return UnitSpread(Error(None, "bootstrap_iters is 0, so no errors are computed"), None, n)
     if clusters is not None:
         if influence is None:
-            return _drawn_clusters(summary, clusters, resampling)
+            return _bootstrap_clusters(summary, clusters, resampling)
         variance, stderr, count = clustered(influence, clusters)
         return UnitSpread(
             Error(stderr, "clustered" if stderr is not None else "needs two clusters, got 1"), variance, count
@@ -54,8 +54,8 @@ def spread_of(
     return UnitSpread(error, independent(influence)[0], n)
 
 
-def _drawn_clusters(summary: Summary, clusters: Ints64, resampling: Resampling) -> UnitSpread:
-    """Without influences: a seeded bootstrap of whole clusters."""
+def _bootstrap_clusters(summary: Summary, clusters: Ints64, resampling: Resampling) -> UnitSpread:
+    """Bootstrap whole clusters, for a statistic without influences."""
     draws, units = resampling.draws or CLUSTER_DRAWS, whole_clusters(summary, clusters)
     count = len(units.stats)
     stderr = bootstrap(
@@ -66,13 +66,13 @@ def _drawn_clusters(summary: Summary, clusters: Ints64, resampling: Resampling) 
 
 
 def whole_clusters(summary: Summary, clusters: Ints64) -> Summary:
-    """The same statistic with clusters, in the order they first appear, for its units.
+    """Turn the units of a statistic into clusters, in order of appearance.
 
     >>> two = smooth(np.array([[1.0, 1.0], [0.0, 1.0], [1.0, 1.0]]), lambda sums: sums[..., 0] / sums[..., 1])
     >>> whole_clusters(two, np.array([7, 7, 5])).resampled(np.array([[0, 1], [0, 0]])).round(3).tolist()
     [0.667, 0.5]
     """
-    places, first = in_order(clusters)
+    places, first = renumber_codes(clusters)
     if summary.finalise is not None:
         sums = np.column_stack([sum_clusters(column, places) for column in summary.stats.T])
         return smooth(sums, summary.finalise, first)
@@ -85,10 +85,10 @@ def whole_clusters(summary: Summary, clusters: Ints64) -> Summary:
     return Summary(np.zeros((len(members), 1)), resampled, first)
 
 
-def in_order(codes: Ints64) -> tuple[Ints64, Ints64]:
-    """Codes counted from 0 as they first appear, so that no name of a cluster touches what is drawn.
+def renumber_codes(codes: Ints64) -> tuple[Ints64, Ints64]:
+    """Renumber codes by first appearance, so that cluster names do not affect what is drawn.
 
-    >>> [part.tolist() for part in in_order(np.array([9, 4, 9]))]      # and where each first appears
+    >>> [part.tolist() for part in renumber_codes(np.array([9, 4, 9]))]      # and where each first appears
     [[0, 1, 0], [0, 1]]
     """
     _, first, inverse = np.unique(codes, return_index=True, return_inverse=True)
@@ -99,7 +99,7 @@ def in_order(codes: Ints64) -> tuple[Ints64, Ints64]:
 def cluster_codes(
     ids: Sequence[int | str | None], *, keys: Sequence[int] | None = None, singletons: bool = False, task: str = ""
 ) -> Ints64:
-    """Cluster names as codes that agree between tasks and processes.
+    """Encode cluster names by codes that agree between tasks and processes.
 
     A document without a cluster is an error, or with ``singletons`` a cluster of its own; never one giant cluster.
 
@@ -110,7 +110,7 @@ def cluster_codes(
     missing = [i for i, one in enumerate(ids) if one is None]
     if missing and not singletons:
         raise EvalError(
-            f"expected a cluster id for every document, but {len(missing)} have none, first at {task} row {missing[0]}"
+            f"expected a cluster id for every document, {len(missing)} have none, first at {task} row {missing[0]}"
         )
     alone = range(len(ids)) if keys is None else keys
     named = [f"alone {task} {alone[i]}" if one is None else f"{type(one).__name__} {one}" for i, one in enumerate(ids)]
@@ -124,7 +124,7 @@ def cluster_codes(
 
 
 def clusters_of(task: str, samples: Iterable[Sample], *, singletons: bool = False) -> Mapping[int, int]:
-    """The cluster codes of documents by their keys, from the samples' own clusters.
+    """Map document keys to cluster codes, from the samples' own clusters.
 
     >>> codes = clusters_of("t", [Sample(0, cluster="p"), Sample(1, cluster="p")])
     >>> codes[0] == codes[1]

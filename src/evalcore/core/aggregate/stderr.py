@@ -1,4 +1,4 @@
-"""Where a standard error comes from: influences, an exact form, or a seeded bootstrap."""
+"""Standard errors from influences, from an exact form, or from a seeded bootstrap."""
 
 from __future__ import annotations
 

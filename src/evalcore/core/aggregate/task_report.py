@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from toolz import unique
 
 from evalcore.core.aggregate.inference import Inference
-from evalcore.core.aggregate.signature import shown_options, sign
+from evalcore.core.aggregate.signature import sign, write_options
 from evalcore.core.lm_eval.errata import Facts, task_errata
 from evalcore.core.metrics.corpus import sacrebleu_version
 from evalcore.core.records.array import Floats64, Ints64
@@ -161,7 +161,7 @@ def _parts(
         "task": task.name,
         "version": task.version,
         "metric": one.key.metric,
-        "options": shown_options(estimate.scale.options),
+        "options": write_options(estimate.scale.options),
         "filter": one.key.filter,
         "steps": ">".join(step.name for step in pipeline.steps) if task.filters else None,
         "reducer": one.reducer,

@@ -1,4 +1,4 @@
-"""Closing a column: one value, the influence of each document, and from that every error and interval."""
+"""A closed column: a value, the influence of each document, and the errors and intervals that follow."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from math import isfinite
 import numpy as np
 from msgspec.structs import replace
 
-from evalcore.core.aggregate.inference import DEFAULT, Inference, group_interval, with_interval
+from evalcore.core.aggregate.inference import DEFAULT, Inference, add_group_interval, add_interval
 from evalcore.core.aggregate.resample import resample_task
 from evalcore.core.aggregate.spread import spread_of
 from evalcore.core.records.array import Floats64, Ints64, frozen, multiply_columns
@@ -18,7 +18,7 @@ from evalcore.core.records.estimate import Aggregation, Counts, Estimate, Scale,
 from evalcore.core.records.outcome import FAILED, NOT_EMITTED, OK, UNSCORABLE, Rule
 from evalcore.core.records.request import Options, freeze_options
 
-__all__ = ["DEFAULT", "Inference", "aggregate_metric", "evaluate", "group_interval", "with_interval"]
+__all__ = ["DEFAULT", "Inference", "add_group_interval", "add_interval", "aggregate_metric", "evaluate"]
 
 NO_OPTIONS = freeze_options()
 Evaluated = tuple[float | None, Floats64 | None, Floats64 | None]
@@ -42,18 +42,18 @@ def aggregate_metric(
     Estimate(0.75 ± 0.25, n=4)
     """
     closed = close(column, inference.on_unscorable)
-    empty = _counted(aggregation, column, closed, options)
+    empty = _count_documents(aggregation, column, closed, options)
     if not empty.counts.scored:
-        return replace(empty, reason=_why_empty(column))
+        return replace(empty, reason=_explain_empty(column))
     rows = take_rows(closed.rows, closed.scored)
-    summary, (value, influence, sums) = _evaluated(aggregation, rows, options)
+    summary, (value, influence, sums) = _evaluate_rows(aggregation, rows, options)
     if value is None:
         return replace(empty, reason=f"{aggregation.name} has no finite value on these documents")
     codes = None if clusters is None else clusters[closed.scored][summary.units]
     spread = spread_of(aggregation, rows, summary, influence, codes, inference.resampling)
     trials = summary.trials(sums) if summary.trials is not None and sums is not None else float(spread.units)
-    trials = min(trials, float(spread.units))  # documents of one cluster may all go one way
-    lowest, highest = _extremes(aggregation, closed, value, sums, score_bounds)
+    trials = min(trials, float(spread.units))  # documents of one cluster may all agree
+    lowest, highest = _find_extremes(aggregation, closed, value, sums, score_bounds)
     units, size = len(summary.units), aggregation.size
     filled = replace(
         empty,
@@ -74,24 +74,26 @@ def aggregate_metric(
             sums=None if sums is None else frozen(sums),
         ),
     )
-    return with_interval(filled, inference, partial(resample_task, summary, codes))
+    return add_interval(filled, inference, partial(resample_task, summary, codes))
 
 
-def _evaluated(aggregation: Aggregation, rows: Rows, options: Options) -> tuple[Summary, Evaluated]:
+def _evaluate_rows(aggregation: Aggregation, rows: Rows, options: Options) -> tuple[Summary, Evaluated]:
     try:
         summary = aggregation.summarise(rows, options)
         return summary, evaluate(aggregation, summary)
     except (TypeError, ValueError, LookupError, AttributeError, ArithmeticError) as wrong:
-        raise wrong if isinstance(wrong, EvalError) else EvalError(_cannot(aggregation, rows, wrong)) from wrong
+        raise (
+            wrong if isinstance(wrong, EvalError) else EvalError(_explain_failure(aggregation, rows, wrong))
+        ) from wrong
 
 
-def _cannot(aggregation: Aggregation, rows: Rows, wrong: Exception) -> str:
+def _explain_failure(aggregation: Aggregation, rows: Rows, wrong: Exception) -> str:
     shown = as_objects(rows)[:1]
     return f"{aggregation.name} cannot aggregate rows such as {shown!r}: {type(wrong).__name__}: {wrong}"
 
 
 def close(column: Column, rule: Rule) -> Column:
-    """Documents without a score under a declared rule: left out, counted as 0, or refused.
+    """Treat documents without a score by a rule: leave them out, count them as 0, or refuse.
 
     >>> from evalcore.core.records.array import multiply_columns, Array
     >>> from evalcore.core.records.column import build_column
@@ -115,7 +117,7 @@ def close(column: Column, rule: Rule) -> Column:
 
 
 def evaluate(aggregation: Aggregation, summary: Summary) -> Evaluated:
-    """The value, the influence of each unit (n · d value / d weight), and the summed statistics."""
+    """Return the value, the influence of each unit (n · d value / d weight), and the summed statistics."""
     if not len(summary.stats):
         return None, None, None
     if summary.finalise is None:
@@ -127,17 +129,17 @@ def evaluate(aggregation: Aggregation, summary: Summary) -> Evaluated:
     if not isfinite(value):
         return None, None, None
     influence = multiply_columns(summary.stats, gradient(summary.finalise, sums) * len(summary.stats))
-    return value, (_centred(influence) if bool(np.isfinite(influence).all()) else None), sums
+    return value, (_centre(influence) if bool(np.isfinite(influence).all()) else None), sums
 
 
-def _centred(influence: Floats64) -> Floats64:
-    """Influences sum to zero but for rounding, unless a value grows with the sheer number of documents (smoothed
+def _centre(influence: Floats64) -> Floats64:
+    """Centre influences. They sum to zero but for rounding, unless a value grows with the number of documents (smoothed
     BLEU does); a resample has as many documents as the sample, so that part is no error."""
     mean = float(influence.sum()) / len(influence)
     return influence - mean if abs(mean) > 1e-9 * float(np.abs(influence).max()) else influence
 
 
-def _counted(aggregation: Aggregation, column: Column, closed: Column, options: Options) -> Estimate:
+def _count_documents(aggregation: Aggregation, column: Column, closed: Column, options: Options) -> Estimate:
     return Estimate(
         value=None,
         counts=Counts(
@@ -157,21 +159,21 @@ def _counted(aggregation: Aggregation, column: Column, closed: Column, options: 
     )
 
 
-def _why_empty(column: Column) -> str:
+def _explain_empty(column: Column) -> str:
     if not len(column):
         return "cannot score empty instances: there are no documents"
     first = next((reason for _, reason in column.reasons), "no document emitted this metric")
     return f"no document was scored; the first: {first}"
 
 
-def _extremes(
+def _find_extremes(
     aggregation: Aggregation,
     closed: Column,
     value: float,
     sums: Floats64 | None,
     score_bounds: tuple[float, float],
 ) -> tuple[float | None, float | None]:
-    """The lowest and highest value that documents without a score could still make of it."""
+    """Find the lowest and highest value, whatever the documents without a score would have scored."""
     lost = closed.count(UNSCORABLE) + closed.count(FAILED)
     if not lost:
         return value, value

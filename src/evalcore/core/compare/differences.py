@@ -158,8 +158,8 @@ def _combine_intervals(
     together = (first.stderr**2 + second.stderr**2 - stderr**2) / (2 * first.stderr * second.stderr)
     a, b = value + (second.value or 0.0), second.value or 0.0
 
-    def reach(first: float, second: float) -> float:
-        return sqrt(max(first**2 + second**2 - 2 * together * first * second, 0.0))
+    def reach(left: float, right: float) -> float:
+        return sqrt(max(left**2 + right**2 - 2 * together * left * right, 0.0))
 
     low, high = reach(a - first.ci[0], second.ci[1] - b), reach(first.ci[1] - a, b - second.ci[0])
     return (value - low, value + high), f"interval from both runs' on the {link.name} scale (MOVER)"

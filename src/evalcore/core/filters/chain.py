@@ -1,4 +1,4 @@
-"""From raw replies to answers: pure functions over a batch of replies, chained by name."""
+"""Chains of filters, by name: from raw replies to answers."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ FILTERS: PMap[str, Filter] = pmap(
 
 
 def chain(pipeline: Pipeline, filters: PMap[str, Filter] = FILTERS) -> FilterFn:
-    """One function for the whole chain; the empty chain is the identity.
+    """Compose a chain into one function; the empty chain is the identity.
 
     >>> steps = (Step.of("lowercase"), Step.of("strip_punctuation"))
     >>> list(chain(Pipeline("clean", steps))(replies([["Hello, World!"], ["Hi there!"]]), ()).values)
@@ -92,7 +92,7 @@ def chain(pipeline: Pipeline, filters: PMap[str, Filter] = FILTERS) -> FilterFn:
 
 
 def make_filter(step: Step, filters: PMap[str, Filter] = FILTERS) -> FilterFn:
-    """The filter a step names, made with its options."""
+    """Make the filter that a step names, with its options."""
     entry = filters.get(step.name)
     if entry is None:
         raise unknown("filter", step.name, filters)
@@ -117,7 +117,7 @@ def scope_of(pipeline: Pipeline, filters: PMap[str, Filter] = FILTERS) -> Scope:
 
 
 def leaves_of(pipeline: Pipeline, filters: PMap[str, Filter] = FILTERS) -> tuple[Leaves, ...]:
-    """Which replies each filter of the chain leaves.
+    """List which replies each filter of the chain leaves.
 
     >>> leaves_of(Pipeline("none", (Step.of("regex"), Step.of("take_first"))))
     ('all', 'first')

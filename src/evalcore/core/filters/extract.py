@@ -1,4 +1,4 @@
-"""Extraction: what a reply says."""
+"""Filters that extract the answer from a reply."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import re
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 
-from evalcore.core.filters.pattern import compiled, finder
+from evalcore.core.filters.pattern import compile_pattern, make_finder
 from evalcore.core.filters.reply import (
     FELL_BACK,
     FilterFn,
     Replies,
+    apply_matches,
     each_text,
-    extracted,
     keep_fallbacks,
     nested,
 )
@@ -33,11 +33,11 @@ def regex(
     >>> list(f(replies([["The answer is 42.", "The answer is 42", "The answer is 4"]]), ()).values)
     ['42', '4', '[invalid]']
     """
-    found = finder(compiled(regex_pattern), group_select)
+    find = make_finder(compile_pattern(regex_pattern), group_select)
 
     def apply(given: Replies, docs: Sequence[Sample]) -> Replies:
-        matches = [found(value) if isinstance(value, str) else None for value in given.values]
-        return extracted(given, matches, fallback)
+        matches = [find(value) if isinstance(value, str) else None for value in given.values]
+        return apply_matches(given, matches, fallback)
 
     return apply
 
@@ -51,7 +51,7 @@ def multi_choice_regex(
     ignore_punctuation: bool = False,
     regexes_to_ignore: Sequence[str] | None = None,
 ) -> FilterFn:
-    """The letter of a choice: by the pattern, else by the choice's own text, else by a letter after a colon.
+    """The letter of a choice: by the pattern, else by the choice's text, else by a letter after a colon.
 
     >>> from evalcore.core.filters.reply import replies
     >>> doc = Sample(0, choices=("red", "blue"))
@@ -59,11 +59,11 @@ def multi_choice_regex(
     >>> list(f(replies([["(A)", "it is blue", "Answer: B", "none"]]), [doc]).values)
     ['(A)', '(B)', '(B)', '[invalid]']
     """
-    pattern = compiled(regex_pattern)
-    ignore = _ignoring(ignore_case, ignore_punctuation, tuple(regexes_to_ignore or ()))
+    pattern = compile_pattern(regex_pattern)
+    ignore = _make_ignore(ignore_case, ignore_punctuation, tuple(regexes_to_ignore or ()))
 
     def find(rule: re.Pattern[str], text: str, names: Mapping[str, str]) -> str | None:
-        match = finder(rule, group_select)(text)
+        match = make_finder(rule, group_select)(text)
         return names.get(match, match) if match else None
 
     def letter(text: object, rules: Sequence[tuple[re.Pattern[str], Mapping[str, str], bool]]) -> tuple[object, int]:
@@ -77,14 +77,14 @@ def multi_choice_regex(
     def apply(given: Replies, docs: Sequence[Sample]) -> Replies:
         out: list[tuple[object, int]] = []
         for values, doc in zip(nested(given), docs, strict=True):
-            rules = [(pattern, {}, False), *_choice_rules(_choices(doc), ignore)]
+            rules = [(pattern, {}, False), *_build_rules(_read_choices(doc), ignore)]
             out += [letter(value, rules) for value in values]
         return Replies([v for v, _ in out], given.offsets, keep_fallbacks(given, [r for _, r in out]))
 
     return apply
 
 
-def _choice_rules(
+def _build_rules(
     choices: Sequence[str], ignore: Callable[[str], str]
 ) -> list[tuple[re.Pattern[str], Mapping[str, str], bool]]:
     letters = [chr(ord("A") + i) for i in range(len(choices))]
@@ -97,7 +97,7 @@ def _choice_rules(
     ]
 
 
-def _choices(doc: Sample) -> Sequence[str]:
+def _read_choices(doc: Sample) -> Sequence[str]:
     if doc.choices:
         return doc.choices
     given = decode_doc(doc)
@@ -110,7 +110,7 @@ def _choices(doc: Sample) -> Sequence[str]:
 def regex_pos(
     *, regex_pattern: str = r"\['(.*?)'\]", group_select: int = 0, fallback: Sequence[str] = ("invalid",)
 ) -> FilterFn:
-    """The tags of ``[('word', 'TAG'), ...]``; the pattern is fixed, as it is in lm-eval.
+    """The tags of ``[('word', 'TAG'), ...]``; the pattern is fixed, as in lm-eval.
 
     >>> from evalcore.core.filters.reply import replies
     >>> regex_pos()(replies([["[('dog', 'NOUN'), ('runs', 'VERB')]"]]), ()).values[0]
@@ -119,17 +119,17 @@ def regex_pos(
     tagged = re.compile(r"\('([^']*)', '([^']*)'\)")
 
     def tags(value: object) -> tuple[str, ...] | None:
-        found = tuple(tag for _, tag in tagged.findall(value)) if isinstance(value, str) else ()
-        return found or None
+        names = tuple(tag for _, tag in tagged.findall(value)) if isinstance(value, str) else ()
+        return names or None
 
     def apply(given: Replies, docs: Sequence[Sample]) -> Replies:
-        return extracted(given, [tags(value) for value in given.values], tuple(fallback))
+        return apply_matches(given, [tags(value) for value in given.values], tuple(fallback))
 
     return apply
 
 
 def strip_thinking(*, start: str = "<think>", end: str = "</think>") -> FilterFn:
-    """What follows the reasoning block; a block that never ends leaves nothing.
+    """The text after the reasoning block; nothing after a block that never ends.
 
     >>> from evalcore.core.filters.reply import replies
     >>> given = replies([["<think>hm</think> 4", "4", "<think>still", "hm</think>5"]])
@@ -149,8 +149,8 @@ def strip_thinking(*, start: str = "<think>", end: str = "</think>") -> FilterFn
     return each_text(strip)
 
 
-def _ignoring(ignore_case: bool, ignore_punctuation: bool, patterns: Sequence[str]) -> Callable[[str], str]:
-    removed = [compiled(pattern) for pattern in patterns]
+def _make_ignore(ignore_case: bool, ignore_punctuation: bool, patterns: Sequence[str]) -> Callable[[str], str]:
+    removed = [compile_pattern(pattern) for pattern in patterns]
 
     def ignore(text: str) -> str:
         for pattern in removed:

@@ -1,4 +1,4 @@
-"""Regular expressions: which match is meant, found with as little searching as possible."""
+"""Regular expressions: the selected match, found with as little searching as possible."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from functools import lru_cache
 
 from evalcore.core.records.errors import EvalError
 
-__all__ = ["compiled", "finder"]
+__all__ = ["compile_pattern", "make_finder"]
 
 
-def compiled(pattern: str) -> re.Pattern[str]:
-    """A compiled pattern, or an error that shows it.
+def compile_pattern(pattern: str) -> re.Pattern[str]:
+    """Compile a pattern, or raise an error that shows it.
 
-    >>> compiled("(")
+    >>> compile_pattern("(")
     Traceback (most recent call last):
     evalcore.EvalError: expected a regular expression, got '(': missing ), unterminated ...
     """
@@ -24,34 +24,34 @@ def compiled(pattern: str) -> re.Pattern[str]:
         raise EvalError(f"expected a regular expression, got {pattern!r}: {wrong}") from wrong
 
 
-def finder(pattern: re.Pattern[str], select: int) -> Callable[[str], str | None]:
-    """The ``select``-th match of ``findall``: its first group that is not empty, stripped; None if there is none.
+def make_finder(pattern: re.Pattern[str], select: int) -> Callable[[str], str | None]:
+    """Make a function that finds the ``select``-th match of ``findall``: its first non-empty group, stripped, or None.
 
-    >>> finder(compiled(r"([0-9]+)|(x)"), -1)("4 and 5 x")
+    >>> make_finder(compile_pattern(r"([0-9]+)|(x)"), -1)("4 and 5 x")
     'x'
     """
     if not isinstance(select, int) or isinstance(select, bool):
         raise EvalError(f"expected group_select to be an integer, got {select!r}")
     if select == 0:
-        return _first(pattern)
-    inside = _alphabet(pattern) if select == -1 else None
-    return _nth(pattern, select) if inside is None else _last(pattern, inside)
+        return _find_first(pattern)
+    inside = _find_alphabet(pattern) if select == -1 else None
+    return _find_nth(pattern, select) if inside is None else _find_last(pattern, inside)
 
 
-def _first(pattern: re.Pattern[str]) -> Callable[[str], str | None]:
-    """``search`` stops where ``findall`` would go on."""
+def _find_first(pattern: re.Pattern[str]) -> Callable[[str], str | None]:
+    """Find the first match by ``search``, which stops where ``findall`` would go on."""
     search, groups = pattern.search, pattern.groups
 
     def find(text: str) -> str | None:
         match = search(text)
         if match is None:
             return None
-        return _chosen(match.groups("")) if groups > 1 else (match[groups] or "").strip()
+        return _choose_group(match.groups("")) if groups > 1 else (match[groups] or "").strip()
 
     return find
 
 
-def _nth(pattern: re.Pattern[str], select: int) -> Callable[[str], str | None]:
+def _find_nth(pattern: re.Pattern[str], select: int) -> Callable[[str], str | None]:
     findall = pattern.findall
 
     def find(text: str) -> str | None:
@@ -59,14 +59,14 @@ def _nth(pattern: re.Pattern[str], select: int) -> Callable[[str], str | None]:
         if not -len(matches) <= select < len(matches):
             return None
         match = matches[select]
-        return match.strip() if isinstance(match, str) else _chosen(match)
+        return match.strip() if isinstance(match, str) else _choose_group(match)
 
     return find
 
 
-def _last(pattern: re.Pattern[str], inside: re.Pattern[str]) -> Callable[[str], str | None]:
-    """Every match lies within a run of the pattern's alphabet, so the last run that has one has the last one."""
-    runs, last = inside.findall, _nth(pattern, -1)
+def _find_last(pattern: re.Pattern[str], inside: re.Pattern[str]) -> Callable[[str], str | None]:
+    """Find the last match: matches lie within runs of the pattern's alphabet, so only the last runs are searched."""
+    runs, last = inside.findall, _find_nth(pattern, -1)
     search = pattern.search
 
     def find(text: str) -> str | None:
@@ -78,7 +78,7 @@ def _last(pattern: re.Pattern[str], inside: re.Pattern[str]) -> Callable[[str], 
     return find
 
 
-def _chosen(groups: Sequence[str]) -> str | None:
+def _choose_group(groups: Sequence[str]) -> str | None:
     for group in groups:
         if group:
             return group.strip()
@@ -91,14 +91,14 @@ PART = re.compile(
     r"(\[(?!\^)(?:\\.|[^\]\\])+\]|\\[dswntr]|\\\W|[^\\\[\](){}.^$*+?|])"  # a set of characters, or one of them
     r"|\((?!\?)|\(\?:|[)|*+?]|\{[0-9]+,?[0-9]*\}|\{,[0-9]+\}"
 )
-"""What a pattern may be made of whose matches consist of known characters: no anchors, no look-arounds, no dot."""
+"""A pattern whose matches consist of known characters: no anchors, no look-arounds, no dot."""
 
 
 @lru_cache(maxsize=256)
-def _alphabet(pattern: re.Pattern[str]) -> re.Pattern[str] | None:
-    """Runs of the characters that a match consists of; None if the pattern is made of anything else.
+def _find_alphabet(pattern: re.Pattern[str]) -> re.Pattern[str] | None:
+    """Match runs of the characters that a match consists of; None if the pattern has anything else.
 
-    >>> _alphabet(compiled(r"(-?[$0-9.,]{2,})|(-?[0-9]+)")).findall("a $5 b 6.")
+    >>> _find_alphabet(compile_pattern(r"(-?[$0-9.,]{2,})|(-?[0-9]+)")).findall("a $5 b 6.")
     ['$5', '6.']
     """
     parts = list(PART.finditer(pattern.pattern))

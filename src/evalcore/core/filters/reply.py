@@ -1,4 +1,4 @@
-"""Replies of many documents in one flat batch, and what every filter does with them."""
+"""Replies of many documents in one flat batch, and the record of a filter."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ __all__ = [
     "Leaves",
     "Replies",
     "Scope",
+    "apply_matches",
     "each_text",
-    "extracted",
     "keep_fallbacks",
     "nested",
     "replies",
@@ -66,7 +66,7 @@ class Fired(FrozenRecord, frozen=True):
 
 
 Explain = Callable[[Fired], tuple[str, ...]]
-"""A note for every value that a step left: which rule fired."""
+"""A note for every value that a step leaves: which rule fired."""
 
 
 def _say_nothing(fired: Fired) -> tuple[str, ...]:
@@ -74,7 +74,7 @@ def _say_nothing(fired: Fired) -> tuple[str, ...]:
 
 
 class Filter(Struct, frozen=True):
-    """How to make a filter from its options, and what the pipe needs to know about it.
+    """A filter: how to make it from its options, and what the pipe needs to know about it.
 
     ``scope`` says whether it looks at one document or at the whole task, ``leaves`` which replies are left, ``texts``
     whether it takes texts alone or replies of any kind.
@@ -88,7 +88,7 @@ class Filter(Struct, frozen=True):
 
 
 def replies(units: Iterable[Sequence[object]]) -> Replies:
-    """Replies from a nested list.
+    """Build replies from a nested list.
 
     >>> replies([["a"], ["b", "c"]]).offsets.tolist()
     [0, 1, 3]
@@ -99,12 +99,12 @@ def replies(units: Iterable[Sequence[object]]) -> Replies:
 
 
 def nested(given: Replies) -> list[list[object]]:
-    """The inverse of ``replies``."""
+    """Turn replies back into a nested list."""
     return [list(given.values[a:b]) for a, b in pairwise(given.offsets.tolist())]
 
 
 def each_text(function: Callable[[str], str]) -> FilterFn:
-    """Lift a text function to replies; what is not text passes through."""
+    """Lift a text function to replies; anything else passes through."""
 
     def apply(given: Replies, docs: Sequence[Sample]) -> Replies:
         values = [function(value) if isinstance(value, str) else value for value in given.values]
@@ -113,7 +113,7 @@ def each_text(function: Callable[[str], str]) -> FilterFn:
     return apply
 
 
-def extracted(given: Replies, matches: Sequence[object | None], fallback: object) -> Replies:
+def apply_matches(given: Replies, matches: Sequence[object | None], fallback: object) -> Replies:
     rules = np.array([FELL_BACK if match is None else 0 for match in matches], np.int8)
     values = [fallback if match is None else match for match in matches]
     return Replies(values, given.offsets, np.minimum(rules, np.minimum(given.rules, 0)))

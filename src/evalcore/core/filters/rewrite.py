@@ -1,4 +1,4 @@
-"""Rewriting: how an answer is written."""
+"""Filters that rewrite answers."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ __all__ = [
 
 
 def remove_whitespace() -> FilterFn:
-    """Without leading and trailing white space.
+    """Remove leading and trailing white space.
 
     >>> list(remove_whitespace()(replies([[" a "]]), ()).values)
     ['a']
@@ -42,7 +42,7 @@ def remove_whitespace() -> FilterFn:
 
 
 def lowercase() -> FilterFn:
-    """In lower case.
+    """Turn replies into lower case.
 
     >>> list(lowercase()(replies([["Hi"]]), ()).values)
     ['hi']
@@ -51,7 +51,7 @@ def lowercase() -> FilterFn:
 
 
 def uppercase() -> FilterFn:
-    """In upper case.
+    """Turn replies into upper case.
 
     >>> list(uppercase()(replies([["Hi"]]), ()).values)
     ['HI']
@@ -60,7 +60,7 @@ def uppercase() -> FilterFn:
 
 
 def strip_punctuation() -> FilterFn:
-    """Without ASCII punctuation.
+    """Remove ASCII punctuation.
 
     >>> list(strip_punctuation()(replies([["Hello, World!"]]), ()).values)
     ['Hello World']
@@ -70,7 +70,7 @@ def strip_punctuation() -> FilterFn:
 
 
 def map_values(*, mapping_dict: Mapping[object, object] | None = None, default_value: object = None) -> FilterFn:
-    """Each reply looked up in a table; what is not in it becomes the default and counts as a fallback.
+    """Look up each reply in a table; anything else becomes the default and counts as a fallback.
 
     >>> list(map_values(mapping_dict={"A": 1}, default_value=0)(replies([["A", "B"]]), ()).values)
     [1, 0]
@@ -95,7 +95,7 @@ NER_LABELS = (
 
 
 def format_span() -> FilterFn:
-    """Named entities as ``label: value $ label: value`` (MasakhaNER's form).
+    """Write named entities as ``label: value $ label: value`` (MasakhaNER's form).
 
     >>> list(format_span()(replies([["Person: Ada $$ Location: Nairobi, none"]]), ()).values)
     ['per: ada $ loc: nairobi']
@@ -122,7 +122,7 @@ CustomFilter = Callable[[list[list[object]], list[object]], Iterable[object]]
 
 
 def custom(*, filter_fn: CustomFilter, scope: Scope = "task") -> FilterFn:
-    """A callable over all responses and documents, as in lm-eval; it gets copies and decoded documents.
+    """Apply a callable to all responses and documents, as in lm-eval; it gets copies and decoded documents.
 
     >>> f = custom(filter_fn=lambda resps, docs: [[r.upper() for r in rs] for rs in resps])
     >>> list(f(replies([["a"], ["b"]]), [Sample(0), Sample(1)]).values)

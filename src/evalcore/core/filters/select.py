@@ -1,4 +1,4 @@
-"""Selection: which replies stay."""
+"""Filters that select replies."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["ballot", "majority_vote", "take_first", "take_first_k", "vote"]
 
 
 def take_first() -> FilterFn:
-    """The first reply of each unit.
+    """Keep the first reply of each unit.
 
     >>> from evalcore.core.filters.reply import replies
     >>> list(take_first()(replies([["a", "b"], ["c"]]), ()).values)
@@ -26,19 +26,19 @@ def take_first() -> FilterFn:
 
 
 def take_first_k(*, k: int) -> FilterFn:
-    """The first ``k`` replies of each unit; fewer is an error, as it is in lm-eval.
+    """Keep the first ``k`` replies of each unit; fewer is an error, as in lm-eval.
 
     >>> from evalcore.core.filters.reply import replies
     >>> list(take_first_k(k=2)(replies([["a", "b", "c"]]), ()).values)
     ['a', 'b']
     """
-    _positive("take_first_k", k)
+    _expect_positive("take_first_k", k)
 
     def apply(given: Replies, docs: Sequence[Sample]) -> Replies:
         counts = given.counts
         if len(counts) and int(counts.min()) < k:
             at = int(np.argmin(counts))
-            raise EvalError(f"expected at least {k} replies, got {int(counts[at])}{_at(docs, at)}")
+            raise EvalError(f"expected at least {k} replies, got {int(counts[at])}{_locate_unit(docs, at)}")
         if len(counts) == 0 or int(counts.max()) == k:
             return given
         keep = (given.offsets[:-1, None] + np.arange(k)).ravel()
@@ -48,9 +48,9 @@ def take_first_k(*, k: int) -> FilterFn:
 
 
 def majority_vote(*, ties: str = "first") -> FilterFn:
-    """The most frequent reply; fallbacks cannot win unless there is nothing else.
+    """Keep the most frequent reply; fallbacks win only if there is nothing else.
 
-    ``ties``: ``first`` to appear (default) or ``smallest`` in text order, whatever order replies came in.
+    ``ties``: ``first`` to appear (default) or ``smallest`` in text order, independent of the order of replies.
 
     >>> from evalcore.core.filters.reply import replies
     >>> list(majority_vote()(replies([["4", "5", "5"]]), ()).values)
@@ -62,7 +62,7 @@ def majority_vote(*, ties: str = "first") -> FilterFn:
     def apply(given: Replies, docs: Sequence[Sample]) -> Replies:
         won = [
             vote(values, rules, ties)
-            for values, rules in zip(nested(given), _split(given, given.rules.tolist()), strict=True)
+            for values, rules in zip(nested(given), _split_units(given, given.rules.tolist()), strict=True)
         ]
         return Replies(
             [value for value, _ in won], np.arange(len(won) + 1), np.array([rule for _, rule in won], np.int8)
@@ -72,7 +72,7 @@ def majority_vote(*, ties: str = "first") -> FilterFn:
 
 
 def vote(values: Sequence[object], rules: Sequence[int], ties: str = "first") -> tuple[object, int]:
-    """The winner of a majority vote and the rule it came by.
+    """Return the winner of a majority vote and its rule.
 
     >>> vote(["[invalid]", "4", "[invalid]"], [-1, 0, -1])
     ('4', 0)
@@ -85,11 +85,11 @@ def vote(values: Sequence[object], rules: Sequence[int], ties: str = "first") ->
     counts = Counter(ballot(value) for value, _ in standing)
     most = max(counts.values())
     top = [firsts[name] for name, count in counts.items() if count == most]
-    return top[0] if ties == "first" else min(top, key=lambda one: str(one[0]))
+    return top[0] if ties == "first" else min(top, key=lambda candidate: str(candidate[0]))
 
 
 def ballot(value: object) -> Hashable:
-    """What a reply counts as in a vote: itself, or how it is written if it cannot be counted.
+    """Return what a reply counts as in a vote: itself or, if unhashable, its text.
 
     >>> ballot("4"), ballot(["4"])
     ('4', "['4']")
@@ -101,14 +101,14 @@ def ballot(value: object) -> Hashable:
     return value if value == value else repr(value)
 
 
-def _split(given: Replies, flat: Sequence[int]) -> list[Sequence[int]]:
+def _split_units(given: Replies, flat: Sequence[int]) -> list[Sequence[int]]:
     return [flat[a:b] for a, b in pairwise(given.offsets.tolist())]
 
 
-def _positive(name: str, k: object) -> None:
+def _expect_positive(name: str, k: object) -> None:
     if not isinstance(k, int) or isinstance(k, bool) or k < 1:
         raise EvalError(f"{name}: expected k to be an integer of at least 1, got {k!r}")
 
 
-def _at(docs: Sequence[Sample], unit: int) -> str:
+def _locate_unit(docs: Sequence[Sample], unit: int) -> str:
     return f" - at doc {docs[unit].doc_id}" if unit < len(docs) else ""

@@ -1,11 +1,11 @@
-"""Tasks as a random sample of all tasks of their kind: how far a group's mean may be off then."""
+"""The error of a group's mean if its tasks are a random sample of all tasks of their kind."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from math import fsum, isfinite, sqrt
 
-from evalcore.core.aggregate.value import DEFAULT, Inference, with_interval
+from evalcore.core.aggregate.value import DEFAULT, Inference, add_interval
 from evalcore.core.records.estimate import AcrossTasks, Estimate, Scale, Spread
 
 __all__ = ["across_tasks", "sample_of_tasks"]
@@ -14,9 +14,9 @@ MEANS = ("mean", "macro", "pool")
 
 
 def across_tasks(made: Estimate, values: Mapping[str, float], inference: Inference = DEFAULT) -> AcrossTasks | None:
-    """The error of a group's mean over other tasks of their kind; None where it is no mean of two tasks or more.
+    """The error of a group's mean over other tasks of their kind; None unless it is a mean of two tasks or more.
 
-    It answers another question than the group's own error, which is about other documents of the same tasks. Between
+    It answers a different question from the group's error, which is about other documents of the same tasks. Between
     finite bounds the interval is Wilson's on an effective count, as everywhere: Student's misses a mean near a bound.
 
     >>> from evalcore.core.records.estimate import Makeup, Part
@@ -43,7 +43,7 @@ def across_tasks(made: Estimate, values: Mapping[str, float], inference: Inferen
         spread=Spread(variance=stderr**2, df=df, trials=1 / fsum(weight**2 for weight in weights)),
         scale=Scale(bounds=made.scale.bounds, link=made.scale.link),
     )
-    return AcrossTasks(len(parts), stderr, with_interval(closed, Inference(confidence=inference.confidence)).ci)
+    return AcrossTasks(len(parts), stderr, add_interval(closed, Inference(confidence=inference.confidence)).ci)
 
 
 def sample_of_tasks(weights: Sequence[float], values: Sequence[float]) -> tuple[float, float]:
@@ -57,9 +57,9 @@ def sample_of_tasks(weights: Sequence[float], values: Sequence[float]) -> tuple[
     (0.645497, 3.0)
     """
     mean = fsum(weight * value for weight, value in zip(weights, values, strict=True))
-    found = fsum((weight * (value - mean)) ** 2 for weight, value in zip(weights, values, strict=True))
+    squares = fsum((weight * (value - mean)) ** 2 for weight, value in zip(weights, values, strict=True))
     w2, w3, w4, w5 = (fsum(weight**power for weight in weights) for power in (2, 3, 4, 5))
     # the quadratic form is x' A x with A = (I - 1w')' diag(w²) (I - 1w'): its trace, and that of its square
     trace = w2 - 2 * w3 + w2**2
     square = w4 - 4 * w5 + 4 * w2 * w4 + 2 * w3**2 - 4 * w2**2 * w3 + w2**4
-    return sqrt(found * w2 / trace), trace**2 / square
+    return sqrt(squares * w2 / trace), trace**2 / square

@@ -1,4 +1,4 @@
-"""Who counts with which weight in a group's number."""
+"""The weights of tasks in a group's number."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = [
     "Share",
     "SizeOf",
     "Term",
-    "merged_terms",
+    "merge_terms",
     "own_size",
     "shares",
     "value_of_term",
@@ -33,7 +33,7 @@ __all__ = [
 
 
 class Share(Struct, frozen=True):
-    """The weights of tasks in a node, normalised to 1, how much the node itself weighs, and what it lacks."""
+    """The weights of tasks in a node, normalised to 1, the weight of the node itself, and its missing tasks."""
 
     terms: tuple[tuple[str, float], ...]
     size: float
@@ -45,7 +45,7 @@ SizeOf = Callable[[TaskReport, MetricKey], float]
 
 
 def own_size(task: TaskReport, key: MetricKey) -> float:
-    """What a task weighs under a metric: that metric's own count (for ratios, its own denominator)."""
+    """The weight of a task under a metric: the metric's own count (for ratios, its denominator)."""
     estimate = task.get(key)
     return 0.0 if estimate is None else estimate.scale.size
 
@@ -57,10 +57,10 @@ def shares(
     averages: PMap[str, Average],
     size_of: SizeOf = own_size,
 ) -> Share:
-    """Who counts how much in a group's number: a fold whose carrier is the weights of leaves.
+    """Weigh the tasks of a group's number: a fold whose carrier is the weights of leaves.
 
-    A group below with a rule of its own for the metric keeps it, with all below it, so that it counts with the number
-    that it is reported with; the others follow the one asked for.
+    A subgroup with its own rule for the metric keeps it, with all below it, so that it counts with the number
+    it reports; the others follow the given rule.
     """
     names = {leaf.name for leaf in all_tasks(tree)} | set(child_names(tree))
     strange = next((name for name in sorted(spec.weights) if name not in names), None)
@@ -73,16 +73,18 @@ def shares(
         return Leaf(node.name, Share(((node.name, 1.0),), sizes[node.name]) if known else Share((), 0.0, (node.name,)))
 
     def group(node: Group[TaskReport], parts: tuple[Tree[Share], ...]) -> Tree[Share]:
-        own = spec if node is tree else _own_rule(node, spec, key)
+        own = spec if node is tree else _find_own_rule(node, spec, key)
         below = Group(node.name, parts)
-        return below if own is None else Leaf(node.name, _closed(below, own, averages, sizes))
+        return below if own is None else Leaf(node.name, _close_tree(below, own, averages, sizes))
 
     whole = fold_group(tree, leaf, group)
-    return whole.value if isinstance(whole, Leaf) else _closed(whole, spec, averages, sizes)
+    return whole.value if isinstance(whole, Leaf) else _close_tree(whole, spec, averages, sizes)
 
 
-def _closed(tree: Group[Share], spec: GroupMetric, averages: PMap[str, Average], sizes: Mapping[str, float]) -> Share:
-    """A tree of shares as one, all its groups by one rule; given weights are for the children of the first."""
+def _close_tree(
+    tree: Group[Share], spec: GroupMetric, averages: PMap[str, Average], sizes: Mapping[str, float]
+) -> Share:
+    """Close a tree of shares by one rule; given weights are for the children of the root."""
     plain = replace(spec, weights=freeze_options())
     average = averages[spec.average]
     return fold_group(
@@ -97,11 +99,11 @@ def _has_value(task: TaskReport, key: MetricKey) -> bool:
     return estimate is not None and estimate.value is not None
 
 
-def _own_rule(node: Group[TaskReport], spec: GroupMetric, key: MetricKey) -> GroupMetric | None:
-    """A subgroup's own rule for the metric under this filter."""
-    for one in node.metrics:
-        if one.metric == spec.metric and (one.filters is None or key.filter in one.filters):
-            return one
+def _find_own_rule(node: Group[TaskReport], spec: GroupMetric, key: MetricKey) -> GroupMetric | None:
+    """Find a subgroup's own rule for the metric under this filter."""
+    for metric in node.metrics:
+        if metric.metric == spec.metric and (metric.filters is None or key.filter in metric.filters):
+            return metric
     return None
 
 
@@ -113,11 +115,11 @@ def over_leaves(group: Group[Share], spec: GroupMetric, parts: Sequence[Share], 
     (('a', 0.25), ('b', 0.75))
     """
     names = tuple(unique(name for part in parts for name, _ in part.terms))
-    return _normalised(names, [weight_of(spec, name, sizes[name]) for name in names], sizes, parts)
+    return _normalise_weights(names, [weight_of(spec, name, sizes[name]) for name in names], sizes, parts)
 
 
 def over_children(group: Group[Share], spec: GroupMetric, parts: Sequence[Share], sizes: Mapping[str, float]) -> Share:
-    """Every child counts, by its size or equally; a task below two of them counts by both paths.
+    """Every child counts, by its size or equally; a task below two of them counts on both paths.
 
     >>> parts, sizes = [Share((("a", 1.0),), 1.0), Share((("a", 0.5), ("b", 0.5)), 2.0)], {"a": 1.0, "b": 1.0}
     >>> children = Group("g", (Leaf("a", None), Group("h")))
@@ -126,17 +128,17 @@ def over_children(group: Group[Share], spec: GroupMetric, parts: Sequence[Share]
     """
     present = [(child.name, part) for child, part in zip(group.children, parts, strict=True) if part.terms]
     weights = [weight_of(spec, name, part.size) for name, part in present]
-    total = _positive(weights, [name for name, _ in present])
+    total = _sum_positive(weights, [name for name, _ in present])
     terms = tuple(
         (leaf, weight * share / total)
         for weight, (_, part) in zip(weights, present, strict=True)
         for leaf, share in part.terms
     )
-    return Share(terms, _size(terms, sizes), _missing(parts))
+    return Share(terms, _find_size(terms, sizes), _list_missing(parts))
 
 
 def weight_of(spec: GroupMetric, name: str, size: float) -> float:
-    """What a child weighs: its given weight, its size, or 1."""
+    """The weight of a child: its given weight, its size, or 1."""
     given = spec.weights.get(name)
     if isinstance(given, int | float) and isfinite(given) and given >= 0:
         return float(given)
@@ -146,26 +148,26 @@ def weight_of(spec: GroupMetric, name: str, size: float) -> float:
     return size if spec.weight_by_size else 1.0
 
 
-def _normalised(
+def _normalise_weights(
     names: Sequence[str], weights: Sequence[float], sizes: Mapping[str, float], parts: Sequence[Share]
 ) -> Share:
-    total = _positive(weights, names)
+    total = _sum_positive(weights, names)
     terms = tuple((name, weight / total) for name, weight in zip(names, weights, strict=True))
-    return Share(terms, _size(terms, sizes), _missing(parts))
+    return Share(terms, _find_size(terms, sizes), _list_missing(parts))
 
 
-def _positive(weights: Sequence[float], names: Sequence[str]) -> float:
+def _sum_positive(weights: Sequence[float], names: Sequence[str]) -> float:
     total = fsum(weights)
     if names and total <= 0:
         raise EvalError(f"expected weights with a positive sum, got {list(weights)} for {', '.join(names[:5])}")
     return total
 
 
-def _size(terms: Iterable[tuple[str, float]], sizes: Mapping[str, float]) -> float:
+def _find_size(terms: Iterable[tuple[str, float]], sizes: Mapping[str, float]) -> float:
     return fsum(sizes[name] for name in unique(name for name, _ in terms))
 
 
-def _missing(parts: Iterable[Share]) -> tuple[str, ...]:
+def _list_missing(parts: Iterable[Share]) -> tuple[str, ...]:
     return tuple(unique(concat(part.missing for part in parts)))
 
 
@@ -182,11 +184,11 @@ class Term(Struct, frozen=True):
     column: Column | None = None
 
 
-def merged_terms(terms: Sequence[Term]) -> list[Term]:
-    """A leaf reached by several paths is one leaf with the sum of its weights: its covariance is exact.
+def merge_terms(terms: Sequence[Term]) -> list[Term]:
+    """Merge a leaf reached by several paths into one with the sum of its weights, so that its covariance is exact.
 
     >>> one = Estimate(value=0.5)
-    >>> [(term.name, term.weight) for term in merged_terms([Term("a", 0.25, 9.0, one), Term("a", 0.75, 9.0, one)])]
+    >>> [(term.name, term.weight) for term in merge_terms([Term("a", 0.25, 9.0, one), Term("a", 0.75, 9.0, one)])]
     [('a', 1.0)]
     """
     weights: dict[str, list[float]] = {}
@@ -196,7 +198,7 @@ def merged_terms(terms: Sequence[Term]) -> list[Term]:
 
 
 def value_of_term(term: Term) -> float:
-    """The task's number, which is there: tasks without one have no part."""
+    """Return the task's number; tasks without one are no terms."""
     if term.estimate.value is None:
         raise EvalError(f"expected a value, got none - at {term.name}")
     return term.estimate.value

@@ -11,8 +11,8 @@ from msgspec.structs import replace
 from pyrsistent import PMap
 
 from evalcore.core.aggregate.value import evaluate
-from evalcore.core.groups.averages import Term, merged_terms
-from evalcore.core.groups.rules import GroupRule, combined, macro, without_error
+from evalcore.core.groups.averages import Term, merge_terms
+from evalcore.core.groups.rules import GroupRule, combine_terms, drop_error, macro
 from evalcore.core.groups.tree import GroupMetric
 from evalcore.core.records.array import Floats64, Ints64, frozen
 from evalcore.core.records.column import concat_rows, scored_part
@@ -25,7 +25,7 @@ POOL_DRAWS = 1000
 
 
 def pool(aggregations: PMap[str, Aggregation]) -> GroupRule:
-    """All documents of all tasks as one task, with errors stratified by task.
+    """Pool all documents of all tasks as one task, with errors stratified by task.
 
     >>> from evalcore.core.records.estimate import Scale
     >>> a = Term("a", 0.5, 3.0, Estimate(value=0.0, stderr=0.1, scale=Scale(size=3.0)))
@@ -33,14 +33,14 @@ def pool(aggregations: PMap[str, Aggregation]) -> GroupRule:
     >>> pool({})(GroupMetric("acc"), [a, b]).value      # of means: whatever the weights, by size
     0.25
     """
-    return partial(_pooled, aggregations)
+    return partial(_pool_terms, aggregations)
 
 
-def _pooled(aggregations: PMap[str, Aggregation], spec: GroupMetric, terms: Sequence[Term]) -> Estimate:
-    """One column of all tasks' rows, closed with errors stratified by task."""
-    merged = merged_terms(terms)
+def _pool_terms(aggregations: PMap[str, Aggregation], spec: GroupMetric, terms: Sequence[Term]) -> Estimate:
+    """Close one column of all tasks' rows, with errors stratified by task."""
+    merged = merge_terms(terms)
     if len(merged) == 1:
-        return replace(merged[0].estimate, signature=_method(merged), group=Makeup((Part(merged[0].name, 1.0),)))
+        return replace(merged[0].estimate, signature=_name_method(merged), group=Makeup((Part(merged[0].name, 1.0),)))
     if all(term.estimate.scale.average for term in merged):
         return macro(spec, by_size(merged))
     columns = [term.column for term in merged if term.column is not None]
@@ -54,7 +54,7 @@ def _pooled(aggregations: PMap[str, Aggregation], spec: GroupMetric, terms: Sequ
     if value is None:
         return Estimate(value=None, reason=f"{aggregation.name} has no finite value on these documents")
     strata = np.repeat(np.arange(len(columns), dtype=np.int64), [int(column.scored.sum()) for column in columns])
-    made = _spread(spec, merged, aggregation, summary, influence, strata[summary.units], value)
+    made = _add_spread(spec, merged, aggregation, summary, influence, strata[summary.units], value)
     known = summary.trials(sums) if summary.trials is not None and sums is not None else made.spread.trials
     return replace(
         made,
@@ -65,16 +65,16 @@ def _pooled(aggregations: PMap[str, Aggregation], spec: GroupMetric, terms: Sequ
 
 
 def by_size(terms: Sequence[Term]) -> list[Term]:
-    """Terms weighted by their own size: of means, that is what pooling comes to."""
+    """Weight terms by their own size, which for means is the same as pooling."""
     total = fsum(term.estimate.scale.size for term in terms)
     return [replace(term, weight=term.estimate.scale.size / total) for term in terms]
 
 
-def _method(terms: Sequence[Term]) -> str:
+def _name_method(terms: Sequence[Term]) -> str:
     return "clustered" if any(term.estimate.spread.clusters is not None for term in terms) else "stratified"
 
 
-def _spread(
+def _add_spread(
     spec: GroupMetric,
     terms: Sequence[Term],
     aggregation: Aggregation,
@@ -83,40 +83,40 @@ def _spread(
     strata: Ints64,
     value: float,
 ) -> Estimate:
-    """The pooled value with the error that its documents' influences give, or with a bootstrap's, or with none."""
-    made = without_error(combined(spec, terms, value, [0.0] * len(terms)))
+    """Add its error to the pooled value: from its documents' influences, from a bootstrap, or none."""
+    made = drop_error(combine_terms(spec, terms, value, [0.0] * len(terms)))
     made = replace(made, group=Makeup())
     lacking = next((term for term in terms if term.estimate.stderr is None), None)
     if lacking is not None:
         return replace(made, reason=f"{lacking.name} has no standard error: {lacking.estimate.reason}")
     if influence is not None:
-        found = [influence[strata == k] for k in range(len(terms))]
-        shares = [len(one) / len(influence) for one in found]
-        tasks = [_as_task(term, one) for term, one in zip(terms, found, strict=True)]
-        pooled = combined(spec, tasks, value, shares)
-        return replace(pooled, group=Makeup(tuple(_part(*one) for one in zip(tasks, shares, strict=True))))
-    if _method(terms) == "clustered":
+        parts = [influence[strata == k] for k in range(len(terms))]
+        shares = [len(one) / len(influence) for one in parts]
+        tasks = [_build_task(term, one) for term, one in zip(terms, parts, strict=True)]
+        pooled = combine_terms(spec, tasks, value, shares)
+        return replace(pooled, group=Makeup(tuple(_build_part(*one) for one in zip(tasks, shares, strict=True))))
+    if _name_method(terms) == "clustered":
         return replace(made, reason=f"{aggregation.name} of clustered documents of several tasks has no standard error")
-    return _resampled(made, summary, strata)
+    return _bootstrap_within(made, summary, strata)
 
 
-def _as_task(term: Term, influence: Floats64) -> Term:
-    """A task whose number moves as its documents move the pooled one: about their own mean, for sizes are given."""
+def _build_task(term: Term, influence: Floats64) -> Term:
+    """Build a task whose number moves as its documents move the pooled one, about their mean, for fixed sizes."""
     centred, codes = influence - influence.mean(), term.estimate.spread.clusters
     variance, stderr, units = independent(centred) if codes is None else clustered(centred, codes.ints)
     own = term.estimate.spread
-    found = replace(own, variance=variance, df=units - 1.0, trials=float(units), influence=frozen(centred), noise=None)
-    return replace(term, estimate=replace(term.estimate, stderr=stderr, spread=found))
+    spread = replace(own, variance=variance, df=units - 1.0, trials=float(units), influence=frozen(centred), noise=None)
+    return replace(term, estimate=replace(term.estimate, stderr=stderr, spread=spread))
 
 
-def _part(task: Term, share: float) -> Part:
-    """What the task's documents have on the pooled value, on the scale of the task: their mean is the task's part."""
+def _build_part(task: Term, share: float) -> Part:
+    """Build a task's part: the influence of its documents on the pooled value, on the task's scale."""
     centred = task.estimate.spread.influence
     return Part(task.name, 1.0, None if centred is None else frozen(centred.floats * share))
 
 
-def _resampled(made: Estimate, summary: Summary, strata: Ints64) -> Estimate:
-    """Without influences: a seeded bootstrap that draws within each task."""
+def _bootstrap_within(made: Estimate, summary: Summary, strata: Ints64) -> Estimate:
+    """Bootstrap within each task, for a value without influences."""
     stream = np.random.default_rng(0)
     places = [np.flatnonzero(strata == k) for k in np.unique(strata)]
     index = np.hstack([place[stream.integers(0, len(place), (POOL_DRAWS, len(place)))] for place in places])

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from toolz import concat
 
 from evalcore.core.aggregate.signature import sign
-from evalcore.core.aggregate.value import DEFAULT, Inference, group_interval
+from evalcore.core.aggregate.value import DEFAULT, Inference, add_group_interval
 from evalcore.core.groups.across import across_tasks
 from evalcore.core.groups.averages import Term, shares, value_of_term
 from evalcore.core.groups.tree import (
@@ -93,7 +93,7 @@ def _build_estimate(
     rule = tables.group_rules.get("callable" if callable(spec.aggregation) else spec.aggregation)
     if rule is None:
         raise unknown("group aggregation", str(spec.aggregation), tables.group_rules, place(group.name))
-    estimate = group_interval(rule(spec, terms), inference, {term.name: term.estimate for term in terms})
+    estimate = add_group_interval(rule(spec, terms), inference, {term.name: term.estimate for term in terms})
     across = across_tasks(estimate, {term.name: value_of_term(term) for term in terms}, inference)
     directions = {term.estimate.scale.higher_is_better for term in terms}
     sample_lens = [by_name[term.name].sample_len for term in terms]

@@ -1,4 +1,4 @@
-"""What becomes of values and errors when a group makes one number of its tasks' numbers."""
+"""How a group combines its tasks' values and errors into one number."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from math import fsum, isclose, isfinite, nan
 from msgspec.structs import replace
 from pyrsistent import PMap, pmap
 
-from evalcore.core.groups.averages import Term, merged_terms, value_of_term
+from evalcore.core.groups.averages import Term, merge_terms, value_of_term
 from evalcore.core.groups.covariance import all_clusters, spread_of_terms
 from evalcore.core.groups.tree import GroupMetric
 from evalcore.core.records.array import frozen
@@ -17,14 +17,14 @@ from evalcore.core.records.estimate import Counts, Estimate, Makeup, Part, Scale
 from evalcore.core.stats.intervals import IDENTITY, Link
 from evalcore.core.stats.noise import combine_noise
 
-__all__ = ["GROUP_RULES", "GroupRule", "Term", "combined", "macro", "merged_terms"]
+__all__ = ["GROUP_RULES", "GroupRule", "Term", "combine_terms", "macro", "merge_terms"]
 
 
 GroupRule = Callable[[GroupMetric, Sequence[Term]], Estimate]
 
 
 def mean_of_means(spec: GroupMetric, terms: Sequence[Term]) -> Estimate:
-    """Σ w·value with error sqrt(Σ (w·stderr)²), on the log scale for perplexities; refuses what is no mean.
+    """Σ w·value with error sqrt(Σ (w·stderr)²), on the log scale for perplexities; refuses anything but means.
 
     >>> from evalcore.core.stats.links import LOG
     >>> a = Term("a", 0.5, 9.0, Estimate(value=2.0, stderr=1.0, scale=Scale(link=LOG)))
@@ -50,43 +50,43 @@ def macro(spec: GroupMetric, terms: Sequence[Term]) -> Estimate:
     >>> macro(GroupMetric("f1"), shared)      # one task by two paths: the same error
     Estimate(0.6 ± 0.1, n=0)
     """
-    merged = merged_terms(terms)
+    merged = merge_terms(terms)
     if len(merged) == 1 and merged[0].weight == 1.0:
-        return combined(spec, merged, value_of_term(merged[0]), [1.0])
+        return combine_terms(spec, merged, value_of_term(merged[0]), [1.0])
     links = {(term.estimate.scale.link if term.estimate.scale.average else IDENTITY) for term in merged}
     link = links.pop() if len(links) == 1 else IDENTITY
     values = [value_of_term(term) for term in merged]
-    value = link.inverse(_mean(merged, link))
+    value = link.inverse(_average(merged, link))
     slopes = [term.weight * link.slope(v) / link.slope(value) for term, v in zip(merged, values, strict=True)]
-    return combined(spec, merged, value, slopes)
+    return combine_terms(spec, merged, value, slopes)
 
 
-def _mean(terms: Sequence[Term], link: Link) -> float:
+def _average(terms: Sequence[Term], link: Link) -> float:
     """Σ w·value on the link's scale; by size from the tasks' own sums, so that 10 right of 50 are exactly 0.2.
 
     >>> tasks = [Term("a", 0.6, 30.0, Estimate(value=7 / 30)), Term("b", 0.4, 20.0, Estimate(value=3 / 20))]
-    >>> _mean(tasks, IDENTITY), 0.6 * (7 / 30) + 0.4 * (3 / 20)
+    >>> _average(tasks, IDENTITY), 0.6 * (7 / 30) + 0.4 * (3 / 20)
     (0.2, 0.19999999999999998)
     """
     sizes = [term.size for term in terms]
-    if _proportional(terms, sizes):
-        return fsum(_sum(term, link) for term in terms) / fsum(sizes)
+    if _is_proportional(terms, sizes):
+        return fsum(_find_sum(term, link) for term in terms) / fsum(sizes)
     values = [link.forward(value_of_term(term)) for term in terms]
-    if _proportional(terms, [1.0] * len(terms)):
+    if _is_proportional(terms, [1.0] * len(terms)):
         return fsum(values) / len(terms)
     return fsum(term.weight * value for term, value in zip(terms, values, strict=True))
 
 
-def _proportional(terms: Sequence[Term], sizes: Sequence[float]) -> bool:
-    """Whether weights are these sizes but for rounding."""
+def _is_proportional(terms: Sequence[Term], sizes: Sequence[float]) -> bool:
+    """Whether weights are proportional to these sizes, but for rounding."""
     total = fsum(sizes)
     return total > 0 and all(
         isclose(term.weight, size / total, rel_tol=1e-14) for term, size in zip(terms, sizes, strict=True)
     )
 
 
-def _sum(term: Term, link: Link) -> float:
-    """The sum behind a task's mean: as it was counted, or worked back from the mean."""
+def _find_sum(term: Term, link: Link) -> float:
+    """Return the sum behind a task's mean: as counted, or computed back from the mean."""
     value, sums = value_of_term(term), term.estimate.spread.sums
     if link.plain and sums is not None and len(sums) == 2:
         total, count = sums.floats.tolist()
@@ -122,17 +122,17 @@ def by_callable(spec: GroupMetric, terms: Sequence[Term]) -> Estimate:
         return Estimate(value=None, reason=f"the group's aggregation gave {value}")
     slopes: dict[str, float] = {}
     for i, term in enumerate(terms):
-        slopes[term.name] = slopes.get(term.name, 0.0) + _slope(at, i, value, values[i])
-    merged = merged_terms(terms)
+        slopes[term.name] = slopes.get(term.name, 0.0) + _differentiate(at, i, value, values[i])
+    merged = merge_terms(terms)
     if not all(map(isfinite, slopes.values())):
-        made = combined(spec, merged, value, [0.0] * len(merged))
+        made = combine_terms(spec, merged, value, [0.0] * len(merged))
         open_ended = replace(made.counts, lowest=None, highest=None)
-        return replace(without_error(made), reason="the group's aggregation has no derivative here", counts=open_ended)
-    return combined(spec, merged, value, [slopes[term.name] for term in merged])
+        return replace(drop_error(made), reason="the group's aggregation has no derivative here", counts=open_ended)
+    return combine_terms(spec, merged, value, [slopes[term.name] for term in merged])
 
 
-def _slope(at: Callable[[int, float], float], i: int, value: float, around: float) -> float:
-    """The derivative in one task's value; one-sided where a step would leave where the function is defined."""
+def _differentiate(at: Callable[[int, float], float], i: int, value: float, around: float) -> float:
+    """Differentiate by one task's value; one-sided if a step would leave the function's domain."""
     step = 1e-6 * max(abs(around), 1.0)
     up, down = at(i, step), at(i, -step)
     if isfinite(up) and isfinite(down):
@@ -140,18 +140,18 @@ def _slope(at: Callable[[int, float], float], i: int, value: float, around: floa
     return (up - value) / step if isfinite(up) else (value - down) / step
 
 
-def without_error(estimate: Estimate) -> Estimate:
-    """The estimate without its standard error and the variance behind it."""
+def drop_error(estimate: Estimate) -> Estimate:
+    """Drop the standard error and the variance behind it."""
     return replace(estimate, stderr=None, spread=replace(estimate.spread, variance=None, df=None))
 
 
-def combined(spec: GroupMetric, terms: Sequence[Term], value: float, slopes: Sequence[float]) -> Estimate:
-    """A function of independent (or commonly clustered) estimates with these derivatives."""
+def combine_terms(spec: GroupMetric, terms: Sequence[Term], value: float, slopes: Sequence[float]) -> Estimate:
+    """Combine independent (or commonly clustered) estimates into a value with these derivatives."""
     estimates = [term.estimate for term in terms]
     spread, clusters = spread_of_terms(terms, slopes), all_clusters(terms)
     noise, repeats = combine_noise(slopes, [(estimate.spread.noise, estimate.spread.repeats) for estimate in estimates])
     links = {estimate.scale.link for estimate in estimates}
-    bounds = _common([estimate.scale.bounds for estimate in estimates])
+    bounds = _find_bounds([estimate.scale.bounds for estimate in estimates])
     return Estimate(
         value=value,
         stderr=spread.stderr,
@@ -161,8 +161,8 @@ def combined(spec: GroupMetric, terms: Sequence[Term], value: float, slopes: Seq
             unscorable=sum(estimate.counts.unscorable for estimate in estimates),
             failed=sum(estimate.counts.failed for estimate in estimates),
             not_emitted=sum(estimate.counts.not_emitted for estimate in estimates),
-            lowest=_end(spec, slopes, [estimate.counts.lowest for estimate in estimates], value, estimates),
-            highest=_end(spec, slopes, [estimate.counts.highest for estimate in estimates], value, estimates),
+            lowest=_find_end(spec, slopes, [estimate.counts.lowest for estimate in estimates], value, estimates),
+            highest=_find_end(spec, slopes, [estimate.counts.highest for estimate in estimates], value, estimates),
         ),
         reason=spread.reason,
         signature="stratified" if clusters is None else "clustered",
@@ -185,22 +185,22 @@ def combined(spec: GroupMetric, terms: Sequence[Term], value: float, slopes: Seq
     )
 
 
-def _common(bounds: Sequence[tuple[float, float]]) -> tuple[float, float]:
+def _find_bounds(bounds: Sequence[tuple[float, float]]) -> tuple[float, float]:
     return bounds[0] if len(set(bounds)) == 1 else (float("-inf"), float("inf"))
 
 
-def _end(
+def _find_end(
     spec: GroupMetric,
     slopes: Sequence[float],
     ends: Sequence[float | None],
     value: float,
     estimates: Sequence[Estimate],
 ) -> float | None:
-    """What documents without a score could make of the group's number."""
+    """Find how far documents without a score could move the group's number."""
     known = [end for end in ends if end is not None]
     if len(known) < len(ends):
         return None
-    if _weighs_by_size(spec, slopes, estimates):  # with a score, they would also weigh in their tasks
+    if _weighs_by_size(spec, slopes, estimates):  # with a score, they would also add to their tasks' weights
         sizes = [
             one.scale.size * (one.counts.scored + one.counts.unscorable + one.counts.failed) / one.counts.scored
             for one in estimates

@@ -10,7 +10,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from evalcore.core.aggregate.aggregations import AGGREGATIONS, from_callable
-from evalcore.core.aggregate.corpus import answered
+from evalcore.core.aggregate.corpus import read_answer
 from evalcore.core.aggregate.numbers import numbers, two_of
 from evalcore.core.aggregate.ratios import ratio
 from evalcore.core.records.array import Floats64, Ints64
@@ -23,14 +23,14 @@ __all__ = ["as_lm_eval", "from_callable_without_error", "left_fold", "resampling
 LM_DRAWS = 100_000
 LM_CORPUS_DRAWS = 100
 BLOCK = 1 << 15
-"""Documents drawn at a time: what a resample needs then stays in the processor's cache."""
+"""Documents drawn at a time, so that a resample stays in the processor's cache."""
 LARGEST = log(np.finfo(np.float64).max)
 LM_FUNCTIONS = {"f1_score": "f1", "chrfpp": "chrf++", "bypass_agg": "bypass"}
 """Functions of lm-eval that are not called as the aggregation they are registered as."""
 
 
 def left_fold(stats: Floats64) -> Floats64:
-    """Sums in order of arrival, as Python's own sum before 3.12.
+    """Sum in order of arrival, as Python's own sum before 3.12.
 
     >>> left_fold(np.array([[1e16], [1.0], [-1e16]])).tolist()
     [0.0]
@@ -40,15 +40,15 @@ def left_fold(stats: Floats64) -> Floats64:
 
 def mean_error(rows: Rows, summary: Summary, influence: Floats64 | None, resampling: Resampling) -> Error:
     """Sample sd / sqrt(n), every sum a left fold."""
-    return _mean_error(summary.stats[:, 0])
+    return _find_mean_error(summary.stats[:, 0])
 
 
-def _mean_error(values: Floats64) -> Error:
-    return Error(_deviation(values) / sqrt(len(values)), "lm-eval") if len(values) > 1 else Error(None, "N/A")
+def _find_mean_error(values: Floats64) -> Error:
+    return Error(_find_deviation(values) / sqrt(len(values)), "lm-eval") if len(values) > 1 else Error(None, "N/A")
 
 
-def _deviation(values: Floats64) -> float:
-    """The sample sd, every sum a left fold: of equal values it is what rounding leaves, here as in lm-eval."""
+def _find_deviation(values: Floats64) -> float:
+    """The sample sd, every sum a left fold; of equal values, the same rounding error as in lm-eval."""
     centred = values - np.cumsum(values)[-1] / len(values)
     return sqrt(np.cumsum(centred**2)[-1] / (len(values) - 1))
 
@@ -56,10 +56,10 @@ def _deviation(values: Floats64) -> float:
 def acc_all_error(rows: Rows, summary: Summary, influence: Floats64 | None, resampling: Resampling) -> Error:
     """E03: questions of different paragraphs that share a number are one question."""
     right: dict[object, bool] = {}
-    for hit, key in map(answered, two_of(rows, "(correct, question)")):
+    for hit, key in map(read_answer, two_of(rows, "(correct, question)")):
         question = key[-1] if isinstance(key, tuple) else key
         right[question] = right.get(question, True) and hit
-    return _mean_error(np.array([float(hit) for hit in right.values()]))
+    return _find_mean_error(np.array([float(hit) for hit in right.values()]))
 
 
 def no_error(rows: Rows, summary: Summary, influence: Floats64 | None, resampling: Resampling) -> Error:
@@ -68,7 +68,7 @@ def no_error(rows: Rows, summary: Summary, influence: Floats64 | None, resamplin
 
 
 def resampling_of(metric: str, asked: Resampling) -> Resampling:
-    """At most 100 resamples for a metric that is called as a corpus metric is, whatever its aggregation.
+    """At most 100 resamples for a metric that is called like a corpus metric, whatever its aggregation.
 
     >>> resampling_of("bleu", Resampling(1000)).draws, resampling_of("my_bleu", Resampling(1000)).draws
     (100, 1000)
@@ -78,7 +78,7 @@ def resampling_of(metric: str, asked: Resampling) -> Resampling:
 
 
 def replay(rows: Rows, summary: Summary, influence: Floats64 | None, resampling: Resampling) -> Error:
-    """lm-eval's own resamples, draw by draw, on sufficient statistics (E17: whole thousands; E18: uncorrected)."""
+    """Replay lm-eval's resamples, draw by draw, on sufficient statistics (E17: whole thousands; E18: uncorrected)."""
     n = len(summary.stats)
     if n < 2:
         return Error(None, "N/A")
@@ -86,30 +86,30 @@ def replay(rows: Rows, summary: Summary, influence: Floats64 | None, resampling:
     chunk = min(1000, asked)
     if asked < 2:
         return Error(None, "needs two draws, got 1")
-    drawn = np.concatenate([_replicates(summary, seed, chunk, n) for seed in range(asked // chunk)])
+    drawn = np.concatenate([_draw_replicates(summary, seed, chunk, n) for seed in range(asked // chunk)])
     if not np.isfinite(drawn).all():
         return Error(None, "a resample has no value")
-    return Error(_deviation(drawn), f"lm-eval-bootstrap(draws={len(drawn)})")
+    return Error(_find_deviation(drawn), f"lm-eval-bootstrap(draws={len(drawn)})")
 
 
-def _replicates(summary: Summary, seed: int, chunk: int, n: int) -> Floats64:
+def _draw_replicates(summary: Summary, seed: int, chunk: int, n: int) -> Floats64:
     # A list, not a number: numpy's Mersenne Twister then starts where Python's random.Random(seed) does.
     stream = np.random.RandomState([seed])
     block = max(1, BLOCK // n)
     sizes = [min(block, chunk - start) for start in range(0, chunk, block)]
     with np.errstate(invalid="ignore"):
-        return np.concatenate([summary.resampled(_indices(stream, size, n)) for size in sizes])
+        return np.concatenate([summary.resampled(_draw_indices(stream, size, n)) for size in sizes])
 
 
-def _indices(stream: np.random.RandomState, size: int, n: int) -> Ints64:
-    """Which documents ``random.choices`` would draw: floor(u · n) for each uniform number."""
+def _draw_indices(stream: np.random.RandomState, size: int, n: int) -> Ints64:
+    """Draw the documents that ``random.choices`` would draw: floor(u · n) for each uniform number."""
     drawn = stream.random_sample((size, n))
     drawn *= n
     return drawn.astype(np.int64)
 
 
 def by_cell(summarise: Callable[[Rows, Options], Summary], rows: Rows, options: Options) -> Summary:
-    """The same value from how often each cell of a table, a distinct row of counts, is drawn."""
+    """Compute the same value from how often each cell of a table, a distinct row of counts, is drawn."""
     summary = summarise(rows, options)
     cells, codes = np.unique(summary.stats, axis=0, return_inverse=True)
     codes, k, finalise = codes.ravel(), len(cells), summary.finalise
@@ -138,7 +138,7 @@ def perplexity(rows: Rows, options: Options) -> Summary:
 
 
 def nanmean(rows: Rows, options: Options) -> Summary:
-    """Rows that are NaN are drawn too, and count for nothing."""
+    """Rows that are NaN are drawn too, but do not count."""
     values = numbers(rows)
     known = (~np.isnan(values)).astype(np.float64)
     filled = np.nan_to_num(values, nan=0.0, posinf=inf, neginf=-inf)
@@ -157,7 +157,7 @@ def upper_median(rows: Rows, options: Options) -> Summary:
 
     def resampled(index: Ints64) -> Floats64:
         middle = index.shape[1] // 2
-        if np.isnan(values).any():  # where a sort leaves NaN depends on the order it meets it in
+        if np.isnan(values).any():  # where a sort puts NaN depends on the order of the values
             return np.array([sorted(row)[middle] for row in values[index].tolist()])
         return np.asarray(ordered[np.partition(ranks[index], middle, axis=1)[:, middle]], np.float64)
 

@@ -41,7 +41,13 @@ def pooled_mean(spec: GroupMetric, terms: Sequence[Term]) -> Estimate:
     errors = [term.estimate.stderr for term in terms]
     value = sum(v * size for v, size in zip(values, sizes, strict=True)) / sum(sizes)
     known = [error for error in errors if error is not None]
-    stderr = None if len(known) < len(terms) else _pooled(known, counts) if spec.weight_by_size else _unweighted(known)
+    stderr = (
+        None
+        if len(known) < len(terms)
+        else _pool_errors(known, counts)
+        if spec.weight_by_size
+        else _average_errors(known)
+    )
     n = int(sum(counts))
     return Estimate(
         value=value,
@@ -50,24 +56,24 @@ def pooled_mean(spec: GroupMetric, terms: Sequence[Term]) -> Estimate:
         counts=Counts(scored=n),
         scale=Scale(size=float(n)),
         signature="pooled" if spec.weight_by_size else "unweighted",
-        reason=NO_INTERVAL if stderr is not None else _no_error(terms),
+        reason=NO_INTERVAL if stderr is not None else _explain_no_error(terms),
     )
 
 
-def _no_error(terms: Sequence[Term]) -> str:
-    """Which task has no error; if all have, there is one document in each."""
+def _explain_no_error(terms: Sequence[Term]) -> str:
+    """Explain why there is no error: a task has none, or every task has one document."""
     lacking = next((term for term in terms if term.estimate.stderr is None), None)
     return f"{lacking.name} has no standard error" if lacking is not None else "every task has only one document"
 
 
-def _pooled(errors: Sequence[float], sizes: Sequence[float]) -> float | None:
+def _pool_errors(errors: Sequence[float], sizes: Sequence[float]) -> float | None:
     if sum(sizes) == len(sizes):
         return None
     variance = sum((n - 1) * error**2 * n for n, error in zip(sizes, errors, strict=True)) / (sum(sizes) - len(sizes))
     return float(np.sqrt(variance / sum(sizes)))
 
 
-def _unweighted(errors: Sequence[float]) -> float:
+def _average_errors(errors: Sequence[float]) -> float:
     return float(np.sqrt(sum(error**2 for error in errors)) / len(errors))
 
 
@@ -77,7 +83,7 @@ def task_size(task: TaskReport, key: MetricKey) -> float:
 
 
 def report_groups_by_children(tree: Tree[TaskReport], *, tables: Tables) -> tuple[GroupReport, ...]:
-    """Groups as lm-eval up to 0.4.3 made them: each from its direct children's numbers, not from its tasks'."""
+    """Report groups as lm-eval did up to 0.4.3: from the numbers of direct children, not of tasks."""
 
     def group(
         node: Group[TaskReport], parts: tuple[tuple[Leaf[TaskReport], tuple[GroupReport, ...]], ...]

@@ -46,14 +46,14 @@ class Kind(Struct, frozen=True):
 
 
 class Extractor(Protocol):
-    """The part of a sacrebleu metric that is used here."""
+    """The part of a sacrebleu metric used here."""
 
     def _extract_corpus_statistics(
         self, hypotheses: Sequence[str], references: Sequence[Sequence[str]]
     ) -> Sequence[Sequence[float]]: ...
 
 
-def _chrf_width(given: Mapping[str, object]) -> int:
+def _count_chrf(given: Mapping[str, object]) -> int:
     return 3 * sum(int(str(given[order])) for order in ("char_order", "word_order"))
 
 
@@ -71,8 +71,8 @@ CORPUS_KINDS: PMap[str, Kind] = pmap(
             lambda given: 2 + 2 * BLEU_ORDER,
             freeze_options(force=True),
         ),
-        "chrf": Kind("CHRF", CHRF_DEFAULTS, _chrf_width),
-        "chrf++": Kind("CHRF", CHRF_DEFAULTS.set("word_order", 2), _chrf_width),
+        "chrf": Kind("CHRF", CHRF_DEFAULTS, _count_chrf),
+        "chrf++": Kind("CHRF", CHRF_DEFAULTS.set("word_order", 2), _count_chrf),
         "ter": Kind(
             "TER",
             freeze_options(normalized=False, no_punct=False, asian_support=False, case_sensitive=False),
@@ -99,41 +99,41 @@ def pair_statistics(kind: str, items: Iterable[Sequence[object]], given: Options
     """
     rows = []
     for i, (references, prediction) in enumerate(items):
-        row = _sentence(kind, given, _one_text(prediction, i), _texts(references, i))
+        row = _count_sentence(kind, given, _read_text(prediction, i), _read_texts(references, i))
         if isinstance(row, str):
             raise EvalError(f"{row} (item {i} of {kind})")
         rows.append(row)
-    return np.array(rows, dtype=np.float64).reshape(len(rows), _width(kind, given))
+    return np.array(rows, dtype=np.float64).reshape(len(rows), _find_width(kind, given))
 
 
-def _texts(value: object, at: int) -> tuple[str, ...]:
+def _read_texts(value: object, at: int) -> tuple[str, ...]:
     many = tuple(value) if isinstance(value, list | tuple) else (value,)
     if not all(isinstance(text, str) for text in many):
         raise EvalError(f"expected a text or texts, got {value!r} (item {at})")
     return many
 
 
-def _one_text(value: object, at: int) -> str:
-    many = _texts(value, at)
+def _read_text(value: object, at: int) -> str:
+    many = _read_texts(value, at)
     if len(many) != 1:
         raise EvalError(f"expected one prediction, got {value!r} (item {at})")
     return many[0]
 
 
-def _settled(kind: str, given: Options) -> Options:
+def _fill_options(kind: str, given: Options) -> Options:
     if kind not in CORPUS_KINDS:
         raise unknown("corpus metric", kind, CORPUS_KINDS)
     refuse_unknown(kind, given, CORPUS_KINDS[kind].defaults)
     return freeze_options({**CORPUS_KINDS[kind].defaults, **given})
 
 
-def _width(kind: str, given: Options) -> int:
-    return CORPUS_KINDS[kind].width(_settled(kind, given))
+def _find_width(kind: str, given: Options) -> int:
+    return CORPUS_KINDS[kind].width(_fill_options(kind, given))
 
 
 @lru_cache(maxsize=64)
-def _extractor(kind: str, given: Options) -> Extractor:
-    chosen = dict(_settled(kind, given))
+def _make_extractor(kind: str, given: Options) -> Extractor:
+    chosen = dict(_fill_options(kind, given))
     make = getattr(require("sacrebleu.metrics", "text"), CORPUS_KINDS[kind].metric)
     try:
         made: Extractor = make(**chosen, **CORPUS_KINDS[kind].quiet)
@@ -142,11 +142,11 @@ def _extractor(kind: str, given: Options) -> Extractor:
     return made
 
 
-def _sentence(kind: str, given: Options, prediction: str, golds: Sequence[str]) -> Sequence[float] | str:
-    """The counts of one sentence against all its references, or why there are none."""
+def _count_sentence(kind: str, given: Options, prediction: str, golds: Sequence[str]) -> Sequence[float] | str:
+    """Count one sentence against all its references, or say why it cannot be counted."""
     if not golds:
         return NO_GOLD
-    extractor = _extractor(kind, given)
+    extractor = _make_extractor(kind, given)
     try:
         # One call per sentence: documents may have different numbers of references.
         return extractor._extract_corpus_statistics([prediction], [[gold] for gold in golds])[0]
@@ -154,12 +154,12 @@ def _sentence(kind: str, given: Options, prediction: str, golds: Sequence[str]) 
         return f"sacrebleu cannot count this text: {type(problem).__name__}: {problem}"
 
 
-def _rows(kind: str, batch: GenBatch, given: Options) -> Stats | Marks:
-    found = [_sentence(kind, given, *pair) for pair in zip(batch.predictions, batch.golds, strict=True)]
-    nothing = (nan,) * _width(kind, given)
-    counts = np.array([nothing if isinstance(row, str) else row for row in found], dtype=np.float64)
-    rows = Stats(frozen(counts.reshape(len(found), len(nothing))))
-    missing = {i: (UNSCORABLE, row) for i, row in enumerate(found) if isinstance(row, str)}
+def _count_rows(kind: str, batch: GenBatch, given: Options) -> Stats | Marks:
+    counted = [_count_sentence(kind, given, *pair) for pair in zip(batch.predictions, batch.golds, strict=True)]
+    nothing = (nan,) * _find_width(kind, given)
+    counts = np.array([nothing if isinstance(row, str) else row for row in counted], dtype=np.float64)
+    rows = Stats(frozen(counts.reshape(len(counted), len(nothing))))
+    missing = {i: (UNSCORABLE, row) for i, row in enumerate(counted) if isinstance(row, str)}
     return Marks(rows, missing) if missing else rows
 
 
@@ -170,7 +170,7 @@ def bleu(batch: GenBatch, given: Options) -> Stats | Marks:
     >>> bleu(batch, freeze_options()).values.data[0].tolist()
     [1.0, 2.0, 1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0]
     """
-    return _rows("bleu", batch, given)
+    return _count_rows("bleu", batch, given)
 
 
 def chrf(batch: GenBatch, given: Options) -> Stats | Marks:
@@ -180,7 +180,7 @@ def chrf(batch: GenBatch, given: Options) -> Stats | Marks:
     >>> chrf(batch, freeze_options()).values.data.shape
     (1, 18)
     """
-    return _rows("chrf", batch, given)
+    return _count_rows("chrf", batch, given)
 
 
 def chrf_plus_plus(batch: GenBatch, given: Options) -> Stats | Marks:
@@ -190,7 +190,7 @@ def chrf_plus_plus(batch: GenBatch, given: Options) -> Stats | Marks:
     >>> chrf_plus_plus(batch, freeze_options()).values.data.shape
     (1, 24)
     """
-    return _rows("chrf++", batch, given)
+    return _count_rows("chrf++", batch, given)
 
 
 def ter(batch: GenBatch, given: Options) -> Stats | Marks:
@@ -200,4 +200,4 @@ def ter(batch: GenBatch, given: Options) -> Stats | Marks:
     >>> ter(batch, freeze_options()).values.data[0].tolist()
     [1.0, 2.0]
     """
-    return _rows("ter", batch, given)
+    return _count_rows("ter", batch, given)

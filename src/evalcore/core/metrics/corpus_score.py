@@ -1,7 +1,7 @@
 """BLEU, chrF and TER from summed counts.
 
 Sums may be real or complex, so that a score can be differentiated with the complex step: every decision
-looks at the real part, and everything else is analytic.
+uses the real part, and everything else is analytic.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def bleu_score(
     if smooth_method not in SMOOTHING:
         raise unknown("smooth_method", smooth_method, SMOOTHING)
     value = SMOOTHING[smooth_method] if smooth_value is None else smooth_value
-    counts = _numbers(sums)
+    counts = _as_inexact(sums)
     any_match = (counts[..., 2:6].real != 0).any(axis=-1)
     going, scored = np.ones_like(any_match), any_match
     halvings, orders = np.zeros(any_match.shape), np.zeros(any_match.shape)
@@ -56,13 +56,13 @@ def bleu_score(
         scored = scored & (usable | (~going if effective_order else False))
         orders = orders + (going if effective_order else 1)
     geometric_mean = np.exp(logs / np.where(orders > 0, orders, 1.0))
-    return _where(scored, _brevity(counts[..., 0], counts[..., 1]) * geometric_mean, 0.0)
+    return _choose(scored, _penalise_brevity(counts[..., 0], counts[..., 1]) * geometric_mean, 0.0)
 
 
-def _brevity(system: Sums, reference: Sums) -> Sums:
+def _penalise_brevity(system: Sums, reference: Sums) -> Sums:
     some = system.real > 0
     penalty = np.exp(1 - reference / np.where(some, system, 1.0))
-    return _where(system.real < reference.real, np.where(some, penalty, 0.0), 1.0)
+    return _choose(system.real < reference.real, np.where(some, penalty, 0.0), 1.0)
 
 
 def chrf_score(sums: Sums, *, beta: float = 2, eps_smoothing: bool = False) -> Sums:
@@ -71,20 +71,20 @@ def chrf_score(sums: Sums, *, beta: float = 2, eps_smoothing: bool = False) -> S
     >>> float(chrf_score(np.array([2.0, 4, 2, 1, 3, 1]), beta=1).round(6))
     58.823529
     """
-    counts = _numbers(sums)
+    counts = _as_inexact(sums)
     factor = beta**2
     zero = np.zeros_like(counts[..., 0])
     precision, recall, each, orders = zero, zero, zero, zero.real
     for n in range(0, counts.shape[-1], 3):
         system, reference, match = counts[..., n], counts[..., n + 1], counts[..., n + 2]
-        p, r = _ratio(match, system, EPS), _ratio(match, reference, EPS)
+        p, r = _divide(match, system, EPS), _divide(match, reference, EPS)
         both = (system.real > 0) & (reference.real > 0)
         precision, recall = precision + np.where(both, p, 0.0), recall + np.where(both, r, 0.0)
-        each, orders = each + _ratio((1 + factor) * p * r, factor * p + r, EPS), orders + both
+        each, orders = each + _divide((1 + factor) * p * r, factor * p + r, EPS), orders + both
     if eps_smoothing:
         return np.asarray(100 * each / (counts.shape[-1] // 3))
     precision, recall = (total / np.where(orders > 0, orders, 1.0) for total in (precision, recall))
-    return 100 * _ratio((1 + factor) * precision * recall, factor * precision + recall, 0.0)
+    return 100 * _divide((1 + factor) * precision * recall, factor * precision + recall, 0.0)
 
 
 def ter_score(sums: Sums) -> Sums:
@@ -93,22 +93,22 @@ def ter_score(sums: Sums) -> Sums:
     >>> ter_score(np.array([[1.0, 4.0], [2.0, 0.0], [0.0, 0.0]])).tolist()
     [25.0, 100.0, 0.0]
     """
-    counts = _numbers(sums)
+    counts = _as_inexact(sums)
     edits, length = counts[..., 0], counts[..., 1]
-    return 100 * _ratio(edits, length, np.where(edits.real > 0, 1.0, 0.0))
+    return 100 * _divide(edits, length, np.where(edits.real > 0, 1.0, 0.0))
 
 
-def _ratio(above: Sums, below: Sums, otherwise: float | Floats64) -> Sums:
+def _divide(above: Sums, below: Sums, otherwise: float | Floats64) -> Sums:
     some = below.real > 0
-    return _where(some, above / np.where(some, below, 1.0), otherwise)
+    return _choose(some, above / np.where(some, below, 1.0), otherwise)
 
 
-def _where(condition: Bools, then: Sums, otherwise: float | Sums) -> Sums:
+def _choose(condition: Bools, then: Sums, otherwise: float | Sums) -> Sums:
     chosen: Sums = np.where(condition, then, otherwise)
     return chosen
 
 
-def _numbers(sums: Sums) -> Sums:
+def _as_inexact(sums: Sums) -> Sums:
     if np.iscomplexobj(sums):
         return np.asarray(sums, dtype=np.complex128)
     return np.asarray(sums, dtype=np.float64)

@@ -24,7 +24,7 @@ Best = Callable[[Sequence[float]], float]
 
 
 class Kept(Struct, frozen=True):
-    """What a function returned that is no number, for an aggregation that knows what to make of it."""
+    """A value that is not a number, kept for an aggregation that understands it."""
 
     value: object
 
@@ -39,10 +39,10 @@ OWN = ""
 def per_document(
     function: Callable[..., object], best: Best = max, *, kept: bool = False
 ) -> Callable[[GenBatch, Options], Emitted]:
-    """A metric from ``function(prediction, gold, **options)``, the best over the golds of each document.
+    """Make a metric of ``function(prediction, gold, **options)``, the best over the golds of each document.
 
-    A function that returns a dict makes one metric per key; documents it fails on stand under the metric's own name.
-    With ``kept``, what is no number is kept as it is, for an aggregation of the user's own.
+    A function that returns a dict makes one metric per key; documents it fails on are under the metric's own name.
+    With ``kept``, a value that is not a number is kept as it is, for the user's own aggregation.
 
     >>> from evalcore.core.records.request import freeze_options
     >>> batch = GenBatch((), ["abc", ""], [("ab", "abcd"), ("x",)], np.zeros(2, np.bool_), {})
@@ -55,19 +55,19 @@ def per_document(
     (('a', 'b'),)
     """
     # A partial of named functions, not a closure: it travels to worker processes.
-    return partial(_score, function, best, kept)
+    return partial(_score_batch, function, best, kept)
 
 
-def _score(function: Callable[..., object], best: Best, kept: bool, batch: GenBatch, options: Options) -> Emitted:
-    found = [_document(function, best, kept, batch, i, dict(options)) for i in range(len(batch.predictions))]
-    names = sorted({name for cells in found if isinstance(cells, dict) for name in cells} | {OWN})
-    return _column(found, OWN) if names == [OWN] else {name: _column(found, name) for name in names}
+def _score_batch(function: Callable[..., object], best: Best, kept: bool, batch: GenBatch, options: Options) -> Emitted:
+    documents = [_score_document(function, best, kept, batch, i, dict(options)) for i in range(len(batch.predictions))]
+    names = sorted({name for cells in documents if isinstance(cells, dict) for name in cells} | {OWN})
+    return _build_column(documents, OWN) if names == [OWN] else {name: _build_column(documents, name) for name in names}
 
 
-def _document(
+def _score_document(
     function: Callable[..., object], best: Best, kept: bool, batch: GenBatch, i: int, options: Mapping[str, object]
 ) -> dict[str, Cell] | Cell:
-    """The cells of one document by key, or one cell that stands under every key."""
+    """Score one document: cells by key, or one cell for every key."""
     if i in batch.problems:
         return UNSCORABLE, batch.problems[i]
     if not batch.golds[i]:
@@ -78,20 +78,20 @@ def _document(
     except Exception as problem:
         return FAILED, f"{type(problem).__name__}: {problem}"
     names = dict.fromkeys(str(name) for value in values for name in value)
-    return {name: _best([value[name] for value in values if name in value], best, kept) for name in names}
+    return {name: _pick_best([value[name] for value in values if name in value], best, kept) for name in names}
 
 
-def _best(values: Sequence[object], best: Best, kept: bool) -> Cell:
+def _pick_best(values: Sequence[object], best: Best, kept: bool) -> Cell:
     if kept and len(values) == 1 and not isinstance(values[0], Real | np.bool_):
         return Kept(values[0])
-    numbers = [_number(value) for value in values]
+    numbers = [_read_number(value) for value in values]
     for value, number in zip(values, numbers, strict=True):
         if not isfinite(number):
             return UNSCORABLE, f"expected a finite number, got {value!r}"
     return best(numbers)
 
 
-def _number(value: object) -> float:
+def _read_number(value: object) -> float:
     if not isinstance(value, Real | np.bool_):
         return nan
     try:
@@ -100,26 +100,26 @@ def _number(value: object) -> float:
         return nan
 
 
-def _column(found: Sequence[dict[str, Cell] | Cell], name: str) -> Floats | Objects | Marks:
-    cells = [_cell(cells, name) for cells in found]
+def _build_column(documents: Sequence[dict[str, Cell] | Cell], name: str) -> Floats | Objects | Marks:
+    cells = [_find_cell(cells, name) for cells in documents]
     missing = {i: cell for i, cell in enumerate(cells) if isinstance(cell, tuple)}
-    rows = _objects(cells) if any(isinstance(cell, Kept) for cell in cells) else _floats(cells)
+    rows = _build_objects(cells) if any(isinstance(cell, Kept) for cell in cells) else _build_floats(cells)
     return Marks(rows, missing) if missing else rows
 
 
-def _floats(cells: Sequence[Cell]) -> Floats:
+def _build_floats(cells: Sequence[Cell]) -> Floats:
     values = np.array([cell if isinstance(cell, float) else nan for cell in cells], dtype=np.float64)
     return Floats(frozen(values))
 
 
-def _objects(cells: Sequence[Cell]) -> Objects:
+def _build_objects(cells: Sequence[Cell]) -> Objects:
     return Objects(
         tuple(cell.value if isinstance(cell, Kept) else None if isinstance(cell, tuple) else cell for cell in cells)
     )
 
 
-def _cell(cells: dict[str, Cell] | Cell, name: str) -> Cell:
-    """A document's cell under a name; what concerns the whole document stands under the metric's own name alone."""
+def _find_cell(cells: dict[str, Cell] | Cell, name: str) -> Cell:
+    """Find a document's cell under a name; a problem of the whole document is under the metric's own name alone."""
     if not isinstance(cells, dict):
         return cells if name == OWN else (NOT_EMITTED, "")
     return cells.get(name, (NOT_EMITTED, ""))

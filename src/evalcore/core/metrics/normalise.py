@@ -1,4 +1,4 @@
-"""Normalising texts and reading options: what the text metrics share."""
+"""Normal forms of texts and options, shared by the text metrics."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ PATTERN_TOKEN = re.compile(r"(?s)\\.|.")
 
 
 def refuse_unknown(metric: str, options: Options, known: Iterable[str]) -> None:
-    """Refuse an option that the metric does not have.
+    """Refuse an unknown option of a metric.
 
     >>> from evalcore.core.records.request import freeze_options
     >>> refuse_unknown("exact_match", freeze_options(ignore_cas=True), ["ignore_case"])
@@ -44,7 +44,7 @@ def refuse_unknown(metric: str, options: Options, known: Iterable[str]) -> None:
 
 
 def number_option(options: Options, name: str, default: float) -> float:
-    """A finite number among the options.
+    """Read a finite number from the options.
 
     >>> from evalcore.core.records.request import freeze_options
     >>> [number_option(given, "threshold", 0.5) for given in (freeze_options(threshold=0.25), freeze_options())]
@@ -57,7 +57,7 @@ def number_option(options: Options, name: str, default: float) -> float:
 
 
 def normalise_distinct(normalise: Normaliser, texts: Iterable[str]) -> dict[str, str]:
-    """Every distinct text with its normal form, each computed once.
+    """Map every distinct text to its normal form, each computed once.
 
     >>> normalise_distinct(normaliser((",",), case=True), ["1,000", "A", "1,000"])
     {'1,000': '1000', 'A': 'a'}
@@ -76,9 +76,9 @@ def normaliser(
     [' apples', ' pears']
     """
     deleted = (string.punctuation if punctuation else "") + (string.digits if numbers else "")
-    steps = [_remover(regex) for regex in regexes]
+    steps = [_make_remover(regex) for regex in regexes]
     steps += [_lower] if case else []
-    steps += [_deleter(deleted)] if deleted else []
+    steps += [_make_deleter(deleted)] if deleted else []
     return lambda texts: reduce(lambda done, step: step(done), steps, texts)
 
 
@@ -86,13 +86,13 @@ def _lower(texts: Texts) -> Texts:
     return [text.lower() for text in texts]
 
 
-def _deleter(characters: str) -> Normaliser:
+def _make_deleter(characters: str) -> Normaliser:
     table = str.maketrans("", "", characters)
     return lambda texts: [text.translate(table) for text in texts]
 
 
-def _remover(pattern: str) -> Normaliser:
-    """``re.sub(pattern, "", text)``, reached only by texts that hold what every match must hold."""
+def _make_remover(pattern: str) -> Normaliser:
+    """``re.sub(pattern, "", text)``, applied only to texts that contain what every match must contain."""
     try:
         sub = re.compile(pattern).sub
     except (re.error, TypeError, OverflowError, RecursionError) as problem:
@@ -111,7 +111,7 @@ def required_text(pattern: str) -> tuple[str, bool]:
     >>> required_text(r"\\$"), required_text("(?s).*#### "), required_text("yes|no")
     (('$', True), ('#### ', False), ('', False))
     """
-    marks = [_reading(token) for token in PATTERN_TOKEN.findall(pattern.removeprefix("(?s)"))]
+    marks = [_read_token(token) for token in PATTERN_TOKEN.findall(pattern.removeprefix("(?s)"))]
     if None in marks:
         return "", False
     runs = [""]
@@ -128,8 +128,8 @@ def required_text(pattern: str) -> tuple[str, bool]:
 GAPS = frozenset(["*", "?", "+", ".", "^", "$", *(f"\\{letter}" for letter in "dDwWsSbBAZ")])
 
 
-def _reading(token: str) -> str | None:
-    """One token of a regex, or None where only a real parser could tell what it means."""
+def _read_token(token: str) -> str | None:
+    """Read one token of a regex; None if only a real parser would understand it."""
     if token in GAPS:
         return token
     if token in set("|[](){}\\") or (token[0] == "\\" and token[1].isalnum()):

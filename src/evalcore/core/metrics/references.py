@@ -43,7 +43,7 @@ def best_over_golds(batch: GenBatch, score: ScorePairs) -> Floats | Marks:
 
 
 def each_pair(score: Callable[[str, str], float], predictions: Texts, golds: Texts) -> list[float]:
-    """One pair after the other, for scores that gain nothing from seeing many at once.
+    """Score pairs one by one, for scores that gain nothing from seeing many at once.
 
     >>> each_pair(lambda prediction, gold: float(gold in prediction), ["it is 4", "5"], ["4", "4"])
     [1.0, 0.0]

@@ -1,4 +1,4 @@
-"""Reducers: several scores of one question become one. Each is a function over a batch of questions."""
+"""Reducers: several scores of a question become one. Each is a function over a batch of questions."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from evalcore.core.filters.select import ballot, vote
 from evalcore.core.records.array import Bools, ColumnRecord, Floats64, Ints64
 from evalcore.core.records.errors import EvalError, unknown
 
-__all__ = ["COLLECT", "REDUCERS", "SCORES_ONLY", "WITH_K", "Reducer", "Repeats", "numbered", "reducer"]
+__all__ = ["COLLECT", "REDUCERS", "SCORES_ONLY", "WITH_K", "Reducer", "Repeats", "reducer", "split_name"]
 
 
 class Repeats(ColumnRecord, frozen=True, eq=False):
-    """Scores (documents × repeats, NaN where there is none), the answers they were given for, and fallbacks."""
+    """Scores (documents × repeats, NaN if missing), their answers, and which are fallbacks."""
 
     scores: Floats64
     answers: Sequence[Sequence[object]] = ()
@@ -31,7 +31,7 @@ class Repeats(ColumnRecord, frozen=True, eq=False):
 
 
 Reducer = Callable[[Repeats], Floats64]
-"""One score per document; NaN where it is not defined (pass@5 of three replies)."""
+"""One score per document; NaN if undefined (pass@5 of three replies)."""
 
 
 def first(repeats: Repeats) -> Floats64:
@@ -60,18 +60,18 @@ def mean(repeats: Repeats) -> Floats64:
     [0.5]
     """
     total = np.zeros(len(repeats.scores))
-    for one in np.nan_to_num(repeats.scores, nan=0.0).T:
-        total = total + one
+    for scores in np.nan_to_num(repeats.scores, nan=0.0).T:
+        total = total + scores
     return total / np.where(repeats.counts > 0, repeats.counts, nan)
 
 
 def median(repeats: Repeats) -> Floats64:
-    """The middle score, the mean of the two middle ones if even.
+    """The middle score, or the mean of the two middle ones.
 
     >>> median(Repeats(np.array([[0.0, 1.0, 1.0]]))).tolist()
     [1.0]
     """
-    return _by_row(repeats, np.median)
+    return _map_rows(repeats, np.median)
 
 
 def lowest(repeats: Repeats) -> Floats64:
@@ -80,7 +80,7 @@ def lowest(repeats: Repeats) -> Floats64:
     >>> lowest(Repeats(np.array([[0.0, 1.0]]))).tolist()
     [0.0]
     """
-    return _by_row(repeats, np.min)
+    return _map_rows(repeats, np.min)
 
 
 def highest(repeats: Repeats) -> Floats64:
@@ -89,16 +89,16 @@ def highest(repeats: Repeats) -> Floats64:
     >>> highest(Repeats(np.array([[0.8, 0.75, 0.78], [0.9, 0.85, 0.92], [0.7, 0.72, 0.69]]))).tolist()
     [0.8, 0.92, 0.72]
     """
-    return _by_row(repeats, np.max)
+    return _map_rows(repeats, np.max)
 
 
 def mode(repeats: Repeats) -> Floats64:
-    """The most frequent score; of several, the one that came first.
+    """The most frequent score; of several, the first.
 
     >>> mode(Repeats(np.array([[0.0, 1.0, 1.0]]))).tolist()
     [1.0]
     """
-    return _by_row(repeats, lambda row: Counter(row.tolist()).most_common(1)[0][0])
+    return _map_rows(repeats, lambda row: Counter(row.tolist()).most_common(1)[0][0])
 
 
 def variance(repeats: Repeats) -> Floats64:
@@ -107,7 +107,7 @@ def variance(repeats: Repeats) -> Floats64:
     >>> variance(Repeats(np.array([[0.0, 1.0], [1.0, 1.0]]))).tolist()
     [0.25, 0.0]
     """
-    return _by_row(repeats, np.var)
+    return _map_rows(repeats, np.var)
 
 
 def consensus(repeats: Repeats) -> Floats64:
@@ -116,7 +116,7 @@ def consensus(repeats: Repeats) -> Floats64:
     >>> consensus(Repeats(np.array([[1.0, 0.0], [1.0, 1.0]]))).tolist()
     [0.0, 1.0]
     """
-    return _by_row(repeats, lambda row: float(2 * np.count_nonzero(row >= 0.5) > len(row)))
+    return _map_rows(repeats, lambda row: float(2 * np.count_nonzero(row >= 0.5) > len(row)))
 
 
 def consistency(repeats: Repeats) -> Floats64:
@@ -126,8 +126,8 @@ def consistency(repeats: Repeats) -> Floats64:
     [0.6666666666666666]
     """
     if not repeats.answers:
-        return _by_row(repeats, lambda row: _top_share(row.tolist()))
-    return np.array([_top_share(answers) if len(answers) else nan for answers in repeats.answers])
+        return _map_rows(repeats, lambda row: _find_top_share(row.tolist()))
+    return np.array([_find_top_share(answers) if len(answers) else nan for answers in repeats.answers])
 
 
 def pass_at(k: int, threshold: float = 1.0) -> Reducer:
@@ -136,7 +136,7 @@ def pass_at(k: int, threshold: float = 1.0) -> Reducer:
     >>> pass_at(2)(Repeats(np.array([[1.0, 0.0, 0.0], [0.0, nan, nan]]))).tolist()
     [0.6666666666666667, nan]
     """
-    return lambda repeats: 1.0 - _all_drawn(repeats, k, _failures(repeats, threshold))
+    return lambda repeats: 1.0 - _chance_of_all(repeats, k, _count_failures(repeats, threshold))
 
 
 def pass_all(k: int, threshold: float = 1.0) -> Reducer:
@@ -145,7 +145,7 @@ def pass_all(k: int, threshold: float = 1.0) -> Reducer:
     >>> round(float(pass_all(3)(Repeats(np.array([[1.0] * 9 + [0.0]])))[0]), 3)
     0.7
     """
-    return lambda repeats: _all_drawn(repeats, k, repeats.counts - _failures(repeats, threshold))
+    return lambda repeats: _chance_of_all(repeats, k, repeats.counts - _count_failures(repeats, threshold))
 
 
 def at_least(k: int, threshold: float = 1.0) -> Reducer:
@@ -155,7 +155,7 @@ def at_least(k: int, threshold: float = 1.0) -> Reducer:
     [1.0, 0.0]
     """
     return lambda repeats: np.where(
-        repeats.counts >= k, 1.0 * (repeats.counts - _failures(repeats, threshold) >= k), nan
+        repeats.counts >= k, 1.0 * (repeats.counts - _count_failures(repeats, threshold) >= k), nan
     )
 
 
@@ -174,13 +174,13 @@ def majority_at(k: int) -> Reducer:
         fell = np.zeros(repeats.scores.shape, np.bool_) if repeats.fell_back is None else repeats.fell_back
         rows = zip(repeats.answers, repeats.scores.tolist(), fell.tolist(), strict=True)
         return np.array(
-            [_voted(answers[:k], scores, fallen) if len(answers) >= k else nan for answers, scores, fallen in rows]
+            [_score_vote(answers[:k], scores, fallen) if len(answers) >= k else nan for answers, scores, fallen in rows]
         )
 
     return reduce
 
 
-def _voted(answers: Sequence[object], scores: Sequence[float], fell: Sequence[bool]) -> float:
+def _score_vote(answers: Sequence[object], scores: Sequence[float], fell: Sequence[bool]) -> float:
     winner, rule = vote(answers, [-int(one) for one in fell[: len(answers)]])
     cast = zip(answers, scores, fell, strict=False)
     return next(s for a, s, f in cast if ballot(a) == ballot(winner) and -int(f) == rule)
@@ -219,33 +219,33 @@ def reducer(name: str, reducers: PMap[str, Reducer] = REDUCERS) -> Reducer:
     """
     if name in reducers:
         return reducers[name]
-    found = numbered(name)
+    found = split_name(name)
     if found is None:
         raise unknown("reducer", name, [*reducers, *(f"{stem}k" for stem in WITH_K), COLLECT])
     return WITH_K[found[0]](found[1], *found[2])
 
 
-def numbered(name: str) -> tuple[str, int, tuple[float, ...]] | None:
+def split_name(name: str) -> tuple[str, int, tuple[float, ...]] | None:
     """The parts of a reducer's name that has a number in it.
 
-    >>> numbered("pass@5"), numbered("at_least(2, 0.5)"), numbered("mean")
+    >>> split_name("pass@5"), split_name("at_least(2, 0.5)"), split_name("mean")
     (('pass@', 5, ()), ('at_least', 2, (0.5,)), None)
     """
     match = re.fullmatch(r"(pass@|pass\^|maj@|at_least)\(?([1-9][0-9]*)(?:,\s*([0-9]+(?:\.[0-9]+)?))?\)?", name)
     return None if match is None else (match[1], int(match[2]), () if match[3] is None else (float(match[3]),))
 
 
-def _by_row(repeats: Repeats, function: Callable[[Floats64], SupportsFloat]) -> Floats64:
+def _map_rows(repeats: Repeats, function: Callable[[Floats64], SupportsFloat]) -> Floats64:
     present = ~np.isnan(repeats.scores)
     rows = zip(repeats.scores, present, strict=True)
     return np.array([float(function(row[here])) if here.any() else nan for row, here in rows])
 
 
-def _failures(repeats: Repeats, threshold: float) -> Ints64:
+def _count_failures(repeats: Repeats, threshold: float) -> Ints64:
     return np.asarray(np.count_nonzero(repeats.scores < threshold, axis=1), np.int64)
 
 
-def _all_drawn(repeats: Repeats, k: int, kind: Ints64) -> Floats64:
+def _chance_of_all(repeats: Repeats, k: int, kind: Ints64) -> Floats64:
     """The chance that ``k`` replies drawn without replacement are all of one kind: C(kind, k)/C(n, k)."""
     total = repeats.counts
     chance = np.where(total >= k, 1.0, nan)
@@ -255,5 +255,5 @@ def _all_drawn(repeats: Repeats, k: int, kind: Ints64) -> Floats64:
     return chance
 
 
-def _top_share(values: Sequence[object]) -> float:
+def _find_top_share(values: Sequence[object]) -> float:
     return Counter(map(ballot, values)).most_common(1)[0][1] / len(values)

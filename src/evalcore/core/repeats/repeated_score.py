@@ -16,15 +16,15 @@ from evalcore.core.records.column import EMPTY, Column, merge_all
 from evalcore.core.records.errors import EvalError, place
 from evalcore.core.records.score import ScoredColumn, column_key
 from evalcore.core.records.task import MetricKey, MetricSpec
-from evalcore.core.repeats.reduce import NO_VOTES, Votes, noise_of_repeats
+from evalcore.core.repeats.reduce import NO_VOTES, Votes, measure_noise
 from evalcore.core.repeats.reducers import SCORES_ONLY, Reducer
 from evalcore.core.tables import BoundPipeline
 
-__all__ = ["RepeatedScore", "add_losses", "blank_columns", "list_repeats", "reduced_column"]
+__all__ = ["RepeatedScore", "add_losses", "blank_columns", "build_reduced", "list_repeats"]
 
 
 class RepeatedScore(Struct, frozen=True, eq=False):
-    """A metric's column for each repeat, the reducer that makes one of them, and the key that this one gets."""
+    """A metric's column for each repeat, the reducer that combines them, and the key of the result."""
 
     key: MetricKey
     metric: str
@@ -36,29 +36,31 @@ class RepeatedScore(Struct, frozen=True, eq=False):
 
 
 def list_repeats(bound: BoundPipeline, scores: Sequence[Scores], batches: Sequence[Batch]) -> Iterator[RepeatedScore]:
-    """Every metric that was scored with every reducer that is to make one score of its repeats."""
+    """List every scored metric with each of its reducers."""
     by_name: dict[str, list[Score]] = {}
     for score in chain.from_iterable(scores):
         by_name.setdefault(score.name, []).append(score)
-    span = _span(batches)
+    span = _find_span(batches)
     for metric, each in by_name.items():
         spec, columns = each[0].spec, tuple(score.column for score in each)
-        reducers = _reducers(bound, metric, spec, len(batches))
+        reducers = _list_reducers(bound, metric, spec, len(batches))
         for name in reducers:
             key = column_key(metric, name, reducers, bound.pipeline.name)
             alone = name is None or SCORES_ONLY.fullmatch(name)
-            yield RepeatedScore(key, metric, spec, name, columns, NO_VOTES if alone else _votes(batches, columns), span)
+            yield RepeatedScore(
+                key, metric, spec, name, columns, NO_VOTES if alone else _collect_votes(batches, columns), span
+            )
 
 
-def reduced_column(repeated: RepeatedScore, column: Column, reducers: PMap[str, Reducer]) -> ScoredColumn:
-    """The column that repeats were reduced to, under its key and with the noise of its replies."""
+def build_reduced(repeated: RepeatedScore, column: Column, reducers: PMap[str, Reducer]) -> ScoredColumn:
+    """Build the scored column of reduced repeats, with its key and the noise of its replies."""
     name = repeated.reducer
-    noise = None if name is None else noise_of_repeats(name, repeated.columns, reducers)
+    noise = None if name is None else measure_noise(name, repeated.columns, reducers)
     return ScoredColumn(repeated.key, column, repeated.spec, name, repeated.span, noise=noise)
 
 
 def blank_columns(bound: BoundPipeline) -> tuple[ScoredColumn, ...]:
-    """The columns that a pipeline asks for, without any document."""
+    """Make the columns of a pipeline, without any document."""
     return tuple(
         ScoredColumn(column_key(spec.name, name, spec.reducers, bound.pipeline.name), EMPTY, spec, name)
         for spec in bound.specs
@@ -69,7 +71,7 @@ def blank_columns(bound: BoundPipeline) -> tuple[ScoredColumn, ...]:
 def add_losses(
     bound: BoundPipeline, columns: Sequence[ScoredColumn], lost: Column, traits: tuple[str, ...]
 ) -> tuple[ScoredColumn, ...]:
-    """Columns with the documents that were lost before scoring; those that nothing was scored for are added."""
+    """Add the documents lost before scoring to the columns, and the columns that nothing was scored for."""
     asked = blank_columns(bound)
     known, declared = {one.key for one in columns}, {one.key for one in asked}
     every = (*columns, *(one for one in asked if one.key not in known))
@@ -79,7 +81,7 @@ def add_losses(
     )
 
 
-def _reducers(bound: BoundPipeline, metric: str, spec: MetricSpec | None, repeats: int) -> tuple[str | None, ...]:
+def _list_reducers(bound: BoundPipeline, metric: str, spec: MetricSpec | None, repeats: int) -> tuple[str | None, ...]:
     if spec is not None and spec.reducers:
         return spec.reducers
     if repeats <= 1:
@@ -92,8 +94,8 @@ def _reducers(bound: BoundPipeline, metric: str, spec: MetricSpec | None, repeat
     return (bound.tables.unreduced,)
 
 
-def _votes(batches: Sequence[Batch], columns: Sequence[Column]) -> Votes:
-    """The answers of the documents of these columns: a text, or of several choices the likeliest one."""
+def _collect_votes(batches: Sequence[Batch], columns: Sequence[Column]) -> Votes:
+    """Collect the answers of the documents of these columns: a text, or the likeliest of several choices."""
     keys = sorted({key for one in columns for key in one.keys.ints.tolist()})
     at = {key: i for i, key in enumerate(keys)}
     answers: list[list[object]] = [[] for _ in keys]
@@ -101,17 +103,17 @@ def _votes(batches: Sequence[Batch], columns: Sequence[Column]) -> Votes:
     for repeat, batch in enumerate(batches):
         for i, sample in enumerate(batch.samples):
             if sample.doc_id in at:
-                answers[at[sample.doc_id]].append(_answer(batch.list_replies(i)))
+                answers[at[sample.doc_id]].append(_read_answer(batch.list_replies(i)))
                 fell[at[sample.doc_id], repeat] = batch.fell_back[int(batch.offsets[i])]
     return Votes(tuple(map(tuple, answers)), fell)
 
 
-def _answer(replies: Sequence[object]) -> object:
+def _read_answer(replies: Sequence[object]) -> object:
     return replies[0] if len(replies) == 1 else int(np.argmax(values_of(replies)))
 
 
-def _span(batches: Sequence[Batch]) -> tuple[int, int] | None:
-    """The fewest and the most replies of any document."""
+def _find_span(batches: Sequence[Batch]) -> tuple[int, int] | None:
+    """Find the fewest and the most replies of any document."""
     most = len(batches)
     if not most or not len(batches[0].samples):
         return None

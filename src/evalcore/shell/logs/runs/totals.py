@@ -8,7 +8,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from evalcore.core.aggregate.value import Inference, with_interval
+from evalcore.core.aggregate.value import Inference, add_interval
 from evalcore.core.compare.gates import Number
 from evalcore.core.compare.lines import ComparisonSide
 from evalcore.core.compare.power import Known
@@ -62,4 +62,4 @@ def _estimate(known: Known, row: Mapping[str, object], confidence: float) -> Est
     if known.units < known.n:
         spread = replace(estimate.spread, df=float(known.units - 1), trials=float(known.units))
         estimate = replace(estimate, spread=spread)
-    return with_interval(estimate, Inference(confidence=confidence))
+    return add_interval(estimate, Inference(confidence=confidence))
