@@ -15,7 +15,7 @@ from both_sides import assert_same_row, lm_group, our_group, same_number
 from lm_eval.api.group import Group as LmGroup
 
 from evalcore import EVALCORE, GroupReport, MetricKey, Tables, TaskReport
-from evalcore.core.lm_eval.result_file import _group_row
+from evalcore.core.lm_eval.result_file import _write_group
 from evalcore.groups import Group, Tree, leaf_from_flat, map_leaves, report_groups
 from evalcore.lm_eval import LM_EVAL_0_4_13
 
@@ -54,7 +54,7 @@ def _known(name: str, flat: Flat) -> TaskReport:
 
 
 def our_rows(trees: Trees) -> dict[str, dict[str, object]]:
-    return {name: _group_row(report) for name, report in our_reports(trees).items()}
+    return {name: _write_group(report) for name, report in our_reports(trees).items()}
 
 
 METRICS = ("acc", "acc_norm", "em")

@@ -189,7 +189,7 @@ def test_what_sacrebleu_cannot_take_is_unscorable(monkeypatch: pytest.MonkeyPatc
         return BLEU()._extract_corpus_statistics(hypotheses, references)
 
     stub = type("Stub", (), {"_extract_corpus_statistics": staticmethod(extract)})()
-    monkeypatch.setattr(corpus, "_extractor", lambda kind, given_options: stub)
+    monkeypatch.setattr(corpus, "_make_extractor", lambda kind, given_options: stub)
     marks = bleu(batch_of([("a", ("a",)), ("bad", ("a",))]), freeze_options())
     assert isinstance(marks, Marks)
     reason = "sacrebleu cannot count this text: UnicodeError: surrogates not allowed"
