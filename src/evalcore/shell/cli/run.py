@@ -59,9 +59,9 @@ def main(argv: Sequence[str]) -> int:
     from evalcore.shell.output.terminal.show import show
     from evalcore.shell.run.run import run
 
-    for one in (signal.SIGINT, signal.SIGTERM):  # the second is a batch system's way to say Ctrl-C
-        if signal.getsignal(one) is not signal.SIG_IGN:
-            signal.signal(one, interrupt)
+    for number in (signal.SIGINT, signal.SIGTERM):  # the second is a batch system's way to say Ctrl-C
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, interrupt)
     with progress(given.quiet) as shown:
         config = given.config or given.config_flag
         result = run(config, overwrite=given.overwrite, parquet=given.parquet, shown=shown, **flags)

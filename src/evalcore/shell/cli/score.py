@@ -69,15 +69,17 @@ def parser() -> argparse.ArgumentParser:
 
 
 def _add_output(out: argparse.ArgumentParser) -> None:
-    told = out.add_argument_group("output")
-    form = told.add_mutually_exclusive_group()
+    files = out.add_argument_group("output")
+    form = files.add_mutually_exclusive_group()
     for name, what in (("json", "the results as JSON"), ("csv", "a row per number"), ("markdown", "a Markdown table")):
         form.add_argument(f"--{name}", dest="form", action="store_const", const=name, help=f"print {what}")
-    told.add_argument("--output_path", "-o", metavar="FOLDER", help="write results.json and samples_<task>.jsonl there")
-    told.add_argument("--parquet", action="store_true", help="also results.parquet and samples_<task>.parquet there")
-    told.add_argument("--overwrite", action="store_true", help="replace results that are there")
-    told.add_argument("--keep_going", action="store_true", help="list records that cannot be read, and go on")
-    told.add_argument("--quiet", "-q", action="store_true", help="no progress")
+    files.add_argument(
+        "--output_path", "-o", metavar="FOLDER", help="write results.json and samples_<task>.jsonl there"
+    )
+    files.add_argument("--parquet", action="store_true", help="also results.parquet and samples_<task>.parquet there")
+    files.add_argument("--overwrite", action="store_true", help="replace results that are there")
+    files.add_argument("--keep_going", action="store_true", help="list records that cannot be read, and go on")
+    files.add_argument("--quiet", "-q", action="store_true", help="no progress")
 
 
 def main(argv: Sequence[str]) -> int:
@@ -97,7 +99,7 @@ def main(argv: Sequence[str]) -> int:
     return 0 if result.complete else 1
 
 
-def _own_key(one: str) -> str:
+def _own_key(typed: str) -> str:
     """``--keep-going`` is ``--keep_going``."""
-    flag, equals, value = one.partition("=")
-    return flag[:2] + flag[2:].replace("-", "_") + equals + value if flag.startswith("--") else one
+    flag, equals, value = typed.partition("=")
+    return flag[:2] + flag[2:].replace("-", "_") + equals + value if flag.startswith("--") else typed

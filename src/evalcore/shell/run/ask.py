@@ -28,7 +28,7 @@ __all__ = [
     "list_questions",
     "replies_of",
     "sort_items",
-    "told_endings",
+    "tell_endings",
 ]
 
 
@@ -111,7 +111,8 @@ def ask_agenda(model: Model, agenda: Agenda, path: Path, shown: Progress) -> Ans
     if model.recorded:
         return _ask_rest(model, agenda, {}, lambda item, heard: None, shown)
     with open_log(path, model.identity) as log:
-        known = {key: one for key, one in log.state.answers.items() if key in agenda.items and one.failure is None}
+        answers = log.state.answers.items()
+        known = {key: answer for key, answer in answers if key in agenda.items and answer.failure is None}
         asked = _ask_rest(model, agenda, known, partial(_log, log), shown)
         return asked._replace(warnings=log.state.problems)
 
@@ -123,8 +124,8 @@ def _log(log: LogWriter, item: Item, heard: Heard) -> None:
 def _ask_rest(
     model: Model, agenda: Agenda, known: Mapping[str, LoggedAnswer], record: Record, shown: Progress
 ) -> AnswerSheet:
-    replies = {key: fit_reply(agenda.items[key].question.request, one.reply) for key, one in known.items()}
-    finishes = {key: one.finish for key, one in known.items() if one.finish}
+    replies = {key: fit_reply(agenda.items[key].question.request, answer.reply) for key, answer in known.items()}
+    finishes = {key: answer.finish for key, answer in known.items() if answer.finish}
     rest = sort_items(item for key, item in agenda.items.items() if key not in known)
     shown.stage("asking", len(agenda.items), known=len(known))
     try:
@@ -192,7 +193,7 @@ ENDINGS = {
 }
 
 
-def told_endings(agenda: Agenda, asked: AnswerSheet) -> tuple[str, ...]:
+def tell_endings(agenda: Agenda, asked: AnswerSheet) -> tuple[str, ...]:
     """A warning for each task with replies that did not end by themselves, or are empty."""
     out: list[str] = []
     for task, keys in agenda.keys.items():

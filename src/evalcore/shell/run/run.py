@@ -30,7 +30,7 @@ from evalcore.shell.output.terminal.losses import lost_of
 from evalcore.shell.output.terminal.notes import group_warnings
 from evalcore.shell.output.terminal.progress import UNSEEN, Progress
 from evalcore.shell.prompts.ready_task import Built
-from evalcore.shell.run.ask import AnswerSheet, ask_agenda, list_questions, replies_of, told_endings
+from evalcore.shell.run.ask import AnswerSheet, ask_agenda, list_questions, replies_of, tell_endings
 from evalcore.shell.run.close import close_groups, close_task
 from evalcore.shell.run.folder import claim_folder, hold_folder, log_path, run_folder
 from evalcore.shell.run.prepare import Selected, build_tasks, open_model, select_tasks
@@ -127,7 +127,7 @@ def _run_in(folder: Path, plan: Plan, ready: ReadyRun, shown: Progress, map: Map
     parts = [_score(plan, built, agenda.keys[built.task.name], sheet, shown, map) for built in ready.tasks]
     closed = [close_task(part.scored, plan, n_original=part.built.n_original) for part in parts]
     report = close_groups(closed, ready.selected.trees, plan)
-    warnings = tuple(dict.fromkeys((*ready.warnings, *told_endings(agenda, sheet))))
+    warnings = tuple(dict.fromkeys((*ready.warnings, *tell_endings(agenda, sheet))))
     facts = run_facts(plan, ready.selected, model)
     hashes = {part.built.task.name: _write(folder, part) for part in parts if keeps_samples(plan)}
     configs = {built.task.name: built.config for built in ready.tasks}
@@ -173,7 +173,7 @@ def _write(folder: Path, part: ScoredTask) -> str:
 def _refuse_options(model: Model, tasks: Sequence[Built]) -> None:
     """Refuse generation options that the model cannot honour, before anything is asked."""
     for built in tasks:
-        for request in unique(built.requests, key=lambda one: id(getattr(one, "options", None))):
+        for request in unique(built.requests, key=lambda request: id(getattr(request, "options", None))):
             if isinstance(request, Generate):
                 with located(place(built.task.name)):
                     model.check(request.options)

@@ -66,7 +66,7 @@ def write_pieces(folder: Path, task: str, pieces: Iterable[Piece], fields: froze
     def lines() -> Iterator[Plain]:
         known = None
         for piece in pieces:
-            requests = [_request(piece, one, at) for one in piece.logged for at in range(len(one.replies) or 1)]
+            requests = [_request(piece, row, at) for row in piece.logged for at in range(len(row.replies) or 1)]
             samples = (_without_fields(one, fields) for one in piece.samples) if fields else piece.samples
             built = Built(piece.scored.task, piece.answers.asked, requests, tuple(samples), {})
             known = targets_of(built) if known is None else known  # a reader learns them from the first document
@@ -88,12 +88,12 @@ def _without_fields(sample: Sample, fields: frozenset[str]) -> Sample:
     return replace(sample, doc=encode_line(kept).rstrip(b"\n"))
 
 
-def _request(piece: Piece, one: Logged, at: int) -> Request:
-    """What was asked; logs of 2023 and tables may not say it."""
-    if at < len(one.requests):
-        return one.requests[at]
+def _request(piece: Piece, logged: Logged, at: int) -> Request:
+    """The request of a row; logs of 2023 and tables may not have it."""
+    if at < len(logged.requests):
+        return logged.requests[at]
     kind = piece.scored.task.output_type
     if kind == GENERATE_UNTIL:
         return Generate("")
-    end = one.choices[at] if at < len(one.choices) else ""
+    end = logged.choices[at] if at < len(logged.choices) else ""
     return Rolling(end) if kind == LOGLIKELIHOOD_ROLLING else LogLikelihood("", end)

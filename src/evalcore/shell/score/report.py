@@ -26,70 +26,71 @@ from evalcore.shell.score.labels import label_logs, label_runs, label_task, reco
 from evalcore.shell.score.scored_log import ScoredLog, ScorePlan
 from evalcore.shell.score.verdicts import SHARES
 
-__all__ = ["close_logs", "tell_bounds", "tell_missing", "tell_numbers", "trees_over", "unknown_shots"]
+__all__ = ["choose_trees", "close_logs", "find_unknown_shots", "tell_bounds", "tell_missing", "tell_numbers"]
 
 Trees = tuple[Tree[object], ...]
 
 
 def close_logs(parts: Sequence[ScoredLog], plan: Plan) -> tuple[TaskReport, ...]:
-    """Close every task of logs, under labels that tell logs of one task apart."""
+    """Close every task of some logs; logs of the same task get labels that tell them apart."""
     labels = label_logs([part.log for part in parts])
     each = [
-        (part.log, label_task(_as_told(closed, part), part.log, label))
+        (part.log, label_task(_describe_task(closed, part), part.log, label))
         for part, label in zip(parts, labels, strict=True)
         for name, scored in part.scored.items()
-        for closed in [close_task(scored, plan, n_original=_counted(part, name), shares=part.shares)]
+        for closed in [close_task(scored, plan, n_original=_count_original(part, name), shares=part.shares)]
     ]
     return with_own_aliases([task for _, task in each], [log for log, _ in each])
 
 
-def _as_told(task: TaskReport, part: ScoredLog) -> TaskReport:
-    """A task with the shots that the results beside its log tell of, and a config that says what is 0 or 1."""
-    told = part.log.results.get("n-shot")
-    shots = told.get(recorded_name(part.log)) if isinstance(told, Mapping) else None
+def _describe_task(task: TaskReport, part: ScoredLog) -> TaskReport:
+    """Add the number of shots from the results beside the log, and to the config which scores are 0 or 1."""
+    recorded = part.log.results.get("n-shot")
+    shots = recorded.get(recorded_name(part.log)) if isinstance(recorded, Mapping) else None
     config = task.config.set(SHARES, part.shares) if part.shares else task.config
     return replace(task, num_fewshot=shots if type(shots) is int else task.num_fewshot, config=config)
 
 
-def unknown_shots(report: Report) -> frozenset[str]:
-    """Tasks of which nothing tells how many examples were shown, and the groups that have such a task."""
+def find_unknown_shots(report: Report) -> frozenset[str]:
+    """Find the tasks whose number of shots is not recorded, and the groups that contain such a task."""
     lost = {task.name for task in report.tasks if task.num_fewshot is None}
     groups = (group for tree in report.trees for group in (tree, *all_groups(tree)))
     return frozenset(lost | {group.name for group in groups if any(leaf.name in lost for leaf in leaves(group))})
 
 
-def _counted(part: ScoredLog, name: str) -> int | None:
-    """How many documents a task had before any limit, where its results say so."""
+def _count_original(part: ScoredLog, name: str) -> int | None:
+    """Count the documents that a task had before any limit, if its results say so."""
     return recorded_count(part.log, "original") if name == part.log.name else None
 
 
 def tell_missing(parts: Iterable[ScoredLog], tasks: Iterable[TaskReport], plan: Plan) -> tuple[str, ...]:
-    """Logs that have fewer documents than the results beside them count."""
+    """Warn of logs with fewer documents than the results beside them count."""
     sizes = {task.name: task.n_docs for task in tasks}
-    found = [(part.log, sizes.get(part.log.name), recorded_count(part.log, "effective")) for part in parts]
+    counts = [(part.log, sizes.get(part.log.name), recorded_count(part.log, "effective")) for part in parts]
     return tuple(
         f"{log.name}: {log.path.name} has {here} of the {wanted} documents that the results count"
-        for log, here, wanted in found
+        for log, here, wanted in counts
         if here is not None and wanted is not None and here < wanted and plan.limit is None
     )
 
 
 def tell_numbers(parts: Iterable[ScoredLog], tasks: Iterable[TaskReport]) -> tuple[str, ...]:
-    """Where the numbers that logs have in their headers are others than these, or are not measured."""
-    found = {task.name: task.estimates for task in tasks}
-    logs = [part.log for part in parts if part.log.name in found]
-    return tuple(one for log in logs for one in log.tell_numbers(log.name, found[log.name]))
+    """Warn where these numbers differ from those in a log's header, or do not include them."""
+    estimates = {task.name: task.estimates for task in tasks}
+    logs = [part.log for part in parts if part.log.name in estimates]
+    return tuple(warning for log in logs for warning in log.tell_numbers(log.name, estimates[log.name]))
 
 
 # --- groups ----------------------------------------------------------------------------------------------------
 
 
-def trees_over(
+def choose_trees(
     parts: Sequence[ScoredLog], tasks: Sequence[TaskReport], asked: ScorePlan, chosen: Trees = ()
 ) -> tuple[Trees, tuple[str, ...]]:
-    """The groups above the tasks: of a file, else of the chosen tasks, else over a field, else those of the results.
+    """Choose the groups above the tasks, and say what was left out.
 
-    Under rules that change what is measured, a group of results averages what its tasks have now.
+    They are those of a file, else one over the values of a field, else those of the chosen tasks, else those of the
+    results beside the logs. Under rules that change what is measured, the latter average what their tasks have now.
     """
     if asked.groups is not None:
         return read_groups(asked.groups, [task.name for task in tasks]), ()
@@ -97,51 +98,48 @@ def trees_over(
     if asked.group_by is not None:
         below = {part.log.name: [task for task in tasks if task.name in part.scored] for part in parts}
         aliases = {p.log.name: f"{recorded_name(p.log)} ({labels[id(p.log)]})" for p in parts if labels[id(p.log)]}
-        made = (
-            group_tasks(name, found, by_size=asked.by_size, alias=aliases.get(name)) for name, found in below.items()
-        )
-        return tuple(made), ()
+        by_size = asked.by_size
+        groups = (group_tasks(name, own, by_size=by_size, alias=aliases.get(name)) for name, own in below.items())
+        return tuple(groups), ()
     if chosen:
         return tuple(tree for tree in chosen if isinstance(tree, Group)), ()
     trees: list[Tree[object]] = []
-    told: list[str] = []
+    warnings: list[str] = []
     runs: dict[int, list[LogTask]] = {}
     for part in parts:
         runs.setdefault(id(part.log.results), []).append(part.log)
     for logs, where in zip(runs.values(), label_runs([logs[0].path for logs in runs.values()]), strict=True):
-        found, warned = recorded_trees(logs[0].results)
+        recorded, problems = recorded_trees(logs[0].results)
         names = {recorded_name(log): log.name for log in logs}
         apart = next((log for log in logs if log.name != recorded_name(log)), None)
         suffix, label = ("", "") if apart is None else (f" ({where})", labels[id(apart)])
-        for tree in found:
-            named = regroup(tree, names, suffix, _keys(tasks) if asked.rules.changes else (), label)
+        for tree in recorded:
+            named = regroup(tree, names, suffix, _list_averages(tasks) if asked.rules.changes else (), label)
             whole, lost = whole_groups(named, {task.name for task in tasks})
             trees += whole
-            told += [f"group {one} is left out: some of its tasks have no answers here" for one in lost]
-        told += warned
-    return tuple(trees), tuple(told)
+            warnings += [f"group {name} is left out: some of its tasks have no answers here" for name in lost]
+        warnings += problems
+    return tuple(trees), tuple(warnings)
 
 
-def _keys(tasks: Iterable[TaskReport]) -> list[MetricKey]:
-    return list(dict.fromkeys(key for task in tasks for key, one in task.estimates if one.scale.average))
+def _list_averages(tasks: Iterable[TaskReport]) -> list[MetricKey]:
+    return list(dict.fromkeys(key for task in tasks for key, estimate in task.estimates if estimate.scale.average))
 
 
 # --- what is left open ------------------------------------------------------------------------------------------
 
 
-def _numbers(report: Report) -> Iterable[tuple[str, MetricKey, Estimate]]:
+def _list_numbers(report: Report) -> Iterable[tuple[str, MetricKey, Estimate]]:
     yield from ((one.name, *pair) for one in report.groups for pair in one.estimates)
     yield from ((one.name, *pair) for one in report.tasks for pair in one.estimates)
 
 
 def tell_bounds(report: Report) -> tuple[str, ...]:
-    """Between what each number lies, whatever the documents without a score would have got."""
+    """Say between what bounds each number lies, whatever the documents without a score would have got."""
     return tuple(
-        f"{one}: {key} is {show_number(found.value)} of the {found.counts.scored:,} documents that have a score; with "
-        f"the other {lost:,} it lies between {show_number(low)} and {show_number(high)}"
-        for one, key, found in _numbers(report)
-        if (lost := found.counts.unscorable + found.counts.failed)
-        and found.value is not None
-        and (low := found.counts.lowest) is not None
-        and (high := found.counts.highest) is not None
+        f"{name}: {key} is {show_number(estimate.value)} of the {counts.scored:,} documents that have a score; with "
+        f"the other {lost:,} it lies between {show_number(counts.lowest)} and {show_number(counts.highest)}"
+        for name, key, estimate in _list_numbers(report)
+        for counts in [estimate.counts]
+        if (lost := counts.unscorable + counts.failed) and not {estimate.value, counts.lowest, counts.highest} & {None}
     )

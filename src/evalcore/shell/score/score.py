@@ -21,7 +21,14 @@ from evalcore.shell.run.close import close_groups
 from evalcore.shell.run.run_result import RunResult
 from evalcore.shell.run.write import write_folder
 from evalcore.shell.score.labels import log_facts
-from evalcore.shell.score.report import close_logs, tell_bounds, tell_missing, tell_numbers, trees_over, unknown_shots
+from evalcore.shell.score.report import (
+    choose_trees,
+    close_logs,
+    find_unknown_shots,
+    tell_bounds,
+    tell_missing,
+    tell_numbers,
+)
 from evalcore.shell.score.rules import read_rules
 from evalcore.shell.score.scored_log import ScoredLog, ScorePlan, score_logs
 
@@ -90,7 +97,7 @@ def score(logs: RunPath | Sequence[RunPath], *, shown: Progress = UNSEEN, **keys
     asked = plan_scoring(keys)
     scored, selected = score_logs(paths, asked, shown)
     tasks = close_logs(scored, asked.plan)
-    trees, told = trees_over(scored, tasks, asked, selected.trees if selected else ())
+    trees, left_out = choose_trees(scored, tasks, asked, selected.trees if selected else ())
     report = close_groups(tasks, trees, asked.plan)
     problems = tuple(problem for part in scored for problem in part.problems)
     if not problems and not any(task.estimates for task in tasks):
@@ -98,7 +105,7 @@ def score(logs: RunPath | Sequence[RunPath], *, shown: Progress = UNSEEN, **keys
     warnings = (
         *(selected.warnings if selected else ()),
         *(warning for part in scored for warning in part.warnings),
-        *told,
+        *left_out,
         *_tell_idle(keys, scored),
         *tell_missing(scored, tasks, asked.plan),
         *(tell_numbers(scored, tasks) if asked.unchanged else ()),
@@ -106,7 +113,10 @@ def score(logs: RunPath | Sequence[RunPath], *, shown: Progress = UNSEEN, **keys
     facts = log_facts([part.log for part in scored], asked.plan, selected.trusted if selected else {})
     hashes = {name: digest for part in scored for name, digest in part.hashes.items()}
     unread = tell_problems(problems, most=3)
-    results, shots = run_results(report, facts, hashes=hashes, warnings=(*warnings, *unread)), unknown_shots(report)
+    results, shots = (
+        run_results(report, facts, hashes=hashes, warnings=(*warnings, *unread)),
+        find_unknown_shots(report),
+    )
     results = {**results, "n-shot": _forget_shots(results.get("n-shot"), shots)}
     files: tuple[str, ...] = ()
     if asked.folder is not None:
@@ -128,7 +138,7 @@ def score(logs: RunPath | Sequence[RunPath], *, shown: Progress = UNSEEN, **keys
 
 
 def plan_scoring(keys: ScoreKeys) -> ScorePlan:
-    """What the keys ask for.
+    """Read what the keys ask for.
 
     >>> plan_scoring({"metric": ["f1"], "limit": 10}).rules.metrics[0].name
     'f1'
@@ -168,13 +178,13 @@ def plan_scoring(keys: ScoreKeys) -> ScorePlan:
 
 
 def _forget_shots(shots: object, unknown: frozenset[str]) -> dict[str, object]:
-    """The shots of tasks and groups in results, null where nothing tells them."""
+    """The shots of tasks and groups as results have them, null where they are not recorded."""
     known = shots if isinstance(shots, Mapping) else {}
     return {name: None if name in unknown else count for name, count in known.items()}
 
 
 def _tell_nothing(paths: Sequence[RunPath], tasks: Sequence[TaskReport]) -> str:
-    """Why there is no number at all."""
+    """Say why there is no number at all."""
     where = ", ".join(map(str, paths))
     if not tasks:
         return f"{where}: no documents"
@@ -183,7 +193,7 @@ def _tell_nothing(paths: Sequence[RunPath], tasks: Sequence[TaskReport]) -> str:
 
 
 def _tell_idle(keys: ScoreKeys, scored: Sequence[ScoredLog]) -> list[str]:
-    """Flags that had no effect."""
+    """Name the flags that had no effect."""
     get = keys.get
     columns = [name for name in ColumnKeys.__annotations__ if get(name)]
     tabular = any(part.log.reader.tabular for part in scored)
@@ -202,7 +212,7 @@ def _tell_idle(keys: ScoreKeys, scored: Sequence[ScoredLog]) -> list[str]:
 
 
 def tell_problems(problems: Sequence[Problem], *, most: int = 20) -> list[str]:
-    """Records that could not be read, each with its place; the count first."""
+    """List records that could not be read: how many, then the place of each."""
     if not problems:
         return []
     each = [f"{one.place}: {one.message}" + f" (byte {one.byte:,})" * bool(one.byte) for one in problems[:most]]

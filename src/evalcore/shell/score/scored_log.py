@@ -74,7 +74,10 @@ class ScorePlan(Struct, frozen=True, kw_only=True):
 
 
 class ScoredLog(Struct, frozen=True):
-    """A log after scoring: its tasks (one, or one for each value of a field), and what there is to say of it."""
+    """A log after scoring: its task, or a task for each value of a field, and the warnings.
+
+    ``shares`` are recorded scores that are 0 or 1 throughout, whatever a reducer makes of them.
+    """
 
     log: LogTask
     scored: Mapping[str, Scored]
@@ -82,13 +85,12 @@ class ScoredLog(Struct, frozen=True):
     problems: tuple[Problem, ...] = ()
     warnings: tuple[str, ...] = ()
     shares: tuple[str, ...] = ()
-    """Recorded scores that are 0 or 1 throughout, whatever a reducer makes of them."""
 
 
 def score_logs(
     paths: Sequence[RunPath], asked: ScorePlan, shown: Progress
 ) -> tuple[tuple[ScoredLog, ...], Selected | None]:
-    """Every log that the paths hold, scored; and the tasks that were chosen for them, if any were."""
+    """Score every log that the paths hold; also return the tasks chosen for them, if any."""
     selected = _select(asked) if asked.tasks else None
     logs = open_logs(
         paths,
@@ -108,12 +110,12 @@ def score_logs(
             parts.append(score_log(log, own, config_for(log, selected.configs) if selected else None))
         shown.advance()
     if asked.group_by is not None:
-        refuse_twice(parts)
+        refuse_namesakes(parts)
     return tuple(parts), selected
 
 
-def refuse_twice(parts: Sequence[ScoredLog]) -> None:
-    """Refuse values of a field that make a task of one log what another log, or a task of it, is called."""
+def refuse_namesakes(parts: Sequence[ScoredLog]) -> None:
+    """Refuse values of a field that give a task the name of another log, or of a task of another log."""
     owner = {part.log.name: part.log.name for part in parts}
     for part in parts:
         for name in part.scored:
@@ -126,51 +128,51 @@ def refuse_twice(parts: Sequence[ScoredLog]) -> None:
 
 
 def choose_logs(logs: Sequence[LogTask], only: Sequence[str]) -> Sequence[LogTask]:
-    """The tasks whose name any of these globs is for; all of them without any."""
+    """Choose the logs that match any glob; all if none is given."""
     for glob in only:
-        if not any(_is_for(glob, log) for log in logs):
+        if not any(_matches(glob, log) for log in logs):
             raise unknown("task of the logs", glob, [log.name for log in logs])
-    return [log for log in logs if not only or any(_is_for(glob, log) for glob in only)]
+    return [log for log in logs if not only or any(_matches(glob, log) for glob in only)]
 
 
-def _is_for(glob: str, log: LogTask) -> bool:
+def _matches(glob: str, log: LogTask) -> bool:
     return fnmatchcase(log.name, glob) or fnmatchcase(recorded_name(log), glob)
 
 
 def _select(asked: ScorePlan) -> Selected:
-    """The tasks of files or names, with the code that is trusted; what code makes of data sets is not needed here."""
+    """Select the tasks of files or names, with the code that is trusted; no data set is needed here."""
     from evalcore.shell.run.prepare import select_tasks  # only here: with prompts come templates, which take time
 
     try:
         return select_tasks(replace(asked.plan, tasks=asked.tasks, data={"*": "-"}), None)
     except EvalError as wrong:
-        beside = next((Path(one).parent for one in asked.tasks if Path(one).is_file()), None)
+        beside = next((Path(task).parent for task in asked.tasks if Path(task).is_file()), None)
         if beside is None or asked.plan.include_path or "unknown task or group" not in str(wrong):
             raise
         raise EvalError(f"{wrong}; --include_path {beside} also looks for tasks there") from wrong
 
 
 def score_log(log: LogTask, asked: ScorePlan, config: Plain | None) -> ScoredLog:
-    """One log by the recipe that fits it."""
+    """Score a log by the recipe that fits it."""
     golds = asked.columns is not None and asked.columns.gold is not None
     cluster = asked.plan.cluster if isinstance(asked.plan.cluster, str) else None
-    config = with_repeats(config, log) if config is not None else None
+    config = add_repeats(config, log) if config is not None else None
     recipe = choose_recipe(log, asked.rules, config, cluster=cluster, golds=golds)
-    recipe = with_version(recipe, log) if config is None else recipe
+    recipe = add_version(recipe, log) if config is None else recipe
     going = LogPass(log, recipe, asked.plan.limit)
     scored, hashes = _score_tasks(going, asked)
     wide = f"{log.name}: a filter looks at all documents at once, so all were held in memory"
     held = [wide] if looks_wide(recipe.task) else []
-    told = (*log.warnings, *recipe.warnings, *held, *tell_lost(log, going.lost))
+    warnings = (*log.warnings, *recipe.warnings, *held, *tell_lost(log, going.lost))
     if not scored:  # how nothing was scored is of no use
-        told = log.warnings if going.problems else (*log.warnings, f"{log.name}: {log.path} has no documents")
+        warnings = log.warnings if going.problems else (*log.warnings, f"{log.name}: {log.path} has no documents")
     within = (key.metric for key in recipe.scores if key.metric not in going.beyond)
     shares = tuple(dict.fromkeys((*recipe.shares, *within)))
-    return ScoredLog(log, FrozenDict(scored), FrozenDict(hashes), tuple(going.problems), told, shares)
+    return ScoredLog(log, FrozenDict(scored), FrozenDict(hashes), tuple(going.problems), warnings, shares)
 
 
 def tell_lost(log: LogTask, lost: Mapping[int, int]) -> list[str]:
-    """What there is to say of epochs that ended in an error, and of repeats without a score.
+    """Warn of epochs that ended in an error, and of repeats without a score.
 
     >>> from evalcore.shell.logs.log import Reader
     >>> reader = Reader(harness="Inspect")
@@ -187,22 +189,22 @@ def tell_lost(log: LogTask, lost: Mapping[int, int]) -> list[str]:
     return [f"{log.name}: {epochs}, as in {log.reader.harness}"]
 
 
-def with_version(recipe: Recipe, log: LogTask) -> Recipe:
-    """The recipe of a task whose version only the results beside its log tell."""
-    told = log.results.get("versions")
-    version = told.get(recorded_name(log)) if isinstance(told, Mapping) else None
+def add_version(recipe: Recipe, log: LogTask) -> Recipe:
+    """Add the version of a task that only the results beside its log have."""
+    recorded = log.results.get("versions")
+    version = recorded.get(recorded_name(log)) if isinstance(recorded, Mapping) else None
     if recipe.task.version is not None or version == "N/A" or type(version) not in (str, int, float):
         return recipe
     kept = recipe.kept and replace(recipe.kept, task=replace(recipe.kept.task, version=version))
     return replace(recipe, task=replace(recipe.task, version=version), kept=kept)
 
 
-def with_repeats(config: Plain, log: LogTask) -> Plain:
-    """A chosen task with the repeats that a log has, and not those that its file asks for: what is written says it."""
-    told = log.config.get("repeats")
-    first = (one for one in islice(log.rows(), PIECE) if isinstance(one, Logged))
-    counted = max((len(replies) for one in first for replies in one.replies), default=1)
-    return {**config, "repeats": told if type(told) is int else counted}
+def add_repeats(config: Plain, log: LogTask) -> Plain:
+    """Give a chosen task the number of repeats that the log has, which may not be what its file asks for."""
+    recorded = log.config.get("repeats")
+    first = (row for row in islice(log.rows(), PIECE) if isinstance(row, Logged))
+    counted = max((len(replies) for row in first for replies in row.replies), default=1)
+    return {**config, "repeats": recorded if type(recorded) is int else counted}
 
 
 class LogPass:

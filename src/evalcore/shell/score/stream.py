@@ -66,57 +66,57 @@ def without_collector() -> Iterator[None]:
 
 
 def score_rows(rows: Iterable[Logged], recipe: Recipe, tables: Tables, *, keep: bool = False) -> Iterator[Piece]:
-    """The documents of a task, piece by piece; a task that must be seen whole comes in one piece."""
+    """Score the documents of a task piece by piece; in a single piece if a filter looks at all of them."""
     for logged in [list(rows)] if looks_wide(recipe.task) else cut_pieces(rows):
         if logged:
             yield score_piece(recipe, logged, tables, keep=keep)
 
 
 def cut_pieces(rows: Iterable[Logged]) -> Iterator[list[Logged]]:
-    """Documents in pieces that are bounded in number and in bytes."""
+    """Cut documents into pieces of a bounded number and size."""
     piece: list[Logged] = []
     size = 0
-    for one in rows:
-        piece.append(one)
-        size += weigh(one)
+    for row in rows:
+        piece.append(row)
+        size += weigh(row)
         if len(piece) >= PIECE or size >= PIECE_BYTES:
             yield piece
             piece, size = [], 0
     yield piece
 
 
-def weigh(one: Logged) -> int:
-    """About how many bytes a document takes: its own, those of its replies and prompts as if all were like the first.
+def weigh(row: Logged) -> int:
+    """Estimate the bytes of a document: its own, and those of its replies and prompts as if all were like the first.
 
     >>> weigh(Logged(doc_id=0, doc=b"{}", gold=None, replies=(("four", "more"),), requests=(Generate("ask"),)))
     13
     """
-    size, replies = len(one.doc), one.replies
+    size, replies = len(row.doc), row.replies
     if replies and (said := replies[0]) and type(said[0]) is str:
         size += len(said[0]) * len(said)
-    if one.requests:
-        asked = one.requests[0]
+    if row.requests:
+        asked = row.requests[0]
         text = asked.prompt if isinstance(asked, Generate) else getattr(asked, "context", "")
-        size += len(text) * len(one.requests)
+        size += len(text) * len(row.requests)
     return size
 
 
 def score_split(
     rows: Iterable[Logged], recipe: Recipe, name_of: Callable[[Logged], str], tables: Tables
 ) -> Iterator[Piece]:
-    """The documents of several tasks, each of which scores by the same recipe under a name of its own."""
+    """Score the documents of several tasks by the same recipe, each task under its own name."""
     waiting: dict[str, list[Logged]] = {}
     size, whole = 0, looks_wide(recipe.task)
-    for one in rows:
-        name = name_of(one)
+    for row in rows:
+        name = name_of(row)
         logged = waiting.setdefault(name, [])
-        logged.append(one)
-        size += weigh(one)
+        logged.append(row)
+        size += weigh(row)
         if whole or (len(logged) < PIECE and size < PIECE_BYTES):
             continue
         full = waiting if size >= PIECE_BYTES else {name: logged}
         yield from _score_each(full, recipe, tables)
-        waiting = {other: found for other, found in waiting.items() if other not in full}
+        waiting = {other: rest for other, rest in waiting.items() if other not in full}
         size -= sum(map(weigh, chain.from_iterable(full.values())))
     yield from _score_each(waiting, recipe, tables)
 
@@ -160,7 +160,7 @@ def score_verdicts(
         own = replace(task, filters=tuple(one for one in task.filters if one.name == name))
         heard = tabulate_replies(task.name, samples, [(one[name],) for one in verdicts])
         parts.append(score_task(own, samples, heard, tables=tables))
-    columns = tuple(as_recorded(one) for part in parts for one in part.columns)
+    columns = tuple(describe_recorded(one) for part in parts for one in part.columns)
     said: tuple[Provenance, ...] = ()
     if keep:
         kind = OutputType(str(task.config.get("output_type", task.output_type)))  # answers are of the log's own kind
@@ -169,12 +169,16 @@ def score_verdicts(
     return replace(parts[0], task=task, columns=columns, provenance=said)
 
 
-def as_recorded(one: ScoredColumn) -> ScoredColumn:
-    """A column of recorded scores, which no gold had a part in, with how many of them each document has."""
-    traits = tuple(trait for trait in one.traits if "gold" not in trait)
-    counts = one.noise.rows.values.floats[:, 1] if one.noise is not None and isinstance(one.noise.rows, Stats) else ()
+def describe_recorded(column: ScoredColumn) -> ScoredColumn:
+    """Describe a column of recorded scores: no gold had a part in it, and how many scores each document has."""
+    traits = tuple(trait for trait in column.traits if "gold" not in trait)
+    counts = (
+        column.noise.rows.values.floats[:, 1]
+        if column.noise is not None and isinstance(column.noise.rows, Stats)
+        else ()
+    )
     known = [int(count) for count in counts if count == count]  # not a number of a document that has no score
-    return replace(one, traits=traits, repeats=(min(known), max(known)) if known else one.repeats)
+    return replace(column, traits=traits, repeats=(min(known), max(known)) if known else column.repeats)
 
 
 def tabulate_replies(
@@ -195,8 +199,8 @@ def tabulate_replies(
 
 
 def merge_pieces(pieces: Iterable[Scored]) -> dict[str, Scored]:
-    """The scores of each task as one."""
-    found: dict[str, list[Scored]] = {}
-    for one in pieces:
-        found.setdefault(one.task.name, []).append(replace(one, provenance=()))
-    return {name: merge_scored(parts) for name, parts in found.items()}
+    """Merge the scores of each task."""
+    by_task: dict[str, list[Scored]] = {}
+    for scored in pieces:
+        by_task.setdefault(scored.task.name, []).append(replace(scored, provenance=()))
+    return {name: merge_scored(parts) for name, parts in by_task.items()}
