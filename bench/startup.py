@@ -1,10 +1,10 @@
-"""How long it takes until something can be done: importing evalcore beside importing numpy, and verbs that only talk.
+"""How long evalcore takes to start: importing it beside importing numpy, and commands that only print.
 
     python bench/startup.py [rounds]
 
 Every line is a process of its own, without what an empty one takes; the fastest round of each counts. Bytecode is
 written before, as on any machine where the package was used once. Wanted: all of evalcore in at most twice the time of
-numpy, which is most of it, and no verb above 0.3 s.
+numpy, which is most of it, and no command above 0.3 s.
 """
 
 from __future__ import annotations
