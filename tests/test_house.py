@@ -121,6 +121,16 @@ def test_the_map_in_the_readme_is_the_tree() -> None:
     assert set(paths) == rooms | modules
 
 
+def test_the_diagram_shows_every_room_of_core_and_shell() -> None:
+    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    diagram = re.search(r"(?ms)^## The pipe through the rooms\n+```\n(.*?)^```", text)
+    assert diagram is not None
+    shown = Counter(re.findall(r"\b([a-z_]+)/", diagram[1]))
+    rooms = Counter(folder.split("/")[1] for folder in FOLDERS if re.fullmatch(r"(core|shell)/\w+", folder))
+    assert set(shown) == set(rooms)
+    assert shown >= rooms
+
+
 def test_where_to_add_what_is_true() -> None:
     """The files that docs/architecture.md sends a contributor to are there, and define the tables it names."""
     text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8").partition("## Where do I add")[2]
@@ -143,6 +153,14 @@ def anchors(page: Path) -> set[str]:
     """What the headings of a page are called in links, by GitHub's rule."""
     headings = re.findall(r"(?m)^#+ (.*)$", page.read_text(encoding="utf-8"))
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_what_a_page_imports_is_there(page: Path) -> None:
+    """Blocks that are not run as doctests at least name what exists."""
+    for block in re.findall(r"(?ms)^```python\n(.*?)^```", page.read_text(encoding="utf-8")):
+        lines = [line for line in block.splitlines() if re.match(r"from evalcore[\w.]* import [\w, ]+$", line)]
+        exec("\n".join(lines), {})
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
