@@ -56,7 +56,9 @@ def test_core_says_no_any_and_prints_nothing(file):
 
 
 def test_one_core_file_knows_of_policies():
-    assert [file.name for file in FILES if "polic" in file.read_text(encoding="utf-8").lower()] == ["policy.py"]
+    """Rooms list their files, so their ``__init__`` may name it."""
+    code = [file for file in FILES if file.name != "__init__.py"]
+    assert [file.name for file in code if "polic" in file.read_text(encoding="utf-8").lower()] == ["policy.py"]
 
 
 def loaded(code: str) -> set[str]:
