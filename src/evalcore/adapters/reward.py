@@ -19,6 +19,7 @@ from evalcore.core.filters.chain import FELL_BACK, FilterFn, Replies, chain, sco
 from evalcore.core.metrics.metric import Emitted, Marks
 from evalcore.core.records.column import EMPTY, Floats, Rows, take_rows
 from evalcore.core.records.errors import EvalError, unknown
+from evalcore.core.records.frozen_dict import FrozenRecord
 from evalcore.core.records.outcome import FAILED, UNSCORABLE, Failed, Ok, Outcome, Unscorable
 from evalcore.core.records.request import Options, Sample
 from evalcore.core.records.score import ScoredColumn
@@ -182,7 +183,7 @@ class TrlReward(Struct, frozen=True, eq=False):
         return self.reward.rewards(completions, list(golds))
 
 
-class VerlReward(Struct, frozen=True, eq=False):
+class VerlReward(FrozenRecord, frozen=True, eq=False):
     """A reward as verl's reward managers call it: one for all data sources, or one for each by name.
 
     >>> compute_score = VerlReward({"openai/gsm8k": reward_of("exact_match")})

@@ -17,6 +17,7 @@ from evalcore.core.filters.chain import Filter, FilterFn, Replies, nested
 from evalcore.core.filters.reply import replies
 from evalcore.core.records.document import convert_gold
 from evalcore.core.records.errors import EvalError, locate, place
+from evalcore.core.records.frozen_dict import FrozenDict
 from evalcore.core.records.request import GENERATE_UNTIL, MULTIPLE_CHOICE, Failure, Gold, Sample
 from evalcore.core.records.task import ProcessResults
 from evalcore.core.tables import Tables
@@ -31,8 +32,8 @@ READ_DOCUMENTS = ("multi_choice_regex",)
 class Filled(Struct, frozen=True, eq=False):
     """What a task asked, by document: lm-eval's document objects and the instances with their replies."""
 
-    docs: Mapping[int, object]
-    asked: Mapping[int, Sequence[LmInstance]]
+    docs: FrozenDict[int, object]
+    asked: FrozenDict[int, tuple[LmInstance, ...]]
 
 
 def read_filled(name: str, task: LmTask) -> Filled:
@@ -45,8 +46,8 @@ def read_filled(name: str, task: LmTask) -> Filled:
         if one.doc_id is None:
             raise EvalError(f"expected a doc_id for every instance, got none{place(name)}")
         asked.setdefault(one.doc_id, []).append(one)
-    ordered = {doc_id: sorted(asked[doc_id], key=lambda one: one.idx) for doc_id in sorted(asked)}
-    return Filled({doc_id: found[0].doc for doc_id, found in ordered.items()}, ordered)
+    ordered = {doc_id: tuple(sorted(asked[doc_id], key=lambda one: one.idx)) for doc_id in sorted(asked)}
+    return Filled(FrozenDict({doc_id: several[0].doc for doc_id, several in ordered.items()}), FrozenDict(ordered))
 
 
 def answers_of(name: str, filled: Filled) -> AnswerTable:

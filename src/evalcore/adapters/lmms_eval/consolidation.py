@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from msgspec import Struct, field
 from msgspec.structs import replace
-from pyrsistent import pmap
 
 from evalcore.adapters.lmms_eval.aggregations import Called, aggregation_of, tables_of
 from evalcore.adapters.lmms_eval.host import LmmsGroup, LmmsOutput
@@ -21,6 +19,7 @@ from evalcore.core.pipeline import build_report, report_task
 from evalcore.core.records.column import Column
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.estimate import Resampling
+from evalcore.core.records.frozen_dict import FrozenDict, FrozenRecord
 from evalcore.core.records.report import Report, TaskReport
 from evalcore.core.records.score import Scored, ScoredColumn, merge_scored
 
@@ -32,7 +31,7 @@ TaskDict = Mapping[str | LmmsGroup, object]
 NOTHING: TaskDict = {}
 
 
-class LmmsRules(Struct, frozen=True, kw_only=True):
+class LmmsRules(FrozenRecord, frozen=True, kw_only=True):
     """How scores are told apart and closed.
 
     ``bootstrap_iters``: 0 for no errors. ``resample_own``: an aggregation of a task's own is called on resamples for
@@ -44,7 +43,7 @@ class LmmsRules(Struct, frozen=True, kw_only=True):
     bootstrap_iters: int | None = None
     resample_own: bool = False
     singletons: bool = False
-    documents: Mapping[str, int] = field(default_factory=pmap)
+    documents: Mapping[str, int] = FrozenDict()
     gathered: bool = False
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
-from types import MappingProxyType
 
 from msgspec import Struct
 
 from evalcore.core.records.errors import EvalError
+from evalcore.core.records.frozen_dict import FrozenDict
 from evalcore.shell.answerlog.line import (
     FORMAT,
     HEADER,
@@ -34,8 +34,8 @@ class LogState(Struct, frozen=True):
     ``whole``: how many bytes come before that; ``ends``: whether they end in a newline.
     """
 
-    answers: Mapping[str, LoggedAnswer] = MappingProxyType({})
-    models: Mapping[str, str] = MappingProxyType({})
+    answers: FrozenDict[str, LoggedAnswer] = FrozenDict()
+    models: FrozenDict[str, str] = FrozenDict()
     problems: tuple[str, ...] = ()
     torn: bytes = b""
     whole: int = 0
@@ -78,7 +78,7 @@ def fold_lines(lines: Iterable[bytes], path: str = "answers.jsonl") -> LogState:
         whole += len(line)
     if not known and (problems or not HEADER.startswith(torn.rstrip(b"\0"))):
         raise EvalError(f"{path}: not an answer log (no line of it is one); name another file or move this one away")
-    return LogState(MappingProxyType(answers), MappingProxyType(models), _cap(problems, path), torn, whole, ends)
+    return LogState(FrozenDict(answers), FrozenDict(models), _cap(problems, path), torn, whole, ends)
 
 
 class DamagedLine(EvalError):

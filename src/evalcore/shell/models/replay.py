@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from evalcore.core.records.document import digest_request
 from evalcore.core.records.errors import EvalError, unknown
+from evalcore.core.records.frozen_dict import FrozenDict
 from evalcore.core.records.request import Failure, Generate, Reply
 from evalcore.shell.answerlog.fold import LogState, fold_lines
 from evalcore.shell.answerlog.line import PREFIX, LoggedAnswer
@@ -30,8 +31,8 @@ ARGUMENTS = (
 class Recording(Struct, frozen=True):
     """Replies by request and repeat; ``prompts`` finds the requests that begin with the same prompt."""
 
-    replies: Mapping[tuple[str, int], tuple[Reply, str]]
-    prompts: Mapping[str, frozenset[str]]
+    replies: FrozenDict[tuple[str, int], tuple[Reply, str]]
+    prompts: FrozenDict[str, frozenset[str]] = FrozenDict()
     problems: tuple[str, ...] = ()
 
 
@@ -70,7 +71,8 @@ def answer_from(recording: Recording, question: Question) -> tuple[Reply, str] |
     Where only the options differ, a prompt that was asked in one way only is taken for the same question.
 
     >>> asked = Generate("2 + 2 =")
-    >>> answer_from(Recording({(digest_request(asked), 0): (" 4", "stop")}, {}), Question(asked))
+    >>> recording = Recording(FrozenDict({(digest_request(asked), 0): (" 4", "stop")}))
+    >>> answer_from(recording, Question(asked))
     (' 4', 'stop')
     """
     request, repeat = question
@@ -101,7 +103,7 @@ def read_recordings(files: Sequence[Path], model: str | None = None) -> Recordin
             prompts[entry.prompt] = prompts.get(entry.prompt, frozenset()) | {entry.digest}
     if several:
         problems.append(f"{len(several)} questions have several recorded answers; the last one counts - at {files[0]}")
-    return Recording(replies, prompts, tuple(problems))
+    return Recording(FrozenDict(replies), FrozenDict(prompts), tuple(problems))
 
 
 class _Entry(NamedTuple):

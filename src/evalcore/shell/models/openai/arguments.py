@@ -10,6 +10,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from pyrsistent import pmap
 
 from evalcore.core.records.errors import EvalError, unknown
+from evalcore.core.records.frozen_dict import FrozenRecord
 
 __all__ = ["ARGUMENTS", "ServerKind", "ServerSettings", "read_settings", "warn_of_ignored"]
 
@@ -32,7 +33,7 @@ Count = Annotated[int, Meta(ge=1)]
 Seconds = Annotated[float, Meta(gt=0, lt=1e9)]
 
 
-class ServerSettings(Struct, frozen=True, forbid_unknown_fields=True):
+class ServerSettings(FrozenRecord, frozen=True, forbid_unknown_fields=True):
     """The arguments that are honoured, with lm-eval's defaults."""
 
     model: str
@@ -48,7 +49,7 @@ class ServerSettings(Struct, frozen=True, forbid_unknown_fields=True):
     eos_string: str | None = None
     think_end_token: str | None = None
     reasoning: bool | UnsetType = UNSET
-    header: dict[str, str] | None = None
+    header: Mapping[str, str] | None = None
     api_key_env: str | None = "OPENAI_API_KEY"
     verify_certificate: bool = True
     ca_cert_path: str | None = None

@@ -12,6 +12,7 @@ from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit, urlunsplit
 from msgspec import Struct
 
 from evalcore.core.records.errors import EvalError
+from evalcore.core.records.frozen_dict import FrozenRecord
 from evalcore.shell.models.openai.arguments import OPENAI, ServerKind, ServerSettings
 
 __all__ = ["Endpoint", "Hidden", "Sent", "find_endpoint", "is_loopback"]
@@ -39,7 +40,7 @@ class Hidden(Generic[T]):
         return self._value
 
 
-class Sent(Struct, frozen=True):
+class Sent(FrozenRecord, frozen=True):
     """What goes over the wire, and the parts of it that must not be seen elsewhere."""
 
     url: str

@@ -46,8 +46,11 @@ FIRST_TRIES = 3
 """A server that was never there is more likely a wrong address than a passing fault."""
 
 
-class Session(Struct, frozen=True):
-    """Clients of one server, one connection each. ``met`` is set once the server has given one good answer."""
+class Session(Struct):
+    """Clients of one server, one connection each. ``met`` is set once the server has given one good answer.
+
+    It changes as long as it is open: a client is either ``free`` or in use.
+    """
 
     clients: tuple[httpx.AsyncClient, ...]
     free: list[httpx.AsyncClient]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import accumulate
 from math import isnan
 from typing import NamedTuple
 
+from evalcore.core.records.frozen_dict import freeze_value
 from evalcore.core.records.request import Likelihood, LogLikelihood, Rolling
 from evalcore.shell.models.openai.arguments import ServerSettings
 from evalcore.shell.models.openai.body import read_choice
@@ -17,10 +19,10 @@ __all__ = ["Echo", "echo_body", "find_offsets", "place_text", "read_echo", "read
 class Echo(NamedTuple):
     """The tokens of an echoed text, where each begins in it, and how likely each was; -1 is before the text."""
 
-    tokens: list[str]
-    offsets: list[int]
-    logprobs: list[object]
-    tops: list[object]
+    tokens: tuple[str, ...]
+    offsets: tuple[int, ...]
+    logprobs: tuple[object, ...]
+    tops: tuple[object, ...]
 
 
 def place_text(request: LogLikelihood | Rolling, before: str | None) -> tuple[str, int]:
@@ -95,7 +97,7 @@ def read_echo(content: bytes, prompt: str) -> Echo:
     offsets = find_offsets(lists[0], logprobs.get("text_offset"), prompt)
     if offsets is None:
         raise _bad(f"the server did not echo the prompt token by token; its first tokens are {lists[0][:3]}")
-    return Echo(lists[0], offsets, lists[1], lists[2])
+    return Echo(tuple(lists[0]), tuple(offsets), tuple(lists[1]), tuple(map(freeze_value, lists[2])))
 
 
 def read_likelihood(content: bytes, prompt: str, start: int, most: int) -> Likelihood:
@@ -135,7 +137,7 @@ def _checked(value: object, at: int) -> float:
 
 
 def _best(top: object, at: int) -> float:
-    if not isinstance(top, dict) or not top:
+    if not isinstance(top, Mapping) or not top:
         raise _bad(f"expected the most likely tokens in place of token {at}, got {top!r}")
     return max(_checked(value, at) for value in top.values())
 
