@@ -45,8 +45,9 @@ from evalcore.core.records.request import GENERATE_UNTIL, LOGLIKELIHOOD_ROLLING,
 from evalcore.groups import leaf_from_flat
 from evalcore.shell.output.files.results import VARYING, RunFacts, run_results
 from evalcore.shell.output.files.run_files import write_results, write_samples
-from evalcore.shell.output.files.sample_lines import sample_lines, task_hash
+from evalcore.shell.output.files.sample_lines import sample_lines
 from evalcore.shell.prompts.ready_task import Built
+from evalcore.shell.run.write import write_task
 
 Row = dict[str, object]
 KWARGS = {"until": ["\n"], "do_sample": False, "temperature": 0.0}
@@ -215,7 +216,7 @@ def by_key(value: object) -> object:
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_task_hashes_are_theirs(case: Case, tmp_path: Path) -> None:
     results, _ = tracked(tmp_path, run_lm_eval(case, draws=4), [case.name])
-    assert results["task_hashes"] == {case.name: task_hash(our_lines(case))}
+    assert results["task_hashes"] == {case.name: write_task(tmp_path, case.name, our_lines(case))}
 
 
 def test_brier_rows_hold_the_score_of_the_document(tmp_path: Path) -> None:
@@ -242,7 +243,7 @@ FACTS = RunFacts(
 
 def test_run_level_keys_are_theirs(tmp_path: Path) -> None:
     theirs, _ = tracked(tmp_path, run_lm_eval(CHOICES, TEXTS, draws=4), ["choices", "texts"])
-    hashes = {case.name: task_hash(our_lines(case)) for case in (CHOICES, TEXTS)}
+    hashes = {case.name: write_task(tmp_path, case.name, our_lines(case)) for case in (CHOICES, TEXTS)}
     ours = json.loads(
         write_results(tmp_path, run_results(our_report((CHOICES, TEXTS)), FACTS, hashes=hashes)).read_text()
     )

@@ -29,8 +29,8 @@ from evalcore.shell.cli import main
 from evalcore.shell.logs.runs.run_record import Recorded, read_recorded
 from evalcore.shell.output.files.results import VARYING, RunFacts, run_results
 from evalcore.shell.output.files.run_files import write_results, write_samples
-from evalcore.shell.output.files.sample_lines import task_hash
 from evalcore.shell.output.files.tracker import write_lm_eval
+from evalcore.shell.run.write import write_task
 from evalcore.stats import Inference, Resampling
 
 Row = dict[str, object]
@@ -118,10 +118,8 @@ def through_evalcore(found: Recorded, folder: Path) -> Path:
         chat_template="{{ chat }}",
         fewshot_as_multiturn=True,
     )
-    hashes = {name: task_hash(rows[name]) for name in names}
+    hashes = {name: write_task(folder, name, rows[name]) for name in names}
     write_results(folder, run_results(report, facts, configs=found.results["configs"], hashes=hashes))
-    for name in names:
-        write_samples(folder, name, rows[name])
     return folder
 
 
