@@ -17,7 +17,7 @@ from evalcore.core.records.errors import EvalError
 from evalcore.core.stats.intervals import INTERVALS
 from evalcore.shell.cli.flags import add_flags, as_keys, given_flags
 from evalcore.shell.config.keys import KEYS
-from evalcore.shell.config.plan import Plan, list_choices, plan_from, read_config
+from evalcore.shell.config.plan import Plan, list_choices, make_plan, read_config
 from evalcore.shell.config.values import parse_pairs, parse_value
 
 LEAST = {"model": "dummy", "tasks": ["a"]}
@@ -50,9 +50,9 @@ def test_a_full_lm_eval_config_is_accepted_as_it_is(tmp_path: Path) -> None:
 
 def test_every_interval_can_be_asked_for() -> None:
     assert set(list_choices()["ci"]) == set(INTERVALS)
-    assert plan_from(LEAST).plan.ci == Inference().interval
+    assert make_plan(LEAST).plan.ci == Inference().interval
     for name in INTERVALS:
-        assert Inference(interval=plan_from({**LEAST, "ci": name}).plan.ci).interval == name
+        assert Inference(interval=make_plan({**LEAST, "ci": name}).plan.ci).interval == name
         parser = argparse.ArgumentParser()
         add_flags(parser)
         assert given_flags(parser.parse_args(["--ci", name])) == {"ci": name}
@@ -104,13 +104,13 @@ def test_a_missing_file_is_an_error_not_a_traceback(tmp_path: Path) -> None:
     ("given", "seeds"), [(7, (7, 7, 7, 7)), ([1, 2, 3], (1, 2, 3, 1234)), (None, (0, 1234, 1234, 1234))]
 )
 def test_seeds_as_lm_eval_reads_them(given: object, seeds: tuple[int, ...]) -> None:
-    assert plan_from({**LEAST, "seed": given}).plan.seed == seeds
+    assert make_plan({**LEAST, "seed": given}).plan.seed == seeds
 
 
 def test_samples_from_a_file(tmp_path: Path) -> None:
     chosen = tmp_path / "samples.json"
     chosen.write_text('{"a": [0, 3]}')
-    assert plan_from({**LEAST, "samples": str(chosen)}).plan.samples == {"a": (0, 3)}
+    assert make_plan({**LEAST, "samples": str(chosen)}).plan.samples == {"a": (0, 3)}
 
 
 def parse(line: list[str]) -> dict[str, object]:

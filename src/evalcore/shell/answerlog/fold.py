@@ -27,11 +27,11 @@ CONFLICT = "another reply to a question answered before; the later one counts"
 
 
 class LogState(Struct, frozen=True):
-    """What a log says.
+    """The content of a log.
 
-    ``answers``: the last valid record of each key, a success before any failure. ``models``: short name to identity.
-    ``problems``: damaged lines and conflicts, by line. ``torn``: what a writer left half written at the end.
-    ``whole``: how many bytes come before that; ``ends``: whether they end in a newline.
+    ``answers``: the last valid record of each key, where a success outranks any failure. ``models``: identities by
+    short name. ``problems``: damaged lines and conflicts, by line. ``torn``: a last line that was left half written.
+    ``whole``: the number of bytes before that; ``ends``: whether they end in a newline.
     """
 
     answers: FrozenDict[str, LoggedAnswer] = FrozenDict()
@@ -43,7 +43,7 @@ class LogState(Struct, frozen=True):
 
 
 def fold_lines(lines: Iterable[bytes], path: str = "answers.jsonl") -> LogState:
-    """The state after these lines, each with its newline.
+    """Fold lines, each with its newline, into a state.
 
     >>> from evalcore.shell.answerlog.line import encode_record, make_record
     >>> good = encode_record(make_record("k", "r", 0, "m", "four"))
@@ -69,7 +69,7 @@ def fold_lines(lines: Iterable[bytes], path: str = "answers.jsonl") -> LogState:
         else:
             known = True
             if isinstance(record, LoggedAnswer):
-                if _keep(answers, record):
+                if _enter_answer(answers, record):
                     problems.append(f"{path}:{number}: {CONFLICT} (key {record.key[:12]})")
             elif isinstance(record, ModelLine):
                 models[record.model] = record.identity
@@ -78,11 +78,11 @@ def fold_lines(lines: Iterable[bytes], path: str = "answers.jsonl") -> LogState:
         whole += len(line)
     if not known and (problems or not HEADER.startswith(torn.rstrip(b"\0"))):
         raise EvalError(f"{path}: not an answer log (no line of it is one); name another file or move this one away")
-    return LogState(FrozenDict(answers), FrozenDict(models), _cap(problems, path), torn, whole, ends)
+    return LogState(FrozenDict(answers), FrozenDict(models), _cap_problems(problems, path), torn, whole, ends)
 
 
 class DamagedLine(EvalError):
-    """A line that is not as it was written."""
+    """A line that was changed after it was written."""
 
 
 def _read_record(body: bytes) -> Line:
@@ -94,8 +94,8 @@ def _read_record(body: bytes) -> Line:
         raise DamagedLine(f"line not used: {wrong}") from wrong
 
 
-def _keep(answers: dict[str, LoggedAnswer], new: LoggedAnswer) -> bool:
-    """Enter an answer, and say whether it contradicts one: the later counts, but no failure undoes a success."""
+def _enter_answer(answers: dict[str, LoggedAnswer], new: LoggedAnswer) -> bool:
+    """Enter an answer and return whether it contradicts an earlier one; no failure replaces a success."""
     old = answers.get(new.key)
     if old is None or old.failure is not None:
         answers[new.key] = new
@@ -106,13 +106,13 @@ def _keep(answers: dict[str, LoggedAnswer], new: LoggedAnswer) -> bool:
     return old.said != new.said
 
 
-def _cap(problems: list[str], path: str) -> tuple[str, ...]:
+def _cap_problems(problems: list[str], path: str) -> tuple[str, ...]:
     more = len(problems) - MOST_PROBLEMS
     return (*problems[:MOST_PROBLEMS], *((f"{path}: and {more:,} more such lines",) if more > 0 else ()))
 
 
 def read_log(path: str | Path) -> LogState:
-    """The state that a log file holds. Takes no lock: a line being written shows as torn."""
+    """Read the state of a log file. It takes no lock: a line that is being written appears as torn."""
     try:
         with open(path, "rb") as file:
             return fold_lines(file, str(path))

@@ -1,4 +1,4 @@
-"""One line of the answer log: JSON with a checksum over all that follows it."""
+"""One line of the answer log: JSON that begins with a checksum of the rest."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ PREFIX = b'{"sum":"'
 START = len(PREFIX) + 8 + 2  # the checksum in hex, then '",'
 
 Number = float | Literal["-inf", "inf", "nan"]
-"""JSON has no words for the three."""
+"""JSON has no words for these three."""
 
 
 class LoggedAnswer(Struct, frozen=True, omit_defaults=True, gc=False):
-    """One answer as it is stored; exactly one of text, loglik, rolling and failure is given."""
+    """An answer as stored; exactly one of text, loglik, rolling and failure is given."""
 
     key: str
     request: str
@@ -52,7 +52,7 @@ class LoggedAnswer(Struct, frozen=True, omit_defaults=True, gc=False):
 
     @property
     def reply(self) -> Reply:
-        """What the model replied.
+        """The model's reply.
 
         >>> LoggedAnswer("k", "r", loglik=("-inf", False, 3)).reply
         Likelihood(value=-inf, greedy=False, tokens=3)
@@ -69,14 +69,14 @@ class LoggedAnswer(Struct, frozen=True, omit_defaults=True, gc=False):
 
 
 class ModelLine(Struct, frozen=True):
-    """Who gave the answers that follow under this short name."""
+    """The identity of the model that goes by a short name."""
 
     model: str
     identity: str
 
 
 class Header(Struct, frozen=True):
-    """The first line."""
+    """The first line of a log."""
 
     format: str = FORMAT
     version: int = VERSION
@@ -89,7 +89,7 @@ _decode_logged = msgspec.json.Decoder(LoggedAnswer).decode
 
 
 def name_model(identity: str) -> str:
-    """The short name of a model in the log.
+    """Name a model in the log, in short.
 
     >>> name_model("gpt@1")
     '7546588b066f'
@@ -98,7 +98,7 @@ def name_model(identity: str) -> str:
 
 
 def make_record(key: str, request: str, repeat: int, model: str, reply: Reply, finish: str = "") -> LoggedAnswer:
-    """An answer in its stored form.
+    """Bring an answer into its stored form.
 
     >>> make_record("k", "r", 0, "m", (float("-inf"), True)).loglik
     ('-inf', True, 0)
@@ -110,12 +110,12 @@ def make_record(key: str, request: str, repeat: int, model: str, reply: Reply, f
     if isinstance(reply, tuple):
         value, greedy, tokens = (*reply, 0)[:3]
         return LoggedAnswer(
-            key, request, repeat, model, loglik=(_spell(value), bool(greedy), int(tokens)), finish=finish
+            key, request, repeat, model, loglik=(_spell_number(value), bool(greedy), int(tokens)), finish=finish
         )
-    return LoggedAnswer(key, request, repeat, model, rolling=_spell(reply), finish=finish)
+    return LoggedAnswer(key, request, repeat, model, rolling=_spell_number(reply), finish=finish)
 
 
-def _spell(value: float) -> Number:
+def _spell_number(value: float) -> Number:
     number = float(value)
     if isfinite(number):
         return number
@@ -123,7 +123,7 @@ def _spell(value: float) -> Number:
 
 
 def encode_record(record: Line) -> bytes:
-    """The line of a record, newline included.
+    """Encode a record as a line with its newline.
 
     >>> encode_record(Header())
     b'{"sum":"bf560f93","format":"evalcore-answers","version":1}\\n'
@@ -136,7 +136,7 @@ HEADER = encode_record(Header())
 
 
 def is_intact(line: bytes) -> bool:
-    """Whether a line (without its newline) is as it was written.
+    """Whether a line, given without its newline, is unchanged.
 
     >>> is_intact(HEADER.rstrip()), is_intact(HEADER.rstrip().replace(b"1", b"2"))
     (True, False)
@@ -145,29 +145,29 @@ def is_intact(line: bytes) -> bool:
 
 
 def decode_record(line: bytes) -> Line:
-    """The record of an intact line.
+    """Decode an intact line.
 
     >>> decode_record(HEADER)
     Header(format='evalcore-answers', version=1)
     """
-    record = _decode(line)
+    record = _decode_line(line)
     if isinstance(record, LoggedAnswer) and record.said.count(None) != 3:
         raise EvalError("expected one of text, loglik, rolling, failure")
     return record
 
 
-def _decode(line: bytes) -> Line:
+def _decode_line(line: bytes) -> Line:
     try:
         return _decode_logged(line)
     except (ValueError, RecursionError):
         value = decode_line(line, "the record")
     fields = value if isinstance(value, dict) else {}
     if "identity" in fields:
-        return _convert(value, ModelLine)
-    return _convert(value, Header) if "format" in fields else _convert(value, LoggedAnswer)
+        return _convert_record(value, ModelLine)
+    return _convert_record(value, Header) if "format" in fields else _convert_record(value, LoggedAnswer)
 
 
-def _convert(value: object, kind: type[Kind]) -> Kind:
+def _convert_record(value: object, kind: type[Kind]) -> Kind:
     try:
         return msgspec.convert(value, kind)
     except msgspec.ValidationError as wrong:

@@ -1,4 +1,4 @@
-"""One writer at a time: a lock file that also means something on a network file system."""
+"""One writer at a time: a lock file that holds on network file systems, too."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from msgspec import Struct
 
 from evalcore.core.records.errors import EvalError
 
-__all__ = ["Holder", "hold_lock", "is_gone", "lock_of", "touch_lock"]
+__all__ = ["Holder", "hold_lock", "is_gone", "name_lock", "touch_lock"]
 
 SILENT_SECONDS = 600
 
 
 class Holder(Struct, frozen=True):
-    """Who holds a lock; ``started`` tells a process from a later one with the same number."""
+    """The process that holds a lock; ``started`` tells it from a later one with the same number."""
 
     host: str
     pid: int
@@ -31,24 +31,24 @@ class Holder(Struct, frozen=True):
 def hold_lock(fd: int, path: Path) -> Iterator[None]:
     """Hold ``path.lock`` while the log, open as ``fd``, is written.
 
-    The kernel's lock on the log comes first: where it works, it makes taking over a dead holder's file safe. Whether a
-    holder on another host (a container that was killed, say) is dead, nobody here can know; but a live one touches
-    its lock file, so one that the kernel does not know of and that has long been silent is taken for dead.
+    The kernel's lock on the log comes first: where it works, a dead holder's file can be taken over safely. Whether a
+    holder on another host is dead (a killed container, say) cannot be known here; but a live one touches its lock
+    file, so a holder that the kernel does not know and that has long been silent counts as dead.
     """
-    lock = lock_of(path)
+    lock = name_lock(path)
     in_kernel = _lock_in_kernel(fd)
     if in_kernel is False:
-        raise _refuse(path, lock)
+        raise _describe_holder(path, lock)
     me = Holder(socket.gethostname(), os.getpid(), _find_start(os.getpid()))
-    if not _create(lock, me):
+    if not _create_lock(lock, me):
         holder = _read_holder(lock)
-        # An empty file is a holder killed between creating and writing it, if the kernel knows of no other.
-        silent = bool(in_kernel) and _age(lock) > SILENT_SECONDS
+        # An empty file was left by a holder killed before it wrote, unless the kernel knows a live one.
+        silent = bool(in_kernel) and _measure_age(lock) > SILENT_SECONDS
         if not (in_kernel if holder is None else is_gone(holder) or silent):
-            raise _refuse(path, lock)
+            raise _describe_holder(path, lock)
         lock.unlink(missing_ok=True)
-        if not _create(lock, me):
-            raise _refuse(path, lock)
+        if not _create_lock(lock, me):
+            raise _describe_holder(path, lock)
     try:
         yield
     finally:
@@ -57,22 +57,22 @@ def hold_lock(fd: int, path: Path) -> Iterator[None]:
                 lock.unlink()
 
 
-def lock_of(path: Path) -> Path:
-    """The lock file of a log.
+def name_lock(path: Path) -> Path:
+    """Name the lock file of a log.
 
-    >>> lock_of(Path("run/answers.jsonl")).name
+    >>> name_lock(Path("run/answers.jsonl")).name
     'answers.jsonl.lock'
     """
     return path.with_name(path.name + ".lock")
 
 
 def touch_lock(path: Path) -> None:
-    """Say that the holder of a log's lock is alive."""
+    """Show that the holder of a log's lock is alive."""
     with suppress(OSError):
-        os.utime(lock_of(path))
+        os.utime(name_lock(path))
 
 
-def _age(lock: Path) -> float:
+def _measure_age(lock: Path) -> float:
     try:
         return time.time() - lock.stat().st_mtime
     except OSError:
@@ -80,7 +80,7 @@ def _age(lock: Path) -> float:
 
 
 def is_gone(holder: Holder) -> bool:
-    """Whether the holder certainly runs no more: only a process of this very host can be known to be dead.
+    """Whether a holder is known to be dead, which can be known only of processes of this host.
 
     >>> is_gone(Holder("some-other-host", 1)), is_gone(Holder(socket.gethostname(), os.getpid()))
     (False, False)
@@ -98,7 +98,7 @@ def is_gone(holder: Holder) -> bool:
 
 
 def _find_start(pid: int) -> str:
-    """When a process started, as the kernel counts; empty where it does not say, ``dead`` if only a zombie is left."""
+    """Find when a process started, as the kernel counts; empty if unknown, ``dead`` of a zombie."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:
@@ -107,19 +107,19 @@ def _find_start(pid: int) -> str:
 
 
 def _lock_in_kernel(fd: int) -> bool | None:
-    """True if the lock is ours, False if it is another's, None where there is no such lock."""
+    """Take the kernel's lock: True if it is ours, False if another's, None if there are no such locks."""
     try:
         import fcntl
 
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
-    except (ImportError, OSError):  # not a Unix; a file system without locks
+    except (ImportError, OSError):  # not Unix, or a file system without locks
         return None
     return True
 
 
-def _create(lock: Path, holder: Holder) -> bool:
+def _create_lock(lock: Path, holder: Holder) -> bool:
     try:
         fd = os.open(lock, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
     except FileExistsError:
@@ -143,7 +143,7 @@ def _read_holder(lock: Path) -> Holder | None:
         return None
 
 
-def _refuse(path: Path, lock: Path) -> EvalError:
+def _describe_holder(path: Path, lock: Path) -> EvalError:
     holder = _read_holder(lock)
     who = f"process {holder.pid} on {holder.host}" if holder else "another process"
     return EvalError(

@@ -1,4 +1,4 @@
-"""Appending to the answer log: whole records, on the disk before they count."""
+"""Whole records appended to the answer log, on the disk before they count."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["LogWriter", "open_log"]
 
 
 class LogWriter:
-    """The open end of an answer log. ``state`` is what the log held when it was opened."""
+    """The open end of an answer log. ``state`` is the content of the log when it was opened."""
 
     def __init__(self, fd: int, path: Path, state: LogState, model: str) -> None:
         self.path, self.state, self.model = path, state, name_model(model)
@@ -27,7 +27,7 @@ class LogWriter:
             self._write(ModelLine(self.model, model))
 
     def append(self, key: str, request: str, repeat: int, reply: Reply, finish: str = "") -> None:
-        """Store one answer. When this returns it is on the disk; if it raises, nothing of it is in the log."""
+        """Store an answer. On return it is on the disk; on an error nothing of it is in the log."""
         self._write(make_record(key, request, repeat, self.model, reply, finish))
 
     def _write(self, record: Line) -> None:
@@ -37,20 +37,20 @@ class LogWriter:
         try:
             append_bytes(self._fd, encode_record(record))
         except OSError as wrong:
-            # After a failed write or fsync nobody knows what the disk holds: this writer stops for good.
+            # After a failed write or fsync the content of the disk is unknown: this writer stops for good.
             self._failed = f"{self.path}: cannot store the answer: {wrong.strerror}; all earlier answers are kept"
             raise EvalError(self._failed) from wrong
 
 
 @contextmanager
 def open_log(path: str | Path, model: str = "") -> Iterator[LogWriter]:
-    """A log open for the answers of ``model`` (its identity): created or repaired, and closed to other writers."""
+    """Open a log for the answers of ``model`` (its identity): created or repaired, and closed to other writers."""
     path = Path(path)
-    fd = _open(path)
+    fd = _open_file(path)
     try:
         with hold_lock(fd, path):
             try:
-                state = _repair(fd, path)
+                state = _repair_log(fd, path)
             except OSError as wrong:
                 raise EvalError(f"{path}: cannot prepare the answer log: {wrong.strerror}") from wrong
             yield LogWriter(fd, path, state, model)
@@ -59,7 +59,7 @@ def open_log(path: str | Path, model: str = "") -> Iterator[LogWriter]:
 
 
 def append_bytes(fd: int, data: bytes) -> None:
-    """Add bytes to the end and wait for the disk; on failure take back what was written."""
+    """Append bytes and wait for the disk; on failure, undo the write."""
     before = os.fstat(fd).st_size
     try:
         rest = memoryview(data)
@@ -72,7 +72,7 @@ def append_bytes(fd: int, data: bytes) -> None:
         raise
 
 
-def _open(path: Path) -> int:
+def _open_file(path: Path) -> int:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         fd = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_NONBLOCK", 0), 0o644)
@@ -84,8 +84,8 @@ def _open(path: Path) -> int:
     return fd
 
 
-def _repair(fd: int, path: Path) -> LogState:
-    """Read the log; move a torn tail aside, end the last line, and begin an empty file with its header."""
+def _repair_log(fd: int, path: Path) -> LogState:
+    """Read the log; move a torn tail aside, end the last line, and start an empty file with its header."""
     with open(fd, "rb", closefd=False) as file:
         file.seek(0)
         state = fold_lines(file, str(path))
@@ -110,7 +110,7 @@ def _keep_torn(path: Path, torn: bytes) -> None:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Make a new file's name durable; some systems cannot, and need not."""
+    """Make a new file's name durable, on systems that can."""
     with suppress(OSError):
         fd = os.open(folder, os.O_RDONLY)
         try:

@@ -10,7 +10,7 @@ Kind = Literal["text", "int", "number", "flag", "pairs", "names", "seeds", "json
 
 
 class Key(NamedTuple):
-    """How a key is written as a flag, what it does, and why it does nothing here if it does nothing."""
+    """How a key is written as a flag, what it does and, if it is ignored here, why."""
 
     kind: Kind
     help: str
@@ -51,7 +51,7 @@ KEYS: dict[str, Key] = {
     "on_unscorable": Key("text", "documents without a score: exclude (default), zero or fail"),
     "engine": Key("text", "how work is spread: serial"),
     "trust": Key("names", "files or folders whose code may run; PATH@sha256:HEX pins a file"),
-    # accepted, and without effect here
+    # accepted but ignored
     "batch_size": Key("text", "", "-b", ignored=OWN_BATCHES),
     "max_batch_size": Key("int", "", ignored=OWN_BATCHES),
     "device": Key("text", "", ignored="give it to the backend that has devices, in model_args"),

@@ -1,4 +1,4 @@
-"""Relative paths: of a run config from its folder, then from the working directory; of flags from the latter."""
+"""Relative paths of a run config start at its folder, then at the working directory; those of flags at the latter."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-__all__ = ["anchored", "find_path", "is_path"]
+__all__ = ["anchor_paths", "find_path", "is_path"]
 
 
 def find_path(given: str, home: Path | None) -> str:
-    """A path from a run config: beside the config if it is there, else as it is seen from the working directory.
+    """Find a path of a run config: beside the config if it exists there, else from the working directory.
 
     >>> find_path("/abs", None)
     '/abs'
@@ -29,16 +29,16 @@ def is_path(spec: str) -> bool:
     return "/" in spec or spec.endswith((".yaml", ".yml"))
 
 
-def anchored(value: object, home: Path | None) -> object:
-    """Relative paths anywhere inside a value as absolute ones, where they lead somewhere; globs by their folder.
+def anchor_paths(value: object, home: Path | None) -> object:
+    """Make relative paths inside a value absolute if they exist; a glob exists if its folder does.
 
-    >>> anchored({"a": "no/such/file", "b": ["/there"]}, None)
+    >>> anchor_paths({"a": "no/such/file", "b": ["/there"]}, None)
     {'a': 'no/such/file', 'b': ['/there']}
     """
     if isinstance(value, Mapping):
-        return {key: anchored(one, home) for key, one in value.items()}
+        return {key: anchor_paths(one, home) for key, one in value.items()}
     if isinstance(value, list | tuple):
-        return [anchored(one, home) if isinstance(one, str) else one for one in value]
+        return [anchor_paths(one, home) if isinstance(one, str) else one for one in value]
     if not isinstance(value, str) or os.path.isabs(os.path.expanduser(value)) or "://" in value or "\0" in value:
         return value
     bases = [base for base in (home, Path.cwd()) if base is not None and _leads_somewhere(base, value)]
@@ -46,7 +46,7 @@ def anchored(value: object, home: Path | None) -> object:
 
 
 def _leads_somewhere(base: Path, value: str) -> bool:
-    """A path if it is there; a glob, or a path with ``{task}`` in it, if its folder is."""
+    """Whether a path exists; of a glob, or a path that contains ``{task}``, whether its folder does."""
     path = value.partition("@sha256:")[0]
     fixed = re.split(r"[*?\[{]", path)[0]
     return (base / path).exists() if fixed == path else bool(fixed) and (base / os.path.dirname(fixed)).is_dir()

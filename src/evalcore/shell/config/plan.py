@@ -1,4 +1,4 @@
-"""A run as a frozen plan: the run config decoded and checked, flags laid over it."""
+"""A run as a frozen plan: its config with flags over it, decoded and checked."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from evalcore.core.records.errors import EvalError, unknown
 from evalcore.core.records.frozen_dict import FrozenDict, FrozenRecord
 from evalcore.core.records.outcome import Rule
 from evalcore.shell.config.keys import KEYS
-from evalcore.shell.config.locations import anchored, is_path
+from evalcore.shell.config.locations import anchor_paths, is_path
 from evalcore.shell.config.values import parse_pairs
 from evalcore.shell.safety.secrets import HIDDEN
 
-__all__ = ["Pin", "Plan", "Read", "list_choices", "plan_from", "read_config"]
+__all__ = ["Pin", "Plan", "Read", "list_choices", "make_plan", "read_config"]
 
 SEEDS = (0, 1234, 1234, 1234)
 PATH_ARGS = ("path", "paths")
@@ -27,7 +27,7 @@ PATH_ARGS = ("path", "paths")
 
 
 class Pin(Struct, frozen=True, forbid_unknown_fields=True):
-    """A file or folder whose code may run; with a hash, only as it is now."""
+    """A file or folder whose code may run; with a hash, only if its content has that hash."""
 
     path: str
     sha256: str | None = None
@@ -37,7 +37,7 @@ DataFiles = str | tuple[str | Mapping[str, object], ...] | Mapping[str, str | tu
 
 
 class Plan(FrozenRecord, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """What a run does. The keys are those of ``KEYS``; the ones without effect are not kept."""
+    """What a run does. Its keys are those of ``KEYS`` that are not ignored."""
 
     model: str
     tasks: tuple[str | Mapping[str, object], ...]
@@ -70,12 +70,12 @@ class Plan(FrozenRecord, frozen=True, kw_only=True, forbid_unknown_fields=True, 
 
 
 def list_choices() -> Mapping[str, tuple[str, ...]]:
-    """The values that keys with few of them may have.
+    """List the values of keys that take only a few.
 
     >>> sorted(list_choices()["policy"])
     ['evalcore', 'lm-eval-0.4.13']
     """
-    from evalcore.core.lm_eval.policy import POLICIES  # here, for these tables take a while to load
+    from evalcore.core.lm_eval.policy import POLICIES  # here, because these tables take time to load
     from evalcore.core.stats.intervals import INTERVALS
 
     few = {"on_unscorable": ("exclude", "zero", "fail"), "engine": ("serial",)}
@@ -83,19 +83,19 @@ def list_choices() -> Mapping[str, tuple[str, ...]]:
 
 
 class Read(NamedTuple):
-    """A plan, and what was odd about what it was read from."""
+    """A plan, and warnings about what it was read from."""
 
     plan: Plan
     warnings: tuple[str, ...]
 
 
 def read_config(path: Path | None, flags: Mapping[str, object]) -> Read:
-    """The plan of a config file with flags laid over it; either may be missing."""
+    """Read the plan of a config file with flags over it; either may be missing."""
     from evalcore.shell.config.yaml_file import read_yaml
 
-    flags = {key: _from_here(key, value) for key, value in flags.items()}
+    flags = {key: _anchor_flag(key, value) for key, value in flags.items()}
     if path is None:
-        return plan_from(flags, "the command line", "")
+        return make_plan(flags, "the command line", "")
     try:
         text = path.read_text("utf-8-sig")
     except (OSError, UnicodeDecodeError) as wrong:
@@ -103,30 +103,30 @@ def read_config(path: Path | None, flags: Mapping[str, object]) -> Read:
     value = read_yaml(text, str(path)).value
     if not isinstance(value, dict):
         raise EvalError(f"{path}: expected a mapping of keys such as model and tasks, got {type(value).__name__}")
-    return plan_from({**value, **flags}, str(path), text)
+    return make_plan({**value, **flags}, str(path), text)
 
 
-def _from_here(key: str, value: object) -> object:
-    """The paths of a flag are relative to the working directory, wherever the config is."""
+def _anchor_flag(key: str, value: object) -> object:
+    """Anchor the paths of a flag: they start at the working directory, wherever the config is."""
     if key in ("include_path", "trust", "data"):
-        return anchored(value, None)
+        return anchor_paths(value, None)
     if key == "tasks" and isinstance(value, list):
-        return [anchored(one, None) if isinstance(one, str) and is_path(one) else one for one in value]
+        return [anchor_paths(one, None) if isinstance(one, str) and is_path(one) else one for one in value]
     if key == "model_args" and isinstance(value, Mapping):
-        return {name: anchored(one, None) if name in PATH_ARGS else one for name, one in value.items()}
+        return {name: anchor_paths(one, None) if name in PATH_ARGS else one for name, one in value.items()}
     return value
 
 
-def plan_from(given: Mapping[str, object], where: str = "the run config", text: str = "") -> Read:
-    """Check keys and values; say what has no effect.
+def make_plan(given: Mapping[str, object], where: str = "the run config", text: str = "") -> Read:
+    """Make a plan of checked keys and values; warn of keys without effect.
 
-    >>> read = plan_from({"model": "dummy", "tasks": "a,b", "device": "cuda:0"})
+    >>> read = make_plan({"model": "dummy", "tasks": "a,b", "device": "cuda:0"})
     >>> read.plan.tasks, read.warnings
     (('a', 'b'), ('device has no effect: give it to the backend that has devices, in model_args',))
     """
     for key in given:
         if key not in KEYS:
-            raise unknown("key", str(key), KEYS, f" - at {_at(where, text, str(key))}")
+            raise unknown("key", str(key), KEYS, f" - at {_locate_key(where, text, str(key))}")
     idle = [key for key, value in given.items() if KEYS[key].ignored and value not in (None, False, {}, [])]
     warnings = tuple(f"{key} has no effect: {KEYS[key].ignored}" for key in idle)
     kept = {key: value for key, value in given.items() if not KEYS[key].ignored and value is not None}
@@ -135,13 +135,13 @@ def plan_from(given: Mapping[str, object], where: str = "the run config", text: 
             raise EvalError(f"expected {key} in {where}, got none; {hint}")
     for key, choices in list_choices().items():
         if key in kept and kept[key] not in choices:
-            raise unknown(key, str(kept[key]), choices, f" - at {_at(where, text, key)}")
-    shaped = {key: _shape(key, value, _at(where, text, key)) for key, value in kept.items()}
+            raise unknown(key, str(kept[key]), choices, f" - at {_locate_key(where, text, key)}")
+    shaped = {key: _unify_value(key, value, _locate_key(where, text, key)) for key, value in kept.items()}
     try:
         plan = msgspec.convert(shaped, Plan)
     except msgspec.ValidationError as wrong:
-        raise EvalError(_located(str(wrong), where, text)) from None
-    _check(plan, where)
+        raise EvalError(_locate_message(str(wrong), where, text)) from None
+    _check_plan(plan, where)
     if isinstance(plan.apply_chat_template, str):
         warnings += (
             f"apply_chat_template: the model's own template is used, not one called {plan.apply_chat_template!r}",
@@ -149,15 +149,15 @@ def plan_from(given: Mapping[str, object], where: str = "the run config", text: 
     return Read(plan, warnings)
 
 
-def _shape(key: str, value: object, where: str) -> object:
-    """What lm-eval writes in several ways, in one."""
+def _unify_value(key: str, value: object, where: str) -> object:
+    """Bring what lm-eval writes in several ways into one form."""
     match key, value:
         case (("model_args" | "gen_kwargs" | "metadata"), str()):
             return parse_pairs(value, key)
         case "tasks", (str() | dict()):
-            return _names([value])
+            return _split_tasks([value])
         case "tasks", list():
-            return _names(value)
+            return _split_tasks(value)
         case "trust", (str() | dict()):
             return [value]
         case "include_path", str():
@@ -165,14 +165,14 @@ def _shape(key: str, value: object, where: str) -> object:
         case "apply_chat_template", ("true" | "True" | "false" | "False"):
             return value in ("true", "True")
         case "samples", str():
-            return _samples(value, where)
+            return _read_samples(value, where)
         case "seed", _:
-            return _seeds(value, where)
+            return _spread_seeds(value, where)
     return value
 
 
-def _names(given: Sequence[object]) -> list[object]:
-    """lm-eval also takes several names in one text."""
+def _split_tasks(given: Sequence[object]) -> list[object]:
+    """Split texts of several names, which lm-eval accepts too."""
     return [
         part.strip() if isinstance(part, str) else part
         for one in given
@@ -181,7 +181,7 @@ def _names(given: Sequence[object]) -> list[object]:
     ]
 
 
-def _samples(given: str, where: str) -> object:
+def _read_samples(given: str, where: str) -> object:
     try:
         raw = given if given.lstrip().startswith("{") else Path(given).read_text("utf-8")
         return msgspec.json.decode(raw)
@@ -190,7 +190,7 @@ def _samples(given: str, where: str) -> object:
         raise EvalError(message) from None
 
 
-def _seeds(given: object, where: str) -> object:
+def _spread_seeds(given: object, where: str) -> object:
     values = list(given) if isinstance(given, list | tuple) else [given]
     values = values * 4 if len(values) == 1 else values + list(SEEDS[3:]) if len(values) == 3 else values
     if len(values) != 4 or not all(one is None or type(one) is int for one in values):
@@ -198,7 +198,7 @@ def _seeds(given: object, where: str) -> object:
     return values
 
 
-def _check(plan: Plan, where: str) -> None:
+def _check_plan(plan: Plan, where: str) -> None:
     if not plan.tasks:
         raise EvalError(f"expected tasks in {where}, got none; see `evalcore tasks`")
     hidden = next((key for key, value in plan.model_args.items() if HIDDEN in str(value)), None)
@@ -227,15 +227,15 @@ def _check(plan: Plan, where: str) -> None:
         raise EvalError(f"expected a confidence between 0 and 1, got {plan.confidence} - at {where}")
 
 
-def _at(where: str, text: str, key: str) -> str:
-    """The file and the line of a key at the top level, where it has one."""
-    found = re.search(rf"^['\"]?{re.escape(key)}['\"]?\s*:", text, re.MULTILINE)
-    return f"{where}:{text.count(chr(10), 0, found.start()) + 1}" if found else where
+def _locate_key(where: str, text: str, key: str) -> str:
+    """Locate a key of the top level: its file and, if it has one, its line."""
+    match = re.search(rf"^['\"]?{re.escape(key)}['\"]?\s*:", text, re.MULTILINE)
+    return f"{where}:{text.count(chr(10), 0, match.start()) + 1}" if match else where
 
 
-def _located(message: str, where: str, text: str) -> str:
-    """msgspec's message with the line of the key it speaks of."""
+def _locate_message(message: str, where: str, text: str) -> str:
+    """Add the line of the offending key to msgspec's message."""
     said, _, at = message.partition(" - at `$")
     key = re.match(r"\.(\w+)", at)
     name = key.group(1) if key else ""
-    return f"{name}: {said} - at {_at(where, text, name)}".removeprefix(": ")
+    return f"{name}: {said} - at {_locate_key(where, text, name)}".removeprefix(": ")

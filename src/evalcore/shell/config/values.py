@@ -1,4 +1,4 @@
-"""Values as they are written on a command line: ``key=value`` pairs, numbers, JSON, names."""
+"""Values as a command line writes them: ``key=value`` pairs, numbers, JSON, names."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import msgspec
 
 from evalcore.core.records.errors import EvalError
 
-__all__ = ["Names", "RunPath", "list_names", "parse_pairs", "parse_value", "split_names", "split_outside"]
+__all__ = ["Names", "RunPath", "list_names", "parse_pairs", "parse_value", "split_at_commas", "split_names"]
 
 RunPath = str | Path
 Names = str | Iterable[str]
@@ -22,7 +22,7 @@ WORDS = {"true": True, "false": False, "none": None, "null": None}
 
 
 def parse_value(text: str) -> object:
-    """A value as its writer meant it: a bool, a number, a quoted text, a list; else the text.
+    """Parse a value: a boolean, a number, a quoted text or a list; anything else is text.
 
     >>> [parse_value(one) for one in ("true", "0.5", "10", "'10'", '["a"]', "gpt2")]
     [True, 0.5, 10, '10', ['a'], 'gpt2']
@@ -34,20 +34,20 @@ def parse_value(text: str) -> object:
         return float(text) if set(text) & set(".eE") else int(text)
     if text[:1] in "\"'[{(" and text:
         try:
-            return _plain(ast.literal_eval(text))  # a literal only: no names, no calls
+            return _list_tuples(ast.literal_eval(text))  # a literal only: no names, no calls
         except (ValueError, SyntaxError, MemoryError, RecursionError):
             return text
     return text
 
 
-def _plain(value: object) -> object:
-    return [_plain(one) for one in value] if isinstance(value, list | tuple) else value
+def _list_tuples(value: object) -> object:
+    return [_list_tuples(one) for one in value] if isinstance(value, list | tuple) else value
 
 
-def split_outside(text: str) -> list[str]:
+def split_at_commas(text: str) -> list[str]:
     """Split at commas outside of brackets and quotes.
 
-    >>> split_outside('a=1,stop=["x","y"],b=2')
+    >>> split_at_commas('a=1,stop=["x","y"],b=2')
     ['a=1', 'stop=["x","y"]', 'b=2']
     """
     parts, depth, quote = [""], 0, ""
@@ -68,7 +68,7 @@ def split_outside(text: str) -> list[str]:
 
 
 def parse_pairs(given: str | Sequence[str], what: str) -> dict[str, object]:
-    """``key=value,key2=value2``, the same separated by spaces, or one JSON object.
+    """Parse ``key=value`` pairs, separated by commas or spaces, or one JSON object.
 
     >>> parse_pairs("model=gpt2,num_concurrent=4", "model_args")
     {'model': 'gpt2', 'num_concurrent': 4}
@@ -80,9 +80,11 @@ def parse_pairs(given: str | Sequence[str], what: str) -> dict[str, object]:
         try:
             return msgspec.json.decode(parts[0], type=dict[str, object])
         except msgspec.DecodeError as wrong:
-            raise EvalError(f"expected {what} as a JSON object with double quotes: {wrong}") from None  # may hold a key
+            raise EvalError(
+                f"expected {what} as a JSON object with double quotes: {wrong}"
+            ) from None  # the rest may be secret
     out: dict[str, object] = {}
-    for pair in (pair for part in parts for pair in split_outside(part)):
+    for pair in (pair for part in parts for pair in split_at_commas(part)):
         key, equals, value = pair.partition("=")
         if not equals:
             raise EvalError(f"expected {what} as key=value, got {pair!r}")
@@ -91,7 +93,7 @@ def parse_pairs(given: str | Sequence[str], what: str) -> dict[str, object]:
 
 
 def split_names(given: Names) -> tuple[str, ...]:
-    """Names given one by one, or with commas between.
+    """Split names given one by one or separated by commas.
 
     >>> split_names(["a,b", "c"]), split_names("a, b")
     (('a', 'b', 'c'), ('a', 'b'))
@@ -100,7 +102,7 @@ def split_names(given: Names) -> tuple[str, ...]:
 
 
 def list_names(given: Names) -> tuple[str, ...]:
-    """Names that may hold commas, as ``acc,none`` does.
+    """List names that may contain commas, as ``acc,none`` does.
 
     >>> list_names("acc,none"), list_names(["acc", "f1"])
     (('acc,none',), ('acc', 'f1'))

@@ -1,4 +1,4 @@
-"""YAML as data only: no tags that run code, no aliases, duplicate keys named with their line.
+"""YAML as data only: no tags that run code, no aliases; duplicate keys are reported with their line.
 
 Values are built straight from the node tree that the C parser composes: a third of the time of ``yaml.load``, and
 every node knows its line.
@@ -31,20 +31,20 @@ FUNCTION = "!function"
 LEVELS = (b"[", b"{", b"-", b"?", b":")
 KINDS: Mapping[type, str] = {MappingNode: "a mapping", SequenceNode: "a list"}
 
-_made = SafeConstructor()
+_constructor = SafeConstructor()
 SCALARS: Mapping[str, Callable[[ScalarNode], object]] = {
-    f"{CORE}null": _made.construct_yaml_null,
-    f"{CORE}bool": _made.construct_yaml_bool,
-    f"{CORE}int": _made.construct_yaml_int,
-    f"{CORE}float": _made.construct_yaml_float,
-    f"{CORE}timestamp": _made.construct_yaml_timestamp,
-    f"{CORE}binary": _made.construct_yaml_binary,
+    f"{CORE}null": _constructor.construct_yaml_null,
+    f"{CORE}bool": _constructor.construct_yaml_bool,
+    f"{CORE}int": _constructor.construct_yaml_int,
+    f"{CORE}float": _constructor.construct_yaml_float,
+    f"{CORE}timestamp": _constructor.construct_yaml_timestamp,
+    f"{CORE}binary": _constructor.construct_yaml_binary,
 }
 IMPLICIT: Mapping[str, list[tuple[str, re.Pattern[str]]]] = yaml.SafeLoader.yaml_implicit_resolvers
 
 
 class FunctionTag(Struct, frozen=True):
-    """``!function module.name`` as it stands in a file: a name, not code."""
+    """``!function module.name`` as a file has it: a name, not code."""
 
     name: str
     line: int
@@ -52,9 +52,9 @@ class FunctionTag(Struct, frozen=True):
 
 
 class Loaded(Struct):
-    """A file's value, what was odd about it, and the nodes that know its lines.
+    """A file's value, warnings about it, and the nodes that know its lines.
 
-    Who reads a file may change what was read, so this is not frozen: of 14,000 task files it would cost 0.1 s.
+    It is not frozen: freezing 14,000 task files would take 0.1 s, and their readers take them apart anyway.
     """
 
     value: object
@@ -62,13 +62,13 @@ class Loaded(Struct):
     node: Node | None = None
 
     def line_of(self, *keys: str) -> int:
-        """The line of the first of these keys that is there, else 1."""
-        lines = [_line(one) for one, _ in self.node.value if one.value in keys] if self.node is not None else []
+        """Find the line of the first of these keys that exists; 1 if none does."""
+        lines = [_get_line(one) for one, _ in self.node.value if one.value in keys] if self.node is not None else []
         return lines[0] if lines else 1
 
 
 class YamlReading(Struct):
-    """What is the same for all nodes of a text, and the warnings that gather on the way."""
+    """What all nodes of a text share, and the warnings gathered on the way."""
 
     path: str
     warnings: list[str]
@@ -76,25 +76,25 @@ class YamlReading(Struct):
 
 
 @lru_cache(4096)  # most are the same few keys
-def _implicit(text: str) -> str:
-    """What kind of value an unquoted text is."""
+def _tag_scalar(text: str) -> str:
+    """Find the tag of an unquoted text."""
     return next((tag for tag, pattern in IMPLICIT.get(text[:1], ()) if pattern.match(text)), TEXT)
 
 
 class _Composer(PARSER):  # type: ignore[misc, valid-type]  # which one depends on how PyYAML was built
-    """Composes nodes with the tags that the safe loader gives them."""
+    """Composes nodes with the tags of the safe loader."""
 
-    # Tags do not depend on the path: these are called for every node, and need do nothing. Builtins do it fastest.
+    # Called for every node although tags do not depend on its path; builtins do nothing fastest.
     descend_resolver = staticmethod(is_)
     ascend_resolver = bool
 
     def resolve(self, kind: type[Node], value: str | None, implicit: tuple[bool, bool]) -> str:
         if value is None:
             return MAP if kind is MappingNode else SEQ
-        return _implicit(value) if implicit[0] else TEXT
+        return _tag_scalar(value) if implicit[0] else TEXT
 
 
-def _as_is(value: object) -> object:
+def _keep_value(value: object) -> object:
     return value
 
 
@@ -103,11 +103,11 @@ def read_yaml(
     path: str,
     *,
     duplicates: Literal["error", "warn"] = "error",
-    hold: Callable[[object], object] = _as_is,
+    hold: Callable[[object], object] = _keep_value,
 ) -> Loaded:
-    """The value of a YAML text; a key given twice is an error, or in a shipped library a warning (the last one counts).
+    """Read a YAML text; a duplicate key is an error or, in a shipped library, a warning (the last one counts).
 
-    ``hold`` is given every value that is not text and not a collection, and says what stands for it.
+    ``hold`` replaces every value that is neither text nor a collection.
 
     >>> read_yaml("task: a\\nmetric: acc", "a.yaml").value
     {'task': 'a', 'metric': 'acc'}
@@ -119,13 +119,13 @@ def read_yaml(
         raise EvalError(f"{path}: expected at most {MOST_BYTES // 1_000_000} MB of YAML, got {len(text):,} bytes")
     warnings: list[str] = []
     try:
-        node = _compose(text, path)
-        value = None if node is None else _value(node, YamlReading(path, warnings, hold))
+        node = _compose_node(text, path)
+        value = None if node is None else _build_value(node, YamlReading(path, warnings, hold))
     except yaml.YAMLError as wrong:
         mark = getattr(wrong, "problem_mark", None)
         line = f":{mark.line + 1}" if mark is not None else ""
-        told = getattr(wrong, "problem", None) or getattr(wrong, "reason", None) or wrong
-        raise EvalError(f"{path}{line}: not YAML: {told}") from wrong
+        problem = getattr(wrong, "problem", None) or getattr(wrong, "reason", None) or wrong
+        raise EvalError(f"{path}{line}: not YAML: {problem}") from wrong
     except UnicodeError as wrong:
         raise EvalError(f"{path}: not YAML: the text is not UTF-8 ({wrong})") from wrong
     if warnings and duplicates == "error":
@@ -133,7 +133,7 @@ def read_yaml(
     return Loaded(value, tuple(warnings), node)
 
 
-def _compose(text: str | bytes, path: str) -> Node | None:
+def _compose_node(text: str | bytes, path: str) -> Node | None:
     _refuse_bombs(text, path)
     composer = _Composer(text)
     try:
@@ -144,10 +144,10 @@ def _compose(text: str | bytes, path: str) -> Node | None:
 
 
 def _refuse_bombs(text: str | bytes, path: str) -> None:
-    """Aliases are how a small file becomes a huge one, and nesting is how it ends the C stack; no task needs either.
+    """Refuse aliases, by which a small file becomes a huge one, and nesting that would exhaust the C stack.
 
-    Without these characters there is neither: an alias takes an ``&`` and a ``*``, every level one of the others and
-    one more character to end it.
+    A text without these characters has neither: an alias takes an ``&`` and a ``*``, every level one of the others
+    and one more character to end it.
     """
     star, anchor, levels = ("*", "&", "[{-?:") if isinstance(text, str) else (b"*", b"&", LEVELS)
     aliases = star in text and anchor in text  # type: ignore[operator]  # all are text, or all bytes
@@ -163,52 +163,54 @@ def _refuse_bombs(text: str | bytes, path: str) -> None:
             raise EvalError(f"{path}:{line}: nested more than {MOST_DEPTH} deep")
 
 
-def _value(node: Node, reading: YamlReading) -> object:
+def _build_value(node: Node, reading: YamlReading) -> object:
     kind, tag = type(node), node.tag
     if kind is ScalarNode:
-        return node.value if tag == TEXT else reading.hold(_scalar(node, reading.path))
+        return node.value if tag == TEXT else reading.hold(_build_scalar(node, reading.path))
     if kind is MappingNode and tag == MAP:
         made: dict[object, object] = {}
         for key_node, value_node in node.value:
             key = (
                 key_node.value
                 if type(key_node) is ScalarNode and key_node.tag == TEXT
-                else _key(key_node, reading.path)
+                else _build_key(key_node, reading.path)
             )
             if key in made:
-                reading.warnings.append(_twice(node, key, key_node, reading.path))
-            # The commonest value without a call: plain text.
+                reading.warnings.append(_tell_duplicate(node, key, key_node, reading.path))
+            # Plain text, the most common value, takes no call.
             plain = type(value_node) is ScalarNode and value_node.tag == TEXT
-            made[key] = value_node.value if plain else _value(value_node, reading)
+            made[key] = value_node.value if plain else _build_value(value_node, reading)
         return made
     if kind is SequenceNode and tag == SEQ:
-        return [_value(one, reading) for one in node.value]
-    raise EvalError(f"{reading.path}:{_line(node)}: the tag {tag!r} is not read")
+        return [_build_value(one, reading) for one in node.value]
+    raise EvalError(f"{reading.path}:{_get_line(node)}: the tag {tag!r} is not read")
 
 
-def _key(node: Node, path: str) -> object:
+def _build_key(node: Node, path: str) -> object:
     if type(node) is not ScalarNode:
-        raise EvalError(f"{path}:{_line(node)}: expected a plain key, got {KINDS.get(type(node), 'another value')}")
-    return node.value if node.tag == TEXT else _scalar(node, path)
+        raise EvalError(f"{path}:{_get_line(node)}: expected a plain key, got {KINDS.get(type(node), 'another value')}")
+    return node.value if node.tag == TEXT else _build_scalar(node, path)
 
 
-def _scalar(node: Node, path: str) -> object:
+def _build_scalar(node: Node, path: str) -> object:
     if node.tag == FUNCTION:
-        return FunctionTag(node.value, _line(node), path)
+        return FunctionTag(node.value, _get_line(node), path)
     make = SCALARS.get(node.tag)
     if make is None:
-        raise EvalError(f"{path}:{_line(node)}: the tag {node.tag!r} is not read")
+        raise EvalError(f"{path}:{_get_line(node)}: the tag {node.tag!r} is not read")
     try:
-        return make(node)  # type: ignore[arg-type]  # a scalar, by its callers
-    except (ValueError, LookupError, OverflowError, AttributeError) as wrong:  # what yaml's own makers raise
+        return make(node)  # type: ignore[arg-type]  # callers pass scalars only
+    except (ValueError, LookupError, OverflowError, AttributeError) as wrong:  # what yaml's own constructors raise
         kind = node.tag.removeprefix(CORE)
-        raise EvalError(f"{path}:{_line(node)}: expected {kind}, got {node.value[:80]!r}; quote it for text") from wrong
+        raise EvalError(
+            f"{path}:{_get_line(node)}: expected {kind}, got {node.value[:80]!r}; quote it for text"
+        ) from wrong
 
 
-def _twice(node: Node, key: object, again: Node, path: str) -> str:
-    first = next(one for one, _ in node.value if _key(one, path) == key)
-    return f"{path}:{_line(again)}: the key {key!r} is given twice, first on line {_line(first)}"
+def _tell_duplicate(node: Node, key: object, again: Node, path: str) -> str:
+    first = next(one for one, _ in node.value if _build_key(one, path) == key)
+    return f"{path}:{_get_line(again)}: the key {key!r} is given twice, first on line {_get_line(first)}"
 
 
-def _line(node: Node) -> int:
+def _get_line(node: Node) -> int:
     return int(node.start_mark.line) + 1

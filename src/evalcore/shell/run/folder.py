@@ -14,7 +14,7 @@ from msgspec.json import decode, encode
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.frozen_dict import thaw_dict, thaw_value
 from evalcore.shell.answerlog.lock import hold_lock
-from evalcore.shell.config.locations import anchored, is_path
+from evalcore.shell.config.locations import anchor_paths, is_path
 from evalcore.shell.config.plan import PATH_ARGS, Plan
 
 __all__ = ["claim_folder", "earlier_run", "hold_folder", "log_path", "run_folder", "settled"]
@@ -92,16 +92,18 @@ def settled(plan: Plan, home: Path | None) -> dict[str, object]:
     """The plan as plain data that means the same from anywhere: with absolute paths."""
     out: dict[str, object] = decode(encode(plan, enc_hook=thaw_value))
     given = thaw_dict(plan.model_args)
-    args = {key: anchored(value, home) if key in PATH_ARGS else value for key, value in given.items()}
-    tasks = [anchored(one, home) if isinstance(one, str) and is_path(one) else one for one in plan.tasks]
+    args = {key: anchor_paths(value, home) if key in PATH_ARGS else value for key, value in given.items()}
+    tasks = [anchor_paths(one, home) if isinstance(one, str) and is_path(one) else one for one in plan.tasks]
     found: dict[str, object] = {
         "tasks": decode(encode(tasks, enc_hook=thaw_value)),
-        "include_path": anchored(plan.include_path, home),
+        "include_path": anchor_paths(plan.include_path, home),
         "trust": [
-            anchored(one, home) if isinstance(one, str) else {**to_builtins(one), "path": anchored(one.path, home)}
+            anchor_paths(one, home)
+            if isinstance(one, str)
+            else {**to_builtins(one), "path": anchor_paths(one.path, home)}
             for one in plan.trust
         ],
-        "data": anchored(thaw_value(plan.data), home),
+        "data": anchor_paths(thaw_value(plan.data), home),
         "output_path": os.path.abspath(run_folder(plan)),
         "use_cache": os.path.abspath(os.path.expanduser(plan.use_cache)) if plan.use_cache else None,
         "model_args": args,

@@ -9,7 +9,7 @@ from typing import Literal, TypedDict, Unpack
 
 from evalcore.core.records.errors import EvalError, require, unknown
 from evalcore.core.records.report import TaskReport
-from evalcore.shell.config.plan import Pin, plan_from
+from evalcore.shell.config.plan import Pin, make_plan
 from evalcore.shell.config.values import Names, RunPath, list_names
 from evalcore.shell.logs.lm_eval.results import NO_MODEL
 from evalcore.shell.logs.log import Problem
@@ -151,7 +151,7 @@ def plan_scoring(keys: ScoreKeys) -> ScorePlan:
         require("pyarrow.parquet", "parquet")
     tasks = list_names(keys.get("task", ()))
     shared = {key: keys[key] for key in PlanKeys.__annotations__ if key in keys}  # type: ignore[literal-required]
-    plan = plan_from({"model": NO_MODEL, "tasks": tasks or ["-"], **shared}, "the command line", "").plan
+    plan = make_plan({"model": NO_MODEL, "tasks": tasks or ["-"], **shared}, "the command line", "").plan
     folder, groups, filters = keys.get("output_path"), keys.get("groups"), keys.get("filters")
     return ScorePlan(
         plan=plan,
