@@ -391,7 +391,7 @@ def test_scales_and_what_can_be_averaged(metric, one, other, aggregation, expect
 
 def test_what_is_not_averageable_suggests_a_rule():
     (found,) = judged("mcc", task("a", {"metric": "mcc"}, output_type="multiple_choice"))
-    assert found.message.endswith("(matthews_corrcoef in a): say macro or pool")
+    assert found.message.endswith("(matthews_corrcoef in a): declare macro or pool")
 
 
 def test_a_finding_is_located_in_the_file():
