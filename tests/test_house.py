@@ -72,6 +72,12 @@ def test_a_name_occurs_once() -> None:
     assert {name for name, count in names.items() if count > 1} - PLAIN_BY_FOLDER == set()
 
 
+def test_a_class_name_occurs_once() -> None:
+    trees = (ast.parse(path.read_text(encoding="utf-8")) for path in SOURCE.rglob("*.py"))
+    names = Counter(node.name for tree in trees for node in ast.walk(tree) if isinstance(node, ast.ClassDef))
+    assert {name for name, count in names.items() if count > 1 and not name.startswith("_")} - {"Part"} == set()
+
+
 @pytest.mark.parametrize("folder", FOLDERS)
 def test_a_room_lists_its_files(folder: str) -> None:
     """The docstring of ``__init__`` has a line for each file and folder, in the order data takes."""

@@ -14,11 +14,11 @@ from evalcore.core.records.array import Array, Ints64, frozen
 from evalcore.core.records.errors import EvalError, place
 from evalcore.core.records.request import Answer
 
-__all__ = ["Grouped", "Placed", "group_by_doc", "table_from_groups"]
+__all__ = ["Grouped", "Located", "group_by_doc", "table_from_groups"]
 
 
 @runtime_checkable
-class Placed(Protocol):
+class Located(Protocol):
     """Anything that knows its task, its document and its place within the document."""
 
     @property
@@ -29,7 +29,7 @@ class Placed(Protocol):
     def idx(self) -> int: ...
 
 
-P = TypeVar("P", bound=Placed)
+P = TypeVar("P", bound=Located)
 
 
 class Grouped(Mapping[int, tuple[P, ...]], Generic[P]):

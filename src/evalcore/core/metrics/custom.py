@@ -23,13 +23,13 @@ __all__ = ["OWN", "per_document"]
 Best = Callable[[Sequence[float]], float]
 
 
-class Kept(Struct, frozen=True):
+class KeptValue(Struct, frozen=True):
     """A value that is not a number, kept for an aggregation that understands it."""
 
     value: object
 
 
-Cell = float | Kept | tuple[int, str]
+Cell = float | KeptValue | tuple[int, str]
 """A score, or the status and the reason why there is none."""
 
 OWN = ""
@@ -83,7 +83,7 @@ def _score_document(
 
 def _pick_best(values: Sequence[object], best: Best, kept: bool) -> Cell:
     if kept and len(values) == 1 and not isinstance(values[0], Real | np.bool_):
-        return Kept(values[0])
+        return KeptValue(values[0])
     numbers = [_read_number(value) for value in values]
     for value, number in zip(values, numbers, strict=True):
         if not isfinite(number):
@@ -103,7 +103,7 @@ def _read_number(value: object) -> float:
 def _build_column(documents: Sequence[dict[str, Cell] | Cell], name: str) -> Floats | Objects | Marks:
     cells = [_find_cell(cells, name) for cells in documents]
     missing = {i: cell for i, cell in enumerate(cells) if isinstance(cell, tuple)}
-    rows = _build_objects(cells) if any(isinstance(cell, Kept) for cell in cells) else _build_floats(cells)
+    rows = _build_objects(cells) if any(isinstance(cell, KeptValue) for cell in cells) else _build_floats(cells)
     return Marks(rows, missing) if missing else rows
 
 
@@ -114,7 +114,9 @@ def _build_floats(cells: Sequence[Cell]) -> Floats:
 
 def _build_objects(cells: Sequence[Cell]) -> Objects:
     return Objects(
-        tuple(cell.value if isinstance(cell, Kept) else None if isinstance(cell, tuple) else cell for cell in cells)
+        tuple(
+            cell.value if isinstance(cell, KeptValue) else None if isinstance(cell, tuple) else cell for cell in cells
+        )
     )
 
 

@@ -53,10 +53,10 @@ def _by_record(
 ) -> Scores:
     """Each document's record through the function."""
 
-    def one(i: int, result: Result | str) -> Mapping[str, object] | Problem:
+    def one(i: int, result: Result | str) -> Mapping[str, object] | NoScores:
         if isinstance(result, kind):
             return _guarded(lambda: function(result))
-        return Problem(UNSCORABLE, result if isinstance(result, str) else f"expected {kind.__name__}")
+        return NoScores(UNSCORABLE, result if isinstance(result, str) else f"expected {kind.__name__}")
 
     results = results_of(kind, batch)
     return _collect(specs, batch, [one(i, result) for i, result in enumerate(results)])
@@ -80,7 +80,7 @@ def from_process_results(process: ProcessResults, *, finite: bool = True) -> Sco
 def _by_process(process: ProcessResults, finite: bool, task: Task, specs: Sequence[MetricSpec], batch: Batch) -> Scores:
     """Each document through lm-eval's own kind of function."""
 
-    def one(i: int) -> Mapping[str, object] | Problem:
+    def one(i: int) -> Mapping[str, object] | NoScores:
         results = [_given(reply) for reply in batch.list_replies(i)]
         return _guarded(lambda: process(decode_doc(batch.samples[i]), results))  # type: ignore[arg-type]
 
@@ -92,35 +92,35 @@ def _given(reply: object) -> object:
     return tuple(reply[:2]) if isinstance(reply, Likelihood) else deepcopy(reply)
 
 
-class Problem(msgspec.Struct, frozen=True):
+class NoScores(msgspec.Struct, frozen=True):
     """Why a document has no scores at all."""
 
     status: int
     reason: str
 
 
-def _guarded(call: Callable[[], object]) -> Mapping[str, object] | Problem:
+def _guarded(call: Callable[[], object]) -> Mapping[str, object] | NoScores:
     """What user code emitted, copied; whatever it raises fails its document and no other."""
     try:
         emitted = call()
         if emitted is None:
             return {}
         if not isinstance(emitted, Mapping) or not all(isinstance(name, str) for name in emitted):
-            return Problem(FAILED, f"expected a dict of metrics, got {emitted!r}")
+            return NoScores(FAILED, f"expected a dict of metrics, got {emitted!r}")
         return {name: _kept(value) for name, value in emitted.items()}
     except Exception as raised:
-        return Problem(FAILED, f"{type(raised).__name__}: {raised}")
+        return NoScores(FAILED, f"{type(raised).__name__}: {raised}")
 
 
 def _collect(
     specs: Sequence[MetricSpec],
     batch: Batch,
-    emitted: Sequence[Mapping[str, object] | Problem],
+    emitted: Sequence[Mapping[str, object] | NoScores],
     *,
     finite: bool = True,
 ) -> Scores:
     declared = {spec.name: spec for spec in specs}
-    names = dict.fromkeys(name for one in emitted if not isinstance(one, Problem) for name in one)
+    names = dict.fromkeys(name for one in emitted if not isinstance(one, NoScores) for name in one)
     undeclared = sorted(set(names) - set(declared))
 
     def column_of(name: str) -> Column:
@@ -139,8 +139,8 @@ class NoValue(msgspec.Struct, frozen=True):
     reason: str = ""
 
 
-def _emission(one: Mapping[str, object] | Problem, name: str) -> object:
-    if isinstance(one, Problem):
+def _emission(one: Mapping[str, object] | NoScores, name: str) -> object:
+    if isinstance(one, NoScores):
         return NoValue(one.status, one.reason)
     return one[name] if name in one else NoValue(NOT_EMITTED)
 
