@@ -19,7 +19,7 @@ from evalcore.shell.logs.lm_eval.rows import decode_fields, read_sample_rows
 from evalcore.shell.logs.runs.run_record import Recorded
 from evalcore.shell.output.files.arrow_tables import results_table, samples_table
 from evalcore.shell.output.files.parquet import write_parquet
-from evalcore.shell.output.files.tracker import tell
+from evalcore.shell.output.files.tracker import warn_caller
 
 if TYPE_CHECKING:
     import pandas  # type: ignore[import-untyped]
@@ -76,7 +76,7 @@ def samples_of(run: str | os.PathLike[str], tasks: Iterable[str] = ()) -> Iterat
     path = Path(run)
     refuse_other_rows(path)
     source = pool_source(find_source(path), path)
-    tell(source.warnings)
+    warn_caller(source.warnings)
     logs = {log.task: log.files for log in source.logs}
     for task in tuple(tasks) or logs:
         if task not in logs:
@@ -94,7 +94,7 @@ def _path_table(path: Path) -> pyarrow.Table:
     if path.is_file() and (recognise_samples(read_head(path)) or strip_packing(path.name).endswith(".jsonl")):
         return samples_table(samples_of(path))
     read, results, told = find_results(path)
-    tell((*told, *(tell_parts(pool_beside(read, path), path) if told else ())))
+    warn_caller((*told, *(tell_parts(pool_beside(read, path), path) if told else ())))
     return results_table(results)
 
 

@@ -6,7 +6,7 @@ import io
 
 import pytest
 
-from evalcore.shell.output.terminal.progress import Stage, progress, told
+from evalcore.shell.output.terminal.progress import Stage, describe_stage, progress
 
 
 class Clock:
@@ -87,8 +87,8 @@ def test_an_error_passes_and_the_last_line_is_still_said() -> None:
 
 
 def test_nothing_to_do_is_said_without_dividing_by_it() -> None:
-    assert told(Stage("asking", 0), 0.0) == "0/0"
-    assert told(Stage("asking", 5, known=5), 0.0) == "5/5 (100 %), 5 from the log, 0 now"
+    assert describe_stage(Stage("asking", 0), 0.0) == "0/0"
+    assert describe_stage(Stage("asking", 5, known=5), 0.0) == "5/5 (100 %), 5 from the log, 0 now"
     out = io.StringIO()
     with progress(stream=out) as shown:
         shown.advance()

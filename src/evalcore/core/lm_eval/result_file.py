@@ -14,9 +14,12 @@ from evalcore.core.records.report import GroupReport, Report, TaskReport
 from evalcore.core.records.task import MetricKey
 from evalcore.core.stats.noise import question_stderr
 
-__all__ = ["higher_is_better", "lm_eval_results", "lmms_eval_results", "num_fewshot", "sample_rows", "thaw"]
+__all__ = ["BYPASS", "higher_is_better", "lm_eval_results", "lmms_eval_results", "num_fewshot", "sample_rows", "thaw"]
 
 Plain = dict[str, object]
+
+BYPASS = "bypass"
+"""lm-eval's metric of a task that only records answers (``predict_only``)."""
 
 
 def lm_eval_results(report: Report, samples: Mapping[str, Sequence[Plain]] | None = None) -> Plain:

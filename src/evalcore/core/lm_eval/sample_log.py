@@ -14,12 +14,19 @@ from evalcore.core.records.column import Column, score_at
 from evalcore.core.records.document import decode_doc
 from evalcore.core.records.errors import EvalError, place
 from evalcore.core.records.outcome import OK
-from evalcore.core.records.request import Answer, Sample
+from evalcore.core.records.request import LOGLIKELIHOOD, LOGLIKELIHOOD_ROLLING, MULTIPLE_CHOICE, Answer, Sample
 from evalcore.core.records.score import Provenance, Scored
 
-__all__ = ["sample_rows", "thaw"]
+__all__ = ["METRIC_ORDERS", "sample_rows", "thaw"]
 
 Plain = dict[str, object]
+
+METRIC_ORDERS: Mapping[str, tuple[str, ...]] = {
+    MULTIPLE_CHOICE: ("acc", "f1", "mcc", "acc_norm", "acc_bytes", "exact_match", "brier_score", "likelihood"),
+    LOGLIKELIHOOD: ("perplexity", "acc"),
+    LOGLIKELIHOOD_ROLLING: ("word_perplexity", "byte_perplexity", "bits_per_byte"),
+}
+"""The order in which lm-eval's ``process_results`` gives metrics, whatever the order they were asked for in."""
 
 
 def sample_rows(

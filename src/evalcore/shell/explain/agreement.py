@@ -89,10 +89,10 @@ def _traced(
             trace = _run(task, pipeline, logged, tables)
         except EvalError as wrong:
             return best or Traced(name, None, said, reason=f"it cannot be run again: {wrong}")
-        found = Traced(name, trace, said, _agrees(task, trace, said), tables.name)
-        if found.agrees is not False:
-            return found
-        best = best or found
+        traced = Traced(name, trace, said, _agrees(task, trace, said), tables.name)
+        if traced.agrees is not False:
+            return traced
+        best = best or traced
     return best or Traced(name, None, said, reason=UNKNOWN)
 
 

@@ -136,8 +136,9 @@ def diff_task(
 
 
 def _other_options(keys: Sequence[MetricKey], a: Scored, b: Scored) -> Iterable[tuple[MetricKey, Options, Options]]:
-    one, two = ({c.key: c.spec.options for c in side.columns if c.spec is not None} for side in (a, b))
-    return ((key, one[key], two[key]) for key in keys if key in one and key in two and one[key] != two[key])
+    before, after = ({c.key: c.spec.options for c in side.columns if c.spec is not None} for side in (a, b))
+    shared = (key for key in keys if key in before and key in after)
+    return ((key, before[key], after[key]) for key in shared if before[key] != after[key])
 
 
 def _columns(scored: Scored, wanted: Sequence[str]) -> dict[MetricKey, Column]:
@@ -149,25 +150,25 @@ def _columns(scored: Scored, wanted: Sequence[str]) -> dict[MetricKey, Column]:
 
 
 def _changes(key: MetricKey, pairs: Sequence[tuple[int, int]], a: Column, b: Column, lower: bool) -> Iterable[Change]:
-    one, two, none = dict(list_outcomes(a)), dict(list_outcomes(b)), NotEmitted()
+    outcomes_a, outcomes_b, none = dict(list_outcomes(a)), dict(list_outcomes(b)), NotEmitted()
     for pair in pairs:
-        before, after = one.get(pair[0], none), two.get(pair[1], none)
+        before, after = outcomes_a.get(pair[0], none), outcomes_b.get(pair[1], none)
         kind = kind_of(before, after, lower=lower)
         if kind is not None:
             yield Change(key, *pair, kind, before, after)
 
 
 def kind_of(before: Outcome, after: Outcome, *, lower: bool = False) -> str | None:
-    """How a verdict changed, None if it did not; ``lower``: low scores are the good ones.
+    """How a verdict changed, None if it did not; ``lower``: a low score is a good one.
 
     >>> kind_of(Ok(1.0), Ok(0.0)), kind_of(Ok(0.5), Ok(0.75)), kind_of(Ok(1.0), NotEmitted()), kind_of(Ok(1), Ok(1.0))
     ('right -> wrong', 'other', 'newly unscorable', None)
     """
     match before, after:
-        case Ok(one), Ok(two):
-            if same_score(one, two):
+        case Ok(was), Ok(now):
+            if same_score(was, now):
                 return None
-            return _ends(two, one) if lower else _ends(one, two)
+            return _name_change(now, was) if lower else _name_change(was, now)
         case Ok(), _:
             return KINDS[3]
         case _, Ok():
@@ -175,25 +176,25 @@ def kind_of(before: Outcome, after: Outcome, *, lower: bool = False) -> str | No
     return None
 
 
-def _ends(one: object, two: object) -> str:
-    """From right to wrong and back are only 1 and 0; what lies between is another score."""
-    known = isinstance(one, int | float) and isinstance(two, int | float)
-    if known and {one, two} == {0.0, 1.0}:
-        return KINDS[0] if one else KINDS[1]
+def _name_change(was: object, now: object) -> str:
+    """Right and wrong are 1 and 0 alone; any other change is another score."""
+    known = isinstance(was, int | float) and isinstance(now, int | float)
+    if known and {was, now} == {0.0, 1.0}:
+        return KINDS[0] if was else KINDS[1]
     return KINDS[2]
 
 
-def same_score(one: object, two: object) -> bool:
-    """Equal but for rounding, also where a score is several numbers.
+def same_score(a: object, b: object) -> bool:
+    """Whether two scores are equal but for rounding, also if each is several numbers.
 
     >>> same_score(0.1 + 0.2, 0.3), same_score((1.0, 2), [1, 2.0]), same_score("a", "b")
     (True, True, False)
     """
-    if isinstance(one, list | tuple) and isinstance(two, list | tuple):
-        return len(one) == len(two) and all(map(same_score, one, two))
-    if isinstance(one, int | float) and isinstance(two, int | float):
-        return isclose(one, two, rel_tol=1e-9, abs_tol=1e-12)
-    return one == two
+    if isinstance(a, list | tuple) and isinstance(b, list | tuple):
+        return len(a) == len(b) and all(map(same_score, a, b))
+    if isinstance(a, int | float) and isinstance(b, int | float):
+        return isclose(a, b, rel_tol=1e-9, abs_tol=1e-12)
+    return a == b
 
 
 def _other_texts(

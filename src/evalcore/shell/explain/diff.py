@@ -59,7 +59,7 @@ class Diffed(Struct, frozen=True):
 
     @property
     def changed(self) -> bool:
-        """Whether anything is not the same: a verdict, an answer, or what there is at all."""
+        """Whether anything differs: a verdict, an answer, or what either side has at all."""
         parts = (
             one.changes or one.answered or one.only_a or one.only_b or one.keys_a or one.keys_b for one in self.tasks
         )
@@ -72,22 +72,22 @@ def diff_runs(a: RunPath, b: RunPath, *, task: Names = (), metric: Names = (), l
     ``limit`` is how many changes of each task are looked at closely.
     """
     tasks, metrics = list_names(task), list_names(metric)
-    one, two = open_run(Path(a)), open_run(Path(b))
-    of_a, of_b = _scored(one), _scored(two)
+    run_a, run_b = open_run(Path(a)), open_run(Path(b))
+    of_a, of_b = _scored(run_a), _scored(run_b)
     names = [name for name in of_a if name in of_b and _fits(name, tasks)]
     _refuse_unknown(
         [*of_a, *of_b], tasks, [str(c.key) for s in (*of_a.values(), *of_b.values()) for c in s.columns], metrics
     )
-    diffs = tuple(_diff(one, two, of_a[name], of_b[name], metrics) for name in names)
+    diffs = tuple(_diff(run_a, run_b, of_a[name], of_b[name], metrics) for name in names)
     keys = {(diff.task, key) for diff in diffs for key in diff.keys}
     return Diffed(
-        one,
-        two,
+        run_a,
+        run_b,
         diffs,
         tuple(name for name in of_a if name not in of_b and _fits(name, tasks)),
         tuple(name for name in of_b if name not in of_a and _fits(name, tasks)),
-        tuple(_numbers(_report(one), _report(two), keys, {key for _, key in keys})),
-        tuple(detail for diff in diffs for detail in _details(one, two, diff, limit)),
+        tuple(_numbers(_report(run_a), _report(run_b), keys, {key for _, key in keys})),
+        tuple(detail for diff in diffs for detail in _details(run_a, run_b, diff, limit)),
     )
 
 
@@ -120,10 +120,10 @@ def _refuse_unknown(names: Sequence[str], globs: Sequence[str], keys: Sequence[s
         raise unknown("metric", wrong, known)
 
 
-def _diff(a: RunSource, b: RunSource, one: Scored, two: Scored, metrics: Sequence[str]) -> TaskDiff:
-    name = one.task.name
+def _diff(a: RunSource, b: RunSource, before: Scored, after: Scored, metrics: Sequence[str]) -> TaskDiff:
+    name = before.task.name
     documents = (_recorded(a).side.documents[name], _recorded(b).side.documents[name])
-    return diff_task(one, two, documents, (hash_answers(a.log(name)), hash_answers(b.log(name))), metrics)
+    return diff_task(before, after, documents, (hash_answers(a.log(name)), hash_answers(b.log(name))), metrics)
 
 
 def _numbers(a: Report, b: Report, keys: set[tuple[str, MetricKey]], shared: set[MetricKey]) -> Iterable[NumberChange]:

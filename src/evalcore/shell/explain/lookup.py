@@ -37,16 +37,16 @@ def find_document(log: LogTask, wanted: str, table: Sequence[DocumentRow] = ()) 
     """
     if wanted.startswith(MARK):
         prefix, known = wanted.removeprefix(MARK).lower(), hashes_of(table)
-        found = [one for one in _documents(log) if known.get(one.doc_id, hash_of(one)).startswith(prefix)]
-        return _only(log, wanted, found), "hash"
+        hashed = [one for one in _documents(log) if known.get(one.doc_id, hash_of(one)).startswith(prefix)]
+        return _only(log, wanted, hashed), "hash"
     number, called = wanted.removeprefix(NUMBER), []
     numbered: Logged | None = None
-    for one in _documents(log):
-        if one.id is not None and str(one.id) == wanted:
-            called.append(one)
-        if str(one.doc_id) == number:
-            numbered = one
-            if one.id is None or number != wanted:  # no other document can be meant
+    for logged in _documents(log):
+        if logged.id is not None and str(logged.id) == wanted:
+            called.append(logged)
+        if str(logged.doc_id) == number:
+            numbered = logged
+            if logged.id is None or number != wanted:  # no other document can be meant
                 break
     if called:
         return _only(log, wanted, called), "id"
@@ -74,24 +74,24 @@ def _documents(log: LogTask) -> Iterator[Logged]:
     return (one for one in log.rows() if not isinstance(one, Problem))
 
 
-def _only(log: LogTask, wanted: str, found: Sequence[Logged]) -> Logged:
-    if len(found) == 1:
-        return found[0]
-    if found:
-        numbers = ", ".join(f"'{NUMBER}{one.doc_id}'" for one in found[:SHOWN])
-        raise EvalError(f"--doc {wanted}: {len(found)} documents of {log.name} are called so; say which: {numbers}")
+def _only(log: LogTask, wanted: str, matches: Sequence[Logged]) -> Logged:
+    if len(matches) == 1:
+        return matches[0]
+    if matches:
+        numbers = ", ".join(f"'{NUMBER}{one.doc_id}'" for one in matches[:SHOWN])
+        raise EvalError(f"--doc {wanted}: {len(matches)} documents of {log.name} are called so; say which: {numbers}")
     raise EvalError(f"--doc {wanted}: {log.name} has no such document; {_known(log, wanted)}")
 
 
 def _known(log: LogTask, wanted: str) -> str:
-    """What there is instead: how many documents, the nearest numbers, a few names."""
+    """What the log has instead: how many documents, the nearest numbers, a few names."""
     numbers = sorted(one.doc_id for one in _documents(log))
     if not numbers:
         return "it has none at all"
     spread = f"it has {len(numbers):,} documents, numbered {numbers[0]} to {numbers[-1]}"
     number = wanted.removeprefix(NUMBER)
     if number.removeprefix("-").isdecimal() and len(number) < 20:
-        near = sorted(numbers, key=lambda one: abs(one - int(number)))[:3]
+        near = sorted(numbers, key=lambda at: abs(at - int(number)))[:3]
         return f"{spread}; the nearest are {', '.join(map(str, near))}"
     names = [name for one in _first(log) for name in own_ids(one)[:1]]
     return spread + (f"; some of their own names: {', '.join(names)}" if names else "; none has a name of its own")

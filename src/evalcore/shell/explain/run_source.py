@@ -60,10 +60,9 @@ class RunSource(Struct, frozen=True):
         names = [one.name for one in self.logs]
         if name is None:
             raise EvalError(f"{self.path} has {len(names)} tasks: say which by --task. There are {', '.join(names)}")
-        found = next((one for one in self.logs if one.name == name), None)
-        if found is None:
+        if name not in names:
             raise self._unknown(name, names)
-        return found
+        return self.logs[names.index(name)]
 
     def _unknown(self, name: str, names: Sequence[str]) -> EvalError:
         """No such task: a group of the run, whose tasks are meant, or no name of it at all."""
@@ -82,10 +81,10 @@ def open_run(path: Path, columns: ColumnMap | None = None, *, scores: bool = Tru
     ``traced`` is whether its documents are to be traced by what is known of the run alone.
     """
     logs = open_logs([path], mapping=columns, scores=scores)
-    recorded, told = _scores_of(path, logs, columns)
+    recorded, missing = _scores_of(path, logs, columns)
     logs = tuple(_named(log, recorded.files) for log in logs) if recorded is not None else logs
     warnings = (
-        *told,
+        *missing,
         *(recorded.warnings if recorded is not None else ()),
         *((USUAL,) if traced and any(log.reader.tabular for log in logs) else ()),
         *(one for log in logs for one in log.warnings),

@@ -8,6 +8,7 @@ from inspect import getsource
 
 from msgspec.structs import asdict, replace
 
+from evalcore.core.lm_eval.result_file import BYPASS
 from evalcore.core.records.errors import EvalError, place
 from evalcore.core.records.frozen_dict import FrozenDict, thaw_dict, thaw_value
 from evalcore.core.records.request import GENERATE_UNTIL
@@ -18,7 +19,7 @@ __all__ = ["full_config", "override_settings", "scoring_config"]
 
 Plain = dict[str, object]
 ADDRESS = re.compile(" at 0x[0-9a-f]+")
-BYPASS = (FrozenDict({"metric": "bypass"}),)
+RECORDED = (FrozenDict({"metric": BYPASS}),)
 
 
 def override_settings(settings: TaskSettings, asking: Asking) -> TaskSettings:
@@ -40,7 +41,7 @@ def override_settings(settings: TaskSettings, asking: Asking) -> TaskSettings:
     changed = replace(settings, num_fewshot=shots or 0, generation_kwargs=generation)
     if not asking.predict_only:
         return changed
-    return replace(changed, metric_list=BYPASS, process_results="process_results")
+    return replace(changed, metric_list=RECORDED, process_results="process_results")
 
 
 def full_config(settings: TaskSettings) -> Plain:
@@ -67,7 +68,7 @@ def scoring_config(settings: TaskSettings) -> Plain:
         key: thaw_value(value) for key, value in (settings.repeat_cfg or {}).items() if not key.startswith("reducer")
     }
     return {key: value for key, value in given.items() if key != "process_results"} | {
-        "metric_list": [{**one, "reducer": "first"} for one in BYPASS],  # several replies are no reason to stop
+        "metric_list": [{**one, "reducer": "first"} for one in RECORDED],  # several replies are no reason to stop
         **({"filter_list": bare} if bare else {}),
         **({"repeat_cfg": repeats} if settings.repeat_cfg else {}),
     }

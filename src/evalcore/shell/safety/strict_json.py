@@ -77,11 +77,11 @@ def without_nonfinite(value: object) -> tuple[object, dict[str, str]]:
     >>> without_nonfinite({"a": [1.0, float("-inf")]})
     ({'a': [1.0, None]}, {'a.1': '-inf'})
     """
-    found: dict[str, str] = {}
-    return _cleaned(value, "", found), found
+    nonfinite: dict[str, str] = {}
+    return _cleaned(value, "", nonfinite), nonfinite
 
 
-def _cleaned(value: object, path: str, found: dict[str, str]) -> object:
+def _cleaned(value: object, path: str, nonfinite: dict[str, str]) -> object:
     if value is None or isinstance(value, str | bool):
         return value
     if isinstance(value, int):
@@ -89,13 +89,13 @@ def _cleaned(value: object, path: str, found: dict[str, str]) -> object:
     if isinstance(value, float):
         if isfinite(value):
             return float(value)
-        found[path.removeprefix(".")] = repr(float(value))
+        nonfinite[path.removeprefix(".")] = repr(float(value))
         return None
     if isinstance(value, dict | FrozenDict):
-        return {_key(key): _cleaned(one, f"{path}.{_key(key)}", found) for key, one in value.items()}
+        return {_key(key): _cleaned(one, f"{path}.{_key(key)}", nonfinite) for key, one in value.items()}
     if isinstance(value, list | tuple):
-        return [_cleaned(one, f"{path}.{i}", found) for i, one in enumerate(value)]
-    return _cleaned(plain(value), path, found)
+        return [_cleaned(one, f"{path}.{i}", nonfinite) for i, one in enumerate(value)]
+    return _cleaned(plain(value), path, nonfinite)
 
 
 def _key(key: object) -> str:

@@ -10,6 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 from pyrsistent import pmap
 
+from evalcore.core.lm_eval.result_file import BYPASS
 from evalcore.core.records.column import Column, build_column, take_rows
 from evalcore.core.records.request import freeze_options
 from evalcore.core.records.score import Scored, ScoredColumn
@@ -28,8 +29,6 @@ OWN_CODE = (
     "(--task FILE --trust CODE scores it again)"
 )
 OLD_SCORES = "taken as recorded when this was written; what was recorded stands"
-BYPASS = "bypass"
-"""The metric of a task that measures nothing."""
 
 
 def needs_code(task: Task, coded: Iterable[str]) -> frozenset[str]:

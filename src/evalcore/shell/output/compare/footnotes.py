@@ -20,7 +20,7 @@ EXCERPT = 60
 
 
 def title_of(compared: Compared) -> tuple[str, ...]:
-    """Which letter is which run, and by what besides its scores it differs."""
+    """The letter of each run, its name, and by what besides its scores it differs."""
     named = zip(compared.labels, compared.names, compared.runs, describe_runs(compared.runs), strict=True)
     return tuple(
         f"{label}: {name}" + (f" ({run.path})" if str(run.path) != name else "") + (f", {more}" if more else "")
@@ -49,42 +49,41 @@ def tell_correction(correction: str, family: int, alpha: float) -> str:
 
 
 def sections_of(compared: Compared) -> tuple[Section, ...]:
-    """Everything that stands under the table; what is empty is left out."""
-    told = list(zip(compared.pairs, compared.comparisons, strict=True))
-    found = (
+    """Every section under the table that is not empty."""
+    pairs = list(zip(compared.pairs, compared.comparisons, strict=True))
+    lone = dict.fromkeys(line for pair, comparison in pairs for line in _lone_tasks(compared, pair, comparison))
+    sections = (
         Section("Flipped documents:", tuple(_flips(compared))),
         Section(
             "Documents that only one of two runs has, not compared:",
-            _most([line for pair, one in told for line in _unmatched(compared, pair, one)]),
+            _most([line for pair, comparison in pairs for line in _unmatched(compared, pair, comparison)]),
             "red",
         ),
-        Section(
-            "Tasks that only one of two runs has, not compared:",
-            tuple(dict.fromkeys(line for pair, one in told for line in _lone_tasks(compared, pair, one))),
-            "red",
-        ),
+        Section("Tasks that only one of two runs has, not compared:", tuple(lone), "red"),
         Section("Documents that count together:", _most(_clusters(compared))),
         Section("Documents without a score in one of two runs, left out of both:", _most(_unscored(compared)), "red"),
         Section("Warnings:", _most(_warnings(compared)), "yellow"),
     )
-    return tuple(section for section in found if section.lines)
+    return tuple(section for section in sections if section.lines)
 
 
 def tell_documents(
     keys: Sequence[int], ids: Mapping[int, int | str], texts: Mapping[int, str], most: int | None = None
 ) -> str:
-    """The first documents of a list, each with its beginning.
+    """The first documents of a list, each with the beginning of its text.
 
     >>> tell_documents([3, 4], {3: "q3"}, {3: "How many ducks?"}, 1)
     'q3 “How many ducks?” and 1 more'
     """
     shown = keys if most is None else keys[:most]
-    told = [
+    named = [
         str(ids.get(key, key)) + (f" “{shorten(' '.join(texts[key].split()), EXCERPT)}”" if texts.get(key) else "")
         for key in shown
     ]
     left = len(keys) - len(shown)
-    return ", ".join(told) + (f"{' and ' if told else ''}{left:,} {'more' if told else 'not listed'}" if left else "")
+    return ", ".join(named) + (
+        f"{' and ' if named else ''}{left:,} {'more' if named else 'not listed'}" if left else ""
+    )
 
 
 def _between(compared: Compared, pair: tuple[int, int]) -> str:
@@ -99,25 +98,25 @@ def _flips(compared: Compared) -> Iterable[str]:
         for line in comparison.lines:
             for label, keys in zip((compared.labels[at] for at in pair), (line.better, line.worse), strict=True):
                 if keys:
-                    told = _told(compared.runs[pair[0]], line.name, keys, compared.flips)
-                    yield f"{_between(compared, pair)}{_named(line)}: {label} does better on {len(keys):,}: {told}"
+                    first = _tell_keys(compared.runs[pair[0]], line.name, keys, compared.flips)
+                    yield f"{_between(compared, pair)}{_name_line(line)}: {label} does better on {len(keys):,}: {first}"
 
 
-def _told(run: Recorded, task: str, keys: Sequence[int], most: int | None) -> str:
+def _tell_keys(run: Recorded, task: str, keys: Sequence[int], most: int | None) -> str:
     return tell_documents(keys, id_of(run, task), run.texts.get(task, {}), most)
 
 
-def _named(line: ComparisonLine) -> str:
+def _name_line(line: ComparisonLine) -> str:
     return f"{line.name} {line.key.metric}" + (f" ({line.key.filter})" if line.key.filter != "none" else "")
 
 
 def _unmatched(compared: Compared, pair: tuple[int, int], comparison: Comparison) -> Iterable[str]:
-    for one in comparison.documents:
-        for at, keys in zip(pair, (one.only_a, one.only_b), strict=True):
+    for shared in comparison.documents:
+        for at, keys in zip(pair, (shared.only_a, shared.only_b), strict=True):
             if keys:
-                told = _told(compared.runs[at], one.task, keys, compared.unmatched)
-                where = f"{_between(compared, pair)}{one.task}: {len(keys):,} only in {compared.labels[at]}"
-                yield f"{where} (both have {one.both:,}): {told}"
+                first = _tell_keys(compared.runs[at], shared.task, keys, compared.unmatched)
+                where = f"{_between(compared, pair)}{shared.task}: {len(keys):,} only in {compared.labels[at]}"
+                yield f"{where} (both have {shared.both:,}): {first}"
 
 
 def _lone_tasks(compared: Compared, pair: tuple[int, int], comparison: Comparison) -> Iterable[str]:
@@ -128,7 +127,7 @@ def _lone_tasks(compared: Compared, pair: tuple[int, int], comparison: Compariso
 
 def _unscored(compared: Compared) -> list[str]:
     return [
-        f"{_between(compared, pair)}{_named(line)}: {line.unscored:,}"
+        f"{_between(compared, pair)}{_name_line(line)}: {line.unscored:,}"
         for pair, comparison in zip(compared.pairs, compared.comparisons, strict=True)
         for line in comparison.lines
         if line.unscored and not line.group

@@ -46,7 +46,7 @@ def place_lines(
 
 
 def _places(tree: Tree[object], shown: Collection[str]) -> tuple[Place, ...]:
-    found: tuple[Place, ...] = fold_group(
+    places: tuple[Place, ...] = fold_group(
         tree,
         lambda leaf: ((0, leaf.name),) if leaf.name in shown else (),
         lambda group, parts: (
@@ -54,7 +54,7 @@ def _places(tree: Tree[object], shown: Collection[str]) -> tuple[Place, ...]:
             *((depth + (group.name in shown), name) for part in parts for depth, name in part),
         ),
     )
-    return found
+    return places
 
 
 def id_of(run: Recorded, task: str) -> Mapping[int, int | str]:

@@ -41,23 +41,23 @@ def diff_data(diffed: Diffed) -> Plain:
     }
 
 
-def _task_data(one: TaskDiff, details: Mapping[Change, Detail | None]) -> Plain:
-    counts = Counter(change.kind for change in one.changes)
+def _task_data(diff: TaskDiff, details: Mapping[Change, Detail | None]) -> Plain:
+    counts = Counter(change.kind for change in diff.changes)
     return {
-        "task": one.task,
-        "documents": one.both,
-        "only_a": list(one.only_a),
-        "only_b": list(one.only_b),
-        "answers_differ": [a for a, _ in one.answered],
-        "metrics_only_a": list(map(str, one.keys_a)),
-        "metrics_only_b": list(map(str, one.keys_b)),
-        "filters_only_a": list(one.filters_a),
-        "filters_only_b": list(one.filters_b),
+        "task": diff.task,
+        "documents": diff.both,
+        "only_a": list(diff.only_a),
+        "only_b": list(diff.only_b),
+        "answers_differ": [a for a, _ in diff.answered],
+        "metrics_only_a": list(map(str, diff.keys_a)),
+        "metrics_only_b": list(map(str, diff.keys_b)),
+        "filters_only_a": list(diff.filters_a),
+        "filters_only_b": list(diff.filters_b),
         "counts": {kind: counts[kind] for kind in KINDS},
-        "other_text_only": dict(one.other_texts),
+        "other_text_only": dict(diff.other_texts),
         "options_changed": [
             {"metric": key.metric, "filter": key.filter, "before": thaw(before), "after": thaw(after)}
-            for key, before, after in one.options
+            for key, before, after in diff.options
         ],
         "changes": [{**_change_data(change), **_detail_data(detail)} for change, detail in details.items()],
     }

@@ -55,11 +55,12 @@ def summary_of(diffed: Diffed) -> str:
 
 
 def _numbers(diffed: Diffed) -> Iterable[Block]:
-    told = [(one, _number_line(one, diffed.tasks)) for one in diffed.numbers]
-    moved = [(one, line) for one, line in told if one.before != one.after or any(map(int, filter(None, line[6:])))]
-    count = len(told) - len(moved)
+    lines = [_number_line(number, diffed.tasks) for number in diffed.numbers]
+    pairs = list(zip(diffed.numbers, lines, strict=True))
+    moved = [(one, line) for one, line in pairs if one.before != one.after or any(map(int, filter(None, line[6:])))]
+    count = len(pairs) - len(moved)
     still = f"{count} number{'s are as they were' if count != 1 else ' is as it was'}, on the same verdicts"
-    if not told:
+    if not pairs:
         return
     if not moved:
         yield Block("Numbers", (still,))
@@ -74,7 +75,7 @@ def _numbers(diffed: Diffed) -> Iterable[Block]:
         bold=tuple(one.group for one, _ in moved),
     )
     legend = ("other text only: another text was extracted, with the same score",) if len(heads) - 1 in used else ()
-    yield Block("Numbers", (still,) if len(moved) < len(told) else (), grid=grid, legend=legend)
+    yield Block("Numbers", (still,) if count else (), grid=grid, legend=legend)
 
 
 def _number_line(number: NumberChange, tasks: Sequence[TaskDiff]) -> tuple[str, ...]:
@@ -120,27 +121,27 @@ def _one_sided(diffed: Diffed) -> Iterable[Block]:
 
 
 def _options(diffed: Diffed) -> Iterable[Block]:
-    """What was asked of a metric otherwise than before, and in which tasks."""
-    found: dict[str, dict[str, None]] = {}
-    for one in diffed.tasks:
-        for key, before, after in one.options:
+    """Options of metrics that differ between the sides, and in which tasks."""
+    changed: dict[str, dict[str, None]] = {}
+    for diff in diffed.tasks:
+        for key, before, after in diff.options:
             for name in sorted({*before, *after}):
                 was, now = _option(before, name), _option(after, name)
                 if was != now:
                     metric = key.metric.partition("@")[0]
-                    found.setdefault(f"{metric}: {name} was {was}, is {now}", {})[one.task] = None
-    if found:
-        yield Block("Options of metrics that changed", tuple(f"{said} ({_listed(t)})" for said, t in found.items()))
+                    changed.setdefault(f"{metric}: {name} was {was}, is {now}", {})[diff.task] = None
+    if changed:
+        yield Block("Options of metrics that changed", tuple(f"{text} ({_listed(t)})" for text, t in changed.items()))
 
 
 def _option(options: Options, name: str) -> str:
     return plain_cell(thaw(options[name]), full=True) if name in options else "not given"
 
 
-def _lone_filters(one: TaskDiff) -> str:
-    """The filters that only one side has, where either side has some: the same filter, it may be, under a new name."""
-    before, after = one.filters_a, one.filters_b
-    return f"{one.task}: before {_listed(before)}; after {_listed(after)}" if before and after else ""
+def _lone_filters(diff: TaskDiff) -> str:
+    """The filters of one side only, where each side has some: perhaps the same filter under a new name."""
+    before, after = diff.filters_a, diff.filters_b
+    return f"{diff.task}: before {_listed(before)}; after {_listed(after)}" if before and after else ""
 
 
 def _listed(names: Iterable[str]) -> str:
@@ -151,17 +152,18 @@ def _listed(names: Iterable[str]) -> str:
 def _change(detail: Detail) -> Block:
     """One change: the answer, the gold, and what either scoring made of it."""
     change = detail.change
-    (one, why_one), (two, why_two) = (score_text(None, outcome) for outcome in (change.before, change.after))
+    (before, lost_before), (after, lost_after) = (score_text(None, one) for one in (change.before, change.after))
     number = f"document {change.a}" + (f" ({change.b} after)" if change.b != change.a else "")
     lines = (
         *(("answer", plain_cell(text), "") for text in _answers(detail.logged)),
         ("gold", plain_cell(detail.logged.gold), ""),
-        ("before", _kept(detail.before), _by(detail, detail.before, change.before) or why_one),
-        ("after", _kept(detail.after), _by(detail, detail.after, change.after) or why_two),
+        ("before", _kept(detail.before), _by(detail, detail.before, change.before) or lost_before),
+        ("after", _kept(detail.after), _by(detail, detail.after, change.after) or lost_after),
     )
     grid = Grid(heads=("", "text", "by"), numbers=(False, False, False), lines=lines)
-    reasons = tuple(filter(None, (why_one and f"before: {why_one}", why_two and f"after: {why_two}")))
-    return Block(f"{detail.task}, {change.key}, {number}: {change.kind} ({one} -> {two})", reasons, grid=grid)
+    reasons = ((side, why) for side, why in (("before", lost_before), ("after", lost_after)) if why)
+    head = f"{detail.task}, {change.key}, {number}: {change.kind} ({before} -> {after})"
+    return Block(head, tuple(f"{side}: {why}" for side, why in reasons), grid=grid)
 
 
 def _by(detail: Detail, traced: Traced | None, outcome: Outcome) -> str:
@@ -169,8 +171,8 @@ def _by(detail: Detail, traced: Traced | None, outcome: Outcome) -> str:
     sides = [one.kept for one in (detail.before, detail.after) if one is not None and one.agrees is not False]
     same = len(sides) == 2 and sides[0] == sides[1]
     how = how_text(traced, detail.change.key) if same else ""
-    found = None if traced is None or traced.trace is None else dict(traced.trace.outcomes).get(detail.change.key)
-    other = score_text(outcome.score if isinstance(outcome, Ok) else None, found)[1]
+    again = None if traced is None or traced.trace is None else dict(traced.trace.outcomes).get(detail.change.key)
+    other = score_text(outcome.score if isinstance(outcome, Ok) else None, again)[1]
     return "; ".join(filter(None, (how, other))) if how else rule_text(traced)
 
 
@@ -196,8 +198,8 @@ def rule_text(traced: Traced | None) -> str:
         return ""
     if traced.trace is None or not traced.trace.steps:
         return traced.reason or (traced.trace.problem or "" if traced.trace is not None else "")
-    told = [(step.name, note) for step in traced.trace.steps[0] for note in step.notes[:1] if note not in SILENT]
-    steps = "; ".join(f"{name}: {note}" for name, note in told)
+    notes = ((step.name, note) for step in traced.trace.steps[0] for note in step.notes[:1] if note not in SILENT)
+    steps = "; ".join(f"{name}: {note}" for name, note in notes)
     return f"{steps} (the log kept another text)" if traced.agrees is False else steps
 
 

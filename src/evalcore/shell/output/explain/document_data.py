@@ -101,14 +101,14 @@ def outcome_data(outcome: Outcome | None) -> Plain:
 def _score_data(explained: Explained, key: MetricKey) -> Plain:
     traces: Mapping[str, Traced] = {one.filter: one for one in explained.traces}
     trace = traces[key.filter].trace if key.filter in traces else None
-    found = outcome_data(dict(trace.outcomes).get(key) if trace is not None else None)
+    again = outcome_data(dict(trace.outcomes).get(key) if trace is not None else None)
     logged = explained.logged.scores.get(str(key))
     return {
         "metric": key.metric,
         "filter": key.filter,
-        "score": found["score"] if logged is None else logged,
-        "traced": found["score"],
-        "reason": found["reason"],
+        "score": again["score"] if logged is None else logged,
+        "traced": again["score"],
+        "reason": again["reason"],
     }
 
 

@@ -28,7 +28,7 @@ def document_blocks(explained: Explained) -> tuple[Block, ...]:
         (
             f"in {place}",
             f"content: hash:{explained.content[:12]}",
-            *_found(explained),
+            *_tell_lookup(explained),
             *(f"warning: {one}" for one in explained.warnings),
         ),
     )
@@ -43,7 +43,7 @@ def document_blocks(explained: Explained) -> tuple[Block, ...]:
     )
 
 
-def _found(explained: Explained) -> Iterable[str]:
+def _tell_lookup(explained: Explained) -> Iterable[str]:
     """Whether an id or a number was taken, where documents have both."""
     logged = explained.logged
     if explained.found_by == "id":

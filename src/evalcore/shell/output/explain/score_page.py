@@ -38,10 +38,10 @@ def _score_lines(explained: Explained, key: MetricKey) -> Iterable[tuple[str, ..
     """A metric's score, and under the first of its reducers how each reply was scored."""
     traced = next((one for one in explained.traces if one.filter == key.filter), None)
     trace = traced.trace if traced is not None else None
-    found = dict(trace.outcomes).get(key) if trace is not None else None
+    again = dict(trace.outcomes).get(key) if trace is not None else None
     logged = explained.logged.scores.get(str(key))
-    score, why = score_text(logged, found)
-    recorded = "as it was recorded" if logged is not None and found is None else ""
+    score, why = score_text(logged, again)
+    recorded = "as it was recorded" if logged is not None and again is None else ""
     yield key.metric, key.filter, "", score, _joined(how_text(traced, key) or recorded, why)
     name, judged = key.metric.partition("@")[0], _judged(traced, key)
     first = next(one for one in explained.keys if one.filter == key.filter and one.metric.partition("@")[0] == name)
@@ -76,18 +76,18 @@ def _outcome(outcome: Outcome) -> str:
     return score_text(None, outcome)[0]
 
 
-def score_text(logged: object, found: Outcome | None) -> tuple[str, str]:
-    """A score and what is to be said of it: the log's, and whether tracing comes to another one.
+def score_text(logged: object, traced: Outcome | None) -> tuple[str, str]:
+    """A score as logged, or else as traced; and why there is none, or that tracing gives another.
 
     >>> score_text(1.0, Ok(1.0)), score_text(None, Unscorable("no gold")), score_text(1.0, Ok(0.0))
     (('1', ''), ('none', 'no gold'), ('1', 'traced again it is 0'))
     """
     if logged is None:
-        if isinstance(found, Ok):
-            return _shown(found.score), ""
-        return "none", found.reason if isinstance(found, Unscorable | Failed) else ""
-    same = not isinstance(found, Ok) or _shown(found.score) == _shown(logged)
-    return _shown(logged), "" if same or not isinstance(found, Ok) else f"traced again it is {_shown(found.score)}"
+        if isinstance(traced, Ok):
+            return _shown(traced.score), ""
+        return "none", traced.reason if isinstance(traced, Unscorable | Failed) else ""
+    same = not isinstance(traced, Ok) or _shown(traced.score) == _shown(logged)
+    return _shown(logged), "" if same or not isinstance(traced, Ok) else f"traced again it is {_shown(traced.score)}"
 
 
 def _shown(score: object) -> str:

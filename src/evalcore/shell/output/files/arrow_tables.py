@@ -78,9 +78,9 @@ def result_records(results: Plain) -> list[dict[str, object]]:
     ]
 
 
-def _records(results: Plain, name: str, depth: int, found: object) -> list[dict[str, object]]:
+def _records(results: Plain, name: str, depth: int, given: object) -> list[dict[str, object]]:
     """The numbers of one task or group. A task without any has one record without a metric, a heading none."""
-    row, version = _part(found), _part(results, "versions").get(name)
+    row, version = _part(given), _part(results, "versions").get(name)
     head = dict.fromkeys(RESULTS) | {
         "task": name,
         "alias": INDENT.sub("", str(row.get("alias") or name)),
@@ -88,7 +88,7 @@ def _records(results: Plain, name: str, depth: int, found: object) -> list[dict[
         "depth": depth,
         "version": None if version in (None, "N/A") else str(version),
         "num_fewshot": _count(_part(results, "n-shot").get(name)),
-        "reason": "not run" if found is None else None,
+        "reason": "not run" if given is None else None,
     }
     keys = [key for text in row if (key := MetricKey.parse(text)) is not None]
     if not keys:

@@ -1,4 +1,4 @@
-"""What is true of this machine and this moment, for ``run.json``."""
+"""The machine, its packages and the clock, for ``run.json``."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ COMMIT = re.compile(r"[0-9a-f]{40,64}")
 
 
 def describe_run(start: float, end: float, **more: object) -> dict[str, object]:
-    """lm-eval's keys that differ by run, from the clock at its start and end; ``more`` is said as it is.
+    """lm-eval's keys that differ by run, from the clock at its start and end; ``more`` is added as it is.
 
     >>> describe_run(10.0, 12.5, asked=3)["total_evaluation_time_seconds"]
     '2.5'
     """
-    found = describe_environment()
-    packages = found["packages"]
+    machine = describe_environment()
+    packages = machine["packages"]
     versions = packages if isinstance(packages, dict) else {}
     return {
         "date": start,
@@ -34,8 +34,8 @@ def describe_run(start: float, end: float, **more: object) -> dict[str, object]:
         "upper_git_hash": find_commit(Path.cwd().parent),
         "transformers_version": versions.get("transformers"),
         "lm_eval_version": versions.get("lm_eval"),
-        "pretty_env_info": f"{found['platform']}, Python {found['python']}, {found['processors']} processors",
-        **found,
+        "pretty_env_info": f"{machine['platform']}, Python {machine['python']}, {machine['processors']} processors",
+        **machine,
         **more,
     }
 
@@ -47,7 +47,7 @@ def describe_environment() -> dict[str, object]:
         "python": platform.python_version(),
         "platform": platform.platform(),
         "processors": os.cpu_count(),
-        "packages": {name: found for name in PACKAGES if (found := _version(name)) is not None},
+        "packages": {name: known for name in PACKAGES if (known := _version(name)) is not None},
     }
 
 

@@ -195,14 +195,14 @@ def _row(row: object) -> Plain:
 
 
 def _extras(extras: object, warnings: Iterable[str], secrets: list[str]) -> Plain:
-    found = dict(_items(extras))
-    found["estimates"] = {
-        name: {key: _explained(one) for key, one in _items(rows)} for name, rows in _items(found["estimates"])
+    out = dict(_items(extras))
+    out["estimates"] = {
+        name: {key: _explained(one) for key, one in _items(rows)} for name, rows in _items(out["estimates"])
     }
-    given = found["warnings"]
-    told = [*(given if isinstance(given, list) else ()), *warnings]
-    found["warnings"] = redact(list(dict.fromkeys(told)), secrets)
-    return found
+    given = out["warnings"]
+    every = dict.fromkeys([*(given if isinstance(given, list) else ()), *warnings])
+    out["warnings"] = redact(list(every), secrets)
+    return out
 
 
 def _explained(estimate: object) -> Plain:

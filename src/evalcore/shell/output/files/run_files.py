@@ -41,15 +41,15 @@ def samples_path(folder: Path, task: str) -> Path:
 
 
 def list_files(folder: Path, tasks: Iterable[str]) -> tuple[str, ...]:
-    """The files of a run that are there, in a reader's order; those of these tasks' samples in a word.
+    """The files of a run, in the order people read them; several sample logs in one entry.
 
     >>> list_files(Path("no such folder"), ["gsm8k"])
     ()
     """
-    found = [name for name in FILES if (folder / name).is_file()]
+    files = [name for name in FILES if (folder / name).is_file()]
     samples = [path.name for path in (samples_path(folder, task) for task in tasks) if path.is_file()]
-    told = samples if len(samples) < 2 else [f"samples_<task>.jsonl of {len(samples)} tasks"]
-    return (*found[:1], *told, *found[1:])
+    logs = samples if len(samples) < 2 else [f"samples_<task>.jsonl of {len(samples)} tasks"]
+    return (*files[:1], *logs, *files[1:])
 
 
 def write_config(folder: Path, config: Plain, secrets: Iterable[str] = ()) -> Path:
@@ -87,8 +87,8 @@ def _line(row: Plain) -> str:
     try:
         return json.dumps(row, allow_nan=False, default=plain) + "\n"
     except (ValueError, TypeError):
-        clean, found = without_nonfinite(row)
-    if found and isinstance(clean, dict):
+        clean, nonfinite = without_nonfinite(row)
+    if nonfinite and isinstance(clean, dict):
         extra = clean.get("evalcore")
-        clean["evalcore"] = {**(extra if isinstance(extra, dict) else {}), "nonfinite": found}
+        clean["evalcore"] = {**(extra if isinstance(extra, dict) else {}), "nonfinite": nonfinite}
     return dump_json(clean) + "\n"

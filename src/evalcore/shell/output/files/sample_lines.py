@@ -10,15 +10,14 @@ from math import isnan
 import numpy as np
 
 from evalcore.core.answers.table import AnswerTable
-from evalcore.core.lm_eval.sample_log import sample_rows, thaw
+from evalcore.core.lm_eval.sample_log import METRIC_ORDERS, sample_rows, thaw
 from evalcore.core.records.array import Array
 from evalcore.core.records.column import Stats, list_outcomes
 from evalcore.core.records.document import decode_doc
 from evalcore.core.records.outcome import Failed, Outcome, Unscorable
 from evalcore.core.records.request import (
-    LOGLIKELIHOOD,
+    GENERATE_UNTIL,
     LOGLIKELIHOOD_ROLLING,
-    MULTIPLE_CHOICE,
     Failure,
     Generate,
     LogLikelihood,
@@ -35,17 +34,7 @@ __all__ = ["sample_lines", "targets_of"]
 
 Plain = dict[str, object]
 
-ORDERS: Mapping[str, tuple[str, ...]] = {
-    MULTIPLE_CHOICE: ("acc", "f1", "mcc", "acc_norm", "acc_bytes", "exact_match", "brier_score", "likelihood"),
-    LOGLIKELIHOOD: ("perplexity", "acc"),
-    LOGLIKELIHOOD_ROLLING: ("word_perplexity", "byte_perplexity", "bits_per_byte"),
-}
-"""The order in which lm-eval's ``process_results`` gives metrics, whatever the order they were asked for in."""
-
 NOBODY = Sample(0)
-
-PAIRS = ("bleu", "chrf", "ter")
-"""Corpus metrics: lm-eval logs the reference and the prediction, where our rows are counts."""
 
 
 def sample_lines(
@@ -70,7 +59,15 @@ def sample_lines(
         arguments.setdefault(doc, []).append(_arguments(request, thawed))
     own = _extras(scored, built, _unclear(built, known, targets or {}))
     rows = sample_rows(whole, built.samples, answers, arguments)
-    return [_on_disk(row, built.task, own(str(row["filter"]), row["doc_id"]), targets or {}) for row in rows]
+    counted = _counted_texts(scored)
+    return [_on_disk(row, built.task, own(str(row["filter"]), row["doc_id"]), targets or {}, counted) for row in rows]
+
+
+def _counted_texts(scored: Scored) -> frozenset[str]:
+    """Metrics whose rows are counts of a text: lm-eval logs the reference and the prediction instead."""
+    if scored.task.output_type != GENERATE_UNTIL or scored.task.process_results is not None:
+        return frozenset()
+    return frozenset(one.key.metric for one in scored.columns if isinstance(one.column.rows, Stats))
 
 
 def targets_of(built: Built) -> Targets:
@@ -100,10 +97,10 @@ def _nothing(name: str, keys: list[int]) -> Provenance:
 def _reasons(scored: Scored) -> dict[tuple[str, int], dict[str, str]]:
     """(filter, document) -> metric -> why it has no score."""
     out: dict[tuple[str, int], dict[str, str]] = {}
-    for one in scored.columns:
-        for key, outcome in list_outcomes(one.column) if not one.column.scored.all() else ():
+    for scores in scored.columns:
+        for key, outcome in list_outcomes(scores.column) if not scores.column.scored.all() else ():
             if isinstance(outcome, Failed | Unscorable):
-                out.setdefault((one.key.filter, key), {})[one.key.metric] = _told(outcome)
+                out.setdefault((scores.key.filter, key), {})[scores.key.metric] = _tell_loss(outcome)
     return out
 
 
@@ -116,59 +113,59 @@ def _extras(scored: Scored, built: Built, unclear: Mapping[int, Plain]) -> Calla
         if not isinstance(doc, int):
             return {}
         known = samples.get(doc, NOBODY)
-        found = {
+        extras = {
             "unscored": why.get((name, doc)),
             "id": known.id,
             "cluster": known.cluster,
             "noise": noise.get((name, doc)),
         }
-        return {key: value for key, value in found.items() if value is not None} | unclear.get(doc, {})
+        return {key: value for key, value in extras.items() if value is not None} | unclear.get(doc, {})
 
     return own
 
 
 def _unclear(built: Built, given: Targets | None, targets: Mapping[int, object]) -> dict[int, Plain]:
-    """The golds and choices of documents whose rows would else be read back as others."""
+    """The golds and choices of documents whose rows would otherwise be read back differently."""
     known = targets_of(built) if given is None else given
     lists = given is None and all(isinstance(one.gold, tuple) for one in built.samples)  # what is not here may differ
     asked: dict[int, list[Request]] = {}
     for doc, request in zip(built.asked.docs.ints.tolist(), built.requests, strict=True):
         asked.setdefault(doc, []).append(request)
     out: dict[int, Plain] = {}
-    for one in built.samples:
-        requests, text = asked.get(one.doc_id, ()), str(targets.get(one.doc_id, thaw(one.gold)))
-        read = choices_of(known, requests, len(requests), partial(_fields, one)) if requests else one.choices
+    for sample in built.samples:
+        requests, text = asked.get(sample.doc_id, ()), str(targets.get(sample.doc_id, thaw(sample.gold)))
+        read = choices_of(known, requests, len(requests), partial(_fields, sample)) if requests else sample.choices
         if known.picked is not None:
-            clear = known.picked(_fields(one)) == one.gold
+            clear = known.picked(_fields(sample)) == sample.gold
         else:
-            clear = reads_back(known, text, one.choices, one.gold, lists=lists)
+            clear = reads_back(known, text, sample.choices, sample.gold, lists=lists)
         if not clear:
-            out[one.doc_id] = {"gold": thaw(one.gold)}
-        if read != one.choices:
-            out[one.doc_id] = out.get(one.doc_id, {}) | {"choices": list(one.choices)}
+            out[sample.doc_id] = {"gold": thaw(sample.gold)}
+        if read != sample.choices:
+            out[sample.doc_id] = out.get(sample.doc_id, {}) | {"choices": list(sample.choices)}
     return out
 
 
-def _fields(one: Sample) -> Plain:
-    found = decode_doc(one)
-    return found if isinstance(found, dict) else {}
+def _fields(sample: Sample) -> Plain:
+    doc = decode_doc(sample)
+    return doc if isinstance(doc, dict) else {}
 
 
 def _noise(scored: Scored) -> dict[tuple[str, int], Plain]:
     """(filter, document) -> metric -> the variance of its score over other replies, and how many it rests on."""
     out: dict[tuple[str, int], Plain] = {}
-    for one in scored.columns:
-        if one.noise is None or not isinstance(one.noise.rows, Stats):
+    for scores in scored.columns:
+        if scores.noise is None or not isinstance(scores.noise.rows, Stats):
             continue
-        pairs = zip(one.noise.keys.ints.tolist(), one.noise.rows.values.floats.tolist(), strict=True)
+        pairs = zip(scores.noise.keys.ints.tolist(), scores.noise.rows.values.floats.tolist(), strict=True)
         for key, (variance, replies) in pairs:
             if not isnan(replies):  # as it is of a document that has no score
                 spread = [None if isnan(variance) else variance, int(replies)]
-                out.setdefault((one.key.filter, key), {})[one.key.metric] = spread
+                out.setdefault((scores.key.filter, key), {})[scores.key.metric] = spread
     return out
 
 
-def _told(outcome: Outcome) -> str:
+def _tell_loss(outcome: Outcome) -> str:
     kind = "failed" if isinstance(outcome, Failed) else "unscorable"
     return f"{kind}: {outcome.reason}" if isinstance(outcome, Failed | Unscorable) else ""
 
@@ -185,10 +182,12 @@ def _arguments(request: Request, thawed: dict[int, object]) -> tuple[object, ...
     return (request.context, request.continuation) if isinstance(request, LogLikelihood) else (request.text,)
 
 
-def _on_disk(row: Plain, task: Task, own: Plain, targets: Mapping[int, object]) -> Plain:
+def _on_disk(
+    row: Plain, task: Task, own: Plain, targets: Mapping[int, object], counted: frozenset[str] = frozenset()
+) -> Plain:
     """The row as lm-eval's tracker rewrites it: arguments named, replies and the target as text."""
     doc, metrics, given = row["doc_id"], _listed(row["metrics"]), _listed(row["arguments"])
-    order = ORDERS.get(task.output_type, ()) if task.process_results is None else ()
+    order = METRIC_ORDERS.get(task.output_type, ()) if task.process_results is None else ()
     names = sorted(map(str, metrics), key=lambda name: order.index(name) if name in order else len(order))
     target = targets[doc] if isinstance(doc, int) and doc in targets else row["target"]
     values = {name: row[name] for name in names}
@@ -205,8 +204,8 @@ def _on_disk(row: Plain, task: Task, own: Plain, targets: Mapping[int, object]) 
         "metrics": names,
         "target_hash": sha256(str(target).encode("utf-8", "surrogatepass")).hexdigest(),
     }
-    if task.process_results is None and isinstance(target, str):
-        values |= {name: [target, _listed(filtered)[0]] for name in names if name in PAIRS}
+    if isinstance(target, str):
+        values |= {name: [target, _listed(filtered)[0]] for name in names if name in counted}
     return {**out, **values, **({"evalcore": own} if own else {})}
 
 

@@ -20,7 +20,7 @@ from evalcore.shell.output.files.results import VARYING
 from evalcore.shell.safety.replacement import replace_file
 from evalcore.shell.safety.safe_text import slug
 
-__all__ = ["tell", "write_lm_eval"]
+__all__ = ["warn_caller", "write_lm_eval"]
 
 Plain = Mapping[str, object]
 
@@ -36,9 +36,9 @@ def write_lm_eval(
     ``Infinity``, as lm-eval writes them.
     """
     given = run.path if isinstance(run, Recorded) else Path(run)
-    path, results, told = find_results(given)
+    path, results, chosen = find_results(given)
     logs = pool_beside(path, given)
-    tell((*told, *tell_parts(logs, given)))
+    warn_caller((*chosen, *tell_parts(logs, given)))
     stamp = _stamp(time)
     named = results.get("model_name_sanitized")
     folder = Path(out) / _file_name(named if isinstance(named, str) else "model")
@@ -52,10 +52,10 @@ def write_lm_eval(
     return tuple(written)
 
 
-def tell(warned: Iterable[str]) -> None:
+def warn_caller(texts: Iterable[str]) -> None:
     """Warn the caller of a function, who has no report to read it in."""
-    for one in warned:
-        warnings.warn(one, UserWarning, stacklevel=2)
+    for text in texts:
+        warnings.warn(text, UserWarning, stacklevel=2)
 
 
 def _stamp(time: datetime | str) -> str:
@@ -77,8 +77,8 @@ def _varying(path: Path, results: Plain) -> dict[str, object]:
     missing = [key for key in VARYING if key in results and results[key] is None]
     if not missing or not path.is_file():
         return {}
-    found = decode_line(path.read_bytes(), str(path))
-    return {key: found.get(key) for key in missing} if isinstance(found, dict) else {}
+    facts = decode_line(path.read_bytes(), str(path))
+    return {key: facts.get(key) for key in missing} if isinstance(facts, dict) else {}
 
 
 def _rows(*paths: Path) -> Iterator[Plain]:

@@ -15,6 +15,7 @@ from evalcore.core.records.report import Report, TaskReport
 __all__ = ["Lost", "lost_of", "told_losses"]
 
 KINDS = ((FAILED, "failed"), (UNSCORABLE, "unscorable"))
+WORDS = {"failed": "failed", "unscorable": "could not be scored"}
 PLACE = re.compile(r" - at \S+( doc \S+)?.*$", re.DOTALL)
 
 
@@ -46,9 +47,9 @@ def _lost(task: TaskReport, code: int, kind: str) -> Lost | None:
 
 
 def _reasons(column: Column, code: int) -> Iterable[tuple[int, str]]:
-    told = dict(column.reasons)
+    reasons = dict(column.reasons)
     keys = column.keys.ints[column.status.data == code].tolist()
-    return ((key, PLACE.sub("", told.get(key, "")) or "no reason given") for key in keys)
+    return ((key, PLACE.sub("", reasons.get(key, "")) or "no reason given") for key in keys)
 
 
 def told_losses(losses: Iterable[Lost], *, most: int = 3) -> tuple[str, ...]:
@@ -58,13 +59,9 @@ def told_losses(losses: Iterable[Lost], *, most: int = 3) -> tuple[str, ...]:
     ('t: 3 of 20 documents failed (2 timed out, 1 reset)',)
     """
     return tuple(
-        f"{lost.task}: {lost.documents} of {lost.of} documents {_verb(lost.kind)} ({_tops(lost.reasons, most)})"
+        f"{lost.task}: {lost.documents} of {lost.of} documents {WORDS[lost.kind]} ({_tops(lost.reasons, most)})"
         for lost in losses
     )
-
-
-def _verb(kind: str) -> str:
-    return "failed" if kind == "failed" else "could not be scored"
 
 
 def _tops(reasons: tuple[tuple[str, int], ...], most: int) -> str:

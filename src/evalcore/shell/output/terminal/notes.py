@@ -1,12 +1,12 @@
-"""What a reader should know besides the numbers: warnings, each once, with the tasks they are about."""
+"""Warnings, each once, with the tasks they are about."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
+from evalcore.core.lm_eval.result_file import BYPASS
 from evalcore.core.records.estimate import Estimate
 from evalcore.core.records.report import GroupReport, Report, TaskReport
-from evalcore.shell.output.terminal.number_rows import BYPASS
 
 __all__ = ["group_warnings", "grouped", "notes_of"]
 
@@ -14,10 +14,10 @@ AT = " - at "
 
 
 def notes_of(report: Report, more: Iterable[str] = ()) -> tuple[str, ...]:
-    """Warnings of a report and of its run, grouped: what is said of many tasks is said once."""
+    """Warnings of a report and of its run; one that many tasks share stands once."""
     rows: list[TaskReport | GroupReport] = [*report.tasks, *report.groups]
     recorded = _only_recorded(report)
-    told = [(row.name, warning) for row in (report.tasks if recorded else rows) for warning in row.warnings]
+    own = [(row.name, warning) for row in (report.tasks if recorded else rows) for warning in row.warnings]
     why = [
         (row.name, f"{key.metric}: {_lacking(estimate)} ({estimate.reason})")
         for row in rows
@@ -26,11 +26,11 @@ def notes_of(report: Report, more: Iterable[str] = ()) -> tuple[str, ...]:
     ]
     names = {row.name for row in rows}
     only = [("", "nothing was measured, as asked: n counts the documents whose answers were recorded")] * recorded
-    return grouped([*only, *told, *why, *_with_subjects(more, names)])
+    return grouped([*only, *own, *why, *_with_subjects(more, names)])
 
 
 def group_warnings(texts: Iterable[str], names: Collection[str]) -> tuple[str, ...]:
-    """Warnings, each of which may begin or end with the name of its task; what is said of many tasks is said once.
+    """Warnings, each of which may begin or end with the name of its task; one that many tasks share stands once.
 
     >>> group_warnings(["a: odd", "b: odd", "all the same - at a", "all the same - at b", "slow"], ["a", "b"])
     ('odd (a, b)', 'all the same (a, b)', 'slow')
@@ -56,14 +56,14 @@ def _with_subjects(texts: Iterable[str], names: Collection[str]) -> Iterator[tup
         yield next((end for end in ends if end in names), ""), text
 
 
-def grouped(told: Iterable[tuple[str, str]], *, most: int = 3) -> tuple[str, ...]:
-    """Each text once, in the order first told, with whom it is about.
+def grouped(texts: Iterable[tuple[str, str]], *, most: int = 3) -> tuple[str, ...]:
+    """Each text once, in the order of its first occurrence, with the names it is about.
 
     >>> grouped([("a", "a: odd"), ("b", "b: odd"), ("", "slow"), ("a", "odd")])
     ('odd (a, b)', 'slow')
     """
     about: dict[str, dict[str, None]] = {}
-    for name, text in told:
+    for name, text in texts:
         bare = text.removeprefix(f"{name}: ").removeprefix(f"group {name}: ").removesuffix(f"{AT}{name}")
         about.setdefault(bare, {})[name] = None
     return tuple(text + _about([name for name in names if name], most) for text, names in about.items())

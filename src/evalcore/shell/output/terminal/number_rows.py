@@ -10,15 +10,12 @@ from msgspec.structs import replace
 from toolz import unique
 
 from evalcore.core.groups.tree import Group, Leaf, fold_group
-from evalcore.core.lm_eval.result_file import num_fewshot
+from evalcore.core.lm_eval.result_file import BYPASS, num_fewshot
 from evalcore.core.records.estimate import Estimate
 from evalcore.core.records.report import GroupReport, Report, TaskReport
 from evalcore.core.records.task import MetricKey
 
-__all__ = ["BYPASS", "NumberRow", "once", "rows_of"]
-
-BYPASS = "bypass"
-"""The metric of a run that only records answers (``predict_only``)."""
+__all__ = ["NumberRow", "once", "rows_of"]
 
 
 class NumberRow(Struct, frozen=True, kw_only=True):
@@ -75,17 +72,17 @@ def _group(group: Group[TaskReport], parts: Sequence[tuple[Place, ...]]) -> tupl
     return ((0, group.name), *((depth + 1, name) for part in parts for depth, name in part))
 
 
-def _block(one: TaskReport | GroupReport, shots: int | None) -> tuple[NumberRow, ...]:
-    """The rows of one task or group."""
+def _block(report: TaskReport | GroupReport, shots: int | None) -> tuple[NumberRow, ...]:
+    """The rows of a task or group."""
     head = NumberRow(
-        name=one.name,
-        alias=one.alias or one.name,
-        group=isinstance(one, GroupReport),
-        version="" if one.version in (None, "N/A") else str(one.version),
+        name=report.name,
+        alias=report.alias or report.name,
+        group=isinstance(report, GroupReport),
+        version="" if report.version in (None, "N/A") else str(report.version),
         shots=shots,
     )
-    rows = tuple(_row(head, key, estimate) for key, estimate in one.estimates) or (head,)
-    return tuple(_recorded(row, one.n_docs) for row in rows) if isinstance(one, TaskReport) else rows
+    rows = tuple(_row(head, key, estimate) for key, estimate in report.estimates) or (head,)
+    return tuple(_recorded(row, report.n_docs) for row in rows) if isinstance(report, TaskReport) else rows
 
 
 def _recorded(row: NumberRow, docs: int) -> NumberRow:

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
+from evalcore.core.lm_eval.result_file import BYPASS
 from evalcore.shell.output.terminal.grid import LONGEST, Grid, GridColumn, Page, Section, draw_page, lay_grid
-from evalcore.shell.output.terminal.number_rows import BYPASS, NumberRow
+from evalcore.shell.output.terminal.number_rows import NumberRow
 from evalcore.shell.output.terminal.number_text import ARROWS, indent_name, show_interval, show_number, show_share
 from evalcore.shell.output.terminal.screen import PIPE, Screen
 from evalcore.shell.safety.safe_text import shorten

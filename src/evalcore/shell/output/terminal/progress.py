@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress as RichProgress
     from rich.progress import TaskID
 
-__all__ = ["UNSEEN", "Progress", "Stage", "progress", "told"]
+__all__ = ["UNSEEN", "Progress", "Stage", "describe_stage", "progress"]
 
 
 class Progress(Protocol):
@@ -45,10 +45,10 @@ class Stage(Struct, frozen=True):
     started: float = 0.0
 
 
-def told(stage: Stage, now: float) -> str:
+def describe_stage(stage: Stage, now: float) -> str:
     """A stage in words.
 
-    >>> told(Stage("asking", 100, known=20, done=30, failed=1), 15.0)
+    >>> describe_stage(Stage("asking", 100, known=20, done=30, failed=1), 15.0)
     '50/100 (50 %), 20 from the log, 30 now, 1 failed, 2.0/s, 25 s left'
     """
     at = stage.known + stage.done
@@ -160,7 +160,7 @@ class Lines:
     def _tell(self) -> None:
         if self.now is not None:
             self.last, self.said = self.clock(), self.now
-            self.stream.write(f"{visible(self.now.name)}: {told(self.now, self.last)}\n")
+            self.stream.write(f"{visible(self.now.name)}: {describe_stage(self.now, self.last)}\n")
             self.stream.flush()
 
 
@@ -174,13 +174,14 @@ class Bars:
 
     def stage(self, name: str, total: int, *, known: int = 0) -> None:
         self.now = Stage(name, total, known, started=self.clock())
-        self.at = self.bars.add_task(visible(name), total=total, completed=known, told=told(self.now, self.now.started))
+        text = describe_stage(self.now, self.now.started)
+        self.at = self.bars.add_task(visible(name), total=total, completed=known, text=text)
 
     def advance(self, n: int = 1, *, failed: int = 0) -> None:
         if self.now is None or self.at is None:
             return
         self.now = replace(self.now, done=self.now.done + n, failed=self.now.failed + failed)
-        self.bars.update(self.at, completed=self.now.known + self.now.done, told=told(self.now, self.clock()))
+        self.bars.update(self.at, completed=self.now.known + self.now.done, text=describe_stage(self.now, self.clock()))
 
     def warn(self, text: str) -> None:
         from rich.text import Text
@@ -196,7 +197,7 @@ def _bars(stream: TextIO) -> RichProgress:
     return RichProgress(
         TextColumn("{task.description}", markup=False),
         BarColumn(bar_width=30),
-        TextColumn("{task.fields[told]}", markup=False),
+        TextColumn("{task.fields[text]}", markup=False),
         console=Console(file=stream, markup=False, highlight=False, emoji=False),
         redirect_stdout=False,  # what a program prints to stdout is not ours to move
     )
