@@ -17,9 +17,9 @@ from pyrsistent import PMap
 from evalcore.core.answers.batch import Batch
 from evalcore.core.answers.chunk import gather_replies
 from evalcore.core.answers.filtrate import Filtrate, batch_repeats
-from evalcore.core.explain.verdict import explain_score
 from evalcore.core.filters.chain import FILTERS, Filter, Replies, nested, trace_filters
 from evalcore.core.filters.reply import Fired, replies
+from evalcore.core.metrics.verdict import explain_score
 from evalcore.core.pipeline import score_task, tabulate_answers
 from evalcore.core.records.array import Ints64
 from evalcore.core.records.column import list_outcomes
