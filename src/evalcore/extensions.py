@@ -4,10 +4,10 @@ from evalcore.core.aggregate.aggregations import from_callable
 from evalcore.core.answers.result import GenResult, LLResult, MCResult, Result, RollingResult, results_of
 from evalcore.core.filters.chain import Filter
 from evalcore.core.filters.reply import each_text
+from evalcore.core.metrics.custom import per_document
 from evalcore.core.metrics.dispatch import Scorer
 from evalcore.core.metrics.metric import Marks, Metric
 from evalcore.core.metrics.process_results import from_process_results, scorer_of
-from evalcore.core.metrics.text import per_document
 from evalcore.core.records.estimate import Aggregation, smooth
 from evalcore.core.repeats.reducers import Repeats
 from evalcore.shell.data.readers import read_files

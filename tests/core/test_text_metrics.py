@@ -16,9 +16,10 @@ from hypothesis import strategies as st
 
 from evalcore import GENERATE_UNTIL, Answer, Generate, Instance, MetricSpec, Sample, Task, report_task, score_task
 from evalcore.core.answers.batch import GenBatch
+from evalcore.core.metrics.custom import per_document
 from evalcore.core.metrics.metric import Marks
 from evalcore.core.metrics.normalise import answer_words, edit_distance, normaliser, required_text
-from evalcore.core.metrics.text import TEXT_METRICS, per_document
+from evalcore.core.metrics.text import TEXT_METRICS
 from evalcore.core.records.array import Array
 from evalcore.core.records.column import Floats, Objects
 from evalcore.core.records.errors import EvalError

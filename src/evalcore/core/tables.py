@@ -8,19 +8,14 @@ from msgspec import Struct
 from pyrsistent import PMap, pmap
 
 from evalcore.core.aggregate.aggregations import AGGREGATIONS, from_callable
-from evalcore.core.answers.batch import Batch, GenBatch, LLBatch, RollingBatch
-from evalcore.core.answers.choice import MCBatch
-from evalcore.core.filters.chain import FILTERS, Filter, FilterFn, chain, scope_of
+from evalcore.core.answers.batch import Batch
+from evalcore.core.filters.chain import FILTERS, Filter, FilterFn, chain, leaves_of, scope_of
 from evalcore.core.groups.averages import AVERAGES, Average, SizeOf, own_size
 from evalcore.core.groups.pool import pool
 from evalcore.core.groups.rules import GROUP_RULES, GroupRule
 from evalcore.core.groups.tree import Leaf, Tree, all_tasks
-from evalcore.core.metrics.choice import CHOICE_METRICS
-from evalcore.core.metrics.dispatch import SCORERS, Scorer, Scores
-from evalcore.core.metrics.likelihood import LIKELIHOOD_METRICS, ROLLING_METRICS
-from evalcore.core.metrics.metric import Metric
+from evalcore.core.metrics.dispatch import METRICS, SCORERS, AnyMetric, Metrics, MetricScorer, Scorer, Scores
 from evalcore.core.metrics.process_results import from_process_results
-from evalcore.core.metrics.text import TEXT_METRICS
 from evalcore.core.records.errors import located, place, unknown
 from evalcore.core.records.estimate import Aggregation, Resampling
 from evalcore.core.records.report import TaskReport
@@ -34,23 +29,17 @@ from evalcore.core.records.request import (
 from evalcore.core.records.task import MetricSpec, Pipeline, ProcessResults, Step, Task
 from evalcore.core.repeats.reducers import REDUCERS, Reducer
 
-__all__ = ["DEFAULT_METRICS", "EVALCORE", "METRICS", "BoundPipeline", "Tables", "bind_pipelines", "score_batch"]
-
-AnyMetric = Metric[MCBatch] | Metric[GenBatch] | Metric[LLBatch] | Metric[RollingBatch]
-
-CHOICES: dict[str, AnyMetric] = dict(CHOICE_METRICS)
-TEXTS: dict[str, AnyMetric] = dict(TEXT_METRICS)
-LIKELIHOODS: dict[str, AnyMetric] = dict(LIKELIHOOD_METRICS)
-ROLLINGS: dict[str, AnyMetric] = dict(ROLLING_METRICS)
-
-METRICS: PMap[OutputType, PMap[str, AnyMetric]] = pmap(
-    {
-        MULTIPLE_CHOICE: pmap(CHOICES),
-        GENERATE_UNTIL: pmap(TEXTS),
-        LOGLIKELIHOOD: pmap({**CHOICES, **LIKELIHOODS}),
-        LOGLIKELIHOOD_ROLLING: pmap(ROLLINGS),
-    }
-)
+__all__ = [
+    "DEFAULT_METRICS",
+    "EVALCORE",
+    "METRICS",
+    "AnyMetric",
+    "BoundPipeline",
+    "Tables",
+    "bind_pipelines",
+    "known_metrics",
+    "score_batch",
+]
 
 DEFAULT_METRICS: PMap[OutputType, tuple[str, ...]] = pmap(
     {
@@ -84,7 +73,7 @@ class Tables(Struct, frozen=True, kw_only=True):
     name: str = "evalcore"
     filters: PMap[str, Filter] = FILTERS
     scorers: PMap[OutputType, Scorer] = SCORERS
-    metrics: PMap[OutputType, PMap[str, AnyMetric]] = METRICS
+    metrics: Metrics = METRICS
     default_metrics: PMap[OutputType, tuple[str, ...]] = DEFAULT_METRICS
     reducers: PMap[str, Reducer] = REDUCERS
     aggregations: PMap[str, Aggregation] = AGGREGATIONS
@@ -115,6 +104,20 @@ def specs_of(task: Task, tables: Tables) -> tuple[MetricSpec, ...]:
 def pipelines_of(task: Task, tables: Tables) -> tuple[Pipeline, ...]:
     """The task's pipelines, or the one it has without naming any."""
     return task.filters or (tables.default_pipeline(task),)
+
+
+def known_metrics(kind: OutputType, tables: Tables = EVALCORE) -> PMap[str, AnyMetric]:
+    """The metrics that tasks of an output type may name: those that its scorer asks.
+
+    >>> sorted(known_metrics(LOGLIKELIHOOD))[:4]
+    ['acc', 'acc_all', 'acc_bytes', 'acc_mutual_info']
+    """
+    scorer = tables.scorers.get(kind)
+    kinds = scorer.kinds if isinstance(scorer, MetricScorer) else (kind,)
+    found: PMap[str, AnyMetric] = pmap()
+    for one in reversed(kinds):
+        found = found.update(tables.metrics.get(one, pmap()))
+    return found
 
 
 class BoundPipeline(Struct, frozen=True, eq=False):
@@ -149,27 +152,31 @@ def bind_pipelines(task: Task, tables: Tables) -> tuple[BoundPipeline, ...]:
 
 def bind_pipeline(task: Task, pipeline: Pipeline, tables: Tables) -> BoundPipeline:
     specs = specs_of(task, tables) if pipeline.metrics is None else pipeline.metrics
-    scorer = tables.scorers.get(task.output_type)
-    if task.process_results is not None:
-        scorer = tables.process_results(task.process_results)
-    if scorer is None:
-        raise unknown("output type", task.output_type, tables.scorers, place(task.name))
     return BoundPipeline(
         task,
         pipeline,
         tables,
         specs,
         apply=chain(pipeline, tables.filters),
-        score=scorer,
+        score=_bind_scorer(task, tables),
         whole=scope_of(pipeline, tables.filters) == "task",
-        lists=_leaves_lists(task, pipeline, specs),
+        lists=_leaves_lists(task, pipeline, specs, tables),
     )
 
 
-def _leaves_lists(task: Task, pipeline: Pipeline, specs: Sequence[MetricSpec]) -> bool:
+def _bind_scorer(task: Task, tables: Tables) -> Scorer:
+    if task.process_results is not None:
+        return tables.process_results(task.process_results)
+    scorer = tables.scorers.get(task.output_type)
+    if scorer is None:
+        raise unknown("output type", task.output_type, tables.scorers, place(task.name))
+    return scorer.bind(tables.metrics) if isinstance(scorer, MetricScorer) else scorer
+
+
+def _leaves_lists(task: Task, pipeline: Pipeline, specs: Sequence[MetricSpec], tables: Tables) -> bool:
     """Whether user code gets all replies of a document at once: no filter takes one of them, no reducer awaits them."""
     users = task.process_results is not None or (bool(specs) and all(spec.lists for spec in specs))
-    taken = any(step.name == "take_first" for step in pipeline.steps)
+    taken = "first" in leaves_of(pipeline, tables.filters)
     return bool(pipeline.steps) and users and not taken and not any(spec.reducers for spec in specs)
 
 

@@ -14,7 +14,7 @@ from evalcore.core.filters.chain import leaves_of
 from evalcore.core.lm_eval.task_config import task_from_config
 from evalcore.core.records.request import GENERATE_UNTIL, MULTIPLE_CHOICE, OutputType, freeze_options
 from evalcore.core.records.task import MetricSpec, Pipeline, Step, Task
-from evalcore.core.tables import Tables
+from evalcore.core.tables import Tables, known_metrics
 
 __all__ = ["THEIRS", "declared_metrics", "is_known", "read_pipelines", "read_task"]
 
@@ -52,8 +52,8 @@ def is_known(task: LmTask, tables: Tables) -> bool:
         return False
     if any(getattr_static(task, name) is not getattr_static(plain, name) for name in OWN_METHODS):
         return False
-    known = tables.metrics.get(OutputType(str(task.OUTPUT_TYPE)))
-    if known is None:
+    known = known_metrics(OutputType(str(task.OUTPUT_TYPE)), tables)
+    if not known:
         return False
     strange = [name for name in _functions_of(task) if name not in known]
     if not strange or tables.unreduced is None:

@@ -23,7 +23,7 @@ from evalcore.core.records.request import Options
 from evalcore.core.records.score import Scored, ScoredColumn, whole_columns
 from evalcore.core.records.task import MetricSpec, Pipeline, Task, config_of
 from evalcore.core.stats.noise import mean_noise
-from evalcore.core.tables import EVALCORE, AnyMetric, Tables, pipelines_of
+from evalcore.core.tables import EVALCORE, AnyMetric, Tables, known_metrics, pipelines_of
 
 __all__ = ["Estimand", "aggregation_of", "describe_task", "list_estimands", "sign_estimate"]
 
@@ -126,10 +126,6 @@ def aggregation_of(task: Task, one: ScoredColumn, tables: Tables = EVALCORE) -> 
     return _aggregation(one.spec or MetricSpec(one.key.metric), _entry(task, one, tables), one.column, tables)
 
 
-MEANS = ("mean", "nanmean")
-"""Aggregations in which each of n documents moves the value by 1/n of what it moves itself."""
-
-
 def with_noise(estimate: Estimate, one: ScoredColumn) -> Estimate:
     """The estimate with the part of its variance that comes from drawing answers, where that can be told."""
     if one.noise is None or estimate.spread.keys is None or not isinstance(one.noise.rows, Stats):
@@ -140,7 +136,7 @@ def with_noise(estimate: Estimate, one: ScoredColumn) -> Estimate:
     noise, repeats = mean_noise(variances, replies)
     if repeats is None or (repeats == 1 and noise is None):
         return estimate
-    known = noise is not None and estimate.scale.aggregation in MEANS and estimate.stderr is not None
+    known = noise is not None and estimate.scale.even and estimate.stderr is not None
     share = len(keys) / estimate.n
     part = noise * share**2 if known and noise is not None else None
     return replace(estimate, spread=replace(estimate.spread, noise=part, repeats=repeats))
@@ -188,8 +184,8 @@ def _entry(task: Task, one: ScoredColumn, tables: Tables) -> AnyMetric | None:
     name = one.spec.name if one.spec is not None else one.key.metric
     if one.spec is not None and one.spec.function is not None:
         return None
-    own = tables.metrics.get(task.output_type)
-    if own is not None and name in own:
+    own = known_metrics(task.output_type, tables)
+    if name in own:
         return own[name]
     if task.process_results is None:
         return None
@@ -202,7 +198,7 @@ def _aggregation(spec: MetricSpec, entry: AnyMetric | None, column: Column, tabl
         return tables.from_callable(wanted)
     if wanted not in tables.aggregations:
         raise unknown("aggregation", wanted, tables.aggregations)
-    found = tables.aggregations[wanted]
+    found = replace(tables.aggregations[wanted], name=wanted)  # its name in the table is the one to find it by
     # A metric nobody knows has no bounds but those it shows: 0 and 1 alone make it a proportion.
     return found if entry is not None or not found.average or _binary(column) else replace(found, bounds=(-inf, inf))
 

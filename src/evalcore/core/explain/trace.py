@@ -19,7 +19,6 @@ from evalcore.core.answers.chunk import gather_replies
 from evalcore.core.answers.filtrate import Filtrate, batch_repeats
 from evalcore.core.filters.chain import FILTERS, Filter, Replies, nested, trace_filters
 from evalcore.core.filters.reply import Fired, replies
-from evalcore.core.metrics.verdict import explain_score
 from evalcore.core.pipeline import score_task, tabulate_answers
 from evalcore.core.records.array import Ints64
 from evalcore.core.records.column import list_outcomes
@@ -143,7 +142,7 @@ def _judge_repeat(bound: BoundPipeline, batch: Batch) -> tuple[Judged, ...]:
     """Judge one repeat by every metric, before any reducer."""
     task = bound.task
     return tuple(
-        Judged(score.name, outcome, "" if score.spec is None else explain_score(task, score.spec, batch))
+        Judged(score.name, outcome, "" if score.explain is None else score.explain())
         for score in bound.score(task, bound.specs, batch)
         for _, outcome in list_outcomes(score.column)
     )

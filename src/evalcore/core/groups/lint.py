@@ -13,7 +13,7 @@ from evalcore.core.groups.build import TreePlan, plan_trees
 from evalcore.core.groups.index import Config, Finding
 from evalcore.core.groups.tree import Group, GroupMetric, Leaf, all_tasks
 from evalcore.core.records.request import Options
-from evalcore.core.tables import DEFAULT_METRICS, METRICS
+from evalcore.core.tables import DEFAULT_METRICS, METRICS, known_metrics
 
 __all__ = ["Direction", "Finding", "MetricsOf", "higher_is_better_of", "lint_configs"]
 
@@ -29,7 +29,8 @@ Known = tuple[str, Direction, tuple[float, float]]
 UNASKED: Mapping[str, tuple[str, ...]] = {str(kind): names for kind, names in DEFAULT_METRICS.items()}
 KNOWN: Mapping[str, Mapping[str, Known]] = {
     str(kind): {name: (metric.aggregation, metric.higher_is_better, metric.bounds) for name, metric in table.items()}
-    for kind, table in METRICS.items()
+    for kind in METRICS
+    for table in [known_metrics(kind)]
 }
 LOGS = frozenset({"perplexity", "weighted_perplexity"})
 

@@ -10,19 +10,19 @@ import numpy as np
 from msgspec.structs import replace
 from pyrsistent import PMap, pmap
 
-from evalcore.core.answers.batch import Batch, GenBatch, RollingBatch, gen_batch
+from evalcore.core.answers.batch import Batch, GenBatch, gen_batch
 from evalcore.core.filters.chain import FilterFn, Replies, nested
-from evalcore.core.metrics.dispatch import Scores, by_metric
+from evalcore.core.metrics.dispatch import AnyMetric, MetricScorer, Scores, score_by_metric
 from evalcore.core.metrics.likelihood import ROLLING_METRICS, per_unit
 from evalcore.core.metrics.metric import Emitted, Marks, Metric
 from evalcore.core.metrics.normalise import normaliser
 from evalcore.core.metrics.text import TEXT_METRICS
 from evalcore.core.records.array import Array, frozen
 from evalcore.core.records.column import Floats
-from evalcore.core.records.request import Options, Sample
+from evalcore.core.records.request import GENERATE_UNTIL, Options, Sample
 from evalcore.core.records.task import MetricSpec, Task
 
-__all__ = ["ROLLING", "TEXTS", "generation", "majority_vote"]
+__all__ = ["GENERATION", "TEXTS", "WORD_PERPLEXITY", "majority_vote"]
 
 
 def majority_vote() -> FilterFn:
@@ -74,7 +74,7 @@ def _any_nonzero(metric: Metric[GenBatch], batch: GenBatch, options: Options) ->
     return Marks(values, emitted.missing) if isinstance(emitted, Marks) else values
 
 
-TEXTS: PMap[str, Metric[GenBatch]] = pmap(
+TEXTS: PMap[str, AnyMetric] = pmap(
     {
         name: any_nonzero(metric)
         for name, metric in TEXT_METRICS.set("exact_match", replace(TEXT_METRICS["exact_match"], score=exact_match))
@@ -84,16 +84,19 @@ TEXTS: PMap[str, Metric[GenBatch]] = pmap(
 )
 
 
-def generation(task: Task, specs: Sequence[MetricSpec], batch: Batch) -> Scores:
+def _generation(known: Sequence[PMap[str, AnyMetric]], task: Task, specs: Sequence[MetricSpec], batch: Batch) -> Scores:
     """E11: once exact_match has seen several golds, a user's metric after it gets the prediction as a list."""
     names = [spec.name for spec in specs]
     cut = names.index("exact_match") + 1 if "exact_match" in names else len(names)
     late = [_nonzero_function(spec) for spec in specs[cut:] if spec.function is not None]
     early = [_nonzero_function(spec) for spec in specs if spec.name not in {one.name for one in late}]
-    scores = by_metric(gen_batch, TEXTS)(task, early, batch)
-    scores += by_metric(listed, TEXTS)(task, late, batch) if late else ()
+    scores = score_by_metric(gen_batch, known, task, early, batch)
+    scores += score_by_metric(listed, known, task, late, batch) if late else ()
     given = {spec.name: spec for spec in specs}
     return tuple(replace(one, spec=None if one.spec is None else given[one.spec.name]) for one in scores)
+
+
+GENERATION = MetricScorer(_generation, (GENERATE_UNTIL,))
 
 
 def _nonzero_function(spec: MetricSpec) -> MetricSpec:
@@ -122,6 +125,4 @@ def words(text: str) -> int:
     return len(re.split(r"\s+", text))
 
 
-ROLLING: PMap[str, Metric[RollingBatch]] = ROLLING_METRICS.set(
-    "word_perplexity", replace(ROLLING_METRICS["word_perplexity"], score=per_unit(words, "words"))
-)
+WORD_PERPLEXITY = replace(ROLLING_METRICS["word_perplexity"], score=per_unit(words, "words"))

@@ -8,18 +8,17 @@ from msgspec.structs import replace
 from pyrsistent import PMap, pmap
 
 from evalcore.core.aggregate.aggregations import AGGREGATIONS
-from evalcore.core.answers.batch import rolling_batch
 from evalcore.core.filters.chain import FILTERS
 from evalcore.core.groups.averages import AVERAGES
 from evalcore.core.groups.tree import leaves
 from evalcore.core.lm_eval.aggregations import as_lm_eval, from_callable_without_error, resampling_of
 from evalcore.core.lm_eval.groups import over_paths, pooled_mean, report_groups_by_children, task_size
-from evalcore.core.lm_eval.metrics import ROLLING, TEXTS, generation, majority_vote
-from evalcore.core.metrics.dispatch import SCORERS, by_metric
+from evalcore.core.lm_eval.metrics import GENERATION, TEXTS, WORD_PERPLEXITY, majority_vote
+from evalcore.core.metrics.dispatch import METRICS, SCORERS
 from evalcore.core.metrics.process_results import from_process_results
 from evalcore.core.records.request import GENERATE_UNTIL, LOGLIKELIHOOD_ROLLING
 from evalcore.core.records.task import Pipeline, Task
-from evalcore.core.tables import EVALCORE, METRICS, TAKE_FIRST, Tables
+from evalcore.core.tables import EVALCORE, TAKE_FIRST, Tables
 
 __all__ = ["LM_EVAL_0_4_13", "POLICIES", "report_groups_by_children"]
 
@@ -33,8 +32,10 @@ LM_EVAL_0_4_13 = replace(
     EVALCORE,
     name="lm-eval-0.4.13",
     filters=FILTERS.set("majority_vote", replace(FILTERS["majority_vote"], make=majority_vote)),
-    scorers=SCORERS.set(GENERATE_UNTIL, generation).set(LOGLIKELIHOOD_ROLLING, by_metric(rolling_batch, ROLLING)),
-    metrics=METRICS.set(GENERATE_UNTIL, pmap(dict(TEXTS))).set(LOGLIKELIHOOD_ROLLING, pmap(dict(ROLLING))),
+    scorers=SCORERS.set(GENERATE_UNTIL, GENERATION),
+    metrics=METRICS.set(GENERATE_UNTIL, TEXTS).set(
+        LOGLIKELIHOOD_ROLLING, METRICS[LOGLIKELIHOOD_ROLLING].set("word_perplexity", WORD_PERPLEXITY)
+    ),
     aggregations=pmap({name: as_lm_eval(name) for name in AGGREGATIONS}),
     process_results=partial(from_process_results, finite=False),
     resampling_of=resampling_of,

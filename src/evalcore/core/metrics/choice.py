@@ -11,8 +11,9 @@ import numpy as np
 from pyrsistent import PMap, pmap
 
 from evalcore.core.answers.batch import count_bytes, read_part
-from evalcore.core.answers.choice import MCBatch, spread, spread_choices
+from evalcore.core.answers.choice import MCBatch, mc_batch, spread, spread_choices
 from evalcore.core.metrics.metric import Marks, Metric, only_where
+from evalcore.core.metrics.verdict import tell_likeliest, tell_likeliest_by_byte, tell_likeliest_by_character
 from evalcore.core.records.array import Floats64, frozen
 from evalcore.core.records.column import Floats, Labels, Objects, Stats
 from evalcore.core.records.document import decode_doc
@@ -216,19 +217,19 @@ def question_of(sample: Sample) -> object:
 
 CHOICE_METRICS: PMap[str, Metric[MCBatch]] = pmap(
     {
-        "acc": Metric(acc),
-        "acc_norm": Metric(acc_norm),
-        "acc_bytes": Metric(acc_bytes),
-        "acc_token": Metric(acc_token),
-        "acc_mutual_info": Metric(acc_mutual_info),
-        "exact_match": Metric(exact_match),
-        "f1": Metric(label_pair, aggregation="f1", options=("average", "pos_label")),
-        "mcc": Metric(label_pair, aggregation="matthews_corrcoef", bounds=(-1.0, 1.0)),
-        "brier_score": Metric(brier_score, aggregation="brier_score", higher_is_better=False, bounds=(0.0, 2.0)),
-        "likelihood": Metric(likelihood, bounds=(-inf, 0.0)),
-        "choice_prob": Metric(choice_prob),
-        "ece": Metric(ece, aggregation="ece", higher_is_better=False, options=("bins",)),
-        "acc_all": Metric(acc_all, aggregation="acc_all"),
-        "bypass": Metric(bypass, aggregation="bypass", higher_is_better=None),
+        "acc": Metric(acc, mc_batch, explain=tell_likeliest),
+        "acc_norm": Metric(acc_norm, mc_batch, explain=tell_likeliest_by_character),
+        "acc_bytes": Metric(acc_bytes, mc_batch, explain=tell_likeliest_by_byte),
+        "acc_token": Metric(acc_token, mc_batch),
+        "acc_mutual_info": Metric(acc_mutual_info, mc_batch, unconditional=True),
+        "exact_match": Metric(exact_match, mc_batch),
+        "f1": Metric(label_pair, mc_batch, aggregation="f1", options=("average", "pos_label")),
+        "mcc": Metric(label_pair, mc_batch, aggregation="matthews_corrcoef", bounds=(-1.0, 1.0)),
+        "brier_score": Metric(brier_score, mc_batch, "brier_score", False, (0.0, 2.0)),
+        "likelihood": Metric(likelihood, mc_batch, bounds=(-inf, 0.0)),
+        "choice_prob": Metric(choice_prob, mc_batch),
+        "ece": Metric(ece, mc_batch, aggregation="ece", higher_is_better=False, options=("bins",)),
+        "acc_all": Metric(acc_all, mc_batch, aggregation="acc_all"),
+        "bypass": Metric(bypass, mc_batch, aggregation="bypass", higher_is_better=None),
     }
 )

@@ -1,11 +1,9 @@
-"""From a batch to scores. A scorer is a plain callable in a table keyed on output type."""
+"""From a batch to scores: the metrics of each output type, and the scorers that ask them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from math import isfinite
-from typing import TypeVar
 
 import msgspec
 import numpy as np
@@ -26,20 +24,17 @@ from evalcore.core.answers.choice import MCBatch, mc_batch
 from evalcore.core.metrics.choice import CHOICE_METRICS
 from evalcore.core.metrics.custom import OWN
 from evalcore.core.metrics.likelihood import LIKELIHOOD_METRICS, ROLLING_METRICS
-from evalcore.core.metrics.metric import Emitted, Marks, Metric
+from evalcore.core.metrics.metric import Emitted, Marks, Metric, score_column
 from evalcore.core.metrics.text import TEXT_METRICS
 from evalcore.core.records.column import (
     Column,
     Floats,
     Labels,
     Objects,
-    Rows,
     Stats,
     blank_rows,
-    build_column,
     emitted_part,
     merge_all,
-    score_at,
 )
 from evalcore.core.records.errors import EvalError, locate, place, unknown
 from evalcore.core.records.outcome import UNSCORABLE
@@ -48,72 +43,131 @@ from evalcore.core.records.request import (
     LOGLIKELIHOOD,
     LOGLIKELIHOOD_ROLLING,
     MULTIPLE_CHOICE,
+    Options,
     OutputType,
 )
 from evalcore.core.records.task import MetricSpec, Task
 
-__all__ = ["SCORERS", "Score", "Scorer", "Scores", "by_metric", "likelihood_scorer", "score_column"]
+__all__ = [
+    "METRICS",
+    "SCORERS",
+    "AnyMetric",
+    "MetricScorer",
+    "Metrics",
+    "Score",
+    "Scorer",
+    "Scores",
+    "by_metric",
+    "score_by_metric",
+]
+
+AnyBatch = LLBatch | RollingBatch | MCBatch | GenBatch
+AnyMetric = Metric[MCBatch] | Metric[GenBatch] | Metric[LLBatch] | Metric[RollingBatch]
+Known = PMap[str, AnyMetric]
+Metrics = PMap[OutputType, Known]
+Build = Callable[[Batch], AnyBatch]
+
+METRICS: Metrics = pmap(
+    {
+        MULTIPLE_CHOICE: pmap(dict[str, AnyMetric](CHOICE_METRICS)),
+        GENERATE_UNTIL: pmap(dict[str, AnyMetric](TEXT_METRICS)),
+        LOGLIKELIHOOD: pmap(dict[str, AnyMetric](LIKELIHOOD_METRICS)),
+        LOGLIKELIHOOD_ROLLING: pmap(dict[str, AnyMetric](ROLLING_METRICS)),
+    }
+)
 
 
 class Score(msgspec.Struct, frozen=True):
-    """One metric's column over the documents of a batch; ``spec`` is None if no one declared it."""
+    """One metric's column over the documents of a batch; ``spec`` is None if no one declared it.
+
+    ``explain`` says how the score of the first document came about.
+    """
 
     name: str
     column: Column
     spec: MetricSpec | None = None
+    explain: Callable[[], str] | None = None
 
 
 Scores = tuple[Score, ...]
 
 Scorer = Callable[[Task, Sequence[MetricSpec], Batch], Scores]
 
-B = TypeVar("B", LLBatch, RollingBatch, MCBatch, GenBatch)
+
+class MetricScorer(msgspec.Struct, frozen=True):
+    """A scorer that asks metrics: those set under each of ``kinds``, which ``score`` takes as its first argument.
+
+    The pipe binds it to the metrics of its tables; called as it is, it asks evalcore's own.
+    """
+
+    score: Callable[[Sequence[Known], Task, Sequence[MetricSpec], Batch], Scores]
+    kinds: tuple[OutputType, ...]
+
+    def bind(self, metrics: Metrics) -> Scorer:
+        return partial(self.score, tuple(metrics.get(kind, pmap()) for kind in self.kinds))
+
+    def __call__(self, task: Task, specs: Sequence[MetricSpec], batch: Batch) -> Scores:
+        return self.bind(METRICS)(task, specs, batch)
 
 
-def by_metric(build: Callable[[Batch], B], metrics: PMap[str, Metric[B]]) -> Scorer:
-    """A scorer that builds its batch once and asks every metric of the task.
+def by_metric(kind: OutputType, build: Build) -> MetricScorer:
+    """A scorer that asks the metrics of one output type."""
+    return MetricScorer(partial(score_by_metric, build), (kind,))
+
+
+def score_by_metric(
+    build: Build, known: Sequence[Known], task: Task, specs: Sequence[MetricSpec], batch: Batch
+) -> Scores:
+    """Ask every metric of the task; each kind of batch is built once, by ``build`` for metrics that name no other.
 
     >>> from evalcore.core.answers.batch import make_batch
-    >>> score = by_metric(gen_batch, TEXT_METRICS)
-    >>> asked = [MetricSpec("exact_match"), MetricSpec("includes")]
-    >>> [one.column.rows for one in score(Task("t", GENERATE_UNTIL), asked, make_batch([["It is 4"]], ["4"]))]
+    >>> task, asked = Task("t", GENERATE_UNTIL), [MetricSpec("exact_match"), MetricSpec("includes")]
+    >>> scores = by_metric(GENERATE_UNTIL, gen_batch)(task, asked, make_batch([["It is 4"]], ["4"]))
+    >>> [one.column.rows for one in scores]
     [Floats(values=Array([0.])), Floats(values=Array([1.]))]
     """
-    return partial(_by_metric, build, metrics)
+    (metrics,) = known
+    built: dict[Build, AnyBatch] = {}
+    return tuple(score for spec in specs for score in _ask(task, spec, _find(spec, metrics, task), build, batch, built))
 
 
-def _by_metric(
-    build: Callable[[Batch], B], metrics: PMap[str, Metric[B]], task: Task, specs: Sequence[MetricSpec], batch: Batch
-) -> Scores:
-    """Every metric of the task on a batch that is built once."""
-    built = build(batch)
-    return tuple(
-        score
-        for spec in specs
-        for score in _scores(spec, _asked(task, spec, _function(spec, metrics, task), built), batch, built.problems)
-    )
-
-
-def _function(spec: MetricSpec, metrics: PMap[str, Metric[B]], task: Task) -> Callable[..., Emitted]:
-    if spec.function is not None:
-        return spec.function  # type: ignore[return-value]  # the user's own, by the contract of MetricSpec
+def _find(spec: MetricSpec, metrics: Known, task: Task) -> AnyMetric | None:
+    """The metric that a name stands for; None where the user gives a function."""
     metric = metrics.get(spec.name)
-    if metric is None:
+    if metric is None and spec.function is None:
         raise unknown("metric", spec.name, metrics, place(f"{task.name} ({task.output_type})"))
-    return metric.score
+    return None if spec.function is not None else metric
 
 
-def _asked(task: Task, spec: MetricSpec, function: Callable[..., Emitted], built: B) -> Emitted:
+def _ask(
+    task: Task, spec: MetricSpec, metric: AnyMetric | None, build: Build, batch: Batch, built: dict[Build, AnyBatch]
+) -> Iterable[Score]:
+    own: Build = build if metric is None or metric.build is None else metric.build
+    if own not in built:
+        built[own] = own(batch)
+    given, explain = built[own], None
+    if metric is not None and metric.explain is not None:
+        explain = partial(_explain, metric.explain, given, spec.options)
+    emitted = _emitted(task, spec, metric, given)
+    return [msgspec.structs.replace(one, explain=explain) for one in _scores(spec, emitted, batch, given.problems)]
+
+
+def _explain(explain: Callable[..., str], built: AnyBatch, options: Options) -> str:
+    return built.problems.get(0) or explain(built, options)
+
+
+def _emitted(task: Task, spec: MetricSpec, metric: AnyMetric | None, built: AnyBatch) -> Emitted:
     """What a metric gives for a batch, whoever wrote it: rows, one per document, none of them NaN."""
     where = place(task.name, key=spec.name)
+    function: Callable[..., Emitted] = spec.function if metric is None else metric.score  # type: ignore[assignment]  # the user's own, by the contract of MetricSpec
     try:
         emitted = function(built, spec.options)
     except Exception as raised:
         raise locate(raised, where) from raised
     for rows in emitted.values() if isinstance(emitted, Mapping) else (emitted,):
-        found = rows.rows if isinstance(rows, Marks) else rows
-        if not isinstance(found, Floats | Stats | Labels | Objects) or len(found.values) != len(built.samples):
-            raise EvalError(f"expected {len(built.samples)} rows from metric {spec.name!r}, got {found!r}{where}")
+        plain = rows.rows if isinstance(rows, Marks) else rows
+        if not isinstance(plain, Floats | Stats | Labels | Objects) or len(plain.values) != len(built.samples):
+            raise EvalError(f"expected {len(built.samples)} rows from metric {spec.name!r}, got {plain!r}{where}")
     return emitted
 
 
@@ -127,91 +181,52 @@ def _scores(spec: MetricSpec, emitted: Emitted, batch: Batch, problems: Problems
         yield Score(name if name != OWN else spec.name, emitted_part(whole), spec)
 
 
-def score_column(emitted: Rows | Marks, batch: Batch, problems: Problems, *, finite: bool = True) -> Column:
-    """What was emitted for a batch as a column; a number that is not finite is no score, unless ``finite`` is off."""
-    marks = emitted if isinstance(emitted, Marks) else Marks(emitted, {})
-    odd = _not_finite(marks.rows) if finite else {}
-    missing = {**odd, **marks.missing, **{i: (UNSCORABLE, reason) for i, reason in problems.items()}}
-    status = np.zeros(len(batch.samples), np.uint8)
-    reasons: dict[int, str] = {}
-    for i, (code, reason) in missing.items():
-        status[i] = code
-        if reason:
-            doc_id = batch.samples[i].doc_id
-            reasons[doc_id] = reason + place(batch.task, doc_id)
-    return build_column(batch.keys, marks.rows, status, reasons)
-
-
-def _not_finite(rows: Rows) -> dict[int, tuple[int, str]]:
-    match rows:
-        case Floats(values):
-            odd = np.flatnonzero(~np.isfinite(values.floats)).tolist()
-        case Objects(values):
-            odd = [i for i, value in enumerate(values) if isinstance(value, float) and not isfinite(value)]
-        case _:
-            odd = []
-    return {i: (UNSCORABLE, f"expected a finite score, got {score_at(rows, i)}") for i in odd}
-
-
-def likelihood_scorer(single: PMap[str, Metric[LLBatch]], several: PMap[str, Metric[MCBatch]]) -> Scorer:
+def _by_kind(known: Sequence[Known], task: Task, specs: Sequence[MetricSpec], batch: Batch) -> Scores:
     """A document with choices is scored as multiple choice, one with a single likelihood as a plain one.
 
     >>> from evalcore.core.answers.batch import make_batch
-    >>> score = likelihood_scorer(LIKELIHOOD_METRICS, CHOICE_METRICS)
     >>> mixed = make_batch([[(-1.0, True)], [(-2.0, False), (-1.0, False)]], [None, 0])
-    >>> score(Task("t", LOGLIKELIHOOD), [MetricSpec("acc")], mixed)[0].column.rows
+    >>> SCORERS[LOGLIKELIHOOD](Task("t", LOGLIKELIHOOD), [MetricSpec("acc")], mixed)[0].column.rows
     Floats(values=Array([1., 0.]))
     """
-    return partial(_by_kind, single, several)
-
-
-def _by_kind(
-    single: PMap[str, Metric[LLBatch]],
-    several: PMap[str, Metric[MCBatch]],
-    task: Task,
-    specs: Sequence[MetricSpec],
-    batch: Batch,
-) -> Scores:
-    """Plain likelihoods and choices apart, then together again."""
+    single, several = known
     for spec in specs:
         if spec.function is None and spec.name not in single and spec.name not in several:
             raise unknown("metric", spec.name, {*single, *several}, place(f"{task.name} ({task.output_type})"))
     listed = np.fromiter((len(sample.choices) > 0 for sample in batch.samples), np.bool_, len(batch.samples))
     many = (np.diff(batch.offsets) > 1) | listed
     parts = (
-        *_partial(by_metric(ll_batch, single), single, task, specs, take_documents(batch, ~many)),
-        *_partial(by_metric(mc_batch, several), several, task, specs, take_documents(batch, many)),
+        *_score_part(ll_batch, single, "one log-likelihood", task, specs, take_documents(batch, ~many)),
+        *_score_part(mc_batch, several, "choices", task, specs, take_documents(batch, many)),
     )
-    names = dict.fromkeys(part.name for part in parts)
+    by_name: dict[str, list[Score]] = {}
+    for part in parts:
+        by_name.setdefault(part.name, []).append(part)
     return tuple(
-        Score(name, merge_all(part.column for part in parts if part.name == name), _spec(parts, name)) for name in names
+        msgspec.structs.replace(same[0], column=merge_all(one.column for one in same)) for same in by_name.values()
     )
 
 
-def _partial(
-    scorer: Scorer, known: PMap[str, Metric[B]], task: Task, specs: Sequence[MetricSpec], batch: Batch
+def _score_part(
+    build: Build, metrics: Known, what: str, task: Task, specs: Sequence[MetricSpec], batch: Batch
 ) -> Iterable[Score]:
     """Scores of a part of a task's documents; a metric that is not for their kind leaves them unscorable."""
     if not len(batch.samples):
         return
-    ours = [spec for spec in specs if spec.name in known or spec.function is not None]
-    yield from scorer(task, ours, batch)
+    ours = [spec for spec in specs if spec.name in metrics or spec.function is not None]
+    yield from score_by_metric(build, (metrics,), task, ours, batch)
     for spec in specs:
         if spec not in ours:
-            reason = f"{spec.name} is not a metric of " + ("choices" if "acc_norm" in known else "one log-likelihood")
-            missing = dict.fromkeys(range(len(batch.samples)), (UNSCORABLE, reason))
+            reason = (UNSCORABLE, f"{spec.name} is not a metric of {what}")
+            missing = dict.fromkeys(range(len(batch.samples)), reason)
             yield Score(spec.name, score_column(Marks(blank_rows(len(batch.samples)), missing), batch, {}), spec)
-
-
-def _spec(parts: Iterable[Score], name: str) -> MetricSpec | None:
-    return next(part.spec for part in parts if part.name == name)
 
 
 SCORERS: PMap[OutputType, Scorer] = pmap(
     {
-        MULTIPLE_CHOICE: by_metric(mc_batch, CHOICE_METRICS),
-        GENERATE_UNTIL: by_metric(gen_batch, TEXT_METRICS),
-        LOGLIKELIHOOD: likelihood_scorer(LIKELIHOOD_METRICS, CHOICE_METRICS),
-        LOGLIKELIHOOD_ROLLING: by_metric(rolling_batch, ROLLING_METRICS),
+        MULTIPLE_CHOICE: by_metric(MULTIPLE_CHOICE, mc_batch),
+        GENERATE_UNTIL: by_metric(GENERATE_UNTIL, gen_batch),
+        LOGLIKELIHOOD: MetricScorer(_by_kind, (LOGLIKELIHOOD, MULTIPLE_CHOICE)),
+        LOGLIKELIHOOD_ROLLING: by_metric(LOGLIKELIHOOD_ROLLING, rolling_batch),
     }
 )

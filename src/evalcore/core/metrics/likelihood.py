@@ -9,9 +9,10 @@ from math import inf
 import numpy as np
 from pyrsistent import PMap, pmap
 
-from evalcore.core.answers.batch import LLBatch, RollingBatch, count_bytes
+from evalcore.core.answers.batch import LLBatch, RollingBatch, count_bytes, ll_batch, rolling_batch
 from evalcore.core.metrics.choice import question_of
 from evalcore.core.metrics.metric import Marks, Metric, only_where
+from evalcore.core.metrics.verdict import tell_greedy, tell_length, tell_likelihood
 from evalcore.core.records.array import Array, frozen
 from evalcore.core.records.column import Floats, Objects, Stats
 from evalcore.core.records.request import Options
@@ -100,24 +101,35 @@ word_perplexity = per_unit(words, "words")
 byte_perplexity = per_unit(count_bytes, "bytes")
 bits_per_byte = byte_perplexity
 
+
+def _tell_words(batch: RollingBatch, options: Options) -> str:
+    return tell_length(words, "words", batch)
+
+
+def _tell_bytes(batch: RollingBatch, options: Options) -> str:
+    return tell_length(count_bytes, "bytes", batch)
+
+
+def _rolling(
+    score: Callable[[RollingBatch, Options], Marks], aggregation: str, explain: Callable[[RollingBatch, Options], str]
+) -> Metric[RollingBatch]:
+    return Metric(score, rolling_batch, aggregation, False, (-inf, inf), explain=explain)
+
+
 LIKELIHOOD_METRICS: PMap[str, Metric[LLBatch]] = pmap(
     {
-        "acc": Metric(acc),
-        "perplexity": Metric(perplexity, aggregation="perplexity", higher_is_better=False, bounds=(-inf, 0.0)),
-        "acc_all": Metric(acc_all, aggregation="acc_all"),
-        "bypass": Metric(bypass, aggregation="bypass", higher_is_better=None),
+        "acc": Metric(acc, ll_batch, explain=tell_greedy),
+        "perplexity": Metric(perplexity, ll_batch, "perplexity", False, (-inf, 0.0), explain=tell_likelihood),
+        "acc_all": Metric(acc_all, ll_batch, aggregation="acc_all"),
+        "bypass": Metric(bypass, ll_batch, aggregation="bypass", higher_is_better=None),
     }
 )
 
 ROLLING_METRICS: PMap[str, Metric[RollingBatch]] = pmap(
     {
-        "word_perplexity": Metric(
-            word_perplexity, aggregation="weighted_perplexity", higher_is_better=False, bounds=(-inf, inf)
-        ),
-        "byte_perplexity": Metric(
-            byte_perplexity, aggregation="weighted_perplexity", higher_is_better=False, bounds=(-inf, inf)
-        ),
-        "bits_per_byte": Metric(bits_per_byte, aggregation="bits_per_byte", higher_is_better=False, bounds=(-inf, inf)),
-        "bypass": Metric(bypass_texts, aggregation="bypass", higher_is_better=None),
+        "word_perplexity": _rolling(word_perplexity, "weighted_perplexity", _tell_words),
+        "byte_perplexity": _rolling(byte_perplexity, "weighted_perplexity", _tell_bytes),
+        "bits_per_byte": _rolling(bits_per_byte, "bits_per_byte", _tell_bytes),
+        "bypass": Metric(bypass_texts, rolling_batch, aggregation="bypass", higher_is_better=None),
     }
 )

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from math import isfinite
 from typing import Generic, TypeVar
 
 import numpy as np
 from msgspec import Struct
 
+from evalcore.core.answers.batch import Batch, Problems
 from evalcore.core.records.array import Bools, ColumnRecord
-from evalcore.core.records.column import Rows
+from evalcore.core.records.column import Column, Floats, Objects, Rows, build_column, score_at
+from evalcore.core.records.errors import place
 from evalcore.core.records.outcome import UNSCORABLE
 from evalcore.core.records.request import Options
 
-__all__ = ["Emitted", "Marks", "Metric", "only_where"]
+__all__ = ["Emitted", "Marks", "Metric", "only_where", "score_column"]
 
 B = TypeVar("B")
-B_contra = TypeVar("B_contra", contravariant=True)
 
 
 class Marks(ColumnRecord, frozen=True, eq=True):
@@ -31,19 +33,50 @@ Emitted = Rows | Marks | Mapping[str, Rows | Marks]
 
 
 class Metric(Struct, Generic[B], frozen=True):
-    """A metric over batches of one kind.
+    """A metric over batches of one kind, and what the pipe needs to know about it.
 
-    ``bounds`` are those of one document's score; ``options`` the names it takes, None if it checks them itself.
+    ``build`` makes the batch it takes, None if that is the usual one of the output type it is set under. ``bounds`` are
+    those of one document's score; ``options`` the names it takes, None if it checks them itself. ``explain`` says how
+    the score of the first document came about; ``unconditional`` asks for every choice without its context as well.
     """
 
     score: Callable[[B, Options], Emitted]
+    build: Callable[[Batch], B] | None = None
     aggregation: str = "mean"
     higher_is_better: bool | None = True
     bounds: tuple[float, float] = (0.0, 1.0)
     options: tuple[str, ...] | None = ()
+    explain: Callable[[B, Options], str] | None = None
+    unconditional: bool = False
 
 
 def only_where(usable: Bools, rows: Rows, reason: str) -> Marks:
     """Rows that count only where ``usable``; elsewhere the document is unscorable for this reason."""
     missing = {int(i): (UNSCORABLE, reason) for i in np.flatnonzero(~usable)}
     return Marks(rows, missing)
+
+
+def score_column(emitted: Rows | Marks, batch: Batch, problems: Problems, *, finite: bool = True) -> Column:
+    """What was emitted for a batch as a column; a number that is not finite is no score, unless ``finite`` is off."""
+    marks = emitted if isinstance(emitted, Marks) else Marks(emitted, {})
+    odd = _not_finite(marks.rows) if finite else {}
+    missing = {**odd, **marks.missing, **{i: (UNSCORABLE, reason) for i, reason in problems.items()}}
+    status = np.zeros(len(batch.samples), np.uint8)
+    reasons: dict[int, str] = {}
+    for i, (code, reason) in missing.items():
+        status[i] = code
+        if reason:
+            doc_id = batch.samples[i].doc_id
+            reasons[doc_id] = reason + place(batch.task, doc_id)
+    return build_column(batch.keys, marks.rows, status, reasons)
+
+
+def _not_finite(rows: Rows) -> dict[int, tuple[int, str]]:
+    match rows:
+        case Floats(values):
+            odd = np.flatnonzero(~np.isfinite(values.floats)).tolist()
+        case Objects(values):
+            odd = [i for i, value in enumerate(values) if isinstance(value, float) and not isfinite(value)]
+        case _:
+            odd = []
+    return {i: (UNSCORABLE, f"expected a finite score, got {score_at(rows, i)}") for i in odd}

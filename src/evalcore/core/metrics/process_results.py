@@ -16,8 +16,8 @@ from evalcore.core.answers.batch import (
 )
 from evalcore.core.answers.result import Result, results_of
 from evalcore.core.answers.table import as_number
-from evalcore.core.metrics.dispatch import Score, Scorer, Scores, score_column
-from evalcore.core.metrics.metric import Marks
+from evalcore.core.metrics.dispatch import Score, Scorer, Scores
+from evalcore.core.metrics.metric import Marks, score_column
 from evalcore.core.records.array import Array
 from evalcore.core.records.column import (
     Column,

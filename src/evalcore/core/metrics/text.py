@@ -11,9 +11,8 @@ from operator import eq
 
 from pyrsistent import PMap, pmap
 
-from evalcore.core.answers.batch import GenBatch
+from evalcore.core.answers.batch import GenBatch, gen_batch
 from evalcore.core.metrics.corpus import bleu, chrf, chrf_plus_plus, ter
-from evalcore.core.metrics.custom import per_document
 from evalcore.core.metrics.metric import Marks, Metric
 from evalcore.core.metrics.normalise import (
     answer_words,
@@ -24,14 +23,13 @@ from evalcore.core.metrics.normalise import (
     refuse_unknown,
 )
 from evalcore.core.metrics.references import Texts, best_over_golds, each_pair
+from evalcore.core.metrics.verdict import tell_equality, tell_extraction, tell_part
 from evalcore.core.records.array import frozen
 from evalcore.core.records.column import Floats, Objects
 from evalcore.core.records.errors import EvalError, require
 from evalcore.core.records.request import Options
 
-__all__ = ["TEXT_METRICS", "best_over_golds", "per_document"]
-
-# --- equality ------------------------------------------------------------------------------------------
+__all__ = ["TEXT_METRICS"]
 
 EXACT_OPTIONS = ("ignore_case", "ignore_numbers", "ignore_punctuation", "regexes_to_ignore")
 
@@ -224,21 +222,29 @@ def bypass(batch: GenBatch, options: Options) -> Objects:
     return Objects((None,) * len(batch.predictions))
 
 
+def _tell_exact(batch: GenBatch, options: Options) -> str:
+    return tell_equality(exact_match, batch, options)
+
+
+def _tell_included(batch: GenBatch, options: Options) -> str:
+    return tell_part(includes, batch, options)
+
+
 TEXT_METRICS: PMap[str, Metric[GenBatch]] = pmap(
     {
-        "exact_match": Metric(exact_match, options=None),
-        "quasi_exact_match": Metric(quasi_exact_match, options=None),
-        "includes": Metric(includes, options=None),
-        "f1": Metric(f1, options=None),
-        "anls": Metric(anls, options=None),
-        "rouge1": Metric(rouge1, options=None),
-        "rouge2": Metric(rouge2, options=None),
-        "rougeL": Metric(rougeL, options=None),
-        "extraction_rate": Metric(extraction_rate, options=None),
-        "bleu": Metric(bleu, aggregation="bleu", bounds=(0.0, 100.0), options=None),
-        "chrf": Metric(chrf, aggregation="chrf", bounds=(0.0, 100.0), options=None),
-        "chrf++": Metric(chrf_plus_plus, aggregation="chrf++", bounds=(0.0, 100.0), options=None),
-        "ter": Metric(ter, aggregation="ter", higher_is_better=False, bounds=(0.0, inf), options=None),
-        "bypass": Metric(bypass, aggregation="bypass", higher_is_better=None, options=None),
+        "exact_match": Metric(exact_match, gen_batch, options=None, explain=_tell_exact),
+        "quasi_exact_match": Metric(quasi_exact_match, gen_batch, options=None),
+        "includes": Metric(includes, gen_batch, options=None, explain=_tell_included),
+        "f1": Metric(f1, gen_batch, options=None),
+        "anls": Metric(anls, gen_batch, options=None),
+        "rouge1": Metric(rouge1, gen_batch, options=None),
+        "rouge2": Metric(rouge2, gen_batch, options=None),
+        "rougeL": Metric(rougeL, gen_batch, options=None),
+        "extraction_rate": Metric(extraction_rate, gen_batch, options=None, explain=tell_extraction),
+        "bleu": Metric(bleu, gen_batch, aggregation="bleu", bounds=(0.0, 100.0), options=None),
+        "chrf": Metric(chrf, gen_batch, aggregation="chrf", bounds=(0.0, 100.0), options=None),
+        "chrf++": Metric(chrf_plus_plus, gen_batch, aggregation="chrf++", bounds=(0.0, 100.0), options=None),
+        "ter": Metric(ter, gen_batch, aggregation="ter", higher_is_better=False, bounds=(0.0, inf), options=None),
+        "bypass": Metric(bypass, gen_batch, aggregation="bypass", higher_is_better=None, options=None),
     }
 )

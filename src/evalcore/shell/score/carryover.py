@@ -8,14 +8,13 @@ from pathlib import Path
 import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
-from pyrsistent import pmap
 
 from evalcore.core.lm_eval.result_file import BYPASS
 from evalcore.core.records.column import Column, build_column, take_rows
 from evalcore.core.records.request import freeze_options
 from evalcore.core.records.score import Scored, ScoredColumn
 from evalcore.core.records.task import MetricKey, MetricSpec, Task
-from evalcore.core.tables import METRICS, first_or_all
+from evalcore.core.tables import first_or_all, known_metrics
 from evalcore.shell.logs.log import LogTask
 from evalcore.shell.score.groups import recorded_count
 from evalcore.shell.score.labels import recorded_name
@@ -34,7 +33,7 @@ OLD_SCORES = "taken as recorded when this was written; what was recorded stands"
 def needs_code(task: Task, coded: Iterable[str]) -> frozenset[str]:
     """The metrics of a recorded task that only code could score or close."""
     specs = [*task.metrics, *(spec for one in task.filters for spec in one.metrics or ())]
-    known = METRICS.get(task.output_type, pmap())
+    known = known_metrics(task.output_type)
     lost = {spec.name for spec in specs if task.process_results is not None or spec.name not in known}
     return frozenset(lost | set(coded))
 
