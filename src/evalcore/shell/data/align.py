@@ -1,4 +1,4 @@
-"""Documents as a table has them: every one with every column, and numbers of one kind in a column."""
+"""Documents as rows of a table: every document has every column, and a column has numbers of one type."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ def align_documents(docs: list[Doc], where: str = "the data") -> list[Doc]:
     """
     names = tuple(dict.fromkeys(chain.from_iterable(docs)))
     try:
-        return _rebuild(names, docs)
+        return _rebuild_rows(names, docs)
     except RecursionError as deep:
         raise EvalError(f"{where}: documents nested too deep") from deep
     except OverflowError as large:
         raise EvalError(f"{where}: an integer too large for the floats in its column") from large
 
 
-def _rebuild(names: tuple[str, ...], docs: list[Doc]) -> list[Doc]:
-    columns = [_align([doc.get(name) for doc in docs]) for name in names]
+def _rebuild_rows(names: tuple[str, ...], docs: list[Doc]) -> list[Doc]:
+    columns = [_align_column([doc.get(name) for doc in docs]) for name in names]
     return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)] if names else docs
 
 
-def _align(values: list[object]) -> list[object]:
-    """Inside a column, objects that do not all have the same keys stay as they were written."""
+def _align_column(values: list[object]) -> list[object]:
+    """Align a column; objects whose keys differ stay as they were written."""
     kinds = set(map(type, values)) - {NoneType}
     if kinds == {int, float}:
         return [float(value) if isinstance(value, int) else value for value in values]
@@ -46,7 +46,7 @@ def _align(values: list[object]) -> list[object]:
 
 def _align_lists(values: list[object]) -> list[object]:
     items = [item for value in values if isinstance(value, list) for item in value]
-    aligned = _align(items)
+    aligned = _align_column(items)
     if aligned is items:
         return values
     rest = iter(aligned)
@@ -57,5 +57,5 @@ def _align_objects(values: list[object]) -> list[object]:
     objects = [value for value in values if isinstance(value, dict)]
     if any(one.keys() != objects[0].keys() for one in objects):
         return values
-    rest = iter(_rebuild(tuple(objects[0]), objects))
+    rest = iter(_rebuild_rows(tuple(objects[0]), objects))
     return [None if value is None else next(rest) for value in values]

@@ -1,4 +1,4 @@
-"""Parquet and Arrow files, through pyarrow."""
+"""Parquet and Arrow files, read by pyarrow."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["read_arrow", "read_parquet"]
 
 
 def read_parquet(path: Path, options: Mapping[str, object]) -> list[Doc]:
-    """The rows of a Parquet file; ``columns`` picks some."""
+    """Read the rows of a Parquet file; ``columns`` selects some columns."""
     parquet, columns = require("pyarrow.parquet", "parquet"), options.get("columns")
     if columns is not None and not (isinstance(columns, list) and all(isinstance(name, str) for name in columns)):
         raise EvalError(f"{path}: expected columns to be a list of names, got {str(columns)[:60]}")
@@ -20,7 +20,7 @@ def read_parquet(path: Path, options: Mapping[str, object]) -> list[Doc]:
 
 
 def read_arrow(path: Path, options: Mapping[str, object]) -> list[Doc]:
-    """The rows of an Arrow file (Feather) or stream (as datasets keeps them)."""
+    """Read the rows of an Arrow file (Feather) or stream (which datasets writes)."""
     arrow = require("pyarrow", "parquet")
     ipc = require("pyarrow.ipc", "parquet")
 

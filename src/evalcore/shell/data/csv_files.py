@@ -1,4 +1,4 @@
-"""Tables of text: CSV and TSV, with the types that datasets (pandas) finds in their columns."""
+"""CSV and TSV, with the column types that datasets (through pandas) infers."""
 
 from __future__ import annotations
 
@@ -34,18 +34,18 @@ OPTIONS = frozenset(
 
 
 def read_tsv(path: Path, options: Mapping[str, object]) -> list[Doc]:
-    """The rows of a table separated by tabs."""
+    """Read the rows of a table separated by tabs."""
     return read_csv(path, {"sep": "\t", **options})
 
 
 def read_csv(path: Path, options: Mapping[str, object]) -> list[Doc]:
-    """The rows of a table; a row may lack its last cells but not have more cells than there are columns."""
+    """Read the rows of a table; a row may lack its last cells but must not have more cells than there are columns."""
     for name in sorted(options.keys() - OPTIONS, key=str):
         raise unknown("csv option", name, OPTIONS, f" - at {path}")
     if options.get("header", "infer") not in ("infer", 0, None):
         raise EvalError(f"{path}: expected header: 0, infer or null, got {options['header']!r}")
     with open_bytes(path) as file:
-        rows = list(map(_whole, read_rows(file, path, options)))
+        rows = list(map(_raise_fault, read_rows(file, path, options)))
     given = options.get("column_names") or options.get("names")
     if isinstance(given, list):
         names = [str(name) for name in given]
@@ -63,25 +63,26 @@ def read_csv(path: Path, options: Mapping[str, object]) -> list[Doc]:
     return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
 
 
-def _whole(row: Row | LineFault) -> Row:
+def _raise_fault(row: Row | LineFault) -> Row:
+    """Raise a row that is a fault."""
     if isinstance(row, LineFault):
         raise row
     return row
 
 
 def read_rows(file: IO[bytes], path: Path, options: Mapping[str, object]) -> Iterator[Row | LineFault]:
-    """The rows that are not empty, each with the line it ends on; one with bytes that are no text is a fault."""
+    """Read the rows that are not empty, each with the line it ends on; a row with undecodable bytes is a fault."""
     words = {"quotechar": '"', "quoting": csv.QUOTE_MINIMAL, "escapechar": None, "doublequote": True}
     words |= {name: options[name] for name in (*words, "skipinitialspace") if name in options}
     words["delimiter"] = options.get("delimiter") or options.get("sep") or ","
     ended: list[bool] = []
     given = str(options.get("encoding") or "utf-8")
     encoding = "utf-8-sig" if given.lower() in ("utf-8", "utf8") else given
-    before = csv.field_size_limit(MOST_CELL)  # the standard library keeps this one number for all readers
+    before = csv.field_size_limit(MOST_CELL)  # the standard library has one limit for all readers
     try:
         text = io.TextIOWrapper(file, encoding, "surrogateescape", newline="")
-        reader = csv.reader(chain(text, _tell_end(ended)), **words)  # type: ignore[arg-type]  # its errors are caught below
-        skip, last, faults = options.get("skiprows"), 0, _faults(path, given)
+        reader = csv.reader(chain(text, _note_end(ended)), **words)  # type: ignore[arg-type]  # its errors are caught below
+        skip, last, faults = options.get("skiprows"), 0, _find_faults(path, given)
         for at, row in enumerate(row for row in reader if row):
             if ended and words["quoting"] != csv.QUOTE_NONE:
                 raise LineFault(str(path), last + 1, "expected a closing quote, found the end of the file")
@@ -89,7 +90,7 @@ def read_rows(file: IO[bytes], path: Path, options: Mapping[str, object]) -> Ite
             if isinstance(skip, int) and at < skip:
                 continue
             try:
-                "".join(row).encode()  # fails where a byte was no text, at little cost
+                "".join(row).encode()  # a cheap test: it fails on undecodable bytes
             except UnicodeEncodeError:
                 unknown_place = LineFault(str(path), last, f"not {given}")
                 yield next((one for one in faults if one.line > before_it), unknown_place)
@@ -97,7 +98,7 @@ def read_rows(file: IO[bytes], path: Path, options: Mapping[str, object]) -> Ite
                 yield last, row
     except EvalError:
         raise
-    except UnicodeDecodeError as wrong:  # of encodings whose lines do not end in one byte
+    except UnicodeDecodeError as wrong:  # in encodings whose newline is not one byte
         raise EvalError(
             f"{path}: not {wrong.encoding}: {wrong.reason} at byte {wrong.start} of a part of it"
         ) from wrong
@@ -109,14 +110,14 @@ def read_rows(file: IO[bytes], path: Path, options: Mapping[str, object]) -> Ite
         csv.field_size_limit(before)
 
 
-def _tell_end(ended: list[bool]) -> Iterator[str]:
-    """No line, after the last one: a row that comes when this was asked for had not ended by then."""
+def _note_end(ended: list[bool]) -> Iterator[str]:
+    """Yield nothing, and note that the lines have ended: a row that comes later was still open then."""
     ended.append(True)
     yield from ()
 
 
-def _faults(path: Path, encoding: str) -> Iterator[LineFault]:
-    """The lines with bytes that are no text, and the first such byte of each, for which the file is read again."""
+def _find_faults(path: Path, encoding: str) -> Iterator[LineFault]:
+    """Read the file again for the lines with undecodable bytes, and the first such byte of each."""
     byte = 0
     with suppress(EvalError), open_bytes(path) as file:
         lines = chain.from_iterable(part.splitlines(keepends=True) for part in file)
@@ -125,13 +126,13 @@ def _faults(path: Path, encoding: str) -> Iterator[LineFault]:
                 line.decode(encoding)
             except UnicodeDecodeError as wrong:
                 near = line[max(0, wrong.start - 20) : wrong.start + 20].rstrip()
-                told = f"not {wrong.encoding}: {wrong.reason} in {near!r}"
-                yield LineFault(str(path), number, told, byte + wrong.start)
+                message = f"not {wrong.encoding}: {wrong.reason} in {near!r}"
+                yield LineFault(str(path), number, message, byte + wrong.start)
             byte += len(line)
 
 
 def name_columns(header: Sequence[str]) -> list[str]:
-    """Column names, made different as pandas does.
+    """Make column names unique, as pandas does.
 
     >>> name_columns(["a", "a", ""])
     ['a', 'a.1', 'Unnamed: 2']
@@ -149,7 +150,8 @@ def name_columns(header: Sequence[str]) -> list[str]:
 
 
 def type_column(cells: Sequence[str | None], blank: frozenset[str] = NO_VALUE) -> list[object]:
-    """A column as integers, floats, booleans or text, whichever all its cells are; with gaps no integers.
+    """Convert a column to integers, floats or booleans if all its cells are such, else to text; gaps make integers
+    floats.
 
     >>> type_column(["1", "2"]), type_column(["1", ""]), type_column(["true", "NA"]), type_column(["1", "x"])
     ([1, 2], [1.0, None], [True, None], ['1', 'x'])

@@ -1,4 +1,4 @@
-"""Which split a file belongs to, by its name or the folder it is in, as datasets tells them."""
+"""The split of a file by its name or its folder, as datasets assigns them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SHARD = re.compile(r"(\w+(?:\.\w+)*)-\d{5}-of-\d{5}")
 
 
 def sort_into_splits(files: Iterable[Path], folder: Path) -> dict[str, list[Path]]:
-    """Files by split; if no name says one, all are the training split.
+    """Sort files into splits; if no name says one, all belong to the training split.
 
     >>> sort_into_splits([Path("d/test.jsonl"), Path("d/en/dev-1.jsonl"), Path("d/README.json")], Path("d"))
     {'test': [...Path('d/test.jsonl')], 'validation': [...Path('d/en/dev-1.jsonl')]}
@@ -32,7 +32,7 @@ def sort_into_splits(files: Iterable[Path], folder: Path) -> dict[str, list[Path
 
 
 def find_split(path: Path) -> str:
-    """The split that a path names, or nothing.
+    """Find the split that a path names; an empty text if it names none.
 
     >>> [find_split(Path(name)) for name in ("val/a.csv", "abstract-00000-of-00002.parquet", "latest.csv")]
     ['validation', 'abstract', '']

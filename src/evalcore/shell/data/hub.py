@@ -1,4 +1,4 @@
-"""Datasets that are not local files: Hugging Face's, and what task code returns."""
+"""Datasets that are not local files: Hugging Face's, and those that task code returns."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import cast
 from evalcore.core.records.errors import EvalError, MissingExtra, require
 from evalcore.shell.data.align import Doc
 
-__all__ = ["as_documents", "as_splits", "load_from_hub"]
+__all__ = ["check_splits", "list_documents", "load_from_hub"]
 
 
 def load_from_hub(path: str, name: object, options: Mapping[str, object], task: str) -> Mapping[str, object]:
-    """The splits of a hub dataset, through the datasets package."""
+    """Load the splits of a hub dataset with the datasets package."""
     shown = f"the dataset {path!r}" + (f" ({name})" if name else "") + " is no local file or folder"
     hint = f"or give local documents: `data: {{{task}: file.jsonl}}` - at {task}"
     try:
@@ -21,23 +21,23 @@ def load_from_hub(path: str, name: object, options: Mapping[str, object], task: 
         raise MissingExtra(f"{shown}, and for the Hugging Face hub {missing}; {hint}") from missing
     try:
         loaded: object = datasets.load_dataset(path, name=name, **options)
-    except Exception as wrong:  # whatever the network, the hub or a broken dataset comes up with
+    except Exception as wrong:  # network, hub and broken datasets raise anything
         why = " ".join(str(wrong).split())[:300] or type(wrong).__name__
         raise EvalError(f"{shown}, and the Hugging Face hub did not give it: {why}; check the name, {hint}") from wrong
-    return as_splits(loaded, task)
+    return check_splits(loaded, task)
 
 
-def as_splits(loaded: object, task: str) -> Mapping[str, object]:
-    """A mapping of splits, checked to be one."""
+def check_splits(loaded: object, task: str) -> Mapping[str, object]:
+    """Check that task code returned a mapping of splits."""
     if isinstance(loaded, Mapping):
         return loaded
     raise EvalError(f"expected a dataset with splits, got {type(loaded).__name__} - at {task}")
 
 
-def as_documents(rows: object, where: str = "") -> Sequence[Doc]:
-    """Rows as documents. A ``datasets.Dataset`` stays one: ``process_docs`` functions are written for it.
+def list_documents(rows: object, where: str = "") -> Sequence[Doc]:
+    """List rows as documents. A ``datasets.Dataset`` stays one: ``process_docs`` functions are written for it.
 
-    >>> as_documents(({"a": n} for n in range(2)))
+    >>> list_documents(({"a": n} for n in range(2)))
     [{'a': 0}, {'a': 1}]
     """
     if hasattr(rows, "features") and hasattr(rows, "__len__"):

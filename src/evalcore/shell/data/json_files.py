@@ -1,4 +1,4 @@
-"""JSON files: one document a line, or one array, or an object that holds the array."""
+"""JSON files: one document a line, one array, or an object that contains the array."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ USUAL = ("data", "rows", "examples", "documents", "instances")
 
 
 def read_json_lines(path: Path, options: Mapping[str, object]) -> list[Doc]:
-    """The documents of a file with one to a line; a file that turns out to hold one array is read as that."""
+    """Read a file with one document a line; a file that holds one array is read as such."""
     with open_bytes(path) as file:
         lines = number_lines(file)
         first = next(lines, None)
         if first is not None and not first[1].startswith(b"["):
-            return align_documents([_decode(first, path), *(_decode(line, path) for line in lines)], str(path))
+            return align_documents([_decode_doc(first, path), *(_decode_doc(line, path) for line in lines)], str(path))
     return read_json(path, options)
 
 
 def read_json(path: Path, options: Mapping[str, object]) -> list[Doc]:
-    """The documents of a JSON file: an array, an object that holds one, or lines after all."""
+    """Read a JSON file: an array, an object that contains one, or lines of JSON."""
     with open_bytes(path) as file:
         data = file.read().removeprefix(b"\xef\xbb\xbf").rstrip()
     where, field = str(path), options.get("field")
@@ -34,11 +34,11 @@ def read_json(path: Path, options: Mapping[str, object]) -> list[Doc]:
         return []
     first, more, _ = data.lstrip().partition(b"\n")
     if more and field is None and first.startswith(b"{") and _is_json(first):
-        return align_documents([_decode(line, path) for line in number_lines(data.split(b"\n"))], where)
+        return align_documents([_decode_doc(line, path) for line in number_lines(data.split(b"\n"))], where)
     return align_documents(unwrap_documents(decode_line(data, where), where, field), where)
 
 
-def _decode(line: tuple[int, bytes], path: Path) -> Doc:
+def _decode_doc(line: tuple[int, bytes], path: Path) -> Doc:
     where = f"{path}:{line[0]}"
     value = decode_line(line[1], where)
     if not isinstance(value, dict):
@@ -55,7 +55,7 @@ def _is_json(line: bytes) -> bool:
 
 
 def unwrap_documents(value: object, where: str, field: object = None) -> list[Doc]:
-    """The list of documents that a JSON value is, or holds under ``field`` or a usual name.
+    """Unwrap the list of documents that a JSON value is, or contains under ``field`` or a usual name.
 
     >>> unwrap_documents({"version": 1, "data": [{"q": "?"}]}, "a.json")
     [{'q': '?'}]
@@ -70,11 +70,11 @@ def unwrap_documents(value: object, where: str, field: object = None) -> list[Do
         held = [one for name in USUAL if isinstance(one := value.get(name), list) and one and type(one[0]) is dict]
         return unwrap_documents(held[0], where) if len(held) == 1 else [value]
     if isinstance(value, list):
-        return list(_as_documents(value, where))
+        return list(_check_documents(value, where))
     raise EvalError(f"{where}: expected an array of documents, got {str(value)[:60]!r}")
 
 
-def _as_documents(rows: list[object], where: str) -> Iterable[Doc]:
+def _check_documents(rows: list[object], where: str) -> Iterable[Doc]:
     for at, row in enumerate(rows):
         if isinstance(row, dict):
             yield row

@@ -9,14 +9,14 @@ from evalcore.core.records.errors import EvalError, unknown
 from evalcore.shell.data.align import Doc, align_documents
 from evalcore.shell.data.csv_files import OPTIONS as CSV_OPTIONS
 from evalcore.shell.data.folders import sort_into_splits
-from evalcore.shell.data.hub import as_documents
-from evalcore.shell.data.readers import BUILDERS, Reader, files_in, find_files, read_files
+from evalcore.shell.data.hub import list_documents
+from evalcore.shell.data.readers import BUILDERS, Reader, find_files, list_files_in, read_files
 
 __all__ = ["Parts", "Read", "is_remote", "open_builder", "open_path", "read_given"]
 
 Read = Callable[[], Sequence[Doc]]
 Parts = Mapping[str, Read]
-"""Split name to how to read it; ``*`` stands for every name that is not there."""
+"""How to read each split by name; ``*`` stands for every other name."""
 
 BUILDER_OPTIONS: dict[str, frozenset[str]] = {
     "json": frozenset({"field"}),
@@ -28,7 +28,7 @@ BUILDER_OPTIONS: dict[str, frozenset[str]] = {
 
 
 def read_given(given: object, roots: Sequence[Path]) -> Parts:
-    """The splits of an entry of ``data:``: a path, paths, or documents for every split, or any of these by split.
+    """Read the splits of an entry of ``data:``: a path, paths or documents for every split, or any of these by split.
 
     >>> read_given({"test": [{"q": "?"}]}, ())["test"]()
     [{'q': '?'}]
@@ -42,11 +42,11 @@ def read_given(given: object, roots: Sequence[Path]) -> Parts:
 
 def _read_source(source: object, roots: Sequence[Path]) -> Read:
     if isinstance(source, list) and not all(isinstance(one, str | Path) for one in source):
-        return lambda: align_documents(list(as_documents(source)))
-    return lambda: read_files(find_files(_as_paths(source), roots), {})
+        return lambda: align_documents(list(list_documents(source)))
+    return lambda: read_files(find_files(_check_paths(source), roots), {})
 
 
-def _as_paths(value: object) -> list[str]:
+def _check_paths(value: object) -> list[str]:
     paths = value if isinstance(value, list | tuple) else [value]
     if not paths or not all(isinstance(one, str | Path) and str(one) for one in paths):
         raise EvalError(f"expected a path, paths or documents, got {value!r}")
@@ -54,7 +54,7 @@ def _as_paths(value: object) -> list[str]:
 
 
 def is_remote(data_files: object) -> bool:
-    """Whether any file has an address instead of a path.
+    """Whether any file is given by an address instead of a path.
 
     >>> is_remote({"test": "hf://datasets/x/y.jsonl"}), is_remote(["a.jsonl"])
     (True, False)
@@ -67,7 +67,7 @@ def is_remote(data_files: object) -> bool:
 
 
 def open_builder(kind: str, options: Mapping[str, object], roots: Sequence[Path]) -> Parts:
-    """The splits of ``dataset_path: json|csv|parquet|arrow|text`` with its ``data_files`` or ``data_dir``."""
+    """Open the splits of ``dataset_path: json|csv|parquet|arrow|text`` with its ``data_files`` or ``data_dir``."""
     rest = {name: value for name, value in options.items() if name not in ("data_files", "data_dir")}
     for name in sorted(rest.keys() - BUILDER_OPTIONS[kind], key=str):
         raise unknown(
@@ -75,24 +75,24 @@ def open_builder(kind: str, options: Mapping[str, object], roots: Sequence[Path]
         )
     files, folder, reader = options.get("data_files"), options.get("data_dir"), BUILDERS[kind]
     if files is None:
-        found = _find_folder(str(folder), roots) if folder is not None else None
-        if found is None:
+        place = _find_folder(str(folder), roots) if folder is not None else None
+        if place is None:
             raise EvalError(f"dataset_path: {kind} needs data_files, or a data_dir that exists, in dataset_kwargs")
-        return _open_folder(found, rest, reader)
+        return _open_folder(place, rest, reader)
     if folder is not None:
         roots = [root / str(folder) for root in (*roots, Path())]
 
     def later(source: object) -> Read:
-        return lambda: read_files(find_files(_as_paths(source), roots), rest, reader)
+        return lambda: read_files(find_files(_check_paths(source), roots), rest, reader)
 
     by_split = files if isinstance(files, Mapping) else {"train": files}
     return {str(name): later(source) for name, source in by_split.items()}
 
 
 def open_path(path: str, name: object, roots: Sequence[Path]) -> Parts | None:
-    """The splits of a local file (it serves every split) or folder, or None if it is neither and must be on the hub.
+    """Open the splits of a local folder, or of a local file, which serves every split; None if there is neither.
 
-    A folder inside that has the name of the configuration (``dataset_name``) is taken instead.
+    A folder inside named after the configuration (``dataset_name``) takes precedence.
     """
     for place in (*roots, Path()):
         if (place / path).is_file():
@@ -105,13 +105,13 @@ def open_path(path: str, name: object, roots: Sequence[Path]) -> Parts | None:
 
 
 def _find_folder(name: str, roots: Sequence[Path]) -> Path | None:
-    """The first folder of that name that has data files in it."""
+    """Find the first folder of that name that contains data files."""
     folders = (root / Path(name).expanduser() for root in (*roots, Path()))
-    return next((folder for folder in folders if folder.is_dir() and files_in(folder)), None)
+    return next((folder for folder in folders if folder.is_dir() and list_files_in(folder)), None)
 
 
 def _open_folder(folder: Path, options: Mapping[str, object] | None = None, reader: Reader | None = None) -> Parts:
     def later(paths: Sequence[Path]) -> Read:
         return lambda: read_files(paths, options or {}, reader)
 
-    return {name: later(paths) for name, paths in sort_into_splits(files_in(folder), folder).items()}
+    return {name: later(paths) for name, paths in sort_into_splits(list_files_in(folder), folder).items()}

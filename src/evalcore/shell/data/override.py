@@ -1,4 +1,4 @@
-"""The run config's ``data:``: which local documents stand in for a task's own."""
+"""The ``data:`` of a run config: local documents in place of a task's own."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["find_override"]
 
 
 def find_override(data: Mapping[str, object] | None, task: str) -> object | None:
-    """What ``data:`` gives for a task, by its name or the first glob that fits; ``{task}`` in a path is its name.
+    """Find what ``data:`` gives for a task, by its name or the first matching glob; ``{task}`` in a path is its name.
 
     >>> find_override({"arc_*": "local/{task}.jsonl", "boolq": {"test": "b.csv"}}, "arc_easy")
     'local/arc_easy.jsonl'
@@ -28,7 +28,7 @@ def find_override(data: Mapping[str, object] | None, task: str) -> object | None
 
 
 def _name_task(value: object, task: str) -> object:
-    """Only paths are filled in: documents given in place stay as they are."""
+    """Fill in the name of a task in paths only: documents given in place stay as they are."""
     if isinstance(value, str):
         return value.replace("{task}", task)
     if isinstance(value, Mapping):

@@ -1,4 +1,4 @@
-"""Local files of documents, read by their suffix or, without one, by their first bytes."""
+"""Files of documents, read by their suffix or, if they have none, by their first bytes."""
 
 from __future__ import annotations
 
@@ -13,13 +13,22 @@ from evalcore.shell.data.csv_files import read_csv, read_tsv
 from evalcore.shell.data.json_files import read_json, read_json_lines
 from evalcore.shell.data.unpack import open_bytes, strip_packing
 
-__all__ = ["BUILDERS", "READERS", "Reader", "choose_reader", "files_in", "find_files", "read_documents", "read_files"]
+__all__ = [
+    "BUILDERS",
+    "READERS",
+    "Reader",
+    "choose_reader",
+    "find_files",
+    "list_files_in",
+    "read_documents",
+    "read_files",
+]
 
 Reader = Callable[[Path, Mapping[str, object]], list[Doc]]
 
 
 def read_text(path: Path, options: Mapping[str, object]) -> list[Doc]:
-    """Every line of a text file as a document with the column ``text``."""
+    """Read every line of a text file as a document with the column ``text``."""
     with open_bytes(path) as file:
         data = file.read().removeprefix(b"\xef\xbb\xbf")
     try:
@@ -49,7 +58,7 @@ BUILDERS: dict[str, Reader] = {
     "arrow": read_arrow,
     "text": read_text,
 }
-"""``dataset_path`` names that mean a kind of file rather than a dataset."""
+"""Values of ``dataset_path`` that name a format of files rather than a dataset."""
 
 
 def read_documents(
@@ -58,19 +67,19 @@ def read_documents(
     *,
     roots: Sequence[Path] = (),
 ) -> list[Doc]:
-    """The documents of a file, a glob, or a list of these, in order of name; looked for under each root in turn."""
+    """Read the documents of files, globs or lists of them, sorted by name; each root is searched in turn."""
     return read_files(find_files(source, roots), options or {})
 
 
 def read_files(paths: Sequence[Path], options: Mapping[str, object], reader: Reader | None = None) -> list[Doc]:
-    """The documents of these files one after another, with the columns of all."""
+    """Read the documents of these files one after another, with the columns of all."""
     parts = [(reader or choose_reader(path))(path, options) for path in paths]
     docs = [doc for part in parts for doc in part]
     return parts[0] if len(parts) == 1 else align_documents(docs, ", ".join(map(str, paths[:3])))
 
 
 def choose_reader(path: Path) -> Reader:
-    """The reader for a file's suffix, or for its content if it has none."""
+    """Choose the reader of a file by its suffix or, if it has none, by its content."""
     suffix = Path(strip_packing(path.name)).suffix.lower()
     if suffix in READERS:
         return READERS[suffix]
@@ -86,7 +95,7 @@ def choose_reader(path: Path) -> Reader:
 
 
 def find_files(source: str | Path | Sequence[str | Path], roots: Sequence[Path] = ()) -> list[Path]:
-    """The files that paths and globs name: under the first root that has any, else in the working directory.
+    """Find the files that paths and globs name: under the first root that has any, else in the working directory.
 
     >>> find_files("no/such.jsonl")
     Traceback (most recent call last):
@@ -100,16 +109,16 @@ def find_files(source: str | Path | Sequence[str | Path], roots: Sequence[Path] 
         path = place / name
         if path.is_file():
             return [path]
-        if path.is_dir() and (held := files_in(path)):
+        if path.is_dir() and (held := list_files_in(path)):
             return held
-        found = sorted(Path(one) for one in glob(str(path), recursive=True)) if has_magic(name) else []
-        if files := [one for one in found if one.is_file()]:
+        matches = sorted(Path(one) for one in glob(str(path), recursive=True)) if has_magic(name) else []
+        if files := [match for match in matches if match.is_file()]:
             return files
     raise EvalError(f"{source}: no such file; looked in {', '.join(map(str, places))}")
 
 
-def files_in(folder: Path) -> list[Path]:
-    """The data files of a folder and its folders, hidden ones left out."""
+def list_files_in(folder: Path) -> list[Path]:
+    """List the data files of a folder and its subfolders, without hidden ones."""
     return [
         path
         for path in sorted(folder.rglob("*"))

@@ -1,4 +1,4 @@
-"""The documents of a task by split, looked for and read only when they are asked for."""
+"""The documents of a task by split, found and read on demand."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from evalcore.core.records.errors import EvalError, locate, place
 from evalcore.shell.data.align import Doc
-from evalcore.shell.data.hub import as_documents, as_splits, load_from_hub
+from evalcore.shell.data.hub import check_splits, list_documents, load_from_hub
 from evalcore.shell.data.local import Parts, Read, is_remote, open_builder, open_path, read_given
 from evalcore.shell.data.readers import BUILDERS
 
@@ -19,7 +19,7 @@ SPLIT_KEYS = ("training_split", "validation_split", "test_split", "fewshot_split
 
 
 class Splits(Mapping[str, Sequence[Doc]]):
-    """Split name to documents, each read once, at first use. A part named ``*`` serves every other name too."""
+    """Documents by split, each split read once, at first use. A part named ``*`` serves every other name."""
 
     def __init__(
         self, task: str, find: Callable[[], Parts], named: Sequence[str], warnings: Sequence[str] = ()
@@ -35,7 +35,7 @@ class Splits(Mapping[str, Sequence[Doc]]):
         if key not in parts:
             raise KeyError(name)
         if key not in self._read:
-            self._read[key] = self._located(parts[key])
+            self._read[key] = self._locate_errors(parts[key])
         return self._read[key]
 
     def __iter__(self) -> Iterator[str]:
@@ -51,10 +51,10 @@ class Splits(Mapping[str, Sequence[Doc]]):
     @property
     def _parts(self) -> Parts:
         if self._found is None:
-            self._found = self._located(self._find)
+            self._found = self._locate_errors(self._find)
         return self._found
 
-    def _located(self, call: Callable[[], Result]) -> Result:
+    def _locate_errors(self, call: Callable[[], Result]) -> Result:
         try:
             return call()
         except EvalError as wrong:
@@ -64,16 +64,16 @@ class Splits(Mapping[str, Sequence[Doc]]):
 def load_splits(
     config: Mapping[str, object], override: object = None, *, root: str | Path | Sequence[str | Path] = "."
 ) -> Splits:
-    """The documents of a task: from the override, its own files, its ``custom_dataset`` or the hub, in that order.
+    """Load the documents of a task: from the override, its own files, its ``custom_dataset`` or the hub, in that order.
 
-    Relative paths are looked for under each ``root`` in turn (the task file's folder), then in the working directory.
+    Relative paths are searched under each ``root`` in turn (the task file's folder), then in the working directory.
 
     >>> load_splits({"task": "t", "test_split": "test"}, [{"q": "2 + 2 ="}])["test"]
     [{'q': '2 + 2 ='}]
     """
     task = str(config.get("task", "task"))
     roots = tuple(map(Path, (root,) if isinstance(root, str | Path) else root))
-    options = dict(_mapping(config, "dataset_kwargs", task))
+    options = dict(_read_mapping(config, "dataset_kwargs", task))
     warnings = []
     if options.pop("trust_remote_code", None):
         warnings.append(f"trust_remote_code is not honoured: no dataset script is run - at {task}")
@@ -92,36 +92,36 @@ def load_splits(
 def _find_own(config: Mapping[str, object], options: dict[str, object], task: str, roots: Sequence[Path]) -> Parts:
     custom = config.get("custom_dataset")
     if callable(custom):
-        return _defer(_call(custom, {**_mapping(config, "metadata", task)}, options, task), task)
+        return _defer_reading(_call_custom(custom, {**_read_mapping(config, "metadata", task)}, options, task), task)
     path, name = config.get("dataset_path"), config.get("dataset_name")
     if not isinstance(path, str) or not path:
         raise EvalError(f"no dataset_path; name one, or give local documents: `data: {{{task}: file.jsonl}}`")
     if path in BUILDERS and not is_remote(options.get("data_files")):
         return open_builder(path, options, roots)
     local = open_path(path, name, roots) if not options.get("data_files") else None
-    return local if local is not None else _defer(load_from_hub(path, name, options, task), task)
+    return local if local is not None else _defer_reading(load_from_hub(path, name, options, task), task)
 
 
-def _call(
+def _call_custom(
     custom: Callable[..., object], metadata: dict[str, object], options: dict[str, object], task: str
 ) -> Mapping[str, object]:
-    """As lm-eval calls it, so that a key in both is an error there and here."""
+    """Call ``custom_dataset`` as lm-eval does: a key in both mappings is an error there and here."""
     try:
-        return as_splits(custom(**metadata, **options), task)
+        return check_splits(custom(**metadata, **options), task)
     except EvalError:
         raise
     except Exception as wrong:
         raise EvalError(f"custom_dataset: {type(wrong).__name__}: {wrong}") from wrong
 
 
-def _defer(splits: Mapping[str, object], task: str) -> Parts:
+def _defer_reading(splits: Mapping[str, object], task: str) -> Parts:
     def later(name: str) -> Read:
-        return lambda: as_documents(splits[name], place(task, key=name))
+        return lambda: list_documents(splits[name], place(task, key=name))
 
     return {str(name): later(name) for name in splits}
 
 
-def _mapping(config: Mapping[str, object], key: str, task: str) -> Mapping[str, object]:
+def _read_mapping(config: Mapping[str, object], key: str, task: str) -> Mapping[str, object]:
     value = config.get(key) or {}
     if not isinstance(value, Mapping):
         raise EvalError(f"{key}: expected names with values, got {value!r}{place(task)}")

@@ -1,4 +1,4 @@
-"""Files as streams of bytes, unpacked on the way, and stopped if they unpack to no end."""
+"""Files as streams of bytes, decompressed on the way and stopped if they grow without end."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from typing import IO, cast
 from evalcore.core.records.errors import EvalError, require
 from evalcore.shell.data.wire import MOST_BYTES
 
-__all__ = ["PACKED", "LineFault", "lines_of", "open_bytes", "strip_packing"]
+__all__ = ["PACKED", "LineFault", "open_bytes", "read_lines", "strip_packing"]
 
 FREE_BYTES = 256 << 20
 MOST_FOLD = 200
-"""A packed file may grow to 256 MB, and beyond that to 200 times its size; real text grows 3 to 20 times."""
+"""A compressed file may grow to 256 MB, and beyond that to 200 times its size; real text grows 3 to 20 times."""
 
 
 def _open_gzip(path: Path) -> IO[bytes]:
@@ -50,13 +50,13 @@ PACKED: dict[str, Callable[[Path], IO[bytes]]] = {
 
 MAGIC = {b"\x1f\x8b\x08": ".gz", b"\xfd7zXZ\x00": ".xz", b"\x28\xb5\x2f\xfd": ".zst"}
 MAGIC |= {b"BZh%d1AY&SY" % level: ".bz2" for level in range(1, 10)}
-"""How packed files begin, whatever they are called."""
+"""The first bytes of compressed files, whatever their names."""
 
 UNPACKERS = frozenset({"zlib", "lzma", "_lzma", "zstandard"})
 
 
 def strip_packing(name: str) -> str:
-    """A file's name without the suffix of its packing.
+    """Remove the suffix of the compression from a file name.
 
     >>> strip_packing("test.jsonl.gz"), strip_packing("test.csv")
     ('test.jsonl', 'test.csv')
@@ -65,7 +65,7 @@ def strip_packing(name: str) -> str:
 
 
 class _Capped(io.RawIOBase):
-    """A stream that refuses to give more than it may."""
+    """A stream that refuses to yield more than a limit."""
 
     def __init__(self, inner: IO[bytes], most: int, path: Path) -> None:
         self._inner, self._left, self._path = inner, most, path
@@ -87,11 +87,11 @@ class _Capped(io.RawIOBase):
 
 @contextmanager
 def open_bytes(path: Path) -> Iterator[IO[bytes]]:
-    """The content of a file, unpacked if its first bytes say so; every trouble of reading it names the file."""
+    """Open a file, decompressed if its first bytes say so; every error of reading it names the file."""
     try:
         if not path.is_file():
             raise EvalError(f"{path}: no such file" if not path.exists() else f"{path}: not a file")
-        opener = _opener(path)
+        opener = _choose_opener(path)
         if opener is None:
             with open(path, "rb") as plain:
                 yield plain
@@ -104,13 +104,13 @@ def open_bytes(path: Path) -> Iterator[IO[bytes]]:
     except (OSError, EOFError) as wrong:
         raise EvalError(f"{path}: cannot be read: {getattr(wrong, 'strerror', None) or wrong}") from wrong
     except Exception as wrong:
-        if type(wrong).__module__.partition(".")[0] in UNPACKERS:  # their errors share no class but Exception
+        if type(wrong).__module__.partition(".")[0] in UNPACKERS:  # their errors have no common class but Exception
             raise EvalError(f"{path}: cannot be unpacked: {wrong}") from wrong
         raise
 
 
-def _opener(path: Path) -> Callable[[Path], IO[bytes]] | None:
-    """What unpacks a file: its first bytes say so, or its suffix where they are neither known nor JSON's."""
+def _choose_opener(path: Path) -> Callable[[Path], IO[bytes]] | None:
+    """Choose what decompresses a file: by its first bytes or, if they are neither known nor JSON, by its suffix."""
     with open(path, "rb", buffering=0) as file:
         head = file.read(10)
     known = next((PACKED[suffix] for magic, suffix in MAGIC.items() if head.startswith(magic)), None)
@@ -119,22 +119,24 @@ def _opener(path: Path) -> Callable[[Path], IO[bytes]] | None:
 
 
 class LineFault(EvalError):
-    """What is wrong with a line of a file, with its number and, where it is known, the byte."""
+    """An error in a line of a file, with its number and, if known, the byte."""
 
-    def __init__(self, where: str, line: int, told: str, byte: int = 0) -> None:
+    def __init__(self, where: str, line: int, message: str, byte: int = 0) -> None:
         self.line, self.byte = line, byte
-        super().__init__(f"{where}:{line}: {told}")
+        super().__init__(f"{where}:{line}: {message}")
 
 
-def lines_of(file: IO[bytes], where: str) -> Iterator[bytes]:
-    """The lines of a file, none of them longer than may be held in memory.
+def read_lines(file: IO[bytes], where: str) -> Iterator[bytes]:
+    """Read the lines of a file; none may be longer than fits into memory.
 
-    >>> list(lines_of(io.BytesIO(b"1\\n2"), "x.jsonl"))
+    >>> list(read_lines(io.BytesIO(b"1\\n2"), "x.jsonl"))
     [b'1\\n', b'2']
     """
     most = MOST_BYTES
     for number, line in enumerate(iter(partial(file.readline, most + 1), b""), 1):
         if len(line) > most:
-            told = f"expected a line of at most {most:,} bytes, found a longer one; write each record in its own line"
-            raise LineFault(where, number, told)
+            message = (
+                f"expected a line of at most {most:,} bytes, found a longer one; write each record in its own line"
+            )
+            raise LineFault(where, number, message)
         yield line

@@ -1,4 +1,4 @@
-"""JSON lines that lose nothing: NaN, infinities, lone surrogates, any Unicode inside a line."""
+"""JSON lines without loss: NaN, infinities, lone surrogates, any Unicode."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ MOST_BYTES = 256 << 20
 
 
 def encode_line(value: object) -> bytes:
-    """One line of JSON with its newline. What JSON has no word for is written as Python's json writes it.
+    """Encode a value as one line of JSON; what JSON has no word for is written as Python's json writes it.
 
     >>> encode_line({"a": [1, "é"]}), encode_line({"a": float("-inf")})
     (b'{"a":[1,"\\xc3\\xa9"]}\\n', b'{"a":-Infinity}\\n')
     """
     try:
         line = msgspec.json.encode(value)
-        if b"null" in line and not _all_finite(msgspec.to_builtins(value)):  # msgspec writes NaN as null
+        if b"null" in line and not _is_finite(msgspec.to_builtins(value)):  # msgspec writes NaN as null
             raise ValueError
     except (ValueError, TypeError):
         line = _encode_with_json(value)
@@ -39,16 +39,16 @@ def _encode_with_json(value: object) -> bytes:
         raise EvalError(f"cannot write this as JSON: {wrong}") from wrong
 
 
-def _all_finite(value: object) -> bool:
+def _is_finite(value: object) -> bool:
     if isinstance(value, float):
         return isfinite(value)
     if isinstance(value, Mapping):
-        return all(map(_all_finite, value.values()))
-    return all(map(_all_finite, value)) if isinstance(value, list | tuple) else True
+        return all(map(_is_finite, value.values()))
+    return all(map(_is_finite, value)) if isinstance(value, list | tuple) else True
 
 
 def decode_line(line: bytes, where: str) -> object:
-    """The value of one line, or an error of one line that says where (``file:line``).
+    """Decode one line; an error says in one line where it is (``file:line``).
 
     >>> decode_line(b'{"a": NaN}', "x.jsonl:1")
     {'a': nan}
@@ -77,7 +77,7 @@ def decode_line(line: bytes, where: str) -> object:
 
 
 def number_lines(lines: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
-    """The lines that hold something, with their numbers; a byte order mark and carriage returns are not content.
+    """Number the lines that are not blank; a byte order mark and carriage returns are not content.
 
     >>> list(number_lines([b'\\xef\\xbb\\xbf1\\r\\n', b'\\n', b'2']))
     [(1, b'1'), (3, b'2')]

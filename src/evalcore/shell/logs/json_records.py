@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 from evalcore.core.records.errors import EvalError
-from evalcore.shell.data.unpack import LineFault, lines_of, open_bytes
+from evalcore.shell.data.unpack import LineFault, open_bytes, read_lines
 from evalcore.shell.data.wire import MOST_BYTES, decode_line, encode_line
 from evalcore.shell.logs.log import Logged, Problem
 
@@ -43,7 +43,7 @@ def read_records(path: Path) -> Iterator[Record | Problem]:
     at = Record(1, 0, b"")
     try:
         with open_lines(path) as file:
-            for at in _records(lines_of(file, str(path))):
+            for at in _records(read_lines(file, str(path))):
                 yield at
     except EvalError as wrong:
         yield problem_at(path, at, wrong)

@@ -20,7 +20,7 @@ from evalcore.core.records.report import Report, TaskReport
 from evalcore.core.records.score import Scored, ScoredColumn
 from evalcore.core.stats.intervals import INTERVALS
 from evalcore.shell.answerlog.line import PREFIX
-from evalcore.shell.data.unpack import lines_of, open_bytes, strip_packing
+from evalcore.shell.data.unpack import open_bytes, read_lines, strip_packing
 from evalcore.shell.data.wire import decode_line, number_lines
 from evalcore.shell.logs.head import read_head
 from evalcore.shell.logs.lm_eval.rows import recognise_samples
@@ -127,7 +127,7 @@ def refuse_other_rows(path: Path) -> None:
     if not path.is_file() or recognise_samples(read_head(path)):
         return
     with open_bytes(path) as file:
-        lines = [line for _, (_, line) in zip(range(2), number_lines(lines_of(file, str(path))), strict=False)]
+        lines = [line for _, (_, line) in zip(range(2), number_lines(read_lines(file, str(path))), strict=False)]
     rows = len(lines) == 2 or (lines and strip_packing(path.name).endswith(".jsonl"))
     if not rows or lines[0].startswith(PREFIX):
         return

@@ -11,7 +11,7 @@ from msgspec import Struct
 from evalcore.core.records.errors import EvalError, require
 from evalcore.shell.data.csv_files import name_columns, read_rows
 from evalcore.shell.data.json_files import USUAL
-from evalcore.shell.data.unpack import LineFault, lines_of, open_bytes
+from evalcore.shell.data.unpack import LineFault, open_bytes, read_lines
 from evalcore.shell.data.wire import MOST_BYTES, decode_line, encode_line
 from evalcore.shell.logs.head import LogFile, is_torn
 from evalcore.shell.logs.json_records import MARK, Record, problem_at, read_records
@@ -145,7 +145,7 @@ def _refuse_doubled(header: Sequence[str], mapping: ColumnMap) -> None:
 
 def _head(path: Path) -> str:
     with open_bytes(path) as file:
-        return next(lines_of(file, str(path)), b"").removeprefix(MARK).decode("utf-8", "replace")
+        return next(read_lines(file, str(path)), b"").removeprefix(MARK).decode("utf-8", "replace")
 
 
 def _separator(head: str, mapping: ColumnMap) -> str:
