@@ -29,13 +29,13 @@ from evalcore.shell.models.model import Question
 from evalcore.shell.models.openai.arguments import ServerKind, ServerSettings
 from evalcore.shell.models.openai.backend import open_server
 from evalcore.shell.models.openai.body import (
-    generation_body,
     is_reasoning,
-    messages_of,
+    parse_messages,
     read_generation,
     render_messages,
+    write_generation,
 )
-from evalcore.shell.models.openai.logprobs import echo_body, place_text, read_likelihood
+from evalcore.shell.models.openai.logprobs import place_text, read_likelihood, write_echo
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "shell"))
 from fault_server import echo, serve, tokenize
@@ -64,7 +64,7 @@ def lm_eval_model(name: str, model: str, **args: object) -> LocalCompletionsAPI:
 
 def lm_eval_body(of: LocalCompletionsAPI, prompt: str, gen_kwargs: dict[str, object], chat: bool) -> dict[str, object]:
     """As its ``model_call`` builds it, for one request at a time."""
-    message = of.create_message([of.apply_chat_template(messages_of(prompt)) if chat else prompt])
+    message = of.create_message([of.apply_chat_template(parse_messages(prompt)) if chat else prompt])
     made = of._create_payload(
         message, generate=True, gen_kwargs=copy.deepcopy(gen_kwargs), seed=of._seed, eos=of.eos_string
     )
@@ -106,7 +106,7 @@ def test_generation_bodies_are_equal(
     of = lm_eval_model(name, model, eos_string=eos, max_gen_toks=most, seed=seed)
     ours = ServerSettings(model, eos_string=eos, max_gen_toks=most, seed=seed)
     frozen = Generate(prompt, options).options  # type: ignore[arg-type]
-    assert generation_body(kind, ours, prompt, frozen) == lm_eval_body(of, prompt, options, kind.chat)
+    assert write_generation(kind, ours, prompt, frozen) == lm_eval_body(of, prompt, options, kind.chat)
 
 
 @pytest.mark.parametrize("name", ["local-chat-completions", "openai-chat-completions"])
@@ -115,13 +115,13 @@ def test_chats_are_rendered_and_sent_alike(name: str) -> None:
     of = lm_eval_model(name, "m")
     theirs = of.apply_chat_template(messages)
     assert render_messages(messages, True) == theirs.prompt  # type: ignore[union-attr]
-    assert messages_of(render_messages(messages, True)) == of.create_message([theirs])  # type: ignore[list-item]
+    assert parse_messages(render_messages(messages, True)) == of.create_message([theirs])  # type: ignore[list-item]
 
 
 def test_likelihood_bodies_are_equal() -> None:
     of = lm_eval_model("local-completions", "m", seed=5)
     theirs = of._create_payload("a text", generate=False, seed=of._seed)
-    assert echo_body(ServerSettings("m", seed=5), "a text") == theirs
+    assert write_echo(ServerSettings("m", seed=5), "a text") == theirs
 
 
 def test_where_the_bodies_differ_on_purpose() -> None:
@@ -129,9 +129,9 @@ def test_where_the_bodies_differ_on_purpose() -> None:
     of, kind = lm_eval_model("openai-chat-completions", "gpt-3.5-turbo"), KINDS["openai-chat-completions"]
     theirs = lm_eval_body(of, "x", {"until": ["\n"], "temperature": 0.0}, True)
     assert (theirs["temperature"], "stop" in theirs) == (1, False)
-    ours = generation_body(kind, ServerSettings("gpt-3.5-turbo"), "x", {"until": ["\n"], "temperature": 0.0})
+    ours = write_generation(kind, ServerSettings("gpt-3.5-turbo"), "x", {"until": ["\n"], "temperature": 0.0})
     assert (ours["temperature"], ours["stop"]) == (0.0, ["\n"])
-    asked = generation_body(
+    asked = write_generation(
         kind, ServerSettings("gpt-3.5-turbo", reasoning=True), "x", {"until": ["\n"], "temperature": 0.0}
     )
     assert asked == theirs

@@ -20,7 +20,7 @@ from evalcore.shell.models.llama.decode import (
     log_softmax,
     read_decoding,
     score_rows,
-    warp,
+    warp_logits,
 )
 from evalcore.shell.models.llama.tokens import (
     count_shared,
@@ -103,7 +103,7 @@ def test_likelihoods_are_log_softmax_in_float64():
 @given(st.lists(st.floats(-9, 9), min_size=2, max_size=12), st.integers(0, 12), st.floats(0.05, 1.0), st.floats(0, 0.9))
 def test_warping_keeps_the_likeliest_and_sums_to_one(logits, top_k, top_p, min_p):
     row = np.array(logits)
-    made = warp(row, Decoding(temperature=0.7, top_k=top_k, top_p=top_p, min_p=min_p))
+    made = warp_logits(row, Decoding(temperature=0.7, top_k=top_k, top_p=top_p, min_p=min_p))
     assert isclose(made.sum(), 1.0, rel_tol=1e-12)
     assert made[log_softmax(row / 0.7).argmax()] > 0
     assert not top_k or (made > 0).sum() <= top_k

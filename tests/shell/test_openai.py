@@ -17,11 +17,11 @@ from fault_server import serve
 
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.request import Failure, Generate, LogLikelihood
-from evalcore.shell.models import backend_of
+from evalcore.shell.models import find_backend
 from evalcore.shell.models.model import Heard, Question
 from evalcore.shell.models.openai.arguments import ARGUMENTS, ServerKind, ServerSettings, read_settings
 from evalcore.shell.models.openai.backend import open_server
-from evalcore.shell.models.openai.body import messages_of, render_messages
+from evalcore.shell.models.openai.body import parse_messages, render_messages
 from evalcore.shell.models.openai.endpoint import find_endpoint
 
 COMPLETIONS, CHAT = ServerKind("local-completions"), ServerKind("local-chat-completions", chat=True)
@@ -39,7 +39,7 @@ NAMES = ["local-completions", "local-chat-completions", "openai-completions", "o
 
 @pytest.mark.parametrize("name", NAMES)
 def test_each_backend_opens_and_answers(name: str) -> None:
-    backend = backend_of(name)
+    backend = find_backend(name)
     with serve() as server:
         model = backend.open({"model": "toy", "base_url": server.url})
         [heard] = model.ask([Question(Generate("2 + 2 ="))])
@@ -174,7 +174,7 @@ def test_a_name_with_a_five_is_not_a_reasoning_model() -> None:
 
 def test_a_chat_prompt_arrives_as_its_messages() -> None:
     messages = [{"role": "system", "content": "Sé breve."}, {"role": "user", "content": 'A "[quote]"'}]
-    assert messages_of(render_messages(messages, True)) == messages
+    assert parse_messages(render_messages(messages, True)) == messages
     with serve() as server:
         model = open_server(CHAT, {"model": "m", "base_url": server.url})
         assert model.chat is not None

@@ -22,8 +22,8 @@ from evalcore.shell.models.openai import http_flow
 from evalcore.shell.models.openai.arguments import ServerKind
 from evalcore.shell.models.openai.backend import open_server
 from evalcore.shell.models.openai.body import read_choice, read_generation
-from evalcore.shell.models.openai.http_faults import Patience, Wrong, backoff, message_of, retry_after
-from evalcore.shell.models.openai.http_flow import flow
+from evalcore.shell.models.openai.http_faults import Patience, Wrong, compute_wait, parse_wait, read_message
+from evalcore.shell.models.openai.http_flow import run_jobs
 
 COMPLETIONS, CHAT = ServerKind("local-completions"), ServerKind("local-chat-completions", chat=True)
 
@@ -238,7 +238,7 @@ def test_any_body_is_a_text_or_a_named_fault(content: bytes) -> None:
             text, finish = read_or_name(kind, content)
             assert isinstance(text, str)
             assert isinstance(finish, str)
-    message_of(content)
+    read_message(content)
 
 
 def test_how_a_reply_ended_is_kept_and_an_empty_text_is_an_answer() -> None:
@@ -297,16 +297,16 @@ NOW = datetime(2024, 5, 1, 12, 0, 0, tzinfo=UTC)
     ],
 )  # fmt: skip
 def test_retry_after(header: str | None, seconds: float | None) -> None:
-    assert retry_after(header, NOW) == seconds
+    assert parse_wait(header, NOW) == seconds
 
 
 @given(st.integers(1, 10_000), st.none() | st.floats(0, 1e300), st.floats(0, 1, exclude_max=True))
 def test_waits_are_bounded_and_at_least_what_was_told(tried: int, told: float | None, jitter: float) -> None:
     patience = Patience()
-    wait = backoff(tried, told, jitter, patience)
+    wait = compute_wait(tried, told, jitter, patience)
     assert 0 < wait <= patience.longest_told
     assert wait >= min(told or 0, patience.longest_told)
-    assert backoff(tried + 1, None, jitter, patience) >= backoff(tried, None, jitter, patience)
+    assert compute_wait(tried + 1, None, jitter, patience) >= compute_wait(tried, None, jitter, patience)
 
 
 def test_a_server_that_names_a_time_gets_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -356,7 +356,7 @@ def test_a_reply_not_yet_taken_counts_as_in_flight() -> None:
 def test_complaints_lower_the_number_in_flight() -> None:
     import asyncio
 
-    from evalcore.shell.models.openai.http_flow import flow
+    from evalcore.shell.models.openai.http_flow import run_jobs
 
     running: set[int] = set()
     seen: list[int] = []
@@ -371,7 +371,7 @@ def test_complaints_lower_the_number_in_flight() -> None:
 
     with asyncio.Runner() as runner:
         jobs = [lambda number=number: job(number) for number in range(60)]
-        assert sorted(flow(runner, jobs, 8, lambda number: number < 8)) == list(range(60))
+        assert sorted(run_jobs(runner, jobs, 8, lambda number: number < 8)) == list(range(60))
     assert max(seen[:8]) == 8
     assert max(seen[8:16]) <= 5
     assert max(seen[40:]) == 8
@@ -411,7 +411,7 @@ def test_an_error_in_one_cancels_the_others_after_the_replies_at_hand() -> None:
 
     heard = []
     with asyncio.Runner() as runner, pytest.raises(EvalError, match="stop"):
-        heard.extend(flow(runner, [lambda n=n: work(n) for n in range(6)], 6, lambda _: False))  # type: ignore[misc]
+        heard.extend(run_jobs(runner, [lambda n=n: work(n) for n in range(6)], 6, lambda _: False))  # type: ignore[misc]
     assert gone == [3, 4, 5]
     assert set(heard) <= {0, 2}
 
@@ -439,7 +439,7 @@ def test_an_interrupt_as_a_wait_ends_is_an_interrupt(monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr(http_flow, "_wait_first", interrupted)
     with asyncio.Runner() as runner, pytest.raises(KeyboardInterrupt):
-        list(flow(runner, [lambda n=n: work(n) for n in range(4)], 4, lambda _: False))  # type: ignore[misc]
+        list(run_jobs(runner, [lambda n=n: work(n) for n in range(4)], 4, lambda _: False))  # type: ignore[misc]
 
 
 def test_read_choice_takes_extra_fields() -> None:

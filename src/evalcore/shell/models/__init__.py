@@ -16,7 +16,7 @@ from pyrsistent import PMap, pmap
 from evalcore.core.records.errors import EvalError, unknown
 from evalcore.shell.models.model import Backend
 
-__all__ = ["MODELS", "backend_of", "list_backends"]
+__all__ = ["MODELS", "find_backend", "list_backends"]
 
 MODELS: PMap[str, str] = pmap(
     {
@@ -29,15 +29,15 @@ MODELS: PMap[str, str] = pmap(
         "openai-chat-completions": "evalcore.shell.models.openai.backend:OPENAI_CHAT_COMPLETIONS",
     }
 )
-"""Where each backend is. A host adds its own with ``.set(name, "module:NAME")``."""
+"""The place of each backend. A host adds its own with ``.set(name, "module:NAME")``."""
 
 SERVED = ("hf", "hf-auto", "huggingface", "vllm", "sglang", "hf-multimodal", "nemo_lm", "mamba_ssm", "openvino")
 
 
-def backend_of(name: str, models: PMap[str, str] = MODELS) -> Backend:
-    """The backend of this name.
+def find_backend(name: str, models: PMap[str, str] = MODELS) -> Backend:
+    """Find the backend of this name.
 
-    >>> backend_of("lama")
+    >>> find_backend("lama")
     Traceback (most recent call last):
     evalcore.EvalError: unknown model 'lama'; did you mean 'llama'? Known: dummy, llama, ...
     """
@@ -49,16 +49,16 @@ def backend_of(name: str, models: PMap[str, str] = MODELS) -> Backend:
     if name not in models:
         raise unknown("model", name, models)
     module, _, attribute = models[name].partition(":")
-    found = getattr(import_module(module), attribute)
-    if not isinstance(found, Backend):
-        raise EvalError(f"expected a Backend at {models[name]}, got {type(found).__name__}")
-    return found
+    backend = getattr(import_module(module), attribute)
+    if not isinstance(backend, Backend):
+        raise EvalError(f"expected a Backend at {models[name]}, got {type(backend).__name__}")
+    return backend
 
 
 def list_backends(name: str | None = None, models: PMap[str, str] = MODELS) -> dict[str, Backend]:
-    """Every backend by name, or one alone.
+    """List every backend by name, or one alone.
 
     >>> [key for key, _ in list_backends("replay")["replay"].arguments][:1]
     ['path']
     """
-    return {known: backend_of(known, models) for known in ([name] if name else sorted(models))}
+    return {known: find_backend(known, models) for known in ([name] if name else sorted(models))}

@@ -1,4 +1,4 @@
-"""A model that knows nothing: answers drawn from a hash of the request, the same on every run and machine."""
+"""A model without knowledge: its answers come from a hash of the request, the same on every run and machine."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from evalcore.core.records.request import Generate, Likelihood, LogLikelihood, R
 from evalcore.shell.models.model import Backend, Heard, Model, Question
 from evalcore.shell.prompts.turns import Message
 
-__all__ = ["BACKEND", "guess", "open_dummy"]
+__all__ = ["BACKEND", "guess_reply", "open_dummy"]
 
 ARGUMENTS = (
     ("seed", "another number gives other answers (0)"),
@@ -21,7 +21,7 @@ ARGUMENTS = (
 
 
 def open_dummy(arguments: Mapping[str, object]) -> Model:
-    """The dummy model for these arguments.
+    """Open the dummy model for these arguments.
 
     >>> model = open_dummy({"text": "lol"})
     >>> [heard.reply for heard in model.ask([Question(Generate("?"))])]
@@ -36,19 +36,19 @@ def open_dummy(arguments: Mapping[str, object]) -> Model:
     def ask(questions: Sequence[Question]) -> Iterator[Heard]:
         for at, question in enumerate(questions):
             fixed = text is not None and isinstance(question.request, Generate)
-            yield Heard(at, str(text) if fixed else guess(question, seed))
+            yield Heard(at, str(text) if fixed else guess_reply(question, seed))
 
-    return Model("dummy", f"dummy:{seed}" + (f":{text}" if text is not None else ""), ask, chat=_chat)
+    return Model("dummy", f"dummy:{seed}" + (f":{text}" if text is not None else ""), ask, chat=_write_chat)
 
 
-def guess(question: Question, seed: int = 0) -> Reply:
-    """A reply of the right kind for the request: never the same for all, always the same for one.
+def guess_reply(question: Question, seed: int = 0) -> Reply:
+    """Guess a reply of the right kind: different for different requests, always the same for one.
 
-    >>> guess(Question(LogLikelihood("2 + 2 =", " 4"))).tokens
+    >>> guess_reply(Question(LogLikelihood("2 + 2 =", " 4"))).tokens
     2
     """
     request, repeat = question
-    share, other = _draw(f"{seed}:{digest_request(request)}:{repeat}")
+    share, other = _draw_numbers(f"{seed}:{digest_request(request)}:{repeat}")
     if isinstance(request, LogLikelihood):
         return Likelihood(log(share) * len(request.continuation), other < 0.1, max(1, len(request.continuation)))
     if isinstance(request, Generate):
@@ -57,14 +57,14 @@ def guess(question: Question, seed: int = 0) -> Reply:
     return log(share) * len(request.text)
 
 
-def _draw(name: str) -> tuple[float, float]:
-    """Two numbers above 0 and below 1."""
+def _draw_numbers(name: str) -> tuple[float, float]:
+    """Draw two numbers between 0 and 1, both excluded."""
     raw = blake2b(name.encode(), digest_size=16).digest()
     return ((int.from_bytes(raw[:6]) + 1) / (2**48 + 1), int.from_bytes(raw[8:14]) / 2**48)
 
 
-def _chat(messages: Sequence[Message], opening: bool) -> str:
-    """The plainest of templates: a line for each turn."""
+def _write_chat(messages: Sequence[Message], opening: bool) -> str:
+    """Write a line for each turn: the plainest of templates."""
     turns = [f"{message['role']}: {message['content']}" for message in messages]
     return "\n".join([*turns, "assistant:"] if opening else turns)
 

@@ -1,4 +1,4 @@
-"""A model is a function from questions to replies, and a name that no other model has."""
+"""A model is a function from questions to replies, with a unique name."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Question(NamedTuple):
 
 
 class Heard(NamedTuple):
-    """The reply to the question at this place; ``finish`` says why it ended where the model says so."""
+    """The reply to the question at this place; ``finish`` is why it ended, if the model says so."""
 
     at: int
     reply: Reply
@@ -38,7 +38,7 @@ class Heard(NamedTuple):
 
 
 def fit_reply(request: Request, reply: Reply) -> Reply:
-    """The reply in the form its request asks for: the likelihood of a whole text is a plain number, as in lm-eval.
+    """Bring a reply into the form of its request: the likelihood of a whole text is a plain number, as in lm-eval.
 
     >>> fit_reply(Rolling("a text"), (-7.5, False))
     -7.5
@@ -58,16 +58,16 @@ flight. An ``EvalError`` means that going on is pointless (a wrong key, no such 
 
 
 def accept_options(options: Mapping[str, object]) -> None:
-    """Any generation options will do."""
+    """Accept any generation options."""
 
 
 class Model(Struct, frozen=True):
     """What a run needs of a model.
 
-    ``identity`` names all that answers depend on (model, revision, endpoint, defaults) and never holds a secret.
-    ``recorded`` marks replies that come from a file, and are not logged again. ``warnings`` are for the user's eyes.
-    ``template`` is the text of the chat template, where it is known. ``check`` refuses generation options that it
-    cannot honour, before anything is asked.
+    ``identity`` names all that answers depend on (model, revision, endpoint, defaults) and never contains a secret.
+    ``recorded`` marks replies from a file, which are not logged again. ``warnings`` are for the user. ``template`` is
+    the text of the chat template, if known. ``check`` refuses generation options that the model cannot honour, before
+    anything is asked.
     """
 
     name: str

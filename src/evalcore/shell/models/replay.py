@@ -20,7 +20,7 @@ from evalcore.shell.logs.recordings import choose_recordings, hash_files
 from evalcore.shell.models.model import OTHER_OPTIONS, Backend, Heard, Model, Question, fit_reply
 from evalcore.shell.models.openai.body import render_messages
 
-__all__ = ["BACKEND", "Recording", "answer_from", "open_replay", "read_recordings"]
+__all__ = ["BACKEND", "Recording", "find_answer", "open_replay", "read_recordings"]
 
 ARGUMENTS = (
     ("path", "an answer log, a sample log, a folder of them or a glob; `paths` for a list"),
@@ -29,7 +29,7 @@ ARGUMENTS = (
 
 
 class Recording(Struct, frozen=True):
-    """Replies by request and repeat; ``prompts`` finds the requests that begin with the same prompt."""
+    """Replies by request and repeat; ``prompts`` finds the requests with the same prompt."""
 
     replies: FrozenDict[tuple[str, int], tuple[Reply, str]]
     prompts: FrozenDict[str, frozenset[str]] = FrozenDict()
@@ -37,7 +37,7 @@ class Recording(Struct, frozen=True):
 
 
 def open_replay(arguments: Mapping[str, object]) -> Model:
-    """A model that gives the answers recorded in files, and a failure where there is none."""
+    """Open a model that gives the answers recorded in files, and a failure where there is none."""
     for name in sorted(arguments.keys() - {"path", "paths", "model"}):
         raise unknown("replay argument", name, ("path", "paths", "model"))
     given = arguments.get("paths", arguments.get("path"))
@@ -47,45 +47,45 @@ def open_replay(arguments: Mapping[str, object]) -> Model:
     files, skipped = choose_recordings(map(str, names))
     wanted = arguments.get("model")
     recording = read_recordings(files, None if wanted is None else str(wanted))
-    shown = ", ".join(Path(str(name)).name for name in names)  # wherever they are, results say the same
+    shown = ", ".join(Path(str(name)).name for name in names)  # results do not depend on where the files are
 
     def ask(questions: Sequence[Question]) -> Iterator[Heard]:
-        some = any(answer_from(recording, question) for question in questions)
-        missing = Failure(f"no recorded answer for this request in {shown}" + ("" if some else _hint(recording)))
+        some = any(find_answer(recording, question) for question in questions)
+        missing = Failure(f"no recorded answer for this request in {shown}" + ("" if some else _give_hint(recording)))
         for at, question in enumerate(questions):
-            yield Heard(at, *(answer_from(recording, question) or (missing, "")))
+            yield Heard(at, *(find_answer(recording, question) or (missing, "")))
 
     identity = f"replay:{hash_files(files)}" + (f":{wanted}" if wanted else "")
     return Model("replay", identity, ask, render_messages, recorded=True, warnings=(*skipped, *recording.problems))
 
 
-def _hint(recording: Recording) -> str:
+def _give_hint(recording: Recording) -> str:
     count = len(recording.replies)
     asked = "none to any question of this run: same num_fewshot, seed, chat template and data as then?"
     return f" (of its {count:,} answers {asked})" if count else " (it holds no answers at all)"
 
 
-def answer_from(recording: Recording, question: Question) -> tuple[Reply, str] | None:
-    """The recorded reply and how it ended, if there is one.
+def find_answer(recording: Recording, question: Question) -> tuple[Reply, str] | None:
+    """Find the recorded reply and how it ended.
 
-    Where only the options differ, a prompt that was asked in one way only is taken for the same question.
+    If only the options differ, a prompt that was asked in one way only counts as the same question.
 
     >>> asked = Generate("2 + 2 =")
     >>> recording = Recording(FrozenDict({(digest_request(asked), 0): (" 4", "stop")}))
-    >>> answer_from(recording, Question(asked))
+    >>> find_answer(recording, Question(asked))
     (' 4', 'stop')
     """
     request, repeat = question
-    found = recording.replies.get((digest_request(request), repeat))
-    if found is not None:
-        return fit_reply(request, found[0]), found[1]
+    answer = recording.replies.get((digest_request(request), repeat))
+    if answer is not None:
+        return fit_reply(request, answer[0]), answer[1]
     near = recording.prompts.get(request.prompt, frozenset()) if isinstance(request, Generate) else frozenset()
-    found = recording.replies.get((next(iter(near)), repeat)) if len(near) == 1 else None
-    return None if found is None else (found[0], OTHER_OPTIONS)
+    answer = recording.replies.get((next(iter(near)), repeat)) if len(near) == 1 else None
+    return None if answer is None else (answer[0], OTHER_OPTIONS)
 
 
 def read_recordings(files: Sequence[Path], model: str | None = None) -> Recording:
-    """All recorded replies; of several to one question the last counts, and how many had several is said."""
+    """Read all recorded replies; of several to one question the last counts, and a warning counts those."""
     replies: dict[tuple[str, int], tuple[Reply, str]] = {}
     prompts: dict[str, frozenset[str]] = {}
     problems: list[str] = []
@@ -132,7 +132,7 @@ def _read_entries(path: Path, model: str | None, problems: list[str]) -> Iterato
 
 
 def _select_model(state: LogState, wanted: str | None, path: Path) -> list[LoggedAnswer]:
-    """The answers of the only model in a log, or of the one that is wanted."""
+    """Select the answers of the only model in a log, or of the model that is asked for."""
     names = {one.model: state.models.get(one.model, one.model) for one in state.answers.values()}
     chosen = [name for name, identity in names.items() if wanted is None or wanted == name or wanted in identity]
     if wanted is not None and not chosen:

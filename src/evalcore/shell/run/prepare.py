@@ -18,7 +18,7 @@ from evalcore.shell.config.locations import find_path
 from evalcore.shell.config.plan import PATH_ARGS, Pin, Plan
 from evalcore.shell.data.override import find_override
 from evalcore.shell.data.splits import load_splits
-from evalcore.shell.models import MODELS, backend_of
+from evalcore.shell.models import MODELS, find_backend
 from evalcore.shell.models.model import Model
 from evalcore.shell.output.terminal.progress import Progress
 from evalcore.shell.prompts.build import build_task
@@ -143,7 +143,7 @@ def open_model(plan: Plan, home: Path | None, models: PMap[str, str] = MODELS) -
     """The model of a plan."""
     paths = {key: plan.model_args[key] for key in PATH_ARGS if key in plan.model_args}
     found = {key: _found(one, home) for key, one in paths.items()}
-    return backend_of(plan.model, models).open(thaw_dict({**plan.model_args, **found}))
+    return find_backend(plan.model, models).open(thaw_dict({**plan.model_args, **found}))
 
 
 def _found(given: object, home: Path | None) -> object:

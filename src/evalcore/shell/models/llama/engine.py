@@ -1,4 +1,4 @@
-"""llama.cpp through llama-cpp-python's bindings: weights, a tokenizer, and a cache of what was evaluated."""
+"""llama.cpp through the bindings of llama-cpp-python: weights, a tokenizer, and a cache of what was evaluated."""
 
 from __future__ import annotations
 
@@ -20,33 +20,33 @@ __all__ = ["Engine", "Logits", "load_binding"]
 Logits = NDArray[np.float32]
 
 ATTENTION_AS_WRITTEN = 0
-"""Flash attention off: the CPU's sums in half precision, and its bits depend on how tokens are split over calls."""
+"""Flash attention off: on a CPU it sums in half precision, and its bits depend on how calls split the tokens."""
 
 
 def load_binding() -> ModuleType:
-    """llama-cpp-python, or what to type to get it."""
+    """Load llama-cpp-python; if it is missing, say how to install it."""
     try:
         return require("llama_cpp", "llama")
     except MissingExtra:
         raise
-    except (OSError, RuntimeError) as broken:  # installed, but its shared library does not load
+    except (OSError, RuntimeError) as broken:  # installed, but its shared library fails to load
         raise EvalError(f"llama-cpp-python cannot be loaded: {broken}") from broken
 
 
 @lru_cache(1)
-def _silence(binding: ModuleType) -> object:
-    """Stops llama.cpp from writing to the terminal. The callback must live as long as the library does."""
+def _silence_library(binding: ModuleType) -> object:
+    """Stop llama.cpp from writing to the terminal. The callback must live as long as the library."""
     hush = binding.llama_log_callback(lambda level, text, user: None)
     binding.llama_log_set(hush, ctypes.c_void_p(0))
     return hush
 
 
 class Engine:
-    """A loaded model and one sequence in its cache. Not for several threads."""
+    """A loaded model and one sequence in its cache; for one thread only."""
 
     def __init__(self, path: Path, *, n_ctx: int, n_batch: int, n_threads: int, n_gpu_layers: int) -> None:
         self._lib = lib = load_binding()
-        _silence(lib)
+        _silence_library(lib)
         lib.llama_backend_init()
         wanted = lib.llama_model_default_params()
         wanted.n_gpu_layers = n_gpu_layers
@@ -96,23 +96,23 @@ class Engine:
         return bool(self._lib.llama_vocab_get_add_bos(self._vocab)) and self.bos >= 0
 
     def text_of(self, token: int) -> str:
-        """A token as it stands in the vocabulary; nothing for no token."""
+        """Get a token as the vocabulary writes it; an empty text for no token."""
         return "" if token < 0 else bytes(self._lib.llama_vocab_get_text(self._vocab, token)).decode("utf-8", "replace")
 
     def ends(self, token: int) -> bool:
         return bool(self._lib.llama_vocab_is_eog(self._vocab, token))
 
     def tokenize(self, text: str) -> Tokens:
-        """The text's tokens, special ones where it spells them, and none that it does not."""
+        """Tokenize a text; special tokens only where the text spells them."""
         raw = text.encode("utf-8", "replace")
         buffer = (self._lib.llama_token * (len(raw) + 8))()
-        found = self._lib.llama_tokenize(self._vocab, raw, len(raw), buffer, len(buffer), False, True)
-        if found < 0:
+        count = self._lib.llama_tokenize(self._vocab, raw, len(raw), buffer, len(buffer), False, True)
+        if count < 0:
             raise EvalError(f"llama.cpp cannot tokenize a text of {len(raw)} bytes")
-        return tuple(buffer[:found])
+        return tuple(buffer[:count])
 
     def piece(self, token: int) -> bytes:
-        """The bytes that a token adds to a text; special ones add none."""
+        """Get the bytes that a token adds to a text; special tokens add none."""
         room = 64
         while True:
             buffer = ctypes.create_string_buffer(room)
@@ -124,10 +124,10 @@ class Engine:
     # --- evaluation -----------------------------------------------------------------------------------------------
 
     def reach(self, blocks: Sequence[TokenBlock]) -> Logits:
-        """The logits after a context, evaluated from where the cache leaves off.
+        """Get the logits after a context, evaluated from where the cache leaves off.
 
-        A block is reused if it and all before it were evaluated as the very same blocks, and then it holds what
-        evaluating it again would give.
+        A block is reused if it and all before it were evaluated as exactly these blocks; then it holds what evaluating
+        it again would give.
         """
         shared = count_shared(self._held, blocks)
         if shared == len(blocks) != self._row_at:
@@ -135,7 +135,7 @@ class Engine:
         start = sum(len(block.tokens) for block in self._held[:shared])
         memory = self._lib.llama_get_memory(self._context)
         if shared == 0 or not self._lib.llama_memory_seq_rm(memory, 0, start, -1):
-            self._lib.llama_memory_clear(memory, False)  # also models whose state cannot go back
+            self._lib.llama_memory_clear(memory, False)  # also for models whose state cannot be rewound
             shared = 0
         self._held = self._held[:shared]
         for block in blocks[shared:]:
@@ -144,7 +144,7 @@ class Engine:
         return self._row
 
     def push(self, block: TokenBlock) -> Logits:
-        """Evaluate a block after what is held. The rows are llama.cpp's own: good until the next call."""
+        """Evaluate a block after the cached ones. The rows are llama.cpp's own: they are valid until the next call."""
         start, n = sum(len(one.tokens) for one in self._held), len(block.tokens)
         if n > self._room or start + n > self.n_ctx + 1:
             raise EvalError(f"expected at most {self._room} tokens a call and {self.n_ctx} in all, got {n} at {start}")
@@ -165,7 +165,7 @@ class Engine:
 
 
 def _read_metadata(lib: ModuleType, model: object) -> dict[str, str]:
-    """The texts in a GGUF file's header: names, sizes, the chat template."""
+    """Read the texts in a GGUF file's header: names, sizes, the chat template."""
 
     def read(function: str, index: int) -> str:
         room = 256

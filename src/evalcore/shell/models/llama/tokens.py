@@ -1,4 +1,4 @@
-"""From texts to tokens to the calls that evaluate them: pure, and in lm-eval's way where it has one."""
+"""Texts to tokens to the calls that evaluate them: pure, and as in lm-eval where it has a way."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ class TokenBlock(NamedTuple):
 def encode_pair(
     context: str, continuation: str, prefix: int, encode: Callable[[str, bool], Tokens]
 ) -> tuple[Tokens, Tokens]:
-    """Tokens of a context and of its continuation, which are those of both together less the context's.
+    """Encode a context and its continuation: the continuation's tokens are those of both together less the context's.
 
-    White space at the end of the context goes to the continuation. Without a context, ``prefix`` stands for it.
-    ``encode`` takes the text and whether a BOS token may be put before it.
+    White space at the end of the context goes to the continuation. An empty context is replaced by ``prefix``.
+    ``encode`` takes the text and whether a BOS token may precede it.
 
     >>> letters = lambda text, begin: tuple(map(ord, text))
     >>> encode_pair("a ", "b", 0, letters), encode_pair("", "b", 0, letters)
@@ -50,7 +50,7 @@ def encode_pair(
 
 
 def fit_pair(context: Tokens, continuation: Tokens, longest: int) -> tuple[Tokens, Tokens]:
-    """The pair without the beginning of the context that a model of ``longest`` positions cannot take.
+    """Drop the beginning of a context that a model of ``longest`` positions cannot take.
 
     >>> fit_pair((1, 2, 3), (4, 5), 3)
     ((2, 3), (4, 5))
@@ -63,9 +63,9 @@ def fit_pair(context: Tokens, continuation: Tokens, longest: int) -> tuple[Token
 
 
 def roll_windows(tokens: Tokens, prefix: int, longest: int) -> tuple[tuple[Tokens, Tokens], ...]:
-    """Context and continuation of each window of a long text: every token is predicted once.
+    """Split a long text into windows of context and continuation in which every token is predicted once.
 
-    The first window begins after ``prefix``; later ones see as much of what came before as fits.
+    The first window begins after ``prefix``; later ones see as much of the preceding text as fits.
 
     >>> roll_windows((1, 2, 3, 4, 5), 0, 3)
     (((0,), (1, 2, 3)), ((2, 3), (4, 5)))
@@ -79,37 +79,37 @@ def roll_windows(tokens: Tokens, prefix: int, longest: int) -> tuple[tuple[Token
 
 
 def plan_context(tokens: Tokens, size: int) -> tuple[TokenBlock, ...]:
-    """Blocks that end at multiples of ``size``, the last with the logits of what comes next.
+    """Split a context into blocks that end at multiples of ``size``; the last gives the logits of the next token.
 
-    Where a block ends depends on nothing else, so what is evaluated once serves every context that begins alike, and
-    to the last bit. No block but the very first holds a single token: that takes another kernel than several do.
+    The end of a block depends on nothing else, so a block evaluated once serves every context with the same beginning,
+    to the last bit. Only the very first block may hold a single token: single tokens take another kernel.
 
     >>> [len(block.tokens) for block in plan_context(tuple(range(9)), 4)]
     [4, 5]
     """
-    parts = _split(tokens, size)
+    parts = _split_tokens(tokens, size)
     return tuple(TokenBlock(part, int(i == len(parts) - 1)) for i, part in enumerate(parts))
 
 
 def plan_continuation(tokens: Tokens, size: int) -> tuple[TokenBlock, ...]:
-    """Blocks of a continuation; every position gives logits, the first of them those of the second token.
+    """Split a continuation into blocks; every position gives logits, the first those of the second token.
 
-    The last token predicts nothing and is left out, unless that would leave a single one to evaluate.
+    The last token predicts nothing and is left out, unless that would leave a single token to evaluate.
 
     >>> plan_continuation((3, 4, 5), 64), plan_continuation((3, 4), 64), plan_continuation((3,), 64)
     ((TokenBlock(tokens=(3, 4), rows=2),), (TokenBlock(tokens=(3, 4), rows=2),), ())
     """
     needed = tokens if len(tokens) == 2 else tokens[:-1]
-    return tuple(TokenBlock(part, len(part)) for part in _split(needed, size))
+    return tuple(TokenBlock(part, len(part)) for part in _split_tokens(needed, size))
 
 
-def _split(tokens: Tokens, size: int) -> list[Tokens]:
+def _split_tokens(tokens: Tokens, size: int) -> list[Tokens]:
     cuts = [0, *range(size, len(tokens) - 1, size), len(tokens)]
     return [tokens[a:b] for a, b in pairwise(cuts) if b > a]
 
 
 def count_shared(old: Sequence[TokenBlock], new: Sequence[TokenBlock]) -> int:
-    """How many blocks both begin with.
+    """Count the blocks with which both begin.
 
     >>> count_shared([TokenBlock((1, 2), 0), TokenBlock((3,), 1)], [TokenBlock((1, 2), 0), TokenBlock((4,), 1)])
     1

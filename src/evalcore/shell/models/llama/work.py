@@ -1,4 +1,4 @@
-"""Questions to an embedded model: those that begin alike one after the other, each answered as if it were alone."""
+"""Questions to an embedded model: those with a common beginning one after the other, each answered as if alone."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ __all__ = ["answer_questions"]
 
 
 class Work(NamedTuple):
-    """A question in tokens: pairs of which the likelihoods add up, or a prompt and how to go on from it."""
+    """A question in tokens: pairs whose likelihoods add up, or a prompt and how to continue it."""
 
     at: int
     pairs: tuple[tuple[Tokens, Tokens], ...]
@@ -45,22 +45,22 @@ class Work(NamedTuple):
 def answer_questions(
     engine: Engine, questions: Sequence[Question], size: int, seed: int, max_gen_toks: int
 ) -> Iterator[Heard]:
-    """Replies in the order of the tokens, so that what begins alike is evaluated once."""
+    """Answer questions in the order of their tokens, so that common beginnings are evaluated once."""
     works: list[Work] = []
     for at, question in enumerate(questions):
         try:
-            works.append(_prepare(engine, at, question, seed, max_gen_toks))
+            works.append(_prepare_work(engine, at, question, seed, max_gen_toks))
         except EvalError as wrong:
             yield Heard(at, Failure(str(wrong)))
     for work in sorted(works, key=lambda one: (one.how is not None, one.pairs)):
         try:
-            reply, finish = _generate(engine, work, size) if work.how else (_score(engine, work, size), "")
+            reply, finish = _generate_text(engine, work, size) if work.how else (_score_work(engine, work, size), "")
         except EvalError as wrong:
             reply, finish = Failure(str(wrong)), ""
         yield Heard(work.at, fit_reply(questions[work.at].request, reply), finish)
 
 
-def _prepare(engine: Engine, at: int, question: Question, seed: int, max_gen_toks: int) -> Work:
+def _prepare_work(engine: Engine, at: int, question: Question, seed: int, max_gen_toks: int) -> Work:
     request = question.request
     prefix = engine.bos if engine.bos >= 0 else engine.eos
     if isinstance(request, Generate):
@@ -68,26 +68,26 @@ def _prepare(engine: Engine, at: int, question: Question, seed: int, max_gen_tok
         room = engine.n_ctx - how.max_gen_toks
         if room < 1:
             raise EvalError(f"expected max_gen_toks below n_ctx = {engine.n_ctx}, got {how.max_gen_toks}")
-        prompt = _encode(engine, request.prompt, True) or (prefix,)
-        return Work(at, ((prompt[-room:], ()),), how, _seed_of(seed, request, question.repeat))
+        prompt = _encode_text(engine, request.prompt, True) or (prefix,)
+        return Work(at, ((prompt[-room:], ()),), how, _derive_seed(seed, request, question.repeat))
     if isinstance(request, LogLikelihood):
-        pair = encode_pair(request.context, request.continuation, prefix, lambda *text: _encode(engine, *text))
+        pair = encode_pair(request.context, request.continuation, prefix, lambda *text: _encode_text(engine, *text))
         return Work(at, (fit_pair(*pair, engine.n_ctx),))
-    tokens = _encode(engine, request.text, True)
+    tokens = _encode_text(engine, request.text, True)
     return Work(at, tuple(fit_pair(*pair, engine.n_ctx) for pair in roll_windows(tokens, prefix, engine.n_ctx)))
 
 
-def _encode(engine: Engine, text: str, begin: bool) -> Tokens:
-    """Tokens, after a BOS token where the model wants one and the text does not begin with its name."""
+def _encode_text(engine: Engine, text: str, begin: bool) -> Tokens:
+    """Encode a text, after a BOS token if the model wants one and the text does not begin with its name."""
     begins = begin and engine.adds_bos and not text.startswith(engine.text_of(engine.bos))
     return ((engine.bos,) if begins else ()) + engine.tokenize(text)
 
 
-def _seed_of(seed: int, request: Request, repeat: int) -> int:
+def _derive_seed(seed: int, request: Request, repeat: int) -> int:
     return int(request_key(str(seed), request, {}, repeat), 16)
 
 
-def _score(engine: Engine, work: Work, size: int) -> Reply:
+def _score_work(engine: Engine, work: Work, size: int) -> Reply:
     return add_likelihoods([_score_pair(engine, context, continuation, size) for context, continuation in work.pairs])
 
 
@@ -101,7 +101,7 @@ def _score_pair(engine: Engine, context: Tokens, continuation: Tokens, size: int
     return add_likelihoods(parts)
 
 
-def _generate(engine: Engine, work: Work, size: int) -> tuple[Reply, str]:
+def _generate_text(engine: Engine, work: Work, size: int) -> tuple[Reply, str]:
     how, draw, raw = work.how or Decoding(), np.random.default_rng(work.seed), b""
     row = engine.reach(plan_context(work.pairs[0][0], size))
     for left in range(how.max_gen_toks, 0, -1):

@@ -1,4 +1,4 @@
-"""The arguments of an OpenAI-compatible model: read, checked, and secrets kept where nobody sees them."""
+"""The arguments of an OpenAI-compatible model, read and checked; secrets stay hidden."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Seconds = Annotated[float, Meta(gt=0, lt=1e9)]
 
 
 class ServerSettings(FrozenRecord, frozen=True, forbid_unknown_fields=True):
-    """The arguments that are honoured, with lm-eval's defaults."""
+    """The supported arguments, with lm-eval's defaults."""
 
     model: str
     base_url: str | None = None
@@ -99,13 +99,13 @@ IGNORED = pmap(
         "max_images": ("only text is sent", (1, "1")),
     }
 )
-"""lm-eval's arguments without effect here: why, and the values that lose nothing."""
+"""lm-eval's arguments that are ignored here: why, and the values for which that changes nothing."""
 
 SECRET = frozenset({"api_key", "auth_token", "authorization", "token", "openai_api_key", "key"})
 
 
 def warn_of_ignored(given: Mapping[str, object]) -> tuple[str, ...]:
-    """A line for each argument that lm-eval would honour and this does not.
+    """Warn of each argument that lm-eval would honour and this backend ignores.
 
     >>> warn_of_ignored({"model": "m", "batch_size": 8, "truncate": False})
     ('model_args: batch_size has no effect: one request each; num_concurrent sets how many at once',)
@@ -118,7 +118,7 @@ def warn_of_ignored(given: Mapping[str, object]) -> tuple[str, ...]:
 
 
 def read_settings(kind: ServerKind, given: Mapping[str, object]) -> ServerSettings:
-    """The settings in these model_args; an unknown argument, a wrong type and a secret in sight are errors.
+    """Read the settings in model_args; unknown arguments, wrong types and visible secrets are errors.
 
     >>> read_settings(ServerKind("local-completions"), {"pretrained": "m", "num_concurrent": "8"}).num_concurrent
     8

@@ -15,14 +15,14 @@ from evalcore.shell.models.model import Ask, Backend, Heard, Model, Question, fi
 from evalcore.shell.models.openai.arguments import ARGUMENTS, ServerKind, ServerSettings, read_settings, warn_of_ignored
 from evalcore.shell.models.openai.body import (
     encode_body,
-    generation_body,
     is_reasoning,
     read_generation,
     render_messages,
+    write_generation,
 )
 from evalcore.shell.models.openai.endpoint import Endpoint, find_endpoint
 from evalcore.shell.models.openai.http_faults import Patience
-from evalcore.shell.models.openai.logprobs import echo_body, place_text, read_likelihood
+from evalcore.shell.models.openai.logprobs import place_text, read_likelihood, write_echo
 
 if TYPE_CHECKING:
     import asyncio
@@ -38,11 +38,11 @@ __all__ = [
 ]
 
 GIVE_UP = 3
-"""So many questions in a row without a connection: the server is gone, and what is left is asked on resuming."""
+"""After so many questions in a row without a connection the server is gone; the rest is asked on resuming."""
 
 
 class Answered(NamedTuple):
-    """A reply, and what getting it told about the server."""
+    """A reply, and whether the server was throttled or unreachable."""
 
     heard: Heard
     throttled: bool
@@ -50,7 +50,7 @@ class Answered(NamedTuple):
 
 
 def open_server(kind: ServerKind, given: Mapping[str, object], *, base: float = 0.5) -> Model:
-    """A model behind a server. ``base`` is the first wait before a retry, in seconds."""
+    """Open a model behind a server. ``base`` is the first wait before a retry, in seconds."""
     settings = read_settings(kind, given)
     endpoint = find_endpoint(kind, settings, environ)
     patience = Patience(
@@ -62,19 +62,19 @@ def open_server(kind: ServerKind, given: Mapping[str, object], *, base: float = 
     )
     return Model(
         settings.model,
-        identify(kind, settings, endpoint),
-        _asker(kind, settings, endpoint, patience),
+        identify_server(kind, settings, endpoint),
+        _make_asker(kind, settings, endpoint, patience),
         chat=render_messages if kind.chat else None,
-        check=lambda options: generation_body(kind, settings, "", options),  # not partial: its repr has the address
+        check=lambda options: write_generation(kind, settings, "", options),  # no partial: its repr shows the address
         warnings=(*warn_of_ignored(given), *_warn_of_five(kind, settings)),
     )
 
 
-def identify(kind: ServerKind, settings: ServerSettings, endpoint: Endpoint) -> str:
-    """All that answers depend on besides the request; headers and query only as a hash, no key or user at all.
+def identify_server(kind: ServerKind, settings: ServerSettings, endpoint: Endpoint) -> str:
+    """Name all that answers depend on besides the request; headers and query only by hash, keys and users not at all.
 
     >>> kind, settings = ServerKind("local-completions"), ServerSettings("m", base_url="http://localhost/v1")
-    >>> identify(kind, settings, find_endpoint(kind, settings, {}))
+    >>> identify_server(kind, settings, find_endpoint(kind, settings, {}))
     'local-completions http://localhost/v1/completions {"max_gen_toks":256,"model":"m","seed":1234}'
     """
     names = ("eos_string", "max_gen_toks", "model", "reasoning", "seed", "think_end_token")
@@ -93,7 +93,7 @@ def _warn_of_five(kind: ServerKind, settings: ServerSettings) -> tuple[str, ...]
     )
 
 
-def _asker(kind: ServerKind, settings: ServerSettings, endpoint: Endpoint, patience: Patience) -> Ask:
+def _make_asker(kind: ServerKind, settings: ServerSettings, endpoint: Endpoint, patience: Patience) -> Ask:
     def ask(questions: Sequence[Question]) -> Iterator[Heard]:
         likelihoods = any(not isinstance(question.request, Generate) for question in questions)
         if likelihoods and kind.chat:
@@ -109,7 +109,7 @@ def _asker(kind: ServerKind, settings: ServerSettings, endpoint: Endpoint, patie
         with asyncio.Runner() as runner:
             session = open_session(endpoint, patience, settings.num_concurrent)
             try:
-                yield from _ask_in(runner, session, kind, settings, questions, likelihoods)
+                yield from _ask_session(runner, session, kind, settings, questions, likelihoods)
             finally:
                 runner.run(close_session(session))
 
@@ -128,7 +128,7 @@ def _refuse_loop() -> None:
     )
 
 
-def _ask_in(
+def _ask_session(
     runner: asyncio.Runner,
     session: Session,
     kind: ServerKind,
@@ -136,60 +136,60 @@ def _ask_in(
     questions: Sequence[Question],
     likelihoods: bool,
 ) -> Iterator[Heard]:
-    from evalcore.shell.models.openai.http_flow import flow
+    from evalcore.shell.models.openai.http_flow import run_jobs
     from evalcore.shell.models.openai.probe import check_echo
 
     if likelihoods and settings.check_logprobs:
         runner.run(check_echo(session, settings))
-    jobs = (partial(_answer, session, kind, settings, at, question) for at, question in enumerate(questions))
+    jobs = (partial(_answer_question, session, kind, settings, at, question) for at, question in enumerate(questions))
     lost = 0
-    for one in flow(runner, jobs, settings.num_concurrent, lambda one: one.throttled):
-        yield one.heard
-        lost = lost + 1 if one.unreachable else 0
+    for answered in run_jobs(runner, jobs, settings.num_concurrent, lambda one: one.throttled):
+        yield answered.heard
+        lost = lost + 1 if answered.unreachable else 0
         if lost >= GIVE_UP:
             raise EvalError(
                 f"{session.endpoint.shown} is gone: {lost} questions in a row had no connection; resume later"
             )
 
 
-async def _answer(
+async def _answer_question(
     session: Session, kind: ServerKind, settings: ServerSettings, at: int, question: Question
 ) -> Answered:
-    from evalcore.shell.models.openai.http_client import post
+    from evalcore.shell.models.openai.http_client import post_body
 
-    body, read = _wording(kind, settings, question)
-    reached = await post(session, encode_body(body), read)
+    body, read = _word_question(kind, settings, question)
+    reached = await post_body(session, encode_body(body), read)
     heard = Heard(at, reached.value) if isinstance(reached.value, Failure) else Heard(at, *reached.value)
     return Answered(heard, reached.throttled, reached.unreachable)
 
 
-def _wording(
+def _word_question(
     kind: ServerKind, settings: ServerSettings, question: Question
 ) -> tuple[dict[str, object], Callable[[bytes], tuple[Reply, str]]]:
-    """The body of a question, and how to read the reply."""
+    """Word a question: the body of its request, and how to read the reply."""
     request = question.request
     if isinstance(request, Generate):
-        body = generation_body(kind, settings, request.prompt, request.options, question.repeat)
+        body = write_generation(kind, settings, request.prompt, request.options, question.repeat)
         return body, partial(read_generation, kind, settings.think_end_token)
     prompt, start = place_text(request, settings.eos_string)
-    return echo_body(settings, prompt), lambda content: (
+    return write_echo(settings, prompt), lambda content: (
         fit_reply(request, read_likelihood(content, prompt, start, settings.max_length)),
         "",
     )
 
 
-def _backend(kind: ServerKind, summary: str) -> Backend:
+def _make_backend(kind: ServerKind, summary: str) -> Backend:
     return Backend(partial(open_server, kind), summary, ARGUMENTS)
 
 
-LOCAL_COMPLETIONS = _backend(
+LOCAL_COMPLETIONS = _make_backend(
     ServerKind("local-completions"),
     "any server with /v1/completions (vLLM, SGLang, ...); likelihoods where it echoes them",
 )
-LOCAL_CHAT_COMPLETIONS = _backend(
+LOCAL_CHAT_COMPLETIONS = _make_backend(
     ServerKind("local-chat-completions", chat=True), "any server with /v1/chat/completions; generation only"
 )
-OPENAI_COMPLETIONS = _backend(ServerKind("openai-completions", hosted=True), "OpenAI's completions")
-OPENAI_CHAT_COMPLETIONS = _backend(
+OPENAI_COMPLETIONS = _make_backend(ServerKind("openai-completions", hosted=True), "OpenAI's completions")
+OPENAI_CHAT_COMPLETIONS = _make_backend(
     ServerKind("openai-chat-completions", chat=True, hosted=True), "OpenAI's chat completions; generation only"
 )

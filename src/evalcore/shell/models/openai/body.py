@@ -8,30 +8,30 @@ from collections.abc import Mapping, Sequence
 from evalcore.core.records.errors import EvalError
 from evalcore.shell.data.wire import decode_line, encode_line
 from evalcore.shell.models.openai.arguments import ServerKind, ServerSettings
-from evalcore.shell.models.openai.http_faults import Wrong, excerpt, message_of
+from evalcore.shell.models.openai.http_faults import Wrong, excerpt_text, read_message
 from evalcore.shell.prompts.turns import Message
 
 __all__ = [
     "encode_body",
-    "generation_body",
     "is_reasoning",
-    "messages_of",
-    "plain",
+    "parse_messages",
     "read_choice",
     "read_generation",
     "render_messages",
+    "thaw_options",
+    "write_generation",
 ]
 
 END = "<|endoftext|>"
 STOPS = 4
-"""The OpenAI API takes no more stop strings."""
+"""The largest number of stop strings that the OpenAI API takes."""
 
 FEW_TRIES = 2
-"""A well-formed reply without a text is more often a habit than an accident: each further try costs a generation."""
+"""A well-formed reply without text is rarely an accident, and each further try costs a generation."""
 
 
 def render_messages(messages: Sequence[Message], opening: bool) -> str:
-    """A chat as the prompt of a chat model: its messages as JSON, as lm-eval writes them in its sample logs.
+    """Render messages as the prompt of a chat model: as JSON, as lm-eval's sample logs have them.
 
     >>> render_messages([{"role": "user", "content": "Où ?"}], True)
     '[{"role": "user", "content": "Où ?"}]'
@@ -41,19 +41,19 @@ def render_messages(messages: Sequence[Message], opening: bool) -> str:
     return json.dumps(list(messages), ensure_ascii=False)
 
 
-def messages_of(prompt: str) -> list[dict[str, object]]:
-    """The messages of a prompt; a plain text is what the user says.
+def parse_messages(prompt: str) -> list[dict[str, object]]:
+    """Parse the messages of a prompt; a plain text is a message of the user.
 
-    >>> messages_of('[{"role": "system", "content": "Be brief."}]'), messages_of("[1]")
+    >>> parse_messages('[{"role": "system", "content": "Be brief."}]'), parse_messages("[1]")
     ([{'role': 'system', 'content': 'Be brief.'}], [{'role': 'user', 'content': '[1]'}])
     """
     if prompt.startswith("[") and prompt.rstrip().endswith("]"):
         try:
-            found = decode_line(prompt.encode("utf-8", "surrogatepass"), "prompt")
+            messages = decode_line(prompt.encode("utf-8", "surrogatepass"), "prompt")
         except EvalError:
-            found = None
-        if isinstance(found, list) and found and all(isinstance(one, dict) and "role" in one for one in found):
-            return found
+            messages = None
+        if isinstance(messages, list) and messages and all(isinstance(one, dict) and "role" in one for one in messages):
+            return messages
     return [{"role": "user", "content": prompt}]
 
 
@@ -66,24 +66,24 @@ def is_reasoning(model: str) -> bool:
     return re.search(r"(^|[/:])(o[134]|gpt-5)(?![0-9.])", model) is not None
 
 
-def generation_body(
+def write_generation(
     kind: ServerKind, settings: ServerSettings, prompt: str, options: Mapping[str, object], repeat: int = 0
 ) -> dict[str, object]:
-    """The body that asks to continue this prompt. Equal to lm-eval's for the first repeat; later ones add to the seed.
+    """Make the body that asks to continue a prompt: lm-eval's for the first repeat; later ones add to the seed.
 
     >>> kind, settings = ServerKind("local-completions"), ServerSettings("m")
-    >>> body = generation_body(kind, settings, "2+2=", {"until": ["\\n"], "do_sample": False})
+    >>> body = write_generation(kind, settings, "2+2=", {"until": ["\\n"], "do_sample": False})
     >>> sorted(body.items())
     [('max_tokens', 256), ('model', 'm'), ('prompt', '2+2='), ('seed', 1234), ('stop', ['\\n']), ('temperature', 0)]
     """
     own_chat = kind.hosted and kind.chat
-    left = {name: plain(value) for name, value in options.items() if name != "do_sample"}
+    left = {name: thaw_options(value) for name, value in options.items() if name != "do_sample"}
     most = left.pop("max_tokens") if "max_tokens" in left else left.pop("max_gen_toks", settings.max_gen_toks)
     temperature = left.pop("temperature", 0)
-    stop = _stops(left.pop("until", [END] if own_chat else None), settings.eos_string)
+    stop = _read_stops(left.pop("until", [END] if own_chat else None), settings.eos_string)
     seed = left.pop("seed", settings.seed)
     body: dict[str, object] = {
-        **({"messages": messages_of(prompt)} if kind.chat else {"prompt": prompt}),
+        **({"messages": parse_messages(prompt)} if kind.chat else {"prompt": prompt}),
         "model": settings.model,
         "max_completion_tokens" if own_chat else "max_tokens": most,
         "temperature": temperature,
@@ -97,18 +97,18 @@ def generation_body(
     return body
 
 
-def plain(value: object) -> object:
-    """Frozen options as JSON knows them.
+def thaw_options(value: object) -> object:
+    """Thaw frozen options to what JSON knows.
 
-    >>> plain((1, (2,)))
+    >>> thaw_options((1, (2,)))
     [1, [2]]
     """
     if isinstance(value, Mapping):
-        return {str(key): plain(item) for key, item in value.items()}
-    return [plain(item) for item in value] if isinstance(value, list | tuple) else value
+        return {str(key): thaw_options(item) for key, item in value.items()}
+    return [thaw_options(item) for item in value] if isinstance(value, list | tuple) else value
 
 
-def _stops(until: object, eos: str | None) -> list[str]:
+def _read_stops(until: object, eos: str | None) -> list[str]:
     stops = [until] if isinstance(until, str) else [] if until is None else until
     if not isinstance(stops, list) or not all(isinstance(one, str) for one in stops):
         raise EvalError(f"expected until to be a text or a list of texts, got {until!r}")
@@ -116,12 +116,12 @@ def _stops(until: object, eos: str | None) -> list[str]:
 
 
 def encode_body(body: Mapping[str, object]) -> bytes:
-    """The body as bytes; what is not JSON (a lone surrogate) is escaped."""
+    """Encode a body as bytes; what is not JSON (a lone surrogate) is escaped."""
     return encode_line(body).rstrip()
 
 
 def read_choice(content: bytes) -> dict[str, object]:
-    """The one choice of a reply. One was asked for, so any other number, or another index than 0, is wrong.
+    """Read the one choice of a reply; any other number of choices, or an index other than 0, is an error.
 
     >>> read_choice(b'{"choices": [{"index": 0, "text": " 4"}]}')["text"]
     ' 4'
@@ -129,20 +129,20 @@ def read_choice(content: bytes) -> dict[str, object]:
     if not content.strip():
         raise Wrong("bad_response: an empty body")
     try:
-        found = decode_line(content, "body")
+        reply = decode_line(content, "body")
     except EvalError:
-        raise Wrong(f"bad_response: not JSON: {excerpt(content.decode('utf-8', 'replace'))}") from None
-    choices = found.get("choices") if isinstance(found, dict) else None
+        raise Wrong(f"bad_response: not JSON: {excerpt_text(content.decode('utf-8', 'replace'))}") from None
+    choices = reply.get("choices") if isinstance(reply, dict) else None
     if not isinstance(choices, list) or not choices:
-        raise Wrong(f"bad_response: no choices: {message_of(content)}")
+        raise Wrong(f"bad_response: no choices: {read_message(content)}")
     choice = choices[0]
     if len(choices) != 1 or not isinstance(choice, dict) or choice.get("index") != 0 or choice.get("index") is False:
-        raise Wrong(f"bad_response: expected one choice of index 0: {message_of(content)}")
+        raise Wrong(f"bad_response: expected one choice of index 0: {read_message(content)}")
     return choice
 
 
 def read_generation(kind: ServerKind, think_end: str | None, content: bytes) -> tuple[str, str]:
-    """The text of a reply, and why it ended.
+    """Read the text of a reply, and why it ended.
 
     >>> read_generation(ServerKind("c", chat=True), "</think>", b'''{"choices": [{"index": 0, "finish_reason": "stop",
     ...     "message": {"content": "2 and 2...</think> 4"}}]}''')
@@ -154,7 +154,7 @@ def read_generation(kind: ServerKind, think_end: str | None, content: bytes) -> 
     finish = choice.get("finish_reason")
     if not isinstance(text, str):
         ended = f" (finish_reason {finish})" if isinstance(finish, str) else ""
-        raise Wrong(f"bad_response: no text{ended}: {message_of(content)}", again=FEW_TRIES)
+        raise Wrong(f"bad_response: no text{ended}: {read_message(content)}", again=FEW_TRIES)
     if kind.chat and think_end:
         text = text.split(think_end)[-1].lstrip()
     return text, finish if isinstance(finish, str) else ""

@@ -1,4 +1,4 @@
-"""Where requests go and what they carry. Addresses and keys are hidden from every printed form."""
+"""Where requests go and what they carry; no printed form shows addresses in full or keys."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ T = TypeVar("T")
 TELLING = ("auth", "key", "token", "secret", "cookie", "password", "credential")
 SIGNED = ("sig", "code", "pwd")
 LONG = 16
-"""A value in the query of an address that is as long as keys are counts as one, whatever its name."""
+"""A value of this length in the query of an address counts as a key, whatever its name."""
 
 
 class Hidden(Generic[T]):
-    """A value that is not shown by ``repr``, by a log or by a traceback with locals."""
+    """A value that no ``repr``, log or traceback with locals shows."""
 
     __slots__ = ("_value",)
 
@@ -41,7 +41,7 @@ class Hidden(Generic[T]):
 
 
 class Sent(FrozenRecord, frozen=True):
-    """What goes over the wire, and the parts of it that must not be seen elsewhere."""
+    """What goes over the wire, and which parts of it are secret."""
 
     url: str
     headers: Mapping[str, str]
@@ -49,7 +49,7 @@ class Sent(FrozenRecord, frozen=True):
 
 
 class Endpoint(Struct, frozen=True):
-    """An address: as it may be shown (no user, no query), and as it is used.
+    """An address as it may be shown (no user, no query) and as it is used.
 
     ``routing`` is a hash of the headers and the query, which may lead to another model.
     """
@@ -64,7 +64,7 @@ class Endpoint(Struct, frozen=True):
 
 
 def is_loopback(host: str) -> bool:
-    """Whether this host is the machine itself.
+    """Whether a host is this machine.
 
     >>> is_loopback("localhost"), is_loopback("127.8.0.1"), is_loopback("::1"), is_loopback("localhost.example.com")
     (True, True, True, False)
@@ -76,20 +76,20 @@ def is_loopback(host: str) -> bool:
 
 
 def find_endpoint(kind: ServerKind, settings: ServerSettings, environ: Mapping[str, str]) -> Endpoint:
-    """The endpoint of a backend with these settings.
+    """Find the endpoint of a backend with these settings.
 
     >>> kind, settings = ServerKind("local-completions"), ServerSettings("m", base_url="http://localhost:8000/v1/")
     >>> find_endpoint(kind, settings, {}).shown
     'http://localhost:8000/v1/completions'
     """
-    url = _parse(kind, settings.base_url or (OPENAI if kind.hosted else None))
+    url = _parse_address(kind, settings.base_url or (OPENAI if kind.hosted else None))
     shown = urlunsplit((url.scheme, url.netloc.rpartition("@")[2], url.path, "", ""))
     key = _find_key(kind, settings, environ)
-    credentials = _credentials(url, key)
+    credentials = _read_credentials(url, key)
     loopback = is_loopback(url.hostname or "")
     _refuse_insecure(settings, shown, url.scheme == "http" and not loopback and bool(credentials))
     headers = {"Content-Type": "application/json", "Accept": "application/json", "Accept-Encoding": "identity"}
-    headers |= {"User-Agent": "evalcore"} | _own_headers(settings.header or {}) | credentials
+    headers |= {"User-Agent": "evalcore"} | _check_headers(settings.header or {}) | credentials
     target = urlunsplit((url.scheme, url.netloc.rpartition("@")[2], url.path, url.query, ""))
     query = parse_qsl(url.query, keep_blank_values=True)
     hidden = [value or name for name, value in query if _is_telling(name) or len(value or name) >= LONG]
@@ -110,13 +110,13 @@ def _is_telling(name: str) -> bool:
 
 
 def _hash_pairs(pairs: Sequence[tuple[str, str]]) -> str:
-    """A name for what is sent besides the request, without secrets: a new key leads to the same model."""
-    told = sorted(pair for pair in pairs if not _is_telling(pair[0]))
-    return sha256(repr(told).encode("utf-8", "replace")).hexdigest()[:12] if told else ""
+    """Hash what is sent besides the request, without secrets: a new key leads to the same model."""
+    shown = sorted(pair for pair in pairs if not _is_telling(pair[0]))
+    return sha256(repr(shown).encode("utf-8", "replace")).hexdigest()[:12] if shown else ""
 
 
-def _parse(kind: ServerKind, given: str | None) -> SplitResult:
-    """The address in parts, with the path of this kind of endpoint."""
+def _parse_address(kind: ServerKind, given: str | None) -> SplitResult:
+    """Parse the address, with the path of this kind of endpoint."""
     example = f"http://localhost:8000/v1{kind.path}"
     if given is None:
         raise EvalError(f"model {kind.name} needs the address of a server: model_args base_url, as in {example}")
@@ -125,7 +125,7 @@ def _parse(kind: ServerKind, given: str | None) -> SplitResult:
         fine = url.scheme in ("http", "https") and bool(url.hostname) and (url.port is None or url.port > 0)
     except ValueError:
         fine = False
-    if not fine:  # not shown: it may hold a password
+    if not fine:  # not shown: it may contain a password
         raise EvalError(
             f"expected an http or https address as base_url, as in {example} - at model_args of {kind.name}"
         )
@@ -148,7 +148,7 @@ def _find_key(kind: ServerKind, settings: ServerSettings, environ: Mapping[str, 
     return key or None
 
 
-def _credentials(url: SplitResult, key: str | None) -> dict[str, str]:
+def _read_credentials(url: SplitResult, key: str | None) -> dict[str, str]:
     if url.username or url.password:
         pair = f"{unquote(url.username or '')}:{unquote(url.password or '')}"
         return {"Authorization": f"Basic {b64encode(pair.encode()).decode()}"}
@@ -170,7 +170,7 @@ def _refuse_insecure(settings: ServerSettings, shown: str, readable: bool) -> No
         )
 
 
-def _own_headers(given: Mapping[str, str]) -> dict[str, str]:
+def _check_headers(given: Mapping[str, str]) -> dict[str, str]:
     for name, value in given.items():
         if _is_telling(name):
             raise EvalError(

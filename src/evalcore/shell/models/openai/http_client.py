@@ -1,4 +1,4 @@
-"""One request to a server, with patience: deadlines, retries, a cap on the reply, no redirects, no secrets shown."""
+"""One request to a server, with deadlines, retries and a cap on the reply; no redirects, no secrets shown."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from evalcore.shell.models.openai.http_faults import (
     Patience,
     Unreachable,
     Wrong,
-    backoff,
-    excerpt,
-    message_of,
-    retried,
-    retry_after,
+    compute_wait,
+    excerpt_text,
+    is_retried,
+    parse_wait,
+    read_message,
 )
 from evalcore.shell.safety.secrets import hide_in_body, hide_in_text
 
@@ -34,22 +34,22 @@ if TYPE_CHECKING:
 
     import httpx
 
-__all__ = ["Reached", "Session", "close_session", "open_session", "post"]
+__all__ = ["Reached", "Session", "close_session", "open_session", "post_body"]
 
 T = TypeVar("T")
 
 MOST_BYTES = 16 << 20
 DEADLINES = 2
-"""Each missed deadline costs minutes, so few are waited for."""
+"""Each missed deadline costs minutes, so there are few."""
 
 FIRST_TRIES = 3
-"""A server that was never there is more likely a wrong address than a passing fault."""
+"""A server that was never reached is more likely a wrong address than a passing fault."""
 
 
 class Session(Struct):
     """Clients of one server, one connection each. ``met`` is set once the server has given one good answer.
 
-    It changes as long as it is open: a client is either ``free`` or in use.
+    It changes while it is open: a client is either ``free`` or in use.
     """
 
     clients: tuple[httpx.AsyncClient, ...]
@@ -60,7 +60,7 @@ class Session(Struct):
 
 
 class Reached(NamedTuple, Generic[T]):
-    """What came of a request in the end, and whether the server complained of too many or was not there."""
+    """The outcome of a request, and whether the server complained of too many requests or was unreachable."""
 
     value: T | Failure
     throttled: bool = False
@@ -68,14 +68,14 @@ class Reached(NamedTuple, Generic[T]):
 
 
 def open_session(endpoint: Endpoint, patience: Patience, most: int) -> Session:
-    """A session of at most so many connections. Proxies of the environment are for other machines only."""
+    """Open a session of at most so many connections. Proxies of the environment serve other machines only."""
     import logging
 
     import httpx
 
     for name in ("httpx", "httpcore"):  # they log addresses with their query, and the headers of replies
         logging.getLogger(name).setLevel(logging.WARNING)
-    trusted = _trusted(endpoint)
+    trusted = _choose_certificates(endpoint)
     clients = tuple(
         httpx.AsyncClient(
             verify=trusted,
@@ -84,7 +84,7 @@ def open_session(endpoint: Endpoint, patience: Patience, most: int) -> Session:
             timeout=httpx.Timeout(patience.silence, connect=patience.connect),
             limits=httpx.Limits(max_connections=1),
         )
-        for _ in range(most)  # one client of many connections looks through all of them for every request
+        for _ in range(most)  # a client of many connections searches all of them for every request
     )
     return Session(clients, list(clients), endpoint, patience, asyncio.Event())
 
@@ -95,11 +95,11 @@ async def close_session(session: Session) -> None:
         await client.aclose()
 
 
-def _trusted(endpoint: Endpoint) -> bool | ssl.SSLContext:
+def _choose_certificates(endpoint: Endpoint) -> bool | ssl.SSLContext:
     from ssl import PROTOCOL_TLS_CLIENT, SSLContext, create_default_context
 
     if endpoint.shown.startswith("http:"):
-        return SSLContext(PROTOCOL_TLS_CLIENT)  # trusts nobody, and takes 50 ms less to make
+        return SSLContext(PROTOCOL_TLS_CLIENT)  # trusts nobody, and is made 50 ms faster
     if endpoint.ca_cert_path is None:
         return endpoint.verify
     try:
@@ -108,8 +108,8 @@ def _trusted(endpoint: Endpoint) -> bool | ssl.SSLContext:
         raise EvalError(f"expected certificates in ca_cert_path {endpoint.ca_cert_path!r}: {wrong}") from wrong
 
 
-async def post(session: Session, body: bytes, read: Callable[[bytes], T]) -> Reached[T]:
-    """Post until ``read`` takes the reply or patience ends; an ``EvalError`` if going on is pointless."""
+async def post_body(session: Session, body: bytes, read: Callable[[bytes], T]) -> Reached[T]:
+    """Post until ``read`` accepts the reply or patience ends; an ``EvalError`` if going on is pointless."""
     throttled, tried = False, 0
     while True:
         tried += 1
@@ -119,14 +119,14 @@ async def post(session: Session, body: bytes, read: Callable[[bytes], T]) -> Rea
             return Reached(value, throttled)
         except Wrong as caught:
             wrong = caught
-        # outside of the handler, so that no error drags along a message that was not yet redacted
+        # outside the handler, so that no error carries along a message before it was redacted
         reason = hide_in_text(wrong.reason, session.endpoint.hidden.reveal().secrets)
         throttled |= wrong.status == 429
         if wrong.status in POINTLESS and not session.met.is_set():
-            raise EvalError(f"{session.endpoint.shown}: {reason}{_advice(wrong.status, session)}")
+            raise EvalError(f"{session.endpoint.shown}: {reason}{_give_advice(wrong.status, session)}")
         if tried > min(wrong.again, session.patience.retries):
             return _give_up(session, wrong, reason, tried, throttled)
-        await asyncio.sleep(backoff(tried, wrong.after, random(), session.patience))
+        await asyncio.sleep(compute_wait(tried, wrong.after, random(), session.patience))
 
 
 def _give_up(session: Session, wrong: Wrong, reason: str, tried: int, throttled: bool) -> Reached[T]:
@@ -138,7 +138,7 @@ def _give_up(session: Session, wrong: Wrong, reason: str, tried: int, throttled:
     return Reached(Failure(f"{reason} ({tried} tries)" if tried > 1 else reason), throttled, lost)
 
 
-def _advice(status: int, session: Session) -> str:
+def _give_advice(status: int, session: Session) -> str:
     if status in (401, 403):
         name = session.endpoint.key_env or "the environment variable named by api_key_env"
         return f" - is the key in {name} right?"
@@ -168,22 +168,22 @@ async def _post_by(client: httpx.AsyncClient, session: Session, body: bytes) -> 
         raise Wrong(f"timeout: no whole reply within {patience.total:g} s", again=DEADLINES) from None
     except (httpx.ConnectError, httpx.ConnectTimeout, httpx.ProxyError) as wrong:
         again = ALWAYS if session.met.is_set() else FIRST_TRIES
-        raise Unreachable(f"connection: {_words(wrong)}", again=again) from None
+        raise Unreachable(f"connection: {_describe_error(wrong)}", again=again) from None
     except httpx.TimeoutException:
         raise Wrong(f"timeout: not a byte for {patience.silence:g} s", again=DEADLINES) from None
     except (httpx.TransportError, httpx.StreamError) as wrong:
-        raise Wrong(f"connection: {_words(wrong)}") from None
-    content = hide_in_body(content, hidden.secrets)  # before anything is cut: half a key is no longer found
-    _judge(status, headers, content)
+        raise Wrong(f"connection: {_describe_error(wrong)}") from None
+    content = hide_in_body(content, hidden.secrets)  # before anything is cut: half a key would not be found
+    _judge_status(status, headers, content)
     return content
 
 
-def _words(wrong: Exception) -> str:
-    return excerpt(f"{type(wrong).__name__}: {wrong}" if str(wrong) else type(wrong).__name__)
+def _describe_error(wrong: Exception) -> str:
+    return excerpt_text(f"{type(wrong).__name__}: {wrong}" if str(wrong) else type(wrong).__name__)
 
 
 async def _read_capped(response: httpx.Response) -> bytes:
-    """The body as it was sent: compression was not asked for, so nothing can unfold to more than was sent."""
+    """Read the body as sent: no compression was asked for, so nothing can expand."""
     parts: list[bytes] = []
     size = 0
     async for part in response.aiter_raw():
@@ -194,8 +194,8 @@ async def _read_capped(response: httpx.Response) -> bytes:
     return b"".join(parts)
 
 
-def _judge(status: int, headers: Mapping[str, str], content: bytes) -> None:
-    """Only 200 is an answer."""
+def _judge_status(status: int, headers: Mapping[str, str], content: bytes) -> None:
+    """Refuse every status but success."""
     if 300 <= status < 400:
         to = urlsplit(headers.get("location", ""))
         raise Wrong(
@@ -205,8 +205,8 @@ def _judge(status: int, headers: Mapping[str, str], content: bytes) -> None:
             status=status,
         )
     if not 200 <= status < 300:
-        after = retry_after(headers.get("retry-after"), datetime.now(UTC))
-        again = ALWAYS if retried(status) else NEVER
-        raise Wrong(f"http_{status}: {message_of(content)}", again=again, after=after, status=status)
+        after = parse_wait(headers.get("retry-after"), datetime.now(UTC))
+        again = ALWAYS if is_retried(status) else NEVER
+        raise Wrong(f"http_{status}: {read_message(content)}", again=again, after=after, status=status)
     if headers.get("content-encoding", "identity") not in ("", "identity"):
-        raise Wrong(f"bad_response: a body in {excerpt(headers['content-encoding'])}, which was not asked for")
+        raise Wrong(f"bad_response: a body in {excerpt_text(headers['content-encoding'])}, which was not asked for")

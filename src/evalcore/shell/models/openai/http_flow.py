@@ -6,29 +6,29 @@ import asyncio
 from collections.abc import Callable, Coroutine, Iterable, Iterator
 from typing import TypeVar
 
-__all__ = ["flow", "next_limit"]
+__all__ = ["adjust_limit", "run_jobs"]
 
 T = TypeVar("T")
 
 
-def next_limit(limit: int, most: int, throttled: bool) -> int:
-    """How many may run from now on: half after a complaint, one more after each success.
+def adjust_limit(limit: int, most: int, throttled: bool) -> int:
+    """Compute how many may run from now on: half after a complaint, one more after each success.
 
-    >>> next_limit(8, 8, True), next_limit(4, 8, False), next_limit(1, 8, True), next_limit(8, 8, False)
+    >>> adjust_limit(8, 8, True), adjust_limit(4, 8, False), adjust_limit(1, 8, True), adjust_limit(8, 8, False)
     (4, 5, 1, 8)
     """
     return max(1, limit // 2) if throttled else min(most, limit + 1)
 
 
-def flow(
+def run_jobs(
     runner: asyncio.Runner,
     jobs: Iterable[Callable[[], Coroutine[None, None, T]]],
     most: int,
     throttled: Callable[[T], bool],
 ) -> Iterator[T]:
-    """The results as they come. Nothing new starts before all results at hand have been taken.
+    """Yield results as they come. Nothing new starts before all results at hand have been taken.
 
-    Closing the iterator, or an error in a job, cancels what is running and waits for it to be gone.
+    Closing the iterator, or an error in a job, cancels what is running and waits for its end.
     """
     waiting, limit = iter(jobs), most
     tasks: dict[asyncio.Task[T], int] = {}
@@ -44,17 +44,17 @@ def flow(
             failed = [task for task in done if task.exception() is not None]
             for task in sorted(done - set(failed), key=tasks.__getitem__):
                 del tasks[task]
-                limit = next_limit(limit, most, throttled(task.result()))
+                limit = adjust_limit(limit, most, throttled(task.result()))
                 yield task.result()
             if failed:
                 min(failed, key=tasks.__getitem__).result()
     finally:
         _take_turn(runner.get_loop())
-        runner.run(_cancel(tuple(tasks)))
+        runner.run(_cancel_jobs(tuple(tasks)))
 
 
 def _take_turn(loop: asyncio.AbstractEventLoop) -> None:
-    """One turn of the loop: an interrupt between the end of a run and its stop leaves that stop to the next run."""
+    """Run the loop once: an interrupt between the end of a run and its stop leaves that stop to the next run."""
     loop.call_soon(loop.stop)
     loop.run_forever()
 
@@ -64,7 +64,7 @@ async def _wait_first(tasks: tuple[asyncio.Task[T], ...]) -> set[asyncio.Task[T]
     return done
 
 
-async def _cancel(tasks: tuple[asyncio.Task[T], ...]) -> None:
+async def _cancel_jobs(tasks: tuple[asyncio.Task[T], ...]) -> None:
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)

@@ -1,4 +1,4 @@
-"""Log-likelihoods from echoed log-probabilities: which tokens are the continuation's, and whether to believe them."""
+"""Log-likelihoods from echoed log-probabilities: the tokens of the continuation, and whether to trust them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from evalcore.shell.models.openai.arguments import ServerSettings
 from evalcore.shell.models.openai.body import read_choice
 from evalcore.shell.models.openai.http_faults import NEVER, Wrong
 
-__all__ = ["Echo", "echo_body", "find_offsets", "place_text", "read_echo", "read_likelihood"]
+__all__ = ["Echo", "find_offsets", "place_text", "read_echo", "read_likelihood", "write_echo"]
 
 
 class Echo(NamedTuple):
@@ -26,10 +26,10 @@ class Echo(NamedTuple):
 
 
 def place_text(request: LogLikelihood | Rolling, before: str | None) -> tuple[str, int]:
-    """The text to send, and where in it the part begins whose likelihood is asked.
+    """Place the text to send, and find where in it the part begins whose likelihood is asked.
 
-    Spaces at the end of a context count with the continuation, as in lm-eval: that is where tokenizers put them.
-    A text without context follows ``before``, the model's end (or beginning) of text.
+    Spaces at the end of a context count with the continuation, as in lm-eval: that is where tokenizers put them. A text
+    without context follows ``before``, the model's end (or beginning) of text.
 
     >>> place_text(LogLikelihood("Q: 2+2? A: ", "4"), None), place_text(Rolling("A text."), "</s>")
     (('Q: 2+2? A: 4', 10), ('</s>A text.', 4))
@@ -42,10 +42,11 @@ def place_text(request: LogLikelihood | Rolling, before: str | None) -> tuple[st
     return prefix + context + text, start + len(prefix)
 
 
-def echo_body(settings: ServerSettings, prompt: str) -> dict[str, object]:
-    """The body that asks for the log-probabilities of a text. Servers that refuse to generate nothing get one token.
+def write_echo(settings: ServerSettings, prompt: str) -> dict[str, object]:
+    """Make the body that asks for the log-probabilities of a text; some servers refuse to generate nothing, so one
+    token.
 
-    >>> echo_body(ServerSettings("m"), "a text")["echo"]
+    >>> write_echo(ServerSettings("m"), "a text")["echo"]
     True
     """
     return {
@@ -60,7 +61,7 @@ def echo_body(settings: ServerSettings, prompt: str) -> dict[str, object]:
 
 
 def find_offsets(tokens: list[str], given: object, prompt: str) -> list[int] | None:
-    """Where each token begins in the prompt: from the tokens themselves, else from offsets that fit them.
+    """Find where each token begins in the prompt: by the tokens themselves, else by offsets that fit them.
 
     Up to two tokens that are not in the text (a beginning of text) may come first.
 
@@ -78,7 +79,7 @@ def find_offsets(tokens: list[str], given: object, prompt: str) -> list[int] | N
     ):
         return None
     for token, start, end in zip(tokens, given, [*given[1:], None], strict=True):
-        part = "\ufffd" in token or token.startswith("bytes:")  # of a character: it has no text to compare
+        part = "\ufffd" in token or token.startswith("bytes:")  # part of a character: it has no text to compare
         inside = not part and start < len(prompt)
         if start < 0 or (inside and not (prompt.startswith(token, start) and end in (None, start + len(token)))):
             return None
@@ -86,22 +87,24 @@ def find_offsets(tokens: list[str], given: object, prompt: str) -> list[int] | N
 
 
 def read_echo(content: bytes, prompt: str) -> Echo:
-    """The echoed tokens of a reply, which must be those of the prompt."""
+    """Read the echoed tokens of a reply, which must be those of the prompt."""
     logprobs = read_choice(content).get("logprobs")
     if not isinstance(logprobs, dict):
-        raise _bad("the reply has none")
+        raise _refuse_logprobs("the reply has none")
     columns = [logprobs.get(name) for name in ("tokens", "token_logprobs", "top_logprobs")]
     lists = [column for column in columns if isinstance(column, list)]
     if len(lists) != 3 or len(set(map(len, lists))) != 1 or not all(isinstance(one, str) for one in lists[0]):
-        raise _bad("expected tokens, token_logprobs and top_logprobs of one length")
+        raise _refuse_logprobs("expected tokens, token_logprobs and top_logprobs of one length")
     offsets = find_offsets(lists[0], logprobs.get("text_offset"), prompt)
     if offsets is None:
-        raise _bad(f"the server did not echo the prompt token by token; its first tokens are {lists[0][:3]}")
+        raise _refuse_logprobs(
+            f"the server did not echo the prompt token by token; its first tokens are {lists[0][:3]}"
+        )
     return Echo(tuple(lists[0]), tuple(offsets), tuple(lists[1]), tuple(map(freeze_value, lists[2])))
 
 
 def read_likelihood(content: bytes, prompt: str, start: int, most: int) -> Likelihood:
-    """The likelihood of the prompt from ``start`` on: of the tokens that begin there or later.
+    """Read the likelihood of the prompt from ``start`` on: of the tokens that begin there or later.
 
     A token that begins before ``start`` and ends after it counts with the context, as in lm-eval.
 
@@ -119,28 +122,28 @@ def read_likelihood(content: bytes, prompt: str, start: int, most: int) -> Likel
             again=NEVER,
         )
     if not chosen:
-        raise _bad("no token begins within the continuation")
-    values = [_checked(echo.logprobs[at], at) for at in chosen]
-    greedy = all(value >= _best(echo.tops[at], at) for at, value in zip(chosen, values, strict=True))
+        raise _refuse_logprobs("no token begins within the continuation")
+    values = [_check_logprob(echo.logprobs[at], at) for at in chosen]
+    greedy = all(value >= _find_best(echo.tops[at], at) for at, value in zip(chosen, values, strict=True))
     return Likelihood(sum(values), greedy, len(values))
 
 
-def _checked(value: object, at: int) -> float:
+def _check_logprob(value: object, at: int) -> float:
     if value is None and at == 0:
-        raise _bad(
+        raise _refuse_logprobs(
             "the first token has none, as nothing stands before it; give eos_string in model_args, the text "
             "of the model's end-of-text (or beginning-of-text) token"
         )
     if isinstance(value, bool) or not isinstance(value, int | float) or isnan(value) or value > 0:
-        raise _bad(f"expected a number of at most 0 for token {at}, got {value!r}")
+        raise _refuse_logprobs(f"expected a number of at most 0 for token {at}, got {value!r}")
     return float(value)
 
 
-def _best(top: object, at: int) -> float:
+def _find_best(top: object, at: int) -> float:
     if not isinstance(top, Mapping) or not top:
-        raise _bad(f"expected the most likely tokens in place of token {at}, got {top!r}")
-    return max(_checked(value, at) for value in top.values())
+        raise _refuse_logprobs(f"expected the most likely tokens in place of token {at}, got {top!r}")
+    return max(_check_logprob(value, at) for value in top.values())
 
 
-def _bad(what: str) -> Wrong:
+def _refuse_logprobs(what: str) -> Wrong:
     return Wrong(f"bad_logprobs: {what}", again=NEVER)

@@ -1,4 +1,4 @@
-"""Before likelihoods are asked: does this server echo log-probabilities, and each for its own token?"""
+"""A check before likelihoods are asked: the server echoes log-probabilities, each for its own token."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from evalcore.core.records.errors import EvalError
 from evalcore.core.records.request import Failure
 from evalcore.shell.models.openai.arguments import ServerSettings
 from evalcore.shell.models.openai.body import encode_body, read_choice
-from evalcore.shell.models.openai.http_client import Session, post
+from evalcore.shell.models.openai.http_client import Session, post_body
 from evalcore.shell.models.openai.http_faults import NEVER, Wrong
-from evalcore.shell.models.openai.logprobs import Echo, echo_body, read_echo
+from evalcore.shell.models.openai.logprobs import Echo, read_echo, write_echo
 
 __all__ = ["check_echo"]
 
@@ -20,30 +20,32 @@ PROBES = (
     "a b c d e f g h i j k l",
     "Monday Tuesday Wednesday Thursday Friday Saturday Sunday Monday Tuesday Wednesday",
 )
-"""Texts whose next token is plain, and unlikely to come twice: read one place off, its probability is another."""
+"""Texts whose next token is clear and unlikely to repeat: shifted by one place, its probability would differ."""
 
 TOLERANCE = 0.5
-"""Reading a prompt and generating differ by rounding, up to some hundredths; one token off is several units."""
+"""Reading a prompt and generating differ by rounding, up to some hundredths; one token off by several units."""
 
 SKIP = "; check_logprobs: false in model_args asks without this check"
 
 
 async def check_echo(session: Session, settings: ServerSettings) -> None:
-    """Have a token generated, have it echoed, and refuse a server that gives it two log-probabilities."""
+    """Generate a token, have it echoed, and refuse a server that gives it two different log-probabilities."""
     for text in PROBES:
-        body = {**echo_body(settings, text), "echo": False}
-        said = (await post(session, encode_body(body), _first_token)).value
+        body = {**write_echo(settings, text), "echo": False}
+        said = (await post_body(session, encode_body(body), _read_first_token)).value
         if isinstance(said, Failure):
             raise EvalError(f"{session.endpoint.shown} gives no log-probabilities: {said.reason}{SKIP}")
         token, generated = said
         asked = text + token
-        echo = (await post(session, encode_body(echo_body(settings, asked)), partial(read_echo, prompt=asked))).value
+        echo = (
+            await post_body(session, encode_body(write_echo(settings, asked)), partial(read_echo, prompt=asked))
+        ).value
         if isinstance(echo, Failure):
             raise EvalError(
                 f"{session.endpoint.shown} does not echo log-probabilities, so it cannot answer likelihood "
                 f"requests: {echo.reason}{SKIP}"
             )
-        if _compare(session, echo, text, token, generated):
+        if _compare_token(session, echo, text, token, generated):
             return
     raise EvalError(
         f"{session.endpoint.shown}: echoed tokens are not those that were generated, which leaves nothing "
@@ -51,8 +53,8 @@ async def check_echo(session: Session, settings: ServerSettings) -> None:
     )
 
 
-def _compare(session: Session, echo: Echo, text: str, token: str, generated: float) -> bool:
-    """Whether there was something to compare; an error if it differs."""
+def _compare_token(session: Session, echo: Echo, text: str, token: str, generated: float) -> bool:
+    """Compare both log-probabilities: False if there was nothing to compare; an error if they differ."""
     if isinstance(echo.logprobs[0], float | int):
         raise EvalError(
             f"{session.endpoint.shown} gives a log-probability to the first token of a text, which follows nothing: "
@@ -72,10 +74,10 @@ def _compare(session: Session, echo: Echo, text: str, token: str, generated: flo
     return True
 
 
-def _first_token(content: bytes) -> tuple[str, float]:
-    """The generated token and its log-probability.
+def _read_first_token(content: bytes) -> tuple[str, float]:
+    """Read the generated token and its log-probability.
 
-    >>> _first_token(b'{"choices": [{"index": 0, "logprobs": {"tokens": [" 13"], "token_logprobs": [-0.1]}}]}')
+    >>> _read_first_token(b'{"choices": [{"index": 0, "logprobs": {"tokens": [" 13"], "token_logprobs": [-0.1]}}]}')
     (' 13', -0.1)
     """
     logprobs = read_choice(content).get("logprobs")
