@@ -37,13 +37,13 @@ def as_keys(argv: Sequence[str]) -> list[str]:
     >>> as_keys(["--num-fewshot", "5", "--limit=0.5", "a-b"])
     ['--num_fewshot', '5', '--limit=0.5', 'a-b']
     """
-    return [_as_key(one) for one in argv]
+    return list(map(_as_key, argv))
 
 
-def _as_key(one: str) -> str:
-    flag, equals, value = one.partition("=")
+def _as_key(typed: str) -> str:
+    flag, equals, value = typed.partition("=")
     name = flag[2:].replace("-", "_")
-    return f"--{name}{equals}{value}" if flag.startswith("--") and name in KEYS else one
+    return f"--{name}{equals}{value}" if flag.startswith("--") and name in KEYS else typed
 
 
 def given_flags(namespace: argparse.Namespace) -> dict[str, object]:
@@ -66,9 +66,11 @@ def refuse_rest(rest: Sequence[str]) -> None:
     Traceback (most recent call last):
     evalcore.EvalError: unknown flag '--limt'; did you mean '--limit'?...
     """
-    for one in rest:
-        if one.startswith("-"):
-            raise unknown("flag", one.partition("=")[0], [f"--{name}" for name, key in KEYS.items() if not key.ignored])
+    for typed in rest:
+        if typed.startswith("-"):
+            raise unknown(
+                "flag", typed.partition("=")[0], [f"--{name}" for name, key in KEYS.items() if not key.ignored]
+            )
     if rest:
         raise EvalError(f"expected one config file, got also {' '.join(rest)!r}")
 
@@ -98,10 +100,10 @@ def _value(name: str, key: Key, raw: str | Sequence[str]) -> object:
             return _json(name, raw)
         case "seeds":
             return [parse_value(part) for part in raw.split(",")]
-    found = parse_value(raw)
-    if isinstance(found, bool) or not isinstance(found, int if key.kind == "int" else int | float):
+    value = parse_value(raw)
+    if isinstance(value, bool) or not isinstance(value, int if key.kind == "int" else int | float):
         raise EvalError(f"expected --{name} to be a {'whole ' if key.kind == 'int' else ''}number, got {raw!r}")
-    return found
+    return value
 
 
 def _json(name: str, raw: str) -> object:

@@ -49,8 +49,8 @@ def add_resampling(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="of the sign flips (0)")
 
 
-def add_forms(parser: argparse.ArgumentParser, **forms: str) -> None:
-    """A flag for every form of output besides the usual one, with what it prints."""
+def add_forms(parser: argparse._ActionsContainer, **forms: str) -> None:
+    """A flag for every form of output besides the usual one, with what it prints; in a parser or a group of flags."""
     parser.set_defaults(form="table")
     group = parser.add_mutually_exclusive_group()
     for name, what in forms.items():

@@ -9,6 +9,7 @@ from typing import Any
 
 from evalcore.core.records.errors import require
 from evalcore.shell.cli.flags import add_flags, as_keys, given_flags, refuse_rest
+from evalcore.shell.cli.inputs import add_forms, new_parser
 
 EXAMPLES = """examples:
   evalcore run config.yaml
@@ -22,18 +23,15 @@ exit codes: 0 done, 1 some documents failed, 2 bad input, 130 interrupted
 
 
 def parser() -> argparse.ArgumentParser:
-    out = argparse.ArgumentParser(
-        "evalcore run",
+    out = new_parser(
+        "run",
+        "Ask a model the questions of some tasks, score its answers, write results.",
+        EXAMPLES,
         usage="evalcore run [CONFIG] [--json | --csv | --markdown] [--parquet] [--quiet] [--KEY VALUE ...]",
-        description="Ask a model the questions of some tasks, score its answers, write results.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     out.add_argument("config", nargs="?", help="run config (YAML, lm-eval's --config files as they are)")
     out.add_argument("--config", "-C", dest="config_flag", metavar="CONFIG", help=argparse.SUPPRESS)
-    shown = out.add_mutually_exclusive_group()
-    for name, what in (("json", "the results as JSON"), ("csv", "a row per number"), ("markdown", "a Markdown table")):
-        shown.add_argument(f"--{name}", dest="form", action="store_const", const=name, help=f"print {what}")
+    add_forms(out, json="the results as JSON", csv="a row per number", markdown="a Markdown table")
     out.add_argument(
         "--quiet", "-q", action="store_true", help="no progress, no table: the run folder's name, errors and warnings"
     )
@@ -65,7 +63,7 @@ def main(argv: Sequence[str]) -> int:
     with progress(given.quiet) as shown:
         config = given.config or given.config_flag
         result = run(config, overwrite=given.overwrite, parquet=given.parquet, shown=shown, **flags)
-    form = given.form or ("path" if given.quiet else "table")
+    form = "path" if given.quiet and given.form == "table" else given.form
     # Where warnings go to stderr at the end as well, those that were told at the beginning are not told again.
     show(result.shown(early=form == "table"), form)
     return 0 if result.complete else 1

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from evalcore.shell.cli.flags import as_keys, given_flags
-from evalcore.shell.cli.inputs import COLUMNS
+from evalcore.shell.cli.inputs import COLUMNS, add_forms, new_parser
 from evalcore.shell.config.keys import KEYS
 
 __all__ = ["main", "parser"]
@@ -29,14 +29,13 @@ SHARED = ("cluster", "policy", "confidence", "ci", "on_unscorable", "bootstrap_i
 
 
 def parser() -> argparse.ArgumentParser:
-    out = argparse.ArgumentParser(
-        "evalcore score",
+    out = new_parser(
+        "score",
+        "Score recorded answers again, by the task's own or by new filters, metrics, reducers and groups.",
+        EXAMPLES,
         usage="evalcore score LOG ... [--task FILE | --filter NAME ... --metric NAME ...] [--output_path FOLDER]",
-        description="Score recorded answers again, by the task's own or by new filters, metrics, reducers and groups.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
     )
+    out.allow_abbrev = False
     out.add_argument("logs", nargs="+", metavar="LOG", help="run folders, results, sample logs, .eval files, tables")
     rules = out.add_argument_group("rules")
     rules.add_argument("--task", nargs="+", action="extend", default=[], metavar="TASK", help="task files or names")
@@ -70,9 +69,7 @@ def parser() -> argparse.ArgumentParser:
 
 def _add_output(out: argparse.ArgumentParser) -> None:
     files = out.add_argument_group("output")
-    form = files.add_mutually_exclusive_group()
-    for name, what in (("json", "the results as JSON"), ("csv", "a row per number"), ("markdown", "a Markdown table")):
-        form.add_argument(f"--{name}", dest="form", action="store_const", const=name, help=f"print {what}")
+    add_forms(files, json="the results as JSON", csv="a row per number", markdown="a Markdown table")
     files.add_argument(
         "--output_path", "-o", metavar="FOLDER", help="write results.json and samples_<task>.jsonl there"
     )
@@ -94,7 +91,7 @@ def main(argv: Sequence[str]) -> int:
     keys |= given_flags(argparse.Namespace(**{name: keys.get(name) if name in SHARED else None for name in KEYS}))
     with progress(quiet) as shown:
         result = score(logs, shown=shown, **keys)
-    show(result.shown(), form or "table")
+    show(result.shown(), form)
     sys.stderr.write("".join(f"{visible(one)}\n" for one in tell_problems(result.problems)))
     return 0 if result.complete else 1
 
