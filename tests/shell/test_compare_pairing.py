@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from rich.cells import cell_len
 from sample_runs import STAMP, rows_of, write_log, write_run
 
-from evalcore.core.compare.lines import Comparison, ComparisonLine, ComparisonSide
+from evalcore.core.compare.lines import CORRECTIONS, Comparison, ComparisonLine, ComparisonSide
 from evalcore.core.records.task import MetricKey
 from evalcore.shell.cli import main
 from evalcore.shell.compare.compare import Compared
@@ -245,7 +245,7 @@ LINE = ComparisonLine(
 def compared_of(runs: int) -> Compared:
     run = Recorded("run", Path("run"), ComparisonSide("run", ()), {}, {}, ())
     pairs = tuple((a, b) for a in range(runs) for b in range(a + 1, runs))
-    one = Comparison(names=("a", "b"), lines=(LINE, replace(LINE, name="u")), correction="holm", family=2)
+    one = Comparison(names=("a", "b"), lines=(LINE, replace(LINE, name="u")), correction=CORRECTIONS["holm"], family=2)
     return Compared(
         runs=(run,) * runs, names=tuple(map(str, range(runs))), pairs=pairs, comparisons=(one,) * len(pairs)
     )

@@ -14,7 +14,7 @@ from scipy.stats import binom
 from small_tasks import evalcore, write_tasks
 from statsmodels.stats.multitest import multipletests
 
-from evalcore.core.compare.lines import Comparison, ComparisonLine, ComparisonSide, Shared
+from evalcore.core.compare.lines import CORRECTIONS, Comparison, ComparisonLine, ComparisonSide, Shared
 from evalcore.core.groups.tree import Group, GroupMetric, Leaf
 from evalcore.core.records.task import MetricKey
 from evalcore.shell.cli import main
@@ -274,7 +274,7 @@ def compared_of(*found: ComparisonLine, name: str = "run", **parts: object) -> C
     run = Recorded(
         name, Path(name), ComparisonSide(name, (), {}, (tree,)), {}, {"t": {0: name + " asks"}}, (name + " warns",)
     )
-    comparison = Comparison(names=(name, name), lines=found, correction="holm", family=len(found), **parts)  # type: ignore[arg-type]
+    comparison = Comparison(names=(name, name), lines=found, correction=CORRECTIONS["holm"], family=len(found), **parts)  # type: ignore[arg-type]
     return Compared(runs=(run, run), names=(name, name + "2"), pairs=((0, 1),), comparisons=(comparison,), flips=None)
 
 

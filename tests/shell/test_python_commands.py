@@ -6,8 +6,10 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from sample_runs import write_run
 
+from evalcore.core.compare.lines import CORRECTIONS
 from evalcore.shell.cli import main
 from evalcore.shell.compare.check import check_run
 from evalcore.shell.compare.compare import compare
@@ -127,3 +129,16 @@ def test_paths_and_numbers_do_as_well_as_texts(home: Path) -> None:
     assert (
         explain_document(home / "new", 3, task="t").logged == explain_document(str(home / "new"), "3", task="t").logged
     )
+
+
+@pytest.mark.parametrize("name", sorted(CORRECTIONS))
+def test_a_correction_under_another_name_behaves_the_same(name: str, home: Path) -> None:
+    """What a host passes is obeyed: nothing asks what it is called."""
+    mine, runs = replace(CORRECTIONS[name], name="mine"), (home / "new", home / "old")
+    for form in COMPARISONS:
+        ours, theirs = (render_form(COMPARISONS, form, compare(*runs, correction=one)) for one in (name, mine))
+        assert theirs.replace("(mine)", f"({name})").replace('"mine"', f'"{name}"') == ours
+    for form in CHECKS:
+        keys = {"baseline": runs[1], "min": ["t/acc=0.2", "u/acc=0.9"], "margin": 0.01}
+        ours, theirs = (render_form(CHECKS, form, check_run(runs[0], correction=one, **keys)) for one in (name, mine))
+        assert theirs.replace("(mine)", f"({name})").replace('"mine"', f'"{name}"') == ours

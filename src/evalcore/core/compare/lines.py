@@ -17,7 +17,17 @@ from evalcore.core.records.score import Scored
 from evalcore.core.records.task import MetricKey
 from evalcore.core.stats.families import benjamini_hochberg, holm
 
-__all__ = ["CORRECTIONS", "Comparison", "ComparisonLine", "ComparisonSide", "Shared", "adjust_comparisons", "too_few"]
+__all__ = [
+    "CORRECTIONS",
+    "Comparison",
+    "ComparisonLine",
+    "ComparisonSide",
+    "Correction",
+    "Shared",
+    "adjust_comparisons",
+    "find_correction",
+    "too_few",
+]
 
 
 class ComparisonLine(Struct, frozen=True, kw_only=True):
@@ -80,6 +90,44 @@ class Shared(Struct, frozen=True):
         return self.both / (self.both + len(self.only_a) or 1), self.both / (self.both + len(self.only_b) or 1)
 
 
+class Correction(Struct, frozen=True):
+    """A correction of many p-values at once, and what it promises.
+
+    ``promise`` may name ``{share}``, alpha in percent, and ``{count}``, the findings to expect by luck alone. A record
+    that leaves p-values as they are does not ``correct`` them.
+    """
+
+    name: str
+    adjust: Callable[[Sequence[float | None]], tuple[float | None, ...]]
+    promise: str
+    corrects: bool = True
+
+
+NO_CORRECTION = Correction(
+    "none", tuple, "if nothing differs, about {count} of them are findings by luck", corrects=False
+)
+CORRECTIONS: PMap[str, Correction] = pmap(
+    {
+        "holm": Correction("holm", holm, "if nothing differs, the chance of any finding at all is at most {share}"),
+        "bh": Correction("bh", benjamini_hochberg, "of the findings, about {share} may be luck"),
+        "none": NO_CORRECTION,
+    }
+)
+
+
+def find_correction(given: str | Correction) -> Correction:
+    """Find a correction by name; a host's own is returned as it is.
+
+    >>> find_correction("none").adjust([0.01, None])
+    (0.01, None)
+    """
+    if isinstance(given, Correction):
+        return given
+    if given not in CORRECTIONS:
+        raise unknown("correction", given, CORRECTIONS)
+    return CORRECTIONS[given]
+
+
 class Comparison(Struct, frozen=True, kw_only=True):
     """Two runs side by side. ``family`` counts the p-values that were corrected together."""
 
@@ -89,7 +137,7 @@ class Comparison(Struct, frozen=True, kw_only=True):
     tasks_only_a: tuple[str, ...] = ()
     tasks_only_b: tuple[str, ...] = ()
     confidence: float = 0.95
-    correction: str = "none"
+    correction: Correction = NO_CORRECTION
     family: int = 0
     warnings: tuple[str, ...] = ()
 
@@ -103,40 +151,24 @@ def too_few(line: ComparisonLine, alpha: float) -> bool:
     return line.least_p is not None and line.least_p > alpha
 
 
-Correction = Callable[[Sequence[float | None]], tuple[float | None, ...]]
-
-
-def keep_p_values(p_values: Sequence[float | None]) -> tuple[float | None, ...]:
-    """Return the p-values unchanged.
-
-    >>> keep_p_values([0.01, None])
-    (0.01, None)
-    """
-    return tuple(p_values)
-
-
-CORRECTIONS: PMap[str, Correction] = pmap({"holm": holm, "bh": benjamini_hochberg, "none": keep_p_values})
-"""holm: no false finding in the table, 19 times in 20; bh: 1 in 20 of the findings may be false."""
-
-
-def adjust_comparisons(comparisons: Iterable[Comparison], correction: str = "holm") -> tuple[Comparison, ...]:
+def adjust_comparisons(
+    comparisons: Iterable[Comparison], correction: str | Correction = "holm"
+) -> tuple[Comparison, ...]:
     """Correct every p-value for all comparisons: what is printed together is one family.
 
     >>> two = [ComparisonLine(name=name, key=MetricKey("acc"), p_value=p) for name, p in (("t", 0.01), ("u", 0.04))]
     >>> [line.adjusted for line in adjust_comparisons([Comparison(names=("a", "b"), lines=tuple(two))])[0].lines]
     [0.02, 0.04]
     """
-    given = tuple(comparisons)
-    if correction not in CORRECTIONS:
-        raise unknown("correction", correction, CORRECTIONS)
+    given, chosen = tuple(comparisons), find_correction(correction)
     p_values = [line.p_value for one in given for line in one.lines]
-    adjusted = CORRECTIONS[correction](p_values)
+    adjusted = chosen.adjust(p_values)
     family = sum(p is not None for p in p_values)
     ends = list(accumulate((len(one.lines) for one in given), initial=0))
     return tuple(
         replace(
             one,
-            correction=correction,
+            correction=chosen,
             family=family,
             lines=tuple(
                 replace(line, adjusted=p)

@@ -7,7 +7,14 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from msgspec.structs import replace
 
 from evalcore.core.compare.gates import Gate, Number
-from evalcore.core.compare.lines import Comparison, ComparisonLine, ComparisonSide, adjust_comparisons, too_few
+from evalcore.core.compare.lines import (
+    Comparison,
+    ComparisonLine,
+    ComparisonSide,
+    Correction,
+    adjust_comparisons,
+    too_few,
+)
 from evalcore.core.compare.pairs import pair_documents
 from evalcore.core.groups.tree import Group, all_groups, all_tasks
 from evalcore.core.records.task import MetricKey
@@ -30,7 +37,7 @@ def halve_p_value(p_value: float, change: float) -> float:
 
 
 def find_regressions(
-    comparison: Comparison, *, alpha: float = 0.05, correction: str = "holm", margin: float | None = None
+    comparison: Comparison, *, alpha: float = 0.05, correction: str | Correction = "holm", margin: float | None = None
 ) -> tuple[Gate, ...]:
     """Judge every number of a run against its baseline: a gate fails if the run is worse by more than luck explains.
 
@@ -209,7 +216,7 @@ def warn_of_draws(comparisons: Iterable[Comparison], draws: int, alpha: float) -
     ((), ())
     """
     given = tuple(comparisons)
-    family = max((one.family for one in given if one.correction != "none"), default=1)
+    family = max((one.family for one in given if one.correction.corrects), default=1)
     flipped = any("sign-flip" in line.method for one in given for line in one.lines if line.p_value is not None)
     if not flipped or family <= alpha * (draws + 1):
         return ()

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from evalcore.core.compare.counterparts import find_hidden, find_unpaired
 from evalcore.core.compare.gates import Gate, Number, choose_numbers, level_of_limits, numbers_of
-from evalcore.core.compare.lines import Comparison, ComparisonSide, Shared, adjust_comparisons
+from evalcore.core.compare.lines import Comparison, ComparisonSide, Correction, Shared, adjust_comparisons
 from evalcore.core.compare.regressions import (
     fail_missing,
     find_regressions,
@@ -42,7 +42,7 @@ class CheckKeys(Struct, frozen=True, kw_only=True):
     tasks: tuple[str, ...]
     metrics: tuple[str, ...]
     alpha: float
-    correction: str
+    correction: Correction
     draws: int
     seed: int
 
@@ -75,7 +75,7 @@ def hold_against(runs: Sequence[Recorded], sides: Sequence[ComparisonSide], keys
     judge = partial(find_regressions, alpha=keys.alpha, correction=keys.correction, margin=keys.margin)
     gates = judge(comparison)
     judged = sum(gate.passed is not None for gate in gates)
-    if keys.margin is not None and keys.correction != "none" and judged > 1:
+    if keys.margin is not None and keys.correction.corrects and judged > 1:
         level = level_of_limits(keys.alpha, judged)
         gates = judge(_compare_chosen(sides, keys, level)[1])
     gates = fail_missing(gates, sides[0], sides[1], chosen, allow=keys.allow_missing)

@@ -8,8 +8,8 @@ from typing import Unpack
 from msgspec import Struct
 
 from evalcore.core.compare.gates import Gate, Limit, judge_limits, level_of_limits, match_limits, parse_limit
-from evalcore.core.compare.lines import CORRECTIONS
-from evalcore.core.records.errors import EvalError, unknown
+from evalcore.core.compare.lines import CORRECTIONS, Correction, find_correction
+from evalcore.core.records.errors import EvalError
 from evalcore.shell.compare.baseline import CheckKeys, HeldGates, close_run, hold_against
 from evalcore.shell.compare.conditions import model_of
 from evalcore.shell.compare.run_sides import ReadKeys, read_run, read_sides
@@ -30,7 +30,7 @@ class Checked(Struct, frozen=True, kw_only=True):
     runs: tuple[tuple[str, str], ...] = ()
     baseline: str | None = None
     alpha: float = 0.05
-    correction: str = "holm"
+    correction: Correction = CORRECTIONS["holm"]
     confidence: float = 0.9
     difference_confidence: float | None = None
     strict: bool = False
@@ -56,7 +56,7 @@ def check_run(
     task: Names = (),
     metric: Names = (),
     alpha: float = 0.05,
-    correction: str = "holm",
+    correction: str | Correction = "holm",
     draws: int = 10_000,
     seed: int = 0,
     **reading: Unpack[ReadKeys],
@@ -67,6 +67,8 @@ def check_run(
     Traceback (most recent call last):
     evalcore.EvalError: expected a gate: --min KEY=VALUE, --max KEY=VALUE or --baseline RUN
     """
+    if not (min or max or baseline is not None):
+        raise EvalError("expected a gate: --min KEY=VALUE, --max KEY=VALUE or --baseline RUN")
     keys = CheckKeys(
         strict=strict,
         margin=margin,
@@ -75,12 +77,10 @@ def check_run(
         tasks=split_names(task),
         metrics=list_names(metric),
         alpha=alpha,
-        correction=correction,
+        correction=find_correction(correction),
         draws=draws,
         seed=seed,
     )
-    if not (min or max or baseline is not None):
-        raise EvalError("expected a gate: --min KEY=VALUE, --max KEY=VALUE or --baseline RUN")
     _refuse_keys(keys, baseline is not None, reading)
     limits = [
         *(parse_limit("min", text) for text in list_names(min)),
@@ -96,7 +96,7 @@ def check_run(
         gates=(*gates, *against.gates),
         baseline=None if baseline is None else str(baseline),
         alpha=alpha,
-        correction=correction,
+        correction=keys.correction,
         strict=strict,
         margin=margin,
         confidence=level,
@@ -128,8 +128,6 @@ def _refuse_keys(keys: CheckKeys, baseline: bool, reading: ReadKeys) -> None:
     lone = next((name for name, value in needing.items() if value), None)
     if lone is not None and not baseline:
         raise EvalError(f"--{lone} is about --baseline RUN, and there is none; a limit names its numbers itself")
-    if keys.correction not in CORRECTIONS:
-        raise unknown("correction", keys.correction, CORRECTIONS)
 
 
 def _hold_to_limits(
@@ -137,7 +135,7 @@ def _hold_to_limits(
 ) -> tuple[float, tuple[Gate, ...], tuple[str, ...]]:
     """The confidence of the intervals that limits are judged by, a gate for each number, and what to know."""
     estimates, losses = close_run(run, level_of_limits(keys.alpha, 1))
-    count = len(match_limits(limits, estimates)) if keys.correction != "none" else 1
+    count = len(match_limits(limits, estimates)) if keys.correction.corrects else 1
     level = level_of_limits(keys.alpha, count)
     estimates = close_run(run, level)[0] if count > 1 else estimates
     gates = judge_limits(limits, estimates, strict=keys.strict)

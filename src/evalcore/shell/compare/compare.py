@@ -12,7 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from evalcore.core.compare.gates import Number, choose_numbers
-from evalcore.core.compare.lines import Comparison, adjust_comparisons
+from evalcore.core.compare.lines import Comparison, Correction, adjust_comparisons
 from evalcore.core.compare.regressions import warn_of_draws
 from evalcore.core.compare.sides import compare_sides
 from evalcore.core.records.errors import EvalError
@@ -64,7 +64,7 @@ def compare(
     flips: int | None = 0,
     unmatched: int | None = 3,
     confidence: float = 0.95,
-    correction: str = "holm",
+    correction: str | Correction = "holm",
     draws: int = 10_000,
     seed: int = 0,
     **reading: Unpack[ReadKeys],

@@ -94,7 +94,7 @@ def _limits(gates: Sequence[Gate], checked: Checked) -> Page:
         )
     luck = (
         f"not corrected for {len(gates):,} limits: each fails by luck in about {alpha} of all checks of a model that is"
-        if checked.correction == "none"
+        if not checked.correction.corrects
         else f"corrected for {len(gates):,} limits (Bonferroni): any fails by luck in at most {alpha} of all checks of"
         " a model that is"
     )
@@ -126,8 +126,8 @@ def _against(gates: Sequence[Gate], checked: Checked) -> Page:
         GateColumn(
             "adjusted p",
             lambda gate: show_p(gate.adjusted),
-            f"corrected for {tests:,} {'test' if tests == 1 else 'tests together'} ({checked.correction}); a gate fails"
-            f" if it is at most {checked.alpha:g}",
+            f"corrected for {tests:,} {'test' if tests == 1 else 'tests together'} ({checked.correction.name}); a gate"
+            f" fails if it is at most {checked.alpha:g}",
         ),
     )
     columns = (
@@ -138,7 +138,7 @@ def _against(gates: Sequence[Gate], checked: Checked) -> Page:
         *(tested if checked.margin is None else sure),
         VERDICT,
     )
-    corrected = "" if checked.correction == "none" else f", corrected for {judged:,} of them (Bonferroni)"
+    corrected = f", corrected for {judged:,} of them (Bonferroni)" if checked.correction.corrects else ""
     rule = f"a gate fails if the whole interval is worse than the margin of {checked.margin or 0:g}{corrected}"
     return _page(gates, columns, *([rule] if checked.margin is not None else []))
 

@@ -43,7 +43,7 @@ def _write_json(checked: Checked) -> str:
             "read": {name: {"path": path, "model": model or None} for name, (path, model) in read},
             "passed": checked.passed,
             "alpha": checked.alpha,
-            "correction": checked.correction,
+            "correction": checked.correction.name,
             "confidence": checked.confidence,
             "strict": checked.strict,
             "margin": checked.margin,

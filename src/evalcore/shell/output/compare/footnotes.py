@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from evalcore.core.compare.lines import Comparison, ComparisonLine
+from evalcore.core.compare.lines import Comparison, ComparisonLine, Correction
 from evalcore.shell.compare.compare import Compared
 from evalcore.shell.compare.conditions import describe_runs
 from evalcore.shell.logs.runs.run_record import Recorded
 from evalcore.shell.output.compare.line_order import id_of
 from evalcore.shell.output.terminal.grid import Section
 from evalcore.shell.output.terminal.notes import grouped
+from evalcore.shell.output.terminal.number_text import show_share
 from evalcore.shell.safety.safe_text import shorten
 
 __all__ = ["sections_of", "tell_correction", "tell_documents", "title_of"]
@@ -28,24 +29,20 @@ def title_of(compared: Compared) -> tuple[str, ...]:
     )
 
 
-def tell_correction(correction: str, family: int, alpha: float) -> str:
+def tell_correction(correction: Correction, family: int, alpha: float) -> str:
     """How many tests were corrected together, and what that promises.
 
-    >>> tell_correction("holm", 3, 0.05)
+    >>> from evalcore.core.compare.lines import CORRECTIONS
+    >>> tell_correction(CORRECTIONS["holm"], 3, 0.05)
     'corrected together: 3 tests (holm): if nothing differs, the chance of any finding at all is at most 5 %'
-    >>> tell_correction("none", 40, 0.05)
+    >>> tell_correction(CORRECTIONS["none"], 40, 0.05)
     'not corrected: 40 tests; if nothing differs, about 2 of them are findings by luck'
     """
     tests = f"{family:,} {'test' if family == 1 else 'tests'}"
-    share = f"{round(100 * alpha, 6):g} %"
-    if correction == "none":
-        return f"not corrected: {tests}; if nothing differs, about {family * alpha:.2g} of them are findings by luck"
-    if correction == "bh":
-        return f"corrected together: {tests} (bh): of the findings, about {share} may be luck"
-    return (
-        f"corrected together: {tests} ({correction}): if nothing differs, the chance of any finding at all is"
-        f" at most {share}"
-    )
+    promise = correction.promise.format(share=show_share(alpha), count=f"{family * alpha:.2g}")
+    if not correction.corrects:
+        return f"not corrected: {tests}; {promise}"
+    return f"corrected together: {tests} ({correction.name}): {promise}"
 
 
 def sections_of(compared: Compared) -> tuple[Section, ...]:

@@ -73,7 +73,7 @@ def _names(shape: PairShape, filtered: bool) -> list[GridColumn[Placed]]:
 
 
 def _columns(comparison: Comparison, decimals: int, alpha: float) -> list[GridColumn[Placed]]:
-    level, adjusted = show_share(comparison.confidence), comparison.correction != "none"
+    level, adjusted = show_share(comparison.confidence), comparison.correction.corrects
     tested = GridColumn[Placed](
         "adjusted p",
         lambda at: show_p(at[1].adjusted),

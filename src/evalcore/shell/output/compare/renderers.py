@@ -59,7 +59,7 @@ def _write_json(compared: Compared) -> str:
                 for label, name, run in named
             ],
             "confidence": first.confidence,
-            "correction": first.correction,
+            "correction": first.correction.name,
             "family": first.family,
             "warnings": [*compared.lead, *compared.warnings],
             "pairs": [pair_data(compared, at) for at in range(len(compared.pairs))],
