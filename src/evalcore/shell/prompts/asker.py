@@ -1,4 +1,4 @@
-"""One document into the requests, the gold and the choices that belong to it."""
+"""One document to its requests, gold and choices."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ __all__ = ["AskedDocument", "Asker", "ask_document", "make_asker", "write_exampl
 
 
 class AskedDocument(NamedTuple):
-    """What one document comes to. ``target`` is what ``doc_to_target`` says, whatever the gold is, and ``question``
-    what ``doc_to_text`` does, without all that stands before it.
+    """The requests of a document with its gold and choices. ``target`` is what ``doc_to_target`` gives,
+    whatever the gold is, ``question`` what ``doc_to_text`` gives, without what precedes it.
     """
 
     requests: tuple[Request, ...]
@@ -46,7 +46,7 @@ class AskedDocument(NamedTuple):
 
 
 class Readers(Struct, frozen=True):
-    """How a document is read."""
+    """How the fields of a document are read."""
 
     text: Read
     target: Read
@@ -55,7 +55,7 @@ class Readers(Struct, frozen=True):
 
 
 class Asker(Struct, frozen=True):
-    """All that turning documents into requests needs to know of a task."""
+    """What turning documents into requests needs to know of a task."""
 
     output_type: str
     ours: Readers
@@ -74,7 +74,7 @@ class Asker(Struct, frozen=True):
 
 
 def make_asker(settings: TaskSettings, columns: Sequence[str], asking: Asking, mutual: bool) -> Asker:
-    """Every reading compiled, for documents with these columns."""
+    """Compile every reader of a task, for documents with these columns."""
     refuse_typos(settings, columns)
     shots, chosen = settings.fewshot_config, settings.doc_to_choice is not None
     names = frozenset(columns)
@@ -100,8 +100,8 @@ def make_asker(settings: TaskSettings, columns: Sequence[str], asking: Asking, m
         read_field(settings.description, None, key="description"),
         asking.system_instruction,
         (settings.target_delimiter, settings.fewshot_delimiter),
-        (_or_none(shots.target_delimiter), _or_none(shots.fewshot_delimiter)),
-        _continuation(settings, asking),
+        (_default_empty(shots.target_delimiter), _default_empty(shots.fewshot_delimiter)),
+        _choose_continuation(settings, asking),
         freeze_options(settings.generation_kwargs),
         asking.chat,
         asking.multiturn,
@@ -109,12 +109,12 @@ def make_asker(settings: TaskSettings, columns: Sequence[str], asking: Asking, m
     )
 
 
-def _or_none(given: str | None) -> str:
+def _default_empty(given: str | None) -> str:
     return "" if given is None else given
 
 
-def _continuation(settings: TaskSettings, asking: Asking) -> str:
-    """What stands before a choice. A chat template ends the question itself, unless the answer has begun."""
+def _choose_continuation(settings: TaskSettings, asking: Asking) -> str:
+    """Choose what precedes a choice. A chat template ends the question itself, unless the answer has begun."""
     prefix = settings.gen_prefix
     if asking.chat is None or (prefix and not prefix[-1].isspace()):
         return settings.target_delimiter
@@ -122,27 +122,27 @@ def _continuation(settings: TaskSettings, asking: Asking) -> str:
 
 
 def write_example(asker: Asker, doc: Doc) -> tuple[Turn, ...]:
-    """A document as a few-shot example."""
+    """Write a document as a few-shot example."""
     read = asker.shots
     question = read.text(doc)
-    choices = _listed(read.choices(doc)) if read.choices is not None else ()
+    choices = _check_choices(read.choices(doc)) if read.choices is not None else ()
     target = read.target(doc)
-    prefix = _prefix(read.prefix(doc))
+    prefix = _check_prefix(read.prefix(doc))
     if asker.several_inputs:
-        question, choices = _picked(choices, question), ()
-    # As in lm-eval, an empty text is no answer, but an empty choice, or the first of several answers, is one.
-    answer = None if target == "" else _answer(target, choices)
+        question, choices = _pick_choice(choices, question), ()
+    # As in lm-eval, an empty text is no answer, but an empty choice or an empty first of several answers is one.
+    answer = None if target == "" else _choose_answer(target, choices)
     return example_turns(question, answer, prefix, *asker.shot_delimiters)
 
 
-def _answer(target: object, choices: Sequence[str]) -> object:
+def _choose_answer(target: object, choices: Sequence[str]) -> object:
     if choices and isinstance(target, int):
-        return _picked(choices, target)
-    return _picked(target, 0) if isinstance(target, list) else target
+        return _pick_choice(choices, target)
+    return _pick_choice(target, 0) if isinstance(target, list) else target
 
 
 def ask_document(asker: Asker, doc: Doc, shots: Sequence[Turn]) -> AskedDocument:
-    """The requests of a document, with its examples before it."""
+    """Ask about a document, with its examples before it."""
     return FORMS[asker.output_type](asker, doc, shots)
 
 
@@ -150,21 +150,21 @@ def ask_document(asker: Asker, doc: Doc, shots: Sequence[Turn]) -> AskedDocument
 
 
 def _ask_rolling(asker: Asker, doc: Doc, shots: Sequence[Turn]) -> AskedDocument:
-    target = _text(asker.ours.target(doc))
+    target = _check_text(asker.ours.target(doc))
     return AskedDocument((Rolling(target),), target, (), target)
 
 
 def _ask_likelihood(asker: Asker, doc: Doc, shots: Sequence[Turn]) -> AskedDocument:
     question = asker.ours.text(doc)
-    target = _text(asker.ours.target(doc))
-    prompt = _prompt(asker, doc, shots, question)
+    target = _check_text(asker.ours.target(doc))
+    prompt = _write_prompt(asker, doc, shots, question)
     return AskedDocument((LogLikelihood(prompt, target),), target, (), target, question)
 
 
 def _ask_generation(asker: Asker, doc: Doc, shots: Sequence[Turn]) -> AskedDocument:
     question = asker.ours.text(doc)
-    prompt = _prompt(asker, doc, shots, question)
-    choices = _listed(asker.ours.choices(doc)) if asker.ours.choices is not None else ()
+    prompt = _write_prompt(asker, doc, shots, question)
+    choices = _check_choices(asker.ours.choices(doc)) if asker.ours.choices is not None else ()
     target = asker.ours.target(doc)
     gold = target if asker.several_targets or not isinstance(target, list) else str(target)
     return AskedDocument(
@@ -177,15 +177,15 @@ def _ask_choices(asker: Asker, doc: Doc, shots: Sequence[Turn]) -> AskedDocument
     question = read.text(doc)
     if read.choices is None:
         raise EvalError("expected doc_to_choice for output_type multiple_choice, got none")
-    choices = _listed(read.choices(doc))
+    choices = _check_choices(read.choices(doc))
     target = read.target(doc)
-    target = int(target) if isinstance(target, bool) else target  # as Python, and so lm-eval, takes it for an index
+    target = int(target) if isinstance(target, bool) else target  # an index, as for Python and so for lm-eval
     ends = [before + choice for choice in choices]
     if asker.several_inputs:
-        prompts = [_prompt(asker, doc, shots, one, "") for one in choices]
+        prompts = [_write_prompt(asker, doc, shots, one, "") for one in choices]
         asked = [LogLikelihood(prompt, f"{before}{target}") for prompt in prompts]
     else:
-        prompt = _prompt(asker, doc, shots, question)
+        prompt = _write_prompt(asker, doc, shots, question)
         asked = [LogLikelihood(prompt, end) for end in ends]
     if asker.mutual:
         asked += [LogLikelihood("", end) for end in ends]
@@ -204,37 +204,37 @@ FORMS: dict[str, Callable[[Asker, Doc, Sequence[Turn]], AskedDocument]] = {
 # --- parts -----------------------------------------------------------------------------------------------------
 
 
-def _prompt(asker: Asker, doc: Doc, shots: Sequence[Turn], question: object, delimiter: str | None = None) -> str:
+def _write_prompt(asker: Asker, doc: Doc, shots: Sequence[Turn], question: object, delimiter: str | None = None) -> str:
     target, between = asker.delimiters
-    system = join_texts(asker.system, _prefix(asker.description(doc)), between)
-    prefix = _prefix(asker.ours.prefix(doc))
+    system = join_texts(asker.system, _check_prefix(asker.description(doc)), between)
+    prefix = _check_prefix(asker.ours.prefix(doc))
     asked = question_turns(question, prefix, target if delimiter is None else delimiter)
-    told = (Turn("system", system), *shots, *asked) if system else (*shots, *asked)
-    return write_prompt(told, asker.chat, multiturn=asker.multiturn, open_turn=not prefix)
+    turns = (Turn("system", system), *shots, *asked) if system else (*shots, *asked)
+    return write_prompt(turns, asker.chat, multiturn=asker.multiturn, open_turn=not prefix)
 
 
-def _prefix(found: object) -> str | None:
-    if found is not None and not isinstance(found, str):
-        raise EvalError(f"expected a description or gen_prefix as text, got {found!r}")
-    return found
+def _check_prefix(value: object) -> str | None:
+    if value is not None and not isinstance(value, str):
+        raise EvalError(f"expected a description or gen_prefix as text, got {value!r}")
+    return value
 
 
-def _text(found: object) -> str:
-    if not isinstance(found, str):
-        raise EvalError(f"doc_to_target: expected a text, got {found!r}")
-    return found
+def _check_text(value: object) -> str:
+    if not isinstance(value, str):
+        raise EvalError(f"doc_to_target: expected a text, got {value!r}")
+    return value
 
 
-def _listed(found: object) -> tuple[str, ...]:
-    if not isinstance(found, list | tuple) or not found:
-        raise EvalError(f"doc_to_choice: expected a list of at least one choice, got {found!r}")
-    wrong = next((one for one in found if not isinstance(one, str)), None)
+def _check_choices(value: object) -> tuple[str, ...]:
+    if not isinstance(value, list | tuple) or not value:
+        raise EvalError(f"doc_to_choice: expected a list of at least one choice, got {value!r}")
+    wrong = next((one for one in value if not isinstance(one, str)), None)
     if wrong is not None:
         raise EvalError(f"doc_to_choice: expected choices as text, got {wrong!r}")
-    return tuple(found)
+    return tuple(value)
 
 
-def _picked(choices: Sequence[object], index: object) -> object:
+def _pick_choice(choices: Sequence[object], index: object) -> object:
     if not isinstance(index, int) or not -len(choices) <= index < len(choices):
         raise EvalError(f"expected an index below {len(choices)} in a few-shot example, got {index!r}")
     return choices[index]

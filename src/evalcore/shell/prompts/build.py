@@ -1,4 +1,4 @@
-"""A task's configuration and documents into what is asked and what it is scored by."""
+"""A task's config and documents to what is asked and what it is scored by."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from evalcore.core.records.request import LOGLIKELIHOOD_ROLLING, Request, Sample
 from evalcore.core.records.task import Task
 from evalcore.shell.prompts.asker import Asker, ask_document, make_asker, write_example
 from evalcore.shell.prompts.clusters import read_cluster
-from evalcore.shell.prompts.documents import DocTable, encode_doc, eval_table, share_documents, shot_docs
+from evalcore.shell.prompts.documents import DocTable, encode_doc, read_eval_table, read_shot_docs, share_documents
 from evalcore.shell.prompts.fewshot import draw_shots
 from evalcore.shell.prompts.mistakes import find_mistakes
-from evalcore.shell.prompts.overrides import full_config, override_settings, scoring_config
+from evalcore.shell.prompts.overrides import fill_config, override_settings, select_scoring
 from evalcore.shell.prompts.ready_task import Asking, Built
 from evalcore.shell.prompts.settings import TaskSettings, decode_settings
 from evalcore.shell.prompts.templates.compile import Doc
@@ -31,7 +31,7 @@ CALLED = ("doc_to_text", "doc_to_target", "doc_to_choice")
 
 
 def build_task(config: Mapping[str, object], splits: Mapping[str, Sequence[Doc]], asking: Asking) -> Built:
-    """Everything a run asks for a task: the same requests, character by character, as lm-eval 0.4.13.
+    """Build all that a run asks for a task: the same requests, character by character, as lm-eval 0.4.13.
 
     >>> config = {"task": "sums", "test_split": "test", "doc_to_text": "{{a}} + 1 =", "doc_to_target": "sum"}
     >>> built = build_task(config, {"test": [{"a": 1, "sum": "2"}]}, Asking())
@@ -42,15 +42,15 @@ def build_task(config: Mapping[str, object], splits: Mapping[str, Sequence[Doc]]
     settings = replace(settings, cluster=asking.cluster or settings.cluster)
     _refuse_unsupported(settings)
     try:
-        task = _versioned(task_from_config(scoring_config(settings)))
-        table = eval_table(settings, splits)
-        asker = _probed(make_asker(settings, table.columns, asking, _asks_mutual(task)), settings, table)
-        return _built(settings, task, table, asker, splits, asking)
+        task = _default_version(task_from_config(select_scoring(settings)))
+        table = read_eval_table(settings, splits)
+        asker = _probe_targets(make_asker(settings, table.columns, asking, _asks_mutual(task)), settings, table)
+        return _assemble_task(settings, task, table, asker, splits, asking)
     except EvalError as wrong:
         raise locate(wrong, place(settings.task)) from wrong
 
 
-def _built(
+def _assemble_task(
     settings: TaskSettings,
     task: Task,
     table: DocTable,
@@ -58,10 +58,10 @@ def _built(
     splits: Mapping[str, Sequence[Doc]],
     asking: Asking,
 ) -> Built:
-    chosen = _chosen(len(table.docs), asking)
+    chosen = _choose_docs(len(table.docs), asking)
     if not chosen:
         raise EvalError("expected at least one document to ask about, got none")
-    shots = _shots(settings, asker, splits, asking.seed)
+    shots = _make_shots(settings, asker, splits, asking.seed)
     cluster = None if settings.cluster is None else read_cluster(settings.cluster, table.columns)
     own_code = _calls_code(settings)
     requests: list[Request] = []
@@ -88,18 +88,18 @@ def _built(
     mistakes = find_mistakes(settings, samples, questions, targets, table.docs, gold_of)
     return Built(
         task,
-        request_table(settings.task, docs, idxs, repeats_of(scoring_config(settings))),
+        request_table(settings.task, docs, idxs, repeats_of(select_scoring(settings))),
         requests,
         tuple(samples),
-        freeze_dict(full_config(settings)),
-        (*_warnings(settings), *mistakes),
+        freeze_dict(fill_config(settings)),
+        (*_warn_of_settings(settings), *mistakes),
         tuple(targets),
         len(table.docs),
     )
 
 
-def _versioned(task: Task) -> Task:
-    """A task that says no version has lm-eval's word for that."""
+def _default_version(task: Task) -> Task:
+    """Give a task without a version lm-eval's word for that."""
     return task if task.version is not None else replace(task, version="Yaml")
 
 
@@ -117,8 +117,8 @@ def _asks_mutual(task: Task) -> bool:
     return any(spec.name == "acc_mutual_info" for metrics in lists for spec in metrics)
 
 
-def _probed(asker: Asker, settings: TaskSettings, table: DocTable) -> Asker:
-    """Whether there are several inputs or targets, which lm-eval decides by the first document of all."""
+def _probe_targets(asker: Asker, settings: TaskSettings, table: DocTable) -> Asker:
+    """Find out whether there are several inputs or targets, which lm-eval decides by the very first document."""
     if not table.docs or settings.output_type == LOGLIKELIHOOD_ROLLING:
         return asker
     doc = deepcopy(table.docs[0])
@@ -133,8 +133,8 @@ def _probed(asker: Asker, settings: TaskSettings, table: DocTable) -> Asker:
     )
 
 
-def _chosen(count: int, asking: Asking) -> Sequence[int]:
-    """The documents by number: those that are named, or the first ones under a limit."""
+def _choose_docs(count: int, asking: Asking) -> Sequence[int]:
+    """Choose documents by number: those that are named, or the first ones under a limit."""
     if not asking.samples:
         return select_docs(count, asking.limit)
     if asking.limit is not None:
@@ -145,21 +145,21 @@ def _chosen(count: int, asking: Asking) -> Sequence[int]:
     return sorted(set(asking.samples))
 
 
-def _shots(
+def _make_shots(
     settings: TaskSettings, asker: Asker, splits: Mapping[str, Sequence[Doc]], seed: int | None
 ) -> Callable[[Doc], Sequence[Turn]]:
-    """The examples of a document, each written once however often it is drawn."""
+    """Make the function that gives a document its examples, each written once however often it is drawn."""
     if not settings.num_fewshot or settings.output_type == LOGLIKELIHOOD_ROLLING:
         return lambda doc: ()
-    pool = shot_docs(settings, splits)
+    pool = read_shot_docs(settings, splits)
     draw = draw_shots(settings, pool, seed, shared=share_documents(settings, splits))
     written: dict[int, tuple[Turn, ...]] = {}
-    kept: list[Doc] = list(pool)  # what is alive keeps its id
+    kept: list[Doc] = list(pool)  # an object keeps its id while it is alive
 
     def turns(example: Doc) -> tuple[Turn, ...]:
         if id(example) not in written:
             kept.append(example)
-            written[id(example)] = _example(asker, example, pool)
+            written[id(example)] = _write_shot(asker, example, pool)
         return written[id(example)]
 
     def shots(doc: Doc) -> Sequence[Turn]:
@@ -168,9 +168,9 @@ def _shots(
     return shots
 
 
-def _example(asker: Asker, example: Doc, pool: Sequence[Doc]) -> tuple[Turn, ...]:
+def _write_shot(asker: Asker, example: Doc, pool: Sequence[Doc]) -> tuple[Turn, ...]:
     try:
-        return write_example(asker, deepcopy(example))  # which may be asked about itself, later
+        return write_example(asker, deepcopy(example))  # a copy: the document may be asked about later
     except EvalError as wrong:
         number = next((i for i, one in enumerate(pool) if one is example), "")
         raise EvalError(f"few-shot example {number}: {wrong}") from wrong
@@ -180,7 +180,7 @@ def _calls_code(settings: TaskSettings) -> bool:
     return any(callable(getattr(settings, key)) for key in CALLED)
 
 
-def _warnings(settings: TaskSettings) -> tuple[str, ...]:
+def _warn_of_settings(settings: TaskSettings) -> tuple[str, ...]:
     out: list[str] = []
     if settings.num_fewshot and settings.fewshot_config.fewshot_indices is not None:
         out.append(f"fewshot_indices is not used, as in lm-eval 0.4.13{place(settings.task)}")

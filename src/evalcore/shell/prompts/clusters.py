@@ -1,4 +1,4 @@
-"""The unit that a document belongs to: what ``cluster`` says of it, which is never nothing."""
+"""The cluster of a document, as ``cluster`` declares it; it is never empty."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from jinja2 import StrictUndefined, UndefinedError
 
 from evalcore.core.records.errors import EvalError
 from evalcore.shell.prompts.templates.compile import Doc, compile_template
-from evalcore.shell.prompts.templates.sandbox import Sandbox, environment, refuse_unwritable
+from evalcore.shell.prompts.templates.sandbox import Sandbox, get_environment, refuse_unwritable
 
 __all__ = ["read_cluster"]
 
@@ -17,18 +17,18 @@ WHAT_TO_DO = "; fill it in, or write a template that gives a document that stand
 
 
 class Nothing(Exception):
-    """An id, or a part of one, that is not there."""
+    """An id, or a part of one, is missing."""
 
 
 class Strict(Sandbox):
-    """Templates of ids: nothing (null, NaN) is never written as text, where it would make one id of many documents."""
+    """Templates of ids: null and NaN are never written as text, where they would make one id of many documents."""
 
     def concat_texts(self, parts: Iterable[object]) -> str:
-        return super().concat_texts(map(_present, parts))
+        return super().concat_texts(map(_require_value, parts))
 
 
 def read_cluster(given: str, columns: Collection[str]) -> Callable[[Doc], str]:
-    """A function from a document to its unit: a field, or a template. Numbers are ids as they are written.
+    """Make a function from a document to its cluster, by a field or a template. Numbers are ids as they are written.
 
     >>> read_cluster("source", ["source"])({"source": 3.0}), read_cluster("{{a}}/{{b}}", ["a", "b"])({"a": "x", "b": 3})
     ('3', 'x/3')
@@ -39,8 +39,8 @@ def read_cluster(given: str, columns: Collection[str]) -> Callable[[Doc], str]:
     if given in columns:
         read: Callable[[Doc], object] = lambda doc: doc[given]  # noqa: E731
     elif "{" in given:
-        compile_template(given)  # says what is wrong with it
-        read = _ids().from_string(given).render
+        compile_template(given)  # raises an error that explains what is wrong
+        read = _make_environment().from_string(given).render
     else:
         raise EvalError(
             f"cluster: expected a field or a template, got {given!r}; fields: {', '.join(columns)}; "
@@ -49,29 +49,29 @@ def read_cluster(given: str, columns: Collection[str]) -> Callable[[Doc], str]:
 
     def cluster(doc: Doc) -> str:
         try:
-            found = _text(read(doc))
+            written = _write_id(read(doc))
         except Nothing as nothing:
             raise EvalError(f"cluster: expected an id in {given!r}, got nothing ({nothing}){WHAT_TO_DO}") from None
         except UndefinedError as wrong:
             raise EvalError(f"cluster: {wrong}; the document has the fields {', '.join(map(str, doc))}") from wrong
-        if found is None:
+        if written is None:
             raise EvalError(f"cluster: expected a number or a text in {given!r}, got {read(doc)!r}")
-        return found
+        return written
 
     return cluster
 
 
-def _text(found: object) -> str | None:
-    """An id as text: 3, 3.0 and "3" are one; None for what is neither a number nor a text."""
-    one = _present(found)
-    if isinstance(one, str) and not one.strip():
+def _write_id(given: object) -> str | None:
+    """Write an id as text: 3, 3.0 and "3" are the same; None for what is neither a number nor a text."""
+    value = _require_value(given)
+    if isinstance(value, str) and not value.strip():
         raise Nothing("an empty text")
-    if isinstance(one, float) and one.is_integer():
-        return str(int(one))
-    return str(one) if isinstance(one, str | int | float) else None
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return str(value) if isinstance(value, str | int | float) else None
 
 
-def _present(value: object) -> object:
+def _require_value(value: object) -> object:
     if value is None:
         raise Nothing("null")
     if value != value:
@@ -80,9 +80,11 @@ def _present(value: object) -> object:
 
 
 @lru_cache(1)
-def _ids() -> Strict:
+def _make_environment() -> Strict:
     made = Strict(
-        undefined=StrictUndefined, keep_trailing_newline=True, finalize=lambda one: refuse_unwritable(_present(one))
+        undefined=StrictUndefined,
+        keep_trailing_newline=True,
+        finalize=lambda one: refuse_unwritable(_require_value(one)),
     )
-    made.globals, made.filters = environment().globals, environment().filters
+    made.globals, made.filters = get_environment().globals, get_environment().filters
     return made

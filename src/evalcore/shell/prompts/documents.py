@@ -1,4 +1,4 @@
-"""The documents of a task: which split, processed by the task's own function, every one with every column."""
+"""The documents of a task: of one split, processed by the task's own function, every one with every column."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from evalcore.core.records.frozen_dict import thaw_value
 from evalcore.shell.prompts.settings import TaskSettings
 from evalcore.shell.prompts.templates.compile import Doc
 
-__all__ = ["DocTable", "encode_doc", "eval_table", "share_documents", "shot_docs", "tabulate_docs"]
+__all__ = ["DocTable", "encode_doc", "read_eval_table", "read_shot_docs", "share_documents", "tabulate_docs"]
 
 Splits = Mapping[str, Sequence[Doc]]
 
 
 class DocTable(ColumnRecord, frozen=True, eq=False):
-    """Documents and the names of their columns, in order."""
+    """Documents, and the names of their columns in order."""
 
     columns: tuple[str, ...]
     docs: Sequence[Doc]
 
 
 def tabulate_docs(docs: Iterable[Mapping[str, object]]) -> DocTable:
-    """Documents that all have all columns, None where one has no value: so Hugging Face's datasets have it.
+    """Give every document every column, None if it has no value, as Hugging Face's datasets do.
 
     >>> tabulate_docs([{"a": 1}, {"b": 2}]).docs
     ({'a': 1, 'b': None}, {'a': None, 'b': 2})
@@ -40,26 +40,26 @@ def tabulate_docs(docs: Iterable[Mapping[str, object]]) -> DocTable:
     return DocTable(columns, rows)
 
 
-def eval_table(settings: TaskSettings, splits: Splits) -> DocTable:
-    """The documents that are asked about: the test split, or else the validation split."""
+def read_eval_table(settings: TaskSettings, splits: Splits) -> DocTable:
+    """Read the documents to ask about: the test split or, without one, the validation split."""
     name = settings.test_split if settings.test_split is not None else settings.validation_split
     if name is None:
         raise EvalError(f"expected a test_split or a validation_split, got neither{place(settings.task)}")
-    return _split_table(settings.task, splits, name, settings.process_docs)
+    return _read_split(settings.task, splits, name, settings.process_docs)
 
 
-def shot_docs(settings: TaskSettings, splits: Splits) -> Sequence[Doc]:
-    """The documents that few-shot examples are drawn from, by lm-eval's order of preference."""
+def read_shot_docs(settings: TaskSettings, splits: Splits) -> Sequence[Doc]:
+    """Read the documents that few-shot examples are drawn from, by lm-eval's order of preference."""
     shots = settings.fewshot_config
     if shots.split is not None:
-        return _split_table(settings.task, splits, shots.split, shots.process_docs).docs
+        return _read_split(settings.task, splits, shots.split, shots.process_docs).docs
     if shots.samples is not None:
         fixed = thaw_value(shots.samples)
-        given = _called(settings.task, "samples", shots.samples) if callable(shots.samples) else fixed
-        return _documents(settings.task, "fewshot_config.samples", given)
+        given = _call_own(settings.task, "samples", shots.samples) if callable(shots.samples) else fixed
+        return _check_docs(settings.task, "fewshot_config.samples", given)
     for name in (settings.training_split, settings.validation_split, settings.test_split):
         if name is not None:
-            return _split_table(settings.task, splits, name, settings.process_docs).docs
+            return _read_split(settings.task, splits, name, settings.process_docs).docs
     return ()
 
 
@@ -72,19 +72,19 @@ def share_documents(settings: TaskSettings, splits: Splits) -> bool:
     return drawn is not None and asked is not None and drawn != asked and splits[drawn] is splits[asked]
 
 
-def _split_table(task: str, splits: Splits, name: str, process: Callable[..., object] | None) -> DocTable:
+def _read_split(task: str, splits: Splits, name: str, process: Callable[..., object] | None) -> DocTable:
     try:
         docs = splits[name]
     except KeyError as missing:
         raise unknown("split", name, splits, place(task)) from missing
     if process is None:
-        return _as_table(docs)
-    made = _called(task, "process_docs", _processed, process, docs)
-    return _as_table(made if hasattr(made, "features") else _documents(task, "process_docs", made))
+        return _tabulate_dataset(docs)
+    made = _call_own(task, "process_docs", _process_docs, process, docs)
+    return _tabulate_dataset(made if hasattr(made, "features") else _check_docs(task, "process_docs", made))
 
 
-def _processed(process: Callable[..., object], docs: Sequence[Doc]) -> object:
-    """What ``process_docs`` makes of the data set that lm-eval gives to it, without a progress bar of its own."""
+def _process_docs(process: Callable[..., object], docs: Sequence[Doc]) -> object:
+    """Apply ``process_docs`` to the dataset that lm-eval gives it, without a progress bar."""
     datasets = require("datasets", "hf")
     given = docs if hasattr(docs, "features") else datasets.Dataset.from_list(list(tabulate_docs(docs).docs))
     silent = datasets.are_progress_bars_disabled()
@@ -96,18 +96,18 @@ def _processed(process: Callable[..., object], docs: Sequence[Doc]) -> object:
             datasets.enable_progress_bars()
 
 
-def _as_table(docs: object) -> DocTable:
-    """A data set as rows, keeping the columns that it names even if it has no rows."""
+def _tabulate_dataset(docs: object) -> DocTable:
+    """Turn a dataset into rows; it keeps the columns that it names even if it has no rows."""
     features = getattr(docs, "features", None)
     if features is None:
-        return tabulate_docs(docs)  # type: ignore[arg-type]  # rows, by the contract of splits
+        return tabulate_docs(docs)  # type: ignore[arg-type]  # splits are rows otherwise
     to_list = getattr(docs, "to_list", None)
     if callable(to_list) and getattr(docs, "format", {}).get("type") is None:
-        return DocTable(tuple(features), to_list())  # ten times as fast as going through the rows
-    return DocTable(tuple(features), list(docs))  # type: ignore[call-overload]  # a data set is a sequence
+        return DocTable(tuple(features), to_list())  # ten times as fast as iterating over rows
+    return DocTable(tuple(features), list(docs))  # type: ignore[call-overload]  # a dataset is a sequence
 
 
-def _documents(task: str, what: str, given: object) -> Sequence[Doc]:
+def _check_docs(task: str, what: str, given: object) -> Sequence[Doc]:
     rows: list[object] = list(given) if isinstance(given, Iterable) and not isinstance(given, Mapping) else [given]
     docs = [one for one in rows if isinstance(one, dict)]
     if len(docs) < len(rows):
@@ -116,7 +116,7 @@ def _documents(task: str, what: str, given: object) -> Sequence[Doc]:
     return docs
 
 
-def _called(task: str, what: str, function: Callable[..., object], *given: object) -> object:
+def _call_own(task: str, what: str, function: Callable[..., object], *given: object) -> object:
     try:
         return function(*given)
     except EvalError as wrong:
@@ -131,7 +131,7 @@ EXACT = frozenset({str, int, bool, type(None)})
 
 
 def encode_doc(doc: Doc) -> bytes:
-    """A document as JSON. What JSON has no word for is written as lm-eval writes it in its logs.
+    """Encode a document as JSON; what JSON has no word for is written as in lm-eval's logs.
 
     >>> encode_doc({"q": "é", "n": [1, None]}), encode_doc({"x": float("nan"), "when": {1}})
     (b'{"q":"\\xc3\\xa9","n":[1,null]}', b'{"x": NaN, "when": [1]}')
@@ -141,11 +141,11 @@ def encode_doc(doc: Doc) -> bytes:
             return msgspec.json.encode(doc)
         except (UnicodeEncodeError, OverflowError, TypeError):
             pass
-    return json.dumps(doc, default=_jsonable).encode()
+    return json.dumps(doc, default=_convert_value).encode()
 
 
 def _is_exact(values: Iterable[object]) -> bool:
-    """Whether msgspec writes these values as Python's own writer would (it writes NaN as null)."""
+    """Whether msgspec writes these values as Python's own writer does (msgspec writes NaN as null)."""
     kinds = set(map(type, values))
     if kinds <= EXACT:
         return True
@@ -156,8 +156,8 @@ def _is_exact(values: Iterable[object]) -> bool:
     )
 
 
-def _jsonable(value: object) -> object:
-    for name in ("tolist", "item"):  # arrays and scalars of numpy
+def _convert_value(value: object) -> object:
+    for name in ("tolist", "item"):  # numpy arrays and scalars
         plain = getattr(value, name, None)
         if callable(plain):
             return plain()

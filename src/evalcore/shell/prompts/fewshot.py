@@ -1,4 +1,4 @@
-"""Which few-shot examples each document gets: lm-eval's draws, as places in the list of examples."""
+"""The few-shot examples of each document: lm-eval's draws, as places in the list of examples."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from evalcore.core.records.errors import EvalError, place, unknown
 from evalcore.shell.prompts.settings import TaskSettings
 from evalcore.shell.prompts.templates.compile import Doc
 
-__all__ = ["Draw", "draw_shots", "first_places", "random_places"]
+__all__ = ["Draw", "draw_places", "draw_shots", "take_places"]
 
 Draw = Callable[[Doc | None], Sequence[Doc]]
-"""The examples for a document; a document that is given must not be among them."""
+"""Gives the examples for a document; a given document must not be among them."""
 
 
 def draw_shots(
     settings: TaskSettings, pool: Sequence[Doc], seed: int | None, *, shared: bool = False
 ) -> Callable[[Doc], Sequence[Doc]]:
-    """The examples of one document after another. lm-eval's generator runs on from document to document.
+    """Draw the examples of one document after another; lm-eval's generator runs on from document to document.
 
-    ``shared``: the examples are the very documents that are asked about, so a document may be its own example.
+    ``shared``: examples are drawn from the documents that are asked about, so a document may be its own example.
 
     >>> from evalcore.shell.prompts.settings import Shots
     >>> settings = TaskSettings(task="t", test_split="test", num_fewshot=2, fewshot_config=Shots(sampler="first_n"))
@@ -29,9 +29,9 @@ def draw_shots(
     """
     count = settings.num_fewshot or 0
     sampler = settings.fewshot_config.sampler
-    # So lm-eval compares them, also where neither is given.
+    # lm-eval compares them like this, even if neither is given.
     overlap = shared or settings.fewshot_config.split == settings.test_split
-    draw = _sampler(settings, sampler, pool, count, seed)
+    draw = _choose_sampler(settings, sampler, pool, count, seed)
 
     def drawn(doc: Doc) -> Sequence[Doc]:
         return draw(doc if overlap else None)
@@ -39,26 +39,26 @@ def draw_shots(
     return drawn
 
 
-def _sampler(settings: TaskSettings, sampler: object, pool: Sequence[Doc], count: int, seed: int | None) -> Draw:
+def _choose_sampler(settings: TaskSettings, sampler: object, pool: Sequence[Doc], count: int, seed: int | None) -> Draw:
     if sampler == "default":
         rnd = Random(seed)
-        return lambda doc: [pool[i] for i in random_places(rnd, pool, count, doc)]
+        return lambda doc: [pool[i] for i in draw_places(rnd, pool, count, doc)]
     if sampler == "first_n":
-        return lambda doc: [pool[i] for i in first_places(pool, count, doc)]
+        return lambda doc: [pool[i] for i in take_places(pool, count, doc)]
     if isinstance(sampler, type):
-        return _own_sampler(sampler, pool, count, seed)
+        return _use_sampler(sampler, pool, count, seed)
     raise unknown("sampler", str(sampler), ("default", "first_n"), place(settings.task))
 
 
-def random_places(rnd: Random, pool: Sequence[Doc], count: int, doc: Doc | None = None) -> list[int]:
-    """``count`` places at random, without the document: one more is drawn, and all again if it was there more often.
+def draw_places(rnd: Random, pool: Sequence[Doc], count: int, doc: Doc | None = None) -> list[int]:
+    """Draw ``count`` places at random, without the document: one more is drawn, and all again if it occurs repeatedly.
 
-    >>> random_places(Random(7), [{"q": i} for i in range(9)], 3)
+    >>> draw_places(Random(7), [{"q": i} for i in range(9)], 3)
     [5, 2, 3]
     """
     wanted = count + 1 if doc else count
     if wanted > len(pool):
-        raise _too_few(count, len(pool), doc)
+        raise _refuse_count(count, len(pool), doc)
     drawn = rnd.sample(range(len(pool)), wanted)
     if not doc:
         return drawn
@@ -67,29 +67,29 @@ def random_places(rnd: Random, pool: Sequence[Doc], count: int, doc: Doc | None 
         return kept
     others = [i for i, one in enumerate(pool) if one != doc]
     if count > len(others):
-        raise _too_few(count, len(others), doc)
+        raise _refuse_count(count, len(others), doc)
     return rnd.sample(others, count)
 
 
-def first_places(pool: Sequence[Doc], count: int, doc: Doc | None = None) -> list[int]:
-    """The first ``count`` places, without the document.
+def take_places(pool: Sequence[Doc], count: int, doc: Doc | None = None) -> list[int]:
+    """Take the first ``count`` places, without the document.
 
-    >>> first_places([{"q": 0}, {"q": 1}, {"q": 2}], 2, {"q": 0})
+    >>> take_places([{"q": 0}, {"q": 1}, {"q": 2}], 2, {"q": 0})
     [1, 2]
     """
-    places = _others(pool, doc)
-    found = [i for _, i in zip(range(count), places, strict=False)]
-    if len(found) < count:
-        raise _too_few(count, len(found), doc)
-    return found
+    places = _list_others(pool, doc)
+    taken = [i for _, i in zip(range(count), places, strict=False)]
+    if len(taken) < count:
+        raise _refuse_count(count, len(taken), doc)
+    return taken
 
 
-def _others(pool: Sequence[Doc], doc: Doc | None) -> Iterator[int]:
+def _list_others(pool: Sequence[Doc], doc: Doc | None) -> Iterator[int]:
     return (i for i, one in enumerate(pool) if doc is None or one != doc)
 
 
-def _own_sampler(sampler: type, pool: Sequence[Doc], count: int, seed: int | None) -> Draw:
-    """A class in the manner of lm-eval's ``ContextSampler``, made and seeded as lm-eval does."""
+def _use_sampler(sampler: type, pool: Sequence[Doc], count: int, seed: int | None) -> Draw:
+    """Use a class in the manner of lm-eval's ``ContextSampler``, made and seeded as lm-eval does."""
     for name in ("set_rnd", "sample"):
         if not hasattr(sampler, name):
             raise EvalError(f"expected a sampler in the manner of lm-eval's ContextSampler, got {sampler!r}")
@@ -98,6 +98,6 @@ def _own_sampler(sampler: type, pool: Sequence[Doc], count: int, seed: int | Non
     return lambda doc: list(made.sample(n=count, eval_doc=doc))
 
 
-def _too_few(count: int, there: int, doc: Doc | None) -> EvalError:
+def _refuse_count(count: int, there: int, doc: Doc | None) -> EvalError:
     spare = " and one to spare, as the document itself may be among them" if doc else ""
     return EvalError(f"expected at least {count} few-shot examples{spare}, got {there}; lower num_fewshot")

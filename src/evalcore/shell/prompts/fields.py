@@ -19,57 +19,57 @@ Read = Callable[[Doc], object]
 
 
 def read_text(given: object, columns: Collection[str], *, choices: bool, key: str = "doc_to_text") -> Read:
-    """``doc_to_text``: a text, or with choices the index of the one that is asked.
+    """Make the reader of ``doc_to_text``: a text or, with choices, the index of the one that is asked.
 
     >>> read_text("Q: {{q}}", ["q"], choices=False)({"q": "?"}), read_text("{{n}}", ["n"], choices=True)({"n": 1})
     ('Q: ?', 1)
     """
     if isinstance(given, str) and given not in columns:
         render = compile_template(given)
-        return _told(key, partial(_number_or_text, render) if choices else render)
-    return _told(key, _plain_form(key, given, int))
+        return _explain_errors(key, partial(_read_index, render) if choices else render)
+    return _explain_errors(key, _read_plain(key, given, int))
 
 
 def read_target(given: object, columns: Collection[str], *, choices: bool, key: str = "doc_to_target") -> Read:
-    """``doc_to_target``: a text, an index into the choices, or several of either.
+    """Make the reader of ``doc_to_target``: a text, an index into the choices, or several of either.
 
     >>> read_target("['a', 'b']", [], choices=False)({}), read_target("{{n}}", ["n"], choices=True)({"n": 2})
     (['a', 'b'], 2)
     """
     if isinstance(given, str) and given not in columns:
-        return _told(key, partial(_target, compile_template(given), compile_value(given), choices))
-    return _told(key, _plain_form(key, given, int | tuple | list))
+        return _explain_errors(key, partial(_read_target, compile_template(given), compile_value(given), choices))
+    return _explain_errors(key, _read_plain(key, given, int | tuple | list))
 
 
 def read_choices(given: object, columns: Collection[str], *, key: str = "doc_to_choice") -> Read:
-    """``doc_to_choice``: a list of texts.
+    """Make the reader of ``doc_to_choice``: a list of texts.
 
     >>> read_choices("{{[a, b]}}", ["a", "b"])({"a": "x", "b": "y"}), read_choices({0: "no", 1: "yes"}, [])({})
     (['x', 'y'], ['no', 'yes'])
     """
     if isinstance(given, Mapping):
-        return partial(_same, list(given.values()))
+        return partial(_get_constant, list(given.values()))
     if isinstance(given, str) and given not in columns:
-        return _told(key, partial(_choices, compile_template(given), compile_value(given)))
-    return _told(key, _plain_form(key, given, tuple | list))
+        return _explain_errors(key, partial(_read_choices, compile_template(given), compile_value(given)))
+    return _explain_errors(key, _read_plain(key, given, tuple | list))
 
 
 def read_field(given: str | None, columns: Collection[str] | None, *, key: str) -> Read:
-    """A column or a template, where nothing given is nothing. Without columns, the document's own fields count.
+    """Make the reader of a column or a template; None stays None. Without columns, the document's own fields count.
 
     >>> read_field("{{a}}!", None, key="description")({"a": "Hi"}), read_field("a", ["a"], key="gen_prefix")({"a": "b"})
     ('Hi!', 'b')
     """
     if given is None or (not given and columns is None):
-        return partial(_same, None)
+        return partial(_get_constant, None)
     if columns is not None and given in columns:
-        return _told(key, _plain_form(key, given, ()))
+        return _explain_errors(key, _read_plain(key, given, ()))
     render = compile_template(given)
-    return _told(key, render if columns is not None else partial(_own_field, given, render))
+    return _explain_errors(key, render if columns is not None else partial(_get_field, given, render))
 
 
 def is_null(given: object, target: object, doc: Doc) -> bool:
-    """Whether a target, as read by ``doc_to_target``, is nothing, or the text that a template makes of nothing.
+    """Whether a target, as read by ``doc_to_target``, is null or the text that a template makes of null.
 
     >>> is_null("{{a}}", "None", {"a": None}), is_null("{{a}}", "None", {"a": "None"}), is_null("a", None, {})
     (True, False, True)
@@ -79,85 +79,85 @@ def is_null(given: object, target: object, doc: Doc) -> bool:
     value = compile_value(given) if target == "None" and isinstance(given, str) else None
     try:
         return value is not None and value(doc) is None
-    except Exception:  # more than a shortcut can tell
+    except Exception:  # beyond what a shortcut can evaluate
         return False
 
 
 # --- forms ---------------------------------------------------------------------------------------------------
 
 
-def _plain_form(key: str, given: object, constants: object) -> Read:
-    """A column, a constant or a function."""
+def _read_plain(key: str, given: object, constants: object) -> Read:
+    """Make the reader of a column, a constant or a function."""
     if isinstance(given, str):
-        return partial(_column, given)
+        return partial(_get_column, given)
     if constants and isinstance(given, constants):  # type: ignore[arg-type]  # a type or a union of types
-        return partial(_same, thaw_value(given))
+        return partial(_get_constant, thaw_value(given))
     if callable(given):
         return given
     raise EvalError(f"expected {key} to be a column, a template or a function, got {given!r}")
 
 
-def _column(name: str, doc: Doc) -> object:
+def _get_column(name: str, doc: Doc) -> object:
     return doc[name]
 
 
-def _same(value: object, doc: Doc) -> object:
+def _get_constant(value: object, doc: Doc) -> object:
     return value
 
 
-def _own_field(name: str, render: Callable[[Doc], str], doc: Doc) -> object:
+def _get_field(name: str, render: Callable[[Doc], str], doc: Doc) -> object:
     return doc[name] if name in doc else render(doc)
 
 
-def _number_or_text(render: Callable[[Doc], str], doc: Doc) -> object:
+def _read_index(render: Callable[[Doc], str], doc: Doc) -> object:
     text = render(doc)
-    return _index(text) if text.isdigit() else text
+    return _parse_index(text) if text.isdigit() else text
 
 
-def _target(render: Callable[[Doc], str], value: Read | None, choices: bool, doc: Doc) -> object:
-    listed = _texts(value, doc)
+def _read_target(render: Callable[[Doc], str], value: Read | None, choices: bool, doc: Doc) -> object:
+    listed = _read_texts(value, doc)
     if listed is not None:
         return listed
     text = render(doc)
     if choices and text.isdigit():
-        return _index(text)
+        return _parse_index(text)
     if len(text) < 2 or text[0] != "[" or text[-1] != "]":
         return text
-    found = _literal(text)
-    return text if isinstance(found, Exception) else found
+    literal = _parse_literal(text)
+    return text if isinstance(literal, Exception) else literal
 
 
-def _choices(render: Callable[[Doc], str], value: Read | None, doc: Doc) -> object:
-    found = _texts(value, doc)
-    if found is not None:
-        return found
+def _read_choices(render: Callable[[Doc], str], value: Read | None, doc: Doc) -> object:
+    texts = _read_texts(value, doc)
+    if texts is not None:
+        return texts
     text = render(doc)
-    listed = _literal(text)
+    listed = _parse_literal(text)
     if isinstance(listed, Exception):
-        raise EvalError(f"expected a list of choices, got {_short(text)!r}")
+        raise EvalError(f"expected a list of choices, got {_shorten(text)!r}")
     return listed
 
 
-def _texts(value: Read | None, doc: Doc) -> list[str] | None:
-    """A list of texts survives being written out and read back, so neither is done."""
+def _read_texts(value: Read | None, doc: Doc) -> list[str] | None:
+    """Read a list of texts directly: it would survive being written out and parsed."""
     if value is None:
         return None
     try:
-        found = value(doc)
+        texts = value(doc)
     except Exception:
         return None
-    return list(found) if type(found) is list and set(map(type, found)) == {str} else None
+    return list(texts) if type(texts) is list and set(map(type, texts)) == {str} else None
 
 
-def _index(text: str) -> int:
-    """A number as Python writes it. lm-eval fails on the others: "007", "²", "٣"."""
+def _parse_index(text: str) -> int:
+    """Parse a number as Python writes it. lm-eval fails on others: "007", "²", "٣"."""
     if not text.isascii() or (text[0] == "0" and text.strip("0")) or len(text) > 18:
-        raise EvalError(f"expected the index of a choice, got {_short(text)!r}")
+        raise EvalError(f"expected the index of a choice, got {_shorten(text)!r}")
     return int(text)
 
 
-def _literal(text: str) -> object:
-    """What Python's own notation says, or why it is none. lm-eval takes any other failure as the end of the run."""
+def _parse_literal(text: str) -> object:
+    """Parse Python's own notation, or return why it is none. Any other failure ends the run in lm-eval."""
     if len(text) > LONGEST:
         raise EvalError(f"expected a list of at most {LONGEST} characters, got {len(text)}")
     try:
@@ -165,29 +165,29 @@ def _literal(text: str) -> object:
     except (SyntaxError, ValueError) as none:
         return none
     except (RecursionError, MemoryError, TypeError) as wrong:
-        raise EvalError(f"expected a list of texts, got {_short(text)!r}") from wrong
+        raise EvalError(f"expected a list of texts, got {_shorten(text)!r}") from wrong
 
 
-def _short(text: str) -> str:
+def _shorten(text: str) -> str:
     return text if len(text) <= 120 else text[:117] + "..."
 
 
 # --- errors --------------------------------------------------------------------------------------------------
 
 
-def _told(key: str, read: Read) -> Read:
-    """The same reading, whose errors say which setting and which fields there are."""
+def _explain_errors(key: str, read: Read) -> Read:
+    """Wrap a reader so that its errors name the setting and the fields of the document."""
 
-    def told(doc: Doc) -> object:
+    def explained(doc: Doc) -> object:
         try:
             return read(doc)
         except Exception as raised:
-            raise _explained(key, raised, doc) from raised
+            raise _explain_error(key, raised, doc) from raised
 
-    return told
+    return explained
 
 
-def _explained(key: str, raised: Exception, doc: Doc) -> EvalError:
+def _explain_error(key: str, raised: Exception, doc: Doc) -> EvalError:
     fields = ", ".join(map(str, doc))
     if isinstance(raised, KeyError):
         return EvalError(f"{key}: expected a field {raised}, got fields {fields}")

@@ -1,4 +1,4 @@
-"""Mistakes in a task that show before a model is asked: typos, and documents that cannot be told right from wrong."""
+"""Mistakes in a task that show before a model is asked: typos, and documents that cannot be scored."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ __all__ = ["find_mistakes", "refuse_typos"]
 
 READ = ("doc_to_text", "doc_to_target", "doc_to_choice")
 BARE = re.compile(r"\w[\w .-]{0,60}")
-"""What may be meant as a column: words, without the marks that a text of its own would have."""
+"""What may be meant as a column: words without the marks of a text."""
 INDEX = re.compile(r"\s*(\{\{)?\s*-?\d+\s*(\}\})?\s*")
 METHOD = re.compile(r"<(built-in |bound )?(method|function) ")
-"""What a template writes for ``{{answer.strip}}``, where ``{{answer.strip()}}`` is meant."""
+"""The text that a template writes for ``{{answer.strip}}``, where ``{{answer.strip()}}`` is meant."""
 CLOSE = 0.75
 LOOKED_AT = 100
 SHOWN = 60
@@ -40,7 +40,7 @@ GENERATION = frozenset(
         *("diversity_penalty", "no_repeat_ngram_size", "typical_p", "penalty_alpha", "num_return_sequences"),
         *("pad_token_id", "bos_token_id", "eos_token_id", "use_cache", "epsilon_cutoff", "eta_cutoff"),
         *("stop_strings", "stop_sequences", "guidance_scale", "suppress_tokens", "bad_words_ids"),
-        # those of vLLM, SGLang and llama.cpp
+        # vLLM's, SGLang's and llama.cpp's
         *("min_tokens", "ignore_eos", "skip_special_tokens", "spaces_between_special_tokens", "stop_token_ids"),
         *("include_stop_str_in_output", "truncate_prompt_tokens", "prompt_logprobs", "guided_json", "guided_regex"),
         *("guided_choice", "guided_grammar", "structured_outputs", "chat_template_kwargs", "add_generation_prompt"),
@@ -49,11 +49,11 @@ GENERATION = frozenset(
         *("repeat_penalty", "repeat_last_n", "n_predict", "enable_thinking", "thinking", "think_end_token"),
     }
 )
-"""Names of generation arguments that some model or server knows. Others are passed on all the same."""
+"""Generation arguments that some model or server knows. Others are passed on as well."""
 
 
 def refuse_typos(settings: TaskSettings, columns: Collection[str]) -> None:
-    """Refuse a bare word that is no column but nearly one: it would be the same text for every document.
+    """Refuse a bare word that nearly names a column: it would be the same text for every document.
 
     >>> refuse_typos(TaskSettings(task="t", doc_to_target="anser"), ["question", "answer"])
     Traceback (most recent call last):
@@ -69,11 +69,11 @@ def refuse_typos(settings: TaskSettings, columns: Collection[str]) -> None:
             continue
         word = text.strip()
         if key.startswith("fewshot") and word in examples:
-            told = f"{key}: {word!r} is a column of the examples alone; write {{{{{word}}}}}"
-            raise EvalError(told + place(settings.task))
+            message = f"{key}: {word!r} is a column of the examples alone; write {{{{{word}}}}}"
+            raise EvalError(message + place(settings.task))
         if word in columns:
             raise EvalError(f"{key}: no column {text!r}; remove the blanks around {word!r}{place(settings.task)}")
-        near = _nearest(word, columns)
+        near = _find_nearest(word, columns)
         if near is not None:
             known = ", ".join(map(str, columns))
             raise EvalError(
@@ -91,10 +91,10 @@ def _is_text(word: str, settings: TaskSettings) -> bool:
     return BARE.fullmatch(word) is None or INDEX.fullmatch(word) is not None or bool(listed)
 
 
-def _nearest(word: str, columns: Collection[str]) -> str | None:
-    """The column that a word may be a misspelling of; several words are none of a single one.
+def _find_nearest(word: str, columns: Collection[str]) -> str | None:
+    """Find the column that a word may misspell; several words never misspell a single one.
 
-    >>> _nearest("anser", ["question", "answer"]), _nearest("the answer", ["answer"])
+    >>> _find_nearest("anser", ["question", "answer"]), _find_nearest("the answer", ["answer"])
     ('answer', None)
     """
     folded = {str(name).casefold(): str(name) for name in columns if " " in str(name) or " " not in word}
@@ -110,44 +110,45 @@ def find_mistakes(
     docs: Sequence[Doc],
     gold_of: Callable[[Doc], Gold] | None,
 ) -> tuple[str, ...]:
-    """A warning for each: documents without a gold, or with one that is no choice, that are there twice, or are all the
-    same question or have the same gold; choices that are the names of columns, methods that are not called, generation
-    arguments that nobody knows.
+    """Warn of documents without a gold, with a gold that is no choice, given twice, or all with the same question or
+    gold; of choices that are names of columns, methods that are not called, and unknown generation arguments.
 
-    ``docs`` are all documents of the task, by number; ``gold_of`` reads those that are not asked about, None where
-    that would run code of the user's.
+    ``docs`` are all documents of the task, by number; ``gold_of`` reads those that are not asked about; None if that
+    would run the user's code.
     """
-    lost = list(_no_gold(settings, samples, targets, docs))
-    found = chain(
-        _same_question(settings, samples, questions),
-        lost or _same_gold(settings, samples, docs, gold_of),
-        _no_choice(settings, samples),
-        _column_choices(settings, docs),
-        _uncalled(questions[0], targets[0]),
-        _copies(samples),
-        _unknown_arguments(settings),
+    lost = list(_find_no_gold(settings, samples, targets, docs))
+    mistakes = chain(
+        _find_same_question(settings, samples, questions),
+        lost or _find_same_gold(settings, samples, docs, gold_of),
+        _find_no_choice(settings, samples),
+        _find_column_choices(settings, docs),
+        _find_uncalled(questions[0], targets[0]),
+        _find_copies(samples),
+        _find_unknown_arguments(settings),
     )
-    return tuple(text + place(settings.task, doc_id) for text, doc_id in found)
+    return tuple(text + place(settings.task, doc_id) for text, doc_id in mistakes)
 
 
-Found = Iterable[tuple[str, int | None]]
+Mistakes = Iterable[tuple[str, int | None]]
 
 
-def _same_question(settings: TaskSettings, samples: Sequence[Sample], questions: Sequence[object]) -> Found:
-    """Nothing before different choices or targets is meant: whole texts are compared."""
+def _find_same_question(settings: TaskSettings, samples: Sequence[Sample], questions: Sequence[object]) -> Mistakes:
+    """Warn of one question for all. An empty question before different choices or targets is meant: whole texts
+    are compared.
+    """
     first = questions[0]
     if len(questions) < 2 or not isinstance(first, str) or any(one != first for one in questions):
         return
     likely = settings.output_type != GENERATE_UNTIL and settings.doc_to_text == ""
     whole = likely and len({one.choices or one.gold for one in samples}) > 1
     if settings.output_type != LOGLIKELIHOOD_ROLLING and not whole:
-        yield f"all {len(questions):,} documents ask the same, {_short(first)}: is doc_to_text right?", None
+        yield f"all {len(questions):,} documents ask the same, {_shorten(first)}: is doc_to_text right?", None
 
 
-def _same_gold(
+def _find_same_gold(
     settings: TaskSettings, samples: Sequence[Sample], docs: Sequence[Doc], gold_of: Callable[[Doc], Gold] | None
-) -> Found:
-    """A number or a list given as it is may well be the gold of all, and ``process_results`` need not look at golds.
+) -> Mistakes:
+    """Warn of one gold for all. A constant number or list may well be that, and ``process_results`` may ignore golds.
 
     Under a limit, documents that are not asked about count, too: two golds may be the same by chance.
     """
@@ -159,56 +160,56 @@ def _same_gold(
         return
     asked = {one.doc_id for one in samples}
     others = [doc for at, doc in enumerate(docs) if at not in asked]
-    others = others[:: -(-len(others) // LOOKED_AT) or 1]  # some from all over: data may be sorted by its golds
+    others = others[:: -(-len(others) // LOOKED_AT) or 1]  # spread over all documents: data may be sorted by gold
     try:
         differs = bool(others) and (gold_of is None or any(gold_of(doc) != first for doc in others))
-    except Exception:  # what is not asked about need not be right
+    except Exception:  # documents that are not asked about may be wrong
         differs = True
     if len(docs) > 1 and not differs:
-        yield f"all {len(samples):,} documents have the same gold, {_short(first)}: is doc_to_target right?", None
+        yield f"all {len(samples):,} documents have the same gold, {_shorten(first)}: is doc_to_target right?", None
 
 
-def _no_choice(settings: TaskSettings, samples: Sequence[Sample]) -> Found:
+def _find_no_choice(settings: TaskSettings, samples: Sequence[Sample]) -> Mistakes:
     used = settings.output_type == MULTIPLE_CHOICE and settings.process_results is None
     asked = [one for one in samples if one.choices] if used else []
     wrong = [one.doc_id for one in asked if isinstance(find_gold_indices(one, len(one.choices)), str)]
-    return _counted(wrong, len(samples), "have a gold that is none of their choices")
+    return _count_docs(wrong, len(samples), "have a gold that is none of their choices")
 
 
-def _column_choices(settings: TaskSettings, docs: Sequence[Doc]) -> Found:
-    """Names of columns in a list are texts. Single letters are both in many a data set, and meant as texts."""
+def _find_column_choices(settings: TaskSettings, docs: Sequence[Doc]) -> Mistakes:
+    """Warn of names of columns listed as texts; single letters are often both, and meant as texts."""
     given = settings.doc_to_choice
     if isinstance(given, tuple) and any(len(str(one)) > 1 for one in given) and all(one in docs[0] for one in given):
         meant = f"{{{{[{', '.join(map(str, given))}]}}}}"
         yield f"doc_to_choice lists names of columns as texts; for what the columns hold, write {meant}", None
 
 
-def _uncalled(question: object, target: object) -> Found:
-    """The first document tells: a template has the same mistake for all."""
+def _find_uncalled(question: object, target: object) -> Mistakes:
+    """Warn of methods that are not called. The first document suffices: a template has the same mistake for all."""
     for key, text in (("doc_to_text", question), ("doc_to_target", target)):
         if isinstance(text, str) and METHOD.search(text):
-            yield f"{key} writes out a method instead of calling it, {_short(text)}: are brackets missing?", None
+            yield f"{key} writes out a method instead of calling it, {_shorten(text)}: are brackets missing?", None
 
 
-def _no_gold(
+def _find_no_gold(
     settings: TaskSettings, samples: Sequence[Sample], targets: Sequence[object], docs: Sequence[Doc]
-) -> Found:
-    """Replies are scored against the text "None" where a document has no gold, as in lm-eval."""
+) -> Mistakes:
+    """Warn of documents without a gold: replies are scored against the text "None", as in lm-eval."""
     if settings.output_type != GENERATE_UNTIL or settings.process_results is not None:
         return ()
     numbers = [one.doc_id for one in samples]
     pairs = zip(numbers, targets, strict=True)
     lost = [doc_id for doc_id, target in pairs if is_null(settings.doc_to_target, target, docs[doc_id])]
-    return _counted(lost, len(numbers), "have no gold (null)")
+    return _count_docs(lost, len(numbers), "have no gold (null)")
 
 
-def _copies(samples: Sequence[Sample]) -> Found:
+def _find_copies(samples: Sequence[Sample]) -> Mistakes:
     first = {one.doc: one.doc_id for one in reversed(samples)}
     again = [one.doc_id for one in samples if first[one.doc] != one.doc_id]
-    return _counted(again, len(samples), "are copies of an earlier one")
+    return _count_docs(again, len(samples), "are copies of an earlier one")
 
 
-def _unknown_arguments(settings: TaskSettings) -> Found:
+def _find_unknown_arguments(settings: TaskSettings) -> Mistakes:
     if settings.output_type != GENERATE_UNTIL:
         return
     for name in settings.generation_kwargs or ():
@@ -218,10 +219,10 @@ def _unknown_arguments(settings: TaskSettings) -> Found:
             yield f"unknown generation argument {name!r}{hint} It is passed on as it is", None
 
 
-def _counted(found: Sequence[int], of: int, what: str) -> Found:
-    return [(f"{len(found):,} of {of:,} documents {what}, the first", found[0])] if found else []
+def _count_docs(numbers: Sequence[int], of: int, what: str) -> Mistakes:
+    return [(f"{len(numbers):,} of {of:,} documents {what}, the first", numbers[0])] if numbers else []
 
 
-def _short(value: object) -> str:
+def _shorten(value: object) -> str:
     text = repr(value)
     return text if len(text) <= SHOWN else text[: SHOWN - 3] + "..."

@@ -15,7 +15,7 @@ from evalcore.core.records.request import GENERATE_UNTIL
 from evalcore.shell.prompts.ready_task import Asking
 from evalcore.shell.prompts.settings import TaskSettings
 
-__all__ = ["full_config", "override_settings", "scoring_config"]
+__all__ = ["fill_config", "override_settings", "select_scoring"]
 
 Plain = dict[str, object]
 ADDRESS = re.compile(" at 0x[0-9a-f]+")
@@ -23,7 +23,7 @@ RECORDED = (FrozenDict({"metric": BYPASS}),)
 
 
 def override_settings(settings: TaskSettings, asking: Asking) -> TaskSettings:
-    """The settings under a run's: few-shot count (a task's own 0 stands), generation options, answers only.
+    """Override the settings by a run's: few-shot count (a task's own 0 stays), generation options, answers only.
 
     >>> override_settings(TaskSettings(task="t", num_fewshot=0), Asking(num_fewshot=5)).num_fewshot
     0
@@ -44,20 +44,22 @@ def override_settings(settings: TaskSettings, asking: Asking) -> TaskSettings:
     return replace(changed, metric_list=RECORDED, process_results="process_results")
 
 
-def full_config(settings: TaskSettings) -> Plain:
-    """The settings as lm-eval writes them under ``configs``: defaults filled in, nulls left out, functions as source.
+def fill_config(settings: TaskSettings) -> Plain:
+    """Write the settings as lm-eval does under ``configs``: with defaults, without nulls, functions as source.
 
-    >>> full_config(TaskSettings(task="t"))["fewshot_config"]["sampler"]
+    >>> fill_config(TaskSettings(task="t"))["fewshot_config"]["sampler"]
     'default'
     """
     given = {key: value for key, value in asdict(settings).items() if value is not None}
-    return {key: _plain(value) for key, value in given.items()} | {
-        "fewshot_config": _plain(asdict(settings.fewshot_config))
+    return {key: _write_plain(value) for key, value in given.items()} | {
+        "fewshot_config": _write_plain(asdict(settings.fewshot_config))
     }
 
 
-def scoring_config(settings: TaskSettings) -> Plain:
-    """What scoring reads of the settings. With ``predict_only`` nothing is measured, whatever a pipeline asks for."""
+def select_scoring(settings: TaskSettings) -> Plain:
+    """Select what scoring reads of the settings. With ``predict_only`` nothing is measured, whatever a pipeline
+    asks for.
+    """
     read = {key: value for key, value in asdict(settings).items() if value is not None and key != "fewshot_config"}
     given = thaw_dict(read)
     if settings.process_results != "process_results":
@@ -74,17 +76,19 @@ def scoring_config(settings: TaskSettings) -> Plain:
     }
 
 
-def _plain(value: object) -> object:
-    """Plain data all the way down. lm-eval writes a nested function by its address, which no two runs share."""
+def _write_plain(value: object) -> object:
+    """Write plain data all the way down. lm-eval writes a nested function by its address, which differs in
+    every run.
+    """
     if isinstance(value, Mapping):
-        return {key: _plain(item) for key, item in value.items()}
+        return {key: _write_plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
-    return _source(value) if callable(value) else value
+        return [_write_plain(item) for item in value]
+    return _get_source(value) if callable(value) else value
 
 
-def _source(function: object) -> str:
+def _get_source(function: object) -> str:
     try:
-        return getsource(function)  # type: ignore[arg-type]  # what has no source raises TypeError
+        return getsource(function)  # type: ignore[arg-type]  # without source it raises TypeError
     except (TypeError, OSError):
         return ADDRESS.sub("", str(function))

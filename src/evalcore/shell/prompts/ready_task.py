@@ -1,4 +1,4 @@
-"""A task ready to be asked: what to score it by, what to ask, and the documents it is about."""
+"""A task ready to be asked: its scoring, its requests, its documents."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["Asking", "Built"]
 
 
 class Asking(FrozenRecord, frozen=True):
-    """How a run asks its tasks, in lm-eval's words. ``chat`` is the model's template where it is to be applied."""
+    """How a run asks its tasks, in lm-eval's words. ``chat`` is the model's template if it is to be applied."""
 
     num_fewshot: int | None = None
     seed: int | None = 1234
@@ -30,10 +30,10 @@ class Asking(FrozenRecord, frozen=True):
 
 
 class Built(ColumnRecord, frozen=True, eq=True):
-    """``requests[i]`` is asked for the document and place in row ``i`` of ``asked``.
+    """A task ready to be asked; ``requests[i]`` belongs to the document and place in row ``i`` of ``asked``.
 
-    ``n_original`` counts the documents before a limit. ``targets`` is what ``doc_to_target`` says of each sample,
-    which a sample log shows: mostly, not always, its gold.
+    ``n_original`` counts the documents before a limit. ``targets`` is what ``doc_to_target`` gives for each sample,
+    shown in sample logs: mostly, but not always, its gold.
     """
 
     task: Task

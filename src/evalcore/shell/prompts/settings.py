@@ -1,4 +1,4 @@
-"""A task's configuration as a typed record: lm-eval's fields with its defaults, and evalcore's own two."""
+"""A task's config as a typed record: lm-eval's fields with its defaults, and two of evalcore's own."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Plain = Mapping[str, object]
 
 
 class Shots(FrozenRecord, frozen=True, kw_only=True):
-    """How few-shot examples are chosen and written; what is left out is the task's own."""
+    """How few-shot examples are chosen and written; the task's own settings fill in what is missing."""
 
     sampler: object = "default"
     split: str | None = None
@@ -75,7 +75,7 @@ class TaskSettings(FrozenRecord, frozen=True, kw_only=True):
 
 
 class ValueKind(NamedTuple):
-    """What a value may be, and what to call it."""
+    """The types that a value may have, and how messages call them."""
 
     types: tuple[type, ...]
     words: str
@@ -144,7 +144,7 @@ INHERITED = (
 
 
 def decode_settings(config: Mapping[str, object]) -> TaskSettings:
-    """The record of a merged configuration, with generation options and few-shot settings filled in as lm-eval does.
+    """Decode a merged config, with generation options and few-shot settings filled in as lm-eval does.
 
     >>> decode_settings({"task": "t", "doc_to_text": "question"}).fewshot_config.doc_to_text
     'question'
@@ -162,19 +162,19 @@ def decode_settings(config: Mapping[str, object]) -> TaskSettings:
     shots = given.pop("fewshot_config", None) or {}
     if not isinstance(shots, dict):
         raise EvalError(f"expected fewshot_config to be a mapping, got {shots!r}{place(name)}")
-    settings = TaskSettings(**given)  # type: ignore[arg-type]  # _check_keys looked at every value
+    settings = TaskSettings(**given)  # type: ignore[arg-type]  # _check_keys has checked every value
     if settings.output_type not in OUTPUT_TYPES:
         raise unknown("output_type", settings.output_type, OUTPUT_TYPES, place(name))
     return msgspec.structs.replace(
         settings,
-        generation_kwargs=_generation(settings),
-        fewshot_config=_shots(settings, shots),
-        dataset_kwargs=_without_trust(settings.dataset_kwargs),
+        generation_kwargs=_fill_generation(settings),
+        fewshot_config=_fill_shots(settings, shots),
+        dataset_kwargs=_drop_trust(settings.dataset_kwargs),
     )
 
 
 def _is_default(key: str, value: object) -> bool:
-    """Null is lm-eval's word for "not given" wherever null is the default."""
+    """Whether a value is null where null is the default, which means "not given" in lm-eval."""
     return value is None and key not in ("description",)
 
 
@@ -188,14 +188,14 @@ def _check_keys(given: Mapping[str, object], known: tuple[str, ...], what: str, 
         raise EvalError(f"expected {key} to be {kind.words}, got {value!r}{place(task)}")
 
 
-def _shots(settings: TaskSettings, given: Plain) -> Shots:
+def _fill_shots(settings: TaskSettings, given: Plain) -> Shots:
     inherited = {key: value for key, value in asdict(settings).items() if key in INHERITED}
     _check_keys(given, Shots.__struct_fields__, "key of fewshot_config", settings.task)
     return Shots(**{"split": settings.fewshot_split, **inherited, **given})
 
 
-def _generation(settings: TaskSettings) -> Plain | None:
-    """lm-eval's defaults: greedy, 256 tokens, until the delimiter of examples."""
+def _fill_generation(settings: TaskSettings) -> Plain | None:
+    """Fill in lm-eval's defaults: greedy, 256 tokens, until the delimiter of examples."""
     until = [settings.fewshot_delimiter]
     given = settings.generation_kwargs
     if given is None:
@@ -204,11 +204,11 @@ def _generation(settings: TaskSettings) -> Plain | None:
     try:
         warm = {"temperature": float(given["temperature"])} if "temperature" in given else {}  # type: ignore[arg-type]
     except (TypeError, ValueError) as wrong:
-        found = given["temperature"]
-        raise EvalError(f"expected temperature to be a number, got {found!r}{place(settings.task)}") from wrong
+        value = given["temperature"]
+        raise EvalError(f"expected temperature to be a number, got {value!r}{place(settings.task)}") from wrong
     return {**given, **warm, **({} if "until" in given else {"until": until})}
 
 
-def _without_trust(given: Plain | None) -> Plain | None:
-    """No code of a data set is ever run; lm-eval with datasets 4 and later drops the key as well."""
+def _drop_trust(given: Plain | None) -> Plain | None:
+    """Drop the trust in a dataset's code, which is never run; so does lm-eval with datasets 4 and later."""
     return None if given is None else {key: value for key, value in given.items() if key != "trust_remote_code"}

@@ -200,13 +200,13 @@ def looks_wide(task: Task) -> bool:
 
 
 def _by_file(log: LogTask, rules: Rules, config: Plain, first: Logged | None, golds: bool) -> Recipe:
-    from evalcore.shell.prompts.overrides import override_settings, scoring_config
+    from evalcore.shell.prompts.overrides import override_settings, select_scoring
     from evalcore.shell.prompts.ready_task import Asking
     from evalcore.shell.prompts.settings import decode_settings
 
     named = {**config, "task": log.name}
     settings = override_settings(decode_settings(named), Asking())
-    task = lay_over(task_from_config(scoring_config(settings)), rules)
+    task = lay_over(task_from_config(select_scoring(settings)), rules)
     alike = {task.output_type, log.output_type} <= set(LIKELIHOODS) or task.output_type == log.output_type
     if not alike and not rules.scores:
         raise EvalError(

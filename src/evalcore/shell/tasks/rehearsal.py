@@ -9,7 +9,7 @@ from evalcore.core.pipeline import report_task, score_task
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.request import MULTIPLE_CHOICE
 from evalcore.shell.config.yaml_file import FunctionTag
-from evalcore.shell.prompts.overrides import scoring_config
+from evalcore.shell.prompts.overrides import select_scoring
 from evalcore.shell.prompts.settings import decode_settings
 from evalcore.shell.tasks.code import map_values
 
@@ -26,7 +26,7 @@ def rehearse(config: Mapping[str, object]) -> str | None:
         settings = decode_settings({key: map_values(_stand_in, value) for key, value in config.items()})
         if settings.output_type == MULTIPLE_CHOICE and settings.doc_to_choice is None:
             return "expected doc_to_choice, which multiple_choice needs"
-        report_task(score_task(task_from_config(scoring_config(settings)), [], []))
+        report_task(score_task(task_from_config(select_scoring(settings)), [], []))
     except EvalError as wrong:
         return str(wrong).partition(" - at ")[0]
     return None

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from jinja2 import Template, TemplateError
 
 from evalcore.core.records.errors import EvalError
-from evalcore.shell.prompts.templates.sandbox import Sandbox, environment, guard_filter, refuse_unwritable
+from evalcore.shell.prompts.templates.sandbox import Sandbox, get_environment, guard_filter, refuse_unwritable
 from evalcore.shell.prompts.turns import ChatTemplate, Message
 
 __all__ = ["compile_chat"]
@@ -28,7 +28,7 @@ def compile_chat(template: str, bos: str = "", eos: str = "") -> ChatTemplate:
     made = Sandbox(
         trim_blocks=True, lstrip_blocks=True, extensions=["jinja2.ext.loopcontrols"], finalize=refuse_unwritable
     )
-    made.filters.update(environment().filters)
+    made.filters.update(get_environment().filters)
     made.filters["tojson"] = guard_filter("tojson", _write_json)
     del made.globals["lipsum"]  # random text of any length
     made.globals |= {"raise_exception": _refuse_messages, "bos_token": bos, "eos_token": eos}

@@ -1,4 +1,4 @@
-"""Templates, compiled once. The simplest, which are most, are plain Python; jinja2 decides wherever they fail."""
+"""Templates, compiled once. The simplest, which are most, become plain Python; jinja2 decides wherever they fail."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from jinja2.runtime import Context
 
 from evalcore.core.records.errors import EvalError
 from evalcore.shell.prompts.templates.limits import join_bounded
-from evalcore.shell.prompts.templates.sandbox import environment
-from evalcore.shell.prompts.templates.shortcuts import Value, shortcut
+from evalcore.shell.prompts.templates.sandbox import get_environment
+from evalcore.shell.prompts.templates.shortcuts import Value, make_shortcut
 
 __all__ = ["Doc", "Render", "compile_template", "compile_value"]
 
@@ -22,83 +22,83 @@ Render = Callable[[Doc], str]
 
 @lru_cache(4096)
 def compile_template(text: str) -> Render:
-    """A function from a document to the text that lm-eval's jinja2 makes of it.
+    """Compile a template to a function from a document to the text that lm-eval's jinja2 makes of it.
 
     >>> compile_template("Q: {{question}}\\nA:")({"question": "2 + 2?"})
     'Q: 2 + 2?\\nA:'
-    >>> compile_template("{{ '{{x}}' }}{{y}}")({"y": "{{x}}"})      # a document's text is never a template
+    >>> compile_template("{{ '{{x}}' }}{{y}}")({"y": "{{x}}"})      # a document's text is never used as a template
     '{{x}}{{x}}'
     """
-    template, tree = _compiled(text)
-    slow = partial(_render, template)
-    outputs = _outputs(tree)
+    template, tree = _compile_text(text)
+    slow = partial(_render_bounded, template)
+    outputs = _list_outputs(tree)
     if outputs is None:
         return slow
     if all(isinstance(part, nodes.TemplateData) for part in outputs):
         constant = slow({})
         return lambda doc: constant
-    values = [shortcut(part) for part in outputs]
+    values = [make_shortcut(part) for part in outputs]
     known = [value for value in values if value is not None]
     if len(known) < len(values):
         return slow
-    return partial(_quick_one, known[0], slow) if len(known) == 1 else partial(_quick, known, slow)
+    return partial(_make_single, known[0], slow) if len(known) == 1 else partial(_make_quick, known, slow)
 
 
 @lru_cache(4096)
 def compile_value(text: str) -> Callable[[Doc], object] | None:
-    """The value of a template that is one expression, so that a list need not be written and read again.
+    """Compile a template that is one expression to its value, so that a list need not be written and parsed.
 
-    None where it is more, or too much for a shortcut; the value itself only counts if it is a list of texts.
+    None if it is more, or too much for a shortcut; the value counts only if it is a list of texts.
 
     >>> compile_value("{{choices}}")({"choices": ["a", "b"]})
     ['a', 'b']
     """
-    _, tree = _compiled(text)
-    outputs = _outputs(tree)
-    return shortcut(outputs[0]) if outputs is not None and len(outputs) == 1 else None
+    _, tree = _compile_text(text)
+    outputs = _list_outputs(tree)
+    return make_shortcut(outputs[0]) if outputs is not None and len(outputs) == 1 else None
 
 
-def _compiled(text: str) -> tuple[Template, nodes.Template]:
-    where = environment()
+def _compile_text(text: str) -> tuple[Template, nodes.Template]:
+    where = get_environment()
     try:
         tree = where.parse(text)
         _refuse_blocks(tree)
         return where.from_string(text), tree
     except (TemplateError, RecursionError, MemoryError) as wrong:
         line = getattr(wrong, "lineno", None)
-        found = text if len(text) <= 200 else text[:197] + "..."
+        shown = text if len(text) <= 200 else text[:197] + "..."
         at = f" in line {line}" if line else ""
-        raise EvalError(f"expected a jinja2 template, got {found!r}: {wrong}{at}") from wrong
+        raise EvalError(f"expected a jinja2 template, got {shown!r}: {wrong}{at}") from wrong
 
 
-def _outputs(tree: nodes.Template) -> list[nodes.Node] | None:
-    """The texts and expressions of a template that has nothing else."""
+def _list_outputs(tree: nodes.Template) -> list[nodes.Node] | None:
+    """List the texts and expressions of a template that has nothing else."""
     if not all(isinstance(node, nodes.Output) for node in tree.body):
         return None
     return [part for node in tree.body if isinstance(node, nodes.Output) for part in node.nodes]
 
 
 def _refuse_blocks(tree: nodes.Template) -> None:
-    """Text set in a loop from itself doubles with every turn, and no operation is there to be looked at."""
+    """Refuse text set from itself in a loop: it doubles with every turn, and no operation shows its size."""
     for block in tree.find_all(nodes.AssignBlock):
         if isinstance(block.target, nodes.NSRef):
             raise EvalError("expected {% set x.y = ... %}, got a {% set x.y %} block")
 
 
-def _render(template: Template, doc: Doc) -> str:
-    """As ``template.render`` without its rewriting of tracebacks, and with a limit."""
-    names = {**environment().globals, **doc}
-    return join_bounded(template.root_render_func(Context(environment(), names, template.name, template.blocks)))
+def _render_bounded(template: Template, doc: Doc) -> str:
+    """Render as ``template.render`` does, without its rewriting of tracebacks and with a limit."""
+    names = {**get_environment().globals, **doc}
+    return join_bounded(template.root_render_func(Context(get_environment(), names, template.name, template.blocks)))
 
 
-def _quick(values: list[Value], slow: Render, doc: Doc) -> str:
+def _make_quick(values: list[Value], slow: Render, doc: Doc) -> str:
     try:
         return "".join([str(value(doc)) for value in values])
     except Exception:
         return slow(doc)
 
 
-def _quick_one(value: Value, slow: Render, doc: Doc) -> str:
+def _make_single(value: Value, slow: Render, doc: Doc) -> str:
     try:
         return str(value(doc))
     except Exception:

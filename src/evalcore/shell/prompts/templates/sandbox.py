@@ -23,13 +23,13 @@ from evalcore.shell.prompts.templates.limits import (
     refuse_weight,
 )
 
-__all__ = ["Sandbox", "environment", "guard_filter", "refuse_unwritable", "regex_replace"]
+__all__ = ["Sandbox", "get_environment", "guard_filter", "refuse_unwritable", "regex_replace"]
 
 PLAIN = (int, str, bytes, list, tuple, dict)
 
 
 class Concatenations(CodeGenerator):
-    """Compiles ``a ~ b`` to a call that looks at the size of the result."""
+    """Compiles ``a ~ b`` to a call that checks the size of the result."""
 
     def visit_Concat(self, node: nodes.Concat, frame: Frame) -> None:
         self.write("environment.concat_texts((")
@@ -40,12 +40,14 @@ class Concatenations(CodeGenerator):
 
 
 class Bounded(Formatter):
-    """``str.format`` field by field: widths are looked at before, and the sum of all after. One for every call."""
+    """``str.format`` field by field: widths are checked before, and the sum of all after. Made anew for every call."""
 
     size = 0
 
     def format_field(self, value: object, format_spec: str) -> str:
-        refuse_counts("format", [int(digits) for digits in re.findall(r"\d{1,40}", format_spec)])  # of any script
+        refuse_counts(
+            "format", [int(digits) for digits in re.findall(r"\d{1,40}", format_spec)]
+        )  # digits of any script
         refuse_weight(value, "format")
         text = str(super().format_field(value, format_spec))
         self.size += len(text)
@@ -58,15 +60,15 @@ class BoundedFormatter(Bounded, SandboxedFormatter):
 
 
 class BoundedEscapeFormatter(Bounded, SandboxedEscapeFormatter):
-    """For those marked as safe."""
+    """For texts marked as safe."""
 
 
 class Sandbox(ImmutableSandboxedEnvironment):
-    """A sandbox in which no single operation makes something huge. It holds no state of its own."""
+    """A sandbox in which no single operation makes something huge. It has no state of its own."""
 
     intercepted_binops = frozenset({"*", "**", "+", "%"})
     code_generator_class = Concatenations
-    concat = staticmethod(join_bounded)  # of a template, a macro, a block: wherever jinja2 puts parts together
+    concat = staticmethod(join_bounded)  # jinja2 joins the parts of templates, macros and blocks by it
 
     def call_binop(self, context: object, operator: str, left: object, right: object) -> object:
         refuse_growth(operator, left, right)
@@ -76,13 +78,13 @@ class Sandbox(ImmutableSandboxedEnvironment):
         _context, function, *values = given
         name = str(getattr(function, "__name__", "a call"))
         values += named.values()
-        if name != "format":  # whose numbers are mostly written out; widths are looked at where they are used
+        if name != "format":  # its numbers are mostly written out; widths are checked where they are used
             refuse_counts(name, values)
         refuse_call(name, getattr(function, "__self__", None), values)
-        return _kept(super().call(*given, **named))  # type: ignore[arg-type]  # jinja2 hides its first names
+        return _keep_value(super().call(*given, **named))  # type: ignore[arg-type]  # positional-only, as in jinja2
 
     def wrap_str_format(self, value: object) -> Callable[..., str] | None:
-        """As jinja2's own, with limits."""
+        """Wrap ``str.format`` as jinja2 does, with limits."""
         wrapped = super().wrap_str_format(value)
         pattern = getattr(value, "__self__", None)
         if wrapped is None or not isinstance(pattern, str):
@@ -102,38 +104,38 @@ class Sandbox(ImmutableSandboxedEnvironment):
         return bounded
 
     def is_safe_attribute(self, obj: object, attr: str, value: object) -> bool:
-        # The general rule looks through a dozen types; for these two this is all of it.
+        # The general rule checks a dozen types; for these two this suffices.
         if type(obj) is str or type(obj) is LoopContext:
             return not attr.startswith("_")
         return super().is_safe_attribute(obj, attr, value)
 
     def concat_texts(self, parts: Iterable[object]) -> str:
-        return join_bounded(map(_written, parts))
+        return join_bounded(map(_write_value, parts))
 
 
-def environment() -> Sandbox:
-    """The one environment of this process: it is never changed after it is made.
+def get_environment() -> Sandbox:
+    """Get the one environment of this process, which never changes once made.
 
-    >>> environment().from_string("{{ 'a1b' | regex_replace('[0-9]', '-') }}").render()
+    >>> get_environment().from_string("{{ 'a1b' | regex_replace('[0-9]', '-') }}").render()
     'a-b'
-    >>> environment().from_string("{{ 'a' * 10 ** 8 }}").render()
+    >>> get_environment().from_string("{{ 'a' * 10 ** 8 }}").render()
     Traceback (most recent call last):
     evalcore.EvalError: expected at most 1000000 characters or items, got 'a' * 100000000
     """
-    return _environment()
+    return _make_environment()
 
 
 @lru_cache(1)
-def _environment() -> Sandbox:
+def _make_environment() -> Sandbox:
     made = Sandbox(undefined=StrictUndefined, keep_trailing_newline=True, finalize=refuse_unwritable)
-    del made.globals["lipsum"]  # random text, as much as is asked for
+    del made.globals["lipsum"]  # random text of any length
     made.filters["regex_replace"] = regex_replace
     made.filters.update({name: guard_filter(name, function) for name, function in made.filters.items()})
     return made
 
 
 def guard_filter(name: str, function: Callable[..., object]) -> Callable[..., object]:
-    """A filter that is asked for nothing huge; ``wraps`` keeps jinja2's marks on the function."""
+    """Guard a filter against huge results; ``wraps`` keeps jinja2's marks on the function."""
 
     @wraps(function)
     def guarded(*given: object, **named: object) -> object:
@@ -141,13 +143,13 @@ def guard_filter(name: str, function: Callable[..., object]) -> Callable[..., ob
         if name in GROWING:
             refuse_counts(name, values[1:])
         refuse_call(name, values[0] if values else None, values[1:])
-        return _kept(function(*given, **named))
+        return _keep_value(function(*given, **named))
 
     return guarded
 
 
 def regex_replace(string: str, pattern: str, repl: str, count: int = 0) -> str:
-    """lm-eval's filter: ``re.sub``.
+    """Replace by ``re.sub``: lm-eval's filter.
 
     >>> regex_replace("a-b", "-", "+")
     'a+b'
@@ -156,7 +158,7 @@ def regex_replace(string: str, pattern: str, repl: str, count: int = 0) -> str:
 
 
 def refuse_unwritable(value: object) -> object:
-    """What a template writes out: the same, unless it is too large.
+    """Pass on what a template writes out, unless it is too large.
 
     >>> refuse_unwritable(5)
     5
@@ -166,11 +168,11 @@ def refuse_unwritable(value: object) -> object:
     return value
 
 
-def _written(value: object) -> str:
+def _write_value(value: object) -> str:
     return str(refuse_unwritable(value))
 
 
-def _kept(value: object) -> object:
+def _keep_value(value: object) -> object:
     if isinstance(value, str | list | tuple):
         refuse_size(len(value))
     return value
