@@ -9,7 +9,7 @@ from evalcore.core.metrics.dispatch import Scorer
 from evalcore.core.metrics.metric import Marks, Metric
 from evalcore.core.metrics.process_results import from_process_results, scorer_of
 from evalcore.core.records.estimate import Aggregation, smooth
-from evalcore.core.repeats.reducers import Repeats
+from evalcore.core.repeats.repeat import Repeats
 from evalcore.shell.data.readers import read_files
 from evalcore.shell.data.unpack import open_bytes
 from evalcore.shell.models import MODELS

@@ -16,8 +16,7 @@ import pytest
 
 from evalcore import EVALCORE
 from evalcore.core.metrics.metric import Metric
-from evalcore.core.repeats.reduce import reduce_repeats
-from evalcore.core.repeats.reducers import COLLECT, WITH_K
+from evalcore.core.repeats.repeat import ReducerAt
 from evalcore.core.tables import METRICS
 from evalcore.extensions import from_callable
 
@@ -25,13 +24,17 @@ ROOT = Path(__file__).parents[2]
 
 METRIC_TABLES = {str(kind): dict(table) for kind, table in sorted(METRICS.items())}
 
+WITH_K = {name for name, entry in EVALCORE.reducers.items() if isinstance(entry, ReducerAt)}
 AGGREGATIONS = {name: (entry.summarise, entry.error) for name, entry in EVALCORE.aggregations.items()}
 CALLABLE = from_callable(max)
 
 TABLES: dict[str, dict[str, tuple[Callable[..., object], ...]]] = {
     **{kind: {name: (entry.score,) for name, entry in table.items()} for kind, table in METRIC_TABLES.items()},
     "filters": {name: (entry.make,) for name, entry in EVALCORE.filters.items()},
-    "reducers": {name: (entry,) for name, entry in {**EVALCORE.reducers, **WITH_K, COLLECT: reduce_repeats}.items()},
+    "reducers": {
+        name: (entry.make if name in WITH_K else entry.reduce or entry.rows,)
+        for name, entry in EVALCORE.reducers.items()
+    },
     "aggregations": {**AGGREGATIONS, "callable": (CALLABLE.summarise, CALLABLE.error)},
     "averages": {name: (entry,) for name, entry in EVALCORE.averages.items()},
     "group_rules": {name: (entry,) for name, entry in EVALCORE.group_rules.items()},

@@ -24,6 +24,7 @@ from evalcore import (
 from evalcore.core.filters.chain import chain
 from evalcore.core.metrics.likelihood import LIKELIHOOD_METRICS
 from evalcore.core.repeats.reducers import reducer
+from evalcore.core.repeats.repeat import ReducerAt
 from evalcore.extensions import Repeats
 from evalcore.stats import Array, Floats, Labels, build_column, list_outcomes
 from evalcore.testing import batches, check_filter, check_metric, check_reducer, columns, repeats, texts
@@ -134,7 +135,10 @@ def test_reducers(name, given_repeats):
 
 def test_every_reducer_of_the_table_is_here():
     """A reducer that someone adds to the table must be named above."""
-    assert set(REDUCERS) <= {*ITSELF, *OTHERS}
+    named = {*ITSELF, *OTHERS, "collect"}  # which makes no number
+    stems = {name for name, entry in REDUCERS.items() if isinstance(entry, ReducerAt)}
+    assert set(REDUCERS) - stems <= named
+    assert all(any(name.startswith(stem) for name in named) for stem in stems)
 
 
 @LAW

@@ -27,7 +27,7 @@ from evalcore.core.records.request import (
     OutputType,
 )
 from evalcore.core.records.task import MetricSpec, Pipeline, ProcessResults, Step, Task
-from evalcore.core.repeats.reducers import REDUCERS, Reducer
+from evalcore.core.repeats.reducers import REDUCERS, Reducers
 
 __all__ = [
     "DEFAULT_METRICS",
@@ -75,7 +75,7 @@ class Tables(Struct, frozen=True, kw_only=True):
     scorers: PMap[OutputType, Scorer] = SCORERS
     metrics: Metrics = METRICS
     default_metrics: PMap[OutputType, tuple[str, ...]] = DEFAULT_METRICS
-    reducers: PMap[str, Reducer] = REDUCERS
+    reducers: Reducers = REDUCERS
     aggregations: PMap[str, Aggregation] = AGGREGATIONS
     process_results: Callable[[ProcessResults], Scorer] = from_process_results
     resampling_of: Callable[[str, Resampling], Resampling] = as_asked

@@ -26,7 +26,7 @@ from evalcore.core.records.request import (
     Sample,
     freeze_options,
 )
-from evalcore.core.repeats.reducers import Reducer, Repeats
+from evalcore.core.repeats.repeat import Reduce, Repeats
 from evalcore.testing.fingerprints import fingerprint
 
 __all__ = ["check_filter", "check_metric", "check_reducer"]
@@ -129,7 +129,7 @@ def _picked(batch: Batch, at: Ints64) -> Batch:
     )
 
 
-def check_reducer(reducer: Reducer, repeats: Iterable[Repeats], *, itself: bool = True) -> None:
+def check_reducer(reducer: Reduce, repeats: Iterable[Repeats], *, itself: bool = True) -> None:
     """One score per document, the same alone and in any order of documents; nothing given changes.
 
     With ``itself`` (an average, a choice) one repeat reduces to itself; not so for a variance.
@@ -151,7 +151,7 @@ def check_reducer(reducer: Reducer, repeats: Iterable[Repeats], *, itself: bool 
             _reduces_to_itself(reducer, given)
 
 
-def _reduced(reducer: Reducer, given: Repeats) -> Floats64:
+def _reduced(reducer: Reduce, given: Repeats) -> Floats64:
     before = fingerprint(given)
     out = np.asarray(reducer(given), np.float64)
     assert fingerprint(given) == before, "a reducer leaves what it is given unchanged"
@@ -166,7 +166,7 @@ def _rows_of(given: Repeats, at: Ints64) -> Repeats:
     return Repeats(given.scores[at], answers, None if given.fell_back is None else given.fell_back[at])
 
 
-def _reduces_to_itself(reducer: Reducer, given: Repeats) -> None:
+def _reduces_to_itself(reducer: Reduce, given: Repeats) -> None:
     scores = given.scores[:, :1]
     fell = None if given.fell_back is None else given.fell_back[:, :1]
     once = _reduced(reducer, Repeats(scores, [answers[:1] for answers in given.answers], fell))

@@ -17,7 +17,7 @@ from evalcore.core.records.estimate import Estimate
 from evalcore.core.records.outcome import FAILED, NOT_EMITTED, OK, UNSCORABLE
 from evalcore.core.records.report import TaskReport
 from evalcore.core.records.task import MetricKey
-from evalcore.core.repeats.reducers import Repeats
+from evalcore.core.repeats.repeat import Repeats
 
 __all__ = ["columns", "estimates", "group_trees", "repeats", "task_reports"]
 

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from evalcore.core.records.errors import EvalError, require
-from evalcore.core.repeats.reducers import COLLECT, Repeats, reducer
+from evalcore.core.repeats.reducers import reducer
+from evalcore.core.repeats.repeat import Repeats
 
 if TYPE_CHECKING:
     from inspect_ai.scorer import Score, ScoreReducer, Value
@@ -29,9 +30,9 @@ def evalcore_reducers(*names: str) -> list[ScoreReducer]:
 def _reducer(name: str) -> ScoreReducer:
     from inspect_ai.scorer import Score, score_reducer, value_to_float
 
-    if name == COLLECT:
-        raise EvalError("collect makes lists, which no metric of Inspect averages; use Inspect's own collect")
     reduce, to_float = reducer(name), value_to_float()
+    if reduce.reduce is None:
+        raise EvalError("collect makes lists, which no metric of Inspect averages; use Inspect's own collect")
 
     def number(values: Sequence[object], scores: Sequence[Score]) -> float:
         floats = [nan if value is None else to_float(value) for value in values]  # type: ignore[arg-type]

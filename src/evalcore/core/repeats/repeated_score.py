@@ -8,16 +8,15 @@ from itertools import chain
 import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
-from pyrsistent import PMap
 
 from evalcore.core.answers.batch import Batch, values_of
 from evalcore.core.metrics.dispatch import Score, Scores
 from evalcore.core.records.column import EMPTY, Column, merge_all
-from evalcore.core.records.errors import EvalError, place
+from evalcore.core.records.errors import EvalError, located, place
 from evalcore.core.records.score import ScoredColumn, column_key
 from evalcore.core.records.task import MetricKey, MetricSpec
 from evalcore.core.repeats.reduce import NO_VOTES, Votes, measure_noise
-from evalcore.core.repeats.reducers import SCORES_ONLY, Reducer
+from evalcore.core.repeats.reducers import Reducers, reducer
 from evalcore.core.tables import BoundPipeline
 
 __all__ = ["RepeatedScore", "add_losses", "blank_columns", "build_reduced", "list_repeats"]
@@ -46,13 +45,14 @@ def list_repeats(bound: BoundPipeline, scores: Sequence[Scores], batches: Sequen
         reducers = _list_reducers(bound, metric, spec, len(batches))
         for name in reducers:
             key = column_key(metric, name, reducers, bound.pipeline.name)
-            alone = name is None or SCORES_ONLY.fullmatch(name)
+            with located(place(bound.task.name, key=metric)):
+                votes = name is not None and reducer(name, bound.tables.reducers).answers
             yield RepeatedScore(
-                key, metric, spec, name, columns, NO_VOTES if alone else _collect_votes(batches, columns), span
+                key, metric, spec, name, columns, _collect_votes(batches, columns) if votes else NO_VOTES, span
             )
 
 
-def build_reduced(repeated: RepeatedScore, column: Column, reducers: PMap[str, Reducer]) -> ScoredColumn:
+def build_reduced(repeated: RepeatedScore, column: Column, reducers: Reducers) -> ScoredColumn:
     """Build the scored column of reduced repeats, with its key and the noise of its replies."""
     name = repeated.reducer
     noise = None if name is None else measure_noise(name, repeated.columns, reducers)

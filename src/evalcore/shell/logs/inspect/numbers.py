@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from evalcore.core.records.estimate import Estimate
 from evalcore.core.records.task import MetricKey
-from evalcore.core.repeats.reducers import COLLECT, SCORES_ONLY
+from evalcore.core.repeats.reducers import find_reducer
 from evalcore.shell.logs.inspect.samples import score_value
 from evalcore.shell.logs.log import Epochs
 
@@ -34,7 +34,8 @@ def our_reducer(name: str) -> str | None:
     """
     ours = name.removeprefix("evalcore/")
     if ours != name:
-        return ours if SCORES_ONLY.fullmatch(ours) and ours != COLLECT else None
+        known = find_reducer(ours)
+        return ours if known is not None and known.reduce is not None and not known.answers else None
     found = re.fullmatch(r"(at_least|pass_at|pass_k)_([1-9][0-9]*)", name)
     return NUMBERED[found[1]].format(found[2]) if found else name if name in SAME else None
 

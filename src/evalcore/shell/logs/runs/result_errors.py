@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from evalcore.core.aggregate.aggregations import AGGREGATIONS
 from evalcore.core.compare.power import Known
 from evalcore.core.records.task import MetricKey
-from evalcore.core.repeats.reducers import split_name
+from evalcore.core.repeats.reducers import find_reducer
 from evalcore.core.tables import METRICS
 
 __all__ = ["known_of"]
@@ -100,8 +100,8 @@ def _reason(told: Fields, n: int, stderr: float | None) -> str:
 def _fewest(signature: object, repeats: float | None) -> float:
     """pass@k is noisier with fewer replies than 1/K says, so it is planned for no fewer than there are."""
     found = re.search(r"\|reducer:([^|]+)", signature) if isinstance(signature, str) else None
-    parts = split_name(found[1]) if found else None
-    return repeats if parts is not None and parts[1] > 1 and repeats is not None else 1
+    reducer = find_reducer(found[1]) if found else None
+    return repeats if reducer is not None and reducer.least > 1 and repeats is not None else 1
 
 
 def _size(name: str, results: Fields) -> int:

@@ -8,6 +8,7 @@ from evalcore.core.explain.contribution import Contribution
 from evalcore.core.explain.trace import Judged
 from evalcore.core.records.outcome import Failed, Ok, Outcome, Unscorable
 from evalcore.core.records.task import MetricKey
+from evalcore.core.repeats.reducers import find_reducer
 from evalcore.shell.explain.agreement import Traced
 from evalcore.shell.explain.explain import Explained
 from evalcore.shell.output.explain.blocks import Block, plain_cell
@@ -58,7 +59,9 @@ def how_text(traced: Traced | None, key: MetricKey) -> str:
     judged, reducer = _judged(traced, key), key.metric.partition("@")[2]
     if traced is None or len(judged) <= 1:
         return judged[0].how if judged else ""
-    each = map(plain_cell, traced.kept) if reducer.startswith("maj") else (_outcome(one.outcome) for one in judged)
+    known = find_reducer(reducer)
+    votes = known is not None and known.answers
+    each = map(plain_cell, traced.kept) if votes else (_outcome(one.outcome) for one in judged)
     return f"{reducer or 'reduced'} of {', '.join(each)}"
 
 
