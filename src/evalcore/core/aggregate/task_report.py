@@ -13,10 +13,9 @@ from toolz import unique
 from evalcore.core.aggregate.inference import Inference
 from evalcore.core.aggregate.signature import sign, write_options
 from evalcore.core.lm_eval.errata import Facts, task_errata
-from evalcore.core.metrics.corpus import sacrebleu_version
 from evalcore.core.records.array import Floats64, Ints64
 from evalcore.core.records.column import Column, Floats, Stats
-from evalcore.core.records.errors import EvalError, located, place, unknown
+from evalcore.core.records.errors import EvalError, located, place, require, unknown
 from evalcore.core.records.estimate import Aggregation, Estimate
 from evalcore.core.records.report import TaskReport
 from evalcore.core.records.request import Options
@@ -98,7 +97,7 @@ def sign_estimate(asked: Estimand, estimate: Estimate) -> Estimate:
     specs = asked.pipeline.metrics or task.metrics
     facts = Facts(one.key, known, asked.pipeline, one.traits, specs, partial, draws)
     named = replace(known, errata=task_errata(facts))
-    parts = _parts(task, one, asked.pipeline, named, inference)
+    parts = _parts(asked, named)
     return sign(named, parts, tables=asked.tables, interval=inference.method)
 
 
@@ -149,21 +148,20 @@ def _noise_at(keys: Ints64, known: Ints64, rows: Floats64) -> tuple[Floats64, Fl
     return np.where(found, rows[at, 0], np.nan), np.where(found, rows[at, 1], 1.0)
 
 
-def _parts(
-    task: Task, one: ScoredColumn, pipeline: Pipeline, estimate: Estimate, inference: Inference
-) -> Mapping[str, object]:
+def _parts(asked: Estimand, estimate: Estimate) -> Mapping[str, object]:
     """What a number's recipe says before how it was closed."""
+    task, one, library = asked.task, asked.scored, asked.aggregation.library
     return {
         "task": task.name,
         "version": task.version,
         "metric": one.key.metric,
         "options": write_options(estimate.scale.options),
         "filter": one.key.filter,
-        "steps": ">".join(step.name for step in pipeline.steps) if task.filters else None,
+        "steps": ">".join(step.name for step in asked.pipeline.steps) if task.filters else None,
         "reducer": one.reducer,
         "repeats": _span(one.repeats),
-        "unscored": inference.on_unscorable,
-        "sacrebleu": sacrebleu_version(estimate.scale.aggregation),
+        "unscored": asked.inference.on_unscorable,
+        **({} if library is None else {library: require(library, "text").__version__}),
     }
 
 

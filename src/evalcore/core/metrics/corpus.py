@@ -82,15 +82,6 @@ CORPUS_KINDS: PMap[str, Kind] = pmap(
 )
 
 
-def sacrebleu_version(kind: str) -> str | None:
-    """The version of sacrebleu behind a corpus score, None for every other aggregation.
-
-    >>> sacrebleu_version("mean") is None
-    True
-    """
-    return str(require("sacrebleu", "text").__version__) if kind in CORPUS_KINDS else None
-
-
 def pair_statistics(kind: str, items: Iterable[Sequence[object]], given: Options = NO_OPTIONS) -> Floats64:
     """Counts (n × k) of (reference or references, prediction) pairs, as lm-eval's tasks emit them.
 

@@ -14,6 +14,7 @@ from evalcore.core.records.errors import EvalError, locate, place
 from evalcore.core.records.frozen_dict import freeze_dict
 from evalcore.core.records.request import LOGLIKELIHOOD_ROLLING, Request, Sample
 from evalcore.core.records.task import Task
+from evalcore.core.tables import known_metrics
 from evalcore.shell.prompts.asker import Asker, ask_document, make_asker, write_example
 from evalcore.shell.prompts.clusters import read_cluster
 from evalcore.shell.prompts.documents import DocTable, encode_doc, read_eval_table, read_shot_docs, share_documents
@@ -44,7 +45,7 @@ def build_task(config: Mapping[str, object], splits: Mapping[str, Sequence[Doc]]
     try:
         task = _default_version(task_from_config(select_scoring(settings)))
         table = read_eval_table(settings, splits)
-        asker = _probe_targets(make_asker(settings, table.columns, asking, _asks_mutual(task)), settings, table)
+        asker = _probe_targets(make_asker(settings, table.columns, asking, _asks_alone(task)), settings, table)
         return _assemble_task(settings, task, table, asker, splits, asking)
     except EvalError as wrong:
         raise locate(wrong, place(settings.task)) from wrong
@@ -112,9 +113,11 @@ def _refuse_unsupported(settings: TaskSettings) -> None:
             raise EvalError(f"this task has {key}; evalcore asks with text only{where}")
 
 
-def _asks_mutual(task: Task) -> bool:
+def _asks_alone(task: Task) -> bool:
+    """Whether a metric needs every choice without its context as well."""
+    known = known_metrics(task.output_type)
     lists = (task.metrics, *(pipeline.metrics or () for pipeline in task.filters))
-    return any(spec.name == "acc_mutual_info" for metrics in lists for spec in metrics)
+    return any(spec.name in known and known[spec.name].unconditional for metrics in lists for spec in metrics)
 
 
 def _probe_targets(asker: Asker, settings: TaskSettings, table: DocTable) -> Asker:
