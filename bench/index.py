@@ -24,10 +24,10 @@ print(time.perf_counter() - start, count)
 """
 OURS = """
 import sys, time
-from evalcore.shell.tasks.library.index import default_library
+from evalcore.shell.tasks.library.index import find_library
 from evalcore.shell.tasks.library.cache import build_index
 start = time.perf_counter()
-count = len(build_index([default_library()], cache=sys.argv[1] or None).entries)
+count = len(build_index([find_library()], cache=sys.argv[1] or None).entries)
 print(time.perf_counter() - start, count)
 """
 

@@ -109,13 +109,13 @@ def index() -> object:
 
 def our_config(name: str) -> Plain:
     """The task's config with its functions, from lm-eval's folder, which the test trusts."""
-    from evalcore.shell.tasks.resolution import resolve
-    from evalcore.shell.tasks.trust import load_functions, trust_from
+    from evalcore.shell.tasks.resolution import resolve_specs
+    from evalcore.shell.tasks.trust import load_functions, read_trust
 
-    found = resolve(index(), [name])
+    found = resolve_specs(index(), [name])
     config = dict(found.tasks[name])
     config["metadata"] = {**(config.get("metadata") or {}), "config_source": found.sources[name]}
-    return load_functions(config, trust_from([str(FOLDER), str(OURS)]), local_data=True)
+    return load_functions(config, read_trust([str(FOLDER), str(OURS)]), local_data=True)
 
 
 def build_ours(config: Plain, splits: Splits, **run: object) -> Built:

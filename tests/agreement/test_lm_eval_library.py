@@ -25,8 +25,8 @@ from evalcore.groups import Leaf
 from evalcore.shell.config.yaml_file import FunctionTag
 from evalcore.shell.tasks.function import FunctionRef, GroupFunction
 from evalcore.shell.tasks.library.cache import build_index
-from evalcore.shell.tasks.library.index import config_of, default_library
-from evalcore.shell.tasks.resolution import resolve
+from evalcore.shell.tasks.library.index import find_library, read_entry
+from evalcore.shell.tasks.resolution import resolve_specs
 
 SAMPLE = ("arc", "bbh", "blimp", "gsm8k", "leaderboard", "mmlu", "super_glue", "tinyBenchmarks")
 WHOLE = pytest.param((), id="whole", marks=pytest.mark.slow)
@@ -67,7 +67,7 @@ Kept.__abstractmethods__ = frozenset()
 @pytest.fixture(scope="module", params=[pytest.param(SAMPLE, id="sample"), WHOLE])
 def folders(request):
     """Folders of lm-eval's library; none stand for all of it."""
-    return [default_library() / name for name in request.param]
+    return [find_library() / name for name in request.param]
 
 
 @pytest.fixture(scope="module")
@@ -113,7 +113,7 @@ def _build_task(self, entry, overrides):
 
 @pytest.fixture(scope="module")
 def ours(folders):
-    return build_index(folders or [default_library()])
+    return build_index(folders or [find_library()])
 
 
 def plain(value: object) -> object:
@@ -166,14 +166,14 @@ def test_every_file_says_the_same(theirs, ours):
         mine = ours.entries[name]
         assert mine.path == (str(entry.yaml_path) if entry.yaml_path else None)
         if entry.cfg is not None:
-            assert plain(config_of(ours, name)) == entry.cfg, name
+            assert plain(read_entry(ours, name)) == entry.cfg, name
         if entry.kind is Kind.TAG:
             assert mine.tags == tuple(sorted(entry.tags))
 
 
 def test_every_task_resolves_to_the_same_config(built, ours, monkeypatch):
     names = [name for name, entry in built.task_index.items() if entry.kind in (Kind.TASK, Kind.PY_TASK)]
-    found = resolve(ours, names, metadata={"run": 1})
+    found = resolve_specs(ours, names, metadata={"run": 1})
     assert sorted(found.tasks) == sorted(names)
     monkeypatch.setattr(built._factory, "_meta", {"run": 1})
     for name in names:
@@ -186,7 +186,7 @@ def test_every_tag_stands_for_the_same_tasks(built, ours):
     for name, entry in built.task_index.items():
         if entry.kind is Kind.TAG:
             other = built._factory.build(entry, registry=built.task_index)
-            assert [tree.name for tree in resolve(ours, [name]).trees] == [one.task_name for one in other], name
+            assert [tree.name for tree in resolve_specs(ours, [name]).trees] == [one.task_name for one in other], name
 
 
 def differences(mine, other, path="") -> list[str]:
@@ -229,7 +229,7 @@ def test_every_group_is_the_same_tree(built, ours):
         if entry.kind is not Kind.GROUP:
             continue
         try:
-            (mine,) = resolve(ours, [name]).trees
+            (mine,) = resolve_specs(ours, [name]).trees
         except EvalError:
             refused.add(name)
             continue
@@ -256,18 +256,18 @@ def test_why_both_refuse(built, ours):
     with pytest.raises(TypeError, match="include"):
         TaskConfig(**flan.get_all_tasks()[0]._kept)
     with pytest.raises(EvalError, match=r"'flan_held_in::rte_flan::rte_prompt-1' is defined twice, and differently"):
-        resolve(ours, "flan_held_in")
+        resolve_specs(ours, "flan_held_in")
     with pytest.raises(ValueError, match="must have 'task' or 'group'"):
         built._factory.build(built.task_index["t0_eval"], registry=dict(built.task_index))
     with pytest.raises(EvalError, match="expected a name, or a dict with task or group"):
-        resolve(ours, "t0_eval")
+        resolve_specs(ours, "t0_eval")
 
 
 @pytest.mark.parametrize("folders", [WHOLE], indirect=True)
 def test_where_lm_eval_loses_tasks(built, ours):
     """openllm changes the tag truthfulqa: lm-eval gives its three tasks the tag's name, and keeps the last."""
     other = built._factory.build(built.task_index["openllm"], registry=dict(built.task_index))
-    (mine,) = resolve(ours, "openllm").trees
+    (mine,) = resolve_specs(ours, "openllm").trees
     names = [child.name for child in mine.children]
     assert [name for name in names if name not in other.child_names] == [
         "truthfulqa_gen",
@@ -279,7 +279,7 @@ def test_where_lm_eval_loses_tasks(built, ours):
 
 def test_an_index_takes_a_few_steps_a_name_and_from_its_cache_fewer(tmp_path):
     """bench/index.py has the ratios to lm-eval's; a file is read by what it says first, and a kept index not at all."""
-    folder = default_library() / "mmlu"
+    folder = find_library() / "mmlu"
     names = len(build_index([folder], cache=tmp_path).entries)
     assert names > 400
     assert count_steps(lambda: build_index([folder])) < 600 * names  # 397 of them; lm-eval's index takes 5,600

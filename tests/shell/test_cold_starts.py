@@ -142,7 +142,7 @@ def test_signals_are_heard_again_whenever_one_comes(tasks: Path) -> None:
     """A handler that raises while signals are being blocked must not leave them blocked."""
     code = """
 import random, signal
-from evalcore.shell.tasks.library.workers import _no_signals
+from evalcore.shell.tasks.library.workers import _block_signals
 
 def interrupt(number, frame):
     raise KeyboardInterrupt
@@ -155,7 +155,7 @@ dice = random.Random(0)
 for at in range(20_000):
     try:
         signal.setitimer(signal.ITIMER_REAL, dice.uniform(1e-6, 1e-4))
-        with _no_signals():
+        with _block_signals():
             pass
         for _ in range(200):
             pass

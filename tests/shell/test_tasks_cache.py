@@ -7,7 +7,7 @@ import pytest
 
 from evalcore.shell.tasks.library import cache
 from evalcore.shell.tasks.library.cache import build_index
-from evalcore.shell.tasks.library.index import config_of
+from evalcore.shell.tasks.library.index import read_entry
 
 QA = "dataset_path: json\noutput_type: generate_until\n"
 
@@ -39,7 +39,7 @@ def test_an_unchanged_folder_is_read_once_and_says_the_same(kept):
     first, second = build_index([root], cache=folder), build_index([root], cache=folder)
     assert len(read) == 1
     assert (first.entries, first.problems, first.roots) == (second.entries, second.problems, second.roots)
-    assert [config_of(second, name) for name in second.entries] == [config_of(first, name) for name in first.entries]
+    assert [read_entry(second, name) for name in second.entries] == [read_entry(first, name) for name in first.entries]
     assert len(list(folder.iterdir())) == 1
 
 
@@ -62,7 +62,7 @@ def test_any_change_is_seen(kept, change):
     change(root)
     again, fresh = build_index([root], cache=folder), build_index([root])
     assert (again.entries, again.problems) == (fresh.entries, fresh.problems)
-    assert [config_of(again, name) for name in again.entries] == [config_of(fresh, name) for name in fresh.entries]
+    assert [read_entry(again, name) for name in again.entries] == [read_entry(fresh, name) for name in fresh.entries]
     assert len(read) == 3
 
 

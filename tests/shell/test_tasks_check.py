@@ -10,10 +10,10 @@ import msgspec
 import pytest
 
 from evalcore import EvalError
-from evalcore.shell.tasks.description import show
+from evalcore.shell.tasks.description import show_name
 from evalcore.shell.tasks.library.cache import build_index
 from evalcore.shell.tasks.library.entries import list_entries
-from evalcore.shell.tasks.linter import check
+from evalcore.shell.tasks.linter import check_tasks
 
 TASKS = {
     "a.yaml": "task: a\ntag: [t]\ndataset_path: json\nmetadata: {day: 2024-02-29, limit: .inf}\n",
@@ -43,11 +43,11 @@ def test_lists_and_shows_are_plain_data(known):
     assert [one["name"] for one in list_entries(known, kinds=["tag"])] == ["t"]
     assert len(list_entries(known)) == len(known.entries)
     for name in known.entries:
-        assert json.loads(json.dumps(show(known, name), allow_nan=False))["name"] == name
-    assert show(known, "t")["tasks"] == ["a", "b"]
-    assert show(known, "h")["tree"]["task"][0]["task"] == [{"task": "a"}, {"task": "b"}]
+        assert json.loads(json.dumps(show_name(known, name), allow_nan=False))["name"] == name
+    assert show_name(known, "t")["tasks"] == ["a", "b"]
+    assert show_name(known, "h")["tree"]["task"][0]["task"] == [{"task": "a"}, {"task": "b"}]
     with pytest.raises(EvalError, match="did you mean 'c_one'"):
-        show(known, "c_onee")
+        show_name(known, "c_onee")
 
 
 def test_the_linter_tells_everything_with_its_place(folder):
@@ -59,7 +59,7 @@ def test_the_linter_tells_everything_with_its_place(folder):
     (folder / "broken.yaml").write_text("task: [\n")
     (folder / "missing.yaml").write_text("task: m\ninclude: nope_yaml\n")
     (folder / "lost.yaml").write_text("group: lost\ntask: [aa]\n")
-    found = check(build_index([folder]))
+    found = check_tasks(build_index([folder]))
     places = {(one.kind, one.where.removeprefix(f"{folder}/")) for one in found}
     assert {
         ("unknown_key", "bad.yaml:3"),
@@ -73,8 +73,8 @@ def test_the_linter_tells_everything_with_its_place(folder):
     } <= places
     assert "did you mean 'doc_to_text'" in next(one.message for one in found if one.where.endswith("bad.yaml:3"))
     assert json.dumps(msgspec.to_builtins(found))
-    assert {one.kind for one in check(build_index([folder]), ["lost"])} == {"unknown_child"}
-    assert {one.kind for one in check(build_index([folder]), ["bad"])} == {"unknown_key", "template", "function"}
+    assert {one.kind for one in check_tasks(build_index([folder]), ["lost"])} == {"unknown_child"}
+    assert {one.kind for one in check_tasks(build_index([folder]), ["bad"])} == {"unknown_key", "template", "function"}
 
 
 START = "task: own\ndataset_path: json\noutput_type: generate_until\ndoc_to_text: '{{q}}'\ndoc_to_target: a\n"
@@ -92,7 +92,7 @@ UNREADY = {
 @pytest.mark.parametrize("line", UNREADY)
 def test_tasks_that_would_not_start_are_found(tmp_path, line):
     (tmp_path / "own.yaml").write_text(START + line + "\n")
-    (found,) = check(build_index([tmp_path]))
+    (found,) = check_tasks(build_index([tmp_path]))
     assert (found.kind, found.level, found.where) == ("task", "error", f"{tmp_path}/own.yaml:1")
     assert found.message.startswith("own: ")
     assert UNREADY[line] in found.message
@@ -107,7 +107,7 @@ def test_tasks_that_would_not_start_are_found(tmp_path, line):
 )
 def test_output_types_that_would_not_start_are_found(tmp_path, output_type, told):
     (tmp_path / "own.yaml").write_text(START.replace("generate_until", output_type))
-    (found,) = check(build_index([tmp_path]))
+    (found,) = check_tasks(build_index([tmp_path]))
     assert (found.kind, found.level, found.where) == ("task", "error", f"{tmp_path}/own.yaml:1")
     assert told in found.message
 
@@ -127,9 +127,9 @@ def test_what_an_include_gives_counts_and_code_is_not_run(tmp_path):
     )
     (tmp_path / "own.yaml").write_text(ready)
     (tmp_path / "code.py").write_text("raise SystemExit\ndef ask(doc): ...\n")
-    assert check(build_index([tmp_path])) == ()
+    assert check_tasks(build_index([tmp_path])) == ()
     (tmp_path / "_base").write_text("metric_list: [{metric: accc}]\ndoc_to_choice: [a, b]\n")
-    (found,) = check(build_index([tmp_path]))
+    (found,) = check_tasks(build_index([tmp_path]))
     assert (found.kind, found.where) == ("task", f"{tmp_path}/own.yaml:2")
     assert "did you mean 'acc'" in found.message
 
@@ -137,7 +137,7 @@ def test_what_an_include_gives_counts_and_code_is_not_run(tmp_path):
 def test_ordinary_tasks_would_start(tmp_path):
     (tmp_path / "own.yaml").write_text(START + "repeats: 2\nrepeat_cfg: {reducer: [mean, pass@2]}\n")
     (tmp_path / "bare.yaml").write_text("task: bare\ndataset_path: json\n")
-    assert check(build_index([tmp_path])) == ()
+    assert check_tasks(build_index([tmp_path])) == ()
 
 
 def test_the_command_fails_on_them(tmp_path, capsys):
@@ -151,7 +151,7 @@ def test_the_command_fails_on_them(tmp_path, capsys):
 
 def test_an_unknown_child_is_not_said_to_be_the_group_itself(tmp_path):
     (tmp_path / "g.yaml").write_text("group: b16\ntask: [b1]\n")
-    (found,) = check(build_index([tmp_path]), ["b16"])
+    (found,) = check_tasks(build_index([tmp_path]), ["b16"])
     assert found.message == "unknown task or group 'b1' in group 'b16'"
 
 
@@ -162,11 +162,11 @@ def test_shows_and_hints_do_not_depend_on_the_hash_seed(tmp_path):
     )
     (tmp_path / "near.yaml").write_text("task: near\ndataset_path: json\ndoc_to: x\n")
     code = (
-        "import json, sys\nfrom evalcore.shell.tasks.description import show\n"
+        "import json, sys\nfrom evalcore.shell.tasks.description import show_name\n"
         "from evalcore.shell.tasks.library.cache import build_index\n"
-        "from evalcore.shell.tasks.linter import check\n"
+        "from evalcore.shell.tasks.linter import check_tasks\n"
         "index = build_index([sys.argv[1]])\n"
-        "print(json.dumps(show(index, 'g')), [one.message for one in check(index)])"
+        "print(json.dumps(show_name(index, 'g')), [one.message for one in check_tasks(index)])"
     )
     texts = {
         subprocess.run(

@@ -8,7 +8,7 @@ import pytest
 from evalcore import EvalError
 from evalcore.shell.config.yaml_file import FunctionTag
 from evalcore.shell.tasks.library.cache import build_index
-from evalcore.shell.tasks.library.index import config_of
+from evalcore.shell.tasks.library.index import read_entry
 
 QA = "dataset_path: json\noutput_type: generate_until\n"
 
@@ -41,7 +41,7 @@ def test_tasks_groups_tags_classes_and_templates(tmp_path):
     kinds = {name: entry.kind for name, entry in built.entries.items()}
     assert kinds == {"a": "task", "t": "tag", "u": "tag", "b": "task", "c": "task", "g": "group", "p": "py_task"}
     assert built.entries["t"].tags == ("a", "b")
-    assert config_of(built, "c") == {"dataset_path": "json", "output_type": "generate_until", "task": "c"}
+    assert read_entry(built, "c") == {"dataset_path": "json", "output_type": "generate_until", "task": "c"}
     assert not built.problems
 
 
@@ -52,7 +52,7 @@ def test_includes_merge_in_order_and_the_files_own_keys_win(tmp_path):
         more__other_yaml="include: ../base_yaml\nnum_fewshot: 2\ndoc_to_text: !function utils.g\n",
         a="include:\n  - base_yaml\n  - more/other_yaml\ntask: a\ndescription: own\n",
     )
-    config = config_of(build_index([tmp_path]), "a")
+    config = read_entry(build_index([tmp_path]), "a")
     assert config == {
         "description": "own",
         "num_fewshot": 2,
@@ -84,7 +84,7 @@ def test_a_diamond_is_fine_and_a_cycle_shows_its_chain(tmp_path):
     )
     built = build_index([tmp_path])
     assert list(built.entries) == ["diamond"]
-    assert config_of(built, "diamond")["repeats"] == 2
+    assert read_entry(built, "diamond")["repeats"] == 2
     problems = told(built, "include")
     assert f"{tmp_path}/self.yaml:2: files include each other: self.yaml -> self.yaml" in problems
     assert any("one.yaml -> two.yaml -> three_yaml -> one.yaml" in one for one in problems)
@@ -132,7 +132,7 @@ def test_a_link_inside_the_folder_is_followed(tmp_path):
     (tmp_path / "link_yaml").symlink_to("real/t_yaml")
     (tmp_path / "again.yaml").symlink_to("a.yaml")
     built = build_index([tmp_path])
-    assert config_of(built, "b")["repeats"] == 3
+    assert read_entry(built, "b")["repeats"] == 3
     assert [one.kind for one in built.problems] == ["duplicate_name"]
 
 
@@ -161,7 +161,7 @@ def test_bad_files_are_listed_with_their_place_and_the_rest_is_indexed(tmp_path,
 def test_the_first_of_a_name_counts_and_the_second_is_told_with_both_places(tmp_path):
     write(tmp_path, a="task: x\nrepeats: 1\n", b="repeats: 2\ntask: x\n")
     built = build_index([tmp_path])
-    assert config_of(built, "x")["repeats"] == 1
+    assert read_entry(built, "x")["repeats"] == 1
     assert told(built) == [f"{tmp_path}/b.yaml:2: task 'x' is already defined in {tmp_path}/a.yaml:1, which counts"]
     assert built.problems[0].level == "error"
 
@@ -169,9 +169,9 @@ def test_the_first_of_a_name_counts_and_the_second_is_told_with_both_places(tmp_
 def test_a_later_folder_overrides_an_earlier_one_with_a_warning(tmp_path):
     one, two = write(tmp_path / "one", a="task: x\nrepeats: 1\n"), write(tmp_path / "two", b="\ntask: x\nrepeats: 2\n")
     built = build_index([one, two])
-    assert config_of(built, "x")["repeats"] == 2
+    assert read_entry(built, "x")["repeats"] == 2
     assert told(built) == [f"{two}/b.yaml:2: task 'x' overrides the task in {one}/a.yaml:1"]
-    assert config_of(build_index([two, one]), "x")["repeats"] == 1
+    assert read_entry(build_index([two, one]), "x")["repeats"] == 1
     assert not build_index([one, one]).problems
 
 
@@ -179,7 +179,7 @@ def test_duplicate_keys_are_warnings_in_a_shipped_library(tmp_path):
     text = "task: x\nrepeats: 1\nrepeats: 2\n"
     library = write(tmp_path / "site-packages/some/tasks", x=text)
     built = build_index([library])
-    assert config_of(built, "x")["repeats"] == 2
+    assert read_entry(built, "x")["repeats"] == 2
     assert [one.level for one in built.problems] == ["warning"]
     assert not build_index([write(tmp_path / "mine", x=text)]).entries
 
@@ -206,4 +206,4 @@ def test_values_survive_packing(tmp_path):
     import yaml
 
     expected = {str(key): value for key, value in yaml.load(text, Loader=yaml.CSafeLoader).items()}
-    assert config_of(build_index([tmp_path]), "a") == expected
+    assert read_entry(build_index([tmp_path]), "a") == expected

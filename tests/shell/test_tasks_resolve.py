@@ -8,8 +8,8 @@ from evalcore import EvalError
 from evalcore.core.groups.tree import child_names
 from evalcore.groups import all_tasks
 from evalcore.shell.tasks.library.cache import build_index
-from evalcore.shell.tasks.linter import check
-from evalcore.shell.tasks.resolution import resolve
+from evalcore.shell.tasks.linter import check_tasks
+from evalcore.shell.tasks.resolution import resolve_specs
 
 TASKS = {
     "a.yaml": "task: a\ntag: [t]\ndataset_path: json\nnum_fewshot: 1\nmetadata: {version: 2}\n",
@@ -54,7 +54,7 @@ def names(found) -> list[str]:
     ],
 )
 def test_every_form_of_a_name(known, specs, expected):
-    assert names(resolve(known, specs)) == expected
+    assert names(resolve_specs(known, specs)) == expected
 
 
 def test_files_folders_and_globs_of_files(known, folder, tmp_path):
@@ -63,13 +63,13 @@ def test_files_folders_and_globs_of_files(known, folder, tmp_path):
     (other / "template.yaml").write_text("dataset_path: json\n")
     (other / "x.yaml").write_text("task: x\ninclude: template.yaml\n")
     (other / "y.yaml").write_text("group: y\ntask: [x, a]\n")
-    assert names(resolve(known, str(folder / "a.yaml"))) == ["a"]
-    assert names(resolve(known, str(folder / "c_*.yaml"))) == ["c_one", "c_two"]
-    found = resolve(known, [str(other / "x.yaml")])
+    assert names(resolve_specs(known, str(folder / "a.yaml"))) == ["a"]
+    assert names(resolve_specs(known, str(folder / "c_*.yaml"))) == ["c_one", "c_two"]
+    found = resolve_specs(known, [str(other / "x.yaml")])
     assert found.tasks["x"]["dataset_path"] == "json"
     assert found.sources["x"] == str(other / "x.yaml")
-    assert names(resolve(known, str(other))) == ["y"]  # x stands in it already
-    assert sorted(resolve(known, str(other)).tasks) == ["a", "x"]
+    assert names(resolve_specs(known, str(other))) == ["y"]  # x stands in it already
+    assert sorted(resolve_specs(known, str(other)).tasks) == ["a", "x"]
 
 
 def test_a_file_of_its_own_may_not_include_from_elsewhere(tmp_path, known):
@@ -81,16 +81,16 @@ def test_a_file_of_its_own_may_not_include_from_elsewhere(tmp_path, known):
     with pytest.raises(
         EvalError, match=r"x\.yaml:2: cannot include .*t_yaml: lies outside .* index a folder that holds both"
     ):
-        resolve(alone, str(inner / "x.yaml"))
-    assert names(resolve(build_index([inner.parent]), str(inner / "x.yaml"))) == ["x"]
+        resolve_specs(alone, str(inner / "x.yaml"))
+    assert names(resolve_specs(build_index([inner.parent]), str(inner / "x.yaml"))) == ["x"]
 
 
 def test_an_unknown_name_is_told_with_the_nearest(known):
     with pytest.raises(EvalError, match=r"unknown task, group, tag or file 'c_onee'; did you mean 'c_one'"):
-        resolve(known, "c_onee")
+        resolve_specs(known, "c_onee")
     for spec in ({"num_fewshot": 1}, 5, [5], {"task": "c_onee", "num_fewshot": 1}, {"task": "x", "include": "y"}):
         with pytest.raises(EvalError):
-            resolve(known, spec)
+            resolve_specs(known, spec)
 
 
 def test_a_file_that_cannot_be_used_is_told_when_it_is_asked_for(folder):
@@ -98,13 +98,13 @@ def test_a_file_that_cannot_be_used_is_told_when_it_is_asked_for(folder):
     with pytest.raises(
         EvalError, match=r"1 files cannot be used, the first: .*bad\.yaml:2: the key 'task' is given twice"
     ):
-        resolve(build_index([folder]), "bad")
+        resolve_specs(build_index([folder]), "bad")
     with pytest.raises(EvalError, match=r"bad\.yaml:2: the key 'task' is given twice"):
-        resolve(build_index([folder]), str(folder / "bad.yaml"))
+        resolve_specs(build_index([folder]), str(folder / "bad.yaml"))
 
 
 def test_configs_are_merged_plain_data_with_the_runs_metadata(known):
-    found = resolve(known, ["a", "c_one", "g"], metadata={"model": "m", "version": 9})
+    found = resolve_specs(known, ["a", "c_one", "g"], metadata={"model": "m", "version": 9})
     assert found.tasks["a"] == {
         "task": "a",
         "dataset_path": "json",
@@ -119,7 +119,7 @@ def test_configs_are_merged_plain_data_with_the_runs_metadata(known):
 
 def test_the_order_of_keys_inside_values_is_kept(tmp_path):
     (tmp_path / "a.yaml").write_text("task: a\ndataset_path: json\ndoc_to_choice: {z: 1, a: 2, m: 3, b: 4, y: 5}\n")
-    config = resolve(build_index([tmp_path]), "a").tasks["a"]
+    config = resolve_specs(build_index([tmp_path]), "a").tasks["a"]
     assert list(config["doc_to_choice"]) == ["z", "a", "m", "b", "y"]
 
 
@@ -127,14 +127,14 @@ def test_the_order_of_keys_inside_values_is_kept(tmp_path):
 
 
 def test_one_version_of_a_task_keeps_its_name(known):
-    found = resolve(known, "h")
+    found = resolve_specs(known, "h")
     assert [leaf.name for leaf in all_tasks(found.trees[0])] == ["a", "b", "c_one"]
     assert found.tasks["c_one"]["num_fewshot"] == 5
     assert found.tasks["c_one"]["task"] == "c_one"
 
 
 def test_two_versions_never_overwrite_each_other(known):
-    found = resolve(known, ["h", "c_one"])
+    found = resolve_specs(known, ["h", "c_one"])
     assert sorted(found.tasks) == ["a", "b", "c_one", "h::c_one"]
     assert "num_fewshot" not in found.tasks["c_one"]
     assert {**found.tasks["h::c_one"], "task": "c_one"} == {**found.tasks["c_one"], "num_fewshot": 5}
@@ -144,13 +144,13 @@ def test_two_versions_never_overwrite_each_other(known):
 def test_equal_changes_in_two_groups_are_one_version(folder):
     for name in ("p", "q"):
         (folder / f"{name}.yaml").write_text(f"group: {name}\ntask: [{{task: c_one, num_fewshot: 5}}]\n")
-    found = resolve(build_index([folder]), ["p", "q"])
+    found = resolve_specs(build_index([folder]), ["p", "q"])
     assert list(found.tasks) == ["c_one"]
     assert [child_names(tree) for tree in found.trees] == [("c_one",), ("c_one",)]
 
 
 def test_what_a_group_passes_down_and_a_tag_inside_a_group(known):
-    found = resolve(known, "shots").tasks
+    found = resolve_specs(known, "shots").tasks
     changed = {name: (config["num_fewshot"], config.get("repeats")) for name, config in found.items()}
     assert changed == {"c_two": (7, None), "a": (7, 2), "b": (7, 2)}
 
@@ -158,39 +158,39 @@ def test_what_a_group_passes_down_and_a_tag_inside_a_group(known):
 def test_a_group_cannot_list_a_task_twice_with_different_changes(known):
     twice = {"group": "twice", "task": [{"task": "a", "num_fewshot": 2}, {"task": "a", "num_fewshot": 3}]}
     with pytest.raises(EvalError, match="'twice::a' is defined twice, and differently"):
-        resolve(known, twice)
+        resolve_specs(known, twice)
 
 
 def test_a_changed_group_inside_a_group(known):
-    (tree,) = resolve(known, "deep").trees
+    (tree,) = resolve_specs(known, "deep").trees
     assert child_names(tree) == ("g", "c_two")
-    found = resolve(known, "deep").tasks
+    found = resolve_specs(known, "deep").tasks
     assert {name: (config.get("num_fewshot"), config["description"]) for name, config in found.items()} == {
         "a": (9, "D"),
         "b": (9, "D"),
         "c_two": (None, "D"),
     }
-    both = resolve(known, ["deep", "g"])
+    both = resolve_specs(known, ["deep", "g"])
     assert names(both) == ["deep", "g"]
     assert child_names(both.trees[0]) == ("deep::g", "c_two")
     assert sorted(both.tasks) == ["a", "b", "c_two", "deep::g::a", "deep::g::b"]
 
 
 def test_what_is_asked_for_alone_and_in_a_group_counts_once(known):
-    found = resolve(known, ["a", "g", "h"])
+    found = resolve_specs(known, ["a", "g", "h"])
     assert names(found) == ["h"]
     assert any("'a' is asked for alone and in 'g'" in one for one in found.warnings)
-    overlapping = resolve(known, ["g", {"group": "other", "task": ["a"]}])
+    overlapping = resolve_specs(known, ["g", {"group": "other", "task": ["a"]}])
     assert names(overlapping) == ["g", "other"]
     assert sorted(overlapping.tasks) == ["a", "b"]
 
 
 def test_a_run_that_changes_a_task_which_a_group_lists_must_say_which(known):
     with pytest.raises(EvalError, match=r"'a' is asked for with changes, and group 'g' lists it as it is"):
-        resolve(known, [{"task": "a", "num_fewshot": 3}, "g"])
+        resolve_specs(known, [{"task": "a", "num_fewshot": 3}, "g"])
     with pytest.raises(EvalError, match="'a' is asked for twice, and differently"):
-        resolve(known, [{"task": "a", "num_fewshot": 3}, {"task": "a", "num_fewshot": 4}])
-    found = resolve(known, ["g", {"group": "other", "task": [{"task": "a", "num_fewshot": 3}]}])
+        resolve_specs(known, [{"task": "a", "num_fewshot": 3}, {"task": "a", "num_fewshot": 4}])
+    found = resolve_specs(known, ["g", {"group": "other", "task": [{"task": "a", "num_fewshot": 3}]}])
     assert {name: config.get("num_fewshot") for name, config in found.tasks.items()} == {
         "a": 1,
         "b": None,
@@ -199,7 +199,7 @@ def test_a_run_that_changes_a_task_which_a_group_lists_must_say_which(known):
 
 
 def test_an_inline_change_of_a_group_reaches_its_tasks(known):
-    found = resolve(known, [{"group": "g", "num_fewshot": 4}])
+    found = resolve_specs(known, [{"group": "g", "num_fewshot": 4}])
     assert {name: config["num_fewshot"] for name, config in found.tasks.items()} == {"a": 4, "b": 4}
 
 
@@ -210,7 +210,7 @@ def test_inline_tasks_and_groups_inside_a_group(folder):
         "  - group: sub\n    task: [a, {task: c_two, repeats: 3}]\n"
         "  - group: b\n    task: [c_one]\n"
     )
-    found = resolve(build_index([folder]), "in")
+    found = resolve_specs(build_index([folder]), "in")
     assert child_names(found.trees[0]) == ("in::own", "in::sub", "in::b")
     assert found.tasks["in::own"]["repeats"] == 2
     assert found.tasks["c_two"]["repeats"] == 3
@@ -222,5 +222,5 @@ def test_groups_that_contain_each_other_are_refused(folder):
     (folder / "q.yaml").write_text("group: q\ntask: [p, nope]\n")
     built = build_index([folder])
     with pytest.raises(EvalError, match="groups contain each other: p -> q -> p"):
-        resolve(built, "p")
-    assert {one.kind for one in check(built, ["p"])} == {"cycle", "unknown_child"}
+        resolve_specs(built, "p")
+    assert {one.kind for one in check_tasks(built, ["p"])} == {"cycle", "unknown_child"}

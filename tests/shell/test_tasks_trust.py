@@ -8,13 +8,13 @@ import pytest
 
 from evalcore import EvalError
 from evalcore.shell.config.yaml_file import FunctionTag
-from evalcore.shell.tasks.code import find_function, trusted
-from evalcore.shell.tasks.description import show
+from evalcore.shell.tasks.code import find_function, hash_code
+from evalcore.shell.tasks.description import show_name
 from evalcore.shell.tasks.function import FunctionRef
 from evalcore.shell.tasks.library.cache import build_index
-from evalcore.shell.tasks.linter import check
-from evalcore.shell.tasks.resolution import resolve
-from evalcore.shell.tasks.trust import Trust, load_functions, load_groups, trust_from
+from evalcore.shell.tasks.linter import check_tasks
+from evalcore.shell.tasks.resolution import resolve_specs
+from evalcore.shell.tasks.trust import Trust, load_functions, load_groups, read_trust
 
 UTILS = (
     "from pathlib import Path\nPath(__file__).with_name('ran').write_text('')\ndef f(docs): return docs\nNUMBER = 5\n"
@@ -37,7 +37,7 @@ def folder(tmp_path) -> Path:
 
 @pytest.fixture
 def config(folder):
-    return resolve(build_index([folder]), "a").tasks["a"]
+    return resolve_specs(build_index([folder]), "a").tasks["a"]
 
 
 def digest(path: Path) -> str:
@@ -48,13 +48,13 @@ def test_functions_are_found_beside_the_yaml_in_which_they_stand(folder, config)
     assert config["process_docs"] == FunctionRef(str(folder / "utils.py"), "f", digest(folder / "utils.py"))
     other = folder / "sub/other.py"
     assert config["metric_list"] == ({"metric": FunctionRef(str(other), "g", digest(other))},)
-    assert trusted(config) == {str(folder / "utils.py"): digest(folder / "utils.py"), str(other): digest(other)}
+    assert hash_code(config) == {str(folder / "utils.py"): digest(folder / "utils.py"), str(other): digest(other)}
 
 
 def test_nothing_runs_until_it_is_trusted(folder, config):
     known = build_index([folder])
-    check(known)
-    show(known, "a")
+    check_tasks(known)
+    show_name(known, "a")
     with pytest.raises(EvalError) as refused:
         load_functions(config, Trust())
     text = str(refused.value)
@@ -62,7 +62,7 @@ def test_nothing_runs_until_it_is_trusted(folder, config):
     assert f"{folder}/sub/other.py: g" in text
     assert f"To run it: --trust {folder}/sub/other.py --trust {folder}/utils.py" in text
     with pytest.raises(EvalError):
-        load_functions(config, trust_from([str(folder / "utils.py")]))
+        load_functions(config, read_trust([str(folder / "utils.py")]))
     assert not (folder / "ran").exists()
 
 
@@ -74,7 +74,7 @@ def test_files_folders_and_hashes_are_trusted(folder, config, given):
         path = folder / one.rstrip("@")
         return f"{path}@sha256:{digest(path)}" if one.endswith("@") else str(path)
 
-    loaded = load_functions(config, trust_from(map(absolute, given)))
+    loaded = load_functions(config, read_trust(map(absolute, given)))
     assert loaded["process_docs"]([1]) == [1]
     assert loaded["metric_list"][0]["metric"](None) == "g"
     assert (folder / "ran").exists()
@@ -86,21 +86,21 @@ def test_a_folder_is_not_its_namesakes(folder, config):
     for one in namesakes:
         one.mkdir(exist_ok=True)
     with pytest.raises(EvalError, match="not trusted"):
-        load_functions(config, trust_from(map(str, namesakes)))
+        load_functions(config, read_trust(map(str, namesakes)))
 
 
 def test_what_is_not_there_cannot_be_trusted(folder):
     with pytest.raises(EvalError, match="found nothing"):
-        trust_from([str(folder / "nope.py")])
+        read_trust([str(folder / "nope.py")])
 
 
 def test_a_pin_holds_against_a_trusted_folder_and_a_changed_file(folder, config):
     pin = {"path": str(folder / "utils.py"), "sha256": "0" * 64}
     with pytest.raises(EvalError, match="its content changed"):
-        load_functions(config, trust_from([str(folder), pin]))
+        load_functions(config, read_trust([str(folder), pin]))
     (folder / "utils.py").write_text(UTILS + "# edited\n")
     with pytest.raises(EvalError, match="changed after it was hashed"):
-        load_functions(config, trust_from([str(folder)]))
+        load_functions(config, read_trust([str(folder)]))
 
 
 @pytest.mark.parametrize(
@@ -108,17 +108,17 @@ def test_a_pin_holds_against_a_trusted_folder_and_a_changed_file(folder, config)
 )
 def test_trust_that_cannot_be_meant_is_refused(bad):
     with pytest.raises(EvalError, match="at trust"):
-        trust_from([bad])
+        read_trust([bad])
 
 
 def test_a_module_runs_once(folder, config):
-    trust = trust_from([str(folder)])
+    trust = read_trust([str(folder)])
     first, second = load_functions(config, trust), load_functions(config, trust)
     assert first["process_docs"] is second["process_docs"]
 
 
 def test_what_is_not_a_function_or_cannot_run_is_told(folder):
-    trust = trust_from([str(folder)])
+    trust = read_trust([str(folder)])
     ref = FunctionRef(str(folder / "utils.py"), "NUMBER", digest(folder / "utils.py"))
     with pytest.raises(EvalError, match=r"expected a function 'NUMBER' in .*utils\.py, found 5"):
         load_functions({"task": "t", "f": ref}, trust)
@@ -129,12 +129,12 @@ def test_what_is_not_a_function_or_cannot_run_is_told(folder):
 
 
 def test_a_group_may_aggregate_by_a_function_of_its_own(folder):
-    (tree,) = resolve(build_index([folder]), "g").trees
+    (tree,) = resolve_specs(build_index([folder]), "g").trees
     with pytest.raises(EvalError, match="not trusted"):
         load_groups([tree], Trust())
     with pytest.raises(EvalError, match="not trusted"):
         tree.metrics[0].aggregation([1.0], [1])
-    (loaded,) = load_groups([tree], trust_from([str(folder)]))
+    (loaded,) = load_groups([tree], read_trust([str(folder)]))
     assert loaded.metrics[0].aggregation([0.5], [1]) == 1.0
 
 
@@ -142,7 +142,7 @@ def test_datasets_with_code_count_as_code_unless_the_data_is_local():
     config = {"task": "t", "dataset_path": "org/data", "dataset_kwargs": {"trust_remote_code": True}}
     with pytest.raises(EvalError, match="--trust dataset:org/data"):
         load_functions(config, Trust())
-    assert load_functions(config, trust_from(["dataset:org/data"])) == config
+    assert load_functions(config, read_trust(["dataset:org/data"])) == config
     assert load_functions(config, Trust(), local_data=True) == config
 
 
@@ -173,7 +173,7 @@ def test_modules_of_a_package_can_use_their_own_imports(tmp_path, monkeypatch):
     )
     monkeypatch.syspath_prepend(str(tmp_path))
     ref = find_function(FunctionTag("utils.f", 1, str(tasks / "t.yaml")))
-    loaded = load_functions({"task": "t", "f": ref}, trust_from([str(tasks)]))
+    loaded = load_functions({"task": "t", "f": ref}, read_trust([str(tasks)]))
     assert loaded["f"]() == "helpedhelped"
 
 

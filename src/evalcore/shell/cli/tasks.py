@@ -54,9 +54,9 @@ def print_entries(index: TaskIndex, words: Sequence[str], given: argparse.Namesp
 
     rows = list_entries(index, words, [given.kind] if given.kind else KINDS)
     if given.json:
-        from evalcore.shell.tasks.description import show
+        from evalcore.shell.tasks.description import show_name
 
-        _write_json([show(index, str(row["name"])) for row in rows])
+        _write_json([show_name(index, str(row["name"])) for row in rows])
         return 0
     width = max((len(str(row["name"])) for row in rows), default=0)
     for row in rows:
@@ -86,9 +86,9 @@ def print_names(index: TaskIndex, names: Sequence[str], given: argparse.Namespac
 
 def print_problems(index: TaskIndex, names: Sequence[str], given: argparse.Namespace) -> int:
     """Print every problem; exit code 1 if any of them is an error."""
-    from evalcore.shell.tasks.linter import check
+    from evalcore.shell.tasks.linter import check_tasks
 
-    problems = check(index, list(names) or None)
+    problems = check_tasks(index, list(names) or None)
     errors = sum(problem.level == "error" for problem in problems)
     if given.json:
         _write_json(msgspec.to_builtins(problems))

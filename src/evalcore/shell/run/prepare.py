@@ -23,10 +23,10 @@ from evalcore.shell.models.model import Model
 from evalcore.shell.output.terminal.progress import Progress
 from evalcore.shell.prompts.build import build_task
 from evalcore.shell.prompts.ready_task import Asking, Built
-from evalcore.shell.tasks.code import trusted
+from evalcore.shell.tasks.code import hash_code
 from evalcore.shell.tasks.library.cache import open_library
-from evalcore.shell.tasks.resolution import resolve
-from evalcore.shell.tasks.trust import Trust, load_functions, load_groups, refuse_untrusted, trust_from
+from evalcore.shell.tasks.resolution import resolve_specs
+from evalcore.shell.tasks.trust import Trust, load_functions, load_groups, read_trust, refuse_untrusted
 
 T = TypeVar("T")
 
@@ -49,14 +49,14 @@ def select_tasks(plan: Plan, home: Path | None) -> Selected:
     """Find the tasks that a plan names, and load the code that it trusts."""
     index = open_library([find_path(one, home) for one in plan.include_path])
     named = [one if not isinstance(one, str) or one in index.entries else find_path(one, home) for one in plan.tasks]
-    found = resolve(index, named, metadata={**plan.model_args, **plan.metadata})
-    trust = trust_from(_seen_from(one, home) for one in plan.trust)
+    found = resolve_specs(index, named, metadata={**plan.model_args, **plan.metadata})
+    trust = read_trust(_seen_from(one, home) for one in plan.trust)
     data = spread_data(plan.data, found.trees, found.tasks)
     local = [name for name in found.tasks if find_override(data, name) is not None]
     refuse_untrusted(found.tasks, trust, local_data=local)
     _refuse_unsafe(plan, found.tasks)
     _refuse_strangers(plan, found.tasks)
-    hashes = {path: sha for config in found.tasks.values() for path, sha in trusted(config).items()}
+    hashes = {path: sha for config in found.tasks.values() for path, sha in hash_code(config).items()}
     return Selected(
         load_groups(found.trees, trust),
         {name: _loaded(config, found.sources[name], trust, name in local) for name, config in found.tasks.items()},

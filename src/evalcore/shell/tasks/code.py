@@ -1,4 +1,4 @@
-"""The code that a task asks for: found and hashed, never run here."""
+"""The code that a task needs, located and hashed, never run here."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from evalcore.core.records.errors import EvalError
 from evalcore.shell.config.yaml_file import FunctionTag
 from evalcore.shell.tasks.function import FunctionRef
 
-__all__ = ["Code", "code_of", "find_code", "find_function", "functions_in", "map_values", "trusted"]
+__all__ = ["Code", "find_code", "find_function", "hash_code", "list_code", "list_functions", "map_values"]
 
 DOTTED = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)+")
 
 
 class Code(Struct, frozen=True):
-    """Something a task would run: a function of a file, a dataset's own script, or what the model wrote."""
+    """Something that a task would run: a function of a file, a dataset's own script, or what the model wrote."""
 
     kind: Literal["function", "dataset", "unsafe_code"]
     name: str
@@ -32,53 +32,53 @@ class Code(Struct, frozen=True):
 
 
 def map_values(function: Callable[[object], object], value: object) -> object:
-    """Nested lists and mappings with every other value changed.
+    """Apply a function to every value in nested lists and mappings.
 
     >>> map_values(lambda one: one * 2, {"a": [1, {"b": 2}]})
     {'a': [2, {'b': 4}]}
     """
-    if isinstance(value, str):  # first, because nearly all are
+    if isinstance(value, str):  # first, because nearly all values are
         return function(value)
     if isinstance(value, list | tuple):
         return [map_values(function, one) for one in value]
-    if isinstance(value, dict) or isinstance(value, Mapping):  # noqa: SIM101  # the second is slow
+    if isinstance(value, dict) or isinstance(value, Mapping):  # noqa: SIM101  # the second test is slow
         return {key: map_values(function, one) for key, one in value.items()}
     return function(value)
 
 
 def find_code(config: Mapping[str, object]) -> dict[str, object]:
-    """A config with every ``!function`` found: its file, its name, its file's hash."""
-    return {key: map_values(_found, value) for key, value in config.items()}
+    """Locate every ``!function`` of a config: its file, its name, the hash of its file."""
+    return {key: map_values(_find_tagged, value) for key, value in config.items()}
 
 
-def _found(value: object) -> object:
+def _find_tagged(value: object) -> object:
     return find_function(value) if isinstance(value, FunctionTag) else value
 
 
 def find_function(tag: FunctionTag) -> FunctionRef:
-    """The function that a tag means: in a file beside its YAML, else in a module that could be imported."""
+    """Locate the function of a tag: in a file beside its YAML, else in an importable module."""
     where = f" - at {tag.path}:{tag.line}"
     if not DOTTED.fullmatch(tag.name):
         raise EvalError(f"expected !function module.name, got {tag.name!r}{where}")
     module, _, name = tag.name.rpartition(".")
     try:
-        path = _source(os.path.dirname(tag.path), module)
+        path = _find_source(os.path.dirname(tag.path), module)
     except EvalError as wrong:
         raise EvalError(f"!function {tag.name}: {wrong}{where}") from None
-    return FunctionRef(path, name, _hash(path, os.stat(path).st_mtime_ns))
+    return FunctionRef(path, name, _hash_file(path, os.stat(path).st_mtime_ns))
 
 
 @lru_cache(4096)
-def _source(folder: str, module: str) -> str:
+def _find_source(folder: str, module: str) -> str:
     beside = os.path.join(folder, *module.split(".")) + ".py"
-    path = beside if os.path.isfile(beside) else _importable(module)
+    path = beside if os.path.isfile(beside) else _find_module(module)
     if path is None:
         raise EvalError(f"found neither the file {beside} nor a module {module!r}")
     return os.path.realpath(path)
 
 
-def _importable(module: str) -> str | None:
-    """The source file of a module, found without importing the packages it is in."""
+def _find_module(module: str) -> str | None:
+    """Find the source file of a module without importing the packages that contain it."""
     folders: list[str] | None = None
     source: str | None = None
     for name in module.split("."):
@@ -90,45 +90,45 @@ def _importable(module: str) -> str | None:
 
 
 @lru_cache(4096)
-def _hash(path: str, changed: int) -> str:
+def _hash_file(path: str, changed: int) -> str:
     return sha256(Path(path).read_bytes()).hexdigest()
 
 
-def functions_in(value: object) -> Iterator[FunctionRef]:
-    """Every function anywhere in a config.
+def list_functions(value: object) -> Iterator[FunctionRef]:
+    """List every function anywhere in a config.
 
-    >>> [str(one) for one in functions_in({"a": [{"b": FunctionRef("u.py", "f", "")}]})]
+    >>> [str(one) for one in list_functions({"a": [{"b": FunctionRef("u.py", "f", "")}]})]
     ['u.py:f']
     """
     if isinstance(value, FunctionRef):
         yield value
     elif isinstance(value, Mapping):
         for one in value.values():
-            yield from functions_in(one)
+            yield from list_functions(one)
     elif isinstance(value, list | tuple):
         for one in value:
-            yield from functions_in(one)
+            yield from list_functions(one)
 
 
-def code_of(config: Mapping[str, object], *, local_data: bool = False) -> tuple[Code, ...]:
-    """All that a task would run; with ``local_data`` the dataset's script is not needed.
+def list_code(config: Mapping[str, object], *, local_data: bool = False) -> tuple[Code, ...]:
+    """List all that a task would run; with ``local_data`` the dataset's script is not needed.
 
-    >>> code_of({"task": "t", "unsafe_code": True, "process_docs": FunctionRef("u.py", "f", "00")})
+    >>> list_code({"task": "t", "unsafe_code": True, "process_docs": FunctionRef("u.py", "f", "00")})
     (Code(kind='function', name='f', path='u.py', sha256='00'), Code(kind='unsafe_code', name='unsafe_code', ...))
     """
-    found = [Code("function", one.name, one.path, one.sha256) for one in functions_in(config)]
+    code = [Code("function", one.name, one.path, one.sha256) for one in list_functions(config)]
     kwargs = config.get("dataset_kwargs")
     if isinstance(kwargs, Mapping) and kwargs.get("trust_remote_code") and not local_data:
-        found.append(Code("dataset", f"dataset:{config.get('dataset_path')}"))
+        code.append(Code("dataset", f"dataset:{config.get('dataset_path')}"))
     if config.get("unsafe_code"):
-        found.append(Code("unsafe_code", "unsafe_code"))
-    return tuple(dict.fromkeys(found))
+        code.append(Code("unsafe_code", "unsafe_code"))
+    return tuple(dict.fromkeys(code))
 
 
-def trusted(config: Mapping[str, object]) -> dict[str, str]:
-    """The hash of every file whose code a task runs.
+def hash_code(config: Mapping[str, object]) -> dict[str, str]:
+    """Hash every file whose code a task runs.
 
-    >>> trusted({"process_docs": FunctionRef("u.py", "f", "00")})
+    >>> hash_code({"process_docs": FunctionRef("u.py", "f", "00")})
     {'u.py': '00'}
     """
-    return {one.path: one.sha256 for one in functions_in(config)}
+    return {one.path: one.sha256 for one in list_functions(config)}

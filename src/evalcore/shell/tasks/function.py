@@ -1,4 +1,4 @@
-"""Code that a task file names: where it is and what it is, never yet run."""
+"""References to code that a task file names: where it is and what it is, not yet run."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["FunctionRef", "GroupFunction"]
 
 
 class FunctionRef(Struct, frozen=True):
-    """``!function utils.name`` with the file it stands for and that file's hash."""
+    """``!function utils.name`` with the file it refers to and the hash of that file."""
 
     path: str
     name: str

@@ -1,4 +1,4 @@
-"""A task run with no documents: what would stop it is found before anything is read or asked."""
+"""A task scored without documents, to find what would stop it before anything is read or asked."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from evalcore.shell.prompts.overrides import select_scoring
 from evalcore.shell.prompts.settings import decode_settings
 from evalcore.shell.tasks.code import map_values
 
-__all__ = ["rehearse"]
+__all__ = ["rehearse_task"]
 
 
-def rehearse(config: Mapping[str, object]) -> str | None:
-    """Why a task cannot run, whatever its documents: its keys, metrics, filters, patterns, reducers, aggregations.
+def rehearse_task(config: Mapping[str, object]) -> str | None:
+    """Find why a task cannot run, whatever its documents: its keys, metrics, filters, patterns, reducers, aggregations.
 
-    >>> rehearse({"task": "t", "doc_to_text": "q", "metric_list": [{"metric": "exact_mtch"}]})
+    >>> rehearse_task({"task": "t", "doc_to_text": "q", "metric_list": [{"metric": "exact_mtch"}]})
     "unknown metric 'exact_mtch'; did you mean 'exact_match'? Known: ..."
     """
     try:
@@ -33,7 +33,7 @@ def rehearse(config: Mapping[str, object]) -> str | None:
 
 
 def _stand_in(value: object) -> object:
-    """A function of the same name in place of code that is not trusted yet."""
+    """Stand in for code that is not trusted yet, by a function of the same name."""
     if not isinstance(value, FunctionTag):
         return value
 

@@ -12,9 +12,9 @@ from evalcore.core.groups.build import DEFINES_TASK
 from evalcore.core.groups.index import items, reference
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.frozen_dict import FrozenRecord, thaw_dict
-from evalcore.shell.tasks.library.index import NO_NAME, Entry, TaskIndex, config_of, read_file
+from evalcore.shell.tasks.library.index import NO_NAME, Entry, TaskIndex, read_entry, read_file
 
-__all__ = ["Selection", "select", "unknown_name"]
+__all__ = ["Selection", "refuse_name", "select_specs"]
 
 
 class Own(FrozenRecord, frozen=True):
@@ -25,7 +25,7 @@ class Own(FrozenRecord, frozen=True):
 
 
 class Selection(FrozenRecord, frozen=True):
-    """The names asked for, in order, and the configs that the run brings itself (over those of the index)."""
+    """The names asked for, in order, and the configs that the run brings itself, which override the index."""
 
     index: TaskIndex
     names: tuple[str, ...]
@@ -35,16 +35,16 @@ class Selection(FrozenRecord, frozen=True):
         return self.own[name].entry if name in self.own else self.index.entries.get(name)
 
     def config(self, name: str) -> dict[str, object]:
-        return thaw_dict(self.own[name].config) if name in self.own else config_of(self.index, name)
+        return thaw_dict(self.own[name].config) if name in self.own else read_entry(self.index, name)
 
 
-def select(index: TaskIndex, specs: object) -> Selection:
-    """The selection that these specs mean; a tag stands for its tasks, and a name given twice counts once."""
+def select_specs(index: TaskIndex, specs: object) -> Selection:
+    """Select what these specs mean; a tag stands for its tasks, and a name given twice counts once."""
     names: list[str] = []
     own: dict[str, Own] = {}
     plain: set[str] = set()
-    for spec in _listed(specs):
-        for found in _found(index, spec):
+    for spec in _list_specs(specs):
+        for found in _find_spec(index, spec):
             name = found if isinstance(found, str) else found.entry.name
             if isinstance(found, Own):
                 _refuse_second(own, name, found)
@@ -52,14 +52,14 @@ def select(index: TaskIndex, specs: object) -> Selection:
             names.append(name)
             plain |= {name} if isinstance(found, str) else set()
     for name in plain & own.keys():
-        _refuse_second(own, name, Own(index.entries[name], config_of(index, name)))
+        _refuse_second(own, name, Own(index.entries[name], read_entry(index, name)))
     selection = Selection(index, (), own)
     kinds = ((name, selection.entry(name)) for name in names)
     flat = [one for name, entry in kinds for one in (entry.tags if entry and entry.kind == "tag" else (name,))]
     return Selection(index, tuple(dict.fromkeys(flat)), own)
 
 
-def _listed(specs: object) -> Iterator[str | Mapping[str, object]]:
+def _list_specs(specs: object) -> Iterator[str | Mapping[str, object]]:
     several = [specs] if isinstance(specs, str | Mapping) else specs
     if not isinstance(several, Iterable):
         raise EvalError(f"expected tasks: names, files or mappings, got {specs!r}")
@@ -72,47 +72,47 @@ def _listed(specs: object) -> Iterator[str | Mapping[str, object]]:
             raise EvalError(f"expected the name of a task, a file or a mapping, got {spec!r} - at tasks")
 
 
-def _found(index: TaskIndex, spec: str | Mapping[str, object]) -> Iterator[str | Own]:
+def _find_spec(index: TaskIndex, spec: str | Mapping[str, object]) -> Iterator[str | Own]:
     if isinstance(spec, Mapping):
-        yield _inline(index, spec)
+        yield _read_inline(index, spec)
     elif spec in index.entries:
         yield spec
     elif names := matching(index.entries, spec):
         yield from sorted(names)
     elif os.path.isdir(os.path.expanduser(spec)):
-        yield from _in_folder(index, os.path.expanduser(spec))
+        yield from _list_folder(index, os.path.expanduser(spec))
     elif files := sorted(glob(os.path.expanduser(spec))):
-        yield from (_of_file(index, file) for file in files)
+        yield from (_read_own(index, file) for file in files)
     else:
-        raise unknown_name(index, spec)
+        raise refuse_name(index, spec)
 
 
-def _in_folder(index: TaskIndex, folder: str) -> Iterator[str | Own]:
-    """Every task and group in a folder itself, as lm-eval takes it; templates are passed over."""
-    found = 0
+def _list_folder(index: TaskIndex, folder: str) -> Iterator[str | Own]:
+    """List every task and group directly in a folder, as lm-eval does; templates are skipped."""
+    count = 0
     for file in sorted(glob(os.path.join(folder, "*.yaml"))):
         try:
-            made = _of_file(index, file)
+            made = _read_own(index, file)
         except EvalError as wrong:
             if NO_NAME in str(wrong):
                 continue
             raise
-        found += 1
+        count += 1
         yield made
-    if not found:
+    if not count:
         raise EvalError(
             f"found no task files directly in the folder {folder}; to search below it: --include-path {folder}"
         )
 
 
-def _of_file(index: TaskIndex, file: str) -> str | Own:
+def _read_own(index: TaskIndex, file: str) -> str | Own:
     entry, config = read_file(index, file)
     known = index.entries.get(entry.name)
     return entry.name if known is not None and known.path == entry.path else Own(entry, config)
 
 
-def _inline(index: TaskIndex, spec: Mapping[str, object]) -> Own:
-    """A mapping is a task or group of its own, or changes one that is known and that it does not define anew."""
+def _read_inline(index: TaskIndex, spec: Mapping[str, object]) -> Own:
+    """Read a mapping: a task or group of its own, or changes to a known one that it does not define anew."""
     name, _ = reference(spec)
     if name is None:
         raise EvalError(f"expected a mapping with task: or group: and a name, got keys {sorted(spec)} - at tasks")
@@ -124,23 +124,23 @@ def _inline(index: TaskIndex, spec: Mapping[str, object]) -> Own:
     if kind == "group" and items(spec):
         changes = False
     if not changes and kind == "task" and DEFINES_TASK.isdisjoint(spec):
-        raise unknown_name(index, name)
-    base = config_of(index, name) if changes else {}
-    path, line = (known.path, known.line) if changes and known is not None else (None, 0)  # its data is beside it
+        raise refuse_name(index, name)
+    base = read_entry(index, name) if changes else {}
+    path, line = (known.path, known.line) if changes and known is not None else (None, 0)  # its data lies beside it
     return Own(Entry(name, "group" if kind == "group" else "task", path, line), {**base, **spec})
 
 
-def _refuse_second(own: Mapping[str, Own], name: str, found: Own) -> None:
-    if name in own and own[name] != found:
-        places = [one.entry.path or "tasks" for one in (own[name], found)]
+def _refuse_second(own: Mapping[str, Own], name: str, second: Own) -> None:
+    if name in own and own[name] != second:
+        places = [one.entry.path or "tasks" for one in (own[name], second)]
         raise EvalError(
             f"{name!r} is asked for twice, and differently ({places[0]}, {places[1]}); give one of them another name, "
             f"or put it in a group of its own: {{group: other, task: [{{task: {name}, ...}}]}}"
         )
 
 
-def unknown_name(index: TaskIndex, name: str) -> EvalError:
-    """An error with the nearest names, and with the files that might have defined it but cannot be used."""
+def refuse_name(index: TaskIndex, name: str) -> EvalError:
+    """Make an error with the nearest names and the files that might define the name but cannot be used."""
     near = get_close_matches(name, [one for one in index.entries if one[:1] == name[:1]], n=3, cutoff=0.7)
     near = (
         near
@@ -149,7 +149,7 @@ def unknown_name(index: TaskIndex, name: str) -> EvalError:
     )
     hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else "."
     bad = [str(one) for one in index.problems if one.level == "error"]
-    bad.sort(key=lambda told: f"/{name}." not in told)  # the likeliest first
+    bad.sort(key=lambda told: f"/{name}." not in told)  # the most likely first
     also = f" {len(bad)} files cannot be used, the first: {bad[0]}" if bad else ""
     if not index.roots:
         return EvalError(

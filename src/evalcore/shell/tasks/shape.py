@@ -1,4 +1,4 @@
-"""Configs as core's tree builder takes them: only those that a selection leads to."""
+"""Configs in the form in which core builds trees: only those that a selection leads to."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from evalcore.shell.tasks.library.includes import is_shipped, read_includes
 from evalcore.shell.tasks.library.index import Entry
 from evalcore.shell.tasks.selection import Selection
 
-__all__ = ["NOT_OF_A_TASK", "Config", "configs_for"]
+__all__ = ["NOT_OF_A_TASK", "Config", "list_configs"]
 
 Config = dict[str, object]
 NOT_OF_A_TASK = ("tag", "group", "task_list", "path", "include")  # as lm_eval/tasks/_factory.py
@@ -25,20 +25,20 @@ NOT_OF_A_TASK = ("tag", "group", "task_list", "path", "include")  # as lm_eval/t
 Convert = Callable[[object], object]
 
 
-def _as_is(value: object) -> object:
+def _keep_value(value: object) -> object:
     return value
 
 
 class Place(NamedTuple):
-    """Where a group's config stands, and what becomes of the values that it passes down."""
+    """Where a group's config is written, and how the values that it passes down are converted."""
 
     selection: Selection
     entry: Entry
     convert: Convert
 
 
-def configs_for(selection: Selection, convert: Convert = _as_is) -> Iterator[Config]:
-    """Every config that the selection leads to, tasks in order of their names (so a tag's are); others are not read."""
+def list_configs(selection: Selection, convert: Convert = _keep_value) -> Iterator[Config]:
+    """List every config that the selection leads to, tasks sorted by name (so are those of a tag); no other is read."""
     groups: dict[str, Config] = {}
     tasks: dict[str, Config] = {}
     joined: dict[str, list[str]] = {}
@@ -55,9 +55,9 @@ def configs_for(selection: Selection, convert: Convert = _as_is) -> Iterator[Con
                 joined.setdefault(task, []).append(name)
         elif entry is not None and entry.kind == "group":
             config = selection.config(name)
-            below = tuple(_references(config))
+            below = tuple(_list_references(config))
             _refuse_changed(selection, name, below)
-            groups[name] = _group(Place(selection, entry, convert), config) | {
+            groups[name] = _convert_group(Place(selection, entry, convert), config) | {
                 "group": name,
                 "tag": None,
                 "path": entry.where,
@@ -73,7 +73,7 @@ def configs_for(selection: Selection, convert: Convert = _as_is) -> Iterator[Con
 
 
 def _refuse_changed(selection: Selection, group: str, below: Iterable[str]) -> None:
-    """A group of the index must not get another task of the same name from the run without a word."""
+    """Refuse to give a group of the index another task of the same name without a word."""
     for name in below if group not in selection.own else ():
         if name in selection.own:
             raise EvalError(
@@ -82,21 +82,21 @@ def _refuse_changed(selection: Selection, group: str, below: Iterable[str]) -> N
             )
 
 
-def _references(config: Mapping[str, object]) -> Iterator[str]:
-    """Every name that a group lists, also in groups defined inside it."""
+def _list_references(config: Mapping[str, object]) -> Iterator[str]:
+    """List every name that a group lists, also in groups defined inside it."""
     for item in items(config):
         name, sets = reference(item)
         if name is not None:
             yield name
         if isinstance(item, Mapping) and "group" in item:
-            yield from _references(sets)
+            yield from _list_references(sets)
 
 
-def _group(place: Place, config: Mapping[str, object]) -> Config:
-    """A group with what it passes down converted; also in the groups and tasks that it lists."""
+def _convert_group(place: Place, config: Mapping[str, object]) -> Config:
+    """Convert what a group passes down, also in the groups and tasks that it lists."""
     made: Config = {key: value if key in STRUCTURE else place.convert(value) for key, value in config.items()}
     if "task" in config:
-        made["task"] = [_item(place, one) if isinstance(one, Mapping) else one for one in items(config)]
+        made["task"] = [_convert_item(place, one) if isinstance(one, Mapping) else one for one in items(config)]
     if "metadata" in config:
         metadata = config["metadata"]
         made["metadata"] = metadata if isinstance(metadata, dict) else {"_metadata": metadata}
@@ -104,13 +104,15 @@ def _group(place: Place, config: Mapping[str, object]) -> Config:
         given = config["aggregate_metric_list"]
         several = given if isinstance(given, list) else [given] if given is not None else []
         shipped = place.entry.path is not None and is_shipped(place.entry.path)
-        made["aggregate_metric_list"] = [_metric(one, shipped) if isinstance(one, dict) else one for one in several]
+        made["aggregate_metric_list"] = [
+            _convert_metric(one, shipped) if isinstance(one, dict) else one for one in several
+        ]
     return made
 
 
-def _item(place: Place, item: Mapping[str, object]) -> Config:
+def _convert_item(place: Place, item: Mapping[str, object]) -> Config:
     if "group" in item:
-        return _group(place, item)
+        return _convert_group(place, item)
     name, _ = reference(item)
     entry = place.selection.entry(name) if name is not None else None
     if "include" in item and entry is None and place.entry.path is not None:
@@ -121,8 +123,8 @@ def _item(place: Place, item: Mapping[str, object]) -> Config:
     return {key: value if key in kept else place.convert(value) for key, value in passed.items()}
 
 
-def _metric(given: Mapping[str, object], shipped: bool) -> Config:
-    """One entry of an aggregate_metric_list: a function as metric is the metric of its name; as aggregation, itself."""
+def _convert_metric(given: Mapping[str, object], shipped: bool) -> Config:
+    """Convert an entry of an aggregate_metric_list: a function as metric becomes its name, as aggregation itself."""
     metric, aggregation, by_size = given.get("metric"), given.get("aggregation"), given.get("weight_by_size")
     made = dict(given)
     if isinstance(metric, FunctionTag):

@@ -1,4 +1,4 @@
-"""Code runs only where the user said so: by file, by folder, or by a file's hash."""
+"""Code runs only where the user allows it: by file, by folder, or by hash."""
 
 from __future__ import annotations
 
@@ -19,34 +19,37 @@ from msgspec.structs import replace
 from evalcore.core.groups.tree import Group, Tree, fold_group
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.request import Options
-from evalcore.shell.tasks.code import Code, code_of, map_values
+from evalcore.shell.tasks.code import Code, list_code, map_values
 from evalcore.shell.tasks.function import FunctionRef, GroupFunction
 
-__all__ = ["Trust", "load_functions", "load_groups", "refuse_untrusted", "trust_from"]
+__all__ = ["Trust", "load_functions", "load_groups", "read_trust", "refuse_untrusted"]
 
 PIN = "@sha256:"
 DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
 class Trust(Struct, frozen=True):
-    """What may run: files and folders, files of one hash, and datasets with their own script (``dataset:NAME``)."""
+    """What may run: files and folders, files of a certain hash, and datasets with their own script
+    (``dataset:NAME``).
+    """
 
     paths: tuple[str, ...] = ()
     pins: tuple[tuple[str, str], ...] = ()
     datasets: tuple[str, ...] = ()
 
 
-def trust_from(given: Iterable[object]) -> Trust:
-    """Trust as it is written: ``PATH``, ``PATH@sha256:HEX``, ``{path:, sha256:}`` or such a record, ``dataset:NAME``.
+def read_trust(given: Iterable[object]) -> Trust:
+    """Read trust as it is written: ``PATH``, ``PATH@sha256:HEX``, ``{path:, sha256:}``, such a record,
+    ``dataset:NAME``.
 
-    >>> trust_from(["dataset:squad", {"path": os.__file__, "sha256": "0" * 64}]).datasets
+    >>> read_trust(["dataset:squad", {"path": os.__file__, "sha256": "0" * 64}]).datasets
     ('dataset:squad',)
     """
     paths: list[str] = []
     pins: list[tuple[str, str]] = []
     datasets: list[str] = []
     for one in given:
-        path, digest = _split(one)
+        path, digest = _split_pin(one)
         if path.startswith("dataset:"):
             datasets.append(path)
             continue
@@ -58,35 +61,35 @@ def trust_from(given: Iterable[object]) -> Trust:
         elif DIGEST.fullmatch(digest) and not os.path.isdir(real):
             pins.append((real, digest))
         else:
-            told = f"expected sha256: and 64 hex digits, and one file to pin, got {digest!r}"
-            raise EvalError(f"{told} - at trust {path}")
+            expected = f"expected sha256: and 64 hex digits, and one file to pin, got {digest!r}"
+            raise EvalError(f"{expected} - at trust {path}")
     return Trust(tuple(paths), tuple(pins), tuple(datasets))
 
 
-def _split(one: object) -> tuple[str, str | None]:
+def _split_pin(one: object) -> tuple[str, str | None]:
     if isinstance(one, Mapping) and isinstance(one.get("path"), str) and one.keys() <= {"path", "sha256"}:
         digest = one.get("sha256")
         return str(one["path"]), None if digest is None else str(digest).lower()
     if isinstance(one, Struct) and isinstance(getattr(one, "path", None), str):
-        return _split({"path": one.path, "sha256": getattr(one, "sha256", None)})  # type: ignore[attr-defined]
+        return _split_pin({"path": one.path, "sha256": getattr(one, "sha256", None)})  # type: ignore[attr-defined]
     if isinstance(one, str) and one:
-        path, found, digest = one.partition(PIN)
-        return path, digest.lower() if found else None
+        path, at, digest = one.partition(PIN)
+        return path, digest.lower() if at else None
     raise EvalError(f"expected a path or {{path: ..., sha256: ...}}, got {one!r} - at trust")
 
 
 def refuse_untrusted(
     configs: Mapping[str, Mapping[str, object]], trust: Trust, *, local_data: Iterable[str] = ()
 ) -> None:
-    """An error that lists all code that would run, and what to type to let it, unless all of it is trusted."""
+    """Refuse code that is not trusted: the error lists all code that would run, and what to type to allow it."""
     local = set(local_data)
     wanted = {
         code: name
         for name, config in configs.items()
-        for code in code_of(config, local_data=name in local)
-        if code.kind != "unsafe_code"  # code that the model writes: not a file's, and confirmed apart
+        for code in list_code(config, local_data=name in local)
+        if code.kind != "unsafe_code"  # code that the model writes: of no file, and confirmed apart
     }
-    refused = {code: name for code, name in wanted.items() if not _allows(trust, code)}
+    refused = {code: name for code, name in wanted.items() if not _is_allowed(trust, code)}
     if not refused:
         return
     files: dict[str, list[str]] = {}
@@ -94,14 +97,14 @@ def refuse_untrusted(
         files.setdefault(code.path or code.name, []).append(code.name if code.path else "the dataset's own script")
     lines = [f"  {place}: {', '.join(names[:8])}{' ...' if len(names) > 8 else ''}" for place, names in files.items()]
     changed = [path for path, _ in trust.pins if path in files]
-    told = f" (its content changed: {', '.join(changed)})" if changed else ""
-    flags = " ".join(f"--trust {shlex.quote(one)}" for one in _flags(refused))
+    hint = f" (its content changed: {', '.join(changed)})" if changed else ""
+    flags = " ".join(f"--trust {shlex.quote(one)}" for one in _list_flags(refused))
     of = ", ".join(list(dict.fromkeys(refused.values()))[:5])
-    raise EvalError("\n".join([f"{of}: would run code that is not trusted{told}:", *lines, f"To run it: {flags}"]))
+    raise EvalError("\n".join([f"{of}: would run code that is not trusted{hint}:", *lines, f"To run it: {flags}"]))
 
 
-def _flags(refused: Iterable[Code]) -> list[str]:
-    """Files one by one; where there are many, their common folder."""
+def _list_flags(refused: Iterable[Code]) -> list[str]:
+    """List files one by one or, if there are many, their common folder."""
     names = list(dict.fromkeys(code.path or code.name for code in refused))
     files = [name for name in names if os.path.isabs(name)]
     if len(files) > 6:
@@ -109,7 +112,7 @@ def _flags(refused: Iterable[Code]) -> list[str]:
     return names
 
 
-def _allows(trust: Trust, code: Code) -> bool:
+def _is_allowed(trust: Trust, code: Code) -> bool:
     if not code.path:
         return code.name in trust.datasets
     pinned = dict(trust.pins).get(code.path)
@@ -122,52 +125,54 @@ def _allows(trust: Trust, code: Code) -> bool:
 
 
 def load_functions(config: Mapping[str, object], trust: Trust, *, local_data: bool = False) -> dict[str, object]:
-    """A config with callables where it names functions; refused unless every file is trusted."""
+    """Load the functions that a config names; refused unless every file is trusted."""
     name = str(config.get("task", "a task"))
     if "class" in config:
-        told = "is a python class, which evalcore does not run; write it as YAML with process_docs and process_results"
-        raise EvalError(f"task {name!r} {told} (class: {config['class']}) - at {name}")
+        reason = (
+            "is a python class, which evalcore does not run; write it as YAML with process_docs and process_results"
+        )
+        raise EvalError(f"task {name!r} {reason} (class: {config['class']}) - at {name}")
     refuse_untrusted({name: config}, trust, local_data=[name] if local_data else [])
-    return {key: map_values(_loaded, value) for key, value in config.items()}
+    return {key: map_values(_load_value, value) for key, value in config.items()}
 
 
 def load_groups(trees: Sequence[Tree[Options]], trust: Trust) -> tuple[Tree[Options], ...]:
-    """Trees with the groups' own aggregations loaded; refused unless their files are trusted."""
+    """Load the groups' own aggregations; refused unless their files are trusted."""
 
     def group(node: Group[Options], parts: tuple[Tree[Options], ...]) -> Tree[Options]:
         asked = [one.aggregation for one in node.metrics]
         refuse_untrusted({node.name: {"metrics": [one.ref for one in asked if isinstance(one, GroupFunction)]}}, trust)
-        loaded = (_function(one.ref) if isinstance(one, GroupFunction) else one for one in asked)
+        loaded = (_load_function(one.ref) if isinstance(one, GroupFunction) else one for one in asked)
         metrics = tuple(replace(one, aggregation=how) for one, how in zip(node.metrics, loaded, strict=True))
         return replace(node, children=parts, metrics=metrics)
 
     return tuple(fold_group(tree, lambda leaf: leaf, group) for tree in trees)
 
 
-def _loaded(value: object) -> object:
-    return _function(value) if isinstance(value, FunctionRef) else value
+def _load_value(value: object) -> object:
+    return _load_function(value) if isinstance(value, FunctionRef) else value
 
 
-def _function(ref: FunctionRef) -> Callable[..., object]:
-    found: object = getattr(_module(ref.path, ref.sha256), ref.name, None)
-    if not callable(found):
-        told = "nothing" if found is None else repr(found)
-        raise EvalError(f"expected a function {ref.name!r} in {ref.path}, found {told}")
-    return found
+def _load_function(ref: FunctionRef) -> Callable[..., object]:
+    function: object = getattr(_load_module(ref.path, ref.sha256), ref.name, None)
+    if not callable(function):
+        shown = "nothing" if function is None else repr(function)
+        raise EvalError(f"expected a function {ref.name!r} in {ref.path}, found {shown}")
+    return function
 
 
 @cache
-def _module(path: str, digest: str) -> ModuleType:
-    """The module of a file, run once; what is run is what was hashed."""
+def _load_module(path: str, digest: str) -> ModuleType:
+    """Load the module of a file, run once; what is run is what was hashed."""
     source = Path(path).read_bytes()
     if sha256(source).hexdigest() != digest:
         raise EvalError(f"{path} changed after it was hashed; run again")
-    name = _module_name(path, digest)
+    name = _name_module(path, digest)
     spec = spec_from_file_location(name, path)
     if spec is None:
         raise EvalError(f"expected a python file, got {path}")
     module = module_from_spec(spec)
-    sys.modules.setdefault(name, module)  # dataclasses and pickles look themselves up there
+    sys.modules.setdefault(name, module)  # dataclasses and pickles look up their module there
     try:
         exec(compile(source, path, "exec"), module.__dict__)
     except Exception as wrong:
@@ -177,8 +182,10 @@ def _module(path: str, digest: str) -> ModuleType:
     return module
 
 
-def _module_name(path: str, digest: str) -> str:
-    """As it would be imported, where it lies in a package (or in a folder of one): its own imports then work."""
+def _name_module(path: str, digest: str) -> str:
+    """Name a module as it would be imported if it is in a package (or in a folder of one): its own imports then
+    work.
+    """
     file = Path(path)
     folders = [folder for folder in list(file.parents)[:8] if (folder / "__init__.py").is_file()]
     if not folders:

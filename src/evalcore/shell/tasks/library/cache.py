@@ -1,4 +1,4 @@
-"""An index kept on disk until a file changes, comes or goes. A damaged or foreign file is as good as none."""
+"""An index kept on disk until a file changes, appears or disappears. A damaged or foreign file counts as none."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from msgspec import DecodeError, Raw, Struct, msgpack
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.frozen_dict import FrozenDict
 from evalcore.shell.safety.replacement import replace_with
-from evalcore.shell.tasks.library.files import Document, Stamp, TaskProblem, scan_folder, stamp_of
-from evalcore.shell.tasks.library.index import Entry, TaskIndex, default_library, find_root, index_folder, join_indexes
+from evalcore.shell.tasks.library.files import Document, Stamp, TaskProblem, scan_folder, take_stamp
+from evalcore.shell.tasks.library.index import Entry, TaskIndex, find_library, find_root, index_folder, join_indexes
 
 __all__ = ["build_index", "load_index", "open_library", "save_index"]
 
-FORMAT = b"evalcore tasks 3\n"  # counts up whenever an index of the same files would come out different
-SETTLED_NS = 2_000_000_000  # file systems tell times apart by up to two seconds: a younger file may change unseen
+FORMAT = b"evalcore tasks 3\n"  # raised whenever the index of the same files would change
+SETTLED_NS = 2_000_000_000  # times of some file systems are two seconds apart: a younger file may change unnoticed
 
 
 class StoredIndex(Struct, frozen=True, array_like=True):
-    """An index on disk: with a hash of all stamps, and the files that a scan alone does not see."""
+    """An index on disk, with a hash of all stamps and the files that a scan does not see."""
 
     root: str
     fingerprint: bytes
@@ -38,7 +38,7 @@ class StoredIndex(Struct, frozen=True, array_like=True):
 
 
 class Later(Mapping[str, Document]):
-    """Documents that are decoded when the first of them is asked for."""
+    """Documents that are decoded when the first of them is needed."""
 
     def __init__(self, packed: Raw) -> None:
         self._packed = packed
@@ -58,25 +58,25 @@ class Later(Mapping[str, Document]):
 
 
 def open_library(folders: Iterable[str | Path] = ()) -> TaskIndex:
-    """The tasks of an installed lm-eval and those of these folders, in an index that is kept between runs."""
-    library = default_library()
+    """Open the tasks of an installed lm-eval and of these folders, in an index that is kept between runs."""
+    library = find_library()
     base = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
     return build_index([*([library] if library else []), *folders], cache=Path(base) / "evalcore")
 
 
 def build_index(paths: Sequence[str | Path], *, cache: str | Path | None = None) -> TaskIndex:
-    """The index of these folders; a later folder overrides an earlier one. Bad files are listed, and never fatal.
+    """Build the index of these folders; a later folder overrides an earlier one. Bad files are listed, never fatal.
 
-    ``cache`` is a folder in which the index of each is kept until a file changes, comes or goes.
+    ``cache`` is a folder that keeps the index of each until a file changes, appears or disappears.
     """
-    return join_indexes([_index_of(root, cache) for root in dict.fromkeys(find_root(path) for path in paths)])
+    return join_indexes([_open_folder(root, cache) for root in dict.fromkeys(find_root(path) for path in paths)])
 
 
-def _index_of(root: str, cache: str | Path | None) -> TaskIndex:
+def _open_folder(root: str, cache: str | Path | None) -> TaskIndex:
     kept = load_index(cache, root) if cache is not None else None
     if kept is not None:
         return kept
-    with _no_collection():
+    with _pause_collection():
         index, scanned, others = index_folder(root)
     if cache is not None:
         save_index(cache, index, scanned, others)
@@ -84,8 +84,8 @@ def _index_of(root: str, cache: str | Path | None) -> TaskIndex:
 
 
 @contextmanager
-def _no_collection() -> Iterator[None]:
-    """Reading makes many objects and no cycles among them: looking for some would take a tenth of the time."""
+def _pause_collection() -> Iterator[None]:
+    """Pause garbage collection: reading makes many objects and no cycles, and searching takes a tenth of the time."""
     collects = gc.isenabled()
     gc.disable()
     try:
@@ -96,9 +96,9 @@ def _no_collection() -> Iterator[None]:
 
 
 def load_index(folder: str | Path, root: str) -> TaskIndex | None:
-    """The index kept for this folder, if every file is still as it was."""
+    """Load the index kept for this folder, if no file has changed."""
     try:
-        data = memoryview(_place(folder, root).read_bytes())
+        data = memoryview(_place_index(folder, root).read_bytes())
         start = len(FORMAT) + 4
         if data[: len(FORMAT)] != FORMAT or zlib.crc32(data[start:]) != int.from_bytes(data[start - 4 : start], "big"):
             return None
@@ -106,31 +106,31 @@ def load_index(folder: str | Path, root: str) -> TaskIndex | None:
         stamps = scan_folder(root)
     except (OSError, DecodeError, ValueError):
         return None
-    stamps |= {path: stamp_of(path) for path in kept.others}
-    if kept.root != root or kept.fingerprint != _fingerprint(stamps):
+    stamps |= {path: take_stamp(path) for path in kept.others}
+    if kept.root != root or kept.fingerprint != _hash_stamps(stamps):
         return None
     return TaskIndex((root,), FrozenDict({one.name: one for one in kept.entries}), Later(kept.documents), kept.problems)
 
 
 def save_index(folder: str | Path, index: TaskIndex, scanned: Mapping[str, Stamp], others: Mapping[str, Stamp]) -> None:
-    """Keep the index, unless a file is too young to be told from its next version; a full disk is no error."""
+    """Keep the index, unless a file is so young that a change of it might go unnoticed; a full disk is no error."""
     stamps = {**scanned, **others}
     if max((max(stamp[1:3]) for stamp in stamps.values()), default=0) > time.time_ns() - SETTLED_NS:
         return
     documents = Raw(msgpack.encode(dict(index.documents)))
     entries = tuple(index.entries.values())
     data = msgpack.encode(
-        StoredIndex(index.roots[0], _fingerprint(stamps), tuple(others), entries, index.problems, documents)
+        StoredIndex(index.roots[0], _hash_stamps(stamps), tuple(others), entries, index.problems, documents)
     )
-    place = _place(folder, index.roots[0])
+    place = _place_index(folder, index.roots[0])
     whole = FORMAT + zlib.crc32(data).to_bytes(4, "big") + data
     with suppress(EvalError):
         replace_with(place, lambda draft: draft.write_bytes(whole), shared=True)
 
 
-def _fingerprint(stamps: Mapping[str, Stamp]) -> bytes:
-    return sha256(msgpack.encode(list(stamps.items()))).digest()  # a scan is in order
+def _hash_stamps(stamps: Mapping[str, Stamp]) -> bytes:
+    return sha256(msgpack.encode(list(stamps.items()))).digest()  # a scan is sorted
 
 
-def _place(folder: str | Path, root: str) -> Path:
+def _place_index(folder: str | Path, root: str) -> Path:
     return Path(folder) / f"tasks-{sha256(msgpack.encode(root)).hexdigest()[:16]}.msgpack"

@@ -1,4 +1,4 @@
-"""What the index holds, for people and programs."""
+"""The names of the index as plain data."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ KINDS = ("task", "py_task", "group", "tag")
 
 
 def list_entries(index: TaskIndex, search: Names = (), kinds: Collection[str] = KINDS) -> list[dict[str, object]]:
-    """Every name with its kind and file, in order; each text of ``search`` is a part of the name, or a glob.
+    """List every name with its kind and file, sorted; each text of ``search`` is a part of the name or a glob.
 
     >>> from evalcore.core.records.frozen_dict import FrozenDict
     >>> entries = FrozenDict({"arc": Entry("arc", "task", "a.yaml", 1)})
@@ -22,16 +22,16 @@ def list_entries(index: TaskIndex, search: Names = (), kinds: Collection[str] = 
     [{'name': 'arc', 'kind': 'task', 'path': 'a.yaml', 'line': 1, 'tags': []}]
     """
     wanted = [text.lower() for text in list_names(search)]
-    entries = (index.entries[name] for name in sorted(index.entries) if all(_matches(name, text) for text in wanted))
+    entries = (index.entries[name] for name in sorted(index.entries) if all(_is_match(name, text) for text in wanted))
     return [entry_to_dict(entry) for entry in entries if entry.kind in kinds]
 
 
-def _matches(name: str, wanted: str) -> bool:
+def _is_match(name: str, wanted: str) -> bool:
     return wanted in name.lower() or fnmatchcase(name.lower(), wanted)
 
 
 def entry_to_dict(entry: Entry) -> dict[str, object]:
-    """A name as plain data.
+    """Convert an entry to plain data.
 
     >>> entry_to_dict(Entry("t", "tag", None, 0, ("a", "b")))["tasks"]
     ['a', 'b']

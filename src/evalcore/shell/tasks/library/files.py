@@ -1,4 +1,4 @@
-"""Task files as they lie in a folder: found, read once, their includes followed and kept inside the folder."""
+"""Task files of a folder: found, read once, their includes followed but never out of the folder."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from msgspec import Raw, Struct
 
 from evalcore.core.records.errors import EvalError
 from evalcore.shell.config.yaml_file import MOST_BYTES, Loaded, read_yaml
-from evalcore.shell.tasks.library.pack import hold, pack, unpack
+from evalcore.shell.tasks.library.pack import hold_value, pack, unpack
 
 __all__ = [
     "ABSENT",
@@ -23,22 +23,22 @@ __all__ = [
     "merge_document",
     "read_document",
     "scan_folder",
-    "stamp_of",
+    "take_stamp",
 ]
 
 IGNORED = frozenset({"__pycache__", ".ipynb_checkpoints"})  # as lm_eval/tasks/_index.py
 HEAD = ("class", "group", "task", "tag")
 
 Head = dict[str, object]
-"""What a file says of its name: the keys ``HEAD``."""
+"""The keys of a file that name it: those of ``HEAD``."""
 
 Stamp = tuple[int, int, int, int]
-"""Size, times of change (of the content, of the inode) and inode: a file with the same stamp was not edited."""
+"""Size, times of change (of the content, of the inode) and inode: with the same stamp, a file is unchanged."""
 ABSENT: Stamp = (-1, -1, -1, -1)
 
 
 class TaskProblem(Struct, frozen=True):
-    """Something wrong with task files: its kind, what to read, ``file:line``, and whether the file can be used."""
+    """Something wrong with task files: its kind, a message, ``file:line``, and whether the file can be used."""
 
     kind: str
     message: str
@@ -55,7 +55,7 @@ class TaskProblem(Struct, frozen=True):
 
 
 class Document(Struct, frozen=True, array_like=True, gc=False):
-    """One file: what it says itself (packed, without ``include``), which files it includes, where its name stands."""
+    """One file: its own content (packed, without ``include``), the files that it includes, the line of its name."""
 
     body: Raw
     includes: tuple[str, ...]
@@ -63,30 +63,30 @@ class Document(Struct, frozen=True, array_like=True, gc=False):
 
 
 def scan_folder(root: str) -> dict[str, Stamp]:
-    """Every ``*.yaml`` below a folder with its stamp, in the order in which lm-eval reads them.
+    """Find every ``*.yaml`` below a folder with its stamp, in the order in which lm-eval reads them.
 
     Folders that are symbolic links are not entered.
     """
-    found: dict[str, Stamp] = {}
+    stamps: dict[str, Stamp] = {}
     todo = [root]
     while todo:
         folder = todo.pop()
         try:
             for entry in os.scandir(folder):
                 if entry.name.endswith(".yaml"):
-                    found[entry.path] = stamp_of(entry)
+                    stamps[entry.path] = take_stamp(entry)
                 elif entry.name not in IGNORED and entry.is_dir(follow_symlinks=False):
                     todo.append(entry.path)
         except OSError:
-            found[folder] = ABSENT  # reading it will tell why
-    return dict(sorted(found.items()))
+            stamps[folder] = ABSENT  # reading it will say why
+    return dict(sorted(stamps.items()))
 
 
-def stamp_of(file: os.DirEntry[str] | str) -> Stamp:
-    """The stamp of a file, ``ABSENT`` if it is not there."""
+def take_stamp(file: os.DirEntry[str] | str) -> Stamp:
+    """Take the stamp of a file; ``ABSENT`` if it does not exist."""
     try:
         seen = os.stat(file) if isinstance(file, str) else file.stat()
-    except (OSError, ValueError):  # a NUL in a name
+    except (OSError, ValueError):  # a NUL in the name
         return ABSENT
     return seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns, seen.st_ino
 
@@ -94,58 +94,58 @@ def stamp_of(file: os.DirEntry[str] | str) -> Stamp:
 def read_document(
     path: str, root: str, *, scanned: bool = False, shipped: bool = False
 ) -> tuple[Document | TaskProblem, Head, tuple[TaskProblem, ...]]:
-    """One file (or why it cannot be used), what it says of its name, and what is odd about it.
+    """Read a file (or say why it cannot be used), the keys that name it, and warnings.
 
-    A key given twice makes a user's own file unusable; in a shipped library it is a warning.
+    A duplicate key makes a user's own file unusable; in a shipped library it is a warning.
     """
     try:
-        loaded = read_yaml(_read(path, root, scanned), path, duplicates="warn", hold=hold)
+        loaded = read_yaml(_read_scanned(path, root, scanned), path, duplicates="warn", hold=hold_value)
         value = loaded.value
         if not isinstance(value, dict):
             raise EvalError(f"{path}:1: expected a mapping (task: ..., or group: ...), got {type(value).__name__}")
         twice = tuple(
-            _problem("duplicate_key", one, path, "warning" if shipped else "error") for one in loaded.warnings
+            _make_problem("duplicate_key", one, path, "warning" if shipped else "error") for one in loaded.warnings
         )
         if twice and not shipped:
             return twice[0], {}, twice
-        includes = _includes(value.pop("include"), loaded, path) if "include" in value else ()
+        includes = _list_includes(value.pop("include"), loaded, path) if "include" in value else ()
         head = {key: value[key] for key in HEAD if key in value}
         line = loaded.line_of("group" if "group" in head else "task") if head else 1
         return Document(Raw(pack(value)), includes, line), head, twice
     except (OSError, OverflowError, TypeError, ValueError) as wrong:
-        return _problem("unreadable", wrong, path), {}, ()
+        return _make_problem("unreadable", wrong, path), {}, ()
 
 
-def _includes(given: object, loaded: Loaded, path: str) -> tuple[str, ...]:
+def _list_includes(given: object, loaded: Loaded, path: str) -> tuple[str, ...]:
     folder = path.rpartition("/")[0]
     made: list[str] = []
-    for one in given if isinstance(given, list) else [given]:
-        if not isinstance(one, str) or not one or "\0" in one:
+    for name in given if isinstance(given, list) else [given]:
+        if not isinstance(name, str) or not name or "\0" in name:
             place = f"{path}:{loaded.line_of('include')}"
             raise EvalError(f"{place}: expected include: a file or a list of files, got {given!r}")
-        made.append(f"{folder}/{one}" if "/" not in one else os.path.normpath(os.path.join(folder, one)))
+        made.append(f"{folder}/{name}" if "/" not in name else os.path.normpath(os.path.join(folder, name)))
     return tuple(made)
 
 
-def _problem(kind: str, wrong: object, path: str, level: Literal["error", "warning"] = "error") -> TaskProblem:
-    """A problem of this file; its message may begin with the file and the line."""
+def _make_problem(kind: str, wrong: object, path: str, level: Literal["error", "warning"] = "error") -> TaskProblem:
+    """Make a problem of this file; its message may begin with the file and the line."""
     text = str(wrong.strerror) if isinstance(wrong, OSError) else str(wrong)
     line, _, rest = text[len(path) :].partition(": ") if text.startswith(path) else ("", "", text)
     return TaskProblem(kind, rest, path + line, level)
 
 
-def _read(path: str, root: str, scanned: bool) -> bytes:
-    """A file of the folder. Scanning enters no links, so of a path found that way only the file itself can be one."""
+def _read_scanned(path: str, root: str, scanned: bool) -> bytes:
+    """Read a file of the folder. Scanning enters no links, so only the file itself can be one."""
     try:
-        return _bytes(path if scanned else _inside(path, root))
+        return _read_bytes(path if scanned else _resolve_inside(path, root))
     except OSError as wrong:
         if wrong.errno != errno.ELOOP:
             raise
-        return _bytes(_inside(path, root))
+        return _read_bytes(_resolve_inside(path, root))
 
 
-def _bytes(path: str) -> bytes:
-    # Not blocking: opening a pipe would else wait for ever. Looked at once open: nobody can change it in between.
+def _read_bytes(path: str) -> bytes:
+    # Not blocking, or opening a pipe would wait forever. Checked once open: nobody can exchange it in between.
     handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)
     try:
         seen = os.fstat(handle)
@@ -161,8 +161,8 @@ def _bytes(path: str) -> bytes:
         os.close(handle)
 
 
-def _inside(path: str, root: str) -> str:
-    """The file that a path leads to; nothing outside the task folder is read, whatever a ``..`` or a link says."""
+def _resolve_inside(path: str, root: str) -> str:
+    """Resolve a path; nothing outside the task folder is read, whatever a ``..`` or a link says."""
     real = os.path.realpath(path)
     if not real.startswith(root.rstrip("/") + "/"):
         raise EvalError(f"lies outside {root}, and files are only read inside it; index a folder that holds both")
@@ -170,7 +170,7 @@ def _inside(path: str, root: str) -> str:
 
 
 def merge_document(documents: Mapping[str, Document], path: str) -> dict[object, object]:
-    """A file with what it includes: includes in order, its own keys last; ``task_list`` is not handed on."""
+    """Merge a file with what it includes: includes in order, its own keys last; ``task_list`` is not inherited."""
     document = documents[path]
     merged: dict[object, object] = {}
     for included in document.includes:

@@ -1,4 +1,4 @@
-"""Files with what they include: each is read once, cycles are told with their chain, diamonds are fine."""
+"""Files merged with what they include: each is read once, cycles are reported with their chain, diamonds are fine."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from evalcore.shell.tasks.library.files import (
     TaskProblem,
     merge_document,
     read_document,
-    stamp_of,
+    take_stamp,
 )
 from evalcore.shell.tasks.library.workers import Ready, read_many
 
 __all__ = [
     "FolderReading",
-    "files_behind",
     "is_shipped",
+    "list_files_behind",
     "merge_config",
     "read_config",
     "read_head",
@@ -37,7 +37,7 @@ MOST_INCLUDES = 50
 
 
 class FolderReading(Struct):
-    """A folder while it is read: what a scan found in it (and ``others``, by includes), and what was read so far."""
+    """A folder while it is read: its scanned files, ``others`` found by includes, and what was read so far."""
 
     root: str
     shipped: bool
@@ -50,13 +50,13 @@ class FolderReading(Struct):
 
 
 def start_reading(root: str, stamps: Mapping[str, Stamp]) -> FolderReading:
-    """Nothing merged yet; a large folder has been read ahead."""
+    """Start reading a folder, with nothing merged; the files of a large folder are read ahead."""
     shipped = is_shipped(root)
     return FolderReading(root, shipped, stamps, {}, {}, {}, [], read_many(list(stamps), root, shipped=shipped))
 
 
 def is_shipped(root: str) -> bool:
-    """Whether a folder is part of an installed library (or a checkout of lm-eval), not the user's own.
+    """Whether a folder belongs to an installed library (or a checkout of lm-eval) rather than to the user.
 
     >>> is_shipped("/env/site-packages/lm_eval/tasks"), is_shipped("/home/me/tasks")
     (True, False)
@@ -66,48 +66,48 @@ def is_shipped(root: str) -> bool:
 
 
 def read_head(path: str, reading: FolderReading, above: tuple[str, ...] = ()) -> Head | TaskProblem:
-    """What a file says of its name, with what it includes; or why it cannot be used."""
+    """Read the keys that name a file, with what it includes; or say why it cannot be used."""
     if path not in reading.heads:
-        reading.heads[path] = _read(path, reading, above)
+        reading.heads[path] = _read_merged(path, reading, above)
     return reading.heads[path]
 
 
-def _read(path: str, reading: FolderReading, above: tuple[str, ...]) -> Head | TaskProblem:
+def _read_merged(path: str, reading: FolderReading, above: tuple[str, ...]) -> Head | TaskProblem:
     scanned = path in reading.stamps
     if not scanned:
-        reading.others[path] = stamp_of(path)
+        reading.others[path] = take_stamp(path)
     ahead = reading.ready.get(path)
-    document, own, told = ahead or read_document(path, reading.root, scanned=scanned, shipped=reading.shipped)
+    document, own, problems = ahead or read_document(path, reading.root, scanned=scanned, shipped=reading.shipped)
     reading.loaded[path] = document
-    reading.odd.extend(told)
+    reading.odd.extend(problems)
     if isinstance(document, TaskProblem):
         return document
     made: Head = {}
     chain = (*above, path)
     for included in document.includes:
         ends = included in chain or len(chain) > MOST_INCLUDES
-        inner = _cycle(chain, included, reading) if ends else read_head(included, reading, chain)
+        inner = _describe_cycle(chain, included, reading) if ends else read_head(included, reading, chain)
         if isinstance(inner, TaskProblem):
-            return _cannot_include(inner, path)
+            return _describe_include(inner, path)
         made |= inner
     return made | own
 
 
-def _cycle(chain: Sequence[str], included: str, reading: FolderReading) -> TaskProblem:
+def _describe_cycle(chain: Sequence[str], included: str, reading: FolderReading) -> TaskProblem:
     shown = " -> ".join(os.path.relpath(one, reading.root) for one in (*chain, included)[-12:])
     return TaskProblem("cycle", f"files include each other: {shown}", chain[-1])
 
 
-def _cannot_include(inner: TaskProblem, path: str) -> TaskProblem:
+def _describe_include(inner: TaskProblem, path: str) -> TaskProblem:
     if inner.kind == "include":
         return inner
     line = read_yaml(Path(path).read_bytes(), path, duplicates="warn").line_of("include")
-    told = inner.message if inner.kind == "cycle" else f"cannot include {inner.where}: {inner.message}"
-    return TaskProblem("include", told, f"{path}:{line}")
+    message = inner.message if inner.kind == "cycle" else f"cannot include {inner.where}: {inner.message}"
+    return TaskProblem("include", message, f"{path}:{line}")
 
 
 def read_config(roots: Sequence[str], path: str) -> tuple[Head, dict[str, object], Document]:
-    """One file with what it includes, read now; what lies in none of the roots may include files of its own folder."""
+    """Read one file with what it includes; a file outside all roots may include files of its own folder."""
     root = next((one for one in roots if path.startswith(one.rstrip("/") + "/")), os.path.dirname(path))
     reading = start_reading(root, {})
     head = read_head(path, reading)
@@ -118,22 +118,22 @@ def read_config(roots: Sequence[str], path: str) -> tuple[Head, dict[str, object
 
 
 def read_includes(roots: Sequence[str], folder: str, given: object, where: str) -> dict[str, object]:
-    """What a listed task gets from the files that it includes itself."""
+    """Read what a listed task gets from the files that it includes itself."""
     merged: dict[str, object] = {}
-    for one in given if isinstance(given, list) else [given]:
-        if not isinstance(one, str) or not one:
+    for name in given if isinstance(given, list) else [given]:
+        if not isinstance(name, str) or not name:
             raise EvalError(f"expected include: a file or a list of files, got {given!r} - at {where}")
-        merged |= read_config(roots, os.path.normpath(os.path.join(folder, one)))[1]
+        merged |= read_config(roots, os.path.normpath(os.path.join(folder, name)))[1]
     return merged
 
 
 def merge_config(documents: Mapping[str, Document], path: str) -> dict[str, object]:
-    """A file with what it includes, its keys as text."""
+    """Merge a file with what it includes, its keys as text."""
     return {str(key): value for key, value in merge_document(documents, path).items()}
 
 
-def files_behind(documents: Mapping[str, Document], paths: Iterable[str]) -> dict[str, None]:
-    """These files and all that they include."""
+def list_files_behind(documents: Mapping[str, Document], paths: Iterable[str]) -> dict[str, None]:
+    """List these files and all that they include."""
     todo = list(paths)[::-1]
     seen: dict[str, None] = {}
     while todo:

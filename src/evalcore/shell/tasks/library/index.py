@@ -22,11 +22,11 @@ __all__ = [
     "Entry",
     "Kind",
     "TaskIndex",
-    "config_of",
-    "default_library",
+    "find_library",
     "find_root",
     "index_folder",
     "join_indexes",
+    "read_entry",
     "read_file",
 ]
 
@@ -35,7 +35,7 @@ NO_NAME = "expected task: or group: with a name"
 
 
 class Entry(Struct, frozen=True, array_like=True, gc=False):
-    """A name: what it stands for, the file and line that say so; of a tag its tasks, of others their tags."""
+    """A name, what it stands for, and the file and line of its definition; of a tag its tasks, of others their tags."""
 
     name: str
     kind: Kind
@@ -62,35 +62,35 @@ class TaskIndex(Struct, frozen=True):
         return f"TaskIndex({', '.join(self.roots)}: {len(self.entries)} names, {len(self.problems)} problems)"
 
 
-def config_of(index: TaskIndex, name: str) -> dict[str, object]:
-    """What the file of a task or group says, with what it includes; a tag says nothing."""
+def read_entry(index: TaskIndex, name: str) -> dict[str, object]:
+    """Read the config of a task or group, with what its file includes; a tag has none."""
     path = index.entries[name].path
     return {} if path is None else merge_config(index.documents, path)
 
 
 def read_file(index: TaskIndex, path: str) -> tuple[Entry, dict[str, object]]:
-    """The task or group of one file, which need not be in the index."""
+    """Read the task or group of one file, which need not be in the index."""
     real = os.path.realpath(os.path.expanduser(path))
     head, config, document = read_config(index.roots, real)
-    made = _entry(head, real, document.line) or TaskProblem("bad_config", NO_NAME, f"{real}:1")
+    made = _make_entry(head, real, document.line) or TaskProblem("bad_config", NO_NAME, f"{real}:1")
     if isinstance(made, TaskProblem):
         raise EvalError(str(made))
     return made, config
 
 
-def default_library() -> Path | None:
-    """The task folder of lm-eval where it is installed; the package is found, not imported."""
+def find_library() -> Path | None:
+    """Find the task folder of an installed lm-eval; the package is not imported."""
     spec = PathFinder.find_spec("lm_eval")
     folders = [Path(one) / "tasks" for one in (spec.submodule_search_locations or ())] if spec is not None else []
     return next((folder for folder in folders if folder.is_dir()), None)
 
 
 def find_root(path: str | Path) -> str:
-    """A task folder's own path, whatever links lead to it."""
+    """Find a task folder's own path, whatever links lead to it."""
     root = os.path.realpath(os.path.expanduser(path))
     if not os.path.isdir(root):
-        found = "a file" if os.path.exists(root) else "nothing"
-        raise EvalError(f"expected a folder of task files, found {found}: {path}")
+        kind = "a file" if os.path.exists(root) else "nothing"
+        raise EvalError(f"expected a folder of task files, found {kind}: {path}")
     return root
 
 
@@ -98,7 +98,7 @@ def find_root(path: str | Path) -> str:
 
 
 def index_folder(root: str) -> tuple[TaskIndex, Mapping[str, Stamp], Mapping[str, Stamp]]:
-    """The index of one folder, and the stamps of its files before they were read: of a scan, and of further includes.
+    """Index one folder, with the stamps of its files before they were read: of a scan, and of further includes.
 
     Of two files with one name the first counts, in the order of their paths.
     """
@@ -107,7 +107,7 @@ def index_folder(root: str) -> tuple[TaskIndex, Mapping[str, Stamp], Mapping[str
     entries: dict[str, Entry] = {}
     members: dict[str, list[str]] = {}
     for path in stamps:
-        made = _defined(path, reading, entries)
+        made = _define_name(path, reading, entries)
         if isinstance(made, TaskProblem):
             reading.odd.append(made)
         elif made is not None:
@@ -122,20 +122,20 @@ def index_folder(root: str) -> tuple[TaskIndex, Mapping[str, Stamp], Mapping[str
     return TaskIndex((root,), FrozenDict(entries), documents, tuple(dict.fromkeys(reading.odd))), stamps, reading.others
 
 
-def _defined(path: str, reading: FolderReading, entries: Mapping[str, Entry]) -> Entry | TaskProblem | None:
-    """What a file adds to the names so far."""
+def _define_name(path: str, reading: FolderReading, entries: Mapping[str, Entry]) -> Entry | TaskProblem | None:
+    """Define the name that a file adds to those so far."""
     head, document = read_head(path, reading), reading.loaded[path]
     if isinstance(head, TaskProblem) or isinstance(document, TaskProblem):
         return head if isinstance(head, TaskProblem) else None
-    made = _entry(head, path, document.line)
+    made = _make_entry(head, path, document.line)
     if not isinstance(made, Entry) or made.name not in entries:
         return made
-    told = f"{made.kind} {made.name!r} is already defined in {entries[made.name].where}, which counts"
-    return TaskProblem("duplicate_name", told, made.where, "warning" if reading.shipped else "error")
+    message = f"{made.kind} {made.name!r} is already defined in {entries[made.name].where}, which counts"
+    return TaskProblem("duplicate_name", message, made.where, "warning" if reading.shipped else "error")
 
 
-def _entry(head: Head, path: str, line: int) -> Entry | TaskProblem | None:
-    """The name that a file defines; None if it is a template. ``class`` comes first, then ``group``, then ``task``."""
+def _make_entry(head: Head, path: str, line: int) -> Entry | TaskProblem | None:
+    """Make the entry that a file defines; None for a template. ``class`` comes first, then ``group``, then ``task``."""
     kind: Kind = "py_task" if "class" in head else "group" if "group" in head else "task"
     key = "group" if kind == "group" else "task"
     if key not in head:
@@ -143,10 +143,10 @@ def _entry(head: Head, path: str, line: int) -> Entry | TaskProblem | None:
     name = head[key]
     if not isinstance(name, str) or not name:
         return TaskProblem("bad_config", f"expected {key}: a name, got {name!r}", f"{path}:{line}")
-    return Entry(name, kind, path, line, tuple(dict.fromkeys(_texts(head["tag"]))) if "tag" in head else ())
+    return Entry(name, kind, path, line, tuple(dict.fromkeys(_list_texts(head["tag"]))) if "tag" in head else ())
 
 
-def _texts(given: object) -> Iterator[str]:
+def _list_texts(given: object) -> Iterator[str]:
     several = given if isinstance(given, list) else [given]
     yield from (one for one in several if isinstance(one, str) and one)
 
@@ -155,20 +155,20 @@ def _texts(given: object) -> Iterator[str]:
 
 
 def join_indexes(parts: Sequence[TaskIndex]) -> TaskIndex:
-    """One index of several, the later over the earlier; every name that is overridden is told with both places."""
+    """Join several indexes, the later over the earlier; every overridden name is reported with both places."""
     if len(parts) == 1:
         return parts[0]
     entries: dict[str, Entry] = {}
-    told: list[TaskProblem] = []
+    overridden: list[TaskProblem] = []
     for part in parts:
         for name, entry in part.entries.items():
             if name in entries:
                 text = f"{entry.kind} {name!r} overrides the {entries[name].kind} in {entries[name].where}"
-                told.append(TaskProblem("overridden", text, entry.where, "warning"))
+                overridden.append(TaskProblem("overridden", text, entry.where, "warning"))
             entries[name] = entry
     return TaskIndex(
         tuple(root for part in parts for root in part.roots),
         FrozenDict(entries),
         MappingProxyType(ChainMap(*(part.documents for part in reversed(parts)))),  # type: ignore[arg-type]  # only read
-        (*(one for part in parts for one in part.problems), *told),
+        (*(one for part in parts for one in part.problems), *overridden),
     )

@@ -1,4 +1,4 @@
-"""A YAML value as bytes and back: what an index keeps of each file, in memory and on disk."""
+"""A YAML value as bytes and back: the form of a file in an index, in memory and on disk."""
 
 from __future__ import annotations
 
@@ -9,17 +9,18 @@ from msgspec import msgpack
 
 from evalcore.shell.config.yaml_file import FunctionTag
 
-__all__ = ["hold", "pack", "unpack"]
+__all__ = ["hold_value", "pack", "unpack"]
 
 FUNCTION, DATE, TIME, BIG = 1, 2, 3, 4
 WORD = 1 << 63
 
 
-def hold(value: object) -> object:
-    """What stands in msgpack for a value that it has no type for: a function, a date, a number of many digits.
+def hold_value(value: object) -> object:
+    """Replace a value that msgpack has no type for: a function, a date, a number of many digits.
 
-    >>> unpack(pack({"day": hold(date(2024, 2, 29)), "f": hold(FunctionTag("utils.f", 3)), "n": [hold(2**70), None]}))
-    {'day': datetime.date(2024, 2, 29), 'f': FunctionTag(name='utils.f', line=3, path=''), 'n': [118..., None]}
+    >>> values = {"day": date(2024, 2, 29), "f": FunctionTag("utils.f", 3), "n": 2**70}
+    >>> unpack(pack({key: hold_value(value) for key, value in values.items()}))
+    {'day': datetime.date(2024, 2, 29), 'f': FunctionTag(name='utils.f', line=3, path=''), 'n': 118...}
     """
     if isinstance(value, int):
         return value if -WORD <= value < WORD else msgpack.Ext(BIG, hex(value).encode())
@@ -30,13 +31,13 @@ def hold(value: object) -> object:
     return value
 
 
-def _function(data: bytes) -> FunctionTag:
+def _unpack_function(data: bytes) -> FunctionTag:
     name, line, path = msgpack.decode(data, type=tuple[str, int, str])
     return FunctionTag(name, line, path)
 
 
 UNWRAP: Mapping[int, Callable[[bytes], object]] = {
-    FUNCTION: _function,
+    FUNCTION: _unpack_function,
     DATE: lambda data: date.fromisoformat(data.decode()),
     TIME: lambda data: datetime.fromisoformat(data.decode()),
     BIG: lambda data: int(data, 16),

@@ -1,4 +1,4 @@
-"""Many files read at once: most of an index is parsing, which processors can share."""
+"""Many files read in parallel: most of an index is parsing, which processors can share."""
 
 from __future__ import annotations
 
@@ -16,39 +16,39 @@ __all__ = ["Ready", "read_many"]
 
 Ready = tuple[Document | TaskProblem, Head, tuple[TaskProblem, ...]]
 
-WORTH_IT = 2000  # files; for fewer, starting processes takes longer than reading
+WORTH_IT = 2000  # files; for fewer, starting processes takes longer than it saves
 MOST = 4
 CHUNK = 60
 HEAD, ROOM = 8, 1 << 20
-"""Bytes that say how long a message of a worker is, and bytes of messages that may wait in a pipe."""
+"""Bytes for the length of a worker's message, and bytes of messages that may wait in a pipe."""
 
 
 def read_many(paths: Sequence[str], root: str, *, shipped: bool) -> Mapping[str, Ready]:
-    """Files read ahead by several processes, of which this is one; nothing where that would not pay or cannot be done.
+    """Read files ahead by several processes, of which this is one; nothing if that would not pay or cannot be done.
 
-    This process reads from the front and the workers from the back, until they meet: a worker that is slow, stuck or
-    dead delays nothing. Workers are forked, so nothing is imported again; a program with threads is never forked.
+    This process reads from the front and the workers from the back, until they meet: a slow, stuck or dead worker
+    delays nothing. Workers are forked, so nothing is imported again; a program with threads is never forked.
     """
-    workers = min(len(getattr(os, "sched_getaffinity", _none)(0)), MOST) - 1
+    workers = min(len(getattr(os, "sched_getaffinity", _list_none)(0)), MOST) - 1
     if len(paths) < WORTH_IT or workers < 1 or not hasattr(os, "fork") or threading.active_count() > 1:
         return {}
     from multiprocessing import current_process
 
-    if current_process().daemon:  # which may have no children
+    if current_process().daemon:  # a daemon may have no children
         return {}
     chunks = [paths[at : at + CHUNK] for at in range(0, len(paths), CHUNK)]
     read = partial(_read_chunk, root=root, shipped=shipped)
-    found: dict[str, Ready] = {}
-    with _workers([chunks[::-1][at::workers] for at in range(workers)], read) as ends:
+    ready: dict[str, Ready] = {}
+    with _start_workers([chunks[::-1][at::workers] for at in range(workers)], read) as ends:
         for chunk in chunks:
             for end, waiting in ends.items():
-                found |= _delivered(end, waiting)
-            if chunk[0] not in found:
-                found |= read(chunk)
-    return found
+                ready |= _collect_sent(end, waiting)
+            if chunk[0] not in ready:
+                ready |= read(chunk)
+    return ready
 
 
-def _none(_: int) -> tuple[int, ...]:
+def _list_none(_: int) -> tuple[int, ...]:
     return ()
 
 
@@ -56,24 +56,24 @@ def _read_chunk(paths: Sequence[str], root: str, shipped: bool) -> dict[str, Rea
     return {path: read_document(path, root, scanned=True, shipped=shipped) for path in paths}
 
 
-def _delivered(end: int, waiting: bytearray) -> dict[str, Ready]:
-    """What a worker has sent by now; of a message that is not whole yet, the beginning waits."""
-    with suppress(OSError):  # nothing more for now, or for ever
+def _collect_sent(end: int, waiting: bytearray) -> dict[str, Ready]:
+    """Collect what a worker has sent; the beginning of an unfinished message waits."""
+    with suppress(OSError):  # nothing more for now, or forever
         while part := os.read(end, 1 << 20):
             waiting += part
-    found: dict[str, Ready] = {}
+    ready: dict[str, Ready] = {}
     while len(waiting) >= HEAD and len(waiting) >= (size := HEAD + int.from_bytes(waiting[:HEAD])):
-        found |= pickle.loads(waiting[HEAD:size])  # of our own fork
+        ready |= pickle.loads(waiting[HEAD:size])  # sent by our own fork
         del waiting[:size]
-    return found
+    return ready
 
 
 Read = Callable[[Sequence[str]], dict[str, Ready]]
 
 
 @contextmanager
-def _workers(shares: Sequence[Sequence[Sequence[str]]], read: Read) -> Iterator[dict[int, bytearray]]:
-    """A worker for each share of the chunks, as the end of a pipe; none is left behind, whatever happens meanwhile."""
+def _start_workers(shares: Sequence[Sequence[Sequence[str]]], read: Read) -> Iterator[dict[int, bytearray]]:
+    """Start a worker for each share of the chunks, as the end of a pipe; none outlives this, whatever happens."""
     import fcntl
     from multiprocessing import get_context
 
@@ -81,14 +81,14 @@ def _workers(shares: Sequence[Sequence[Sequence[str]]], read: Read) -> Iterator[
     started = []
     ends: dict[int, bytearray] = {}
     try:
-        with suppress(OSError), _no_signals():  # no room for (more) processes
+        with suppress(OSError), _block_signals():  # no room for more processes
             for share in shares:
                 here, there = os.pipe()
                 ends[here] = bytearray()
                 os.set_blocking(here, False)
-                with suppress(OSError, AttributeError):  # a worker need not wait for room, where a pipe may be larger
+                with suppress(OSError, AttributeError):  # in a larger pipe a worker need not wait for room
                     fcntl.fcntl(here, fcntl.F_SETPIPE_SZ, ROOM)
-                try:  # it is open in the worker alone, so that its death ends the pipe
+                try:  # open in the worker alone, so that its death ends the pipe
                     worker = context.Process(target=_work, args=(there, tuple(ends), share, read), daemon=True)
                     worker.start()
                 finally:
@@ -97,21 +97,21 @@ def _workers(shares: Sequence[Sequence[Sequence[str]]], read: Read) -> Iterator[
         yield ends
     finally:
         for worker in started:
-            worker.kill()  # SIGKILL: no handler, of whomever, has a say
+            worker.kill()  # SIGKILL: no handler can object
             worker.join()
         for end in ends:
             os.close(end)
 
 
 def _work(end: int, ends: Iterable[int], share: Sequence[Sequence[str]], read: Read) -> None:
-    """Read and send. Whatever goes wrong, the other end sees that nothing more comes and reads the rest itself.
+    """Read and send. If anything fails, the other end sees that nothing more comes and reads the rest itself.
 
-    The ends that are read from are open in the reader alone, so that its death ends the worker with the next message.
+    The reading ends are open in the reader alone, so that its death ends the worker with the next message.
     """
     for one in ends:
         os.close(one)
     for one in signal.valid_signals():
-        if callable(signal.getsignal(one)):  # a handler of the program that was forked
+        if callable(signal.getsignal(one)):  # a handler inherited from the program
             signal.signal(one, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
     with suppress(Exception), open(end, "wb") as file:
@@ -122,9 +122,9 @@ def _work(end: int, ends: Iterable[int], share: Sequence[Sequence[str]], read: R
 
 
 @contextmanager
-def _no_signals() -> Iterator[None]:
-    """A worker is forked with all signals blocked: until it has let go of inherited handlers, none may run in it."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, ())  # a handler may raise in the next call, after it has blocked
+def _block_signals() -> Iterator[None]:
+    """Block all signals while a worker is forked: no inherited handler may run in it before it is reset."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, ())  # a handler may raise in the next call, after blocking
     try:
         signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
         yield
