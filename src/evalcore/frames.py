@@ -17,7 +17,7 @@ from evalcore.core.records.errors import EvalError, require, unknown
 from evalcore.core.records.report import Report
 from evalcore.shell.logs.lm_eval.rows import decode_fields, read_sample_rows
 from evalcore.shell.logs.runs.run_record import Recorded
-from evalcore.shell.output.files.arrow_tables import results_table, samples_table
+from evalcore.shell.output.files.arrow_tables import build_results_table, build_samples_table
 from evalcore.shell.output.files.parquet import write_parquet
 from evalcore.shell.output.files.tracker import warn_caller
 
@@ -39,15 +39,15 @@ def to_arrow(thing: Framed) -> pyarrow.Table:
     [{'task': 'a', 'metric': 'acc', 'value': 0.5}]
     """
     if isinstance(thing, Report):
-        return results_table(lm_eval_results(thing))
+        return build_results_table(lm_eval_results(thing))
     if isinstance(thing, Recorded):
-        return results_table(_recorded_results(thing))
+        return build_results_table(_recorded_results(thing))
     if isinstance(thing, str | os.PathLike):
         return _path_table(Path(thing))
     if isinstance(thing, Mapping):
-        return results_table(_checked(thing))
+        return build_results_table(_checked(thing))
     if isinstance(thing, Iterable):
-        return samples_table(thing)
+        return build_samples_table(thing)
     raise EvalError(f"expected a report, results, a run or its folder, or sample rows; got {type(thing).__name__}")
 
 
@@ -92,10 +92,10 @@ def _path_table(path: Path) -> pyarrow.Table:
     from evalcore.shell.logs.runs.source import find_results
 
     if path.is_file() and (recognise_samples(read_head(path)) or strip_packing(path.name).endswith(".jsonl")):
-        return samples_table(samples_of(path))
+        return build_samples_table(samples_of(path))
     read, results, told = find_results(path)
     warn_caller((*told, *(tell_parts(pool_beside(read, path), path) if told else ())))
-    return results_table(results)
+    return build_results_table(results)
 
 
 def _checked(results: Plain) -> Plain:

@@ -43,9 +43,9 @@ from evalcore import (
 from evalcore.core.pipeline import tabulate_answers
 from evalcore.core.records.request import GENERATE_UNTIL, LOGLIKELIHOOD_ROLLING, MULTIPLE_CHOICE, Request
 from evalcore.groups import leaf_from_flat
-from evalcore.shell.output.files.results import VARYING, RunFacts, run_results
+from evalcore.shell.output.files.results import VARYING, RunFacts, build_results
 from evalcore.shell.output.files.run_files import write_results, write_samples
-from evalcore.shell.output.files.sample_lines import sample_lines
+from evalcore.shell.output.files.sample_lines import list_sample_lines
 from evalcore.shell.prompts.ready_task import Built
 from evalcore.shell.run.write import write_task
 
@@ -149,7 +149,7 @@ def our_lines(case: Case, tables: Tables = LM_EVAL_0_4_13) -> list[Row]:
     built = built_of(case)
     answers = tabulate_answers(our_answers(case))
     scored = score_task(built.task, built.samples, answers, tables=tables, keep_replies=True)
-    return sample_lines(scored, built, answers)
+    return list_sample_lines(scored, built, answers)
 
 
 def our_report(cases: Sequence[Case], trees: Sequence[object] = (), tables: Tables = LM_EVAL_0_4_13) -> Report:
@@ -245,7 +245,7 @@ def test_run_level_keys_are_theirs(tmp_path: Path) -> None:
     theirs, _ = tracked(tmp_path, run_lm_eval(CHOICES, TEXTS, draws=4), ["choices", "texts"])
     hashes = {case.name: write_task(tmp_path, case.name, our_lines(case)) for case in (CHOICES, TEXTS)}
     ours = json.loads(
-        write_results(tmp_path, run_results(our_report((CHOICES, TEXTS)), FACTS, hashes=hashes)).read_text()
+        write_results(tmp_path, build_results(our_report((CHOICES, TEXTS)), FACTS, hashes=hashes)).read_text()
     )
     for key, value in theirs.items():
         if key not in ("results", "configs", *VARYING):
@@ -269,7 +269,7 @@ def test_every_key_of_a_whole_lm_eval_run_is_there(tmp_path: Path) -> None:
     own = TaskManager(include_defaults=False)
     found = quiet(simple_evaluate, model=Canned([LIKELIHOOD]), tasks=[config], task_manager=own, bootstrap_iters=4)
     theirs, _ = tracked(tmp_path / "theirs", dict(found), ["likelihood"])
-    ours = run_results(our_report([LIKELIHOOD]), FACTS)
+    ours = build_results(our_report([LIKELIHOOD]), FACTS)
     assert set(theirs) - set(ours) == set()
     assert list(theirs["config"]) == list(ours["config"])
 
@@ -281,7 +281,7 @@ TREE_OURS = our_group("whole", ["choices", "texts"], [{"metric": "acc"}, {"metri
 def test_their_table_code_prints_our_file(tmp_path: Path) -> None:
     """Cell by cell the table that it prints of its own results."""
     theirs = run_lm_eval(CHOICES, TEXTS, groups=TREE_THEIRS, draws=4)
-    path = write_results(tmp_path, run_results(our_report((CHOICES, TEXTS), [TREE_OURS]), FACTS))
+    path = write_results(tmp_path, build_results(our_report((CHOICES, TEXTS), [TREE_OURS]), FACTS))
     ours = json.loads(path.read_bytes())
     for column in ("results", "groups"):
         a, b = (cells(make_table(one, column)) for one in (theirs, ours))
@@ -301,7 +301,7 @@ def test_their_table_code_prints_numbers_that_are_none(tmp_path: Path) -> None:
     report = our_report((hopeless, single, endless), tables=EVALCORE)
     boundless = leaf_from_flat("boundless", {"acc,none": inf, "acc_stderr,none": nan, "sample_len": 3}).value
     report = build_report([*report.tasks, boundless])
-    path = write_results(tmp_path, run_results(report, FACTS))
+    path = write_results(tmp_path, build_results(report, FACTS))
     text = path.read_text("ascii")
     assert "NaN" not in text
     assert "Infinity" not in text

@@ -27,7 +27,7 @@ from test_lm_eval_files import (
 from evalcore import EvalError, Report, build_report, report_task
 from evalcore.core.records.task import MetricKey
 from evalcore.shell.logs.runs.run_record import Recorded, read_recorded
-from evalcore.shell.output.files.results import RunFacts, run_results
+from evalcore.shell.output.files.results import RunFacts, build_results
 from evalcore.shell.output.files.run_files import write_results, write_samples
 
 Row = dict[str, object]
@@ -176,7 +176,7 @@ def test_results_whose_samples_were_not_logged(tmp_path: Path) -> None:
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_documents_of_their_log_and_of_ours_are_the_same(case: Case, tmp_path: Path) -> None:
     written(tmp_path / "theirs", case)
-    write_results(tmp_path / "ours", run_results(our_report([case]), RunFacts(model="canned")))
+    write_results(tmp_path / "ours", build_results(our_report([case]), RunFacts(model="canned")))
     write_samples(tmp_path / "ours", case.name, our_lines(case))
     theirs, ours = (read_recorded(tmp_path / side) for side in ("theirs", "ours"))
     assert theirs.side.documents == ours.side.documents

@@ -27,7 +27,7 @@ from evalcore.frames import samples_of, to_arrow
 from evalcore.lm_eval import LM_EVAL_0_4_13
 from evalcore.shell.cli import main
 from evalcore.shell.logs.runs.run_record import Recorded, read_recorded
-from evalcore.shell.output.files.results import VARYING, RunFacts, run_results
+from evalcore.shell.output.files.results import VARYING, RunFacts, build_results
 from evalcore.shell.output.files.run_files import write_results, write_samples
 from evalcore.shell.output.files.tracker import write_lm_eval
 from evalcore.shell.run.write import write_task
@@ -119,7 +119,7 @@ def through_evalcore(found: Recorded, folder: Path) -> Path:
         fewshot_as_multiturn=True,
     )
     hashes = {name: write_task(folder, name, rows[name]) for name in names}
-    write_results(folder, run_results(report, facts, configs=found.results["configs"], hashes=hashes))
+    write_results(folder, build_results(report, facts, configs=found.results["configs"], hashes=hashes))
     return folder
 
 

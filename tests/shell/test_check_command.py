@@ -17,7 +17,7 @@ from evalcore.core.compare.gates import Gate
 from evalcore.core.records.task import MetricKey
 from evalcore.shell.cli import main
 from evalcore.shell.compare.check import Checked
-from evalcore.shell.output.check.junit import junit_text
+from evalcore.shell.output.check.junit import render_junit
 
 YES = {"lopsided": 32, "even": 19}
 """Of 40 documents, those that "yes" is the answer to; "no" is that of the others."""
@@ -216,7 +216,7 @@ def test_junit_has_a_case_for_every_gate_and_counts_them(capsys: pytest.CaptureF
 
 
 def test_junit_has_the_attributes_of_pytests_own(pytest_report: ElementTree.Element) -> None:
-    ours = ElementTree.fromstring(junit_text(Checked(run="r", gates=(GATE,)))).find("testsuite")
+    ours = ElementTree.fromstring(render_junit(Checked(run="r", gates=(GATE,)))).find("testsuite")
     theirs = pytest_report.find("testsuite")
     assert ours is not None
     assert theirs is not None
@@ -244,7 +244,7 @@ def test_junit_is_well_formed_whatever_names_hold() -> None:
         Gate(kind="min", name=evil, key=MetricKey(evil, evil), passed=passed, verdict=evil, value=0.5, limit=0.4)
         for passed in (True, False, None)
     ]
-    text = junit_text(Checked(run=evil, gates=tuple(gates)))
+    text = render_junit(Checked(run=evil, gates=tuple(gates)))
     suite = ElementTree.fromstring(text.encode("ascii")).find("testsuite")
     assert suite is not None
     assert (suite.get("tests"), suite.get("failures"), suite.get("skipped")) == ("3", "1", "1")

@@ -20,7 +20,7 @@ from evalcore.core.records.task import MetricKey
 from evalcore.shell.cli import main
 from evalcore.shell.compare.compare import Compared
 from evalcore.shell.logs.runs.run_record import Recorded
-from evalcore.shell.output.compare.renderers import RENDERERS, page_of
+from evalcore.shell.output.compare.renderers import RENDERERS, build_page
 from evalcore.shell.output.terminal.grid import draw_page
 from evalcore.shell.output.terminal.screen import Screen, render_form
 
@@ -296,7 +296,7 @@ def test_untrusted_text_is_never_obeyed() -> None:
 @pytest.mark.parametrize("width", [150, 120, 100, 80])
 def test_a_page_fits_the_terminal_and_keeps_the_verdict(width: int) -> None:
     group = replace(LINE, name="g", group=True, better=())
-    text = draw_page(page_of(compared_of(group, LINE)), Screen(width))
+    text = draw_page(build_page(compared_of(group, LINE)), Screen(width))
     table = text.split("\n\n")[1].splitlines()
     assert all(cell_len(line) <= width for line in table)
     assert sum("A better" in line for line in table) == 2

@@ -15,7 +15,7 @@ from evalcore.core.records.task import MetricKey
 from evalcore.shell.cli import main
 from evalcore.shell.compare.compare import Compared
 from evalcore.shell.logs.runs.run_record import Recorded, read_recorded
-from evalcore.shell.output.compare.renderers import page_of
+from evalcore.shell.output.compare.renderers import build_page
 from evalcore.shell.output.terminal.grid import draw_page
 from evalcore.shell.output.terminal.screen import Screen
 
@@ -254,7 +254,7 @@ def compared_of(runs: int) -> Compared:
 @pytest.mark.parametrize("width", [160, 80, 60])
 @pytest.mark.parametrize("runs", [2, 3, 8])
 def test_pages_fit_any_screen_and_explain_only_what_they_show(width: int, runs: int) -> None:
-    text = draw_page(page_of(compared_of(runs)), Screen(width))
+    text = draw_page(build_page(compared_of(runs)), Screen(width))
     assert all(cell_len(line) <= width for line in text.splitlines())
     head = next(line for line in text.splitlines() if line.startswith("Tasks"))
     if runs == 2:
@@ -272,6 +272,6 @@ def test_pages_fit_any_screen_and_explain_only_what_they_show(width: int, runs: 
 
 
 def test_a_matrix_has_the_adjusted_p_where_it_fits() -> None:
-    text = draw_page(page_of(compared_of(3)))
+    text = draw_page(build_page(compared_of(3)))
     assert "+0.2500* (0.0400)" in text
     assert "with the adjusted p" in text

@@ -27,12 +27,12 @@ from evalcore.groups import leaf_from_flat
 from evalcore.lm_eval import lm_eval_results
 from evalcore.shell.cli import main
 from evalcore.shell.logs.runs.run_record import read_recorded
-from evalcore.shell.output.files.arrow_tables import RESULTS, TYPES, result_records
-from evalcore.shell.output.files.results import RunFacts, run_results
+from evalcore.shell.output.files.arrow_tables import RESULTS, TYPES, list_results
+from evalcore.shell.output.files.results import RunFacts, build_results
 from evalcore.shell.output.files.run_files import write_results, write_samples
 from evalcore.shell.output.files.sample_frames import SAMPLES
 from evalcore.shell.output.files.tracker import write_lm_eval
-from evalcore.shell.output.terminal.number_rows import once, rows_of
+from evalcore.shell.output.terminal.number_rows import drop_repeats, list_rows
 
 REPORT = small_report()
 QUICKSTART = Path(__file__).parents[2] / "examples" / "quickstart" / "config.yaml"
@@ -51,7 +51,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_a_report_is_the_rows_of_the_other_writers_and_more() -> None:
     frame = to_arrow(REPORT).to_pylist()
-    found = [row for row in once(rows_of(REPORT)) if row.metric or not row.group]
+    found = [row for row in drop_repeats(list_rows(REPORT)) if row.metric or not row.group]
     places = {(row["task"], row["metric"] or "", row["filter"] or ""): at for at, row in enumerate(frame)}
     rows = sorted(found, key=lambda row: places[row.name, row.metric, row.filter])
     assert len(frame) == len(rows) > 3
@@ -125,7 +125,7 @@ def test_numbers_that_are_none_are_null() -> None:
         "sample_len": 3,
     }
     report = build_report([leaf_from_flat("a", flat).value])
-    for source in (report, run_results(report, RunFacts(model="m")), {"results": {"a": flat}}):
+    for source in (report, build_results(report, RunFacts(model="m")), {"results": {"a": flat}}):
         one, two = to_arrow(source).to_pylist()
         assert [one["value"], one["stderr"], two["value"], two["stderr"], two["n"]] == [None, None, 0.25, None, 3]
     assert not to_pandas(report)["value"].map(math.isinf).any()
@@ -144,7 +144,7 @@ def test_old_files_of_lm_eval() -> None:
         "n-shot": {"a": 5, "g": 0},
         "n-samples": {"a": {"original": 9, "effective": 7}},
     }
-    rows = result_records(old)
+    rows = list_results(old)
     assert [(row["task"], row["alias"], row["is_group"], row["depth"]) for row in rows] == [("g", "g", True, 0), ("a", "a", False, 1)]  # fmt: skip
     assert [(row["version"], row["num_fewshot"], row["n"]) for row in rows] == [(None, 0, None), ("1.0", 5, 7)]
 
@@ -297,7 +297,7 @@ def test_parquet_files_are_the_tables(folder: Path) -> None:
 
 def small_run(folder: Path, tasks: int = 2, rows: int = 3) -> Path:
     leaves = [leaf_from_flat(f"t{i}", {"acc,none": 0.5, "sample_len": rows}).value for i in range(tasks)]
-    write_results(folder, run_results(build_report(leaves), RunFacts(model="m")))
+    write_results(folder, build_results(build_report(leaves), RunFacts(model="m")))
     for i in range(tasks):
         write_samples(folder, f"t{i}", [{"doc_id": doc, "doc": {"q": doc}, "arguments": [["Q", {}]], "resps": [["r"]], "metrics": ["acc"], "acc": 1.0} for doc in range(rows)])  # fmt: skip
     return folder

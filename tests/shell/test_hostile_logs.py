@@ -28,7 +28,7 @@ from evalcore.shell.logs.runs.result_errors import known_of
 from evalcore.shell.logs.runs.run_record import Recorded, read_recorded
 from evalcore.shell.logs.runs.scores import rows_of as score_rows
 from evalcore.shell.logs.runs.trees import grow_trees
-from evalcore.shell.output.compare.renderers import pair_data
+from evalcore.shell.output.compare.renderers import describe_pair
 from evalcore.shell.prompts.clusters import read_cluster
 
 Row = dict[str, object]
@@ -213,7 +213,7 @@ def test_unmatched_documents_are_named_in_one_pass(tmp_path: Path) -> None:
         run = Recorded("r", tmp_path, ComparisonSide("r", (), table), {}, {}, ())
         keys = tuple(range(n))
         one = Comparison(names=("a", "b"), lines=(), documents=(Shared("t", 0, keys, keys),))
-        return pair_data(Compared(runs=(run, run), names=("a", "b"), pairs=((0, 1),), comparisons=(one,)), 0)
+        return describe_pair(Compared(runs=(run, run), names=("a", "b"), pairs=((0, 1),), comparisons=(one,)), 0)
 
     assert growth(name, 500) < 2.1
     assert name(500)["documents"][0]["only_b"][:2] == ["q0", "q1"]  # type: ignore[index]

@@ -18,17 +18,17 @@ from test_output_rows import small_report, text_built
 
 from evalcore import EvalError
 from evalcore.shell.output.files.environment import describe_run, find_commit
-from evalcore.shell.output.files.results import VARYING, RunFacts, model_name_of, run_results
+from evalcore.shell.output.files.results import VARYING, RunFacts, build_results, find_model_name
 from evalcore.shell.output.files.run_files import (
     MAY_HOLD_SECRETS,
+    name_samples,
     replace_file,
-    samples_path,
     write_config,
     write_results,
     write_run,
     write_samples,
 )
-from evalcore.shell.output.files.sample_lines import sample_lines
+from evalcore.shell.output.files.sample_lines import list_sample_lines
 from evalcore.shell.safety.safe_text import slug, visible
 from evalcore.shell.safety.secrets import HIDDEN, redact
 from evalcore.shell.safety.strict_json import dump_json
@@ -51,8 +51,8 @@ def strictly(text: str) -> object:
 
 
 def test_results_are_the_same_bytes_every_time(tmp_path: Path) -> None:
-    one = write_results(tmp_path / "a", run_results(small_report(), FACTS, warnings=["w"])).read_bytes()
-    two = write_results(tmp_path / "b", run_results(small_report(), FACTS, warnings=["w"])).read_bytes()
+    one = write_results(tmp_path / "a", build_results(small_report(), FACTS, warnings=["w"])).read_bytes()
+    two = write_results(tmp_path / "b", build_results(small_report(), FACTS, warnings=["w"])).read_bytes()
     assert one == two
 
 
@@ -60,7 +60,7 @@ def test_results_do_not_depend_on_the_hash_seed(tmp_path: Path) -> None:
     code = (
         "import sys; sys.path.insert(0, sys.argv[1])\n"
         "from test_output_files import *\n"
-        "sys.stdout.write(dump_json(run_results(small_report(), FACTS)))"
+        "sys.stdout.write(dump_json(build_results(small_report(), FACTS)))"
     )
     here = str(Path(__file__).parent)
     outs = {
@@ -77,7 +77,7 @@ def test_results_do_not_depend_on_the_hash_seed(tmp_path: Path) -> None:
 
 
 def test_what_differs_between_runs_is_null_there_and_told_in_run_json(tmp_path: Path) -> None:
-    results = strictly(write_results(tmp_path, run_results(small_report(), FACTS)).read_text("ascii"))
+    results = strictly(write_results(tmp_path, build_results(small_report(), FACTS)).read_text("ascii"))
     run = strictly(write_run(tmp_path, describe_run(100.0, 103.5, asked=4)).read_text("ascii"))
     assert all(results[key] is None for key in VARYING)
     assert set(VARYING) <= set(run)
@@ -86,7 +86,7 @@ def test_what_differs_between_runs_is_null_there_and_told_in_run_json(tmp_path: 
 
 
 def test_results_tell_what_was_lost_and_why() -> None:
-    results = run_results(small_report(), FACTS)
+    results = build_results(small_report(), FACTS)
     (lost,) = results["evalcore"]["unscored"]
     assert (lost["task"], lost["documents"]) == ("texts", 3)
     assert results["evalcore"]["estimates"]["texts"]["exact_match,raw"]["n_failed"] == 3
@@ -104,7 +104,7 @@ def test_results_hold_no_secret() -> None:
         gen_kwargs="temperature=0,api_key=CANARY",
     )
     configs = {"choices": {"task": "choices", "metadata": {"api_key": "CANARY", "version": 1}}}
-    results = run_results(small_report(), facts, configs=configs, warnings=["sent CANARY"], secrets=["CANARY"])
+    results = build_results(small_report(), facts, configs=configs, warnings=["sent CANARY"], secrets=["CANARY"])
     assert "CANARY" not in dump_json(results)
     assert results["config"]["model_args"]["header"] == {"Authorization": HIDDEN, "X-Other": HIDDEN}
     assert results["configs"]["choices"]["metadata"]["version"] == 1
@@ -120,7 +120,7 @@ def test_results_hold_no_secret() -> None:
     ],
 )
 def test_a_model_goes_by_the_name_in_its_arguments(given: object, named: str) -> None:
-    assert model_name_of(RunFacts(model="kind", model_args=given)) == named
+    assert find_model_name(RunFacts(model="kind", model_args=given)) == named
 
 
 # --- secrets ------------------------------------------------------------------------------------------------------
@@ -195,7 +195,7 @@ def test_names_never_share_a_file(one: str, two: str) -> None:
 
 def test_a_name_that_looks_hashed_is_hashed_too() -> None:
     assert slug(slug("../x")) != slug("../x")
-    assert samples_path(Path("r"), "gsm8k_cot").name == "samples_gsm8k_cot.jsonl"
+    assert name_samples(Path("r"), "gsm8k_cot").name == "samples_gsm8k_cot.jsonl"
 
 
 # --- samples ------------------------------------------------------------------------------------------------------
@@ -203,7 +203,7 @@ def test_a_name_that_looks_hashed_is_hashed_too() -> None:
 
 def test_documents_that_failed_have_their_row_and_reason() -> None:
     built, answers, scored = text_built()
-    rows = sample_lines(scored, built, answers)
+    rows = list_sample_lines(scored, built, answers)
     assert [(row["filter"], row["doc_id"]) for row in rows] == [(f, d) for f in ("number", "raw") for d in range(10)]
     failed = [row for row in rows if row["doc_id"] in (1, 2, 5)]
     for row in failed:
@@ -214,14 +214,14 @@ def test_documents_that_failed_have_their_row_and_reason() -> None:
 
 def test_every_document_failed() -> None:
     built, answers, scored = text_built(failing=tuple(range(10)))
-    assert len(sample_lines(scored, built, answers)) == 20
+    assert len(list_sample_lines(scored, built, answers)) == 20
 
 
 @given(text=TEXTS)
 @settings(max_examples=40, deadline=None)
 def test_any_reply_survives_on_a_line_of_its_own(text: str, tmp_path_factory: pytest.TempPathFactory) -> None:
     built, answers, scored = text_built(failing=(), text="7" + text)
-    path = write_samples(tmp_path_factory.mktemp("run"), "t", sample_lines(scored, built, answers))
+    path = write_samples(tmp_path_factory.mktemp("run"), "t", list_sample_lines(scored, built, answers))
     lines = path.read_text("ascii").split("\n")
     assert lines.pop() == ""
     assert len(lines) == 20

@@ -26,9 +26,9 @@ from evalcore import (
 from evalcore.core.answers.table import AnswerTable
 from evalcore.core.pipeline import tabulate_answers
 from evalcore.groups import Group, GroupMetric, Leaf
-from evalcore.shell.output.terminal.losses import lost_of, told_losses
-from evalcore.shell.output.terminal.notes import grouped, notes_of
-from evalcore.shell.output.terminal.number_rows import once, rows_of
+from evalcore.shell.output.terminal.losses import find_losses, tell_losses
+from evalcore.shell.output.terminal.notes import collect_notes, group_texts
+from evalcore.shell.output.terminal.number_rows import drop_repeats, list_rows
 from evalcore.shell.output.terminal.number_table import render_table
 from evalcore.shell.prompts.ready_task import Built
 
@@ -93,7 +93,7 @@ def small_report(failing: tuple[int, ...] = (1, 2, 5), alias: str | None = None)
 
 
 def test_rows_follow_the_tree_and_then_the_rest() -> None:
-    rows = rows_of(small_report())
+    rows = list_rows(small_report())
     names = [(row.depth, row.name) for row in rows if row.metric in ("", "acc") or row.filter == "raw"]
     assert names == [(0, "all"), (1, "low"), (2, "choices"), (1, "texts"), (1, "choices"), (1, "absent"), (0, "alone")]
     assert [row.alias for row in rows if row.name == "low"] == ["the low ones"]
@@ -102,7 +102,7 @@ def test_rows_follow_the_tree_and_then_the_rest() -> None:
 
 def test_rows_carry_every_number_of_the_report() -> None:
     report = small_report()
-    rows = {(row.name, row.metric, row.filter): row for row in rows_of(report)}
+    rows = {(row.name, row.metric, row.filter): row for row in list_rows(report)}
     for one in (*report.tasks, *report.groups):
         for key, estimate in one.estimates:
             row = rows[one.name, key.metric, key.filter]
@@ -115,25 +115,25 @@ def test_rows_carry_every_number_of_the_report() -> None:
 
 
 def test_once_keeps_the_first_place_of_each_number() -> None:
-    rows = once(rows_of(small_report()))
+    rows = drop_repeats(list_rows(small_report()))
     assert len(rows) == len({(row.name, row.metric, row.filter) for row in rows})
     assert [row.depth for row in rows if row.name == "choices"] == [2, 2]
 
 
 def test_lost_documents_are_counted_once_whatever_the_number_of_metrics() -> None:
-    (lost,) = lost_of(small_report())
+    (lost,) = find_losses(small_report())
     assert (lost.task, lost.kind, lost.documents, lost.of) == ("texts", "failed", 3, 10)
     assert dict(lost.reasons) == {"timed out after 31 s": 2, "timed out after 30 s": 1}
-    assert told_losses([lost], most=1)[0].endswith("(2 timed out after 31 s, and 1 more reasons)")
-    assert lost_of(small_report(failing=())) == ()
+    assert tell_losses([lost], most=1)[0].endswith("(2 timed out after 31 s, and 1 more reasons)")
+    assert find_losses(small_report(failing=())) == ()
 
 
 def test_notes_say_each_thing_once() -> None:
     report = small_report()
-    notes = notes_of(report, ["texts: slow", "choices: slow", "slow"])
+    notes = collect_notes(report, ["texts: slow", "choices: slow", "slow"])
     assert "slow (texts, choices)" in notes
     assert len(set(notes)) == len(notes)
-    many = grouped([(f"t{i}", f"t{i}: odd") for i in range(57)])
+    many = group_texts([(f"t{i}", f"t{i}: odd") for i in range(57)])
     assert many == ("odd (t0, t1, t2 and 54 more)",)
 
 
@@ -142,8 +142,12 @@ def test_answers_that_are_only_recorded_are_counted_and_no_matter_of_warning() -
     scored = score_task(task, text_samples(), text_answers("texts", failing=(1, 2)))
     tree = Group("g", (Leaf("texts", None),), (GroupMetric("exact_match"),))
     report = build_report([report_task(scored)], [tree])
-    (row,) = (row for row in rows_of(report) if row.metric)
+    (row,) = (row for row in list_rows(report) if row.metric)
     assert (row.metric, row.value, row.n, row.failed, row.reason) == ("bypass", None, 8, 2, "recorded")
-    assert notes_of(report) == ("nothing was measured, as asked: n counts the documents whose answers were recorded",)
-    assert ["bypass", "recorded", "8", "2"] in [line.split()[-4:] for line in render_table(rows_of(report)).split("\n")]
-    assert notes_of(report, ["texts: slow"])[1:] == ("slow (texts)",)
+    assert collect_notes(report) == (
+        "nothing was measured, as asked: n counts the documents whose answers were recorded",
+    )
+    assert ["bypass", "recorded", "8", "2"] in [
+        line.split()[-4:] for line in render_table(list_rows(report)).split("\n")
+    ]
+    assert collect_notes(report, ["texts: slow"])[1:] == ("slow (texts)",)

@@ -17,17 +17,17 @@ from rich.cells import cell_len
 from test_output_rows import small_report
 
 from evalcore import EvalError
-from evalcore.shell.output.files.results import RunFacts, run_results
-from evalcore.shell.output.files.run_files import list_files, samples_path
+from evalcore.shell.output.files.results import RunFacts, build_results
+from evalcore.shell.output.files.run_files import list_files, name_samples
 from evalcore.shell.output.terminal.flat import render_csv, render_markdown
-from evalcore.shell.output.terminal.number_rows import NumberRow, once, rows_of
+from evalcore.shell.output.terminal.number_rows import NumberRow, drop_repeats, list_rows
 from evalcore.shell.output.terminal.number_table import render_table
 from evalcore.shell.output.terminal.screen import Screen
-from evalcore.shell.output.terminal.show import RENDERERS, Shown, render, show, shown_of
-from evalcore.shell.output.terminal.wrap import fold
+from evalcore.shell.output.terminal.show import RENDERERS, Shown, prepare_shown, render, show
+from evalcore.shell.output.terminal.wrap import fold_name
 
 REPORT = small_report()
-ROWS = rows_of(REPORT)
+ROWS = list_rows(REPORT)
 TEXTS = st.text(st.characters(codec=None, categories=None), max_size=30)
 HOSTILE = "\x1b[31m\x1b]0;title\x07\r\x9b2J\u202e[red]x[/red]|`<script>\ud83d"
 
@@ -42,7 +42,7 @@ def hostile(text: str) -> NumberRow:
 
 
 def test_the_table_of_a_pipe_is_plain_and_whole() -> None:
-    text = render(shown_of(REPORT, title="a title"), "table")
+    text = render(prepare_shown(REPORT, title="a title"), "table")
     assert "\x1b" not in text
     assert text.startswith("a title\n\nTasks ")
     line = next(line for line in text.splitlines() if " - texts" in line)
@@ -54,13 +54,13 @@ def test_the_table_of_a_pipe_is_plain_and_whole() -> None:
 
 
 def test_unscored_is_a_column_only_where_something_is() -> None:
-    assert "unscored" not in render(shown_of(small_report(failing=())), "table")
-    assert "Documents without a score" not in render(shown_of(small_report(failing=())), "table")
+    assert "unscored" not in render(prepare_shown(small_report(failing=())), "table")
+    assert "Documents without a score" not in render(prepare_shown(small_report(failing=())), "table")
 
 
 @pytest.mark.parametrize("width", [60, 72, 80, 100, 120, 200])
 def test_a_terminal_of_any_width_shows_every_value(width: int) -> None:
-    text = render(shown_of(REPORT), "table", Screen(width))
+    text = render(prepare_shown(REPORT), "table", Screen(width))
     assert max(map(cell_len, text.split("\n"))) <= width
     for row in ROWS:
         assert row.value is None or f"{row.value:.3f}" in text or f"{row.value:.4f}" in text
@@ -112,7 +112,7 @@ def test_folded_names_keep_their_indent_and_break_at_marks(width: int) -> None:
 @given(st.text(st.sampled_from("ab_-@ 日"), max_size=30), st.integers(0, 5), st.integers(6, 20))
 def test_folding_loses_nothing_but_spaces(name: str, depth: int, width: int) -> None:
     text = " " * depth + "- " + name
-    lines = fold(text, width).split("\n")
+    lines = fold_name(text, width).split("\n")
     assert max(map(cell_len, lines)) <= width
     assert "".join(lines).replace(" ", "") == text.replace(" ", "")
 
@@ -168,9 +168,9 @@ def read_csv(text: str) -> list[dict[str, str]]:
 
 
 def test_csv_has_every_number_once_and_whole() -> None:
-    found = read_csv(render(shown_of(REPORT), "csv"))
-    assert len(found) == len(once(ROWS))
-    for line, row in zip(found, once(ROWS), strict=True):
+    found = read_csv(render(prepare_shown(REPORT), "csv"))
+    assert len(found) == len(drop_repeats(ROWS))
+    for line, row in zip(found, drop_repeats(ROWS), strict=True):
         assert (line["task"], line["metric"], line["filter"]) == (row.name, row.metric, row.filter)
         for name, value in (("value", row.value), ("stderr", row.stderr), ("ci_low", row.low), ("ci_high", row.high)):
             assert line[name] == ("" if value is None else repr(value))
@@ -200,7 +200,7 @@ def test_csv_is_one_line_per_row_whatever_the_names(text: str) -> None:
 
 
 def test_markdown_has_the_columns_of_lm_eval_and_ours() -> None:
-    head, rule, first, *rows = render(shown_of(REPORT), "markdown").splitlines()
+    head, rule, first, *rows = render(prepare_shown(REPORT), "markdown").splitlines()
     assert [cell.strip() for cell in head.strip("|").split("|")] == ["Tasks", "Version", "Filter", "n-shot", "Metric", "", "Value", "", "Stderr", "95 % interval", "n"]  # fmt: skip
     assert set(rule) <= set("|-:")
     assert len({len(line) for line in (head, rule, first, *rows)}) == 1
@@ -220,19 +220,19 @@ def test_markdown_cells_mean_themselves(text: str) -> None:
 
 
 def test_json_is_the_results() -> None:
-    results = run_results(REPORT, RunFacts(model="dummy"))
-    assert json.loads(render(shown_of(REPORT, results), "json")) == json.loads(json.dumps(results))
+    results = build_results(REPORT, RunFacts(model="dummy"))
+    assert json.loads(render(prepare_shown(REPORT, results), "json")) == json.loads(json.dumps(results))
 
 
 def test_data_goes_to_stdout_and_the_rest_aside() -> None:
     for form in ("json", "csv", "markdown", "path"):
         out, aside = io.StringIO(), io.StringIO()
-        show(shown_of(REPORT, warnings=["odd\x1b"], folder="runs/x"), form, to=out, aside=aside)
+        show(prepare_shown(REPORT, warnings=["odd\x1b"], folder="runs/x"), form, to=out, aside=aside)
         assert "timed out" not in out.getvalue()
         assert "warning: odd\\x1b\n" in aside.getvalue()
         assert "timed out" in aside.getvalue()
     out, aside = io.StringIO(), io.StringIO()
-    show(shown_of(REPORT, warnings=["odd"]), to=out, aside=aside)
+    show(prepare_shown(REPORT, warnings=["odd"]), to=out, aside=aside)
     assert "- odd" in out.getvalue()
     assert aside.getvalue() == ""
 
@@ -240,7 +240,7 @@ def test_data_goes_to_stdout_and_the_rest_aside() -> None:
 def test_a_poor_encoding_is_no_crash() -> None:
     raw = io.BytesIO()
     stream = io.TextIOWrapper(raw, encoding="ascii")
-    show(shown_of(REPORT), to=stream, aside=io.StringIO())
+    show(prepare_shown(REPORT), to=stream, aside=io.StringIO())
     assert b"\\u2191" in raw.getvalue()
 
 
@@ -254,11 +254,11 @@ def test_a_terminal_gets_colour_unless_it_asks_for_none(monkeypatch: pytest.Monk
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.delenv("NO_COLOR", raising=False)
     out = Terminal()
-    show(shown_of(REPORT), to=out)
+    show(prepare_shown(REPORT), to=out)
     assert "\x1b[1m" in out.getvalue()
     monkeypatch.setenv("NO_COLOR", "1")
     out = Terminal()
-    show(shown_of(REPORT), to=out)
+    show(prepare_shown(REPORT), to=out)
     assert "\x1b" not in out.getvalue()
     assert max(map(cell_len, out.getvalue().split("\n"))) <= 90
 
@@ -267,14 +267,14 @@ def test_the_table_says_which_files_were_written(tmp_path) -> None:
     for name in ("results.json", "config.yaml"):
         (tmp_path / name).write_text("")
     assert list_files(tmp_path, ["a", "b"]) == ("results.json", "config.yaml")
-    samples_path(tmp_path, "a").write_text("")
+    name_samples(tmp_path, "a").write_text("")
     assert list_files(tmp_path, ["a", "b"]) == ("results.json", "samples_a.jsonl", "config.yaml")
-    samples_path(tmp_path, "b").write_text("")
+    name_samples(tmp_path, "b").write_text("")
     files = list_files(tmp_path, ["a", "b"])
     assert files == ("results.json", "samples_<task>.jsonl of 2 tasks", "config.yaml")
-    text = render(shown_of(REPORT, folder="runs/x", files=files), "table")
+    text = render(prepare_shown(REPORT, folder="runs/x", files=files), "table")
     assert text.endswith("\nWritten to runs/x: results.json, samples_<task>.jsonl of 2 tasks, config.yaml\n")
-    assert render(shown_of(REPORT, folder="runs/x"), "table").endswith("\nWritten to runs/x\n")
+    assert render(prepare_shown(REPORT, folder="runs/x"), "table").endswith("\nWritten to runs/x\n")
 
 
 def test_unknown_forms_name_the_nearest() -> None:

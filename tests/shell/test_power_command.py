@@ -35,7 +35,7 @@ from evalcore.lm_eval import lm_eval_results
 from evalcore.shell.cli import main
 from evalcore.shell.compare.power import Planned
 from evalcore.shell.logs.runs.result_errors import known_of
-from evalcore.shell.output.power.plan_page import page_of
+from evalcore.shell.output.power.plan_page import build_page
 from evalcore.shell.output.terminal.grid import draw_page
 from evalcore.shell.output.terminal.screen import Screen
 
@@ -346,7 +346,7 @@ def test_pages_fit_any_screen_and_explain_only_what_they_show(width, asked):
     seen = Known(name="a_task_of_some_length", key=MetricKey("exact_match@mean", "flexible-extract"), n=400, units=400)
     seen = replace(seen, stderr=0.025, sampling=0.015, repeats=4.0)
     planned = Planned(plans=(plan_next(seen, asked),), asked=asked, read=("out/results.json",))
-    text = draw_page(page_of(planned), Screen(width))
+    text = draw_page(build_page(planned), Screen(width))
     assert all(cell_len(line) <= width for line in text.splitlines())
     head = next(line for line in text.splitlines() if line.startswith("Tasks"))
     for name in ("question sd", "at best", "K=1", "K needed"):

@@ -23,7 +23,7 @@ from evalcore.core.records.report import Report, TaskReport
 from evalcore.lm_eval import lm_eval_results
 from evalcore.shell.logs.runs.identity import content_of
 from evalcore.shell.logs.runs.run_record import Recorded, read_recorded
-from evalcore.shell.output.files.results import RunFacts, run_results
+from evalcore.shell.output.files.results import RunFacts, build_results
 from evalcore.stats import Inference
 
 Row = dict[str, object]
@@ -151,7 +151,7 @@ def report_of(found: Recorded, inference: Inference | None = None) -> Report:
 
 def check_same_numbers(found: Recorded, left_out: tuple[tuple[str, str], ...] = ()) -> int:
     """Every estimate of results.json, field by field as it is written there; how many there were."""
-    again = json.loads(json.dumps(run_results(report_of(found), RunFacts(model="any"))))["evalcore"]["estimates"]
+    again = json.loads(json.dumps(build_results(report_of(found), RunFacts(model="any"))))["evalcore"]["estimates"]
     wanted = found.results["evalcore"]["estimates"]
     count = spread = 0
     for name, row in wanted.items():
@@ -269,7 +269,7 @@ def test_a_group_whose_aggregation_was_code_loses_that_metric_only() -> None:
         GroupMetric("f1", aggregation=lambda values, sizes: max(values)),
     )
     tree: Group[TaskReport | None] = Group("g", (Leaf("a", None), Group("h", (Leaf("b", None),))), metrics, alias="G")
-    written = json.loads(json.dumps(run_results(build_report(done, [tree]), RunFacts(model="any"))))
+    written = json.loads(json.dumps(build_results(build_report(done, [tree]), RunFacts(model="any"))))
     from evalcore.shell.logs.runs.trees import grow_trees
 
     grown = grow_trees(written, done)
@@ -417,7 +417,7 @@ def test_rows_without_a_filter_take_the_filters_of_the_results_in_order(tmp_path
 def test_results_are_the_same_bytes_for_the_same_report() -> None:
     tree = Group("g", (Leaf("a", None),), (GroupMetric("acc", weights={"a": 1.0}),), metadata={"z": 1, "b": 2, "c": 3})
     done = [leaf_from_flat("a", {"acc,none": 0.5, "sample_len": 9}).value]
-    (group,) = run_results(build_report(done, [tree]), RunFacts(model="any"))["evalcore"]["groups"]
+    (group,) = build_results(build_report(done, [tree]), RunFacts(model="any"))["evalcore"]["groups"]
     assert list(group["metadata"]) == ["b", "c", "z"]
     assert lm_eval_results(build_report(done, [tree]))["group_subtasks"] == {"g": ["a"]}
 

@@ -16,7 +16,7 @@ from evalcore.core.records.score import Scored, ScoredColumn
 from evalcore.core.records.task import MetricKey, MetricSpec, Task
 from evalcore.shell.cli import main
 from evalcore.shell.config.plan import Plan
-from evalcore.shell.output.files.results import RunFacts, run_title
+from evalcore.shell.output.files.results import RunFacts, title_run
 from evalcore.shell.run.close import close_task
 
 STAMPED = "2024-01-01T00-00-00.000000"
@@ -218,7 +218,7 @@ def test_problems_are_listed_once_and_a_file_that_cannot_be_read_has_no_rules_to
 
 
 def test_titles_are_short():
-    title = run_title(RunFacts(model="mockllm/model", model_args={"custom_outputs": ["x" * 50] * 200}))
+    title = title_run(RunFacts(model="mockllm/model", model_args={"custom_outputs": ["x" * 50] * 200}))
     assert title.startswith("mockllm/model (custom_outputs=['xxx")
     assert len(title) < 200
 

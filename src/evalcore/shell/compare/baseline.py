@@ -25,7 +25,7 @@ from evalcore.shell.compare.alike import align_sides
 from evalcore.shell.compare.conditions import explain_pairing, tell_pairs, tell_settings
 from evalcore.shell.logs.runs.run_record import Recorded, close_recorded
 from evalcore.shell.logs.runs.totals import total_estimates
-from evalcore.shell.output.terminal.losses import lost_of, told_losses
+from evalcore.shell.output.terminal.losses import find_losses, tell_losses
 
 __all__ = ["CheckKeys", "HeldGates", "close_run", "hold_against", "tell_missing"]
 
@@ -64,7 +64,7 @@ def close_run(run: Recorded, confidence: float) -> tuple[dict[Number, Estimate],
     report = close_recorded(run, confidence)
     known = numbers_of(report)
     others = {at: total for at, total in total_estimates(run.results, confidence).items() if at not in known}
-    return {**known, **others}, told_losses(lost_of(report))
+    return {**known, **others}, tell_losses(find_losses(report))
 
 
 def hold_against(runs: Sequence[Recorded], sides: Sequence[ComparisonSide], keys: CheckKeys) -> HeldGates:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from evalcore.core.compare.lines import Shared
 from evalcore.shell.compare.alike import Alike
 from evalcore.shell.logs.runs.run_record import Recorded, rule_of
-from evalcore.shell.output.terminal.notes import grouped
+from evalcore.shell.output.terminal.notes import group_texts
 
 __all__ = ["describe_runs", "explain_pairing", "model_of", "tell_pairs", "tell_settings"]
 
@@ -64,7 +64,7 @@ def tell_settings(labels: Sequence[str], runs: Sequence[Recorded]) -> tuple[str,
         if task not in other and len(_hashes(runs, task)) > 1 and _same_rows(runs, task)
     )
     unlike = [f"documents without a score {', '.join(spelled)}"] if len(set(rules)) > 1 else []
-    return (*unlike, *grouped(examples), *grouped(prompts))
+    return (*unlike, *group_texts(examples), *group_texts(prompts))
 
 
 def explain_pairing(
@@ -76,9 +76,9 @@ def explain_pairing(
     some = [_few(labels, one, runs) for one in known if min(one.shares) >= MOST and one.unclear]
     return (
         *_first(few),
-        *grouped((one.task, _alike(alike[one.task])) for one in known if one.task in alike),
-        *grouped((one.task, UNLIKE.format(one.unlike)) for one in known if one.unlike > (1 - MOST) * one.both),
-        *grouped((one.task, BY_ORDER) for one in known if one.by_order > (1 - MOST) * one.both),
+        *group_texts((one.task, _alike(alike[one.task])) for one in known if one.task in alike),
+        *group_texts((one.task, UNLIKE.format(one.unlike)) for one in known if one.unlike > (1 - MOST) * one.both),
+        *group_texts((one.task, BY_ORDER) for one in known if one.by_order > (1 - MOST) * one.both),
         *_first(some),
     )
 
@@ -103,8 +103,8 @@ def tell_pairs(shared: Iterable[Shared]) -> tuple[str, ...]:
     known = list(shared)
     told = "are paired by their prompt alone: their content, or the target, differs"
     return (
-        *grouped((one.task, f"{one.by_prompt:,} documents {told}") for one in known if one.by_prompt),
-        *grouped((one.task, UNLIKE.format(one.unlike)) for one in known if 0 < one.unlike <= (1 - MOST) * one.both),
+        *group_texts((one.task, f"{one.by_prompt:,} documents {told}") for one in known if one.by_prompt),
+        *group_texts((one.task, UNLIKE.format(one.unlike)) for one in known if 0 < one.unlike <= (1 - MOST) * one.both),
     )
 
 

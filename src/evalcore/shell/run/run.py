@@ -24,9 +24,9 @@ from evalcore.shell.config.plan import Plan, Read, read_config
 from evalcore.shell.config.values import RunPath
 from evalcore.shell.models import MODELS
 from evalcore.shell.models.model import Model
-from evalcore.shell.output.files.results import RunFacts, run_results, run_title
-from evalcore.shell.output.files.sample_lines import sample_lines
-from evalcore.shell.output.terminal.losses import lost_of
+from evalcore.shell.output.files.results import RunFacts, build_results, title_run
+from evalcore.shell.output.files.sample_lines import list_sample_lines
+from evalcore.shell.output.terminal.losses import find_losses
 from evalcore.shell.output.terminal.notes import group_warnings
 from evalcore.shell.output.terminal.progress import UNSEEN, Progress
 from evalcore.shell.prompts.ready_task import Built
@@ -131,7 +131,7 @@ def _run_in(folder: Path, plan: Plan, ready: ReadyRun, shown: Progress, map: Map
     facts = run_facts(plan, ready.selected, model)
     hashes = {part.built.task.name: _write(folder, part) for part in parts if keeps_samples(plan)}
     configs = {built.task.name: built.config for built in ready.tasks}
-    results = run_results(report, facts, configs=configs, hashes=hashes, warnings=warnings)
+    results = build_results(report, facts, configs=configs, hashes=hashes, warnings=warnings)
     source = {"model_identity": model.identity}
     counts = {"questions": len(agenda.items), "asked_now": sheet.asked_now, "log_problems": list(sheet.warnings)}
     files = write_folder(folder, results, hashes, source=source, start=start, parquet=parquet, **counts)
@@ -139,11 +139,11 @@ def _run_in(folder: Path, plan: Plan, ready: ReadyRun, shown: Progress, map: Map
     return RunResult(
         report=report,
         results=results,
-        title=run_title(facts),
+        title=title_run(facts),
         confidence=plan.confidence,
         folder=folder,
         files=files,
-        complete=not (lost_of(report) or unclosed),
+        complete=not (find_losses(report) or unclosed),
         warnings=(*warnings, *sheet.warnings),
     )
 
@@ -167,7 +167,7 @@ def _write(folder: Path, part: ScoredTask) -> str:
     """Write the samples of a task; its hash."""
     keys = (sample.doc_id for sample in part.built.samples)
     targets = dict(zip(keys, map(thaw_value, part.built.targets), strict=True)) if part.built.targets else None
-    return write_task(folder, part.built.task.name, sample_lines(part.scored, part.built, part.answers, targets))
+    return write_task(folder, part.built.task.name, list_sample_lines(part.scored, part.built, part.answers, targets))
 
 
 def _refuse_options(model: Model, tasks: Sequence[Built]) -> None:

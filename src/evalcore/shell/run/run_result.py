@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from evalcore.core.records.frozen_dict import FrozenRecord, thaw_dict
 from evalcore.core.records.report import Report
 from evalcore.shell.logs.log import Problem
-from evalcore.shell.output.terminal.show import Shown, render, shown_of
+from evalcore.shell.output.terminal.show import Shown, prepare_shown, render
 
 __all__ = ["RunResult"]
 
@@ -49,7 +49,7 @@ class RunResult(FrozenRecord, frozen=True, kw_only=True):
 
     def shown(self, *, early: bool = True) -> Shown:
         """All that can be shown of it; without ``early`` warnings that were told before."""
-        shown = shown_of(
+        shown = prepare_shown(
             self.report,
             thaw_dict(self.results),
             warnings=[one for one in self.warnings if early or one not in self.early_warnings],

@@ -9,7 +9,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from evalcore.shell.output.files.environment import describe_run
-from evalcore.shell.output.files.run_files import list_files, samples_path, write_results, write_run, write_samples
+from evalcore.shell.output.files.run_files import list_files, name_samples, write_results, write_run, write_samples
 from evalcore.shell.run.folder import earlier_run
 
 __all__ = ["write_folder", "write_task"]
@@ -45,7 +45,7 @@ def write_folder(
     ``run.json`` says the ``source`` of the answers and these ``counts``. The files that are there come back.
     """
     write_results(folder, results)
-    written = [samples_path(folder, task).name for task in sampled]
+    written = [name_samples(folder, task).name for task in sampled]
     _drop_stale_samples(folder, written)
     write_run(folder, describe_run(start, time.time(), **source, samples=written, **counts))
     return (*list_files(folder, sampled), *_renew_parquet(folder, asked=parquet))

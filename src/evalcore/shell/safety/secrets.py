@@ -35,38 +35,40 @@ def redact(value: object, secrets: Iterable[str] = ()) -> object:
     >>> redact("model=m,api_key=abc")
     'model=m,api_key=[redacted]'
     """
-    return _redacted(value, sorted((one for one in secrets if one), key=len, reverse=True))
+    return _redact_value(value, sorted((one for one in secrets if one), key=len, reverse=True))
 
 
-def _redacted(value: object, known: list[str]) -> object:
+def _redact_value(value: object, known: list[str]) -> object:
     if isinstance(value, Mapping):
         return {
-            _text(key, known) if isinstance(key, str) else key: _hidden(one) if _telling(key) else _redacted(one, known)
+            _redact_text(key, known) if isinstance(key, str) else key: _hide_value(one)
+            if _is_telling(key)
+            else _redact_value(one, known)
             for key, one in value.items()
         }
     if isinstance(value, list | tuple):
-        return [_redacted(one, known) for one in value]
-    return _text(value, known) if isinstance(value, str) else value
+        return [_redact_value(one, known) for one in value]
+    return _redact_text(value, known) if isinstance(value, str) else value
 
 
-def _telling(key: object) -> bool:
+def _is_telling(key: object) -> bool:
     return isinstance(key, str) and bool(SECRET_KEY.search(key)) and not VOCABULARY.search(key)
 
 
-def _hidden(value: object) -> object:
+def _hide_value(value: object) -> object:
     """All that could be a secret; the names of headers, and that there is nothing, may be known."""
     if isinstance(value, Mapping):
-        return {key: _hidden(one) for key, one in value.items()}
+        return {key: _hide_value(one) for key, one in value.items()}
     if isinstance(value, list | tuple):
-        return [_hidden(one) for one in value]
+        return [_hide_value(one) for one in value]
     return value if value is None or isinstance(value, bool) or value == "" else HIDDEN
 
 
-def _text(text: str, known: list[str]) -> str:
+def _redact_text(text: str, known: list[str]) -> str:
     for secret in known:
         text = text.replace(secret, HIDDEN)
     text = USERINFO.sub(HIDDEN + "@", ISSUED.sub(HIDDEN, text))
-    return PAIR.sub(lambda pair: f"{pair[1]}={HIDDEN}" if _telling(pair[1]) else pair[0], text)
+    return PAIR.sub(lambda pair: f"{pair[1]}={HIDDEN}" if _is_telling(pair[1]) else pair[0], text)
 
 
 # --- known secrets in what a server echoes ----------------------------------------------------------------------------
@@ -98,11 +100,11 @@ def hide_in_body(content: bytes, secrets: Iterable[str]) -> bytes:
         if len(secret) >= SOME and secret not in PLACEHOLDERS:
             content = content.replace(secret.encode("utf-8", "replace"), b"[secret]")
             if b"\\" in content:
-                content = re.sub(b"".join(map(_spellings, secret)), b"[secret]", content)
+                content = re.sub(b"".join(map(_build_pattern, secret)), b"[secret]", content)
     return content
 
 
-def _spellings(char: str) -> bytes:
+def _build_pattern(char: str) -> bytes:
     """A pattern for the ways in which JSON can write a character."""
     units = char.encode("utf-16-be", "surrogatepass")
     escaped = b"".join(b"\\\\u(?i:%04x)" % int.from_bytes(units[at : at + 2]) for at in range(0, len(units), 2))

@@ -12,7 +12,7 @@ import numpy as np
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.frozen_dict import FrozenDict
 
-__all__ = ["dump_json", "json_text", "plain", "without_nonfinite"]
+__all__ = ["drop_nonfinite", "dump_json", "dump_page", "to_plain"]
 
 
 def dump_json(value: object, *, indent: int | None = None) -> str:
@@ -23,17 +23,17 @@ def dump_json(value: object, *, indent: int | None = None) -> str:
     """
     try:
         try:
-            return json.dumps(value, indent=indent, allow_nan=False, default=plain)
+            return json.dumps(value, indent=indent, allow_nan=False, default=to_plain)
         except (ValueError, TypeError):
-            return json.dumps(without_nonfinite(value)[0], indent=indent, allow_nan=False)
+            return json.dumps(drop_nonfinite(value)[0], indent=indent, allow_nan=False)
     except (ValueError, TypeError, RecursionError) as wrong:
         raise EvalError(f"expected data that JSON can hold, got {type(value).__name__}: {wrong}") from wrong
 
 
-def json_text(value: object) -> str:
+def dump_page(value: object) -> str:
     """A whole file or page of JSON.
 
-    >>> print(json_text({"n": 1}), end="")
+    >>> print(dump_page({"n": 1}), end="")
     {
       "n": 1
     }
@@ -41,10 +41,10 @@ def json_text(value: object) -> str:
     return dump_json(value, indent=2) + "\n"
 
 
-def plain(value: object) -> object:
+def to_plain(value: object) -> object:
     """What is not JSON as what comes nearest: numpy's numbers, records, sets; callables by name, the rest as text.
 
-    >>> plain(np.float64(0.5)), plain(frozenset({2, 1})), plain(len)
+    >>> to_plain(np.float64(0.5)), to_plain(frozenset({2, 1})), to_plain(len)
     (0.5, [1, 2], 'len')
     """
     if isinstance(value, np.generic):
@@ -71,17 +71,17 @@ def _sort_keys(value: object) -> object:
     return [_sort_keys(item) for item in value] if isinstance(value, list | tuple) else value
 
 
-def without_nonfinite(value: object) -> tuple[object, dict[str, str]]:
+def drop_nonfinite(value: object) -> tuple[object, dict[str, str]]:
     """The data with null for NaN and infinities, and what was where.
 
-    >>> without_nonfinite({"a": [1.0, float("-inf")]})
+    >>> drop_nonfinite({"a": [1.0, float("-inf")]})
     ({'a': [1.0, None]}, {'a.1': '-inf'})
     """
     nonfinite: dict[str, str] = {}
-    return _cleaned(value, "", nonfinite), nonfinite
+    return _clean_value(value, "", nonfinite), nonfinite
 
 
-def _cleaned(value: object, path: str, nonfinite: dict[str, str]) -> object:
+def _clean_value(value: object, path: str, nonfinite: dict[str, str]) -> object:
     if value is None or isinstance(value, str | bool):
         return value
     if isinstance(value, int):
@@ -92,12 +92,14 @@ def _cleaned(value: object, path: str, nonfinite: dict[str, str]) -> object:
         nonfinite[path.removeprefix(".")] = repr(float(value))
         return None
     if isinstance(value, dict | FrozenDict):
-        return {_key(key): _cleaned(one, f"{path}.{_key(key)}", nonfinite) for key, one in value.items()}
+        return {
+            _write_key(key): _clean_value(one, f"{path}.{_write_key(key)}", nonfinite) for key, one in value.items()
+        }
     if isinstance(value, list | tuple):
-        return [_cleaned(one, f"{path}.{i}", nonfinite) for i, one in enumerate(value)]
-    return _cleaned(plain(value), path, nonfinite)
+        return [_clean_value(one, f"{path}.{i}", nonfinite) for i, one in enumerate(value)]
+    return _clean_value(to_plain(value), path, nonfinite)
 
 
-def _key(key: object) -> str:
+def _write_key(key: object) -> str:
     """As the json module writes keys."""
     return key if isinstance(key, str) else json.dumps(key) if key is None or isinstance(key, bool) else str(key)

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from evalcore.core.records.report import TaskReport
 from evalcore.shell.config.plan import Plan
 from evalcore.shell.logs.log import LogTask
-from evalcore.shell.output.files.results import RunFacts, model_name_of
+from evalcore.shell.output.files.results import RunFacts, find_model_name
 
 __all__ = [
     "label_logs",
@@ -58,7 +58,7 @@ def model_of(log: LogTask) -> str:
     if isinstance(given, str) and given:
         return given
     args = told.get("model_args")
-    return model_name_of(
+    return find_model_name(
         RunFacts(model=str(told.get("model", "")), model_args=args if isinstance(args, Mapping | str) else {})
     )
 

@@ -24,7 +24,7 @@ from evalcore.core.records.score import Scored
 from evalcore.shell.config.values import RunPath
 from evalcore.shell.data.wire import encode_line
 from evalcore.shell.logs.log import Logged, LogTask
-from evalcore.shell.output.files.run_files import samples_path
+from evalcore.shell.output.files.run_files import name_samples
 from evalcore.shell.run.write import write_task
 from evalcore.shell.score.carryover import paths_of, with_unclosed
 from evalcore.shell.score.stream import Piece
@@ -58,7 +58,10 @@ def write_pieces(folder: Path, task: str, pieces: Iterable[Piece], fields: froze
 
     ``fields`` of documents, which the model or a scorer wrote, are left out.
     """
-    from evalcore.shell.output.files.sample_lines import sample_lines, targets_of  # only here: templates take time
+    from evalcore.shell.output.files.sample_lines import (  # only here: templates take time
+        find_targets,
+        list_sample_lines,
+    )
     from evalcore.shell.prompts.ready_task import Built
 
     done: list[Scored] = []
@@ -69,16 +72,17 @@ def write_pieces(folder: Path, task: str, pieces: Iterable[Piece], fields: froze
             requests = [_request(piece, row, at) for row in piece.logged for at in range(len(row.replies) or 1)]
             samples = (_without_fields(one, fields) for one in piece.samples) if fields else piece.samples
             built = Built(piece.scored.task, piece.answers.asked, requests, tuple(samples), {})
-            known = targets_of(built) if known is None else known  # a reader learns them from the first document
+            known = find_targets(built) if known is None else known  # a reader learns them from the first document
             yield from (
-                with_unclosed(row, piece.kept) for row in sample_lines(piece.scored, built, piece.answers, known=known)
+                with_unclosed(row, piece.kept)
+                for row in list_sample_lines(piece.scored, built, piece.answers, known=known)
             )
             done.append(replace(piece.scored, provenance=()))
             gc.collect(0)  # json leaves cycles behind where it indents, as for the hashes of documents
 
     digest = write_task(folder, task, lines())
     if not done:  # an empty file would not be read as a log
-        samples_path(folder, task).unlink()
+        name_samples(folder, task).unlink()
     return WrittenTask(tuple(done), digest)
 
 

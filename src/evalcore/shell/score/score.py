@@ -14,8 +14,8 @@ from evalcore.shell.config.values import Names, RunPath, list_names
 from evalcore.shell.logs.lm_eval.results import NO_MODEL
 from evalcore.shell.logs.log import Problem
 from evalcore.shell.logs.tables.column_map import declare_columns
-from evalcore.shell.output.files.results import run_results, run_title
-from evalcore.shell.output.terminal.losses import lost_of
+from evalcore.shell.output.files.results import build_results, title_run
+from evalcore.shell.output.terminal.losses import find_losses
 from evalcore.shell.output.terminal.progress import UNSEEN, Progress
 from evalcore.shell.run.close import close_groups
 from evalcore.shell.run.run_result import RunResult
@@ -114,7 +114,7 @@ def score(logs: RunPath | Sequence[RunPath], *, shown: Progress = UNSEEN, **keys
     hashes = {name: digest for part in scored for name, digest in part.hashes.items()}
     unread = tell_problems(problems, most=3)
     results, shots = (
-        run_results(report, facts, hashes=hashes, warnings=(*warnings, *unread)),
+        build_results(report, facts, hashes=hashes, warnings=(*warnings, *unread)),
         find_unknown_shots(report),
     )
     results = {**results, "n-shot": _forget_shots(results.get("n-shot"), shots)}
@@ -125,11 +125,11 @@ def score(logs: RunPath | Sequence[RunPath], *, shown: Progress = UNSEEN, **keys
     return RunResult(
         report=report,
         results=results,
-        title=f"{run_title(facts)}, scored again",
+        title=f"{title_run(facts)}, scored again",
         confidence=asked.plan.confidence,
         folder=asked.folder,
         files=files,
-        complete=not (problems or lost_of(report)),
+        complete=not (problems or find_losses(report)),
         warnings=warnings,
         problems=problems,
         bounds=tell_bounds(report),

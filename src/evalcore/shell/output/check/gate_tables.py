@@ -41,55 +41,55 @@ def draw_gates(checked: Checked, screen: Screen = PIPE) -> str:
     >>> draw_gates(Checked(run="new", gates=()))
     'passed: no gates\\n'
     """
-    return "\n".join([*(draw_page(page, screen) for page in _pages(checked)), _summary(checked)])
+    return "\n".join([*(draw_page(page, screen) for page in _build_pages(checked)), _summarise_gates(checked)])
 
 
 def write_gates(checked: Checked) -> str:
     """The gates as tables of Markdown."""
-    return "\n".join([*map(write_markdown, _pages(checked)), _summary(checked)])
+    return "\n".join([*map(write_markdown, _build_pages(checked)), _summarise_gates(checked)])
 
 
-def _summary(checked: Checked) -> str:
+def _summarise_gates(checked: Checked) -> str:
     counts = {word: sum(WORDS[gate.passed] == word for gate in checked.gates) for word in WORDS.values()}
     summary = ", ".join(f"{count:,} {word.lower()}" for word, count in counts.items() if count) or "no gates"
     return f"{'passed' if checked.passed else 'FAILED'}: {summary}\n"
 
 
-def _pages(checked: Checked) -> list[Page]:
+def _build_pages(checked: Checked) -> list[Page]:
     kinds = (
-        (("min", "max"), _limits),
-        (("baseline",), _against),
-        (("unscored",), _shares),
-        (("paired",), _shares),
+        (("min", "max"), _show_limits),
+        (("baseline",), _show_changes),
+        (("unscored",), _show_shares),
+        (("paired",), _show_shares),
     )
     sorted_gates = [(page, [gate for gate in checked.gates if gate.kind in names]) for names, page in kinds]
     pages = [page(gates, checked) for page, gates in sorted_gates if gates]
     if pages:
-        pages[0] = replace(pages[0], lead=checked.lead, title=tuple(_title(checked)))
+        pages[0] = replace(pages[0], lead=checked.lead, title=tuple(_list_runs(checked)))
         pages[-1] = replace(pages[-1], sections=(Section("Notes:", checked.notes, "yellow"),) if checked.notes else ())
     return pages
 
 
-def _title(checked: Checked) -> Iterator[str]:
+def _list_runs(checked: Checked) -> Iterator[str]:
     for name, (path, model) in zip(("run", "baseline"), checked.runs, strict=False):
         yield f"{name}: {path}" + (f", {model}" if model else "")
 
 
-def _limits(gates: Sequence[Gate], checked: Checked) -> Page:
+def _show_limits(gates: Sequence[Gate], checked: Checked) -> Page:
     level = show_level(checked.confidence)
     columns = (
         N,
         GateColumn("Value", lambda gate: show_value(gate.value)),
         GateColumn(f"{level} interval", lambda gate: show_interval(*(gate.ci or (None, None))), spare=2),
-        GateColumn("limit", _limit),
+        GateColumn("limit", _show_limit),
         VERDICT,
     )
     alpha = show_share(checked.alpha)
     if checked.strict:
-        return _page(gates, columns, "a gate fails if the number itself is on the wrong side of the limit")
+        return _build_page(gates, columns, "a gate fails if the number itself is on the wrong side of the limit")
     rule = f"a gate fails if its whole {level} interval is on the wrong side of the limit"
     if len(gates) == 1:
-        return _page(
+        return _build_page(
             gates, columns, f"{rule}; a model exactly at the limit fails by luck in about {alpha} of all checks"
         )
     luck = (
@@ -98,14 +98,14 @@ def _limits(gates: Sequence[Gate], checked: Checked) -> Page:
         else f"corrected for {len(gates):,} limits (Bonferroni): any fails by luck in at most {alpha} of all checks of"
         " a model that is"
     )
-    return _page(gates, columns, rule, f"{luck} exactly at all of them")
+    return _build_page(gates, columns, rule, f"{luck} exactly at all of them")
 
 
-def _limit(gate: Gate) -> str:
+def _show_limit(gate: Gate) -> str:
     return f"{SIGNS[gate.kind]} {show_value(gate.limit)}"
 
 
-def _against(gates: Sequence[Gate], checked: Checked) -> Page:
+def _show_changes(gates: Sequence[Gate], checked: Checked) -> Page:
     level = show_level(checked.difference_confidence or 0.0)
     tests = sum(gate.adjusted is not None for gate in gates)
     judged = sum(gate.difference_ci is not None for gate in gates)
@@ -140,32 +140,34 @@ def _against(gates: Sequence[Gate], checked: Checked) -> Page:
     )
     corrected = f", corrected for {judged:,} of them (Bonferroni)" if checked.correction.corrects else ""
     rule = f"a gate fails if the whole interval is worse than the margin of {checked.margin or 0:g}{corrected}"
-    return _page(gates, columns, *([rule] if checked.margin is not None else []))
+    return _build_page(gates, columns, *([rule] if checked.margin is not None else []))
 
 
-def _shares(gates: Sequence[Gate], checked: Checked) -> Page:
+def _show_shares(gates: Sequence[Gate], checked: Checked) -> Page:
     kind = gates[0].kind
     columns = (
         GateColumn(kind, lambda gate: show_share(round(gate.value or 0.0, 4))),
         GateColumn("limit", lambda gate: f"{SIGNS[kind]} {show_share(gate.limit or 0.0)}"),
         VERDICT,
     )
-    return _page(gates, columns, f"{kind}: {SHARES[kind]}")
+    return _build_page(gates, columns, f"{kind}: {SHARES[kind]}")
 
 
-def _page(gates: Sequence[Gate], columns: Sequence[GateColumn], *rules: str) -> Page:
+def _build_page(gates: Sequence[Gate], columns: Sequence[GateColumn], *rules: str) -> Page:
     """From all columns to those that no verdict can do without, its names in one; no filters if all are ``none``."""
     filtered = any(gate.key.filter != "none" for gate in gates)
     names = NAMES if filtered else NAMES[:2]
     levels = sorted({0, *(column.spare for column in columns)}, reverse=True)
-    wide = (_grid(gates, [STATUS, *names, *_kept(columns, level)]) for level in levels[:-1])
-    narrow = (_grid(gates, [STATUS, NUMBER, *_kept(columns, level)], 1, 20) for level in levels[1:] or levels)
+    wide = (_build_grid(gates, [STATUS, *names, *_keep_columns(columns, level)]) for level in levels[:-1])
+    narrow = (
+        _build_grid(gates, [STATUS, NUMBER, *_keep_columns(columns, level)], 1, 20) for level in levels[1:] or levels
+    )
     return Page(grids=(*wide, *narrow), legend=rules)
 
 
-def _kept(columns: Sequence[GateColumn], level: int) -> list[GateColumn]:
+def _keep_columns(columns: Sequence[GateColumn], level: int) -> list[GateColumn]:
     return [column for column in columns if column.spare <= level]
 
 
-def _grid(gates: Sequence[Gate], columns: Sequence[GateColumn], gap: int = 2, readable: int = 14) -> Grid:
+def _build_grid(gates: Sequence[Gate], columns: Sequence[GateColumn], gap: int = 2, readable: int = 14) -> Grid:
     return lay_grid(columns, gates, bold=lambda gate: gate.passed is False, gap=gap, readable=readable)

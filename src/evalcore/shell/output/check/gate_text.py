@@ -33,31 +33,31 @@ def _tell_limit(bound: str) -> Callable[[Gate, float], str]:
         low, high = gate.ci if gate.ci is not None else (None, None)
         within = f", {show_level(confidence)} interval {show_interval(low, high)}" if gate.ci is not None else ""
         counted = f"got {show_value(gate.value)} (n = {gate.n:,}{within})"
-        return f"{_name(gate)}: expected {bound} {show_value(gate.limit)}, {counted}: {gate.verdict}"
+        return f"{_name_gate(gate)}: expected {bound} {show_value(gate.limit)}, {counted}: {gate.verdict}"
 
     return tell
 
 
 def _tell_change(gate: Gate, confidence: float) -> str:
     if gate.value is None:
-        return f"{_name(gate)}: {gate.verdict}"
+        return f"{_name_gate(gate)}: {gate.verdict}"
     change = f", changed by {show_difference(gate.difference)}" if gate.difference is not None else ""
     tested = gate.adjusted is not None
     p = f", p of a regression {show_p(gate.p_value)}, adjusted {show_p(gate.adjusted)}" if tested else ""
     against = f"{show_value(gate.value)} (n = {gate.n:,}) against {show_value(gate.baseline)}"
-    return f"{_name(gate)}: {against}{change}{p}: {gate.verdict}"
+    return f"{_name_gate(gate)}: {against}{change}{p}: {gate.verdict}"
 
 
 SENTENCES: Mapping[str, Callable[[Gate, float], str]] = {
     "min": _tell_limit("at least"),
     "max": _tell_limit("at most"),
     "baseline": _tell_change,
-    "unscored": lambda gate, _: f"{_name(gate)}: {gate.verdict}, expected at most {show_share(gate.limit or 0.0)}",
+    "unscored": lambda gate, _: f"{_name_gate(gate)}: {gate.verdict}, expected at most {show_share(gate.limit or 0.0)}",
     "paired": lambda gate, _: f"{gate.name}: {gate.verdict}, expected at least {show_share(gate.limit or 0.0)}",
 }
 
 
-def _name(gate: Gate) -> str:
+def _name_gate(gate: Gate) -> str:
     return f"{gate.name} {name_metric(gate.key)}"
 
 

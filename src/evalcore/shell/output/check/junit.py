@@ -11,10 +11,10 @@ from evalcore.shell.output.terminal.number_text import name_metric
 from evalcore.shell.safety.replacement import replace_file
 from evalcore.shell.safety.safe_text import visible
 
-__all__ = ["junit_text", "write_junit"]
+__all__ = ["render_junit", "write_junit"]
 
 
-def junit_text(checked: Checked, *, seconds: float = 0.0) -> str:
+def render_junit(checked: Checked, *, seconds: float = 0.0) -> str:
     """The XML of a run's gates, each with a sentence that has its numbers.
 
     The attributes are those that pytest writes. Characters that XML cannot hold are written as escapes.
@@ -22,7 +22,7 @@ def junit_text(checked: Checked, *, seconds: float = 0.0) -> str:
     >>> from evalcore.core.compare.gates import Gate
     >>> from evalcore.core.records.task import MetricKey
     >>> gate = Gate(kind="min", name="t", key=MetricKey("acc"), passed=False, verdict="below")
-    >>> print(junit_text(Checked(run="new", gates=(gate,))).splitlines()[2].strip())
+    >>> print(render_junit(Checked(run="new", gates=(gate,))).splitlines()[2].strip())
     <testsuite name="evalcore check" tests="1" failures="1" errors="0" skipped="0" time="0.000">
     """
     gates = checked.gates
@@ -55,4 +55,4 @@ def junit_text(checked: Checked, *, seconds: float = 0.0) -> str:
 
 def write_junit(path: Path, checked: Checked, *, seconds: float = 0.0) -> Path:
     """Put the file in place at once."""
-    return replace_file(path, [junit_text(checked, seconds=seconds)])
+    return replace_file(path, [render_junit(checked, seconds=seconds)])

@@ -28,7 +28,7 @@ from evalcore.core.compare.gates import Gate
 from evalcore.shell.compare.check import Checked
 from evalcore.shell.output.check.gate_tables import draw_gates, write_gates
 from evalcore.shell.output.terminal.screen import Renderer, plain_form
-from evalcore.shell.safety.strict_json import json_text
+from evalcore.shell.safety.strict_json import dump_page
 
 __all__ = ["RENDERERS"]
 
@@ -36,7 +36,7 @@ __all__ = ["RENDERERS"]
 def _write_json(checked: Checked) -> str:
     """The gates as strict JSON."""
     read = zip(("run", "baseline"), checked.runs, strict=False)
-    return json_text(
+    return dump_page(
         {
             "run": checked.run,
             "baseline": checked.baseline,
@@ -48,13 +48,13 @@ def _write_json(checked: Checked) -> str:
             "strict": checked.strict,
             "margin": checked.margin,
             "difference_confidence": checked.difference_confidence,
-            "gates": [_data(gate) for gate in checked.gates],
+            "gates": [_describe_gate(gate) for gate in checked.gates],
             "notes": [*checked.lead, *checked.notes],
         }
     )
 
 
-def _data(gate: Gate) -> dict[str, object]:
+def _describe_gate(gate: Gate) -> dict[str, object]:
     low, high = gate.ci if gate.ci is not None else (None, None)
     worst, best = gate.difference_ci if gate.difference_ci is not None else (None, None)
     return {

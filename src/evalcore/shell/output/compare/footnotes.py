@@ -8,19 +8,19 @@ from evalcore.core.compare.lines import Comparison, ComparisonLine, Correction
 from evalcore.shell.compare.compare import Compared
 from evalcore.shell.compare.conditions import describe_runs
 from evalcore.shell.logs.runs.run_record import Recorded
-from evalcore.shell.output.compare.line_order import id_of
+from evalcore.shell.output.compare.line_order import list_ids
 from evalcore.shell.output.terminal.grid import Section
-from evalcore.shell.output.terminal.notes import grouped
+from evalcore.shell.output.terminal.notes import group_texts
 from evalcore.shell.output.terminal.number_text import show_share
 from evalcore.shell.safety.safe_text import shorten
 
-__all__ = ["sections_of", "tell_correction", "tell_documents", "title_of"]
+__all__ = ["list_runs", "list_sections", "tell_correction", "tell_documents"]
 
 MOST = 20
 EXCERPT = 60
 
 
-def title_of(compared: Compared) -> tuple[str, ...]:
+def list_runs(compared: Compared) -> tuple[str, ...]:
     """The letter of each run, its name, and by what besides its scores it differs."""
     named = zip(compared.labels, compared.names, compared.runs, describe_runs(compared.runs), strict=True)
     return tuple(
@@ -45,21 +45,25 @@ def tell_correction(correction: Correction, family: int, alpha: float) -> str:
     return f"corrected together: {tests} ({correction.name}): {promise}"
 
 
-def sections_of(compared: Compared) -> tuple[Section, ...]:
+def list_sections(compared: Compared) -> tuple[Section, ...]:
     """Every section under the table that is not empty."""
     pairs = list(zip(compared.pairs, compared.comparisons, strict=True))
-    lone = dict.fromkeys(line for pair, comparison in pairs for line in _lone_tasks(compared, pair, comparison))
+    lone = dict.fromkeys(line for pair, comparison in pairs for line in _tell_lone_tasks(compared, pair, comparison))
     sections = (
-        Section("Flipped documents:", tuple(_flips(compared))),
+        Section("Flipped documents:", tuple(_tell_flips(compared))),
         Section(
             "Documents that only one of two runs has, not compared:",
-            _most([line for pair, comparison in pairs for line in _unmatched(compared, pair, comparison)]),
+            _cut_lines([line for pair, comparison in pairs for line in _tell_unmatched(compared, pair, comparison)]),
             "red",
         ),
         Section("Tasks that only one of two runs has, not compared:", tuple(lone), "red"),
-        Section("Documents that count together:", _most(_clusters(compared))),
-        Section("Documents without a score in one of two runs, left out of both:", _most(_unscored(compared)), "red"),
-        Section("Warnings:", _most(_warnings(compared)), "yellow"),
+        Section("Documents that count together:", _cut_lines(_tell_clusters(compared))),
+        Section(
+            "Documents without a score in one of two runs, left out of both:",
+            _cut_lines(_tell_unscored(compared)),
+            "red",
+        ),
+        Section("Warnings:", _cut_lines(_collect_warnings(compared)), "yellow"),
     )
     return tuple(section for section in sections if section.lines)
 
@@ -83,12 +87,12 @@ def tell_documents(
     )
 
 
-def _between(compared: Compared, pair: tuple[int, int]) -> str:
+def _name_pair(compared: Compared, pair: tuple[int, int]) -> str:
     """Which pair this is about, where there are several."""
     return f"{compared.labels[pair[0]]}, {compared.labels[pair[1]]}: " if len(compared.runs) > 2 else ""
 
 
-def _flips(compared: Compared) -> Iterable[str]:
+def _tell_flips(compared: Compared) -> Iterable[str]:
     if compared.flips == 0:
         return
     for pair, comparison in zip(compared.pairs, compared.comparisons, strict=True):
@@ -96,48 +100,49 @@ def _flips(compared: Compared) -> Iterable[str]:
             for label, keys in zip((compared.labels[at] for at in pair), (line.better, line.worse), strict=True):
                 if keys:
                     first = _tell_keys(compared.runs[pair[0]], line.name, keys, compared.flips)
-                    yield f"{_between(compared, pair)}{_name_line(line)}: {label} does better on {len(keys):,}: {first}"
+                    where = f"{_name_pair(compared, pair)}{_name_line(line)}"
+                    yield f"{where}: {label} does better on {len(keys):,}: {first}"
 
 
 def _tell_keys(run: Recorded, task: str, keys: Sequence[int], most: int | None) -> str:
-    return tell_documents(keys, id_of(run, task), run.texts.get(task, {}), most)
+    return tell_documents(keys, list_ids(run, task), run.texts.get(task, {}), most)
 
 
 def _name_line(line: ComparisonLine) -> str:
     return f"{line.name} {line.key.metric}" + (f" ({line.key.filter})" if line.key.filter != "none" else "")
 
 
-def _unmatched(compared: Compared, pair: tuple[int, int], comparison: Comparison) -> Iterable[str]:
+def _tell_unmatched(compared: Compared, pair: tuple[int, int], comparison: Comparison) -> Iterable[str]:
     for shared in comparison.documents:
         for at, keys in zip(pair, (shared.only_a, shared.only_b), strict=True):
             if keys:
                 first = _tell_keys(compared.runs[at], shared.task, keys, compared.unmatched)
-                where = f"{_between(compared, pair)}{shared.task}: {len(keys):,} only in {compared.labels[at]}"
+                where = f"{_name_pair(compared, pair)}{shared.task}: {len(keys):,} only in {compared.labels[at]}"
                 yield f"{where} (both have {shared.both:,}): {first}"
 
 
-def _lone_tasks(compared: Compared, pair: tuple[int, int], comparison: Comparison) -> Iterable[str]:
+def _tell_lone_tasks(compared: Compared, pair: tuple[int, int], comparison: Comparison) -> Iterable[str]:
     for at, names in zip(pair, (comparison.tasks_only_a, comparison.tasks_only_b), strict=True):
         if names:
-            yield f"{_between(compared, pair)}only in {compared.labels[at]}: {', '.join(names)}"
+            yield f"{_name_pair(compared, pair)}only in {compared.labels[at]}: {', '.join(names)}"
 
 
-def _unscored(compared: Compared) -> list[str]:
+def _tell_unscored(compared: Compared) -> list[str]:
     return [
-        f"{_between(compared, pair)}{_name_line(line)}: {line.unscored:,}"
+        f"{_name_pair(compared, pair)}{_name_line(line)}: {line.unscored:,}"
         for pair, comparison in zip(compared.pairs, compared.comparisons, strict=True)
         for line in comparison.lines
         if line.unscored and not line.group
     ]
 
 
-def _clusters(compared: Compared) -> list[str]:
+def _tell_clusters(compared: Compared) -> list[str]:
     lines = [line for one in compared.comparisons for line in one.lines if line.clusters is not None and not line.group]
-    return list(grouped((line.name, f"{line.clusters:,} clusters of {line.n:,} documents") for line in lines))
+    return list(group_texts((line.name, f"{line.clusters:,} clusters of {line.n:,} documents") for line in lines))
 
 
-def _warnings(compared: Compared) -> list[str]:
-    why = grouped(
+def _collect_warnings(compared: Compared) -> list[str]:
+    why = group_texts(
         (line.name, f"{line.key.metric}: {line.reason}")
         for comparison in compared.comparisons
         for line in comparison.lines
@@ -147,10 +152,10 @@ def _warnings(compared: Compared) -> list[str]:
         f"{label}: {told}" for label, run in zip(compared.labels, compared.runs, strict=True) for told in run.warnings
     ]
     pairs = zip(compared.pairs, compared.comparisons, strict=True)
-    shared = [f"{_between(compared, pair)}{told}" for pair, one in pairs for told in one.warnings]
+    shared = [f"{_name_pair(compared, pair)}{told}" for pair, one in pairs for told in one.warnings]
     return list(dict.fromkeys([*compared.warnings, *own, *shared, *why]))
 
 
-def _most(lines: Sequence[str]) -> tuple[str, ...]:
+def _cut_lines(lines: Sequence[str]) -> tuple[str, ...]:
     left = len(lines) - MOST
     return (*lines[:MOST], f"and {left:,} more such lines; --json has all of them") if left > 0 else tuple(lines)

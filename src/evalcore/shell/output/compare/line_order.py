@@ -9,13 +9,13 @@ from evalcore.core.groups.tree import Tree, fold_group
 from evalcore.shell.compare.compare import Compared
 from evalcore.shell.logs.runs.run_record import Recorded
 
-__all__ = ["id_of", "place_lines", "trees_of"]
+__all__ = ["collect_trees", "list_ids", "place_lines"]
 
 Place = tuple[int, str]
 """How deep in a tree, and the name of a task or a group."""
 
 
-def trees_of(compared: Compared) -> tuple[Tree[object], ...]:
+def collect_trees(compared: Compared) -> tuple[Tree[object], ...]:
     """The groups of all runs, each once, by the first run that has it."""
     return tuple({tree.name: tree for run in reversed(compared.runs) for tree in reversed(run.side.trees)}.values())[
         ::-1
@@ -39,13 +39,13 @@ def place_lines(
     by_name: dict[str, list[ComparisonLine]] = {}
     for line in lines:
         by_name.setdefault(line.name, []).append(line)
-    placed = [place for tree in trees for place in _places(tree, by_name.keys())]
+    placed = [place for tree in trees for place in _list_places(tree, by_name.keys())]
     known = {name for _, name in placed}
     everywhere = [*placed, *((0, name) for name in by_name if name not in known)]
     return tuple((depth, line) for depth, name in everywhere for line in by_name[name])
 
 
-def _places(tree: Tree[object], shown: Collection[str]) -> tuple[Place, ...]:
+def _list_places(tree: Tree[object], shown: Collection[str]) -> tuple[Place, ...]:
     places: tuple[Place, ...] = fold_group(
         tree,
         lambda leaf: ((0, leaf.name),) if leaf.name in shown else (),
@@ -57,6 +57,6 @@ def _places(tree: Tree[object], shown: Collection[str]) -> tuple[Place, ...]:
     return places
 
 
-def id_of(run: Recorded, task: str) -> Mapping[int, int | str]:
+def list_ids(run: Recorded, task: str) -> Mapping[int, int | str]:
     """The documents of a task by key, as their data names them; the key where it does not."""
     return {row.key: row.key if row.id is None else row.id for row in run.side.documents.get(task, ())}

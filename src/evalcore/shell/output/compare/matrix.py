@@ -9,8 +9,8 @@ from msgspec import Struct
 from evalcore.core.compare.lines import ComparisonLine
 from evalcore.core.records.task import MetricKey
 from evalcore.shell.compare.compare import Compared
-from evalcore.shell.output.compare.footnotes import sections_of, tell_correction, title_of
-from evalcore.shell.output.compare.line_order import place_lines, trees_of
+from evalcore.shell.output.compare.footnotes import list_runs, list_sections, tell_correction
+from evalcore.shell.output.compare.line_order import collect_trees, place_lines
 from evalcore.shell.output.compare.pair_table import WHOLE
 from evalcore.shell.output.terminal.grid import Grid, Page
 from evalcore.shell.output.terminal.number_text import (
@@ -22,7 +22,7 @@ from evalcore.shell.output.terminal.number_text import (
     show_p,
 )
 
-__all__ = ["matrix_page"]
+__all__ = ["build_matrix_page"]
 
 Cells = Mapping[tuple[int, int], ComparisonLine]
 """The line of each pair of runs, for one number."""
@@ -33,21 +33,21 @@ MATRIX = "− A, − B, ...: the row's run minus the column's, on the documents 
 VALUE = "value: a run's number; empty if it depends on which documents the other run has"
 
 
-def matrix_page(compared: Compared) -> Page:
+def build_matrix_page(compared: Compared) -> Page:
     """The page of several runs: a matrix for every number, or a row for every pair where that is too wide."""
     first = compared.comparisons[0]
     alpha = round(compared.alpha, 9)
     shapes = ((4, True), (3, True), (4, False), (3, False))
     return Page(
-        grids=(*(_matrix(compared, decimals, tested) for decimals, tested in shapes), _pairs(compared)),
+        grids=(*(_build_matrix(compared, decimals, tested) for decimals, tested in shapes), _build_pairs(compared)),
         lead=compared.lead,
-        title=title_of(compared),
+        title=list_runs(compared),
         legend=(
             SIGN.format(alpha=alpha),
             tell_correction(first.correction, first.family, alpha),
             "intervals and flipped documents of every pair: --json or --csv, or compare two runs alone",
         ),
-        sections=sections_of(compared),
+        sections=list_sections(compared),
     )
 
 
@@ -59,14 +59,14 @@ class MatrixNumber(Struct, frozen=True, eq=False):
     cells: Cells
 
 
-def _numbers(compared: Compared) -> tuple[tuple[str, ...], list[MatrixNumber]]:
+def _list_numbers(compared: Compared) -> tuple[tuple[str, ...], list[MatrixNumber]]:
     """The heads of the names, and every number in the order of the trees."""
     by_number: dict[tuple[str, MetricKey], dict[tuple[int, int], ComparisonLine]] = {}
     for pair, comparison in zip(compared.pairs, compared.comparisons, strict=True):
         for line in comparison.lines:
             by_number.setdefault((line.name, line.key), {})[pair] = line
     filtered = any(key.filter != "none" for _, key in by_number)
-    placed = place_lines((next(iter(cells.values())) for cells in by_number.values()), trees_of(compared))
+    placed = place_lines((next(iter(cells.values())) for cells in by_number.values()), collect_trees(compared))
     numbers = [
         MatrixNumber(
             line,
@@ -78,15 +78,15 @@ def _numbers(compared: Compared) -> tuple[tuple[str, ...], list[MatrixNumber]]:
     return ("Tasks", "Metric", *(["Filter"] if filtered else [])), numbers
 
 
-def _matrix(compared: Compared, decimals: int, tested: bool) -> Grid:
-    names, numbers = _numbers(compared)
+def _build_matrix(compared: Compared, decimals: int, tested: bool) -> Grid:
+    names, numbers = _list_numbers(compared)
     lines: list[tuple[str, ...]] = []
     count = len(compared.labels)
     for number in numbers:
         for at, label in enumerate(compared.labels):
             head = (*number.names, ARROWS[number.line.higher_is_better]) if at == 0 else ("",) * (len(names) + 1)
-            row = _row(number.cells, at, count, compared.alpha, decimals, tested)
-            lines.append((*head, label, _value(number.cells, at, decimals), *row))
+            row = _list_differences(number.cells, at, count, compared.alpha, decimals, tested)
+            lines.append((*head, label, _show_value(number.cells, at, decimals), *row))
     return Grid(
         heads=(*names, "", "run", "value", *(f"− {label}" for label in compared.labels)),
         numbers=(*(False for _ in names), *(True,) * (count + 3)),
@@ -96,7 +96,7 @@ def _matrix(compared: Compared, decimals: int, tested: bool) -> Grid:
     )
 
 
-def _row(cells: Cells, at: int, count: int, alpha: float, decimals: int, tested: bool) -> Iterable[str]:
+def _list_differences(cells: Cells, at: int, count: int, alpha: float, decimals: int, tested: bool) -> Iterable[str]:
     for other in range(count):
         line = cells.get((min(at, other), max(at, other)))
         if at == other or line is None or line.difference is None:
@@ -104,22 +104,24 @@ def _row(cells: Cells, at: int, count: int, alpha: float, decimals: int, tested:
         else:
             p = f" ({show_p(line.adjusted)})" if tested and line.adjusted is not None else ""
             way = line.difference if at < other else -line.difference
-            yield show_difference(way, decimals) + _star(line, alpha) + p
+            yield show_difference(way, decimals) + _mark_finding(line, alpha) + p
 
 
-def _star(line: ComparisonLine, alpha: float) -> str:
+def _mark_finding(line: ComparisonLine, alpha: float) -> str:
     return "*" if line.adjusted is not None and line.adjusted <= alpha else " "
 
 
-def _pairs(compared: Compared) -> Grid:
+def _build_pairs(compared: Compared) -> Grid:
     """A row for every pair of runs."""
     lines: list[tuple[str, ...]] = []
-    _, numbers = _numbers(compared)
+    _, numbers = _list_numbers(compared)
     for number in numbers:
         for (a, b), line in number.cells.items():
             name = name_number(line.name, line.key) if (a, b) == next(iter(number.cells)) else ""
             way = (
-                show_difference(line.difference, 3) + _star(line, compared.alpha) if line.difference is not None else ""
+                show_difference(line.difference, 3) + _mark_finding(line, compared.alpha)
+                if line.difference is not None
+                else ""
             )
             pair = f"{compared.labels[a]} − {compared.labels[b]}"
             lines.append((name, ARROWS[line.higher_is_better] if name else "", pair, way, show_p(line.adjusted)))
@@ -134,7 +136,7 @@ def _pairs(compared: Compared) -> Grid:
     )
 
 
-def _value(cells: Cells, at: int, decimals: int) -> str:
+def _show_value(cells: Cells, at: int, decimals: int) -> str:
     """A run's number, if it is the same on the documents shared with every other run."""
     values = {line.a if pair[0] == at else line.b for pair, line in cells.items() if at in pair} - {None}
     return show_number(values.pop(), decimals) if len(values) == 1 else ""

@@ -10,8 +10,8 @@ from msgspec.structs import replace
 from evalcore.core.compare.gates import name_verdict
 from evalcore.core.compare.lines import Comparison, ComparisonLine
 from evalcore.shell.compare.compare import Compared
-from evalcore.shell.output.compare.footnotes import sections_of, tell_correction, title_of
-from evalcore.shell.output.compare.line_order import place_lines, trees_of
+from evalcore.shell.output.compare.footnotes import list_runs, list_sections, tell_correction
+from evalcore.shell.output.compare.line_order import collect_trees, place_lines
 from evalcore.shell.output.terminal.grid import Grid, GridColumn, Page, lay_grid
 from evalcore.shell.output.terminal.number_text import (
     ARROWS,
@@ -23,7 +23,7 @@ from evalcore.shell.output.terminal.number_text import (
     show_share,
 )
 
-__all__ = ["WHOLE", "pair_page"]
+__all__ = ["WHOLE", "build_pair_page"]
 
 WHOLE = 24
 """How much of a task, its metric and its filter in one cell is readable."""
@@ -56,13 +56,13 @@ Placed = tuple[int, ComparisonLine]
 """A line, and how deep in the tree it stands."""
 
 
-def _moved(line: ComparisonLine) -> str:
+def _count_moved(line: ComparisonLine) -> str:
     """Empty where no document has a score of its own: those of a group have their tasks', those of a corpus none."""
     known = line.better or line.worse or (line.difference == 0 and not line.group)
     return f"{len(line.better):,} : {len(line.worse):,}" if known else ""
 
 
-def _names(shape: PairShape, filtered: bool) -> list[GridColumn[Placed]]:
+def _build_name_columns(shape: PairShape, filtered: bool) -> list[GridColumn[Placed]]:
     if shape.joined:
         return [GridColumn("Tasks", lambda at: indent_name(at[0], name_number(at[1].name, at[1].key)), number=False)]
     return [
@@ -72,7 +72,7 @@ def _names(shape: PairShape, filtered: bool) -> list[GridColumn[Placed]]:
     ]
 
 
-def _columns(comparison: Comparison, decimals: int, alpha: float) -> list[GridColumn[Placed]]:
+def _build_columns(comparison: Comparison, decimals: int, alpha: float) -> list[GridColumn[Placed]]:
     level, adjusted = show_share(comparison.confidence), comparison.correction.corrects
     tested = GridColumn[Placed](
         "adjusted p",
@@ -112,7 +112,7 @@ def _columns(comparison: Comparison, decimals: int, alpha: float) -> list[GridCo
         ),
         GridColumn(
             "better : worse",
-            lambda at: _moved(at[1]),
+            lambda at: _count_moved(at[1]),
             "documents where A does better : where A does worse than B",
             spare=3,
         ),
@@ -126,23 +126,23 @@ def _columns(comparison: Comparison, decimals: int, alpha: float) -> list[GridCo
     ]
 
 
-def pair_page(compared: Compared) -> Page:
+def build_pair_page(compared: Compared) -> Page:
     """The page of two runs."""
     comparison, alpha = compared.comparisons[0], round(compared.alpha, 9)
-    placed = place_lines(comparison.lines, trees_of(compared))
+    placed = place_lines(comparison.lines, collect_trees(compared))
     return Page(
-        grids=tuple(_grid(comparison, placed, shape, alpha) for shape in SHAPES),
+        grids=tuple(_build_grid(comparison, placed, shape, alpha) for shape in SHAPES),
         lead=compared.lead,
-        title=title_of(compared),
+        title=list_runs(compared),
         legend=(tell_correction(comparison.correction, comparison.family, alpha),),
-        sections=sections_of(compared),
+        sections=list_sections(compared),
     )
 
 
-def _grid(comparison: Comparison, placed: Sequence[Placed], shape: PairShape, alpha: float) -> Grid:
-    columns = _columns(comparison, shape.decimals, alpha)
+def _build_grid(comparison: Comparison, placed: Sequence[Placed], shape: PairShape, alpha: float) -> Grid:
+    columns = _build_columns(comparison, shape.decimals, alpha)
     kept = [column for column in columns if not column.spare or column.spare > shape.dropped]
-    names = _names(shape, any(line.key.filter != "none" for line in comparison.lines))
+    names = _build_name_columns(shape, any(line.key.filter != "none" for line in comparison.lines))
     grid = lay_grid(
         [*names, *kept],
         placed,

@@ -30,23 +30,23 @@ from evalcore.core.records.task import MetricKey
 from evalcore.shell.compare.compare import Compared
 from evalcore.shell.compare.conditions import model_of
 from evalcore.shell.logs.runs.run_record import Recorded
-from evalcore.shell.output.compare.footnotes import sections_of
-from evalcore.shell.output.compare.line_order import id_of
-from evalcore.shell.output.compare.matrix import matrix_page
-from evalcore.shell.output.compare.pair_table import pair_page
+from evalcore.shell.output.compare.footnotes import list_sections
+from evalcore.shell.output.compare.line_order import list_ids
+from evalcore.shell.output.compare.matrix import build_matrix_page
+from evalcore.shell.output.compare.pair_table import build_pair_page
 from evalcore.shell.output.terminal.flat import write_csv_rows
-from evalcore.shell.output.terminal.grid import Page, page_renderers
+from evalcore.shell.output.terminal.grid import Page, build_renderers
 from evalcore.shell.output.terminal.screen import Renderer, plain_form
-from evalcore.shell.safety.strict_json import json_text
+from evalcore.shell.safety.strict_json import dump_page
 
-__all__ = ["RENDERERS", "page_of", "pair_data"]
+__all__ = ["RENDERERS", "build_page", "describe_pair"]
 
 
 def _write_json(compared: Compared) -> str:
     """Every pair and every line of it, as strict JSON."""
     first = compared.comparisons[0]
     named = zip(compared.labels, compared.names, compared.runs, strict=True)
-    return json_text(
+    return dump_page(
         {
             "runs": [
                 {
@@ -62,12 +62,12 @@ def _write_json(compared: Compared) -> str:
             "correction": first.correction.name,
             "family": first.family,
             "warnings": [*compared.lead, *compared.warnings],
-            "pairs": [pair_data(compared, at) for at in range(len(compared.pairs))],
+            "pairs": [describe_pair(compared, at) for at in range(len(compared.pairs))],
         }
     )
 
 
-def pair_data(compared: Compared, at: int) -> dict[str, object]:
+def describe_pair(compared: Compared, at: int) -> dict[str, object]:
     """One pair of runs as plain data."""
     comparison, (first, second) = compared.comparisons[at], compared.pairs[at]
     a, b = compared.runs[first], compared.runs[second]
@@ -76,9 +76,9 @@ def pair_data(compared: Compared, at: int) -> dict[str, object]:
         "b": compared.labels[second],
         "lines": [
             {
-                **line_data(line, compared.alpha, (compared.labels[first], compared.labels[second])),
-                "better": _ids_of(a, line.name, line.better),
-                "worse": _ids_of(a, line.name, line.worse),
+                **describe_line(line, compared.alpha, (compared.labels[first], compared.labels[second])),
+                "better": _name_documents(a, line.name, line.better),
+                "worse": _name_documents(a, line.name, line.worse),
                 "method": line.method,
                 "reason": line.reason,
             }
@@ -88,8 +88,8 @@ def pair_data(compared: Compared, at: int) -> dict[str, object]:
             {
                 "task": shared.task,
                 "both": shared.both,
-                "only_a": _ids_of(a, shared.task, shared.only_a),
-                "only_b": _ids_of(b, shared.task, shared.only_b),
+                "only_a": _name_documents(a, shared.task, shared.only_a),
+                "only_b": _name_documents(b, shared.task, shared.only_b),
             }
             for shared in comparison.documents
         ],
@@ -99,16 +99,16 @@ def pair_data(compared: Compared, at: int) -> dict[str, object]:
     }
 
 
-def _ids_of(run: Recorded, task: str, keys: Sequence[int]) -> list[int | str]:
-    known = id_of(run, task) if keys else {}
+def _name_documents(run: Recorded, task: str, keys: Sequence[int]) -> list[int | str]:
+    known = list_ids(run, task) if keys else {}
     return [known.get(key, key) for key in keys]
 
 
-def line_data(line: ComparisonLine, alpha: float, labels: tuple[str, str] = ("A", "B")) -> dict[str, object]:
+def describe_line(line: ComparisonLine, alpha: float, labels: tuple[str, str] = ("A", "B")) -> dict[str, object]:
     """The numbers of a line as plain data.
 
     >>> line = ComparisonLine(name="t", key=MetricKey("acc"), difference=0.5, ci=(0.1, 0.9), adjusted=0.01)
-    >>> data = line_data(line, 0.05)
+    >>> data = describe_line(line, 0.05)
     >>> data["task"], data["difference"], data["ci_low"], data["p_adjusted"], data["verdict"]
     ('t', 0.5, 0.1, 0.01, 'A higher')
     """
@@ -137,36 +137,38 @@ def line_data(line: ComparisonLine, alpha: float, labels: tuple[str, str] = ("A"
 
 def _write_csv(compared: Compared) -> str:
     """A row for each line of each pair."""
-    heads = ("run_a", "run_b", *line_data(EMPTY, 0.05), "n_better", "n_worse", "method", "reason")
-    return write_csv_rows(heads, (map(_spell, row) for at in range(len(compared.pairs)) for row in _rows(compared, at)))
+    heads = ("run_a", "run_b", *describe_line(EMPTY, 0.05), "n_better", "n_worse", "method", "reason")
+    return write_csv_rows(
+        heads, (map(_spell_flag, row) for at in range(len(compared.pairs)) for row in _list_rows(compared, at))
+    )
 
 
 EMPTY = ComparisonLine(name="", key=MetricKey(""))
 
 
-def _rows(compared: Compared, at: int) -> Iterable[list[object]]:
+def _list_rows(compared: Compared, at: int) -> Iterable[list[object]]:
     pair = compared.pairs[at]
     names, labels = [compared.names[run] for run in pair], [compared.labels[run] for run in pair]
     for line in compared.comparisons[at].lines:
-        numbers = line_data(line, compared.alpha, (labels[0], labels[1])).values()
+        numbers = describe_line(line, compared.alpha, (labels[0], labels[1])).values()
         yield [*names, *numbers, len(line.better), len(line.worse), line.method, line.reason]
 
 
-def _spell(cell: object) -> object:
+def _spell_flag(cell: object) -> object:
     return str(cell).lower() if isinstance(cell, bool) else cell
 
 
-def page_of(compared: Compared) -> Page:
+def build_page(compared: Compared) -> Page:
     """A row for every number of two runs, a matrix for every number of more."""
-    return pair_page(compared) if len(compared.runs) == 2 else matrix_page(compared)
+    return build_pair_page(compared) if len(compared.runs) == 2 else build_matrix_page(compared)
 
 
-def _notes(compared: Compared) -> Iterator[str]:
+def _list_notes(compared: Compared) -> Iterator[str]:
     """What could not be compared."""
     yield from (f"warning: {line}" for line in compared.lead)
-    yield from (f"{section.head} {line}" for section in sections_of(compared) for line in section.lines)
+    yield from (f"{section.head} {line}" for section in list_sections(compared) for line in section.lines)
 
 
 RENDERERS: PMap[str, Renderer[Compared]] = (
-    page_renderers(page_of).set("json", plain_form(_write_json)).set("csv", plain_form(_write_csv, _notes))
+    build_renderers(build_page).set("json", plain_form(_write_json)).set("csv", plain_form(_write_csv, _list_notes))
 )

@@ -12,7 +12,7 @@ from evalcore.shell.output.terminal.grid import Grid, Page, draw_page, write_mar
 from evalcore.shell.output.terminal.screen import PIPE, Screen
 from evalcore.shell.safety.safe_text import visible
 
-__all__ = ["Block", "draw_blocks", "lines_of", "plain_cell", "shorten_middle", "write_blocks"]
+__all__ = ["Block", "draw_blocks", "shorten_middle", "show_cell", "split_lines", "write_blocks"]
 
 LONGEST = 1200
 CELL = 160
@@ -71,10 +71,10 @@ def write_blocks(blocks: Iterable[Block]) -> str:
     return "\n".join(out)
 
 
-def lines_of(text: str, *, full: bool = False) -> tuple[str, ...]:
+def split_lines(text: str, *, full: bool = False) -> tuple[str, ...]:
     r"""A text in its lines, shortened in its middle unless all of it is asked for.
 
-    >>> lines_of("a\nb")
+    >>> split_lines("a\nb")
     ('a', 'b')
     """
     return tuple((text if full else shorten_middle(text)).split("\n"))
@@ -92,10 +92,10 @@ def shorten_middle(text: str, most: int = LONGEST) -> str:
     return f"{text[:half]} … {len(text) - 2 * half:,} characters … {text[-half:]}"
 
 
-def plain_cell(value: object, *, full: bool = False) -> str:
+def show_cell(value: object, *, full: bool = False) -> str:
     """A value for a cell: a text in quotes, so that white space is seen, and short.
 
-    >>> plain_cell(" 4"), plain_cell(0.5)
+    >>> show_cell(" 4"), show_cell(0.5)
     ("' 4'", '0.5')
     """
     text = value if isinstance(value, str) else str(value)

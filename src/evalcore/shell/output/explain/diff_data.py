@@ -9,14 +9,14 @@ from evalcore.core.lm_eval.sample_log import thaw
 from evalcore.core.records.request import Failure
 from evalcore.shell.explain.changes import KINDS, Change, TaskDiff
 from evalcore.shell.explain.diff import Detail, Diffed
-from evalcore.shell.output.explain.document_data import filter_data, outcome_data
+from evalcore.shell.output.explain.document_data import describe_filter, describe_outcome
 
-__all__ = ["diff_data"]
+__all__ = ["describe_diff"]
 
 Plain = dict[str, object]
 
 
-def diff_data(diffed: Diffed) -> Plain:
+def describe_diff(diffed: Diffed) -> Plain:
     """Two scorings as plain data."""
     details = {(one.task, one.change): one for one in diffed.details}
     return {
@@ -37,11 +37,11 @@ def diff_data(diffed: Diffed) -> Plain:
             }
             for one in diffed.numbers
         ],
-        "tasks": [_task_data(one, {c: details.get((one.task, c)) for c in one.changes}) for one in diffed.tasks],
+        "tasks": [_describe_task(one, {c: details.get((one.task, c)) for c in one.changes}) for one in diffed.tasks],
     }
 
 
-def _task_data(diff: TaskDiff, details: Mapping[Change, Detail | None]) -> Plain:
+def _describe_task(diff: TaskDiff, details: Mapping[Change, Detail | None]) -> Plain:
     counts = Counter(change.kind for change in diff.changes)
     return {
         "task": diff.task,
@@ -59,12 +59,12 @@ def _task_data(diff: TaskDiff, details: Mapping[Change, Detail | None]) -> Plain
             {"metric": key.metric, "filter": key.filter, "before": thaw(before), "after": thaw(after)}
             for key, before, after in diff.options
         ],
-        "changes": [{**_change_data(change), **_detail_data(detail)} for change, detail in details.items()],
+        "changes": [{**_describe_change(change), **_describe_detail(detail)} for change, detail in details.items()],
     }
 
 
-def _change_data(change: Change) -> Plain:
-    before, after = outcome_data(change.before), outcome_data(change.after)
+def _describe_change(change: Change) -> Plain:
+    before, after = describe_outcome(change.before), describe_outcome(change.after)
     return {
         "metric": change.key.metric,
         "filter": change.key.filter,
@@ -78,7 +78,7 @@ def _change_data(change: Change) -> Plain:
     }
 
 
-def _detail_data(detail: Detail | None) -> Plain:
+def _describe_detail(detail: Detail | None) -> Plain:
     if detail is None:
         return {}
     replies = [
@@ -87,6 +87,6 @@ def _detail_data(detail: Detail | None) -> Plain:
     return {
         "answer": replies,
         "gold": thaw(detail.logged.gold),
-        "extracted_before": None if detail.before is None else filter_data(detail.before),
-        "extracted_after": None if detail.after is None else filter_data(detail.after),
+        "extracted_before": None if detail.before is None else describe_filter(detail.before),
+        "extracted_after": None if detail.after is None else describe_filter(detail.after),
     }

@@ -13,35 +13,35 @@ from evalcore.shell.explain.changes import KINDS, TaskDiff
 from evalcore.shell.explain.diff import Detail, Diffed, NumberChange
 from evalcore.shell.explain.lookup import asked_and_replied
 from evalcore.shell.logs.log import Logged
-from evalcore.shell.output.explain.blocks import Block, plain_cell
-from evalcore.shell.output.explain.score_page import how_text, score_text
+from evalcore.shell.output.explain.blocks import Block, show_cell
+from evalcore.shell.output.explain.score_page import tell_how, tell_score
 from evalcore.shell.output.terminal.grid import Grid
 from evalcore.shell.output.terminal.number_text import show_difference, show_number
 
-__all__ = ["diff_blocks", "rule_text", "summary_of"]
+__all__ = ["build_diff", "summarise_diff", "tell_rule"]
 
 LISTED = 10
 SAME_NAME = "verdicts are compared under one filter name: to see what an edited filter changed, keep its old name"
 SILENT = ("unchanged", "reply 1 of 1")
 
 
-def diff_blocks(diffed: Diffed) -> tuple[Block, ...]:
+def build_diff(diffed: Diffed) -> tuple[Block, ...]:
     """The page of two scorings."""
     paths = (f"before: {diffed.a.path}", f"after: {diffed.b.path}")
     warnings = dict.fromkeys(f"warning: {one}" for one in (*diffed.a.warnings, *diffed.b.warnings))
-    head = Block(summary_of(diffed), (*paths, *warnings))
+    head = Block(summarise_diff(diffed), (*paths, *warnings))
     return (
         head,
-        *_numbers(diffed),
-        *_answered(diffed),
-        *_one_sided(diffed),
-        *_options(diffed),
-        *(_change(one) for one in diffed.details),
-        *_rest(diffed),
+        *_show_numbers(diffed),
+        *_tell_other_answers(diffed),
+        *_tell_one_sided(diffed),
+        *_tell_options(diffed),
+        *(_show_change(one) for one in diffed.details),
+        *_tell_rest(diffed),
     )
 
 
-def summary_of(diffed: Diffed) -> str:
+def summarise_diff(diffed: Diffed) -> str:
     """What changed, in a sentence."""
     count = sum(len(one.changes) for one in diffed.tasks)
     tasks = sum(bool(one.changes) for one in diffed.tasks)
@@ -54,8 +54,8 @@ def summary_of(diffed: Diffed) -> str:
     return f"{verdicts} in {tasks} of {len(diffed.tasks)} tasks, on {both:,} documents with the same answers"
 
 
-def _numbers(diffed: Diffed) -> Iterable[Block]:
-    lines = [_number_line(number, diffed.tasks) for number in diffed.numbers]
+def _show_numbers(diffed: Diffed) -> Iterable[Block]:
+    lines = [_list_cells(number, diffed.tasks) for number in diffed.numbers]
     pairs = list(zip(diffed.numbers, lines, strict=True))
     moved = [(one, line) for one, line in pairs if one.before != one.after or any(map(int, filter(None, line[6:])))]
     count = len(pairs) - len(moved)
@@ -78,7 +78,7 @@ def _numbers(diffed: Diffed) -> Iterable[Block]:
     yield Block("Numbers", (still,) if count else (), grid=grid, legend=legend)
 
 
-def _number_line(number: NumberChange, tasks: Sequence[TaskDiff]) -> tuple[str, ...]:
+def _list_cells(number: NumberChange, tasks: Sequence[TaskDiff]) -> tuple[str, ...]:
     ends = (show_number(value, none="none") for value in (number.before, number.after))
     head = (number.name, number.key.metric, number.key.filter, *ends, show_difference(number.moved))
     diff = None if number.group else next((task for task in tasks if task.task == number.name), None)
@@ -88,9 +88,9 @@ def _number_line(number: NumberChange, tasks: Sequence[TaskDiff]) -> tuple[str, 
     return (*head, *(str(counts[kind]) for kind in KINDS), str(dict(diff.other_texts).get(number.key.filter, 0)))
 
 
-def _answered(diffed: Diffed) -> Iterable[Block]:
+def _tell_other_answers(diffed: Diffed) -> Iterable[Block]:
     notes = [
-        f"{one.task}: {len(one.answered):,} of {one.both:,} documents ({_listed(str(a) for a, _ in one.answered)})"
+        f"{one.task}: {len(one.answered):,} of {one.both:,} documents ({_join_names(str(a) for a, _ in one.answered)})"
         for one in diffed.tasks
         if one.answered
     ]
@@ -104,61 +104,63 @@ def _answered(diffed: Diffed) -> Iterable[Block]:
         )
 
 
-def _one_sided(diffed: Diffed) -> Iterable[Block]:
+def _tell_one_sided(diffed: Diffed) -> Iterable[Block]:
     sides = (
         ("before", diffed.tasks_a, [(one.task, one.keys_a, one.only_a) for one in diffed.tasks]),
         ("after", diffed.tasks_b, [(one.task, one.keys_b, one.only_b) for one in diffed.tasks]),
     )
     for side, tasks, parts in sides:
-        notes = [f"tasks: {_listed(tasks)}"] if tasks else []
-        notes += [f"{task}: {_listed(map(str, keys))}" for task, keys, _ in parts if keys]
-        notes += [f"{task}: {len(docs):,} documents ({_listed(map(str, docs))})" for task, _, docs in parts if docs]
+        notes = [f"tasks: {_join_names(tasks)}"] if tasks else []
+        notes += [f"{task}: {_join_names(map(str, keys))}" for task, keys, _ in parts if keys]
+        notes += [f"{task}: {len(docs):,} documents ({_join_names(map(str, docs))})" for task, _, docs in parts if docs]
         if notes:
             yield Block(f"Only {side}", tuple(notes))
-    lone = [line for one in diffed.tasks if (line := _lone_filters(one))]
+    lone = [line for one in diffed.tasks if (line := _tell_lone_filters(one))]
     if lone:
         yield Block("Filters of one side", (*lone, SAME_NAME))
 
 
-def _options(diffed: Diffed) -> Iterable[Block]:
+def _tell_options(diffed: Diffed) -> Iterable[Block]:
     """Options of metrics that differ between the sides, and in which tasks."""
     changed: dict[str, dict[str, None]] = {}
     for diff in diffed.tasks:
         for key, before, after in diff.options:
             for name in sorted({*before, *after}):
-                was, now = _option(before, name), _option(after, name)
+                was, now = _show_option(before, name), _show_option(after, name)
                 if was != now:
                     metric = key.metric.partition("@")[0]
                     changed.setdefault(f"{metric}: {name} was {was}, is {now}", {})[diff.task] = None
     if changed:
-        yield Block("Options of metrics that changed", tuple(f"{text} ({_listed(t)})" for text, t in changed.items()))
+        yield Block(
+            "Options of metrics that changed", tuple(f"{text} ({_join_names(t)})" for text, t in changed.items())
+        )
 
 
-def _option(options: Options, name: str) -> str:
-    return plain_cell(thaw(options[name]), full=True) if name in options else "not given"
+def _show_option(options: Options, name: str) -> str:
+    return show_cell(thaw(options[name]), full=True) if name in options else "not given"
 
 
-def _lone_filters(diff: TaskDiff) -> str:
+def _tell_lone_filters(diff: TaskDiff) -> str:
     """The filters of one side only, where each side has some: perhaps the same filter under a new name."""
     before, after = diff.filters_a, diff.filters_b
-    return f"{diff.task}: before {_listed(before)}; after {_listed(after)}" if before and after else ""
+    return f"{diff.task}: before {_join_names(before)}; after {_join_names(after)}" if before and after else ""
 
 
-def _listed(names: Iterable[str]) -> str:
+def _join_names(names: Iterable[str]) -> str:
     given = list(names)
     return ", ".join(given[:LISTED]) + (f" and {len(given) - LISTED:,} more" if len(given) > LISTED else "")
 
 
-def _change(detail: Detail) -> Block:
+def _show_change(detail: Detail) -> Block:
     """One change: the answer, the gold, and what either scoring made of it."""
     change = detail.change
-    (before, lost_before), (after, lost_after) = (score_text(None, one) for one in (change.before, change.after))
+    (before, lost_before), (after, lost_after) = (tell_score(None, one) for one in (change.before, change.after))
     number = f"document {change.a}" + (f" ({change.b} after)" if change.b != change.a else "")
     lines = (
-        *(("answer", plain_cell(text), "") for text in _answers(detail.logged)),
-        ("gold", plain_cell(detail.logged.gold), ""),
-        ("before", _kept(detail.before), _by(detail, detail.before, change.before) or lost_before),
-        ("after", _kept(detail.after), _by(detail, detail.after, change.after) or lost_after),
+        *(("answer", show_cell(text), "") for text in _list_answers(detail.logged)),
+        ("gold", show_cell(detail.logged.gold), ""),
+        ("before", _show_kept(detail.before), _tell_cause(detail, detail.before, change.before) or lost_before),
+        ("after", _show_kept(detail.after), _tell_cause(detail, detail.after, change.after) or lost_after),
     )
     grid = Grid(heads=("", "text", "by"), numbers=(False, False, False), lines=lines)
     reasons = ((side, why) for side, why in (("before", lost_before), ("after", lost_after)) if why)
@@ -166,33 +168,33 @@ def _change(detail: Detail) -> Block:
     return Block(head, tuple(f"{side}: {why}" for side, why in reasons), grid=grid)
 
 
-def _by(detail: Detail, traced: Traced | None, outcome: Outcome) -> str:
+def _tell_cause(detail: Detail, traced: Traced | None, outcome: Outcome) -> str:
     """What tells the sides apart: the rule that extracted the text, or where both have the same, how it was judged."""
     sides = [one.kept for one in (detail.before, detail.after) if one is not None and one.agrees is not False]
     same = len(sides) == 2 and sides[0] == sides[1]
-    how = how_text(traced, detail.change.key) if same else ""
+    how = tell_how(traced, detail.change.key) if same else ""
     again = None if traced is None or traced.trace is None else dict(traced.trace.outcomes).get(detail.change.key)
-    other = score_text(outcome.score if isinstance(outcome, Ok) else None, again)[1]
-    return "; ".join(filter(None, (how, other))) if how else rule_text(traced)
+    other = tell_score(outcome.score if isinstance(outcome, Ok) else None, again)[1]
+    return "; ".join(filter(None, (how, other))) if how else tell_rule(traced)
 
 
-def _answers(logged: Logged) -> list[str]:
+def _list_answers(logged: Logged) -> list[str]:
     """The texts that were replied; of likelihoods each choice with its value."""
     if any(isinstance(one, LogLikelihood) for one in logged.requests):
         pairs = asked_and_replied(logged)
         return [f"{one.continuation if isinstance(one, LogLikelihood) else ''}: {replies}" for one, replies in pairs]
-    return [_reply(reply) for replies in logged.replies for reply in replies]
+    return [_show_reply(reply) for replies in logged.replies for reply in replies]
 
 
-def _reply(reply: object) -> str:
+def _show_reply(reply: object) -> str:
     return f"(no answer: {reply.reason})" if isinstance(reply, Failure) else str(reply)
 
 
-def _kept(traced: Traced | None) -> str:
-    return "" if traced is None else ", ".join(map(plain_cell, traced.kept))
+def _show_kept(traced: Traced | None) -> str:
+    return "" if traced is None else ", ".join(map(show_cell, traced.kept))
 
 
-def rule_text(traced: Traced | None) -> str:
+def tell_rule(traced: Traced | None) -> str:
     """The rule that made the extracted text: the last step that says more than that it passed it on."""
     if traced is None:
         return ""
@@ -203,7 +205,7 @@ def rule_text(traced: Traced | None) -> str:
     return f"{steps} (the log kept another text)" if traced.agrees is False else steps
 
 
-def _rest(diffed: Diffed) -> Iterable[Block]:
+def _tell_rest(diffed: Diffed) -> Iterable[Block]:
     shown = Counter(one.task for one in diffed.details)
     notes = [
         f"{one.task}: {len(one.changes) - shown[one.task]:,} more changes; --limit {len(one.changes)} shows all"

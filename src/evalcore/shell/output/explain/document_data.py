@@ -14,12 +14,16 @@ from evalcore.shell.explain.agreement import Traced
 from evalcore.shell.explain.explain import Explained
 from evalcore.shell.explain.lookup import own_ids, sample_of
 
-__all__ = ["document_data", "filter_data", "outcome_data", "reply_data"]
+__all__ = [
+    "describe_document",
+    "describe_filter",
+    "describe_outcome",
+]
 
 Plain = dict[str, object]
 
 
-def document_data(explained: Explained) -> Plain:
+def describe_document(explained: Explained) -> Plain:
     """A document as plain data."""
     logged = explained.logged
     return {
@@ -33,18 +37,18 @@ def document_data(explained: Explained) -> Plain:
         "file": str(explained.file),
         "line": logged.line,
         "doc": decode_doc(sample_of(logged)),
-        "prompts": [_request_data(one) for one in logged.requests],
-        "answers": [[reply_data(one) for one in replies] for replies in logged.replies],
+        "prompts": [_describe_request(one) for one in logged.requests],
+        "answers": [[_describe_reply(one) for one in replies] for replies in logged.replies],
         "gold": thaw(logged.gold),
         "choices": list(logged.choices),
-        "filters": [filter_data(one) for one in explained.traces],
-        "scores": [_score_data(explained, key) for key in explained.keys],
-        "contributions": [_part_data(part) for part in explained.contributions],
+        "filters": [describe_filter(one) for one in explained.traces],
+        "scores": [_describe_score(explained, key) for key in explained.keys],
+        "contributions": [_describe_part(part) for part in explained.contributions],
         "warnings": list(explained.warnings),
     }
 
 
-def _request_data(request: Request) -> Plain:
+def _describe_request(request: Request) -> Plain:
     if isinstance(request, Generate):
         return {"prompt": request.prompt, "options": thaw(request.options)}
     if isinstance(request, LogLikelihood):
@@ -52,14 +56,14 @@ def _request_data(request: Request) -> Plain:
     return {"text": request.text}
 
 
-def reply_data(reply: Reply | None) -> object:
+def _describe_reply(reply: Reply | None) -> object:
     return {"failure": reply.reason} if isinstance(reply, Failure) else thaw(reply)
 
 
-def filter_data(traced: Traced) -> Plain:
+def describe_filter(traced: Traced) -> Plain:
     """A traced filter as plain data.
 
-    >>> filter_data(Traced("none", None, ("4",), reason="no config"))["logged"]
+    >>> describe_filter(Traced("none", None, ("4",), reason="no config"))["logged"]
     ['4']
     """
     trace = traced.trace
@@ -85,23 +89,23 @@ def filter_data(traced: Traced) -> Plain:
             for unit in steps
         ],
         "replies": [
-            [{"metric": one.metric, **outcome_data(one.outcome), "how": one.how} for one in some]
+            [{"metric": one.metric, **describe_outcome(one.outcome), "how": one.how} for one in some]
             for some in (trace.repeats if trace is not None else ())
         ],
     }
 
 
-def outcome_data(outcome: Outcome | None) -> Plain:
+def describe_outcome(outcome: Outcome | None) -> Plain:
     return {
         "score": thaw(outcome.score) if isinstance(outcome, Ok) else None,
         "reason": outcome.reason if isinstance(outcome, Unscorable | Failed) else None,
     }
 
 
-def _score_data(explained: Explained, key: MetricKey) -> Plain:
+def _describe_score(explained: Explained, key: MetricKey) -> Plain:
     traces: Mapping[str, Traced] = {one.filter: one for one in explained.traces}
     trace = traces[key.filter].trace if key.filter in traces else None
-    again = outcome_data(dict(trace.outcomes).get(key) if trace is not None else None)
+    again = describe_outcome(dict(trace.outcomes).get(key) if trace is not None else None)
     logged = explained.logged.scores.get(str(key))
     return {
         "metric": key.metric,
@@ -112,7 +116,7 @@ def _score_data(explained: Explained, key: MetricKey) -> Plain:
     }
 
 
-def _part_data(part: Contribution) -> Plain:
+def _describe_part(part: Contribution) -> Plain:
     return {
         "name": part.name,
         "kind": "group" if part.group else "task",

@@ -10,14 +10,14 @@ from evalcore.core.records.request import GENERATE_UNTIL, Failure, Generate, Log
 from evalcore.shell.explain.agreement import Traced
 from evalcore.shell.explain.explain import Explained
 from evalcore.shell.explain.lookup import asked_and_replied, own_ids
-from evalcore.shell.output.explain.blocks import Block, lines_of, plain_cell
-from evalcore.shell.output.explain.score_page import contribution_blocks, score_blocks
+from evalcore.shell.output.explain.blocks import Block, show_cell, split_lines
+from evalcore.shell.output.explain.score_page import build_contributions, build_scores
 from evalcore.shell.output.terminal.grid import Grid
 
-__all__ = ["document_blocks"]
+__all__ = ["build_document"]
 
 
-def document_blocks(explained: Explained) -> tuple[Block, ...]:
+def build_document(explained: Explained) -> tuple[Block, ...]:
     """The page of a document."""
     logged, full = explained.logged, explained.full
     names = [name for name in own_ids(logged) if name != str(logged.doc_id)]
@@ -34,12 +34,12 @@ def document_blocks(explained: Explained) -> tuple[Block, ...]:
     )
     return (
         head,
-        *_prompts(logged.requests, full),
-        *_answers(explained, full),
-        *(_filter_block(one, explained, full) for one in explained.traces),
-        Block("Gold", text=_gold(explained, full)),
-        *score_blocks(explained),
-        *contribution_blocks(explained),
+        *_show_prompts(logged.requests, full),
+        *_show_answers(explained, full),
+        *(_show_filter(one, explained, full) for one in explained.traces),
+        Block("Gold", text=_show_gold(explained, full)),
+        *build_scores(explained),
+        *build_contributions(explained),
     )
 
 
@@ -55,41 +55,41 @@ def _tell_lookup(explained: Explained) -> Iterable[str]:
 # --- what was asked and answered -----------------------------------------------------------------------------------
 
 
-def _prompts(requests: Sequence[Request], full: bool) -> Iterable[Block]:
+def _show_prompts(requests: Sequence[Request], full: bool) -> Iterable[Block]:
     """Every prompt once: the choices of a question share theirs."""
-    texts = list(dict.fromkeys(_prompt(one) for one in requests))
+    texts = list(dict.fromkeys(_read_prompt(one) for one in requests))
     texts = texts if any(texts) else []  # a table may not say what was asked
     for at, text in enumerate(texts):
         many = f" {at + 1} of {len(texts)}" if len(texts) > 1 else ""
         shared = f" (of {len(requests)} requests)" if len(texts) == 1 and len(requests) > 1 else ""
-        yield Block(f"Prompt{many}{shared}", text=lines_of(text, full=full))
+        yield Block(f"Prompt{many}{shared}", text=split_lines(text, full=full))
 
 
-def _prompt(request: Request) -> str:
+def _read_prompt(request: Request) -> str:
     if isinstance(request, Generate):
         return request.prompt
     return request.context if isinstance(request, LogLikelihood) else request.text
 
 
-def _answers(explained: Explained, full: bool) -> Iterable[Block]:
+def _show_answers(explained: Explained, full: bool) -> Iterable[Block]:
     logged = explained.logged
     if any(isinstance(one, LogLikelihood) for one in logged.requests):
-        yield _likelihoods(explained)
+        yield _show_likelihoods(explained)
         return
     for request, replies in enumerate(logged.replies):
         which = f" to request {request + 1}" if len(logged.replies) > 1 else ""
         for at, reply in enumerate(replies):
             many = f" {at + 1} of {len(replies)}" if len(replies) > 1 else ""
-            yield Block(f"Answer{many}{which}", text=lines_of(_reply(reply), full=full))
+            yield Block(f"Answer{many}{which}", text=split_lines(_show_reply(reply), full=full))
 
 
-def _reply(reply: Reply | None) -> str:
+def _show_reply(reply: Reply | None) -> str:
     if isinstance(reply, Failure):
         return f"(no answer: {reply.reason})"
     return "(no answer)" if reply is None else str(reply)
 
 
-def _likelihoods(explained: Explained) -> Block:
+def _show_likelihoods(explained: Explained) -> Block:
     logged = explained.logged
     golds = logged.gold if isinstance(logged.gold, tuple | list) else (logged.gold,)
     lines = []
@@ -104,10 +104,10 @@ def _likelihoods(explained: Explained) -> Block:
         lines.append(
             (
                 str(at),
-                plain_cell(text),
-                _number(number),
-                _number(number / len(choice)) if choice else "",
-                _number(number / count_bytes(choice)) if choice else "",
+                show_cell(text),
+                _show_decimals(number),
+                _show_decimals(number / len(choice)) if choice else "",
+                _show_decimals(number / count_bytes(choice)) if choice else "",
                 ("yes" if first[1] else "no") if known and isinstance(first, tuple) else "",
                 "right" if right else "",
             )
@@ -117,29 +117,29 @@ def _likelihoods(explained: Explained) -> Block:
     return Block("Answer", grid=grid)
 
 
-def _number(value: float) -> str:
+def _show_decimals(value: float) -> str:
     return f"{value:.4f}"
 
 
-def _gold(explained: Explained, full: bool) -> tuple[str, ...]:
+def _show_gold(explained: Explained, full: bool) -> tuple[str, ...]:
     gold, choices = explained.logged.gold, explained.logged.choices
     if gold is None:
         return ("(none)",)
     if isinstance(gold, int) and 0 <= gold < len(choices):
-        return (f"{gold}: {plain_cell(choices[gold], full=full)}",)
+        return (f"{gold}: {show_cell(choices[gold], full=full)}",)
     if isinstance(gold, tuple | list):
-        return tuple(plain_cell(one, full=full) for one in gold)
-    return lines_of(gold, full=full) if isinstance(gold, str) else (plain_cell(gold),)
+        return tuple(show_cell(one, full=full) for one in gold)
+    return split_lines(gold, full=full) if isinstance(gold, str) else (show_cell(gold),)
 
 
 # --- filters -------------------------------------------------------------------------------------------------------
 
 
-def _filter_block(traced: Traced, explained: Explained, full: bool) -> Block:
+def _show_filter(traced: Traced, explained: Explained, full: bool) -> Block:
     """A filter step by step; of likelihoods only the names, for there is nothing to see."""
     head, trace = f"Filter {traced.filter}", traced.trace
     if trace is None:
-        said = "" if traced.said is None else f"the log kept {', '.join(map(plain_cell, traced.said))}"
+        said = "" if traced.said is None else f"the log kept {', '.join(map(show_cell, traced.said))}"
         return Block(head, tuple(filter(None, (traced.reason, said))))
     if trace.problem is not None:
         return Block(head, (f"no filter saw it: {trace.problem}",))
@@ -149,24 +149,24 @@ def _filter_block(traced: Traced, explained: Explained, full: bool) -> Block:
     if not trace.steps[0]:
         return Block(head, ("no steps: every answer is scored as it is",))
     grid = Grid(
-        heads=("step", "reply", "leaves", "how"), numbers=(False, True, False, False), lines=_step_lines(traced)
+        heads=("step", "reply", "leaves", "how"), numbers=(False, True, False, False), lines=_list_steps(traced)
     )
-    return Block(head, tuple(_agreement(traced)), grid=grid)
+    return Block(head, tuple(_tell_agreement(traced)), grid=grid)
 
 
-def _step_lines(traced: Traced) -> tuple[tuple[str, ...], ...]:
+def _list_steps(traced: Traced) -> tuple[tuple[str, ...], ...]:
     """A line for every value that a step of the only unit left."""
     steps = traced.trace.steps[0] if traced.trace is not None and traced.trace.steps else ()
     return tuple(
-        (step.name if at == 0 else "", str(at + 1), plain_cell(value), note)
+        (step.name if at == 0 else "", str(at + 1), show_cell(value), note)
         for step in steps
         for at, (value, note) in enumerate(zip(step.after, step.notes, strict=True))
     )
 
 
-def _agreement(traced: Traced) -> Iterable[str]:
+def _tell_agreement(traced: Traced) -> Iterable[str]:
     if traced.agrees is False:
-        said = ", ".join(map(plain_cell, traced.said or ()))
+        said = ", ".join(map(show_cell, traced.said or ()))
         yield f"the log kept {said} instead: it was scored by other filters than these"
     elif traced.rules not in ("", "evalcore"):
         yield f"by the rules of {traced.rules}, which give what the log says"

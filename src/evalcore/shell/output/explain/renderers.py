@@ -10,27 +10,27 @@ from pyrsistent import PMap, pmap
 from evalcore.shell.explain.diff import Diffed
 from evalcore.shell.explain.explain import Explained
 from evalcore.shell.output.explain.blocks import Block, draw_blocks, write_blocks
-from evalcore.shell.output.explain.diff_data import diff_data
-from evalcore.shell.output.explain.diff_page import diff_blocks
-from evalcore.shell.output.explain.document_data import document_data
-from evalcore.shell.output.explain.document_page import document_blocks
+from evalcore.shell.output.explain.diff_data import describe_diff
+from evalcore.shell.output.explain.diff_page import build_diff
+from evalcore.shell.output.explain.document_data import describe_document
+from evalcore.shell.output.explain.document_page import build_document
 from evalcore.shell.output.terminal.screen import Renderer, plain_form
-from evalcore.shell.safety.strict_json import json_text
+from evalcore.shell.safety.strict_json import dump_page
 
 __all__ = ["DIFF_RENDERERS", "RENDERERS"]
 
 T = TypeVar("T")
 
 
-def _block_renderers(blocks: Callable[[T], Iterable[Block]], data: Callable[[T], object]) -> PMap[str, Renderer[T]]:
+def _build_renderers(blocks: Callable[[T], Iterable[Block]], data: Callable[[T], object]) -> PMap[str, Renderer[T]]:
     return pmap(
         {
             "table": Renderer(lambda record, screen: draw_blocks(blocks(record), screen)),
             "markdown": plain_form(lambda record: write_blocks(blocks(record))),
-            "json": plain_form(lambda record: json_text(data(record))),
+            "json": plain_form(lambda record: dump_page(data(record))),
         }
     )
 
 
-RENDERERS: PMap[str, Renderer[Explained]] = _block_renderers(document_blocks, document_data)
-DIFF_RENDERERS: PMap[str, Renderer[Diffed]] = _block_renderers(diff_blocks, diff_data)
+RENDERERS: PMap[str, Renderer[Explained]] = _build_renderers(build_document, describe_document)
+DIFF_RENDERERS: PMap[str, Renderer[Diffed]] = _build_renderers(build_diff, describe_diff)

@@ -11,16 +11,16 @@ from evalcore.core.records.task import MetricKey
 from evalcore.core.repeats.reducers import find_reducer
 from evalcore.shell.explain.agreement import Traced
 from evalcore.shell.explain.explain import Explained
-from evalcore.shell.output.explain.blocks import Block, plain_cell
+from evalcore.shell.output.explain.blocks import Block, show_cell
 from evalcore.shell.output.terminal.grid import Grid, GridColumn, lay_grid
 from evalcore.shell.output.terminal.number_text import show_difference, show_number
 
-__all__ = ["contribution_blocks", "how_text", "score_blocks", "score_text"]
+__all__ = ["build_contributions", "build_scores", "tell_how", "tell_score"]
 
 
-def score_blocks(explained: Explained) -> Iterable[Block]:
+def build_scores(explained: Explained) -> Iterable[Block]:
     """Every score with how it came about; what each reply got only where there are several."""
-    lines = tuple(line for key in explained.keys for line in _score_lines(explained, key))
+    lines = tuple(line for key in explained.keys for line in _list_scores(explained, key))
     heads, numbers = ("metric", "filter", "reply", "score", "how"), (False, False, True, True, False)
     if lines:
         several = any(line[2] for line in lines)
@@ -35,68 +35,70 @@ def score_blocks(explained: Explained) -> Iterable[Block]:
         )
 
 
-def _score_lines(explained: Explained, key: MetricKey) -> Iterable[tuple[str, ...]]:
+def _list_scores(explained: Explained, key: MetricKey) -> Iterable[tuple[str, ...]]:
     """A metric's score, and under the first of its reducers how each reply was scored."""
     traced = next((one for one in explained.traces if one.filter == key.filter), None)
     trace = traced.trace if traced is not None else None
     again = dict(trace.outcomes).get(key) if trace is not None else None
     logged = explained.logged.scores.get(str(key))
-    score, why = score_text(logged, again)
+    score, why = tell_score(logged, again)
     recorded = "as it was recorded" if logged is not None and again is None else ""
-    yield key.metric, key.filter, "", score, _joined(how_text(traced, key) or recorded, why)
-    name, judged = key.metric.partition("@")[0], _judged(traced, key)
+    yield key.metric, key.filter, "", score, _join_reasons(tell_how(traced, key) or recorded, why)
+    name, judged = key.metric.partition("@")[0], _list_judged(traced, key)
     first = next(one for one in explained.keys if one.filter == key.filter and one.metric.partition("@")[0] == name)
     if len(judged) > 1 and key == first:
-        yield from (("", "", str(at), _outcome(one.outcome), one.how) for at, one in enumerate(judged, 1))
+        yield from (("", "", str(at), _show_outcome(one.outcome), one.how) for at, one in enumerate(judged, 1))
 
 
-def how_text(traced: Traced | None, key: MetricKey) -> str:
+def tell_how(traced: Traced | None, key: MetricKey) -> str:
     """How a score came about: what was compared, or of several replies what the reducer made of which scores.
 
-    >>> how_text(Traced("none", None, ("4",)), MetricKey("acc"))
+    >>> tell_how(Traced("none", None, ("4",)), MetricKey("acc"))
     ''
     """
-    judged, reducer = _judged(traced, key), key.metric.partition("@")[2]
+    judged, reducer = _list_judged(traced, key), key.metric.partition("@")[2]
     if traced is None or len(judged) <= 1:
         return judged[0].how if judged else ""
     known = find_reducer(reducer)
     votes = known is not None and known.answers
-    each = map(plain_cell, traced.kept) if votes else (_outcome(one.outcome) for one in judged)
+    each = map(show_cell, traced.kept) if votes else (_show_outcome(one.outcome) for one in judged)
     return f"{reducer or 'reduced'} of {', '.join(each)}"
 
 
-def _judged(traced: Traced | None, key: MetricKey) -> list[Judged]:
+def _list_judged(traced: Traced | None, key: MetricKey) -> list[Judged]:
     """What each reply got under a metric."""
     replies = traced.trace.repeats if traced is not None and traced.trace is not None else ()
     return [one for some in replies for one in some if one.metric == key.metric.partition("@")[0]]
 
 
-def _joined(how: str, why: str) -> str:
+def _join_reasons(how: str, why: str) -> str:
     return why if why.startswith(how) else "; ".join(filter(None, (how, why)))
 
 
-def _outcome(outcome: Outcome) -> str:
-    return score_text(None, outcome)[0]
+def _show_outcome(outcome: Outcome) -> str:
+    return tell_score(None, outcome)[0]
 
 
-def score_text(logged: object, traced: Outcome | None) -> tuple[str, str]:
+def tell_score(logged: object, traced: Outcome | None) -> tuple[str, str]:
     """A score as logged, or else as traced; and why there is none, or that tracing gives another.
 
-    >>> score_text(1.0, Ok(1.0)), score_text(None, Unscorable("no gold")), score_text(1.0, Ok(0.0))
+    >>> tell_score(1.0, Ok(1.0)), tell_score(None, Unscorable("no gold")), tell_score(1.0, Ok(0.0))
     (('1', ''), ('none', 'no gold'), ('1', 'traced again it is 0'))
     """
     if logged is None:
         if isinstance(traced, Ok):
-            return _shown(traced.score), ""
+            return _show_score(traced.score), ""
         return "none", traced.reason if isinstance(traced, Unscorable | Failed) else ""
-    same = not isinstance(traced, Ok) or _shown(traced.score) == _shown(logged)
-    return _shown(logged), "" if same or not isinstance(traced, Ok) else f"traced again it is {_shown(traced.score)}"
+    same = not isinstance(traced, Ok) or _show_score(traced.score) == _show_score(logged)
+    return _show_score(logged), "" if same or not isinstance(
+        traced, Ok
+    ) else f"traced again it is {_show_score(traced.score)}"
 
 
-def _shown(score: object) -> str:
+def _show_score(score: object) -> str:
     if isinstance(score, list | tuple):
-        return ", ".join(map(_shown, score))
-    return f"{float(score):.6g}" if isinstance(score, int | float) else plain_cell(score)
+        return ", ".join(map(_show_score, score))
+    return f"{float(score):.6g}" if isinstance(score, int | float) else show_cell(score)
 
 
 # --- its part in every number --------------------------------------------------------------------------------------
@@ -126,7 +128,7 @@ PARTS: tuple[GridColumn[Contribution], ...] = (
 )
 
 
-def contribution_blocks(explained: Explained) -> Iterable[Block]:
+def build_contributions(explained: Explained) -> Iterable[Block]:
     """What the document does to every number it has a part in; nothing where scores by document are not known."""
     parts = explained.contributions
     if parts:

@@ -47,11 +47,11 @@ def describe_environment() -> dict[str, object]:
         "python": platform.python_version(),
         "platform": platform.platform(),
         "processors": os.cpu_count(),
-        "packages": {name: known for name in PACKAGES if (known := _version(name)) is not None},
+        "packages": {name: known for name in PACKAGES if (known := _find_version(name)) is not None},
     }
 
 
-def _version(package: str) -> str | None:
+def _find_version(package: str) -> str | None:
     try:
         return version(package)
     except PackageNotFoundError:
@@ -61,22 +61,22 @@ def _version(package: str) -> str | None:
 def find_commit(folder: Path) -> str | None:
     """The commit that a folder is checked out at, read from its repository's own files: nothing is run."""
     home = next((one / ".git" for one in (folder, *folder.parents) if (one / ".git").is_dir()), None)
-    head = _first_line(home / "HEAD") if home else ""
+    head = _read_first_line(home / "HEAD") if home else ""
     if home is None or not head.startswith("ref: "):
         return head if COMMIT.fullmatch(head) else None
     name = head.removeprefix("ref: ")
-    loose = _first_line(home / name) if ".." not in name and not name.startswith("/") else ""
+    loose = _read_first_line(home / name) if ".." not in name and not name.startswith("/") else ""
     if COMMIT.fullmatch(loose):
         return loose
-    packed = re.search(rf"^({COMMIT.pattern}) {re.escape(name)}$", _text(home / "packed-refs"), re.MULTILINE)
+    packed = re.search(rf"^({COMMIT.pattern}) {re.escape(name)}$", _read_text(home / "packed-refs"), re.MULTILINE)
     return packed[1] if packed else None
 
 
-def _first_line(path: Path) -> str:
-    return _text(path).partition("\n")[0].strip()
+def _read_first_line(path: Path) -> str:
+    return _read_text(path).partition("\n")[0].strip()
 
 
-def _text(path: Path) -> str:
+def _read_text(path: Path) -> str:
     try:
         return path.read_text("utf-8", "replace")
     except OSError:

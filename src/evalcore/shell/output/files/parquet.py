@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from evalcore.core.records.errors import require
 from evalcore.shell.logs.lm_eval.rows import read_sample_rows
-from evalcore.shell.output.files.arrow_tables import results_table, sample_batches
-from evalcore.shell.output.files.sample_frames import metric_kinds
+from evalcore.shell.output.files.arrow_tables import build_batches, build_results_table
+from evalcore.shell.output.files.sample_frames import find_metric_kinds
 from evalcore.shell.safety.replacement import replace_with
 
 if TYPE_CHECKING:
@@ -31,17 +31,17 @@ def write_parquet(run: str | os.PathLike[str]) -> tuple[Path, ...]:
     require("pyarrow.parquet", "parquet")
     path, results, _ = find_results(Path(run))
     logs = pool_beside(path, Path(run))
-    written = [_write(path.with_suffix(".parquet"), [results_table(results)])]
+    written = [_write(path.with_suffix(".parquet"), [build_results_table(results)])]
     for log in logs:
-        kinds = metric_kinds(row.fields for row in read_sample_rows(*log.files))
+        kinds = find_metric_kinds(row.fields for row in read_sample_rows(*log.files))
         for file in log.files:
             rows = ({"task": log.task, **row.fields} for row in read_sample_rows(file))
-            written.append(_write(_beside(file), sample_batches(rows, kinds)))
+            written.append(_write(_place_beside(file), build_batches(rows, kinds)))
     _drop_stale(path.parent, written)
     return tuple(written)
 
 
-def _beside(log: Path) -> Path:
+def _place_beside(log: Path) -> Path:
     return log.with_name(log.name[: log.name.rindex(".json")] + ".parquet")
 
 

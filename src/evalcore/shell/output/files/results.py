@@ -15,12 +15,12 @@ from evalcore.core.groups.tree import Group, all_groups
 from evalcore.core.lm_eval.result_file import lm_eval_results, thaw
 from evalcore.core.records.frozen_dict import FrozenDict
 from evalcore.core.records.report import Report, TaskReport
-from evalcore.shell.output.terminal.losses import lost_of
+from evalcore.shell.output.terminal.losses import find_losses
 from evalcore.shell.safety.safe_text import shorten
 from evalcore.shell.safety.secrets import redact
-from evalcore.shell.safety.strict_json import plain
+from evalcore.shell.safety.strict_json import to_plain
 
-__all__ = ["VARYING", "RunFacts", "model_name_of", "run_results", "run_title", "sha_of"]
+__all__ = ["VARYING", "RunFacts", "build_results", "find_model_name", "hash_text", "title_run"]
 
 Plain = dict[str, object]
 
@@ -67,7 +67,7 @@ class RunFacts(Struct, frozen=True, kw_only=True):
     trusted: Mapping[str, str] = field(default_factory=dict)
 
 
-def run_results(
+def build_results(
     report: Report,
     facts: RunFacts,
     *,
@@ -82,13 +82,13 @@ def run_results(
     extras = out.pop("evalcore")
     for part in ("results", "groups"):
         if part in out:
-            out[part] = {name: _row(row) for name, row in _items(out[part])}
-    chosen = {name: (configs or {}).get(name, config) for name, config in _items(out["configs"])}
-    out["configs"] = {name: _config_without_secrets(config, known) for name, config in chosen.items()}
-    out["config"] = redact(_config(facts), known)
+            out[part] = {name: _write_row(row) for name, row in _list_items(out[part])}
+    chosen = {name: (configs or {}).get(name, config) for name, config in _list_items(out["configs"])}
+    out["configs"] = {name: _redact_config(config, known) for name, config in chosen.items()}
+    out["config"] = redact(_list_config(facts), known)
     out |= dict.fromkeys(VARYING)
     out["task_hashes"] = dict(sorted((hashes or {}).items()))
-    out |= _experiment(facts, known)
+    out |= _list_experiment(facts, known)
     out["evalcore"] = {
         "version": VERSION,
         "policy": facts.policy,
@@ -96,20 +96,20 @@ def run_results(
         "ci": facts.ci,
         "on_unscorable": facts.on_unscorable,
         "trusted": dict(sorted(facts.trusted.items())),
-        "groups": [redact(thaw(group_to_dict(group)), known) for group in _groups(report)],
-        **_extras(extras, warnings, known),
-        "unscored": [_ordered(lost) for lost in lost_of(report)],
+        "groups": [redact(thaw(group_to_dict(group)), known) for group in _list_groups(report)],
+        **_list_extras(extras, warnings, known),
+        "unscored": [_order_values(lost) for lost in find_losses(report)],
         "differs_between_runs": {"file": "run.json", "keys": list(VARYING)},
     }
     return out
 
 
-def model_name_of(facts: RunFacts) -> str:
+def find_model_name(facts: RunFacts) -> str:
     """The name a model goes by: what its arguments call it, else its kind.
 
-    >>> model_name_of(RunFacts(model="local-completions", model_args={"model": "org/m", "num_concurrent": 8}))
+    >>> find_model_name(RunFacts(model="local-completions", model_args={"model": "org/m", "num_concurrent": 8}))
     'org/m'
-    >>> model_name_of(RunFacts(model="dummy"))
+    >>> find_model_name(RunFacts(model="dummy"))
     'dummy'
     """
     given = facts.model_args
@@ -118,10 +118,10 @@ def model_name_of(facts: RunFacts) -> str:
     return str(next((named[key] for key in NAMING if named.get(key)), facts.model))
 
 
-def run_title(facts: RunFacts) -> str:
+def title_run(facts: RunFacts) -> str:
     """What was run, in a line above the table.
 
-    >>> run_title(RunFacts(model="local-completions", model_args={"model": "m", "api_key": "k"}, limit=20))
+    >>> title_run(RunFacts(model="local-completions", model_args={"model": "m", "api_key": "k"}, limit=20))
     'local-completions (model=m, api_key=[redacted]), limit 20'
     """
     given = redact(facts.model_args)
@@ -135,39 +135,39 @@ def run_title(facts: RunFacts) -> str:
     return ", ".join(parts)
 
 
-def sha_of(text: str | None) -> str | None:
+def hash_text(text: str | None) -> str | None:
     """As lm-eval hashes instructions and templates; None where there is none.
 
-    >>> sha_of("")
+    >>> hash_text("")
     """
     return sha256(text.encode("utf-8", "surrogatepass")).hexdigest() if text else None
 
 
-def _groups(report: Report) -> list[Group[TaskReport]]:
+def _list_groups(report: Report) -> list[Group[TaskReport]]:
     """Every group once, parents before children."""
     trees = [tree for tree in report.trees if isinstance(tree, Group)]
     return list({one.name: one for tree in trees for one in (tree, *all_groups(tree))}.values())
 
 
-def _config_without_secrets(config: object, known: list[str]) -> Plain:
+def _redact_config(config: object, known: list[str]) -> Plain:
     """A task's config; only its metadata, which repeats the model's arguments, may hold a secret."""
-    given = dict(_items(_ordered(config)))
+    given = dict(_list_items(_order_values(config)))
     return given | ({"metadata": redact(given["metadata"], known)} if "metadata" in given else {})
 
 
-def _config(facts: RunFacts) -> Plain:
+def _list_config(facts: RunFacts) -> Plain:
     python, numpy, torch, fewshot = facts.seeds
     return {
         "model": facts.model,
-        "model_args": _ordered(facts.model_args),
-        **{key: _ordered(value) for key, value in facts.model_info.items()},
+        "model_args": _order_values(facts.model_args),
+        **{key: _order_values(value) for key, value in facts.model_info.items()},
         "batch_size": facts.batch_size,
         "batch_sizes": [],
         "device": facts.device,
         "use_cache": facts.use_cache,
         "limit": facts.limit,
         "bootstrap_iters": facts.bootstrap_iters,
-        "gen_kwargs": _ordered(facts.gen_kwargs),
+        "gen_kwargs": _order_values(facts.gen_kwargs),
         "random_seed": python,
         "numpy_seed": numpy,
         "torch_seed": torch,
@@ -175,29 +175,32 @@ def _config(facts: RunFacts) -> Plain:
     }
 
 
-def _experiment(facts: RunFacts, secrets: list[str]) -> Plain:
-    name = str(redact(model_name_of(facts), secrets))
+def _list_experiment(facts: RunFacts, secrets: list[str]) -> Plain:
+    name = str(redact(find_model_name(facts), secrets))
     return {
         "model_source": facts.model,
         "model_name": name,
         "model_name_sanitized": re.sub(r'["<>:/|\\?*\[\]]+', "__", name),
         "system_instruction": facts.system_instruction,
-        "system_instruction_sha": sha_of(facts.system_instruction),
+        "system_instruction_sha": hash_text(facts.system_instruction),
         "fewshot_as_multiturn": facts.fewshot_as_multiturn,
         "chat_template": facts.chat_template,
-        "chat_template_sha": sha_of(facts.chat_template),
+        "chat_template_sha": hash_text(facts.chat_template),
     }
 
 
-def _row(row: object) -> Plain:
+def _write_row(row: object) -> Plain:
     """lm-eval's table code takes numbers and its own word for none, never NaN, infinity or null."""
-    return {key: "N/A" if isinstance(value, float) and not isfinite(value) else value for key, value in _items(row)}
+    return {
+        key: "N/A" if isinstance(value, float) and not isfinite(value) else value for key, value in _list_items(row)
+    }
 
 
-def _extras(extras: object, warnings: Iterable[str], secrets: list[str]) -> Plain:
-    out = dict(_items(extras))
+def _list_extras(extras: object, warnings: Iterable[str], secrets: list[str]) -> Plain:
+    out = dict(_list_items(extras))
     out["estimates"] = {
-        name: {key: _explained(one) for key, one in _items(rows)} for name, rows in _items(out["estimates"])
+        name: {key: _explain_nonfinite(one) for key, one in _list_items(rows)}
+        for name, rows in _list_items(out["estimates"])
     }
     given = out["warnings"]
     every = dict.fromkeys([*(given if isinstance(given, list) else ()), *warnings])
@@ -205,9 +208,9 @@ def _extras(extras: object, warnings: Iterable[str], secrets: list[str]) -> Plai
     return out
 
 
-def _explained(estimate: object) -> Plain:
+def _explain_nonfinite(estimate: object) -> Plain:
     """Null for what is not finite, and the reason."""
-    clean = dict(_items(estimate))
+    clean = dict(_list_items(estimate))
     lost = [key for key, value in clean.items() if isinstance(value, float) and not isfinite(value)]
     for key in lost:
         clean["reason"] = "; ".join(filter(None, [str(clean["reason"] or ""), f"{key} is {clean[key]}"]))
@@ -218,14 +221,14 @@ def _explained(estimate: object) -> Plain:
     return clean
 
 
-def _ordered(value: object) -> object:
+def _order_values(value: object) -> object:
     """Plain data in the order it was given; callables by name."""
     if isinstance(value, dict | FrozenDict):
-        return {str(key): _ordered(one) for key, one in value.items()}
+        return {str(key): _order_values(one) for key, one in value.items()}
     if isinstance(value, list | tuple):
-        return [_ordered(one) for one in value]
-    return value if value is None or isinstance(value, str | bool | int | float) else _ordered(plain(value))
+        return [_order_values(one) for one in value]
+    return value if value is None or isinstance(value, str | bool | int | float) else _order_values(to_plain(value))
 
 
-def _items(value: object) -> Iterable[tuple[str, object]]:
+def _list_items(value: object) -> Iterable[tuple[str, object]]:
     return value.items() if isinstance(value, Mapping) else ()

@@ -8,9 +8,9 @@ from pathlib import Path
 from evalcore.shell.safety.replacement import replace_file
 from evalcore.shell.safety.safe_text import slug
 from evalcore.shell.safety.secrets import redact
-from evalcore.shell.safety.strict_json import dump_json, json_text, plain, without_nonfinite
+from evalcore.shell.safety.strict_json import drop_nonfinite, dump_json, dump_page, to_plain
 
-__all__ = ["list_files", "samples_path", "write_config", "write_results", "write_run", "write_samples"]
+__all__ = ["list_files", "name_samples", "write_config", "write_results", "write_run", "write_samples"]
 
 Plain = Mapping[str, object]
 FILES = ("results.json", "config.yaml", "run.json", "answers.jsonl")
@@ -18,23 +18,23 @@ FILES = ("results.json", "config.yaml", "run.json", "answers.jsonl")
 
 def write_results(folder: Path, results: Plain) -> Path:
     """``results.json``: the same bytes for the same answers, however often the run was stopped."""
-    return replace_file(folder / "results.json", [json_text(results)])
+    return replace_file(folder / "results.json", [dump_page(results)])
 
 
 def write_run(folder: Path, facts: Plain, secrets: Iterable[str] = ()) -> Path:
     """``run.json``: what differs between two runs of the same thing (clock, machine, versions, how much was asked)."""
-    return replace_file(folder / "run.json", [json_text(redact(facts, secrets))])
+    return replace_file(folder / "run.json", [dump_page(redact(facts, secrets))])
 
 
 def write_samples(folder: Path, task: str, rows: Iterable[Plain]) -> Path:
     """``samples_<task>.jsonl``: one line per document and filter (see ``samples.sample_lines``)."""
-    return replace_file(samples_path(folder, task), (_line(row) for row in rows))
+    return replace_file(name_samples(folder, task), (_write_line(row) for row in rows))
 
 
-def samples_path(folder: Path, task: str) -> Path:
+def name_samples(folder: Path, task: str) -> Path:
     """Where a task's samples are, whatever its name.
 
-    >>> samples_path(Path("run"), "mmlu_pro").as_posix()
+    >>> name_samples(Path("run"), "mmlu_pro").as_posix()
     'run/samples_mmlu_pro.jsonl'
     """
     return folder / f"samples_{slug(task)}.jsonl"
@@ -47,7 +47,7 @@ def list_files(folder: Path, tasks: Iterable[str]) -> tuple[str, ...]:
     ()
     """
     files = [name for name in FILES if (folder / name).is_file()]
-    samples = [path.name for path in (samples_path(folder, task) for task in tasks) if path.is_file()]
+    samples = [path.name for path in (name_samples(folder, task) for task in tasks) if path.is_file()]
     logs = samples if len(samples) < 2 else [f"samples_<task>.jsonl of {len(samples)} tasks"]
     return (*files[:1], *logs, *files[1:])
 
@@ -64,7 +64,7 @@ def write_config(folder: Path, config: Plain, secrets: Iterable[str] = ()) -> Pa
             return True  # evalcore's own reader refuses aliases
 
     given = {key: redact(value, secrets) if key in MAY_HOLD_SECRETS else value for key, value in config.items()}
-    text = yaml.dump(_yaml_value(given), Dumper=Dumper, sort_keys=False, width=110)
+    text = yaml.dump(_to_yaml(given), Dumper=Dumper, sort_keys=False, width=110)
     return replace_file(folder / "config.yaml", [OURS + "\n", text])
 
 
@@ -72,22 +72,22 @@ OURS = "# This run as resolved by evalcore, which may replace this file."
 MAY_HOLD_SECRETS = ("model_args", "metadata", "gen_kwargs")
 
 
-def _yaml_value(value: object) -> object:
+def _to_yaml(value: object) -> object:
     if isinstance(value, Mapping):
-        return {str(key): _yaml_value(one) for key, one in value.items()}
+        return {str(key): _to_yaml(one) for key, one in value.items()}
     if isinstance(value, list | tuple):
-        return [_yaml_value(one) for one in value]
-    return value if value is None or type(value) in (str, bool, int, float) else _yaml_value(plain(value))
+        return [_to_yaml(one) for one in value]
+    return value if value is None or type(value) in (str, bool, int, float) else _to_yaml(to_plain(value))
 
 
-def _line(row: Plain) -> str:
+def _write_line(row: Plain) -> str:
     """One line of JSON. A number that JSON has no word for is null and told under evalcore's key."""
     import json
 
     try:
-        return json.dumps(row, allow_nan=False, default=plain) + "\n"
+        return json.dumps(row, allow_nan=False, default=to_plain) + "\n"
     except (ValueError, TypeError):
-        clean, nonfinite = without_nonfinite(row)
+        clean, nonfinite = drop_nonfinite(row)
     if nonfinite and isinstance(clean, dict):
         extra = clean.get("evalcore")
         clean["evalcore"] = {**(extra if isinstance(extra, dict) else {}), "nonfinite": nonfinite}

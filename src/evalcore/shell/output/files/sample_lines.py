@@ -30,14 +30,14 @@ from evalcore.shell.logs.lm_eval.golds import Targets, choices_of, learn_targets
 from evalcore.shell.logs.lm_eval.targets import reads_back
 from evalcore.shell.prompts.ready_task import Built
 
-__all__ = ["sample_lines", "targets_of"]
+__all__ = ["find_targets", "list_sample_lines"]
 
 Plain = dict[str, object]
 
 NOBODY = Sample(0)
 
 
-def sample_lines(
+def list_sample_lines(
     scored: Scored,
     built: Built,
     answers: AnswerTable,
@@ -52,49 +52,49 @@ def sample_lines(
     """
     if not built.samples:
         return []
-    whole = _with_lost(scored, built.samples)
+    whole = _add_lost(scored, built.samples)
     arguments: dict[int, list[object]] = {}
     thawed: dict[int, object] = {}
     for doc, request in zip(built.asked.docs.ints.tolist(), built.requests, strict=True):
-        arguments.setdefault(doc, []).append(_arguments(request, thawed))
-    own = _extras(scored, built, _unclear(built, known, targets or {}))
+        arguments.setdefault(doc, []).append(_write_arguments(request, thawed))
+    own = _list_extras(scored, built, _list_unclear(built, known, targets or {}))
     rows = sample_rows(whole, built.samples, answers, arguments)
-    counted = _counted_texts(scored)
-    return [_on_disk(row, built.task, own(str(row["filter"]), row["doc_id"]), targets or {}, counted) for row in rows]
+    counted = _find_counted_texts(scored)
+    return [_write_row(row, built.task, own(str(row["filter"]), row["doc_id"]), targets or {}, counted) for row in rows]
 
 
-def _counted_texts(scored: Scored) -> frozenset[str]:
+def _find_counted_texts(scored: Scored) -> frozenset[str]:
     """Metrics whose rows are counts of a text: lm-eval logs the reference and the prediction instead."""
     if scored.task.output_type != GENERATE_UNTIL or scored.task.process_results is not None:
         return frozenset()
     return frozenset(one.key.metric for one in scored.columns if isinstance(one.column.rows, Stats))
 
 
-def targets_of(built: Built) -> Targets:
+def find_targets(built: Built) -> Targets:
     """How the targets of a log are read that begins with these documents."""
     first = built.samples[0]
     config = {key: thaw(one) for key, one in (built.config or built.task.config).items() if not callable(one)}
     pairs = zip(built.asked.docs.ints.tolist(), built.requests, strict=True)
     requests = [request for doc, request in pairs if doc == first.doc_id]
-    return learn_targets(built.task.output_type, config, _fields(first), requests)
+    return learn_targets(built.task.output_type, config, _read_fields(first), requests)
 
 
 # --- documents that have no score -------------------------------------------------------------------------------------
 
 
-def _with_lost(scored: Scored, samples: Iterable[Sample]) -> Scored:
+def _add_lost(scored: Scored, samples: Iterable[Sample]) -> Scored:
     """The scores with a place, and no replies, for the documents that no pipeline saw."""
     keys = {sample.doc_id for sample in samples}
-    lost = tuple(_nothing(one.filter, sorted(keys - set(one.keys.ints.tolist()))) for one in scored.provenance)
+    lost = tuple(_fill_lost(one.filter, sorted(keys - set(one.keys.ints.tolist()))) for one in scored.provenance)
     return merge_scored([scored, Scored(scored.task, (), lost, scored.tables)])
 
 
-def _nothing(name: str, keys: list[int]) -> Provenance:
+def _fill_lost(name: str, keys: list[int]) -> Provenance:
     ints = Array(np.array(keys, np.int64))
     return Provenance(name, ints, Array(np.zeros(len(keys) + 1, np.int64)), (), Array(np.zeros(0, np.int8)))
 
 
-def _reasons(scored: Scored) -> dict[tuple[str, int], dict[str, str]]:
+def _list_reasons(scored: Scored) -> dict[tuple[str, int], dict[str, str]]:
     """(filter, document) -> metric -> why it has no score."""
     out: dict[tuple[str, int], dict[str, str]] = {}
     for scores in scored.columns:
@@ -104,9 +104,9 @@ def _reasons(scored: Scored) -> dict[tuple[str, int], dict[str, str]]:
     return out
 
 
-def _extras(scored: Scored, built: Built, unclear: Mapping[int, Plain]) -> Callable[[str, object], Plain]:
+def _list_extras(scored: Scored, built: Built, unclear: Mapping[int, Plain]) -> Callable[[str, object], Plain]:
     """What lm-eval's schema has no place for, by filter and document; mostly nothing."""
-    why, noise = _reasons(scored), _noise(scored)
+    why, noise = _list_reasons(scored), _list_noise(scored)
     samples = {one.doc_id: one for one in built.samples if one.id is not None or one.cluster is not None}
 
     def own(name: str, doc: object) -> Plain:
@@ -124,9 +124,9 @@ def _extras(scored: Scored, built: Built, unclear: Mapping[int, Plain]) -> Calla
     return own
 
 
-def _unclear(built: Built, given: Targets | None, targets: Mapping[int, object]) -> dict[int, Plain]:
+def _list_unclear(built: Built, given: Targets | None, targets: Mapping[int, object]) -> dict[int, Plain]:
     """The golds and choices of documents whose rows would otherwise be read back differently."""
-    known = targets_of(built) if given is None else given
+    known = find_targets(built) if given is None else given
     lists = given is None and all(isinstance(one.gold, tuple) for one in built.samples)  # what is not here may differ
     asked: dict[int, list[Request]] = {}
     for doc, request in zip(built.asked.docs.ints.tolist(), built.requests, strict=True):
@@ -134,9 +134,9 @@ def _unclear(built: Built, given: Targets | None, targets: Mapping[int, object])
     out: dict[int, Plain] = {}
     for sample in built.samples:
         requests, text = asked.get(sample.doc_id, ()), str(targets.get(sample.doc_id, thaw(sample.gold)))
-        read = choices_of(known, requests, len(requests), partial(_fields, sample)) if requests else sample.choices
+        read = choices_of(known, requests, len(requests), partial(_read_fields, sample)) if requests else sample.choices
         if known.picked is not None:
-            clear = known.picked(_fields(sample)) == sample.gold
+            clear = known.picked(_read_fields(sample)) == sample.gold
         else:
             clear = reads_back(known, text, sample.choices, sample.gold, lists=lists)
         if not clear:
@@ -146,12 +146,12 @@ def _unclear(built: Built, given: Targets | None, targets: Mapping[int, object])
     return out
 
 
-def _fields(sample: Sample) -> Plain:
+def _read_fields(sample: Sample) -> Plain:
     doc = decode_doc(sample)
     return doc if isinstance(doc, dict) else {}
 
 
-def _noise(scored: Scored) -> dict[tuple[str, int], Plain]:
+def _list_noise(scored: Scored) -> dict[tuple[str, int], Plain]:
     """(filter, document) -> metric -> the variance of its score over other replies, and how many it rests on."""
     out: dict[tuple[str, int], Plain] = {}
     for scores in scored.columns:
@@ -173,7 +173,7 @@ def _tell_loss(outcome: Outcome) -> str:
 # --- rows as lm-eval writes them -------------------------------------------------------------------------------------
 
 
-def _arguments(request: Request, thawed: dict[int, object]) -> tuple[object, ...]:
+def _write_arguments(request: Request, thawed: dict[int, object]) -> tuple[object, ...]:
     """A request in lm-eval's form. The options that a task's requests share are thawed once."""
     if isinstance(request, Generate):
         if id(request.options) not in thawed:
@@ -182,45 +182,45 @@ def _arguments(request: Request, thawed: dict[int, object]) -> tuple[object, ...
     return (request.context, request.continuation) if isinstance(request, LogLikelihood) else (request.text,)
 
 
-def _on_disk(
+def _write_row(
     row: Plain, task: Task, own: Plain, targets: Mapping[int, object], counted: frozenset[str] = frozenset()
 ) -> Plain:
     """The row as lm-eval's tracker rewrites it: arguments named, replies and the target as text."""
-    doc, metrics, given = row["doc_id"], _listed(row["metrics"]), _listed(row["arguments"])
+    doc, metrics, given = row["doc_id"], _as_list(row["metrics"]), _as_list(row["arguments"])
     order = METRIC_ORDERS.get(task.output_type, ()) if task.process_results is None else ()
     names = sorted(map(str, metrics), key=lambda name: order.index(name) if name in order else len(order))
     target = targets[doc] if isinstance(doc, int) and doc in targets else row["target"]
     values = {name: row[name] for name in names}
     out: Plain = {key: value for key, value in row.items() if key not in values}
     rolling = task.output_type == LOGLIKELIHOOD_ROLLING
-    filtered = _as_text(row["filtered_resps"], rolling)
+    filtered = _write_reply(row["filtered_resps"], rolling)
     out |= {
         "target": str(target),
         "arguments": {
-            f"gen_args_{i}": {f"arg_{j}": part for j, part in enumerate(_listed(one))} for i, one in enumerate(given)
+            f"gen_args_{i}": {f"arg_{j}": part for j, part in enumerate(_as_list(one))} for i, one in enumerate(given)
         },
-        "resps": _as_text(row["resps"], rolling),
+        "resps": _write_reply(row["resps"], rolling),
         "filtered_resps": filtered,
         "metrics": names,
         "target_hash": sha256(str(target).encode("utf-8", "surrogatepass")).hexdigest(),
     }
     if isinstance(target, str):
-        values |= {name: [target, _listed(filtered)[0]] for name in names if name in counted}
+        values |= {name: [target, _as_list(filtered)[0]] for name in names if name in counted}
     return {**out, **values, **({"evalcore": own} if own else {})}
 
 
-def _as_text(reply: object, rolling: bool) -> object:
+def _write_reply(reply: object, rolling: bool) -> object:
     """Every part of a reply as text; a failure is null, and a likelihood is without what lm-eval does not know of."""
     if isinstance(reply, Failure):
         return None
     if isinstance(reply, list) and _is_likelihood(reply):
         return str(reply[0]) if rolling else [str(reply[0]), str(reply[1])]
-    return [_as_text(one, rolling) for one in reply] if isinstance(reply, list) else str(reply)
+    return [_write_reply(one, rolling) for one in reply] if isinstance(reply, list) else str(reply)
 
 
 def _is_likelihood(reply: list[object]) -> bool:
     return len(reply) == 3 and isinstance(reply[0], float) and isinstance(reply[1], bool) and type(reply[2]) is int
 
 
-def _listed(value: object) -> list[object]:
+def _as_list(value: object) -> list[object]:
     return list(value) if isinstance(value, list | tuple) else []

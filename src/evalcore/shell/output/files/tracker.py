@@ -39,16 +39,16 @@ def write_lm_eval(
     path, results, chosen = find_results(given)
     logs = pool_beside(path, given)
     warn_caller((*chosen, *tell_parts(logs, given)))
-    stamp = _stamp(time)
+    stamp = _write_stamp(time)
     named = results.get("model_name_sanitized")
-    folder = Path(out) / _file_name(named if isinstance(named, str) else "model")
-    whole = {**results, **_varying(path.with_name("run.json"), results)}
+    folder = Path(out) / _name_file(named if isinstance(named, str) else "model")
+    whole = {**results, **_read_varying(path.with_name("run.json"), results)}
     text = json.dumps(whole, indent=2)
     written = [replace_file(folder / f"results_{stamp}.json", [text])]
     for log in logs:
-        target = folder / f"samples_{_file_name(log.task)}_{stamp}.jsonl"
+        target = folder / f"samples_{_name_file(log.task)}_{stamp}.jsonl"
         files = log.files if log.whole else (log.path,)
-        written.append(replace_file(target, (json.dumps(row) + "\n" for row in _rows(*files))))
+        written.append(replace_file(target, (json.dumps(row) + "\n" for row in _read_rows(*files))))
     return tuple(written)
 
 
@@ -58,7 +58,7 @@ def warn_caller(texts: Iterable[str]) -> None:
         warnings.warn(text, UserWarning, stacklevel=2)
 
 
-def _stamp(time: datetime | str) -> str:
+def _write_stamp(time: datetime | str) -> str:
     """A time as lm-eval has it in file names."""
     text = (time.isoformat() if isinstance(time, datetime) else time).replace(":", "-")
     if STAMP.fullmatch(text) is None:
@@ -66,13 +66,13 @@ def _stamp(time: datetime | str) -> str:
     return text
 
 
-def _file_name(name: str) -> str:
+def _name_file(name: str) -> str:
     """A name as lm-eval puts it in a path; one that would lead elsewhere is made harmless."""
     plain = "/" not in name and "\\" not in name and name.isprintable() and name.strip(".")
     return name if plain and len(name.encode()) < 150 else slug(name)
 
 
-def _varying(path: Path, results: Plain) -> dict[str, object]:
+def _read_varying(path: Path, results: Plain) -> dict[str, object]:
     """The values of keys that evalcore keeps in a file of their own."""
     missing = [key for key in VARYING if key in results and results[key] is None]
     if not missing or not path.is_file():
@@ -81,7 +81,7 @@ def _varying(path: Path, results: Plain) -> dict[str, object]:
     return {key: facts.get(key) for key in missing} if isinstance(facts, dict) else {}
 
 
-def _rows(*paths: Path) -> Iterator[Plain]:
+def _read_rows(*paths: Path) -> Iterator[Plain]:
     """The rows of logs with the numbers that evalcore writes as null put back (see ``files.write_samples``)."""
     for row in (decode_fields(one.fields) for one in read_sample_rows(*paths)):
         own = row.get("evalcore")

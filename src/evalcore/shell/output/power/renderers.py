@@ -9,11 +9,11 @@ from pyrsistent import PMap
 from evalcore.core.compare.power import Known, PowerPlan
 from evalcore.core.records.task import MetricKey
 from evalcore.shell.compare.power import Planned
-from evalcore.shell.output.power.plan_page import page_of, question_part, spread_of_document
+from evalcore.shell.output.power.plan_page import build_page, find_question_part, spread_of_document
 from evalcore.shell.output.terminal.flat import write_csv_rows
-from evalcore.shell.output.terminal.grid import page_renderers
+from evalcore.shell.output.terminal.grid import build_renderers
 from evalcore.shell.output.terminal.screen import Renderer, plain_form
-from evalcore.shell.safety.strict_json import json_text
+from evalcore.shell.safety.strict_json import dump_page
 
 __all__ = ["RENDERERS"]
 
@@ -21,12 +21,12 @@ __all__ = ["RENDERERS"]
 def _write_json(planned: Planned) -> str:
     """The plans as strict JSON; standard deviations are those of one document."""
     asked = planned.asked
-    return json_text(
+    return dump_page(
         {
             "read": planned.read,
             "warnings": (*planned.lead, *planned.notes),
             "asked": {name: getattr(asked, name) for name in asked.__struct_fields__},
-            "rows": [_row(plan) for plan in planned.plans],
+            "rows": [_describe_plan(plan) for plan in planned.plans],
         }
     )
 
@@ -39,21 +39,21 @@ def _write_csv(planned: Planned) -> str:
     ['n_needed', 'n_needed_with_1', 'n_needed_with_8', 'repeats_needed', 'reason']
     """
     needed = {"n_needed": None, **{f"n_needed_with_{k}": k for k in planned.asked.repeats}}
-    rows = [_csv_row(plan, needed) for plan in planned.plans]
-    return write_csv_rows(list(_csv_row(EMPTY, needed)), (row.values() for row in rows))
+    rows = [_spread_row(plan, needed) for plan in planned.plans]
+    return write_csv_rows(list(_spread_row(EMPTY, needed)), (row.values() for row in rows))
 
 
 EMPTY = PowerPlan(known=Known(name="", key=MetricKey("")))
 
 
-def _csv_row(plan: PowerPlan, needed: Mapping[str, int | None]) -> dict[str, object]:
+def _spread_row(plan: PowerPlan, needed: Mapping[str, int | None]) -> dict[str, object]:
     """The row of JSON, a cell for every count of documents in place of all."""
-    counts, row = dict(plan.documents), _row(plan)
+    counts, row = dict(plan.documents), _describe_plan(plan)
     spread = {"documents": {name: counts.get(k) for name, k in needed.items()}}
     return {head: cell for name, value in row.items() for head, cell in spread.get(name, {name: value}).items()}
 
 
-def _row(plan: PowerPlan) -> dict[str, object]:
+def _describe_plan(plan: PowerPlan) -> dict[str, object]:
     known = plan.known
     return {
         "name": known.name,
@@ -65,7 +65,7 @@ def _row(plan: PowerPlan) -> dict[str, object]:
         "clusters": known.units if known.units != known.n else None,
         "repeats": known.repeats,
         "sd": spread_of_document(plan, known.stderr),
-        "question_sd": spread_of_document(plan, question_part(plan)) if known.sampling is not None else None,
+        "question_sd": spread_of_document(plan, find_question_part(plan)) if known.sampling is not None else None,
         "sampling_sd": spread_of_document(plan, known.sampling),
         "half_width": plan.half_width,
         "detectable": plan.finds,
@@ -77,5 +77,5 @@ def _row(plan: PowerPlan) -> dict[str, object]:
 
 
 RENDERERS: PMap[str, Renderer[Planned]] = (
-    page_renderers(page_of).set("json", plain_form(_write_json)).set("csv", plain_form(_write_csv))
+    build_renderers(build_page).set("json", plain_form(_write_json)).set("csv", plain_form(_write_csv))
 )

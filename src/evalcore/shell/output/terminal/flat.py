@@ -7,11 +7,11 @@ import io
 import re
 from collections.abc import Callable, Iterable, Sequence
 
-from evalcore.shell.output.terminal.number_rows import NumberRow, once
+from evalcore.shell.output.terminal.number_rows import NumberRow, drop_repeats
 from evalcore.shell.output.terminal.number_text import ARROWS, indent_name, show_interval, show_number, show_share
 from evalcore.shell.safety.safe_text import visible
 
-__all__ = ["escape_markdown", "markdown_table", "render_csv", "render_markdown", "write_csv_rows"]
+__all__ = ["escape_markdown", "render_csv", "render_markdown", "write_csv_rows", "write_markdown_table"]
 
 CSV: tuple[tuple[str, Callable[[NumberRow], object]], ...] = (
     ("task", lambda row: row.name),
@@ -40,7 +40,7 @@ def render_csv(rows: Iterable[NumberRow]) -> str:
     >>> print(render_csv([NumberRow(name="=1+1", alias="a", metric="acc", value=0.5)]).splitlines()[1])
     '=1+1,a,task,0,,,,acc,,0.5,,,,,0,0,
     """
-    return write_csv_rows([name for name, _ in CSV], ([cell(row) for _, cell in CSV] for row in once(rows)))
+    return write_csv_rows([name for name, _ in CSV], ([cell(row) for _, cell in CSV] for row in drop_repeats(rows)))
 
 
 def write_csv_rows(heads: Sequence[str], rows: Iterable[Iterable[object]]) -> str:
@@ -52,7 +52,7 @@ def write_csv_rows(heads: Sequence[str], rows: Iterable[Iterable[object]]) -> st
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(heads)
-    writer.writerows(map(_csv_cell, row) for row in rows)
+    writer.writerows(map(_write_cell, row) for row in rows)
     return out.getvalue()
 
 
@@ -60,7 +60,7 @@ DANGEROUS = re.compile(r"\s*[=+\-@\t\r＝＋－＠|%]")
 NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]+)?")
 
 
-def _csv_cell(value: object) -> object:
+def _write_cell(value: object) -> object:
     if not isinstance(value, str):
         return value
     return "'" * bool(DANGEROUS.match(value) and not NUMBER.fullmatch(value)) + visible(value)
@@ -80,14 +80,14 @@ def render_markdown(rows: Sequence[NumberRow], *, confidence: float = 0.95) -> s
     interval = f"{show_share(confidence)} interval"
     heads = ("Tasks", "Version", "Filter", "n-shot", "Metric", "", "Value", "", "Stderr", interval, "n")
     right = [head in ("n-shot", "Value", "Stderr", "n") for head in heads]
-    return markdown_table(heads, list(_markdown_cells(rows)), right, _pad_head) + "\n"
+    return write_markdown_table(heads, list(_list_cells(rows)), right, _pad_head) + "\n"
 
 
 def _pad_head(head: str, width: int, right: bool) -> str:
     return f"{head:^{width}}" if head == "n" else f"{head:<{width}}"
 
 
-def _markdown_cells(rows: Sequence[NumberRow]) -> Iterable[tuple[str, ...]]:
+def _list_cells(rows: Sequence[NumberRow]) -> Iterable[tuple[str, ...]]:
     before: tuple[str, int] | None = None
     for row in rows:
         again, before = (row.name, row.depth) == before, (row.name, row.depth)
@@ -111,7 +111,7 @@ def _pad_cell(text: str, width: int, right: bool) -> str:
     return text.rjust(width) if right else text.ljust(width)
 
 
-def markdown_table(
+def write_markdown_table(
     heads: Sequence[str],
     lines: Sequence[Sequence[str]],
     right: Sequence[bool],
@@ -119,7 +119,7 @@ def markdown_table(
 ) -> str:
     """Cells that are escaped already, as a table in columns of equal width.
 
-    >>> print(markdown_table(["task", "n"], [["a", "12"]], [False, True]))
+    >>> print(write_markdown_table(["task", "n"], [["a", "12"]], [False, True]))
     |task|  n|
     |----|--:|
     |a   | 12|

@@ -16,12 +16,12 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
-from evalcore.shell.output.terminal.flat import escape_markdown, markdown_table
+from evalcore.shell.output.terminal.flat import escape_markdown, write_markdown_table
 from evalcore.shell.output.terminal.screen import PIPE, Renderer, Screen, plain_form
-from evalcore.shell.output.terminal.wrap import fold, share_width
+from evalcore.shell.output.terminal.wrap import fold_name, share_width
 from evalcore.shell.safety.safe_text import shorten, visible
 
-__all__ = ["Grid", "GridColumn", "Page", "Section", "draw_page", "lay_grid", "page_renderers", "write_markdown"]
+__all__ = ["Grid", "GridColumn", "Page", "Section", "build_renderers", "draw_page", "lay_grid", "write_markdown"]
 
 T = TypeVar("T")
 
@@ -144,7 +144,7 @@ def draw_page(page: Page, screen: Screen = PIPE) -> str:
         console.print(Text(visible(line), style="bold"))
     if page.title:
         console.print()
-    grid, table = _fitting(console, page.grids)
+    grid, table = _fit_grid(console, page.grids)
     console.print(table)
     console.width = screen.width or UNBOUNDED
     legend = (*grid.legend, *page.legend)
@@ -160,7 +160,7 @@ def draw_page(page: Page, screen: Screen = PIPE) -> str:
     return "\n".join(line.rstrip() for line in out.getvalue().split("\n"))
 
 
-def page_renderers(page_of: Callable[[T], Page]) -> PMap[str, Renderer[T]]:
+def build_renderers(page_of: Callable[[T], Page]) -> PMap[str, Renderer[T]]:
     """The forms of what has a page: drawn for a screen, and in Markdown."""
     return pmap(
         {
@@ -170,11 +170,11 @@ def page_renderers(page_of: Callable[[T], Page]) -> PMap[str, Renderer[T]]:
     )
 
 
-def _fitting(console: Console, grids: Sequence[Grid]) -> tuple[Grid, Table]:
+def _fit_grid(console: Console, grids: Sequence[Grid]) -> tuple[Grid, Table]:
     """The widest grid that fits without names folded to less than is readable; else the narrowest."""
     unbounded = console.options.update(max_width=UNBOUNDED)
-    for grid in map(_safe, grids):
-        size = Measurement.get(console, unbounded, _table(grid)).maximum
+    for grid in map(_make_safe, grids):
+        size = Measurement.get(console, unbounded, _build_table(grid)).maximum
         names = [at for at, number in enumerate(grid.numbers) if not number]
         widths = [max(cell_len(line[at]) for line in (grid.heads, *grid.lines)) for at in names]
         if size - sum(widths) + sum(min(width, grid.readable) for width in widths) <= console.width:
@@ -182,17 +182,17 @@ def _fitting(console: Console, grids: Sequence[Grid]) -> tuple[Grid, Table]:
     kept = dict(zip(names, share_width(widths, console.width - size + sum(widths)), strict=True))
     console.width = max(console.width, size - sum(widths) + sum(kept.values()))
     lines = tuple(
-        tuple(fold(cell, kept[at]) if at in kept else cell for at, cell in enumerate(line)) for line in grid.lines
+        tuple(fold_name(cell, kept[at]) if at in kept else cell for at, cell in enumerate(line)) for line in grid.lines
     )
-    return grid, _table(replace(grid, lines=lines))
+    return grid, _build_table(replace(grid, lines=lines))
 
 
-def _safe(grid: Grid) -> Grid:
+def _make_safe(grid: Grid) -> Grid:
     lines = tuple(tuple(shorten(visible(cell), LONGEST) for cell in line) for line in grid.lines)
     return replace(grid, heads=tuple(map(visible, grid.heads)), lines=lines)
 
 
-def _table(grid: Grid) -> Table:
+def _build_table(grid: Grid) -> Table:
     table = Table(
         box=box.SIMPLE_HEAD, padding=(0, grid.gap - 1, 0, 0), pad_edge=False, show_edge=False, header_style="bold"
     )
@@ -217,10 +217,10 @@ def write_markdown(page: Page) -> str:
     """
     grid = page.grids[0]
     heads, *lines = ([escape_markdown(shorten(cell, LONGEST)) for cell in line] for line in (grid.heads, *grid.lines))
-    table = markdown_table(heads, lines, grid.numbers)
+    table = write_markdown_table(heads, lines, grid.numbers)
     legend = Section("", (*grid.legend, *page.legend))
     lists = (
-        "\n".join([*([f"{escape_markdown(one.head)}\n"] if one.head else []), *map(_item, one.lines)])
+        "\n".join([*([f"{escape_markdown(one.head)}\n"] if one.head else []), *map(_write_item, one.lines)])
         for one in (legend, *page.sections)
         if one.lines
     )
@@ -229,5 +229,5 @@ def write_markdown(page: Page) -> str:
     return "\n\n".join(filter(None, (lead, title, table, *lists))) + "\n"
 
 
-def _item(line: str) -> str:
+def _write_item(line: str) -> str:
     return "- " + escape_markdown(shorten(line, LONGEST * 2))

@@ -12,7 +12,7 @@ from evalcore.core.records.column import Column
 from evalcore.core.records.outcome import FAILED, UNSCORABLE
 from evalcore.core.records.report import Report, TaskReport
 
-__all__ = ["Lost", "lost_of", "told_losses"]
+__all__ = ["Lost", "find_losses", "tell_losses"]
 
 KINDS = ((FAILED, "failed"), (UNSCORABLE, "unscorable"))
 WORDS = {"failed": "failed", "unscorable": "could not be scored"}
@@ -29,15 +29,15 @@ class Lost(Struct, frozen=True):
     reasons: tuple[tuple[str, int], ...]
 
 
-def lost_of(report: Report) -> tuple[Lost, ...]:
+def find_losses(report: Report) -> tuple[Lost, ...]:
     """What each task lost. ``failed``: there is no answer; ``unscorable``: there is one, but no score for it."""
-    return tuple(lost for task in report.tasks for kind in KINDS if (lost := _lost(task, *kind)) is not None)
+    return tuple(lost for task in report.tasks for kind in KINDS if (lost := _find_loss(task, *kind)) is not None)
 
 
-def _lost(task: TaskReport, code: int, kind: str) -> Lost | None:
+def _find_loss(task: TaskReport, code: int, kind: str) -> Lost | None:
     why: dict[int, str] = {}
     for _, column in task.columns:
-        for key, reason in _reasons(column, code):
+        for key, reason in _list_reasons(column, code):
             why.setdefault(key, reason)
     if not why:
         return None
@@ -46,25 +46,25 @@ def _lost(task: TaskReport, code: int, kind: str) -> Lost | None:
     return Lost(task.name, kind, len(why), task.n_docs, tuple(top))
 
 
-def _reasons(column: Column, code: int) -> Iterable[tuple[int, str]]:
+def _list_reasons(column: Column, code: int) -> Iterable[tuple[int, str]]:
     reasons = dict(column.reasons)
     keys = column.keys.ints[column.status.data == code].tolist()
     return ((key, PLACE.sub("", reasons.get(key, "")) or "no reason given") for key in keys)
 
 
-def told_losses(losses: Iterable[Lost], *, most: int = 3) -> tuple[str, ...]:
+def tell_losses(losses: Iterable[Lost], *, most: int = 3) -> tuple[str, ...]:
     """A line per task and kind, with its most frequent reasons.
 
-    >>> told_losses([Lost("t", "failed", 3, 20, (("timed out", 2), ("reset", 1)))])
+    >>> tell_losses([Lost("t", "failed", 3, 20, (("timed out", 2), ("reset", 1)))])
     ('t: 3 of 20 documents failed (2 timed out, 1 reset)',)
     """
     return tuple(
-        f"{lost.task}: {lost.documents} of {lost.of} documents {WORDS[lost.kind]} ({_tops(lost.reasons, most)})"
+        f"{lost.task}: {lost.documents} of {lost.of} documents {WORDS[lost.kind]} ({_tell_reasons(lost.reasons, most)})"
         for lost in losses
     )
 
 
-def _tops(reasons: tuple[tuple[str, int], ...], most: int) -> str:
+def _tell_reasons(reasons: tuple[tuple[str, int], ...], most: int) -> str:
     shown = [f"{count} {reason}" for reason, count in reasons[:most]]
     left = len(reasons) - most
     return ", ".join([*shown, *([f"and {left} more reasons"] if left > 0 else [])])

@@ -8,25 +8,25 @@ from evalcore.core.lm_eval.result_file import BYPASS
 from evalcore.core.records.estimate import Estimate
 from evalcore.core.records.report import GroupReport, Report, TaskReport
 
-__all__ = ["group_warnings", "grouped", "notes_of"]
+__all__ = ["collect_notes", "group_texts", "group_warnings"]
 
 AT = " - at "
 
 
-def notes_of(report: Report, more: Iterable[str] = ()) -> tuple[str, ...]:
+def collect_notes(report: Report, more: Iterable[str] = ()) -> tuple[str, ...]:
     """Warnings of a report and of its run; one that many tasks share stands once."""
     rows: list[TaskReport | GroupReport] = [*report.tasks, *report.groups]
-    recorded = _only_recorded(report)
+    recorded = _is_only_recorded(report)
     own = [(row.name, warning) for row in (report.tasks if recorded else rows) for warning in row.warnings]
     why = [
-        (row.name, f"{key.metric}: {_lacking(estimate)} ({estimate.reason})")
+        (row.name, f"{key.metric}: {_tell_lack(estimate)} ({estimate.reason})")
         for row in rows
         for key, estimate in row.estimates
         if estimate.reason and key.metric != BYPASS
     ]
     names = {row.name for row in rows}
     only = [("", "nothing was measured, as asked: n counts the documents whose answers were recorded")] * recorded
-    return grouped([*only, *own, *why, *_with_subjects(more, names)])
+    return group_texts([*only, *own, *why, *_find_subjects(more, names)])
 
 
 def group_warnings(texts: Iterable[str], names: Collection[str]) -> tuple[str, ...]:
@@ -35,41 +35,41 @@ def group_warnings(texts: Iterable[str], names: Collection[str]) -> tuple[str, .
     >>> group_warnings(["a: odd", "b: odd", "all the same - at a", "all the same - at b", "slow"], ["a", "b"])
     ('odd (a, b)', 'all the same (a, b)', 'slow')
     """
-    return grouped(_with_subjects(texts, names))
+    return group_texts(_find_subjects(texts, names))
 
 
-def _lacking(estimate: Estimate) -> str:
+def _tell_lack(estimate: Estimate) -> str:
     if estimate.value is None:
         return "no value"
     return "no interval" if estimate.ci is None else "another interval than asked for"
 
 
-def _only_recorded(report: Report) -> bool:
+def _is_only_recorded(report: Report) -> bool:
     """Whether no task measures anything (``predict_only``), so that no group can either."""
     keys = [key for task in report.tasks for key, _ in task.estimates]
     return bool(keys) and all(key.metric == BYPASS for key in keys)
 
 
-def _with_subjects(texts: Iterable[str], names: Collection[str]) -> Iterator[tuple[str, str]]:
+def _find_subjects(texts: Iterable[str], names: Collection[str]) -> Iterator[tuple[str, str]]:
     for text in texts:
         ends = (text.partition(": ")[0], text.rpartition(AT)[2])
         yield next((end for end in ends if end in names), ""), text
 
 
-def grouped(texts: Iterable[tuple[str, str]], *, most: int = 3) -> tuple[str, ...]:
+def group_texts(texts: Iterable[tuple[str, str]], *, most: int = 3) -> tuple[str, ...]:
     """Each text once, in the order of its first occurrence, with the names it is about.
 
-    >>> grouped([("a", "a: odd"), ("b", "b: odd"), ("", "slow"), ("a", "odd")])
+    >>> group_texts([("a", "a: odd"), ("b", "b: odd"), ("", "slow"), ("a", "odd")])
     ('odd (a, b)', 'slow')
     """
     about: dict[str, dict[str, None]] = {}
     for name, text in texts:
         bare = text.removeprefix(f"{name}: ").removeprefix(f"group {name}: ").removesuffix(f"{AT}{name}")
         about.setdefault(bare, {})[name] = None
-    return tuple(text + _about([name for name in names if name], most) for text, names in about.items())
+    return tuple(text + _name_subjects([name for name in names if name], most) for text, names in about.items())
 
 
-def _about(names: Sequence[str], most: int) -> str:
+def _name_subjects(names: Sequence[str], most: int) -> str:
     if not names:
         return ""
     left = len(names) - most

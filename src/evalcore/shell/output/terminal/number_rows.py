@@ -15,7 +15,7 @@ from evalcore.core.records.estimate import Estimate
 from evalcore.core.records.report import GroupReport, Report, TaskReport
 from evalcore.core.records.task import MetricKey
 
-__all__ = ["NumberRow", "once", "rows_of"]
+__all__ = ["NumberRow", "drop_repeats", "list_rows"]
 
 
 class NumberRow(Struct, frozen=True, kw_only=True):
@@ -40,7 +40,7 @@ class NumberRow(Struct, frozen=True, kw_only=True):
     reason: str = ""
 
 
-def rows_of(report: Report) -> tuple[NumberRow, ...]:
+def list_rows(report: Report) -> tuple[NumberRow, ...]:
     """Every number of a report, parents before children; a task in two groups appears in both.
 
     >>> from evalcore.core.groups.tree import GroupMetric
@@ -48,13 +48,13 @@ def rows_of(report: Report) -> tuple[NumberRow, ...]:
     >>> from evalcore.core.lm_eval.result_row import leaf_from_flat
     >>> tree = Group("g", (Leaf("a", None),), (GroupMetric("acc"),))
     >>> done = build_report([leaf_from_flat("a", {"acc,none": 0.5, "sample_len": 8}).value], [tree])
-    >>> [(row.depth, row.name, row.metric, row.value) for row in rows_of(done)]
+    >>> [(row.depth, row.name, row.metric, row.value) for row in list_rows(done)]
     [(0, 'g', 'acc', 0.5), (1, 'a', 'acc', 0.5)]
     """
     shots = num_fewshot(report)
     known: list[TaskReport | GroupReport] = [*report.tasks, *report.groups]
-    blocks = {one.name: _block(one, shots.get(one.name)) for one in known}
-    places = [place for tree in report.trees for place in fold_group(tree, _leaf, _group)]
+    blocks = {one.name: _list_block(one, shots.get(one.name)) for one in known}
+    places = [place for tree in report.trees for place in fold_group(tree, _place_leaf, _place_group)]
     seen = {name for _, name in places}
     places += [(0, task.name) for task in report.tasks if task.name not in seen]
     missing = {name: (NumberRow(name=name, alias=name, reason="not run"),) for _, name in places if name not in blocks}
@@ -64,15 +64,15 @@ def rows_of(report: Report) -> tuple[NumberRow, ...]:
 Place = tuple[int, str]
 
 
-def _leaf(leaf: Leaf[TaskReport]) -> tuple[Place, ...]:
+def _place_leaf(leaf: Leaf[TaskReport]) -> tuple[Place, ...]:
     return ((0, leaf.name),)
 
 
-def _group(group: Group[TaskReport], parts: Sequence[tuple[Place, ...]]) -> tuple[Place, ...]:
+def _place_group(group: Group[TaskReport], parts: Sequence[tuple[Place, ...]]) -> tuple[Place, ...]:
     return ((0, group.name), *((depth + 1, name) for part in parts for depth, name in part))
 
 
-def _block(report: TaskReport | GroupReport, shots: int | None) -> tuple[NumberRow, ...]:
+def _list_block(report: TaskReport | GroupReport, shots: int | None) -> tuple[NumberRow, ...]:
     """The rows of a task or group."""
     head = NumberRow(
         name=report.name,
@@ -81,28 +81,28 @@ def _block(report: TaskReport | GroupReport, shots: int | None) -> tuple[NumberR
         version="" if report.version in (None, "N/A") else str(report.version),
         shots=shots,
     )
-    rows = tuple(_row(head, key, estimate) for key, estimate in report.estimates) or (head,)
-    return tuple(_recorded(row, report.n_docs) for row in rows) if isinstance(report, TaskReport) else rows
+    rows = tuple(_fill_row(head, key, estimate) for key, estimate in report.estimates) or (head,)
+    return tuple(_count_recorded(row, report.n_docs) for row in rows) if isinstance(report, TaskReport) else rows
 
 
-def _recorded(row: NumberRow, docs: int) -> NumberRow:
+def _count_recorded(row: NumberRow, docs: int) -> NumberRow:
     """Answers that nothing was measured on are counted all the same."""
     if row.metric != BYPASS or row.value is not None:
         return row
     return replace(row, n=docs - row.failed - row.unscorable, reason="recorded")
 
 
-def _row(head: NumberRow, key: MetricKey, estimate: Estimate) -> NumberRow:
+def _fill_row(head: NumberRow, key: MetricKey, estimate: Estimate) -> NumberRow:
     low, high = estimate.ci if estimate.ci is not None else (None, None)
     return replace(
         head,
         filter=key.filter,
         metric=key.metric,
         higher=estimate.scale.higher_is_better,
-        value=_finite(estimate.value),
-        stderr=_finite(estimate.stderr),
-        low=_finite(low),
-        high=_finite(high),
+        value=_drop_nonfinite(estimate.value),
+        stderr=_drop_nonfinite(estimate.stderr),
+        low=_drop_nonfinite(low),
+        high=_drop_nonfinite(high),
         n=estimate.n,
         failed=estimate.counts.failed,
         unscorable=estimate.counts.unscorable,
@@ -110,10 +110,10 @@ def _row(head: NumberRow, key: MetricKey, estimate: Estimate) -> NumberRow:
     )
 
 
-def _finite(value: float | None) -> float | None:
+def _drop_nonfinite(value: float | None) -> float | None:
     return value if value is not None and isfinite(value) else None
 
 
-def once(rows: Iterable[NumberRow]) -> tuple[NumberRow, ...]:
+def drop_repeats(rows: Iterable[NumberRow]) -> tuple[NumberRow, ...]:
     """Each number once, wherever its task stands in the tree."""
     return tuple(unique(rows, key=lambda row: (row.name, row.metric, row.filter)))

@@ -48,7 +48,7 @@ terminal wraps the lines.
 Columns = tuple[GridColumn[NumberRow], ...]
 
 
-def _columns(level: str, shape: TableShape) -> Columns:
+def _build_columns(level: str, shape: TableShape) -> Columns:
     dash = " to " if shape.interval == 4 else "–"
     return (
         GridColumn("Tasks", lambda row: indent_name(row.depth, row.alias), number=False, once=True),
@@ -59,7 +59,7 @@ def _columns(level: str, shape: TableShape) -> Columns:
         GridColumn("", lambda row: ARROWS[row.higher]),
         GridColumn(
             "Value",
-            lambda row: _value(row, shape.value),
+            lambda row: _show_value(row, shape.value),
             "the model's score; ↑ higher is better, ↓ lower is better",
         ),
         GridColumn(
@@ -74,7 +74,7 @@ def _columns(level: str, shape: TableShape) -> Columns:
         ),
         GridColumn(
             "unscored",
-            lambda row: f"{_unscored(row):,}" if _unscored(row) else "",
+            lambda row: f"{_count_unscored(row):,}" if _count_unscored(row) else "",
             "documents without a score, not counted in n; the reasons are below",
         ),
     )
@@ -94,30 +94,33 @@ def render_table(
     >>> print(render_table([NumberRow(name="t", alias="t", metric="acc", value=0.5, n=4)]).splitlines()[0].split())
     ['Tasks', 'Version', 'Filter', 'n-shot', 'Metric', 'Value', '95', '%', 'interval', 'n']
     """
-    grids = [_grid(rows, show_share(confidence), shape) for shape in SHAPES]
+    grids = [_build_grid(rows, show_share(confidence), shape) for shape in SHAPES]
     page = Page(
         grids=tuple(replace(grid, legend=()) for grid in grids),
         title=(title,) if title else (),
         legend=grids[0].legend,  # the same, with the head of the widest, for all
-        sections=(*_listed("Documents without a score:", losses, "red"), *_listed("Warnings:", notes, "yellow")),
+        sections=(
+            *_list_section("Documents without a score:", losses, "red"),
+            *_list_section("Warnings:", notes, "yellow"),
+        ),
     )
     return draw_page(page, screen)
 
 
-def _unscored(row: NumberRow) -> int:
+def _count_unscored(row: NumberRow) -> int:
     return row.failed + row.unscorable
 
 
-def _value(row: NumberRow, decimals: int) -> str:
+def _show_value(row: NumberRow, decimals: int) -> str:
     return show_number(row.value, decimals, none=row.reason if row.metric in ("", BYPASS) else "N/A")
 
 
-def _grid(rows: Sequence[NumberRow], level: str, shape: TableShape) -> Grid:
+def _build_grid(rows: Sequence[NumberRow], level: str, shape: TableShape) -> Grid:
     unfiltered = shape.plain and all(row.filter in ("", "none") for row in rows)
-    silent = {*(["Filter"] if unfiltered else []), *([] if any(map(_unscored, rows)) else ["unscored"])}
+    silent = {*(["Filter"] if unfiltered else []), *([] if any(map(_count_unscored, rows)) else ["unscored"])}
     columns = [
         column
-        for column in _columns(level, shape)
+        for column in _build_columns(level, shape)
         if column.head not in silent and (not column.spare or column.spare > shape.dropped)
     ]
     return lay_grid(
@@ -130,7 +133,7 @@ def _grid(rows: Sequence[NumberRow], level: str, shape: TableShape) -> Grid:
     )
 
 
-def _listed(head: str, lines: Sequence[str], style: str) -> tuple[Section, ...]:
+def _list_section(head: str, lines: Sequence[str], style: str) -> tuple[Section, ...]:
     """A headed list, cut where it gets too long to read."""
     more = (f"and {len(lines) - MOST_NOTES} more, in results.json",) if len(lines) > MOST_NOTES else ()
     return (Section(head, (*map(shorten, lines[:MOST_NOTES]), *more), style),) if lines else ()

@@ -60,14 +60,14 @@ def describe_stage(stage: Stage, now: float) -> str:
         *([f"{stage.known:,} from the log, {stage.done:,} now"] if stage.known else []),
         *([f"{stage.failed:,} failed"] if stage.failed else []),
         *([f"{rate:.1f}/s" if rate < 100 else f"{rate:,.0f}/s"] if rate else []),
-        *([f"{_time((stage.total - at) / rate)} left"] if rate and at < stage.total else []),
+        *([f"{_show_time((stage.total - at) / rate)} left"] if rate and at < stage.total else []),
     ]
     return ", ".join(parts)
 
 
-def _time(seconds: float) -> str:
+def _show_time(seconds: float) -> str:
     """
-    >>> _time(42), _time(200), _time(9000)
+    >>> _show_time(42), _show_time(200), _show_time(9000)
     ('42 s', '3 min', '2.5 h')
     """
     if seconds < 100:
@@ -88,7 +88,7 @@ def progress(
     if quiet:
         yield Silence(to)
     elif to.isatty():
-        with _bars(to) as bars:
+        with _make_bars(to) as bars:
             yield Bars(bars, clock)
     else:
         lines = Lines(to, every, clock)
@@ -189,7 +189,7 @@ class Bars:
         self.bars.console.print(Text(f"warning: {shorten(visible(text))}", style="yellow"))
 
 
-def _bars(stream: TextIO) -> RichProgress:
+def _make_bars(stream: TextIO) -> RichProgress:
     from rich.console import Console
     from rich.progress import BarColumn, TextColumn
     from rich.progress import Progress as RichProgress

@@ -10,14 +10,14 @@ from pyrsistent import PMap, pmap
 
 from evalcore.core.records.report import Report
 from evalcore.shell.output.terminal.flat import render_csv, render_markdown
-from evalcore.shell.output.terminal.losses import lost_of, told_losses
-from evalcore.shell.output.terminal.notes import notes_of
-from evalcore.shell.output.terminal.number_rows import NumberRow, rows_of
+from evalcore.shell.output.terminal.losses import find_losses, tell_losses
+from evalcore.shell.output.terminal.notes import collect_notes
+from evalcore.shell.output.terminal.number_rows import NumberRow, list_rows
 from evalcore.shell.output.terminal.screen import PIPE, Renderer, Screen, plain_form, print_form, render_form
 from evalcore.shell.safety.safe_text import visible
-from evalcore.shell.safety.strict_json import json_text
+from evalcore.shell.safety.strict_json import dump_page
 
-__all__ = ["RENDERERS", "Shown", "render", "show", "shown_of"]
+__all__ = ["RENDERERS", "Shown", "prepare_shown", "render", "show"]
 
 
 class Shown(Struct, frozen=True, kw_only=True):
@@ -33,7 +33,7 @@ class Shown(Struct, frozen=True, kw_only=True):
     files: tuple[str, ...] = ()
 
 
-def shown_of(
+def prepare_shown(
     report: Report,
     results: Mapping[str, object] | None = None,
     *,
@@ -45,10 +45,10 @@ def shown_of(
 ) -> Shown:
     """A report, its results and the warnings of its run, ready for any renderer."""
     return Shown(
-        rows=rows_of(report),
+        rows=list_rows(report),
         results=results or {},
-        losses=told_losses(lost_of(report)),
-        notes=notes_of(report, warnings),
+        losses=tell_losses(find_losses(report)),
+        notes=collect_notes(report, warnings),
         confidence=confidence,
         title=title,
         folder=folder,
@@ -56,7 +56,7 @@ def shown_of(
     )
 
 
-def _table(shown: Shown, screen: Screen) -> str:
+def _render_table(shown: Shown, screen: Screen) -> str:
     from evalcore.shell.output.terminal.number_table import render_table  # draws with rich, which others do without
 
     where = f"\nWritten to {visible(shown.folder)}{': ' * bool(shown.files)}{', '.join(shown.files)}\n"
@@ -71,17 +71,17 @@ def _table(shown: Shown, screen: Screen) -> str:
     return text + where if shown.folder else text
 
 
-def _losses(shown: Shown) -> tuple[str, ...]:
+def _list_losses(shown: Shown) -> tuple[str, ...]:
     return (*shown.losses, *(f"warning: {note}" for note in shown.notes))
 
 
 RENDERERS: PMap[str, Renderer[Shown]] = pmap(
     {
-        "table": Renderer(_table),
-        "json": plain_form(lambda shown: json_text(shown.results), _losses),
-        "csv": plain_form(lambda shown: render_csv(shown.rows), _losses),
-        "markdown": plain_form(lambda shown: render_markdown(shown.rows, confidence=shown.confidence), _losses),
-        "path": plain_form(lambda shown: visible(shown.folder) + "\n", _losses),
+        "table": Renderer(_render_table),
+        "json": plain_form(lambda shown: dump_page(shown.results), _list_losses),
+        "csv": plain_form(lambda shown: render_csv(shown.rows), _list_losses),
+        "markdown": plain_form(lambda shown: render_markdown(shown.rows, confidence=shown.confidence), _list_losses),
+        "path": plain_form(lambda shown: visible(shown.folder) + "\n", _list_losses),
     }
 )
 """Only the table has a place for losses and warnings."""

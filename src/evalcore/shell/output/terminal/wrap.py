@@ -6,27 +6,27 @@ from collections.abc import Iterator, Sequence
 
 from rich.cells import cell_len, set_cell_size
 
-__all__ = ["fold", "share_width"]
+__all__ = ["fold_name", "share_width"]
 
 BREAKS = " _-@./:,"
 
 
-def fold(text: str, width: int) -> str:
+def fold_name(text: str, width: int) -> str:
     """The text in lines of a width, broken after a space or a mark if it can be, each as far in as the first.
 
-    >>> print(fold(" - simple questions", 12))
+    >>> print(fold_name(" - simple questions", 12))
      - simple
        questions
-    >>> print(fold("exact_match@pass@2", 12))
+    >>> print(fold_name("exact_match@pass@2", 12))
     exact_match@
     pass@2
     """
     if cell_len(text) <= width:
         return text
-    return "\n".join(line.rstrip(" ") for line in _lines(text, width))
+    return "\n".join(line.rstrip(" ") for line in _break_lines(text, width))
 
 
-def _lines(text: str, width: int) -> Iterator[str]:
+def _break_lines(text: str, width: int) -> Iterator[str]:
     before, indent = "", len(text) - len(text.lstrip(" -"))
     while cell_len(before + text) > width:
         room = width - len(before)
