@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from evalcore.shell.cli.inputs import COLUMNS, add_forms, columns_of, new_parser
+from evalcore.shell.cli.inputs import COLUMNS, add_forms, new_parser, read_columns
 
 EXAMPLES = """examples:
   evalcore explain out/run --task gsm8k --doc 12            a run folder, or an output of lm-eval
@@ -17,7 +17,7 @@ EXAMPLES = """examples:
 """
 
 
-def parser() -> argparse.ArgumentParser:
+def build_parser() -> argparse.ArgumentParser:
     out = new_parser(
         "explain",
         "One document of a run: its prompt, its answers, what each filter made of them and by which rule, "
@@ -48,7 +48,7 @@ def parser() -> argparse.ArgumentParser:
 
 def main(argv: Sequence[str]) -> int:
     """Find the document, trace it, print."""
-    given = parser().parse_args(argv)
+    given = build_parser().parse_args(argv)
     from evalcore.shell.explain.explain import explain_document
     from evalcore.shell.output.explain.renderers import RENDERERS
     from evalcore.shell.output.terminal.screen import print_form
@@ -60,7 +60,7 @@ def main(argv: Sequence[str]) -> int:
         filter=given.filter,
         metric=given.metric,
         task_file=given.task_file,
-        columns=columns_of(given),
+        columns=read_columns(given),
         full=given.full,
     )
     print_form(RENDERERS, given.form, explained)

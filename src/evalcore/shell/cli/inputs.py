@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from evalcore.shell.logs.tables.column_map import ColumnMap
 
-__all__ = ["COLUMNS", "add_choice", "add_forms", "add_reading", "add_resampling", "columns_of", "new_parser"]
+__all__ = ["COLUMNS", "add_choice", "add_forms", "add_reading", "add_resampling", "new_parser", "read_columns"]
 
 
 def new_parser(command: str, what: str, examples: str, usage: str | None = None) -> argparse.ArgumentParser:
@@ -69,7 +69,7 @@ COLUMNS = {
 }
 
 
-def columns_of(given: argparse.Namespace) -> ColumnMap | None:
+def read_columns(given: argparse.Namespace) -> ColumnMap | None:
     """The columns that are declared, None without any."""
     from evalcore.shell.logs.tables.column_map import declare_columns
 
