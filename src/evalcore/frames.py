@@ -69,13 +69,11 @@ def samples_of(run: str | os.PathLike[str], tasks: Iterable[str] = ()) -> Iterat
 
     Shards of one run, as ``evalcore score`` takes them, are read one after the other.
     """
-    from evalcore.shell.logs.runs.run_record import refuse_other_rows
     from evalcore.shell.logs.runs.shards import pool_source
-    from evalcore.shell.logs.runs.source import find_source
+    from evalcore.shell.logs.runs.source import find_sample_logs
 
     path = Path(run)
-    refuse_other_rows(path)
-    source = pool_source(find_source(path), path)
+    source = pool_source(find_sample_logs(path), path)
     warn_caller(source.warnings)
     logs = {log.task: log.files for log in source.logs}
     for task in tuple(tasks) or logs:

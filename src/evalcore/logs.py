@@ -5,17 +5,21 @@ from evalcore.core.pipeline import tabulate_answers
 from evalcore.core.records.document import document_table, request_key, select_docs
 from evalcore.shell.answerlog.fold import read_log
 from evalcore.shell.answerlog.writer import open_log
-from evalcore.shell.logs.log import Logged, LogTask
+from evalcore.shell.compare.runs import read_recorded
+from evalcore.shell.logs.log import Logged, LogTask, Reader
 from evalcore.shell.logs.open import open_logs
-from evalcore.shell.logs.runs.run_record import Recorded, read_recorded
+from evalcore.shell.logs.readers import READERS
+from evalcore.shell.logs.runs.run_record import Recorded
 from evalcore.shell.logs.tables.column_map import ColumnMap
 from evalcore.shell.run.run_result import RunResult
 
 __all__ = [
+    "READERS",
     "AnswerTable",
     "ColumnMap",
     "LogTask",
     "Logged",
+    "Reader",
     "Recorded",
     "Requests",
     "RunResult",

@@ -26,7 +26,8 @@ from test_lm_eval_files import (
 
 from evalcore import EvalError, Report, build_report, report_task
 from evalcore.core.records.task import MetricKey
-from evalcore.shell.logs.runs.run_record import Recorded, read_recorded
+from evalcore.shell.compare.runs import read_recorded
+from evalcore.shell.logs.runs.run_record import Recorded
 from evalcore.shell.output.files.results import RunFacts, build_results
 from evalcore.shell.output.files.run_files import write_results, write_samples
 

@@ -26,7 +26,8 @@ from evalcore import EvalError, build_report, report_task
 from evalcore.frames import samples_of, to_arrow
 from evalcore.lm_eval import LM_EVAL_0_4_13
 from evalcore.shell.cli import main
-from evalcore.shell.logs.runs.run_record import Recorded, read_recorded
+from evalcore.shell.compare.runs import read_recorded
+from evalcore.shell.logs.runs.run_record import Recorded
 from evalcore.shell.output.files.results import VARYING, RunFacts, build_results
 from evalcore.shell.output.files.run_files import write_results, write_samples
 from evalcore.shell.output.files.tracker import write_lm_eval

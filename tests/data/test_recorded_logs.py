@@ -10,7 +10,7 @@ import pytest
 from evalcore import build_report, report_task
 from evalcore.core.records.task import MetricKey
 from evalcore.lm_eval import LM_EVAL_0_4_13
-from evalcore.shell.logs.runs.run_record import read_recorded
+from evalcore.shell.compare.runs import read_recorded
 
 FOLDERS = ("asdiv_2024", "eqbench_2025", "math_perturbed_2026", "negotiationtom_2026")
 CODED = ("micro_f1,none", "macro_f1,none")

@@ -14,7 +14,8 @@ from evalcore.core.compare.lines import CORRECTIONS, Comparison, ComparisonLine,
 from evalcore.core.records.task import MetricKey
 from evalcore.shell.cli import main
 from evalcore.shell.compare.compare import Compared
-from evalcore.shell.logs.runs.run_record import Recorded, read_recorded
+from evalcore.shell.compare.runs import read_recorded
+from evalcore.shell.logs.runs.run_record import Recorded
 from evalcore.shell.output.compare.renderers import build_page
 from evalcore.shell.output.terminal.grid import draw_page
 from evalcore.shell.output.terminal.screen import Screen

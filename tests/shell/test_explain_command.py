@@ -395,7 +395,7 @@ def test_a_plain_table_is_traced_as_scoring_takes_it(tmp_path: Path, capsys: pyt
         assert [one["score"] for one in found["scores"]] == [one["score"] for one in scored["scores"]] == [float(doc)]
     text = told(capsys, table, *given, "--doc", "0")
     assert "'5' is not '4'" in text
-    assert f"`evalcore score '{table}' --answer a --gold g --id k --repeat n -o DIR`" in text
+    assert re.search(r"my table +exact_match +none +2 +0\.5", text)  # its part in the number
     assert "traced by what `score` does with it" in text
     assert "Prompt" not in text  # no column holds what was asked
     recorded = told(capsys, table, "--answer", "a", "--score", "s", "--doc", "0")
@@ -403,7 +403,7 @@ def test_a_plain_table_is_traced_as_scoring_takes_it(tmp_path: Path, capsys: pyt
     assert re.search(r"Gold\n +\(none\)", recorded)
 
 
-def test_logs_without_scores_by_document_say_what_to_do(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_inspect_log_is_explained_and_diffed_as_it_is(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     sample = {"id": 1, "epoch": 1, "input": "2 + 2", "target": "4", "output": {"choices": [
         {"message": {"role": "assistant", "content": "4"}, "stop_reason": "stop"}]}, "scores": {"match": {"value": "C"}}}  # fmt: skip
     log = {
@@ -415,8 +415,6 @@ def test_logs_without_scores_by_document_say_what_to_do(tmp_path: Path, capsys: 
     path = tmp_path / "sums.json"
     path.write_text(json.dumps(log))
     text = told(capsys, path, "--doc", 0)
-    assert f"`evalcore score {path} -o DIR`" in text
-    assert main(["diff", str(path), str(path)]) == 2
-    wrong = capsys.readouterr().err
-    assert f"`evalcore score {path} -o DIR`" in wrong
-    assert "found no results" not in wrong  # what it is not does not matter
+    assert re.search(r"sums +match +none +1 +1\.0", text)
+    assert main(["diff", str(path), str(path)]) == 0
+    assert "No verdict changed" in capsys.readouterr().out

@@ -10,7 +10,7 @@ import pytest
 
 from evalcore.frames import samples_of, to_arrow
 from evalcore.shell.cli import main
-from evalcore.shell.logs.runs.run_record import read_recorded
+from evalcore.shell.compare.runs import read_recorded
 from evalcore.shell.output.files.tracker import write_lm_eval
 
 TIMES = ("2026-01-01T00-00-00.000001", "2026-01-02T00-00-00.000001")

@@ -26,7 +26,7 @@ from evalcore.frames import samples_of, to_arrow, to_pandas, to_polars, write_pa
 from evalcore.groups import leaf_from_flat
 from evalcore.lm_eval import lm_eval_results
 from evalcore.shell.cli import main
-from evalcore.shell.logs.runs.run_record import read_recorded
+from evalcore.shell.compare.runs import read_recorded
 from evalcore.shell.output.files.arrow_tables import RESULTS, TYPES, list_results
 from evalcore.shell.output.files.results import RunFacts, build_results
 from evalcore.shell.output.files.run_files import write_results, write_samples

@@ -23,9 +23,10 @@ from evalcore.core.records.task import MetricKey
 from evalcore.core.stats.percentile import jackknife
 from evalcore.shell.cli import main
 from evalcore.shell.compare.compare import Compared, select_lines
+from evalcore.shell.compare.runs import read_recorded
 from evalcore.shell.logs.runs.identity import cluster_reader
 from evalcore.shell.logs.runs.result_errors import known_of
-from evalcore.shell.logs.runs.run_record import Recorded, read_recorded
+from evalcore.shell.logs.runs.run_record import Recorded
 from evalcore.shell.logs.runs.scores import rows_of as score_rows
 from evalcore.shell.logs.runs.trees import grow_trees
 from evalcore.shell.output.compare.renderers import describe_pair

@@ -190,10 +190,12 @@ def test_answers_without_scores_say_how_to_score_them(tmp_path: Path, capsys: py
     (tmp_path / "a.csv").write_text("question,reply\n?,yes\n")
     (tmp_path / "a.jsonl").write_text(LAYOUTS["lines"](rows))
     (tmp_path / "a.json").write_text(json.dumps({"eval": {"task": "t"}, "status": "success", "samples": []}))
-    for name in ("a.parquet", "a.csv", "a.jsonl", "a.json"):
+    for name in ("a.parquet", "a.csv", "a.jsonl"):
         path = tmp_path / name
         assert main(["compare", str(good), str(path)]) == 2
         assert f"`evalcore score {path} " in capsys.readouterr().err
+    assert main(["compare", str(good), str(tmp_path / "a.json")]) == 2
+    assert "a.json: no documents" in capsys.readouterr().err
 
 
 def test_a_torn_log_is_told_as_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

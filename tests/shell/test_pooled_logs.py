@@ -11,10 +11,10 @@ import pytest
 
 from evalcore import EvalError
 from evalcore.shell.cli import main
+from evalcore.shell.compare.runs import read_recorded
 from evalcore.shell.data import unpack as opening
 from evalcore.shell.logs.log import Problem
 from evalcore.shell.logs.open import open_logs
-from evalcore.shell.logs.runs.run_record import read_recorded
 from evalcore.shell.logs.tables.column_map import ColumnMap
 
 STAMPS = [f"2025-01-01T00-00-0{at}.000000" for at in range(3)]

@@ -21,8 +21,9 @@ from evalcore.core.records.errors import EvalError
 from evalcore.core.records.outcome import FAILED, NOT_EMITTED, UNSCORABLE
 from evalcore.core.records.report import Report, TaskReport
 from evalcore.lm_eval import lm_eval_results
+from evalcore.shell.compare.runs import read_recorded
 from evalcore.shell.logs.runs.identity import content_of
-from evalcore.shell.logs.runs.run_record import Recorded, read_recorded
+from evalcore.shell.logs.runs.run_record import Recorded
 from evalcore.shell.output.files.results import RunFacts, build_results
 from evalcore.stats import Inference
 

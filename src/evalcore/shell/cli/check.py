@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from time import perf_counter
 
-from evalcore.shell.cli.inputs import add_choice, add_forms, add_reading, add_resampling, new_parser
+from evalcore.shell.cli.inputs import add_choice, add_columns, add_forms, add_reading, add_resampling, new_parser
 
 EXAMPLES = """examples:
   evalcore check runs/new --min acc=0.62                 every acc of the run
@@ -25,7 +25,7 @@ exit codes: 0 all passed, 1 some failed, 2 bad input, or nothing could be checke
 """
 
 
-def build_parser() -> argparse.ArgumentParser:
+def parser() -> argparse.ArgumentParser:
     out = new_parser(
         "check", "Hold a run against limits and against another run; fail on evidence, not on noise.", EXAMPLES
     )
@@ -50,6 +50,7 @@ def build_parser() -> argparse.ArgumentParser:
         "--correction", default="holm", metavar="NAME", help="for many gates: holm (limits: Bonferroni's), bh, none"
     )
     add_reading(out)
+    add_columns(out)
     add_resampling(out)
     out.add_argument("--junit", metavar="FILE", help="write JUnit XML there")
     add_forms(out, json="JSON", markdown="Markdown tables")
@@ -58,7 +59,7 @@ def build_parser() -> argparse.ArgumentParser:
 
 def main(argv: Sequence[str]) -> int:
     """Judge every gate, print all of them; the exit code says whether one failed."""
-    keys, started = vars(build_parser().parse_args(argv)), perf_counter()
+    keys, started = vars(parser().parse_args(argv)), perf_counter()
     junit, form = keys.pop("junit"), keys.pop("form")
     from evalcore.shell.compare.check import check_run
     from evalcore.shell.output.check.renderers import RENDERERS

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from evalcore.shell.cli.inputs import COLUMNS, add_forms, new_parser, read_columns
+from evalcore.shell.cli.inputs import add_columns, add_forms, new_parser
 
 EXAMPLES = """examples:
   evalcore explain out/run --task gsm8k --doc 12            a run folder, or an output of lm-eval
@@ -17,7 +17,7 @@ EXAMPLES = """examples:
 """
 
 
-def build_parser() -> argparse.ArgumentParser:
+def parser() -> argparse.ArgumentParser:
     out = new_parser(
         "explain",
         "One document of a run: its prompt, its answers, what each filter made of them and by which rule, "
@@ -38,9 +38,7 @@ def build_parser() -> argparse.ArgumentParser:
     out.add_argument(
         "--task_file", "--task-file", type=Path, metavar="T.yaml", help="trace by the filters and metrics of this file"
     )
-    tables = out.add_argument_group("columns of plain tables (JSONL, CSV, Parquet), as in score")
-    for name, what in {**COLUMNS, "score": "a score that was given already"}.items():
-        tables.add_argument(f"--{name}", metavar="COLUMN", help=what)
+    add_columns(out)
     out.add_argument("--full", action="store_true", help="prompts and answers in full")
     add_forms(out, json="plain data", markdown="Markdown")
     return out
@@ -48,20 +46,11 @@ def build_parser() -> argparse.ArgumentParser:
 
 def main(argv: Sequence[str]) -> int:
     """Find the document, trace it, print."""
-    given = build_parser().parse_args(argv)
+    keys = vars(parser().parse_args(argv))
+    form = keys.pop("form")
     from evalcore.shell.explain.explain import explain_document
     from evalcore.shell.output.explain.renderers import RENDERERS
     from evalcore.shell.output.terminal.screen import print_form
 
-    explained = explain_document(
-        given.run,
-        given.doc,
-        task=given.task,
-        filter=given.filter,
-        metric=given.metric,
-        task_file=given.task_file,
-        columns=read_columns(given),
-        full=given.full,
-    )
-    print_form(RENDERERS, given.form, explained)
+    print_form(RENDERERS, form, explain_document(**keys))
     return 0

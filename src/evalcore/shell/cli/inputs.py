@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from evalcore.shell.logs.tables.column_map import ColumnMap
-
-__all__ = ["COLUMNS", "add_choice", "add_forms", "add_reading", "add_resampling", "new_parser", "read_columns"]
+__all__ = [
+    "COLUMNS",
+    "add_choice",
+    "add_columns",
+    "add_forms",
+    "add_reading",
+    "add_resampling",
+    "new_parser",
+]
 
 
 def new_parser(command: str, what: str, examples: str, usage: str | None = None) -> argparse.ArgumentParser:
@@ -69,8 +73,8 @@ COLUMNS = {
 }
 
 
-def read_columns(given: argparse.Namespace) -> ColumnMap | None:
-    """The columns that are declared, None without any."""
-    from evalcore.shell.logs.tables.column_map import declare_columns
-
-    return declare_columns(vars(given))
+def add_columns(parser: argparse.ArgumentParser) -> None:
+    """Flags for what the columns of plain tables hold."""
+    tables = parser.add_argument_group("columns of plain tables (JSONL, CSV, Parquet), as in score")
+    for name, what in {**COLUMNS, "score": "a score that was given already"}.items():
+        tables.add_argument(f"--{name}", metavar="COLUMN", help=what)

@@ -1,5 +1,6 @@
 """Recorded runs held against each other: the commands compare, check and power.
 
+runs        a run with its scores, of any format
 run_sides   the runs of a command, read once
 alike       documents recognised in spite of what was written
 conditions  what differs between runs besides their scores

@@ -1,9 +1,9 @@
-"""Runs that are held against each other: read together, and their documents recognised in spite of what was written."""
+"""Documents of two runs recognised in spite of what a model or a scorer wrote into them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence, Set
-from pathlib import Path
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from functools import cache, partial
 from typing import NamedTuple
 
 from msgspec import Struct
@@ -13,11 +13,11 @@ from evalcore.core.compare.likeness import PROMPT, Fields, find_likeness
 from evalcore.core.compare.lines import ComparisonSide
 from evalcore.core.compare.pairs import match_documents
 from evalcore.core.records.document import DocumentRow
-from evalcore.shell.logs.lm_eval.rows import read_sample_rows, read_value
+from evalcore.shell.compare.runs import RecordedDoc, read_docs
 from evalcore.shell.logs.runs.identity import canonical
-from evalcore.shell.logs.runs.run_record import Recorded, read_recorded
+from evalcore.shell.logs.runs.run_record import Recorded
 
-__all__ = ["Alike", "align_sides", "read_fields", "read_together"]
+__all__ = ["Alike", "align_pairs", "align_sides", "rename_alone"]
 
 
 class Value(NamedTuple):
@@ -29,7 +29,8 @@ class Value(NamedTuple):
 
 
 Document = Mapping[str, Value]
-Read = Callable[[tuple[Path, ...]], Mapping[int, Document]]
+Read = Callable[[int, str], Mapping[int, Document]]
+"""The documents of a task of the run at a place."""
 
 
 class Alike(Struct, frozen=True):
@@ -40,15 +41,12 @@ class Alike(Struct, frozen=True):
     other: tuple[str, ...]
 
 
-def read_together(
-    paths: Sequence[Path], *, cluster: str | None = None, match: Sequence[str] = ()
-) -> tuple[Recorded, ...]:
-    """Each run, read once. Runs of one task each are about the same task, whatever their files are called."""
-    read = {path: read_recorded(path, cluster=cluster, match=match) for path in dict.fromkeys(paths)}
-    names = [one.task.name for run in read.values() for one in run.side.scored]
-    if all(len(run.side.scored) == 1 for run in read.values()):
-        read = {path: _rename(run, names[0]) for path, run in read.items()}
-    return tuple(read[path] for path in paths)
+def rename_alone(runs: Sequence[Recorded]) -> tuple[Recorded, ...]:
+    """Runs of one task each are about the same task, whatever their files are called."""
+    names = [one.task.name for run in runs for one in run.side.scored]
+    if not all(len(run.side.scored) == 1 for run in runs):
+        return tuple(runs)
+    return tuple(_rename(run, names[0]) for run in runs)
 
 
 def _rename(run: Recorded, name: str) -> Recorded:
@@ -71,23 +69,40 @@ def _rename(run: Recorded, name: str) -> Recorded:
 # --- documents that differ in what was written ------------------------------------------------------------------------
 
 
-def align_sides(
-    runs: tuple[Recorded, Recorded], sides: tuple[ComparisonSide, ComparisonSide], read: Read | None = None
-) -> tuple[ComparisonSide, ComparisonSide, Mapping[str, Alike]]:
-    """Two sides whose documents are also the same where they differ only in what a model or a scorer may have written.
+def align_pairs(
+    runs: Sequence[Recorded], sides: Sequence[ComparisonSide], pairs: Sequence[tuple[int, int]]
+) -> list[tuple[ComparisonSide, ComparisonSide, Mapping[str, Alike]]]:
+    """Pairs of sides whose documents are also the same where they differ only in what a model or a scorer may have
+    written.
 
-    A verdict among the fields would else leave just the documents paired on which both models fare alike. ``read``
-    reads the fields of documents, where several pairs of runs share them.
+    A verdict among the fields would else leave just the documents paired on which both models fare alike.
     """
+
+    @cache
+    def read(at: int, task: str) -> Mapping[int, Document]:
+        return hash_fields(read_docs(runs[at], task))
+
+    return [_align(runs, sides, pair, read) for pair in pairs]
+
+
+def align_sides(
+    runs: Sequence[Recorded], sides: Sequence[ComparisonSide]
+) -> tuple[ComparisonSide, ComparisonSide, Mapping[str, Alike]]:
+    """Two sides, see ``align_pairs``."""
+    return align_pairs(runs, sides, [(0, 1)])[0]
+
+
+def _align(
+    runs: Sequence[Recorded], sides: Sequence[ComparisonSide], pair: tuple[int, int], read: Read
+) -> tuple[ComparisonSide, ComparisonSide, Mapping[str, Alike]]:
     found: dict[str, Alike] = {}
-    tables = [dict(side.documents) for side in sides]
-    for task in tables[0].keys() & tables[1].keys() if not runs[0].match else ():
-        tables[0][task], tables[1][task], alike = _recognise(
-            runs, (tables[0][task], tables[1][task]), task, read or read_fields
-        )
+    tables = [dict(sides[at].documents) for at in pair]
+    for task in tables[0].keys() & tables[1].keys() if not runs[pair[0]].match else ():
+        docs = [partial(read, at, task) for at in pair]
+        tables[0][task], tables[1][task], alike = _recognise((tables[0][task], tables[1][task]), docs)
         if alike is not None:
             found[task] = alike
-    one, two = (replace(side, documents=table) for side, table in zip(sides, tables, strict=True))
+    one, two = (replace(sides[at], documents=table) for at, table in zip(pair, tables, strict=True))
     return one, two, found
 
 
@@ -95,13 +110,13 @@ Rows = tuple[DocumentRow, ...]
 
 
 def _recognise(
-    runs: tuple[Recorded, Recorded], rows: tuple[Rows, Rows], task: str, read: Read
+    rows: tuple[Rows, Rows], read: Sequence[Callable[[], Mapping[int, Document]]]
 ) -> tuple[Rows, Rows, Alike | None]:
     """The rows, those of one group under the same content where that gives more documents a counterpart."""
     before = match_documents(*rows)
     if before.by_id or any(len(before.pairs) == len(some) for some in rows):
         return *rows, None
-    docs = [read(run.files[task]) for run in runs]
+    docs = [documents() for documents in read]
     names = {name for some in docs for doc in some.values() for name in doc}
     golds = {name for name in names if all(name in doc and doc[name].target for some in docs for doc in some.values())}
     kept = [PROMPT, *sorted(names - golds)]
@@ -149,17 +164,13 @@ def _fields(rows: Rows, docs: Mapping[int, Document], names: Sequence[str]) -> F
     )
 
 
-def read_fields(files: tuple[Path, ...]) -> Mapping[int, Document]:
-    """The documents of a log by number, each field as a hash."""
+def hash_fields(docs: Iterable[RecordedDoc]) -> Mapping[int, Document]:
+    """The documents of a run by number, each field as a hash."""
     found: dict[int, Document] = {}
-    for row in read_sample_rows(*files):
-        if row.key not in found:
-            doc = read_value(row.fields, "doc")
-            cells = doc.items() if isinstance(doc, dict) else [("document", doc)]
-            target = str(read_value(row.fields, "target"))
-            found[row.key] = {
-                name: Value(hash(canonical(cell)), _length(cell), str(cell) == target) for name, cell in cells
-            }
+    for key, doc, target in docs:
+        cells = doc.items() if isinstance(doc, dict) else [("document", doc)]
+        text = str(target)
+        found[key] = {name: Value(hash(canonical(cell)), _length(cell), str(cell) == text) for name, cell in cells}
     return found
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from functools import lru_cache
 from itertools import combinations
 from pathlib import Path
 from typing import Unpack
@@ -17,7 +16,7 @@ from evalcore.core.compare.regressions import warn_of_draws
 from evalcore.core.compare.sides import compare_sides
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.task import MetricKey
-from evalcore.shell.compare.alike import Alike, align_sides, read_fields
+from evalcore.shell.compare.alike import Alike, align_pairs
 from evalcore.shell.compare.conditions import explain_pairing, tell_pairs, tell_settings
 from evalcore.shell.compare.run_sides import ReadKeys, read_sides
 from evalcore.shell.config.values import Names, RunPath, list_names, split_names
@@ -84,8 +83,7 @@ def compare(
     runs, read = read_sides(paths, **reading)
     sides = [replace(side, name=name) for side, name in zip(read, named, strict=True)]
     pairs = tuple(combinations(range(len(runs)), 2))
-    read_once = lru_cache(maxsize=None)(read_fields)
-    aligned = [align_sides((runs[i], runs[j]), (sides[i], sides[j]), read_once) for i, j in pairs]
+    aligned = align_pairs(runs, sides, pairs)
     compared = [compare_sides(one, two, confidence=confidence, draws=draws, seed=seed) for one, two, _ in aligned]
     reasons = [warning for run in runs for warning in run.warnings]
     adjusted = adjust_comparisons(select_lines(compared, split_names(task), list_names(metric), reasons), correction)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Unpack
 
 from msgspec import Struct
 
@@ -12,7 +13,7 @@ from evalcore.core.compare.sides import compare_sides
 from evalcore.core.records.errors import EvalError
 from evalcore.shell.compare.alike import align_sides
 from evalcore.shell.compare.conditions import explain_pairing, tell_pairs
-from evalcore.shell.compare.run_sides import read_known, read_sides
+from evalcore.shell.compare.run_sides import LogKeys, read_known, read_sides
 from evalcore.shell.config.values import Names, RunPath, list_names, split_names
 
 __all__ = ["Planned", "plan_power"]
@@ -40,7 +41,7 @@ def plan_power(
     correlation: float | None = None,
     task: Names = (),
     metric: Names = (),
-    cluster: str | None = None,
+    **reading: Unpack[LogKeys],
 ) -> Planned:
     """Plan the next run from the spread of one run, or of two; the keys are the flags of ``evalcore power``.
 
@@ -58,12 +59,12 @@ def plan_power(
         repeats=tuple(repeats),
         **({} if correlation is None else {"correlation": correlation}),
     )
-    known, file, notes = read_known(run, cluster)
+    known, file, notes = read_known(run, **reading)
     read: tuple[str, ...] = (file,)
     lead: tuple[str, ...] = ()
     if other is not None:
-        other_known, file, more = read_known(other, cluster)
-        known, lead, warnings = _pair_runs((str(run), str(other)), known, other_known, cluster)
+        other_known, file, more = read_known(other, **reading)
+        known, lead, warnings = _pair_runs((str(run), str(other)), known, other_known, reading)
         read, notes = (*read, file), (*notes, *more, *warnings)
     chosen = _select_known(known, split_names(task), list_names(metric))
     _refuse_points(chosen, difference or half_width or 0.0)
@@ -72,10 +73,10 @@ def plan_power(
 
 
 def _pair_runs(
-    paths: tuple[str, str], known_a: Iterable[Known], known_b: Iterable[Known], cluster: str | None
+    paths: tuple[str, str], known_a: Iterable[Known], known_b: Iterable[Known], reading: LogKeys
 ) -> tuple[tuple[Known, ...], tuple[str, ...], tuple[str, ...]]:
     """What is known of the difference between two runs, document by document; what leads all else, and warnings."""
-    (a, b), sides = read_sides(paths, cluster=cluster)
+    (a, b), sides = read_sides(paths, **reading)
     *aligned, alike = align_sides((a, b), (sides[0], sides[1]))
     compared = compare_sides(aligned[0], aligned[1], draws=1)
     lead = explain_pairing(paths, (a, b), compared.documents, alike)

@@ -4,76 +4,100 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TypedDict, Unpack
+from typing import Unpack
+
+from pyrsistent import PMap
 
 from evalcore.core.compare.lines import ComparisonSide
 from evalcore.core.compare.power import Known
 from evalcore.core.lm_eval.result_file import lm_eval_results
 from evalcore.core.records.errors import EvalError
-from evalcore.shell.compare.alike import read_together
+from evalcore.shell.compare.alike import rename_alone
+from evalcore.shell.compare.runs import read_recorded
 from evalcore.shell.config.values import Names, RunPath, list_names, split_names
+from evalcore.shell.logs.log import Reader
+from evalcore.shell.logs.readers import READERS
 from evalcore.shell.logs.runs.directions import point_sides
 from evalcore.shell.logs.runs.result_errors import known_of
-from evalcore.shell.logs.runs.run_record import (
-    Recorded,
-    close_recorded,
-    comparable_side,
-    read_recorded,
-    refuse_other_rows,
-    run_path,
-)
+from evalcore.shell.logs.runs.run_record import Recorded, close_recorded, comparable_side, run_path
 from evalcore.shell.logs.runs.source import find_results
-from evalcore.shell.logs.runs.totals import read_with_totals
+from evalcore.shell.logs.runs.totals import read_totals
+from evalcore.shell.logs.search import NO_SAMPLES, Searched
+from evalcore.shell.logs.tables.column_map import ColumnKeys, declare_columns
 
-__all__ = ["ReadKeys", "read_known", "read_run", "read_sides"]
+__all__ = ["LogKeys", "ReadKeys", "read_known", "read_run", "read_sides", "searched_by"]
 
 
-class ReadKeys(TypedDict, total=False):
-    """What no log says: which documents count together, which are the same, which way a metric points."""
+class LogKeys(ColumnKeys, total=False):
+    """What no log says: what the columns of tables hold, which documents count together; and how formats are read."""
 
     cluster: str | None
+    readers: PMap[str, Reader]
+
+
+class ReadKeys(LogKeys, total=False):
+    """What else no log says: which documents are the same, which way a metric points."""
+
     match: Names | None
     higher_is_better: Names
     lower_is_better: Names
 
 
 def read_sides(
-    paths: Sequence[RunPath],
-    *,
-    cluster: str | None = None,
-    match: Names | None = None,
-    higher_is_better: Names = (),
-    lower_is_better: Names = (),
+    paths: Sequence[RunPath], **reading: Unpack[ReadKeys]
 ) -> tuple[tuple[Recorded, ...], tuple[ComparisonSide, ...]]:
     """Runs, each read once, and their scores to compare: counted as the run did, metrics pointing as asked."""
-    runs = read_together([run_path(str(path)) for path in paths], cluster=cluster, match=_fields(match))
-    sides = [comparable_side(run) for run in runs]
-    return runs, point_sides(sides, list_names(higher_is_better), list_names(lower_is_better))
+    named = [run_path(str(path)) for path in paths]
+    read = {path: _read(path, reading, reading.get("match")) for path in dict.fromkeys(named)}
+    runs = rename_alone([read[path] for path in named])
+    higher, lower = reading.get("higher_is_better", ()), reading.get("lower_is_better", ())
+    return runs, point_sides([comparable_side(run) for run in runs], list_names(higher), list_names(lower))
 
 
 def read_run(path: RunPath, **reading: Unpack[ReadKeys]) -> Recorded:
     """A run by itself; one without samples has the totals of its results."""
-    return read_with_totals(run_path(str(path)), cluster=reading.get("cluster"), match=_fields(reading.get("match")))
+    where = run_path(str(path))
+    try:
+        return _read(where, reading, reading.get("match"))
+    except EvalError as wrong:
+        if NO_SAMPLES not in str(wrong) or reading.get("cluster") is not None or reading.get("match"):
+            raise
+    return read_totals(where, searched_by(reading))
 
 
-def read_known(path: RunPath, cluster: str | None = None) -> tuple[tuple[Known, ...], str, tuple[str, ...]]:
+def _read(path: Path, reading: LogKeys, match: Names | None = None) -> Recorded:
+    searched = searched_by(reading)
+    return read_recorded(
+        path,
+        cluster=reading.get("cluster"),
+        match=_fields(match),
+        columns=searched.columns,
+        readers=searched.readers,
+    )
+
+
+def searched_by(reading: LogKeys) -> Searched:
+    """What logs are looked for."""
+    return Searched(reading.get("readers", READERS), declare_columns(reading))
+
+
+def read_known(path: RunPath, **reading: Unpack[LogKeys]) -> tuple[tuple[Known, ...], str, tuple[str, ...]]:
     """What is known of the error of each number, the file that says so, and warnings."""
-    read, results, warnings = _read_results(run_path(str(path)), cluster)
+    read, results, warnings = _read_results(run_path(str(path)), reading)
     known = known_of(results)
     if not known:
         raise EvalError(f"{read}: expected metrics under results, found none")
     return known, str(read), warnings
 
 
-def _read_results(path: Path, cluster: str | None) -> tuple[Path, Mapping[str, object], tuple[str, ...]]:
+def _read_results(path: Path, reading: LogKeys) -> tuple[Path, Mapping[str, object], tuple[str, ...]]:
     """The results of a run; those its samples give where there are none, or where other clusters are asked for."""
-    refuse_other_rows(path)
-    if cluster is None:
+    if reading.get("cluster") is None:
         try:
-            return find_results(path)
+            return find_results(path, searched_by(reading))
         except EvalError:  # there may be samples; if not, reading them raises the same error
             pass
-    run = read_recorded(path, cluster=cluster)
+    run = _read(path, reading)
     return path, lm_eval_results(close_recorded(run)), run.warnings
 
 

@@ -16,7 +16,7 @@ from evalcore.core.records.request import Failure, Options, Reply
 from evalcore.core.records.score import Scored
 from evalcore.core.records.task import MetricKey
 from evalcore.shell.explain.agreement import said_texts
-from evalcore.shell.logs.log import LogTask, Problem
+from evalcore.shell.logs.log import Logged, LogTask, Problem
 
 __all__ = ["KINDS", "AnswerHashes", "Change", "TaskDiff", "diff_task", "hash_answers", "kind_of"]
 
@@ -82,11 +82,17 @@ def hash_answers(log: LogTask) -> AnswerHashes:
     kept: dict[str, dict[int, int]] = {}
     for row in log.rows():
         if not isinstance(row, Problem):
-            # Of what is written: the hash of -1.0 is that of -2.0.
-            answers[row.doc_id] = hash(repr([[_plain(reply) for reply in replies] for replies in row.replies]))
+            answers[row.doc_id] = _hash_answers(row)
             for name in row.kept:
                 kept.setdefault(name, {})[row.doc_id] = hash(said_texts(row, name))
     return AnswerHashes(MappingProxyType(answers), MappingProxyType(kept))
+
+
+def _hash_answers(row: Logged) -> int:
+    """A hash of a document's replies; the same for all documents without any."""
+    plain = [[_plain(reply) for reply in replies] for replies in row.replies]
+    known = any(reply is not None for replies in plain for reply in replies)
+    return hash(repr(plain if known else []))  # of what is written: the hash of -1.0 is that of -2.0
 
 
 def _plain(reply: Reply | None) -> object:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
+from typing import Unpack
 
 from msgspec import Struct
 
@@ -12,6 +13,7 @@ from evalcore.core.records.errors import EvalError, unknown
 from evalcore.core.records.report import Report
 from evalcore.core.records.score import Scored
 from evalcore.core.records.task import MetricKey, Task
+from evalcore.shell.compare.run_sides import LogKeys, searched_by
 from evalcore.shell.config.values import Names, RunPath, list_names
 from evalcore.shell.explain.agreement import Traced, trace_logged
 from evalcore.shell.explain.changes import Change, TaskDiff, diff_task, hash_answers
@@ -66,13 +68,21 @@ class Diffed(Struct, frozen=True):
         return bool(self.tasks_a or self.tasks_b) or any(map(bool, parts))
 
 
-def diff_runs(a: RunPath, b: RunPath, *, task: Names = (), metric: Names = (), limit: int | None = 20) -> Diffed:
+def diff_runs(
+    a: RunPath,
+    b: RunPath,
+    *,
+    task: Names = (),
+    metric: Names = (),
+    limit: int | None = 20,
+    **reading: Unpack[LogKeys],
+) -> Diffed:
     """Compare two scorings; the keys are the flags of ``evalcore diff``.
 
     ``limit`` is how many changes of each task are looked at closely.
     """
     tasks, metrics = list_names(task), list_names(metric)
-    run_a, run_b = open_run(Path(a)), open_run(Path(b))
+    run_a, run_b = (open_run(Path(path), searched_by(reading)) for path in (a, b))
     of_a, of_b = _scored(run_a), _scored(run_b)
     names = [name for name in of_a if name in of_b and _fits(name, tasks)]
     _refuse_unknown(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Unpack
 
 from msgspec import Struct
 
@@ -11,13 +12,13 @@ from evalcore.core.explain.contribution import Contribution, contributions
 from evalcore.core.records.document import DocumentRow
 from evalcore.core.records.errors import unknown
 from evalcore.core.records.task import MetricKey, Task
+from evalcore.shell.compare.run_sides import LogKeys, searched_by
 from evalcore.shell.config.values import Names, RunPath, list_names
 from evalcore.shell.explain.agreement import Traced, score_keys, trace_logged
 from evalcore.shell.explain.lookup import find_document, hash_of, hashes_of, with_past
 from evalcore.shell.explain.run_source import RunSource, inference_of, open_run, report_of, tables_of, task_behind
 from evalcore.shell.logs.log import Logged, LogTask
 from evalcore.shell.logs.open import open_logs
-from evalcore.shell.logs.tables.column_map import ColumnMap
 
 __all__ = ["Explained", "explain_document"]
 
@@ -51,15 +52,15 @@ def explain_document(
     filter: Names = (),
     metric: Names = (),
     task_file: RunPath | None = None,
-    columns: ColumnMap | None = None,
     full: bool = False,
+    **reading: Unpack[LogKeys],
 ) -> Explained:
     """Find a document in a run and trace it; the keys are the flags of ``evalcore explain``.
 
-    ``task_file`` is what to trace a log by that came without a config, ``columns`` what a plain table holds.
+    ``task_file`` is what to trace a log by that came without a config.
     """
     file = None if task_file is None else Path(task_file)
-    source = open_run(Path(run), columns, scores=False, traced=file is None)
+    source = open_run(Path(run), searched_by(reading), scores=False, traced=file is None)
     log = source.log(task)
     table = _table(source, log)
     logged, by = find_document(log, str(doc), table)
@@ -90,7 +91,8 @@ def explain_document(
 
 def _whole(run: RunSource, log: LogTask, logged: Logged) -> Logged:
     """The document of the same log, read with what was logged for all of its documents."""
-    same = open_logs([run.path], scores=True)[run.logs.index(log)]
+    logs = open_logs([run.path], mapping=run.searched.columns, scores=True, readers=run.searched.readers)
+    same = logs[run.logs.index(log)]
     return find_document(same, f"#{logged.doc_id}")[0]
 
 

@@ -18,10 +18,12 @@ from evalcore.core.records.estimate import Resampling
 from evalcore.core.records.report import Report
 from evalcore.core.records.task import Task
 from evalcore.core.tables import EVALCORE, Tables
+from evalcore.shell.compare.runs import read_recorded
 from evalcore.shell.logs.log import LogTask
 from evalcore.shell.logs.open import open_logs
-from evalcore.shell.logs.runs.run_record import Recorded, read_recorded, rule_of
+from evalcore.shell.logs.runs.run_record import Recorded, rule_of
 from evalcore.shell.logs.runs.tasks import recorded_task
+from evalcore.shell.logs.search import ALL, Searched
 from evalcore.shell.logs.tables.column_map import ColumnMap
 
 __all__ = [
@@ -52,6 +54,7 @@ class RunSource(Struct, frozen=True):
     logs: tuple[LogTask, ...]
     recorded: Recorded | None
     warnings: tuple[str, ...]
+    searched: Searched = ALL
 
     def log(self, name: str | None) -> LogTask:
         """The task of that name; without a name, the only one there is."""
@@ -74,14 +77,14 @@ class RunSource(Struct, frozen=True):
         return unknown("task", name, names, f" - in {self.path}")
 
 
-def open_run(path: Path, columns: ColumnMap | None = None, *, scores: bool = True, traced: bool = False) -> RunSource:
-    """A run folder, an output of lm-eval, or any log of answers; of a plain table, ``columns`` says what it holds.
+def open_run(path: Path, searched: Searched = ALL, *, scores: bool = True, traced: bool = False) -> RunSource:
+    """A run folder, an output of lm-eval, or a log of any format.
 
     Without ``scores``, documents of sample logs come without what was logged for them, which is held in memory.
     ``traced`` is whether its documents are to be traced by what is known of the run alone.
     """
-    logs = open_logs([path], mapping=columns, scores=scores)
-    recorded, missing = _scores_of(path, logs, columns)
+    logs = open_logs([path], mapping=searched.columns, scores=scores, readers=searched.readers)
+    recorded, missing = _scores_of(path, logs, searched)
     logs = tuple(_named(log, recorded.files) for log in logs) if recorded is not None else logs
     warnings = (
         *missing,
@@ -89,25 +92,25 @@ def open_run(path: Path, columns: ColumnMap | None = None, *, scores: bool = Tru
         *((USUAL,) if traced and any(log.reader.tabular for log in logs) else ()),
         *(one for log in logs for one in log.warnings),
     )
-    return RunSource(path, logs, recorded, tuple(dict.fromkeys(warnings)))
+    return RunSource(path, logs, recorded, tuple(dict.fromkeys(warnings)), searched)
 
 
 def _named(log: LogTask, files: Mapping[str, tuple[Path, ...]]) -> LogTask:
     """A log by the name that its scores have; logs of the same task that are not read with it keep their own."""
     mine = {one.resolve() for one in log.paths}
+    if mine == {one.resolve() for one in files.get(log.name, ())}:
+        return log
     name = next((task for task, some in files.items() if mine == {one.resolve() for one in some}), log.name)
     return replace(log, name=name)
 
 
-def _scores_of(
-    path: Path, logs: Sequence[LogTask], columns: ColumnMap | None
-) -> tuple[Recorded | None, tuple[str, ...]]:
+def _scores_of(path: Path, logs: Sequence[LogTask], searched: Searched) -> tuple[Recorded | None, tuple[str, ...]]:
     """The scores of a run, or what is to be done where they cannot be read; of a sample log also why."""
     try:
-        return read_recorded(path, texts=False), ()
+        return read_recorded(path, texts=False, columns=searched.columns, readers=searched.readers), ()
     except EvalError as wrong:
         ours = all(one.reader.results_beside for one in logs)
-        return None, (NO_SCORES.format(_arguments(path, columns)) + (f" ({wrong})" if ours else ""),)
+        return None, (NO_SCORES.format(_arguments(path, searched.columns)) + (f" ({wrong})" if ours else ""),)
 
 
 def _arguments(path: Path, columns: ColumnMap | None) -> str:

@@ -8,6 +8,7 @@ lm_eval/      sample logs of lm-eval, lmms-eval and evalcore
 inspect/      logs of Inspect
 tables/       plain tables with declared columns
 readers       READERS
+search        which files are logs
 open          paths to the tasks whose answers they record
 recordings    the files of recorded answers that ``model: replay`` reads
 runs/         recorded runs as scores by document, for comparisons

@@ -46,6 +46,16 @@ class LogFile(Struct, frozen=True):
     reader: Reader | None = None
     first: Mapping[str, object] = NOTHING
 
+    @property
+    def is_results(self) -> bool:
+        """Whether it holds results in lm-eval's form, and no log."""
+        return self.reader is None and self.form == "results"
+
+    @property
+    def has_rows(self) -> bool:
+        """Whether it holds lm-eval's rows."""
+        return self.reader is not None and self.reader.sample_rows
+
 
 def read_head(path: Path) -> FileHead:
     """The beginning of a file.

@@ -95,20 +95,25 @@ class Reader(Struct, frozen=True, kw_only=True):
 
     ``recognises`` looks at the beginning of a file; readers are asked in their ``order``, then by name.
     ``opens`` gives the tasks of one file or, if files may be ``shards`` of one task, of all files together.
+    ``title`` is what a log of it is called in messages.
     ``tabular`` formats are opened only where columns are declared, which name their scores, too; a folder's files only
     if ``has_columns`` says that these are there.
     ``results_beside`` is whether results in lm-eval's form may lie beside a log, with the rules of its tasks.
     ``harness`` is who recorded the scores of a log, which then stand where no flag names others; empty if they do not.
+    ``sample_rows`` is whether a log has lm-eval's rows, with scores under the names of their metrics; of other formats
+    documents have the scores that scoring gives.
     """
 
     recognises: Callable[[FileHead], bool] = lambda head: False
     opens: Callable[[Sequence[LogFile], Opening], Sequence[LogTask]] = lambda files, opening: ()
     order: int = 0
+    title: str = "a log of another format"
     shards: bool = False
     tabular: bool = False
     has_columns: Callable[[LogFile, ColumnMap], bool] = lambda file, columns: True
     results_beside: bool = False
     harness: str = ""
+    sample_rows: bool = False
 
 
 class LogTask(Struct, frozen=True, kw_only=True):

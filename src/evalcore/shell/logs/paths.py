@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from evalcore.core.records.errors import EvalError
 
-__all__ = ["Named", "list_paths", "name_apart"]
+__all__ = ["Named", "expand_path", "list_paths", "name_apart"]
 
 
 class Named(Struct, frozen=True):
@@ -19,6 +19,19 @@ class Named(Struct, frozen=True):
 
     path: Path
     directly: bool
+
+
+def expand_path(given: str | Path) -> tuple[list[Path], bool]:
+    """The files and folders that a path or glob names, and whether it is a path; none if nothing is there.
+
+    >>> expand_path("no/such/log")
+    ([], True)
+    """
+    path = Path(given).expanduser()
+    there = path.is_file() or path.is_dir()
+    if there or not has_magic(str(path)):
+        return ([path] if there else []), True
+    return [Path(name) for name in sorted(glob(str(path), recursive=True))], False
 
 
 def list_paths(given: Sequence[str | Path]) -> list[Named]:
@@ -30,16 +43,10 @@ def list_paths(given: Sequence[str | Path]) -> list[Named]:
     """
     out: dict[Path, Named] = {}
     for one in given:
-        path = Path(one).expanduser()
-        if path.is_file():
-            found = [Named(path, True)]
-        elif path.is_dir():
-            found = _below(path)
-        elif has_magic(str(path)):
-            caught = [Path(name) for name in sorted(glob(str(path), recursive=True))]
-            found = [each for name in caught for each in (_below(name) if name.is_dir() else [Named(name, False)])]
-        else:
+        paths, directly = expand_path(one)
+        if directly and not paths:
             raise EvalError(f"{one}: no such file or folder")
+        found = [each for path in paths for each in (_below(path) if path.is_dir() else [Named(path, directly)])]
         if not found:
             raise EvalError(f"{one}: expected recorded answers, found no file there")
         for each in found:

@@ -1,31 +1,40 @@
-"""Recorded answers in place of a model: evalcore's answer logs and lm-eval's sample logs."""
+"""Recorded answers in place of a model: evalcore's answer logs, and logs of every format."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 from msgspec import Struct
+from pyrsistent import PMap
 
 from evalcore.core.records.document import digest_request
 from evalcore.core.records.errors import EvalError, unknown
 from evalcore.core.records.frozen_dict import FrozenDict
-from evalcore.core.records.request import Failure, Generate, Reply
+from evalcore.core.records.request import Failure, Generate, Reply, Request
 from evalcore.shell.answerlog.fold import LogState, fold_lines
-from evalcore.shell.answerlog.line import PREFIX, LoggedAnswer
+from evalcore.shell.answerlog.line import LoggedAnswer
 from evalcore.shell.data.unpack import open_bytes
 from evalcore.shell.logs.lm_eval.requests import read_sample_log
+from evalcore.shell.logs.log import Logged, Reader
+from evalcore.shell.logs.open import open_logs
+from evalcore.shell.logs.readers import READERS
 from evalcore.shell.logs.recordings import choose_recordings, hash_files
+from evalcore.shell.logs.search import ALL, Searched
+from evalcore.shell.logs.tables.column_map import ColumnKeys, declare_columns
 from evalcore.shell.models.model import OTHER_OPTIONS, Backend, Heard, Model, Question, fit_reply
 from evalcore.shell.models.openai.body import render_messages
 
-__all__ = ["BACKEND", "Recording", "find_answer", "open_replay", "read_recordings"]
+__all__ = ["BACKEND", "Recording", "find_answer", "open_replay", "read_recordings", "replay_backend"]
 
 ARGUMENTS = (
-    ("path", "an answer log, a sample log, a folder of them or a glob; `paths` for a list"),
+    ("path", "an answer log, a sample log or another log, a folder of them or a glob; `paths` for a list"),
     ("model", "whose answers, where a log holds several models' (part of the identity is enough)"),
+    ("answer", "the column of the answers in a plain table; also `prompt` and the other columns of score"),
 )
+COLUMNS = tuple(name for name in ColumnKeys.__annotations__ if name != "score")
 
 
 class Recording(Struct, frozen=True):
@@ -36,17 +45,19 @@ class Recording(Struct, frozen=True):
     problems: tuple[str, ...] = ()
 
 
-def open_replay(arguments: Mapping[str, object]) -> Model:
+def open_replay(arguments: Mapping[str, object], readers: PMap[str, Reader] = READERS) -> Model:
     """Open a model that gives the answers recorded in files, and a failure where there is none."""
-    for name in sorted(arguments.keys() - {"path", "paths", "model"}):
-        raise unknown("replay argument", name, ("path", "paths", "model"))
+    for name in sorted(arguments.keys() - {"path", "paths", "model", *COLUMNS}):
+        raise unknown("replay argument", name, ("path", "paths", "model", *COLUMNS))
     given = arguments.get("paths", arguments.get("path"))
     names = [given] if isinstance(given, str | Path) else given
     if not isinstance(names, list | tuple) or not names or not all(isinstance(one, str | Path) for one in names):
         raise EvalError("model replay: expected model_args with a path (or paths) of recorded answers")
-    files, skipped = choose_recordings(map(str, names))
+    columns = {name: str(arguments[name]) for name in COLUMNS if arguments.get(name) is not None}
+    searched = Searched(readers, declare_columns(columns))
+    files, skipped = choose_recordings(map(str, names), searched)
     wanted = arguments.get("model")
-    recording = read_recordings(files, None if wanted is None else str(wanted))
+    recording = read_recordings(files, None if wanted is None else str(wanted), searched)
     shown = ", ".join(Path(str(name)).name for name in names)  # results do not depend on where the files are
 
     def ask(questions: Sequence[Question]) -> Iterator[Heard]:
@@ -55,7 +66,8 @@ def open_replay(arguments: Mapping[str, object]) -> Model:
         for at, question in enumerate(questions):
             yield Heard(at, *(find_answer(recording, question) or (missing, "")))
 
-    identity = f"replay:{hash_files(files)}" + (f":{wanted}" if wanted else "")
+    declared = "".join(f":{name}={column}" for name, column in columns.items())
+    identity = f"replay:{hash_files(files)}" + (f":{wanted}" if wanted else "") + declared
     return Model("replay", identity, ask, render_messages, recorded=True, warnings=(*skipped, *recording.problems))
 
 
@@ -84,13 +96,13 @@ def find_answer(recording: Recording, question: Question) -> tuple[Reply, str] |
     return None if answer is None else (answer[0], OTHER_OPTIONS)
 
 
-def read_recordings(files: Sequence[Path], model: str | None = None) -> Recording:
+def read_recordings(files: Sequence[Path], model: str | None = None, searched: Searched = ALL) -> Recording:
     """Read all recorded replies; of several to one question the last counts, and a warning counts those."""
     replies: dict[tuple[str, int], tuple[Reply, str]] = {}
     prompts: dict[str, frozenset[str]] = {}
     problems: list[str] = []
     several: set[tuple[str, int]] = set()
-    for entry in (entry for path in files for entry in _read_entries(path, model, problems)):
+    for entry in (entry for path in files for entry in _read_entries(path, model, problems, searched)):
         key = entry.digest, entry.repeat
         old = replies.get(key)
         if old is not None and not isinstance(old[0], Failure):
@@ -114,21 +126,30 @@ class _Entry(NamedTuple):
     prompt: str | None = None
 
 
-def _read_entries(path: Path, model: str | None, problems: list[str]) -> Iterator[_Entry]:
-    with open_bytes(path) as file:
-        is_log = file.read(len(PREFIX)) == PREFIX
-    if is_log:
-        with open_bytes(path) as file:
-            state = fold_lines(file, str(path))
+def _read_entries(path: Path, model: str | None, problems: list[str], searched: Searched) -> Iterator[_Entry]:
+    file = searched.tell(path)
+    if file.form == "answers":
+        with open_bytes(path) as opened:
+            state = fold_lines(opened, str(path))
         problems += state.problems
         for one in _select_model(state, model, path):
             yield _Entry(one.request, one.repeat, one.reply, one.finish)
         return
-    for request, heard in read_sample_log(path):
+    other = not file.has_rows and searched.is_log(file, directly=True)
+    for request, heard in _read_documents(path, searched) if other else read_sample_log(path):
         digest, prompt = digest_request(request), request.prompt if isinstance(request, Generate) else None
         for repeat, reply in enumerate(heard):
             if reply is not None:
                 yield _Entry(digest, repeat, reply, prompt=prompt)
+
+
+def _read_documents(path: Path, searched: Searched) -> Iterator[tuple[Request, Sequence[Reply | None]]]:
+    """What a log says was asked, with its replies; None where there is none."""
+    for log in open_logs([path], mapping=searched.columns, readers=searched.readers):
+        for row in log.rows():
+            if isinstance(row, Logged):
+                for request, replies in zip(row.requests, row.replies, strict=False):
+                    yield request, [None if isinstance(reply, Failure) else reply for reply in replies]
 
 
 def _select_model(state: LogState, wanted: str | None, path: Path) -> list[LoggedAnswer]:
@@ -143,4 +164,10 @@ def _select_model(state: LogState, wanted: str | None, path: Path) -> list[Logge
     return [one for one in state.answers.values() if one.model in chosen]
 
 
-BACKEND = Backend(open_replay, "recorded answers: an answer log, or lm-eval's sample logs", ARGUMENTS)
+def replay_backend(readers: PMap[str, Reader]) -> Backend:
+    """A backend that replays what these readers read; a host adds it to ``MODELS`` under a name of its own."""
+    opened = partial(open_replay, readers=readers)
+    return Backend(opened, "recorded answers: an answer log, or lm-eval's sample logs", ARGUMENTS)
+
+
+BACKEND = replay_backend(READERS)

@@ -107,7 +107,7 @@ def read_kept(log: LogTask, task: Task, names: frozenset[str]) -> tuple[Kept, tu
 
     row = _row(log)
     named = filter_names(log.config, row)
-    table = read_log_table(log.path, named, files=paths_of(log))
+    table = read_log_table(paths_of(log), named)
     recorded = recorded_task(log.name, log.config, table.output_type, table.filters)
     whole = len(paths_of(log)) == 1 or recorded_count(log, "effective") == len(table.documents)
     closed = close_columns(recorded, table, row if whole else {})  # results of one shard are not those of all

@@ -50,6 +50,7 @@ class Recipe(Struct, frozen=True):
     """How a log is scored: the task, how a document is read, and which scores are taken as they were recorded.
 
     ``scores`` are recorded scores to measure by; ``kept`` are metrics whose recorded values stand, for lack of code.
+    ``hints`` are those of its warnings that say what other flags would do.
     """
 
     task: Task
@@ -58,6 +59,7 @@ class Recipe(Struct, frozen=True):
     kept: Kept | None = None
     warnings: tuple[str, ...] = ()
     shares: tuple[str, ...] = ()
+    hints: tuple[str, ...] = ()
 
 
 def choose_recipe(
@@ -66,16 +68,18 @@ def choose_recipe(
     """The recipe for a log. ``config`` is that of a task file, with its code loaded; ``golds`` keeps the log's own."""
     refuse_kind(log, rules)
     told: tuple[str, ...] = ()
+    hints = _usual(log, rules)
     if log.reader.harness and config is None:
+        flagged = rules.measures or rules.pipelines
         rules, told = (_with_epochs if rules.metrics or rules.pipelines else _as_recorded)(log, rules)
+        hints = () if flagged else (_tell_standing(log, rules),)
     if config is not None:
         made = _by_file(log, rules, config, _first_row(log), golds)
     elif log.config:
         made = _by_record(log, rules)
     else:
-        made = Recipe(
-            lay_over(Task(log.name, log.output_type), rules), read_as_logged, warnings=told or _usual(log, rules)
-        )
+        task = lay_over(Task(log.name, log.output_type), rules)
+        made = Recipe(task, read_as_logged, warnings=(*hints, *told), hints=hints)
     if rules.scores:
         keys = find_scores(log, rules.scores)
         made = replace(made, task=verdict_task(made.task, rules, keys), scores=keys, kept=None)
@@ -133,12 +137,15 @@ def _with_epochs(log: LogTask, rules: Rules) -> tuple[Rules, tuple[str, ...]]:
 def _as_recorded(log: LogTask, rules: Rules) -> tuple[Rules, tuple[str, ...]]:
     """The rules by which a harness made its numbers: the scores that it recorded, and the reducers of its epochs."""
     reducers, strange = (rules.reducers, ()) if rules.reducers else (log.epochs.reducers, log.epochs.strange)
-    names, harness = rules.scores or _recorded_scores(log), log.reader.harness
-    how = "" if reducers == ("mean",) else f", its epochs reduced by {', '.join(reducers)}"
-    said = STANDING.format(harness, how) if names else NO_SCORES.format(harness)
-    told = [] if rules.scores else [f"{log.name}: {said}"]
-    told += _tell_strange(log, strange, reducers)
-    return replace(rules, scores=names, reducers=reducers), tuple(told)
+    names = rules.scores or _recorded_scores(log)
+    return replace(rules, scores=names, reducers=reducers), tuple(_tell_strange(log, strange, reducers))
+
+
+def _tell_standing(log: LogTask, rules: Rules) -> str:
+    """By what a log of a harness is scored where no flag says it."""
+    how = "" if rules.reducers == ("mean",) else f", its epochs reduced by {', '.join(rules.reducers)}"
+    told = STANDING.format(log.reader.harness, how) if rules.scores else NO_SCORES.format(log.reader.harness)
+    return f"{log.name}: {told}"
 
 
 def _tell_strange(log: LogTask, strange: Sequence[str], reducers: Sequence[str]) -> list[str]:

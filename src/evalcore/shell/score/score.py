@@ -7,13 +7,16 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Literal, TypedDict, Unpack
 
+from pyrsistent import PMap
+
 from evalcore.core.records.errors import EvalError, require, unknown
 from evalcore.core.records.report import TaskReport
 from evalcore.shell.config.plan import Pin, make_plan
 from evalcore.shell.config.values import Names, RunPath, list_names
 from evalcore.shell.logs.lm_eval.results import NO_MODEL
-from evalcore.shell.logs.log import Problem
-from evalcore.shell.logs.tables.column_map import declare_columns
+from evalcore.shell.logs.log import Problem, Reader
+from evalcore.shell.logs.readers import READERS
+from evalcore.shell.logs.tables.column_map import ColumnKeys, declare_columns
 from evalcore.shell.output.files.results import build_results, title_run
 from evalcore.shell.output.terminal.losses import find_losses
 from evalcore.shell.output.terminal.progress import UNSEEN, Progress
@@ -32,7 +35,7 @@ from evalcore.shell.score.report import (
 from evalcore.shell.score.rules import read_rules
 from evalcore.shell.score.scored_log import ScoredLog, ScorePlan, score_logs
 
-__all__ = ["ScoreKeys", "score", "tell_problems"]
+__all__ = ["ScoreKeys", "plan_scoring", "score", "tell_problems"]
 
 
 class PlanKeys(TypedDict, total=False):
@@ -49,21 +52,8 @@ class PlanKeys(TypedDict, total=False):
     trust: Sequence[str | Pin] | str | None
 
 
-class ColumnKeys(TypedDict, total=False):
-    """The columns of plain tables (JSONL, CSV, Parquet)."""
-
-    answer: str | None
-    gold: str | None
-    id: str | None
-    choices: str | None
-    loglikelihoods: str | None
-    repeat: str | None
-    prompt: str | None
-    task_column: str | None
-
-
 class ScoreKeys(PlanKeys, ColumnKeys, total=False):
-    """Rules (``task`` to ``unparsed``), groups (``group_by`` to ``groups``) and where to write."""
+    """Rules (``task`` to ``unparsed``), groups (``group_by`` to ``groups``), where to write, and how logs are read."""
 
     task: Names
     filter: Names
@@ -71,7 +61,6 @@ class ScoreKeys(PlanKeys, ColumnKeys, total=False):
     metric: Names
     reducer: Names
     filters: RunPath | None
-    score: Names
     unparsed: Literal["wrong", "unscorable"]
     group_by: str | None
     weights: Literal["size", "equal"] | None
@@ -81,6 +70,7 @@ class ScoreKeys(PlanKeys, ColumnKeys, total=False):
     parquet: bool
     overwrite: bool
     keep_going: bool
+    readers: PMap[str, Reader]
 
 
 def score(logs: RunPath | Sequence[RunPath], *, shown: Progress = UNSEEN, **keys: Unpack[ScoreKeys]) -> RunResult:
@@ -174,6 +164,7 @@ def plan_scoring(keys: ScoreKeys) -> ScorePlan:
         parquet=keys.get("parquet", False),
         overwrite=keys.get("overwrite", False),
         keep_going=keys.get("keep_going", False),
+        readers=keys.get("readers", READERS),
     )
 
 
@@ -195,7 +186,7 @@ def _tell_nothing(paths: Sequence[RunPath], tasks: Sequence[TaskReport]) -> str:
 def _tell_idle(keys: ScoreKeys, scored: Sequence[ScoredLog]) -> list[str]:
     """Name the flags that had no effect."""
     get = keys.get
-    columns = [name for name in ColumnKeys.__annotations__ if get(name)]
+    columns = [name for name in ColumnKeys.__annotations__ if name != "score" and get(name)]
     tabular = any(part.log.reader.tabular for part in scored)
     named = get("filter_name", "none") != "none"
     idle = [

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
+from pyrsistent import PMap
 
 from evalcore.core.lm_eval.policy import POLICIES
 from evalcore.core.records.document import select_docs
@@ -19,8 +20,9 @@ from evalcore.core.records.score import Scored
 from evalcore.core.tables import Tables
 from evalcore.shell.config.plan import Plan
 from evalcore.shell.config.values import RunPath
-from evalcore.shell.logs.log import Logged, LogTask, Problem
+from evalcore.shell.logs.log import Logged, LogTask, Problem, Reader
 from evalcore.shell.logs.open import open_logs
+from evalcore.shell.logs.readers import READERS
 from evalcore.shell.logs.tables.column_map import ColumnMap
 from evalcore.shell.output.terminal.progress import Progress
 from evalcore.shell.score.groups import group_by_field
@@ -42,7 +44,7 @@ from evalcore.shell.score.verdicts import beyond_share, lost_epochs, share_score
 if TYPE_CHECKING:
     from evalcore.shell.run.prepare import Selected
 
-__all__ = ["ScorePlan", "ScoredLog", "score_log", "score_logs"]
+__all__ = ["ScorePlan", "ScoredLog", "score_each", "score_log", "score_logs"]
 
 Plain = Mapping[str, object]
 
@@ -62,6 +64,7 @@ class ScorePlan(Struct, frozen=True, kw_only=True):
     parquet: bool = False
     overwrite: bool = False
     keep_going: bool = False
+    readers: PMap[str, Reader] = READERS
 
     @property
     def tables(self) -> Tables:
@@ -85,6 +88,7 @@ class ScoredLog(Struct, frozen=True):
     problems: tuple[Problem, ...] = ()
     warnings: tuple[str, ...] = ()
     shares: tuple[str, ...] = ()
+    hints: tuple[str, ...] = ()
 
 
 def score_logs(
@@ -98,20 +102,28 @@ def score_logs(
         keep_going=asked.keep_going,
         scores=bool(asked.rules.scores),
         requests=asked.folder is not None,  # only written down, never scored
+        readers=asked.readers,
     )
     if asked.folder is not None:
         claim_output(asked.folder, logs, paths, overwrite=asked.overwrite)
     logs = tuple(choose_logs(logs, asked.only))
     shown.stage("scoring", len(logs))
-    parts: list[ScoredLog] = []
-    for log, scores in zip(logs, share_scores(logs, asked.rules.scores), strict=True):
-        own = replace(asked, rules=replace(asked.rules, scores=scores))
-        with without_collector():
-            parts.append(score_log(log, own, config_for(log, selected.configs) if selected else None))
+    parts = []
+    for part in score_each(logs, asked, selected.configs if selected else {}):
+        parts.append(part)
         shown.advance()
     if asked.group_by is not None:
         refuse_namesakes(parts)
     return tuple(parts), selected
+
+
+def score_each(logs: Sequence[LogTask], asked: ScorePlan, configs: Mapping[str, Plain]) -> Iterator[ScoredLog]:
+    """Score each log by the config chosen for it, if any, and by those of the recorded scores that it has."""
+    for log, scores in zip(logs, share_scores(logs, asked.rules.scores), strict=True):
+        own = replace(asked, rules=replace(asked.rules, scores=scores))
+        with without_collector():
+            scored = score_log(log, own, config_for(log, configs))
+        yield scored
 
 
 def refuse_namesakes(parts: Sequence[ScoredLog]) -> None:
@@ -168,13 +180,13 @@ def score_log(log: LogTask, asked: ScorePlan, config: Plain | None) -> ScoredLog
         warnings = log.warnings if going.problems else (*log.warnings, f"{log.name}: {log.path} has no documents")
     within = (key.metric for key in recipe.scores if key.metric not in going.beyond)
     shares = tuple(dict.fromkeys((*recipe.shares, *within)))
-    return ScoredLog(log, FrozenDict(scored), FrozenDict(hashes), tuple(going.problems), warnings, shares)
+    problems = tuple(going.problems)
+    return ScoredLog(log, FrozenDict(scored), FrozenDict(hashes), problems, warnings, shares, recipe.hints)
 
 
 def tell_lost(log: LogTask, lost: Mapping[int, int]) -> list[str]:
     """Warn of epochs that ended in an error, and of repeats without a score.
 
-    >>> from evalcore.shell.logs.log import Reader
     >>> reader = Reader(harness="Inspect")
     >>> log = LogTask(name="t", path=Path("t"), output_type="generate_until", rows=lambda: iter(()), reader=reader)
     >>> tell_lost(log, {0: 1, 4: 2})

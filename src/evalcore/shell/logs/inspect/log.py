@@ -79,7 +79,7 @@ def open_inspect(files: Sequence[LogFile], opening: Opening) -> list[LogTask]:
     return [made]
 
 
-INSPECT = Reader(recognises=recognise_inspect, opens=open_inspect, order=20, harness="Inspect")
+INSPECT = Reader(recognises=recognise_inspect, opens=open_inspect, order=20, title="an Inspect log", harness="Inspect")
 
 
 def _count(path: Path, samples: object) -> int:

@@ -43,7 +43,15 @@ def open_samples(files: Sequence[LogFile], opening: Opening) -> list[LogTask]:
     return [_task(pool, opening) for pool in pool_samples(files, opening.results_in)]
 
 
-SAMPLES = Reader(recognises=recognise_samples, opens=open_samples, order=10, shards=True, results_beside=True)
+SAMPLES = Reader(
+    recognises=recognise_samples,
+    opens=open_samples,
+    order=10,
+    title="a sample log",
+    shards=True,
+    results_beside=True,
+    sample_rows=True,
+)
 """Rows of lm-eval, evalcore and lmms-eval since 0.2.4."""
 
 
@@ -138,7 +146,7 @@ def open_lmms(files: Sequence[LogFile], opening: Opening) -> list[LogTask]:
     return [made]
 
 
-LMMS = Reader(recognises=recognise_lmms, opens=open_lmms, order=30, results_beside=True)
+LMMS = Reader(recognises=recognise_lmms, opens=open_lmms, order=30, title="lmms-eval's samples", results_beside=True)
 
 
 def _log_records(path: Path) -> Iterator[Record | Problem]:

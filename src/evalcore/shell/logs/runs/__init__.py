@@ -1,8 +1,8 @@
 """Recorded runs as scores by document.
 
-source         what a path holds: a run folder, results with samples, or sample logs
+source         the files of a run: a run folder, results with samples, or logs of any format
 shards         the files of a folder that are one task of one run
-log_table      a sample log as a table of documents and logged values
+log_table      a log as a table of documents and logged values
 identity       documents by id, prompt and content
 tasks          the task behind a log, from its recorded config
 directions     which way a recorded metric points
@@ -11,5 +11,5 @@ columns        columns that give the recorded number again
 trees          the groups of recorded results
 totals         results without samples
 result_errors  the errors of recorded numbers
-run_record     a recorded run as a side of a comparison
+run_record     a run of sample logs as a side of a comparison
 """

@@ -5,29 +5,48 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from hashlib import sha256
+from pathlib import Path
 
 import msgspec
 from msgspec import Struct
 
 from evalcore.core.records.document import DocumentRow
 from evalcore.core.records.errors import EvalError, unknown
+from evalcore.core.records.request import Request
 from evalcore.shell.logs.lm_eval.requests import list_arguments, unwrap_parts
 from evalcore.shell.safety.safe_text import shorten, visible
 from evalcore.shell.safety.strict_json import dump_json
 
 __all__ = [
+    "Look",
+    "Matching",
     "Seen",
     "canonical",
     "cluster_reader",
     "content_of",
     "content_reader",
     "excerpt_of",
+    "look_by",
     "prompt_of",
+    "prompt_of_requests",
+    "refuse_lone_clusters",
     "tabulate_documents",
 ]
 
 ENCODER = msgspec.json.Encoder(order="sorted")
 SHOWN = 100
+
+
+class Matching(Struct, frozen=True):
+    """How documents of two runs are recognised: by ``match``, fields that make them the same, else by who they are.
+
+    ``cluster`` is a field or template by which documents belong together, where a log does not say so itself. Without
+    ``texts`` no line of a document is kept for people, which is quicker.
+    """
+
+    cluster: str | None = None
+    match: tuple[str, ...] = ()
+    texts: bool = True
 
 
 class Seen(Struct, frozen=True, gc=False):
@@ -40,6 +59,43 @@ class Seen(Struct, frozen=True, gc=False):
     id: int | str | None = None
     prompt: str = ""
     target: str = ""
+
+
+class Look(Struct, frozen=True):
+    """How to look at the documents of a log, by a ``Matching``.
+
+    ``content`` tells documents apart; ``unit`` is what they belong to, None for what the log says; ``named`` is whether
+    ids and prompts count, too.
+    """
+
+    content: Callable[[object, object], str]
+    unit: Callable[[object], str] | None = None
+    named: bool = True
+    texts: bool = True
+
+    def see(
+        self,
+        doc: object,
+        target: object,
+        *,
+        id: int | str | None,
+        cluster: int | str | None,
+        prompt: Callable[[], str],
+        raw: int = 0,
+    ) -> Seen:
+        """What is kept of a document with its declared id and cluster; ``prompt`` hashes what was asked."""
+        unit = cluster if self.unit is None else self.unit(doc)
+        text = excerpt_of(doc) if self.texts else ""
+        content = self.content(doc, target)
+        if not self.named:
+            return Seen(raw, content, text, unit)
+        return Seen(raw, content, text, unit, id, prompt(), content_of(None, target))
+
+
+def look_by(matching: Matching) -> Look:
+    """How to look at documents."""
+    unit = cluster_reader(matching.cluster) if matching.cluster is not None else None
+    return Look(content_reader(matching.match), unit, not matching.match, matching.texts)
 
 
 def content_of(doc: object, target: object) -> str:
@@ -69,9 +125,25 @@ def prompt_of(arguments: object) -> str:
     >>> prompt_of([["", {"until": []}]]), prompt_of(None)
     ('', '')
     """
-    parts = {part for one in list_arguments(arguments) for part in unwrap_parts(one) if isinstance(part, str)}
-    texts = sorted(parts - {""})
-    return sha256(canonical(texts)).hexdigest() if texts else ""
+    parts = (part for one in list_arguments(arguments) for part in unwrap_parts(one))
+    return hash_prompt(part for part in parts if isinstance(part, str))
+
+
+def prompt_of_requests(requests: Iterable[Request]) -> str:
+    """``prompt_of`` these requests.
+
+    >>> from evalcore.core.records.request import Generate
+    >>> prompt_of_requests([Generate("2+2=")]) == prompt_of([["2+2=", {}]])
+    True
+    """
+    texts = (getattr(one, name) for one in requests for name in one.__struct_fields__)
+    return hash_prompt(text for text in texts if isinstance(text, str))
+
+
+def hash_prompt(texts: Iterable[str]) -> str:
+    """A hash of texts, whatever their order and number; empty if they are."""
+    known = sorted({*texts} - {""})
+    return sha256(canonical(known)).hexdigest() if known else ""
 
 
 def content_reader(match: Sequence[str] = ()) -> Callable[[object, object], str]:
@@ -154,3 +226,14 @@ def tabulate_documents(seen: Iterable[tuple[int, Seen]]) -> tuple[DocumentRow, .
         out.append(DocumentRow(key, one.id, one.cluster, one.content, counts[one.content], one.prompt, one.target))
         counts[one.content] += 1
     return tuple(out)
+
+
+def refuse_lone_clusters(
+    seen: Mapping[int, Seen], line_of: Callable[[int], int], path: Path, *, several: bool = False
+) -> None:
+    """Clusters are those of all documents or of none; where there are several files, its number tells a document."""
+    lone = [key for key, one in seen.items() if one.cluster is None]
+    if lone and len(lone) < len(seen):
+        where = f"{path.parent}" if several else f"{path}:{line_of(lone[0])}"
+        many = f"{len(lone)} of {len(seen)}"
+        raise EvalError(f"{where}: expected a cluster for every document, {many} have none - at doc {lone[0]}")

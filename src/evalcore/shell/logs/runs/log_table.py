@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 from msgspec import Raw, Struct
 
+from evalcore.core.lm_eval.sample_log import thaw
 from evalcore.core.records.document import DocumentRow
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.request import GENERATE_UNTIL, OutputType
 from evalcore.core.records.task import MetricKey
+from evalcore.shell.data.wire import decode_line
 from evalcore.shell.logs.lm_eval.requests import asked_as
 from evalcore.shell.logs.lm_eval.rows import (
     Row,
@@ -21,18 +24,21 @@ from evalcore.shell.logs.lm_eval.rows import (
     restore_nonfinite,
     scores_of,
 )
+from evalcore.shell.logs.log import Logged
 from evalcore.shell.logs.runs.identity import (
+    Look,
+    Matching,
     Seen,
-    cluster_reader,
-    content_of,
-    content_reader,
-    excerpt_of,
+    look_by,
     prompt_of,
+    prompt_of_requests,
+    refuse_lone_clusters,
     tabulate_documents,
 )
 
-__all__ = ["Cells", "LogTable", "read_log_table"]
+__all__ = ["Cells", "LogTable", "own_fields", "read_log_table", "tabulate_log", "target_text"]
 
+WHO_THEY_ARE = Matching()
 Noise = tuple[float | None, int]
 NOTHING: Mapping[str, object] = {}
 MOST_REPLIES, MOST_NOISE = 2**53, 1e150
@@ -58,57 +64,81 @@ class LogTable(Struct, frozen=True):
     fields: frozenset[str] = frozenset()
 
 
-class Reading(Struct, frozen=True):
-    """What tells documents apart, what they belong to (None: what the log says), and the fields met on the way.
-
-    ``named`` is whether ids and prompts count, too; ``texts`` whether a line of each document is kept for people.
-    """
-
-    content: Callable[[object, object], str]
-    unit: Callable[[object], str] | None
-    fields: set[str]
-    named: bool = True
-    texts: bool = True
-
-
 def read_log_table(
-    path: Path,
-    filters: Sequence[str] = ("none",),
-    cluster: str | None = None,
-    match: Sequence[str] = (),
-    *,
-    files: Sequence[Path] = (),
-    texts: bool = True,
+    files: Sequence[Path], filters: Sequence[str] = ("none",), matching: Matching = WHO_THEY_ARE
 ) -> LogTable:
-    """Read a log once, line by line. ``filters`` name the rows of a document in logs that do not name them.
+    """Read a log, or its shards, once, line by line.
 
-    Documents with the same ``match`` fields are the same; without any, their ids, prompts and content count. ``files``
-    are all of the log's where ``path`` is one of several. Without ``texts`` no line of a document is kept.
+    ``filters`` name the rows of a document in logs that do not name them.
     """
     seen: dict[int, Seen] = {}
     lines: dict[str, dict[int, int]] = {}
     cells: dict[str, dict[str, Cells]] = {}
+    fields: set[str] = set()
     kind: OutputType = GENERATE_UNTIL
-    unit = cluster_reader(cluster) if cluster is not None else None
-    reading = Reading(content_reader(match), unit, set(), not match, texts)
-    for one in files or (path,):
-        for row in read_sample_rows(one):
+    look = look_by(matching)
+    for path in files:
+        for row in read_sample_rows(path):
             if not seen:
                 kind = asked_as(row.fields)
             try:
                 name = _filter_of(row, filters, lines)
                 own = _mapping(read_value(row.fields, "evalcore")) if "evalcore" in row.fields else NOTHING
-                seen[row.key] = _document(row, seen.get(row.key), own, reading)
+                seen[row.key] = _document(row, seen.get(row.key), own, look, fields)
                 lines.setdefault(name, {})[row.key] = row.line
                 _note(row, own, cells.setdefault(name, {}))
             except EvalError as wrong:
-                raise EvalError(f"{one}:{row.line}: {wrong} - at doc {row.key}") from wrong
+                raise EvalError(f"{path}:{row.line}: {wrong} - at doc {row.key}") from wrong
     if not seen:
-        raise EvalError(f"{path}: expected rows of a sample log, got an empty file")
-    _refuse_lone_clusters(seen, lines, path, len(files) > 1)
+        raise EvalError(f"{files[0]}: expected rows of a sample log, got an empty file")
+    first_line = partial(_first_line, lines)
+    refuse_lone_clusters(seen, first_line, files[0], several=len(files) > 1)
     by_key = {MetricKey(metric, name): one for name, below in cells.items() for metric, one in below.items()}
-    shown = {key: one.text for key, one in seen.items()} if texts else {}
-    return LogTable(tabulate_documents(seen.items()), shown, lines, by_key, kind, frozenset(reading.fields))
+    shown = {key: one.text for key, one in seen.items()} if matching.texts else {}
+    return LogTable(tabulate_documents(seen.items()), shown, lines, by_key, kind, frozenset(fields))
+
+
+def tabulate_log(rows: Iterable[Logged], written: frozenset[str], path: Path, matching: Matching) -> LogTable:
+    """The documents of any log, without the fields that the model or a scorer wrote, and no scores.
+
+    They are recognised as if the log had been written down as a sample log.
+    """
+    seen: dict[int, Seen] = {}
+    lines: dict[int, int] = {}
+    fields: set[str] = set()
+    look = look_by(matching)
+    for one in rows:
+        doc = own_fields(one, written)
+        fields.update(doc if isinstance(doc, dict) else ())
+        asked = partial(prompt_of_requests, one.requests)
+        seen[one.doc_id] = look.see(doc, target_text(one.gold), id=one.id, cluster=one.cluster, prompt=asked)
+        lines[one.doc_id] = one.line
+    refuse_lone_clusters(seen, lines.__getitem__, path)
+    shown = {key: one.text for key, one in seen.items()} if matching.texts else {}
+    return LogTable(tabulate_documents(seen.items()), shown, {}, {}, GENERATE_UNTIL, frozenset(fields))
+
+
+def own_fields(one: Logged, written: frozenset[str]) -> object:
+    """A document without what the model or a scorer wrote.
+
+    >>> own_fields(Logged(doc_id=0, doc=b'{"q": "?", "reply": "!"}', gold=None), frozenset(["reply"]))
+    {'q': '?'}
+    """
+    doc = decode_line(one.doc, f"doc {one.doc_id}")
+    return {name: cell for name, cell in doc.items() if name not in written} if isinstance(doc, dict) else doc
+
+
+def target_text(gold: object) -> str:
+    """The target of a gold as a sample log has it.
+
+    >>> target_text(("a", "b")), target_text(None)
+    ("['a', 'b']", 'None')
+    """
+    return str(thaw(gold))
+
+
+def _first_line(lines: Mapping[str, Mapping[int, int]], key: int) -> int:
+    return next(rows[key] for rows in lines.values() if key in rows)
 
 
 def _filter_of(row: Row, filters: Sequence[str], lines: Mapping[str, Mapping[int, int]]) -> str:
@@ -124,24 +154,24 @@ def _filter_of(row: Row, filters: Sequence[str], lines: Mapping[str, Mapping[int
     return found
 
 
-def _document(row: Row, known: Seen | None, own: Mapping[str, object], reading: Reading) -> Seen:
+def _document(row: Row, known: Seen | None, own: Mapping[str, object], look: Look, fields: set[str]) -> Seen:
     """The document of a row; under every filter it must be the same one."""
     given = row.fields.get("doc")
     raw = hash(bytes(given)) if isinstance(given, Raw) else 0
     if known is not None and raw and known.raw == raw:
         return known
-    doc = read_value(row.fields, "doc")
-    reading.fields.update(doc if isinstance(doc, dict) else ())
-    target = read_value(row.fields, "target")
-    content = reading.content(doc, target)
+    doc, target = read_value(row.fields, "doc"), read_value(row.fields, "target")
+    fields.update(doc if isinstance(doc, dict) else ())
     if known is None:
-        unit = _recorded_name(own, "cluster") if reading.unit is None else reading.unit(doc)
-        text = excerpt_of(doc) if reading.texts else ""
-        if not reading.named:
-            return Seen(raw, content, text, unit)
-        named, prompt = _recorded_name(own, "id"), prompt_of(read_value(row.fields, "arguments"))
-        return Seen(raw, content, text, unit, named, prompt, content_of(None, target))
-    if known.content != content:
+        return look.see(
+            doc,
+            target,
+            id=_recorded_name(own, "id") if look.named else None,
+            cluster=_recorded_name(own, "cluster") if look.unit is None else None,
+            prompt=lambda: prompt_of(read_value(row.fields, "arguments")),
+            raw=raw,
+        )
+    if known.content != look.content(doc, target):
         raise EvalError("expected the same document in all rows of this number, got another one")
     return known
 
@@ -181,15 +211,3 @@ def _noise(pair: object) -> Noise:
 
 def _mapping(value: object) -> Mapping[str, object]:
     return value if isinstance(value, dict) else NOTHING
-
-
-def _refuse_lone_clusters(
-    seen: Mapping[int, Seen], lines: Mapping[str, Mapping[int, int]], path: Path, several: bool
-) -> None:
-    """Clusters are those of all documents or of none; where there are several files, its number tells a document."""
-    lone = [key for key, one in seen.items() if one.cluster is None]
-    if lone and len(lone) < len(seen):
-        line = next(rows[lone[0]] for rows in lines.values() if lone[0] in rows)
-        where = f"{path.parent}" if several else f"{path}:{line}"
-        many = f"{len(lone)} of {len(seen)}"
-        raise EvalError(f"{where}: expected a cluster for every document, {many} have none - at doc {lone[0]}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
 from msgspec import Struct, field
@@ -19,20 +19,25 @@ from evalcore.core.records.outcome import Rule
 from evalcore.core.records.report import Report, TaskReport
 from evalcore.core.records.score import Scored, ScoredColumn
 from evalcore.core.stats.intervals import INTERVALS
-from evalcore.shell.answerlog.line import PREFIX
-from evalcore.shell.data.unpack import open_bytes, read_lines, strip_packing
-from evalcore.shell.data.wire import decode_line, number_lines
-from evalcore.shell.logs.head import read_head
-from evalcore.shell.logs.lm_eval.rows import recognise_samples
 from evalcore.shell.logs.runs.columns import Closed, close_columns
 from evalcore.shell.logs.runs.directions import point_column
+from evalcore.shell.logs.runs.identity import Matching
 from evalcore.shell.logs.runs.log_table import LogTable, read_log_table
 from evalcore.shell.logs.runs.shards import pool_source
-from evalcore.shell.logs.runs.source import Log, find_source
+from evalcore.shell.logs.runs.source import RunFiles, RunLog
 from evalcore.shell.logs.runs.tasks import filter_names, recorded_task
 from evalcore.shell.logs.runs.trees import grow_trees
+from evalcore.shell.logs.search import Searched
 
-__all__ = ["Recorded", "close_recorded", "comparable_side", "read_recorded", "refuse_other_rows", "rule_of", "run_path"]
+__all__ = [
+    "Recorded",
+    "close_recorded",
+    "cluster_documents",
+    "comparable_side",
+    "read_sample_run",
+    "rule_of",
+    "run_path",
+]
 
 Plain = Mapping[str, object]
 
@@ -42,7 +47,8 @@ class Recorded(Struct, frozen=True):
 
     ``results`` is its results file as data, empty where there was none. ``fields`` are those that the documents of each
     task have; ``match`` those that documents were told apart by, if not by all; ``files`` what each task is read from.
-    ``renamed`` is what its one task is called, where it goes under another name.
+    ``renamed`` is what its one task is called, where it goes under another name. ``searched`` is by what its logs were
+    found if they are no sample logs.
     """
 
     name: str
@@ -55,9 +61,10 @@ class Recorded(Struct, frozen=True):
     match: tuple[str, ...] = ()
     files: Mapping[str, tuple[Path, ...]] = field(default_factory=dict)
     renamed: str | None = None
+    searched: Searched | None = None
 
 
-class Part(Struct, frozen=True):
+class TaskRecord(Struct, frozen=True):
     """A task of a recorded run."""
 
     scored: Scored
@@ -66,16 +73,10 @@ class Part(Struct, frozen=True):
     warnings: tuple[str, ...]
 
 
-def read_recorded(path: Path, *, cluster: str | None = None, match: Sequence[str] = (), texts: bool = True) -> Recorded:
-    """A run folder of evalcore, an output of lm-eval or a sample log, told apart by content.
-
-    ``cluster`` names the field or template of a document by which documents belong together, where the run did not.
-    ``match`` names the fields that make two documents the same; without any, ids, prompts and all that they say count.
-    Without ``texts`` no line of a document is kept for people, which is quicker.
-    """
-    refuse_other_rows(path)
-    source = pool_source(find_source(path), path)
-    parts = [_read_part(log, source.results, cluster, match, texts) for log in source.logs]
+def read_sample_run(path: Path, source: RunFiles, matching: Matching) -> Recorded:
+    """A run whose logs have scores in their rows, of evalcore or lm-eval."""
+    source = pool_source(source, path)
+    parts = [_read_part(log, source.results, matching) for log in source.logs]
     grown = grow_trees(source.results, [part.report for part in parts], str(path))
     side = ComparisonSide(
         source.name,
@@ -86,25 +87,34 @@ def read_recorded(path: Path, *, cluster: str | None = None, match: Sequence[str
     told = (*source.warnings, *(one for part in parts for one in part.warnings), *grown.warnings)
     shown = {part.report.name: part.table.texts for part in parts}
     fields = {part.report.name: part.table.fields for part in parts}
-    files = {log.task: log.files for log in source.logs}
     return Recorded(
-        source.name, path, side, source.results, shown, tuple(dict.fromkeys(told)), fields, tuple(match), files
+        name=source.name,
+        path=path,
+        side=side,
+        results=source.results,
+        texts=shown,
+        warnings=tuple(dict.fromkeys(told)),
+        fields=fields,
+        match=matching.match,
+        files={log.task: log.files for log in source.logs},
     )
 
 
-def _read_part(log: Log, results: Plain, cluster: str | None, match: Sequence[str], texts: bool) -> Part:
+def _read_part(log: RunLog, results: Plain, matching: Matching) -> TaskRecord:
     config = _part_of(results, "configs", log.task) if results else None
     row = _part_of(results, "results", log.task) or {}
-    table = read_log_table(log.path, filter_names(config, row), cluster, match, files=log.files, texts=texts)
+    table = read_log_table(log.files, filter_names(config, row), matching)
     version = (_part_of(results, "versions") or {}).get(log.task)
     recorded = recorded_task(log.task, config, table.output_type, table.filters, version)
     recorded = replace(recorded, on_unscorable=rule_of(results))
     closed = close_columns(recorded, table, row if log.whole else {})
     told = _part_of(results, "higher_is_better", log.task) or {}
     columns = tuple(point_column(one, told) for one in closed.columns)
-    scored = Scored(recorded.task, columns, (), "evalcore", _clusters(log.task, table.documents))
+    scored = Scored(recorded.task, columns, (), "evalcore", cluster_documents(log.task, table.documents))
     report = TaskReport(name=log.task, estimates=closed.estimates, n_docs=len(table.documents))
-    return Part(scored, report, table, (*recorded.warnings, *closed.warnings, *_shortfall(log, results, table, closed)))
+    return TaskRecord(
+        scored, report, table, (*recorded.warnings, *closed.warnings, *_shortfall(log, results, table, closed))
+    )
 
 
 def run_path(text: str) -> Path:
@@ -119,28 +129,6 @@ def run_path(text: str) -> Path:
     if not text.strip():
         raise EvalError("expected the path of a run, got an empty one (a shell variable that is not set?)")
     return Path(text)
-
-
-def refuse_other_rows(path: Path) -> None:
-    """Rows of JSON that are no sample log, of another tool or none: the error says what is missing."""
-    path = path.expanduser()
-    if not path.is_file() or recognise_samples(read_head(path)):
-        return
-    with open_bytes(path) as file:
-        lines = [line for _, (_, line) in zip(range(2), number_lines(read_lines(file, str(path))), strict=False)]
-    rows = len(lines) == 2 or (lines and strip_packing(path.name).endswith(".jsonl"))
-    if not rows or lines[0].startswith(PREFIX):
-        return
-    try:
-        row = decode_line(lines[0], "")
-    except EvalError:
-        return
-    if isinstance(row, dict) and ("doc_id" not in row or {"doc", "arguments"}.isdisjoint(row)):
-        raise EvalError(
-            f"{path}: rows of JSON, but no sample log: its rows need doc_id, doc, target, arguments, resps, and a score"
-            f" under the name of each metric; these have {', '.join(map(str, row)) or 'nothing'}. "
-            f"Of a table of answers, `evalcore score {path} --answer COLUMN --gold COLUMN -o DIR` makes one"
-        )
 
 
 def close_recorded(run: Recorded, confidence: float = 0.95) -> Report:
@@ -178,13 +166,14 @@ def rule_of(results: Plain) -> Rule:
     return "zero" if (_part_of(results, "evalcore") or {}).get("on_unscorable") == "zero" else "exclude"
 
 
-def _clusters(task: str, documents: tuple[DocumentRow, ...]) -> tuple[tuple[int, int], ...]:
+def cluster_documents(task: str, documents: tuple[DocumentRow, ...]) -> tuple[tuple[int, int], ...]:
+    """The clusters of a task's documents, as numbers."""
     named = [(row.key, row.cluster) for row in documents if row.cluster is not None]
     codes = cluster_codes([cluster for _, cluster in named], task=task)
     return tuple(zip((key for key, _ in named), codes.tolist(), strict=True))
 
 
-def _shortfall(log: Log, results: Plain, table: LogTable, closed: Closed) -> list[str]:
+def _shortfall(log: RunLog, results: Plain, table: LogTable, closed: Closed) -> list[str]:
     """What is missing of what the results count, or of what can be compared."""
     counts = _part_of(results, "n-samples", log.task) or {}
     wanted, there = counts.get("effective"), len(table.documents)

@@ -9,17 +9,21 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from evalcore.shell.logs.lm_eval.names import is_sample_name, task_of_log
-from evalcore.shell.logs.runs.source import Log, Source, find_source
+from evalcore.shell.logs.lm_eval.pools import pool_samples
+from evalcore.shell.logs.lm_eval.results import read_folder_results
+from evalcore.shell.logs.paths import list_paths
+from evalcore.shell.logs.runs.source import RunFiles, RunLog, find_run
+from evalcore.shell.logs.search import ALL
 
 __all__ = ["pool_beside", "pool_source", "tell_parts"]
 
 SHOWN = 5
 
 
-def pool_source(source: Source, path: Path) -> Source:
+def pool_source(source: RunFiles, path: Path) -> RunFiles:
     """A run of a folder, each log with the other files of its task where no document is in two of them.
 
-    >>> pool_source(Source("t", (Log("t", Path("samples_t.jsonl")),)), Path("samples_t.jsonl")).logs[0].files
+    >>> pool_source(RunFiles("t", (RunLog("t", Path("samples_t.jsonl")),)), Path("samples_t.jsonl")).logs[0].files
     (PosixPath('samples_t.jsonl'),)
     """
     folder = path.expanduser()
@@ -39,20 +43,20 @@ def pool_source(source: Source, path: Path) -> Source:
     return replace(source, logs=logs, warnings=(*kept, *told, *left))
 
 
-def pool_beside(results: Path, folder: Path) -> tuple[Log, ...]:
+def pool_beside(results: Path, folder: Path) -> tuple[RunLog, ...]:
     """The logs beside a results file of a folder, each with the other files of its task; none where there are none.
 
     >>> pool_beside(Path("no/such/results.json"), Path("no/such"))
     ()
     """
     logged = any(results.parent.glob("samples_*.json*"))
-    return pool_source(find_source(results), folder).logs if logged else ()
+    return pool_source(find_run(results), folder).logs if logged else ()
 
 
-def tell_parts(logs: Iterable[Log], folder: Path) -> tuple[str, ...]:
+def tell_parts(logs: Iterable[RunLog], folder: Path) -> tuple[str, ...]:
     """That numbers of results are those of one file of several, for each such task.
 
-    >>> tell_parts([Log("t", Path("a"), (Path("a"), Path("b")), whole=False)], Path("run"))[0][:54]
+    >>> tell_parts([RunLog("t", Path("a"), (Path("a"), Path("b")), whole=False)], Path("run"))[0][:54]
     't: these are the numbers of a alone, one of 2 files of'
     """
     return tuple(
@@ -64,8 +68,6 @@ def tell_parts(logs: Iterable[Log], folder: Path) -> tuple[str, ...]:
 
 
 def _logs_below(folder: Path) -> dict[str, list[Path]]:
-    from evalcore.shell.logs.paths import list_paths  # only here: it imports from this package
-
     out: dict[str, list[Path]] = {}
     for one in list_paths([folder]):
         if not {".jsonl", ".json"}.isdisjoint(one.path.suffixes[-2:]):
@@ -73,7 +75,7 @@ def _logs_below(folder: Path) -> dict[str, list[Path]]:
     return out
 
 
-def _left_out(below: Mapping[str, Sequence[Path]], logs: Iterable[Log], folder: Path) -> tuple[str, ...]:
+def _left_out(below: Mapping[str, Sequence[Path]], logs: Iterable[RunLog], folder: Path) -> tuple[str, ...]:
     """The sample logs that are not read, of these."""
     read = {path.resolve() for log in logs for path in log.files}
     left = [path for paths in below.values() for path in paths if path.resolve() not in read and is_sample_name(path)]
@@ -82,19 +84,14 @@ def _left_out(below: Mapping[str, Sequence[Path]], logs: Iterable[Log], folder: 
     return (f"{why} ({len(left):,}): {names}",) if left else ()
 
 
-def _pooled(log: Log, near: Sequence[Path]) -> tuple[Log, tuple[str, ...]]:
+def _pooled(log: RunLog, near: Sequence[Path]) -> tuple[RunLog, tuple[str, ...]]:
     """A log with the files that go with it, and what there is to say of them."""
     if len(near) < 2:
         return log, ()
-    from evalcore.shell.logs.head import tell_file
-    from evalcore.shell.logs.lm_eval.pools import pool_samples
-    from evalcore.shell.logs.lm_eval.results import read_folder_results
-    from evalcore.shell.logs.readers import READERS
-
-    samples = [one for one in (tell_file(path, READERS) for path in near) if one.reader and one.reader.shards]
+    samples = [file for file in map(ALL.tell, near) if file.has_rows]
     own = log.path.resolve()
     for pool in pool_samples(samples, lru_cache(maxsize=None)(read_folder_results)):
         files = tuple(one.path for one in pool.files)
         if len(files) > 1 and own in {one.resolve() for one in files}:
-            return Log(log.task, log.path, files, pool.same), pool.told
+            return RunLog(log.task, log.path, files, pool.same), pool.told
     return log, ()

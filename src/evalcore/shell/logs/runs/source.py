@@ -1,33 +1,41 @@
-"""What a path holds, told by its content: a run folder, a results file with its samples, or bare sample logs."""
+"""The files of the run that a path names: a run folder, results with their samples, or logs of any format."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from pathlib import Path
 
 from msgspec import Struct, field
 from msgspec.structs import force_setattr
 
 from evalcore.core.records.errors import EvalError
-from evalcore.shell.data.unpack import PACKED, strip_packing
+from evalcore.shell.data.unpack import PACKED, open_bytes, read_lines, strip_packing
+from evalcore.shell.data.wire import decode_line, number_lines
+from evalcore.shell.logs.head import LogFile
 from evalcore.shell.logs.lm_eval.names import ENDINGS, STAMP, stamp_of, task_of_log
 from evalcore.shell.logs.lm_eval.results import EXPECTED, list_tasks, read_results
+from evalcore.shell.logs.log import Reader
+from evalcore.shell.logs.search import ALL, NO_SAMPLES, Searched
 from evalcore.shell.safety.safe_text import slug
 
-__all__ = ["NO_SAMPLES", "Log", "Source", "find_results", "find_source"]
+__all__ = [
+    "RunFiles",
+    "RunLog",
+    "age_of",
+    "find_results",
+    "find_run",
+    "find_sample_logs",
+    "tell_newest",
+]
 
-NO_SAMPLES = (
-    "holds totals only, and scores by document are needed: run with log_samples: true (--log_samples), and keep the "
-    "samples_* beside it"
-)
 
-
-class Log(Struct, frozen=True):
+class RunLog(Struct, frozen=True):
     """The sample log of a task: ``path``, or several ``files`` that it is one of.
 
     ``whole`` is whether the results count all of its documents, and not those of ``path`` alone.
 
-    >>> Log("t", Path("samples_t.jsonl")).files
+    >>> RunLog("t", Path("samples_t.jsonl")).files
     (PosixPath('samples_t.jsonl'),)
     """
 
@@ -41,52 +49,85 @@ class Log(Struct, frozen=True):
             force_setattr(self, "files", (self.path,))
 
 
-class Source(Struct, frozen=True):
-    """A run as files: its results, if any, and its sample logs; ``chosen`` are warnings of which of several is read."""
+class RunFiles(Struct, frozen=True):
+    """A run as files: its results, if any, and its sample logs; or ``others``, logs of other formats.
+
+    ``chosen`` are warnings of which of several is read.
+    """
 
     name: str
-    logs: tuple[Log, ...]
+    logs: tuple[RunLog, ...] = ()
     results: Mapping[str, object] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
     chosen: tuple[str, ...] = ()
+    others: tuple[Path, ...] = ()
 
 
-TABLES = {"parquet": "a Parquet file", "arrow": "an Arrow file", "text": "a table of answers"}
-OTHERS = {"inspect": "an Inspect log", "lmms": "lmms-eval's samples", **TABLES}
-FLAGS = ("-o DIR", "--answer COLUMN --gold COLUMN -o DIR")
+FORMS = {"parquet": "a Parquet file", "arrow": "an Arrow file", "text": "a table of answers"}
+FLAGS = "--answer COLUMN --gold COLUMN -o DIR"
 
-Found = tuple[Path, Mapping[str, object], tuple[str, ...]]
+NewestResults = tuple[Path, Mapping[str, object], tuple[str, ...]]
 """A results file, what it says, and what there is to say about choosing it."""
 
 
-def find_source(path: Path) -> Source:
+def find_run(path: Path, searched: Searched = ALL) -> RunFiles:
     """The files of the run that a path names.
 
-    >>> find_source(Path("no/such/run"))
+    >>> find_run(Path("no/such/run"))
     Traceback (most recent call last):
     evalcore.EvalError: no/such/run: no such file or folder; expected an evalcore run folder, ...
     """
     path = path.expanduser()
     if path.is_dir():
-        return _folder_source(path)
+        return _folder_run(path, searched)
     if not path.is_file():
         raise EvalError(f"{path}: no such file or folder; {EXPECTED}")
-    kind = _kind(path)
-    if kind == "samples":
+    file = searched.tell(path)
+    if file.has_rows:
         task = task_of_log(path)
-        return Source(task, (Log(task, path),))
-    if kind == "answers":
+        return RunFiles(task, (RunLog(task, path),))
+    if searched.is_log(file, directly=True):
+        return RunFiles(Path(strip_packing(path.name)).stem, others=(path,))
+    if file.form == "answers":
         raise EvalError(f"{path}: an answer log holds answers, not scores; name the folder of its run")
-    if kind == "empty":
+    if file.form == "empty":
         raise EvalError(f"{path}: {EXPECTED}; it is empty")
-    if kind in OTHERS:
+    if file.form in ("json", "results"):
+        _refuse_other_rows(path)
+    if file.form in FORMS:
+        raise EvalError(f"{path}: {EXPECTED}; of {FORMS[file.form]}, `evalcore score {path} {FLAGS}` makes one")
+    return _results_run(path.resolve().parent.name, *find_results(path, searched))
+
+
+def find_sample_logs(path: Path) -> RunFiles:
+    """The files of a run, which must be sample logs."""
+    found = find_run(path)
+    if found.others:
+        reader = ALL.tell(found.others[0]).reader or Reader()
+        raise EvalError(f"{path}: {EXPECTED}; of {reader.title}, `evalcore score {path} -o DIR` makes one")
+    return found
+
+
+def _refuse_other_rows(path: Path) -> None:
+    """Rows of JSON that are no sample log, of another tool or none: the error says what is missing."""
+    with open_bytes(path) as file:
+        lines = [line for _, (_, line) in zip(range(2), number_lines(read_lines(file, str(path))), strict=False)]
+    rows = len(lines) == 2 or (lines and strip_packing(path.name).endswith(".jsonl"))
+    if not rows:
+        return
+    try:
+        row = decode_line(lines[0], "")
+    except EvalError:
+        return
+    if isinstance(row, dict) and ("doc_id" not in row or {"doc", "arguments"}.isdisjoint(row)):
         raise EvalError(
-            f"{path}: {EXPECTED}; of {OTHERS[kind]}, `evalcore score {path} {FLAGS[kind in TABLES]}` makes one"
+            f"{path}: rows of JSON, but no sample log: its rows need doc_id, doc, target, arguments, resps, and a score"
+            f" under the name of each metric; these have {', '.join(map(str, row)) or 'nothing'}. "
+            f"Of a table of answers, `evalcore score {path} {FLAGS}` makes one"
         )
-    return _results_source(path.resolve().parent.name, *find_results(path))
 
 
-def find_results(path: Path) -> Found:
+def find_results(path: Path, searched: Searched = ALL) -> NewestResults:
     """The results that a file or folder holds, whether or not there are samples; of several in a folder the newest.
 
     >>> find_results(Path("no/such/run"))
@@ -95,9 +136,9 @@ def find_results(path: Path) -> Found:
     """
     path = path.expanduser()
     if path.is_dir():
-        found = _newest_results(path)
+        found = _newest_results(path, searched)
     elif path.is_file():
-        results = read_results(path)
+        results = read_results(path) if not _is_other(path, searched) else None
         found = None if results is None else (path, results, ())
     else:
         raise EvalError(f"{path}: no such file or folder; {EXPECTED}")
@@ -109,76 +150,114 @@ def find_results(path: Path) -> Found:
 # --- folders ----------------------------------------------------------------------------------------------------
 
 
-def _folder_source(folder: Path) -> Source:
-    """The newest results in a folder, else its sample logs, else those just below it."""
-    name, found = folder.resolve().name, _newest_results(folder)
+def _folder_run(folder: Path, searched: Searched) -> RunFiles:
+    """The newest results in a folder, else its sample logs or those just below it, else its other logs."""
+    name, found = folder.resolve().name, _newest_results(folder, searched)
     if found is not None:
-        return _results_source(name, *found)
-    logs = _sample_logs(folder.glob("*")) or _sample_logs(folder.glob("*/*"))
+        return _results_run(name, *found)
+    logs = _sample_logs(folder.glob("*"), searched) or _sample_logs(folder.glob("*/*"), searched)
     if not logs:
-        raise EvalError(f"{folder}: {EXPECTED}; found neither results*.json nor a sample log in it")
-    newest = {task_of_log(path): path for path in sorted(logs, key=_age)}
-    each = tuple(Log(task, path) for task, path in sorted(newest.items()))
-    told = f"{folder} has several logs of some tasks; read the newest of each"
-    chosen = (told,) if len(logs) > len(newest) else ()
-    return Source(name, each, {}, chosen, chosen)
+        others = _other_logs(folder.glob("*"), searched) or _other_logs(folder.glob("*/*"), searched)
+        if not others:
+            raise EvalError(f"{folder}: {EXPECTED}; found neither results*.json nor a sample log in it")
+        return RunFiles(name, others=tuple(sorted(others, key=lambda path: (_stamp_within(path.name), age_of(path)))))
+    newest = {task_of_log(path): path for path in sorted(logs, key=age_of)}
+    each = tuple(RunLog(task, path) for task, path in sorted(newest.items()))
+    chosen = (tell_newest(folder),) if len(logs) > len(newest) else ()
+    return RunFiles(name, each, {}, chosen, chosen)
 
 
-def _sample_logs(paths: Iterable[Path]) -> list[Path]:
-    """Those that hold rows of a sample log. Beside files that are called JSON, others are copies or something else."""
-    shown = [path for path in sorted(paths) if path.is_file() and not {path.name[0], path.parent.name[:1]} & {"."}]
+def _stamp_within(name: str) -> str:
+    """The time anywhere in a name: Inspect writes it first."""
+    found = STAMP.search(name)
+    return found[0] if found else ""
+
+
+def tell_newest(folder: Path) -> str:
+    """That of several logs of a task only the newest is read."""
+    return f"{folder} has several logs of some tasks; read the newest of each"
+
+
+def _shown(paths: Iterable[Path]) -> list[Path]:
+    return [path for path in sorted(paths) if path.is_file() and not {path.name[0], path.parent.name[:1]} & {"."}]
+
+
+def _sample_logs(paths: Iterable[Path], searched: Searched) -> list[Path]:
+    """Those that hold lm-eval's rows. Beside files that are called JSON, others are copies or something else."""
+    shown = _shown(paths)
     named = [path for path in shown if strip_packing(path.name).endswith(ENDINGS)]
-    logs = [path for path in named if _kind(path) == "samples"]
-    return logs or [path for path in shown if path not in named and _holds_samples(path)]
+    has_rows = partial(_has_rows, searched=searched)
+    return list(filter(has_rows, named)) or [
+        path for path in shown if path not in named and _if_readable(has_rows, path)
+    ]
 
 
-def _holds_samples(path: Path) -> bool:
+def _other_logs(paths: Iterable[Path], searched: Searched) -> list[Path]:
+    return [path for path in _shown(paths) if _if_readable(partial(_is_other, searched=searched), path)]
+
+
+def _is_other(path: Path, searched: Searched) -> bool:
+    """Whether a file is a log of another format than lm-eval's."""
+    file = searched.tell(path)
+    return not file.has_rows and searched.is_log(file)
+
+
+def _has_rows(path: Path, searched: Searched) -> bool:
+    return searched.tell(path).has_rows
+
+
+def _if_readable(holds: Callable[[Path], bool], path: Path) -> bool:
     try:
-        return _kind(path) == "samples"
+        return holds(path)
     except EvalError:  # what nobody named need not be readable
         return False
 
 
-def _newest_results(folder: Path) -> Found | None:
+def _newest_results(folder: Path, searched: Searched) -> NewestResults | None:
     """Those in the folder itself, else those just below it, where lm-eval has a folder for each model."""
     below = (one for one in sorted(folder.iterdir()) if one.is_dir())
-    files = _results_files(folder) or [file for one in below for file in _results_files(one)]
+    files = _results_files(folder, searched) or [file for one in below for file in _results_files(one, searched)]
     told = f"{folder} has {len(files)} results files; read"
-    for path in sorted(files, key=_age, reverse=True):
+    for path in sorted(files, key=age_of, reverse=True):
         results = read_results(path)
         if results is not None:
             return path, results, (f"{told} {path.relative_to(folder)}, the newest",) if len(files) > 1 else ()
     return None
 
 
-def _results_files(folder: Path) -> list[Path]:
+def _results_files(folder: Path, searched: Searched) -> list[Path]:
     """Ours, or whatever lm-eval may have named: ``results_<time>.json``, ``<own name>_<time>.json``."""
     own = folder / "results.json"
     if own.is_file():
         return [own]
     named = (path for path in folder.glob("*.json") if path.name.startswith("results") or STAMP.search(path.name))
-    return [path for path in named if _kind(path) not in ("samples", "empty")]
+    return [file.path for file in map(searched.tell, named) if file.form != "empty" and not _is_log(file)]
 
 
-def _age(path: Path) -> tuple[str, float]:
+def _is_log(file: LogFile) -> bool:
+    return file.reader is not None and not file.reader.tabular
+
+
+def age_of(path: Path) -> tuple[str, float]:
+    """The time in a file's name, and when it was written: what sorts the newest last."""
     return stamp_of(path.name), path.stat().st_mtime
 
 
 # --- results, and the samples beside them -------------------------------------------------------------------------
 
 
-def _results_source(name: str, path: Path, results: Mapping[str, object], warnings: tuple[str, ...]) -> Source:
+def _results_run(name: str, path: Path, results: Mapping[str, object], warnings: tuple[str, ...]) -> RunFiles:
     beside = {one.name: one for one in path.parent.iterdir() if one.is_file()}
     stamp = stamp_of(path.name)
     tasks = list_tasks(results)
     found = {task: _log_of(task, stamp, beside) for task in tasks}
-    logs = tuple(Log(task, one) for task, one in found.items() if one is not None)
+    logs = tuple(RunLog(task, one) for task, one in found.items() if one is not None)
     if not logs:
         raise EvalError(f"{path}: {NO_SAMPLES}")
     lost = [task for task in tasks if found[task] is None]
     told = f"no samples of {len(lost)} of {len(tasks)} tasks beside {path.name}: {', '.join(lost[:5])}"
     missing = (told + (", ..." if len(lost) > 5 else ""),) if lost else ()
-    return Source(name, logs, results, (*warnings, *missing), warnings)
+    return RunFiles(name, logs, results, (*warnings, *missing), warnings)
 
 
 def _log_of(task: str, stamp: str, beside: Mapping[str, Path]) -> Path | None:
@@ -189,16 +268,4 @@ def _log_of(task: str, stamp: str, beside: Mapping[str, Path]) -> Path | None:
     if exact is not None or stamp:
         return exact
     timed = [one for one in beside.values() if STAMP.search(one.name) and task_of_log(one) == task]
-    return max((one for one in timed if one.name.startswith("samples_")), key=_age, default=None)
-
-
-# --- content ----------------------------------------------------------------------------------------------------
-
-
-def _kind(path: Path) -> str:
-    from evalcore.shell.logs.head import tell_file
-    from evalcore.shell.logs.readers import READERS  # only here: that table reads with this module
-
-    file = tell_file(path, READERS)
-    names = (name for name, reader in READERS.items() if reader is file.reader and not reader.tabular)
-    return next(names, file.form)
+    return max((one for one in timed if one.name.startswith("samples_")), key=age_of, default=None)

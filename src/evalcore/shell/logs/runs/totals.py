@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from math import isfinite
 from pathlib import Path
 
@@ -13,25 +13,20 @@ from evalcore.core.compare.gates import Number
 from evalcore.core.compare.lines import ComparisonSide
 from evalcore.core.compare.power import Known
 from evalcore.core.lm_eval.result_row import leaf_from_flat
-from evalcore.core.records.errors import EvalError
 from evalcore.core.records.estimate import Estimate
 from evalcore.shell.logs.lm_eval.rows import read_float
-from evalcore.shell.logs.runs.run_record import Recorded, read_recorded
-from evalcore.shell.logs.runs.source import NO_SAMPLES, find_results
+from evalcore.shell.logs.runs.run_record import Recorded
+from evalcore.shell.logs.runs.source import find_results
+from evalcore.shell.logs.search import Searched
 
-__all__ = ["read_with_totals", "total_estimates"]
+__all__ = ["read_totals", "total_estimates"]
 
 
-def read_with_totals(path: Path, *, cluster: str | None = None, match: Sequence[str] = ()) -> Recorded:
-    """A recorded run; one without any samples has its results, and no scores by document."""
-    try:
-        return read_recorded(path, cluster=cluster, match=match)
-    except EvalError as wrong:
-        if NO_SAMPLES not in str(wrong) or cluster is not None or match:
-            raise
-    read, results, warnings = find_results(path)
-    told = f"{read} has no samples beside it: its numbers are judged by their standard errors and counts there"
-    return Recorded(path.name, path, ComparisonSide(path.name, ()), results, {}, (*warnings, told))
+def read_totals(path: Path, searched: Searched) -> Recorded:
+    """A run without any samples: its results, and no scores by document."""
+    read, results, warnings = find_results(path, searched)
+    judged = f"{read} has no samples beside it: its numbers are judged by their standard errors and counts there"
+    return Recorded(path.name, path, ComparisonSide(path.name, ()), results, {}, (*warnings, judged))
 
 
 def total_estimates(results: Mapping[str, object], confidence: float = 0.95) -> dict[Number, Estimate]:

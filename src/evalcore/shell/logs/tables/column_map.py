@@ -3,15 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import Any
+from typing import Any, TypedDict
 
 from msgspec import Struct
 from msgspec.structs import asdict
 
 from evalcore.core.records.errors import EvalError, unknown
-from evalcore.shell.config.values import list_names
+from evalcore.shell.config.values import Names, list_names
 
-__all__ = ["ColumnMap", "check_columns", "declare_columns"]
+__all__ = ["ColumnKeys", "ColumnMap", "check_columns", "declare_columns"]
+
+
+class ColumnKeys(TypedDict, total=False):
+    """The columns of plain tables (JSONL, CSV, Parquet)."""
+
+    answer: str | None
+    gold: str | None
+    id: str | None
+    choices: str | None
+    loglikelihoods: str | None
+    repeat: str | None
+    prompt: str | None
+    task_column: str | None
+    score: Names
 
 
 class ColumnMap(Struct, frozen=True, kw_only=True):

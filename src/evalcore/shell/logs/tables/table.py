@@ -87,7 +87,9 @@ def has_columns(file: LogFile, mapping: ColumnMap) -> bool:
     return one is not None and may_be_table(file, mapping)
 
 
-TABLE = Reader(recognises=recognise_table, opens=open_table, order=100, tabular=True, has_columns=has_columns)
+TABLE = Reader(
+    recognises=recognise_table, opens=open_table, order=100, title="a table", tabular=True, has_columns=has_columns
+)
 
 
 def _documents(
