@@ -11,8 +11,8 @@ from evalcore.core.aggregate.aggregations import AGGREGATIONS, from_callable
 from evalcore.core.answers.batch import Batch
 from evalcore.core.filters.chain import FILTERS, Filter, FilterFn, chain, leaves_of, scope_of
 from evalcore.core.groups.averages import AVERAGES, Average, SizeOf, own_size
+from evalcore.core.groups.combination import GROUP_RULES, GroupRule
 from evalcore.core.groups.pool import pool
-from evalcore.core.groups.rules import GROUP_RULES, GroupRule
 from evalcore.core.groups.tree import Leaf, Tree, all_tasks
 from evalcore.core.metrics.dispatch import METRICS, SCORERS, AnyMetric, Metrics, MetricScorer, Scorer, Scores
 from evalcore.core.metrics.process_results import from_process_results

@@ -8,7 +8,7 @@ build       configs to trees
 lint        everything wrong with groups before anything runs
 averages    AVERAGES: which tasks count, with which weights
 covariance  the error of a weighted sum of tasks that share clusters or documents
-rules       GROUP_RULES: how values and errors are combined
+combination GROUP_RULES: how values and errors are combined
 pool        the rule that scores all documents as one task
 across      the error if the tasks are a random sample of tasks
 report      the report of one group

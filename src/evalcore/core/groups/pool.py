@@ -12,7 +12,7 @@ from pyrsistent import PMap
 
 from evalcore.core.aggregate.value import evaluate
 from evalcore.core.groups.averages import Term, merge_terms
-from evalcore.core.groups.rules import GroupRule, combine_terms, drop_error, macro
+from evalcore.core.groups.combination import GroupRule, combine_terms, drop_error, macro
 from evalcore.core.groups.tree import GroupMetric
 from evalcore.core.records.array import Floats64, Ints64, frozen
 from evalcore.core.records.column import concat_rows, scored_part
