@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from evalcore import AGGREGATIONS, MetricKey, TaskReport, aggregate_metric, freeze_options
-from evalcore.core.groups.across import across_tasks, sample_of_tasks
+from evalcore.core.groups.report import across_tasks, sample_of_tasks
 from evalcore.core.records.estimate import Estimate, Makeup, Part
 from evalcore.groups import Group, GroupMetric, Leaf, report_groups
 from evalcore.stats import Array, Floats, Inference, build_column

@@ -96,7 +96,7 @@ def test_singletons_do_not_depend_on_order_or_shard():
         lambda: Inference(interval="wilsn"),
         lambda: Inference(confidence=95),
         lambda: GroupMetric("acc", missing="error"),
-        lambda: GroupMetric("acc", average="child"),
+        lambda: report_groups(Group("g", (leaf("a", 0.5),), (GroupMetric("acc", average="child"),))),
         lambda: Group("g", ("a",)),
         lambda: Task("t", GENERATE_UNTIL, ("exact_match",)),
         lambda: Task("t", GENERATE_UNTIL, EXACT * 2),

@@ -37,7 +37,9 @@ TABLES: dict[str, dict[str, tuple[Callable[..., object], ...]]] = {
     },
     "aggregations": {**AGGREGATIONS, "callable": (CALLABLE.summarise, CALLABLE.error)},
     "averages": {name: (entry,) for name, entry in EVALCORE.averages.items()},
-    "group_rules": {name: (entry,) for name, entry in EVALCORE.group_rules.items()},
+    "group_rules": {
+        name: (entry.fold,) for name, entry in EVALCORE.group_rules.set("callable", EVALCORE.group_callable).items()
+    },
     "scorers": {name: (entry.score,) for name, entry in EVALCORE.scorers.items()},
 }
 """Every table: entry -> the functions behind it."""

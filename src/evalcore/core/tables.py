@@ -11,8 +11,7 @@ from evalcore.core.aggregate.aggregations import AGGREGATIONS, from_callable
 from evalcore.core.answers.batch import Batch
 from evalcore.core.filters.chain import FILTERS, Filter, FilterFn, chain, leaves_of, scope_of
 from evalcore.core.groups.averages import AVERAGES, Average, SizeOf, own_size
-from evalcore.core.groups.combination import GROUP_RULES, GroupRule
-from evalcore.core.groups.pool import pool
+from evalcore.core.groups.rules import BY_CALLABLE, GROUP_RULES, GroupRule
 from evalcore.core.groups.tree import Leaf, Tree, all_tasks
 from evalcore.core.metrics.dispatch import METRICS, SCORERS, AnyMetric, Metrics, MetricScorer, Scorer, Scores
 from evalcore.core.metrics.process_results import from_process_results
@@ -81,7 +80,8 @@ class Tables(Struct, frozen=True, kw_only=True):
     resampling_of: Callable[[str, Resampling], Resampling] = as_asked
     from_callable: Callable[[Callable[..., object]], Aggregation] = from_callable
     averages: PMap[str, Average] = AVERAGES
-    group_rules: PMap[str, GroupRule] = GROUP_RULES.set("pool", pool(AGGREGATIONS))
+    group_rules: PMap[str, GroupRule] = GROUP_RULES
+    group_callable: GroupRule = BY_CALLABLE
     size_of: SizeOf = own_size
     members: Callable[[Tree[TaskReport]], tuple[Leaf[TaskReport], ...]] = all_tasks
     default_pipeline: Callable[[Task], Pipeline] = first_or_all

@@ -13,7 +13,7 @@ from toolz import concat, unique
 from evalcore.core.groups.tree import Group, GroupMetric, Leaf, Tree, all_tasks, child_names, fold_group
 from evalcore.core.records.column import Column
 from evalcore.core.records.errors import EvalError, unknown
-from evalcore.core.records.estimate import Estimate
+from evalcore.core.records.estimate import Aggregation, Estimate
 from evalcore.core.records.report import TaskReport
 from evalcore.core.records.request import freeze_options
 from evalcore.core.records.task import MetricKey
@@ -86,7 +86,9 @@ def _close_tree(
 ) -> Share:
     """Close a tree of shares by one rule; given weights are for the children of the root."""
     plain = replace(spec, weights=freeze_options())
-    average = averages[spec.average]
+    average = averages.get(spec.average)
+    if average is None:
+        raise unknown("average", spec.average, averages, f" - at group {tree.name}")
     return fold_group(
         tree,
         lambda leaf: leaf.value,
@@ -182,6 +184,7 @@ class Term(Struct, frozen=True):
     size: float
     estimate: Estimate
     column: Column | None = None
+    aggregation: Aggregation | None = None
 
 
 def merge_terms(terms: Sequence[Term]) -> list[Term]:

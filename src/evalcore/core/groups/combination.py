@@ -6,21 +6,17 @@ from collections.abc import Callable, Sequence
 from math import fsum, isclose, isfinite, nan
 
 from msgspec.structs import replace
-from pyrsistent import PMap, pmap
 
 from evalcore.core.groups.averages import Term, merge_terms, value_of_term
 from evalcore.core.groups.covariance import all_clusters, spread_of_terms
 from evalcore.core.groups.tree import GroupMetric
 from evalcore.core.records.array import frozen
-from evalcore.core.records.errors import EvalError, unknown
+from evalcore.core.records.errors import EvalError
 from evalcore.core.records.estimate import Counts, Estimate, Makeup, Part, Scale, Spread
 from evalcore.core.stats.intervals import IDENTITY, Link
 from evalcore.core.stats.noise import combine_noise
 
-__all__ = ["GROUP_RULES", "GroupRule", "Term", "combine_terms", "macro", "merge_terms"]
-
-
-GroupRule = Callable[[GroupMetric, Sequence[Term]], Estimate]
+__all__ = ["Term", "combine_terms", "macro", "merge_terms"]
 
 
 def mean_of_means(spec: GroupMetric, terms: Sequence[Term]) -> Estimate:
@@ -104,7 +100,7 @@ def by_callable(spec: GroupMetric, terms: Sequence[Term]) -> Estimate:
     """
     function = spec.aggregation
     if not callable(function):
-        raise unknown("group aggregation", str(function), GROUP_RULES)
+        raise EvalError(f"expected a callable of (values, sizes), got {function!r}")
     sizes = [term.size for term in terms]
     values = [value_of_term(term) for term in terms]
 
@@ -219,6 +215,3 @@ def _weighs_by_size(spec: GroupMetric, slopes: Sequence[float], estimates: Seque
         and all(one.counts.scored and one.scale.link.plain for one in estimates)
     )
     return plain and all(isclose(slope * total, one.scale.size) for slope, one in zip(slopes, estimates, strict=True))
-
-
-GROUP_RULES: PMap[str, GroupRule] = pmap({"mean": mean_of_means, "macro": macro, "callable": by_callable})

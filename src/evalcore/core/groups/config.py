@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Literal
 
+from evalcore.core.groups.averages import AVERAGES
+from evalcore.core.groups.rules import GROUP_RULES
 from evalcore.core.groups.tree import Group, GroupMetric, child_names
 from evalcore.core.records.errors import EvalError, unknown
 from evalcore.core.records.request import Options, freeze_options
@@ -13,7 +15,6 @@ __all__ = ["GROUP_KEYS", "group_from_config", "group_metric_from_config", "group
 
 GROUP_KEYS = ("group", "group_alias", "task", "aggregate_metric_list", "metadata")
 METRIC_KEYS = ("metric", "filter_list", "aggregation", "weight_by_size", "average", "weights", "missing")
-GROUP_AGGREGATIONS = ("mean", "macro", "pool")
 
 
 def group_metric_from_config(config: Mapping[str, object]) -> GroupMetric:
@@ -130,9 +131,9 @@ def _read_filters(given: object, where: str) -> tuple[str, ...] | None:
 def _read_aggregation(given: object, where: str) -> str | Callable[..., object]:
     if callable(given):
         return given
-    if given not in GROUP_AGGREGATIONS:
+    if not isinstance(given, str) or given not in GROUP_RULES:
         where = f", or a callable of (values, sizes){where}"
-        raise unknown("group aggregation", str(given), GROUP_AGGREGATIONS, where)
+        raise unknown("group aggregation", str(given), GROUP_RULES, where)
     return str(given)
 
 
@@ -142,10 +143,10 @@ def _read_flag(given: object, where: str) -> bool:
     raise EvalError(f"expected weight_by_size: true or false, got {given!r}{where}")
 
 
-def _read_average(given: object, where: str) -> Literal["leaves", "children"]:
-    if given == "leaves" or given == "children":
-        return "leaves" if given == "leaves" else "children"
-    raise unknown("average", str(given), ("leaves", "children"), where)
+def _read_average(given: object, where: str) -> str:
+    if isinstance(given, str) and given in AVERAGES:
+        return given
+    raise unknown("average", str(given), AVERAGES, where)
 
 
 def _read_missing(given: object, where: str) -> Literal["flag", "fail"]:

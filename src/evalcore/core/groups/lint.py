@@ -11,6 +11,7 @@ from toolz import unique
 from evalcore.core.aggregate.aggregations import AGGREGATIONS
 from evalcore.core.groups.build import TreePlan, plan_trees
 from evalcore.core.groups.index import Config, Finding
+from evalcore.core.groups.rules import BY_CALLABLE, GROUP_RULES
 from evalcore.core.groups.tree import Group, GroupMetric, Leaf, all_tasks
 from evalcore.core.records.request import Options
 from evalcore.core.tables import DEFAULT_METRICS, METRICS, known_metrics
@@ -32,7 +33,6 @@ KNOWN: Mapping[str, Mapping[str, Known]] = {
     for kind in METRICS
     for table in [known_metrics(kind)]
 }
-LOGS = frozenset({"perplexity", "weighted_perplexity"})
 
 
 class Emission(NamedTuple):
@@ -109,8 +109,10 @@ def _build_emission(task: str, kind: str, filter_name: str, spec: Config, direct
     aggregation = _read_text(spec.get("aggregation")) if spec.get("aggregation") is not None else usual
     declared = spec.get("higher_is_better")
     direction = declared if isinstance(declared, bool) else directions(kind).get(metric)
-    if aggregation != usual or bounds is None or not _is_averageable(aggregation) or aggregation in LOGS:
-        bounds = AGGREGATIONS[aggregation].bounds if aggregation in AGGREGATIONS else None
+    known = AGGREGATIONS.get(aggregation)
+    plain = known is not None and known.average and known.link.plain
+    if aggregation != usual or bounds is None or not plain:
+        bounds = None if known is None else known.bounds
     return Emission(task, metric, filter_name, aggregation, direction, bounds)
 
 
@@ -120,6 +122,10 @@ def _list_several(given: object) -> Sequence[object]:
 
 def _read_text(given: object) -> str:
     return str(getattr(given, "__name__", given)).rsplit("/", 1)[-1]
+
+
+def _mean_or_name(aggregation: str) -> str:
+    return "mean" if aggregation in AGGREGATIONS and AGGREGATIONS[aggregation].even else aggregation
 
 
 def _is_averageable(aggregation: str) -> bool:
@@ -139,13 +145,13 @@ def _judge(
         sure = [one for one in used if one.direction is not None]
         labels = _list_labels(sure, lambda one: f"{'higher' if one.direction else 'lower'} is better")
         yield "mixed_direction", f"group {group.name!r} mixes directions of {metric.metric}: {labels}"
-    declared = metric.aggregation not in ("mean", "pool")
-    scales = {one.bounds if declared else (one.aggregation.removeprefix("nan"), one.bounds) for one in used}
+    rule = BY_CALLABLE if callable(metric.aggregation) else GROUP_RULES.get(metric.aggregation, BY_CALLABLE)
+    scales = {(_mean_or_name(one.aggregation), one.bounds) if rule.alike else one.bounds for one in used}
     if len(scales - {None}) > 1:
         labels = _list_labels(used, _format_scale)
         yield "mixed_scale", f"group {group.name!r} mixes different scales of {metric.metric}: {labels}"
     bent = [one for one in used if not _is_averageable(one.aggregation)]
-    if bent and metric.aggregation == "mean":
+    if bent and rule.averages:
         labels = _list_labels(bent, lambda one: one.aggregation)
         text = f"takes the mean of {metric.metric}, which is not a mean ({labels}): declare macro or pool"
         yield "not_averageable", f"group {group.name!r} {text}"

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from math import fsum
 
 import numpy as np
 from msgspec.structs import replace
-from pyrsistent import PMap
 
 from evalcore.core.aggregate.value import evaluate
 from evalcore.core.groups.averages import Term, merge_terms
-from evalcore.core.groups.combination import GroupRule, combine_terms, drop_error, macro
+from evalcore.core.groups.combination import combine_terms, drop_error, macro
 from evalcore.core.groups.tree import GroupMetric
 from evalcore.core.records.array import Floats64, Ints64, frozen
 from evalcore.core.records.column import concat_rows, scored_part
@@ -24,30 +22,25 @@ __all__ = ["pool"]
 POOL_DRAWS = 1000
 
 
-def pool(aggregations: PMap[str, Aggregation]) -> GroupRule:
+def pool(spec: GroupMetric, terms: Sequence[Term]) -> Estimate:
     """Pool all documents of all tasks as one task, with errors stratified by task.
 
     >>> from evalcore.core.records.estimate import Scale
     >>> a = Term("a", 0.5, 3.0, Estimate(value=0.0, stderr=0.1, scale=Scale(size=3.0)))
     >>> b = Term("b", 0.5, 1.0, Estimate(value=1.0, stderr=0.1, scale=Scale(size=1.0)))
-    >>> pool({})(GroupMetric("acc"), [a, b]).value      # of means: whatever the weights, by size
+    >>> pool(GroupMetric("acc"), [a, b]).value      # of means: whatever the weights, by size
     0.25
     """
-    return partial(_pool_terms, aggregations)
-
-
-def _pool_terms(aggregations: PMap[str, Aggregation], spec: GroupMetric, terms: Sequence[Term]) -> Estimate:
-    """Close one column of all tasks' rows, with errors stratified by task."""
     merged = merge_terms(terms)
     if len(merged) == 1:
         return replace(merged[0].estimate, signature=_name_method(merged), group=Makeup((Part(merged[0].name, 1.0),)))
     if all(term.estimate.scale.average for term in merged):
         return macro(spec, by_size(merged))
     columns = [term.column for term in merged if term.column is not None]
-    names = {term.estimate.scale.aggregation for term in merged}
-    if len(columns) < len(merged) or len(names) != 1 or next(iter(names)) not in aggregations:
+    aggregation = merged[0].aggregation
+    alike = len({term.estimate.scale.aggregation for term in merged}) == 1
+    if len(columns) < len(merged) or not alike or aggregation is None:
         return Estimate(value=None, reason="pool needs every task's rows, all under the same aggregation")
-    aggregation = aggregations[next(iter(names))]
     rows = concat_rows([scored_part(column) for column in columns])
     summary = aggregation.summarise(rows, merged[0].estimate.scale.options)
     value, influence, sums = evaluate(aggregation, summary)

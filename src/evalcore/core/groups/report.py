@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from math import fsum, isfinite, sqrt
 
 from msgspec.structs import replace
 from toolz import concat
 
 from evalcore.core.aggregate.signature import sign
-from evalcore.core.aggregate.value import DEFAULT, Inference, add_group_interval
-from evalcore.core.groups.across import across_tasks
+from evalcore.core.aggregate.value import DEFAULT, Inference, add_group_interval, add_interval
 from evalcore.core.groups.averages import Term, shares, value_of_term
+from evalcore.core.groups.rules import GroupRule
 from evalcore.core.groups.tree import (
     Group,
     GroupMetric,
@@ -25,12 +26,12 @@ from evalcore.core.groups.tree import (
 )
 from evalcore.core.lm_eval.errata import group_errata
 from evalcore.core.records.errors import EvalError, place, unknown
-from evalcore.core.records.estimate import Estimate
+from evalcore.core.records.estimate import AcrossTasks, Estimate, Scale, Spread
 from evalcore.core.records.report import GroupReport, TaskReport
 from evalcore.core.records.task import MetricKey
 from evalcore.core.tables import EVALCORE, Tables
 
-__all__ = ["place_tasks", "report_group"]
+__all__ = ["across_tasks", "place_tasks", "report_group", "sample_of_tasks"]
 
 
 def place_tasks(trees: Iterable[Tree[object]], tasks: Iterable[TaskReport]) -> tuple[Tree[TaskReport], ...]:
@@ -90,11 +91,10 @@ def _build_estimate(
     if not share.terms:
         return None, (f"group {group.name!r}: no values found for {key} in any task",)
     terms = tuple(_build_term(by_name[name], name, weight, key, tables) for name, weight in share.terms)
-    rule = tables.group_rules.get("callable" if callable(spec.aggregation) else spec.aggregation)
-    if rule is None:
-        raise unknown("group aggregation", str(spec.aggregation), tables.group_rules, place(group.name))
-    estimate = add_group_interval(rule(spec, terms), inference, {term.name: term.estimate for term in terms})
-    across = across_tasks(estimate, {term.name: value_of_term(term) for term in terms}, inference)
+    rule = _find_rule(group, spec, tables)
+    estimate = add_group_interval(rule.fold(spec, terms), inference, {term.name: term.estimate for term in terms})
+    values = {term.name: value_of_term(term) for term in terms}
+    across = across_tasks(estimate, values, inference) if rule.mean else None
     directions = {term.estimate.scale.higher_is_better for term in terms}
     sample_lens = [by_name[term.name].sample_len for term in terms]
     named = replace(
@@ -116,11 +116,20 @@ def _build_estimate(
     return sign(named, parts, tables=tables.name, interval=inference.method), warnings
 
 
+def _find_rule(group: Group[TaskReport], spec: GroupMetric, tables: Tables) -> GroupRule:
+    if callable(spec.aggregation):
+        return tables.group_callable
+    if spec.aggregation not in tables.group_rules:
+        raise unknown("group aggregation", str(spec.aggregation), tables.group_rules, place(group.name))
+    return tables.group_rules[spec.aggregation]
+
+
 def _build_term(task: TaskReport, name: str, weight: float, key: MetricKey, tables: Tables) -> Term:
     estimate = task.get(key)
     if estimate is None:
         raise EvalError(f"expected {key} in {name}, got {[str(known) for known, _ in task.estimates]}")
-    return Term(name, weight, tables.size_of(task, key), estimate, task.column(key))
+    aggregation = tables.aggregations.get(estimate.scale.aggregation)
+    return Term(name, weight, tables.size_of(task, key), estimate, task.column(key), aggregation)
 
 
 def _explain_lacking(group: Group[TaskReport], key: MetricKey, missing: Sequence[str], total: int) -> str:
@@ -131,3 +140,55 @@ def _explain_lacking(group: Group[TaskReport], key: MetricKey, missing: Sequence
     """
     more = f" and {len(missing) - 5} more" if len(missing) > 5 else ""
     return f"group {group.name!r}: {key} is missing in {len(missing)}/{total} tasks: {', '.join(missing[:5])}{more}"
+
+
+def across_tasks(made: Estimate, values: Mapping[str, float], inference: Inference = DEFAULT) -> AcrossTasks | None:
+    """The error of a group's mean over other tasks of their kind; None unless it is a mean of two tasks or more.
+
+    It answers a different question from the group's error, which is about other documents of the same tasks. Between
+    finite bounds the interval is Wilson's on an effective count, as everywhere: Student's misses a mean near a bound.
+
+    >>> from evalcore.core.records.estimate import Makeup, Part
+    >>> made = Estimate(value=0.6, group=Makeup((Part("a", 0.5), Part("b", 0.5))))
+    >>> found = across_tasks(made, {"a": 0.5, "b": 0.7})
+    >>> found.tasks, round(found.stderr, 12)      # the standard deviation of 0.5 and 0.7 by sqrt(2)
+    (2, 0.1)
+    """
+    parts = [part for part in made.group.parts if part.slope != 0]
+    pooled = any(part.influence is not None for part in parts)
+    if made.value is None or len(parts) < 2 or pooled:
+        return None
+    link = made.scale.link
+    at = [link.forward(values[part.name]) for part in parts]
+    slope = link.slope(made.value)
+    if not all(map(isfinite, (*at, slope))):
+        return None
+    weights = [part.slope * slope / link.slope(values[part.name]) for part in parts]
+    error, df = sample_of_tasks(weights, at)
+    stderr = error / slope
+    closed = Estimate(
+        value=made.value,
+        stderr=stderr,
+        spread=Spread(variance=stderr**2, df=df, trials=1 / fsum(weight**2 for weight in weights)),
+        scale=Scale(bounds=made.scale.bounds, link=made.scale.link),
+    )
+    return AcrossTasks(len(parts), stderr, add_interval(closed, Inference(confidence=inference.confidence)).ci)
+
+
+def sample_of_tasks(weights: Sequence[float], values: Sequence[float]) -> tuple[float, float]:
+    """The standard error of Σ w·value over draws of values, and its degrees of freedom.
+
+    Σ (w·(value - mean))² is made unbiased, and the degrees are those of a chi-square with its mean and variance, both
+    for independent normal values. With equal weights: the standard deviation by sqrt(k), and k - 1.
+
+    >>> error, df = sample_of_tasks([0.25] * 4, [0.0, 1.0, 2.0, 3.0])
+    >>> round(error, 6), round(df, 12)
+    (0.645497, 3.0)
+    """
+    mean = fsum(weight * value for weight, value in zip(weights, values, strict=True))
+    squares = fsum((weight * (value - mean)) ** 2 for weight, value in zip(weights, values, strict=True))
+    w2, w3, w4, w5 = (fsum(weight**power for weight in weights) for power in (2, 3, 4, 5))
+    # the quadratic form is x' A x with A = (I - 1w')' diag(w²) (I - 1w'): its trace, and that of its square
+    trace = w2 - 2 * w3 + w2**2
+    square = w4 - 4 * w5 + 4 * w2 * w4 + 2 * w3**2 - 4 * w2**2 * w3 + w2**4
+    return sqrt(squares * w2 / trace), trace**2 / square

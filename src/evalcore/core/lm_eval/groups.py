@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from evalcore.core.groups.averages import Share, Term, weight_of
 from evalcore.core.groups.report import report_group
+from evalcore.core.groups.rules import GroupRule
 from evalcore.core.groups.tree import Group, GroupMetric, Leaf, Tree, fold_group
 from evalcore.core.records.estimate import Counts, Estimate, Scale
 from evalcore.core.records.report import GroupReport, TaskReport
@@ -17,7 +18,7 @@ from evalcore.core.tables import Tables
 
 NO_INTERVAL = "lm-eval gives group numbers no interval; the default tables do"
 
-__all__ = ["over_paths", "pooled_mean", "report_groups_by_children", "task_size"]
+__all__ = ["POOLED_MEAN", "over_paths", "report_groups_by_children", "task_size"]
 
 
 def over_paths(group: Group[Share], spec: GroupMetric, parts: Sequence[Share], sizes: Mapping[str, float]) -> Share:
@@ -75,6 +76,9 @@ def _pool_errors(errors: Sequence[float], sizes: Sequence[float]) -> float | Non
 
 def _average_errors(errors: Sequence[float]) -> float:
     return float(np.sqrt(sum(error**2 for error in errors)) / len(errors))
+
+
+POOLED_MEAN = GroupRule(pooled_mean, mean=True)
 
 
 def task_size(task: TaskReport, key: MetricKey) -> float:

@@ -12,7 +12,7 @@ from evalcore.core.filters.chain import FILTERS
 from evalcore.core.groups.averages import AVERAGES
 from evalcore.core.groups.tree import leaves
 from evalcore.core.lm_eval.aggregations import as_lm_eval, from_callable_without_error, resampling_of
-from evalcore.core.lm_eval.groups import over_paths, pooled_mean, report_groups_by_children, task_size
+from evalcore.core.lm_eval.groups import POOLED_MEAN, over_paths, report_groups_by_children, task_size
 from evalcore.core.lm_eval.metrics import GENERATION, TEXTS, WORD_PERPLEXITY, majority_vote
 from evalcore.core.metrics.dispatch import METRICS, SCORERS
 from evalcore.core.metrics.process_results import from_process_results
@@ -40,7 +40,8 @@ LM_EVAL_0_4_13 = replace(
     process_results=partial(from_process_results, finite=False),
     resampling_of=resampling_of,
     averages=AVERAGES.set("leaves", over_paths),
-    group_rules=EVALCORE.group_rules.set("mean", pooled_mean).set("callable", pooled_mean),
+    group_rules=EVALCORE.group_rules.set("mean", POOLED_MEAN),
+    group_callable=POOLED_MEAN,
     size_of=task_size,
     members=leaves,
     from_callable=from_callable_without_error,

@@ -136,7 +136,7 @@ UNFIT = "no mean of its tasks, by size or in equal parts, gives the recorded"
 def _fit(bare: Group[TaskReport], key: MetricKey, value: float) -> GroupMetric | None:
     """The first way to average that gives the recorded number again."""
     for aggregation, by_size, average in CANDIDATES:
-        metric = GroupMetric(key.metric, (key.filter,), aggregation, by_size, average)  # type: ignore[arg-type]
+        metric = GroupMetric(key.metric, (key.filter,), aggregation, by_size, average)
         try:
             found = report_group(replace(bare, metrics=(metric,)), inference=VALUES).get(key)
         except EvalError:
