@@ -6,6 +6,7 @@ import ast
 import os
 import re
 import subprocess
+import tomllib
 from collections import Counter
 from pathlib import Path
 
@@ -99,6 +100,18 @@ def test_imports_follow_the_layers() -> None:
         check=False,
     )
     assert done.returncode == 0, done.stdout
+
+
+def test_the_layers_are_all_rooms() -> None:
+    text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    contracts = tomllib.loads(text)["tool"]["importlinter"]["contracts"]
+    layered = set()
+    for contract in contracts:
+        prefix = f"{contract['containers'][0]}." if "containers" in contract else ""
+        names = [name.strip() for layer in contract["layers"] for name in re.split(r"[|:]", layer)]
+        layered |= {f"{prefix}{name}".removeprefix("evalcore.").replace(".", "/") for name in names}
+    rooms = [folder for folder in FOLDERS if re.fullmatch(r"(core|shell)/\w+", folder)]
+    assert [room for room in rooms if not any(name == room or name.startswith(f"{room}/") for name in layered)] == []
 
 
 # --- pages ------------------------------------------------------------------------------------------------------
