@@ -11,17 +11,17 @@ from time import process_time
 from timeit import repeat as repeat_wall
 
 from evalcore import Answer, Generate, Instance, Sample, Step, score_doc
-from evalcore.adapters.reward import Reward, reward_of
+from evalcore.adapters.reward import Reward, make_reward
 
 TEXT = "There are 3 cars with 4 wheels each, which makes 3 * 4 = 12 wheels.\nThe answer is 12."
 LAST_NUMBER = Step.of("regex", regex_pattern=r"(-?[0-9]+)", group_select=-1)
 BATCH = 512
 repeat = partial(repeat_wall, timer=process_time)
 REWARDS = {
-    "exact_match": reward_of("exact_match"),
-    "exact_match after regex": reward_of("exact_match", [LAST_NUMBER]),
-    "the same, two options": reward_of("exact_match", [LAST_NUMBER], ignore_case=True, ignore_punctuation=True),
-    "f1": reward_of("f1"),
+    "exact_match": make_reward("exact_match"),
+    "exact_match after regex": make_reward("exact_match", [LAST_NUMBER]),
+    "the same, two options": make_reward("exact_match", [LAST_NUMBER], ignore_case=True, ignore_punctuation=True),
+    "f1": make_reward("f1"),
 }
 
 

@@ -32,8 +32,8 @@ from evalcore import (
     score_doc,
     score_task,
 )
-from evalcore.adapters.reward import Reward, TrlReward, VerlReward, count_unscored, reward_of
-from evalcore.adapters.texts import gold_of, text_task
+from evalcore.adapters.reward import Reward, TrlReward, VerlReward, count_unscored, make_reward
+from evalcore.adapters.texts import make_text_task, read_gold
 from evalcore.core.records.outcome import Outcome
 from evalcore.core.tables import EVALCORE, METRICS, Tables
 from evalcore.extensions import Filter, each_text, per_document
@@ -90,7 +90,7 @@ def same(found: Outcome, wanted: Outcome) -> bool:
 def test_a_reward_is_the_score_of_the_document(
     metric: str, chosen: dict[str, object], texts: list[tuple[str, object]], steps: tuple[Step, ...]
 ) -> None:
-    task, reward = task_of(metric, chosen, steps), reward_of(metric, steps, **chosen)
+    task, reward = task_of(metric, chosen, steps), make_reward(metric, steps, **chosen)
     wanted = [scored(task, text, gold) for text, gold in texts]
     found = reward.outcomes([text for text, _ in texts], [gold for _, gold in texts])
     assert all(map(same, found, wanted)), (found, wanted)
@@ -105,23 +105,23 @@ def test_a_reward_is_the_score_of_the_document(
 def test_a_corpus_metric_is_closed_on_the_document_alone(metric: str, scale: float, text: str, gold: str) -> None:
     answer = Answer(Instance("law", 0, 0, Generate("?")), (text,))
     value = report_task(score_task(task_of(metric, {}, ()), [Sample(0, gold=gold)], [answer]))[f"{metric},none"].value
-    assert reward_of(metric, scale=scale)(text, gold) == (0.0 if value is None else value * scale)
+    assert make_reward(metric, scale=scale)(text, gold) == (0.0 if value is None else value * scale)
 
 
 def test_every_text_metric_is_a_reward_or_says_why_not() -> None:
     for name, entry in METRICS[GENERATE_UNTIL].items():
         if entry.higher_is_better:
-            assert isinstance(reward_of(name)("a b c d e", "a b c d e"), float), name
+            assert isinstance(make_reward(name)("a b c d e", "a b c d e"), float), name
     with pytest.raises(EvalError, match=r"ter is better when it is lower.*scale=-1"):
-        reward_of("ter")
+        make_reward("ter")
 
 
 def test_metrics_and_filters_of_ones_own() -> None:
     close = MetricSpec("close", function=per_document(lambda text, gold: 1 / (1 + abs(float(text) - float(gold)))))
-    assert reward_of(close)("5", "4") == 0.5
-    assert isinstance(reward_of(close).outcomes(["five"], ["4"])[0], Failed)
+    assert make_reward(close)("5", "4") == 0.5
+    assert isinstance(make_reward(close).outcomes(["five"], ["4"])[0], Failed)
     tables = Tables(filters=EVALCORE.filters.set("shout", Filter(lambda: each_text(str.upper))))
-    assert reward_of("exact_match", ["shout"], tables=tables)("yes", "YES") == 1.0
+    assert make_reward("exact_match", ["shout"], tables=tables)("yes", "YES") == 1.0
 
 
 # --- answers and golds that are missing --------------------------------------------------------------------------
@@ -131,7 +131,7 @@ MISSING = [None, nan, [], [{"role": "user", "content": "4"}], [{"role": "assista
 
 @pytest.mark.parametrize("completion", MISSING, ids=lambda value: type(value).__name__)
 def test_no_answer_has_the_declared_reward(completion: object) -> None:
-    reward = reward_of("exact_match", unscorable=-0.5)
+    reward = make_reward("exact_match", unscorable=-0.5)
     assert reward(completion, "4") == -0.5
     assert reward.rewards(["4", completion, "4"], ["4", "4", "5"]) == [1.0, -0.5, 0.0]
     assert sum(count_unscored(reward.outcomes(["4", completion], ["4", "4"])).values()) == 1
@@ -139,41 +139,41 @@ def test_no_answer_has_the_declared_reward(completion: object) -> None:
 
 @pytest.mark.parametrize("gold", [None, nan, {}, []])
 def test_no_gold_has_the_declared_reward(gold: object) -> None:
-    assert reward_of("exact_match", unscorable=-0.5)("4", gold) == -0.5
-    assert isnan(reward_of("exact_match", unscorable=nan)("4", gold))
+    assert make_reward("exact_match", unscorable=-0.5)("4", gold) == -0.5
+    assert isnan(make_reward("exact_match", unscorable=nan)("4", gold))
 
 
 def test_a_reply_that_a_filter_drops_is_unscorable() -> None:
     drop = Step.of("custom", filter_fn=lambda replies, docs: [list(one)[1:] for one in replies], scope="document")
-    found = reward_of("exact_match", [drop]).outcomes(["4", "5"], ["4", "5"])
+    found = make_reward("exact_match", [drop]).outcomes(["4", "5"], ["4", "5"])
     assert [type(one) for one in found] == [Unscorable, Unscorable]
 
 
 def test_golds_of_datasets() -> None:
-    reward = reward_of("exact_match")
+    reward = make_reward("exact_match")
     assert [reward("4", gold) for gold in (np.array(["four", "4"]), ["4"], ("5",), 4, np.int64(4))] == [1, 1, 0, 1, 1]
 
 
 def test_bad_input_is_refused_with_a_reason() -> None:
     with pytest.raises(EvalError, match="did you mean 'exact_match'"):
-        reward_of("exactmatch")
+        make_reward("exactmatch")
     with pytest.raises(EvalError, match="ignore_cases"):
-        reward_of("exact_match", ignore_cases=True)
+        make_reward("exact_match", ignore_cases=True)
     with pytest.raises(EvalError, match="unknown filter"):
-        reward_of("exact_match", ["regx"])
+        make_reward("exact_match", ["regx"])
     with pytest.raises(EvalError, match="scope='document'"):
-        reward_of("exact_match", [Step.of("custom", filter_fn=lambda replies, docs: replies)])
+        make_reward("exact_match", [Step.of("custom", filter_fn=lambda replies, docs: replies)])
     with pytest.raises(EvalError, match="one metric, at most one pipeline"):
-        reward_of("exact_match", [Pipeline("a"), Pipeline("b")])
+        make_reward("exact_match", [Pipeline("a"), Pipeline("b")])
     with pytest.raises(EvalError, match="1 for 2"):
-        reward_of("exact_match").rewards(["a", "b"], ["a"])
+        make_reward("exact_match").rewards(["a", "b"], ["a"])
 
 
 # --- trainers ------------------------------------------------------------------------------------------------------
 
 
 def test_trl_calls_it_with_texts_and_with_messages() -> None:
-    judge = TrlReward(reward_of("exact_match", [LAST_NUMBER]), gold="answer")
+    judge = TrlReward(make_reward("exact_match", [LAST_NUMBER]), gold="answer")
     assert judge.__name__ == "exact_match"
     texts = ["so 4", "no"]
     chats = [[{"role": "assistant", "content": text}] for text in texts]
@@ -186,12 +186,12 @@ def test_trl_calls_it_with_texts_and_with_messages() -> None:
 
 
 def test_verl_calls_it_by_name_of_the_data_source() -> None:
-    compute_score = VerlReward({"a": reward_of("exact_match"), "b": reward_of("includes")})
+    compute_score = VerlReward({"a": make_reward("exact_match"), "b": make_reward("includes")})
     given = {"solution_str": "it is 4", "ground_truth": "4", "extra_info": {"index": 0}}
     assert [compute_score(data_source=name, **given) for name in ("a", "b")] == [0.0, 1.0]
     many = {"data_sources": ["b", "a"], "solution_strs": ["it is 4", "4"], "ground_truths": ["4", "4"]}
     assert compute_score.batch(**many, extra_infos=[None, None]) == [1.0, 1.0]
-    assert VerlReward(reward_of("includes"))("any", "it is 4", "4") == 1.0
+    assert VerlReward(make_reward("includes"))("any", "it is 4", "4") == 1.0
     with pytest.raises(EvalError, match="unknown data source 'c'"):
         compute_score("c", "4", "4")
 
@@ -200,7 +200,7 @@ def test_verl_calls_it_by_name_of_the_data_source() -> None:
 
 
 def test_it_travels() -> None:
-    reward = reward_of("exact_match", [LAST_NUMBER], ignore_case=True, unscorable=-1.0, scale=2.0)
+    reward = make_reward("exact_match", [LAST_NUMBER], ignore_case=True, unscorable=-1.0, scale=2.0)
     again = pickle.loads(pickle.dumps(reward))
     assert isinstance(again, Reward)
     assert [again("so 4", "4"), again(None, "4")] == [2.0, -1.0]
@@ -213,7 +213,7 @@ def test_it_travels() -> None:
 @pytest.mark.parametrize("steps", [(), (LAST_NUMBER,)], ids=["plain", "regex"])
 def test_one_document_takes_a_few_steps_and_one_of_many_fewer(steps: tuple[Step, ...]) -> None:
     """Its microseconds are those of bench/reward.py; ``score_doc`` takes 2,200 steps."""
-    reward = reward_of("exact_match", steps)
+    reward = make_reward("exact_match", steps)
     assert reward("so 2 + 2 is 4", "4") == float(bool(steps))
     assert count_steps(lambda: reward("so 2 + 2 is 4", "4")) < 450  # 305 and 296
     few, many = (count_steps(lambda n=n: reward.rewards(["so 2 + 2 is 4"] * n, ["4"] * n)) for n in (100, 200))
@@ -221,29 +221,29 @@ def test_one_document_takes_a_few_steps_and_one_of_many_fewer(steps: tuple[Step,
 
 
 def test_numpy_texts_and_numbers_are_texts_and_numbers() -> None:
-    reward = reward_of("exact_match")
+    reward = make_reward("exact_match")
     assert reward(np.int64(4), "4") == 1.0
     assert reward(np.str_("4"), np.str_("4")) == 1.0
     assert reward("4", [np.str_("4"), np.str_("5")]) == 1.0
     judge = TrlReward(reward, gold="answer")
     assert judge(prompts=["?", "?"], completions=["4", "5"], answer=np.array(["4", "4"])) == [1.0, 0.0]
-    assert type(gold_of(np.str_("4"))) is str
-    assert type(gold_of(np.int64(4))) is int
+    assert type(read_gold(np.str_("4"))) is str
+    assert type(read_gold(np.int64(4))) is int
 
 
 def test_a_list_that_is_no_messages_is_refused() -> None:
     with pytest.raises(EvalError, match="one text or a list of messages, got a list with str in it"):
-        reward_of("exact_match")(["a"], "a")
+        make_reward("exact_match")(["a"], "a")
 
 
 def test_a_task_without_metrics_is_refused() -> None:
     with pytest.raises(EvalError, match="at least one metric"):
-        text_task([])
+        make_text_task([])
 
 
 def test_whole_numbers_and_single_texts() -> None:
     """4.0 is 4, in lists too; a text in place of a list is an error."""
-    reward = reward_of("exact_match")
+    reward = make_reward("exact_match")
     assert reward.rewards(["4", 4.0, "5"], [4.0, "4", [4.0, 5.0]]) == [1.0, 1.0, 1.0]
     with pytest.raises(EvalError, match="expected a list of completions, got one text: '44'"):
         reward.rewards("44", ["4", "4"])

@@ -9,7 +9,15 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from evalcore.adapters.texts import FilterLike, answers_of, completion_text, each_of, gold_of, metric_spec, text_task
+from evalcore.adapters.texts import (
+    FilterLike,
+    list_answers,
+    list_items,
+    make_text_task,
+    read_completion,
+    read_gold,
+    read_metric,
+)
 from evalcore.core.aggregate.aggregations import AGGREGATIONS
 from evalcore.core.aggregate.inference import Inference
 from evalcore.core.aggregate.spread import cluster_codes
@@ -31,7 +39,7 @@ Clusters = Sequence[int | str | None] | None
 
 
 class Measure(Struct, frozen=True):
-    """One number to compute: what the result calls it, what it is, and how."""
+    """One number to compute: its name in the result, what it is, and how it is computed."""
 
     name: str
     metric: str
@@ -54,7 +62,7 @@ class Evaluation:
 
     def add_batch(self, *, predictions: Iterable[object], references: Iterable[object]) -> None:
         """Keep many pairs for ``compute()``."""
-        self._kept.extend(_pairs(predictions, references))
+        self._kept.extend(_list_pairs(predictions, references))
 
     def compute(
         self,
@@ -64,13 +72,13 @@ class Evaluation:
         clusters: Iterable[int | str] | None = None,
         **given: object,
     ) -> dict[str, object]:
-        """The value of every measure with its error, interval and n, over these pairs and those kept before.
+        """Compute every measure with its error, interval and n, over these pairs and those kept before.
 
         ``clusters`` names for each pair the unit whose pairs count together; further options go to every measure.
         """
         if (predictions is None) != (references is None):
             raise EvalError("expected both predictions= and references=, got one of them")
-        fresh = [] if predictions is None or references is None else _pairs(predictions, references)
+        fresh = [] if predictions is None or references is None else _list_pairs(predictions, references)
         pairs = [*self._kept, *fresh]
         if not pairs:
             raise EvalError("expected predictions and references, got none: pass them, or add them before")
@@ -78,9 +86,9 @@ class Evaluation:
         if units is not None and len(units) != len(pairs):
             raise EvalError(f"expected a cluster for every prediction, got {len(units)} for {len(pairs)}")
         said, wanted = [one for one, _ in pairs], [two for _, two in pairs]
-        closed = [(one, one.close(_with(one, given), said, wanted, units)) for one in self.measures]
+        closed = [(one, one.close(_add_options(one, given), said, wanted, units)) for one in self.measures]
         self._kept = []
-        return _result(closed)
+        return _write_result(closed)
 
 
 def load(
@@ -91,7 +99,7 @@ def load(
     interval: str = "wilson",
     **given: object,
 ) -> Evaluation:
-    """A metric by the name it has in ``evaluate``, with the filters before it and its options.
+    """Load a metric by its name in ``evaluate``, with the filters before it and its options.
 
     >>> found = load("exact_match", ignore_case=True).compute(predictions=["A", "b"], references=["a", ["c", "d"]])
     >>> found["exact_match"], round(found["exact_match_stderr"], 3), found["n"]
@@ -102,14 +110,14 @@ def load(
     if name not in MEASURES:
         raise unknown("metric", name, MEASURES)
     inference, steps = Inference(confidence=confidence, interval=interval), tuple(filters)
-    made = [_with(replace(one, filters=steps, inference=inference), given) for one in MEASURES[name]]
+    made = [_add_options(replace(one, filters=steps, inference=inference), given) for one in MEASURES[name]]
     for one in made:
-        one.close(one, (), (), None)  # what nobody knows is an error now, not after the last prediction
+        one.close(one, (), (), None)  # unknown names are errors now, not after the last prediction
     return Evaluation(made)
 
 
 def combine(evaluations: Sequence[str | Evaluation] | Mapping[str, str | Evaluation]) -> Evaluation:
-    """Several metrics as one; with names for them, each result is called by its own.
+    """Combine several metrics; with names for them, each result goes by its own.
 
     >>> both = combine({"strict": "exact_match", "loose": load("exact_match", ignore_case=True)})
     >>> found = both.compute(predictions=["A"], references=["a"])
@@ -131,19 +139,19 @@ def combine(evaluations: Sequence[str | Evaluation] | Mapping[str, str | Evaluat
     return Evaluation(measures)
 
 
-def _with(measure: Measure, given: Mapping[str, object]) -> Measure:
+def _add_options(measure: Measure, given: Mapping[str, object]) -> Measure:
     return replace(measure, options=freeze_options({**measure.options, **given}))
 
 
-def _pairs(predictions: Iterable[object], references: Iterable[object]) -> list[tuple[object, object]]:
-    said, wanted = each_of(predictions, "predictions"), each_of(references, "references")
+def _list_pairs(predictions: Iterable[object], references: Iterable[object]) -> list[tuple[object, object]]:
+    said, wanted = list_items(predictions, "predictions"), list_items(references, "references")
     if len(said) != len(wanted):
         raise EvalError(f"expected a reference for every prediction, got {len(wanted)} for {len(said)} predictions")
     return list(zip(said, wanted, strict=True))
 
 
-def _result(closed: Sequence[tuple[Measure, Estimate]]) -> dict[str, object]:
-    """The dictionary of the result; counts stand once where all measures agree on them."""
+def _write_result(closed: Sequence[tuple[Measure, Estimate]]) -> dict[str, object]:
+    """Write the dictionary of the result; counts appear once if all measures agree on them."""
     out: dict[str, object] = {}
     for one, made in closed:
         ends = None if made.ci is None else list(made.ci)
@@ -160,72 +168,72 @@ def _result(closed: Sequence[tuple[Measure, Estimate]]) -> dict[str, object]:
 
 
 def _close_texts(measure: Measure, predictions: Given, references: Given, clusters: Clusters) -> Estimate:
-    """A metric of texts, by the way of every task."""
-    task = text_task([metric_spec(measure.metric, measure.options)], measure.filters, name=measure.name)
+    """Close a metric of texts as a task would."""
+    task = make_text_task([read_metric(measure.metric, measure.options)], measure.filters, name=measure.name)
     if len(task.filters) > 1:
         raise EvalError(f"expected one pipeline of filters, got {len(task.filters)} - at {measure.name}")
     units = clusters or [None] * len(predictions)
     samples = [
-        Sample(i, gold_of(gold), cluster=unit)  # type: ignore[arg-type]  # scoring says what is no gold
+        Sample(i, read_gold(gold), cluster=unit)  # type: ignore[arg-type]  # scoring reports what is no gold
         for i, (gold, unit) in enumerate(zip(references, units, strict=True))
     ]
-    replies: list[list[Reply]] = [[_reply(text)] for text in predictions]
-    scored = score_task(task, samples, answers_of(task.name, replies))
+    replies: list[list[Reply]] = [[_read_reply(text)] for text in predictions]
+    scored = score_task(task, samples, list_answers(task.name, replies))
     return report_task(scored, inference=measure.inference).estimates[0][1]
 
 
-def _reply(prediction: object) -> Reply:
-    text = completion_text(prediction)
+def _read_reply(prediction: object) -> Reply:
+    text = read_completion(prediction)
     return Failure(text.reason) if isinstance(text, Failed) else text
 
 
 def _close_labels(measure: Measure, predictions: Given, references: Given, clusters: Clusters) -> Estimate:
-    """A statistic of predicted and right classes."""
+    """Close a statistic of predicted and right classes."""
     if measure.filters:
         raise EvalError(f"expected no filters before labels, which are no texts - at {measure.name}")
     rows_of, aggregation, known = LABEL_METRICS[measure.metric]
     refuse_unknown(measure.name, measure.options, known)
-    pairs = [(_label(gold), _label(said)) for gold, said in zip(references, predictions, strict=True)]
+    pairs = [(_read_label(gold), _read_label(said)) for gold, said in zip(references, predictions, strict=True)]
     kinds = {isinstance(one, str) for pair in pairs for one in pair if one is not None}
     if len(kinds) > 1:
         raise EvalError(f"expected labels of one kind, got texts and numbers - at {measure.name}")
     return aggregate_metric(
         AGGREGATIONS[aggregation],
-        _labelled(pairs, rows_of),
+        _pair_labels(pairs, rows_of),
         options=measure.options,
         inference=measure.inference,
         clusters=None if clusters is None else cluster_codes(clusters),
     )
 
 
-def _label(value: object) -> object:
+def _read_label(value: object) -> object:
     plain = value.item() if isinstance(value, np.generic) else value
     if isinstance(plain, list | tuple | dict | np.ndarray):
         raise EvalError(f"expected one label, got {plain!r}")
     return None if isinstance(plain, float) and isnan(plain) else plain
 
 
-def _labelled(
+def _pair_labels(
     pairs: Sequence[tuple[object, object]], rows_of: Callable[[Sequence[tuple[object, object]]], Rows]
 ) -> Column:
-    """A column of pairs of classes; one with a class missing has no score."""
+    """Build a column of pairs of classes; a pair without a class has no score."""
     lost = {i: "expected two labels, got none or one" for i, pair in enumerate(pairs) if None in pair}
     status = np.array([UNSCORABLE if i in lost else OK for i in range(len(pairs))], np.uint8)
     return build_column(range(len(pairs)), rows_of(pairs), status, lost)
 
 
-def _hits(pairs: Sequence[tuple[object, object]]) -> Rows:
+def _count_hits(pairs: Sequence[tuple[object, object]]) -> Rows:
     return Floats(Array([float(gold == said) for gold, said in pairs]))
 
 
-def _as_pairs(pairs: Sequence[tuple[object, object]]) -> Rows:
+def _list_columns(pairs: Sequence[tuple[object, object]]) -> Rows:
     return Objects(tuple(pairs))
 
 
 LABEL_METRICS: Mapping[str, tuple[Callable[[Sequence[tuple[object, object]]], Rows], str, tuple[str, ...]]] = {
-    "accuracy": (_hits, "mean", ()),
-    "f1": (_as_pairs, "f1", ("average", "pos_label")),
-    "matthews_correlation": (_as_pairs, "matthews_corrcoef", ()),
+    "accuracy": (_count_hits, "mean", ()),
+    "f1": (_list_columns, "f1", ("average", "pos_label")),
+    "matthews_correlation": (_list_columns, "matthews_corrcoef", ()),
 }
 
 MEASURES: Mapping[str, tuple[Measure, ...]] = {
@@ -235,4 +243,4 @@ MEASURES: Mapping[str, tuple[Measure, ...]] = {
     "sacrebleu": (Measure("sacrebleu", "bleu", _close_texts),),
     "rouge": tuple(Measure(name, name, _close_texts) for name in ("rouge1", "rouge2", "rougeL")),
 }
-"""By the names of ``evaluate``, where ``f1`` is that of classes; that of words, as in SQuAD, is ``squad_f1``."""
+"""By their names in ``evaluate``, where ``f1`` is that of classes; that of words, as in SQuAD, is ``squad_f1``."""

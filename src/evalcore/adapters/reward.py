@@ -1,4 +1,4 @@
-"""A metric as a reward for training: one completion and its gold to a number, by the path that scores a task."""
+"""A metric as a reward for training: a completion and its gold to a number, by the path that scores a task."""
 
 from __future__ import annotations
 
@@ -11,7 +11,15 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import force_setattr
 
-from evalcore.adapters.texts import FilterLike, MetricLike, completion_text, each_of, gold_of, metric_spec, text_task
+from evalcore.adapters.texts import (
+    FilterLike,
+    MetricLike,
+    list_items,
+    make_text_task,
+    read_completion,
+    read_gold,
+    read_metric,
+)
 from evalcore.core.aggregate.task_report import aggregation_of
 from evalcore.core.aggregate.value import evaluate
 from evalcore.core.answers.batch import Batch, GenBatch, gen_batch, take_documents
@@ -26,11 +34,11 @@ from evalcore.core.records.score import ScoredColumn
 from evalcore.core.records.task import MetricKey, Task
 from evalcore.core.tables import EVALCORE, Tables, pipelines_of
 
-__all__ = ["Reward", "TrlReward", "VerlReward", "count_unscored", "reward_of"]
+__all__ = ["Reward", "TrlReward", "VerlReward", "count_unscored", "make_reward"]
 
 
 class Reward(Struct, frozen=True, eq=False):
-    """A reward function without state that travels to other processes; ``reward_of`` makes one.
+    """A reward function without state that can be sent to other processes; ``make_reward`` makes one.
 
     ``unscorable`` is the reward of a completion without a score, ``scale`` a factor on all other rewards.
     """
@@ -51,27 +59,29 @@ class Reward(Struct, frozen=True, eq=False):
         return self.value(self.outcomes((completion,), (gold,))[0])
 
     def rewards(self, completions: Sequence[object], golds: Sequence[object]) -> list[float]:
-        """The rewards of many completions, in their order."""
-        return [self.value(one) for one in self.outcomes(each_of(completions, "completions"), each_of(golds, "golds"))]
+        """Reward many completions, in their order."""
+        return [
+            self.value(one) for one in self.outcomes(list_items(completions, "completions"), list_items(golds, "golds"))
+        ]
 
     def value(self, outcome: Outcome) -> float:
-        """What an outcome is worth."""
+        """Convert an outcome to a reward."""
         if isinstance(outcome, Ok) and isinstance(outcome.score, float):
             return outcome.score * self.scale
         return self.unscorable
 
     def outcomes(self, completions: Sequence[object], golds: Sequence[object]) -> list[Outcome]:
-        """What became of each completion: its score, or why it has none."""
+        """Score each completion, or say why it has no score."""
         if len(completions) != len(golds):
             raise EvalError(f"expected a gold for every completion, got {len(golds)} for {len(completions)}")
-        texts = [completion_text(one) for one in completions]
+        texts = [read_completion(one) for one in completions]
         lost: dict[int, Outcome] = {i: text for i, text in enumerate(texts) if isinstance(text, Failed)}
-        samples = [Sample(i, gold_of(gold)) for i, gold in enumerate(golds) if i not in lost]  # type: ignore[arg-type]
-        found = lost | _score_texts(self, [text for text in texts if not isinstance(text, Failed)], samples)
-        return [found[i] for i in range(len(texts))]
+        samples = [Sample(i, read_gold(gold)) for i, gold in enumerate(golds) if i not in lost]  # type: ignore[arg-type]
+        scored = lost | _score_texts(self, [text for text in texts if not isinstance(text, Failed)], samples)
+        return [scored[i] for i in range(len(texts))]
 
 
-def reward_of(
+def make_reward(
     metric: MetricLike,
     filters: Iterable[FilterLike] = (),
     *,
@@ -80,16 +90,16 @@ def reward_of(
     tables: Tables = EVALCORE,
     **given: object,
 ) -> Reward:
-    """A reward from a metric of texts, the filters before it, and by name the metric's options.
+    """Make a reward of a metric of texts, the filters before it and, by name, the metric's options.
 
-    >>> reward = reward_of("exact_match", [{"function": "regex", "regex_pattern": "([0-9]+)", "group_select": -1}])
+    >>> reward = make_reward("exact_match", [{"function": "regex", "regex_pattern": "([0-9]+)", "group_select": -1}])
     >>> reward("2 + 2 = 4", "4"), reward("no idea", "4"), reward(None, "4")
     (1.0, 0.0, 0.0)
-    >>> reward_of("f1", unscorable=-1.0).rewards(["the big cat", "a dog"], ["cat", None])
+    >>> make_reward("f1", unscorable=-1.0).rewards(["the big cat", "a dog"], ["cat", None])
     [0.6666666666666666, -1.0]
     """
-    spec = metric_spec(metric, given)
-    task = text_task([spec], filters, name="reward", tables=tables)
+    spec = read_metric(metric, given)
+    task = make_text_task([spec], filters, name="reward", tables=tables)
     if len(task.filters) > 1 or any(pipeline.metrics for pipeline in task.filters) or spec.reducers:
         raise EvalError(
             "expected one metric, at most one pipeline and no reducers: a reward is one number of one reply"
@@ -105,13 +115,13 @@ def reward_of(
     return Reward(task, float(unscorable), float(scale), tables)
 
 
-def count_unscored(found: Iterable[Outcome]) -> dict[str, int]:
-    """How many outcomes are no score, by reason.
+def count_unscored(outcomes: Iterable[Outcome]) -> dict[str, int]:
+    """Count the outcomes that are no score, by reason.
 
-    >>> count_unscored(reward_of("exact_match").outcomes(["4", None, "5"], ["4", "4", None]))
+    >>> count_unscored(make_reward("exact_match").outcomes(["4", None, "5"], ["4", "4", None]))
     {'no answer': 1, 'expected a gold answer, got none': 1}
     """
-    reasons = (getattr(one, "reason", "not emitted") for one in found if not isinstance(one, Ok))
+    reasons = (getattr(one, "reason", "not emitted") for one in outcomes if not isinstance(one, Ok))
     return dict(Counter(reason.partition(" - at ")[0] for reason in reasons))
 
 
@@ -119,7 +129,7 @@ def count_unscored(found: Iterable[Outcome]) -> dict[str, int]:
 
 
 def _score_texts(reward: Reward, texts: Sequence[str], samples: Sequence[Sample]) -> dict[int, Outcome]:
-    """The outcome of each text by document."""
+    """Score each text, by document."""
     if not samples or reward.apply is None:
         return {}
     task, spec, one_each = reward.task, reward.task.metrics[0], np.arange(len(samples) + 1)
@@ -132,24 +142,26 @@ def _score_texts(reward: Reward, texts: Sequence[str], samples: Sequence[Sample]
         batch = take_documents(batch, left.counts == 1)
     built = gen_batch(batch)
     score = spec.function or reward.tables.metrics[task.output_type][spec.name].score
-    emitted = cast(Callable[[GenBatch, Options], Emitted], score)(built, spec.options)  # text_task tried it
+    emitted = cast(Callable[[GenBatch, Options], Emitted], score)(built, spec.options)  # make_text_task tried it
     if isinstance(emitted, Mapping):
         raise EvalError(f"expected one number for a reward, got several: {', '.join(emitted)}")
     marks = emitted if isinstance(emitted, Marks) else Marks(emitted, {})
     missing = {**marks.missing, **{i: (UNSCORABLE, reason) for i, reason in built.problems.items()}}
-    value_at = _floats(reward, marks.rows)
-    return gone | {doc.doc_id: _outcome(value_at, i, missing.get(i)) for i, doc in enumerate(batch.samples)}
+    value_at = _make_getter(reward, marks.rows)
+    return gone | {doc.doc_id: _make_outcome(value_at, i, missing.get(i)) for i, doc in enumerate(batch.samples)}
 
 
-def _outcome(value_at: Callable[[int], float | None], i: int, missing: tuple[int, str] | None) -> Outcome:
+def _make_outcome(value_at: Callable[[int], float | None], i: int, missing: tuple[int, str] | None) -> Outcome:
     if missing is not None:
         return Failed(missing[1]) if missing[0] == FAILED else Unscorable(missing[1])
     value = value_at(i)
     return Ok(value) if value is not None and isfinite(value) else Unscorable(f"expected a finite score, got {value}")
 
 
-def _floats(reward: Reward, rows: Rows) -> Callable[[int], float | None]:
-    """The score of each document as a number; counts, as BLEU's, are closed as if the document were the whole task."""
+def _make_getter(reward: Reward, rows: Rows) -> Callable[[int], float | None]:
+    """Make the function that gets a document's score as a number; counts, as BLEU's, are closed for each
+    document alone.
+    """
     if isinstance(rows, Floats):
         values: list[float] = rows.values.floats.tolist()
         return values.__getitem__
@@ -164,7 +176,7 @@ def _floats(reward: Reward, rows: Rows) -> Callable[[int], float | None]:
 class TrlReward(Struct, frozen=True, eq=False):
     """A reward as TRL's ``GRPOTrainer(reward_funcs=...)`` calls it; ``gold`` names the column of the dataset.
 
-    >>> judge = TrlReward(reward_of("exact_match"), gold="answer")
+    >>> judge = TrlReward(make_reward("exact_match"), gold="answer")
     >>> judge(prompts=["2 + 2 = "], completions=[[{"role": "assistant", "content": "4"}]], answer=["4"])
     [1.0]
     """
@@ -173,7 +185,7 @@ class TrlReward(Struct, frozen=True, eq=False):
     gold: str = "answer"
 
     @property
-    def __name__(self) -> str:  # TRL's logs call a reward by it
+    def __name__(self) -> str:  # the name in TRL's logs
         return self.reward.task.metrics[0].name
 
     def __call__(self, prompts: Sequence[object], completions: Sequence[object], **columns: object) -> list[float]:
@@ -186,7 +198,7 @@ class TrlReward(Struct, frozen=True, eq=False):
 class VerlReward(FrozenRecord, frozen=True, eq=False):
     """A reward as verl's reward managers call it: one for all data sources, or one for each by name.
 
-    >>> compute_score = VerlReward({"openai/gsm8k": reward_of("exact_match")})
+    >>> compute_score = VerlReward({"openai/gsm8k": make_reward("exact_match")})
     >>> compute_score(data_source="openai/gsm8k", solution_str="4", ground_truth="4", extra_info=None)
     1.0
     """
@@ -206,7 +218,7 @@ class VerlReward(FrozenRecord, frozen=True, eq=False):
         extra_infos: object = None,
         **more: object,
     ) -> list[float]:
-        """The same for verl's batch manager, which hands over many at once."""
+        """Reward many at once, for verl's batch manager."""
         triples = zip(data_sources, solution_strs, ground_truths, strict=True)
         return [self._of(source)(text, gold) for source, text, gold in triples]
 

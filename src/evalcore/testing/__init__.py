@@ -14,7 +14,7 @@ from evalcore.core.records.errors import require
 require("hypothesis", "testing")  # first of all: its error says what to install
 
 from evalcore.testing.aggregations import check_aggregation, check_resamples  # noqa: E402
-from evalcore.testing.cases import Case, batch_of, batches, cases  # noqa: E402
+from evalcore.testing.cases import Case, batches, cases, make_batch  # noqa: E402
 from evalcore.testing.fingerprints import fingerprint  # noqa: E402
 from evalcore.testing.merges import check_merge, check_task  # noqa: E402
 from evalcore.testing.metrics import check_filter, check_metric, check_reducer  # noqa: E402
@@ -32,7 +32,6 @@ from evalcore.testing.scores import columns, estimates, group_trees, repeats, ta
 __all__ = [
     "Case",
     "answers",
-    "batch_of",
     "batches",
     "cases",
     "check_aggregation",
@@ -48,6 +47,7 @@ __all__ = [
     "group_trees",
     "instances",
     "likelihoods",
+    "make_batch",
     "repeats",
     "requests",
     "results",

@@ -14,7 +14,7 @@ from evalcore.core.records.estimate import Aggregation, Estimate, Finalise, Summ
 from evalcore.core.records.request import Options, freeze_options
 from evalcore.testing.fingerprints import fingerprint
 
-__all__ = ["check_aggregation", "check_resamples", "numeric_influence"]
+__all__ = ["check_aggregation", "check_resamples", "differentiate_value"]
 
 STEP = 1e-5
 NO_OPTIONS = freeze_options()
@@ -28,10 +28,10 @@ def check_aggregation(
     scale_free: bool = True,
     rtol: float = 1e-5,
 ) -> None:
-    """The value keeps its bounds and its bits in any order and split; its influence is its derivative in each weight.
+    """Check that a value keeps its bounds and its bits in any order and split, and that influence is its derivative.
 
-    Without ``scale_free`` (smoothed BLEU) doubling every document changes the value; its influences are centred.
-    The standard error is sqrt(Σ influence² / (n (n − 1))) where the aggregation says it is found that way.
+    Without ``scale_free`` (smoothed BLEU) doubling every document changes the value; its influences are centred. The
+    standard error is sqrt(Σ influence² / (n (n − 1))) if the aggregation says it is found that way.
 
     >>> from evalcore import AGGREGATIONS
     >>> from evalcore.stats import Array, Floats
@@ -40,7 +40,7 @@ def check_aggregation(
     for one in columns:
         before = fingerprint(one)
         closed = aggregate_metric(aggregation, one, options=given)
-        _same_bits(aggregation, one, given, closed)
+        _check_bits(aggregation, one, given, closed)
         if closed.value is None:
             assert closed.reason, "a value that is missing has a reason"
         else:
@@ -48,13 +48,13 @@ def check_aggregation(
             slack = 1e-9 * max(abs(closed.value), 1.0)
             inside = low - slack <= closed.value <= high + slack
             assert inside, f"a value keeps its bounds: expected {aggregation.bounds}, got {closed.value}"
-            _influences(aggregation, one, given, closed, scale_free, rtol)
+            _check_influences(aggregation, one, given, closed, scale_free, rtol)
             check_resamples(aggregation, one, given=given)
         assert fingerprint(one) == before, "an aggregation leaves its column unchanged"
 
 
 def check_resamples(aggregation: Aggregation, one: Column, *, given: Options = NO_OPTIONS) -> None:
-    """A resample has the value of the rows drawn, however many: clusters drawn whole are not all of one size.
+    """Check that a resample has the value of the rows drawn, however many: clusters drawn whole differ in size.
 
     >>> from evalcore.lm_eval import LM_EVAL_0_4_13
     >>> from evalcore.stats import Array, Floats
@@ -71,10 +71,12 @@ def check_resamples(aggregation: Aggregation, one: Column, *, given: Options = N
             )
 
 
-def _same_bits(aggregation: Aggregation, one: Column, given: Options, closed: Estimate) -> None:
+def _check_bits(aggregation: Aggregation, one: Column, given: Options, closed: Estimate) -> None:
     status = np.asarray(one.status.data, np.uint8)
     pieces = [
-        build_column(one.keys.ints[i : i + 1], take_rows(one.rows, np.array([i])), status[i : i + 1], _why(one, i))
+        build_column(
+            one.keys.ints[i : i + 1], take_rows(one.rows, np.array([i])), status[i : i + 1], _list_reasons(one, i)
+        )
         for i in range(len(one))
     ]
     merged = merge_all(pieces[1::2] + pieces[::2]) if pieces else one
@@ -90,21 +92,21 @@ def _same_bits(aggregation: Aggregation, one: Column, given: Options, closed: Es
     )
 
 
-def _why(one: Column, i: int) -> dict[int, str]:
+def _list_reasons(one: Column, i: int) -> dict[int, str]:
     key = int(one.keys.ints[i])
     return {known: reason for known, reason in one.reasons if known == key}
 
 
-def numeric_influence(finalise: Finalise, stats: Floats64) -> tuple[Floats64, Floats64]:
-    """n · d value / d weight of each row, by differences from the left and from the right.
+def differentiate_value(finalise: Finalise, stats: Floats64) -> tuple[Floats64, Floats64]:
+    """Compute n · d value / d weight of each row, by differences from the left and from the right.
 
-    >>> left, right = numeric_influence(lambda s: s[..., 0] / s[..., 1], np.array([[0.0, 1.0], [1.0, 1.0]]))
+    >>> left, right = differentiate_value(lambda s: s[..., 0] / s[..., 1], np.array([[0.0, 1.0], [1.0, 1.0]]))
     >>> left.round(4).tolist(), right.round(4).tolist()
     ([-0.5, 0.5], [-0.5, 0.5])
     """
     sums = stats.sum(axis=0)
     with np.errstate(all="ignore"):
-        # Second order from either side, so that both sides agree wherever there is no kink.
+        # Second order from either side, so that both sides agree unless there is a kink.
         at, left, left2, right, right2 = (
             np.real(finalise(sums + step * stats)) for step in (0.0, -STEP, -2 * STEP, STEP, 2 * STEP)
         )
@@ -112,7 +114,7 @@ def numeric_influence(finalise: Finalise, stats: Floats64) -> tuple[Floats64, Fl
         return n * (3 * at - 4 * left + left2) / (2 * STEP), n * (4 * right - right2 - 3 * at) / (2 * STEP)
 
 
-def _influences(
+def _check_influences(
     aggregation: Aggregation, one: Column, given: Options, closed: Estimate, scale_free: bool, rtol: float
 ) -> None:
     summary: Summary = aggregation.summarise(take_rows(one.rows, one.scored), given)
@@ -123,9 +125,9 @@ def _influences(
         return
     influence = closed.spread.influence.floats
     n = len(influence)
-    left, right = numeric_influence(summary.finalise, summary.stats)
+    left, right = differentiate_value(summary.finalise, summary.stats)
     low, high = np.minimum(left, right), np.maximum(left, right)
-    if not scale_free:  # the number of documents is held fixed; at a kink every unit may have its own side
+    if not scale_free:  # the number of documents is fixed; at a kink every unit may have its own side
         low, high = low - high.mean(), high - low.mean()
     scale = max(float(np.max(np.abs(influence), initial=0.0)), abs(closed.value or 0.0), 1e-9)
     slack = rtol * scale + n * 1e-14 / STEP * max(abs(closed.value or 0.0), 1e-9)
@@ -138,6 +140,6 @@ def _influences(
     if closed.signature == "delta" and n > 1:
         wanted = sqrt(float(np.sum(influence**2)) / (n * (n - 1)))
         assert closed.stderr is not None
-        assert isclose(closed.stderr, wanted, rel_tol=1e-12, abs_tol=1e-150), (  # smaller ones have no square
+        assert isclose(closed.stderr, wanted, rel_tol=1e-12, abs_tol=1e-150), (  # the square of smaller ones is 0
             f"stderr is sqrt(sum influence² / (n (n - 1))): expected {wanted}, got {closed.stderr}"
         )

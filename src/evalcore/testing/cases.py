@@ -31,7 +31,7 @@ from evalcore.core.records.request import (
 from evalcore.core.records.task import MetricSpec, Pipeline, Step, Task
 from evalcore.testing.records import likelihoods, texts
 
-__all__ = ["Case", "batch_of", "batches", "cases"]
+__all__ = ["Case", "batches", "cases", "make_batch"]
 
 Draw = st.DrawFn
 
@@ -70,7 +70,7 @@ TASKS: PMap[OutputType, Task] = pmap(
         LOGLIKELIHOOD_ROLLING: Task("roll", LOGLIKELIHOOD_ROLLING),
     }
 )
-"""A task per output type that asks for many metrics; a host passes its own to ``cases``."""
+"""A task of each output type that asks for many metrics; a host passes its own to ``cases``."""
 
 RAGGED = Task(
     "gen",
@@ -92,10 +92,10 @@ def cases(
     failures: bool = True,
     max_docs: int = 6,
 ) -> st.SearchStrategy[Case]:
-    """A task of this output type with its documents and answers, in any order.
+    """Draw a task of this output type with its documents and answers, in any order.
 
-    ``task`` is a host's own; ``ragged`` gives generations one to three repeats each; ``failures`` lets models
-    fail now and then. Ties, several golds, minus infinity, empty and non-Latin texts all occur.
+    ``task`` is a host's own; ``ragged`` gives generations one to three repeats each; ``failures`` lets models fail now
+    and then. Ties, several golds, minus infinity, empty and non-Latin texts all occur.
 
     >>> from hypothesis import given, settings
     >>> @settings(max_examples=20, deadline=None)
@@ -105,11 +105,11 @@ def cases(
     >>> check()
     """
     chosen = task or (RAGGED if ragged else TASKS[output_type])
-    return _cases(chosen, ragged, failures, max_docs)
+    return _draw_case(chosen, ragged, failures, max_docs)
 
 
 @st.composite
-def _cases(draw: Draw, task: Task, ragged: bool, failures: bool, max_docs: int) -> Case:
+def _draw_case(draw: Draw, task: Task, ragged: bool, failures: bool, max_docs: int) -> Case:
     keys = draw(st.lists(st.integers(0, 40), min_size=1, max_size=max_docs, unique=True))
     made = [DOCUMENTS[task.output_type](draw, task.name, key, ragged, failures) for key in keys]
     asked = draw(st.permutations([answer for _, found in made for answer in found]))
@@ -119,54 +119,54 @@ def _cases(draw: Draw, task: Task, ragged: bool, failures: bool, max_docs: int) 
 Document = tuple[Sample, list[Answer]]
 
 
-def _choice(draw: Draw, task: str, key: int, ragged: bool, failures: bool) -> Document:
+def _draw_choice(draw: Draw, task: str, key: int, ragged: bool, failures: bool) -> Document:
     choices = draw(st.lists(texts(), min_size=1, max_size=4).map(tuple))
     index = st.integers(0, len(choices) - 1)
     gold = draw(index | st.lists(index, min_size=1, max_size=3).map(tuple) | st.sampled_from(choices) | st.just(9))
     broken = st.just(Likelihood(nan)) if draw(st.integers(0, 9)) == 0 else st.nothing()
-    reply = likelihoods() | broken | (st.just(Failure("timeout")) if _now_and_then(draw, failures) else st.nothing())
+    reply = likelihoods() | broken | (st.just(Failure("timeout")) if _fail_sometimes(draw, failures) else st.nothing())
     asked = [Instance(task, key, i, LogLikelihood("Q", text)) for i, text in enumerate(choices)]
     return Sample(key, gold, choices, cluster=key % 3), [Answer(one, (draw(reply),)) for one in asked]
 
 
-def _generation(draw: Draw, task: str, key: int, ragged: bool, failures: bool) -> Document:
+def _draw_generation(draw: Draw, task: str, key: int, ragged: bool, failures: bool) -> Document:
     golds: st.SearchStrategy[Gold] = texts() | st.lists(texts(), max_size=3).map(tuple) | st.integers(0, 50)
     repeats = draw(st.integers(1, 3)) if ragged else 1
-    reply = texts() | (st.just(Failure("timeout")) if _now_and_then(draw, failures) else st.nothing())
-    found = tuple(draw(st.lists(reply, min_size=repeats, max_size=repeats)))
-    return Sample(key, draw(golds)), [Answer(Instance(task, key, 0, Generate("Q"), 3 if ragged else 1), found)]
+    reply = texts() | (st.just(Failure("timeout")) if _fail_sometimes(draw, failures) else st.nothing())
+    replies = tuple(draw(st.lists(reply, min_size=repeats, max_size=repeats)))
+    return Sample(key, draw(golds)), [Answer(Instance(task, key, 0, Generate("Q"), 3 if ragged else 1), replies)]
 
 
-def _likelihood(draw: Draw, task: str, key: int, ragged: bool, failures: bool) -> Document:
-    reply = Failure("timeout") if _now_and_then(draw, failures) else draw(likelihoods())
+def _draw_likelihood(draw: Draw, task: str, key: int, ragged: bool, failures: bool) -> Document:
+    reply = Failure("timeout") if _fail_sometimes(draw, failures) else draw(likelihoods())
     return Sample(key, "target"), [Answer(Instance(task, key, 0, LogLikelihood("Q", "target")), (reply,))]
 
 
-def _rolling(draw: Draw, task: str, key: int, ragged: bool, failures: bool) -> Document:
+def _draw_rolling(draw: Draw, task: str, key: int, ragged: bool, failures: bool) -> Document:
     text = draw(texts())
-    reply = Failure("timeout") if _now_and_then(draw, failures) else draw(likelihoods())
+    reply = Failure("timeout") if _fail_sometimes(draw, failures) else draw(likelihoods())
     return Sample(key, text), [Answer(Instance(task, key, 0, Rolling(text)), (reply,))]
 
 
-def _now_and_then(draw: Draw, failures: bool) -> bool:
+def _fail_sometimes(draw: Draw, failures: bool) -> bool:
     return failures and draw(st.integers(0, 7)) == 7
 
 
 DOCUMENTS = pmap(
     {
-        MULTIPLE_CHOICE: _choice,
-        GENERATE_UNTIL: _generation,
-        LOGLIKELIHOOD: _likelihood,
-        LOGLIKELIHOOD_ROLLING: _rolling,
+        MULTIPLE_CHOICE: _draw_choice,
+        GENERATE_UNTIL: _draw_generation,
+        LOGLIKELIHOOD: _draw_likelihood,
+        LOGLIKELIHOOD_ROLLING: _draw_rolling,
     }
 )
 
 
-def batch_of(case: Case) -> Batch:
-    """What a scorer receives: the documents in key order with the first reply of each instance.
+def make_batch(case: Case) -> Batch:
+    """Make what a scorer receives: the documents in key order with the first reply of each instance.
 
     >>> one = Answer(Instance("gen", 3, 0, Generate("Q")), ("a",))
-    >>> batch_of(Case(TASKS[GENERATE_UNTIL], (Sample(3, "a"),), (one,))).replies
+    >>> make_batch(Case(TASKS[GENERATE_UNTIL], (Sample(3, "a"),), (one,))).replies
     ('a',)
     """
     grouped = group_by_doc(case.answers)
@@ -179,7 +179,7 @@ def batch_of(case: Case) -> Batch:
 
 
 def batches(output_type: OutputType, *, max_docs: int = 6) -> st.SearchStrategy[Batch]:
-    """Batches of documents as a scorer of this output type receives them.
+    """Draw batches of documents as a scorer of this output type receives them.
 
     >>> from hypothesis import given, settings
     >>> @settings(max_examples=20, deadline=None)
@@ -188,4 +188,4 @@ def batches(output_type: OutputType, *, max_docs: int = 6) -> st.SearchStrategy[
     ...     assert batch.keys.tolist() == sorted(sample.doc_id for sample in batch.samples)
     >>> check()
     """
-    return cases(output_type, failures=False, max_docs=max_docs).map(batch_of)
+    return cases(output_type, failures=False, max_docs=max_docs).map(make_batch)

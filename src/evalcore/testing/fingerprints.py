@@ -1,4 +1,4 @@
-"""Values as hashable trees of bits, so that "unchanged" and "the same" can be asked of anything."""
+"""Values as hashable trees of bits, so that any two can be compared exactly."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["fingerprint"]
 
 
 def fingerprint(value: object) -> object:
-    """A hashable image that two values share only if they agree in every type and bit.
+    """Make a hashable image that two values share only if they agree in every type and bit.
 
     >>> fingerprint([1, {"a": np.zeros(2)}]) == fingerprint([1, {"a": np.zeros(2)}])
     True

@@ -21,7 +21,7 @@ __all__ = ["check_merge", "check_task"]
 
 
 def check_merge(columns: Sequence[Column]) -> None:
-    """Merging these columns is associative, commutative, idempotent, and has the empty column as identity.
+    """Check that merging these columns is associative, commutative and idempotent, with the empty column as identity.
 
     >>> from evalcore.stats import Array, Floats, build_column
     >>> check_merge([build_column([i], Floats(Array([i / 2]))) for i in range(3)])
@@ -50,7 +50,7 @@ def check_task(
     shards: int = 3,
     seed: int = 0,
 ) -> Scored:
-    """Scoring gives the same bits whole, shuffled, in small chunks, in shards and document by document.
+    """Check that scoring gives the same bits whole, shuffled, in small chunks, in shards and document by document.
 
     Point it at your own task, ``process_results``, metrics or tables; it returns the scores.
 
@@ -82,13 +82,13 @@ def check_task(
         "with the shards in any order": merge_scored(parts[::-1]),
     }
     for law, other in ways.items():
-        _same_scores(whole, other, f"a task scores the same {law}")
-    _one_by_one(task, samples, answers, tables, whole)
+        _check_scores(whole, other, f"a task scores the same {law}")
+    _check_documents(task, samples, answers, tables, whole)
     assert fingerprint((samples, answers)) == before, "scoring leaves samples and answers unchanged"
     return whole
 
 
-def _same_scores(whole: Scored, other: Scored, law: str) -> None:
+def _check_scores(whole: Scored, other: Scored, law: str) -> None:
     wanted, got = ([str(one.key) for one in scored.columns] for scored in (whole, other))
     assert wanted == got, f"{law}: expected {wanted}, got {got}"
     for one, two in zip(whole.columns, other.columns, strict=True):
@@ -97,7 +97,7 @@ def _same_scores(whole: Scored, other: Scored, law: str) -> None:
     assert kept[0] == kept[1], f"{law}, replies too: expected {whole.provenance}, got {other.provenance}"
 
 
-def _one_by_one(
+def _check_documents(
     task: Task, samples: Sequence[Sample], answers: Sequence[Answer], tables: Tables, whole: Scored
 ) -> None:
     by_doc = group_by_doc(answers)

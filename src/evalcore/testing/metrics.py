@@ -1,4 +1,4 @@
-"""Laws of what looks at one document at a time: metrics, reducers, filters."""
+"""Laws of what sees one document at a time: metrics, reducers, filters."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ BUILDERS: PMap[OutputType, Callable[[Batch], object]] = pmap(
 )
 NO_OPTIONS = freeze_options()
 Cell = tuple[int, object]
-"""The status of a document under a metric and, where it is scored, its score."""
+"""The status of a document under a metric and, if it is scored, its score."""
 
 
 def check_metric(
@@ -51,7 +51,7 @@ def check_metric(
     *,
     given: Options = NO_OPTIONS,
 ) -> None:
-    """A batch scores as its documents do one by one, in any order; nothing given changes; scores keep their bounds.
+    """Check that a batch scores as its documents do one by one, in any order, within bounds; inputs stay unchanged.
 
     >>> docs, none = (Sample(0, "4"), Sample(1, "5")), np.zeros(2, np.bool_)
     >>> two = Batch("t", "none", docs, np.arange(2), ("4", "4"), np.arange(3), none)
@@ -68,22 +68,22 @@ def check_metric(
     bounds = metric.bounds if isinstance(metric, Metric) else (-np.inf, np.inf)
     for batch in batches:
         n = len(batch.samples)
-        whole = _cells(score, BUILDERS[output_type], batch, given, bounds)
+        whole = _list_cells(score, BUILDERS[output_type], batch, given, bounds)
         for order in (range(n)[::-1], *([i] for i in range(n))):
             at = np.array(list(order), np.int64)
-            part = _cells(score, BUILDERS[output_type], _picked(batch, at), given, bounds)
+            part = _list_cells(score, BUILDERS[output_type], _pick_documents(batch, at), given, bounds)
             for key, cells in part.items():
-                _same_cells(whole[key], cells, key, n, len(at))
+                _check_cells(whole[key], cells, key, n, len(at))
 
 
-def _cells(
+def _list_cells(
     score: Callable[..., Emitted],
     build: Callable[[Batch], object],
     batch: Batch,
     given: Options,
     bounds: tuple[float, float],
 ) -> dict[int, dict[str, Cell]]:
-    """By document key, every emitted metric's cell."""
+    """List every emitted metric's cell, by document key."""
     built = build(batch)
     before = fingerprint(batch), fingerprint(built)
     emitted = score(built, given)
@@ -107,15 +107,15 @@ def _cells(
     return out
 
 
-def _same_cells(whole: dict[str, Cell], part: dict[str, Cell], key: int, n: int, m: int) -> None:
+def _check_cells(whole: dict[str, Cell], part: dict[str, Cell], key: int, n: int, m: int) -> None:
     for name in {*whole, *part}:
         one, two = whole.get(name, (NOT_EMITTED, None)), part.get(name, (NOT_EMITTED, None))
         law = "document order is irrelevant" if n == m else "a batch scores as its documents do one by one"
         assert one == two, f"{law}: expected {two}, got {one} - at doc {key}{' ' + name if name else ''}"
 
 
-def _picked(batch: Batch, at: Ints64) -> Batch:
-    """The batch of these documents, in this order."""
+def _pick_documents(batch: Batch, at: Ints64) -> Batch:
+    """Pick these documents of a batch, in this order."""
     spans = [np.arange(batch.offsets[i], batch.offsets[i + 1]) for i in at]
     flat = np.concatenate([np.zeros(0, np.int64), *spans])
     return Batch(
@@ -130,7 +130,7 @@ def _picked(batch: Batch, at: Ints64) -> Batch:
 
 
 def check_reducer(reducer: Reduce, repeats: Iterable[Repeats], *, itself: bool = True) -> None:
-    """One score per document, the same alone and in any order of documents; nothing given changes.
+    """Check that a reducer gives one score per document, the same alone and in any order; inputs stay unchanged.
 
     With ``itself`` (an average, a choice) one repeat reduces to itself; not so for a variance.
 
@@ -141,17 +141,17 @@ def check_reducer(reducer: Reduce, repeats: Iterable[Repeats], *, itself: bool =
     AssertionError: one repeat reduces to itself: expected [0.25], got [0.0]
     """
     for given in repeats:
-        whole = _reduced(reducer, given)
+        whole = _reduce_checked(reducer, given)
         n = len(given.scores)
         for at in (np.arange(n)[::-1], *(np.array([i]) for i in range(n))):
-            part = _reduced(reducer, _rows_of(given, at))
+            part = _reduce_checked(reducer, _pick_rows(given, at))
             same = fingerprint(whole[at]) == fingerprint(part)
             assert same, f"a document reduces by itself: expected {part.tolist()}, got {whole[at].tolist()}"
         if itself:
-            _reduces_to_itself(reducer, given)
+            _check_itself(reducer, given)
 
 
-def _reduced(reducer: Reduce, given: Repeats) -> Floats64:
+def _reduce_checked(reducer: Reduce, given: Repeats) -> Floats64:
     before = fingerprint(given)
     out = np.asarray(reducer(given), np.float64)
     assert fingerprint(given) == before, "a reducer leaves what it is given unchanged"
@@ -161,22 +161,22 @@ def _reduced(reducer: Reduce, given: Repeats) -> Floats64:
     return out
 
 
-def _rows_of(given: Repeats, at: Ints64) -> Repeats:
+def _pick_rows(given: Repeats, at: Ints64) -> Repeats:
     answers = [given.answers[i] for i in at] if given.answers else ()
     return Repeats(given.scores[at], answers, None if given.fell_back is None else given.fell_back[at])
 
 
-def _reduces_to_itself(reducer: Reduce, given: Repeats) -> None:
+def _check_itself(reducer: Reduce, given: Repeats) -> None:
     scores = given.scores[:, :1]
     fell = None if given.fell_back is None else given.fell_back[:, :1]
-    once = _reduced(reducer, Repeats(scores, [answers[:1] for answers in given.answers], fell))
+    once = _reduce_checked(reducer, Repeats(scores, [answers[:1] for answers in given.answers], fell))
     assert fingerprint(once) == fingerprint(scores[:, 0].copy()), (
         f"one repeat reduces to itself: expected {scores[:, 0].tolist()}, got {once.tolist()}"
     )
 
 
 def check_filter(filter_fn: FilterFn, units: Sequence[Sequence[object]], docs: Sequence[Sample] | None = None) -> None:
-    """Document scope: what a filter makes of a document does not depend on the others; nothing given changes.
+    """Check a filter of document scope: a document does not depend on the others; inputs stay unchanged.
 
     >>> from evalcore.core.filters.rewrite import lowercase
     >>> check_filter(lowercase(), [["A", "b"], ["C"]])
@@ -185,17 +185,17 @@ def check_filter(filter_fn: FilterFn, units: Sequence[Sequence[object]], docs: S
     AssertionError: a document is filtered by itself: expected [1], got [2] - at doc 0
     """
     known = [Sample(i) for i in range(len(units))] if docs is None else list(docs)
-    whole, rules = _filtered(filter_fn, units, known)
+    whole, rules = _filter_checked(filter_fn, units, known)
     for i, unit in enumerate(units):
-        alone, rule = _filtered(filter_fn, [unit], known[i : i + 1])
+        alone, rule = _filter_checked(filter_fn, [unit], known[i : i + 1])
         assert fingerprint((alone[0], rule[0])) == fingerprint((whole[i], rules[i])), (
             f"a document is filtered by itself: expected {alone[0]}, got {whole[i]} - at doc {known[i].doc_id}"
         )
-    turned, _ = _filtered(filter_fn, list(units)[::-1], known[::-1])
+    turned, _ = _filter_checked(filter_fn, list(units)[::-1], known[::-1])
     assert fingerprint(turned[::-1]) == fingerprint(whole), "document order is irrelevant to a filter"
 
 
-def _filtered(
+def _filter_checked(
     filter_fn: FilterFn, units: Sequence[Sequence[object]], docs: Sequence[Sample]
 ) -> tuple[list[list[object]], list[list[object]]]:
     given = replies(units)

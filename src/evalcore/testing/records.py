@@ -53,7 +53,7 @@ EDGES = (
 
 
 def texts() -> st.SearchStrategy[str]:
-    """Texts that break scorers: empty, blank, accented, composed, of other scripts, and any others.
+    """Draw texts that break scorers: empty, blank, accented, composed, of other scripts, and any others.
 
     >>> from hypothesis import find
     >>> "é" in find(texts(), lambda text: "é" in text)
@@ -63,7 +63,7 @@ def texts() -> st.SearchStrategy[str]:
 
 
 def values(*, infinite: bool = True) -> st.SearchStrategy[float]:
-    """Log-likelihoods: often tied, at times 0 or (``infinite``) minus infinity.
+    """Draw log-likelihoods: often tied, at times 0 or (``infinite``) minus infinity.
 
     >>> from hypothesis import find
     >>> find(values(), lambda value: value < -1e9)
@@ -75,7 +75,7 @@ def values(*, infinite: bool = True) -> st.SearchStrategy[float]:
 
 
 def likelihoods(*, infinite: bool = True) -> st.SearchStrategy[Likelihood]:
-    """A model's reply to a likelihood request.
+    """Draw a model's reply to a likelihood request.
 
     >>> from hypothesis import find
     >>> find(likelihoods(infinite=False), lambda reply: reply.greedy).value > -inf
@@ -85,7 +85,7 @@ def likelihoods(*, infinite: bool = True) -> st.SearchStrategy[Likelihood]:
 
 
 def requests() -> st.SearchStrategy[Request]:
-    """Any of the three kinds of request.
+    """Draw any of the three kinds of request.
 
     >>> from hypothesis import find
     >>> for kind in (Generate, LogLikelihood, Rolling):
@@ -98,7 +98,7 @@ def requests() -> st.SearchStrategy[Request]:
 
 
 def instances() -> st.SearchStrategy[Instance]:
-    """One request for one document of one task.
+    """Draw one request for one document of one task.
 
     >>> from hypothesis import given, settings
     >>> @settings(max_examples=20, deadline=None)
@@ -112,7 +112,7 @@ def instances() -> st.SearchStrategy[Instance]:
 
 
 def replies(request: Request) -> st.SearchStrategy[Any]:
-    """What a model may reply to this request; now and then it fails.
+    """Draw what a model may reply to this request; now and then it fails.
 
     >>> from hypothesis import find
     >>> find(replies(Generate("?")), lambda reply: isinstance(reply, Failure))
@@ -123,7 +123,7 @@ def replies(request: Request) -> st.SearchStrategy[Any]:
 
 
 def answers() -> st.SearchStrategy[Answer]:
-    """An instance with its replies, one per repeat.
+    """Draw an instance with its replies, one per repeat.
 
     >>> from hypothesis import given, settings
     >>> @settings(max_examples=20, deadline=None)
@@ -142,7 +142,7 @@ def answers() -> st.SearchStrategy[Answer]:
 
 
 def samples() -> st.SearchStrategy[Sample]:
-    """A document with no, one or several golds, with and without choices, id and cluster.
+    """Draw a document with no, one or several golds, with and without choices, id and cluster.
 
     >>> from hypothesis import given, settings
     >>> @settings(max_examples=20, deadline=None)
@@ -160,7 +160,7 @@ def samples() -> st.SearchStrategy[Sample]:
 
 
 def results() -> st.SearchStrategy[Result]:
-    """Any of the four result records.
+    """Draw any of the four result records.
 
     >>> from hypothesis import given, settings
     >>> @settings(max_examples=20, deadline=None)
@@ -172,10 +172,10 @@ def results() -> st.SearchStrategy[Result]:
     plain = st.builds(LLResult, values(), st.booleans(), st.integers(0, 9), texts())
     rolling = st.builds(RollingResult, values(), texts())
     generated = st.builds(GenResult, st.lists(texts(), max_size=3).map(tuple), st.lists(texts(), max_size=3).map(tuple))
-    return plain | rolling | generated | st.integers(1, 5).flatmap(_chosen)
+    return plain | rolling | generated | st.integers(1, 5).flatmap(_draw_choices)
 
 
-def _chosen(count: int) -> st.SearchStrategy[MCResult]:
+def _draw_choices(count: int) -> st.SearchStrategy[MCResult]:
     def each(part: st.SearchStrategy[Any]) -> st.SearchStrategy[tuple[Any, ...]]:
         return st.lists(part, min_size=count, max_size=count).map(tuple)
 

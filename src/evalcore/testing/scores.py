@@ -34,7 +34,7 @@ CELLS: dict[str, st.SearchStrategy[Any]] = {
 def columns(
     kind: str = "floats", *, min_size: int = 0, max_size: int = 8, unscored: bool = True
 ) -> st.SearchStrategy[Column]:
-    """Columns of ``floats`` in [0, 1], ``labels``, ``stats`` (log-likelihood, length) or ``objects``.
+    """Draw columns of ``floats`` in [0, 1], ``labels``, ``stats`` (log-likelihood, length) or ``objects``.
 
     With ``unscored`` some rows are unscorable, failed or not emitted.
 
@@ -44,20 +44,20 @@ def columns(
     """
     if kind not in CELLS:
         raise unknown("kind of column", kind, CELLS)
-    return _columns(kind, min_size, max_size, unscored)
+    return _draw_column(kind, min_size, max_size, unscored)
 
 
 @st.composite
-def _columns(draw: st.DrawFn, kind: str, least: int, most: int, unscored: bool) -> Column:
+def _draw_column(draw: st.DrawFn, kind: str, least: int, most: int, unscored: bool) -> Column:
     keys = sorted(draw(st.lists(st.integers(0, 60), min_size=least, max_size=most, unique=True)))
     cells = [draw(CELLS[kind]) for _ in keys]
     codes = st.sampled_from((OK, OK, OK, UNSCORABLE, FAILED, NOT_EMITTED)) if unscored else st.just(OK)
     status = np.array([draw(codes) for _ in keys], np.uint8)
     reasons = {key: f"reason {key % 3}" for key, code in zip(keys, status, strict=True) if code in (UNSCORABLE, FAILED)}
-    return build_column(keys, _rows(kind, cells, status), status, reasons)
+    return build_column(keys, _draw_rows(kind, cells, status), status, reasons)
 
 
-def _rows(kind: str, cells: list[Any], status: np.ndarray[tuple[int], np.dtype[np.uint8]]) -> Rows:
+def _draw_rows(kind: str, cells: list[Any], status: np.ndarray[tuple[int], np.dtype[np.uint8]]) -> Rows:
     if kind == "objects":
         return Objects(tuple(cells))
     if kind == "labels":
@@ -68,7 +68,7 @@ def _rows(kind: str, cells: list[Any], status: np.ndarray[tuple[int], np.dtype[n
 
 
 def repeats(*, max_docs: int = 5, max_repeats: int = 4) -> st.SearchStrategy[Repeats]:
-    """Scores of documents with ragged repeats (NaN after the last), with the answers they were given for.
+    """Draw scores of documents with ragged repeats (NaN after the last), with the answers they were given for.
 
     >>> from hypothesis import given, settings
     >>> @settings(max_examples=20, deadline=None)
@@ -77,11 +77,11 @@ def repeats(*, max_docs: int = 5, max_repeats: int = 4) -> st.SearchStrategy[Rep
     ...     assert [len(row) for row in one.answers] == (~np.isnan(one.scores)).sum(axis=1).tolist()
     >>> check()
     """
-    return _repeats(max_docs, max_repeats)
+    return _draw_repeats(max_docs, max_repeats)
 
 
 @st.composite
-def _repeats(draw: st.DrawFn, max_docs: int, most: int) -> Repeats:
+def _draw_repeats(draw: st.DrawFn, max_docs: int, most: int) -> Repeats:
     counts = draw(st.lists(st.integers(1, most), min_size=1, max_size=max_docs))
     scores = np.full((len(counts), max(counts)), np.nan)
     for row, count in zip(scores, counts, strict=True):
@@ -93,7 +93,7 @@ def _repeats(draw: st.DrawFn, max_docs: int, most: int) -> Repeats:
 
 
 def estimates(*, min_size: int = 2, max_size: int = 8) -> st.SearchStrategy[Estimate]:
-    """Means of scores in [0, 1], with influence, error and interval.
+    """Draw means of scores in [0, 1], with influence, error and interval.
 
     >>> from hypothesis import given, settings
     >>> @settings(max_examples=20, deadline=None)
@@ -108,7 +108,7 @@ def estimates(*, min_size: int = 2, max_size: int = 8) -> st.SearchStrategy[Esti
 
 
 def task_reports(name: str = "t", *, min_size: int = 2, max_size: int = 8) -> st.SearchStrategy[TaskReport]:
-    """A task with one metric, ``acc,none``, and the column it rests on.
+    """Draw a task with one metric, ``acc,none``, and the column it rests on.
 
     >>> from hypothesis import find
     >>> find(task_reports("a"), lambda task: True).name
@@ -127,7 +127,7 @@ def task_reports(name: str = "t", *, min_size: int = 2, max_size: int = 8) -> st
 def group_trees(
     draw: st.DrawFn, metrics: tuple[GroupMetric, ...] = (GroupMetric("acc"),), names: str = "abcd"
 ) -> Group[TaskReport]:
-    """A group of groups over a few tasks; a task may be reached by several paths, a group's name occurs once.
+    """Draw a group of groups over a few tasks; a task may be reached by several paths, a group's name occurs once.
 
     >>> from hypothesis import given, settings
     >>> from evalcore.groups import report_groups

@@ -1,4 +1,4 @@
-"""evalcore's estimates as Inspect metrics: the value, its error and interval, and how many samples it rests on."""
+"""evalcore's estimates as Inspect metrics: the value, its error and interval, and the number of samples."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ def close_values(
     bounds: tuple[float, float] | None = None,
     inference: Inference = DEFAULT,
 ) -> Estimate:
-    """The mean of scores with its error and interval, over clusters that count together or groups that count alike.
+    """Average scores, with error and interval, over clusters that count together or groups that count equally.
 
-    Scores between 0 and 1 are taken to be bound by them, unless ``bounds`` says otherwise.
+    Scores between 0 and 1 are taken to be bounded by these, unless ``bounds`` says otherwise.
 
     >>> close_values([1.0, 1.0, 0.0, 1.0]), close_values([1.0, 0.0, 1.0], groups=["a", "a", "b"]).value
     (Estimate(0.75 ± 0.25, n=4), 0.75)
@@ -87,10 +87,10 @@ def evalcore_metrics(
     confidence: float = 0.95,
     interval: str = "wilson",
 ) -> list[Metric]:
-    """evalcore's estimate as an Inspect metric: value, stderr, ci_low, ci_high and n; NaN where one is not defined.
+    """Make an Inspect metric of evalcore's estimate: value, stderr, ci_low, ci_high and n; NaN if undefined.
 
-    ``cluster`` names a field of the sample metadata whose equals count together, ``group`` one whose equals are
-    averaged before all groups are, each alike. ``only`` gives one of the five numbers alone, for Inspect's ``grouped``.
+    ``cluster`` names a field of the sample metadata whose equal values count together, ``group`` one whose groups are
+    averaged first and then count equally. ``only`` gives one of the five numbers alone, for Inspect's ``grouped``.
     """
     require("inspect_ai", "inspect")
     from inspect_ai.scorer import SampleScore, Value, metric, value_to_float
@@ -105,31 +105,31 @@ def evalcore_metrics(
             values = [to_float(one.score.value) for one in scores]
             made = close_values(
                 values,
-                _field(scores, cluster) if cluster is not None else _repeated(scores),
-                None if group is None else _field(scores, group),
+                _list_fields(scores, cluster) if cluster is not None else _cluster_repeats(scores),
+                None if group is None else _list_fields(scores, group),
                 bounds=bounds,
                 inference=inference,
             )
-            found = {name: nan if (number := part(made)) is None else number for name, part in FIELDS.items()}
-            return found if only is None else found[only]
+            numbers = {name: nan if (number := part(made)) is None else number for name, part in FIELDS.items()}
+            return numbers if only is None else numbers[only]
 
-        # Inspect reads what a metric wants off its annotations, which here are texts that its globals cannot resolve.
+        # Inspect reads annotations to see what a metric takes; these are texts that its globals cannot resolve.
         close.__annotations__ = {"scores": list[SampleScore], "return": Value}
         return close
 
     return [estimate(cluster, group, confidence, interval)]
 
 
-def _field(scores: Sequence[SampleScore], field: str) -> list[Name]:
-    """A field of the metadata of every sample."""
-    found = [(one.sample_metadata or {}).get(field) for one in scores]
-    if None in found:
-        lost = scores[found.index(None)].sample_id
+def _list_fields(scores: Sequence[SampleScore], field: str) -> list[Name]:
+    """List a field of the metadata of every sample."""
+    values = [(one.sample_metadata or {}).get(field) for one in scores]
+    if None in values:
+        lost = scores[values.index(None)].sample_id
         raise EvalError(f"expected {field!r} in the metadata of every sample, got none - at sample {lost}")
-    return [one if isinstance(one, int) else str(one) for one in found]
+    return [one if isinstance(one, int) else str(one) for one in values]
 
 
-def _repeated(scores: Sequence[SampleScore]) -> list[Name] | None:
-    """Epochs that no reducer took together are no new questions: they count together."""
+def _cluster_repeats(scores: Sequence[SampleScore]) -> list[Name] | None:
+    """Count epochs that no reducer combined together: they are no new questions."""
     ids = [one.sample_id for one in scores]
     return list(ids) if None not in ids and len(set(ids)) < len(ids) else None

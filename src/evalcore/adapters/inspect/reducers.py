@@ -19,15 +19,15 @@ __all__ = ["evalcore_reducers"]
 
 
 def evalcore_reducers(*names: str) -> list[ScoreReducer]:
-    """evalcore's reducers by name, for ``Epochs(4, evalcore_reducers("mean", "pass@2", "maj@3"))``.
+    """Make Inspect reducers of evalcore's: ``Epochs(4, evalcore_reducers("mean", "pass@2", "maj@3"))``.
 
-    Where one is not defined (pass@5 of three epochs) the sample is unscored, not 0.
+    If one is undefined (pass@5 of three epochs) the sample is unscored, not 0.
     """
     require("inspect_ai", "inspect")
-    return [_reducer(name) for name in names]
+    return [_make_reducer(name) for name in names]
 
 
-def _reducer(name: str) -> ScoreReducer:
+def _make_reducer(name: str) -> ScoreReducer:
     from inspect_ai.scorer import Score, score_reducer, value_to_float
 
     reduce, to_float = reducer(name), value_to_float()
@@ -40,7 +40,7 @@ def _reducer(name: str) -> ScoreReducer:
         fell = np.array([[bool((one.metadata or {}).get("fell_back")) for one in scores]])
         return float(reduce(Repeats(np.array([floats]), answers, fell))[0])
 
-    @score_reducer(name=f"evalcore/{name}")  # a name of our own: Inspect's "mean" stays Inspect's
+    @score_reducer(name=f"evalcore/{name}")  # a name of its own: Inspect's "mean" stays Inspect's
     def make() -> ScoreReducer:
         def reduced(scores: list[Score]) -> Score:
             keyed = [one.value for one in scores if isinstance(one.value, Mapping)]

@@ -7,7 +7,7 @@ from math import nan
 from typing import TYPE_CHECKING, Literal
 
 from evalcore.adapters.inspect.metrics import evalcore_metrics
-from evalcore.adapters.texts import FilterLike, MetricLike, answers_of, text_task
+from evalcore.adapters.texts import FilterLike, MetricLike, list_answers, make_text_task
 from evalcore.core.filters.chain import FELL_BACK, Trace, trace_filters
 from evalcore.core.pipeline import score_doc
 from evalcore.core.records.errors import EvalError, require
@@ -34,7 +34,7 @@ def evalcore_scorer(
     confidence: float = 0.95,
     interval: str = "wilson",
 ) -> Scorer:
-    """evalcore's metrics and filters as a scorer of Inspect, closed by ``evalcore_metrics``.
+    """Make an Inspect scorer of evalcore's metrics and filters, closed by ``evalcore_metrics``.
 
     ``answer="choice"`` scores the letters that Inspect's ``multiple_choice`` solver marked, not the text. One metric
     under one pipeline gives a number per sample, several give one for each by name.
@@ -42,31 +42,31 @@ def evalcore_scorer(
     require("inspect_ai", "inspect")
     from inspect_ai.scorer import Score, scorer
 
-    task = text_task(metrics, filters, name="inspect")
-    names = _names(task)
+    task = make_text_task(metrics, filters, name="inspect")
+    names = _name_numbers(task)
     closing = evalcore_metrics(cluster=cluster, group=group, confidence=confidence, interval=interval)
 
     @scorer(metrics={"*": closing} if len(names) > 1 else closing)
     def evalcore_scorer(metrics: list[object], filters: list[object], answer: str) -> Scorer:
         async def score(state: TaskState, target: Target) -> Score:
-            text, gold = _marked(state, target) if answer == "choice" else (state.output.completion, tuple(target))
+            text, gold = _read_marks(state, target) if answer == "choice" else (state.output.completion, tuple(target))
             reply = Failure(state.output.error) if state.output.error else text
             choices = tuple(choice.value for choice in state.choices)
-            return Score.model_validate(_judge(task, names, reply, Sample(0, gold, choices)))
+            return Score.model_validate(_judge_reply(task, names, reply, Sample(0, gold, choices)))
 
         return score
 
-    # As plain data they stand in the log, and make the same scorer again.
+    # The log has them as plain data, from which the same scorer can be made.
     config = config_of(task)
-    return evalcore_scorer(_plain(config["metric_list"]), _plain(config["filter_list"]), answer)
+    return evalcore_scorer(_list_entries(config["metric_list"]), _list_entries(config["filter_list"]), answer)
 
 
-def _plain(entries: object) -> list[object]:
+def _list_entries(entries: object) -> list[object]:
     return list(entry) if isinstance(entry := thaw_value(entries), list | tuple) else []
 
 
-def _names(task: Task) -> dict[MetricKey, str]:
-    """What each number of a sample is called: by its metric, and by its filter where there are several."""
+def _name_numbers(task: Task) -> dict[MetricKey, str]:
+    """Name each number of a sample by its metric and, if there are several pipelines, by its filter."""
     pipelines = pipelines_of(task, EVALCORE)
     keys = [MetricKey(spec.name, one.name) for one in pipelines for spec in one.metrics or task.metrics]
     for spec in (spec for one in pipelines for spec in one.metrics or task.metrics):
@@ -81,34 +81,34 @@ def _names(task: Task) -> dict[MetricKey, str]:
     return {key: key.metric if len(pipelines) == 1 else str(key) for key in keys}
 
 
-def _judge(task: Task, names: Mapping[MetricKey, str], reply: str | Failure, sample: Sample) -> dict[str, object]:
-    """The fields of a score: its value, what the filters extracted, what each of them did, and why."""
-    found = score_doc(task, sample, answers_of(task.name, [[reply]]))
-    values = {name: _number(found[key]) for key, name in names.items()}
+def _judge_reply(task: Task, names: Mapping[MetricKey, str], reply: str | Failure, sample: Sample) -> dict[str, object]:
+    """Judge a reply: the fields of a score, with what each filter extracted and why."""
+    outcomes = score_doc(task, sample, list_answers(task.name, [[reply]]))
+    values = {name: _convert_outcome(outcomes[key]) for key, name in names.items()}
     if isinstance(reply, Failure):
         return {"value": nan if len(values) == 1 else values, "explanation": reply.reason, "reason": "no_response"}
     traces = {one.name: trace_filters(one, [reply], sample) for one in pipelines_of(task, EVALCORE)}
     ends = [trace[-1] for trace in traces.values()]
     fell = all(FELL_BACK in end.rules for end in ends)
-    lost = [f"{names[key]}: {one.reason}" for key, one in found.items() if isinstance(one, Unscorable | Failed)]
+    lost = [f"{names[key]}: {one.reason}" for key, one in outcomes.items() if isinstance(one, Unscorable | Failed)]
     return {
         "value": next(iter(values.values())) if len(values) == 1 else values,
         "answer": " | ".join(" ".join(map(str, end.replies)) for end in ends),
-        "explanation": "\n".join([*(_told(name, trace) for name, trace in traces.items()), *lost]),
+        "explanation": "\n".join([*(_describe_trace(name, trace) for name, trace in traces.items()), *lost]),
         "reason": "scoring_failed" if lost else "invalid_response_format" if fell else None,
-        "metadata": {"fell_back": fell, "filters": {name: _shown(trace) for name, trace in traces.items()}},
+        "metadata": {"fell_back": fell, "filters": {name: _list_steps(trace) for name, trace in traces.items()}},
     }
 
 
-def _number(outcome: Outcome) -> float:
-    """A score as Inspect knows it, where NaN stands for none."""
+def _convert_outcome(outcome: Outcome) -> float:
+    """Convert an outcome to a number as Inspect knows it; NaN stands for none."""
     return outcome.score if isinstance(outcome, Ok) and isinstance(outcome.score, float) else nan
 
 
-def _told(name: str, traces: Sequence[Trace]) -> str:
-    """What each filter of a pipeline made of a reply, and by which of its rules.
+def _describe_trace(name: str, traces: Sequence[Trace]) -> str:
+    """Describe what each filter of a pipeline made of a reply, and by which of its rules.
 
-    >>> _told("none", [Trace("", ("so 4",), (0,)), Trace("regex", ("4",), (0,)), Trace("map", ("?",), (-1,))])
+    >>> _describe_trace("none", [Trace("", ("so 4",), (0,)), Trace("regex", ("4",), (0,)), Trace("map", ("?",), (-1,))])
     "none: regex gave '4' by rule 0, map fell back to '?'"
     """
     steps = [
@@ -119,7 +119,7 @@ def _told(name: str, traces: Sequence[Trace]) -> str:
     return f"{name}: {', '.join(steps)}" if steps else f"{name}: no filters"
 
 
-def _shown(traces: Sequence[Trace]) -> list[dict[str, object]]:
+def _list_steps(traces: Sequence[Trace]) -> list[dict[str, object]]:
     return [
         {"filter": one.filter, "replies": list(map(str, one.replies)), "rules": list(one.rules)} for one in traces[1:]
     ]
@@ -128,10 +128,10 @@ def _shown(traces: Sequence[Trace]) -> list[dict[str, object]]:
 # --- multiple choice ---------------------------------------------------------------------------------------------
 
 
-def _marked(state: TaskState, target: Target) -> tuple[str, tuple[str, ...]]:
-    """The letters of the choices that the solver marked, and of the right ones, all of which have to be marked."""
-    letters = [_letter(i) for i in range(len(state.choices))]
-    right = [letter for text in target for part in text.replace(",", " ").split() for letter in _parts(part)]
+def _read_marks(state: TaskState, target: Target) -> tuple[str, tuple[str, ...]]:
+    """Read the letters of the choices that the solver marked, and of the right ones, all of which must be marked."""
+    letters = [_name_choice(i) for i in range(len(state.choices))]
+    right = [letter for text in target for part in text.replace(",", " ").split() for letter in _split_word(part)]
     for letter in right:
         if letter.upper() not in letters:
             raise EvalError(
@@ -142,14 +142,14 @@ def _marked(state: TaskState, target: Target) -> tuple[str, tuple[str, ...]]:
     return ", ".join(letters[i] for i in marked), (", ".join(letters[i] for i in wanted),)
 
 
-def _parts(word: str) -> Sequence[str]:
+def _split_word(word: str) -> Sequence[str]:
     return [word] if word.isnumeric() else list(word)
 
 
-def _letter(position: int) -> str:
-    """What Inspect calls a choice: A to Z, then numbers from 1.
+def _name_choice(position: int) -> str:
+    """Name a choice as Inspect does: A to Z, then numbers from 1.
 
-    >>> _letter(0), _letter(26)
+    >>> _name_choice(0), _name_choice(26)
     ('A', '1')
     """
     return chr(ord("A") + position) if position < 26 else str(position - 25)

@@ -1,4 +1,4 @@
-"""The documents and replies of an lm-eval task: what scoring reads of them, and tables that see them as they are."""
+"""The documents and replies of an lm-eval task: what scoring reads of them, and tables that see them unchanged."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from evalcore.core.records.request import GENERATE_UNTIL, MULTIPLE_CHOICE, Failu
 from evalcore.core.records.task import ProcessResults
 from evalcore.core.tables import Tables
 
-__all__ = ["Filled", "answers_of", "processed_by", "read_filled", "read_samples", "see_documents"]
+__all__ = ["Filled", "make_process_results", "read_filled", "read_samples", "see_documents", "tabulate_replies"]
 
 NO_REPLY = Failure("the model gave no reply")
 READ_DOCUMENTS = ("multi_choice_regex",)
-"""Filters of evalcore that look into the document."""
+"""Filters of evalcore that read the document."""
 
 
 class Filled(Struct, frozen=True, eq=False):
@@ -37,7 +37,7 @@ class Filled(Struct, frozen=True, eq=False):
 
 
 def read_filled(name: str, task: LmTask) -> Filled:
-    """The instances of a task by document, in the order of their idx, which several of a document may share."""
+    """Read the instances of a task by document, sorted by idx, which several of a document may share."""
     instances: Sequence[LmInstance] | None = getattr(task, "instances", None)
     if not instances:
         raise EvalError(f"expected requests with replies, got none; build and run them first{place(name)}")
@@ -50,47 +50,47 @@ def read_filled(name: str, task: LmTask) -> Filled:
     return Filled(FrozenDict({doc_id: several[0].doc for doc_id, several in ordered.items()}), FrozenDict(ordered))
 
 
-def answers_of(name: str, filled: Filled) -> AnswerTable:
-    """The replies as a table. What lies beyond the repeats asked for are replies to padding."""
-    rows = [(doc_id, idx, one) for doc_id, found in filled.asked.items() for idx, one in enumerate(found)]
+def tabulate_replies(name: str, filled: Filled) -> AnswerTable:
+    """Tabulate the replies; those beyond the repeats asked for are replies to padding."""
+    rows = [(doc_id, idx, one) for doc_id, several in filled.asked.items() for idx, one in enumerate(several)]
     repeats = [one.repeats or 1 for _, _, one in rows]
     asked = request_table(name, [doc_id for doc_id, _, _ in rows], [idx for _, idx, _ in rows], repeats)
-    given = (_padded(one.resps, n) for (_, _, one), n in zip(rows, repeats, strict=True))
+    given = (_pad_replies(one.resps, n) for (_, _, one), n in zip(rows, repeats, strict=True))
     return asked.answered(list(chain.from_iterable(given)))
 
 
-def _padded(found: Sequence[object], repeats: int) -> Sequence[object]:
-    return [*found[:repeats], *[NO_REPLY] * (repeats - len(found))]
+def _pad_replies(given: Sequence[object], repeats: int) -> Sequence[object]:
+    return [*given[:repeats], *[NO_REPLY] * (repeats - len(given))]
 
 
 def read_samples(name: str, task: LmTask, filled: Filled, tables: Tables, cluster: str | None) -> list[Sample]:
-    """What scoring knows of each document. Its JSON is only its number: own code gets the document itself."""
-    read = _golds_and_choices(task) if is_known(task, tables) else _nothing
+    """Read what scoring knows of each document. Its JSON is only its number: own code gets the document itself."""
+    read = _make_reader(task) if is_known(task, tables) else _read_nothing
     out: list[Sample] = []
     for doc_id, doc in filled.docs.items():
         try:
             gold, choices = read(doc)
-            out.append(Sample(doc_id, gold, choices, str(doc_id).encode(), None, _cluster(doc, cluster)))
+            out.append(Sample(doc_id, gold, choices, str(doc_id).encode(), None, _read_cluster(doc, cluster)))
         except Exception as raised:
             raise locate(raised, place(name, doc_id)) from raised
     return out
 
 
-def _cluster(doc: object, field: str | None) -> int | str | None:
+def _read_cluster(doc: object, field: str | None) -> int | str | None:
     if field is None:
         return None
-    found = doc.get(field) if isinstance(doc, Mapping) else None
-    if not isinstance(found, int | str):
-        raise EvalError(f"expected a cluster in the field {field!r}, as a text or an integer, got {found!r}")
-    return found
+    value = doc.get(field) if isinstance(doc, Mapping) else None
+    if not isinstance(value, int | str):
+        raise EvalError(f"expected a cluster in the field {field!r}, as a text or an integer, got {value!r}")
+    return value
 
 
-def _nothing(doc: object) -> tuple[Gold, tuple[str, ...]]:
+def _read_nothing(doc: object) -> tuple[Gold, tuple[str, ...]]:
     return None, ()
 
 
-def _golds_and_choices(task: LmTask) -> Callable[[object], tuple[Gold, tuple[str, ...]]]:
-    """How a task that evalcore scores itself says what is right."""
+def _make_reader(task: LmTask) -> Callable[[object], tuple[Gold, tuple[str, ...]]]:
+    """Make the function that reads gold and choices of a document, for a task that evalcore scores itself."""
     several_inputs = bool(getattr(task, "multiple_input", False))
     several_targets = bool(getattr(task, "multiple_target", False))
     chosen = task.OUTPUT_TYPE == MULTIPLE_CHOICE or task.config.doc_to_choice is not None
@@ -107,8 +107,8 @@ def _golds_and_choices(task: LmTask) -> Callable[[object], tuple[Gold, tuple[str
 # --- own code sees the documents as they are -----------------------------------------------------------------------
 
 
-def processed_by(task: LmTask, filled: Filled) -> ProcessResults:
-    """The task's ``process_results`` for a document that is known by its number."""
+def make_process_results(task: LmTask, filled: Filled) -> ProcessResults:
+    """Make the task's ``process_results`` for documents known by their number."""
 
     def process(doc_id: object, results: list[object]) -> Mapping[str, object]:
         return task.process_results(filled.docs[doc_id], results)  # type: ignore[index]  # as read_samples wrote it
@@ -117,42 +117,42 @@ def processed_by(task: LmTask, filled: Filled) -> ProcessResults:
 
 
 def see_documents(tables: Tables, filled: Filled) -> Tables:
-    """The tables with filters that read documents as lm-eval holds them."""
-    read = {name: _reading(tables.filters[name], filled) for name in READ_DOCUMENTS}
-    return replace(tables, filters=tables.filters.update(read).set(THEIRS, Filter(_running(filled), "task")))
+    """Give tables filters that see documents as lm-eval holds them."""
+    read = {name: _read_documents(tables.filters[name], filled) for name in READ_DOCUMENTS}
+    return replace(tables, filters=tables.filters.update(read).set(THEIRS, Filter(_run_filters(filled), "task")))
 
 
-def _reading(entry: Filter, filled: Filled) -> Filter:
-    """A filter of evalcore that gets the documents' JSON when it runs."""
+def _read_documents(entry: Filter, filled: Filled) -> Filter:
+    """Make a filter of evalcore read the documents' JSON when it runs."""
 
     @wraps(entry.make)
     def make(**named: object) -> FilterFn:
         apply = entry.make(**named)
-        return lambda given, samples: apply(given, [_whole(one, filled) for one in samples])
+        return lambda given, samples: apply(given, [_add_document(one, filled) for one in samples])
 
     return Filter(make, entry.scope)
 
 
-def _whole(sample: Sample, filled: Filled) -> Sample:
+def _add_document(sample: Sample, filled: Filled) -> Sample:
     return replace(sample, doc=json.dumps(filled.docs[sample.doc_id], default=str).encode())
 
 
-def _running(filled: Filled) -> Callable[..., FilterFn]:
-    """Runs a filter of lm-eval: all replies and all documents at once, a list of replies for each request."""
+def _run_filters(filled: Filled) -> Callable[..., FilterFn]:
+    """Run filters of lm-eval: all replies and all documents at once, a list of replies for each request."""
 
     def make_filter(*, make: Callable[[], object], whole: bool = False) -> FilterFn:
         def apply(given: Replies, samples: Sequence[Sample]) -> Replies:
             units = nested(given)
             docs = [filled.docs[one.doc_id] for one in samples]
             out: Iterable[object] = getattr(make(), "apply")(nested(given), docs)  # noqa: B009
-            return replies([one] if whole else _listed(one, unit) for one, unit in zip(out, units, strict=True))
+            return replies([one] if whole else _list_left(one, unit) for one, unit in zip(out, units, strict=True))
 
         return apply
 
     return make_filter
 
 
-def _listed(found: object, given: Sequence[object]) -> Sequence[object]:
-    """What a filter left of a request: replies, or the one that it took (a likelihood is a tuple itself)."""
+def _list_left(left: object, given: Sequence[object]) -> Sequence[object]:
+    """List what a filter left of a request: replies, or the one that it took (a likelihood is a tuple itself)."""
     pairs = bool(given) and isinstance(given[0], tuple)
-    return found if isinstance(found, list) or (isinstance(found, tuple) and not pairs) else [found]
+    return left if isinstance(left, list) or (isinstance(left, tuple) and not pairs) else [left]

@@ -34,16 +34,16 @@ def score_tasks(
     cluster: str | Mapping[str, str] | None = None,
     inference: Inference | None = None,
 ) -> Plain:
-    """lm-eval's results dict from tasks whose instances hold the model's replies: the second half of its ``evaluate``.
+    """Score tasks whose instances hold the model's replies, as lm-eval's results: the second half of its ``evaluate``.
 
-    ``policy``: right by default, or ``lm-eval-0.4.13`` for lm-eval's own numbers. ``bootstrap_iters``: as in lm-eval,
-    0 for no errors; without it the policy's own (formulas where there are any, or lm-eval's 100,000). ``samples`` are
-    the documents that were asked for, ``cluster`` the field whose documents belong together (or one for each task).
+    ``policy``: right by default, or ``lm-eval-0.4.13`` for lm-eval's own numbers. ``bootstrap_iters``: as in lm-eval, 0
+    for no errors; by default the policy's own (formulas if there are any, or lm-eval's 100,000). ``samples`` are the
+    documents that were asked for, ``cluster`` the field whose documents belong together (or one for each task).
     """
-    tables = _tables(policy)
+    tables = _choose_tables(policy)
     tasks, groups = read_task_dict(task_dict)
     given = {name: score_one(name, task, tables, log_samples, samples, cluster) for name, task in tasks.items()}
-    return _close(tasks, groups, given, tables, bootstrap_iters, log_samples, inference)
+    return _close_part(tasks, groups, given, tables, bootstrap_iters, log_samples, inference)
 
 
 def evaluate(
@@ -66,10 +66,10 @@ def evaluate(
     cluster: str | Mapping[str, str] | None = None,
     inference: Inference | None = None,
 ) -> Plain | None:
-    """lm-eval's ``evaluate`` with the same arguments: lm-eval asks, evalcore scores. None on ranks other than 0."""
+    """Evaluate with lm-eval's arguments: lm-eval asks, evalcore scores. None on ranks other than 0."""
     if limit is not None and samples is not None:
         raise EvalError("expected a limit or samples, got both")
-    tables = _tables(policy)
+    tables = _choose_tables(policy)
     tasks, groups = read_task_dict(task_dict)
     refuse_unfit(lm, tasks, log_samples=log_samples, run_unsafe_code=confirm_run_unsafe_code)
     build_requests(
@@ -86,32 +86,32 @@ def evaluate(
     )
     ask_model(lm, tasks)
     mine = {name: score_one(name, task, tables, log_samples, samples, cluster) for name, task in tasks.items()}
-    given = mine if lm.world_size == 1 else _gathered(lm, mine)
+    given = mine if lm.world_size == 1 else _gather_parts(lm, mine)
     if lm.rank != 0:
         return None
-    return _close(tasks, groups, given, tables, bootstrap_iters, log_samples, inference)
+    return _close_part(tasks, groups, given, tables, bootstrap_iters, log_samples, inference)
 
 
-def _gathered(lm: LmModel, mine: Mapping[str, ScoredPart]) -> Mapping[str, ScoredPart]:
-    """On rank 0 the parts of all ranks; a rank's own stay whole, the others' come packed."""
+def _gather_parts(lm: LmModel, mine: Mapping[str, ScoredPart]) -> Mapping[str, ScoredPart]:
+    """Gather the parts of all ranks on rank 0; a rank's own stay whole, the others' come packed."""
     packed = {name: ScoredPart(pack_scores(part.scored), part.rows) for name, part in mine.items()}
     ranks = lm.gather_object(packed, dst=0)
     if ranks is None:
         return mine
     return {
-        name: ScoredPart(gather_ranks([part.scored, *(one[name].scored for one in ranks)]), _in_order(ranks, name))  # type: ignore[index]
+        name: ScoredPart(gather_ranks([part.scored, *(one[name].scored for one in ranks)]), _sort_rows(ranks, name))  # type: ignore[index]
         for name, part in mine.items()
     }
 
 
-def _in_order(ranks: Sequence[object], name: str) -> tuple[Plain, ...]:
-    """Rows as one process writes them: filter by filter, by document."""
+def _sort_rows(ranks: Sequence[object], name: str) -> tuple[Plain, ...]:
+    """Sort rows as one process writes them: filter by filter, by document."""
     rows: list[Plain] = [row for one in ranks for row in one[name].rows]  # type: ignore[index]
     filters = list(dict.fromkeys(row["filter"] for row in rows))
     return tuple(sorted(rows, key=lambda row: (filters.index(row["filter"]), row["doc_id"])))
 
 
-def _close(
+def _close_part(
     tasks: Mapping[str, LmTask],
     groups: Mapping[str, LmGroup],
     given: Mapping[str, ScoredPart],
@@ -124,31 +124,35 @@ def _close(
     if bootstrap_iters is not None:
         how = replace(how, resampling=replace(how.resampling, draws=bootstrap_iters))
     closed = [
-        report_task(_as_told(part.scored, tables), inference=how, n_original=len(tasks[name].eval_docs), tables=tables)
+        report_task(
+            _drop_silent(part.scored, tables), inference=how, n_original=len(tasks[name].eval_docs), tables=tables
+        )
         for name, part in given.items()
     ]
     report = build_report(closed, read_trees(groups), inference=how, tables=tables)
     rows: Rows | None = {name: list(part.rows) for name, part in given.items()} if log_samples else None
-    directions = {name: _directions(tasks[name], part) for name, part in given.items()}
+    directions = {name: _find_directions(tasks[name], part) for name, part in given.items()}
     return write_results(report, tasks, groups, tables, directions, rows)
 
 
-def _as_told(scored: Scored, tables: Tables) -> Scored:
-    """lm-eval says nothing of a declared metric that no document emitted; by default that is told, with the reason."""
+def _drop_silent(scored: Scored, tables: Tables) -> Scored:
+    """Drop declared metrics that no document emitted, as lm-eval does; by default they are reported, with the
+    reason.
+    """
     if tables.name == "evalcore":
         return scored
     kept = [one for one in scored.columns if not len(one.column) or one.column.count(NOT_EMITTED) < len(one.column)]
     return replace(scored, columns=tuple(kept))
 
 
-def _directions(task: LmTask, part: ScoredPart) -> Mapping[str, bool]:
-    """Which way the task's metrics point; what a metric gives under other names (pass@1, pass@10) points its way."""
+def _find_directions(task: LmTask, part: ScoredPart) -> Mapping[str, bool]:
+    """Find the directions of a task's metrics; what a metric gives under other names (pass@1, pass@10) has its own."""
     known = task.higher_is_better()
     given = [(one.key.metric, one.spec.name) for one in part.scored.columns if one.spec is not None]
     return {**known, **{metric: known[name] for metric, name in given if name in known}}
 
 
-def _tables(policy: str | Tables) -> Tables:
+def _choose_tables(policy: str | Tables) -> Tables:
     if isinstance(policy, Tables):
         return policy
     if policy not in POLICIES:

@@ -1,4 +1,4 @@
-"""What of lm-eval 0.4.13 the adapter touches, as small protocols, and the one place where lm-eval is imported."""
+"""The parts of lm-eval 0.4.13 that the adapter uses, as small protocols, and the only place that imports it."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ __all__ = [
     "LmModel",
     "LmTask",
     "TaskDict",
-    "lm_eval_module",
+    "import_lm_eval",
     "read_task_dict",
 ]
 
 
 class LmInstance(Protocol):
-    """One request, with what the model replied to it."""
+    """One request, with the model's replies."""
 
     request_type: str
     doc: object
@@ -39,7 +39,7 @@ class LmInstance(Protocol):
 
 
 class LmConfig(Protocol):
-    """What a task's config says of scoring."""
+    """What a task's config says about scoring."""
 
     metric_list: Sequence[Mapping[str, object]] | None
     process_results: object
@@ -54,7 +54,7 @@ class LmFilters(Protocol):
 
 
 class LmTask(Protocol):
-    """A task, be it made from YAML or a Python class."""
+    """A task made from YAML or from a Python class."""
 
     VERSION: str | int | float | None
     OUTPUT_TYPE: str | None
@@ -83,7 +83,7 @@ class LmGroupMetric(Protocol):
 
 
 LmChild = object
-"""A task or a group; which of them shows in what it has."""
+"""A task or a group; its attributes say which."""
 
 
 class LmGroup(Protocol):
@@ -113,19 +113,19 @@ class LmModel(Protocol):
 
 
 TaskDict = Mapping[str, object] | Mapping[object, object]
-"""What ``TaskManager.load`` returns, or the older nested mapping, or plain tasks by name."""
+"""What ``TaskManager.load`` returns, the older nested mapping, or plain tasks by name."""
 
 
-def lm_eval_module(name: str) -> ModuleType:
-    """One of lm-eval's modules, or how to install it."""
+def import_lm_eval(name: str) -> ModuleType:
+    """Import one of lm-eval's modules; if it is missing, say how to install it."""
     return require(f"lm_eval.{name}", "lm-eval")
 
 
 def read_task_dict(given: TaskDict) -> tuple[dict[str, LmTask], dict[str, LmGroup]]:
-    """Tasks and groups by name, out of any form that lm-eval's ``evaluate`` takes."""
+    """Read tasks and groups by name from any form that lm-eval's ``evaluate`` takes."""
     known: Mapping[object, object] = dict(given.items())
     if "tasks" not in known:
-        groups, tasks = lm_eval_module("evaluator_utils")._handle_back_comp(dict(known))
+        groups, tasks = import_lm_eval("evaluator_utils")._handle_back_comp(dict(known))
         return dict(tasks), dict(groups)
     tasks, groups = known["tasks"], known.get("groups") or {}
     if not isinstance(tasks, Mapping) or not isinstance(groups, Mapping):

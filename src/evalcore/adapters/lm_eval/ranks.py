@@ -1,4 +1,4 @@
-"""Scores of several processes as one: packed to travel, gathered on one of them."""
+"""Scores of several processes, packed to travel and gathered on one of them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["gather_ranks", "pack_scores"]
 
 
 def pack_scores(scored: Scored) -> Scored:
-    """The scores without the task's functions, which need not be picklable; for another process to gather.
+    """Pack scores without the task's functions, which need not be picklable, for another process to gather.
 
     >>> from evalcore.core.records.request import GENERATE_UNTIL
     >>> task = Task("t", GENERATE_UNTIL, (MetricSpec("own", max),), process_results=lambda doc, results: {"own": 1})
@@ -33,24 +33,24 @@ def pack_scores(scored: Scored) -> Scored:
 
 
 def gather_ranks(parts: Iterable[Scored]) -> Scored:
-    """The scores of every rank as if one process had scored all documents, to the last bit.
+    """Gather the scores of every rank as if one process had scored all documents, to the last bit.
 
-    Ranks may come in any order, and a document that two of them hold (padding) counts once. The first part says what
-    the task is; the others may be packed. The same document with two different scores is an error that names it.
+    Ranks may come in any order, and a document that two of them have (padding) counts once. The first part describes
+    the task; the others may be packed. One document with two different scores is an error that names it.
     """
     given = list(parts)
     if not given:
         raise EvalError("expected the scores of at least one rank, got none")
     first = given[0]
-    return merge_scored([first, *(_as_of(first, one) for one in given[1:])])
+    return merge_scored([first, *(_align_task(first, one) for one in given[1:])])
 
 
-def _as_of(first: Scored, part: Scored) -> Scored:
+def _align_task(first: Scored, part: Scored) -> Scored:
     if part.task.name != first.task.name:
         raise EvalError(f"expected scores of {first.task.name!r} from every rank, got some of {part.task.name!r}")
     specs = {spec.name: spec for spec in first.task.metrics}
-    return replace(part, task=first.task, columns=tuple(_declared(one, specs) for one in part.columns))
+    return replace(part, task=first.task, columns=tuple(_declare_column(one, specs) for one in part.columns))
 
 
-def _declared(one: ScoredColumn, specs: dict[str, MetricSpec]) -> ScoredColumn:
+def _declare_column(one: ScoredColumn, specs: dict[str, MetricSpec]) -> ScoredColumn:
     return replace(one, spec=None if one.spec is None else specs.get(one.spec.name, one.spec))

@@ -1,17 +1,17 @@
-"""The first half of lm-eval's ``evaluate``: its requests, built by its own code and put to the model."""
+"""The first half of lm-eval's ``evaluate``: requests built by its own code and put to the model."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from evalcore.adapters.lm_eval.host import LmInstance, LmModel, LmTask, lm_eval_module
+from evalcore.adapters.lm_eval.host import LmInstance, LmModel, LmTask, import_lm_eval
 from evalcore.core.records.errors import EvalError
 
 __all__ = ["ask_model", "build_requests", "refuse_unfit"]
 
 
 def refuse_unfit(lm: LmModel, tasks: Mapping[str, LmTask], *, log_samples: bool, run_unsafe_code: bool) -> None:
-    """What lm-eval refuses before it asks anything."""
+    """Refuse what lm-eval refuses before it asks anything."""
     for name, task in tasks.items():
         if getattr(task, "UNSAFE_CODE", False) and not run_unsafe_code:
             raise EvalError(f"task {name!r} runs code that a model wrote; to allow it: confirm_run_unsafe_code=True")
@@ -31,8 +31,8 @@ def build_requests(
     apply_chat_template: bool | str,
     **named: object,
 ) -> None:
-    """Every task's requests on this rank. A limit below 1 is a share of each task's own documents."""
-    utils = lm_eval_module("evaluator_utils")
+    """Build every task's requests on this rank. A limit below 1 is a share of each task's own documents."""
+    utils = import_lm_eval("evaluator_utils")
     for name, task in tasks.items():
         task.build_all_requests(
             limit=utils.get_sample_size(task, limit),
@@ -49,17 +49,17 @@ def build_requests(
 
 
 def ask_model(lm: LmModel, tasks: Mapping[str, LmTask]) -> None:
-    """Each request as often as it repeats, by kind; the replies go into the instances, as lm-eval puts them.
+    """Ask each request as often as it repeats, by kind; replies go into the instances, where lm-eval puts them.
 
-    With several ranks each of them asks as many requests as the longest does (models split over processes wait for
-    each other); replies to that padding are dropped here.
+    Of several ranks each asks as many requests as the longest (models split over processes wait for each other);
+    replies to that padding are dropped here.
     """
     by_kind: dict[str, list[LmInstance]] = {}
     for task in tasks.values():
         for one in task.instances or ():
             by_kind.setdefault(one.request_type, []).append(one)
     counts = {kind: sum(one.repeats or 1 for one in asked) for kind, asked in by_kind.items()}
-    padding = _padding(lm, counts)
+    padding = _count_padding(lm, counts)
     for kind, asked in by_kind.items():
         cloned = [one for one in asked for _ in range(one.repeats or 1)]
         padded = cloned + [cloned[-1]] * padding.get(kind, 0)
@@ -72,12 +72,12 @@ def ask_model(lm: LmModel, tasks: Mapping[str, LmTask]) -> None:
             lm.barrier()
 
 
-def _padding(lm: LmModel, counts: Mapping[str, int]) -> Mapping[str, int]:
-    """How many requests of each kind this rank has fewer than the one with the most."""
+def _count_padding(lm: LmModel, counts: Mapping[str, int]) -> Mapping[str, int]:
+    """Count for each kind how many requests this rank lacks compared to the one with the most."""
     if lm.world_size == 1:
         return {}
     mine: Sequence[object] = ()
-    for rank in range(lm.world_size):  # all ranks have to know, and lm-eval's models gather on one at a time
+    for rank in range(lm.world_size):  # all ranks need the counts, and lm-eval's models gather on one at a time
         mine = lm.gather_object(dict(counts), dst=rank) or mine
     known = [one for one in mine if isinstance(one, dict)]
     return {kind: max(one.get(kind, 0) for one in known) - count for kind, count in counts.items()}

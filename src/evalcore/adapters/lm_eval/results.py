@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 
 from evalcore.adapters.lm_eval.documents import Filled
-from evalcore.adapters.lm_eval.host import LmChild, LmGroup, LmTask, lm_eval_module
+from evalcore.adapters.lm_eval.host import LmChild, LmGroup, LmTask, import_lm_eval
 from evalcore.core.groups.tree import Group, GroupMetric, Leaf
 from evalcore.core.lm_eval.result_file import extras, higher_is_better, lm_eval_results, num_fewshot
 from evalcore.core.lm_eval.sample_log import sample_rows
@@ -22,12 +22,12 @@ Rows = dict[str, list[Plain]]
 
 
 def read_trees(groups: Mapping[str, LmGroup]) -> tuple[Group[object], ...]:
-    """The groups that are in no other group, with all that is below them."""
-    below = {name for group in groups.values() for name, child in _children(group) if _is_group(child)}
-    return tuple(_tree(group) for name, group in groups.items() if name not in below)
+    """Read the groups that are in no other group, with all below them."""
+    below = {name for group in groups.values() for name, child in _list_children(group) if _is_group(child)}
+    return tuple(_read_tree(group) for name, group in groups.items() if name not in below)
 
 
-def _children(group: LmGroup) -> Sequence[tuple[str, LmChild]]:
+def _list_children(group: LmGroup) -> Sequence[tuple[str, LmChild]]:
     return list(zip(group.child_names, group, strict=True))
 
 
@@ -35,10 +35,10 @@ def _is_group(child: LmChild) -> bool:
     return hasattr(child, "child_names")
 
 
-def _tree(group: LmGroup) -> Group[object]:
+def _read_tree(group: LmGroup) -> Group[object]:
     children = tuple(
-        _tree(child) if _is_group(child) else Leaf(name, None)  # type: ignore[arg-type]  # just looked
-        for name, child in _children(group)
+        _read_tree(child) if _is_group(child) else Leaf(name, None)  # type: ignore[arg-type]  # just checked
+        for name, child in _list_children(group)
     )
     metrics = tuple(
         GroupMetric(
@@ -60,14 +60,14 @@ def write_results(
     directions: Mapping[str, Mapping[str, bool]],
     samples: Rows | None,
 ) -> Plain:
-    """lm-eval's results of these numbers, made by its own ``EvalAcc``, with evalcore's beside them.
+    """Write lm-eval's results of these numbers, made by its own ``EvalAcc``, with evalcore's beside them.
 
-    Under lm-eval's policy shots and directions reach groups as far as lm-eval passes them up: its parents come before
-    their children, which have none yet.
+    Under lm-eval's policy shots and directions reach groups only as far as lm-eval passes them up: its parents come
+    before their children, which have none yet.
     """
     ours = lm_eval_results(report)
     made: Plain = (
-        lm_eval_module("evaluator_utils")
+        import_lm_eval("evaluator_utils")
         .EvalAcc(
             metrics=ours["results"],
             configs={name: dict(task.dump_config()) for name, task in tasks.items()},
@@ -85,11 +85,11 @@ def write_results(
     if tables.name == "evalcore":
         names = {group.name for group in report.groups}
         for key, known in (("n-shot", num_fewshot(report)), ("higher_is_better", higher_is_better(report))):
-            made[key] = _with_groups(made[key], known, names)
+            made[key] = _add_groups(made[key], known, names)
     return {**made, "evalcore": extras(report)}
 
 
-def _with_groups(theirs: object, ours: Mapping[str, object], names: set[str]) -> Plain:
+def _add_groups(theirs: object, ours: Mapping[str, object], names: set[str]) -> Plain:
     kept = {name: value for name, value in theirs.items() if name not in names} if isinstance(theirs, dict) else {}
     return dict(sorted({**kept, **{name: value for name, value in ours.items() if name in names}}.items()))
 
@@ -101,18 +101,18 @@ def log_rows(
     samples: Sequence[Sample],
     numbers: Mapping[int, int],
 ) -> list[Plain]:
-    """lm-eval's sample log, a row per filter and document; ``numbers`` are the documents' names in it."""
-    shared = {doc_id: _shared(task, filled, doc_id, numbers[doc_id]) for doc_id in filled.docs}
-    return [{**row, **shared[_key(row)]} for row in sample_rows(scored, samples, ())]  # the replies are in shared
+    """Write lm-eval's sample log, a row per filter and document; ``numbers`` are the documents' names in it."""
+    shared = {doc_id: _share_fields(task, filled, doc_id, numbers[doc_id]) for doc_id in filled.docs}
+    return [{**row, **shared[_make_key(row)]} for row in sample_rows(scored, samples, ())]  # shared has the replies
 
 
-def _key(row: Plain) -> int:
+def _make_key(row: Plain) -> int:
     return int(str(row["doc_id"]))
 
 
-def _shared(task: LmTask, filled: Filled, doc_id: int, number: int) -> Plain:
-    """What lm-eval itself writes of a document, whatever its scores are."""
-    utils = lm_eval_module("utils")
+def _share_fields(task: LmTask, filled: Filled, doc_id: int, number: int) -> Plain:
+    """Collect what lm-eval itself writes of a document, whatever its scores."""
+    utils = import_lm_eval("utils")
     asked, doc = filled.asked[doc_id], filled.docs[doc_id]
     target = task.doc_to_target(doc)
     text = json.dumps(doc, indent=2, default=utils.handle_non_serializable, ensure_ascii=False)

@@ -1,4 +1,4 @@
-"""How lmms-eval's tasks make one number of their scores: by a name that evalcore knows, or by a function of theirs."""
+"""How lmms-eval's tasks make one number of their scores: by a name that evalcore knows, or by their own function."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from evalcore.adapters.lmms_eval.host import LmmsTask
-from evalcore.adapters.lmms_eval.scores import scores_of
+from evalcore.adapters.lmms_eval.scores import read_numbers
 from evalcore.core.aggregate.aggregations import AGGREGATIONS, from_callable
 from evalcore.core.aggregate.value import aggregate_metric
 from evalcore.core.lm_eval.aggregations import from_callable_without_error
@@ -22,14 +22,14 @@ from evalcore.core.records.score import ScoredColumn
 from evalcore.core.records.task import MetricSpec
 from evalcore.core.tables import EVALCORE, Tables
 
-__all__ = ["Called", "aggregation_of", "known_name", "tables_of"]
+__all__ = ["Called", "choose_aggregation", "find_name", "make_tables"]
 
 THEIR_MODULE = "lmms_eval.api.metrics"
 THEIR_NAMES = {"f1_score": "f1"}
 
 
 class Called(Struct, frozen=True):
-    """What a function of a task's own made of all scores, and why that is no number, if it is none."""
+    """The result of a function of a task's own on all scores, and why it is no number, if it is none."""
 
     name: str
     value: float
@@ -44,54 +44,54 @@ class Called(Struct, frozen=True):
         return self.value
 
 
-def tables_of(resample_own: bool) -> Tables:
-    """evalcore's tables; a function of a task's own has an error only if it may be called on resamples."""
-    return replace(EVALCORE, from_callable=_resampled if resample_own else _called_once)
+def make_tables(resample_own: bool) -> Tables:
+    """Make evalcore's tables; a function of a task's own has an error only if it may be called on resamples."""
+    return replace(EVALCORE, from_callable=_resample_value if resample_own else _refuse_resamples)
 
 
-def _resampled(function: Callable[..., object]) -> Aggregation:
-    return replace(from_callable(function), average=True)  # lmms-eval's groups average whatever their tasks report
+def _resample_value(function: Callable[..., object]) -> Aggregation:
+    return replace(from_callable(function), average=True)  # lmms-eval's groups average whatever tasks report
 
 
-def _called_once(function: Callable[..., object]) -> Aggregation:
+def _refuse_resamples(function: Callable[..., object]) -> Aggregation:
     return replace(from_callable_without_error(function), average=True)
 
 
-def known_name(function: Callable[..., object]) -> str | None:
-    """The aggregation that lmms-eval registers this function as, if evalcore has it too."""
+def find_name(function: Callable[..., object]) -> str | None:
+    """Find the aggregation that lmms-eval registers this function as, if evalcore has it too."""
     called = str(getattr(function, "__name__", ""))
     name = THEIR_NAMES.get(called, called)
     return name if getattr(function, "__module__", "") == THEIR_MODULE and name in AGGREGATIONS else None
 
 
-def aggregation_of(
-    one: ScoredColumn, function: Callable[..., object] | None, task: LmmsTask, resample_own: bool
+def choose_aggregation(
+    scored: ScoredColumn, function: Callable[..., object] | None, task: LmmsTask, resample_own: bool
 ) -> ScoredColumn:
-    """The column under what its task aggregates it by; a mean of the scores, where there is nothing else.
+    """Choose what a column's task aggregates it by; a mean of the scores by default.
 
     A function of the task's own that gives the mean of the numbers in its items closes as that mean, with its error.
     """
-    spec = one.spec or MetricSpec(one.key.metric)
-    numbers = scores_of(one.column)
-    name = "mean" if function is None else known_name(function)
+    spec = scored.spec or MetricSpec(scored.key.metric)
+    numbers = read_numbers(scored.column)
+    name = "mean" if function is None else find_name(function)
     if function is None or name is not None:
-        found = numbers if name == "mean" and numbers is not None else one.column
-        return replace(one, spec=replace(spec, aggregation=name), column=found)
-    given = _with_args(function, task)
+        closed = numbers if name == "mean" and numbers is not None else scored.column
+        return replace(scored, spec=replace(spec, aggregation=name), column=closed)
+    given = _pass_args(function, task)
     if resample_own:
-        return replace(one, spec=replace(spec, aggregation=given))
-    made = _call(given, one)
+        return replace(scored, spec=replace(spec, aggregation=given))
+    made = _call_once(given, scored)
     mean = None if numbers is None else aggregate_metric(AGGREGATIONS["mean"], numbers).value
     if mean is not None and numbers is not None and isclose(made.value, mean, rel_tol=1e-12, abs_tol=1e-15):
-        return replace(one, spec=replace(spec, aggregation="mean"), column=numbers)
-    return replace(one, spec=replace(spec, aggregation=made))
+        return replace(scored, spec=replace(spec, aggregation="mean"), column=numbers)
+    return replace(scored, spec=replace(spec, aggregation=made))
 
 
-def _with_args(function: Callable[..., object], task: LmmsTask) -> Callable[..., object]:
-    """lmms-eval hands its command line to functions that have a parameter for it."""
+def _pass_args(function: Callable[..., object], task: LmmsTask) -> Callable[..., object]:
+    """Pass the command line to functions with a parameter for it, as lmms-eval does."""
     try:
         named = signature(function).parameters
-    except (TypeError, ValueError):  # max and min do not tell theirs
+    except (TypeError, ValueError):  # max and min do not show theirs
         return function
     if "args" not in named:
         return function
@@ -100,15 +100,15 @@ def _with_args(function: Callable[..., object], task: LmmsTask) -> Callable[...,
     return made
 
 
-def _call(function: Callable[..., object], one: ScoredColumn) -> Called:
-    """The function on all scores in the order of documents, once."""
+def _call_once(function: Callable[..., object], scored: ScoredColumn) -> Called:
+    """Call the function on all scores in the order of documents, once."""
     name = str(getattr(function, "__name__", "aggregation"))
-    items = [item for item, ok in zip(as_objects(one.column.rows), one.column.scored.tolist(), strict=True) if ok]
+    items = [item for item, ok in zip(as_objects(scored.column.rows), scored.column.scored.tolist(), strict=True) if ok]
     try:
         raw = function(deepcopy(items))
     except Exception as raised:
         return Called(name, nan, None, f"aggregation {name!r} raised {type(raised).__name__}: {raised}")
     try:
-        return Called(name, float(raw))  # type: ignore[arg-type]  # what is no number raises
+        return Called(name, float(raw))  # type: ignore[arg-type]  # raises if it is no number
     except (TypeError, ValueError):
         return Called(name, nan, raw, f"aggregation {name!r} returned {type(raw).__name__}, which is no number")

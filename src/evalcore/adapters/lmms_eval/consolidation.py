@@ -1,4 +1,4 @@
-"""lmms-eval's consolidate step: its outputs, of one process or of every rank, into its six mappings."""
+"""lmms-eval's consolidate step: outputs of one process or of every rank to its six mappings."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from msgspec.structs import replace
 
-from evalcore.adapters.lmms_eval.aggregations import Called, aggregation_of, tables_of
+from evalcore.adapters.lmms_eval.aggregations import Called, choose_aggregation, make_tables
 from evalcore.adapters.lmms_eval.host import LmmsGroup, LmmsOutput
 from evalcore.adapters.lmms_eval.keys import RankPlace
-from evalcore.adapters.lmms_eval.scores import count_silent, read_scores, scores_of
+from evalcore.adapters.lmms_eval.scores import count_silent, read_numbers, read_scores
 from evalcore.adapters.lmms_eval.trees import read_trees
 from evalcore.core.aggregate.aggregations import AGGREGATIONS
 from evalcore.core.aggregate.value import Inference, aggregate_metric
@@ -35,8 +35,8 @@ class LmmsRules(FrozenRecord, frozen=True, kw_only=True):
     """How scores are told apart and closed.
 
     ``bootstrap_iters``: 0 for no errors. ``resample_own``: an aggregation of a task's own is called on resamples for
-    its error; without it once, for it may write files or ask a model. ``singletons``: documents without an id under
-    the task's ``cluster_key`` are units of their own; without it an error. ``documents``: how many each task has, for
+    its error; by default only once, as it may write files or ask a model. ``singletons``: documents without an id under
+    the task's ``cluster_key`` are units of their own, otherwise an error. ``documents``: how many each task has, for
     ranks without a sample log. ``gathered``: the lists are those of all ranks, joined as lmms-eval joins them.
     """
 
@@ -53,9 +53,9 @@ PLAIN = LmmsRules()
 def consolidate(
     outputs: Sequence[LmmsOutput], task_dict: TaskDict = NOTHING, *, rank: int = 0, rules: LmmsRules = PLAIN
 ) -> Six:
-    """Results, samples, configs, versions, num_fewshot and higher_is_better, groups among them; empty off rank 0.
+    """Consolidate outputs to results, samples, configs, versions, num_fewshot and higher_is_better; empty off rank 0.
 
-    ``outputs`` hold the scores of one process, or of all ranks joined as lmms-eval joins them.
+    ``outputs`` have the scores of one process, or of all ranks joined as lmms-eval joins them.
     """
     return consolidate_ranks([outputs], task_dict, rank=rank, rules=replace(rules, gathered=True))
 
@@ -67,10 +67,10 @@ def consolidate_ranks(
     rank: int = 0,
     rules: LmmsRules = PLAIN,
 ) -> Six:
-    """``consolidate`` of every rank's own outputs, in the order of ranks: the bits of a single process.
+    """Consolidate every rank's own outputs, in the order of ranks: the bits of a single process.
 
-    A document that several lists hold (padding) counts once. Scores are told apart by the sample log; without one, by
-    where they stand, rank r holding documents r, r + ranks, ...
+    A document in several lists (padding) counts once. Scores are told apart by the sample log; without one, by their
+    place: rank r has documents r, r + ranks, ...
     """
     if rank != 0:
         return lmms_eval_results(Report(tasks=()), rank=rank)
@@ -83,7 +83,7 @@ def consolidate_ranks(
         for name in tasks
     }
     for name, one in scored.items():
-        results[name] = {**_plain(results[name]), **_beside(one, tasks[name])}
+        results[name] = {**_copy_row(results[name]), **_list_extras(one, tasks[name])}
     return (
         results,
         {**logged},
@@ -95,7 +95,7 @@ def consolidate_ranks(
 
 
 def score_ranks(ranks: Sequence[Sequence[LmmsOutput]], rules: LmmsRules = PLAIN) -> dict[str, Scored]:
-    """The scores of each task over all ranks, under what the task aggregates them by."""
+    """Score each task over all ranks, under what the task aggregates its scores by."""
     if not ranks:
         raise EvalError("expected the outputs of at least one rank, got none")
     parts: dict[str, list[Scored]] = {}
@@ -104,24 +104,24 @@ def score_ranks(ranks: Sequence[Sequence[LmmsOutput]], rules: LmmsRules = PLAIN)
             where = RankPlace(rank, len(ranks), rules.documents.get(one.task_name), rules.gathered)
             parts.setdefault(one.task_name, []).append(read_scores(one, where, singletons=rules.singletons))
     return {
-        one.task_name: _aggregated(count_silent(_joined(parts[one.task_name])), one, rules.resample_own)
+        one.task_name: _aggregate_columns(count_silent(_join_parts(parts[one.task_name])), one, rules.resample_own)
         for one in ranks[0]
     }
 
 
 def report_scores(scored: Mapping[str, Scored], task_dict: TaskDict = NOTHING, rules: LmmsRules = PLAIN) -> Report:
-    """evalcore's own report of these scores, with intervals, counts and reasons."""
-    tables, inference = tables_of(rules.resample_own), Inference(resampling=Resampling(rules.bootstrap_iters))
-    closed = [_explained(report_task(one, inference=inference, tables=tables), one) for one in scored.values()]
+    """Report these scores as evalcore does, with intervals, counts and reasons."""
+    tables, inference = make_tables(rules.resample_own), Inference(resampling=Resampling(rules.bootstrap_iters))
+    closed = [_explain_values(report_task(one, inference=inference, tables=tables), one) for one in scored.values()]
     return build_report(closed, read_trees(task_dict), inference=inference, tables=tables)
 
 
-def _plain(row: object) -> Plain:
+def _copy_row(row: object) -> Plain:
     return dict(row) if isinstance(row, dict) else {}
 
 
-def _joined(parts: Sequence[Scored]) -> Scored:
-    """The parts under one recipe: a rank knows only the metrics that its own documents emitted."""
+def _join_parts(parts: Sequence[Scored]) -> Scored:
+    """Join parts under one recipe: a rank knows only the metrics that its own documents emitted."""
     specs = {spec.name: spec for one in parts for spec in one.task.metrics}
     filters = {pipeline.name: pipeline for one in parts for pipeline in one.task.filters}
     metrics = tuple(specs[name] for name in sorted(specs))
@@ -129,18 +129,18 @@ def _joined(parts: Sequence[Scored]) -> Scored:
     return merge_scored([replace(one, task=task) for one in parts])
 
 
-def _aggregated(scored: Scored, output: LmmsOutput, resample_own: bool) -> Scored:
-    """The scores with each metric's own aggregation, now that all documents are there."""
+def _aggregate_columns(scored: Scored, output: LmmsOutput, resample_own: bool) -> Scored:
+    """Give each metric its own aggregation, now that all documents are there."""
     functions = output.task.aggregation()
     columns = tuple(
-        aggregation_of(one, functions.get(one.key.metric), output.task, resample_own) for one in scored.columns
+        choose_aggregation(one, functions.get(one.key.metric), output.task, resample_own) for one in scored.columns
     )
     return replace(scored, columns=columns)
 
 
-def _explained(report: TaskReport, scored: Scored) -> TaskReport:
-    """The estimates with the reason why a function of the task's own gave no number."""
-    whys = {one.key: _called(one).why for one in scored.columns}
+def _explain_values(report: TaskReport, scored: Scored) -> TaskReport:
+    """Explain estimates for which a function of the task's own gave no number."""
+    whys = {one.key: _get_call(one).why for one in scored.columns}
     return replace(
         report,
         estimates=tuple(
@@ -149,30 +149,32 @@ def _explained(report: TaskReport, scored: Scored) -> TaskReport:
     )
 
 
-def _called(one: ScoredColumn) -> Called:
-    found = one.spec.aggregation if one.spec is not None else None
-    return found if isinstance(found, Called) else Called("", 0.0)
+def _get_call(scored: ScoredColumn) -> Called:
+    aggregation = scored.spec.aggregation if scored.spec is not None else None
+    return aggregation if isinstance(aggregation, Called) else Called("", 0.0)
 
 
-def _beside(scored: Scored, output: LmmsOutput) -> Plain:
-    """What lmms-eval's rows have beside value and error: its two errors of a mean, and values that are no numbers."""
+def _list_extras(scored: Scored, output: LmmsOutput) -> Plain:
+    """List what lmms-eval's rows have beside value and error: its two errors of a mean, and values that are no
+    numbers.
+    """
     listed = (output.task_config or {}).get("skip_stderr_metrics")
     skipped = listed if isinstance(listed, list | tuple) else ()
     out: Plain = {}
     for one in scored.columns:
         metric, name = one.key
-        made = _called(one)
+        made = _get_call(one)
         out |= {str(one.key): made.raw} if made.raw is not None else {}
-        numbers = scores_of(one.column)
+        numbers = read_numbers(one.column)
         if one.reducer is None and numbers is not None:
-            alone, by_cluster = (None, None) if metric in skipped else _errors(numbers, scored.clusters_by_key())
+            alone, by_cluster = (None, None) if metric in skipped else _find_errors(numbers, scored.clusters_by_key())
             out[f"{metric}_stderr_clt,{name}"] = "N/A" if alone is None else alone
             out[f"{metric}_stderr_clustered,{name}"] = "N/A" if by_cluster is None else by_cluster
     return out
 
 
-def _errors(numbers: Column, clusters: Mapping[int, int] | None) -> tuple[float | None, float | None]:
-    """The error of a mean with documents taken as independent, and with those of a cluster taken together."""
+def _find_errors(numbers: Column, clusters: Mapping[int, int] | None) -> tuple[float | None, float | None]:
+    """Find the error of a mean with documents taken as independent, and with clusters taken together."""
     alone = aggregate_metric(AGGREGATIONS["mean"], numbers).stderr
     if clusters is None:
         return alone, None

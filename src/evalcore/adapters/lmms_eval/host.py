@@ -1,4 +1,4 @@
-"""What of lmms-eval's objects the adapter reads, as small protocols."""
+"""The parts of lmms-eval's objects that the adapter reads, as small protocols."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ Key = tuple[str, str]
 """A metric and a filter."""
 
 Row = Mapping[str, object]
-"""What lmms-eval logs of a document: its number, the document, and its metrics by name."""
+"""A document in lmms-eval's log: its number, the document, and its metrics by name."""
 
 
 class LmmsTask(Protocol):
-    """A task's directions and how it makes one number of the scores of its documents."""
+    """A task's directions, and how it makes one number of its documents' scores."""
 
     def aggregation(self) -> Mapping[str, Callable[..., object]]: ...
     def higher_is_better(self) -> Mapping[str, bool]: ...
 
 
 class LmmsOutput(Protocol):
-    """lmms-eval's ``TaskOutput``: what one rank, or all of them gathered, found out about a task."""
+    """lmms-eval's ``TaskOutput``: the scores of a task on one rank, or gathered from all."""
 
     @property
     def task(self) -> LmmsTask: ...

@@ -1,4 +1,4 @@
-"""Which document each of lmms-eval's scores belongs to: by the sample log, or by where it stands in its list."""
+"""The document of each of lmms-eval's scores: by the sample log, or by its place in the list."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from msgspec import Struct
 from evalcore.adapters.lmms_eval.host import Key, LmmsOutput, Row
 from evalcore.core.records.errors import EvalError, place
 
-__all__ = ["RankPlace", "rows_by_filter", "scored_documents"]
+__all__ = ["RankPlace", "group_rows", "number_scores"]
 
 
 class RankPlace(Struct, frozen=True):
-    """The rank a list comes from. ``documents`` is how many the task has: what is beyond is padding.
+    """The rank of a list. ``documents`` is how many the task has: what is beyond is padding.
 
-    ``gathered`` says that the lists of all ranks were joined already, as lmms-eval joins them.
+    ``gathered``: the lists of all ranks were joined already, as lmms-eval joins them.
     """
 
     rank: int = 0
@@ -25,8 +25,8 @@ class RankPlace(Struct, frozen=True):
     gathered: bool = False
 
 
-def rows_by_filter(output: LmmsOutput, where: RankPlace) -> dict[str, Sequence[Row]]:
-    """The sample log filter by filter; lmms-eval writes all documents under one filter, then under the next.
+def group_rows(output: LmmsOutput, where: RankPlace) -> dict[str, Sequence[Row]]:
+    """Group the sample log by filter; lmms-eval writes all documents under one filter, then under the next.
 
     Joined lists of several ranks have each rank's filters one after another: a document's k-th row is its k-th filter.
     """
@@ -44,10 +44,10 @@ def rows_by_filter(output: LmmsOutput, where: RankPlace) -> dict[str, Sequence[R
         if left:
             raise EvalError(f"expected as many rows for each of {filters}, got {len(rows)}{place(output.task_name)}")
         return {name: rows[at * size : (at + 1) * size] for at, name in enumerate(filters)}
-    return _by_turn(output.task_name, filters, rows)
+    return _group_turns(output.task_name, filters, rows)
 
 
-def _by_turn(task: str, filters: Sequence[str], rows: Sequence[Row]) -> dict[str, Sequence[Row]]:
+def _group_turns(task: str, filters: Sequence[str], rows: Sequence[Row]) -> dict[str, Sequence[Row]]:
     counts = Counter(row["doc_id"] for row in rows)
     odd = next((doc_id for doc_id, count in counts.items() if count != len(filters)), None)
     if odd is not None:
@@ -63,10 +63,10 @@ def _by_turn(task: str, filters: Sequence[str], rows: Sequence[Row]) -> dict[str
     return {name: [row for row, k in zip(rows, turns, strict=True) if k == at] for at, name in enumerate(filters)}
 
 
-def scored_documents(
+def number_scores(
     output: LmmsOutput, key: Key, count: int, rows: Sequence[Row] | None, where: RankPlace
 ) -> Sequence[int | None]:
-    """The document of each of ``count`` scores under a key; None for padding that has no number of its own."""
+    """Find the document of each of ``count`` scores under a key; None for padding without a number of its own."""
     if rows is not None:
         named = [int(str(row["doc_id"])) for row in rows if key[0] in row]
         if len(named) != count:

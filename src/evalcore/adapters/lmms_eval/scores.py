@@ -1,4 +1,4 @@
-"""lmms-eval's lists of per-document scores as columns: any number, any padding, each document once."""
+"""lmms-eval's lists of scores as columns: any number, any padding, each document once."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from evalcore.adapters.lmms_eval.host import Key, LmmsOutput, Row
-from evalcore.adapters.lmms_eval.keys import RankPlace, rows_by_filter, scored_documents
+from evalcore.adapters.lmms_eval.keys import RankPlace, group_rows, number_scores
 from evalcore.core.aggregate.spread import cluster_codes
 from evalcore.core.answers.table import as_number
 from evalcore.core.metrics.process_results import NoValue, collected
@@ -22,11 +22,11 @@ from evalcore.core.records.score import Scored, ScoredColumn
 from evalcore.core.records.task import MetricKey, MetricSpec, Pipeline, Task
 from evalcore.core.repeats.reduce import measure_noise, reduce_repeats
 
-__all__ = ["count_silent", "read_scores", "score_of", "scores_of"]
+__all__ = ["count_silent", "read_number", "read_numbers", "read_scores"]
 
 
 def read_scores(output: LmmsOutput, where: RankPlace, *, singletons: bool = False) -> Scored:
-    """A rank's scores of a task. A document that stands twice in its lists counts once."""
+    """Read a rank's scores of a task. A document that occurs twice in its lists counts once."""
     filters = list(dict.fromkeys(name for _, name in output.sample_metrics))
     metrics = list(dict.fromkeys(metric for metric, _ in output.sample_metrics))
     higher, config = output.task.higher_is_better(), dict(output.task_config or {})
@@ -42,33 +42,33 @@ def read_scores(output: LmmsOutput, where: RankPlace, *, singletons: bool = Fals
         num_fewshot=shots if isinstance(shots, int) else 0,
         config=freeze_options(task=output.task_name),
     )
-    logged = rows_by_filter(output, where)
+    logged = group_rows(output, where)
     placed = {
-        key: list(zip(scored_documents(output, key, len(items), logged.get(key[1]), where), items, strict=True))
+        key: list(zip(number_scores(output, key, len(items), logged.get(key[1]), where), items, strict=True))
         for key, items in output.sample_metrics.items()
     }
     columns = tuple(
-        ScoredColumn(MetricKey(*key), _column(task.name, found), specs[key[0]]) for key, found in placed.items()
+        ScoredColumn(MetricKey(*key), _build_scores(task.name, scores), specs[key[0]]) for key, scores in placed.items()
     )
-    columns += tuple(_repeated(output, placed))
-    return Scored(task, columns, clusters=_clusters(output, placed, logged, singletons))
+    columns += tuple(_read_repeats(output, placed))
+    return Scored(task, columns, clusters=_find_clusters(output, placed, logged, singletons))
 
 
-def _column(task: str, found: Sequence[tuple[int | None, object]]) -> Column:
-    """The scores of a metric by document."""
-    keys = [key for key, _ in found if key is not None]
-    marks = collected([_kept(item) for key, item in found if key is not None])
+def _build_scores(task: str, scores: Sequence[tuple[int | None, object]]) -> Column:
+    """Build the column of a metric, by document."""
+    keys = [key for key, _ in scores if key is not None]
+    marks = collected([_check_score(item) for key, item in scores if key is not None])
     status = np.array([marks.missing.get(at, (OK, ""))[0] for at in range(len(keys))], np.uint8)
     reasons = {keys[at]: why + place(task, keys[at]) for at, (_, why) in marks.missing.items()}
     return build_column(keys, marks.rows, status, reasons)
 
 
 def count_silent(scored: Scored) -> Scored:
-    """The scores with a row for every document: one that has some metric under a filter did not emit the others."""
-    return replace(scored, columns=tuple(_with_silent(one, scored.columns) for one in scored.columns))
+    """Add a row for every document: one that has some metric under a filter did not emit the others."""
+    return replace(scored, columns=tuple(_add_silent(one, scored.columns) for one in scored.columns))
 
 
-def _with_silent(one: ScoredColumn, columns: Sequence[ScoredColumn]) -> ScoredColumn:
+def _add_silent(one: ScoredColumn, columns: Sequence[ScoredColumn]) -> ScoredColumn:
     if one.reducer is not None:
         return one
     others = [other.column.keys.ints for other in columns if other.key.filter == one.key.filter]
@@ -77,79 +77,85 @@ def _with_silent(one: ScoredColumn, columns: Sequence[ScoredColumn]) -> ScoredCo
     return replace(one, column=merge_all((one.column, added)))
 
 
-def _repeated(output: LmmsOutput, placed: Mapping[Key, Sequence[tuple[int | None, object]]]) -> Iterator[ScoredColumn]:
-    """Scores of every reply to a question, where lmms-eval has them: their mean, and what drawing them adds to it.
+def _read_repeats(
+    output: LmmsOutput, placed: Mapping[Key, Sequence[tuple[int | None, object]]]
+) -> Iterator[ScoredColumn]:
+    """Read the scores of every reply to a question, if lmms-eval has them: their mean, and the noise of drawing them.
 
     Its consensus of scores is not made here: a vote is on answers, which are not known any more (E32).
     """
     given: Mapping[Key, Sequence[Sequence[object]]] = getattr(output, "per_sample_metrics", {})
     for (metric, name), items in given.items():
         keys = [key for key, _ in placed[metric, name]]
-        found = [(key, list(map(score_of, scores))) for key, scores in zip(keys, items, strict=True) if key is not None]
-        if not found or any(score is None for _, scores in found for score in scores):
+        repeats = [
+            (key, list(map(read_number, scores))) for key, scores in zip(keys, items, strict=True) if key is not None
+        ]
+        if not repeats or any(score is None for _, scores in repeats for score in scores):
             continue
         spec = MetricSpec(f"{metric}_expected_accuracy", "mean", ("mean",), output.task.higher_is_better().get(metric))
         turns = [
-            _column(output.task_name, [(key, scores[at]) for key, scores in found if at < len(scores)])
-            for at in range(max(len(scores) for _, scores in found))
+            _build_scores(output.task_name, [(key, scores[at]) for key, scores in repeats if at < len(scores)])
+            for at in range(max(len(scores) for _, scores in repeats))
         ]
-        spread = min(len(scores) for _, scores in found), len(turns)
+        spread = min(len(scores) for _, scores in repeats), len(turns)
         mean, noise = reduce_repeats("mean", turns), measure_noise("mean", turns)
         yield ScoredColumn(MetricKey(spec.name, name), mean, spec, "mean", spread, noise=noise)
 
 
-def _kept(item: object) -> object:
-    """A score as it is; any real number as a float, one that is none (NaN) with the reason."""
+def _check_score(item: object) -> object:
+    """Keep a score; a real number becomes a float, one that is not finite the reason."""
     if not isinstance(item, bool | int | float | np.number | np.bool_):
         return item
     value = as_number(item)
     return value if isfinite(value) else NoValue(UNSCORABLE, f"the score is {value}")
 
 
-def score_of(item: object) -> float | None:
-    """The number in a score of lmms-eval: itself, or what a dict has under ``score``.
+def read_number(item: object) -> float | None:
+    """Read the number in a score of lmms-eval: itself, or what a dict has under ``score``.
 
-    >>> score_of({"score": 1, "videoID": "v"}), score_of(np.float32(0.5)), score_of({"pred": "A"})
+    >>> read_number({"score": 1, "videoID": "v"}), read_number(np.float32(0.5)), read_number({"pred": "A"})
     (1.0, 0.5, None)
     """
-    found = item.get("score") if isinstance(item, Mapping) else item
-    value = as_number(found) if isinstance(found, bool | int | float | np.number | np.bool_) else nan
+    number = item.get("score") if isinstance(item, Mapping) else item
+    value = as_number(number) if isinstance(number, bool | int | float | np.number | np.bool_) else nan
     return value if isfinite(value) else None
 
 
-def scores_of(found: Column) -> Column | None:
-    """The numbers of a column whose every score has one; None where some have none."""
-    if isinstance(found.rows, Floats):
-        return found
-    here = found.scored
-    values = [score_of(item) for item in as_objects(found.rows)]
+def read_numbers(column: Column) -> Column | None:
+    """Read the numbers of a column; None if a score has none."""
+    if isinstance(column.rows, Floats):
+        return column
+    here = column.scored
+    values = [read_number(item) for item in as_objects(column.rows)]
     if any(value is None for value, ok in zip(values, here.tolist(), strict=True) if ok):
         return None
     numbers = Array(np.array([nan if value is None else value for value in values]))
-    return build_column(found.keys.ints, Floats(numbers), found.status.data.astype(np.uint8), dict(found.reasons))
+    return build_column(column.keys.ints, Floats(numbers), column.status.data.astype(np.uint8), dict(column.reasons))
 
 
-def _clusters(
+def _find_clusters(
     output: LmmsOutput,
     placed: Mapping[Key, Sequence[tuple[int | None, object]]],
     logged: Mapping[str, Sequence[Row]],
     singletons: bool,
 ) -> tuple[tuple[int, int], ...]:
-    """The unit of each document under the task's ``cluster_key``, in its scores or in the logged document."""
+    """Find the cluster of each document under the task's ``cluster_key``, in its scores or in the logged document."""
     field = (output.task_config or {}).get("cluster_key")
     if not isinstance(field, str):
         return ()
     docs: dict[int, object] = {int(str(row["doc_id"])): row.get("doc") for rows in logged.values() for row in rows}
     ids: dict[int, int | str | None] = {}
-    for found in placed.values():
-        for key, item in found:
+    for scores in placed.values():
+        for key, item in scores:
             if key is not None and ids.get(key) is None:
-                ids[key] = _id(item, field) if _id(item, field) is not None else _id(docs.get(key), field)
+                ids[key] = (
+                    _read_id(item, field) if _read_id(item, field) is not None else _read_id(docs.get(key), field)
+                )
     keys = sorted(ids)
     codes = cluster_codes([ids[key] for key in keys], keys=keys, singletons=singletons, task=output.task_name)
     return tuple(zip(keys, codes.tolist(), strict=True))
 
 
-def _id(found: object, field: str) -> int | str | None:
-    value = found.get(field) if isinstance(found, Mapping) else None
+def _read_id(holder: object, field: str) -> int | str | None:
+    value = holder.get(field) if isinstance(holder, Mapping) else None
     return value if isinstance(value, int | str) else None

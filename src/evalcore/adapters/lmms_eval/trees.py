@@ -18,24 +18,26 @@ TaskDict = Mapping[str | LmmsGroup, object]
 
 
 def read_trees(task_dict: TaskDict) -> tuple[Group[object], ...]:
-    """The groups of a nested task dict: a key with a config, or a bare name, over a dict of tasks and groups.
+    """Read the groups of a nested task dict: a key with a config, or a bare name, over a dict of tasks and groups.
 
     >>> read_trees({"suite": {"a": object(), "inner": {"b": object()}}, "alone": object()})
     (Group('suite', 2 children: [a, inner], version=N/A),)
     """
-    return tuple(_tree(key, value) for key, value in task_dict.items() if isinstance(value, Mapping))
+    return tuple(_read_tree(key, value) for key, value in task_dict.items() if isinstance(value, Mapping))
 
 
-def _tree(key: str | LmmsGroup, members: TaskDict) -> Group[object]:
+def _read_tree(key: str | LmmsGroup, members: TaskDict) -> Group[object]:
     children = tuple(
-        _tree(name, value) if isinstance(value, Mapping) else Leaf(str(getattr(value, "task_name", None) or name), None)
+        _read_tree(name, value)
+        if isinstance(value, Mapping)
+        else Leaf(str(getattr(value, "task_name", None) or name), None)
         for name, value in members.items()
     )
-    shell: Group[object] = Group(key) if isinstance(key, str) else _shell(key)
+    shell: Group[object] = Group(key) if isinstance(key, str) else _read_group(key)
     return replace(shell, children=children)
 
 
-def _shell(group: LmmsGroup) -> Group[object]:
+def _read_group(group: LmmsGroup) -> Group[object]:
     config = dict(group.config)
     listed = config.get("aggregate_metric_list")
     entries = listed if isinstance(listed, list | tuple) else [] if listed is None else [listed]
@@ -46,19 +48,19 @@ def _shell(group: LmmsGroup) -> Group[object]:
                 "group": group.group_name,
                 "group_alias": config.get("group_alias"),
                 "metadata": config.get("metadata"),
-                "aggregate_metric_list": [_metric(one) if isinstance(one, Mapping) else one for one in entries],
+                "aggregate_metric_list": [_read_metric(one) if isinstance(one, Mapping) else one for one in entries],
             }
         ),
     )
 
 
-def _metric(entry: Mapping[str, object]) -> Mapping[str, object]:
-    """An entry in which a function takes values and sizes; lmms-eval's also take whether sizes count."""
+def _read_metric(entry: Mapping[str, object]) -> Mapping[str, object]:
+    """Read an entry whose function takes values and sizes; lmms-eval's also take whether sizes count."""
     function = entry.get("aggregation")
     if not callable(function):
         return entry
-    return {**entry, "aggregation": partial(_called, function, entry.get("weight_by_size", False))}
+    return {**entry, "aggregation": partial(_call_sizes, function, entry.get("weight_by_size", False))}
 
 
-def _called(function: Callable[..., object], by_size: object, values: object, sizes: object) -> object:
+def _call_sizes(function: Callable[..., object], by_size: object, values: object, sizes: object) -> object:
     return function(values, sizes, by_size)
