@@ -76,7 +76,7 @@ def test_a_name_occurs_once() -> None:
 def test_a_class_name_occurs_once() -> None:
     trees = (ast.parse(path.read_text(encoding="utf-8")) for path in SOURCE.rglob("*.py"))
     names = Counter(node.name for tree in trees for node in ast.walk(tree) if isinstance(node, ast.ClassDef))
-    assert {name for name, count in names.items() if count > 1 and not name.startswith("_")} - {"Part"} == set()
+    assert {name for name, count in names.items() if count > 1 and not name.startswith("_")} == set()
 
 
 @pytest.mark.parametrize("folder", FOLDERS)

@@ -107,13 +107,13 @@ def _recorded_results(run: Recorded) -> Plain:
     """A recorded run's numbers made again from the scores of its documents, as the run itself closed them."""
     from evalcore.core.aggregate.value import Inference
     from evalcore.core.explain.contribution import groups_above
-    from evalcore.shell.explain.run_source import report_of
+    from evalcore.shell.explain.run_source import build_run_report
     from evalcore.shell.logs.runs.run_record import rule_of
 
     own = run.results.get("evalcore")
     level = own.get("confidence") if isinstance(own, Mapping) else None
     inference = Inference(confidence=level if isinstance(level, float) else 0.95, on_unscorable=rule_of(run.results))
-    report = report_of(run, inference)
+    report = build_run_report(run, inference)
     made = lm_eval_results(report)
     unknown = {one.task.name for one in run.side.scored if one.task.num_fewshot is None}
     unknown |= {group for name in unknown for group in groups_above(report, name)}

@@ -13,7 +13,7 @@ from sample_runs import STAMP, rows_of, write_log
 
 from evalcore.core.records.outcome import Failed, NotEmitted, Ok, Unscorable
 from evalcore.shell.cli import main
-from evalcore.shell.explain.changes import KINDS, kind_of
+from evalcore.shell.explain.changes import KINDS, name_change
 
 QUICKSTART = Path(__file__).resolve().parents[2] / "examples" / "quickstart"
 ESCAPES = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -278,7 +278,7 @@ KIND_CASES = [
 
 @pytest.mark.parametrize(("before", "after", "lower", "kind"), KIND_CASES)
 def test_kinds_of_change(before: Ok, after: Ok, lower: bool, kind: str | None) -> None:
-    assert kind_of(before, after, lower=lower) == kind
+    assert name_change(before, after, lower=lower) == kind
     assert kind is None or kind in KINDS
 
 

@@ -14,7 +14,7 @@ import pytest
 from sample_runs import STAMP, rows_of, write_log
 
 from evalcore.shell.cli import main
-from evalcore.shell.compare.conditions import counted
+from evalcore.shell.compare.conditions import count_documents
 
 COUNT = 60
 COLUMNS = ("--answer", "reply", "--gold", "target")
@@ -196,7 +196,7 @@ def test_a_verdict_among_the_columns_does_not_choose_the_documents(
     found = compared(capsys, *runs)
     line = only_line(found)
     assert (line["n"], len(line["better"]), len(line["worse"])) == (1300, won, lost)
-    assert f"{counted(lost + won)} paired by q although the runs differ in a_verdict" in found["warnings"][0]
+    assert f"{count_documents(lost + won)} paired by q although the runs differ in a_verdict" in found["warnings"][0]
     assert len(found["pairs"][0]["documents"][0]["only_a"]) == own
     assert main(["check", str(runs[0]), "--baseline", str(runs[1])]) == (lost - won > 10)
 

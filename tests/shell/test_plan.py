@@ -15,7 +15,7 @@ from small_tasks import evalcore, write_tasks
 from evalcore.core.aggregate.inference import Inference
 from evalcore.core.records.errors import EvalError
 from evalcore.core.stats.intervals import INTERVALS
-from evalcore.shell.cli.flags import add_flags, as_keys, given_flags
+from evalcore.shell.cli.flags import add_flags, read_flags, spell_keys
 from evalcore.shell.config.keys import KEYS
 from evalcore.shell.config.plan import Plan, list_choices, make_plan, read_config
 from evalcore.shell.config.values import parse_pairs, parse_value
@@ -55,7 +55,7 @@ def test_every_interval_can_be_asked_for() -> None:
         assert Inference(interval=make_plan({**LEAST, "ci": name}).plan.ci).interval == name
         parser = argparse.ArgumentParser()
         add_flags(parser)
-        assert given_flags(parser.parse_args(["--ci", name])) == {"ci": name}
+        assert read_flags(parser.parse_args(["--ci", name])) == {"ci": name}
 
 
 def test_flags_go_over_the_file(tmp_path: Path) -> None:
@@ -117,7 +117,7 @@ def parse(line: list[str]) -> dict[str, object]:
     parser = argparse.ArgumentParser()
     parser.add_argument("config", nargs="?")
     add_flags(parser)
-    return given_flags(parser.parse_args(as_keys(line)))
+    return read_flags(parser.parse_args(spell_keys(line)))
 
 
 def test_flags_in_lm_evals_spelling_and_ours() -> None:
@@ -161,7 +161,7 @@ def test_a_flag_that_needs_no_value_does_not_eat_the_config() -> None:
     parser.add_argument("config", nargs="?")
     add_flags(parser)
     given = parser.parse_args(["--predict_only", "run.yaml"])
-    assert given_flags(given) == {"predict_only": True}
+    assert read_flags(given) == {"predict_only": True}
     assert given.config == "run.yaml"
 
 

@@ -58,10 +58,10 @@ example: evalcore run config.yaml
 """
 
 
-def usage() -> str:
+def write_usage() -> str:
     """One line for each command.
 
-    >>> print(usage().splitlines()[2])
+    >>> print(write_usage().splitlines()[2])
       run      ask a model, score its answers, write results and a table
     """
     return USAGE.format(commands="\n".join(f"  {name:8} {command.summary}" for name, command in COMMANDS.items()))
@@ -71,7 +71,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run a command; every error is one message and an exit code."""
     given = list(sys.argv[1:] if argv is None else argv)
     if not given or given[0] in ("-h", "--help", "help"):
-        sys.stdout.write(usage())
+        sys.stdout.write(write_usage())
         return DONE if given else BAD_INPUT
     if given[0] in ("--version", "-V"):
         from importlib.metadata import version

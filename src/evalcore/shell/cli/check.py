@@ -25,7 +25,7 @@ exit codes: 0 all passed, 1 some failed, 2 bad input, or nothing could be checke
 """
 
 
-def parser() -> argparse.ArgumentParser:
+def build_parser() -> argparse.ArgumentParser:
     out = new_parser(
         "check", "Hold a run against limits and against another run; fail on evidence, not on noise.", EXAMPLES
     )
@@ -59,7 +59,7 @@ def parser() -> argparse.ArgumentParser:
 
 def main(argv: Sequence[str]) -> int:
     """Judge every gate, print all of them; the exit code says whether one failed."""
-    keys, started = vars(parser().parse_args(argv)), perf_counter()
+    keys, started = vars(build_parser().parse_args(argv)), perf_counter()
     junit, form = keys.pop("junit"), keys.pop("form")
     from evalcore.shell.compare.check import check_run
     from evalcore.shell.output.check.renderers import RENDERERS

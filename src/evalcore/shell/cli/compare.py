@@ -20,7 +20,7 @@ exit codes: 0 done, 2 bad input, or no document is in two runs
 """
 
 
-def parser() -> argparse.ArgumentParser:
+def build_parser() -> argparse.ArgumentParser:
     out = new_parser(
         "compare", "Differences of runs in every task, metric and group, with intervals and tests.", EXAMPLES
     )
@@ -28,8 +28,12 @@ def parser() -> argparse.ArgumentParser:
     add_forms(out, json="everything as JSON", csv="a row per number", markdown="a Markdown table")
     out.add_argument("--names", metavar="A,B", help="what to call the runs (their folders' names)")
     add_choice(out)
-    out.add_argument("--flips", type=count, default=0, metavar="N", help="flipped documents to list per number; or all")
-    out.add_argument("--unmatched", type=count, default=3, metavar="N", help="unmatched ones to list per task; or all")
+    out.add_argument(
+        "--flips", type=read_count, default=0, metavar="N", help="flipped documents to list per number; or all"
+    )
+    out.add_argument(
+        "--unmatched", type=read_count, default=3, metavar="N", help="unmatched ones to list per task; or all"
+    )
     out.add_argument("--confidence", type=float, default=0.95, metavar="X", help="of the intervals (0.95)")
     out.add_argument(
         "--correction", default="holm", metavar="NAME", help="for many tests: holm (no false finding), bh (few), none"
@@ -40,10 +44,10 @@ def parser() -> argparse.ArgumentParser:
     return out
 
 
-def count(text: str) -> int | None:
+def read_count(text: str) -> int | None:
     """How many to list; None for all.
 
-    >>> count("3"), count("all")
+    >>> read_count("3"), read_count("all")
     (3, None)
     """
     if text == "all":
@@ -55,7 +59,7 @@ def count(text: str) -> int | None:
 
 def main(argv: Sequence[str]) -> int:
     """Compare every two runs and print it."""
-    keys = vars(parser().parse_args(argv))
+    keys = vars(build_parser().parse_args(argv))
     runs, form = keys.pop("runs"), keys.pop("form")
     if len(runs) < 2:
         raise EvalError("expected two or more runs: evalcore compare RUN RUN ...")

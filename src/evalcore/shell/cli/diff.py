@@ -17,7 +17,7 @@ exit code: 0 if nothing changed, 1 if something did, 2 if the input is bad
 """
 
 
-def parser() -> argparse.ArgumentParser:
+def build_parser() -> argparse.ArgumentParser:
     out = new_parser(
         "diff",
         "Which verdicts changed between two scorings of the same answers, with what was extracted before "
@@ -28,7 +28,9 @@ def parser() -> argparse.ArgumentParser:
     out.add_argument("b", metavar="B", type=Path, help="after: the same")
     out.add_argument("--task", action="append", default=[], metavar="GLOB", help="only these tasks")
     out.add_argument("--metric", action="append", default=[], metavar="NAME", help="only these: acc, or acc,none")
-    out.add_argument("--limit", type=_count, default=20, metavar="N", help="changes of each task to show closely (20)")
+    out.add_argument(
+        "--limit", type=_read_count, default=20, metavar="N", help="changes of each task to show closely (20)"
+    )
     add_columns(out)
     add_forms(out, json="plain data", markdown="Markdown")
     return out
@@ -36,7 +38,7 @@ def parser() -> argparse.ArgumentParser:
 
 def main(argv: Sequence[str]) -> int:
     """Read both, pair their documents, print what changed."""
-    keys = vars(parser().parse_args(argv))
+    keys = vars(build_parser().parse_args(argv))
     form = keys.pop("form")
     from evalcore.shell.explain.diff import diff_runs
     from evalcore.shell.output.explain.renderers import DIFF_RENDERERS
@@ -47,7 +49,7 @@ def main(argv: Sequence[str]) -> int:
     return int(diffed.changed)
 
 
-def _count(text: str) -> int:
+def _read_count(text: str) -> int:
     if not text.isdecimal() or len(text) > 9:
         raise argparse.ArgumentTypeError(f"expected an integer of at least 0, got {text!r}")
     return int(text)

@@ -17,7 +17,7 @@ EXAMPLES = """examples:
 """
 
 
-def parser() -> argparse.ArgumentParser:
+def build_parser() -> argparse.ArgumentParser:
     out = new_parser(
         "explain",
         "One document of a run: its prompt, its answers, what each filter made of them and by which rule, "
@@ -46,7 +46,7 @@ def parser() -> argparse.ArgumentParser:
 
 def main(argv: Sequence[str]) -> int:
     """Find the document, trace it, print."""
-    keys = vars(parser().parse_args(argv))
+    keys = vars(build_parser().parse_args(argv))
     form = keys.pop("form")
     from evalcore.shell.explain.explain import explain_document
     from evalcore.shell.output.explain.renderers import RENDERERS

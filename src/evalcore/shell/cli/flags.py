@@ -11,7 +11,7 @@ from evalcore.core.records.errors import EvalError, unknown
 from evalcore.shell.config.keys import KEYS, Key
 from evalcore.shell.config.values import parse_pairs, parse_value
 
-__all__ = ["add_flags", "as_keys", "given_flags", "refuse_rest"]
+__all__ = ["add_flags", "read_flags", "refuse_rest", "spell_keys"]
 
 METAVARS = {"int": "N", "number": "X", "pairs": "KEY=VALUE", "names": "NAME", "seeds": "N[,N,N,N]", "json": "JSON"}
 
@@ -31,32 +31,32 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
             parser.add_argument(*spellings, dest=name, metavar=METAVARS.get(key.kind, "TEXT"), help=text)
 
 
-def as_keys(argv: Sequence[str]) -> list[str]:
+def spell_keys(argv: Sequence[str]) -> list[str]:
     """``--num-fewshot`` is ``--num_fewshot``.
 
-    >>> as_keys(["--num-fewshot", "5", "--limit=0.5", "a-b"])
+    >>> spell_keys(["--num-fewshot", "5", "--limit=0.5", "a-b"])
     ['--num_fewshot', '5', '--limit=0.5', 'a-b']
     """
-    return list(map(_as_key, argv))
+    return list(map(_spell_key, argv))
 
 
-def _as_key(typed: str) -> str:
+def _spell_key(typed: str) -> str:
     flag, equals, value = typed.partition("=")
     name = flag[2:].replace("-", "_")
     return f"--{name}{equals}{value}" if flag.startswith("--") and name in KEYS else typed
 
 
-def given_flags(namespace: argparse.Namespace) -> dict[str, object]:
+def read_flags(namespace: argparse.Namespace) -> dict[str, object]:
     """The values of the flags that were typed, as a config file would hold them.
 
     >>> parser = argparse.ArgumentParser()
     >>> add_flags(parser)
-    >>> given_flags(parser.parse_args("--tasks a,b c --limit 10 --model_args model=m --log_samples false".split()))
+    >>> read_flags(parser.parse_args("--tasks a,b c --limit 10 --model_args model=m --log_samples false".split()))
     {'model_args': {'model': 'm'}, 'tasks': ['a,b', 'c'], 'limit': 10, 'log_samples': False}
     """
     typed = {name: getattr(namespace, name) for name in KEYS}
     _give_back_config(namespace, typed)
-    return {name: _value(name, KEYS[name], raw) for name, raw in typed.items() if raw is not None}
+    return {name: _read_value(name, KEYS[name], raw) for name, raw in typed.items() if raw is not None}
 
 
 def refuse_rest(rest: Sequence[str]) -> None:
@@ -86,7 +86,7 @@ def _give_back_config(namespace: argparse.Namespace, typed: dict[str, str]) -> N
             namespace.config, typed[name] = raw, "true"
 
 
-def _value(name: str, key: Key, raw: str | Sequence[str]) -> object:
+def _read_value(name: str, key: Key, raw: str | Sequence[str]) -> object:
     if key.kind == "pairs":
         return parse_pairs(raw, name)
     if not isinstance(raw, str):
@@ -97,7 +97,7 @@ def _value(name: str, key: Key, raw: str | Sequence[str]) -> object:
         case "flag":
             return parse_value(raw)
         case "json":
-            return _json(name, raw)
+            return _read_json(name, raw)
         case "seeds":
             return [parse_value(part) for part in raw.split(",")]
     value = parse_value(raw)
@@ -106,7 +106,7 @@ def _value(name: str, key: Key, raw: str | Sequence[str]) -> object:
     return value
 
 
-def _json(name: str, raw: str) -> object:
+def _read_json(name: str, raw: str) -> object:
     if not raw.lstrip().startswith("{"):
         return parse_pairs(raw, name) if name == "data" else raw
     try:

@@ -17,7 +17,7 @@ EXAMPLES = """examples:
 """
 
 
-def parser() -> argparse.ArgumentParser:
+def build_parser() -> argparse.ArgumentParser:
     out = new_parser(
         "power", "How many documents and repeats a difference or an interval takes, from a run's own spread.", EXAMPLES
     )
@@ -28,18 +28,20 @@ def parser() -> argparse.ArgumentParser:
     )
     out.add_argument("other", metavar="RUN2", nargs="?", help="a second run, with samples, on the same documents")
     goal = out.add_mutually_exclusive_group()
-    goal.add_argument("--difference", type=_above_0, metavar="D", help="the true difference to be found")
-    goal.add_argument("--half-width", "--half_width", type=_above_0, metavar="W", help="the wanted ± of an interval")
-    out.add_argument("--power", type=_share, default=0.8, metavar="P", help="how often it is to be found (0.8)")
+    goal.add_argument("--difference", type=_read_above_0, metavar="D", help="the true difference to be found")
+    goal.add_argument(
+        "--half-width", "--half_width", type=_read_above_0, metavar="W", help="the wanted ± of an interval"
+    )
+    out.add_argument("--power", type=_read_share, default=0.8, metavar="P", help="how often it is to be found (0.8)")
     out.add_argument(
-        "--alpha", type=_share, default=0.05, metavar="A", help="how often nothing may look like it (0.05)"
+        "--alpha", type=_read_share, default=0.05, metavar="A", help="how often nothing may look like it (0.05)"
     )
     out.add_argument(
-        "--repeats", type=_counts, default=(1, 2, 4, 8), metavar="K,K", help="replies to plan for (1,2,4,8)"
+        "--repeats", type=_read_counts, default=(1, 2, 4, 8), metavar="K,K", help="replies to plan for (1,2,4,8)"
     )
     out.add_argument(
         "--correlation",
-        type=_correlation,
+        type=_read_correlation,
         default=None,
         metavar="R",
         help="of the questions' scores with those of the other model, for one run (0.4)",
@@ -53,7 +55,7 @@ def parser() -> argparse.ArgumentParser:
 
 def main(argv: Sequence[str]) -> int:
     """Read one run or two, plan, print."""
-    keys = vars(parser().parse_args(argv))
+    keys = vars(build_parser().parse_args(argv))
     form = keys.pop("form")
     from evalcore.shell.compare.power import plan_power
     from evalcore.shell.output.power.renderers import RENDERERS
@@ -66,19 +68,19 @@ def main(argv: Sequence[str]) -> int:
 # --- flags ---------------------------------------------------------------------------------------------------------
 
 
-def _above_0(text: str) -> float:
-    return _number(text, 0.0, float("inf"), "a number above 0, such as 0.02")
+def _read_above_0(text: str) -> float:
+    return _read_number(text, 0.0, float("inf"), "a number above 0, such as 0.02")
 
 
-def _share(text: str) -> float:
-    return _number(text, 0.0, 1.0, "a share between 0 and 1, such as 0.05")
+def _read_share(text: str) -> float:
+    return _read_number(text, 0.0, 1.0, "a share between 0 and 1, such as 0.05")
 
 
-def _correlation(text: str) -> float:
-    return _number(text, -1.0, 1.0, "a correlation between -1 and 1")
+def _read_correlation(text: str) -> float:
+    return _read_number(text, -1.0, 1.0, "a correlation between -1 and 1")
 
 
-def _number(text: str, low: float, high: float, expected: str) -> float:
+def _read_number(text: str, low: float, high: float, expected: str) -> float:
     try:
         value = float(text)
     except ValueError:
@@ -88,7 +90,7 @@ def _number(text: str, low: float, high: float, expected: str) -> float:
     return value
 
 
-def _counts(text: str) -> tuple[int, ...]:
+def _read_counts(text: str) -> tuple[int, ...]:
     parts = [part.strip() for part in text.split(",")]
     if not all(part.isdecimal() and 0 < int(part) < 10**6 for part in parts):
         raise argparse.ArgumentTypeError(f"expected integers of at least 1, such as 1,2,4, got {text!r}")

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from evalcore.core.records.errors import require
-from evalcore.shell.cli.flags import add_flags, as_keys, given_flags, refuse_rest
+from evalcore.shell.cli.flags import add_flags, read_flags, refuse_rest, spell_keys
 from evalcore.shell.cli.inputs import add_forms, new_parser
 
 EXAMPLES = """examples:
@@ -22,7 +22,7 @@ exit codes: 0 done, 1 some documents failed, 2 bad input, 130 interrupted
 """
 
 
-def parser() -> argparse.ArgumentParser:
+def build_parser() -> argparse.ArgumentParser:
     out = new_parser(
         "run",
         "Ask a model the questions of some tasks, score its answers, write results.",
@@ -48,9 +48,9 @@ def interrupt(number: int, frame: object) -> None:
 
 def main(argv: Sequence[str]) -> int:
     """Run, print, and say by the exit code how it went."""
-    given, rest = parser().parse_known_args(as_keys(argv))
+    given, rest = build_parser().parse_known_args(spell_keys(argv))
     refuse_rest(rest)
-    flags: dict[str, Any] = given_flags(given)
+    flags: dict[str, Any] = read_flags(given)
     if given.parquet:  # a package that is missing, before anything else is imported
         require("pyarrow.parquet", "parquet")
     from evalcore.shell.output.terminal.progress import progress

@@ -7,11 +7,11 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from evalcore.shell.cli.flags import as_keys, given_flags
+from evalcore.shell.cli.flags import read_flags, spell_keys
 from evalcore.shell.cli.inputs import COLUMNS, add_forms, new_parser
 from evalcore.shell.config.keys import KEYS
 
-__all__ = ["main", "parser"]
+__all__ = ["build_parser", "main"]
 
 EXAMPLES = """examples:
   evalcore score runs/mine                                   by its own rules: the same numbers again
@@ -28,7 +28,7 @@ exit codes: 0 done, 1 some documents have no score or could not be read, 2 bad i
 SHARED = ("cluster", "policy", "confidence", "ci", "on_unscorable", "bootstrap_iters", "limit", "include_path", "trust")
 
 
-def parser() -> argparse.ArgumentParser:
+def build_parser() -> argparse.ArgumentParser:
     out = new_parser(
         "score",
         "Score recorded answers again, by the task's own or by new filters, metrics, reducers and groups.",
@@ -81,14 +81,14 @@ def _add_output(out: argparse.ArgumentParser) -> None:
 
 def main(argv: Sequence[str]) -> int:
     """Score, print; the exit code says whether anything was left out."""
-    keys = vars(parser().parse_args([_own_key(one) for one in as_keys(argv)]))
+    keys = vars(build_parser().parse_args([_spell_own_key(one) for one in spell_keys(argv)]))
     from evalcore.shell.output.terminal.progress import progress
     from evalcore.shell.output.terminal.show import show
     from evalcore.shell.safety.safe_text import visible
     from evalcore.shell.score.score import score, tell_problems
 
     logs, form, quiet = keys.pop("logs"), keys.pop("form"), keys.pop("quiet")
-    keys |= given_flags(argparse.Namespace(**{name: keys.get(name) if name in SHARED else None for name in KEYS}))
+    keys |= read_flags(argparse.Namespace(**{name: keys.get(name) if name in SHARED else None for name in KEYS}))
     with progress(quiet) as shown:
         result = score(logs, shown=shown, **keys)
     show(result.shown(), form)
@@ -96,7 +96,7 @@ def main(argv: Sequence[str]) -> int:
     return 0 if result.complete else 1
 
 
-def _own_key(typed: str) -> str:
+def _spell_own_key(typed: str) -> str:
     """``--keep-going`` is ``--keep_going``."""
     flag, equals, value = typed.partition("=")
     return flag[:2] + flag[2:].replace("-", "_") + equals + value if flag.startswith("--") else typed

@@ -24,7 +24,7 @@ EXAMPLES = """examples:
 """
 
 
-def parser() -> argparse.ArgumentParser:
+def build_parser() -> argparse.ArgumentParser:
     out = new_parser(
         "tasks",
         "List, search, show and check task files. The tasks of an installed lm-eval are known.",
@@ -40,7 +40,7 @@ def parser() -> argparse.ArgumentParser:
 
 def main(argv: Sequence[str]) -> int:
     """Do what is asked with the index of all folders."""
-    given = parser().parse_args(argv)
+    given = build_parser().parse_args(argv)
     action, *names = given.what if given.what and given.what[0] in ACTIONS else ["search", *given.what]
     index = open_library(dict.fromkeys(Path(folder).resolve() for folder in given.include_path))
     if not index.roots:
@@ -60,7 +60,9 @@ def print_entries(index: TaskIndex, words: Sequence[str], given: argparse.Namesp
         return 0
     width = max((len(str(row["name"])) for row in rows), default=0)
     for row in rows:
-        where = f"{row['path']}:{row['line']}" if row["path"] else "tasks: " + " ".join(_texts(row.get("tasks")))[:80]
+        where = (
+            f"{row['path']}:{row['line']}" if row["path"] else "tasks: " + " ".join(_list_texts(row.get("tasks")))[:80]
+        )
         sys.stdout.write(visible(f"{row['name']:{min(width, 60)}}  {row['kind']:7}  {where}") + "\n")
     sys.stderr.write(f"{len(rows):,} names\n")
     return 0 if rows or not words else 1
@@ -111,5 +113,5 @@ def _write_json(value: object) -> None:
     sys.stdout.write(msgspec.json.format(msgspec.json.encode(value), indent=2).decode() + "\n")
 
 
-def _texts(value: object) -> list[str]:
+def _list_texts(value: object) -> list[str]:
     return list(map(str, value)) if isinstance(value, list | tuple | Mapping) else []

@@ -11,7 +11,7 @@ from evalcore.core.compare.gates import Gate, Limit, judge_limits, level_of_limi
 from evalcore.core.compare.lines import CORRECTIONS, Correction, find_correction
 from evalcore.core.records.errors import EvalError
 from evalcore.shell.compare.baseline import CheckKeys, HeldGates, close_run, hold_against
-from evalcore.shell.compare.conditions import model_of
+from evalcore.shell.compare.conditions import find_model
 from evalcore.shell.compare.run_sides import ReadKeys, read_run, read_sides
 from evalcore.shell.config.values import Names, RunPath, list_names, split_names
 from evalcore.shell.logs.runs.run_record import Recorded
@@ -146,4 +146,4 @@ def _hold_to_limits(
 
 def _name_run(run: Recorded) -> tuple[str, str]:
     """What was read: its path, in full where it has no name of its own, and its model."""
-    return str(run.path if run.path.name else run.path.resolve()), model_of(run.results)
+    return str(run.path if run.path.name else run.path.resolve()), find_model(run.results)

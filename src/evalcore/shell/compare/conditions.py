@@ -9,7 +9,7 @@ from evalcore.shell.compare.alike import Alike
 from evalcore.shell.logs.runs.run_record import Recorded, rule_of
 from evalcore.shell.output.terminal.notes import group_texts
 
-__all__ = ["describe_runs", "explain_pairing", "model_of", "tell_pairs", "tell_settings"]
+__all__ = ["describe_runs", "explain_pairing", "find_model", "tell_pairs", "tell_settings"]
 
 Plain = Mapping[str, object]
 
@@ -19,29 +19,29 @@ MOST = 0.9
 NAMED = 5
 
 
-def model_of(results: Plain) -> str:
+def find_model(results: Plain) -> str:
     """The model of a run as its results name it, empty if they do not.
 
-    >>> model_of({"model_name": "org/m", "model_source": "hf"}), model_of({"config": {"model": "hf"}}), model_of({})
-    ('org/m (hf)', 'hf', '')
+    >>> find_model({"model_name": "org/m", "model_source": "hf"}), find_model({"config": {"model": "hf"}})
+    ('org/m (hf)', 'hf')
     """
     config = results.get("config")
     old = config if isinstance(config, Mapping) else {}
     name, source = results.get("model_name"), results.get("model_source") or old.get("model")
-    told = [one for one in (name or old.get("model_args"), source) if isinstance(one, str) and one]
-    return f"{told[0]} ({told[1]})" if len(told) == 2 and told[0] != told[1] else "".join(told[:1])
+    names = [one for one in (name or old.get("model_args"), source) if isinstance(one, str) and one]
+    return f"{names[0]} ({names[1]})" if len(names) == 2 and names[0] != names[1] else "".join(names[:1])
 
 
 def describe_runs(runs: Sequence[Recorded]) -> tuple[str, ...]:
-    """For each run the model and the number of examples in its prompts, where these are not the same in all."""
-    tasks = _common_tasks(runs)
-    models = [model_of(run.results) for run in runs]
-    shots = [{_shots(run, task) for task in tasks} for run in runs]
-    told = [next(iter(one)) if len(one) == 1 else None for one in shots]
-    unlike = len(set(told)) > 1 and None not in told
+    """The model of each run and the number of examples in its prompts, if the runs differ in these."""
+    tasks = _list_common_tasks(runs)
+    models = [find_model(run.results) for run in runs]
+    shots = [{_find_shots(run, task) for task in tasks} for run in runs]
+    counts = [next(iter(some)) if len(some) == 1 else None for some in shots]
+    unlike = len(set(counts)) > 1 and None not in counts
     parts = (
         models if len(set(models)) > 1 else [""] * len(runs),
-        [f"{one}-shot" if unlike else "" for one in told],
+        [f"{count}-shot" if unlike else "" for count in counts],
     )
     return tuple(", ".join(filter(None, both)) for both in zip(*parts, strict=True))
 
@@ -50,8 +50,8 @@ def tell_settings(labels: Sequence[str], runs: Sequence[Recorded]) -> tuple[str,
     """Other numbers of examples, other prompts, other rules for documents without a score."""
     rules = [rule_of(run.results) for run in runs]
     spelled = (f"{COUNTED[rule]} in {label} (on_unscorable: {rule})" for label, rule in zip(labels, rules, strict=True))
-    tasks = _common_tasks(runs)
-    shots = {task: [_shots(run, task) for run in runs] for task in tasks}
+    tasks = _list_common_tasks(runs)
+    shots = {task: [_find_shots(run, task) for run in runs] for task in tasks}
     other = {task for task, counts in shots.items() if len(set(counts)) > 1 and None not in counts}
     examples = (
         (task, "n-shot differs: " + ", ".join(f"{n} in {label}" for n, label in zip(shots[task], labels, strict=True)))
@@ -61,7 +61,7 @@ def tell_settings(labels: Sequence[str], runs: Sequence[Recorded]) -> tuple[str,
     prompts = (
         (task, "prompts differ: the task hashes do, while documents and n-shot are the same")
         for task in tasks
-        if task not in other and len(_hashes(runs, task)) > 1 and _same_rows(runs, task)
+        if task not in other and len(_collect_hashes(runs, task)) > 1 and _has_same_rows(runs, task)
     )
     unlike = [f"documents without a score {', '.join(spelled)}"] if len(set(rules)) > 1 else []
     return (*unlike, *group_texts(examples), *group_texts(prompts))
@@ -70,22 +70,22 @@ def tell_settings(labels: Sequence[str], runs: Sequence[Recorded]) -> tuple[str,
 def explain_pairing(
     labels: tuple[str, str], runs: tuple[Recorded, Recorded], shared: Iterable[Shared], alike: Mapping[str, Alike]
 ) -> tuple[str, ...]:
-    """What leads a comparison: how few documents of a task are paired, or by how little."""
+    """What a reader must know first: tasks of which few documents are paired, or paired by little."""
     known = [one for one in shared if one.both or one.only_a or one.only_b]
-    few = [_few(labels, one, runs) for one in known if min(one.shares) < MOST]
-    some = [_few(labels, one, runs) for one in known if min(one.shares) >= MOST and one.unclear]
+    few = [_tell_few(labels, one, runs) for one in known if min(one.shares) < MOST]
+    some = [_tell_few(labels, one, runs) for one in known if min(one.shares) >= MOST and one.unclear]
     return (
-        *_first(few),
-        *group_texts((one.task, _alike(alike[one.task])) for one in known if one.task in alike),
+        *_cut_first(few),
+        *group_texts((one.task, _tell_alike(alike[one.task])) for one in known if one.task in alike),
         *group_texts((one.task, UNLIKE.format(one.unlike)) for one in known if one.unlike > (1 - MOST) * one.both),
         *group_texts((one.task, BY_ORDER) for one in known if one.by_order > (1 - MOST) * one.both),
-        *_first(some),
+        *_cut_first(some),
     )
 
 
-def _first(told: Sequence[str]) -> tuple[str, ...]:
-    more = len(told) - NAMED
-    return (*told[:NAMED], *([f"and {more:,} more tasks whose documents are not all paired"] if more > 0 else []))
+def _cut_first(lines: Sequence[str]) -> tuple[str, ...]:
+    more = len(lines) - NAMED
+    return (*lines[:NAMED], *([f"and {more:,} more tasks whose documents are not all paired"] if more > 0 else []))
 
 
 UNLIKE = (
@@ -99,84 +99,84 @@ BY_ORDER = (
 
 
 def tell_pairs(shared: Iterable[Shared]) -> tuple[str, ...]:
-    """Documents that are the same by nothing but their prompt or id, where these are few."""
+    """Documents paired by their prompt alone, or by an id alone where these are few."""
     known = list(shared)
-    told = "are paired by their prompt alone: their content, or the target, differs"
+    alone = "are paired by their prompt alone: their content, or the target, differs"
     return (
-        *group_texts((one.task, f"{one.by_prompt:,} documents {told}") for one in known if one.by_prompt),
+        *group_texts((one.task, f"{one.by_prompt:,} documents {alone}") for one in known if one.by_prompt),
         *group_texts((one.task, UNLIKE.format(one.unlike)) for one in known if 0 < one.unlike <= (1 - MOST) * one.both),
     )
 
 
-def counted(count: int) -> str:
-    """How many documents there are, and the verb.
+def count_documents(count: int) -> str:
+    """A number of documents, with its verb.
 
-    >>> counted(1), counted(1200)
+    >>> count_documents(1), count_documents(1200)
     ('1 document is', '1,200 documents are')
     """
     return f"{count:,} document{' is' if count == 1 else 's are'}"
 
 
-def _alike(found: Alike) -> str:
-    more = f" and {len(found.other) - NAMED} more" if len(found.other) > NAMED else ""
+def _tell_alike(alike: Alike) -> str:
+    more = f" and {len(alike.other) - NAMED} more" if len(alike.other) > NAMED else ""
     return (
-        f"{counted(found.count)} paired by {', '.join(found.same)} although the runs differ in "
-        f"{', '.join(found.other[:NAMED])}{more}, which a model or a scorer may have written; --match FIELD, or --id "
+        f"{count_documents(alike.count)} paired by {', '.join(alike.same)} although the runs differ in "
+        f"{', '.join(alike.other[:NAMED])}{more}, which a model or a scorer may have written; --match FIELD, or --id "
         "and --prompt where answers are scored, say who is who"
     )
 
 
-def _few(labels: tuple[str, str], one: Shared, runs: tuple[Recorded, Recorded]) -> str:
-    counts = (one.both + len(one.only_a), one.both + len(one.only_b))
+def _tell_few(labels: tuple[str, str], shared: Shared, runs: tuple[Recorded, Recorded]) -> str:
+    counts = (shared.both + len(shared.only_a), shared.both + len(shared.only_b))
     of = " and ".join(f"{count:,} of {label}" for count, label in zip(counts, labels, strict=True))
-    about = "; all numbers are about these alone" if one.both else ""
-    head = f"{one.task}: only {counted(one.both)} paired, of {of}{about}"
-    if not (one.only_a and one.only_b):
+    about = "; all numbers are about these alone" if shared.both else ""
+    head = f"{shared.task}: only {count_documents(shared.both)} paired, of {of}{about}"
+    if not (shared.only_a and shared.only_b):
         return head
-    fields = [run.fields.get(one.task, frozenset()) for run in runs]
-    return f"{head}. {_ids(labels, one, runs) if one.by_id else _unlike(labels, fields, runs[0].match)}"
+    fields = [run.fields.get(shared.task, frozenset()) for run in runs]
+    return f"{head}. {_tell_ids(labels, shared, runs) if shared.by_id else _tell_unlike(labels, fields, runs[0].match)}"
 
 
-def _ids(labels: tuple[str, str], one: Shared, runs: tuple[Recorded, Recorded]) -> str:
-    told = []
-    for label, run, keys in zip(labels, runs, (one.only_a, one.only_b), strict=True):
-        known = {row.key: row.id for row in run.side.documents.get(one.task, ())}
-        told.append(f"only {label} has {', '.join(repr(known[key]) for key in keys[:3])}")
-    return f"Documents are the same if their id is; {'; '.join(told)}; --match FIELD tells them apart by other fields"
+def _tell_ids(labels: tuple[str, str], shared: Shared, runs: tuple[Recorded, Recorded]) -> str:
+    lone = []
+    for label, run, keys in zip(labels, runs, (shared.only_a, shared.only_b), strict=True):
+        known = {row.key: row.id for row in run.side.documents.get(shared.task, ())}
+        lone.append(f"only {label} has {', '.join(repr(known[key]) for key in keys[:3])}")
+    return f"Documents are the same if their id is; {'; '.join(lone)}; --match FIELD tells them apart by other fields"
 
 
-def _unlike(labels: tuple[str, str], fields: Sequence[frozenset[str]], match: Sequence[str]) -> str:
+def _tell_unlike(labels: tuple[str, str], fields: Sequence[frozenset[str]], match: Sequence[str]) -> str:
     lone = [
         f"only {label} has the fields {', '.join(sorted(own - other))}"
         for label, own, other in ((labels[0], fields[0], fields[1]), (labels[1], fields[1], fields[0]))
         if own - other
     ]
     both = ", ".join(sorted(fields[0] & fields[1]))
-    told = "their prompt is, or all of their content and target"
-    same = told if not match else f"their {', '.join(match)} {'is' if len(match) == 1 else 'are'}"
+    usual = "their prompt is, or all of their content and target"
+    same = usual if not match else f"their {', '.join(match)} {'is' if len(match) == 1 else 'are'}"
     why = "; ".join(lone) or "both runs' documents have the same fields"
     hint = f"; --match FIELD tells documents apart by these alone, both have {both}" if both else ""
     return f"Documents are the same if {same}; {why}{hint}"
 
 
-def _common_tasks(runs: Sequence[Recorded]) -> list[str]:
+def _list_common_tasks(runs: Sequence[Recorded]) -> list[str]:
     names = [[one.task.name for one in run.side.scored] for run in runs]
     return [name for name in names[0] if all(name in other for other in names[1:])]
 
 
-def _shots(run: Recorded, task: str) -> object:
+def _find_shots(run: Recorded, task: str) -> object:
     given = run.results.get("n-shot")
-    found = given.get(run.renamed or task) if isinstance(given, Mapping) else None
-    return found if isinstance(found, int | str) else None  # a damaged file may have anything here
+    shots = given.get(run.renamed or task) if isinstance(given, Mapping) else None
+    return shots if isinstance(shots, int | str) else None  # a damaged file may have anything here
 
 
-def _hashes(runs: Sequence[Recorded], task: str) -> set[object]:
+def _collect_hashes(runs: Sequence[Recorded], task: str) -> set[object]:
     given = [(run.renamed or task, run.results.get("task_hashes")) for run in runs]
-    found = [one.get(name) for name, one in given if isinstance(one, Mapping)]
-    return {one for one in found if isinstance(one, str) and one}
+    hashes = [some.get(name) for name, some in given if isinstance(some, Mapping)]
+    return {one for one in hashes if isinstance(one, str) and one}
 
 
-def _same_rows(runs: Sequence[Recorded], task: str) -> bool:
+def _has_same_rows(runs: Sequence[Recorded], task: str) -> bool:
     """Whether all runs logged the same documents whole, in the same order, under the same filters."""
     documents = {tuple(row.content for row in run.side.documents.get(task, ())) for run in runs}
     filters = {

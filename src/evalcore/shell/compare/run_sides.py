@@ -25,7 +25,7 @@ from evalcore.shell.logs.runs.totals import read_totals
 from evalcore.shell.logs.search import NO_SAMPLES, Searched
 from evalcore.shell.logs.tables.column_map import ColumnKeys, declare_columns
 
-__all__ = ["LogKeys", "ReadKeys", "read_known", "read_run", "read_sides", "searched_by"]
+__all__ = ["LogKeys", "ReadKeys", "build_search", "read_known", "read_run", "read_sides"]
 
 
 class LogKeys(ColumnKeys, total=False):
@@ -48,7 +48,7 @@ def read_sides(
 ) -> tuple[tuple[Recorded, ...], tuple[ComparisonSide, ...]]:
     """Runs, each read once, and their scores to compare: counted as the run did, metrics pointing as asked."""
     named = [run_path(str(path)) for path in paths]
-    read = {path: _read(path, reading, reading.get("match")) for path in dict.fromkeys(named)}
+    read = {path: _read_path(path, reading, reading.get("match")) for path in dict.fromkeys(named)}
     runs = rename_alone([read[path] for path in named])
     higher, lower = reading.get("higher_is_better", ()), reading.get("lower_is_better", ())
     return runs, point_sides([comparable_side(run) for run in runs], list_names(higher), list_names(lower))
@@ -58,25 +58,25 @@ def read_run(path: RunPath, **reading: Unpack[ReadKeys]) -> Recorded:
     """A run by itself; one without samples has the totals of its results."""
     where = run_path(str(path))
     try:
-        return _read(where, reading, reading.get("match"))
+        return _read_path(where, reading, reading.get("match"))
     except EvalError as wrong:
         if NO_SAMPLES not in str(wrong) or reading.get("cluster") is not None or reading.get("match"):
             raise
-    return read_totals(where, searched_by(reading))
+    return read_totals(where, build_search(reading))
 
 
-def _read(path: Path, reading: LogKeys, match: Names | None = None) -> Recorded:
-    searched = searched_by(reading)
+def _read_path(path: Path, reading: LogKeys, match: Names | None = None) -> Recorded:
+    searched = build_search(reading)
     return read_recorded(
         path,
         cluster=reading.get("cluster"),
-        match=_fields(match),
+        match=_split_fields(match),
         columns=searched.columns,
         readers=searched.readers,
     )
 
 
-def searched_by(reading: LogKeys) -> Searched:
+def build_search(reading: LogKeys) -> Searched:
     """What logs are looked for."""
     return Searched(reading.get("readers", READERS), declare_columns(reading))
 
@@ -94,14 +94,14 @@ def _read_results(path: Path, reading: LogKeys) -> tuple[Path, Mapping[str, obje
     """The results of a run; those its samples give where there are none, or where other clusters are asked for."""
     if reading.get("cluster") is None:
         try:
-            return find_results(path, searched_by(reading))
+            return find_results(path, build_search(reading))
         except EvalError:  # there may be samples; if not, reading them raises the same error
             pass
-    run = _read(path, reading)
+    run = _read_path(path, reading)
     return path, lm_eval_results(close_recorded(run)), run.warnings
 
 
-def _fields(match: Names | None) -> tuple[str, ...]:
+def _split_fields(match: Names | None) -> tuple[str, ...]:
     fields = split_names(match or ())
     if match is not None and not fields:
         raise EvalError(f"expected --match with a field of the documents, got {match!r}")

@@ -15,10 +15,10 @@ from evalcore.core.records.outcome import NotEmitted, Ok, Outcome
 from evalcore.core.records.request import Failure, Options, Reply
 from evalcore.core.records.score import Scored
 from evalcore.core.records.task import MetricKey
-from evalcore.shell.explain.agreement import said_texts
+from evalcore.shell.explain.agreement import list_said_texts
 from evalcore.shell.logs.log import Logged, LogTask, Problem
 
-__all__ = ["KINDS", "AnswerHashes", "Change", "TaskDiff", "diff_task", "hash_answers", "kind_of"]
+__all__ = ["KINDS", "AnswerHashes", "Change", "TaskDiff", "diff_task", "hash_answers", "name_change"]
 
 KINDS = ("right -> wrong", "wrong -> right", "other", "newly unscorable", "newly scored")
 
@@ -63,15 +63,15 @@ class TaskDiff(Struct, frozen=True):
     @property
     def filters_a(self) -> tuple[str, ...]:
         """The filters that only the first scoring has."""
-        return _filters_besides(self.keys_a, (*self.keys, *self.keys_b))
+        return _list_filters_besides(self.keys_a, (*self.keys, *self.keys_b))
 
     @property
     def filters_b(self) -> tuple[str, ...]:
         """The filters that only the second scoring has."""
-        return _filters_besides(self.keys_b, (*self.keys, *self.keys_a))
+        return _list_filters_besides(self.keys_b, (*self.keys, *self.keys_a))
 
 
-def _filters_besides(keys: Iterable[MetricKey], others: Iterable[MetricKey]) -> tuple[str, ...]:
+def _list_filters_besides(keys: Iterable[MetricKey], others: Iterable[MetricKey]) -> tuple[str, ...]:
     known = {key.filter for key in others}
     return tuple(dict.fromkeys(key.filter for key in keys if key.filter not in known))
 
@@ -84,18 +84,18 @@ def hash_answers(log: LogTask) -> AnswerHashes:
         if not isinstance(row, Problem):
             answers[row.doc_id] = _hash_answers(row)
             for name in row.kept:
-                kept.setdefault(name, {})[row.doc_id] = hash(said_texts(row, name))
+                kept.setdefault(name, {})[row.doc_id] = hash(list_said_texts(row, name))
     return AnswerHashes(MappingProxyType(answers), MappingProxyType(kept))
 
 
 def _hash_answers(row: Logged) -> int:
     """A hash of a document's replies; the same for all documents without any."""
-    plain = [[_plain(reply) for reply in replies] for replies in row.replies]
+    plain = [[_strip_reply(reply) for reply in replies] for replies in row.replies]
     known = any(reply is not None for replies in plain for reply in replies)
     return hash(repr(plain if known else []))  # of what is written: the hash of -1.0 is that of -2.0
 
 
-def _plain(reply: Reply | None) -> object:
+def _strip_reply(reply: Reply | None) -> object:
     """A reply without what only some logs have: tokens of a likelihood, the reason of a failure."""
     if isinstance(reply, tuple):
         return float(reply[0]), bool(reply[1])
@@ -118,13 +118,13 @@ def diff_task(
     answered = tuple((one, two) for one, two in both if hashes[0].answers.get(one) != hashes[1].answers.get(two))
     apart = set(answered)
     same = [pair for pair in both if pair not in apart]
-    columns_a, columns_b = (_columns(side, wanted) for side in (a, b))
+    columns_a, columns_b = (_choose_columns(side, wanted) for side in (a, b))
     keys = tuple(key for key in columns_a if key in columns_b)
     better = {one.key: one.spec.higher_is_better if one.spec is not None else None for one in a.columns}
     changes = tuple(
         change
         for key in keys
-        for change in _changes(key, same, columns_a[key], columns_b[key], better.get(key) is False)
+        for change in _find_changes(key, same, columns_a[key], columns_b[key], better.get(key) is False)
     )
     return TaskDiff(
         a.task.name,
@@ -136,18 +136,20 @@ def diff_task(
         keys,
         tuple(key for key in columns_a if key not in columns_b),
         tuple(key for key in columns_b if key not in columns_a),
-        _other_texts(same, hashes, changes, keys),
-        tuple(_other_options(keys, a, b)),
+        _count_other_texts(same, hashes, changes, keys),
+        tuple(_find_other_options(keys, a, b)),
     )
 
 
-def _other_options(keys: Sequence[MetricKey], a: Scored, b: Scored) -> Iterable[tuple[MetricKey, Options, Options]]:
+def _find_other_options(
+    keys: Sequence[MetricKey], a: Scored, b: Scored
+) -> Iterable[tuple[MetricKey, Options, Options]]:
     before, after = ({c.key: c.spec.options for c in side.columns if c.spec is not None} for side in (a, b))
     shared = (key for key in keys if key in before and key in after)
     return ((key, before[key], after[key]) for key in shared if before[key] != after[key])
 
 
-def _columns(scored: Scored, wanted: Sequence[str]) -> dict[MetricKey, Column]:
+def _choose_columns(scored: Scored, wanted: Sequence[str]) -> dict[MetricKey, Column]:
     return {
         one.key: one.column
         for one in scored.columns
@@ -155,26 +157,29 @@ def _columns(scored: Scored, wanted: Sequence[str]) -> dict[MetricKey, Column]:
     }
 
 
-def _changes(key: MetricKey, pairs: Sequence[tuple[int, int]], a: Column, b: Column, lower: bool) -> Iterable[Change]:
+def _find_changes(
+    key: MetricKey, pairs: Sequence[tuple[int, int]], a: Column, b: Column, lower: bool
+) -> Iterable[Change]:
     outcomes_a, outcomes_b, none = dict(list_outcomes(a)), dict(list_outcomes(b)), NotEmitted()
     for pair in pairs:
         before, after = outcomes_a.get(pair[0], none), outcomes_b.get(pair[1], none)
-        kind = kind_of(before, after, lower=lower)
+        kind = name_change(before, after, lower=lower)
         if kind is not None:
             yield Change(key, *pair, kind, before, after)
 
 
-def kind_of(before: Outcome, after: Outcome, *, lower: bool = False) -> str | None:
+def name_change(before: Outcome, after: Outcome, *, lower: bool = False) -> str | None:
     """How a verdict changed, None if it did not; ``lower``: a low score is a good one.
 
-    >>> kind_of(Ok(1.0), Ok(0.0)), kind_of(Ok(0.5), Ok(0.75)), kind_of(Ok(1.0), NotEmitted()), kind_of(Ok(1), Ok(1.0))
-    ('right -> wrong', 'other', 'newly unscorable', None)
+    >>> pairs = [(Ok(1.0), Ok(0.0)), (Ok(0.5), Ok(0.75)), (Ok(1.0), NotEmitted()), (Ok(1), Ok(1.0))]
+    >>> [name_change(before, after) for before, after in pairs]
+    ['right -> wrong', 'other', 'newly unscorable', None]
     """
     match before, after:
         case Ok(was), Ok(now):
-            if same_score(was, now):
+            if is_same_score(was, now):
                 return None
-            return _name_change(now, was) if lower else _name_change(was, now)
+            return _name_move(now, was) if lower else _name_move(was, now)
         case Ok(), _:
             return KINDS[3]
         case _, Ok():
@@ -182,7 +187,7 @@ def kind_of(before: Outcome, after: Outcome, *, lower: bool = False) -> str | No
     return None
 
 
-def _name_change(was: object, now: object) -> str:
+def _name_move(was: object, now: object) -> str:
     """Right and wrong are 1 and 0 alone; any other change is another score."""
     known = isinstance(was, int | float) and isinstance(now, int | float)
     if known and {was, now} == {0.0, 1.0}:
@@ -190,20 +195,20 @@ def _name_change(was: object, now: object) -> str:
     return KINDS[2]
 
 
-def same_score(a: object, b: object) -> bool:
+def is_same_score(a: object, b: object) -> bool:
     """Whether two scores are equal but for rounding, also if each is several numbers.
 
-    >>> same_score(0.1 + 0.2, 0.3), same_score((1.0, 2), [1, 2.0]), same_score("a", "b")
+    >>> is_same_score(0.1 + 0.2, 0.3), is_same_score((1.0, 2), [1, 2.0]), is_same_score("a", "b")
     (True, True, False)
     """
     if isinstance(a, list | tuple) and isinstance(b, list | tuple):
-        return len(a) == len(b) and all(map(same_score, a, b))
+        return len(a) == len(b) and all(map(is_same_score, a, b))
     if isinstance(a, int | float) and isinstance(b, int | float):
         return isclose(a, b, rel_tol=1e-9, abs_tol=1e-12)
     return a == b
 
 
-def _other_texts(
+def _count_other_texts(
     same: Sequence[tuple[int, int]],
     hashes: tuple[AnswerHashes, AnswerHashes],
     changes: Sequence[Change],

@@ -13,11 +13,18 @@ from evalcore.core.records.errors import EvalError, unknown
 from evalcore.core.records.report import Report
 from evalcore.core.records.score import Scored
 from evalcore.core.records.task import MetricKey, Task
-from evalcore.shell.compare.run_sides import LogKeys, searched_by
+from evalcore.shell.compare.run_sides import LogKeys, build_search
 from evalcore.shell.config.values import Names, RunPath, list_names
 from evalcore.shell.explain.agreement import Traced, trace_logged
 from evalcore.shell.explain.changes import Change, TaskDiff, diff_task, hash_answers
-from evalcore.shell.explain.run_source import RunSource, inference_of, open_run, report_of, tables_of, task_behind
+from evalcore.shell.explain.run_source import (
+    RunSource,
+    build_run_report,
+    find_inference,
+    find_tables,
+    find_task,
+    open_run,
+)
 from evalcore.shell.logs.log import Logged, Problem
 from evalcore.shell.logs.runs.run_record import Recorded
 
@@ -82,13 +89,13 @@ def diff_runs(
     ``limit`` is how many changes of each task are looked at closely.
     """
     tasks, metrics = list_names(task), list_names(metric)
-    run_a, run_b = (open_run(Path(path), searched_by(reading)) for path in (a, b))
-    of_a, of_b = _scored(run_a), _scored(run_b)
+    run_a, run_b = (open_run(Path(path), build_search(reading)) for path in (a, b))
+    of_a, of_b = _list_scored(run_a), _list_scored(run_b)
     names = [name for name in of_a if name in of_b and _fits(name, tasks)]
     _refuse_unknown(
         [*of_a, *of_b], tasks, [str(c.key) for s in (*of_a.values(), *of_b.values()) for c in s.columns], metrics
     )
-    diffs = tuple(_diff(run_a, run_b, of_a[name], of_b[name], metrics) for name in names)
+    diffs = tuple(_diff_task(run_a, run_b, of_a[name], of_b[name], metrics) for name in names)
     keys = {(diff.task, key) for diff in diffs for key in diff.keys}
     return Diffed(
         run_a,
@@ -96,23 +103,23 @@ def diff_runs(
         diffs,
         tuple(name for name in of_a if name not in of_b and _fits(name, tasks)),
         tuple(name for name in of_b if name not in of_a and _fits(name, tasks)),
-        tuple(_numbers(_report(run_a), _report(run_b), keys, {key for _, key in keys})),
-        tuple(detail for diff in diffs for detail in _details(run_a, run_b, diff, limit)),
+        tuple(_list_numbers(_build_report(run_a), _build_report(run_b), keys, {key for _, key in keys})),
+        tuple(detail for diff in diffs for detail in _trace_details(run_a, run_b, diff, limit)),
     )
 
 
-def _recorded(run: RunSource) -> Recorded:
+def _require_recorded(run: RunSource) -> Recorded:
     if run.recorded is None:
         raise EvalError(f"{run.path}: expected scores by document; {run.warnings[0]}")
     return run.recorded
 
 
-def _scored(run: RunSource) -> Mapping[str, Scored]:
-    return {one.task.name: one for one in _recorded(run).side.scored}
+def _list_scored(run: RunSource) -> Mapping[str, Scored]:
+    return {one.task.name: one for one in _require_recorded(run).side.scored}
 
 
-def _report(run: RunSource) -> Report:
-    return report_of(_recorded(run), inference_of(_recorded(run).results))
+def _build_report(run: RunSource) -> Report:
+    return build_run_report(_require_recorded(run), find_inference(_require_recorded(run).results))
 
 
 def _fits(name: str, globs: Sequence[str]) -> bool:
@@ -130,13 +137,15 @@ def _refuse_unknown(names: Sequence[str], globs: Sequence[str], keys: Sequence[s
         raise unknown("metric", wrong, known)
 
 
-def _diff(a: RunSource, b: RunSource, before: Scored, after: Scored, metrics: Sequence[str]) -> TaskDiff:
+def _diff_task(a: RunSource, b: RunSource, before: Scored, after: Scored, metrics: Sequence[str]) -> TaskDiff:
     name = before.task.name
-    documents = (_recorded(a).side.documents[name], _recorded(b).side.documents[name])
+    documents = (_require_recorded(a).side.documents[name], _require_recorded(b).side.documents[name])
     return diff_task(before, after, documents, (hash_answers(a.log(name)), hash_answers(b.log(name))), metrics)
 
 
-def _numbers(a: Report, b: Report, keys: set[tuple[str, MetricKey]], shared: set[MetricKey]) -> Iterable[NumberChange]:
+def _list_numbers(
+    a: Report, b: Report, keys: set[tuple[str, MetricKey]], shared: set[MetricKey]
+) -> Iterable[NumberChange]:
     """The numbers of tasks, and of groups that both sides have, made of the same tasks."""
     for task in a.tasks:
         for key, estimate in task.estimates:
@@ -150,19 +159,19 @@ def _numbers(a: Report, b: Report, keys: set[tuple[str, MetricKey]], shared: set
                 yield NumberChange(group.name, key, True, estimate.value, other.value)
 
 
-def _details(a: RunSource, b: RunSource, diff: TaskDiff, limit: int | None) -> list[Detail]:
+def _trace_details(a: RunSource, b: RunSource, diff: TaskDiff, limit: int | None) -> list[Detail]:
     shown = diff.changes if limit is None else diff.changes[:limit]
     if not shown:
         return []
     before, after = _fetch(a, diff.task, {one.a for one in shown}), _fetch(b, diff.task, {one.b for one in shown})
-    tasks = task_behind(a, a.log(diff.task)), task_behind(b, b.log(diff.task))
+    tasks = find_task(a, a.log(diff.task)), find_task(b, b.log(diff.task))
     return [
         Detail(
             diff.task,
             one,
             before[one.a],
-            _filter(a, tasks[0], before[one.a], one.key.filter),
-            _filter(b, tasks[1], after[one.b], one.key.filter),
+            _trace_filter(a, tasks[0], before[one.a], one.key.filter),
+            _trace_filter(b, tasks[1], after[one.b], one.key.filter),
         )
         for one in shown
     ]
@@ -173,6 +182,6 @@ def _fetch(run: RunSource, task: str, wanted: set[int]) -> Mapping[int, Logged]:
     return {one.doc_id: one for one in rows if one.doc_id in wanted}
 
 
-def _filter(run: RunSource, task: Task | None, logged: Logged, wanted: str) -> Traced | None:
-    traces = trace_logged(task, logged, tables_of(run))
+def _trace_filter(run: RunSource, task: Task | None, logged: Logged, wanted: str) -> Traced | None:
+    traces = trace_logged(task, logged, find_tables(run))
     return next((one for one in traces if one.filter == wanted), None)

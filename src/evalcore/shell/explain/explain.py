@@ -12,11 +12,18 @@ from evalcore.core.explain.contribution import Contribution, contributions
 from evalcore.core.records.document import DocumentRow
 from evalcore.core.records.errors import unknown
 from evalcore.core.records.task import MetricKey, Task
-from evalcore.shell.compare.run_sides import LogKeys, searched_by
+from evalcore.shell.compare.run_sides import LogKeys, build_search
 from evalcore.shell.config.values import Names, RunPath, list_names
-from evalcore.shell.explain.agreement import Traced, score_keys, trace_logged
-from evalcore.shell.explain.lookup import find_document, hash_of, hashes_of, with_past
-from evalcore.shell.explain.run_source import RunSource, inference_of, open_run, report_of, tables_of, task_behind
+from evalcore.shell.explain.agreement import Traced, list_score_keys, trace_logged
+from evalcore.shell.explain.lookup import add_past, find_document, hash_document, list_hashes
+from evalcore.shell.explain.run_source import (
+    RunSource,
+    build_run_report,
+    find_inference,
+    find_tables,
+    find_task,
+    open_run,
+)
 from evalcore.shell.logs.log import Logged, LogTask
 from evalcore.shell.logs.open import open_logs
 
@@ -60,57 +67,57 @@ def explain_document(
     ``task_file`` is what to trace a log by that came without a config.
     """
     file = None if task_file is None else Path(task_file)
-    source = open_run(Path(run), searched_by(reading), scores=False, traced=file is None)
+    source = open_run(Path(run), build_search(reading), scores=False, traced=file is None)
     log = source.log(task)
-    table = _table(source, log)
+    table = _find_table(source, log)
     logged, by = find_document(log, str(doc), table)
-    logged = with_past(log, logged) or _whole(source, log, logged)
-    behind = task_behind(source, log, file)
-    traces = trace_logged(behind, logged, tables_of(source))
-    parts = _parts(source, log, logged)
-    logged_keys = [*(part.key for part in parts), *score_keys(logged)]
+    logged = add_past(log, logged) or _read_whole(source, log, logged)
+    behind = find_task(source, log, file)
+    traces = trace_logged(behind, logged, find_tables(source))
+    parts = _find_parts(source, log, logged)
+    logged_keys = [*(part.key for part in parts), *list_score_keys(logged)]
     # What the log does not measure is only shown where it was asked for, or where the log measures nothing at all.
-    known = dict.fromkeys([*logged_keys, *(_traced_keys(traces) if file is not None or not logged_keys else ())])
-    kept = _chosen_filters([traced.filter for traced in traces], list_names(filter))
-    keys = _chosen([key for key in known if key.filter in kept], list_names(metric))
+    known = dict.fromkeys([*logged_keys, *(_list_traced_keys(traces) if file is not None or not logged_keys else ())])
+    kept = _choose_filters([traced.filter for traced in traces], list_names(filter))
+    keys = _choose_keys([key for key in known if key.filter in kept], list_names(metric))
     return Explained(
         source.path,
         log,
         behind,
         logged,
         logged.path or log.path,
-        hashes_of(table).get(logged.doc_id) or hash_of(logged),
+        list_hashes(table).get(logged.doc_id) or hash_document(logged),
         tuple(traced for traced in traces if traced.filter in {key.filter for key in keys} or not keys),
         keys,
         tuple(part for part in parts if part.key in keys),
-        (*source.warnings, *_left_out(source, log, logged, parts)),
+        (*source.warnings, *_tell_left_out(source, log, logged, parts)),
         by,
         full,
     )
 
 
-def _whole(run: RunSource, log: LogTask, logged: Logged) -> Logged:
+def _read_whole(run: RunSource, log: LogTask, logged: Logged) -> Logged:
     """The document of the same log, read with what was logged for all of its documents."""
     logs = open_logs([run.path], mapping=run.searched.columns, scores=True, readers=run.searched.readers)
     same = logs[run.logs.index(log)]
     return find_document(same, f"#{logged.doc_id}")[0]
 
 
-def _table(run: RunSource, log: LogTask) -> Sequence[DocumentRow]:
+def _find_table(run: RunSource, log: LogTask) -> Sequence[DocumentRow]:
     return run.recorded.side.documents.get(log.name, ()) if run.recorded is not None else ()
 
 
-def _parts(run: RunSource, log: LogTask, logged: Logged) -> tuple[Contribution, ...]:
+def _find_parts(run: RunSource, log: LogTask, logged: Logged) -> tuple[Contribution, ...]:
     if run.recorded is None or log.name not in {one.task.name for one in run.recorded.side.scored}:
         return ()
-    inference, tables = inference_of(run.recorded.results), tables_of(run)[0]
-    report = report_of(run.recorded, inference)
+    inference, tables = find_inference(run.recorded.results), find_tables(run)[0]
+    report = build_run_report(run.recorded, inference)
     if not any(logged.doc_id in column.keys.ints for _, column in report.task(log.name).columns):
         return ()
     return contributions(report, log.name, logged.doc_id, inference=inference, tables=tables)
 
 
-def _left_out(run: RunSource, log: LogTask, logged: Logged, parts: Sequence[Contribution]) -> tuple[str, ...]:
+def _tell_left_out(run: RunSource, log: LogTask, logged: Logged, parts: Sequence[Contribution]) -> tuple[str, ...]:
     """Why a document has no part in the numbers, where nothing else says so."""
     if parts or run.recorded is None:
         return ()
@@ -119,18 +126,18 @@ def _left_out(run: RunSource, log: LogTask, logged: Logged, parts: Sequence[Cont
     return (f"{log.name}: document {logged.doc_id} has no part in the numbers: {of}",)
 
 
-def _traced_keys(traces: Sequence[Traced]) -> list[MetricKey]:
+def _list_traced_keys(traces: Sequence[Traced]) -> list[MetricKey]:
     return [key for one in traces if one.trace is not None for key, _ in one.trace.outcomes]
 
 
-def _chosen_filters(names: Sequence[str], wanted: Sequence[str]) -> set[str]:
+def _choose_filters(names: Sequence[str], wanted: Sequence[str]) -> set[str]:
     strange = next((one for one in wanted if one not in names), None)
     if strange is not None:
         raise unknown("filter", strange, names)
     return {*wanted} or {*names}
 
 
-def _chosen(keys: Sequence[MetricKey], wanted: Sequence[str]) -> tuple[MetricKey, ...]:
+def _choose_keys(keys: Sequence[MetricKey], wanted: Sequence[str]) -> tuple[MetricKey, ...]:
     """Those that are named: ``exact_match``, ``exact_match@mean`` or ``exact_match,strict``."""
     spellings = {key: {key.metric, str(key), key.metric.partition("@")[0]} for key in keys}
     known = {spelling for some in spellings.values() for spelling in some}

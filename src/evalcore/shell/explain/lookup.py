@@ -14,14 +14,14 @@ from evalcore.shell.logs.log import Logged, LogTask, Problem
 from evalcore.shell.logs.runs.identity import content_of
 
 __all__ = [
-    "answers_of",
-    "asked_and_replied",
+    "add_past",
+    "build_answers",
+    "build_sample",
     "find_document",
-    "hash_of",
-    "hashes_of",
-    "own_ids",
-    "sample_of",
-    "with_past",
+    "hash_document",
+    "list_hashes",
+    "list_own_ids",
+    "pair_replies",
 ]
 
 OWN = ("id", "_id", "uid", "question_id", "task_id", "qid", "key", "idx")
@@ -36,12 +36,12 @@ def find_document(log: LogTask, wanted: str, table: Sequence[DocumentRow] = ()) 
     ``#N`` is a number and nothing else, ``hash:PREFIX`` the hash of what a document says.
     """
     if wanted.startswith(MARK):
-        prefix, known = wanted.removeprefix(MARK).lower(), hashes_of(table)
-        hashed = [one for one in _documents(log) if known.get(one.doc_id, hash_of(one)).startswith(prefix)]
-        return _only(log, wanted, hashed), "hash"
+        prefix, known = wanted.removeprefix(MARK).lower(), list_hashes(table)
+        hashed = [one for one in _read_documents(log) if known.get(one.doc_id, hash_document(one)).startswith(prefix)]
+        return _pick_only(log, wanted, hashed), "hash"
     number, called = wanted.removeprefix(NUMBER), []
     numbered: Logged | None = None
-    for logged in _documents(log):
+    for logged in _read_documents(log):
         if logged.id is not None and str(logged.id) == wanted:
             called.append(logged)
         if str(logged.doc_id) == number:
@@ -49,43 +49,43 @@ def find_document(log: LogTask, wanted: str, table: Sequence[DocumentRow] = ()) 
             if logged.id is None or number != wanted:  # no other document can be meant
                 break
     if called:
-        return _only(log, wanted, called), "id"
+        return _pick_only(log, wanted, called), "id"
     if numbered is not None:
         return numbered, "number"
-    return _only(log, wanted, [one for one in _documents(log) if wanted in own_ids(one)]), "name"
+    return _pick_only(log, wanted, [one for one in _read_documents(log) if wanted in list_own_ids(one)]), "name"
 
 
-def with_past(log: LogTask, logged: Logged) -> Logged | None:
+def add_past(log: LogTask, logged: Logged) -> Logged | None:
     """A document with what its log says came of it; None where that takes the whole log."""
     past = {} if log.past is None else log.past(logged.doc_id)
     return None if past is None else replace(logged, **past)
 
 
-def hashes_of(table: Sequence[DocumentRow]) -> Mapping[int, str]:
+def list_hashes(table: Sequence[DocumentRow]) -> Mapping[int, str]:
     """Document -> the hash of what it says.
 
-    >>> hashes_of([DocumentRow(7, None, None, "c0ffee", 0)])
+    >>> list_hashes([DocumentRow(7, None, None, "c0ffee", 0)])
     {7: 'c0ffee'}
     """
     return {row.key: row.content for row in table}
 
 
-def _documents(log: LogTask) -> Iterator[Logged]:
+def _read_documents(log: LogTask) -> Iterator[Logged]:
     return (one for one in log.rows() if not isinstance(one, Problem))
 
 
-def _only(log: LogTask, wanted: str, matches: Sequence[Logged]) -> Logged:
+def _pick_only(log: LogTask, wanted: str, matches: Sequence[Logged]) -> Logged:
     if len(matches) == 1:
         return matches[0]
     if matches:
         numbers = ", ".join(f"'{NUMBER}{one.doc_id}'" for one in matches[:SHOWN])
         raise EvalError(f"--doc {wanted}: {len(matches)} documents of {log.name} are called so; say which: {numbers}")
-    raise EvalError(f"--doc {wanted}: {log.name} has no such document; {_known(log, wanted)}")
+    raise EvalError(f"--doc {wanted}: {log.name} has no such document; {_tell_known(log, wanted)}")
 
 
-def _known(log: LogTask, wanted: str) -> str:
+def _tell_known(log: LogTask, wanted: str) -> str:
     """What the log has instead: how many documents, the nearest numbers, a few names."""
-    numbers = sorted(one.doc_id for one in _documents(log))
+    numbers = sorted(one.doc_id for one in _read_documents(log))
     if not numbers:
         return "it has none at all"
     spread = f"it has {len(numbers):,} documents, numbered {numbers[0]} to {numbers[-1]}"
@@ -93,37 +93,37 @@ def _known(log: LogTask, wanted: str) -> str:
     if number.removeprefix("-").isdecimal() and len(number) < 20:
         near = sorted(numbers, key=lambda at: abs(at - int(number)))[:3]
         return f"{spread}; the nearest are {', '.join(map(str, near))}"
-    names = [name for one in _first(log) for name in own_ids(one)[:1]]
+    names = [name for one in _read_first(log) for name in list_own_ids(one)[:1]]
     return spread + (f"; some of their own names: {', '.join(names)}" if names else "; none has a name of its own")
 
 
-def _first(log: LogTask) -> list[Logged]:
-    return [one for _, one in zip(range(SHOWN), _documents(log), strict=False)]
+def _read_first(log: LogTask) -> list[Logged]:
+    return [one for _, one in zip(range(SHOWN), _read_documents(log), strict=False)]
 
 
-def own_ids(logged: Logged) -> tuple[str, ...]:
+def list_own_ids(logged: Logged) -> tuple[str, ...]:
     """What a document calls itself.
 
-    >>> own_ids(Logged(doc_id=0, doc=b'{"question_id": "q7", "text": "?"}', gold="4"))
+    >>> list_own_ids(Logged(doc_id=0, doc=b'{"question_id": "q7", "text": "?"}', gold="4"))
     ('q7',)
     """
-    doc = decode_doc(sample_of(logged))
+    doc = decode_doc(build_sample(logged))
     fields = [doc[name] for name in OWN if name in doc] if isinstance(doc, Mapping) else []
     named = [one for one in (logged.id, *fields) if isinstance(one, str | int) and not isinstance(one, bool)]
     return tuple(dict.fromkeys(map(str, named)))
 
 
-def hash_of(logged: Logged) -> str:
+def hash_document(logged: Logged) -> str:
     """The hash of what a document says, the same in every log of it.
 
     >>> one, two = (Logged(doc_id=0, doc=doc, gold=4) for doc in (b'{"a": 1, "b": 2}', b'{"b":2, "a":1}'))
-    >>> hash_of(one) == hash_of(two)
+    >>> hash_document(one) == hash_document(two)
     True
     """
-    return content_of(decode_doc(sample_of(logged)), logged.gold)
+    return content_of(decode_doc(build_sample(logged)), logged.gold)
 
 
-def sample_of(logged: Logged) -> Sample:
+def build_sample(logged: Logged) -> Sample:
     """The document as scoring takes it."""
     return Sample(
         logged.doc_id,
@@ -135,18 +135,18 @@ def sample_of(logged: Logged) -> Sample:
     )
 
 
-def answers_of(task: str, logged: Logged) -> tuple[Answer, ...]:
+def build_answers(task: str, logged: Logged) -> tuple[Answer, ...]:
     """What was asked and replied, as scoring takes it."""
     return tuple(
         Answer(Instance(task, logged.doc_id, i, request, len(replies)), replies)
-        for i, (request, replies) in enumerate(asked_and_replied(logged))
+        for i, (request, replies) in enumerate(pair_replies(logged))
     )
 
 
-def asked_and_replied(logged: Logged) -> list[tuple[Request, tuple[Reply, ...]]]:
+def pair_replies(logged: Logged) -> list[tuple[Request, tuple[Reply, ...]]]:
     """Every request with its replies; an empty one for each where a log does not say what was asked.
 
-    >>> asked_and_replied(Logged(doc_id=0, doc=b"{}", gold="4", replies=(("4",),)))
+    >>> pair_replies(Logged(doc_id=0, doc=b"{}", gold="4", replies=(("4",),)))
     [(Generate(prompt='', options=pmap({})), ('4',))]
     """
     asked = logged.requests or (Generate(""),) * len(logged.replies)

@@ -28,13 +28,13 @@ from evalcore.shell.logs.tables.column_map import ColumnMap
 
 __all__ = [
     "RunSource",
-    "inference_of",
+    "build_run_report",
+    "find_inference",
+    "find_policy",
+    "find_tables",
+    "find_task",
     "open_run",
-    "policy_of",
-    "report_of",
-    "tables_of",
-    "task_behind",
-    "task_of_file",
+    "read_task_file",
 ]
 
 Plain = Mapping[str, object]
@@ -84,8 +84,8 @@ def open_run(path: Path, searched: Searched = ALL, *, scores: bool = True, trace
     ``traced`` is whether its documents are to be traced by what is known of the run alone.
     """
     logs = open_logs([path], mapping=searched.columns, scores=scores, readers=searched.readers)
-    recorded, missing = _scores_of(path, logs, searched)
-    logs = tuple(_named(log, recorded.files) for log in logs) if recorded is not None else logs
+    recorded, missing = _read_scores(path, logs, searched)
+    logs = tuple(_name_log(log, recorded.files) for log in logs) if recorded is not None else logs
     warnings = (
         *missing,
         *(recorded.warnings if recorded is not None else ()),
@@ -95,7 +95,7 @@ def open_run(path: Path, searched: Searched = ALL, *, scores: bool = True, trace
     return RunSource(path, logs, recorded, tuple(dict.fromkeys(warnings)), searched)
 
 
-def _named(log: LogTask, files: Mapping[str, tuple[Path, ...]]) -> LogTask:
+def _name_log(log: LogTask, files: Mapping[str, tuple[Path, ...]]) -> LogTask:
     """A log by the name that its scores have; logs of the same task that are not read with it keep their own."""
     mine = {one.resolve() for one in log.paths}
     if mine == {one.resolve() for one in files.get(log.name, ())}:
@@ -104,29 +104,29 @@ def _named(log: LogTask, files: Mapping[str, tuple[Path, ...]]) -> LogTask:
     return replace(log, name=name)
 
 
-def _scores_of(path: Path, logs: Sequence[LogTask], searched: Searched) -> tuple[Recorded | None, tuple[str, ...]]:
+def _read_scores(path: Path, logs: Sequence[LogTask], searched: Searched) -> tuple[Recorded | None, tuple[str, ...]]:
     """The scores of a run, or what is to be done where they cannot be read; of a sample log also why."""
     try:
         return read_recorded(path, texts=False, columns=searched.columns, readers=searched.readers), ()
     except EvalError as wrong:
         ours = all(one.reader.results_beside for one in logs)
-        return None, (NO_SCORES.format(_arguments(path, searched.columns)) + (f" ({wrong})" if ours else ""),)
+        return None, (NO_SCORES.format(_write_arguments(path, searched.columns)) + (f" ({wrong})" if ours else ""),)
 
 
-def _arguments(path: Path, columns: ColumnMap | None) -> str:
+def _write_arguments(path: Path, columns: ColumnMap | None) -> str:
     """A log as `score` is to be told of it."""
     named = columns.named if columns is not None else {}
     flags = [(f"--{RENAMED.get(key, key)}", quote(column)) for key, column in named.items()]
     return " ".join([quote(str(path)), *(part for pair in flags for part in pair)])
 
 
-def task_behind(run: RunSource, log: LogTask, file: Path | None = None) -> Task | None:
+def find_task(run: RunSource, log: LogTask, file: Path | None = None) -> Task | None:
     """The task that a log was scored by: of a file that was given, else of its results; None where neither says.
 
     A log that results never lie beside has the task that scoring makes of it.
     """
     if file is not None:
-        return task_of_file(file, log)
+        return read_task_file(file, log)
     if not log.reader.results_beside:
         return Task(log.name, log.output_type)
     sides = run.recorded.side.scored if run.recorded is not None else ()
@@ -134,7 +134,7 @@ def task_behind(run: RunSource, log: LogTask, file: Path | None = None) -> Task 
     return scored or (recorded_task(log.name, log.config, log.output_type, ()).task if log.config else None)
 
 
-def task_of_file(path: Path, log: LogTask) -> Task:
+def read_task_file(path: Path, log: LogTask) -> Task:
     """The task of a file, as far as it is no code: what is code stays a name and is never run."""
     from evalcore.shell.tasks.description import show_file
     from evalcore.shell.tasks.library.cache import build_index
@@ -145,16 +145,16 @@ def task_of_file(path: Path, log: LogTask) -> Task:
     return recorded_task(log.name, config, log.output_type, ()).task
 
 
-def tables_of(run: RunSource) -> tuple[Tables, ...]:
+def find_tables(run: RunSource) -> tuple[Tables, ...]:
     """The rules that a run was scored by, as far as it says; else ours, then lm-eval's."""
-    known = policy_of(run.recorded.results) if run.recorded is not None else None
+    known = find_policy(run.recorded.results) if run.recorded is not None else None
     return (known,) if known is not None else tuple(POLICIES[name] for name in ("evalcore", "lm-eval-0.4.13"))
 
 
-def policy_of(results: Plain) -> Tables | None:
+def find_policy(results: Plain) -> Tables | None:
     """The rules that results name as theirs, None where they name none that is known.
 
-    >>> policy_of({}), policy_of({"evalcore": {"policy": "lm-eval-0.4.13"}}).name
+    >>> find_policy({}), find_policy({"evalcore": {"policy": "lm-eval-0.4.13"}}).name
     (None, 'lm-eval-0.4.13')
     """
     own = results.get("evalcore")
@@ -162,14 +162,14 @@ def policy_of(results: Plain) -> Tables | None:
     return POLICIES.get(named) if isinstance(named, str) else None
 
 
-def inference_of(results: Plain) -> Inference:
+def find_inference(results: Plain) -> Inference:
     """How a run closed its columns, without errors: values are all that is needed here."""
     return Inference(resampling=Resampling(0), on_unscorable=rule_of(results))
 
 
-def report_of(recorded: Recorded, inference: Inference) -> Report:
+def build_run_report(recorded: Recorded, inference: Inference) -> Report:
     """The numbers of a recorded run, its groups among them, made again by the rules that it names."""
-    tables = policy_of(recorded.results) or EVALCORE
+    tables = find_policy(recorded.results) or EVALCORE
     scored = [replace(one, tables=tables.name) for one in recorded.side.scored]
     tasks = [report_task(one, inference=inference, tables=tables) for one in scored]
     return build_report(tasks, recorded.side.trees, inference=inference, tables=tables)

@@ -101,9 +101,10 @@ def _rows_of(given: Column, keys: Set[int]) -> Column:
 
 def read_kept(log: LogTask, task: Task, names: frozenset[str]) -> tuple[Kept, tuple[str, ...]]:
     """The recorded scores of these metrics as columns, each verified by the recorded number; and what to say of it."""
+    from evalcore.shell.logs.lm_eval.names import filter_names
     from evalcore.shell.logs.runs.columns import close_columns
     from evalcore.shell.logs.runs.log_table import read_log_table
-    from evalcore.shell.logs.runs.tasks import filter_names, recorded_task
+    from evalcore.shell.logs.runs.tasks import recorded_task
 
     row = _row(log)
     named = filter_names(log.config, row)

@@ -224,7 +224,8 @@ def _by_file(log: LogTask, rules: Rules, config: Plain, first: Logged | None, go
 
 
 def _by_record(log: LogTask, rules: Rules) -> Recipe:
-    from evalcore.shell.logs.runs.tasks import filter_names, recorded_task
+    from evalcore.shell.logs.lm_eval.names import filter_names
+    from evalcore.shell.logs.runs.tasks import recorded_task
 
     recorded = recorded_task(log.name, log.config, log.output_type, filter_names(log.config, ()))
     coded = frozenset[str]() if rules.measures else needs_code(recorded.task, recorded.coded)

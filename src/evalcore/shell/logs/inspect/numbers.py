@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import isclose, isnan, nan
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from evalcore.core.records.estimate import Estimate
 from evalcore.core.records.task import MetricKey
-from evalcore.core.repeats.reducers import find_reducer
 from evalcore.shell.logs.inspect.samples import score_value
 from evalcore.shell.logs.log import Epochs
+
+if TYPE_CHECKING:
+    from evalcore.core.records.estimate import Estimate
 
 __all__ = ["names_all", "our_reducer", "read_epochs", "tell_numbers", "tell_unfinished"]
 
@@ -34,6 +35,8 @@ def our_reducer(name: str) -> str | None:
     """
     ours = name.removeprefix("evalcore/")
     if ours != name:
+        from evalcore.core.repeats.reducers import find_reducer  # only here: listing models does without numpy
+
         known = find_reducer(ours)
         return ours if known is not None and known.reduce is not None and not known.answers else None
     found = re.fullmatch(r"(at_least|pass_at|pass_k)_([1-9][0-9]*)", name)
@@ -101,6 +104,7 @@ def tell_numbers(results: Plain, task: str, estimates: Iterable[tuple[MetricKey,
     """Where the numbers of an Inspect log's results are others than these, and which of them are not among these.
 
     >>> results = {"scores": [{"scorer": "f1", "name": "f1", "metrics": {"mean": {"value": 0.5}, "std": {"value": 1}}}]}
+    >>> from evalcore.core.records.estimate import Estimate
     >>> tell_numbers(results, "t", [(MetricKey("f1"), Estimate(value=0.5, n=4))])
     ('t: Inspect recorded numbers that are not measured here: f1 std 1',)
     >>> tell_numbers(results, "t", [(MetricKey("f1"), Estimate(value=0.25, n=4))])[0]

@@ -23,14 +23,13 @@ from evalcore.shell.data.wire import decode_line, encode_line
 from evalcore.shell.logs.head import FileHead, LogFile
 from evalcore.shell.logs.json_records import Record, problem_at
 from evalcore.shell.logs.lm_eval.lmms import is_lmms, with_arguments
-from evalcore.shell.logs.lm_eval.names import task_of_log
+from evalcore.shell.logs.lm_eval.names import RENAMED, filter_names, task_of_log
 from evalcore.shell.logs.lm_eval.past import find_past, read_past
 from evalcore.shell.logs.lm_eval.pools import Pool, first_row, pool_samples, run_config
 from evalcore.shell.logs.lm_eval.requests import asked_as
 from evalcore.shell.logs.lm_eval.rows import recognise_samples
 from evalcore.shell.logs.lm_eval.samples import SampleLog, read_samples
 from evalcore.shell.logs.log import LogTask, Opening, Problem, Reader
-from evalcore.shell.logs.runs.tasks import RENAMED, filter_names
 
 __all__ = ["LMMS", "SAMPLES"]
 

@@ -1,13 +1,19 @@
-"""The names of sample logs and results, as lm-eval, lmms-eval and evalcore give them: task and time."""
+"""Names as lm-eval, lmms-eval and evalcore give them: of logs and results (task and time), of filters, of kinds."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from evalcore.core.records.request import GENERATE_UNTIL
+from evalcore.core.records.task import MetricKey
 from evalcore.shell.data.unpack import strip_packing
 
-__all__ = ["ENDINGS", "STAMP", "is_sample_name", "stamp_of", "task_of_log"]
+__all__ = ["ENDINGS", "RENAMED", "STAMP", "filter_names", "is_sample_name", "stamp_of", "task_of_log"]
+
+RENAMED = {"greedy_until": GENERATE_UNTIL}
+"""Older names of output types."""
 
 STAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d(?:\.\d+)?")
 LAST_STAMP = re.compile(f"({STAMP.pattern})$")
@@ -53,3 +59,16 @@ def is_sample_name(path: Path) -> bool:
     """
     name = strip_packing(path.name)
     return name.endswith(".jsonl") and SAMPLES.match(name) is not None
+
+
+def filter_names(config: Mapping[str, object] | None, keys: Iterable[str]) -> tuple[str, ...]:
+    """The filters of a task in their order: those of its config, else those of its results' keys, else none.
+
+    >>> filter_names(None, ["alias", "acc,strict", "acc_stderr,strict", "acc,loose"])
+    ('strict', 'loose')
+    """
+    given = (config or {}).get("filter_list")
+    listed = [one.get("name") for one in given if isinstance(one, Mapping)] if isinstance(given, list) else []
+    names = [name for name in listed if isinstance(name, str)]
+    keyed = [key.filter for text in keys if (key := MetricKey.parse(text)) is not None]
+    return tuple(dict.fromkeys(names or keyed)) or ("none",)

@@ -12,17 +12,17 @@ from evalcore.core.aggregate.aggregations import AGGREGATIONS
 from evalcore.core.lm_eval.task_config import task_from_config
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.outcome import Rule
-from evalcore.core.records.request import GENERATE_UNTIL, OutputType
+from evalcore.core.records.request import OutputType
 from evalcore.core.records.score import column_key
 from evalcore.core.records.task import MetricKey, MetricSpec, Pipeline, Task
 from evalcore.core.tables import EVALCORE, specs_of
+from evalcore.shell.logs.lm_eval.names import RENAMED
 
-__all__ = ["RecordedTask", "filter_names", "find_spec", "recorded_task"]
+__all__ = ["RecordedTask", "find_spec", "recorded_task"]
 
 Config = Mapping[str, object]
 
 DEFINED = re.compile(r"def\s+(\w+)\s*\(")
-RENAMED = {"greedy_until": GENERATE_UNTIL}
 
 
 class RecordedTask(Struct, frozen=True):
@@ -68,19 +68,6 @@ def _described(name: str, config: Config | None, guess: OutputType) -> tuple[Tas
     except EvalError as wrong:
         why = f"{name}: the config in the results was not read ({wrong}); each metric has its usual aggregation"
         return Task(name, guess), (why,)
-
-
-def filter_names(config: Config | None, keys: Iterable[str]) -> tuple[str, ...]:
-    """The filters of a task in their order: those of its config, else those of its results' keys, else none.
-
-    >>> filter_names(None, ["alias", "acc,strict", "acc_stderr,strict", "acc,loose"])
-    ('strict', 'loose')
-    """
-    given = (config or {}).get("filter_list")
-    listed = [one.get("name") for one in given if isinstance(one, Mapping)] if isinstance(given, list) else []
-    names = [name for name in listed if isinstance(name, str)]
-    found = [key.filter for text in keys if (key := MetricKey.parse(text)) is not None]
-    return tuple(dict.fromkeys(names or found)) or ("none",)
 
 
 def find_spec(task: Task, key: MetricKey) -> tuple[MetricSpec | None, str | None]:

@@ -28,7 +28,7 @@ from evalcore.core.compare.gates import name_verdict
 from evalcore.core.compare.lines import ComparisonLine
 from evalcore.core.records.task import MetricKey
 from evalcore.shell.compare.compare import Compared
-from evalcore.shell.compare.conditions import model_of
+from evalcore.shell.compare.conditions import find_model
 from evalcore.shell.logs.runs.run_record import Recorded
 from evalcore.shell.output.compare.footnotes import list_sections
 from evalcore.shell.output.compare.line_order import list_ids
@@ -53,7 +53,7 @@ def _write_json(compared: Compared) -> str:
                     "label": label,
                     "name": name,
                     "path": str(run.path),
-                    "model": model_of(run.results) or None,
+                    "model": find_model(run.results) or None,
                     "warnings": list(run.warnings),
                 }
                 for label, name, run in named

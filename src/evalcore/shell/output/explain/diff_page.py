@@ -11,7 +11,7 @@ from evalcore.core.records.request import Failure, LogLikelihood, Options
 from evalcore.shell.explain.agreement import Traced
 from evalcore.shell.explain.changes import KINDS, TaskDiff
 from evalcore.shell.explain.diff import Detail, Diffed, NumberChange
-from evalcore.shell.explain.lookup import asked_and_replied
+from evalcore.shell.explain.lookup import pair_replies
 from evalcore.shell.logs.log import Logged
 from evalcore.shell.output.explain.blocks import Block, show_cell
 from evalcore.shell.output.explain.score_page import tell_how, tell_score
@@ -181,7 +181,7 @@ def _tell_cause(detail: Detail, traced: Traced | None, outcome: Outcome) -> str:
 def _list_answers(logged: Logged) -> list[str]:
     """The texts that were replied; of likelihoods each choice with its value."""
     if any(isinstance(one, LogLikelihood) for one in logged.requests):
-        pairs = asked_and_replied(logged)
+        pairs = pair_replies(logged)
         return [f"{one.continuation if isinstance(one, LogLikelihood) else ''}: {replies}" for one, replies in pairs]
     return [_show_reply(reply) for replies in logged.replies for reply in replies]
 

@@ -12,7 +12,7 @@ from evalcore.core.records.request import Failure, Generate, LogLikelihood, Repl
 from evalcore.core.records.task import MetricKey
 from evalcore.shell.explain.agreement import Traced
 from evalcore.shell.explain.explain import Explained
-from evalcore.shell.explain.lookup import own_ids, sample_of
+from evalcore.shell.explain.lookup import build_sample, list_own_ids
 
 __all__ = [
     "describe_document",
@@ -31,12 +31,12 @@ def describe_document(explained: Explained) -> Plain:
         "task": explained.log.name,
         "output_type": explained.log.output_type,
         "doc_id": logged.doc_id,
-        "ids": list(own_ids(logged)),
+        "ids": list(list_own_ids(logged)),
         "found_by": explained.found_by,
         "hash": explained.content,
         "file": str(explained.file),
         "line": logged.line,
-        "doc": decode_doc(sample_of(logged)),
+        "doc": decode_doc(build_sample(logged)),
         "prompts": [_describe_request(one) for one in logged.requests],
         "answers": [[_describe_reply(one) for one in replies] for replies in logged.replies],
         "gold": thaw(logged.gold),

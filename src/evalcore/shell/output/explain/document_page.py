@@ -9,7 +9,7 @@ from evalcore.core.answers.table import as_number
 from evalcore.core.records.request import GENERATE_UNTIL, Failure, Generate, LogLikelihood, Reply, Request
 from evalcore.shell.explain.agreement import Traced
 from evalcore.shell.explain.explain import Explained
-from evalcore.shell.explain.lookup import asked_and_replied, own_ids
+from evalcore.shell.explain.lookup import list_own_ids, pair_replies
 from evalcore.shell.output.explain.blocks import Block, show_cell, split_lines
 from evalcore.shell.output.explain.score_page import build_contributions, build_scores
 from evalcore.shell.output.terminal.grid import Grid
@@ -20,7 +20,7 @@ __all__ = ["build_document"]
 def build_document(explained: Explained) -> tuple[Block, ...]:
     """The page of a document."""
     logged, full = explained.logged, explained.full
-    names = [name for name in own_ids(logged) if name != str(logged.doc_id)]
+    names = [name for name in list_own_ids(logged) if name != str(logged.doc_id)]
     called = f" (its own name: {', '.join(names[:3])})" if names else ""
     place = f"{explained.file}:{logged.line}" if logged.line else str(explained.file)
     head = Block(
@@ -93,7 +93,7 @@ def _show_likelihoods(explained: Explained) -> Block:
     logged = explained.logged
     golds = logged.gold if isinstance(logged.gold, tuple | list) else (logged.gold,)
     lines = []
-    for at, (request, replies) in enumerate(asked_and_replied(logged)):
+    for at, (request, replies) in enumerate(pair_replies(logged)):
         text = request.continuation if isinstance(request, LogLikelihood) else ""
         choice = logged.choices[at] if at < len(logged.choices) else text
         first = replies[0] if replies else None
