@@ -39,6 +39,7 @@ def recorded_task(
 ) -> RecordedTask:
     """A task to close a log's scores by. Without a config, its output type is the one its requests look like.
 
+    >>> from evalcore.core.records.request import GENERATE_UNTIL
     >>> text = "def mine(items):\\n    return 1.0"
     >>> config = {"output_type": "generate_until", "metric_list": [{"metric": "f", "aggregation": text}]}
     >>> found = recorded_task("t", config, GENERATE_UNTIL, ["none"])
@@ -75,6 +76,7 @@ def find_spec(task: Task, key: MetricKey) -> tuple[MetricSpec | None, str | None
 
     Where nothing is known of the task, every metric counts as declared.
 
+    >>> from evalcore.core.records.request import GENERATE_UNTIL
     >>> task = Task("t", GENERATE_UNTIL, (MetricSpec("exact_match", reducers=("mean", "pass@2")),))
     >>> find_spec(task, MetricKey("exact_match@pass@2"))[1]
     'pass@2'
