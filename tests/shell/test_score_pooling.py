@@ -235,7 +235,7 @@ def test_results_of_no_documents_and_of_huge_errors_are_read(size: float) -> Non
 
 @pytest.mark.parametrize("key", ["acc,none", "acc_stderr,none", "sample_len"])
 def test_a_number_of_results_that_is_too_long_is_refused(key: str) -> None:
-    with pytest.raises(EvalError, match=f"expected {key} of the results as a number.* - at t"):
+    with pytest.raises(EvalError, match=f"expected {key} in the results to be a number.* - at t"):
         leaf_from_flat("t", {"acc,none": 0.5, "acc_stderr,none": 0.1, "sample_len": 3, key: 10**400})
 
 
