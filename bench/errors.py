@@ -26,7 +26,7 @@ from words import WORDS
 
 from evalcore import AGGREGATIONS, aggregate_metric
 from evalcore.core.metrics.corpus import pair_statistics
-from evalcore.core.records.column import Rows
+from evalcore.core.records.row import Rows
 from evalcore.lm_eval import LM_EVAL_0_4_13
 from evalcore.stats import Array, Floats, Inference, Labels, Resampling, Stats, build_column
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from evalcore.core.answers.group import group_by_doc as group_by_doc
     from evalcore.core.filters.chain import FILTERS as FILTERS
     from evalcore.core.groups.tree import fold_group as fold_group
+    from evalcore.core.metrics.dispatch import METRICS as METRICS
     from evalcore.core.metrics.dispatch import SCORERS as SCORERS
     from evalcore.core.pipeline import build_report as build_report
     from evalcore.core.pipeline import report_task as report_task
@@ -53,7 +54,6 @@ if TYPE_CHECKING:
     from evalcore.core.repeats.reduce import reduce_repeats as reduce_repeats
     from evalcore.core.repeats.reducers import REDUCERS as REDUCERS
     from evalcore.core.tables import EVALCORE as EVALCORE
-    from evalcore.core.tables import METRICS as METRICS
     from evalcore.core.tables import Tables as Tables
     from evalcore.shell.compare.compare import compare as compare
     from evalcore.shell.run.run import run as run
@@ -107,7 +107,7 @@ _HOMES = {
     # tables of behaviour
     "EVALCORE": "core.tables",
     "Tables": "core.tables",
-    "METRICS": "core.tables",
+    "METRICS": "core.metrics.dispatch",
     "SCORERS": "core.metrics.dispatch",
     "FILTERS": "core.filters.chain",
     "REDUCERS": "core.repeats.reducers",

@@ -2,8 +2,7 @@
 
 from evalcore.core.aggregate.aggregations import from_callable
 from evalcore.core.answers.result import GenResult, LLResult, MCResult, Result, RollingResult, results_of
-from evalcore.core.filters.chain import Filter
-from evalcore.core.filters.reply import each_text
+from evalcore.core.filters.reply import Filter, each_text
 from evalcore.core.metrics.custom import per_document
 from evalcore.core.metrics.dispatch import Scorer
 from evalcore.core.metrics.metric import Marks, Metric

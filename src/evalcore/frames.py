@@ -105,7 +105,7 @@ def _checked(results: Plain) -> Plain:
 
 def _recorded_results(run: Recorded) -> Plain:
     """A recorded run's numbers made again from the scores of its documents, as the run itself closed them."""
-    from evalcore.core.aggregate.value import Inference
+    from evalcore.core.aggregate.inference import Inference
     from evalcore.core.explain.contribution import groups_above
     from evalcore.shell.explain.run_source import build_run_report
     from evalcore.shell.logs.runs.run_record import rule_of

@@ -2,7 +2,8 @@
 
 from evalcore.core.lm_eval.errata import ERRATA
 from evalcore.core.lm_eval.policy import LM_EVAL_0_4_13, POLICIES
-from evalcore.core.lm_eval.result_file import lm_eval_results, lmms_eval_results, sample_rows
+from evalcore.core.lm_eval.result_file import lm_eval_results, lmms_eval_results
+from evalcore.core.lm_eval.sample_log import sample_rows
 from evalcore.core.lm_eval.task_config import repeats_of, task_from_config
 from evalcore.shell.output.files.tracker import write_lm_eval
 

@@ -1,20 +1,11 @@
 """From scores to estimates: columns that merge, errors and intervals, corrections, sample sizes."""
 
+from evalcore.core.aggregate.inference import Inference
 from evalcore.core.aggregate.spread import cluster_codes, clusters_of
-from evalcore.core.aggregate.value import Inference
 from evalcore.core.records.array import Array
-from evalcore.core.records.column import (
-    Column,
-    Floats,
-    Labels,
-    Objects,
-    Stats,
-    build_column,
-    list_outcomes,
-    merge_all,
-    merge_columns,
-)
+from evalcore.core.records.column import Column, build_column, list_outcomes, merge_all, merge_columns
 from evalcore.core.records.estimate import Counts, Makeup, Resampling, Scale, Spread
+from evalcore.core.records.row import Floats, Labels, Objects, Stats
 from evalcore.core.stats.families import benjamini_hochberg, holm
 from evalcore.core.stats.sample_size import detectable_difference, distance_at, questions_for, repeats_for, required_n
 

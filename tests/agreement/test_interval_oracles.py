@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from evalcore import AGGREGATIONS, Estimate, MetricKey, TaskReport, aggregate_metric
 from evalcore.core.groups.report import report_group
-from evalcore.core.records.column import Rows
+from evalcore.core.records.row import Rows
 from evalcore.groups import Group, GroupMetric, Leaf
 from evalcore.stats import Array, Floats, Inference, Labels, Resampling, Stats, build_column
 

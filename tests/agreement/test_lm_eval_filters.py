@@ -15,8 +15,8 @@ import lm_eval.filters  # noqa: F401  (fills its registry)
 from lm_eval.api.registry import filter_registry, get_filter
 
 from evalcore import EVALCORE, FILTERS, EvalError, Pipeline, Sample, Step, Tables
-from evalcore.core.filters.chain import chain, nested
-from evalcore.core.filters.reply import replies
+from evalcore.core.filters.chain import chain
+from evalcore.core.filters.reply import nested, replies
 from evalcore.lm_eval import LM_EVAL_0_4_13
 
 BOTH = pytest.mark.parametrize("tables", [LM_EVAL_0_4_13, EVALCORE], ids=lambda tables: tables.name)

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalcore import AGGREGATIONS, Estimate, aggregate_metric, freeze_options
-from evalcore.core.records.column import Rows
+from evalcore.core.records.row import Rows
 from evalcore.core.repeats.reducers import reducer
 from evalcore.extensions import Repeats
 from evalcore.stats import Array, Floats, Inference, Labels, Objects, build_column

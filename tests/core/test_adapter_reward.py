@@ -34,8 +34,9 @@ from evalcore import (
 )
 from evalcore.adapters.reward import Reward, TrlReward, VerlReward, count_unscored, make_reward
 from evalcore.adapters.texts import make_text_task, read_gold
+from evalcore.core.metrics.dispatch import METRICS
 from evalcore.core.records.outcome import Outcome
-from evalcore.core.tables import EVALCORE, METRICS, Tables
+from evalcore.core.tables import EVALCORE, Tables
 from evalcore.extensions import Filter, each_text, per_document
 
 LAST_NUMBER = Step.of("regex", regex_pattern=r"(-?[0-9]+)", group_select=-1)

@@ -11,18 +11,10 @@ from scipy import stats
 
 from evalcore.core.records.array import Floats64
 from evalcore.core.records.errors import EvalError
-from evalcore.core.stats.pair_tests import (
-    Difference,
-    detectable_difference,
-    holm,
-    match_keys,
-    paired,
-    paired_binary,
-    paired_t,
-    required_n,
-    sign_flip_test,
-)
+from evalcore.core.stats.families import holm
+from evalcore.core.stats.pair_tests import Difference, match_keys, paired, paired_binary, paired_t, sign_flip_test
 from evalcore.core.stats.quantiles import normal_quantile
+from evalcore.core.stats.sample_size import detectable_difference, required_n
 
 
 def two_runs(seed: int, n: int) -> tuple[Floats64, Floats64]:

@@ -50,7 +50,7 @@ from evalcore import (
     score_doc,
     score_task,
 )
-from evalcore.core.groups.build import group_from_config, group_metric_from_config
+from evalcore.core.groups.config import group_from_config, group_metric_from_config
 from evalcore.core.lm_eval.result_file import show_group_table, task_aggregation_list
 from evalcore.extensions import (
     GenResult,

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from evalcore.core.aggregate.value import DEFAULT, Inference
+from evalcore.core.aggregate.inference import DEFAULT, Inference
 from evalcore.core.explain.contribution import Contribution, contributions, groups_above
 from evalcore.core.groups.tree import Group, GroupMetric, Leaf, Tree
 from evalcore.core.pipeline import build_report, report_task
 from evalcore.core.records.array import Array, frozen
-from evalcore.core.records.column import Column, Floats, Labels, Rows, Stats, build_column
+from evalcore.core.records.column import Column, build_column
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.outcome import UNSCORABLE
 from evalcore.core.records.report import Report
@@ -22,6 +22,7 @@ from evalcore.core.records.request import (
     OutputType,
     freeze_options,
 )
+from evalcore.core.records.row import Floats, Labels, Rows, Stats
 from evalcore.core.records.score import Scored, ScoredColumn
 from evalcore.core.records.task import MetricKey, MetricSpec, Task
 

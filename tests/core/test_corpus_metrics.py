@@ -15,13 +15,14 @@ from hypothesis import strategies as st
 from sacrebleu.metrics import BLEU, CHRF, TER
 
 from evalcore.core.answers.batch import GenBatch
-from evalcore.core.metrics.corpus import bleu, bleu_score, chrf_score, pair_statistics, ter_score
+from evalcore.core.metrics.corpus import bleu, pair_statistics
+from evalcore.core.metrics.corpus_score import bleu_score, chrf_score, ter_score
 from evalcore.core.metrics.metric import Marks
 from evalcore.core.metrics.text import TEXT_METRICS
-from evalcore.core.records.column import Stats
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.outcome import UNSCORABLE
 from evalcore.core.records.request import Options, freeze_options
+from evalcore.core.records.row import Stats
 
 WMT17 = Path(__file__).resolve().parents[3] / "shared" / "data" / "wmt17_ende_sacrebleu"
 KINDS = ["bleu", "chrf", "chrf++", "ter"]

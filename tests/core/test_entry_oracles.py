@@ -28,13 +28,12 @@ from evalcore import (
     freeze_options,
     reduce_repeats,
 )
-from evalcore.core.aggregate.value import Inference
+from evalcore.core.aggregate.inference import Inference
 from evalcore.core.answers.batch import Batch, ll_batch, make_batch, make_texts, rolling_batch
 from evalcore.core.answers.choice import MCBatch, make_choices, mc_batch
-from evalcore.core.filters.chain import nested
-from evalcore.core.filters.reply import replies
+from evalcore.core.filters.reply import nested, replies
 from evalcore.core.metrics.metric import Marks
-from evalcore.core.records.column import Rows
+from evalcore.core.records.row import Rows
 from evalcore.core.repeats.reducers import reducer
 from evalcore.extensions import Repeats, from_callable
 from evalcore.groups import Group, GroupMetric, Leaf, report_groups

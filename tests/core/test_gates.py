@@ -11,7 +11,8 @@ from scipy.stats import binom, binomtest, ttest_rel
 from statsmodels.stats.multitest import multipletests
 
 from evalcore.core.aggregate.aggregations import AGGREGATIONS
-from evalcore.core.aggregate.value import Inference, aggregate_metric
+from evalcore.core.aggregate.inference import Inference
+from evalcore.core.aggregate.value import aggregate_metric
 from evalcore.core.compare.counterparts import find_hidden
 from evalcore.core.compare.gates import (
     Limit,
@@ -30,10 +31,11 @@ from evalcore.core.compare.sides import compare_sides
 from evalcore.core.groups.tree import Group, GroupMetric, Leaf
 from evalcore.core.pipeline import build_report, report_task
 from evalcore.core.records.array import Array
-from evalcore.core.records.column import Floats, build_column
+from evalcore.core.records.column import build_column
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.estimate import Estimate
 from evalcore.core.records.request import GENERATE_UNTIL
+from evalcore.core.records.row import Floats
 from evalcore.core.records.score import Scored, ScoredColumn
 from evalcore.core.records.task import MetricKey, MetricSpec, Task
 from evalcore.core.stats.pair_tests import paired_binary

@@ -13,7 +13,8 @@ from toolz import unique
 
 from evalcore.core.aggregate.aggregations import AGGREGATIONS
 from evalcore.core.aggregate.value import aggregate_metric
-from evalcore.core.groups.build import build_trees, group_from_config, group_metric_from_config, group_to_dict
+from evalcore.core.groups.build import build_trees
+from evalcore.core.groups.config import group_from_config, group_metric_from_config, group_to_dict
 from evalcore.core.groups.edit import add_child, get_child, has_aggregation, missing_children, remove_child
 from evalcore.core.groups.lint import lint_configs
 from evalcore.core.groups.tree import (
@@ -34,11 +35,12 @@ from evalcore.core.groups.tree import (
 from evalcore.core.lm_eval.result_row import leaf_from_flat
 from evalcore.core.pipeline import build_report
 from evalcore.core.records.array import Array
-from evalcore.core.records.column import Floats, build_column
+from evalcore.core.records.column import build_column
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.outcome import FAILED, OK
 from evalcore.core.records.report import TaskReport
 from evalcore.core.records.request import freeze_options
+from evalcore.core.records.row import Floats
 from evalcore.core.records.task import MetricKey
 
 ANATOMY, BIOLOGY, CHEMISTRY = Leaf("anatomy", 10), Leaf("biology", 20), Leaf("chemistry", 30)

@@ -15,21 +15,10 @@ from evalcore import AGGREGATIONS, Estimate, MetricKey, TaskReport, aggregate_me
 from evalcore.core.groups.report import report_group
 from evalcore.core.records.array import Floats64
 from evalcore.core.records.errors import EvalError
-from evalcore.core.stats.intervals import (
-    IDENTITY,
-    JACCARD,
-    LOG,
-    bootstrap,
-    clustered,
-    exact_binomial,
-    independent,
-    interval,
-    interval_name,
-    median_stderr,
-    satterthwaite,
-    t_interval,
-    wilson,
-)
+from evalcore.core.stats.bootstrap import bootstrap, median_stderr
+from evalcore.core.stats.influence import clustered, independent, satterthwaite
+from evalcore.core.stats.intervals import exact_binomial, interval, interval_name, t_interval, wilson
+from evalcore.core.stats.links import IDENTITY, JACCARD, LOG
 from evalcore.core.stats.quantiles import normal_quantile, t_quantile
 from evalcore.groups import Group, GroupMetric, Leaf
 from evalcore.stats import Array, Floats, Inference, Labels, Resampling, build_column

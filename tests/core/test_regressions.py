@@ -13,9 +13,10 @@ from evalcore.core.compare.regressions import fail_missing, find_regressions, fi
 from evalcore.core.compare.sides import compare_sides
 from evalcore.core.groups.tree import Group, GroupMetric, Leaf
 from evalcore.core.records.array import Array
-from evalcore.core.records.column import Floats, build_column
+from evalcore.core.records.column import build_column
 from evalcore.core.records.outcome import FAILED, OK
 from evalcore.core.records.request import GENERATE_UNTIL
+from evalcore.core.records.row import Floats
 from evalcore.core.records.score import Scored, ScoredColumn
 from evalcore.core.records.task import MetricKey, MetricSpec, Task
 

@@ -26,7 +26,8 @@ from evalcore import (
 )
 from evalcore.core.groups.tree import Group, GroupMetric, Leaf
 from evalcore.core.records.array import Array
-from evalcore.core.records.column import Floats, build_column
+from evalcore.core.records.column import build_column
+from evalcore.core.records.row import Floats
 from evalcore.core.repeats.reduce import measure_noise
 from evalcore.lm_eval import lm_eval_results
 from evalcore.stats import Inference

@@ -15,9 +15,9 @@ from types import ModuleType
 import pytest
 
 from evalcore import EVALCORE
+from evalcore.core.metrics.dispatch import METRICS
 from evalcore.core.metrics.metric import Metric
 from evalcore.core.repeats.repeat import ReducerAt
-from evalcore.core.tables import METRICS
 from evalcore.extensions import from_callable
 
 ROOT = Path(__file__).parents[2]

@@ -21,10 +21,10 @@ from evalcore.core.metrics.metric import Marks
 from evalcore.core.metrics.normalise import answer_words, edit_distance, normaliser, required_text
 from evalcore.core.metrics.text import TEXT_METRICS
 from evalcore.core.records.array import Array
-from evalcore.core.records.column import Floats, Objects
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.outcome import FAILED, NOT_EMITTED, UNSCORABLE
 from evalcore.core.records.request import Options, freeze_options
+from evalcore.core.records.row import Floats, Objects
 
 NO_GOLD = "expected a gold answer, got none"
 REGEXES = [",", r"\$", "(?s).*#### ", r"\.$", r"^\s+", r"\b(?:The |the |A )", "a|b", "a+b?", r"\d{2}", "[xy]", ""]

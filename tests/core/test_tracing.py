@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from evalcore.core.explain.trace import trace_document, trace_pipeline
-from evalcore.core.filters.chain import FELL_BACK, FILTERS
-from evalcore.core.filters.reply import Filter
+from evalcore.core.filters.chain import FILTERS
+from evalcore.core.filters.reply import FELL_BACK, Filter
 from evalcore.core.lm_eval.policy import LM_EVAL_0_4_13
 from evalcore.core.pipeline import score_doc, score_task
 from evalcore.core.records.errors import EvalError

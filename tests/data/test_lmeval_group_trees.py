@@ -6,7 +6,7 @@ import pytest
 from recorded import estimate
 
 from evalcore import MetricKey, build_report
-from evalcore.core.lm_eval.policy import report_groups_by_children
+from evalcore.core.lm_eval.groups import report_groups_by_children
 from evalcore.groups import Group, GroupMetric, Leaf, leaf_from_flat, report_groups
 from evalcore.lm_eval import LM_EVAL_0_4_13
 

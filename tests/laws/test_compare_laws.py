@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from evalcore import GENERATE_UNTIL, MULTIPLE_CHOICE, MetricKey, MetricSpec, Task
 from evalcore.core.compare.lines import Comparison, ComparisonLine, ComparisonSide
 from evalcore.core.compare.sides import compare_sides
-from evalcore.core.records.column import Rows
 from evalcore.core.records.document import DocumentRow
+from evalcore.core.records.row import Rows
 from evalcore.core.records.score import Scored, ScoredColumn
 from evalcore.groups import Group, GroupMetric, Leaf
 from evalcore.stats import Array, Floats, Labels, build_column

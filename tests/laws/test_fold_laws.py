@@ -7,7 +7,7 @@ import pickle
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalcore.core.groups.build import group_from_config, group_to_dict
+from evalcore.core.groups.config import group_from_config, group_to_dict
 from evalcore.core.groups.edit import add_child, remove_child
 from evalcore.core.groups.tree import (
     Group,

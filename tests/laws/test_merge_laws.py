@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evalcore import EvalError
-from evalcore.core.records.column import take_rows
+from evalcore.core.records.row import take_rows
 from evalcore.stats import Array, Column, Floats, Labels, Objects, build_column, list_outcomes, merge_all, merge_columns
 from evalcore.testing import check_merge, columns, fingerprint
 

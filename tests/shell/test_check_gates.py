@@ -13,7 +13,7 @@ from sample_runs import STAMP, write_run
 from scipy.stats import binomtest
 from scipy.stats import t as student
 
-from evalcore.core.aggregate.value import Inference, add_interval
+from evalcore.core.aggregate.inference import Inference, add_interval
 from evalcore.core.compare.gates import Gate
 from evalcore.core.lm_eval.result_row import leaf_from_flat
 from evalcore.core.records.task import MetricKey

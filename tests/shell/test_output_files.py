@@ -22,13 +22,13 @@ from evalcore.shell.output.files.results import VARYING, RunFacts, build_results
 from evalcore.shell.output.files.run_files import (
     MAY_HOLD_SECRETS,
     name_samples,
-    replace_file,
     write_config,
     write_results,
     write_run,
     write_samples,
 )
 from evalcore.shell.output.files.sample_lines import list_sample_lines
+from evalcore.shell.safety.replacement import replace_file
 from evalcore.shell.safety.safe_text import slug, visible
 from evalcore.shell.safety.secrets import HIDDEN, redact
 from evalcore.shell.safety.strict_json import dump_json

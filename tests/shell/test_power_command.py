@@ -20,8 +20,9 @@ from evalcore import build_report, report_task
 from evalcore.core.compare.power import Known, PowerGoal, plan_next
 from evalcore.core.groups.tree import Group, GroupMetric, Leaf
 from evalcore.core.records.array import Array
-from evalcore.core.records.column import Floats, build_column
+from evalcore.core.records.column import build_column
 from evalcore.core.records.request import MULTIPLE_CHOICE
+from evalcore.core.records.row import Floats
 from evalcore.core.records.score import Scored, ScoredColumn
 from evalcore.core.records.task import MetricKey, MetricSpec, Task
 from evalcore.core.stats.sample_size import (

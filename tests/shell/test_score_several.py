@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from evalcore.core.records.array import Array
-from evalcore.core.records.column import Floats, build_column
+from evalcore.core.records.column import build_column
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.request import GENERATE_UNTIL
+from evalcore.core.records.row import Floats
 from evalcore.core.records.score import Scored, ScoredColumn
 from evalcore.core.records.task import MetricKey, MetricSpec, Task
 from evalcore.shell.cli import main

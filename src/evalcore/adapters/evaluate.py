@@ -26,13 +26,12 @@ from evalcore.core.metrics.normalise import refuse_unknown
 from evalcore.core.metrics.text import TEXT_METRICS
 from evalcore.core.pipeline import report_task, score_task
 from evalcore.core.records.array import Array
-from evalcore.core.records.column import Column, Floats, Objects, Rows, build_column
+from evalcore.core.records.column import Column, build_column
 from evalcore.core.records.errors import EvalError, unknown
 from evalcore.core.records.estimate import Estimate
 from evalcore.core.records.outcome import OK, UNSCORABLE, Failed
 from evalcore.core.records.request import Failure, Options, Reply, Sample, freeze_options
-
-__all__ = ["Evaluation", "combine", "load"]
+from evalcore.core.records.row import Floats, Objects, Rows
 
 Given = Sequence[object]
 Clusters = Sequence[int | str | None] | None

@@ -23,18 +23,18 @@ from evalcore.adapters.texts import (
 from evalcore.core.aggregate.task_report import aggregation_of
 from evalcore.core.aggregate.value import evaluate
 from evalcore.core.answers.batch import Batch, GenBatch, gen_batch, take_documents
-from evalcore.core.filters.chain import FELL_BACK, FilterFn, Replies, chain, scope_of
+from evalcore.core.filters.chain import chain, scope_of
+from evalcore.core.filters.reply import FELL_BACK, FilterFn, Replies
 from evalcore.core.metrics.metric import Emitted, Marks
-from evalcore.core.records.column import EMPTY, Floats, Rows, take_rows
+from evalcore.core.records.column import EMPTY
 from evalcore.core.records.errors import EvalError, unknown
 from evalcore.core.records.frozen_dict import FrozenRecord
 from evalcore.core.records.outcome import FAILED, UNSCORABLE, Failed, Ok, Outcome, Unscorable
 from evalcore.core.records.request import Options, Sample
+from evalcore.core.records.row import Floats, Rows, take_rows
 from evalcore.core.records.score import ScoredColumn
 from evalcore.core.records.task import MetricKey, Task
 from evalcore.core.tables import EVALCORE, Tables, pipelines_of
-
-__all__ = ["Reward", "TrlReward", "VerlReward", "count_unscored", "make_reward"]
 
 
 class Reward(Struct, frozen=True, eq=False):

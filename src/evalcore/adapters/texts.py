@@ -16,17 +16,6 @@ from evalcore.core.records.request import GENERATE_UNTIL, Answer, Generate, Inst
 from evalcore.core.records.task import MetricSpec, Pipeline, Step, Task
 from evalcore.core.tables import EVALCORE, Tables
 
-__all__ = [
-    "FilterLike",
-    "MetricLike",
-    "list_answers",
-    "list_items",
-    "make_text_task",
-    "read_completion",
-    "read_gold",
-    "read_metric",
-]
-
 NOTHING: Mapping[str, object] = freeze_options()
 LARGEST = 2**53
 """From here on, not every integer has a float of its own."""

@@ -36,16 +36,6 @@ from evalcore.core.repeats.reduce import reduce_repeats
 from evalcore.core.repeats.repeated_score import RepeatedScore, add_losses, blank_columns, build_reduced, list_repeats
 from evalcore.core.tables import EVALCORE, BoundPipeline, Tables, bind_pipelines, score_batch, specs_of
 
-__all__ = [
-    "aggregate_again",
-    "build_report",
-    "report_groups",
-    "report_task",
-    "score_doc",
-    "score_task",
-    "tabulate_answers",
-]
-
 MapChunks = Callable[[Callable[[Chunk], Scored], Iterable[Chunk]], Iterable[Scored]]
 """A function that maps over chunks as ``map`` does; a pool's ``map`` spreads them over workers."""
 

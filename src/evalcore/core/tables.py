@@ -9,7 +9,8 @@ from pyrsistent import PMap, pmap
 
 from evalcore.core.aggregate.aggregations import AGGREGATIONS, from_callable
 from evalcore.core.answers.batch import Batch
-from evalcore.core.filters.chain import FILTERS, Filter, FilterFn, chain, leaves_of, scope_of
+from evalcore.core.filters.chain import FILTERS, chain, leaves_of, scope_of
+from evalcore.core.filters.reply import Filter, FilterFn
 from evalcore.core.groups.averages import AVERAGES, Average, SizeOf, own_size
 from evalcore.core.groups.rules import BY_CALLABLE, GROUP_RULES, GroupRule
 from evalcore.core.groups.tree import Leaf, Tree, all_tasks
@@ -27,18 +28,6 @@ from evalcore.core.records.request import (
 )
 from evalcore.core.records.task import MetricSpec, Pipeline, ProcessResults, Step, Task
 from evalcore.core.repeats.reducers import REDUCERS, Reducers
-
-__all__ = [
-    "DEFAULT_METRICS",
-    "EVALCORE",
-    "METRICS",
-    "AnyMetric",
-    "BoundPipeline",
-    "Tables",
-    "bind_pipelines",
-    "known_metrics",
-    "score_batch",
-]
 
 DEFAULT_METRICS: PMap[OutputType, tuple[str, ...]] = pmap(
     {

@@ -31,8 +31,6 @@ from evalcore.core.records.request import (
 from evalcore.core.records.task import MetricSpec, Pipeline, Step, Task
 from evalcore.testing.records import likelihoods, texts
 
-__all__ = ["Case", "batches", "cases", "make_batch"]
-
 Draw = st.DrawFn
 
 

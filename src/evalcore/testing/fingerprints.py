@@ -10,8 +10,6 @@ from msgspec.structs import asdict
 
 from evalcore.core.records.array import Array
 
-__all__ = ["fingerprint"]
-
 
 def fingerprint(value: object) -> object:
     """Make a hashable image that two values share only if they agree in every type and bit.

@@ -17,8 +17,6 @@ from evalcore.core.records.task import Task
 from evalcore.core.tables import EVALCORE, Tables
 from evalcore.testing.fingerprints import fingerprint
 
-__all__ = ["check_merge", "check_task"]
-
 
 def check_merge(columns: Sequence[Column]) -> None:
     """Check that merging these columns is associative, commutative and idempotent, with the empty column as identity.

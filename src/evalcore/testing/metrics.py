@@ -9,11 +9,9 @@ from pyrsistent import PMap, pmap
 
 from evalcore.core.answers.batch import Batch, gen_batch, ll_batch, rolling_batch
 from evalcore.core.answers.choice import mc_batch
-from evalcore.core.filters.chain import FilterFn, Replies, nested
-from evalcore.core.filters.reply import replies
+from evalcore.core.filters.reply import FilterFn, Replies, nested, replies
 from evalcore.core.metrics.metric import Emitted, Marks, Metric
 from evalcore.core.records.array import Floats64, Ints64
-from evalcore.core.records.column import Floats, score_at
 from evalcore.core.records.errors import unknown
 from evalcore.core.records.outcome import NOT_EMITTED, OK, UNSCORABLE
 from evalcore.core.records.request import (
@@ -26,10 +24,9 @@ from evalcore.core.records.request import (
     Sample,
     freeze_options,
 )
+from evalcore.core.records.row import Floats, score_at
 from evalcore.core.repeats.repeat import Reduce, Repeats
 from evalcore.testing.fingerprints import fingerprint
-
-__all__ = ["check_filter", "check_metric", "check_reducer"]
 
 BUILDERS: PMap[OutputType, Callable[[Batch], object]] = pmap(
     {

@@ -21,18 +21,6 @@ from evalcore.core.records.request import (
     freeze_options,
 )
 
-__all__ = [
-    "answers",
-    "instances",
-    "likelihoods",
-    "replies",
-    "requests",
-    "results",
-    "samples",
-    "texts",
-    "values",
-]
-
 EDGES = (
     "",
     " ",

@@ -11,15 +11,14 @@ from evalcore.core.aggregate.aggregations import AGGREGATIONS
 from evalcore.core.aggregate.value import aggregate_metric
 from evalcore.core.groups.tree import Group, GroupMetric, Leaf, Tree
 from evalcore.core.records.array import Array
-from evalcore.core.records.column import Column, Floats, Labels, Objects, Rows, Stats, build_column
+from evalcore.core.records.column import Column, build_column
 from evalcore.core.records.errors import unknown
 from evalcore.core.records.estimate import Estimate
 from evalcore.core.records.outcome import FAILED, NOT_EMITTED, OK, UNSCORABLE
 from evalcore.core.records.report import TaskReport
+from evalcore.core.records.row import Floats, Labels, Objects, Rows, Stats
 from evalcore.core.records.task import MetricKey
 from evalcore.core.repeats.repeat import Repeats
-
-__all__ = ["columns", "estimates", "group_trees", "repeats", "task_reports"]
 
 UNIT = st.sampled_from((0.0, 1.0, 0.5)) | st.floats(0.0, 1.0, allow_subnormal=False)
 OBJECTS = st.tuples(st.booleans(), st.integers(0, 2)) | st.text(max_size=2) | st.integers(-3, 3)

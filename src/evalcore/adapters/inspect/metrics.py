@@ -15,16 +15,15 @@ from evalcore.core.aggregate.value import aggregate_metric
 from evalcore.core.groups.report import report_group
 from evalcore.core.groups.tree import Group, GroupMetric, Leaf
 from evalcore.core.records.array import Array
-from evalcore.core.records.column import Floats, build_column
+from evalcore.core.records.column import build_column
 from evalcore.core.records.errors import EvalError, require, unknown
 from evalcore.core.records.estimate import Estimate
 from evalcore.core.records.report import TaskReport
+from evalcore.core.records.row import Floats
 from evalcore.core.records.task import MetricKey
 
 if TYPE_CHECKING:
     from inspect_ai.scorer import Metric, SampleScore, Value
-
-__all__ = ["close_values", "evalcore_metrics"]
 
 FIELDS: Mapping[str, Callable[[Estimate], float | None]] = {
     "value": lambda made: made.value,

@@ -15,8 +15,6 @@ from evalcore.core.repeats.repeat import Repeats
 if TYPE_CHECKING:
     from inspect_ai.scorer import Score, ScoreReducer, Value
 
-__all__ = ["evalcore_reducers"]
-
 
 def evalcore_reducers(*names: str) -> list[ScoreReducer]:
     """Make Inspect reducers of evalcore's: ``Epochs(4, evalcore_reducers("mean", "pass@2", "maj@3"))``.

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Literal
 
 from evalcore.adapters.inspect.metrics import evalcore_metrics
 from evalcore.adapters.texts import FilterLike, MetricLike, list_answers, make_text_task
-from evalcore.core.filters.chain import FELL_BACK, Trace, trace_filters
+from evalcore.core.filters.chain import Trace, trace_filters
+from evalcore.core.filters.reply import FELL_BACK
 from evalcore.core.pipeline import score_doc
 from evalcore.core.records.errors import EvalError, require
 from evalcore.core.records.frozen_dict import thaw_value
@@ -20,8 +21,6 @@ from evalcore.core.tables import EVALCORE, pipelines_of
 if TYPE_CHECKING:
     from inspect_ai.scorer import Score, Scorer, Target
     from inspect_ai.solver import TaskState
-
-__all__ = ["evalcore_scorer"]
 
 
 def evalcore_scorer(

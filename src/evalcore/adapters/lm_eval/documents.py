@@ -13,16 +13,13 @@ from msgspec.structs import replace
 from evalcore.adapters.lm_eval.host import LmInstance, LmTask
 from evalcore.adapters.lm_eval.tasks import THEIRS, is_known
 from evalcore.core.answers.table import AnswerTable, request_table
-from evalcore.core.filters.chain import Filter, FilterFn, Replies, nested
-from evalcore.core.filters.reply import replies
+from evalcore.core.filters.reply import Filter, FilterFn, Replies, nested, replies
 from evalcore.core.records.document import convert_gold
 from evalcore.core.records.errors import EvalError, locate, place
 from evalcore.core.records.frozen_dict import FrozenDict
 from evalcore.core.records.request import GENERATE_UNTIL, MULTIPLE_CHOICE, Failure, Gold, Sample
 from evalcore.core.records.task import ProcessResults
 from evalcore.core.tables import Tables
-
-__all__ = ["Filled", "make_process_results", "read_filled", "read_samples", "see_documents", "tabulate_replies"]
 
 NO_REPLY = Failure("the model gave no reply")
 READ_DOCUMENTS = ("multi_choice_regex",)

@@ -11,15 +11,13 @@ from evalcore.adapters.lm_eval.part import ScoredPart, score_one
 from evalcore.adapters.lm_eval.ranks import gather_ranks, pack_scores
 from evalcore.adapters.lm_eval.requests import ask_model, build_requests, refuse_unfit
 from evalcore.adapters.lm_eval.results import Rows, read_trees, write_results
-from evalcore.core.aggregate.value import Inference
+from evalcore.core.aggregate.inference import Inference
 from evalcore.core.lm_eval.policy import POLICIES
 from evalcore.core.pipeline import build_report, report_task
 from evalcore.core.records.errors import EvalError, unknown
 from evalcore.core.records.outcome import NOT_EMITTED
 from evalcore.core.records.score import Scored
 from evalcore.core.tables import Tables
-
-__all__ = ["evaluate", "score_tasks"]
 
 Plain = dict[str, object]
 

@@ -8,20 +8,6 @@ from typing import Protocol
 
 from evalcore.core.records.errors import EvalError, require
 
-__all__ = [
-    "LmChild",
-    "LmConfig",
-    "LmFilters",
-    "LmGroup",
-    "LmGroupMetric",
-    "LmInstance",
-    "LmModel",
-    "LmTask",
-    "TaskDict",
-    "import_lm_eval",
-    "read_task_dict",
-]
-
 
 class LmInstance(Protocol):
     """One request, with the model's replies."""

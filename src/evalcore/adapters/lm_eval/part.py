@@ -22,8 +22,6 @@ from evalcore.core.records.score import Scored
 from evalcore.core.records.task import MetricSpec
 from evalcore.core.tables import EVALCORE, Tables
 
-__all__ = ["ScoredPart", "score_one"]
-
 Plain = dict[str, object]
 
 

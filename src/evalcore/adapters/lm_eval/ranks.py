@@ -10,8 +10,6 @@ from evalcore.core.records.errors import EvalError
 from evalcore.core.records.score import Scored, ScoredColumn, merge_scored
 from evalcore.core.records.task import MetricSpec, Pipeline, Task
 
-__all__ = ["gather_ranks", "pack_scores"]
-
 
 def pack_scores(scored: Scored) -> Scored:
     """Pack scores without the task's functions, which need not be picklable, for another process to gather.

@@ -7,8 +7,6 @@ from collections.abc import Mapping, Sequence
 from evalcore.adapters.lm_eval.host import LmInstance, LmModel, LmTask, import_lm_eval
 from evalcore.core.records.errors import EvalError
 
-__all__ = ["ask_model", "build_requests", "refuse_unfit"]
-
 
 def refuse_unfit(lm: LmModel, tasks: Mapping[str, LmTask], *, log_samples: bool, run_unsafe_code: bool) -> None:
     """Refuse what lm-eval refuses before it asks anything."""

@@ -15,8 +15,6 @@ from evalcore.core.records.request import Sample, freeze_options
 from evalcore.core.records.score import Scored
 from evalcore.core.tables import Tables
 
-__all__ = ["Rows", "log_rows", "read_trees", "write_results"]
-
 Plain = dict[str, object]
 Rows = dict[str, list[Plain]]
 

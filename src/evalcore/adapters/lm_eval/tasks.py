@@ -16,8 +16,6 @@ from evalcore.core.records.request import GENERATE_UNTIL, MULTIPLE_CHOICE, Outpu
 from evalcore.core.records.task import MetricSpec, Pipeline, Step, Task
 from evalcore.core.tables import Tables, known_metrics
 
-__all__ = ["THEIRS", "is_known", "list_metrics", "read_pipelines", "read_task"]
-
 THEIRS = "lm-eval filter"
 """The step that runs a filter class of lm-eval or of the user."""
 

@@ -16,13 +16,11 @@ from evalcore.adapters.lmms_eval.scores import read_numbers
 from evalcore.core.aggregate.aggregations import AGGREGATIONS, from_callable
 from evalcore.core.aggregate.value import aggregate_metric
 from evalcore.core.lm_eval.aggregations import from_callable_without_error
-from evalcore.core.records.column import as_objects
 from evalcore.core.records.estimate import Aggregation
+from evalcore.core.records.row import as_objects
 from evalcore.core.records.score import ScoredColumn
 from evalcore.core.records.task import MetricSpec
 from evalcore.core.tables import EVALCORE, Tables
-
-__all__ = ["Called", "choose_aggregation", "find_name", "make_tables"]
 
 THEIR_MODULE = "lmms_eval.api.metrics"
 THEIR_NAMES = {"f1_score": "f1"}

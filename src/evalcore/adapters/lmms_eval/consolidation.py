@@ -13,7 +13,8 @@ from evalcore.adapters.lmms_eval.keys import RankPlace
 from evalcore.adapters.lmms_eval.scores import count_silent, read_numbers, read_scores
 from evalcore.adapters.lmms_eval.trees import read_trees
 from evalcore.core.aggregate.aggregations import AGGREGATIONS
-from evalcore.core.aggregate.value import Inference, aggregate_metric
+from evalcore.core.aggregate.inference import Inference
+from evalcore.core.aggregate.value import aggregate_metric
 from evalcore.core.lm_eval.result_file import lmms_eval_results
 from evalcore.core.pipeline import build_report, report_task
 from evalcore.core.records.column import Column
@@ -22,8 +23,6 @@ from evalcore.core.records.estimate import Resampling
 from evalcore.core.records.frozen_dict import FrozenDict, FrozenRecord
 from evalcore.core.records.report import Report, TaskReport
 from evalcore.core.records.score import Scored, ScoredColumn, merge_scored
-
-__all__ = ["LmmsRules", "consolidate", "consolidate_ranks", "report_scores", "score_ranks"]
 
 Plain = dict[str, object]
 Six = tuple[Plain, ...]

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
-__all__ = ["Key", "LmmsGroup", "LmmsOutput", "LmmsTask", "Row"]
-
 Key = tuple[str, str]
 """A metric and a filter."""
 

@@ -10,8 +10,6 @@ from msgspec import Struct
 from evalcore.adapters.lmms_eval.host import Key, LmmsOutput, Row
 from evalcore.core.records.errors import EvalError, place
 
-__all__ = ["RankPlace", "group_rows", "number_scores"]
-
 
 class RankPlace(Struct, frozen=True):
     """The rank of a list. ``documents`` is how many the task has: what is beyond is padding.

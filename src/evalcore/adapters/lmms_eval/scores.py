@@ -14,15 +14,14 @@ from evalcore.core.aggregate.spread import cluster_codes
 from evalcore.core.answers.table import as_number
 from evalcore.core.metrics.process_results import NoValue, collected
 from evalcore.core.records.array import Array
-from evalcore.core.records.column import Column, Floats, as_objects, blank_rows, build_column, merge_all
+from evalcore.core.records.column import Column, build_column, merge_all
 from evalcore.core.records.errors import place
 from evalcore.core.records.outcome import NOT_EMITTED, OK, UNSCORABLE
 from evalcore.core.records.request import GENERATE_UNTIL, freeze_options
+from evalcore.core.records.row import Floats, as_objects, blank_rows
 from evalcore.core.records.score import Scored, ScoredColumn
 from evalcore.core.records.task import MetricKey, MetricSpec, Pipeline, Task
 from evalcore.core.repeats.reduce import measure_noise, reduce_repeats
-
-__all__ = ["count_silent", "read_number", "read_numbers", "read_scores"]
 
 
 def read_scores(output: LmmsOutput, where: RankPlace, *, singletons: bool = False) -> Scored:

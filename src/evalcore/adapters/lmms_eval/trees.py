@@ -12,8 +12,6 @@ from evalcore.adapters.lmms_eval.host import LmmsGroup
 from evalcore.core.groups.config import group_from_config
 from evalcore.core.groups.tree import Group, Leaf
 
-__all__ = ["read_trees"]
-
 TaskDict = Mapping[str | LmmsGroup, object]
 
 

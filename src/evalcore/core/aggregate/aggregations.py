@@ -23,13 +23,11 @@ from evalcore.core.aggregate.ratios import (
 )
 from evalcore.core.aggregate.stderr import from_bootstrap, from_influence, from_median
 from evalcore.core.records.array import Floats64, Ints64
-from evalcore.core.records.column import Rows, as_objects
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.estimate import Aggregation, ErrorRule, Summary
 from evalcore.core.records.request import Options
-from evalcore.core.stats.intervals import IDENTITY, JACCARD, LOG, Link
-
-__all__ = ["AGGREGATIONS", "from_callable"]
+from evalcore.core.records.row import Rows, as_objects
+from evalcore.core.stats.links import IDENTITY, JACCARD, LOG, Link
 
 
 def _bypass(rows: Rows, options: Options) -> Summary:

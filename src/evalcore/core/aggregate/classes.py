@@ -8,12 +8,10 @@ import numpy as np
 
 from evalcore.core.aggregate.numbers import one_hot, two_of
 from evalcore.core.records.array import Ints64
-from evalcore.core.records.column import Labels, Rows, Stats, as_objects
 from evalcore.core.records.errors import EvalError, unknown
 from evalcore.core.records.estimate import Summary, Sums, smooth
 from evalcore.core.records.request import Options
-
-__all__ = ["f1", "matthews"]
+from evalcore.core.records.row import Labels, Rows, Stats, as_objects
 
 
 def _encode_classes(rows: Rows) -> tuple[Ints64, Ints64, Sequence[object]]:

@@ -9,12 +9,11 @@ import numpy as np
 
 from evalcore.core.aggregate.numbers import two_of
 from evalcore.core.aggregate.ratios import ratio
-from evalcore.core.metrics.corpus import bleu_score, chrf_score, pair_statistics, ter_score
-from evalcore.core.records.column import Rows, Stats
+from evalcore.core.metrics.corpus import pair_statistics
+from evalcore.core.metrics.corpus_score import bleu_score, chrf_score, ter_score
 from evalcore.core.records.estimate import Summary, Sums, smooth
 from evalcore.core.records.request import Options
-
-__all__ = ["acc_all", "bleu", "chrf", "corpus", "read_answer", "ter"]
+from evalcore.core.records.row import Rows, Stats
 
 
 def corpus(kind: str, finalise: Callable[[Sums, Options], Sums]) -> Callable[[Rows, Options], Summary]:

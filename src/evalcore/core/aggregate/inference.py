@@ -16,8 +16,6 @@ from evalcore.core.records.outcome import Rule
 from evalcore.core.stats.intervals import INTERVALS, Interval, choose_interval, interval
 from evalcore.core.stats.percentile import Resamples
 
-__all__ = ["DEFAULT", "Inference", "add_group_interval", "add_interval"]
-
 RULES = ("exclude", "zero", "fail")
 
 

@@ -7,10 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from evalcore.core.records.array import Floats64, Ints64
-from evalcore.core.records.column import Floats, Rows, Stats, as_objects
 from evalcore.core.records.errors import EvalError
-
-__all__ = ["numbers", "one_hot", "pairs", "two_of"]
+from evalcore.core.records.row import Floats, Rows, Stats, as_objects
 
 
 def numbers(rows: Rows) -> Floats64:

@@ -8,12 +8,10 @@ import numpy as np
 
 from evalcore.core.aggregate.numbers import numbers, one_hot, pairs, two_of
 from evalcore.core.records.array import Floats64
-from evalcore.core.records.column import Objects, Rows
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.estimate import Summary, Sums, smooth
 from evalcore.core.records.request import Options
-
-__all__ = ["bits_per_byte", "brier", "ece", "mean", "median", "nanmean", "perplexity", "ratio", "weighted_perplexity"]
+from evalcore.core.records.row import Objects, Rows
 
 
 def ratio(sums: Sums) -> Sums:

@@ -15,8 +15,6 @@ from evalcore.core.stats.influence import sum_clusters
 from evalcore.core.stats.links import Link
 from evalcore.core.stats.percentile import Resamples, jackknife
 
-__all__ = ["draws_of", "resample_group", "resample_task"]
-
 DRAWS = 2000
 
 

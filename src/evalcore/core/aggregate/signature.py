@@ -10,8 +10,6 @@ from evalcore.core.records.estimate import Estimate
 from evalcore.core.records.request import Options
 from evalcore.core.stats.intervals import Interval, interval_name
 
-__all__ = ["INTERVAL", "VERSION", "interval_of", "recipe", "sign"]
-
 INTERVAL = "|ci:"
 """What precedes the resampling of an interval in a recipe."""
 

@@ -9,14 +9,12 @@ import numpy as np
 from msgspec import Struct
 
 from evalcore.core.records.array import Floats64, Ints64
-from evalcore.core.records.column import Rows
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.estimate import Aggregation, Error, Resampling, Summary, smooth
 from evalcore.core.records.request import Sample
-from evalcore.core.stats.influence import sum_clusters
-from evalcore.core.stats.intervals import bootstrap, clustered, independent
-
-__all__ = ["UnitSpread", "cluster_codes", "clusters_of", "renumber_codes", "spread_of", "whole_clusters"]
+from evalcore.core.records.row import Rows
+from evalcore.core.stats.bootstrap import bootstrap
+from evalcore.core.stats.influence import clustered, independent, sum_clusters
 
 CLUSTER_DRAWS = 200
 

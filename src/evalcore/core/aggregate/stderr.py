@@ -5,12 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from evalcore.core.records.array import Floats64
-from evalcore.core.records.column import Rows
 from evalcore.core.records.estimate import Error, Resampling, Summary
+from evalcore.core.records.row import Rows
 from evalcore.core.stats.bootstrap import bootstrap, median_stderr
 from evalcore.core.stats.influence import independent
-
-__all__ = ["from_bootstrap", "from_influence", "from_median"]
 
 CALLABLE_DRAWS = 200
 

@@ -13,18 +13,18 @@ from toolz import unique
 from evalcore.core.aggregate.inference import Inference
 from evalcore.core.aggregate.signature import sign, write_options
 from evalcore.core.lm_eval.errata import Facts, task_errata
+from evalcore.core.metrics.dispatch import AnyMetric
 from evalcore.core.records.array import Floats64, Ints64
-from evalcore.core.records.column import Column, Floats, Stats
+from evalcore.core.records.column import Column
 from evalcore.core.records.errors import EvalError, located, place, require, unknown
 from evalcore.core.records.estimate import Aggregation, Estimate
 from evalcore.core.records.report import TaskReport
 from evalcore.core.records.request import Options
+from evalcore.core.records.row import Floats, Stats
 from evalcore.core.records.score import Scored, ScoredColumn, whole_columns
 from evalcore.core.records.task import MetricSpec, Pipeline, Task, config_of
 from evalcore.core.stats.noise import mean_noise
-from evalcore.core.tables import EVALCORE, AnyMetric, Tables, known_metrics, pipelines_of
-
-__all__ = ["Estimand", "aggregation_of", "describe_task", "list_estimands", "sign_estimate"]
+from evalcore.core.tables import EVALCORE, Tables, known_metrics, pipelines_of
 
 
 class Estimand(Struct, frozen=True, eq=False):

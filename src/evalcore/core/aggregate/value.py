@@ -8,17 +8,16 @@ from math import isfinite
 import numpy as np
 from msgspec.structs import replace
 
-from evalcore.core.aggregate.inference import DEFAULT, Inference, add_group_interval, add_interval
+from evalcore.core.aggregate.inference import DEFAULT, Inference, add_interval
 from evalcore.core.aggregate.resample import resample_task
 from evalcore.core.aggregate.spread import spread_of
 from evalcore.core.records.array import Floats64, Ints64, frozen, multiply_columns
-from evalcore.core.records.column import Column, Floats, Rows, as_objects, take_rows
+from evalcore.core.records.column import Column
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.estimate import Aggregation, Counts, Estimate, Scale, Spread, Summary, gradient
 from evalcore.core.records.outcome import FAILED, NOT_EMITTED, OK, UNSCORABLE, Rule
 from evalcore.core.records.request import Options, freeze_options
-
-__all__ = ["DEFAULT", "Inference", "add_group_interval", "add_interval", "aggregate_metric", "evaluate"]
+from evalcore.core.records.row import Floats, Rows, as_objects, take_rows
 
 NO_OPTIONS = freeze_options()
 Evaluated = tuple[float | None, Floats64 | None, Floats64 | None]

@@ -12,25 +12,6 @@ from evalcore.core.answers.table import Likelihoods, as_number
 from evalcore.core.records.array import Bools, ColumnRecord, Floats64, Ints64
 from evalcore.core.records.request import Gold, Sample
 
-__all__ = [
-    "Batch",
-    "GenBatch",
-    "LLBatch",
-    "Problems",
-    "RollingBatch",
-    "count_bytes",
-    "explain_likelihood",
-    "gen_batch",
-    "list_gold_texts",
-    "ll_batch",
-    "make_batch",
-    "make_texts",
-    "read_part",
-    "rolling_batch",
-    "take_documents",
-    "values_of",
-]
-
 
 class Batch(ColumnRecord, frozen=True, eq=False):
     """Documents of one task with the replies that one pipeline left of one repeat.

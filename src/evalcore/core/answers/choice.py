@@ -13,8 +13,6 @@ from evalcore.core.answers.batch import Batch, Problems, explain_likelihood, mak
 from evalcore.core.records.array import Bools, ColumnRecord, Floats64, Ints64
 from evalcore.core.records.request import Gold, Sample
 
-__all__ = ["MCBatch", "find_gold_indices", "make_choices", "mc_batch", "spread", "spread_choices"]
-
 
 class MCBatch(ColumnRecord, frozen=True, eq=False):
     """Choices of many documents in a padded (documents × choices) matrix; ``valid`` marks what is not padding.

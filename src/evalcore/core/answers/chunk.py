@@ -16,16 +16,6 @@ from evalcore.core.records.request import GENERATE_UNTIL, Failure, Sample
 from evalcore.core.records.task import Task
 from evalcore.core.tables import BoundPipeline
 
-__all__ = [
-    "CHUNK",
-    "Chunk",
-    "Gathered",
-    "gather_replies",
-    "refuse_strangers",
-    "sort_documents",
-    "split_chunks",
-]
-
 CHUNK = 8192
 """Documents scored at a time: large enough for arrays to pay, small enough for memory to stay flat."""
 

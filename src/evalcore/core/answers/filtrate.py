@@ -12,17 +12,16 @@ from numpy.typing import NDArray
 
 from evalcore.core.answers.batch import Batch
 from evalcore.core.answers.chunk import Chunk, gather_replies
-from evalcore.core.filters.chain import FELL_BACK, Replies
+from evalcore.core.filters.reply import FELL_BACK, Replies
 from evalcore.core.records.array import Array, ColumnRecord, Ints64, frozen
-from evalcore.core.records.column import EMPTY, Column, blank_rows, build_column, merge_all
+from evalcore.core.records.column import EMPTY, Column, build_column, merge_all
 from evalcore.core.records.errors import EvalError, locate, place
 from evalcore.core.records.outcome import UNSCORABLE
 from evalcore.core.records.request import GENERATE_UNTIL, Sample
+from evalcore.core.records.row import blank_rows
 from evalcore.core.records.score import Provenance
 from evalcore.core.records.task import Task
 from evalcore.core.tables import BoundPipeline
-
-__all__ = ["Filtrate", "batch_repeats", "filter_chunk", "keep_provenance"]
 
 
 class Filtrate(ColumnRecord, frozen=True, eq=False):

@@ -14,8 +14,6 @@ from evalcore.core.records.array import Array, Ints64, frozen
 from evalcore.core.records.errors import EvalError, place
 from evalcore.core.records.request import Answer
 
-__all__ = ["Grouped", "Located", "group_by_doc", "table_from_groups"]
-
 
 @runtime_checkable
 class Located(Protocol):

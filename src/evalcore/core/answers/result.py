@@ -19,8 +19,6 @@ from evalcore.core.records.request import (
     OutputType,
 )
 
-__all__ = ["GenResult", "LLResult", "MCResult", "Result", "RollingResult", "results_of"]
-
 
 class LLResult(Struct, frozen=True):
     """One log-likelihood."""

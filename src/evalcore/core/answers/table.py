@@ -14,8 +14,6 @@ from evalcore.core.records.array import Array, ColumnRecord, Floats64, Ints64, f
 from evalcore.core.records.errors import EvalError, place
 from evalcore.core.records.request import Likelihood
 
-__all__ = ["AnswerTable", "Likelihoods", "Requests", "as_number", "likelihoods", "request_table", "sort_places"]
-
 
 class Likelihoods(Sequence[tuple[float, ...]]):
     """Likelihood replies whose values are also an array.

@@ -11,8 +11,6 @@ from evalcore.core.records.estimate import Estimate
 from evalcore.core.records.task import MetricKey
 from evalcore.core.stats.quantiles import normal_quantile
 
-__all__ = ["find_hidden", "find_unpaired"]
-
 
 def find_unpaired(documents: Iterable[Shared], *, least: float = 0.5, allow: bool = False) -> tuple[Gate, ...]:
     """Fail a gate for every task where less than this share of either run's documents is in both.

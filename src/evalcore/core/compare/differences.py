@@ -23,8 +23,6 @@ from evalcore.core.stats.pair_tests import clip_around, drop_rounding, effective
 from evalcore.core.stats.quantiles import t_cdf, t_quantile
 from evalcore.core.stats.sample_size import reach_of_test
 
-__all__ = ["Move", "Pair", "explain_few", "influence_of", "measure_line"]
-
 PAIRED_DRAWS = 1000
 
 

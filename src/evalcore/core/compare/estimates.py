@@ -17,8 +17,6 @@ from evalcore.core.records.estimate import Estimate, Part
 from evalcore.core.records.task import MetricKey
 from evalcore.core.stats.pair_tests import Difference, match_keys
 
-__all__ = ["compare_estimates"]
-
 
 def compare_estimates(
     a: Estimate,

@@ -18,8 +18,6 @@ from evalcore.core.records.estimate import Finalise
 from evalcore.core.stats.links import IDENTITY, Link
 from evalcore.core.stats.sign_flip import flip_tests
 
-__all__ = ["DRAWS", "flip_lines"]
-
 DRAWS = 10_000
 
 Where = slice | Ints64

@@ -16,22 +16,6 @@ from evalcore.core.records.estimate import Estimate
 from evalcore.core.records.report import GroupReport, Report, TaskReport
 from evalcore.core.records.task import MetricKey
 
-__all__ = [
-    "Gate",
-    "Limit",
-    "Number",
-    "choose_numbers",
-    "judge_limit",
-    "judge_limits",
-    "level_of_limits",
-    "match_limits",
-    "name_verdict",
-    "numbers_of",
-    "parse_limit",
-    "select_numbers",
-    "spell_number",
-]
-
 Kind = Literal["min", "max"]
 Number = tuple[str, MetricKey]
 """Where a number stands: the name of its task or group, and its metric."""

@@ -9,8 +9,6 @@ from msgspec import Struct
 
 from evalcore.core.records.array import Bools, ColumnRecord, Ints64, frozen
 
-__all__ = ["PROMPT", "Fields", "Likeness", "find_likeness"]
-
 TELLING = 0.5
 """A field may identify documents if this share of each run's documents has a value of its own in it."""
 AGREEING = 0.9

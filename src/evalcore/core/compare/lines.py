@@ -17,18 +17,6 @@ from evalcore.core.records.score import Scored
 from evalcore.core.records.task import MetricKey
 from evalcore.core.stats.families import benjamini_hochberg, holm
 
-__all__ = [
-    "CORRECTIONS",
-    "Comparison",
-    "ComparisonLine",
-    "ComparisonSide",
-    "Correction",
-    "Shared",
-    "adjust_comparisons",
-    "find_correction",
-    "too_few",
-]
-
 
 class ComparisonLine(Struct, frozen=True, kw_only=True):
     """First run minus second, in one number of a task or a group, on the documents that both have a score for.

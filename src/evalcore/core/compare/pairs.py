@@ -10,14 +10,13 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from evalcore.core.compare.lines import Shared
-from evalcore.core.records.column import Column, build_column, take_rows
+from evalcore.core.records.column import Column, build_column
 from evalcore.core.records.document import DocumentRow
 from evalcore.core.records.errors import EvalError, place
 from evalcore.core.records.frozen_dict import FrozenRecord
 from evalcore.core.records.outcome import NOT_EMITTED
+from evalcore.core.records.row import take_rows
 from evalcore.core.records.score import Scored, ScoredColumn
-
-__all__ = ["Matched", "Paired", "match_documents", "pair_documents"]
 
 
 class Matched(Struct, frozen=True):

@@ -21,8 +21,6 @@ from evalcore.core.stats.sample_size import (
     variances_of_difference,
 )
 
-__all__ = ["Known", "PowerGoal", "PowerPlan", "pair_known", "plan_next"]
-
 
 class Known(Struct, frozen=True, kw_only=True):
     """The error of one number or, if ``paired``, of the difference between two runs.

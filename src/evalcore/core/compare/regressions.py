@@ -19,8 +19,6 @@ from evalcore.core.compare.pairs import pair_documents
 from evalcore.core.groups.tree import Group, all_groups, all_tasks
 from evalcore.core.records.task import MetricKey
 
-__all__ = ["fail_missing", "find_regressions", "find_unscored", "halve_p_value", "warn_of_draws"]
-
 NO_TASK, NO_METRIC = "the run has no such task", "the run has no such metric"
 NO_SCORE, NO_TASKS = "no document has a score in both runs", "not all of its tasks have scores in both runs"
 

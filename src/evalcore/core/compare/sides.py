@@ -7,23 +7,21 @@ from itertools import chain
 
 from msgspec.structs import replace
 
+from evalcore.core.aggregate.inference import Inference
 from evalcore.core.aggregate.task_report import aggregation_of
-from evalcore.core.aggregate.value import Inference
 from evalcore.core.compare.differences import Move, Pair, measure_line
 from evalcore.core.compare.flips import DRAWS, flip_lines
 from evalcore.core.compare.lines import Comparison, ComparisonLine, ComparisonSide
 from evalcore.core.compare.pairs import Paired, pair_documents
 from evalcore.core.groups.tree import Group, Tree, all_groups, all_tasks, child_names
 from evalcore.core.pipeline import build_report, report_task
-from evalcore.core.records.column import Floats
 from evalcore.core.records.errors import EvalError, place
 from evalcore.core.records.estimate import Estimate, Part
 from evalcore.core.records.report import Report, TaskReport
+from evalcore.core.records.row import Floats
 from evalcore.core.records.score import Scored, ScoredColumn, whole_columns
 from evalcore.core.records.task import MetricKey
 from evalcore.core.tables import EVALCORE, Tables
-
-__all__ = ["compare_sides"]
 
 Draft = tuple[ComparisonLine, tuple[Move, ...], tuple[Estimate, Estimate]]
 """A line without its difference, the tasks that move it, and both runs' numbers."""

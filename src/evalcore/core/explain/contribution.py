@@ -13,14 +13,13 @@ from evalcore.core.compare.differences import influence_of
 from evalcore.core.groups.tree import Group, all_groups, all_tasks, map_leaves
 from evalcore.core.pipeline import aggregate_again, build_report
 from evalcore.core.records.array import frozen
-from evalcore.core.records.column import Column, take_rows
+from evalcore.core.records.column import Column
 from evalcore.core.records.errors import EvalError, place
 from evalcore.core.records.estimate import Estimate, Part, Resampling
 from evalcore.core.records.report import GroupReport, Report, TaskReport
+from evalcore.core.records.row import take_rows
 from evalcore.core.records.task import MetricKey
 from evalcore.core.tables import EVALCORE, Tables
-
-__all__ = ["Contribution", "contributions", "groups_above"]
 
 
 class Contribution(Struct, frozen=True):

@@ -17,8 +17,8 @@ from pyrsistent import PMap
 from evalcore.core.answers.batch import Batch
 from evalcore.core.answers.chunk import gather_replies
 from evalcore.core.answers.filtrate import Filtrate, batch_repeats
-from evalcore.core.filters.chain import FILTERS, Filter, Replies, nested, trace_filters
-from evalcore.core.filters.reply import Fired, replies
+from evalcore.core.filters.chain import FILTERS, trace_filters
+from evalcore.core.filters.reply import Filter, Fired, Replies, nested, replies
 from evalcore.core.pipeline import score_task, tabulate_answers
 from evalcore.core.records.array import Ints64
 from evalcore.core.records.column import list_outcomes
@@ -26,8 +26,6 @@ from evalcore.core.records.outcome import Outcome
 from evalcore.core.records.request import Answer, Sample
 from evalcore.core.records.task import MetricKey, Pipeline, Step, Task
 from evalcore.core.tables import EVALCORE, BoundPipeline, Tables, bind_pipeline, pipelines_of, specs_of
-
-__all__ = ["DocumentTrace", "Judged", "StepTrace", "trace_document", "trace_pipeline"]
 
 
 class StepTrace(Struct, frozen=True):

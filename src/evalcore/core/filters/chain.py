@@ -21,7 +21,7 @@ from evalcore.core.filters.reasons import (
     tell_thinking,
     tell_votes,
 )
-from evalcore.core.filters.reply import FELL_BACK, Filter, FilterFn, Leaves, Replies, Scope, nested, replies
+from evalcore.core.filters.reply import Filter, FilterFn, Leaves, Replies, Scope, replies
 from evalcore.core.filters.rewrite import (
     custom,
     format_span,
@@ -31,28 +31,10 @@ from evalcore.core.filters.rewrite import (
     strip_punctuation,
     uppercase,
 )
-from evalcore.core.filters.select import majority_vote, take_first, take_first_k, vote
+from evalcore.core.filters.select import majority_vote, take_first, take_first_k
 from evalcore.core.records.errors import EvalError, unknown
 from evalcore.core.records.request import Sample
 from evalcore.core.records.task import Pipeline, Step
-
-__all__ = [
-    "FELL_BACK",
-    "FILTERS",
-    "Filter",
-    "FilterFn",
-    "Replies",
-    "Scope",
-    "Trace",
-    "chain",
-    "leaves_of",
-    "make_filter",
-    "nested",
-    "replies",
-    "scope_of",
-    "trace_filters",
-    "vote",
-]
 
 FILTERS: PMap[str, Filter] = pmap(
     {

@@ -20,8 +20,6 @@ from evalcore.core.records.document import decode_doc
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.request import Sample
 
-__all__ = ["multi_choice_regex", "regex", "regex_pos", "strip_thinking"]
-
 
 def regex(
     *, regex_pattern: str = r"#### (\-?[0-9\.\,]+)", group_select: int = 0, fallback: object = "[invalid]"

@@ -8,8 +8,6 @@ from functools import lru_cache
 
 from evalcore.core.records.errors import EvalError
 
-__all__ = ["compile_pattern", "make_finder"]
-
 
 def compile_pattern(pattern: str) -> re.Pattern[str]:
     """Compile a pattern, or raise an error that shows it.

@@ -10,20 +10,6 @@ from functools import partial
 from evalcore.core.filters.reply import FELL_BACK, Explain, Fired
 from evalcore.core.filters.select import ballot
 
-__all__ = [
-    "each_reply",
-    "quote",
-    "tell_change",
-    "tell_choice",
-    "tell_lookup",
-    "tell_match",
-    "tell_own_code",
-    "tell_places",
-    "tell_tags",
-    "tell_thinking",
-    "tell_votes",
-]
-
 SHOWN = 60
 
 

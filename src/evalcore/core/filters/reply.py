@@ -14,22 +14,6 @@ from evalcore.core.records.array import ColumnRecord, Ints64
 from evalcore.core.records.frozen_dict import FrozenRecord
 from evalcore.core.records.request import Sample
 
-__all__ = [
-    "FELL_BACK",
-    "Explain",
-    "Filter",
-    "FilterFn",
-    "Fired",
-    "Leaves",
-    "Replies",
-    "Scope",
-    "apply_matches",
-    "each_text",
-    "keep_fallbacks",
-    "nested",
-    "replies",
-]
-
 FELL_BACK = -1
 Scope = Literal["document", "task"]
 Leaves = Literal["all", "first", "one"]

@@ -21,16 +21,6 @@ from evalcore.core.records.document import decode_doc
 from evalcore.core.records.errors import EvalError, unknown
 from evalcore.core.records.request import Sample
 
-__all__ = [
-    "custom",
-    "format_span",
-    "lowercase",
-    "map_values",
-    "remove_whitespace",
-    "strip_punctuation",
-    "uppercase",
-]
-
 
 def remove_whitespace() -> FilterFn:
     """Remove leading and trailing white space.

@@ -12,8 +12,6 @@ from evalcore.core.filters.reply import FELL_BACK, FilterFn, Replies, nested
 from evalcore.core.records.errors import EvalError, unknown
 from evalcore.core.records.request import Sample
 
-__all__ = ["ballot", "majority_vote", "take_first", "take_first_k", "vote"]
-
 
 def take_first() -> FilterFn:
     """Keep the first reply of each unit.

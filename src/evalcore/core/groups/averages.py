@@ -18,19 +18,6 @@ from evalcore.core.records.report import TaskReport
 from evalcore.core.records.request import freeze_options
 from evalcore.core.records.task import MetricKey
 
-__all__ = [
-    "AVERAGES",
-    "Average",
-    "Share",
-    "SizeOf",
-    "Term",
-    "merge_terms",
-    "own_size",
-    "shares",
-    "value_of_term",
-    "weight_of",
-]
-
 
 class Share(Struct, frozen=True):
     """The weights of tasks in a node, normalised to 1, the weight of the node itself, and its missing tasks."""

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from evalcore.core.groups.config import GROUP_KEYS, group_from_config, group_metric_from_config, group_to_dict
+from evalcore.core.groups.config import GROUP_KEYS, group_from_config
 from evalcore.core.groups.index import Config, Finding, Index, find_cycles, index_configs, items, reference
 from evalcore.core.groups.index import subgroups as subgroups_of
 from evalcore.core.groups.index import tops as tops_of
@@ -24,16 +24,6 @@ from evalcore.core.groups.tree import Group, Leaf, Tree
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.frozen_dict import FrozenDict, thaw_dict, thaw_value
 from evalcore.core.records.request import Options, freeze_options
-
-__all__ = [
-    "Finding",
-    "TreePlan",
-    "build_trees",
-    "group_from_config",
-    "group_metric_from_config",
-    "group_to_dict",
-    "plan_trees",
-]
 
 SEPARATOR = "::"
 STRUCTURE = frozenset({*GROUP_KEYS, "tag", "task_list", "path", "include"})

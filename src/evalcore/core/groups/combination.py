@@ -13,10 +13,8 @@ from evalcore.core.groups.tree import GroupMetric
 from evalcore.core.records.array import frozen
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.estimate import Counts, Estimate, Makeup, Part, Scale, Spread
-from evalcore.core.stats.intervals import IDENTITY, Link
+from evalcore.core.stats.links import IDENTITY, Link
 from evalcore.core.stats.noise import combine_noise
-
-__all__ = ["Term", "combine_terms", "macro", "merge_terms"]
 
 
 def mean_of_means(spec: GroupMetric, terms: Sequence[Term]) -> Estimate:

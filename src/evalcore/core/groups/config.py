@@ -11,8 +11,6 @@ from evalcore.core.groups.tree import Group, GroupMetric, child_names
 from evalcore.core.records.errors import EvalError, unknown
 from evalcore.core.records.request import Options, freeze_options
 
-__all__ = ["GROUP_KEYS", "group_from_config", "group_metric_from_config", "group_to_dict"]
-
 GROUP_KEYS = ("group", "group_alias", "task", "aggregate_metric_list", "metadata")
 METRIC_KEYS = ("metric", "filter_list", "aggregation", "weight_by_size", "average", "weights", "missing")
 

@@ -13,8 +13,6 @@ from evalcore.core.records.array import Bools, Floats64, Ints64
 from evalcore.core.records.estimate import Estimate
 from evalcore.core.stats.influence import satterthwaite, sum_clusters
 
-__all__ = ["TermSpread", "all_clusters", "spread_of_terms"]
-
 
 class TermSpread(Struct, frozen=True):
     """A standard error, the variance behind the interval, degrees of freedom; or why there are none.

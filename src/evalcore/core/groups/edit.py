@@ -8,8 +8,6 @@ from msgspec.structs import replace
 
 from evalcore.core.groups.tree import Group, Tree, child_names
 
-__all__ = ["add_child", "get_child", "has_aggregation", "missing_children", "remove_child"]
-
 T = TypeVar("T")
 
 

@@ -11,18 +11,6 @@ from toolz import unique
 
 from evalcore.core.records.frozen_dict import FrozenDict, freeze_dict
 
-__all__ = [
-    "Config",
-    "Finding",
-    "Index",
-    "find_cycles",
-    "index_configs",
-    "items",
-    "reference",
-    "subgroups",
-    "tops",
-]
-
 Config = Mapping[str, object]
 TASK_KEYS = frozenset({"dataset_path", "output_type", "doc_to_text", "doc_to_target", "metric_list"})
 

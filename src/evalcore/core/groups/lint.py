@@ -13,10 +13,9 @@ from evalcore.core.groups.build import TreePlan, plan_trees
 from evalcore.core.groups.index import Config, Finding
 from evalcore.core.groups.rules import BY_CALLABLE, GROUP_RULES
 from evalcore.core.groups.tree import Group, GroupMetric, Leaf, all_tasks
+from evalcore.core.metrics.dispatch import METRICS
 from evalcore.core.records.request import Options
-from evalcore.core.tables import DEFAULT_METRICS, METRICS, known_metrics
-
-__all__ = ["Direction", "Finding", "MetricsOf", "higher_is_better_of", "lint_configs"]
+from evalcore.core.tables import DEFAULT_METRICS, known_metrics
 
 Direction = bool | None
 """Whether more is better; None if neither is."""

@@ -17,8 +17,6 @@ from evalcore.core.records.column import concat_rows, scored_part
 from evalcore.core.records.estimate import Aggregation, Estimate, Makeup, Part, Summary
 from evalcore.core.stats.influence import clustered, independent
 
-__all__ = ["pool"]
-
 POOL_DRAWS = 1000
 
 

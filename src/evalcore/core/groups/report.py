@@ -8,8 +8,8 @@ from math import fsum, isfinite, sqrt
 from msgspec.structs import replace
 from toolz import concat
 
+from evalcore.core.aggregate.inference import DEFAULT, Inference, add_group_interval, add_interval
 from evalcore.core.aggregate.signature import sign
-from evalcore.core.aggregate.value import DEFAULT, Inference, add_group_interval, add_interval
 from evalcore.core.groups.averages import Term, shares, value_of_term
 from evalcore.core.groups.rules import GroupRule
 from evalcore.core.groups.tree import (
@@ -30,8 +30,6 @@ from evalcore.core.records.estimate import AcrossTasks, Estimate, Scale, Spread
 from evalcore.core.records.report import GroupReport, TaskReport
 from evalcore.core.records.task import MetricKey
 from evalcore.core.tables import EVALCORE, Tables
-
-__all__ = ["across_tasks", "place_tasks", "report_group", "sample_of_tasks"]
 
 
 def place_tasks(trees: Iterable[Tree[object]], tasks: Iterable[TaskReport]) -> tuple[Tree[TaskReport], ...]:

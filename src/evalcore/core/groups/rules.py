@@ -13,8 +13,6 @@ from evalcore.core.groups.pool import pool
 from evalcore.core.groups.tree import GroupMetric
 from evalcore.core.records.estimate import Estimate
 
-__all__ = ["BY_CALLABLE", "GROUP_RULES", "GroupRule"]
-
 
 class GroupRule(Struct, frozen=True):
     """A rule, and what the pipe needs to know about it.

@@ -12,27 +12,6 @@ from toolz import concat, unique
 from evalcore.core.records.errors import EvalError, unknown
 from evalcore.core.records.request import Options, freeze_options
 
-__all__ = [
-    "Group",
-    "GroupMetric",
-    "Leaf",
-    "Statistics",
-    "Tree",
-    "alias_of",
-    "all_groups",
-    "all_tasks",
-    "child_names",
-    "find",
-    "fold_group",
-    "leaves",
-    "map_leaves",
-    "parents_of",
-    "qualified_names",
-    "show",
-    "statistics",
-    "version_of",
-]
-
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 U = TypeVar("U")

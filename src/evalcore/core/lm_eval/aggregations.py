@@ -14,11 +14,9 @@ from evalcore.core.aggregate.corpus import read_answer
 from evalcore.core.aggregate.numbers import numbers, two_of
 from evalcore.core.aggregate.ratios import ratio
 from evalcore.core.records.array import Floats64, Ints64
-from evalcore.core.records.column import Rows, as_objects
 from evalcore.core.records.estimate import Aggregation, Error, Resampling, Summary, smooth
 from evalcore.core.records.request import Options
-
-__all__ = ["as_lm_eval", "from_callable_without_error", "left_fold", "resampling_of"]
+from evalcore.core.records.row import Rows, as_objects
 
 LM_DRAWS = 100_000
 LM_CORPUS_DRAWS = 100

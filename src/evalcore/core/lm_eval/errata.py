@@ -7,12 +7,10 @@ from collections.abc import Callable, Sequence
 from msgspec import Struct
 from pyrsistent import PMap, pmap
 
-from evalcore.core.groups.combination import Term
+from evalcore.core.groups.averages import Term
 from evalcore.core.groups.tree import GroupMetric
 from evalcore.core.records.estimate import Estimate
 from evalcore.core.records.task import MetricKey, MetricSpec, Pipeline
-
-__all__ = ["ERRATA", "Facts", "group_errata", "task_errata"]
 
 ERRATA: PMap[str, str] = pmap(
     {

@@ -18,8 +18,6 @@ from evalcore.core.tables import Tables
 
 NO_INTERVAL = "lm-eval gives group numbers no interval; the default tables do"
 
-__all__ = ["POOLED_MEAN", "over_paths", "report_groups_by_children", "task_size"]
-
 
 def over_paths(group: Group[Share], spec: GroupMetric, parts: Sequence[Share], sizes: Mapping[str, float]) -> Share:
     """E05: a task counts once for every path that leads to it."""

@@ -11,18 +11,16 @@ from msgspec.structs import replace
 from pyrsistent import PMap, pmap
 
 from evalcore.core.answers.batch import Batch, GenBatch, gen_batch
-from evalcore.core.filters.chain import FilterFn, Replies, nested
+from evalcore.core.filters.reply import FilterFn, Replies, nested
 from evalcore.core.metrics.dispatch import AnyMetric, MetricScorer, Scores, score_by_metric
 from evalcore.core.metrics.likelihood import ROLLING_METRICS, per_unit
 from evalcore.core.metrics.metric import Emitted, Marks, Metric
 from evalcore.core.metrics.normalise import normaliser
 from evalcore.core.metrics.text import TEXT_METRICS
 from evalcore.core.records.array import Array, frozen
-from evalcore.core.records.column import Floats
 from evalcore.core.records.request import GENERATE_UNTIL, Options, Sample
+from evalcore.core.records.row import Floats
 from evalcore.core.records.task import MetricSpec, Task
-
-__all__ = ["GENERATION", "TEXTS", "WORD_PERPLEXITY", "majority_vote"]
 
 
 def majority_vote() -> FilterFn:

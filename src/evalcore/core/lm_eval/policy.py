@@ -12,15 +12,13 @@ from evalcore.core.filters.chain import FILTERS
 from evalcore.core.groups.averages import AVERAGES
 from evalcore.core.groups.tree import leaves
 from evalcore.core.lm_eval.aggregations import as_lm_eval, from_callable_without_error, resampling_of
-from evalcore.core.lm_eval.groups import POOLED_MEAN, over_paths, report_groups_by_children, task_size
+from evalcore.core.lm_eval.groups import POOLED_MEAN, over_paths, task_size
 from evalcore.core.lm_eval.metrics import GENERATION, TEXTS, WORD_PERPLEXITY, majority_vote
 from evalcore.core.metrics.dispatch import METRICS, SCORERS
 from evalcore.core.metrics.process_results import from_process_results
 from evalcore.core.records.request import GENERATE_UNTIL, LOGLIKELIHOOD_ROLLING
 from evalcore.core.records.task import Pipeline, Task
 from evalcore.core.tables import EVALCORE, TAKE_FIRST, Tables
-
-__all__ = ["LM_EVAL_0_4_13", "POLICIES", "report_groups_by_children"]
 
 
 def take_first(task: Task) -> Pipeline:

@@ -8,13 +8,11 @@ from math import sqrt
 from evalcore.core.groups.edit import has_aggregation
 from evalcore.core.groups.tree import Group, Tree, all_groups, child_names, fold_group
 from evalcore.core.lm_eval.errata import ERRATA
-from evalcore.core.lm_eval.sample_log import sample_rows, thaw
+from evalcore.core.lm_eval.sample_log import thaw
 from evalcore.core.records.estimate import Estimate
 from evalcore.core.records.report import GroupReport, Report, TaskReport
 from evalcore.core.records.task import MetricKey
 from evalcore.core.stats.noise import question_stderr
-
-__all__ = ["BYPASS", "higher_is_better", "lm_eval_results", "lmms_eval_results", "num_fewshot", "sample_rows", "thaw"]
 
 Plain = dict[str, object]
 

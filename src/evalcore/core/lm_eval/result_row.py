@@ -12,8 +12,6 @@ from evalcore.core.records.report import TaskReport
 from evalcore.core.records.task import MetricKey
 from evalcore.core.stats.links import IDENTITY, LOG
 
-__all__ = ["leaf_from_flat"]
-
 LOG_METRICS = frozenset({"perplexity", "word_perplexity", "byte_perplexity"})
 """lm-eval's metrics that groups average on the log scale."""
 

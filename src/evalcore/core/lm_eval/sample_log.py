@@ -10,14 +10,13 @@ import numpy as np
 
 from evalcore.core.answers.table import AnswerTable
 from evalcore.core.pipeline import tabulate_answers
-from evalcore.core.records.column import Column, score_at
+from evalcore.core.records.column import Column
 from evalcore.core.records.document import decode_doc
 from evalcore.core.records.errors import EvalError, place
 from evalcore.core.records.outcome import OK
 from evalcore.core.records.request import LOGLIKELIHOOD, LOGLIKELIHOOD_ROLLING, MULTIPLE_CHOICE, Answer, Sample
+from evalcore.core.records.row import score_at
 from evalcore.core.records.score import Provenance, Scored
-
-__all__ = ["METRIC_ORDERS", "sample_rows", "thaw"]
 
 Plain = dict[str, object]
 

@@ -13,8 +13,6 @@ from evalcore.core.records.errors import EvalError, place, unknown
 from evalcore.core.records.request import GENERATE_UNTIL, OutputType, freeze_options
 from evalcore.core.records.task import MetricSpec, Pipeline, Step, Task
 
-__all__ = ["metric_from_config", "pipeline_from_config", "repeats_of", "task_from_config"]
-
 Config = Mapping[str, object]
 
 METRIC_KEYS = frozenset({"metric", "aggregation", "higher_is_better", "reducer", "reducers", "hf_evaluate"})

@@ -15,11 +15,9 @@ from evalcore.core.answers.choice import MCBatch, mc_batch, spread, spread_choic
 from evalcore.core.metrics.metric import Marks, Metric, only_where
 from evalcore.core.metrics.verdict import tell_likeliest, tell_likeliest_by_byte, tell_likeliest_by_character
 from evalcore.core.records.array import Floats64, frozen
-from evalcore.core.records.column import Floats, Labels, Objects, Stats
 from evalcore.core.records.document import decode_doc
 from evalcore.core.records.request import Options, Sample
-
-__all__ = ["CHOICE_METRICS"]
+from evalcore.core.records.row import Floats, Labels, Objects, Stats
 
 
 def _hit(batch: MCBatch, scores: Floats64) -> Floats:

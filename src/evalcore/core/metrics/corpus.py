@@ -12,26 +12,14 @@ from msgspec import Struct
 from pyrsistent import PMap, pmap
 
 from evalcore.core.answers.batch import GenBatch
-from evalcore.core.metrics.corpus_score import BLEU_ORDER, bleu_score, chrf_score, ter_score
+from evalcore.core.metrics.corpus_score import BLEU_ORDER
 from evalcore.core.metrics.metric import Marks
 from evalcore.core.metrics.normalise import NO_GOLD, refuse_unknown
 from evalcore.core.records.array import Floats64, frozen
-from evalcore.core.records.column import Stats
 from evalcore.core.records.errors import EvalError, require, unknown
 from evalcore.core.records.outcome import UNSCORABLE
 from evalcore.core.records.request import Options, freeze_options
-
-__all__ = [
-    "CORPUS_KINDS",
-    "bleu",
-    "bleu_score",
-    "chrf",
-    "chrf_plus_plus",
-    "chrf_score",
-    "pair_statistics",
-    "ter",
-    "ter_score",
-]
+from evalcore.core.records.row import Stats
 
 NO_OPTIONS: Options = freeze_options()
 

@@ -13,8 +13,6 @@ from pyrsistent import PMap, pmap
 from evalcore.core.records.array import Bools, Floats64
 from evalcore.core.records.errors import unknown
 
-__all__ = ["BLEU_ORDER", "bleu_score", "chrf_score", "ter_score"]
-
 Sums = Floats64 | NDArray[np.complex128]
 
 BLEU_ORDER = 4

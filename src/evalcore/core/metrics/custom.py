@@ -14,11 +14,9 @@ from evalcore.core.answers.batch import GenBatch
 from evalcore.core.metrics.metric import Emitted, Marks
 from evalcore.core.metrics.normalise import NO_GOLD
 from evalcore.core.records.array import frozen
-from evalcore.core.records.column import Floats, Objects
 from evalcore.core.records.outcome import FAILED, NOT_EMITTED, UNSCORABLE
 from evalcore.core.records.request import Options
-
-__all__ = ["OWN", "per_document"]
+from evalcore.core.records.row import Floats, Objects
 
 Best = Callable[[Sequence[float]], float]
 

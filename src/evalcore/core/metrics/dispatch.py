@@ -26,16 +26,7 @@ from evalcore.core.metrics.custom import OWN
 from evalcore.core.metrics.likelihood import LIKELIHOOD_METRICS, ROLLING_METRICS
 from evalcore.core.metrics.metric import Emitted, Marks, Metric, score_column
 from evalcore.core.metrics.text import TEXT_METRICS
-from evalcore.core.records.column import (
-    Column,
-    Floats,
-    Labels,
-    Objects,
-    Stats,
-    blank_rows,
-    emitted_part,
-    merge_all,
-)
+from evalcore.core.records.column import Column, emitted_part, merge_all
 from evalcore.core.records.errors import EvalError, locate, place, unknown
 from evalcore.core.records.outcome import UNSCORABLE
 from evalcore.core.records.request import (
@@ -46,20 +37,8 @@ from evalcore.core.records.request import (
     Options,
     OutputType,
 )
+from evalcore.core.records.row import Floats, Labels, Objects, Stats, blank_rows
 from evalcore.core.records.task import MetricSpec, Task
-
-__all__ = [
-    "METRICS",
-    "SCORERS",
-    "AnyMetric",
-    "MetricScorer",
-    "Metrics",
-    "Score",
-    "Scorer",
-    "Scores",
-    "by_metric",
-    "score_by_metric",
-]
 
 AnyBatch = LLBatch | RollingBatch | MCBatch | GenBatch
 AnyMetric = Metric[MCBatch] | Metric[GenBatch] | Metric[LLBatch] | Metric[RollingBatch]

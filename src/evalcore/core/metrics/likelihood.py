@@ -14,10 +14,8 @@ from evalcore.core.metrics.choice import question_of
 from evalcore.core.metrics.metric import Marks, Metric, only_where
 from evalcore.core.metrics.verdict import tell_greedy, tell_length, tell_likelihood
 from evalcore.core.records.array import Array, frozen
-from evalcore.core.records.column import Floats, Objects, Stats
 from evalcore.core.records.request import Options
-
-__all__ = ["LIKELIHOOD_METRICS", "ROLLING_METRICS", "per_unit"]
+from evalcore.core.records.row import Floats, Objects, Stats
 
 
 def acc(batch: LLBatch, options: Options) -> Floats:

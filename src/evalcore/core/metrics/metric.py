@@ -11,12 +11,11 @@ from msgspec import Struct
 
 from evalcore.core.answers.batch import Batch, Problems
 from evalcore.core.records.array import Bools, ColumnRecord
-from evalcore.core.records.column import Column, Floats, Objects, Rows, build_column, score_at
+from evalcore.core.records.column import Column, build_column
 from evalcore.core.records.errors import place
 from evalcore.core.records.outcome import UNSCORABLE
 from evalcore.core.records.request import Options
-
-__all__ = ["Emitted", "Marks", "Metric", "only_where", "score_column"]
+from evalcore.core.records.row import Floats, Objects, Rows, score_at
 
 B = TypeVar("B")
 

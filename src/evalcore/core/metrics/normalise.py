@@ -11,16 +11,6 @@ from math import isfinite
 from evalcore.core.records.errors import EvalError, unknown
 from evalcore.core.records.request import Options
 
-__all__ = [
-    "NO_GOLD",
-    "answer_words",
-    "edit_distance",
-    "normalise_distinct",
-    "normaliser",
-    "number_option",
-    "refuse_unknown",
-]
-
 Texts = Sequence[str]
 Normaliser = Callable[[Texts], Texts]
 

@@ -19,18 +19,12 @@ from evalcore.core.answers.table import as_number
 from evalcore.core.metrics.dispatch import Score, Scorer, Scores
 from evalcore.core.metrics.metric import Marks, score_column
 from evalcore.core.records.array import Array
-from evalcore.core.records.column import (
-    Column,
-    Floats,
-    Objects,
-    scored_part,
-)
+from evalcore.core.records.column import Column, scored_part
 from evalcore.core.records.document import decode_doc
 from evalcore.core.records.outcome import FAILED, NOT_EMITTED, UNSCORABLE
 from evalcore.core.records.request import Likelihood
+from evalcore.core.records.row import Floats, Objects
 from evalcore.core.records.task import MetricSpec, ProcessResults, Task
-
-__all__ = ["from_process_results", "scorer_of"]
 
 R = TypeVar("R", bound=Result)
 

@@ -12,9 +12,7 @@ from evalcore.core.answers.batch import GenBatch
 from evalcore.core.metrics.metric import Marks, only_where
 from evalcore.core.metrics.normalise import NO_GOLD
 from evalcore.core.records.array import frozen
-from evalcore.core.records.column import Floats
-
-__all__ = ["ScorePairs", "Texts", "best_over_golds", "each_pair"]
+from evalcore.core.records.row import Floats
 
 Texts = Sequence[str]
 ScorePairs = Callable[[Texts, Texts], Sequence[float]]

@@ -25,11 +25,9 @@ from evalcore.core.metrics.normalise import (
 from evalcore.core.metrics.references import Texts, best_over_golds, each_pair
 from evalcore.core.metrics.verdict import tell_equality, tell_extraction, tell_part
 from evalcore.core.records.array import frozen
-from evalcore.core.records.column import Floats, Objects
 from evalcore.core.records.errors import EvalError, require
 from evalcore.core.records.request import Options
-
-__all__ = ["TEXT_METRICS"]
+from evalcore.core.records.row import Floats, Objects
 
 EXACT_OPTIONS = ("ignore_case", "ignore_numbers", "ignore_punctuation", "regexes_to_ignore")
 

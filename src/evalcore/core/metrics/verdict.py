@@ -11,20 +11,8 @@ from evalcore.core.answers.batch import GenBatch, LLBatch, RollingBatch, count_b
 from evalcore.core.answers.choice import MCBatch, spread_choices
 from evalcore.core.filters.reasons import quote
 from evalcore.core.metrics.normalise import NO_GOLD, normalise_distinct, normaliser
-from evalcore.core.records.column import Floats
 from evalcore.core.records.request import Options
-
-__all__ = [
-    "tell_equality",
-    "tell_extraction",
-    "tell_greedy",
-    "tell_length",
-    "tell_likeliest",
-    "tell_likeliest_by_byte",
-    "tell_likeliest_by_character",
-    "tell_likelihood",
-    "tell_part",
-]
+from evalcore.core.records.row import Floats
 
 TextMetric = Callable[[GenBatch, Options], object]
 

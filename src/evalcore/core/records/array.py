@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 
 from evalcore.core.records.frozen_dict import FrozenDict
 
-__all__ = ["Array", "Bools", "ColumnRecord", "Floats64", "Ints64", "exact_sum", "frozen", "multiply_columns"]
-
 Floats64 = NDArray[np.float64]
 Ints64 = NDArray[np.int64]
 Bools = NDArray[np.bool_]

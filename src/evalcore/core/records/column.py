@@ -35,29 +35,6 @@ from evalcore.core.records.row import (
     take_rows,
 )
 
-__all__ = [
-    "EMPTY",
-    "Column",
-    "Floats",
-    "Labels",
-    "Objects",
-    "Rows",
-    "Stats",
-    "as_objects",
-    "blank_rows",
-    "blank_unscored",
-    "build_column",
-    "concat_rows",
-    "emitted_part",
-    "list_outcomes",
-    "merge_all",
-    "merge_columns",
-    "score_at",
-    "scored_part",
-    "take_rows",
-    "unscored_part",
-]
-
 
 class Column(Struct, frozen=True):
     """Rows of one (task, metric, filter), strictly increasing in key, with the status of each.

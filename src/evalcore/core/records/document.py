@@ -14,18 +14,6 @@ from evalcore.core.records.errors import EvalError, place
 from evalcore.core.records.request import Gold, Request, Sample
 from evalcore.core.records.request import freeze_options as _frozen_options
 
-__all__ = [
-    "DocumentRow",
-    "answer_key",
-    "convert_gold",
-    "decode_doc",
-    "digest_request",
-    "document_table",
-    "request_key",
-    "select_docs",
-]
-
-
 NO_OPTIONS = _frozen_options()
 
 

@@ -7,8 +7,6 @@ from contextlib import contextmanager
 from difflib import get_close_matches
 from types import ModuleType
 
-__all__ = ["EvalError", "MissingExtra", "locate", "located", "place", "require", "unknown"]
-
 
 class EvalError(ValueError):
     """Input that cannot be scored. The message says what is wrong, where, and what to do."""

@@ -10,28 +10,10 @@ from msgspec import Struct, field
 from numpy.typing import NDArray
 
 from evalcore.core.records.array import Array, ColumnRecord, Floats64, Ints64, exact_sum
-from evalcore.core.records.column import Objects, Rows
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.request import Options, freeze_options
-from evalcore.core.stats.intervals import IDENTITY, Link
-
-__all__ = [
-    "AcrossTasks",
-    "Aggregation",
-    "Counts",
-    "Estimate",
-    "Finalise",
-    "Makeup",
-    "Part",
-    "Resampling",
-    "Scale",
-    "Spread",
-    "Summary",
-    "Sums",
-    "gradient",
-    "smooth",
-    "value_of",
-]
+from evalcore.core.records.row import Objects, Rows
+from evalcore.core.stats.links import IDENTITY, Link
 
 Sums = NDArray[np.float64] | NDArray[np.complex128]
 Finalise = Callable[[Sums], Sums]

@@ -10,8 +10,6 @@ from msgspec import Struct
 from msgspec.structs import force_setattr
 from pyrsistent import PMap, pmap
 
-__all__ = ["FrozenDict", "FrozenRecord", "freeze_dict", "freeze_value", "thaw_dict", "thaw_value"]
-
 K = TypeVar("K")
 V = TypeVar("V")
 D = TypeVar("D")

@@ -6,19 +6,6 @@ from typing import Literal
 
 from msgspec import Struct
 
-__all__ = [
-    "FAILED",
-    "NOT_EMITTED",
-    "OK",
-    "UNSCORABLE",
-    "Failed",
-    "NotEmitted",
-    "Ok",
-    "Outcome",
-    "Rule",
-    "Unscorable",
-]
-
 OK, UNSCORABLE, FAILED, NOT_EMITTED = 0, 1, 2, 3
 
 Rule = Literal["exclude", "zero", "fail"]

@@ -13,8 +13,6 @@ from evalcore.core.records.estimate import Estimate
 from evalcore.core.records.request import Options, freeze_options
 from evalcore.core.records.task import MetricKey
 
-__all__ = ["GroupReport", "Report", "TaskReport"]
-
 Estimates = tuple[tuple[MetricKey, Estimate], ...]
 
 

@@ -12,27 +12,6 @@ from pyrsistent import PMap, pmap
 
 from evalcore.core.records.frozen_dict import freeze_value
 
-__all__ = [
-    "GENERATE_UNTIL",
-    "LOGLIKELIHOOD",
-    "LOGLIKELIHOOD_ROLLING",
-    "MULTIPLE_CHOICE",
-    "Answer",
-    "Failure",
-    "Generate",
-    "Gold",
-    "Instance",
-    "Likelihood",
-    "LogLikelihood",
-    "Options",
-    "OutputType",
-    "Reply",
-    "Request",
-    "Rolling",
-    "Sample",
-    "freeze_options",
-]
-
 OutputType = NewType("OutputType", str)
 LOGLIKELIHOOD = OutputType("loglikelihood")
 LOGLIKELIHOOD_ROLLING = OutputType("loglikelihood_rolling")

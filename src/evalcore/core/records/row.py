@@ -10,20 +10,6 @@ from msgspec import Struct
 
 from evalcore.core.records.array import Array, Bools, Ints64, frozen
 
-__all__ = [
-    "BLANKS",
-    "Floats",
-    "Labels",
-    "Objects",
-    "Rows",
-    "Stats",
-    "as_objects",
-    "blank_rows",
-    "blank_unscored",
-    "score_at",
-    "take_rows",
-]
-
 
 class Floats(Struct, frozen=True):
     """One number per document (float64, n)."""

@@ -13,8 +13,6 @@ from evalcore.core.records.column import Column, merge_all, unscored_part
 from evalcore.core.records.errors import EvalError, place, unknown
 from evalcore.core.records.task import MetricKey, MetricSpec, Task
 
-__all__ = ["Provenance", "Scored", "ScoredColumn", "column_key", "merge_scored", "whole_columns"]
-
 
 class Provenance(Struct, frozen=True):
     """The final replies of each document under a pipeline, and the rule behind each (-1: a fallback)."""

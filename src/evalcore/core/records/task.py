@@ -11,8 +11,6 @@ from msgspec.structs import force_setattr
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.request import Options, OutputType, freeze_options
 
-__all__ = ["MetricKey", "MetricSpec", "Pipeline", "ProcessResults", "Step", "Task"]
-
 
 class MetricKey(NamedTuple):
     """A metric under a filter.

@@ -12,8 +12,6 @@ from evalcore.core.records.array import Floats64, Ints64
 from evalcore.core.records.errors import EvalError
 from evalcore.core.repeats.repeat import Reducer, Repeats
 
-__all__ = ["at_least", "majority_at", "pass_all", "pass_at"]
-
 
 def pass_at(k: int, threshold: float = 1.0) -> Reducer:
     """The chance that at least one of ``k`` replies passes, unbiased: 1 − C(n−c, k)/C(n, k).

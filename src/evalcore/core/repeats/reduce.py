@@ -8,18 +8,12 @@ from math import nan
 import numpy as np
 
 from evalcore.core.records.array import Bools, ColumnRecord, Floats64, Ints64, frozen
-from evalcore.core.records.column import (
-    Column,
-    Floats,
-    Stats,
-    build_column,
-)
+from evalcore.core.records.column import Column, build_column
 from evalcore.core.records.errors import EvalError, place
 from evalcore.core.records.outcome import OK, UNSCORABLE
+from evalcore.core.records.row import Floats, Stats
 from evalcore.core.repeats.reducers import REDUCERS, Reducers, reducer
 from evalcore.core.repeats.repeat import Reduce, Reducer, Repeats, as_reducer, join_repeats
-
-__all__ = ["NO_VOTES", "Votes", "measure_noise", "reduce_repeats"]
 
 
 class Votes(ColumnRecord, frozen=True, eq=False):

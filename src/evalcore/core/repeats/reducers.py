@@ -27,8 +27,6 @@ from evalcore.core.repeats.repeat import (
 )
 from evalcore.core.stats.noise import variance_of_reply
 
-__all__ = ["REDUCERS", "Reducers", "find_reducer", "reducer"]
-
 Reducers = PMap[str, Reducer | ReducerAt | Reduce]
 
 

@@ -8,20 +8,9 @@ import numpy as np
 from msgspec import Struct
 
 from evalcore.core.records.array import Bools, ColumnRecord, Floats64, Ints64
-from evalcore.core.records.column import Column, Objects, Rows, build_column, merge_all, score_at, take_rows
+from evalcore.core.records.column import Column, build_column, merge_all
 from evalcore.core.records.outcome import OK, UNSCORABLE
-
-__all__ = [
-    "Reduce",
-    "Reducer",
-    "ReducerAt",
-    "Repeats",
-    "as_reducer",
-    "collect_scores",
-    "join_repeats",
-    "pick_first",
-    "pick_last",
-]
+from evalcore.core.records.row import Objects, Rows, score_at, take_rows
 
 
 class Repeats(ColumnRecord, frozen=True, eq=False):

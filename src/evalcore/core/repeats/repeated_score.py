@@ -19,8 +19,6 @@ from evalcore.core.repeats.reduce import NO_VOTES, Votes, measure_noise
 from evalcore.core.repeats.reducers import Reducers, reducer
 from evalcore.core.tables import BoundPipeline
 
-__all__ = ["RepeatedScore", "add_losses", "blank_columns", "build_reduced", "list_repeats"]
-
 
 class RepeatedScore(Struct, frozen=True, eq=False):
     """A metric's column for each repeat, the reducer that combines them, and the key of the result."""

@@ -9,8 +9,6 @@ import numpy as np
 
 from evalcore.core.records.array import Floats64, Ints64
 
-__all__ = ["bootstrap", "median_stderr", "resample"]
-
 AT_ONCE = 2**20
 """The most drawn positions held at a time."""
 

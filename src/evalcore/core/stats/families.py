@@ -6,8 +6,6 @@ from collections.abc import Sequence
 
 from evalcore.core.records.errors import EvalError
 
-__all__ = ["benjamini_hochberg", "holm"]
-
 
 def holm(p_values: Sequence[float | None]) -> tuple[float | None, ...]:
     """Return Holm's adjusted p-values in the given order; undefined ones stay undefined and do not count.

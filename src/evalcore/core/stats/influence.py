@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 from evalcore.core.records.array import Floats64, Ints64
 from evalcore.core.records.errors import EvalError
 
-__all__ = ["clustered", "independent", "satterthwaite", "sum_clusters"]
-
 
 def independent(influence: Floats64) -> tuple[float, float | None, int]:
     """Uncorrected variance, standard error and count of an estimate whose documents are independent.

@@ -10,31 +10,9 @@ from msgspec import Struct
 from pyrsistent import PMap, pmap
 
 from evalcore.core.records.errors import EvalError, unknown
-from evalcore.core.stats.bootstrap import bootstrap, median_stderr
-from evalcore.core.stats.influence import clustered, independent, satterthwaite
-from evalcore.core.stats.links import IDENTITY, JACCARD, LOG, Link
+from evalcore.core.stats.links import IDENTITY, Link
 from evalcore.core.stats.percentile import Resamples, bca, percentile
 from evalcore.core.stats.quantiles import beta_quantile, normal_quantile, t_quantile
-
-__all__ = [
-    "IDENTITY",
-    "INTERVALS",
-    "JACCARD",
-    "LOG",
-    "Interval",
-    "Link",
-    "bootstrap",
-    "choose_interval",
-    "clustered",
-    "exact_binomial",
-    "independent",
-    "interval",
-    "interval_name",
-    "median_stderr",
-    "satterthwaite",
-    "t_interval",
-    "wilson",
-]
 
 Pair = tuple[float, float]
 Between = Callable[[float, float, float, float, float], Pair]
@@ -118,6 +96,7 @@ def interval(
 
     >>> [round(end, 3) for end in interval(1.0, variance=0.0, n=20, df=19) or ()]
     [0.82, 1.0]
+    >>> from evalcore.core.stats.links import LOG
     >>> ends = interval(10.0, variance=1.0, n=9, df=8, bounds=(0.0, inf), link=LOG, stderr=1.0)
     >>> [round(end, 2) for end in ends or ()]
     [7.94, 12.59]

@@ -7,8 +7,6 @@ from math import exp, inf, log
 
 from msgspec import Struct
 
-__all__ = ["IDENTITY", "JACCARD", "LOG", "Link"]
-
 
 class Link(Struct, frozen=True):
     """A scale, the way back from it, and its slope: the derivative of ``forward`` at a value.

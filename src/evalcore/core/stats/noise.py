@@ -13,8 +13,6 @@ import numpy as np
 
 from evalcore.core.records.array import Floats64
 
-__all__ = ["combine_noise", "mean_noise", "question_stderr", "variance_of_reply"]
-
 Noise = tuple[float | None, float | None]
 """The sampling part of a squared standard error, and the replies behind each question's score."""
 

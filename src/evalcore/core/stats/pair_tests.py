@@ -11,26 +11,9 @@ from numpy.typing import NDArray
 
 from evalcore.core.records.array import Floats64, Ints64
 from evalcore.core.records.errors import EvalError
-from evalcore.core.stats.families import holm
 from evalcore.core.stats.influence import clustered, independent
 from evalcore.core.stats.quantiles import binomial_cdf, normal_quantile, t_cdf, t_quantile
-from evalcore.core.stats.sample_size import detectable_difference, required_n
 from evalcore.core.stats.sign_flip import flip_tests
-
-__all__ = [
-    "Difference",
-    "clip_around",
-    "detectable_difference",
-    "drop_rounding",
-    "effective_difference",
-    "holm",
-    "match_keys",
-    "paired",
-    "paired_binary",
-    "paired_t",
-    "required_n",
-    "sign_flip_test",
-]
 
 Keys = Sequence[Hashable] | NDArray[np.generic]
 

@@ -11,8 +11,6 @@ from msgspec import Struct
 from evalcore.core.records.array import Floats64, Ints64
 from evalcore.core.stats.quantiles import normal_quantile, t_cdf
 
-__all__ = ["Resamples", "acceleration", "bca", "jackknife", "percentile"]
-
 Pair = tuple[float, float]
 MOST_LEFT_OUT = 200
 

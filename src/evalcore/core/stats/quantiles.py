@@ -9,8 +9,6 @@ from statistics import NormalDist
 from evalcore.core.records.errors import EvalError
 from evalcore.core.stats.special import find_root, incomplete_beta, log_beta, log_of
 
-__all__ = ["beta_cdf", "beta_quantile", "binomial_cdf", "normal_quantile", "t_cdf", "t_quantile"]
-
 _NORMAL = NormalDist()
 _TINY = 1e-300
 _LARGE_DF = 2000.0

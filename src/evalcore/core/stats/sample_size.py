@@ -10,19 +10,6 @@ from msgspec import Struct
 from evalcore.core.records.errors import EvalError
 from evalcore.core.stats.quantiles import t_quantile
 
-__all__ = [
-    "Reach",
-    "Variances",
-    "detectable_difference",
-    "distance_at",
-    "questions_for",
-    "reach_of_interval",
-    "reach_of_test",
-    "repeats_for",
-    "required_n",
-    "variances_of_difference",
-]
-
 Reach = Callable[[float], float]
 """How many standard errors a distance must be, by degrees of freedom."""
 

@@ -8,8 +8,6 @@ import numpy as np
 
 from evalcore.core.records.array import Floats64
 
-__all__ = ["flip_tests", "sign_blocks"]
-
 _BLOCK = 1 << 22
 
 

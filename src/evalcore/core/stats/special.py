@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from math import exp, lgamma, log, log1p, nan, pi
 
-__all__ = ["find_root", "incomplete_beta", "log_beta", "log_of"]
-
 _TINY = 1e-300
 
 

@@ -20,8 +20,6 @@ from evalcore.shell.answerlog.line import (
     is_intact,
 )
 
-__all__ = ["LogState", "fold_lines", "read_log"]
-
 MOST_PROBLEMS = 100
 CONFLICT = "another reply to a question answered before; the later one counts"
 

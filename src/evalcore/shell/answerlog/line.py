@@ -14,21 +14,6 @@ from evalcore.core.records.errors import EvalError
 from evalcore.core.records.request import Failure, Likelihood, Reply
 from evalcore.shell.data.wire import decode_line, encode_line
 
-__all__ = [
-    "FORMAT",
-    "HEADER",
-    "VERSION",
-    "Header",
-    "Line",
-    "LoggedAnswer",
-    "ModelLine",
-    "decode_record",
-    "encode_record",
-    "is_intact",
-    "make_record",
-    "name_model",
-]
-
 FORMAT, VERSION = "evalcore-answers", 1
 PREFIX = b'{"sum":"'
 START = len(PREFIX) + 8 + 2  # the checksum in hex, then '",'

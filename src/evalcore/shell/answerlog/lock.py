@@ -14,8 +14,6 @@ from msgspec import Struct
 
 from evalcore.core.records.errors import EvalError
 
-__all__ = ["Holder", "hold_lock", "is_gone", "name_lock", "touch_lock"]
-
 SILENT_SECONDS = 600
 
 

@@ -14,8 +14,6 @@ from evalcore.shell.answerlog.fold import LogState, fold_lines
 from evalcore.shell.answerlog.line import HEADER, Line, ModelLine, encode_record, make_record, name_model
 from evalcore.shell.answerlog.lock import hold_lock, touch_lock
 
-__all__ = ["LogWriter", "open_log"]
-
 
 class LogWriter:
     """The open end of an answer log. ``state`` is the content of the log when it was opened."""

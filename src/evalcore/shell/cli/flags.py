@@ -11,8 +11,6 @@ from evalcore.core.records.errors import EvalError, unknown
 from evalcore.shell.config.keys import KEYS, Key
 from evalcore.shell.config.values import parse_pairs, parse_value
 
-__all__ = ["add_flags", "read_flags", "refuse_rest", "spell_keys"]
-
 METAVARS = {"int": "N", "number": "X", "pairs": "KEY=VALUE", "names": "NAME", "seeds": "N[,N,N,N]", "json": "JSON"}
 
 

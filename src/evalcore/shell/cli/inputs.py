@@ -4,16 +4,6 @@ from __future__ import annotations
 
 import argparse
 
-__all__ = [
-    "COLUMNS",
-    "add_choice",
-    "add_columns",
-    "add_forms",
-    "add_reading",
-    "add_resampling",
-    "new_parser",
-]
-
 
 def new_parser(command: str, what: str, examples: str, usage: str | None = None) -> argparse.ArgumentParser:
     """A parser whose help says what a command does and shows examples."""

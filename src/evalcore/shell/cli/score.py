@@ -11,8 +11,6 @@ from evalcore.shell.cli.flags import read_flags, spell_keys
 from evalcore.shell.cli.inputs import COLUMNS, add_forms, new_parser
 from evalcore.shell.config.keys import KEYS
 
-__all__ = ["build_parser", "main"]
-
 EXAMPLES = """examples:
   evalcore score runs/mine                                   by its own rules: the same numbers again
   evalcore score lm_eval_out/ --task my_gsm8k.yaml           by the filters and metrics of a task file

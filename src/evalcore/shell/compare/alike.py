@@ -17,8 +17,6 @@ from evalcore.shell.compare.runs import RecordedDoc, read_docs
 from evalcore.shell.logs.runs.identity import canonical
 from evalcore.shell.logs.runs.run_record import Recorded
 
-__all__ = ["Alike", "align_pairs", "align_sides", "rename_alone"]
-
 
 class Value(NamedTuple):
     """A field of a document: a hash of it, how long a text it is (a number is none), and whether it is the target."""

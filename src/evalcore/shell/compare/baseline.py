@@ -27,8 +27,6 @@ from evalcore.shell.logs.runs.run_record import Recorded, close_recorded
 from evalcore.shell.logs.runs.totals import total_estimates
 from evalcore.shell.output.terminal.losses import find_losses, tell_losses
 
-__all__ = ["CheckKeys", "HeldGates", "close_run", "hold_against", "tell_missing"]
-
 SIDES = ("the run", "the baseline")
 
 

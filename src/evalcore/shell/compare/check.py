@@ -16,8 +16,6 @@ from evalcore.shell.compare.run_sides import ReadKeys, read_run, read_sides
 from evalcore.shell.config.values import Names, RunPath, list_names, split_names
 from evalcore.shell.logs.runs.run_record import Recorded
 
-__all__ = ["Checked", "check_run"]
-
 
 class Checked(Struct, frozen=True, kw_only=True):
     """A run's gates, and what else to know. ``runs`` are path and model of what was read.

@@ -22,8 +22,6 @@ from evalcore.shell.compare.run_sides import ReadKeys, read_sides
 from evalcore.shell.config.values import Names, RunPath, list_names, split_names
 from evalcore.shell.logs.runs.run_record import Recorded
 
-__all__ = ["Compared", "compare", "label_runs", "name_runs", "select_lines"]
-
 MOST = 5
 ANY = MetricKey("")
 

@@ -9,8 +9,6 @@ from evalcore.shell.compare.alike import Alike
 from evalcore.shell.logs.runs.run_record import Recorded, rule_of
 from evalcore.shell.output.terminal.notes import group_texts
 
-__all__ = ["describe_runs", "explain_pairing", "find_model", "tell_pairs", "tell_settings"]
-
 Plain = Mapping[str, object]
 
 COUNTED = {"zero": "count as 0", "exclude": "are left out"}

@@ -16,8 +16,6 @@ from evalcore.shell.compare.conditions import explain_pairing, tell_pairs
 from evalcore.shell.compare.run_sides import LogKeys, read_known, read_sides
 from evalcore.shell.config.values import Names, RunPath, list_names, split_names
 
-__all__ = ["Planned", "plan_power"]
-
 
 class Planned(Struct, frozen=True, kw_only=True):
     """Plans for the next run, what was asked, the files that were read, what a reader must know first, and warnings."""

@@ -25,8 +25,6 @@ from evalcore.shell.logs.runs.totals import read_totals
 from evalcore.shell.logs.search import NO_SAMPLES, Searched
 from evalcore.shell.logs.tables.column_map import ColumnKeys, declare_columns
 
-__all__ = ["LogKeys", "ReadKeys", "build_search", "read_known", "read_run", "read_sides"]
-
 
 class LogKeys(ColumnKeys, total=False):
     """What no log says: what the columns of tables hold, which documents count together; and how formats are read."""

@@ -29,8 +29,6 @@ from evalcore.shell.score.report import close_logs
 from evalcore.shell.score.score import plan_scoring
 from evalcore.shell.score.scored_log import ScoredLog, score_each
 
-__all__ = ["RecordedDoc", "read_docs", "read_recorded"]
-
 RecordedDoc = tuple[int, object, object]
 """The number, the fields and the target of a document."""
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
-__all__ = ["KEYS", "Key", "Kind"]
-
 Kind = Literal["text", "int", "number", "flag", "pairs", "names", "seeds", "json"]
 
 

@@ -7,8 +7,6 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-__all__ = ["anchor_paths", "find_path", "is_path"]
-
 
 def find_path(given: str, home: Path | None) -> str:
     """Find a path of a run config: beside the config if it exists there, else from the working directory.

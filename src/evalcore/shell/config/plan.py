@@ -19,8 +19,6 @@ from evalcore.shell.config.locations import anchor_paths, is_path
 from evalcore.shell.config.values import parse_pairs
 from evalcore.shell.safety.secrets import HIDDEN
 
-__all__ = ["Pin", "Plan", "Read", "list_choices", "make_plan", "read_config"]
-
 SEEDS = (0, 1234, 1234, 1234)
 PATH_ARGS = ("path", "paths")
 """The model arguments that are paths."""

@@ -11,8 +11,6 @@ import msgspec
 
 from evalcore.core.records.errors import EvalError
 
-__all__ = ["Names", "RunPath", "list_names", "parse_pairs", "parse_value", "split_at_commas", "split_names"]
-
 RunPath = str | Path
 Names = str | Iterable[str]
 """A name, or several."""

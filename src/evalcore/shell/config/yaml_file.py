@@ -19,8 +19,6 @@ from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from evalcore.core.records.errors import EvalError
 
-__all__ = ["FunctionTag", "Loaded", "read_yaml"]
-
 MOST_BYTES = 16_000_000
 MOST_DEPTH = 200
 

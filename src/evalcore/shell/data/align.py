@@ -7,8 +7,6 @@ from types import NoneType
 
 from evalcore.core.records.errors import EvalError
 
-__all__ = ["align_documents"]
-
 Doc = dict[str, object]
 
 

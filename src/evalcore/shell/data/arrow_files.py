@@ -8,8 +8,6 @@ from pathlib import Path
 from evalcore.core.records.errors import EvalError, require
 from evalcore.shell.data.align import Doc
 
-__all__ = ["read_arrow", "read_parquet"]
-
 
 def read_parquet(path: Path, options: Mapping[str, object]) -> list[Doc]:
     """Read the rows of a Parquet file; ``columns`` selects some columns."""

@@ -16,8 +16,6 @@ from evalcore.core.records.errors import EvalError, unknown
 from evalcore.shell.data.align import Doc
 from evalcore.shell.data.unpack import LineFault, open_bytes
 
-__all__ = ["name_columns", "read_csv", "read_rows", "read_tsv", "type_column"]
-
 Row = tuple[int, list[str]]
 MOST_CELL = 1 << 30
 NO_VALUE = frozenset(

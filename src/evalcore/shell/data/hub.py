@@ -8,8 +8,6 @@ from typing import cast
 from evalcore.core.records.errors import EvalError, MissingExtra, require
 from evalcore.shell.data.align import Doc
 
-__all__ = ["check_splits", "list_documents", "load_from_hub"]
-
 
 def load_from_hub(path: str, name: object, options: Mapping[str, object], task: str) -> Mapping[str, object]:
     """Load the splits of a hub dataset with the datasets package."""

@@ -10,8 +10,6 @@ from evalcore.shell.data.align import Doc, align_documents
 from evalcore.shell.data.unpack import open_bytes
 from evalcore.shell.data.wire import decode_line, number_lines
 
-__all__ = ["read_json", "read_json_lines", "unwrap_documents"]
-
 USUAL = ("data", "rows", "examples", "documents", "instances")
 
 

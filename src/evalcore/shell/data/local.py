@@ -12,8 +12,6 @@ from evalcore.shell.data.folders import sort_into_splits
 from evalcore.shell.data.hub import list_documents
 from evalcore.shell.data.readers import BUILDERS, Reader, find_files, list_files_in, read_files
 
-__all__ = ["Parts", "Read", "is_remote", "open_builder", "open_path", "read_given"]
-
 Read = Callable[[], Sequence[Doc]]
 Parts = Mapping[str, Read]
 """How to read each split by name; ``*`` stands for every other name."""

@@ -7,8 +7,6 @@ from fnmatch import fnmatchcase
 
 from evalcore.core.records.errors import EvalError
 
-__all__ = ["find_override"]
-
 
 def find_override(data: Mapping[str, object] | None, task: str) -> object | None:
     """Find what ``data:`` gives for a task, by its name or the first matching glob; ``{task}`` in a path is its name.

@@ -13,17 +13,6 @@ from evalcore.shell.data.csv_files import read_csv, read_tsv
 from evalcore.shell.data.json_files import read_json, read_json_lines
 from evalcore.shell.data.unpack import open_bytes, strip_packing
 
-__all__ = [
-    "BUILDERS",
-    "READERS",
-    "Reader",
-    "choose_reader",
-    "find_files",
-    "list_files_in",
-    "read_documents",
-    "read_files",
-]
-
 Reader = Callable[[Path, Mapping[str, object]], list[Doc]]
 
 

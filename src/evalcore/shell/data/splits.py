@@ -12,8 +12,6 @@ from evalcore.shell.data.hub import check_splits, list_documents, load_from_hub
 from evalcore.shell.data.local import Parts, Read, is_remote, open_builder, open_path, read_given
 from evalcore.shell.data.readers import BUILDERS
 
-__all__ = ["Splits", "load_splits"]
-
 Result = TypeVar("Result")
 SPLIT_KEYS = ("training_split", "validation_split", "test_split", "fewshot_split")
 

@@ -12,8 +12,6 @@ from typing import IO, cast
 from evalcore.core.records.errors import EvalError, require
 from evalcore.shell.data.wire import MOST_BYTES
 
-__all__ = ["PACKED", "LineFault", "open_bytes", "read_lines", "strip_packing"]
-
 FREE_BYTES = 256 << 20
 MOST_FOLD = 200
 """A compressed file may grow to 256 MB, and beyond that to 200 times its size; real text grows 3 to 20 times."""

@@ -10,8 +10,6 @@ import msgspec
 
 from evalcore.core.records.errors import EvalError
 
-__all__ = ["decode_line", "encode_line", "number_lines"]
-
 MOST_BYTES = 256 << 20
 
 

@@ -15,8 +15,6 @@ from evalcore.core.tables import Tables, pipelines_of
 from evalcore.shell.explain.lookup import build_answers, build_sample
 from evalcore.shell.logs.log import Logged
 
-__all__ = ["Traced", "list_said_texts", "list_score_keys", "trace_logged"]
-
 UNKNOWN = "no config says which filters these are: give the task by --task_file to see them step by step"
 
 

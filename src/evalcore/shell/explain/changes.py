@@ -18,8 +18,6 @@ from evalcore.core.records.task import MetricKey
 from evalcore.shell.explain.agreement import list_said_texts
 from evalcore.shell.logs.log import Logged, LogTask, Problem
 
-__all__ = ["KINDS", "AnswerHashes", "Change", "TaskDiff", "diff_task", "hash_answers", "name_change"]
-
 KINDS = ("right -> wrong", "wrong -> right", "other", "newly unscorable", "newly scored")
 
 

@@ -28,8 +28,6 @@ from evalcore.shell.explain.run_source import (
 from evalcore.shell.logs.log import Logged, Problem
 from evalcore.shell.logs.runs.run_record import Recorded
 
-__all__ = ["Detail", "Diffed", "NumberChange", "diff_runs"]
-
 
 class Detail(Struct, frozen=True):
     """A change that is shown: the document, and its filter as either side ran it."""

@@ -27,8 +27,6 @@ from evalcore.shell.explain.run_source import (
 from evalcore.shell.logs.log import Logged, LogTask
 from evalcore.shell.logs.open import open_logs
 
-__all__ = ["Explained", "explain_document"]
-
 
 class Explained(Struct, frozen=True):
     """One document: as it was asked and answered, traced through each filter, and its part in every number above.

@@ -13,17 +13,6 @@ from evalcore.core.records.request import Answer, Generate, Instance, Reply, Req
 from evalcore.shell.logs.log import Logged, LogTask, Problem
 from evalcore.shell.logs.runs.identity import content_of
 
-__all__ = [
-    "add_past",
-    "build_answers",
-    "build_sample",
-    "find_document",
-    "hash_document",
-    "list_hashes",
-    "list_own_ids",
-    "pair_replies",
-]
-
 OWN = ("id", "_id", "uid", "question_id", "task_id", "qid", "key", "idx")
 """Fields under which data sets commonly name their documents."""
 MARK, NUMBER = "hash:", "#"

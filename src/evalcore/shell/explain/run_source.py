@@ -9,7 +9,7 @@ from shlex import quote
 from msgspec import Struct
 from msgspec.structs import replace
 
-from evalcore.core.aggregate.value import Inference
+from evalcore.core.aggregate.inference import Inference
 from evalcore.core.groups.tree import Group, all_groups, all_tasks
 from evalcore.core.lm_eval.policy import POLICIES
 from evalcore.core.pipeline import build_report, report_task
@@ -25,17 +25,6 @@ from evalcore.shell.logs.runs.run_record import Recorded, rule_of
 from evalcore.shell.logs.runs.tasks import recorded_task
 from evalcore.shell.logs.search import ALL, Searched
 from evalcore.shell.logs.tables.column_map import ColumnMap
-
-__all__ = [
-    "RunSource",
-    "build_run_report",
-    "find_inference",
-    "find_policy",
-    "find_tables",
-    "find_task",
-    "open_run",
-    "read_task_file",
-]
 
 Plain = Mapping[str, object]
 

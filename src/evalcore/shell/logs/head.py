@@ -18,8 +18,6 @@ from evalcore.shell.data.wire import decode_line
 from evalcore.shell.logs.json_records import MARK, Record, open_lines, read_records
 from evalcore.shell.logs.log import NOTHING, Reader
 
-__all__ = ["FileHead", "LogFile", "is_torn", "read_head", "tell_file"]
-
 HEAD = 1 << 16
 MAGIC = {b"PK\x03\x04": "zip", b"PAR1": "parquet", b"ARROW1": "arrow", b"\xff\xff\xff\xff": "arrow"}
 RESULTS = re.compile(rb'"results"\s*:\s*\{')

@@ -17,8 +17,6 @@ from evalcore.shell.data.unpack import LineFault, open_bytes, read_lines
 from evalcore.shell.data.wire import MOST_BYTES, decode_line, encode_line
 from evalcore.shell.logs.log import Logged, Problem
 
-__all__ = ["MARK", "Record", "open_lines", "problem_at", "read_records", "refuse_problems"]
-
 MARK = b"\xef\xbb\xbf"
 SMALL, LARGE = 1 << 13, 1 << 18
 PLACE = re.compile(r"^(:\d+)*: ")

@@ -19,9 +19,6 @@ if TYPE_CHECKING:
     from evalcore.shell.logs.lm_eval.results import Results
     from evalcore.shell.logs.tables.column_map import ColumnMap
 
-__all__ = ["Epochs", "LogTask", "Logged", "Opening", "Problem", "Reader"]
-
-
 NOTHING: Mapping[str, object] = MappingProxyType({})
 
 

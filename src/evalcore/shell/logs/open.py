@@ -22,8 +22,6 @@ from evalcore.shell.logs.readers import READERS
 from evalcore.shell.logs.search import DATA, EXPECTED, Searched, find_logs, list_suffixes
 from evalcore.shell.logs.tables.column_map import ColumnMap
 
-__all__ = ["open_logs"]
-
 NAMED = 5
 
 

@@ -11,8 +11,6 @@ from msgspec import Struct
 
 from evalcore.core.records.errors import EvalError
 
-__all__ = ["Named", "expand_path", "list_paths", "name_apart"]
-
 
 class Named(Struct, frozen=True):
     """A file, and whether it was named itself or only caught by a folder or a glob."""

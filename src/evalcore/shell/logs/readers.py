@@ -9,7 +9,5 @@ from evalcore.shell.logs.lm_eval.log import LMMS, SAMPLES
 from evalcore.shell.logs.log import Reader
 from evalcore.shell.logs.tables.table import TABLE
 
-__all__ = ["READERS"]
-
 READERS: PMap[str, Reader] = pmap({"samples": SAMPLES, "lmms": LMMS, "inspect": INSPECT, "table": TABLE})
 """Every format that recorded answers may have."""

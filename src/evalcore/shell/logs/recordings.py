@@ -15,8 +15,6 @@ from evalcore.shell.logs.lm_eval.rows import read_near_row
 from evalcore.shell.logs.paths import expand_path, list_paths
 from evalcore.shell.logs.search import ALL, Searched
 
-__all__ = ["choose_recordings", "find_recordings", "hash_files", "tell_mistaken"]
-
 
 def choose_recordings(names: Iterable[str], searched: Searched = ALL) -> tuple[list[Path], tuple[str, ...]]:
     """The files that these paths, folders and globs name, and a warning for each that a glob caught by accident."""

@@ -18,8 +18,6 @@ from evalcore.shell.logs.paths import Named
 from evalcore.shell.logs.readers import READERS
 from evalcore.shell.logs.tables.column_map import ColumnMap
 
-__all__ = ["ALL", "DATA", "EXPECTED", "NO_SAMPLES", "Searched", "find_logs", "list_suffixes"]
-
 EXPECTED = (
     "expected a sample log (lm-eval, lmms-eval, evalcore), an Inspect log (.eval, .json), or a table (JSONL, CSV, "
     "Parquet) with its columns declared (--answer, --gold, ...)"

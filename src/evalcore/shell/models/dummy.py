@@ -12,8 +12,6 @@ from evalcore.core.records.request import Generate, Likelihood, LogLikelihood, R
 from evalcore.shell.models.model import Backend, Heard, Model, Question
 from evalcore.shell.prompts.turns import Message
 
-__all__ = ["BACKEND", "guess_reply", "open_dummy"]
-
 ARGUMENTS = (
     ("seed", "another number gives other answers (0)"),
     ("text", "what every generation says; without it, words drawn from the prompt or a number"),

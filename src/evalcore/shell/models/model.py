@@ -10,17 +10,6 @@ from msgspec import Struct
 from evalcore.core.records.request import Reply, Request, Rolling
 from evalcore.shell.prompts.turns import ChatTemplate
 
-__all__ = [
-    "OTHER_OPTIONS",
-    "Ask",
-    "Backend",
-    "Heard",
-    "Model",
-    "Question",
-    "accept_options",
-    "fit_reply",
-]
-
 
 class Question(NamedTuple):
     """One request, asked for the ``repeat``-th time."""

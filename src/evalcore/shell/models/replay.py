@@ -27,8 +27,6 @@ from evalcore.shell.logs.tables.column_map import ColumnKeys, declare_columns
 from evalcore.shell.models.model import OTHER_OPTIONS, Backend, Heard, Model, Question, fit_reply
 from evalcore.shell.models.openai.body import render_messages
 
-__all__ = ["BACKEND", "Recording", "find_answer", "open_replay", "read_recordings", "replay_backend"]
-
 ARGUMENTS = (
     ("path", "an answer log, a sample log or another log, a folder of them or a glob; `paths` for a list"),
     ("model", "whose answers, where a log holds several models' (part of the identity is enough)"),

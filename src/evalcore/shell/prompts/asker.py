@@ -30,8 +30,6 @@ from evalcore.shell.prompts.settings import TaskSettings
 from evalcore.shell.prompts.templates.compile import Doc
 from evalcore.shell.prompts.turns import ChatTemplate, Turn, example_turns, join_texts, question_turns, write_prompt
 
-__all__ = ["AskedDocument", "Asker", "ask_document", "make_asker", "write_example"]
-
 
 class AskedDocument(NamedTuple):
     """The requests of a document with its gold and choices. ``target`` is what ``doc_to_target`` gives,

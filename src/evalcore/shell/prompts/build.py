@@ -26,8 +26,6 @@ from evalcore.shell.prompts.settings import TaskSettings, decode_settings
 from evalcore.shell.prompts.templates.compile import Doc
 from evalcore.shell.prompts.turns import Turn
 
-__all__ = ["build_task"]
-
 CALLED = ("doc_to_text", "doc_to_target", "doc_to_choice")
 
 

@@ -11,8 +11,6 @@ from evalcore.core.records.errors import EvalError
 from evalcore.shell.prompts.templates.compile import Doc, compile_template
 from evalcore.shell.prompts.templates.sandbox import Sandbox, get_environment, refuse_unwritable
 
-__all__ = ["read_cluster"]
-
 WHAT_TO_DO = "; fill it in, or write a template that gives a document that stands alone an id of its own"
 
 

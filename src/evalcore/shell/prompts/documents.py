@@ -14,8 +14,6 @@ from evalcore.core.records.frozen_dict import thaw_value
 from evalcore.shell.prompts.settings import TaskSettings
 from evalcore.shell.prompts.templates.compile import Doc
 
-__all__ = ["DocTable", "encode_doc", "read_eval_table", "read_shot_docs", "share_documents", "tabulate_docs"]
-
 Splits = Mapping[str, Sequence[Doc]]
 
 

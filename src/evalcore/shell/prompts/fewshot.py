@@ -9,8 +9,6 @@ from evalcore.core.records.errors import EvalError, place, unknown
 from evalcore.shell.prompts.settings import TaskSettings
 from evalcore.shell.prompts.templates.compile import Doc
 
-__all__ = ["Draw", "draw_places", "draw_shots", "take_places"]
-
 Draw = Callable[[Doc | None], Sequence[Doc]]
 """Gives the examples for a document; a given document must not be among them."""
 

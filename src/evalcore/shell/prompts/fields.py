@@ -13,8 +13,6 @@ from evalcore.core.records.frozen_dict import thaw_value
 from evalcore.shell.prompts.templates.compile import Doc, compile_template, compile_value
 from evalcore.shell.prompts.templates.limits import LONGEST
 
-__all__ = ["Read", "is_null", "read_choices", "read_field", "read_target", "read_text"]
-
 Read = Callable[[Doc], object]
 
 

@@ -14,8 +14,6 @@ from evalcore.shell.prompts.fields import is_null
 from evalcore.shell.prompts.settings import TaskSettings
 from evalcore.shell.prompts.templates.compile import Doc
 
-__all__ = ["find_mistakes", "refuse_typos"]
-
 READ = ("doc_to_text", "doc_to_target", "doc_to_choice")
 BARE = re.compile(r"\w[\w .-]{0,60}")
 """What may be meant as a column: words without the marks of a text."""

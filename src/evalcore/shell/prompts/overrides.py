@@ -15,8 +15,6 @@ from evalcore.core.records.request import GENERATE_UNTIL
 from evalcore.shell.prompts.ready_task import Asking
 from evalcore.shell.prompts.settings import TaskSettings
 
-__all__ = ["fill_config", "override_settings", "select_scoring"]
-
 Plain = dict[str, object]
 ADDRESS = re.compile(" at 0x[0-9a-f]+")
 RECORDED = (FrozenDict({"metric": BYPASS}),)

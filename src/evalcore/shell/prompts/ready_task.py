@@ -11,8 +11,6 @@ from evalcore.core.records.request import Request, Sample
 from evalcore.core.records.task import Task
 from evalcore.shell.prompts.turns import ChatTemplate
 
-__all__ = ["Asking", "Built"]
-
 
 class Asking(FrozenRecord, frozen=True):
     """How a run asks its tasks, in lm-eval's words. ``chat`` is the model's template if it is to be applied."""

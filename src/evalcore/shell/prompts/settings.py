@@ -12,8 +12,6 @@ from evalcore.core.records.errors import EvalError, place, unknown
 from evalcore.core.records.frozen_dict import FrozenRecord
 from evalcore.core.records.request import GENERATE_UNTIL, LOGLIKELIHOOD, LOGLIKELIHOOD_ROLLING, MULTIPLE_CHOICE
 
-__all__ = ["Shots", "TaskSettings", "decode_settings"]
-
 Function = Callable[..., object]
 Plain = Mapping[str, object]
 

@@ -7,18 +7,6 @@ from typing import NamedTuple
 
 from evalcore.core.records.errors import EvalError
 
-__all__ = [
-    "ChatTemplate",
-    "Message",
-    "Turn",
-    "example_turns",
-    "join_texts",
-    "question_turns",
-    "write_messages",
-    "write_prompt",
-    "write_text",
-]
-
 Message = dict[str, str]
 """``{"role": "system" | "user" | "assistant", "content": ...}``."""
 

@@ -18,19 +18,6 @@ from evalcore.shell.models.model import OTHER_OPTIONS, Ask, Heard, Model, Questi
 from evalcore.shell.output.terminal.progress import Progress
 from evalcore.shell.prompts.ready_task import Built
 
-__all__ = [
-    "Agenda",
-    "AnswerSheet",
-    "Interrupted",
-    "Item",
-    "ask_agenda",
-    "ask_each",
-    "list_questions",
-    "replies_of",
-    "sort_items",
-    "tell_endings",
-]
-
 
 class Item(NamedTuple):
     """A question under the key of its answer; ``digest`` names the request whatever the model."""

@@ -20,8 +20,6 @@ from evalcore.core.records.score import Scored
 from evalcore.core.tables import Tables
 from evalcore.shell.config.plan import Plan
 
-__all__ = ["close_groups", "close_task", "inference_of"]
-
 
 def inference_of(plan: Plan) -> Inference:
     """How a plan closes numbers.

@@ -17,8 +17,6 @@ from evalcore.shell.answerlog.lock import hold_lock
 from evalcore.shell.config.locations import anchor_paths, is_path
 from evalcore.shell.config.plan import PATH_ARGS, Plan
 
-__all__ = ["claim_folder", "earlier_run", "hold_folder", "log_path", "run_folder", "settled"]
-
 
 def run_folder(plan: Plan) -> Path:
     """``output_path`` (of a ``.json`` its folder, as in lm-eval), else a folder that the same plan finds again."""

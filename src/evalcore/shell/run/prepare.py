@@ -30,8 +30,6 @@ from evalcore.shell.tasks.trust import Trust, load_functions, load_groups, read_
 
 T = TypeVar("T")
 
-__all__ = ["Selected", "asking_of", "build_tasks", "open_model", "select_tasks"]
-
 
 class Selected(FrozenRecord, frozen=True):
     """The tasks of a plan: trees, configs with their code loaded, local data, files, warnings, code that may run."""

@@ -38,8 +38,6 @@ from evalcore.shell.run.run_result import RunResult
 from evalcore.shell.run.write import write_folder, write_task
 from evalcore.shell.safety.safe_text import visible
 
-__all__ = ["run"]
-
 
 def run(
     config: RunPath | Mapping[str, object] | None = None,

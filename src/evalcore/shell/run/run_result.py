@@ -12,8 +12,6 @@ from evalcore.core.records.report import Report
 from evalcore.shell.logs.log import Problem
 from evalcore.shell.output.terminal.show import Shown, prepare_shown, render
 
-__all__ = ["RunResult"]
-
 
 class RunResult(FrozenRecord, frozen=True, kw_only=True):
     """A finished run, or logs that were scored again.

@@ -12,8 +12,6 @@ from evalcore.shell.output.files.environment import describe_run
 from evalcore.shell.output.files.run_files import list_files, name_samples, write_results, write_run, write_samples
 from evalcore.shell.run.folder import earlier_run
 
-__all__ = ["write_folder", "write_task"]
-
 Plain = Mapping[str, object]
 
 

@@ -9,8 +9,6 @@ from pathlib import Path
 
 from evalcore.core.records.errors import EvalError
 
-__all__ = ["replace_file", "replace_with"]
-
 
 def replace_file(path: Path, parts: Iterable[str]) -> Path:
     """Put a text in place at once."""

@@ -6,8 +6,6 @@ import re
 from hashlib import sha256
 from unicodedata import category
 
-__all__ = ["shorten", "slug", "visible"]
-
 SAFE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+@=-]*")
 HASHED = re.compile(r"-[0-9a-f]{10}")
 # Names that Windows keeps for devices, with any extension.

@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
-__all__ = ["HIDDEN", "hide_in_body", "hide_in_text", "redact"]
-
 HIDDEN = "[redacted]"
 
 SECRET_KEY = re.compile(

@@ -12,8 +12,6 @@ import numpy as np
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.frozen_dict import FrozenDict
 
-__all__ = ["drop_nonfinite", "dump_json", "dump_page", "to_plain"]
-
 
 def dump_json(value: object, *, indent: int | None = None) -> str:
     """JSON that every reader takes: numbers that JSON has no words for become null.

@@ -10,8 +10,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from evalcore.core.lm_eval.result_file import BYPASS
-from evalcore.core.records.column import Column, build_column, take_rows
+from evalcore.core.records.column import Column, build_column
 from evalcore.core.records.request import freeze_options
+from evalcore.core.records.row import take_rows
 from evalcore.core.records.score import Scored, ScoredColumn
 from evalcore.core.records.task import MetricKey, MetricSpec, Task
 from evalcore.core.tables import first_or_all, known_metrics
@@ -19,8 +20,6 @@ from evalcore.shell.logs.log import LogTask
 from evalcore.shell.score.groups import recorded_count
 from evalcore.shell.score.labels import recorded_name
 from evalcore.shell.score.verdicts import RECORDED
-
-__all__ = ["Kept", "needs_code", "paths_of", "read_kept", "with_kept", "with_unclosed", "without"]
 
 Plain = Mapping[str, object]
 OWN_CODE = (

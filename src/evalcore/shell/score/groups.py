@@ -17,16 +17,6 @@ from evalcore.shell.logs.log import Logged, LogTask
 from evalcore.shell.score.labels import recorded_name
 from evalcore.shell.score.sample import document_of
 
-__all__ = [
-    "group_by_field",
-    "group_tasks",
-    "read_groups",
-    "recorded_count",
-    "recorded_trees",
-    "regroup",
-    "whole_groups",
-]
-
 Plain = Mapping[str, object]
 MOST = 10
 """How many names of tasks an error shows."""

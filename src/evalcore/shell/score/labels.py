@@ -14,17 +14,6 @@ from evalcore.shell.config.plan import Plan
 from evalcore.shell.logs.log import LogTask
 from evalcore.shell.output.files.results import RunFacts, find_model_name
 
-__all__ = [
-    "label_logs",
-    "label_runs",
-    "label_task",
-    "log_facts",
-    "model_of",
-    "recorded_name",
-    "told_model",
-    "with_own_aliases",
-]
-
 Plain = Mapping[str, object]
 
 

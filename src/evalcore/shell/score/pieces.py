@@ -29,8 +29,6 @@ from evalcore.shell.run.write import write_task
 from evalcore.shell.score.carryover import paths_of, with_unclosed
 from evalcore.shell.score.stream import Piece
 
-__all__ = ["WrittenTask", "claim_output", "write_pieces"]
-
 Plain = Mapping[str, object]
 
 

@@ -32,8 +32,6 @@ from evalcore.shell.score.verdicts import (
     verdict_task,
 )
 
-__all__ = ["Recipe", "choose_recipe", "config_for", "looks_wide"]
-
 Plain = Mapping[str, object]
 LIKELIHOODS = (LOGLIKELIHOOD, MULTIPLE_CHOICE)
 STANDING = "these are the scores that {} recorded{}; --metric NAME scores its answers again"

@@ -26,8 +26,6 @@ from evalcore.shell.score.labels import label_logs, label_runs, label_task, reco
 from evalcore.shell.score.scored_log import ScoredLog, ScorePlan
 from evalcore.shell.score.verdicts import SHARES
 
-__all__ = ["choose_trees", "close_logs", "find_unknown_shots", "tell_bounds", "tell_missing", "tell_numbers"]
-
 Trees = tuple[Tree[object], ...]
 
 

@@ -18,8 +18,6 @@ from evalcore.core.records.request import freeze_options
 from evalcore.core.records.task import MetricSpec, Pipeline, Step, Task, config_of
 from evalcore.core.tables import EVALCORE, specs_of
 
-__all__ = ["Rules", "lay_over", "metric_config", "parse_named", "read_rules"]
-
 Plain = Mapping[str, object]
 
 

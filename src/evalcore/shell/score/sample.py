@@ -11,8 +11,6 @@ from evalcore.core.records.request import MULTIPLE_CHOICE, Gold, Sample
 from evalcore.shell.data.wire import decode_line
 from evalcore.shell.logs.log import Logged
 
-__all__ = ["ReadSample", "document_of", "has_fields", "read_as_logged", "read_by_task", "with_cluster"]
-
 ReadSample = Callable[[Logged], Sample]
 
 READ = ("doc_to_text", "doc_to_target", "doc_to_choice", "target_delimiter", "output_type", "task")

@@ -35,8 +35,6 @@ from evalcore.shell.score.report import (
 from evalcore.shell.score.rules import read_rules
 from evalcore.shell.score.scored_log import ScoredLog, ScorePlan, score_logs
 
-__all__ = ["ScoreKeys", "plan_scoring", "score", "tell_problems"]
-
 
 class PlanKeys(TypedDict, total=False):
     """The keys of a run config that also say how recorded answers are scored."""

@@ -44,8 +44,6 @@ from evalcore.shell.score.verdicts import beyond_share, lost_epochs, share_score
 if TYPE_CHECKING:
     from evalcore.shell.run.prepare import Selected
 
-__all__ = ["ScorePlan", "ScoredLog", "score_each", "score_log", "score_logs"]
-
 Plain = Mapping[str, object]
 
 

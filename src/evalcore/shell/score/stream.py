@@ -15,25 +15,14 @@ from numpy.typing import NDArray
 
 from evalcore.core.answers.table import AnswerTable, request_table
 from evalcore.core.pipeline import score_task
-from evalcore.core.records.column import Stats
 from evalcore.core.records.request import Failure, Generate, OutputType, Sample
+from evalcore.core.records.row import Stats
 from evalcore.core.records.score import Provenance, Scored, ScoredColumn, merge_scored
 from evalcore.core.tables import Tables
 from evalcore.shell.logs.log import Logged
 from evalcore.shell.score.carryover import Kept, with_kept, without
 from evalcore.shell.score.recipes import Recipe, looks_wide
 from evalcore.shell.score.verdicts import verdicts_of
-
-__all__ = [
-    "PIECE",
-    "Piece",
-    "merge_pieces",
-    "named_recipe",
-    "score_piece",
-    "score_rows",
-    "score_split",
-    "without_collector",
-]
 
 DOC_ID, REPLIES = attrgetter("doc_id"), attrgetter("replies")
 PIECE, PIECE_BYTES = 2048, 1 << 24

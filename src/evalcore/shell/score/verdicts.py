@@ -14,19 +14,6 @@ from evalcore.core.tables import first_or_all
 from evalcore.shell.logs.log import Logged, LogTask
 from evalcore.shell.score.rules import Rules, metric_config
 
-__all__ = [
-    "RECORDED",
-    "SHARES",
-    "beyond_share",
-    "find_scores",
-    "first_scored",
-    "lost_epochs",
-    "name_scores",
-    "share_scores",
-    "verdict_task",
-    "verdicts_of",
-]
-
 Plain = Mapping[str, object]
 RECORDED = "scores as they were recorded (evalcore score --score)"
 """Stands in the config of a task that was scored so, in place of the code that no one has: scores of it stand."""

@@ -17,8 +17,6 @@ from evalcore.core.records.errors import EvalError
 from evalcore.shell.config.yaml_file import FunctionTag
 from evalcore.shell.tasks.function import FunctionRef
 
-__all__ = ["Code", "find_code", "find_function", "hash_code", "list_code", "list_functions", "map_values"]
-
 DOTTED = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)+")
 
 

@@ -20,8 +20,6 @@ from evalcore.shell.tasks.library.index import TaskIndex, read_entry, read_file
 from evalcore.shell.tasks.resolution import draw_trees
 from evalcore.shell.tasks.selection import refuse_name
 
-__all__ = ["locate_functions", "show_file", "show_name", "show_names", "to_json", "tree_to_dict"]
-
 OWN_KEYS = ("task", "group")
 
 

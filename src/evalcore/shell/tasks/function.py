@@ -6,8 +6,6 @@ from msgspec import Struct
 
 from evalcore.core.records.errors import EvalError
 
-__all__ = ["FunctionRef", "GroupFunction"]
-
 
 class FunctionRef(Struct, frozen=True):
     """``!function utils.name`` with the file it refers to and the hash of that file."""

@@ -20,8 +20,6 @@ from evalcore.shell.tasks.library.index import TaskIndex
 from evalcore.shell.tasks.selection import Selection, select_specs
 from evalcore.shell.tasks.shape import list_configs
 
-__all__ = ["TASK_KEYS", "check_tasks"]
-
 TASK_KEYS = frozenset(
     {
         *("task", "task_alias", "tag", "class", "include", "task_list", "metadata"),

@@ -13,8 +13,6 @@ from evalcore.shell.prompts.overrides import select_scoring
 from evalcore.shell.prompts.settings import decode_settings
 from evalcore.shell.tasks.code import map_values
 
-__all__ = ["rehearse_task"]
-
 
 def rehearse_task(config: Mapping[str, object]) -> str | None:
     """Find why a task cannot run, whatever its documents: its keys, metrics, filters, patterns, reducers, aggregations.

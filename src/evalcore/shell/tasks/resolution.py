@@ -15,8 +15,6 @@ from evalcore.shell.tasks.library.index import TaskIndex
 from evalcore.shell.tasks.selection import Selection, select_specs
 from evalcore.shell.tasks.shape import NOT_OF_A_TASK, Config, list_configs
 
-__all__ = ["Drawn", "Resolved", "draw_trees", "resolve_specs"]
-
 NOT_MEASURED = ("task", "task_alias")
 
 

@@ -14,8 +14,6 @@ from evalcore.core.records.errors import EvalError
 from evalcore.core.records.frozen_dict import FrozenRecord, thaw_dict
 from evalcore.shell.tasks.library.index import NO_NAME, Entry, TaskIndex, read_entry, read_file
 
-__all__ = ["Selection", "refuse_name", "select_specs"]
-
 
 class Own(FrozenRecord, frozen=True):
     """A task or group that the run brings itself: from a file, or written inline."""

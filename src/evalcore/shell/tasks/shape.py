@@ -16,8 +16,6 @@ from evalcore.shell.tasks.library.includes import is_shipped, read_includes
 from evalcore.shell.tasks.library.index import Entry
 from evalcore.shell.tasks.selection import Selection
 
-__all__ = ["NOT_OF_A_TASK", "Config", "list_configs"]
-
 Config = dict[str, object]
 NOT_OF_A_TASK = ("tag", "group", "task_list", "path", "include")  # as lm_eval/tasks/_factory.py
 

@@ -22,8 +22,6 @@ from evalcore.core.records.request import Options
 from evalcore.shell.tasks.code import Code, list_code, map_values
 from evalcore.shell.tasks.function import FunctionRef, GroupFunction
 
-__all__ = ["Trust", "load_functions", "load_groups", "read_trust", "refuse_untrusted"]
-
 PIN = "@sha256:"
 DIGEST = re.compile(r"[0-9a-f]{64}")
 

@@ -16,8 +16,6 @@ from evalcore.shell.data.unpack import FREE_BYTES, MOST_FOLD
 from evalcore.shell.data.wire import decode_line
 from evalcore.shell.logs.inspect.samples import SampleKey
 
-__all__ = ["Member", "list_samples", "open_zip", "read_header", "read_member"]
-
 SAMPLE = re.compile(r"samples/(.+)_epoch_(\d{1,9})\.json", re.DOTALL)
 HEADERS = ("header.json", "_journal/start.json")
 """The second is there from the start; a run that was stopped has nothing else."""

@@ -23,8 +23,6 @@ from evalcore.shell.logs.inspect.samples import InspectSample, SampleKey, log_sa
 from evalcore.shell.logs.json_records import Record, problem_at
 from evalcore.shell.logs.log import Logged, LogTask, Opening, Problem, Reader
 
-__all__ = ["INSPECT"]
-
 Plain = dict[str, object]
 
 

@@ -14,8 +14,6 @@ from evalcore.shell.logs.log import Epochs
 if TYPE_CHECKING:
     from evalcore.core.records.estimate import Estimate
 
-__all__ = ["names_all", "our_reducer", "read_epochs", "tell_numbers", "tell_unfinished"]
-
 Plain = Mapping[str, object]
 NUMBERED = {"at_least": "at_least({})", "pass_at": "pass@{}", "pass_k": "pass^{}"}
 SAME = ("mean", "median", "mode", "max")

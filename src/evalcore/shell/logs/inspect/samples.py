@@ -14,8 +14,6 @@ from evalcore.core.records.request import Failure, Generate, Gold, Reply
 from evalcore.shell.data.wire import decode_line, encode_line
 from evalcore.shell.logs.log import Logged
 
-__all__ = ["LETTERS", "InspectSample", "SampleKey", "log_samples", "read_sample", "score_value"]
-
 Plain = dict[str, object]
 LETTERS = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0}
 """Inspect's words for right, wrong, partly right and no answer, and what it counts them as."""

@@ -28,8 +28,6 @@ from evalcore.shell.logs.lm_eval.requests import as_reply, as_request, list_argu
 from evalcore.shell.logs.lm_eval.rows import decode_row, restore_nonfinite
 from evalcore.shell.logs.log import NOTHING
 
-__all__ = ["AskedRow", "RowPlace", "drop_padding", "read_asked", "read_place", "read_replies", "read_target"]
-
 NO_DOC = Raw(b"{}")
 NAMES = [tuple(f"gen_args_{i}" for i in range(count)) for count in range(65)]
 PLACED = re.compile(r"( - at .*? doc \d+)+$")

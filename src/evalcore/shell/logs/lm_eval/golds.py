@@ -11,17 +11,6 @@ from msgspec import Struct
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.request import GENERATE_UNTIL, MULTIPLE_CHOICE, Gold, LogLikelihood, OutputType, Request
 
-__all__ = [
-    "Targets",
-    "choices_of",
-    "gold_by_score",
-    "is_list",
-    "is_within",
-    "learn_targets",
-    "readings",
-    "resolve_gold",
-]
-
 Config = Mapping[str, object]
 Doc = dict[str, object]
 Read = Callable[[Doc], object]

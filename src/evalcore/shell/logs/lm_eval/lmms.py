@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-__all__ = ["is_lmms", "with_arguments"]
-
 Plain = dict[str, object]
 
 

@@ -31,8 +31,6 @@ from evalcore.shell.logs.lm_eval.rows import recognise_samples
 from evalcore.shell.logs.lm_eval.samples import SampleLog, read_samples
 from evalcore.shell.logs.log import LogTask, Opening, Problem, Reader
 
-__all__ = ["LMMS", "SAMPLES"]
-
 KINDS = frozenset({GENERATE_UNTIL, LOGLIKELIHOOD, LOGLIKELIHOOD_ROLLING, MULTIPLE_CHOICE})
 LMMS_KEY = re.compile(rb'"model_configs"\s*:')
 

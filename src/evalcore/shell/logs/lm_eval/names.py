@@ -10,8 +10,6 @@ from evalcore.core.records.request import GENERATE_UNTIL
 from evalcore.core.records.task import MetricKey
 from evalcore.shell.data.unpack import strip_packing
 
-__all__ = ["ENDINGS", "RENAMED", "STAMP", "filter_names", "is_sample_name", "stamp_of", "task_of_log"]
-
 RENAMED = {"greedy_until": GENERATE_UNTIL}
 """Older names of output types."""
 

@@ -11,8 +11,6 @@ from evalcore.shell.logs.lm_eval.forms import read_place
 from evalcore.shell.logs.lm_eval.rows import name_filter, read_row, read_value, restore_nonfinite, scores_of
 from evalcore.shell.logs.log import Problem
 
-__all__ = ["find_past", "read_past"]
-
 Plain = Mapping[str, object]
 Records = Callable[[Path], Iterator[Record | Problem]]
 NOTHING: Plain = {}

@@ -18,9 +18,6 @@ from evalcore.shell.logs.lm_eval.results import NO_MODEL, Placed, Results, place
 from evalcore.shell.logs.lm_eval.rows import read_near_row
 from evalcore.shell.logs.log import Problem
 
-__all__ = ["Pages", "Pool", "first_row", "pool_samples", "run_config"]
-
-
 SHOWN = 5
 ASKED = (
     *("model_name", "system_instruction", "system_instruction_sha", "chat_template", "chat_template_sha"),

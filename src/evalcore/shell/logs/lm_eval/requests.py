@@ -22,16 +22,6 @@ from evalcore.core.records.request import (
 from evalcore.shell.logs.json_records import Record, read_records
 from evalcore.shell.logs.lm_eval.rows import Fields, decode_row, read_value
 
-__all__ = [
-    "as_reply",
-    "as_request",
-    "asked_as",
-    "list_arguments",
-    "read_exchanges",
-    "read_sample_log",
-    "unwrap_parts",
-]
-
 GREEDY = {"True": True, "False": False, True: True, False: False}
 
 

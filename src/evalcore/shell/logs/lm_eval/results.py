@@ -15,19 +15,6 @@ from evalcore.shell.logs.lm_eval.names import stamp_of, task_of_log
 from evalcore.shell.logs.lm_eval.rows import recognise_samples
 from evalcore.shell.safety.safe_text import slug
 
-__all__ = [
-    "EXPECTED",
-    "NO_MODEL",
-    "Placed",
-    "Results",
-    "ResultsFile",
-    "damaged_beside",
-    "list_tasks",
-    "place_log",
-    "read_folder_results",
-    "read_results",
-]
-
 Plain = Mapping[str, object]
 NO_MODEL = "recorded"
 """The model of results of answers that nothing tells the model of."""

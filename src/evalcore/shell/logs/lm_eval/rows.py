@@ -23,24 +23,6 @@ from evalcore.shell.logs.head import FileHead
 from evalcore.shell.logs.json_records import Record, read_records
 from evalcore.shell.logs.lm_eval.names import is_sample_name
 
-__all__ = [
-    "Fields",
-    "Row",
-    "decode_fields",
-    "decode_row",
-    "keep_in_range",
-    "name_filter",
-    "read_float",
-    "read_near_row",
-    "read_row",
-    "read_sample_rows",
-    "read_value",
-    "recognise_samples",
-    "restore_nonfinite",
-    "scores_of",
-    "split_fields",
-]
-
 Fields = Mapping[str, object]
 AnyFields = TypeVar("AnyFields", bound=Fields)
 

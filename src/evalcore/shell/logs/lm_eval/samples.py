@@ -27,8 +27,6 @@ from evalcore.shell.logs.lm_eval.pools import Pages
 from evalcore.shell.logs.lm_eval.targets import Told, is_open, own_choices, own_gold, settle_targets
 from evalcore.shell.logs.log import Logged, Problem
 
-__all__ = ["SampleLog", "read_samples"]
-
 MOST_FILTERS = 60
 LARGEST = 1 << 62
 

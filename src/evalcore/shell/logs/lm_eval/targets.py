@@ -11,8 +11,6 @@ from evalcore.core.records.errors import EvalError
 from evalcore.core.records.request import MULTIPLE_CHOICE, Gold
 from evalcore.shell.logs.lm_eval.golds import Targets, is_list, is_within, readings, resolve_gold
 
-__all__ = ["Told", "is_open", "own_choices", "own_gold", "reads_back", "settle_targets"]
-
 
 class Told(Struct, frozen=True):
     """What a row tells of its target: its text, the choices and, if asked for, the one that the model took and the acc.

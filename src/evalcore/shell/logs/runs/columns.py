@@ -9,8 +9,9 @@ from math import isclose
 from msgspec import Struct
 from msgspec.structs import replace
 
+from evalcore.core.aggregate.inference import Inference
 from evalcore.core.aggregate.task_report import aggregation_of
-from evalcore.core.aggregate.value import Inference
+from evalcore.core.metrics.dispatch import METRICS
 from evalcore.core.pipeline import report_task
 from evalcore.core.records.column import EMPTY
 from evalcore.core.records.errors import EvalError
@@ -18,13 +19,10 @@ from evalcore.core.records.estimate import Estimate, Resampling
 from evalcore.core.records.request import Options, freeze_options
 from evalcore.core.records.score import Scored, ScoredColumn
 from evalcore.core.records.task import MetricKey, MetricSpec, Task
-from evalcore.core.tables import METRICS
 from evalcore.shell.logs.lm_eval.rows import read_float
 from evalcore.shell.logs.runs.log_table import Cells, LogTable
 from evalcore.shell.logs.runs.scores import are_numbers, make_column, noise_column, rows_of
 from evalcore.shell.logs.runs.tasks import RecordedTask, find_spec
-
-__all__ = ["VALUES", "Closed", "close_columns", "same_number"]
 
 VALUES = Inference(resampling=Resampling(0))
 """Values without errors: all that is needed to see whether they are the recorded ones."""

@@ -7,12 +7,10 @@ from collections.abc import Collection, Mapping, Sequence
 from msgspec.structs import replace
 
 from evalcore.core.compare.lines import ComparisonSide
+from evalcore.core.metrics.dispatch import METRICS
 from evalcore.core.records.errors import EvalError, unknown
 from evalcore.core.records.score import Scored, ScoredColumn
 from evalcore.core.records.task import MetricSpec
-from evalcore.core.tables import METRICS
-
-__all__ = ["UNKNOWN_DIRECTION", "point_column", "point_sides"]
 
 UNKNOWN_DIRECTION = "unknown direction"
 """The trait of a column whose direction nobody told: a comparison then says which is higher, not which is better."""

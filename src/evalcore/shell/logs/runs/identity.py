@@ -17,22 +17,6 @@ from evalcore.shell.logs.lm_eval.requests import list_arguments, unwrap_parts
 from evalcore.shell.safety.safe_text import shorten, visible
 from evalcore.shell.safety.strict_json import dump_json
 
-__all__ = [
-    "Look",
-    "Matching",
-    "Seen",
-    "canonical",
-    "cluster_reader",
-    "content_of",
-    "content_reader",
-    "excerpt_of",
-    "look_by",
-    "prompt_of",
-    "prompt_of_requests",
-    "refuse_lone_clusters",
-    "tabulate_documents",
-]
-
 ENCODER = msgspec.json.Encoder(order="sorted")
 SHOWN = 100
 

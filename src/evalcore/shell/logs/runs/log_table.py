@@ -36,8 +36,6 @@ from evalcore.shell.logs.runs.identity import (
     tabulate_documents,
 )
 
-__all__ = ["Cells", "LogTable", "own_fields", "read_log_table", "tabulate_log", "target_text"]
-
 WHO_THEY_ARE = Matching()
 Noise = tuple[float | None, int]
 NOTHING: Mapping[str, object] = {}

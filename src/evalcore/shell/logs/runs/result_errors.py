@@ -7,11 +7,9 @@ from collections.abc import Iterator, Mapping
 
 from evalcore.core.aggregate.aggregations import AGGREGATIONS
 from evalcore.core.compare.power import Known
+from evalcore.core.metrics.dispatch import METRICS
 from evalcore.core.records.task import MetricKey
 from evalcore.core.repeats.reducers import find_reducer
-from evalcore.core.tables import METRICS
-
-__all__ = ["known_of"]
 
 Fields = Mapping[str, object]
 

@@ -8,15 +8,16 @@ from pathlib import Path
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from evalcore.core.aggregate.inference import Inference
 from evalcore.core.aggregate.spread import cluster_codes
-from evalcore.core.aggregate.value import Inference, close
+from evalcore.core.aggregate.value import close
 from evalcore.core.compare.lines import ComparisonSide
 from evalcore.core.pipeline import build_report, report_task
-from evalcore.core.records.column import Floats
 from evalcore.core.records.document import DocumentRow
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.outcome import Rule
 from evalcore.core.records.report import Report, TaskReport
+from evalcore.core.records.row import Floats
 from evalcore.core.records.score import Scored, ScoredColumn
 from evalcore.core.stats.intervals import INTERVALS
 from evalcore.shell.logs.lm_eval.names import filter_names
@@ -29,16 +30,6 @@ from evalcore.shell.logs.runs.source import RunFiles, RunLog
 from evalcore.shell.logs.runs.tasks import recorded_task
 from evalcore.shell.logs.runs.trees import grow_trees
 from evalcore.shell.logs.search import Searched
-
-__all__ = [
-    "Recorded",
-    "close_recorded",
-    "cluster_documents",
-    "comparable_side",
-    "read_sample_run",
-    "rule_of",
-    "run_path",
-]
 
 Plain = Mapping[str, object]
 

@@ -9,13 +9,12 @@ import numpy as np
 
 from evalcore.core.metrics.corpus import CORPUS_KINDS, pair_statistics
 from evalcore.core.records.array import frozen
-from evalcore.core.records.column import Column, Floats, Labels, Objects, Rows, Stats, build_column
+from evalcore.core.records.column import Column, build_column
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.outcome import FAILED, NOT_EMITTED, UNSCORABLE
 from evalcore.core.records.request import Options, freeze_options
+from evalcore.core.records.row import Floats, Labels, Objects, Rows, Stats
 from evalcore.shell.logs.runs.log_table import Cells
-
-__all__ = ["are_numbers", "make_column", "noise_column", "rows_of"]
 
 
 def are_numbers(values: Iterable[object]) -> bool:

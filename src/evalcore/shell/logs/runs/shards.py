@@ -15,8 +15,6 @@ from evalcore.shell.logs.paths import list_paths
 from evalcore.shell.logs.runs.source import RunFiles, RunLog, find_run
 from evalcore.shell.logs.search import ALL
 
-__all__ = ["pool_beside", "pool_source", "tell_parts"]
-
 SHOWN = 5
 
 

@@ -19,16 +19,6 @@ from evalcore.shell.logs.log import Reader
 from evalcore.shell.logs.search import ALL, NO_SAMPLES, Searched
 from evalcore.shell.safety.safe_text import slug
 
-__all__ = [
-    "RunFiles",
-    "RunLog",
-    "age_of",
-    "find_results",
-    "find_run",
-    "find_sample_logs",
-    "tell_newest",
-]
-
 
 class RunLog(Struct, frozen=True):
     """The sample log of a task: ``path``, or several ``files`` that it is one of.

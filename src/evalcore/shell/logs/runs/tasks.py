@@ -18,8 +18,6 @@ from evalcore.core.records.task import MetricKey, MetricSpec, Pipeline, Task
 from evalcore.core.tables import EVALCORE, specs_of
 from evalcore.shell.logs.lm_eval.names import RENAMED
 
-__all__ = ["RecordedTask", "find_spec", "recorded_task"]
-
 Config = Mapping[str, object]
 
 DEFINED = re.compile(r"def\s+(\w+)\s*\(")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from evalcore.core.aggregate.value import Inference, add_interval
+from evalcore.core.aggregate.inference import Inference, add_interval
 from evalcore.core.compare.gates import Number
 from evalcore.core.compare.lines import ComparisonSide
 from evalcore.core.compare.power import Known
@@ -18,8 +18,6 @@ from evalcore.shell.logs.lm_eval.rows import read_float
 from evalcore.shell.logs.runs.run_record import Recorded
 from evalcore.shell.logs.runs.source import find_results
 from evalcore.shell.logs.search import Searched
-
-__all__ = ["read_totals", "total_estimates"]
 
 
 def read_totals(path: Path, searched: Searched) -> Recorded:

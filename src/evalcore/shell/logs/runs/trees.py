@@ -18,8 +18,6 @@ from evalcore.core.records.task import MetricKey
 from evalcore.shell.logs.lm_eval.rows import read_float
 from evalcore.shell.logs.runs.columns import VALUES, same_number
 
-__all__ = ["Grown", "grow_trees"]
-
 Plain = Mapping[str, object]
 
 MOST_PLACES = 100_000

@@ -10,8 +10,6 @@ from evalcore.core.records.request import Failure, Gold, Likelihood, Reply
 from evalcore.shell.data.wire import decode_line
 from evalcore.shell.logs.inspect.samples import LETTERS
 
-__all__ = ["read_answers", "read_choices", "read_gold", "read_numbers", "read_score", "read_unit"]
-
 Row = Mapping[str, object]
 TRUTHS = {"true": 1.0, "false": 0.0, "": None, "nan": None, "none": None, "null": None}
 

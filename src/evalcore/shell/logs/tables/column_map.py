@@ -11,8 +11,6 @@ from msgspec.structs import asdict
 from evalcore.core.records.errors import EvalError, unknown
 from evalcore.shell.config.values import Names, list_names
 
-__all__ = ["ColumnKeys", "ColumnMap", "check_columns", "declare_columns"]
-
 
 class ColumnKeys(TypedDict, total=False):
     """The columns of plain tables (JSONL, CSV, Parquet)."""

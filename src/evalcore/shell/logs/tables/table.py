@@ -35,8 +35,6 @@ from evalcore.shell.logs.tables.table_golds import choose_gold, is_number, settl
 from evalcore.shell.logs.tables.table_rows import FORMS, TableRow, encode_cells, may_be_table, read_table
 from evalcore.shell.logs.tables.table_tasks import split_tasks, weigh_row
 
-__all__ = ["TABLE"]
-
 GATHERED = 64 << 20
 """Rows up to this size, unpacked, may have the repeats of a document anywhere; further on they must follow one another.
 """

@@ -13,8 +13,6 @@ from evalcore.shell.logs.tables.cells import read_choices, read_gold
 from evalcore.shell.logs.tables.column_map import ColumnMap
 from evalcore.shell.logs.tables.table_rows import TableRow
 
-__all__ = ["choose_gold", "is_number", "settle_golds"]
-
 OPEN = "golds and choices are numbers, and no row settles whether golds are indices (from 0) or texts of choices: "
 AS_INDICES = 'they are taken as indices; write them as texts ("1") if they are texts'
 AS_TEXTS = "they are taken as texts; write JSON lines with golds as numbers if they are indices"

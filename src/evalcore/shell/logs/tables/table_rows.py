@@ -18,8 +18,6 @@ from evalcore.shell.logs.json_records import MARK, Record, problem_at, read_reco
 from evalcore.shell.logs.log import Problem
 from evalcore.shell.logs.tables.column_map import ColumnMap
 
-__all__ = ["FORMS", "TableRow", "encode_cells", "may_be_table", "read_table"]
-
 BATCH = 1024
 NEAR = 100
 SEPARATORS = (",", "\t", ";", "|")

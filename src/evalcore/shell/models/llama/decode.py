@@ -13,17 +13,6 @@ from pyrsistent import pmap
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.request import Likelihood
 
-__all__ = [
-    "Decoding",
-    "add_likelihoods",
-    "choose_token",
-    "cut_text",
-    "log_softmax",
-    "read_decoding",
-    "score_rows",
-    "warp_logits",
-]
-
 LENGTHS = ("max_gen_toks", "max_new_tokens", "max_tokens", "max_completion_tokens")
 """lm-eval's names for the largest number of tokens to generate; the first one given counts."""
 

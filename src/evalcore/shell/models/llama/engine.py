@@ -15,8 +15,6 @@ from numpy.typing import NDArray
 from evalcore.core.records.errors import EvalError, MissingExtra, require
 from evalcore.shell.models.llama.tokens import TokenBlock, Tokens, count_shared
 
-__all__ = ["Engine", "Logits", "load_binding"]
-
 Logits = NDArray[np.float32]
 
 ATTENTION_AS_WRITTEN = 0

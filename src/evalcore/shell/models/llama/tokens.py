@@ -8,17 +8,6 @@ from typing import NamedTuple
 
 from evalcore.core.records.errors import EvalError
 
-__all__ = [
-    "TokenBlock",
-    "Tokens",
-    "count_shared",
-    "encode_pair",
-    "fit_pair",
-    "plan_context",
-    "plan_continuation",
-    "roll_windows",
-]
-
 Tokens = tuple[int, ...]
 
 

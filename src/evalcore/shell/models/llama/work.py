@@ -30,8 +30,6 @@ from evalcore.shell.models.llama.tokens import (
 )
 from evalcore.shell.models.model import Heard, Question, fit_reply
 
-__all__ = ["answer_questions"]
-
 
 class Work(NamedTuple):
     """A question in tokens: pairs whose likelihoods add up, or a prompt and how to continue it."""

@@ -12,8 +12,6 @@ from pyrsistent import pmap
 from evalcore.core.records.errors import EvalError, unknown
 from evalcore.core.records.frozen_dict import FrozenRecord
 
-__all__ = ["ARGUMENTS", "ServerKind", "ServerSettings", "read_settings", "warn_of_ignored"]
-
 OPENAI = "https://api.openai.com/v1"
 
 

@@ -29,14 +29,6 @@ if TYPE_CHECKING:
 
     from evalcore.shell.models.openai.http_client import Session
 
-__all__ = [
-    "LOCAL_CHAT_COMPLETIONS",
-    "LOCAL_COMPLETIONS",
-    "OPENAI_CHAT_COMPLETIONS",
-    "OPENAI_COMPLETIONS",
-    "open_server",
-]
-
 GIVE_UP = 3
 """After so many questions in a row without a connection the server is gone; the rest is asked on resuming."""
 

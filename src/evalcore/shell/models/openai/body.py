@@ -11,17 +11,6 @@ from evalcore.shell.models.openai.arguments import ServerKind, ServerSettings
 from evalcore.shell.models.openai.http_faults import Wrong, excerpt_text, read_message
 from evalcore.shell.prompts.turns import Message
 
-__all__ = [
-    "encode_body",
-    "is_reasoning",
-    "parse_messages",
-    "read_choice",
-    "read_generation",
-    "render_messages",
-    "thaw_options",
-    "write_generation",
-]
-
 END = "<|endoftext|>"
 STOPS = 4
 """The largest number of stop strings that the OpenAI API takes."""

@@ -15,8 +15,6 @@ from evalcore.core.records.errors import EvalError
 from evalcore.core.records.frozen_dict import FrozenRecord
 from evalcore.shell.models.openai.arguments import OPENAI, ServerKind, ServerSettings
 
-__all__ = ["Endpoint", "Hidden", "Sent", "find_endpoint", "is_loopback"]
-
 T = TypeVar("T")
 
 TELLING = ("auth", "key", "token", "secret", "cookie", "password", "credential")

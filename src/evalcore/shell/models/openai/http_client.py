@@ -34,8 +34,6 @@ if TYPE_CHECKING:
 
     import httpx
 
-__all__ = ["Reached", "Session", "close_session", "open_session", "post_body"]
-
 T = TypeVar("T")
 
 MOST_BYTES = 16 << 20

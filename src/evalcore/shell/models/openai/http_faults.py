@@ -11,20 +11,6 @@ import msgspec
 from evalcore.core.records.errors import EvalError
 from evalcore.shell.data.wire import decode_line
 
-__all__ = [
-    "ALWAYS",
-    "NEVER",
-    "POINTLESS",
-    "Patience",
-    "Unreachable",
-    "Wrong",
-    "compute_wait",
-    "excerpt_text",
-    "is_retried",
-    "parse_wait",
-    "read_message",
-]
-
 ALWAYS, NEVER = 1_000_000, 0
 POINTLESS = frozenset({301, 302, 303, 307, 308, 401, 403, 404, 405})
 """A server that starts with one of these will not do better on the next question."""

@@ -6,8 +6,6 @@ import asyncio
 from collections.abc import Callable, Coroutine, Iterable, Iterator
 from typing import TypeVar
 
-__all__ = ["adjust_limit", "run_jobs"]
-
 T = TypeVar("T")
 
 

@@ -13,8 +13,6 @@ from evalcore.shell.models.openai.arguments import ServerSettings
 from evalcore.shell.models.openai.body import read_choice
 from evalcore.shell.models.openai.http_faults import NEVER, Wrong
 
-__all__ = ["Echo", "find_offsets", "place_text", "read_echo", "read_likelihood", "write_echo"]
-
 
 class Echo(NamedTuple):
     """The tokens of an echoed text, where each begins in it, and how likely each was; -1 is before the text."""

@@ -13,8 +13,6 @@ from evalcore.shell.models.openai.http_client import Session, post_body
 from evalcore.shell.models.openai.http_faults import NEVER, Wrong
 from evalcore.shell.models.openai.logprobs import Echo, read_echo, write_echo
 
-__all__ = ["check_echo"]
-
 PROBES = (
     "1 2 3 4 5 6 7 8 9 10 11 12",
     "a b c d e f g h i j k l",

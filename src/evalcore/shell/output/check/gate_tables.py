@@ -13,8 +13,6 @@ from evalcore.shell.output.terminal.grid import Grid, GridColumn, Page, Section,
 from evalcore.shell.output.terminal.number_text import name_number, show_difference, show_interval, show_p, show_share
 from evalcore.shell.output.terminal.screen import PIPE, Screen
 
-__all__ = ["draw_gates", "write_gates"]
-
 WORDS = {True: "passed", False: "FAILED", None: "skipped"}
 SIGNS = {"min": "≥", "max": "≤", "unscored": "≤", "paired": "≥"}
 SHARES = {

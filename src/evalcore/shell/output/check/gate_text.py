@@ -14,8 +14,6 @@ from evalcore.shell.output.terminal.number_text import (
     show_share,
 )
 
-__all__ = ["show_level", "show_value", "tell_gate"]
-
 
 def tell_gate(gate: Gate, confidence: float = 0.9) -> str:
     """A gate in a sentence with its numbers.

@@ -11,8 +11,6 @@ from evalcore.shell.output.terminal.number_text import name_metric
 from evalcore.shell.safety.replacement import replace_file
 from evalcore.shell.safety.safe_text import visible
 
-__all__ = ["render_junit", "write_junit"]
-
 
 def render_junit(checked: Checked, *, seconds: float = 0.0) -> str:
     """The XML of a run's gates, each with a sentence that has its numbers.

@@ -30,8 +30,6 @@ from evalcore.shell.output.check.gate_tables import draw_gates, write_gates
 from evalcore.shell.output.terminal.screen import Renderer, plain_form
 from evalcore.shell.safety.strict_json import dump_page
 
-__all__ = ["RENDERERS"]
-
 
 def _write_json(checked: Checked) -> str:
     """The gates as strict JSON."""

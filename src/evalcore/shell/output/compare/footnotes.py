@@ -14,8 +14,6 @@ from evalcore.shell.output.terminal.notes import group_texts
 from evalcore.shell.output.terminal.number_text import show_share
 from evalcore.shell.safety.safe_text import shorten
 
-__all__ = ["list_runs", "list_sections", "tell_correction", "tell_documents"]
-
 MOST = 20
 EXCERPT = 60
 

@@ -9,8 +9,6 @@ from evalcore.core.groups.tree import Tree, fold_group
 from evalcore.shell.compare.compare import Compared
 from evalcore.shell.logs.runs.run_record import Recorded
 
-__all__ = ["collect_trees", "list_ids", "place_lines"]
-
 Place = tuple[int, str]
 """How deep in a tree, and the name of a task or a group."""
 

@@ -22,8 +22,6 @@ from evalcore.shell.output.terminal.number_text import (
     show_p,
 )
 
-__all__ = ["build_matrix_page"]
-
 Cells = Mapping[tuple[int, int], ComparisonLine]
 """The line of each pair of runs, for one number."""
 

@@ -23,8 +23,6 @@ from evalcore.shell.output.terminal.number_text import (
     show_share,
 )
 
-__all__ = ["WHOLE", "build_pair_page"]
-
 WHOLE = 24
 """How much of a task, its metric and its filter in one cell is readable."""
 

@@ -39,8 +39,6 @@ from evalcore.shell.output.terminal.grid import Page, build_renderers
 from evalcore.shell.output.terminal.screen import Renderer, plain_form
 from evalcore.shell.safety.strict_json import dump_page
 
-__all__ = ["RENDERERS", "build_page", "describe_pair"]
-
 
 def _write_json(compared: Compared) -> str:
     """Every pair and every line of it, as strict JSON."""

@@ -12,8 +12,6 @@ from evalcore.shell.output.terminal.grid import Grid, Page, draw_page, write_mar
 from evalcore.shell.output.terminal.screen import PIPE, Screen
 from evalcore.shell.safety.safe_text import visible
 
-__all__ = ["Block", "draw_blocks", "shorten_middle", "show_cell", "split_lines", "write_blocks"]
-
 LONGEST = 1200
 CELL = 160
 

@@ -11,8 +11,6 @@ from evalcore.shell.explain.changes import KINDS, Change, TaskDiff
 from evalcore.shell.explain.diff import Detail, Diffed
 from evalcore.shell.output.explain.document_data import describe_filter, describe_outcome
 
-__all__ = ["describe_diff"]
-
 Plain = dict[str, object]
 
 

@@ -18,8 +18,6 @@ from evalcore.shell.output.explain.score_page import tell_how, tell_score
 from evalcore.shell.output.terminal.grid import Grid
 from evalcore.shell.output.terminal.number_text import show_difference, show_number
 
-__all__ = ["build_diff", "summarise_diff", "tell_rule"]
-
 LISTED = 10
 SAME_NAME = "verdicts are compared under one filter name: to see what an edited filter changed, keep its old name"
 SILENT = ("unchanged", "reply 1 of 1")

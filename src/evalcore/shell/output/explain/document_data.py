@@ -14,12 +14,6 @@ from evalcore.shell.explain.agreement import Traced
 from evalcore.shell.explain.explain import Explained
 from evalcore.shell.explain.lookup import build_sample, list_own_ids
 
-__all__ = [
-    "describe_document",
-    "describe_filter",
-    "describe_outcome",
-]
-
 Plain = dict[str, object]
 
 

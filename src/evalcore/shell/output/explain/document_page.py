@@ -14,8 +14,6 @@ from evalcore.shell.output.explain.blocks import Block, show_cell, split_lines
 from evalcore.shell.output.explain.score_page import build_contributions, build_scores
 from evalcore.shell.output.terminal.grid import Grid
 
-__all__ = ["build_document"]
-
 
 def build_document(explained: Explained) -> tuple[Block, ...]:
     """The page of a document."""

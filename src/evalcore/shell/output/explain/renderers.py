@@ -17,8 +17,6 @@ from evalcore.shell.output.explain.document_page import build_document
 from evalcore.shell.output.terminal.screen import Renderer, plain_form
 from evalcore.shell.safety.strict_json import dump_page
 
-__all__ = ["DIFF_RENDERERS", "RENDERERS"]
-
 T = TypeVar("T")
 
 

@@ -15,8 +15,6 @@ from evalcore.shell.output.explain.blocks import Block, show_cell
 from evalcore.shell.output.terminal.grid import Grid, GridColumn, lay_grid
 from evalcore.shell.output.terminal.number_text import show_difference, show_number
 
-__all__ = ["build_contributions", "build_scores", "tell_how", "tell_score"]
-
 
 def build_scores(explained: Explained) -> Iterable[Block]:
     """Every score with how it came about; what each reply got only where there are several."""

@@ -22,8 +22,6 @@ from evalcore.shell.output.files.sample_frames import (
 if TYPE_CHECKING:
     import pyarrow  # type: ignore[import-untyped]
 
-__all__ = ["RESULTS", "build_batches", "build_results_table", "build_samples_table", "build_schema", "list_results"]
-
 RESULTS: Mapping[str, str] = {
     "task": "text",
     "alias": "text",

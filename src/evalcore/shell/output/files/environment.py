@@ -10,8 +10,6 @@ from pathlib import Path
 
 from evalcore.core.aggregate.signature import VERSION
 
-__all__ = ["describe_environment", "describe_run", "find_commit"]
-
 PACKAGES = ("numpy", "msgspec", "lm_eval", "datasets", "transformers", "torch", "llama-cpp-python", "sacrebleu")
 COMMIT = re.compile(r"[0-9a-f]{40,64}")
 

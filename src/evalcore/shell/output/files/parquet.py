@@ -16,8 +16,6 @@ from evalcore.shell.safety.replacement import replace_with
 if TYPE_CHECKING:
     import pyarrow  # type: ignore[import-untyped]
 
-__all__ = ["write_parquet"]
-
 
 def write_parquet(run: str | os.PathLike[str]) -> tuple[Path, ...]:
     """Write ``results.parquet`` and ``samples_<task>.parquet`` beside a run's JSON, each whole or not at all.

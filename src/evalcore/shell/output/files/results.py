@@ -12,15 +12,14 @@ from msgspec import Struct, field
 from evalcore.core.aggregate.signature import VERSION
 from evalcore.core.groups.config import group_to_dict
 from evalcore.core.groups.tree import Group, all_groups
-from evalcore.core.lm_eval.result_file import lm_eval_results, thaw
+from evalcore.core.lm_eval.result_file import lm_eval_results
+from evalcore.core.lm_eval.sample_log import thaw
 from evalcore.core.records.frozen_dict import FrozenDict
 from evalcore.core.records.report import Report, TaskReport
 from evalcore.shell.output.terminal.losses import find_losses
 from evalcore.shell.safety.safe_text import shorten
 from evalcore.shell.safety.secrets import redact
 from evalcore.shell.safety.strict_json import to_plain
-
-__all__ = ["VARYING", "RunFacts", "build_results", "find_model_name", "hash_text", "title_run"]
 
 Plain = dict[str, object]
 

@@ -10,8 +10,6 @@ from evalcore.shell.safety.safe_text import slug
 from evalcore.shell.safety.secrets import redact
 from evalcore.shell.safety.strict_json import drop_nonfinite, dump_json, dump_page, to_plain
 
-__all__ = ["list_files", "name_samples", "write_config", "write_results", "write_run", "write_samples"]
-
 Plain = Mapping[str, object]
 FILES = ("results.json", "config.yaml", "run.json", "answers.jsonl")
 

@@ -12,16 +12,6 @@ from evalcore.shell.logs.lm_eval.requests import asked_as, list_arguments
 from evalcore.shell.logs.lm_eval.rows import decode_fields, scores_of
 from evalcore.shell.safety.strict_json import dump_json, to_plain
 
-__all__ = [
-    "SAMPLES",
-    "Plain",
-    "escape_surrogates",
-    "find_metric_kinds",
-    "flatten_sample",
-    "name_metric_columns",
-    "to_finite",
-]
-
 Plain = Mapping[str, object]
 
 SAMPLES: Mapping[str, str] = {

@@ -12,7 +12,7 @@ import numpy as np
 from evalcore.core.answers.table import AnswerTable
 from evalcore.core.lm_eval.sample_log import METRIC_ORDERS, sample_rows, thaw
 from evalcore.core.records.array import Array
-from evalcore.core.records.column import Stats, list_outcomes
+from evalcore.core.records.column import list_outcomes
 from evalcore.core.records.document import decode_doc
 from evalcore.core.records.outcome import Failed, Outcome, Unscorable
 from evalcore.core.records.request import (
@@ -24,13 +24,12 @@ from evalcore.core.records.request import (
     Request,
     Sample,
 )
+from evalcore.core.records.row import Stats
 from evalcore.core.records.score import Provenance, Scored, merge_scored
 from evalcore.core.records.task import Task
 from evalcore.shell.logs.lm_eval.golds import Targets, choices_of, learn_targets
 from evalcore.shell.logs.lm_eval.targets import reads_back
 from evalcore.shell.prompts.ready_task import Built
-
-__all__ = ["find_targets", "list_sample_lines"]
 
 Plain = dict[str, object]
 

@@ -20,8 +20,6 @@ from evalcore.shell.output.files.results import VARYING
 from evalcore.shell.safety.replacement import replace_file
 from evalcore.shell.safety.safe_text import slug
 
-__all__ = ["warn_caller", "write_lm_eval"]
-
 Plain = Mapping[str, object]
 
 

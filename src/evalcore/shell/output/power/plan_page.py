@@ -13,8 +13,6 @@ from evalcore.shell.compare.power import Planned
 from evalcore.shell.output.terminal.grid import Grid, GridColumn, Page, Section, lay_grid
 from evalcore.shell.output.terminal.number_text import indent_name, name_metric, name_number, show_number, show_share
 
-__all__ = ["build_page", "find_question_part", "spread_of_document"]
-
 MOST = 20
 LEVELS = range(1, 6)
 

@@ -15,8 +15,6 @@ from evalcore.shell.output.terminal.grid import build_renderers
 from evalcore.shell.output.terminal.screen import Renderer, plain_form
 from evalcore.shell.safety.strict_json import dump_page
 
-__all__ = ["RENDERERS"]
-
 
 def _write_json(planned: Planned) -> str:
     """The plans as strict JSON; standard deviations are those of one document."""

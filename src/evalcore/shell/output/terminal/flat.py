@@ -11,8 +11,6 @@ from evalcore.shell.output.terminal.number_rows import NumberRow, drop_repeats
 from evalcore.shell.output.terminal.number_text import ARROWS, indent_name, show_interval, show_number, show_share
 from evalcore.shell.safety.safe_text import visible
 
-__all__ = ["escape_markdown", "render_csv", "render_markdown", "write_csv_rows", "write_markdown_table"]
-
 CSV: tuple[tuple[str, Callable[[NumberRow], object]], ...] = (
     ("task", lambda row: row.name),
     ("alias", lambda row: row.alias),

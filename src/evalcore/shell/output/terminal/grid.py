@@ -21,8 +21,6 @@ from evalcore.shell.output.terminal.screen import PIPE, Renderer, Screen, plain_
 from evalcore.shell.output.terminal.wrap import fold_name, share_width
 from evalcore.shell.safety.safe_text import shorten, visible
 
-__all__ = ["Grid", "GridColumn", "Page", "Section", "build_renderers", "draw_page", "lay_grid", "write_markdown"]
-
 T = TypeVar("T")
 
 UNBOUNDED = 100_000

@@ -12,8 +12,6 @@ from evalcore.core.records.column import Column
 from evalcore.core.records.outcome import FAILED, UNSCORABLE
 from evalcore.core.records.report import Report, TaskReport
 
-__all__ = ["Lost", "find_losses", "tell_losses"]
-
 KINDS = ((FAILED, "failed"), (UNSCORABLE, "unscorable"))
 WORDS = {"failed": "failed", "unscorable": "could not be scored"}
 PLACE = re.compile(r" - at \S+( doc \S+)?.*$", re.DOTALL)

@@ -8,8 +8,6 @@ from evalcore.core.lm_eval.result_file import BYPASS
 from evalcore.core.records.estimate import Estimate
 from evalcore.core.records.report import GroupReport, Report, TaskReport
 
-__all__ = ["collect_notes", "group_texts", "group_warnings"]
-
 AT = " - at "
 
 

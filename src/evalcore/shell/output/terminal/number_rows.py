@@ -15,8 +15,6 @@ from evalcore.core.records.estimate import Estimate
 from evalcore.core.records.report import GroupReport, Report, TaskReport
 from evalcore.core.records.task import MetricKey
 
-__all__ = ["NumberRow", "drop_repeats", "list_rows"]
-
 
 class NumberRow(Struct, frozen=True, kw_only=True):
     """One number of a task or group, ``depth`` levels down; ``metric`` is empty where there is none to show."""

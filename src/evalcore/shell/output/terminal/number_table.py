@@ -14,8 +14,6 @@ from evalcore.shell.output.terminal.number_text import ARROWS, indent_name, show
 from evalcore.shell.output.terminal.screen import PIPE, Screen
 from evalcore.shell.safety.safe_text import shorten
 
-__all__ = ["render_table"]
-
 MOST_NOTES = 20
 
 

@@ -4,18 +4,6 @@ from __future__ import annotations
 
 from evalcore.core.records.task import MetricKey
 
-__all__ = [
-    "ARROWS",
-    "indent_name",
-    "name_metric",
-    "name_number",
-    "show_difference",
-    "show_interval",
-    "show_number",
-    "show_p",
-    "show_share",
-]
-
 ARROWS = {True: "↑", False: "↓", None: ""}
 DEEPEST = 20
 

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from rich.progress import Progress as RichProgress
     from rich.progress import TaskID
 
-__all__ = ["UNSEEN", "Progress", "Stage", "describe_stage", "progress"]
-
 
 class Progress(Protocol):
     """What a run says of itself: a stage begins, some of it is done, something should be known before going on."""

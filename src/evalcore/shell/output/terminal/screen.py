@@ -12,8 +12,6 @@ from msgspec import Struct
 from evalcore.core.records.errors import unknown
 from evalcore.shell.safety.safe_text import shorten, visible
 
-__all__ = ["PIPE", "Renderer", "Screen", "plain_form", "print_form", "render_form", "write_text"]
-
 T = TypeVar("T")
 
 

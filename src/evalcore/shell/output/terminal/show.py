@@ -17,8 +17,6 @@ from evalcore.shell.output.terminal.screen import PIPE, Renderer, Screen, plain_
 from evalcore.shell.safety.safe_text import visible
 from evalcore.shell.safety.strict_json import dump_page
 
-__all__ = ["RENDERERS", "Shown", "prepare_shown", "render", "show"]
-
 
 class Shown(Struct, frozen=True, kw_only=True):
     """All that can be shown of a run."""

@@ -6,8 +6,6 @@ from collections.abc import Iterator, Sequence
 
 from rich.cells import cell_len, set_cell_size
 
-__all__ = ["fold_name", "share_width"]
-
 BREAKS = " _-@./:,"
 
 

@@ -14,8 +14,6 @@ from evalcore.shell.prompts.templates.limits import join_bounded
 from evalcore.shell.prompts.templates.sandbox import get_environment
 from evalcore.shell.prompts.templates.shortcuts import Value, make_shortcut
 
-__all__ = ["Doc", "Render", "compile_template", "compile_value"]
-
 Doc = dict[str, object]
 Render = Callable[[Doc], str]
 

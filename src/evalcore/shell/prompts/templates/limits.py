@@ -9,18 +9,6 @@ from jinja2.utils import Namespace
 
 from evalcore.core.records.errors import EvalError
 
-__all__ = [
-    "LARGEST",
-    "LONGEST",
-    "estimate_format",
-    "join_bounded",
-    "refuse_call",
-    "refuse_growth",
-    "refuse_size",
-    "refuse_weight",
-    "weigh_value",
-]
-
 LONGEST = 1_000_000
 """The most characters or items that a template may make from nothing: a repetition, a width, a count."""
 LARGEST = 16_000_000

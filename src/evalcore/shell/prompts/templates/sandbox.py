@@ -23,8 +23,6 @@ from evalcore.shell.prompts.templates.limits import (
     refuse_weight,
 )
 
-__all__ = ["Sandbox", "get_environment", "guard_filter", "refuse_unwritable", "regex_replace"]
-
 PLAIN = (int, str, bytes, list, tuple, dict)
 
 

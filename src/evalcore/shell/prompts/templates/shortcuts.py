@@ -7,8 +7,6 @@ from functools import partial
 
 from jinja2 import nodes
 
-__all__ = ["Value", "make_shortcut"]
-
 Value = Callable[[dict[str, object]], object]
 TEXT_METHODS = frozenset({"strip", "lstrip", "rstrip", "lower", "upper", "capitalize", "title", "split"})
 

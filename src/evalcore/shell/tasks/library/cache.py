@@ -20,8 +20,6 @@ from evalcore.shell.safety.replacement import replace_with
 from evalcore.shell.tasks.library.files import Document, Stamp, TaskProblem, scan_folder, take_stamp
 from evalcore.shell.tasks.library.index import Entry, TaskIndex, find_library, find_root, index_folder, join_indexes
 
-__all__ = ["build_index", "load_index", "open_library", "save_index"]
-
 FORMAT = b"evalcore tasks 3\n"  # raised whenever the index of the same files would change
 SETTLED_NS = 2_000_000_000  # times of some file systems are two seconds apart: a younger file may change unnoticed
 

@@ -8,8 +8,6 @@ from fnmatch import fnmatchcase
 from evalcore.shell.config.values import Names, list_names
 from evalcore.shell.tasks.library.index import Entry, TaskIndex
 
-__all__ = ["KINDS", "entry_to_dict", "list_entries"]
-
 KINDS = ("task", "py_task", "group", "tag")
 
 

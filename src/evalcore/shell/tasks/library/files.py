@@ -14,18 +14,6 @@ from evalcore.core.records.errors import EvalError
 from evalcore.shell.config.yaml_file import MOST_BYTES, Loaded, read_yaml
 from evalcore.shell.tasks.library.pack import hold_value, pack, unpack
 
-__all__ = [
-    "ABSENT",
-    "Document",
-    "Head",
-    "Stamp",
-    "TaskProblem",
-    "merge_document",
-    "read_document",
-    "scan_folder",
-    "take_stamp",
-]
-
 IGNORED = frozenset({"__pycache__", ".ipynb_checkpoints"})  # as lm_eval/tasks/_index.py
 HEAD = ("class", "group", "task", "tag")
 

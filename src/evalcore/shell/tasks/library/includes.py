@@ -22,17 +22,6 @@ from evalcore.shell.tasks.library.files import (
 )
 from evalcore.shell.tasks.library.workers import Ready, read_many
 
-__all__ = [
-    "FolderReading",
-    "is_shipped",
-    "list_files_behind",
-    "merge_config",
-    "read_config",
-    "read_head",
-    "read_includes",
-    "start_reading",
-]
-
 MOST_INCLUDES = 50
 
 

@@ -17,19 +17,6 @@ from evalcore.core.records.frozen_dict import FrozenDict
 from evalcore.shell.tasks.library.files import Document, Head, Stamp, TaskProblem, scan_folder
 from evalcore.shell.tasks.library.includes import FolderReading, merge_config, read_config, read_head, start_reading
 
-__all__ = [
-    "NO_NAME",
-    "Entry",
-    "Kind",
-    "TaskIndex",
-    "find_library",
-    "find_root",
-    "index_folder",
-    "join_indexes",
-    "read_entry",
-    "read_file",
-]
-
 Kind = Literal["task", "py_task", "group", "tag"]
 NO_NAME = "expected task: or group: with a name"
 

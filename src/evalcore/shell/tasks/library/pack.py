@@ -9,8 +9,6 @@ from msgspec import msgpack
 
 from evalcore.shell.config.yaml_file import FunctionTag
 
-__all__ = ["hold_value", "pack", "unpack"]
-
 FUNCTION, DATE, TIME, BIG = 1, 2, 3, 4
 WORD = 1 << 63
 

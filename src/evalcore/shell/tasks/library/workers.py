@@ -12,8 +12,6 @@ from functools import partial
 
 from evalcore.shell.tasks.library.files import Document, Head, TaskProblem, read_document
 
-__all__ = ["Ready", "read_many"]
-
 Ready = tuple[Document | TaskProblem, Head, tuple[TaskProblem, ...]]
 
 WORTH_IT = 2000  # files; for fewer, starting processes takes longer than it saves
