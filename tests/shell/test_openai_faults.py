@@ -387,7 +387,7 @@ def test_closing_early_leaves_nothing_behind(
         next(going)
         going.close()  # type: ignore[attr-defined]
         assert server.active >= 7
-        assert len(server.bodies) == 8
+        assert 8 <= len(server.bodies) <= 9  # the place of the one that was answered may have been taken
         del going
     import gc
 
