@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import logging
+import pickle
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -13,26 +16,8 @@ from toolz import unique
 
 from evalcore.core.aggregate.aggregations import AGGREGATIONS
 from evalcore.core.aggregate.value import aggregate_metric
-from evalcore.core.groups.build import build_trees
-from evalcore.core.groups.config import group_from_config, group_metric_from_config, group_to_dict
-from evalcore.core.groups.edit import add_child, get_child, has_aggregation, missing_children, remove_child
-from evalcore.core.groups.lint import lint_configs
-from evalcore.core.groups.tree import (
-    Group,
-    GroupMetric,
-    Leaf,
-    Statistics,
-    alias_of,
-    all_groups,
-    all_tasks,
-    child_names,
-    fold_group,
-    parents_of,
-    qualified_names,
-    statistics,
-    version_of,
-)
-from evalcore.core.lm_eval.result_row import leaf_from_flat
+from evalcore.core.groups.config import group_metric_from_config
+from evalcore.core.groups.tree import fold_group
 from evalcore.core.pipeline import build_report
 from evalcore.core.records.array import Array
 from evalcore.core.records.column import build_column
@@ -42,6 +27,32 @@ from evalcore.core.records.report import TaskReport
 from evalcore.core.records.request import freeze_options
 from evalcore.core.records.row import Floats
 from evalcore.core.records.task import MetricKey
+from evalcore.groups import (
+    Group,
+    GroupMetric,
+    GroupStatistics,
+    Leaf,
+    add_child,
+    alias_of,
+    all_groups,
+    all_tasks,
+    build_trees,
+    child_names,
+    get_child,
+    group_from_config,
+    group_to_dict,
+    has_aggregation,
+    leaf_from_flat,
+    lint_configs,
+    missing_children,
+    parents_of,
+    pop_child,
+    qualified_names,
+    remove_child,
+    report_groups,
+    statistics_of,
+    version_of,
+)
 
 ANATOMY, BIOLOGY, CHEMISTRY = Leaf("anatomy", 10), Leaf("biology", 20), Leaf("chemistry", 30)
 SCIENCE = Group("science", (BIOLOGY, CHEMISTRY))
@@ -61,13 +72,23 @@ def names(nodes):
 def test_children_are_added_removed_found_iterated_and_counted():
     group = add_child(Group("g", (ANATOMY,)), BIOLOGY)
     assert child_names(group) == ("anatomy", "biology")
-    assert list(group.children) == [ANATOMY, BIOLOGY]
-    assert len(group.children) == 2
+    assert list(group) == [ANATOMY, BIOLOGY]
+    assert len(group) == 2
     assert get_child(group, "biology") is BIOLOGY
-    assert get_child(group, "absent") is None
-    assert "biology" in child_names(group)
+    assert get_child(group, "absent", None) is None
+    assert "biology" in group
+    assert "absent" not in group
+    assert BIOLOGY not in group, "a group holds names"
+    assert pop_child(group, "anatomy") == (ANATOMY, Group("g", (BIOLOGY,)))
     assert child_names(remove_child(group, "anatomy")) == ("biology",)
     assert child_names(group) == ("anatomy", "biology")
+
+
+@pytest.mark.parametrize("ask", [get_child, pop_child, remove_child])
+def test_an_unknown_child_is_named_with_the_nearest(ask):
+    message = r"^unknown child 'anatmy'; did you mean 'anatomy'\? Known: anatomy, biology, .* - at group mmlu$"
+    with pytest.raises(EvalError, match=message):
+        ask(MMLU, "anatmy")
 
 
 def test_a_child_of_the_same_name_is_replaced_in_place():
@@ -78,7 +99,7 @@ def test_a_child_of_the_same_name_is_replaced_in_place():
 def test_the_example_of_the_contract():
     group = Group("g", (ANATOMY, BIOLOGY, CHEMISTRY))
     group = add_child(add_child(group, SCIENCE), HUMANITIES)
-    assert len(group.children) == 5
+    assert len(group) == 5
     assert names(all_tasks(group)) == ["anatomy", "biology", "chemistry", "history", "philosophy"]
     rest = group
     for name in ("anatomy", "biology", "chemistry"):
@@ -107,14 +128,88 @@ def test_qualified_names():
 
 
 def test_statistics_missing_children_and_parents():
-    assert statistics(MMLU, lambda leaf: leaf.value) == Statistics(5, 2, 150)
+    assert statistics_of(MMLU, lambda leaf: leaf.value) == GroupStatistics(5, 2, 150)
     assert missing_children(MMLU, ("anatomy", "law")) == ("law",)
     assert parents_of(MMLU, "biology") == ("mmlu", "science")
+    assert parents_of(Group("outer", (MMLU,)), "science") == ("mmlu",)
+    assert parents_of(MMLU, "law") == ()
+
+
+def test_statistics_of_reports_count_their_documents():
+    rows = {"a": {"acc,none": 0.5, "sample_len": 30}, "b": {"acc,none": 0.5, "samples": 10}}
+    tree = Group("g", tuple(leaf_from_flat(name, row) for name, row in rows.items()))
+    assert statistics_of(tree) == GroupStatistics(2, 0, 40)
+    assert statistics_of(Group("g", (Leaf("a", None),))) == GroupStatistics(1, 0, 0)
+
+
+def test_what_a_config_lists_is_compared_with_what_is_there():
+    listed = ["a", {"task": "b", "num_fewshot": 5}, {"group": "h", "task": ["c"]}]
+    shell = group_from_config({"group": "g", "task": listed})
+    assert missing_children(shell) == ("a", "b", "h")
+    filled = add_child(add_child(shell, Leaf("a", 1)), Leaf("g::b", 2))
+    assert missing_children(filled) == ("h",)
+    assert missing_children(remove_child(filled, "a")) == ("a", "h")
+    assert group_to_dict(add_child(filled, Leaf("new", 3)))["task"] == [*listed, "new"]
+
+
+# --- frozen at the door ----------------------------------------------------------------------------------------
 
 
 def test_a_group_cannot_be_changed():
     with pytest.raises(AttributeError):
         MMLU.name = "other"
+
+
+def given_lists():
+    """What a caller may hold, and the same group made from it."""
+    held = {
+        "children": [Leaf("a", {"scores": [1]}), Group("h")],
+        "metrics": [GroupMetric("acc", ["none"], weights={"a": 1, "h": 2})],
+        "metadata": {"version": 1, "authors": ["x", {"y": [2]}]},
+        "listed": ["a", {"task": "b", "tags": ["t"]}],
+    }
+    return held, Group("g", **held)
+
+
+def test_records_freeze_what_they_are_given():
+    held, made = given_lists()
+    before = pickle.dumps(made)
+    held["children"].clear()
+    held["metrics"].clear()
+    held["metadata"]["authors"][1]["y"].append(3)
+    held["metadata"]["version"] = 2
+    held["listed"][1]["tags"].append("u")
+    held["listed"].append("c")
+    assert made == given_lists()[1]
+    assert hash(made) == hash(given_lists()[1])
+    assert pickle.loads(before) == made
+    assert (child_names(made), version_of(made), made.metadata["authors"]) == (("a", "h"), "1", ("x", {"y": (2,)}))
+    assert made.children[0].value == {"scores": (1,)}
+    assert (made.metrics[0].filters, dict(made.metrics[0].weights)) == (("none",), {"a": 1, "h": 2})
+
+
+def test_fields_of_a_rule_are_frozen_too():
+    filters, weights = ["none", "strict"], {"a": 1}
+    made = GroupMetric("acc", filters, weights=weights)
+    filters.append("loose")
+    weights["b"] = 2
+    assert made == GroupMetric("acc", ("none", "strict"), weights=freeze_options(a=1))
+    assert hash(made) == hash(GroupMetric("acc", ("none", "strict"), weights={"a": 1}))
+
+
+# --- contract C, the numbers of a group --------------------------------------------------------------------------
+
+
+def number_of(rows, **rule):
+    leaves = [leaf_from_flat(f"t{i}", row) for i, row in enumerate(rows)]
+    return report_groups(Group("g", leaves, [GroupMetric("acc", **rule)]))[0]["acc,none"]
+
+
+def test_three_tasks_by_size():
+    rows = [{"acc,none": value, "samples": n} for value, n in ((0.85, 100), (0.92, 150), (0.88, 120))]
+    by_size, equal = number_of(rows), number_of(rows, weight_by_size=False)
+    assert (round(by_size.value, 6), by_size.n, by_size.stderr) == (0.888108, 370, None)
+    assert equal.value == pytest.approx(0.8833333333333333, abs=1e-15)
 
 
 @pytest.mark.parametrize("depth", [3000, pytest.param(100_000, marks=pytest.mark.slow)])
@@ -132,6 +227,7 @@ def test_a_tree_many_groups_deep_is_built_and_folded(depth):
 FULL = {
     "group": "g",
     "group_alias": "G",
+    "task": ["a", {"task": "b", "num_fewshot": 5}, {"group": "h", "task": ["c"]}],
     "aggregate_metric_list": [
         {"metric": "acc", "filter_list": ["none"], "aggregation": "mean", "weight_by_size": False},
         {
@@ -150,18 +246,57 @@ FULL = {
 
 def test_round_trip():
     assert group_to_dict(group_from_config(FULL)) == FULL
-    assert group_from_config(group_to_dict(MMLU)) == structs.replace(MMLU, children=())
+    assert group_from_config(group_to_dict(MMLU)) == structs.replace(MMLU, children=(), listed=child_names(MMLU))
+    assert group_to_dict(group_from_config({"group": "g", "task": "a"})) == {"group": "g", "task": ["a"]}
     assert group_to_dict(MMLU)["task"] == ["anatomy", "biology", "chemistry", "science", "humanities"]
     assert group_to_dict(Group("bare")) == {"group": "bare"}
 
 
+ONE_METRIC = FULL | {"aggregate_metric_list": FULL["aggregate_metric_list"][:1]}
+"""What lm-eval knows of it."""
+
+
 def test_lm_eval_reads_and_writes_the_same_schema():
     lm = pytest.importorskip("lm_eval.api.group")
-    plain = {key: value for key, value in FULL.items() if key != "aggregate_metric_list"}
-    plain["aggregate_metric_list"] = FULL["aggregate_metric_list"][:1]
-    theirs = lm.Group.from_config(group_to_dict(group_from_config(plain)))
+    theirs = lm.Group.from_config(group_to_dict(group_from_config(ONE_METRIC)))
+    assert theirs.to_dict() == ONE_METRIC
     theirs._config = None
-    assert theirs.to_dict() == plain
+    assert theirs.to_dict() == {key: value for key, value in ONE_METRIC.items() if key != "task"}
+
+
+LOOSE = [
+    ONE_METRIC,
+    {"group": "bare"},
+    {"group": "g", "task": "a"},
+    {"group": "g", "task": ["a", "b"], "aggregate_metric_list": {"metric": "acc", "filter_list": "x"}},
+    {"group": "g", "aggregate_metric_list": [{"metric": "acc"}, {"metric": "f1", "weight_by_size": False}]},
+]
+
+
+@pytest.mark.parametrize("config", LOOSE)
+def test_lm_evals_own_objects_are_read_as_they_are(config):
+    """Its GroupConfig, its Group, its ConfigurableGroup and what each writes: one group, and the same plain data."""
+    lm = pytest.importorskip("lm_eval.api.group")
+    config = copy.deepcopy(config)
+    theirs = lm.GroupConfig(**config)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        configurable = lm.ConfigurableGroup(config=copy.deepcopy(config))
+    objects = [theirs, lm.Group.from_config(theirs), configurable]
+    expected = group_from_config(config)
+    written = {key: value for key, value in theirs.to_dict().items() if value is not None}
+    for given in [*objects, *(one.to_dict() for one in objects), vars(theirs)]:
+        assert group_from_config(given) == expected
+        assert group_to_dict(group_from_config(given)) == written
+    assert theirs == lm.GroupConfig(**config), "nothing of theirs is changed"
+
+
+def test_lm_evals_filled_group_lists_its_children():
+    lm = pytest.importorskip("lm_eval.api.group")
+    theirs = lm.Group("g", alias="G", aggregate_metric_list=[lm.AggMetricConfig("acc", aggregation=max)])
+    theirs.add(lm.Group("h"))
+    ours = group_from_config(theirs)
+    assert (ours.listed, ours.alias, ours.metrics) == (("h",), "G", (GroupMetric("acc", aggregation=max),))
 
 
 @pytest.mark.parametrize("given", [None, {"metric": "acc"}, [{"metric": "acc"}], GroupMetric("acc")])
@@ -208,6 +343,8 @@ def test_wrong_metric_entries_say_what_and_where(entry, message):
         ({"group": 3}, "expected group: a name"),
         ({"group": "g", "metadata": "1"}, "expected metadata"),
         ({"group": "g", "group_alias": 1}, "expected group_alias"),
+        ({"group": "g", "task": ["a", 1]}, "expected task: names, or mappings with task or group, got 1 - at group g"),
+        (["group", "g"], r"expected a group's config, got \['group', 'g'\]"),
         ({"group": "g", "aggregate_metric_list": ["acc"]}, "got 'acc' - at aggregate_metric_list - at group g"),
     ],
 )
@@ -478,7 +615,7 @@ def test_trees_agree_with_lm_eval(folder, theirs, monkeypatch):
 
 def test_mmlu_has_57_tasks_in_four_groups(theirs):
     (mmlu,) = build_trees(library(theirs / "mmlu/default"), roots=["mmlu"])
-    assert statistics(mmlu, lambda leaf: 1) == Statistics(57, 4, 57)
+    assert statistics_of(mmlu, lambda leaf: 1) == GroupStatistics(57, 4, 57)
 
 
 def test_where_we_differ_from_lm_eval(theirs):

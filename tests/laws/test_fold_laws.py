@@ -4,26 +4,31 @@ from __future__ import annotations
 
 import pickle
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalcore.core.groups.config import group_from_config, group_to_dict
-from evalcore.core.groups.edit import add_child, remove_child
-from evalcore.core.groups.tree import (
+from evalcore import EvalError, fold_group, freeze_options
+from evalcore.core.groups.tree import leaves
+from evalcore.groups import (
     Group,
     GroupMetric,
     Leaf,
+    add_child,
     all_groups,
     all_tasks,
-    find,
-    fold_group,
-    leaves,
+    child_names,
+    get_child,
+    group_from_config,
+    group_to_dict,
     map_leaves,
+    missing_children,
+    parents_of,
+    pop_child,
     qualified_names,
-    show,
-    statistics,
+    remove_child,
+    statistics_of,
 )
-from evalcore.core.records.request import freeze_options
 
 
 def trees():
@@ -54,6 +59,11 @@ def rebuilt(group, parts):
 
 def tally(group, parts):
     return (group.name, len(parts), *parts)
+
+
+def nodes_of(tree):
+    """Every node on every path, by a plain recursion."""
+    return [tree, *(node for child in getattr(tree, "children", ()) for node in nodes_of(child))]
 
 
 @given(trees())
@@ -104,10 +114,10 @@ def test_a_fold_is_the_recursion_it_stands_for(tree):
 def test_inputs_never_change(tree):
     """No question and no edit changes the tree it is put to."""
     before = pickle.dumps(tree)
-    for ask in (all_tasks, all_groups, leaves, qualified_names, show, lambda node: map_leaves(str, node)):
+    for ask in (all_tasks, all_groups, leaves, qualified_names, lambda node: map_leaves(str, node)):
         ask(tree)
     if isinstance(tree, Group):
-        remove_child(add_child(tree, Leaf("new", 0)), "a")
+        remove_child(add_child(add_child(tree, Leaf("a", 0)), Leaf("new", 0)), "a")
         group_to_dict(tree)
     assert pickle.dumps(tree) == before
     assert pickle.loads(before) == tree
@@ -121,7 +131,15 @@ def test_tasks_and_groups_are_listed_once(tree):
     assert len(set(tasks)) == len(tasks)
     assert len(set(groups)) == len(groups)
     assert set(tasks) == {leaf.name for leaf in leaves(tree)}
-    assert all(find(tree, name) is not None for name in tasks + groups)
+    assert {*tasks, *groups} <= {node.name for node in nodes_of(tree)}
+
+
+@given(trees())
+def test_parents_are_the_groups_that_hold_a_name(tree):
+    """parents_of(tree, name) are the names of all groups, the tree itself included, with such a child, each once."""
+    for name in {node.name for node in nodes_of(tree)}:
+        holders = [node.name for node in nodes_of(tree) if isinstance(node, Group) and name in child_names(node)]
+        assert parents_of(tree, name) == tuple(dict.fromkeys(holders))
 
 
 @given(trees())
@@ -139,7 +157,7 @@ def test_statistics_agree_with_brute_force(tree):
             walk(child)
 
     walk(tree, root=True)
-    counted = statistics(tree, value)
+    counted = statistics_of(tree, value)
     assert (counted.num_tasks, counted.num_subgroups) == (len(tasks), len(groups))
     assert counted.total_samples == sum(tasks.values())
 
@@ -147,10 +165,7 @@ def test_statistics_agree_with_brute_force(tree):
 @given(trees())
 def test_one_path_per_node(tree):
     """There are as many qualified names as nodes, and each ends in its node's own name."""
-    nodes = fold_group(tree, lambda leaf: 1, lambda group, parts: 1 + sum(parts))
-    paths = qualified_names(tree)
-    assert len(paths) == nodes
-    assert all(find(tree, path.split("::")[-1]) is not None for path in paths)
+    assert [path.split("::")[-1] for path in qualified_names(tree)] == [node.name for node in nodes_of(tree)]
 
 
 @given(trees(), st.sampled_from("abcdef"))
@@ -163,9 +178,35 @@ def test_adding_then_removing(tree, name):
 
 
 @given(trees())
+def test_a_group_is_a_container_of_its_children(tree):
+    """len, in and iteration are those of the children, and every child that is in can be got, popped and removed."""
+    group = tree if isinstance(tree, Group) else Group("root", (tree,))
+    assert (len(group), tuple(group)) == (len(group.children), group.children)
+    for name in {*child_names(group), "absent"}:
+        assert (name in group) == (name in child_names(group))
+        if name in group:
+            child, rest = pop_child(group, name)
+            assert child is get_child(group, name)
+            assert (rest, name in rest) == (remove_child(group, name), False)
+            assert [one for one in group if one.name != name] == list(rest)
+        else:
+            assert get_child(group, name, None) is None
+            for ask in (get_child, pop_child, remove_child):
+                with pytest.raises(EvalError, match=f"unknown child 'absent'.* - at group {group.name}"):
+                    ask(group, name)
+
+
+@given(trees())
 def test_plain_data_round_trip(tree):
-    """from_config after to_dict keeps everything of a group but its children (an empty alias is none)."""
+    """from_config after to_dict keeps everything of a group, its children as names (an empty alias is none)."""
     if isinstance(tree, Group):
-        shell = group_from_config(group_to_dict(tree))
-        assert shell == Group(tree.name, (), tree.metrics, tree.alias or None, tree.metadata)
-        assert group_to_dict(shell) == {k: v for k, v in group_to_dict(tree).items() if k != "task"}
+        plain = group_to_dict(tree)
+        shell = group_from_config(plain)
+        names = child_names(tree)
+        assert shell == Group(tree.name, (), tree.metrics, tree.alias or None, tree.metadata, names)
+        assert group_to_dict(shell) == plain
+        assert missing_children(shell) == names
+        full = tree
+        for child in tree:
+            full = add_child(full, child)
+        assert missing_children(full, names) == ()

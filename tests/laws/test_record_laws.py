@@ -39,9 +39,8 @@ from evalcore import (
     score_task,
 )
 from evalcore.core.aggregate.aggregations import AGGREGATIONS
-from evalcore.core.groups.tree import Statistics
 from evalcore.core.records.score import Provenance, ScoredColumn
-from evalcore.groups import Group, GroupMetric, Leaf, leaf_from_flat
+from evalcore.groups import Group, GroupMetric, GroupStatistics, Leaf, leaf_from_flat
 from evalcore.lm_eval import lm_eval_results, lmms_eval_results, sample_rows
 from evalcore.logs import request_table, tabulate_answers
 from evalcore.stats import Array, Floats, Inference, Labels, Objects, Resampling, Stats, build_column, merge_columns
@@ -92,7 +91,7 @@ def make():
         GroupMetric("acc", ("none",), weights=freeze_options(a=1)),
         Leaf("a", 1),
         tree,
-        Statistics(1, 2, 3),
+        GroupStatistics(1, 2, 3),
         leaf.value,
         report.groups[0],
         report,

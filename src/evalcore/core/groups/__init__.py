@@ -1,7 +1,7 @@
 """Trees of tasks, from configs to the numbers of every group.
 
 tree         Group, Leaf, and fold_group, the one recursion
-edit         one group as a value: children added, removed, looked up
+edit         one group as a value: children added, removed, looked up, counted
 config       a group from its config and back
 index        configs by name: who joins which group, and cycles
 build        configs to trees

@@ -20,12 +20,11 @@ from evalcore.core.groups.config import GROUP_KEYS, group_from_config
 from evalcore.core.groups.index import Config, Finding, Index, find_cycles, index_configs, items, reference
 from evalcore.core.groups.index import subgroups as subgroups_of
 from evalcore.core.groups.index import tops as tops_of
-from evalcore.core.groups.tree import Group, Leaf, Tree
+from evalcore.core.groups.tree import SEPARATOR, Group, Leaf, Tree
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.frozen_dict import FrozenDict, thaw_dict, thaw_value
 from evalcore.core.records.request import Options, freeze_options
 
-SEPARATOR = "::"
 STRUCTURE = frozenset({*GROUP_KEYS, "tag", "task_list", "path", "include"})
 DEFINES_TASK = frozenset({"dataset_path", "output_type", "class", "custom_dataset"})
 DISPLAY = frozenset({"task_alias"})
@@ -72,8 +71,8 @@ def build_trees(configs: Sequence[Config], roots: Sequence[str] | None = None) -
         more = f" (and {len(plan.problems) - 1} more)" if len(plan.problems) > 1 else ""
         raise EvalError(f"{plan.problems[0].message} - at {plan.problems[0].where}{more}")
     chosen = tops_of(plan.known) if roots is None else roots
-    tasks = plan.known.tasks
-    return tuple(plan.groups.get(name) or Leaf(name, freeze_options(tasks[name])) for name in chosen)
+    tasks, groups = plan.known.tasks, plan.groups
+    return tuple(groups[name] if name in groups else Leaf(name, freeze_options(tasks[name])) for name in chosen)
 
 
 def plan_trees(configs: Sequence[Config], roots: Sequence[str] | None = None) -> TreePlan:
@@ -180,7 +179,7 @@ def _find_declared(index: Index, name: str) -> Job:
 
 
 def _build_empty(job: Job) -> Group[Options] | str:
-    own = {key: value for key, value in job.config.items() if key in GROUP_KEYS}
+    own = {key: value for key, value in job.config.items() if key in GROUP_KEYS and key != "task"}
     try:
         return group_from_config({**thaw_dict(own), "group": job.name})
     except EvalError as wrong:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import fields, is_dataclass
 from typing import Literal
 
 from evalcore.core.groups.averages import AVERAGES
+from evalcore.core.groups.edit import names_of
+from evalcore.core.groups.index import items
 from evalcore.core.groups.rules import GROUP_RULES
 from evalcore.core.groups.tree import Group, GroupMetric, child_names
 from evalcore.core.records.errors import EvalError, unknown
@@ -40,37 +43,47 @@ def group_metric_from_config(config: Mapping[str, object]) -> GroupMetric:
     )
 
 
-def group_from_config(config: Mapping[str, object]) -> Group[Options]:
+def group_from_config(config: object) -> Group[Options]:
     """Read a group without its children, as lm-eval's ``Group.from_config``; ``add_child`` fills it.
 
+    Its config is a mapping, or an object that has the same by ``to_dict``, such as lm-eval's ``GroupConfig``.
+
     >>> shell = group_from_config({"group": "g", "task": ["a"], "aggregate_metric_list": {"metric": "acc"}})
-    >>> shell, shell.metrics[0].metric
-    (Group('g', 0 children: [], version=N/A), 'acc')
+    >>> shell, shell.listed, shell.metrics[0].metric
+    (Group('g', 0 children: [], version=N/A), ('a',), 'acc')
     """
-    name, alias, metadata = config.get("group"), config.get("group_alias"), config.get("metadata")
+    given = _read_fields(config)
+    if given is None:
+        raise EvalError(f"expected a group's config, got {config!r}")
+    name, alias, metadata = given.get("group"), given.get("group_alias"), given.get("metadata")
     if not isinstance(name, str):
         raise EvalError(f"expected group: a name, got {name!r}")
     where = f" - at group {name}"
-    _refuse_unknown("group key", config, (*GROUP_KEYS, "path"), where)
+    _refuse_unknown("group key", given, (*GROUP_KEYS, "path"), where)
     if alias is not None and not isinstance(alias, str):
         raise EvalError(f"expected group_alias: a text, got {alias!r}{where}")
     if metadata is not None and not isinstance(metadata, Mapping):
         raise EvalError(f"expected metadata: a mapping, got {metadata!r}{where}")
-    metrics = tuple(_read_metrics(config.get("aggregate_metric_list"), where))
-    return Group(name, metrics=metrics, alias=alias, metadata=freeze_options(metadata))
+    strange = next((item for item in items(given) if not isinstance(item, str | Mapping)), None)
+    if strange is not None:
+        raise EvalError(f"expected task: names, or mappings with task or group, got {strange!r}{where}")
+    metrics = tuple(_read_metrics(given.get("aggregate_metric_list"), where))
+    return Group(name, (), metrics, alias, freeze_options(metadata), tuple(items(given)))
 
 
 def group_to_dict(group: Group[object]) -> dict[str, object]:
-    """Write a group in lm-eval's ``to_dict`` schema: plain data, children by name, no empty keys.
+    """Write a group in lm-eval's ``to_dict`` schema: plain data, no empty keys.
 
-    Keys that lm-eval does not know (average, weights, missing) appear only if they differ from the
-    default; a callable aggregation is written by its qualified name.
+    ``task`` has what the group's config lists, then the names of its other children. Keys that lm-eval does not know
+    (average, weights, missing) appear only if they differ from the default; a callable aggregation is written by its
+    qualified name.
 
     >>> group_to_dict(Group("g", metrics=(GroupMetric("acc"),), alias="G"))["aggregate_metric_list"]
     [{'metric': 'acc', 'filter_list': None, 'aggregation': 'mean', 'weight_by_size': True}]
     """
+    listed = {name for item in group.listed for name in names_of(group, item)}
     known: dict[str, object] = {
-        "task": list(child_names(group)),
+        "task": [*map(_make_plain, group.listed), *(name for name in child_names(group) if name not in listed)],
         "group_alias": group.alias,
         "aggregate_metric_list": [_metric_to_dict(metric) for metric in group.metrics],
         "metadata": _make_plain(group.metadata),
@@ -100,13 +113,23 @@ def _make_plain(value: object) -> object:
     return value
 
 
+def _read_fields(given: object) -> Mapping[str, object] | None:
+    """Read a mapping, or an object's fields as it writes them, or those of a dataclass; None of anything else."""
+    write = getattr(given, "to_dict", None)
+    if not isinstance(given, Mapping) and callable(write):
+        given = write()
+    elif is_dataclass(given):
+        given = {one.name: getattr(given, one.name) for one in fields(given)}
+    return given if isinstance(given, Mapping) else None
+
+
 def _read_metrics(given: object, where: str) -> Iterable[GroupMetric]:
     several = given if isinstance(given, list | tuple) else () if given is None else (given,)
     for entry in several:
         if isinstance(entry, GroupMetric):
             yield entry
-        elif isinstance(entry, Mapping):
-            yield group_metric_from_config(entry)
+        elif (known := _read_fields(entry)) is not None:
+            yield group_metric_from_config(known)
         else:
             raise EvalError(f"expected {{metric: acc, ...}}, got {entry!r} - at aggregate_metric_list{where}")
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from operator import attrgetter
 from typing import Generic, Literal, TypeVar
 
 from msgspec import Struct, field
@@ -10,7 +11,11 @@ from msgspec.structs import force_setattr
 from toolz import concat, unique
 
 from evalcore.core.records.errors import EvalError, unknown
+from evalcore.core.records.frozen_dict import freeze_value
 from evalcore.core.records.request import Options, freeze_options
+
+SEPARATOR = "::"
+"""Stands between the names of groups in a path, and between a group and what only it contains."""
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
@@ -36,9 +41,10 @@ class GroupMetric(Struct, frozen=True):
     missing: Literal["flag", "fail"] = "flag"
 
     def __post_init__(self) -> None:
-        filters = getattr(self, "filters")  # noqa: B009  # it may not be of its declared type
-        if isinstance(filters, str):
-            force_setattr(self, "filters", (filters,))
+        filters: object = self.filters
+        if isinstance(filters, str | list):
+            force_setattr(self, "filters", (filters,) if isinstance(filters, str) else tuple(filters))
+        force_setattr(self, "weights", freeze_options(self.weights))
         if self.missing not in ("flag", "fail"):
             where = f" - at group metric {self.metric}"
             raise unknown("rule for missing tasks", str(self.missing), ("flag", "fail"), where)
@@ -50,24 +56,49 @@ class Leaf(Struct, Generic[T_co], frozen=True):
     name: str
     value: T_co
 
+    def __post_init__(self) -> None:
+        if isinstance(self.value, dict | list | set):
+            force_setattr(self, "value", freeze_value(self.value))
+
 
 class Group(Struct, Generic[T_co], frozen=True):
-    """A named collection of tasks and groups."""
+    """A named collection of tasks and groups: it has a length, holds names, and iterates over its children.
+
+    ``listed`` is what its config lists under ``task``, whether it is among the children or not.
+
+    >>> group = Group("g", [Leaf("a", 1), Group("h")], metadata={"version": 2})
+    >>> group, len(group), "h" in group, [child.name for child in group]
+    (Group('g', 2 children: [a, h], version=2), 2, True, ['a', 'h'])
+    """
 
     name: str
     children: tuple[Leaf[T_co] | Group[T_co], ...] = ()
     metrics: tuple[GroupMetric, ...] = ()
     alias: str | None = None
     metadata: Options = field(default_factory=freeze_options)
+    listed: tuple[object, ...] = ()
 
     def __post_init__(self) -> None:
+        force_setattr(self, "children", tuple(self.children))
+        force_setattr(self, "metrics", tuple(self.metrics))
+        force_setattr(self, "metadata", freeze_options(self.metadata))
+        force_setattr(self, "listed", tuple(map(freeze_value, self.listed)))
         for child in self.children:
             if not isinstance(child, Leaf | Group):
                 raise EvalError(f"expected Leaf or Group as children, got {child!r} - at group {self.name}")
 
+    def __len__(self) -> int:
+        return len(self.children)
+
+    def __contains__(self, name: object) -> bool:
+        return any(child.name == name for child in self.children)
+
+    def __iter__(self) -> Iterator[Leaf[T_co] | Group[T_co]]:
+        return iter(self.children)
+
     def __repr__(self) -> str:
-        names = ", ".join(child.name for child in self.children)
-        return f"Group({self.name!r}, {len(self.children)} children: [{names}], version={version_of(self)})"
+        names = ", ".join(child_names(self))
+        return f"Group({self.name!r}, {len(self)} children: [{names}], version={version_of(self)})"
 
 
 Tree = Leaf[T] | Group[T]
@@ -117,7 +148,7 @@ def all_tasks(tree: Tree[T], *, recursive: bool = True) -> tuple[Leaf[T], ...]:
     ['a', 'b']
     """
     if recursive or isinstance(tree, Leaf):
-        return tuple(unique(leaves(tree), key=_name))
+        return tuple(unique(leaves(tree), key=attrgetter("name")))
     return tuple(child for child in tree.children if isinstance(child, Leaf))
 
 
@@ -132,7 +163,7 @@ def all_groups(tree: Tree[T], *, recursive: bool = True) -> tuple[Group[T], ...]
     if not recursive:
         return tuple(child for child in tree.children if isinstance(child, Group))
     groups: tuple[Group[T], ...] = fold_group(tree, lambda leaf: (), lambda group, parts: (group, *concat(parts)))
-    return tuple(unique(groups[1:], key=_name))
+    return tuple(unique(groups[1:], key=attrgetter("name")))
 
 
 def parents_of(tree: Tree[T], name: str) -> tuple[str, ...]:
@@ -141,21 +172,10 @@ def parents_of(tree: Tree[T], name: str) -> tuple[str, ...]:
     >>> parents_of(Group("g", (Leaf("a", 1), Group("h", (Leaf("a", 1),)))), "a")
     ('g', 'h')
     """
-    groups = (tree, *all_groups(tree)) if isinstance(tree, Group) else ()
-    return tuple(group.name for group in groups if name in child_names(group))
-
-
-def find(tree: Tree[T], name: str) -> Tree[T] | None:
-    """Find the first node of this name.
-
-    >>> find(Group("g", (Leaf("a", 1),)), "a")
-    Leaf(name='a', value=1)
-    """
-    return fold_group(
-        tree,
-        lambda leaf: leaf if leaf.name == name else None,
-        lambda group, parts: group if group.name == name else next((part for part in parts if part), None),
+    found: tuple[str, ...] = fold_group(
+        tree, lambda leaf: (), lambda group, parts: ((group.name,) if name in group else ()) + tuple(concat(parts))
     )
+    return tuple(unique(found))
 
 
 def map_leaves(function: Callable[[Leaf[T]], U], tree: Tree[T]) -> Tree[U]:
@@ -169,12 +189,12 @@ def map_leaves(function: Callable[[Leaf[T]], U], tree: Tree[T]) -> Tree[U]:
         return Leaf(node.name, function(node))
 
     def group(node: Group[T], parts: tuple[Tree[U], ...]) -> Tree[U]:
-        return Group(node.name, parts, node.metrics, node.alias, node.metadata)
+        return Group(node.name, parts, node.metrics, node.alias, node.metadata, node.listed)
 
     return fold_group(tree, leaf, group)
 
 
-def qualified_names(tree: Tree[T], separator: str = "::") -> tuple[str, ...]:
+def qualified_names(tree: Tree[T], separator: str = SEPARATOR) -> tuple[str, ...]:
     """Name every node by its path.
 
     >>> qualified_names(Group("mmlu", (Group("humanities", (Leaf("law", 1),)),)))
@@ -185,39 +205,6 @@ def qualified_names(tree: Tree[T], separator: str = "::") -> tuple[str, ...]:
         lambda leaf: (leaf.name,),
         lambda group, parts: (group.name, *(f"{group.name}{separator}{path}" for path in concat(parts))),
     )
-
-
-class Statistics(Struct, frozen=True):
-    """The size of a tree."""
-
-    num_tasks: int
-    num_subgroups: int
-    total_samples: int
-
-
-def statistics(tree: Tree[T], samples: Callable[[Leaf[T]], int]) -> Statistics:
-    """Count the tasks, subgroups and documents of a tree, each task once.
-
-    >>> statistics(Group("g", (Leaf("a", 10), Leaf("b", 20))), lambda leaf: leaf.value)
-    Statistics(num_tasks=2, num_subgroups=0, total_samples=30)
-    """
-    tasks = all_tasks(tree)
-    return Statistics(len(tasks), len(all_groups(tree)), sum(map(samples, tasks)))
-
-
-def show(tree: Tree[T]) -> str:
-    """Draw the tree as indented lines.
-
-    >>> print(show(Group("g", (Leaf("a", 1),), alias="G")))
-    G
-      a
-    """
-    lines: tuple[str, ...] = fold_group(
-        tree,
-        lambda leaf: (leaf.name,),
-        lambda group, parts: (alias_of(group), *(f"  {line}" for line in concat(parts))),
-    )
-    return "\n".join(lines)
 
 
 def child_names(group: Group[T]) -> tuple[str, ...]:
@@ -241,7 +228,3 @@ def version_of(group: Group[T]) -> str:
     '1.0'
     """
     return str(group.metadata.get("version", "N/A"))
-
-
-def _name(node: Tree[T]) -> str:
-    return node.name

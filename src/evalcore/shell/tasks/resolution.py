@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from evalcore.core.groups.build import SEPARATOR, build_trees
-from evalcore.core.groups.tree import Group, Leaf, Tree, all_groups, all_tasks, fold_group
+from evalcore.core.groups.build import build_trees
+from evalcore.core.groups.tree import SEPARATOR, Group, Leaf, Tree, all_groups, all_tasks, fold_group
 from evalcore.core.records.frozen_dict import FrozenDict, FrozenRecord
 from evalcore.core.records.request import Options, freeze_options
 from evalcore.shell.tasks.code import find_code
