@@ -668,10 +668,11 @@ def test_a19_flat_rows_with_sample_len_samples_or_neither():
         "c": {"acc,none": 0.5},
     }
     leaves = [leaf_from_flat(name, row) for name, row in rows.items()]
-    assert [leaf.value.get(MetricKey("acc")).n for leaf in leaves] == [30, 10, 1]
+    assert [leaf.value.get(MetricKey("acc")).n for leaf in leaves] == [30, 10, None]
     assert [leaf.value.get(MetricKey("acc")).stderr for leaf in leaves] == [0.1, None, None]
     (group,) = report_groups(Group("g", tuple(leaves), (GroupMetric("acc"),)))
     assert value(group, "acc,none") == pytest.approx((0.2 * 30 + 0.8 * 10 + 0.5) / 41, abs=1e-15)
+    assert group["acc,none"].n is None, "how many documents it rests on is not known"
 
 
 # === B: elements owed by name ====================================================================================

@@ -14,6 +14,7 @@ import yaml
 from msgspec import structs
 from toolz import unique
 
+from evalcore import EVALCORE
 from evalcore.core.aggregate.aggregations import AGGREGATIONS
 from evalcore.core.aggregate.value import aggregate_metric
 from evalcore.core.groups.config import group_metric_from_config
@@ -53,6 +54,8 @@ from evalcore.groups import (
     statistics_of,
     version_of,
 )
+from evalcore.lm_eval import LM_EVAL_0_4_13, lm_eval_results
+from evalcore.shell.output.terminal.number_rows import list_rows
 
 ANATOMY, BIOLOGY, CHEMISTRY = Leaf("anatomy", 10), Leaf("biology", 20), Leaf("chemistry", 30)
 SCIENCE = Group("science", (BIOLOGY, CHEMISTRY))
@@ -136,9 +139,9 @@ def test_statistics_missing_children_and_parents():
 
 
 def test_statistics_of_reports_count_their_documents():
-    rows = {"a": {"acc,none": 0.5, "sample_len": 30}, "b": {"acc,none": 0.5, "samples": 10}}
+    rows = {"a": {"acc,none": 0.5, "sample_len": 30}, "b": {"acc,none": 0.5, "samples": 10}, "c": {"acc,none": 0.5}}
     tree = Group("g", tuple(leaf_from_flat(name, row) for name, row in rows.items()))
-    assert statistics_of(tree) == GroupStatistics(2, 0, 40)
+    assert statistics_of(tree) == GroupStatistics(3, 0, 40)
     assert statistics_of(Group("g", (Leaf("a", None),))) == GroupStatistics(1, 0, 0)
 
 
@@ -210,6 +213,32 @@ def test_three_tasks_by_size():
     by_size, equal = number_of(rows), number_of(rows, weight_by_size=False)
     assert (round(by_size.value, 6), by_size.n, by_size.stderr) == (0.888108, 370, None)
     assert equal.value == pytest.approx(0.8833333333333333, abs=1e-15)
+
+
+@pytest.mark.parametrize("tables", [EVALCORE, LM_EVAL_0_4_13], ids=["evalcore", "lm-eval"])
+def test_two_tasks_without_sizes_weigh_1_and_have_no_n(tables):
+    tasks = [leaf_from_flat(name, {"acc,none": value}).value for name, value in (("a", 0.8), ("b", 0.9))]
+    tree = Group("g", [Leaf("a", None), Leaf("b", None)], [GroupMetric("acc")])
+    report = build_report(tasks, [tree], tables=tables)
+    numbers = [report.task("a")["acc,none"], report.task("b")["acc,none"], report.group("g")["acc,none"]]
+    assert numbers[2].value == pytest.approx(0.85)
+    assert [(one.n, one.counts.scored, "n=" in repr(one)) for one in numbers] == [(None, 0, False)] * 3
+    assert [line.split()[-1] for line in str(report).splitlines()] == ["n", "-", "-", "-"]
+    assert [row.n for row in list_rows(report)] == [None] * 3
+    written = lm_eval_results(report)
+    assert all("sample_len" not in row and "sample_count" not in row for row in written["results"].values())
+    assert written["n-samples"] == {}
+    assert [one["acc,none"]["n"] for one in written["evalcore"]["estimates"].values()] == [None] * 3
+    assert leaf_from_flat("a", written["results"]["a"]).value["acc,none"].n is None
+
+
+def test_a_task_without_a_size_beside_tasks_with_one():
+    sized, none = {"acc,none": 0.2, "acc_stderr,none": 0.1, "sample_len": 3}, {"acc,none": 1.0, "acc_stderr,none": 0.2}
+    found = number_of([sized, none])
+    assert found.value == pytest.approx(0.4, abs=1e-15)
+    assert found.stderr == pytest.approx((0.75**2 * 0.1**2 + 0.25**2 * 0.2**2) ** 0.5, rel=1e-14)
+    assert (found.n, found.ci) == (None, None), "an interval needs to know how many documents there are"
+    assert number_of([sized, {**none, "sample_len": 0}]).value == pytest.approx(0.2), "no documents, no weight"
 
 
 @pytest.mark.parametrize("depth", [3000, pytest.param(100_000, marks=pytest.mark.slow)])

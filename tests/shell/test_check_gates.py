@@ -128,6 +128,15 @@ def test_totals_alone_are_judged_by_their_errors(tmp_path: Path, capsys: pytest.
     assert told(capsys, path, "--max", "g/acc=0.4", code=1)["passed"] is False
 
 
+def test_totals_without_counts_have_no_n(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / f"results_{STAMP}.json"
+    path.write_text(json.dumps({"results": {"a": {"acc,none": 0.75, "acc_stderr,none": 0.07}}}))
+    (gate,) = told(capsys, path, "--min", "acc=0.55")["gates"]
+    assert (gate["value"], gate["n"], gate["ci_low"]) == (0.75, None, None)
+    bare = Gate(kind="min", name="a", key=MetricKey("acc"), passed=False, verdict="below", value=0.5, limit=0.6, n=None)
+    assert tell_gate(bare) == "a acc: expected at least 0.6000, got 0.5000: below"
+
+
 def test_the_runs_own_kind_of_interval_is_used(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     intervals = {}
     for ci in ("wilson", "t"):

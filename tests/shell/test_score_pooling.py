@@ -230,7 +230,8 @@ def test_scores_of_a_filter_that_the_config_does_not_have_stand(tmp_path: Path, 
 def test_results_of_no_documents_and_of_huge_errors_are_read(size: float) -> None:
     flat = {"acc,none": 0.5, "acc_stderr,none": 1e300, "sample_len": size}
     [(_, found)] = leaf_from_flat("t", flat).value.estimates
-    assert (found.spread.variance is None) == (size == 0)
+    assert (found.spread.variance is None) == (not 0 < size < float("inf"))
+    assert (found.n is None) == (not size < float("inf")), "what is no number of documents is none"
 
 
 @pytest.mark.parametrize("key", ["acc,none", "acc_stderr,none", "sample_len"])

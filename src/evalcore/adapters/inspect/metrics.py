@@ -30,7 +30,7 @@ FIELDS: Mapping[str, Callable[[Estimate], float | None]] = {
     "stderr": lambda made: made.stderr,
     "ci_low": lambda made: made.ci[0] if made.ci is not None else None,
     "ci_high": lambda made: made.ci[1] if made.ci is not None else None,
-    "n": lambda made: float(made.n),
+    "n": lambda made: float(made.count),
 }
 
 Name = int | str | None
@@ -72,7 +72,9 @@ def close_values(
         return close(range(len(values)))
     key, names = MetricKey("value"), list(dict.fromkeys(groups))
     parts = [(str(name), close([i for i, one in enumerate(groups) if one == name])) for name in names]
-    leaves = tuple(Leaf(name, TaskReport(name=name, estimates=((key, made),), n_docs=made.n)) for name, made in parts)
+    leaves = tuple(
+        Leaf(name, TaskReport(name=name, estimates=((key, made),), n_docs=made.count)) for name, made in parts
+    )
     whole = Group("all", leaves, (GroupMetric("value", weight_by_size=False),))
     return report_group(whole, inference=inference)[key]
 

@@ -100,7 +100,7 @@ def _add_closed_form(estimate: Estimate, inference: Inference) -> Estimate:
         link=estimate.scale.link,
         confidence=inference.confidence,
         method=inference.method,
-        documents=float(estimate.n),
+        documents=None if estimate.n is None else float(estimate.n),
     )
     missing = f"{NO_SPREAD}, and the value has no bounds" if ci is None and estimate.stderr is not None else None
     return replace(estimate, ci=ci, reason=estimate.reason or missing)

@@ -136,7 +136,7 @@ def with_noise(estimate: Estimate, one: ScoredColumn) -> Estimate:
     if repeats is None or (repeats == 1 and noise is None):
         return estimate
     known = noise is not None and estimate.scale.even and estimate.stderr is not None
-    share = len(keys) / estimate.n
+    share = len(keys) / estimate.count
     part = noise * share**2 if known and noise is not None else None
     return replace(estimate, spread=replace(estimate.spread, noise=part, repeats=repeats))
 

@@ -193,7 +193,7 @@ def _find_bits(estimate: Estimate) -> Floats64 | None:
 
 def _build_term(move: Move) -> Term:
     """Turn the difference in one task into an estimate, which groups combine like any other."""
-    pair, n = move.pair, move.pair.a.n
+    pair, n = move.pair, move.pair.a.count
     first, second = influence_of(move.a, pair.a), influence_of(move.b, pair.b)
     if first is None or second is None:
         stderr, count = _bootstrap_pair(pair), n if pair.clusters is None else len(np.unique(pair.clusters))
@@ -233,7 +233,7 @@ def _count_effective(terms: Sequence[Term], weights: Sequence[float], whole: Ter
         for term, weight in zip(terms, weights, strict=True)
     ]
     error = fsum((weight * stderr) ** 2 for weight, stderr in alone if stderr is not None)
-    count = 1 / fsum(weight**2 / term.estimate.n for term, weight in zip(terms, weights, strict=True))
+    count = 1 / fsum(weight**2 / term.estimate.count for term, weight in zip(terms, weights, strict=True))
     return count * min(1.0, error / whole.stderr**2) if error else count
 
 
@@ -246,7 +246,7 @@ def influence_of(part: Part, estimate: Estimate) -> Floats64 | None:
 
 def _bootstrap_pair(pair: Pair) -> float | None:
     """Bootstrap the error of a pair without influences, drawing the same documents from both runs."""
-    aggregation, n = pair.aggregation, pair.a.n
+    aggregation, n = pair.aggregation, pair.a.count
     if n < 2 or aggregation is None or pair.columns is None:
         return None
     first, second = (aggregation.summarise(column.rows, pair.a.scale.options) for column in pair.columns)

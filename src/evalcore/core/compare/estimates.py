@@ -54,7 +54,9 @@ def compare_estimates(
     pair = Pair("", MetricKey(a.scale.aggregation), replace(a, spread=replace(a.spread, clusters=clusters)), aligned)
     whole = Part("", 1.0)
     moves = (Move(pair, whole, whole),)
-    draft = measure_line(ComparisonLine(name="", key=pair.key, a=a.value, b=b.value, n=a.n), moves, (a, b), confidence)
+    draft = measure_line(
+        ComparisonLine(name="", key=pair.key, a=a.value, b=b.value, n=a.count), moves, (a, b), confidence
+    )
     line = flip_lines([(draft, moves)], draws, seed)[0]
     return Difference(line.difference or 0.0, line.stderr, line.ci, line.p_value, len(a.spread.influence), line.method)
 

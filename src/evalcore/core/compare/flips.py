@@ -101,7 +101,7 @@ def _pool_moves(moves: Sequence[Move]) -> Pair:
     first = moves[0].pair
     columns = [[move.pair.columns[side] for move in moves if move.pair.columns is not None] for side in (0, 1)]
     first_run, second_run = (build_column(range(sum(map(len, some))), concat_rows(some)) for some in columns)
-    keys = frozen(np.arange(sum(move.pair.a.n for move in moves)))
+    keys = frozen(np.arange(sum(move.pair.a.count for move in moves)))
     return replace(
         first, columns=(first_run, second_run), a=replace(first.a, spread=replace(first.a.spread, keys=keys))
     )

@@ -51,7 +51,7 @@ class Gate(Struct, frozen=True, kw_only=True):
     difference_ci: tuple[float, float] | None = None
     p_value: float | None = None
     adjusted: float | None = None
-    n: int = 0
+    n: int | None = 0
     unscored: int = 0
 
 

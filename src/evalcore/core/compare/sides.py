@@ -174,7 +174,7 @@ def _draft_line(name: str, key: MetricKey, a: Estimate, b: Estimate) -> Comparis
         key=key,
         a=a.value,
         b=b.value,
-        n=a.n,
+        n=a.count,
         higher_is_better=a.scale.higher_is_better,
         reason=next((one.reason for one in (a, b) if one.value is None), None),
     )

@@ -133,9 +133,9 @@ def _drop_row(column: Column, doc: int) -> Column:
 def _measure_in_task(whole: TaskReport, rest: TaskReport, key: MetricKey, doc: int) -> Contribution:
     estimate, other = whole[key], rest[key]
     moved = _find_influence(Part(whole.name, 1.0), estimate, doc)
-    weight = 1 / estimate.n if estimate.scale.even and moved is not None else None
+    weight = 1 / estimate.count if estimate.scale.even and moved is not None else None
     reason = other.reason if other.value is None else _explain_silence(estimate, doc)
-    return Contribution(whole.name, key, False, estimate.value, other.value, moved, weight, estimate.n, reason)
+    return Contribution(whole.name, key, False, estimate.value, other.value, moved, weight, estimate.count, reason)
 
 
 def _measure_in_group(
@@ -144,10 +144,10 @@ def _measure_in_group(
     estimate, other, own = group[key], None if left is None else left.get(key), task[key]
     part = _find_part(estimate, task.name)
     moved = None if part is None else _find_influence(part, own, doc)
-    weight = part.slope / own.n if own.scale.even and moved is not None and part is not None else None
+    weight = part.slope / own.count if own.scale.even and moved is not None and part is not None else None
     without = None if other is None else other.value
     reason = _explain_silence(own, doc) if without is not None else why
-    return Contribution(group.name, key, True, estimate.value, without, moved, weight, estimate.n, reason)
+    return Contribution(group.name, key, True, estimate.value, without, moved, weight, estimate.count, reason)
 
 
 def _explain_silence(estimate: Estimate, doc: int) -> str | None:

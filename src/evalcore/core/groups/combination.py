@@ -149,7 +149,7 @@ def combine_terms(spec: GroupMetric, terms: Sequence[Term], value: float, slopes
     return Estimate(
         value=value,
         stderr=spread.stderr,
-        n=sum(estimate.n for estimate in estimates),
+        n=sum_known([estimate.n for estimate in estimates]),
         counts=Counts(
             scored=sum(estimate.counts.scored for estimate in estimates),
             unscorable=sum(estimate.counts.unscorable for estimate in estimates),
@@ -177,6 +177,16 @@ def combine_terms(spec: GroupMetric, terms: Sequence[Term], value: float, slopes
         ),
         group=Makeup(parts=tuple(Part(term.name, slope) for term, slope in zip(terms, slopes, strict=True))),
     )
+
+
+def sum_known(counts: Sequence[int | None]) -> int | None:
+    """Sum the counts of tasks; None if one of them is not known.
+
+    >>> sum_known([2, 3]), sum_known([2, None])
+    (5, None)
+    """
+    known = [count for count in counts if count is not None]
+    return sum(known) if len(known) == len(counts) else None
 
 
 def _find_bounds(bounds: Sequence[tuple[float, float]]) -> tuple[float, float]:

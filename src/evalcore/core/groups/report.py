@@ -65,10 +65,16 @@ def report_group(group: Group[TaskReport], *, inference: Inference = DEFAULT, ta
         name=group.name,
         alias=alias_of(group),
         estimates=tuple((key, estimate) for key, estimate, _ in rows if estimate is not None),
-        sample_len=sum(leaf.value.sample_len for leaf in tables.members(group)),
+        sample_len=_count_documents(tables.members(group)),
         version=version_of(group),
         warnings=tuple(warning for _, _, warnings in rows for warning in warnings),
     )
+
+
+def _count_documents(tasks: Sequence[Leaf[TaskReport]]) -> int | None:
+    """Count the documents of tasks, as far as they say how many they have; None if none does."""
+    known = [count for leaf in tasks if (count := leaf.value.sample_len) is not None]
+    return sum(known) if known or not tasks else None
 
 
 def _list_keys(spec: GroupMetric, tasks: Sequence[Leaf[TaskReport]]) -> list[MetricKey]:
@@ -94,7 +100,7 @@ def _build_estimate(
     values = {term.name: value_of_term(term) for term in terms}
     across = across_tasks(estimate, values, inference) if rule.mean else None
     directions = {term.estimate.scale.higher_is_better for term in terms}
-    sample_lens = [by_name[term.name].sample_len for term in terms]
+    sample_lens = [by_name[term.name].sample_len or 0 for term in terms]
     named = replace(
         estimate,
         scale=replace(estimate.scale, higher_is_better=directions.pop() if len(directions) == 1 else None),

@@ -80,7 +80,7 @@ def _is_uneven(facts: Facts) -> bool:
 
 
 TASK_RULES: Sequence[tuple[str, Applies]] = (
-    ("E01", lambda facts: facts.estimate.scale.aggregation == "median" and facts.estimate.n % 2 == 0),
+    ("E01", lambda facts: facts.estimate.scale.aggregation == "median" and facts.estimate.count % 2 == 0),
     ("E02", lambda facts: facts.estimate.scale.aggregation == "bypass"),
     ("E03", lambda facts: facts.estimate.scale.aggregation == "acc_all"),
     ("E10", lambda facts: "several golds" in facts.traits and facts.partial_credit),

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from msgspec.structs import replace
 
-from evalcore.core.groups.averages import Share, Term, weight_of
+from evalcore.core.groups.averages import Share, Term, own_size, weight_of
 from evalcore.core.groups.report import report_group
 from evalcore.core.groups.rules import GroupRule
 from evalcore.core.groups.tree import Group, GroupMetric, Leaf, Tree, fold_group
@@ -47,13 +47,13 @@ def pooled_mean(spec: GroupMetric, terms: Sequence[Term]) -> Estimate:
         if spec.weight_by_size
         else _average_errors(known)
     )
-    n = int(sum(counts))
+    n = None if any(term.estimate.n is None for term in terms) else int(sum(counts))
     return Estimate(
         value=value,
         stderr=stderr,
         n=n,
-        counts=Counts(scored=n),
-        scale=Scale(size=float(n)),
+        counts=Counts(scored=n or 0),
+        scale=Scale(size=sum(counts)),
         signature="pooled" if spec.weight_by_size else "unweighted",
         reason=NO_INTERVAL if stderr is not None else _explain_no_error(terms),
     )
@@ -80,8 +80,8 @@ POOLED_MEAN = GroupRule(pooled_mean, mean=True)
 
 
 def task_size(task: TaskReport, key: MetricKey) -> float:
-    """E09: one count for every metric of a task."""
-    return float(task.sample_len)
+    """E09: one count for every metric of a task; that of the metric if the task has none."""
+    return float(task.sample_len or own_size(task, key))
 
 
 def report_groups_by_children(tree: Tree[TaskReport], *, tables: Tables) -> tuple[GroupReport, ...]:

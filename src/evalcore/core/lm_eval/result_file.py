@@ -35,7 +35,7 @@ def lm_eval_results(report: Report, samples: Mapping[str, Sequence[Plain]] | Non
         ),
         "n-shot": dict(sorted(num_fewshot(report).items())),
         "higher_is_better": dict(sorted(higher_is_better(report).items())),
-        "n-samples": {task.name: _write_counts(task) for task in report.tasks},
+        "n-samples": {task.name: _write_counts(task) for task in report.tasks if task.sample_len is not None},
     }
     if samples is not None:
         out["samples"] = {name: list(rows) for name, rows in samples.items()}
@@ -52,7 +52,7 @@ def lmms_eval_results(
     """
     if rank != 0:
         return ({}, {}, {}, {}, {}, {})
-    rows: Plain = {task.name: {**_write_task(task), "samples": task.sample_len} for task in report.tasks}
+    rows: Plain = {task.name: {**_write_task(task), "samples": task.sample_len or 0} for task in report.tasks}
     rows |= {group.name: {**_write_group(group), "samples": group.sample_len or 0} for group in report.groups}
     return (
         rows,
@@ -128,16 +128,15 @@ def _merge_directions(parts: Iterable[Directions]) -> Directions:
 
 def _write_task(task: TaskReport) -> Plain:
     numbers = {text: value for key, estimate in task.estimates for text, value in _write_pair(key, estimate)}
-    return {"name": task.name, "alias": task.alias or task.name, "sample_len": task.sample_len, **numbers}
+    size = {} if task.sample_len is None else {"sample_len": task.sample_len}
+    return {"name": task.name, "alias": task.alias or task.name, **size, **numbers}
 
 
 def _write_group(group: GroupReport) -> Plain:
-    row: Plain = {"alias": group.alias, "name": group.name}
-    if group.sample_len is None:
-        return row
-    row["sample_len"] = group.sample_len
+    size = {} if group.sample_len is None else {"sample_len": group.sample_len}
+    row: Plain = {"alias": group.alias, "name": group.name, **size}
     row |= {text: value for key, estimate in group.estimates for text, value in _write_pair(key, estimate)}
-    counts = {str(key): estimate.n for key, estimate in group.estimates}
+    counts = {str(key): estimate.n for key, estimate in group.estimates if estimate.n is not None}
     return {**row, **({"sample_count": counts} if counts else {})}
 
 
@@ -202,7 +201,7 @@ def _write_sources(estimate: Estimate, behind: Sequence[Estimate]) -> Plain:
     out: Plain = {}
     named = [one.spread.clusters.ints.tolist() for one in behind if one.spread.clusters is not None]
     if named:  # in a task without clusters, every document is its own
-        out["clusters"] = len(set().union(*named)) + sum(one.n for one in behind if one.spread.clusters is None)
+        out["clusters"] = len(set().union(*named)) + sum(one.count for one in behind if one.spread.clusters is None)
     if estimate.spread.repeats is not None:
         out["repeats"] = estimate.spread.repeats
     if estimate.spread.noise is not None and estimate.stderr is not None:

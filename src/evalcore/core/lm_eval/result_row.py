@@ -19,11 +19,15 @@ LOG_METRICS = frozenset({"perplexity", "word_perplexity", "byte_perplexity"})
 def leaf_from_flat(name: str, row: Mapping[str, object]) -> Leaf[TaskReport]:
     """Read a task from lm-eval's flat results: ``{"acc,none": v, "acc_stderr,none": se, "sample_len": n}``.
 
+    The number of documents may also be under ``samples``; without one, the task weighs 1 in a group and has no n.
+
     >>> leaf_from_flat("a", {"acc,none": 0.8, "acc_stderr,none": 0.1, "sample_len": 10}).value.estimates[0][1]
     Estimate(0.8 ± 0.1, n=10)
+    >>> leaf_from_flat("a", {"acc,none": 0.8, "acc_stderr,none": 0.1}).value["acc,none"]
+    Estimate(0.8 ± 0.1)
     """
     size = _read_number(name, row, "sample_len" if "sample_len" in row else "samples")
-    n = int(size) if size is not None and isfinite(size) else 1
+    n = int(size) if size is not None and isfinite(size) else None
     estimates = tuple(
         (key, _build_estimate(key, value, _read_number(name, row, key.stderr), n))
         for text in row
@@ -32,7 +36,7 @@ def leaf_from_flat(name: str, row: Mapping[str, object]) -> Leaf[TaskReport]:
     alias = row.get("alias")
     return Leaf(
         name,
-        TaskReport(name=name, estimates=estimates, n_docs=n, alias=alias if isinstance(alias, str) else None),
+        TaskReport(name=name, estimates=estimates, n_docs=n or 0, alias=alias if isinstance(alias, str) else None),
     )
 
 
@@ -45,24 +49,24 @@ def _read_number(task: str, row: Mapping[str, object], key: str) -> float | None
         raise EvalError(f"{problem}{place(task)}") from None
 
 
-def _build_estimate(key: MetricKey, value: float, stderr: float | None, n: int) -> Estimate:
+def _build_estimate(key: MetricKey, value: float, stderr: float | None, n: int | None) -> Estimate:
     logs = key.metric in LOG_METRICS and value > 0
     return Estimate(
         value=value,
         stderr=stderr,
         n=n,
-        counts=Counts(scored=n),
+        counts=Counts(scored=n or 0),
         scale=Scale(
-            size=float(n),
+            size=1.0 if n is None else float(n),
             link=LOG if logs else IDENTITY,
             aggregation="perplexity" if logs else "mean",
             even=not logs,
             bounds=(0.0, 1.0) if 0.0 <= value <= 1.0 and not logs else (float("-inf"), float("inf")),
         ),
         spread=Spread(
-            trials=float(n),
-            df=float(n - 1) if n > 1 else None,
-            variance=None if stderr is None or n < 1 else stderr * stderr * (n - 1) / n,
+            trials=float(n or 0),
+            df=float(n - 1) if n is not None and n > 1 else None,
+            variance=None if stderr is None or n is None or n < 1 else stderr * stderr * (n - 1) / n,
         ),
         reason=None if stderr is not None else "no standard error was given",
     )

@@ -156,13 +156,14 @@ class Makeup(Struct, frozen=True):
 class Estimate(Struct, frozen=True, kw_only=True):
     """A value, its standard error and interval, and everything needed to combine, compare and audit it.
 
-    ``n`` counts units (documents, or questions for ``acc_all``); ``reason`` says why a value or an error is missing.
+    ``n`` counts units (documents, or questions for ``acc_all``), and is None where it is not known; ``reason`` says
+    why a value or an error is missing.
     """
 
     value: float | None
     stderr: float | None = None
     ci: tuple[float, float] | None = None
-    n: int = 0
+    n: int | None = 0
     reason: str | None = None
     signature: str = ""
     errata: tuple[str, ...] = ()
@@ -171,13 +172,19 @@ class Estimate(Struct, frozen=True, kw_only=True):
     spread: Spread = Spread()
     group: Makeup = Makeup()
 
+    @property
+    def count(self) -> int:
+        """``n`` as a number to compute with: 0 where it is not known."""
+        return self.n or 0
+
     def __repr__(self) -> str:
         error = "" if self.stderr is None else f" ± {self.stderr:.6g}"
         value = "none" if self.value is None else f"{self.value:.6g}"
-        lost = f", {self.counts.unscorable} unscorable" if self.counts.unscorable else ""
+        lost = "" if self.n is None else f", n={self.n}"
+        lost += f", {self.counts.unscorable} unscorable" if self.counts.unscorable else ""
         lost += f", {self.counts.failed} failed" if self.counts.failed else ""
         why = f", {self.reason}" if self.reason else ""
-        return f"Estimate({value}{error}, n={self.n}{lost}{why})"
+        return f"Estimate({value}{error}{lost}{why})"
 
 
 def gradient(finalise: Finalise, sums: Floats64) -> Floats64:

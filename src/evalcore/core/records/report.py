@@ -31,9 +31,10 @@ class TaskReport(Struct, frozen=True, kw_only=True):
     warnings: tuple[str, ...] = ()
 
     @property
-    def sample_len(self) -> int:
-        """lm-eval's single count per task: the most documents that any metric was scored on."""
-        return max((estimate.counts.scored or estimate.n for _, estimate in self.estimates), default=self.n_docs)
+    def sample_len(self) -> int | None:
+        """lm-eval's single count per task: the most documents that any metric was scored on; None if no metric says."""
+        counts = [estimate.counts.scored or estimate.n for _, estimate in self.estimates] or [self.n_docs]
+        return max((count for count in counts if count is not None), default=None)
 
     def get(self, key: MetricKey | str) -> Estimate | None:
         """The estimate under a key such as ``MetricKey("acc")`` or ``"acc,none"``."""
@@ -129,4 +130,4 @@ def _cells(name: str, key: MetricKey, estimate: Estimate) -> tuple[str, ...]:
     )
     value = "-" if estimate.value is None else f"{estimate.value:.4f}"
     interval = "-" if estimate.ci is None else f"{estimate.ci[0]:.4f} to {estimate.ci[1]:.4f}"
-    return (*names, value, interval, str(estimate.n))
+    return (*names, value, interval, "-" if estimate.n is None else str(estimate.n))

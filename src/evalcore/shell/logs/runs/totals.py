@@ -50,7 +50,7 @@ def _estimate(known: Known, row: Mapping[str, object], confidence: float) -> Est
     value = read_float(row.get(str(known.key)))
     if value is None or not isfinite(value):
         return Estimate(value=None, reason="the results have no number for it")
-    flat = {str(known.key): value, known.key.stderr: known.stderr, "sample_len": max(known.n, 1)}
+    flat = {str(known.key): value, known.key.stderr: known.stderr, "sample_len": known.n or None}
     ((_, estimate),) = leaf_from_flat(known.name, flat).value.estimates
     if known.units < known.n:
         spread = replace(estimate.spread, df=float(known.units - 1), trials=float(known.units))

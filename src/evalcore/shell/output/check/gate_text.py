@@ -29,8 +29,8 @@ def tell_gate(gate: Gate, confidence: float = 0.9) -> str:
 def _tell_limit(bound: str) -> Callable[[Gate, float], str]:
     def tell(gate: Gate, confidence: float) -> str:
         low, high = gate.ci if gate.ci is not None else (None, None)
-        within = f", {show_level(confidence)} interval {show_interval(low, high)}" if gate.ci is not None else ""
-        counted = f"got {show_value(gate.value)} (n = {gate.n:,}{within})"
+        within = f"{show_level(confidence)} interval {show_interval(low, high)}" if gate.ci is not None else ""
+        counted = f"got {_show_counted(gate, within)}"
         return f"{_name_gate(gate)}: expected {bound} {show_value(gate.limit)}, {counted}: {gate.verdict}"
 
     return tell
@@ -42,7 +42,7 @@ def _tell_change(gate: Gate, confidence: float) -> str:
     change = f", changed by {show_difference(gate.difference)}" if gate.difference is not None else ""
     tested = gate.adjusted is not None
     p = f", p of a regression {show_p(gate.p_value)}, adjusted {show_p(gate.adjusted)}" if tested else ""
-    against = f"{show_value(gate.value)} (n = {gate.n:,}) against {show_value(gate.baseline)}"
+    against = f"{_show_counted(gate)} against {show_value(gate.baseline)}"
     return f"{_name_gate(gate)}: {against}{change}{p}: {gate.verdict}"
 
 
@@ -53,6 +53,12 @@ SENTENCES: Mapping[str, Callable[[Gate, float], str]] = {
     "unscored": lambda gate, _: f"{_name_gate(gate)}: {gate.verdict}, expected at most {show_share(gate.limit or 0.0)}",
     "paired": lambda gate, _: f"{gate.name}: {gate.verdict}, expected at least {show_share(gate.limit or 0.0)}",
 }
+
+
+def _show_counted(gate: Gate, within: str = "") -> str:
+    """Show a value with what it rests on, as far as that is known."""
+    known = ", ".join(filter(None, ("" if gate.n is None else f"n = {gate.n:,}", within)))
+    return f"{show_value(gate.value)} ({known})" if known else show_value(gate.value)
 
 
 def _name_gate(gate: Gate) -> str:
