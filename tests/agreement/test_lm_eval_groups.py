@@ -1,8 +1,10 @@
-"""Random trees through lm_eval.api.group.Group.aggregate and through ours, from the same flat task metrics."""
+"""Random trees through lm_eval.api.group.Group.aggregate and through ours, from the same configs and task metrics."""
 
 from __future__ import annotations
 
 import random
+import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from unittest.mock import patch
 
@@ -10,13 +12,31 @@ import pytest
 
 pytest.importorskip("lm_eval")
 
+import lm_eval.api.group
 import lm_eval.api.task
 from both_sides import assert_same_row, lm_group, our_group, same_number
 from lm_eval.api.group import Group as LmGroup
+from lm_eval.config.group import GroupConfig
 
 from evalcore import EVALCORE, GroupReport, MetricKey, Tables, TaskReport
 from evalcore.core.lm_eval.result_file import _write_group
-from evalcore.groups import Group, Tree, leaf_from_flat, map_leaves, report_groups
+from evalcore.groups import (
+    Group,
+    GroupMetric,
+    Leaf,
+    Tree,
+    add_child,
+    all_groups,
+    all_tasks,
+    child_names,
+    group_from_config,
+    group_to_dict,
+    leaf_from_flat,
+    map_leaves,
+    missing_children,
+    report_groups,
+    version_of,
+)
 from evalcore.lm_eval import LM_EVAL_0_4_13
 
 Flat = dict[str, dict[str, object]]
@@ -38,8 +58,12 @@ class Trees:
     flat: Flat
 
 
-def lm_rows(trees: Trees) -> dict[str, dict[str, object]]:
-    with patch.object(lm_eval.api.task, "Task", Named):
+def lm_rows(trees: Trees, said: list[str] | None = None) -> dict[str, dict[str, object]]:
+    """The row of every group; and what lm-eval says of it, which it logs."""
+    with (
+        patch.object(lm_eval.api.task, "Task", Named),
+        patch.object(lm_eval.api.group.eval_logger, "warning", [].append if said is None else said.append),
+    ):
         groups = [trees.theirs, *trees.theirs.get_all_groups()]
         return {group.name: dict(group.aggregate(trees.flat)) for group in groups}
 
@@ -68,6 +92,8 @@ def row(rng: random.Random, *, least: int = 2) -> dict[str, object]:
             if (metric == "acc" and name == "none") or rng.random() < 0.4:
                 out[f"{metric},{name}"] = rng.random()
                 out[f"{metric}_stderr,{name}"] = "N/A" if rng.random() < 0.05 else rng.random() / 10
+                if rng.random() < 0.05:
+                    del out[f"{metric}_stderr,{name}"]
     return out
 
 
@@ -90,12 +116,18 @@ def grow(
             task = rng.choice(names) if twice else names.pop()
             if task not in [child for child, _ in children]:
                 children.append((task, task))
-    alias = rng.choice([None, f"Alias of {name}"])
-    theirs = lm_group(name, [child for child, _ in children], metrics, alias=alias)
-    for child in theirs.child_names:
-        if theirs.get(child) is None:
-            theirs._children[child] = Named(child)
-    return theirs, our_group(name, [child for _, child in children], metrics, alias=alias)
+    config = GroupConfig(
+        name,
+        rng.choice([None, f"Alias of {name}"]),
+        [child if isinstance(child, str) else child.name for child, _ in children],
+        metrics or None,
+        rng.choice([None, {"version": rng.randint(0, 3)}]),
+    )
+    theirs, ours = LmGroup.from_config(config), group_from_config(config)
+    for their, our in children:
+        ours = add_child(ours, Leaf(our, None) if isinstance(our, str) else our)
+        theirs.add(Named(their) if isinstance(their, str) else their)
+    return theirs, ours
 
 
 def trees(seed: int, *, twice: bool, missing: bool, least: int = 2) -> Trees:
@@ -109,16 +141,57 @@ def trees(seed: int, *, twice: bool, missing: bool, least: int = 2) -> Trees:
 @pytest.mark.parametrize("missing", [False, True], ids=["all there", "some missing"])
 @pytest.mark.parametrize("twice", [False, True], ids=["each once", "leaves reached twice"])
 def test_random_trees(twice: bool, missing: bool) -> None:
-    for seed in range(150):
+    """A thousand in all: the same values, errors, sizes and counts, and the same metrics missing in the same tasks."""
+    lacking = 0
+    for seed in range(250):
         given = trees(seed, twice=twice, missing=missing)
-        theirs, ours = lm_rows(given), our_rows(given)
+        said: list[str] = []
+        theirs, ours = lm_rows(given, said), our_rows(given)
         assert set(ours) == set(theirs)
         for name, expected in theirs.items():
-            found = dict(ours[name])
-            if twice:  # the count of documents is compared apart: ours counts each task once
-                found.pop("sample_len", None)
-                expected.pop("sample_len", None)
-            assert_same_row(expected, found)
+            assert_same_row(expected, ours[name])
+        unfound = {(group, metric.metric) for group, metric in _specs(given.ours) if metric.filters is None}
+        own = _facts(warning for report in our_reports(given).values() for warning in report.warnings)
+        # ours also says so of a metric whose filters were to be found among tasks that do not have it
+        assert {fact for fact in own if fact[2] or (fact[0], fact[1].partition(",")[0]) not in unfound} == _facts(said)
+        lacking += len(said)
+    assert lacking > 200
+
+
+Fact = tuple[str, str, str]
+
+
+def _facts(said: Iterable[str]) -> set[Fact]:
+    """Group, metric, and in how many of how many tasks it is missing, with their names; nothing if it is in none."""
+    found = [re.fullmatch(MISSING, text) or re.fullmatch(NOWHERE, text) for text in said]
+    assert None not in found
+    return {(one["group"], one["key"], " ".join(one.groups()[2:])) for one in found if one is not None}
+
+
+MISSING = (
+    r"[Gg]roup '(?P<group>.*)': (?:metric ')?(?P<key>[\w,]+)'? is missing in (\d+/\d+) tasks(?:\. Missing in)?: (.*)"
+)
+NOWHERE = r"[Gg]roup '(?P<group>.*)': no values found for (?:metric ')?(?P<key>[\w,]+)'? (?:across|in) any tasks?\.?"
+
+
+@pytest.mark.parametrize("twice", [False, True], ids=["each once", "leaves reached twice"])
+def test_random_trees_answer_the_same_questions(twice: bool) -> None:
+    """Children, tasks and groups, direct and recursive, alias, version and plain data; ours lists each task once."""
+    for seed in range(100):
+        given = trees(seed, twice=twice, missing=False)
+        with patch.object(lm_eval.api.task, "Task", Named):
+            for theirs in (given.theirs, *given.theirs.get_all_groups()):
+                ours = next(one for one in (given.ours, *all_groups(given.ours)) if one.name == theirs.name)
+                assert (len(ours), list(child_names(ours))) == (len(theirs), theirs.child_names)
+                assert [child.name in ours for child in given.ours] == [child.name in theirs for child in given.ours]
+                for recursive in (True, False):
+                    tasks = [task.task_name for task in theirs.get_all_tasks(recursive)]
+                    assert [leaf.name for leaf in all_tasks(ours, recursive=recursive)] == list(dict.fromkeys(tasks))
+                    groups = [group.name for group in theirs.get_all_groups(recursive)]
+                    assert [group.name for group in all_groups(ours, recursive=recursive)] == groups
+                assert (ours.alias, version_of(ours), missing_children(ours)) == (theirs.alias, theirs.version, ())
+                written = {key: value for key, value in theirs.to_dict().items() if value}
+                assert group_to_dict(ours) == written
 
 
 def reached_twice() -> Trees:
@@ -160,9 +233,7 @@ def test_our_defaults_agree_where_lm_eval_is_right(seed: int) -> None:
                 assert same_number(stderr, "N/A" if mine.stderr is None else mine.stderr, stderr=True)
 
 
-def _specs(tree: Group[None]) -> list[tuple[str, object]]:
-    from evalcore.groups import all_groups
-
+def _specs(tree: Group[None]) -> list[tuple[str, GroupMetric]]:
     return [(group.name, metric) for group in (tree, *all_groups(tree)) for metric in group.metrics]
 
 

@@ -90,8 +90,9 @@ def _build_estimate(
 ) -> tuple[Estimate | None, tuple[str, ...]]:
     share = shares(group, spec, key, tables.averages, tables.size_of)
     by_name = {leaf.name: leaf.value for leaf in all_tasks(group)}
+    lacking = _explain_lacking(group, key, share.missing, len(tables.members(group)))
     if share.missing and spec.missing == "fail":
-        raise EvalError(_explain_lacking(group, key, share.missing, len(by_name)))
+        raise EvalError(lacking)
     if not share.terms:
         return None, (f"group {group.name!r}: no values found for {key} in any task",)
     terms = tuple(_build_term(by_name[name], name, weight, key, tables) for name, weight in share.terms)
@@ -116,8 +117,8 @@ def _build_estimate(
         "tasks": len({term.name for term in terms}),
         "missing": len(share.missing) or None,
     }
-    warnings = (_explain_lacking(group, key, share.missing, len(by_name)),) if share.missing else ()
-    return sign(named, parts, tables=tables.name, interval=inference.method), warnings
+    signed = sign(named, parts, tables=tables.name, interval=inference.method)
+    return signed, (lacking,) if share.missing else ()
 
 
 def _find_rule(group: Group[TaskReport], spec: GroupMetric, tables: Tables) -> GroupRule:
