@@ -217,6 +217,21 @@ def test_reports_do_not_change_their_trees(tree):
     assert fingerprint(tree) == before
 
 
+@LAW
+@given(st.lists(st.tuples(st.floats(0, 1), st.none() | st.integers(1, 50)), min_size=1, max_size=6), st.booleans())
+def test_a_task_without_a_size_weighs_as_one_document(rows, by_size):
+    """A row without a size moves a group's value as a row of one document does, and leaves it without an n."""
+
+    def number(unknown):
+        sizes = [{} if n is None and unknown else {"sample_len": n or 1} for _, n in rows]
+        flat = [{"acc,none": value, **size} for (value, _), size in zip(rows, sizes, strict=True)]
+        return of(Group("g", tuple(leaf_from_flat(f"t{i}", row) for i, row in enumerate(flat))), weight_by_size=by_size)
+
+    assert number(True).value == number(False).value
+    assert number(False).n == sum(n or 1 for _, n in rows)
+    assert number(True).n == (None if None in dict.fromkeys(n for _, n in rows) else number(False).n)
+
+
 def test_bad_weights_are_refused():
     """Weights that sum to 0, or are missing, are located errors under either average."""
     tree = Group("g", tuple(leaf_from_flat(name, {"acc,none": 0.5, "sample_len": 3}) for name in "ab"))

@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from pathlib import Path
 
 from msgspec.structs import replace
+from toolz import concat
 
 from evalcore.core.groups.build import build_trees
-from evalcore.core.groups.tree import Group, GroupMetric, Leaf, Tree, fold_group, leaves, map_leaves
+from evalcore.core.groups.tree import Group, GroupMetric, Leaf, Tree, fold_group, map_leaves
 from evalcore.core.lm_eval.result_row import leaf_from_flat
 from evalcore.core.records.errors import EvalError, place
 from evalcore.core.records.report import TaskReport
@@ -169,6 +170,10 @@ def _mapping(results: Plain, key: str) -> Plain:
     return found if isinstance(found, Mapping) else {}
 
 
+Whole = tuple[bool, tuple[Tree[object], ...], tuple[str, ...]]
+"""Whether all tasks of a tree are at hand, its largest groups of which that is true, and the names of the others."""
+
+
 def whole_groups(tree: Tree[object], tasks: Set[str]) -> tuple[tuple[Tree[object], ...], tuple[str, ...]]:
     """The largest groups of a tree all of whose tasks are at hand, and the names of the others.
 
@@ -176,13 +181,15 @@ def whole_groups(tree: Tree[object], tasks: Set[str]) -> tuple[tuple[Tree[object
     >>> [one.name for one in whole_groups(tree, {"a"})[0]], whole_groups(tree, {"a"})[1]
     (['h'], ('g',))
     """
-    if isinstance(tree, Leaf):
-        return (), ()
-    if all(leaf.name in tasks for leaf in leaves(tree)):
-        return (tree,), ()
-    below = [whole_groups(child, tasks) for child in tree.children]
-    lost = (tree.name, *(name for _, names in below for name in names))
-    return tuple(one for found, _ in below for one in found), lost
+
+    def leaf(node: Leaf[object]) -> Whole:
+        return node.name in tasks, (), ()
+
+    def group(node: Group[object], parts: tuple[Whole, ...]) -> Whole:
+        whole, found, lost = zip(*parts, strict=True) if parts else ((), (), ())
+        return (True, (node,), ()) if all(whole) else (False, tuple(concat(found)), (node.name, *concat(lost)))
+
+    return fold_group(tree, leaf, group)[1:]
 
 
 def regroup(
