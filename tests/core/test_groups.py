@@ -54,7 +54,7 @@ from evalcore.groups import (
     statistics_of,
     version_of,
 )
-from evalcore.lm_eval import LM_EVAL_0_4_13, lm_eval_results
+from evalcore.lm_eval import LM_EVAL_0_4_13, lm_eval_results, lmms_eval_results
 from evalcore.shell.output.terminal.number_rows import list_rows
 
 ANATOMY, BIOLOGY, CHEMISTRY = Leaf("anatomy", 10), Leaf("biology", 20), Leaf("chemistry", 30)
@@ -228,6 +228,7 @@ def test_two_tasks_without_sizes_weigh_1_and_have_no_n(tables):
     written = lm_eval_results(report)
     assert all("sample_len" not in row and "sample_count" not in row for row in written["results"].values())
     assert written["n-samples"] == {}
+    assert "samples" not in lmms_eval_results(report)[0]["a"]
     assert [one["acc,none"]["n"] for one in written["evalcore"]["estimates"].values()] == [None] * 3
     assert leaf_from_flat("a", written["results"]["a"]).value["acc,none"].n is None
 

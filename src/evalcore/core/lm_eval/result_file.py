@@ -52,7 +52,7 @@ def lmms_eval_results(
     """
     if rank != 0:
         return ({}, {}, {}, {}, {}, {})
-    rows: Plain = {task.name: {**_write_task(task), "samples": task.sample_len or 0} for task in report.tasks}
+    rows: Plain = {task.name: {**_write_task(task), **_write_size(task, "samples")} for task in report.tasks}
     rows |= {group.name: {**_write_group(group), "samples": group.sample_len or 0} for group in report.groups}
     return (
         rows,
@@ -128,16 +128,18 @@ def _merge_directions(parts: Iterable[Directions]) -> Directions:
 
 def _write_task(task: TaskReport) -> Plain:
     numbers = {text: value for key, estimate in task.estimates for text, value in _write_pair(key, estimate)}
-    size = {} if task.sample_len is None else {"sample_len": task.sample_len}
-    return {"name": task.name, "alias": task.alias or task.name, **size, **numbers}
+    return {"name": task.name, "alias": task.alias or task.name, **_write_size(task), **numbers}
 
 
 def _write_group(group: GroupReport) -> Plain:
-    size = {} if group.sample_len is None else {"sample_len": group.sample_len}
-    row: Plain = {"alias": group.alias, "name": group.name, **size}
+    row: Plain = {"alias": group.alias, "name": group.name, **_write_size(group)}
     row |= {text: value for key, estimate in group.estimates for text, value in _write_pair(key, estimate)}
     counts = {str(key): estimate.n for key, estimate in group.estimates if estimate.n is not None}
     return {**row, **({"sample_count": counts} if counts else {})}
+
+
+def _write_size(row: TaskReport | GroupReport, key: str = "sample_len") -> Plain:
+    return {} if row.sample_len is None else {key: row.sample_len}
 
 
 def _write_pair(key: MetricKey, estimate: Estimate) -> tuple[tuple[str, object], tuple[str, object]]:
