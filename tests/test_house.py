@@ -34,6 +34,7 @@ PLAIN_BY_FOLDER = frozenset(
         "host",
         "index",
         "keys",
+        "likelihood",
         "log",
         "metrics",
         "numbers",

@@ -1,7 +1,8 @@
 """What a host's own entries are made of: metrics, filters, scorers, aggregations, models, readers of data."""
 
 from evalcore.core.aggregate.aggregations import from_callable
-from evalcore.core.answers.result import GenResult, LLResult, MCResult, Result, RollingResult, results_of
+from evalcore.core.answers.kind import batch_of, result_of, results_of
+from evalcore.core.answers.result import GenResult, LLResult, MCResult, Result, RollingResult, metric_inputs
 from evalcore.core.filters.reply import Filter, each_text
 from evalcore.core.metrics.custom import per_document
 from evalcore.core.metrics.dispatch import Scorer
@@ -30,12 +31,15 @@ __all__ = [
     "Result",
     "RollingResult",
     "Scorer",
+    "batch_of",
     "each_text",
     "from_callable",
     "from_process_results",
+    "metric_inputs",
     "open_bytes",
     "per_document",
     "read_files",
+    "result_of",
     "results_of",
     "scorer_of",
     "smooth",

@@ -53,9 +53,9 @@ from evalcore import (
 from evalcore.core.groups.config import group_from_config, group_metric_from_config
 from evalcore.core.lm_eval.result_file import show_group_table, task_aggregation_list
 from evalcore.extensions import (
-    GenResult,
     LLResult,
     MCResult,
+    Metric,
     Repeats,
     RollingResult,
     per_document,
@@ -778,7 +778,10 @@ def recorded_results(task, samples, answers):
 def test_b_multiple_choice_results():
     answers = choice_answers(0, [Likelihood(-1.0, True, 3), Likelihood(-2.0, False, 4), (-0.5, False), (-0.25, False)])
     (found,) = recorded_results(Task("t", MULTIPLE_CHOICE), [Sample(0, gold=1, choices=("a", "bé"))], answers)
-    assert found == MCResult((-1.0, -2.0), (True, False), (1,), ("a", "bé"), (3, 4), (-0.5, -0.25))
+    sample, asked = Sample(0, gold=1, choices=("a", "bé")), tuple(answer.instance for answer in answers)
+    known = {"sample": sample, "instances": asked}
+    assert found == MCResult((-1.0, -2.0), (True, False), (1,), ("a", "bé"), (3, 4), (-0.5, -0.25), **known)
+    assert found.mutual_information == (-0.5, -1.75)
     assert (found.chars, found.bytes) == ((1, 2), (1, 3))
 
 
@@ -787,7 +790,7 @@ def test_b_generation_results():
     task = Task("t", GENERATE_UNTIL, EXACT, (Pipeline("digits", steps),))
     samples = [Sample(0, gold=("4", "four")), Sample(1, gold=None)]
     one, two = recorded_results(task, samples, [text_answer(0, "a 4"), text_answer(1, "?")])
-    assert one == GenResult(("4",), ("4", "four"), "digits", (False,))
+    assert (one.generations, one.golds, one.filter, one.fell_back) == (("4",), ("4", "four"), "digits", (False,))
     assert (two.golds, two.fell_back, two.repeats) == ((), (True,), 1)
 
 
@@ -795,12 +798,13 @@ def test_b_likelihood_and_rolling_results():
     (plain,) = recorded_results(
         Task("t", LOGLIKELIHOOD), [Sample(0, gold="x")], choice_answers(0, [Likelihood(-1.0, True, 2)])
     )
-    assert plain == LLResult(-1.0, True, 2, "x")
+    assert (plain.value, plain.greedy, plain.tokens, plain.target) == (-1.0, True, 2, "x")
+    assert isinstance(plain, LLResult)
     (several,) = recorded_results(Task("t", LOGLIKELIHOOD), [Sample(0, gold=0)], choice_answers(0, [-1.0, -2.0]))
     assert isinstance(several, MCResult)
     rolling = [Answer(Instance("t", 0, 0, Rolling("text")), (-3.0,))]
     assert recorded_results(Task("t", LOGLIKELIHOOD_ROLLING), [Sample(0, gold="text")], rolling) == [
-        RollingResult(-3.0, "text")
+        RollingResult(-3.0, "text", sample=Sample(0, gold="text"), instances=(rolling[0].instance,))
     ]
 
 
@@ -816,7 +820,7 @@ def test_b_what_a_metric_receives_is_explicit():
         seen.append((list(batch.predictions), list(batch.golds), dict(given)))
         return Floats(Array([1.0] * len(batch.predictions)))
 
-    spec = MetricSpec("spy", function=spy, options=freeze_options(k=2))
+    spec = MetricSpec("spy", function=Metric(spy), options=freeze_options(k=2))
     texts(["a", "b"], ["x", ("y", "z")], Task("t", GENERATE_UNTIL, (spec,)))
     assert seen == [(["a", "b"], [("x",), ("y", "z")], {"k": 2})]
 

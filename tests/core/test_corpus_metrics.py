@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sacrebleu.metrics import BLEU, CHRF, TER
 
-from evalcore.core.answers.batch import GenBatch
+from evalcore.core.answers.text import GenBatch, make_texts
 from evalcore.core.metrics.corpus import bleu, pair_statistics
 from evalcore.core.metrics.corpus_score import bleu_score, chrf_score, ter_score
 from evalcore.core.metrics.metric import Marks
@@ -37,9 +37,7 @@ Corpus = Sequence[tuple[str, tuple[str, ...]]]
 
 
 def batch_of(corpus: Corpus) -> GenBatch:
-    return GenBatch(
-        (), [text for text, _ in corpus], [golds for _, golds in corpus], np.zeros(len(corpus), np.bool_), {}
-    )
+    return make_texts([text for text, _ in corpus], [golds for _, golds in corpus])
 
 
 def counts_of(kind: str, corpus: Corpus, given_options: Options | None = None) -> np.ndarray:

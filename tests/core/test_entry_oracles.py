@@ -29,8 +29,10 @@ from evalcore import (
     reduce_repeats,
 )
 from evalcore.core.aggregate.inference import Inference
-from evalcore.core.answers.batch import Batch, ll_batch, make_batch, make_texts, rolling_batch
+from evalcore.core.answers.batch import Batch, make_batch
 from evalcore.core.answers.choice import MCBatch, make_choices, mc_batch
+from evalcore.core.answers.likelihood import ll_batch, rolling_batch
+from evalcore.core.answers.text import make_texts
 from evalcore.core.filters.reply import nested, replies
 from evalcore.core.metrics.metric import Marks
 from evalcore.core.records.row import Rows

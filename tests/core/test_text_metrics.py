@@ -15,7 +15,8 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from evalcore import GENERATE_UNTIL, Answer, Generate, Instance, MetricSpec, Sample, Task, report_task, score_task
-from evalcore.core.answers.batch import GenBatch
+from evalcore.core.answers.batch import make_batch
+from evalcore.core.answers.text import GenBatch, gen_batch, make_texts
 from evalcore.core.metrics.custom import per_document
 from evalcore.core.metrics.metric import Marks
 from evalcore.core.metrics.normalise import answer_words, edit_distance, normaliser, required_text
@@ -47,7 +48,7 @@ pairs = st.lists(st.tuples(texts, st.lists(texts, max_size=3).map(tuple)), max_s
 
 
 def batch_of(predictions: Sequence[str], golds: Sequence[tuple[str, ...]]) -> GenBatch:
-    return GenBatch((), list(predictions), list(golds), np.zeros(len(predictions), np.bool_), {})
+    return make_texts(list(predictions), list(golds))
 
 
 def scores(name: str, batch: GenBatch, chosen: Options | None = None) -> tuple[list[float], Mapping[int, object]]:
@@ -271,7 +272,7 @@ def test_lone_surrogates_are_texts(name: str) -> None:
 
 
 def test_metrics_without_a_gold() -> None:
-    batch = GenBatch((), ["a", "b"], [(), ()], np.array([True, False]), {})
+    batch = make_texts(["a", "b"], [(), ()], [True, False])
     assert scores("extraction_rate", batch) == ([0.0, 1.0], {})
     assert TEXT_METRICS["bypass"].score(batch, freeze_options()) == Objects((None, None))
     assert (TEXT_METRICS["bypass"].aggregation, TEXT_METRICS["bypass"].higher_is_better) == ("bypass", None)
@@ -296,7 +297,7 @@ def test_per_document_takes_options_and_the_best_gold() -> None:
 
 
 def test_per_document_keeps_failures_apart() -> None:
-    batch = GenBatch((), ["a", "b", "c"], [("",), ("b",), ()], np.zeros(3, np.bool_), {1: "expected one reply, got 2"})
+    batch = gen_batch(make_batch([["a"], ["b", "b"], ["c"]], [("",), ("b",), ()]))
     found = per_document(ratio)(batch, freeze_options())
     assert isinstance(found, Marks)
     assert found.missing == {

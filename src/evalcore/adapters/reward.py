@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import isfinite
-from typing import cast
 
 import numpy as np
 from msgspec import Struct
@@ -22,9 +21,11 @@ from evalcore.adapters.texts import (
 )
 from evalcore.core.aggregate.task_report import aggregation_of
 from evalcore.core.aggregate.value import evaluate
-from evalcore.core.answers.batch import Batch, GenBatch, gen_batch, take_documents
+from evalcore.core.answers.batch import Batch, take_documents
+from evalcore.core.answers.text import GenBatch, gen_batch
 from evalcore.core.filters.chain import chain, scope_of
 from evalcore.core.filters.reply import FELL_BACK, FilterFn, Replies
+from evalcore.core.metrics.custom import own_metric
 from evalcore.core.metrics.metric import Emitted, Marks
 from evalcore.core.records.column import EMPTY
 from evalcore.core.records.errors import EvalError, unknown
@@ -48,9 +49,13 @@ class Reward(Struct, frozen=True, eq=False):
     scale: float = 1.0
     tables: Tables = EVALCORE
     apply: FilterFn | None = None
+    score: Callable[[GenBatch, Options], Emitted] | None = None
 
     def __post_init__(self) -> None:
-        force_setattr(self, "apply", chain(pipelines_of(self.task, self.tables)[0], self.tables.filters))
+        task, (spec, *_) = self.task, self.task.metrics
+        own = None if spec.function is None else own_metric(spec.function, task.output_type, spec.options)
+        force_setattr(self, "apply", chain(pipelines_of(task, self.tables)[0], self.tables.filters))
+        force_setattr(self, "score", (own or self.tables.metrics[task.output_type][spec.name]).score)
 
     def __reduce__(self) -> tuple[Callable[..., Reward], tuple[object, ...]]:
         return Reward, (self.task, self.unscorable, self.scale, self.tables)
@@ -130,7 +135,7 @@ def count_unscored(outcomes: Iterable[Outcome]) -> dict[str, int]:
 
 def _score_texts(reward: Reward, texts: Sequence[str], samples: Sequence[Sample]) -> dict[int, Outcome]:
     """Score each text, by document."""
-    if not samples or reward.apply is None:
+    if not samples or reward.apply is None or reward.score is None:
         return {}
     task, spec, one_each = reward.task, reward.task.metrics[0], np.arange(len(samples) + 1)
     left = reward.apply(Replies(texts, one_each, np.zeros(len(samples), np.int8)), samples)
@@ -141,8 +146,7 @@ def _score_texts(reward: Reward, texts: Sequence[str], samples: Sequence[Sample]
         gone = dict.fromkeys(keys.tolist(), Unscorable("expected one reply from the filters, got none or several"))
         batch = take_documents(batch, left.counts == 1)
     built = gen_batch(batch)
-    score = spec.function or reward.tables.metrics[task.output_type][spec.name].score
-    emitted = cast(Callable[[GenBatch, Options], Emitted], score)(built, spec.options)  # make_text_task tried it
+    emitted = reward.score(built, spec.options)
     if isinstance(emitted, Mapping):
         raise EvalError(f"expected one number for a reward, got several: {', '.join(emitted)}")
     marks = emitted if isinstance(emitted, Marks) else Marks(emitted, {})

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from itertools import chain
+from itertools import chain, zip_longest
 from operator import attrgetter
 
 from msgspec.structs import replace
@@ -17,13 +17,14 @@ from evalcore.core.aggregate.inference import DEFAULT, Inference
 from evalcore.core.aggregate.spread import clusters_of
 from evalcore.core.aggregate.task_report import Estimand, describe_task, list_estimands, sign_estimate
 from evalcore.core.aggregate.value import aggregate_metric
-from evalcore.core.answers.batch import make_batch
+from evalcore.core.answers.batch import Batch, make_batch
 from evalcore.core.answers.chunk import CHUNK, Chunk, refuse_strangers, sort_documents, split_chunks
-from evalcore.core.answers.filtrate import batch_repeats, filter_chunk, keep_provenance
+from evalcore.core.answers.filtrate import Filtrate, batch_repeats, batch_together, filter_chunk, keep_provenance
 from evalcore.core.answers.group import group_by_doc, table_from_groups
 from evalcore.core.answers.table import AnswerTable
 from evalcore.core.groups.report import place_tasks, report_group
 from evalcore.core.groups.tree import Group, Tree, fold_group
+from evalcore.core.metrics.dispatch import Scores
 from evalcore.core.records.column import Column, list_outcomes
 from evalcore.core.records.errors import EvalError, located, place
 from evalcore.core.records.estimate import Estimate
@@ -33,8 +34,15 @@ from evalcore.core.records.request import Answer, Sample
 from evalcore.core.records.score import Scored, ScoredColumn, merge_scored
 from evalcore.core.records.task import MetricKey, Task
 from evalcore.core.repeats.reduce import reduce_repeats
-from evalcore.core.repeats.repeated_score import RepeatedScore, add_losses, blank_columns, build_reduced, list_repeats
-from evalcore.core.tables import EVALCORE, BoundPipeline, Tables, bind_pipelines, score_batch, specs_of
+from evalcore.core.repeats.repeated_score import (
+    RepeatedScore,
+    add_losses,
+    blank_columns,
+    build_reduced,
+    list_repeats,
+    split_generations,
+)
+from evalcore.core.tables import EVALCORE, BoundPipeline, Tables, bind_pipelines, score_batch, score_together, specs_of
 
 MapChunks = Callable[[Callable[[Chunk], Scored], Iterable[Chunk]], Iterable[Scored]]
 """A function that maps over chunks as ``map`` does; a pool's ``map`` spreads them over workers."""
@@ -43,10 +51,10 @@ MapChunks = Callable[[Callable[[Chunk], Scored], Iterable[Chunk]], Iterable[Scor
 # --- answers to columns -----------------------------------------------------------------------------------------
 
 
-def tabulate_answers(answers: Iterable[Answer] | AnswerTable) -> AnswerTable:
+def tabulate_answers(answers: Iterable[Answer] | AnswerTable, *, keep_requests: bool = False) -> AnswerTable:
     """Tabulate the answers of one task, in any order; a table is returned unchanged."""
     grouped = group_by_doc(answers)
-    return grouped if isinstance(grouped, AnswerTable) else table_from_groups(grouped)
+    return grouped if isinstance(grouped, AnswerTable) else table_from_groups(grouped, keep_requests=keep_requests)
 
 
 def score_task(
@@ -69,9 +77,12 @@ def score_task(
     """
     task = task if task.metrics else replace(task, metrics=specs_of(task, tables))
     docs, keys = sort_documents(task, samples)
-    table = tabulate_answers(answers)
-    refuse_strangers(task, keys, table)
     pipelines = bind_pipelines(task, tables)
+    records = any(bound.records for bound in pipelines)
+    table = tabulate_answers(answers, keep_requests=records)
+    refuse_strangers(task, keys, table)
+    if table.requests and not records:  # prompts need not travel to workers
+        table = replace(table, requests=())
     chunks = chain.from_iterable(split_chunks(bound, docs, keys, table, chunk) for bound in pipelines)
     parts = list(map(partial(score_chunk, keep_replies=keep_replies), chunks))
     clusters = clusters_of(task.name, (doc for doc in docs if doc.cluster is not None))
@@ -82,11 +93,23 @@ def score_task(
 def score_chunk(chunk: Chunk, *, keep_replies: bool = False) -> Scored:
     """Score some documents under one pipeline: filter, score repeat by repeat, reduce."""
     bound, left = chunk.bound, filter_chunk(chunk)
-    batches = list(batch_repeats(bound.task.name, bound.pipeline.name, left))
-    scores = [score_batch(bound, batch) for batch in batches]
+    batches, scores = score_repeats(bound, left, chunk.table)
     columns = [_reduce(bound, repeated) for repeated in list_repeats(bound, scores, batches)]
     provenance = (keep_provenance(bound.pipeline.name, left),) if keep_replies else ()
     return Scored(bound.task, add_losses(bound, columns, left.lost, left.traits), provenance, bound.tables.name)
+
+
+def score_repeats(
+    bound: BoundPipeline, left: Filtrate, table: AnswerTable | None = None
+) -> tuple[list[Batch], list[Scores]]:
+    """Score what filters left, repeat by repeat; with the first, what takes all repeats together."""
+    names = bound.task.name, bound.pipeline.name
+    batches = list(batch_repeats(*names, left, table))
+    scores = [score_batch(bound, batch) for batch in batches]
+    if bound.together is None:
+        return batches, scores
+    whole = split_generations(score_together(bound, batch_together(*names, left, table)))
+    return batches, [(*each, *all_at_once) for each, all_at_once in zip_longest(scores, whole, fillvalue=())]
 
 
 def _reduce(bound: BoundPipeline, repeated: RepeatedScore) -> ScoredColumn:

@@ -14,8 +14,9 @@ from evalcore.core.filters.reply import Filter, FilterFn
 from evalcore.core.groups.averages import AVERAGES, Average, SizeOf, own_size
 from evalcore.core.groups.rules import BY_CALLABLE, GROUP_RULES, GroupRule
 from evalcore.core.groups.tree import Leaf, Tree, all_tasks
+from evalcore.core.metrics.custom import own_metric
 from evalcore.core.metrics.dispatch import METRICS, SCORERS, AnyMetric, Metrics, MetricScorer, Scorer, Scores
-from evalcore.core.metrics.process_results import from_process_results
+from evalcore.core.metrics.process_results import RecordScorer, from_process_results
 from evalcore.core.records.errors import located, place, unknown
 from evalcore.core.records.estimate import Aggregation, Resampling
 from evalcore.core.records.report import TaskReport
@@ -43,8 +44,14 @@ TAKE_FIRST = Pipeline("none", (Step("take_first"),))
 
 
 def first_or_all(task: Task) -> Pipeline:
-    """The pipeline of a task that names none: the first reply, or all of them where a reducer awaits them."""
-    return Pipeline("none") if any(spec.reducers for spec in task.metrics) else TAKE_FIRST
+    """The pipeline of a task that names none: the first reply, or all of them where a metric awaits them."""
+    return Pipeline("none") if any(spec.reducers or sees_all(spec, task) for spec in task.metrics) else TAKE_FIRST
+
+
+def sees_all(spec: MetricSpec, task: Task) -> bool:
+    """Whether a task's own function takes all replies of a document at once."""
+    with located(place(task.name, key=spec.name)):
+        return spec.function is not None and own_metric(spec.function, task.output_type, spec.options).together
 
 
 def as_asked(metric: str, resampling: Resampling) -> Resampling:
@@ -92,6 +99,8 @@ def specs_of(task: Task, tables: Tables) -> tuple[MetricSpec, ...]:
 
 def pipelines_of(task: Task, tables: Tables) -> tuple[Pipeline, ...]:
     """The task's pipelines, or the one it has without naming any."""
+    if not task.filters and _scores_together(_find_scorer(task, tables)):
+        return (Pipeline("none"),)
     return task.filters or (tables.default_pipeline(task),)
 
 
@@ -112,7 +121,9 @@ def known_metrics(kind: OutputType, tables: Tables = EVALCORE) -> PMap[str, AnyM
 class BoundPipeline(Struct, frozen=True, eq=False):
     """A pipeline of a task with the functions that its names stand for in the tables.
 
-    ``whole``: a filter looks at all documents at once. ``lists``: user code gets all replies of a document at once.
+    ``each`` are the metrics that score reply by reply, ``together`` those that take all replies of a document at once.
+    ``whole``: a filter looks at all documents at once. ``lists``: user code gets the replies of a document as a list.
+    ``records``: user code gets results, which say what was asked.
     """
 
     task: Task
@@ -123,6 +134,9 @@ class BoundPipeline(Struct, frozen=True, eq=False):
     score: Scorer
     whole: bool
     lists: bool
+    each: tuple[MetricSpec, ...] | None
+    together: tuple[MetricSpec, ...] | None
+    records: bool
 
     def __reduce__(self) -> tuple[Callable[..., BoundPipeline], tuple[Task, Pipeline, Tables]]:
         """It pickles as its names: filters are closures, which are made again where they are needed."""
@@ -141,25 +155,35 @@ def bind_pipelines(task: Task, tables: Tables) -> tuple[BoundPipeline, ...]:
 
 def bind_pipeline(task: Task, pipeline: Pipeline, tables: Tables) -> BoundPipeline:
     specs = specs_of(task, tables) if pipeline.metrics is None else pipeline.metrics
+    together = tuple(spec for spec in specs if sees_all(spec, task))
+    scorer = _find_scorer(task, tables)
+    records = task.process_results is None and not isinstance(scorer, MetricScorer)
     return BoundPipeline(
         task,
         pipeline,
         tables,
         specs,
         apply=chain(pipeline, tables.filters),
-        score=_bind_scorer(task, tables),
+        score=scorer.bind(tables.metrics, specs) if isinstance(scorer, MetricScorer) else scorer,
         whole=scope_of(pipeline, tables.filters) == "task",
         lists=_leaves_lists(task, pipeline, specs, tables),
+        each=None if _scores_together(scorer) else tuple(spec for spec in specs if spec not in together),
+        together=specs if _scores_together(scorer) else together or None,
+        records=records or any(spec.function is not None for spec in specs),
     )
 
 
-def _bind_scorer(task: Task, tables: Tables) -> Scorer:
+def _scores_together(scorer: Scorer) -> bool:
+    return isinstance(scorer, RecordScorer) and scorer.together
+
+
+def _find_scorer(task: Task, tables: Tables) -> Scorer:
     if task.process_results is not None:
         return tables.process_results(task.process_results)
     scorer = tables.scorers.get(task.output_type)
     if scorer is None:
         raise unknown("output type", task.output_type, tables.scorers, place(task.name))
-    return scorer.bind(tables.metrics) if isinstance(scorer, MetricScorer) else scorer
+    return scorer
 
 
 def _leaves_lists(task: Task, pipeline: Pipeline, specs: Sequence[MetricSpec], tables: Tables) -> bool:
@@ -170,5 +194,10 @@ def _leaves_lists(task: Task, pipeline: Pipeline, specs: Sequence[MetricSpec], t
 
 
 def score_batch(bound: BoundPipeline, batch: Batch) -> Scores:
-    """Score a batch of documents by every metric of a pipeline; ``score_doc`` is the batch of one."""
-    return bound.score(bound.task, bound.specs, batch)
+    """Score a batch of documents by the metrics that take one reply of each; ``score_doc`` is the batch of one."""
+    return () if bound.each is None else bound.score(bound.task, bound.each, batch)
+
+
+def score_together(bound: BoundPipeline, batch: Batch) -> Scores:
+    """Score a batch of all replies of each document by the metrics that take them at once."""
+    return () if bound.together is None else bound.score(bound.task, bound.together, batch)

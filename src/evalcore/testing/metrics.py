@@ -7,8 +7,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 import numpy as np
 from pyrsistent import PMap, pmap
 
-from evalcore.core.answers.batch import Batch, gen_batch, ll_batch, rolling_batch
+from evalcore.core.answers.batch import Batch
 from evalcore.core.answers.choice import mc_batch
+from evalcore.core.answers.kind import Build, batch_of
+from evalcore.core.answers.likelihood import ll_batch, rolling_batch
+from evalcore.core.answers.text import gen_batch
 from evalcore.core.filters.reply import FilterFn, Replies, nested, replies
 from evalcore.core.metrics.metric import Emitted, Marks, Metric
 from evalcore.core.records.array import Floats64, Ints64
@@ -28,13 +31,15 @@ from evalcore.core.records.row import Floats, score_at
 from evalcore.core.repeats.repeat import Reduce, Repeats
 from evalcore.testing.fingerprints import fingerprint
 
-BUILDERS: PMap[OutputType, Callable[[Batch], object]] = pmap(
-    {
-        MULTIPLE_CHOICE: mc_batch,
-        GENERATE_UNTIL: gen_batch,
-        LOGLIKELIHOOD: ll_batch,
-        LOGLIKELIHOOD_ROLLING: rolling_batch,
-    }
+BUILDERS: PMap[OutputType, Build] = pmap(
+    dict[OutputType, Build](
+        {
+            MULTIPLE_CHOICE: mc_batch,
+            GENERATE_UNTIL: gen_batch,
+            LOGLIKELIHOOD: ll_batch,
+            LOGLIKELIHOOD_ROLLING: rolling_batch,
+        }
+    )
 )
 NO_OPTIONS = freeze_options()
 Cell = tuple[int, object]
@@ -49,6 +54,8 @@ def check_metric(
     given: Options = NO_OPTIONS,
 ) -> None:
     """Check that a batch scores as its documents do one by one, in any order, within bounds; inputs stay unchanged.
+
+    The same holds for its results: a batch made of ``batch[i]`` alone scores as the document does.
 
     >>> docs, none = (Sample(0, "4"), Sample(1, "5")), np.zeros(2, np.bool_)
     >>> two = Batch("t", "none", docs, np.arange(2), ("4", "4"), np.arange(3), none)
@@ -71,11 +78,27 @@ def check_metric(
             part = _list_cells(score, BUILDERS[output_type], _pick_documents(batch, at), given, bounds)
             for key, cells in part.items():
                 _check_cells(whole[key], cells, key, n, len(at))
+        _check_results(score, BUILDERS[output_type], batch, given, bounds, whole)
+
+
+def _check_results(
+    score: Callable[..., Emitted],
+    build: Build,
+    batch: Batch,
+    given: Options,
+    bounds: tuple[float, float],
+    whole: dict[int, dict[str, Cell]],
+) -> None:
+    built = build(batch)
+    for i, key in enumerate(batch.keys.tolist()):
+        if i not in built.problems:
+            alone = _list_cells(score, build, batch_of([built[i]]), given, bounds)
+            _check_cells(whole[key], alone[key], key, 0, 1)
 
 
 def _list_cells(
     score: Callable[..., Emitted],
-    build: Callable[[Batch], object],
+    build: Build,
     batch: Batch,
     given: Options,
     bounds: tuple[float, float],
@@ -86,7 +109,7 @@ def _list_cells(
     emitted = score(built, given)
     assert (fingerprint(batch), fingerprint(built)) == before, "a metric leaves what it is given unchanged"
     named = dict(emitted) if isinstance(emitted, Mapping) else {"": emitted}
-    problems: Mapping[int, str] = getattr(built, "problems", {})
+    problems = built.problems
     out: dict[int, dict[str, Cell]] = {int(key): {} for key in batch.keys}
     for name, found in named.items():
         marks = found if isinstance(found, Marks) else Marks(found, {})

@@ -9,29 +9,55 @@ from operator import attrgetter
 
 import numpy as np
 
-from evalcore.core.answers.batch import Batch, Problems, explain_likelihood, make_batch, values_of
-from evalcore.core.records.array import Bools, ColumnRecord, Floats64, Ints64
+from evalcore.core.answers.batch import (
+    Batch,
+    Problems,
+    ResultBatch,
+    explain_likelihood,
+    make_batch,
+    read_likelihood,
+    values_of,
+)
+from evalcore.core.answers.result import MCResult
+from evalcore.core.records.array import Bools, Floats64, Ints64
 from evalcore.core.records.request import Gold, Sample
 
 
-class MCBatch(ColumnRecord, frozen=True, eq=False):
+class MCBatch(ResultBatch, frozen=True, eq=False):
     """Choices of many documents in a padded (documents × choices) matrix; ``valid`` marks what is not padding.
 
-    The replies of document ``i`` begin at ``flat[starts[i]]``; if it is ``paired``, those of its choices
+    The replies of document ``i`` begin at ``starts[i]`` of ``flat``; if it is ``paired``, those of its choices
     without context follow. ``listed`` counts the choices whose text is known.
     """
 
-    samples: Sequence[Sample]
     lls: Floats64
     valid: Bools
     is_gold: Bools
     gold: Ints64
-    flat: Sequence[object]
     starts: Ints64
     counts: Ints64
     listed: Ints64
     paired: Bools
     problems: Problems
+
+    @property
+    def flat(self) -> Sequence[object]:
+        return self.source.replies
+
+    def __getitem__(self, i: int) -> MCResult:
+        n, sample = int(self.counts[i]), self.samples[i]
+        heard = list(map(read_likelihood, self.source.list_replies(i)))
+        return MCResult(
+            tuple(one.value for one in heard[:n]),
+            tuple(one.greedy for one in heard[:n]),
+            tuple(np.flatnonzero(self.is_gold[i]).tolist()),
+            tuple(sample.choices),
+            tuple(one.tokens for one in heard[:n]),
+            tuple(one.value for one in heard[n:]) if self.paired[i] else (),
+            sample=sample,
+            instances=self.source.list_instances(i),
+            filter=self.source.filter,
+        )
 
 
 def mc_batch(batch: Batch) -> MCBatch:
@@ -54,7 +80,7 @@ def mc_batch(batch: Batch) -> MCBatch:
     lls = _fill_matrix(values_of(batch.replies), starts, valid, -inf)
     problems |= _find_likelihood_problems(batch, lls, valid, problems)
     is_gold, gold = _build_gold_matrix(batch.samples, counts, width, problems)
-    return MCBatch(batch.samples, lls, valid, is_gold, gold, batch.replies, starts, counts, listed, paired, problems)
+    return MCBatch(batch, lls, valid, is_gold, gold, starts, counts, listed, paired, problems)
 
 
 def make_choices(replies: Sequence[Sequence[object]], golds: Sequence[Gold], choices: Sequence[str] = ()) -> MCBatch:

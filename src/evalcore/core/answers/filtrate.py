@@ -10,8 +10,9 @@ from typing import overload
 import numpy as np
 from numpy.typing import NDArray
 
-from evalcore.core.answers.batch import Batch
+from evalcore.core.answers.batch import Batch, take_documents
 from evalcore.core.answers.chunk import Chunk, gather_replies
+from evalcore.core.answers.table import AnswerTable
 from evalcore.core.filters.reply import FELL_BACK, Replies
 from evalcore.core.records.array import Array, ColumnRecord, Ints64, frozen
 from evalcore.core.records.column import EMPTY, Column, build_column, merge_all
@@ -59,14 +60,14 @@ def filter_chunk(chunk: Chunk) -> Filtrate:
     )
 
 
-def batch_repeats(task: str, pipeline: str, left: Filtrate) -> Iterator[Batch]:
+def batch_repeats(task: str, pipeline: str, left: Filtrate, table: AnswerTable | None = None) -> Iterator[Batch]:
     """Yield a batch for each repeat that a pipeline left; a document is in as many as it has replies."""
     out, units = left.replies, left.units
     counts = out.counts
     fell = out.rules == FELL_BACK
     ends = np.concatenate([[0], np.cumsum(units)])
     if bool(np.all(counts == 1)):
-        yield Batch(task, pipeline, left.docs, left.keys, out.values, ends, fell)
+        yield Batch(task, pipeline, left.docs, left.keys, out.values, ends, fell, table)
         return
     per_doc = np.minimum.reduceat(counts, ends[:-1]) if len(counts) else counts
     for repeat in range(int(per_doc.max(initial=0))):
@@ -75,7 +76,15 @@ def batch_repeats(task: str, pipeline: str, left: Filtrate) -> Iterator[Batch]:
         offsets = np.concatenate([[0], np.cumsum(units[here])])
         values = [out.values[i] for i in picked.tolist()]
         docs = [left.docs[i] for i in here.tolist()]
-        yield Batch(task, pipeline, docs, left.keys[here], values, offsets, fell[picked])
+        yield Batch(task, pipeline, docs, left.keys[here], values, offsets, fell[picked], table)
+
+
+def batch_together(task: str, pipeline: str, left: Filtrate, table: AnswerTable | None = None) -> Batch:
+    """Make the batch of all replies of each document, whatever their number."""
+    out = left.replies
+    ends = out.offsets[np.concatenate([[0], np.cumsum(left.units)])]
+    fell = out.rules == FELL_BACK
+    return take_documents(Batch(task, pipeline, left.docs, left.keys, out.values, ends, fell, table), np.diff(ends) > 0)
 
 
 def keep_provenance(pipeline: str, left: Filtrate) -> Provenance:

@@ -95,8 +95,8 @@ def _expect_one_task(tasks: set[str]) -> str:
     return next(iter(tasks))
 
 
-def table_from_groups(grouped: Grouped[Answer]) -> AnswerTable:
-    """Turn grouped answers into columns.
+def table_from_groups(grouped: Grouped[Answer], *, keep_requests: bool = False) -> AnswerTable:
+    """Turn grouped answers into columns; what was asked is kept for functions that want to know.
 
     >>> from evalcore.core.records.request import Generate, Instance
     >>> table_from_groups(group_by_doc([Answer(Instance("t", 3, 0, Generate("?")), ("x",))])).asked.docs
@@ -107,4 +107,5 @@ def table_from_groups(grouped: Grouped[Answer]) -> AnswerTable:
     repeats = np.fromiter(map(attrgetter("repeats"), map(attrgetter("instance"), grouped.flat)), np.int64, len(replies))
     values = map(itemgetter(0), replies) if bool(np.all(counts == 1)) else chain.from_iterable(replies)
     asked = Requests(grouped.task, Array(grouped.docs), Array(grouped.idxs), frozen(repeats))
-    return AnswerTable(asked, frozen(np.concatenate([[0], np.cumsum(counts)])), likelihoods(values))
+    requests = [answer.instance.request for answer in grouped.flat] if keep_requests else ()
+    return AnswerTable(asked, frozen(np.concatenate([[0], np.cumsum(counts)])), likelihoods(values), requests)

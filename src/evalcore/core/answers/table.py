@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from evalcore.core.records.array import Array, ColumnRecord, Floats64, Ints64, frozen
 from evalcore.core.records.errors import EvalError, place
-from evalcore.core.records.request import Likelihood
+from evalcore.core.records.request import Instance, Likelihood, Request
 
 
 class Likelihoods(Sequence[tuple[float, ...]]):
@@ -91,7 +91,7 @@ class Requests(Struct, frozen=True):
     idxs: Array
     repeats: Array
 
-    def answered(self, replies: Sequence[object]) -> AnswerTable:
+    def answered(self, replies: Sequence[object], requests: Sequence[Request] = ()) -> AnswerTable:
         """Build the table of answers from replies in request order, the repeats of a request together.
 
         >>> asked = Requests("t", Array([0, 0]), Array([0, 1]), Array([1, 1]))
@@ -101,15 +101,19 @@ class Requests(Struct, frozen=True):
         offsets = np.concatenate([[0], np.cumsum(self.repeats.ints)])
         if len(replies) != offsets[-1]:
             raise EvalError(f"expected {offsets[-1]} replies, got {len(replies)} - at {self.task}")
-        return AnswerTable(self, frozen(offsets), likelihoods(replies))
+        return AnswerTable(self, frozen(offsets), likelihoods(replies), requests)
 
 
 class AnswerTable(ColumnRecord, frozen=True, eq=True):
-    """Requests and the replies to each: request ``i`` got ``values[offsets[i]:offsets[i + 1]]``."""
+    """Requests and the replies to each: request ``i`` got ``values[offsets[i]:offsets[i + 1]]``.
+
+    ``requests`` are their texts, where known.
+    """
 
     asked: Requests
     offsets: Array
     values: Sequence[object]
+    requests: Sequence[Request] = ()
 
     @property
     def task(self) -> str:
@@ -125,7 +129,14 @@ class AnswerTable(ColumnRecord, frozen=True, eq=True):
             Array(self.asked.idxs.ints[a:b]),
             Array(self.asked.repeats.ints[a:b]),
         )
-        return AnswerTable(asked, frozen(ends - ends[0]), self.values[ends[0] : ends[-1]])
+        return AnswerTable(asked, frozen(ends - ends[0]), self.values[ends[0] : ends[-1]], self.requests[a:b])
+
+    def list_instances(self, key: int) -> tuple[Instance, ...]:
+        """The instances of a document; none if the texts of its requests are not known."""
+        asked = self.asked
+        a, b = np.searchsorted(asked.docs.ints, [key, key + 1]).tolist()
+        rows = zip(asked.idxs.ints[a:b].tolist(), self.requests[a:b], asked.repeats.ints[a:b].tolist(), strict=False)
+        return tuple(Instance(self.task, key, idx, request, repeats) for idx, request, repeats in rows)
 
 
 def request_table(task: str, docs: Sequence[int], idxs: Sequence[int], repeats: Sequence[int] | int = 1) -> Requests:

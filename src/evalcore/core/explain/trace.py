@@ -14,18 +14,24 @@ from msgspec import Struct
 from msgspec.structs import replace
 from pyrsistent import PMap
 
-from evalcore.core.answers.batch import Batch
 from evalcore.core.answers.chunk import gather_replies
-from evalcore.core.answers.filtrate import Filtrate, batch_repeats
+from evalcore.core.answers.filtrate import Filtrate
 from evalcore.core.filters.chain import FILTERS, trace_filters
 from evalcore.core.filters.reply import Filter, Fired, Replies, nested, replies
-from evalcore.core.pipeline import score_task, tabulate_answers
+from evalcore.core.pipeline import score_repeats, score_task, tabulate_answers
 from evalcore.core.records.array import Ints64
 from evalcore.core.records.column import list_outcomes
 from evalcore.core.records.outcome import Outcome
 from evalcore.core.records.request import Answer, Sample
 from evalcore.core.records.task import MetricKey, Pipeline, Step, Task
-from evalcore.core.tables import EVALCORE, BoundPipeline, Tables, bind_pipeline, pipelines_of, specs_of
+from evalcore.core.tables import (
+    EVALCORE,
+    BoundPipeline,
+    Tables,
+    bind_pipeline,
+    pipelines_of,
+    specs_of,
+)
 
 
 class StepTrace(Struct, frozen=True):
@@ -119,28 +125,29 @@ def _trace_one(
         steps,
         kept.replies,
         tuple(kept.rules.data.tolist()),
-        tuple(_judge_repeat(bound, batch) for batch in _list_batches(task, pipeline, sample, raw.replies, steps)),
+        _judge_repeats(bound, _rebuild(pipeline, sample, raw.replies, steps)),
         results,
     )
 
 
-def _list_batches(
-    task: Task, pipeline: Pipeline, sample: Sample, raw: Replies, steps: Sequence[Sequence[StepTrace]]
-) -> Iterable[Batch]:
-    """Make a batch of this document for each repeat that the pipeline left."""
+def _rebuild(pipeline: Pipeline, sample: Sample, raw: Replies, steps: Sequence[Sequence[StepTrace]]) -> Filtrate:
+    """Make what the pipeline left of this document."""
     keys: Ints64 = np.array([sample.doc_id], np.int64)
     out = raw
     if pipeline.steps:
         made = replies([unit[-1].after for unit in steps])
         out = Replies(made.values, made.offsets, np.array([r for unit in steps for r in unit[-1].rules], np.int8))
-    return batch_repeats(task.name, pipeline.name, Filtrate([sample], keys, out, np.array([len(steps)], np.int64)))
+    return Filtrate([sample], keys, out, np.array([len(steps)], np.int64))
 
 
-def _judge_repeat(bound: BoundPipeline, batch: Batch) -> tuple[Judged, ...]:
-    """Judge one repeat by every metric, before any reducer."""
-    task = bound.task
+def _judge_repeats(bound: BoundPipeline, left: Filtrate) -> tuple[tuple[Judged, ...], ...]:
+    """Judge each repeat by every metric, before any reducer."""
+    _, scores = score_repeats(bound, left)
     return tuple(
-        Judged(score.name, outcome, "" if score.explain is None else score.explain())
-        for score in bound.score(task, bound.specs, batch)
-        for _, outcome in list_outcomes(score.column)
+        tuple(
+            Judged(score.name, outcome, "" if score.explain is None else score.explain())
+            for score in repeat
+            for _, outcome in list_outcomes(score.column)
+        )
+        for repeat in scores
     )

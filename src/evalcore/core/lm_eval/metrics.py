@@ -10,7 +10,8 @@ import numpy as np
 from msgspec.structs import replace
 from pyrsistent import PMap, pmap
 
-from evalcore.core.answers.batch import Batch, GenBatch, gen_batch
+from evalcore.core.answers.batch import Batch
+from evalcore.core.answers.text import GenBatch, gen_batch
 from evalcore.core.filters.reply import FilterFn, Replies, nested
 from evalcore.core.metrics.dispatch import AnyMetric, MetricScorer, Scores, score_by_metric
 from evalcore.core.metrics.likelihood import ROLLING_METRICS, per_unit
@@ -86,22 +87,16 @@ def _generation(known: Sequence[PMap[str, AnyMetric]], task: Task, specs: Sequen
     """E11: once exact_match has seen several golds, a user's metric after it gets the prediction as a list."""
     names = [spec.name for spec in specs]
     cut = names.index("exact_match") + 1 if "exact_match" in names else len(names)
-    late = [_nonzero_function(spec) for spec in specs[cut:] if spec.function is not None]
-    early = [_nonzero_function(spec) for spec in specs if spec.name not in {one.name for one in late}]
-    scores = score_by_metric(gen_batch, known, task, early, batch)
-    scores += score_by_metric(listed, known, task, late, batch) if late else ()
-    given = {spec.name: spec for spec in specs}
-    return tuple(replace(one, spec=None if one.spec is None else given[one.spec.name]) for one in scores)
+    late = [spec for spec in specs[cut:] if spec.function is not None]
+    early = [spec for spec in specs if spec not in late]
+    (metrics,) = known
+    own = {spec.name: any_nonzero(metrics[spec.name]) for spec in specs if spec.function is not None}  # type: ignore[arg-type]  # a batch of texts
+    ours = (metrics.update(own),)
+    scores = score_by_metric(gen_batch, ours, task, early, batch)
+    return scores + (score_by_metric(listed, ours, task, late, batch) if late else ())
 
 
 GENERATION = MetricScorer(_generation, (GENERATE_UNTIL,))
-
-
-def _nonzero_function(spec: MetricSpec) -> MetricSpec:
-    """E10 for a metric of the user's own."""
-    if spec.function is None:
-        return spec
-    return replace(spec, function=partial(_any_nonzero, Metric(spec.function)))  # type: ignore[arg-type]
 
 
 def listed(batch: Batch) -> GenBatch:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from inspect import Parameter, signature
 
 from msgspec.structs import replace
 
-from evalcore.core.metrics.custom import per_document
+from evalcore.core.metrics.custom import PerDocument, per_document
+from evalcore.core.metrics.form import takes_result
 from evalcore.core.records.errors import EvalError, place, unknown
 from evalcore.core.records.request import GENERATE_UNTIL, OutputType, freeze_options
 from evalcore.core.records.task import MetricSpec, Pipeline, Step, Task
@@ -68,15 +68,15 @@ def metric_from_config(config: Config, task: str = "", reducers: tuple[str, ...]
         raise EvalError(f"expected the name of a metric or a function, got {metric!r}{place(task)}")
     known = aggregation is None or isinstance(aggregation, str) or callable(aggregation)
     _expect(known, "aggregation", "a name or a function", aggregation, task)
-    own = _list_names(config.get("reducers", config.get("reducer")))
+    own, of_result = _list_names(config.get("reducers", config.get("reducer"))), takes_result(metric)
     return MetricSpec(
         metric if isinstance(metric, str) else str(getattr(metric, "__name__", "metric")),
         aggregation if isinstance(aggregation, str) or callable(aggregation) else None,
-        own or reducers,
+        own or (() if of_result else reducers),
         higher if isinstance(higher, bool) else None,
         freeze_options({str(key): value for key, value in config.items() if key not in METRIC_KEYS}),
-        per_document(_call_as_lm_eval(metric), kept=callable(aggregation)) if callable(metric) else None,
-        lists=callable(metric),
+        PerDocument(metric, kept=callable(aggregation), listed=not of_result) if callable(metric) else None,
+        lists=callable(metric) and not of_result,
     )
 
 
@@ -169,22 +169,3 @@ def _list_entries(config: Config, key: str, task: str) -> Sequence[Config]:
         if not isinstance(entry, Mapping):
             raise EvalError(f"expected entries of {key} to be mappings, got {entry!r}{place(task)}")
     return list(entries)
-
-
-def _call_as_lm_eval(function: Callable[..., object]) -> Callable[..., object]:
-    """Call a function by lm-eval's conventions: ``references=[gold], predictions=[prediction]``, or a pair."""
-    named = signature(function).parameters
-    both = "references" in named and "predictions" in named
-    return partial(_call_by_name if both or _takes_anything(named.values()) else _call_by_pair, function)
-
-
-def _takes_anything(parameters: Iterable[Parameter]) -> bool:
-    return any(one.kind is Parameter.VAR_KEYWORD for one in parameters)
-
-
-def _call_by_name(function: Callable[..., object], prediction: object, gold: object, **given: object) -> object:
-    return function(references=[gold], predictions=[prediction], **given)
-
-
-def _call_by_pair(function: Callable[..., object], prediction: object, gold: object, **given: object) -> object:
-    return function([gold, prediction])

@@ -10,8 +10,9 @@ from math import inf, nan
 import numpy as np
 from pyrsistent import PMap, pmap
 
-from evalcore.core.answers.batch import count_bytes, read_part
+from evalcore.core.answers.batch import read_part
 from evalcore.core.answers.choice import MCBatch, mc_batch, spread, spread_choices
+from evalcore.core.answers.result import count_bytes
 from evalcore.core.metrics.metric import Marks, Metric, only_where
 from evalcore.core.metrics.verdict import tell_likeliest, tell_likeliest_by_byte, tell_likeliest_by_character
 from evalcore.core.records.array import Floats64, frozen

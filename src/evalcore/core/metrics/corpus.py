@@ -11,7 +11,7 @@ import numpy as np
 from msgspec import Struct
 from pyrsistent import PMap, pmap
 
-from evalcore.core.answers.batch import GenBatch
+from evalcore.core.answers.text import GenBatch
 from evalcore.core.metrics.corpus_score import BLEU_ORDER
 from evalcore.core.metrics.metric import Marks
 from evalcore.core.metrics.normalise import NO_GOLD, refuse_unknown
@@ -145,7 +145,8 @@ def _count_rows(kind: str, batch: GenBatch, given: Options) -> Stats | Marks:
 def bleu(batch: GenBatch, given: Options) -> Stats | Marks:
     """Lengths, n-gram matches and totals per sentence (10 counts).
 
-    >>> batch = GenBatch((), ["cat"], [("the cat",)], np.zeros(1, np.bool_), {})
+    >>> from evalcore.core.answers.text import make_texts
+    >>> batch = make_texts(["cat"], ["the cat"])
     >>> bleu(batch, freeze_options()).values.data[0].tolist()
     [1.0, 2.0, 1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0]
     """
@@ -155,7 +156,8 @@ def bleu(batch: GenBatch, given: Options) -> Stats | Marks:
 def chrf(batch: GenBatch, given: Options) -> Stats | Marks:
     """Character n-grams of prediction, best reference and both, per sentence (18 counts).
 
-    >>> batch = GenBatch((), ["cat"], [("the cat",)], np.zeros(1, np.bool_), {})
+    >>> from evalcore.core.answers.text import make_texts
+    >>> batch = make_texts(["cat"], ["the cat"])
     >>> chrf(batch, freeze_options()).values.data.shape
     (1, 18)
     """
@@ -165,7 +167,8 @@ def chrf(batch: GenBatch, given: Options) -> Stats | Marks:
 def chrf_plus_plus(batch: GenBatch, given: Options) -> Stats | Marks:
     """``chrf`` with word n-grams (24 counts).
 
-    >>> batch = GenBatch((), ["cat"], [("the cat",)], np.zeros(1, np.bool_), {})
+    >>> from evalcore.core.answers.text import make_texts
+    >>> batch = make_texts(["cat"], ["the cat"])
     >>> chrf_plus_plus(batch, freeze_options()).values.data.shape
     (1, 24)
     """
@@ -175,7 +178,8 @@ def chrf_plus_plus(batch: GenBatch, given: Options) -> Stats | Marks:
 def ter(batch: GenBatch, given: Options) -> Stats | Marks:
     """Edits and average reference length per sentence (2 counts).
 
-    >>> batch = GenBatch((), ["cat"], [("the cat",)], np.zeros(1, np.bool_), {})
+    >>> from evalcore.core.answers.text import make_texts
+    >>> batch = make_texts(["cat"], ["the cat"])
     >>> ter(batch, freeze_options()).values.data[0].tolist()
     [1.0, 2.0]
     """

@@ -1,21 +1,25 @@
-"""A user's own function of one prediction and one gold as a metric over batches."""
+"""A user's own function of one document as a metric over batches."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from inspect import signature
 from math import isfinite, nan
 from numbers import Real
 
 import numpy as np
 from msgspec import Struct
+from msgspec.structs import replace
 
-from evalcore.core.answers.batch import GenBatch
-from evalcore.core.metrics.metric import Emitted, Marks
+from evalcore.core.answers.kind import AnyBatch
+from evalcore.core.answers.text import all_generations
+from evalcore.core.metrics.form import Call, Form, by_result, choose_form, read_form
+from evalcore.core.metrics.metric import Emitted, Marks, Metric
 from evalcore.core.metrics.normalise import NO_GOLD
 from evalcore.core.records.array import frozen
+from evalcore.core.records.errors import EvalError
 from evalcore.core.records.outcome import FAILED, NOT_EMITTED, UNSCORABLE
-from evalcore.core.records.request import Options
+from evalcore.core.records.request import GENERATE_UNTIL, Options, OutputType
 from evalcore.core.records.row import Floats, Objects
 
 Best = Callable[[Sequence[float]], float]
@@ -34,53 +38,90 @@ OWN = ""
 """The key of a function that returns a number: the metric's own name."""
 
 
-def per_document(
-    function: Callable[..., object], best: Best = max, *, kept: bool = False
-) -> Callable[[GenBatch, Options], Emitted]:
-    """Make a metric of ``function(prediction, gold, **options)``, the best over the golds of each document.
+class PerDocument(Struct, frozen=True):
+    """A function of one document. A record of named functions, not a closure: it travels to worker processes.
+
+    A function of one argument that does not say it takes a result is ``listed`` in lm-eval's tasks: it takes a pair.
+    """
+
+    function: Call
+    best: Best = max
+    kept: bool = False
+    form: Form | None = None
+    listed: bool = False
+
+    def __call__(self, batch: AnyBatch, options: Options) -> Emitted:
+        """Score every document of a batch by its result."""
+        form = self.form or read_form(signature(self.function), options)
+        documents = [self._score(form, batch, i, dict(options)) for i in range(len(batch))]
+        names = sorted({name for cells in documents if isinstance(cells, dict) for name in cells} | {OWN})
+        if names == [OWN]:
+            return _build_column(documents, OWN)
+        return {name: _build_column(documents, name) for name in names}
+
+    def _score(self, form: Form, batch: AnyBatch, i: int, options: Mapping[str, object]) -> dict[str, Cell] | Cell:
+        """Score one document: cells by key, or one cell for every key."""
+        if i in batch.problems:
+            return UNSCORABLE, batch.problems[i]
+        try:
+            returned = list(form(self.function, batch[i], options))
+            values = [dict(value) if isinstance(value, Mapping) else {OWN: value} for value in returned]
+        except EvalError as problem:
+            return UNSCORABLE, str(problem)
+        except Exception as problem:
+            return FAILED, f"{type(problem).__name__}: {problem}"
+        if not values:
+            return UNSCORABLE, NO_GOLD
+        names = dict.fromkeys(str(name) for value in values for name in value)
+
+        def kept(value: object) -> bool:
+            return self.kept or (form is by_result and isinstance(value, list))  # a score for each generation
+
+        return {name: _pick_best([value[name] for value in values if name in value], self.best, kept) for name in names}
+
+
+def per_document(function: Call, best: Best = max, *, kept: bool = False) -> PerDocument:
+    """Make a metric of a function of one document, which takes its options by name:
+
+    ``f(result)`` gets the document's result, all generations included; ``f(prediction, gold)`` and lm-eval's
+    ``f(references=, predictions=)`` are called for each gold of the document, and the best score counts.
 
     A function that returns a dict makes one metric per key; documents it fails on are under the metric's own name.
     With ``kept``, a value that is not a number is kept as it is, for the user's own aggregation.
 
+    >>> from evalcore.core.answers.text import make_texts
     >>> from evalcore.core.records.request import freeze_options
-    >>> batch = GenBatch((), ["abc", ""], [("ab", "abcd"), ("x",)], np.zeros(2, np.bool_), {})
+    >>> batch = make_texts(["abc", ""], [("ab", "abcd"), ("x",)])
     >>> per_document(lambda prediction, gold: len(prediction) / len(gold))(batch, freeze_options())
     Floats(values=Array([1.5, 0. ]))
     >>> per_document(lambda prediction, gold: 1 / len(prediction), min)(batch, freeze_options()).missing
     {1: (2, 'ZeroDivisionError: division by zero')}
-    >>> one = GenBatch((), ["a"], [("b",)], np.zeros(1, np.bool_), {})
-    >>> per_document(lambda prediction, gold: (prediction, gold), kept=True)(one, freeze_options()).values
+    >>> per_document(lambda prediction, gold: (prediction, gold), kept=True)(make_texts(["a"], ["b"]), {}).values
     (('a', 'b'),)
     """
-    # A partial of named functions, not a closure: it travels to worker processes.
-    return partial(_score_batch, function, best, kept)
+    return PerDocument(function, best, kept)
 
 
-def _score_batch(function: Callable[..., object], best: Best, kept: bool, batch: GenBatch, options: Options) -> Emitted:
-    documents = [_score_document(function, best, kept, batch, i, dict(options)) for i in range(len(batch.predictions))]
-    names = sorted({name for cells in documents if isinstance(cells, dict) for name in cells} | {OWN})
-    return _build_column(documents, OWN) if names == [OWN] else {name: _build_column(documents, name) for name in names}
+def own_metric(function: object, kind: OutputType, options: Mapping[str, object]) -> Metric[AnyBatch]:
+    """The table entry that a task's own function stands for.
+
+    >>> own_metric(lambda result: len(result.generations), GENERATE_UNTIL, {}).together
+    True
+    """
+    if isinstance(function, Metric):
+        return function
+    made = function if isinstance(function, PerDocument) else PerDocument(function)  # type: ignore[arg-type]  # callable by the contract of MetricSpec
+    form = made.form or choose_form(made.function, kind, options, listed=made.listed)
+    together = form is by_result and kind == GENERATE_UNTIL
+    build = all_generations if together else None
+    return Metric(replace(made, form=form), build, bounds=(-np.inf, np.inf), options=None, together=together)
 
 
-def _score_document(
-    function: Callable[..., object], best: Best, kept: bool, batch: GenBatch, i: int, options: Mapping[str, object]
-) -> dict[str, Cell] | Cell:
-    """Score one document: cells by key, or one cell for every key."""
-    if i in batch.problems:
-        return UNSCORABLE, batch.problems[i]
-    if not batch.golds[i]:
-        return UNSCORABLE, NO_GOLD
-    try:
-        returned = [function(batch.predictions[i], gold, **options) for gold in batch.golds[i]]
-        values = [dict(value) if isinstance(value, Mapping) else {OWN: value} for value in returned]
-    except Exception as problem:
-        return FAILED, f"{type(problem).__name__}: {problem}"
-    names = dict.fromkeys(str(name) for value in values for name in value)
-    return {name: _pick_best([value[name] for value in values if name in value], best, kept) for name in names}
+# --- columns of what functions return -----------------------------------------------------------------------------
 
 
-def _pick_best(values: Sequence[object], best: Best, kept: bool) -> Cell:
-    if kept and len(values) == 1 and not isinstance(values[0], Real | np.bool_):
+def _pick_best(values: Sequence[object], best: Best, kept: Callable[[object], bool]) -> Cell:
+    if len(values) == 1 and not isinstance(values[0], Real | np.bool_) and kept(values[0]):
         return KeptValue(values[0])
     numbers = [_read_number(value) for value in values]
     for value, number in zip(values, numbers, strict=True):

@@ -9,20 +9,13 @@ import msgspec
 import numpy as np
 from pyrsistent import PMap, pmap
 
-from evalcore.core.answers.batch import (
-    Batch,
-    GenBatch,
-    LLBatch,
-    Problems,
-    RollingBatch,
-    gen_batch,
-    ll_batch,
-    rolling_batch,
-    take_documents,
-)
+from evalcore.core.answers.batch import Batch, Problems, take_documents
 from evalcore.core.answers.choice import MCBatch, mc_batch
+from evalcore.core.answers.kind import AnyBatch, Build
+from evalcore.core.answers.likelihood import LLBatch, RollingBatch, ll_batch, rolling_batch
+from evalcore.core.answers.text import GenBatch, gen_batch
 from evalcore.core.metrics.choice import CHOICE_METRICS
-from evalcore.core.metrics.custom import OWN
+from evalcore.core.metrics.custom import OWN, own_metric
 from evalcore.core.metrics.likelihood import LIKELIHOOD_METRICS, ROLLING_METRICS
 from evalcore.core.metrics.metric import Emitted, Marks, Metric, score_column
 from evalcore.core.metrics.text import TEXT_METRICS
@@ -40,11 +33,9 @@ from evalcore.core.records.request import (
 from evalcore.core.records.row import Floats, Labels, Objects, Stats, blank_rows
 from evalcore.core.records.task import MetricSpec, Task
 
-AnyBatch = LLBatch | RollingBatch | MCBatch | GenBatch
-AnyMetric = Metric[MCBatch] | Metric[GenBatch] | Metric[LLBatch] | Metric[RollingBatch]
+AnyMetric = Metric[MCBatch] | Metric[GenBatch] | Metric[LLBatch] | Metric[RollingBatch] | Metric[AnyBatch]
 Known = PMap[str, AnyMetric]
 Metrics = PMap[OutputType, Known]
-Build = Callable[[Batch], AnyBatch]
 
 METRICS: Metrics = pmap(
     {
@@ -54,6 +45,9 @@ METRICS: Metrics = pmap(
         LOGLIKELIHOOD_ROLLING: pmap(dict[str, AnyMetric](ROLLING_METRICS)),
     }
 )
+
+
+NONE: Known = pmap()
 
 
 class Score(msgspec.Struct, frozen=True):
@@ -82,11 +76,18 @@ class MetricScorer(msgspec.Struct, frozen=True):
     score: Callable[[Sequence[Known], Task, Sequence[MetricSpec], Batch], Scores]
     kinds: tuple[OutputType, ...]
 
-    def bind(self, metrics: Metrics) -> Scorer:
-        return partial(self.score, tuple(metrics.get(kind, pmap()) for kind in self.kinds))
+    def bind(self, metrics: Metrics, specs: Sequence[MetricSpec] = ()) -> Scorer:
+        """Bind to a table's metrics; a task's own functions are entries under the names of their specs."""
+        own = self.list_own(specs)
+        return partial(self.score, tuple(metrics.get(kind, NONE).update(own) for kind in self.kinds))
+
+    def list_own(self, specs: Sequence[MetricSpec]) -> Mapping[str, AnyMetric]:
+        """The entries that a task's own functions stand for."""
+        own = [spec for spec in specs if spec.function is not None]
+        return {spec.name: own_metric(spec.function, self.kinds[0], spec.options) for spec in own}
 
     def __call__(self, task: Task, specs: Sequence[MetricSpec], batch: Batch) -> Scores:
-        return self.bind(METRICS)(task, specs, batch)
+        return self.bind(METRICS, specs)(task, specs, batch)
 
 
 def by_metric(kind: OutputType, build: Build) -> MetricScorer:
@@ -110,37 +111,37 @@ def score_by_metric(
     return tuple(score for spec in specs for score in _ask(task, spec, _find(spec, metrics, task), build, batch, built))
 
 
-def _find(spec: MetricSpec, metrics: Known, task: Task) -> AnyMetric | None:
-    """The metric that a name stands for; None where the user gives a function."""
+def _find(spec: MetricSpec, metrics: Known, task: Task) -> AnyMetric:
+    """The metric that a name stands for."""
     metric = metrics.get(spec.name)
-    if metric is None and spec.function is None:
+    if metric is None:
         raise unknown("metric", spec.name, metrics, place(f"{task.name} ({task.output_type})"))
-    return None if spec.function is not None else metric
+    return metric
 
 
 def _ask(
-    task: Task, spec: MetricSpec, metric: AnyMetric | None, build: Build, batch: Batch, built: dict[Build, AnyBatch]
+    task: Task, spec: MetricSpec, metric: AnyMetric, build: Build, batch: Batch, built: dict[Build, AnyBatch]
 ) -> Iterable[Score]:
-    own: Build = build if metric is None or metric.build is None else metric.build
+    own: Build = metric.build or build
     if own not in built:
         built[own] = own(batch)
     given, explain = built[own], None
-    if metric is not None and metric.explain is not None:
+    if metric.explain is not None:
         explain = partial(_explain, metric.explain, given, spec.options)
     emitted = _emitted(task, spec, metric, given)
     return [msgspec.structs.replace(one, explain=explain) for one in _scores(spec, emitted, batch, given.problems)]
 
 
 def _explain(explain: Callable[..., str], built: AnyBatch, options: Options) -> str:
-    return built.problems.get(0) or explain(built, options)
+    return built.problems.get(0) or explain(built[0], options)
 
 
-def _emitted(task: Task, spec: MetricSpec, metric: AnyMetric | None, built: AnyBatch) -> Emitted:
+def _emitted(task: Task, spec: MetricSpec, metric: AnyMetric, built: AnyBatch) -> Emitted:
     """What a metric gives for a batch, whoever wrote it: rows, one per document, none of them NaN."""
     where = place(task.name, key=spec.name)
-    function: Callable[..., Emitted] = spec.function if metric is None else metric.score  # type: ignore[assignment]  # the user's own, by the contract of MetricSpec
+    score: Callable[..., Emitted] = metric.score
     try:
-        emitted = function(built, spec.options)
+        emitted = score(built, spec.options)
     except Exception as raised:
         raise locate(raised, where) from raised
     for rows in emitted.values() if isinstance(emitted, Mapping) else (emitted,):
@@ -170,7 +171,7 @@ def _by_kind(known: Sequence[Known], task: Task, specs: Sequence[MetricSpec], ba
     """
     single, several = known
     for spec in specs:
-        if spec.function is None and spec.name not in single and spec.name not in several:
+        if spec.name not in single and spec.name not in several:
             raise unknown("metric", spec.name, {*single, *several}, place(f"{task.name} ({task.output_type})"))
     listed = np.fromiter((len(sample.choices) > 0 for sample in batch.samples), np.bool_, len(batch.samples))
     many = (np.diff(batch.offsets) > 1) | listed
@@ -192,7 +193,7 @@ def _score_part(
     """Scores of a part of a task's documents; a metric that is not for their kind leaves them unscorable."""
     if not len(batch.samples):
         return
-    ours = [spec for spec in specs if spec.name in metrics or spec.function is not None]
+    ours = [spec for spec in specs if spec.name in metrics]
     yield from score_by_metric(build, (metrics,), task, ours, batch)
     for spec in specs:
         if spec not in ours:

@@ -9,7 +9,8 @@ from math import inf
 import numpy as np
 from pyrsistent import PMap, pmap
 
-from evalcore.core.answers.batch import LLBatch, RollingBatch, count_bytes, ll_batch, rolling_batch
+from evalcore.core.answers.likelihood import LLBatch, RollingBatch, ll_batch, rolling_batch
+from evalcore.core.answers.result import RollingResult, count_bytes
 from evalcore.core.metrics.choice import question_of
 from evalcore.core.metrics.metric import Marks, Metric, only_where
 from evalcore.core.metrics.verdict import tell_greedy, tell_length, tell_likelihood
@@ -21,7 +22,8 @@ from evalcore.core.records.row import Floats, Objects, Stats
 def acc(batch: LLBatch, options: Options) -> Floats:
     """1 if greedy decoding would give the target.
 
-    >>> from evalcore.core.answers.batch import ll_batch, make_batch
+    >>> from evalcore.core.answers.batch import make_batch
+    >>> from evalcore.core.answers.likelihood import ll_batch
     >>> acc(ll_batch(make_batch([[(-0.1, False)], [(-9.0, True)]])), {}).values
     Array([0., 1.])
     """
@@ -31,7 +33,8 @@ def acc(batch: LLBatch, options: Options) -> Floats:
 def perplexity(batch: LLBatch, options: Options) -> Floats:
     """The log-likelihood of the target; its aggregation makes the perplexity.
 
-    >>> from evalcore.core.answers.batch import ll_batch, make_batch
+    >>> from evalcore.core.answers.batch import make_batch
+    >>> from evalcore.core.answers.likelihood import ll_batch
     >>> perplexity(ll_batch(make_batch([[(-1.5, True)]])), {}).values
     Array([-1.5])
     """
@@ -41,7 +44,8 @@ def perplexity(batch: LLBatch, options: Options) -> Floats:
 def acc_all(batch: LLBatch, options: Options) -> Objects:
     """Correctness and question, for "every answer to the question is right".
 
-    >>> from evalcore.core.answers.batch import ll_batch, make_batch
+    >>> from evalcore.core.answers.batch import make_batch
+    >>> from evalcore.core.answers.likelihood import ll_batch
     >>> acc_all(ll_batch(make_batch([[(-1.0, True)], [(-1.0, False)]])), {}).values
     ((True, ('doc', 0)), (False, ('doc', 1)))
     """
@@ -52,7 +56,8 @@ def acc_all(batch: LLBatch, options: Options) -> Objects:
 def bypass(batch: LLBatch, options: Options) -> Objects:
     """No score: the answers are recorded, nothing is measured.
 
-    >>> from evalcore.core.answers.batch import ll_batch, make_batch
+    >>> from evalcore.core.answers.batch import make_batch
+    >>> from evalcore.core.answers.likelihood import ll_batch
     >>> len(bypass(ll_batch(make_batch([[(-1.0, True)]] * 3)), {}).values)
     3
     """
@@ -62,7 +67,8 @@ def bypass(batch: LLBatch, options: Options) -> Objects:
 def bypass_texts(batch: RollingBatch, options: Options) -> Objects:
     """No score: the answers are recorded, nothing is measured.
 
-    >>> from evalcore.core.answers.batch import make_batch, rolling_batch
+    >>> from evalcore.core.answers.batch import make_batch
+    >>> from evalcore.core.answers.likelihood import rolling_batch
     >>> bypass_texts(rolling_batch(make_batch([[-9.0]], ["a text"])), {}).values
     (None,)
     """
@@ -81,7 +87,8 @@ def words(text: str) -> int:
 def per_unit(length: Callable[[str], int], unit: str) -> Callable[[RollingBatch, Options], Marks]:
     """Rows of (log-likelihood, number of units); a text without a unit is unscorable.
 
-    >>> from evalcore.core.answers.batch import make_batch, rolling_batch
+    >>> from evalcore.core.answers.batch import make_batch
+    >>> from evalcore.core.answers.likelihood import rolling_batch
     >>> batch = rolling_batch(make_batch([[-9.0], [-4.0]], ["two words", " "]))
     >>> word_perplexity(batch, {}).rows.values.data[0].tolist(), word_perplexity(batch, {}).missing
     ([-9.0, 2.0], {1: (1, 'the text has no words')})
@@ -100,16 +107,16 @@ byte_perplexity = per_unit(count_bytes, "bytes")
 bits_per_byte = byte_perplexity
 
 
-def _tell_words(batch: RollingBatch, options: Options) -> str:
-    return tell_length(words, "words", batch)
+def _tell_words(result: RollingResult, options: Options) -> str:
+    return tell_length(words, "words", result)
 
 
-def _tell_bytes(batch: RollingBatch, options: Options) -> str:
-    return tell_length(count_bytes, "bytes", batch)
+def _tell_bytes(result: RollingResult, options: Options) -> str:
+    return tell_length(count_bytes, "bytes", result)
 
 
 def _rolling(
-    score: Callable[[RollingBatch, Options], Marks], aggregation: str, explain: Callable[[RollingBatch, Options], str]
+    score: Callable[[RollingBatch, Options], Marks], aggregation: str, explain: Callable[[RollingResult, Options], str]
 ) -> Metric[RollingBatch]:
     return Metric(score, rolling_batch, aggregation, False, (-inf, inf), explain=explain)
 

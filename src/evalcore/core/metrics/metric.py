@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from math import isfinite
-from typing import Generic, TypeVar
+from typing import Generic, Never, TypeVar
 
 import numpy as np
 from msgspec import Struct
@@ -36,7 +36,8 @@ class Metric(Struct, Generic[B], frozen=True):
 
     ``build`` makes the batch it takes, None if that is the usual one of the output type it is set under. ``bounds`` are
     those of one document's score; ``options`` the names it takes, None if it checks them itself. ``explain`` says how
-    the score of the first document came about; ``unconditional`` asks for every choice without its context as well.
+    the score of a document's result came about; ``unconditional`` asks for every choice without its context as well;
+    ``together`` gets all replies of a document at once, and needs no reducer.
     """
 
     score: Callable[[B, Options], Emitted]
@@ -45,8 +46,9 @@ class Metric(Struct, Generic[B], frozen=True):
     higher_is_better: bool | None = True
     bounds: tuple[float, float] = (0.0, 1.0)
     options: tuple[str, ...] | None = ()
-    explain: Callable[[B, Options], str] | None = None
+    explain: Callable[[Never, Options], str] | None = None
     unconditional: bool = False
+    together: bool = False
 
 
 def only_where(usable: Bools, rows: Rows, reason: str) -> Marks:

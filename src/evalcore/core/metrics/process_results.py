@@ -6,15 +6,14 @@ from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from functools import partial
 from math import nan
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 import msgspec
 import numpy as np
 
-from evalcore.core.answers.batch import (
-    Batch,
-)
-from evalcore.core.answers.result import Result, results_of
+from evalcore.core.answers.batch import Batch
+from evalcore.core.answers.kind import results_of
+from evalcore.core.answers.result import GenResult, Result
 from evalcore.core.answers.table import as_number
 from evalcore.core.metrics.dispatch import Score, Scorer, Scores
 from evalcore.core.metrics.metric import Marks, score_column
@@ -32,28 +31,35 @@ R = TypeVar("R", bound=Result)
 def scorer_of(kind: type[R], function: Callable[[R], Mapping[str, object]]) -> Scorer:
     """A scorer from a function of one result record to ``{metric: score}``.
 
+    A function of ``GenResult`` sees all generations; a list, a score for each, is left to the metric's reducers.
+
     >>> from evalcore.core.answers.batch import make_batch
     >>> from evalcore.core.records.request import MULTIPLE_CHOICE
-    >>> from evalcore.core.answers.result import MCResult
+    >>> from evalcore.core.answers.result import GenResult, MCResult
     >>> score = scorer_of(MCResult, lambda result: {"margin": max(result.lls) - min(result.lls)})
     >>> score(Task("t", MULTIPLE_CHOICE), [], make_batch([[-1.0, -3.5]], [0]))[0].column.rows
     Floats(values=Array([2.5]))
     """
-    return partial(_by_record, kind, function)
+    return RecordScorer(kind, function)
 
 
-def _by_record(
-    kind: type[R], function: Callable[[R], Mapping[str, object]], task: Task, specs: Sequence[MetricSpec], batch: Batch
-) -> Scores:
-    """Each document's record through the function."""
+class RecordScorer(msgspec.Struct, Generic[R], frozen=True):
+    """A scorer of one document's result; of generated texts, all generations together."""
 
-    def one(i: int, result: Result | str) -> Mapping[str, object] | NoScores:
-        if isinstance(result, kind):
-            return _guarded(lambda: function(result))
-        return NoScores(UNSCORABLE, result if isinstance(result, str) else f"expected {kind.__name__}")
+    kind: type[R]
+    function: Callable[[R], Mapping[str, object]]
 
-    results = results_of(kind, batch)
-    return _collect(specs, batch, [one(i, result) for i, result in enumerate(results)])
+    @property
+    def together(self) -> bool:
+        return issubclass(self.kind, GenResult)
+
+    def __call__(self, task: Task, specs: Sequence[MetricSpec], batch: Batch) -> Scores:
+        return _collect(specs, batch, [self._score(result) for result in results_of(self.kind, batch)])
+
+    def _score(self, result: Result | str) -> Mapping[str, object] | NoScores:
+        if isinstance(result, self.kind):
+            return _guarded(lambda: self.function(result))
+        return NoScores(UNSCORABLE, result if isinstance(result, str) else f"expected {self.kind.__name__}")
 
 
 def from_process_results(process: ProcessResults, *, finite: bool = True) -> Scorer:

@@ -11,18 +11,21 @@ from operator import eq
 
 from pyrsistent import PMap, pmap
 
-from evalcore.core.answers.batch import GenBatch, gen_batch
+from evalcore.core.answers.result import GenResult
+from evalcore.core.answers.text import GenBatch, gen_batch
 from evalcore.core.metrics.corpus import bleu, chrf, chrf_plus_plus, ter
 from evalcore.core.metrics.metric import Marks, Metric
 from evalcore.core.metrics.normalise import (
+    Texts,
     answer_words,
+    best_over_golds,
+    each_pair,
     edit_distance,
     normalise_distinct,
     normaliser,
     number_option,
     refuse_unknown,
 )
-from evalcore.core.metrics.references import Texts, best_over_golds, each_pair
 from evalcore.core.metrics.verdict import tell_equality, tell_extraction, tell_part
 from evalcore.core.records.array import frozen
 from evalcore.core.records.errors import EvalError, require
@@ -35,7 +38,7 @@ EXACT_OPTIONS = ("ignore_case", "ignore_numbers", "ignore_punctuation", "regexes
 def exact_match(batch: GenBatch, options: Options) -> Floats | Marks:
     """1 if the prediction equals a gold, both normalised as lm-eval does.
 
-    >>> from evalcore.core.answers.batch import make_texts
+    >>> from evalcore.core.answers.text import make_texts
     >>> batch = make_texts(["The answer", "!!!"], [("the answer.",), ("...",)])
     >>> exact_match(batch, {"ignore_case": True, "ignore_punctuation": True})
     Floats(values=Array([1., 0.]))
@@ -67,7 +70,7 @@ def _same_when_normal(normalise: Callable[[Texts], Texts], predictions: Texts, g
 def quasi_exact_match(batch: GenBatch, options: Options) -> Floats | Marks:
     """HELM's: equal in lower case without punctuation, articles and extra whitespace.
 
-    >>> from evalcore.core.answers.batch import make_texts
+    >>> from evalcore.core.answers.text import make_texts
     >>> batch = make_texts(["a  Cat.", "the"], [("The cat",), ("A",)])
     >>> quasi_exact_match(batch, {})
     Floats(values=Array([1., 0.]))
@@ -87,7 +90,7 @@ def _quasi_same(prediction: str, gold: str) -> bool:
 def includes(batch: GenBatch, options: Options) -> Floats | Marks:
     """Inspect's: 1 if a gold is a part of the prediction.
 
-    >>> from evalcore.core.answers.batch import make_texts
+    >>> from evalcore.core.answers.text import make_texts
     >>> batch = make_texts(["It is Paris."], [("paris",)])
     >>> includes(batch, {}), includes(batch, {"ignore_case": False})
     (Floats(values=Array([1.])), Floats(values=Array([0.])))
@@ -104,7 +107,7 @@ def includes(batch: GenBatch, options: Options) -> Floats | Marks:
 def f1(batch: GenBatch, options: Options) -> Floats | Marks:
     """SQuAD's: harmonic mean of precision and recall of the words; without words, 1 if neither has any.
 
-    >>> from evalcore.core.answers.batch import make_texts
+    >>> from evalcore.core.answers.text import make_texts
     >>> batch = make_texts(["the big cat"], [("Cat", "a dog")])
     >>> f1(batch, {}).rows.values.data.round(3).tolist()
     [0.667]
@@ -131,7 +134,7 @@ def _bag_f1(found: Counter[str], wanted: Counter[str]) -> float:
 def anls(batch: GenBatch, options: Options) -> Floats | Marks:
     """DocVQA's: 1 − edit distance / longer length, and 0 where that is below the threshold.
 
-    >>> from evalcore.core.answers.batch import make_texts
+    >>> from evalcore.core.answers.text import make_texts
     >>> batch = make_texts(["Invoice 12"], [("invoice 13",)])
     >>> anls(batch, {}), anls(batch, {"threshold": 0.95})
     (Floats(values=Array([0.9])), Floats(values=Array([0.])))
@@ -156,7 +159,7 @@ def _similarity(threshold: float, prediction: str, gold: str) -> float:
 def rouge1(batch: GenBatch, options: Options) -> Floats | Marks:
     """The F-measure of common words, from rouge-score.
 
-    >>> from evalcore.core.answers.batch import make_texts
+    >>> from evalcore.core.answers.text import make_texts
     >>> rouge1(make_texts(["sat the cat"], ["the cat sat"]), {}).values      # in any order
     Array([1.])
     """
@@ -166,7 +169,7 @@ def rouge1(batch: GenBatch, options: Options) -> Floats | Marks:
 def rouge2(batch: GenBatch, options: Options) -> Floats | Marks:
     """The F-measure of common pairs of words, from rouge-score.
 
-    >>> from evalcore.core.answers.batch import make_texts
+    >>> from evalcore.core.answers.text import make_texts
     >>> rouge2(make_texts(["sat the cat"], ["the cat sat"]), {}).values      # one pair of two
     Array([0.5])
     """
@@ -176,7 +179,7 @@ def rouge2(batch: GenBatch, options: Options) -> Floats | Marks:
 def rougeL(batch: GenBatch, options: Options) -> Floats | Marks:
     """The F-measure of the longest common subsequence of words, from rouge-score.
 
-    >>> from evalcore.core.answers.batch import make_texts
+    >>> from evalcore.core.answers.text import make_texts
     >>> batch = make_texts(["the cat sat"], [("the cat",)])
     >>> rougeL(batch, {})
     Floats(values=Array([0.8]))
@@ -201,7 +204,7 @@ def _rouge_scorer(kind: str, use_stemmer: bool) -> Callable[[str, str], float]:
 def extraction_rate(batch: GenBatch, options: Options) -> Floats:
     """1 if the filter found an answer, 0 if it fell back.
 
-    >>> from evalcore.core.answers.batch import make_texts
+    >>> from evalcore.core.answers.text import make_texts
     >>> batch = make_texts(["4", "[invalid]"], ["5", "5"], fell_back=[False, True])
     >>> extraction_rate(batch, {}).values      # right or wrong
     Array([1., 0.])
@@ -213,19 +216,19 @@ def extraction_rate(batch: GenBatch, options: Options) -> Floats:
 def bypass(batch: GenBatch, options: Options) -> Objects:
     """No score: the answers are recorded, nothing is measured.
 
-    >>> from evalcore.core.answers.batch import make_texts
+    >>> from evalcore.core.answers.text import make_texts
     >>> bypass(make_texts(["4"], [("4",)]), {}).values
     (None,)
     """
     return Objects((None,) * len(batch.predictions))
 
 
-def _tell_exact(batch: GenBatch, options: Options) -> str:
-    return tell_equality(exact_match, batch, options)
+def _tell_exact(result: GenResult, options: Options) -> str:
+    return tell_equality(exact_match, result, options)
 
 
-def _tell_included(batch: GenBatch, options: Options) -> str:
-    return tell_part(includes, batch, options)
+def _tell_included(result: GenResult, options: Options) -> str:
+    return tell_part(includes, result, options)
 
 
 TEXT_METRICS: PMap[str, Metric[GenBatch]] = pmap(

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from math import exp
+from collections.abc import Callable, Mapping, Sequence
+from itertools import zip_longest
+from math import exp, isfinite, nan
 
-import numpy as np
-
-from evalcore.core.answers.batch import GenBatch, LLBatch, RollingBatch, count_bytes, make_texts
-from evalcore.core.answers.choice import MCBatch, spread_choices
+from evalcore.core.answers.result import GenResult, LLResult, MCResult, RollingResult
+from evalcore.core.answers.text import GenBatch, make_texts
 from evalcore.core.filters.reasons import quote
 from evalcore.core.metrics.normalise import NO_GOLD, normalise_distinct, normaliser
 from evalcore.core.records.request import Options
@@ -19,14 +18,14 @@ TextMetric = Callable[[GenBatch, Options], object]
 # --- texts ----------------------------------------------------------------------------------------------------------
 
 
-def tell_equality(metric: TextMetric, batch: GenBatch, options: Options) -> str:
+def tell_equality(metric: TextMetric, result: GenResult, options: Options) -> str:
     """Which gold the metric found equal, as it is or once normalised.
 
     >>> from evalcore.core.metrics.text import exact_match
-    >>> print(tell_equality(exact_match, make_texts(["Yes"], ["yes"]), {"ignore_case": True}))
+    >>> print(tell_equality(exact_match, GenResult(("Yes",), ("yes",)), {"ignore_case": True}))
     'Yes' and the gold 'yes' are equal once normalised: 'yes'
     """
-    said, golds = batch.predictions[0], batch.golds[0]
+    said, golds = str(result.generations[0]), result.golds
     if not golds:
         return NO_GOLD
     normal = _normalise_texts((said, *golds), options)
@@ -59,65 +58,66 @@ def _normalise_texts(texts: tuple[str, ...], options: Options) -> Mapping[str, s
     return normalise_distinct(normalise, texts)
 
 
-def tell_part(metric: TextMetric, batch: GenBatch, options: Options) -> str:
+def tell_part(metric: TextMetric, result: GenResult, options: Options) -> str:
     """Which gold the metric found in the prediction."""
-    hit = _find_first_hit(metric, batch.predictions[0], batch.golds[0], options)
+    hit = _find_first_hit(metric, str(result.generations[0]), result.golds, options)
     return "no gold is contained in it" if hit is None else f"the gold {quote(hit)} is contained in it"
 
 
-def tell_extraction(batch: GenBatch, options: Options) -> str:
+def tell_extraction(result: GenResult, options: Options) -> str:
     """Whether the filter found an answer."""
-    return "the filter found no answer" if bool(batch.fell_back[0]) else "the filter found an answer"
+    return "the filter found no answer" if result.fell_back[0] else "the filter found an answer"
 
 
 # --- likelihoods ----------------------------------------------------------------------------------------------------
 
 
-def tell_likeliest(batch: MCBatch, options: Options) -> str:
+def tell_likeliest(result: MCResult, options: Options) -> str:
     """Which choice is the likeliest, and which is right."""
-    return _likeliest(None, "", batch)
+    return _likeliest("", result.lls, result)
 
 
-def tell_likeliest_by_character(batch: MCBatch, options: Options) -> str:
+def tell_likeliest_by_character(result: MCResult, options: Options) -> str:
     """``tell_likeliest`` per character."""
-    return _likeliest(len, " by character", batch)
+    return _likeliest(" by character", _divide(result.lls, result.chars), result)
 
 
-def tell_likeliest_by_byte(batch: MCBatch, options: Options) -> str:
+def tell_likeliest_by_byte(result: MCResult, options: Options) -> str:
     """``tell_likeliest`` per byte."""
-    return _likeliest(count_bytes, " by byte", batch)
+    return _likeliest(" by byte", _divide(result.lls, result.bytes), result)
 
 
-def _likeliest(length: Callable[[str], int] | None, unit: str, batch: MCBatch) -> str:
-    with np.errstate(divide="ignore", invalid="ignore"):  # choices without a text
-        scores = batch.lls[0] if length is None else batch.lls[0] / spread_choices(batch, length)[0]
-    if not bool(np.isfinite(scores[batch.valid[0]]).all()):
+def _divide(lls: Sequence[float], lengths: Sequence[int]) -> Sequence[float]:
+    """Log-likelihoods by length; NaN if a choice has no text."""
+    return [ll / length if length else nan for ll, length in zip_longest(lls, lengths, fillvalue=0)]
+
+
+def _likeliest(unit: str, scores: Sequence[float], result: MCResult) -> str:
+    if not all(map(isfinite, scores)):
         return ""
-    best = int(np.argmax(np.where(batch.valid[0], scores, -np.inf)))
-    right = np.flatnonzero(batch.is_gold[0]).tolist()
-    golds = " or ".join(_format_choice(batch, at) + f" ({scores[at]:.4g})" for at in right[:5])
-    hit = "which is right" if best in right else f"and right is {golds}"
-    return f"likeliest{unit} is {_format_choice(batch, best)} ({scores[best]:.4g}), {hit}"
+    best = max(range(len(scores)), key=scores.__getitem__)
+    golds = " or ".join(_format_choice(result, at) + f" ({scores[at]:.4g})" for at in result.gold[:5])
+    hit = "which is right" if best in result.gold else f"and right is {golds}"
+    return f"likeliest{unit} is {_format_choice(result, best)} ({scores[best]:.4g}), {hit}"
 
 
-def _format_choice(batch: MCBatch, at: int) -> str:
+def _format_choice(result: MCResult, at: int) -> str:
     """Format a choice by its index and, if known, its text."""
-    known = batch.samples[0].choices
-    return f"choice {at} {quote(known[at])}" if at < len(known) else f"choice {at}"
+    return f"choice {at} {quote(result.choices[at])}" if at < len(result.choices) else f"choice {at}"
 
 
-def tell_greedy(batch: LLBatch, options: Options) -> str:
+def tell_greedy(result: LLResult, options: Options) -> str:
     """Whether greedy decoding gives the target."""
-    return "greedy decoding gives the target" if bool(batch.greedy[0]) else "greedy decoding gives another text"
+    return "greedy decoding gives the target" if result.greedy else "greedy decoding gives another text"
 
 
-def tell_likelihood(batch: LLBatch, options: Options) -> str:
+def tell_likelihood(result: LLResult, options: Options) -> str:
     """The log-likelihood itself."""
-    return f"log-likelihood of the target {batch.lls[0]:.4g}"
+    return f"log-likelihood of the target {result.value:.4g}"
 
 
-def tell_length(length: Callable[[str], int], unit: str, batch: RollingBatch) -> str:
+def tell_length(length: Callable[[str], int], unit: str, result: RollingResult) -> str:
     """The log-likelihood of a text, its length, and the perplexity that it would have alone."""
-    count, value = length(batch.texts[0]), float(batch.lls[0])
+    count, value = length(result.text), result.value
     alone = f"; alone, a perplexity of {exp(min(-value / count, 700.0)):.4g}" if count else ""
     return f"log-likelihood {value:.6g} over {count} {unit}{alone}"

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import chain
+from math import isfinite, nan
+from numbers import Real
 
 import numpy as np
 from msgspec import Struct
@@ -11,8 +13,11 @@ from msgspec.structs import replace
 
 from evalcore.core.answers.batch import Batch, values_of
 from evalcore.core.metrics.dispatch import Score, Scores
-from evalcore.core.records.column import EMPTY, Column, merge_all
+from evalcore.core.records.array import Array
+from evalcore.core.records.column import EMPTY, Column, build_column, merge_all
 from evalcore.core.records.errors import EvalError, located, place
+from evalcore.core.records.outcome import OK, UNSCORABLE
+from evalcore.core.records.row import Floats, Objects, as_objects
 from evalcore.core.records.score import ScoredColumn, column_key
 from evalcore.core.records.task import MetricKey, MetricSpec
 from evalcore.core.repeats.reduce import NO_VOTES, Votes, measure_noise
@@ -40,7 +45,7 @@ def list_repeats(bound: BoundPipeline, scores: Sequence[Scores], batches: Sequen
     span = _find_span(batches)
     for metric, each in by_name.items():
         spec, columns = each[0].spec, tuple(score.column for score in each)
-        reducers = _list_reducers(bound, metric, spec, len(batches))
+        reducers = _list_reducers(bound, metric, spec, len(columns))
         for name in reducers:
             key = column_key(metric, name, reducers, bound.pipeline.name)
             with located(place(bound.task.name, key=metric)):
@@ -48,6 +53,45 @@ def list_repeats(bound: BoundPipeline, scores: Sequence[Scores], batches: Sequen
             yield RepeatedScore(
                 key, metric, spec, name, columns, _collect_votes(batches, columns) if votes else NO_VOTES, span
             )
+
+
+def split_generations(scores: Scores) -> list[Scores]:
+    """Split scores that are lists, one for each generation, into scores repeat by repeat, for reducers.
+
+    >>> from evalcore.core.records.column import build_column
+    >>> from evalcore.core.records.row import Objects
+    >>> both = Score("m", build_column([0, 1], Objects(([1.0, 0.5], 0.25))))
+    >>> [[(one.column.keys, one.column.rows) for one in part] for part in split_generations((both,))]
+    [[(Array([0, 1]), Floats(values=Array([1. , 0.25])))], [(Array([0]), Floats(values=Array([0.5])))]]
+    """
+    most = max((len(value) for score in scores for value in _list_lists(score)), default=1)
+    return [
+        tuple(_take_generation(score, at) for score in scores if not at or _list_lists(score)) for at in range(most)
+    ]
+
+
+def _list_lists(score: Score) -> Sequence[list[object]]:
+    """The lists among a metric's values, unless an aggregation of the task's own takes them as they are."""
+    rows, spec = score.column.rows, score.spec
+    if not isinstance(rows, Objects) or (spec is not None and callable(spec.aggregation) and not spec.reducers):
+        return ()
+    return [value for value in rows.values if isinstance(value, list)]
+
+
+def _take_generation(score: Score, at: int) -> Score:
+    if not _list_lists(score):
+        return score
+    column, values = score.column, as_objects(score.column.rows)
+    here = [i for i, value in enumerate(values) if (len(value) > at if isinstance(value, list) else not at)]
+    kept = [value[at] if isinstance(value, list) else value for value in map(values.__getitem__, here)]
+    numbers = [float(value) if isinstance(value, Real) else nan for value in kept]
+    status = column.status.data[here].astype(np.uint8)
+    odd = [i for i in range(len(here)) if status[i] == OK and not isfinite(numbers[i])]
+    status[odd] = UNSCORABLE
+    keys = column.keys.ints[here]
+    reasons = dict(column.reasons) if not at else {}
+    reasons |= {int(keys[i]): f"expected a finite number, got {kept[i]!r}" for i in odd}
+    return replace(score, column=build_column(keys, Floats(Array(numbers)), status, reasons))
 
 
 def build_reduced(repeated: RepeatedScore, column: Column, reducers: Reducers) -> ScoredColumn:

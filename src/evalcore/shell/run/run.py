@@ -149,7 +149,7 @@ def _run_in(folder: Path, plan: Plan, ready: ReadyRun, shown: Progress, map: Map
 def _score(
     plan: Plan, built: Built, keys: Sequence[str], sheet: AnswerSheet, shown: Progress, map: MapChunks
 ) -> ScoredTask:
-    answers = built.asked.answered(replies_of(keys, sheet.replies))
+    answers = built.asked.answered(replies_of(keys, sheet.replies), built.requests)
     keep, tables = keeps_samples(plan), POLICIES[plan.policy]
     scored = score_task(built.task, built.samples, answers, tables=tables, keep_replies=keep, map=map)
     shown.advance(len(built.samples))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from evalcore.core.answers.batch import count_bytes
+from evalcore.core.answers.result import count_bytes
 from evalcore.core.answers.table import as_number
 from evalcore.core.records.request import GENERATE_UNTIL, Failure, Generate, LogLikelihood, Reply, Request
 from evalcore.shell.explain.agreement import Traced
