@@ -8,6 +8,7 @@ from math import inf, isfinite, nan
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from evalcore import (
     EVALCORE,
@@ -314,7 +315,18 @@ def test_no_reply_is_a_failure_never_a_zero(output_type, reply, reason):
         assert reason in unscored(outcome, Failed)
 
 
-@pytest.mark.parametrize("replies", [(), ("a",), ("a", "a", "a")])
+def test_more_replies_than_repeats():
+    task = Task("t", GENERATE_UNTIL, (MetricSpec("exact_match", reducers=("mean",)),))
+    made = [Answer(Instance("t", DOC, 0, Generate("")), ("a", "b", "b"))]
+    told = refusal(lambda: score_doc(task, Sample(DOC, gold="a"), made))
+    assert f"expected 1 reply, got 3 - at t doc {DOC}; declare as many repeats, or set ragged" in told
+    ragged = score_doc(replace(task, ragged=True), Sample(DOC, gold="a"), made)
+    assert ragged == {MetricKey("exact_match"): Ok(1 / 3)}
+    plain = Task("t", GENERATE_UNTIL, (MetricSpec("exact_match"),))
+    assert score_doc(plain, Sample(DOC, gold="a"), made, tables=LM_EVAL_0_4_13) == {MetricKey("exact_match"): Ok(1.0)}
+
+
+@pytest.mark.parametrize("replies", [(), ("a",)])
 def test_another_number_of_replies_than_repeats(replies):
     task = Task("t", GENERATE_UNTIL, (MetricSpec("exact_match", reducers=("mean",)),))
     made = [Answer(Instance("t", DOC, 0, Generate(""), 2), replies)]
@@ -655,9 +667,13 @@ def test_a_reducer_that_needs_more_replies_says_where():
     unscored(generate(("a", "b"), metric=MetricSpec("exact_match", reducers=("pass@5",))))
 
 
-@pytest.mark.parametrize("reducer", ["pass@0", "pass@-1", "pass@", "maj@x", "at_least"])
+@pytest.mark.parametrize(
+    "reducer", ["pass@0", "pass@-1", "pass@", "pass@k", "maj@x", "at_least", "at_leastk", "at_least(k)"]
+)
 def test_reducers_that_are_none(reducer):
-    assert "unknown reducer" in refusal(
+    stem = reducer.removesuffix("(k)").removesuffix("k")
+    told = f"expected a number in place of k in the reducer {reducer!r}, such as {stem}2"
+    assert (told if stem in ("pass@", "at_least") else "unknown reducer") in refusal(
         lambda: generate(("a", "b"), metric=MetricSpec("exact_match", reducers=(reducer,)))
     )
 

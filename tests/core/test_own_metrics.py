@@ -25,11 +25,13 @@ from evalcore import (
     Pipeline,
     Rolling,
     Sample,
+    Scored,
     Step,
     Tables,
     Task,
     Unscorable,
     freeze_options,
+    merge_scored,
     report_task,
     score_doc,
     score_task,
@@ -297,3 +299,80 @@ def test_a_column_of_an_own_metric_closes_as_any_other() -> None:
 
 def _over(factor: float, result: MCResult) -> float:
     return (result.lls[0] - result.lls[1]) * factor / 2
+
+
+# --- reducers of a task's own ---------------------------------------------------------------------------------------
+
+
+def spread(scores: list[float]) -> float:
+    return max(scores) - min(scores)
+
+
+def test_functions_as_reducers() -> None:
+    spec = MetricSpec("exact_match", reducers=(max, "mean", spread))
+    assert score_doc(Task("t", GENERATE_UNTIL, (spec,)), TEXT, ask_texts("5", "four", "6")) == {
+        MetricKey("exact_match@max"): Ok(1.0),
+        MetricKey("exact_match@mean"): Ok(1 / 3),
+        MetricKey("exact_match@spread"): Ok(1.0),
+    }
+    [one] = score_doc(
+        Task("t", GENERATE_UNTIL, (MetricSpec("exact_match", reducers=(min,)),)), TEXT, ask_texts("5", "4")
+    )
+    assert one == MetricKey("exact_match")
+
+
+def test_functions_as_reducers_in_task_files() -> None:
+    config = {"task": "t", "output_type": "generate_until", "repeats": 2, "metric_list": [{"metric": "exact_match"}]}
+    for more in ({"repeat_cfg": {"reducer": max}}, {"metric_list": [{"metric": "exact_match", "reducer": max}]}):
+        task = task_from_config({**config, **more})
+        assert score_doc(task, TEXT, ask_texts("5", "four")) == {MetricKey("exact_match"): Ok(1.0)}
+
+
+def test_the_worked_example_of_repeats() -> None:
+    rows = ([0.8, 0.75, 0.78], [0.9, 0.85, 0.92], [0.7, 0.72, 0.69])
+    spec = MetricSpec("own", function=lambda prediction, gold: float(prediction), reducers=(max,))
+    answers = [Answer(Instance("t", i, 0, Generate("?"), 3), tuple(map(str, row))) for i, row in enumerate(rows)]
+    scored = score_task(Task("t", GENERATE_UNTIL, (spec,)), [Sample(i, gold="x") for i in range(3)], answers)
+    assert scored.column("own,none").rows.values.floats.tolist() == [0.8, 0.92, 0.72]
+    assert report_task(scored)["own,none"].value == pytest.approx(0.8133, abs=1e-4)
+
+
+def test_a_reducer_that_fails_says_so() -> None:
+    spec = MetricSpec("exact_match", reducers=(lambda scores: "much",))
+    with pytest.raises(EvalError, match=r"reducer 'lambda' failed on \[0.0, 1.0\]: ValueError.* - at t .*exact_match"):
+        score_doc(Task("t", GENERATE_UNTIL, (spec,)), TEXT, ask_texts("5", "four"))
+
+
+# --- scorings by different metrics ----------------------------------------------------------------------------------
+
+
+def scored_by(*specs: MetricSpec, config: dict[str, object] | None = None) -> Scored:
+    samples = [Sample(i, gold=gold) for i, gold in enumerate(["4", "Five"])]
+    answers = [Answer(Instance("t", i, 0, Generate("?")), (text,)) for i, text in enumerate(["4", "It is five"])]
+    return score_task(Task("t", GENERATE_UNTIL, specs, config=freeze_options(config)), samples, answers)
+
+
+def test_scorings_by_different_metrics_are_united() -> None:
+    parts = [scored_by(MetricSpec(name)) for name in ("includes", "exact_match", "f1")]
+    whole = merge_scored(parts)
+    assert [str(one.key) for one in whole.columns] == ["exact_match,none", "f1,none", "includes,none"]
+    assert whole == merge_scored(parts[::-1]) == merge_scored([merge_scored(parts[:2]), parts[2]])
+    assert merge_scored([whole, parts[0]]) == whole
+    together = scored_by(MetricSpec("exact_match"), MetricSpec("f1"), MetricSpec("includes"))
+    assert {one.key: one.column for one in whole.columns} == {one.key: one.column for one in together.columns}
+    assert report_task(whole)["exact_match,none"].value == 0.5
+
+
+def test_one_metric_by_two_recipes_is_refused() -> None:
+    strict = scored_by(MetricSpec("exact_match"))
+    loose = scored_by(MetricSpec("exact_match", options=freeze_options(ignore_case=True)), MetricSpec("f1"))
+    with pytest.raises(EvalError, match="expected scores made by one recipe, got metric 'exact_match' by two - at t"):
+        merge_scored([strict, loose])
+    with pytest.raises(EvalError, match="got two different config - at t"):
+        merge_scored([scored_by(MetricSpec("f1"), config={"doc_to_text": "a"}), strict])
+
+
+def test_an_empty_list_of_metrics_is_the_tasks() -> None:
+    pipeline = Pipeline("p", (Step.of("take_first"),), ())
+    task = Task("t", GENERATE_UNTIL, (MetricSpec("f1"),), (pipeline,))
+    assert list(score_doc(task, TEXT, ask_texts("4"))) == [MetricKey("f1", "p")]

@@ -34,6 +34,7 @@ from evalcore.core.records.request import Answer, Sample
 from evalcore.core.records.score import Scored, ScoredColumn, merge_scored
 from evalcore.core.records.task import MetricKey, Task
 from evalcore.core.repeats.reduce import reduce_repeats
+from evalcore.core.repeats.reducers import own_reducers
 from evalcore.core.repeats.repeated_score import (
     RepeatedScore,
     add_losses,
@@ -113,7 +114,7 @@ def score_repeats(
 
 
 def _reduce(bound: BoundPipeline, repeated: RepeatedScore) -> ScoredColumn:
-    task, reducers = bound.task.name, bound.tables.reducers
+    task, reducers = bound.task.name, own_reducers(repeated.spec, bound.tables.reducers)
     with located(place(task, key=repeated.metric)):
         made = reduce_repeats(repeated.reducer, repeated.columns, votes=repeated.votes, reducers=reducers, task=task)
     return build_reduced(repeated, made, reducers)

@@ -14,7 +14,7 @@ from evalcore.core.records.errors import EvalError, place
 from evalcore.core.records.outcome import FAILED, UNSCORABLE
 from evalcore.core.records.request import GENERATE_UNTIL, Failure, Sample
 from evalcore.core.records.task import Task
-from evalcore.core.tables import BoundPipeline
+from evalcore.core.tables import BoundPipeline, Tables
 
 CHUNK = 8192
 """Documents scored at a time: large enough for arrays to pay, small enough for memory to stay flat."""
@@ -77,8 +77,10 @@ class Gathered(ColumnRecord, frozen=True, eq=False):
     problems: Mapping[int, tuple[int, str]]
 
 
-def gather_replies(task: Task, keys: Ints64, table: AnswerTable) -> Gathered:
+def gather_replies(task: Task, keys: Ints64, table: AnswerTable, tables: Tables) -> Gathered:
     """Gather the replies of a chunk by unit; set aside documents without usable replies, with the reason."""
+    if tables.unreduced is None and not task.ragged:
+        _refuse_surplus(task, table)
     docs = table.asked.docs.ints
     per_doc = np.searchsorted(docs, keys, side="right") - np.searchsorted(docs, keys)
     counts = np.diff(table.offsets.ints)
@@ -101,6 +103,17 @@ def gather_replies(task: Task, keys: Ints64, table: AnswerTable) -> Gathered:
     return Gathered(Replies(values, offsets, np.zeros(len(values), np.int8)), per_doc, usable, problems)
 
 
+def _refuse_surplus(task: Task, table: AnswerTable) -> None:
+    """Refuse more replies than were declared."""
+    counts, asked = np.diff(table.offsets.ints), table.asked.repeats.ints
+    for j in np.flatnonzero(counts > asked)[:1].tolist():
+        where = place(task.name, int(table.asked.docs.ints[j]))
+        raise EvalError(
+            f"expected {asked[j]} {'reply' if asked[j] == 1 else 'replies'}, got {counts[j]}{where}; declare as many "
+            f"repeats, or set ragged if their number varies"
+        )
+
+
 def _find_present(values: Sequence[object]) -> Bools:
     """Find the replies that are neither missing nor failures."""
     if isinstance(values, Likelihoods) or not {Failure, type(None)} & set(map(type, values)):
@@ -112,7 +125,7 @@ def _find_reply_problems(task: Task, table: AnswerTable, counts: Ints64, per_doc
     """Find documents with a request whose replies are too few or failed; with ragged repeats, all of them."""
     asked = table.asked.repeats.ints
     doc_of = np.repeat(np.arange(len(per_doc)), per_doc)
-    short = counts == 0 if task.ragged else counts != asked
+    short = counts == 0 if task.ragged else counts < asked
     out = {
         int(doc_of[j]): (UNSCORABLE, f"expected {asked[j]} replies, got {counts[j]}")
         for j in np.flatnonzero(short)[::-1].tolist()

@@ -42,7 +42,7 @@ class Filtrate(ColumnRecord, frozen=True, eq=False):
 def filter_chunk(chunk: Chunk) -> Filtrate:
     """Pass the replies of a chunk through the filters of its pipeline."""
     bound, task, docs = chunk.bound, chunk.bound.task, chunk.docs
-    raw = gather_replies(task, chunk.keys, chunk.table)
+    raw = gather_replies(task, chunk.keys, chunk.table, bound.tables)
     kept = [docs[i] for i in np.flatnonzero(raw.usable).tolist()] if raw.problems else docs
     try:
         out = bound.apply(raw.replies, spread_docs(kept, raw.units))

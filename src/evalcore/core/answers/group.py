@@ -77,7 +77,8 @@ def group_by_doc(items: Iterable[P] | AnswerTable) -> Grouped[P] | AnswerTable:
     if n == 0:
         return Grouped("", (), np.zeros(0, np.int64), np.zeros(0, np.int64))
     placed = list(map(attrgetter("instance"), flat)) if isinstance(flat[0], Answer) else flat
-    task = _expect_one_task(set(map(attrgetter("task"), placed)))
+    named = "task" if hasattr(placed[0], "task") else "task_name"  # as lm-eval's own instances call it
+    task = _expect_one_task(set(map(attrgetter(named), placed)))
     try:
         docs = np.fromiter(map(attrgetter("doc_id"), placed), np.int64, n)
         idxs = np.fromiter(map(attrgetter("idx"), placed), np.int64, n)

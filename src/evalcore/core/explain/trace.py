@@ -111,7 +111,7 @@ def _trace_one(
     task: Task, pipeline: Pipeline, sample: Sample, answers: Sequence[Answer], tables: Tables
 ) -> DocumentTrace:
     keys = np.array([sample.doc_id], np.int64)
-    raw = gather_replies(task, keys, tabulate_answers(answers))
+    raw = gather_replies(task, keys, tabulate_answers(answers), tables)
     scored = score_task(replace(task, filters=(pipeline,)), [sample], answers, tables=tables, keep_replies=True)
     results = tuple(
         (one.key, dict(list_outcomes(one.column))[sample.doc_id]) for one in scored.columns if len(one.column)

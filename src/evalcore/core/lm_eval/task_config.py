@@ -14,6 +14,7 @@ from evalcore.core.records.request import GENERATE_UNTIL, OutputType, freeze_opt
 from evalcore.core.records.task import MetricSpec, Pipeline, Step, Task
 
 Config = Mapping[str, object]
+Reducing = str | Callable[..., object]
 
 METRIC_KEYS = frozenset({"metric", "aggregation", "higher_is_better", "reducer", "reducers", "hf_evaluate"})
 MOST_REPEATS = 1_000_000
@@ -56,7 +57,7 @@ def task_from_config(config: Config) -> Task:
     )
 
 
-def metric_from_config(config: Config, task: str = "", reducers: tuple[str, ...] = ()) -> MetricSpec:
+def metric_from_config(config: Config, task: str = "", reducers: tuple[Reducing, ...] = ()) -> MetricSpec:
     """Read one entry of a metric list; unknown keys are the metric's options.
 
     >>> spec = metric_from_config({"metric": "exact_match", "ignore_case": True, "reducer": "pass@2"})
@@ -68,7 +69,7 @@ def metric_from_config(config: Config, task: str = "", reducers: tuple[str, ...]
         raise EvalError(f"expected the name of a metric or a function, got {metric!r}{place(task)}")
     known = aggregation is None or isinstance(aggregation, str) or callable(aggregation)
     _expect(known, "aggregation", "a name or a function", aggregation, task)
-    own, of_result = _list_names(config.get("reducers", config.get("reducer"))), takes_result(metric)
+    own, of_result = _list_reducers(config.get("reducers", config.get("reducer"))), takes_result(metric)
     return MetricSpec(
         metric if isinstance(metric, str) else str(getattr(metric, "__name__", "metric")),
         aggregation if isinstance(aggregation, str) or callable(aggregation) else None,
@@ -84,7 +85,7 @@ PASSED_ON = frozenset({"acc", "acc_norm", "acc_mutual_info", "f1", "mcc", "brier
 """Metrics whose (gold, prediction) pairs lm-eval hands to the aggregation (lm_eval/api/metrics.py: "passthrough")."""
 
 
-def _read_text_metric(config: Config, task: str, reducers: tuple[str, ...]) -> MetricSpec:
+def _read_text_metric(config: Config, task: str, reducers: tuple[Reducing, ...]) -> MetricSpec:
     """Read a metric of generated texts. With the task's own aggregation, some only pass pairs on to it."""
     if config.get("metric") not in PASSED_ON or not callable(config.get("aggregation")):
         return metric_from_config(config, task, reducers)
@@ -98,7 +99,7 @@ def _pair_with_gold(prediction: object, gold: object) -> tuple[object, object]:
     return gold, prediction
 
 
-def pipeline_from_config(config: Config, task: str = "", reducers: tuple[str, ...] = ()) -> Pipeline:
+def pipeline_from_config(config: Config, task: str = "", reducers: tuple[Reducing, ...] = ()) -> Pipeline:
     """Read one entry of a filter list, with its own metric list if it has one.
 
     >>> pipeline_from_config({"name": "strict", "filter": [{"function": "take_first"}]}).steps[0].name
@@ -143,14 +144,14 @@ def repeats_of(config: Config) -> int:
     return 1
 
 
-def reducers_of(config: Config) -> tuple[str, ...]:
+def reducers_of(config: Config) -> tuple[Reducing, ...]:
     """The reducers that ``repeat_cfg`` gives to every metric without its own.
 
     >>> reducers_of({"repeat_cfg": {"reducer": ["mean", "pass@2"]}})
     ('mean', 'pass@2')
     """
     part = config.get("repeat_cfg")
-    return _list_names(part.get("reducer", part.get("reducers"))) if isinstance(part, Mapping) else ()
+    return _list_reducers(part.get("reducer", part.get("reducers"))) if isinstance(part, Mapping) else ()
 
 
 def _expect(fine: bool, key: str, what: str, given: object, task: str) -> None:
@@ -158,8 +159,9 @@ def _expect(fine: bool, key: str, what: str, given: object, task: str) -> None:
         raise EvalError(f"expected {key} to be {what}, got {given!r}{place(task)}")
 
 
-def _list_names(given: object) -> tuple[str, ...]:
-    return tuple(map(str, given)) if isinstance(given, list | tuple) else () if given is None else (str(given),)
+def _list_reducers(given: object) -> tuple[Reducing, ...]:
+    many = given if isinstance(given, list | tuple) else () if given is None else (given,)
+    return tuple(one if callable(one) else str(one) for one in many)
 
 
 def _list_entries(config: Config, key: str, task: str) -> Sequence[Config]:

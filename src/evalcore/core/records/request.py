@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import NamedTuple, NewType
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple, NewType, TypeVar
 
 from msgspec import Struct, field
 from msgspec.json import encode
@@ -12,6 +12,7 @@ from pyrsistent import PMap, pmap
 
 from evalcore.core.records.frozen_dict import freeze_value
 
+T = TypeVar("T")
 OutputType = NewType("OutputType", str)
 LOGLIKELIHOOD = OutputType("loglikelihood")
 LOGLIKELIHOOD_ROLLING = OutputType("loglikelihood_rolling")
@@ -27,7 +28,18 @@ def freeze_options(given: Mapping[str, object] | None = None, /, **named: object
     >>> freeze_options(ignore_case=True)["ignore_case"]
     True
     """
+    if isinstance(given, PMap) and not named and all(freeze_value(value) is value for value in given.values()):
+        return given
     return pmap({key: freeze_value(value) for key, value in {**(given or {}), **named}.items()})
+
+
+def freeze_many(given: Iterable[T]) -> tuple[T, ...]:
+    """A tuple of what a caller gave in any sequence.
+
+    >>> freeze_many([1, 2])
+    (1, 2)
+    """
+    return given if type(given) is tuple else tuple(given)
 
 
 def _get_field(record: Struct, name: str) -> object:
@@ -58,9 +70,8 @@ class Generate(Struct, frozen=True, tag="generate_until"):
     options: Options = field(default_factory=freeze_options)
 
     def __post_init__(self) -> None:
-        given = _get_field(self, "options")
-        if isinstance(given, dict):
-            force_setattr(self, "options", freeze_options(given))
+        if type(_get_field(self, "options")) is not PMap:
+            force_setattr(self, "options", freeze_options(self.options))
 
 
 Request = LogLikelihood | Rolling | Generate
@@ -101,6 +112,10 @@ class Answer(Struct, frozen=True):
 
     instance: Instance
     replies: tuple[Reply, ...]
+
+    def __post_init__(self) -> None:
+        if type(self.replies) is not tuple:
+            force_setattr(self, "replies", freeze_value(self.replies))
 
     @property
     def task(self) -> str:

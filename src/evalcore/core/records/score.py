@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Protocol, TypeVar
 
 import numpy as np
 from msgspec import Struct
@@ -11,7 +12,8 @@ from msgspec.structs import replace
 from evalcore.core.records.array import Array
 from evalcore.core.records.column import Column, merge_all, unscored_part
 from evalcore.core.records.errors import EvalError, place, unknown
-from evalcore.core.records.task import MetricKey, MetricSpec, Task
+from evalcore.core.records.request import Options
+from evalcore.core.records.task import MetricKey, MetricSpec, Pipeline, Task
 
 
 class Provenance(Struct, frozen=True):
@@ -62,9 +64,9 @@ class Scored(Struct, frozen=True):
 
 
 def merge_scored(parts: Iterable[Scored]) -> Scored:
-    """Merge scores of any split of a task's documents, in any order."""
+    """Merge scores of any split of a task's documents, in any order, by the same metrics or by different ones."""
     given = list(parts)
-    _refuse_mixtures(given)
+    task = _unite_tasks(given)
     pieces: dict[MetricKey, list[ScoredColumn]] = {}
     kept: dict[str, list[Provenance]] = {}
     for part in given:
@@ -73,27 +75,69 @@ def merge_scored(parts: Iterable[Scored]) -> Scored:
         for where in part.provenance:
             kept.setdefault(where.filter, []).append(where)
     return Scored(
-        given[0].task,
-        _order_columns(given[0].task, map(_merge_columns, pieces.values())),
+        task,
+        _order_columns(task, map(_merge_columns, pieces.values())),
         tuple(found[0] if len(found) == 1 else _join_provenance(found) for found in kept.values()),
         given[0].tables,
         tuple(sorted({pair for part in given for pair in part.clusters})),
     )
 
 
-def _refuse_mixtures(parts: Sequence[Scored]) -> None:
-    """Refuse to merge scores made by different recipes."""
+def _unite_tasks(parts: Sequence[Scored]) -> Task:
+    """Unite the metrics of the parts' tasks; refuse to merge scores made by different recipes."""
     names = sorted({part.task.name for part in parts})
     if len(names) != 1:
         raise EvalError(f"expected scores of one task, got {names}")
     tables = sorted({part.tables for part in parts})
     if len(tables) != 1:
         raise EvalError(f"expected scores made with the same tables, got {tables} - at {names[0]}")
-    first = parts[0].task
-    for part in parts:
-        for name in first.__struct_fields__:
-            if getattr(part.task, name) != getattr(first, name):
-                raise EvalError(f"expected scores made by one recipe, got two different {name} - at {names[0]}")
+    first, tasks = parts[0].task, [part.task for part in parts]
+    if all(task == first for task in tasks):
+        return first
+    tasks = [replace(task, config=_drop_lists(task.config)) for task in tasks]
+    for name in first.__struct_fields__:
+        if name not in UNITED and any(getattr(task, name) != getattr(tasks[0], name) for task in tasks):
+            raise EvalError(f"expected scores made by one recipe, got two different {name} - at {names[0]}")
+    where = place(names[0])
+    metrics = _unite_named("metric", [task.metrics for task in tasks], where)
+    pipelines = [[replace(one, metrics=None) for one in task.filters] for task in tasks]
+    filters = tuple(
+        replace(one, metrics=_unite_metrics([task.filters for task in tasks], one.name, where))
+        for one in _unite_named("pipeline", pipelines, where)
+    )
+    return replace(tasks[0], metrics=metrics, filters=filters)
+
+
+UNITED = ("metrics", "filters")
+"""What may differ between scorings that are united; their configs are united without the lists of these."""
+
+
+def _drop_lists(config: Options) -> Options:
+    return config.discard("metric_list").discard("filter_list")
+
+
+class Named(Protocol):
+    @property
+    def name(self) -> str: ...
+
+
+N = TypeVar("N", bound=Named)
+
+
+def _unite_named(what: str, lists: Sequence[Sequence[N]], where: str) -> tuple[N, ...]:
+    """Unite lists of entries by name, sorted where they differ, so that the order of parts does not matter."""
+    if all(tuple(one) == tuple(lists[0]) for one in lists):
+        return tuple(lists[0])
+    known: dict[str, N] = {}
+    for entry in (entry for one in lists for entry in one):
+        if known.setdefault(entry.name, entry) != entry:
+            raise EvalError(f"expected scores made by one recipe, got {what} {entry.name!r} by two{where}")
+    return tuple(known[name] for name in sorted(known))
+
+
+def _unite_metrics(lists: Sequence[Sequence[Pipeline]], name: str, where: str) -> tuple[MetricSpec, ...] | None:
+    own = [one.metrics for pipelines in lists for one in pipelines if one.name == name]
+    return _unite_named("metric", [one or () for one in own], where) or None
 
 
 def _merge_columns(columns: Sequence[ScoredColumn]) -> ScoredColumn:
@@ -121,7 +165,7 @@ def _order_columns(task: Task, columns: Iterable[ScoredColumn]) -> tuple[ScoredC
 
 
 def _name_reduced(scored: ScoredColumn) -> str:
-    reducers = scored.spec.reducers if scored.spec is not None else ()
+    reducers = scored.spec.reducer_names if scored.spec is not None else ()
     return f"{reducers.index(scored.reducer):04d}" if scored.reducer in reducers else scored.key.metric
 
 
@@ -167,4 +211,4 @@ def whole_columns(scored: Scored) -> tuple[ScoredColumn, ...]:
 
 def _build_own_key(scored: ScoredColumn) -> MetricKey:
     spec = scored.spec or MetricSpec(scored.key.metric)
-    return column_key(spec.name, scored.reducer, spec.reducers, scored.key.filter)
+    return column_key(spec.name, scored.reducer, spec.reducer_names, scored.key.filter)

@@ -9,7 +9,7 @@ from msgspec import Struct, field
 from msgspec.structs import force_setattr
 
 from evalcore.core.records.errors import EvalError
-from evalcore.core.records.request import Options, OutputType, freeze_options
+from evalcore.core.records.request import Options, OutputType, freeze_many, freeze_options
 
 
 class MetricKey(NamedTuple):
@@ -55,14 +55,14 @@ class MetricKey(NamedTuple):
 class MetricSpec(Struct, frozen=True):
     """A metric as a task declares it. Defaults come from the metric's table entry.
 
-    ``function`` is a metric of the user's own (see ``per_document``); ``aggregation`` is a name in the
-    table or a callable over the list of scores. A function that takes ``lists`` gets all replies of a document at once
-    where no filter picks one, as lm-eval's do.
+    ``function`` is a metric of the user's own (see ``per_document``); ``aggregation`` is a name in the table or a
+    function of the list of scores; so is each of the ``reducers``, of one document's scores. A function that takes
+    ``lists`` gets all replies of a document at once where no filter picks one, as lm-eval's do.
     """
 
     name: str
     aggregation: str | Callable[..., object] | None = None
-    reducers: tuple[str, ...] = ()
+    reducers: tuple[str | Callable[..., object], ...] = ()
     higher_is_better: bool | None = None
     options: Options = field(default_factory=freeze_options)
     function: Callable[..., object] | None = None
@@ -70,8 +70,17 @@ class MetricSpec(Struct, frozen=True):
 
     def __post_init__(self) -> None:
         reducers: object = self.reducers
-        if isinstance(reducers, str):
-            force_setattr(self, "reducers", (reducers,))
+        force_setattr(self, "reducers", freeze_many(reducers) if isinstance(reducers, list | tuple) else (reducers,))
+        force_setattr(self, "options", freeze_options(self.options))
+
+    @property
+    def reducer_names(self) -> tuple[str, ...]:
+        """The names of the reducers, a function's its own.
+
+        >>> MetricSpec("acc", reducers=("mean", max)).reducer_names
+        ('mean', 'max')
+        """
+        return tuple(one if isinstance(one, str) else name_function(one) for one in self.reducers)
 
 
 class Step(Struct, frozen=True):
@@ -84,17 +93,33 @@ class Step(Struct, frozen=True):
     name: str
     options: Options = field(default_factory=freeze_options)
 
+    def __post_init__(self) -> None:
+        force_setattr(self, "options", freeze_options(self.options))
+
     @classmethod
     def of(cls, step_name: str, /, **named: object) -> Step:
         return cls(step_name, freeze_options(named))
 
 
+def name_function(function: Callable[..., object]) -> str:
+    """The name of a function in keys and recipes.
+
+    >>> name_function(max), name_function(lambda scores: 1.0)
+    ('max', 'lambda')
+    """
+    return str(getattr(function, "__name__", type(function).__name__)).strip("<>")
+
+
 class Pipeline(Struct, frozen=True):
-    """A named chain of filters, with metrics of its own or (None) the task's."""
+    """A named chain of filters, with metrics of its own or, without any, the task's."""
 
     name: str
     steps: tuple[Step, ...] = ()
     metrics: tuple[MetricSpec, ...] | None = None
+
+    def __post_init__(self) -> None:
+        force_setattr(self, "steps", freeze_many(self.steps))
+        force_setattr(self, "metrics", None if self.metrics is None else freeze_many(self.metrics))
 
 
 ProcessResults = Callable[[dict[str, object], list[object]], Mapping[str, object] | None]
@@ -115,6 +140,9 @@ class Task(Struct, frozen=True):
     config: Options = field(default_factory=freeze_options)
 
     def __post_init__(self) -> None:
+        force_setattr(self, "metrics", freeze_many(self.metrics))
+        force_setattr(self, "filters", freeze_many(self.filters))
+        force_setattr(self, "config", freeze_options(self.config))
         for metrics in (self.metrics, *(pipeline.metrics or () for pipeline in self.filters)):
             for spec in metrics:
                 if not isinstance(spec, MetricSpec):

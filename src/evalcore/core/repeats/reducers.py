@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from math import nan
 from typing import SupportsFloat
 
@@ -13,7 +14,8 @@ from pyrsistent import PMap, pmap
 
 from evalcore.core.filters.select import ballot
 from evalcore.core.records.array import Floats64, Ints64
-from evalcore.core.records.errors import unknown
+from evalcore.core.records.errors import EvalError, unknown
+from evalcore.core.records.task import MetricSpec, name_function
 from evalcore.core.repeats.at_k import at_least, majority_at, pass_all, pass_at
 from evalcore.core.repeats.repeat import (
     Reduce,
@@ -173,10 +175,40 @@ def reducer(name: str, reducers: Reducers = REDUCERS) -> Reducer:
     [0.5]
     """
     found = find_reducer(name, reducers)
-    if found is None:
-        shown = (f"{key}k" if isinstance(entry, ReducerAt) else key for key, entry in reducers.items())
-        raise unknown("reducer", name, shown)
-    return found
+    if found is not None:
+        return found
+    families = {key for key, entry in reducers.items() if isinstance(entry, ReducerAt)}
+    stem = re.sub(r"\(?k?\)?$", "", name)
+    if stem in families:
+        raise EvalError(f"expected a number in place of k in the reducer {name!r}, such as {stem}2")
+    raise unknown("reducer", name, (f"{key}k" if key in families else key for key in reducers))
+
+
+def own_reducers(spec: MetricSpec | None, reducers: Reducers) -> Reducers:
+    """The table with a metric's own functions under their names. Each takes the list of one document's scores.
+
+    >>> found = own_reducers(MetricSpec("acc", reducers=(max,)), REDUCERS)
+    >>> reducer("max", found)(Repeats(np.array([[0.5, nan, 0.75]]))).tolist()
+    [0.75]
+    """
+    own = [one for one in (spec.reducers if spec is not None else ()) if not isinstance(one, str)]
+    return reducers.update({name_function(one): _from_scores(one) for one in own}) if own else reducers
+
+
+def _from_scores(function: Callable[..., object]) -> Reducer:
+    return function if isinstance(function, Reducer) else Reducer(partial(_reduce_scores, function), answers=False)
+
+
+def _reduce_scores(function: Callable[..., object], repeats: Repeats) -> Floats64:
+    return _map_rows(repeats, lambda row: _reduce_row(function, row.tolist()))
+
+
+def _reduce_row(function: Callable[..., object], scores: list[float]) -> float:
+    try:
+        return float(function(scores))  # type: ignore[arg-type]  # what is no number is an error as any other
+    except Exception as raised:
+        what = f"reducer {name_function(function)!r} failed on {scores}: {type(raised).__name__}: {raised}"
+        raise EvalError(what) from raised
 
 
 def find_reducer(name: str, reducers: Reducers = REDUCERS) -> Reducer | None:

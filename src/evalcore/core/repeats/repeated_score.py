@@ -21,7 +21,7 @@ from evalcore.core.records.row import Floats, Objects, as_objects
 from evalcore.core.records.score import ScoredColumn, column_key
 from evalcore.core.records.task import MetricKey, MetricSpec
 from evalcore.core.repeats.reduce import NO_VOTES, Votes, measure_noise
-from evalcore.core.repeats.reducers import Reducers, reducer
+from evalcore.core.repeats.reducers import Reducers, own_reducers, reducer
 from evalcore.core.tables import BoundPipeline
 
 
@@ -49,7 +49,8 @@ def list_repeats(bound: BoundPipeline, scores: Sequence[Scores], batches: Sequen
         for name in reducers:
             key = column_key(metric, name, reducers, bound.pipeline.name)
             with located(place(bound.task.name, key=metric)):
-                votes = name is not None and reducer(name, bound.tables.reducers).answers
+                known = own_reducers(spec, bound.tables.reducers)
+                votes = name is not None and reducer(name, known).answers
             yield RepeatedScore(
                 key, metric, spec, name, columns, _collect_votes(batches, columns) if votes else NO_VOTES, span
             )
@@ -104,9 +105,9 @@ def build_reduced(repeated: RepeatedScore, column: Column, reducers: Reducers) -
 def blank_columns(bound: BoundPipeline) -> tuple[ScoredColumn, ...]:
     """Make the columns of a pipeline, without any document."""
     return tuple(
-        ScoredColumn(column_key(spec.name, name, spec.reducers, bound.pipeline.name), EMPTY, spec, name)
+        ScoredColumn(column_key(spec.name, name, spec.reducer_names, bound.pipeline.name), EMPTY, spec, name)
         for spec in bound.specs
-        for name in spec.reducers or (None,)
+        for name in spec.reducer_names or (None,)
     )
 
 
@@ -125,7 +126,7 @@ def add_losses(
 
 def _list_reducers(bound: BoundPipeline, metric: str, spec: MetricSpec | None, repeats: int) -> tuple[str | None, ...]:
     if spec is not None and spec.reducers:
-        return spec.reducers
+        return spec.reducer_names
     if repeats <= 1:
         return (None,)
     if bound.tables.unreduced is None:

@@ -153,6 +153,8 @@ def _ask_rolling(asker: Asker, doc: Doc, shots: Sequence[Turn]) -> AskedDocument
 
 
 def _ask_likelihood(asker: Asker, doc: Doc, shots: Sequence[Turn]) -> AskedDocument:
+    if asker.ours.choices is not None:
+        return _ask_choices(asker, doc, shots)
     question = asker.ours.text(doc)
     target = _check_text(asker.ours.target(doc))
     prompt = _write_prompt(asker, doc, shots, question)

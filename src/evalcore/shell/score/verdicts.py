@@ -104,7 +104,7 @@ def _pipeline(task: Task, name: str, metrics: tuple[MetricSpec, ...]) -> Pipelin
 def _said(task: Task, made: Task) -> Plain:
     """A config by which what is written can be read again: it names metrics, filters and reducers, and no code."""
     named = [(one.name, [metric_config(spec) for spec in one.metrics or ()]) for one in made.filters]
-    reducers = list(dict.fromkeys(name for spec in made.metrics for name in spec.reducers))
+    reducers = list(dict.fromkeys(name for spec in made.metrics for name in spec.reducer_names))
     repeats = task.config.get("repeat_cfg")
     return {
         **config_of(task),

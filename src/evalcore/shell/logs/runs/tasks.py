@@ -81,8 +81,8 @@ def find_spec(task: Task, key: MetricKey) -> tuple[MetricSpec | None, str | None
     """
     own = next((one.metrics for one in task.filters if one.name == key.filter and one.metrics), task.metrics)
     for spec in own:
-        for reducer in spec.reducers or (None,):
-            if column_key(spec.name, reducer, spec.reducers, key.filter) == key:
+        for reducer in spec.reducer_names or (None,):
+            if column_key(spec.name, reducer, spec.reducer_names, key.filter) == key:
                 return spec, reducer
     return (None if task.config else MetricSpec(key.metric)), None
 
