@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from msgspec import Struct
+from msgspec.structs import force_setattr
 from pyrsistent import PMap, pmap
 
 from evalcore.core.aggregate.aggregations import AGGREGATIONS, from_callable
@@ -82,6 +83,14 @@ class Tables(Struct, frozen=True, kw_only=True):
     members: Callable[[Tree[TaskReport]], tuple[Leaf[TaskReport], ...]] = all_tasks
     default_pipeline: Callable[[Task], Pipeline] = first_or_all
     unreduced: str | None = None
+
+    def __post_init__(self) -> None:
+        for name in self.__struct_fields__:
+            value = getattr(self, name)
+            if isinstance(value, dict):
+                force_setattr(
+                    self, name, pmap({key: pmap(v) if isinstance(v, dict) else v for key, v in value.items()})
+                )
 
     def __repr__(self) -> str:
         return f"Tables({self.name!r})"

@@ -6,11 +6,11 @@ from math import nan
 
 import numpy as np
 from hypothesis import strategies as st
-from msgspec import Struct
 from pyrsistent import PMap, pmap
 
 from evalcore.core.answers.batch import Batch
 from evalcore.core.answers.group import group_by_doc
+from evalcore.core.records.frozen_dict import FrozenRecord
 from evalcore.core.records.request import (
     GENERATE_UNTIL,
     LOGLIKELIHOOD,
@@ -34,7 +34,7 @@ from evalcore.testing.records import likelihoods, texts
 Draw = st.DrawFn
 
 
-class Case(Struct, frozen=True):
+class Case(FrozenRecord, frozen=True):
     """A task with its documents and the answers to them."""
 
     task: Task

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from msgspec import Struct
-
 from evalcore.core.records.document import decode_doc
+from evalcore.core.records.frozen_dict import FrozenRecord
 from evalcore.core.records.request import Instance, Sample
 
 
-class DocumentResult(Struct, frozen=True, kw_only=True):
+class DocumentResult(FrozenRecord, frozen=True, kw_only=True):
     """What every result holds: its document, the requests that were made for it, and the filter it went through.
 
     ``instances`` is empty where the requests are not known, as in most logs.

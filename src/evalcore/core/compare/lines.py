@@ -13,12 +13,13 @@ from evalcore.core.groups.tree import Tree
 from evalcore.core.records.array import ColumnRecord
 from evalcore.core.records.document import DocumentRow
 from evalcore.core.records.errors import unknown
+from evalcore.core.records.frozen_dict import FrozenRecord
 from evalcore.core.records.score import Scored
 from evalcore.core.records.task import MetricKey
 from evalcore.core.stats.families import benjamini_hochberg, holm
 
 
-class ComparisonLine(Struct, frozen=True, kw_only=True):
+class ComparisonLine(FrozenRecord, frozen=True, kw_only=True):
     """First run minus second, in one number of a task or a group, on the documents that both have a score for.
 
     ``better`` and ``worse`` are the documents (the first run's keys) where the first run does better and worse.
@@ -116,7 +117,7 @@ def find_correction(given: str | Correction) -> Correction:
     return CORRECTIONS[given]
 
 
-class Comparison(Struct, frozen=True, kw_only=True):
+class Comparison(FrozenRecord, frozen=True, kw_only=True):
     """Two runs side by side. ``family`` counts the p-values that were corrected together."""
 
     names: tuple[str, str]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
-from msgspec import Struct
 from msgspec.structs import replace
 
 from evalcore.core.aggregate.inference import DEFAULT, Inference
@@ -16,13 +15,14 @@ from evalcore.core.records.array import frozen
 from evalcore.core.records.column import Column
 from evalcore.core.records.errors import EvalError, place
 from evalcore.core.records.estimate import Estimate, Part, Resampling
+from evalcore.core.records.frozen_dict import FrozenRecord
 from evalcore.core.records.report import GroupReport, Report, TaskReport
 from evalcore.core.records.row import take_rows
 from evalcore.core.records.task import MetricKey
 from evalcore.core.tables import EVALCORE, Tables
 
 
-class Contribution(Struct, frozen=True):
+class Contribution(FrozenRecord, frozen=True):
     """A document in one number. ``without`` is exactly the number without the document.
 
     ``influence`` is how far the document pulls the number away from the others of its task, for given sizes of the

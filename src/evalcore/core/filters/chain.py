@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from inspect import signature
 
-from msgspec import Struct
 from pyrsistent import PMap, pmap
 
 from evalcore.core.filters.extract import multi_choice_regex, regex, regex_pos, strip_thinking
@@ -33,6 +32,7 @@ from evalcore.core.filters.rewrite import (
 )
 from evalcore.core.filters.select import majority_vote, take_first, take_first_k
 from evalcore.core.records.errors import EvalError, unknown
+from evalcore.core.records.frozen_dict import FrozenRecord
 from evalcore.core.records.request import Sample
 from evalcore.core.records.task import Pipeline, Step
 
@@ -107,7 +107,7 @@ def leaves_of(pipeline: Pipeline, filters: PMap[str, Filter] = FILTERS) -> tuple
     return tuple(filters[step.name].leaves for step in pipeline.steps if step.name in filters)
 
 
-class Trace(Struct, frozen=True):
+class Trace(FrozenRecord, frozen=True):
     """What one filter of a chain did to one document's replies."""
 
     filter: str

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
 from msgspec import Struct
+from msgspec.structs import force_setattr
 from numpy.typing import NDArray
 
 from evalcore.core.records.array import Array, Bools, Ints64, frozen
@@ -48,6 +49,13 @@ class Column(Struct, frozen=True):
     rows: Rows
     status: Array
     reasons: tuple[tuple[int, str], ...] = ()
+
+    def __post_init__(self) -> None:
+        for name in ("keys", "status"):
+            if type(getattr(self, name)) is not Array:
+                force_setattr(self, name, Array(getattr(self, name)))
+        if type(self.reasons) is not tuple:
+            force_setattr(self, "reasons", tuple(map(tuple, self.reasons)))
 
     def __len__(self) -> int:
         return len(self.keys)

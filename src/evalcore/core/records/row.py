@@ -7,32 +7,42 @@ from copy import deepcopy
 
 import numpy as np
 from msgspec import Struct
+from msgspec.structs import force_setattr
 
 from evalcore.core.records.array import Array, Bools, Ints64, frozen
 
 
-class Floats(Struct, frozen=True):
+class NumberRows(Struct, frozen=True):
+    """Rows of numbers; those given in any sequence become an array of their own."""
+
+    values: Array
+
+    def __post_init__(self) -> None:
+        values: object = self.values
+        if not isinstance(values, Array):
+            force_setattr(self, "values", Array(values))  # type: ignore[arg-type]  # what can be an array
+
+
+class Floats(NumberRows, frozen=True):
     """One number per document (float64, n)."""
 
-    values: Array
 
-
-class Stats(Struct, frozen=True):
+class Stats(NumberRows, frozen=True):
     """Counts per document that add up (float64, n × k)."""
 
-    values: Array
 
-
-class Labels(Struct, frozen=True):
+class Labels(NumberRows, frozen=True):
     """Gold and predicted class per document (int64, n × 2)."""
-
-    values: Array
 
 
 class Objects(Struct, frozen=True):
     """Whatever ``process_results`` returned, in the user's own types."""
 
     values: tuple[object, ...]
+
+    def __post_init__(self) -> None:
+        if type(self.values) is not tuple:
+            force_setattr(self, "values", tuple(self.values))
 
 
 Rows = Floats | Stats | Labels | Objects

@@ -6,11 +6,11 @@ from collections.abc import Callable, Hashable, Sequence
 from math import fsum, isfinite, sqrt
 
 import numpy as np
-from msgspec import Struct
 from numpy.typing import NDArray
 
 from evalcore.core.records.array import Floats64, Ints64
 from evalcore.core.records.errors import EvalError
+from evalcore.core.records.frozen_dict import FrozenRecord
 from evalcore.core.stats.influence import clustered, independent
 from evalcore.core.stats.quantiles import binomial_cdf, normal_quantile, t_cdf, t_quantile
 from evalcore.core.stats.sign_flip import flip_tests
@@ -18,7 +18,7 @@ from evalcore.core.stats.sign_flip import flip_tests
 Keys = Sequence[Hashable] | NDArray[np.generic]
 
 
-class Difference(Struct, frozen=True):
+class Difference(FrozenRecord, frozen=True):
     """First run minus second, with its error, interval and p-value if defined."""
 
     difference: float

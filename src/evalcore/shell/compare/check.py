@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Unpack
 
-from msgspec import Struct
-
 from evalcore.core.compare.gates import Gate, Limit, judge_limits, level_of_limits, match_limits, parse_limit
 from evalcore.core.compare.lines import CORRECTIONS, Correction, find_correction
 from evalcore.core.records.errors import EvalError
+from evalcore.core.records.frozen_dict import FrozenRecord
 from evalcore.shell.compare.baseline import CheckKeys, HeldGates, close_run, hold_against
 from evalcore.shell.compare.conditions import find_model
 from evalcore.shell.compare.run_sides import ReadKeys, read_run, read_sides
@@ -17,7 +16,7 @@ from evalcore.shell.config.values import Names, RunPath, list_names, split_names
 from evalcore.shell.logs.runs.run_record import Recorded
 
 
-class Checked(Struct, frozen=True, kw_only=True):
+class Checked(FrozenRecord, frozen=True, kw_only=True):
     """A run's gates, and what else to know. ``runs`` are path and model of what was read.
 
     ``lead`` is what a reader must know before any gate.

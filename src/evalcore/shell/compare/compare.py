@@ -7,7 +7,6 @@ from itertools import combinations
 from pathlib import Path
 from typing import Unpack
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from evalcore.core.compare.gates import Number, choose_numbers
@@ -15,6 +14,7 @@ from evalcore.core.compare.lines import Comparison, Correction, adjust_compariso
 from evalcore.core.compare.regressions import warn_of_draws
 from evalcore.core.compare.sides import compare_sides
 from evalcore.core.records.errors import EvalError
+from evalcore.core.records.frozen_dict import FrozenRecord
 from evalcore.core.records.task import MetricKey
 from evalcore.shell.compare.alike import Alike, align_pairs
 from evalcore.shell.compare.conditions import explain_pairing, tell_pairs, tell_settings
@@ -26,7 +26,7 @@ MOST = 5
 ANY = MetricKey("")
 
 
-class Compared(Struct, frozen=True, kw_only=True):
+class Compared(FrozenRecord, frozen=True, kw_only=True):
     """Runs side by side: a comparison of every pair of them, corrected together.
 
     ``flips`` and ``unmatched`` say how many documents of each kind to list (None: all). ``lead`` is what a reader must

@@ -5,19 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Unpack
 
-from msgspec import Struct
-
 from evalcore.core.compare.gates import choose_numbers
 from evalcore.core.compare.power import Known, PowerGoal, PowerPlan, pair_known, plan_next
 from evalcore.core.compare.sides import compare_sides
 from evalcore.core.records.errors import EvalError
+from evalcore.core.records.frozen_dict import FrozenRecord
 from evalcore.shell.compare.alike import align_sides
 from evalcore.shell.compare.conditions import explain_pairing, tell_pairs
 from evalcore.shell.compare.run_sides import LogKeys, read_known, read_sides
 from evalcore.shell.config.values import Names, RunPath, list_names, split_names
 
 
-class Planned(Struct, frozen=True, kw_only=True):
+class Planned(FrozenRecord, frozen=True, kw_only=True):
     """Plans for the next run, what was asked, the files that were read, what a reader must know first, and warnings."""
 
     plans: tuple[PowerPlan, ...]

@@ -10,6 +10,7 @@ from typing import Unpack
 from msgspec import Struct
 
 from evalcore.core.records.errors import EvalError, unknown
+from evalcore.core.records.frozen_dict import FrozenRecord
 from evalcore.core.records.report import Report
 from evalcore.core.records.score import Scored
 from evalcore.core.records.task import MetricKey, Task
@@ -53,7 +54,7 @@ class NumberChange(Struct, frozen=True):
         return None if self.before is None or self.after is None else self.after - self.before
 
 
-class Diffed(Struct, frozen=True):
+class Diffed(FrozenRecord, frozen=True):
     """Two scorings: the tasks of both, what only one has, the numbers before and after, and the changes to show."""
 
     a: RunSource

@@ -6,11 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Unpack
 
-from msgspec import Struct
-
 from evalcore.core.explain.contribution import Contribution, contributions
 from evalcore.core.records.document import DocumentRow
 from evalcore.core.records.errors import unknown
+from evalcore.core.records.frozen_dict import FrozenRecord
 from evalcore.core.records.task import MetricKey, Task
 from evalcore.shell.compare.run_sides import LogKeys, build_search
 from evalcore.shell.config.values import Names, RunPath, list_names
@@ -28,7 +27,7 @@ from evalcore.shell.logs.log import Logged, LogTask
 from evalcore.shell.logs.open import open_logs
 
 
-class Explained(Struct, frozen=True):
+class Explained(FrozenRecord, frozen=True):
     """One document: as it was asked and answered, traced through each filter, and its part in every number above.
 
     ``found_by`` is what it was asked for by: its id, its number, a name in its data, or its hash. ``full``: prompts and

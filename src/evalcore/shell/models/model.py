@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
+from evalcore.core.records.frozen_dict import FrozenRecord
 from evalcore.core.records.request import Reply, Request, Rolling
 from evalcore.shell.prompts.turns import ChatTemplate
 
@@ -50,7 +51,7 @@ def accept_options(options: Mapping[str, object]) -> None:
     """Accept any generation options."""
 
 
-class Model(Struct, frozen=True):
+class Model(FrozenRecord, frozen=True):
     """What a run needs of a model.
 
     ``identity`` names all that answers depend on (model, revision, endpoint, defaults) and never contains a secret.

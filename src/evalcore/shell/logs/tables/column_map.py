@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any, TypedDict
 
-from msgspec import Struct
 from msgspec.structs import asdict
 
 from evalcore.core.records.errors import EvalError, unknown
+from evalcore.core.records.frozen_dict import FrozenRecord
 from evalcore.shell.config.values import Names, list_names
 
 
@@ -26,7 +26,7 @@ class ColumnKeys(TypedDict, total=False):
     score: Names
 
 
-class ColumnMap(Struct, frozen=True, kw_only=True):
+class ColumnMap(FrozenRecord, frozen=True, kw_only=True):
     """The columns of a plain table by what they hold; None for what it does not have.
 
     ``repeat`` numbers the rows of one ``id``; ``score`` is a score that was given already, ``more_scores`` are others.
