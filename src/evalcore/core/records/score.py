@@ -117,12 +117,12 @@ def _drop_lists(config: Options) -> Options:
     return config.discard("metric_list").discard("filter_list")
 
 
-class Named(Protocol):
+class HasName(Protocol):
     @property
     def name(self) -> str: ...
 
 
-N = TypeVar("N", bound=Named)
+N = TypeVar("N", bound=HasName)
 
 
 def _unite_named(what: str, lists: Sequence[Sequence[N]], where: str) -> tuple[N, ...]:
