@@ -13,7 +13,6 @@ from statsmodels.stats.multitest import multipletests
 from evalcore.core.aggregate.aggregations import AGGREGATIONS
 from evalcore.core.aggregate.inference import Inference
 from evalcore.core.aggregate.value import aggregate_metric
-from evalcore.core.compare.counterparts import find_hidden
 from evalcore.core.compare.gates import (
     Limit,
     judge_limit,
@@ -26,6 +25,7 @@ from evalcore.core.compare.gates import (
     select_numbers,
 )
 from evalcore.core.compare.lines import Comparison, ComparisonLine, ComparisonSide, Shared, adjust_comparisons
+from evalcore.core.compare.pair_gates import find_hidden
 from evalcore.core.compare.regressions import find_regressions, halve_p_value
 from evalcore.core.compare.sides import compare_sides
 from evalcore.core.groups.tree import Group, GroupMetric, Leaf

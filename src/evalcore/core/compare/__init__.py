@@ -9,6 +9,6 @@ sides         whole runs: a line for every task, metric and group
 estimates     two estimates without the columns behind them
 gates         numbers against limits
 regressions   a run against its baseline
-counterparts  gates on documents without a counterpart
+pair_gates    gates on documents without a counterpart
 power         plans for the next run, from a run's own spread
 """

@@ -8,9 +8,9 @@ from functools import partial
 from msgspec import Struct
 from msgspec.structs import replace
 
-from evalcore.core.compare.counterparts import find_hidden, find_unpaired
 from evalcore.core.compare.gates import Gate, Number, choose_numbers, level_of_limits, numbers_of
 from evalcore.core.compare.lines import Comparison, ComparisonSide, Correction, Shared, adjust_comparisons
+from evalcore.core.compare.pair_gates import find_hidden, find_unpaired
 from evalcore.core.compare.regressions import (
     fail_missing,
     find_regressions,
