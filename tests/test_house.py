@@ -25,6 +25,7 @@ PLAIN_BY_FOLDER = frozenset(
         "build",
         "check",
         "choice",
+        "clusters",
         "compare",
         "corpus",
         "diff",

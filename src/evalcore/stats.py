@@ -1,7 +1,7 @@
 """From scores to estimates: columns that merge, errors and intervals, corrections, sample sizes."""
 
+from evalcore.core.aggregate.clusters import cluster_codes, clusters_of
 from evalcore.core.aggregate.inference import Inference
-from evalcore.core.aggregate.spread import cluster_codes, clusters_of
 from evalcore.core.records.array import Array
 from evalcore.core.records.column import Column, build_column, list_outcomes, merge_all, merge_columns
 from evalcore.core.records.estimate import Counts, Makeup, Resampling, Scale, Spread

@@ -11,7 +11,7 @@ import pytest
 from counting import count_elements, growth
 from sample_runs import STAMP, rows_of, write_log, write_run
 
-from evalcore.core.aggregate.spread import whole_clusters
+from evalcore.core.aggregate.clusters import whole_clusters
 from evalcore.core.compare.lines import Comparison, ComparisonLine, ComparisonSide, Shared
 from evalcore.core.lm_eval.result_row import leaf_from_flat
 from evalcore.core.records.array import Ints64

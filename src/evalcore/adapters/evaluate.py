@@ -19,8 +19,8 @@ from evalcore.adapters.texts import (
     read_metric,
 )
 from evalcore.core.aggregate.aggregations import AGGREGATIONS
+from evalcore.core.aggregate.clusters import cluster_codes
 from evalcore.core.aggregate.inference import Inference
-from evalcore.core.aggregate.spread import cluster_codes
 from evalcore.core.aggregate.value import aggregate_metric
 from evalcore.core.metrics.normalise import refuse_unknown
 from evalcore.core.metrics.text import TEXT_METRICS

@@ -13,8 +13,8 @@ from operator import attrgetter
 from msgspec.structs import replace
 from toolz import concat, unique
 
+from evalcore.core.aggregate.clusters import clusters_of
 from evalcore.core.aggregate.inference import DEFAULT, Inference
-from evalcore.core.aggregate.spread import clusters_of
 from evalcore.core.aggregate.task_report import Estimand, describe_task, list_estimands, sign_estimate
 from evalcore.core.aggregate.value import aggregate_metric
 from evalcore.core.answers.batch import Batch, make_batch

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from evalcore.core.aggregate.aggregations import AGGREGATIONS
+from evalcore.core.aggregate.clusters import cluster_codes
 from evalcore.core.aggregate.inference import DEFAULT, Inference
-from evalcore.core.aggregate.spread import cluster_codes
 from evalcore.core.aggregate.value import aggregate_metric
 from evalcore.core.groups.report import report_group
 from evalcore.core.groups.tree import Group, GroupMetric, Leaf

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from evalcore.adapters.lmms_eval.host import Key, LmmsOutput, Row
 from evalcore.adapters.lmms_eval.keys import RankPlace, group_rows, number_scores
-from evalcore.core.aggregate.spread import cluster_codes
+from evalcore.core.aggregate.clusters import cluster_codes
 from evalcore.core.answers.table import as_number
 from evalcore.core.metrics.process_results import NoValue, collected
 from evalcore.core.records.array import Array

@@ -7,7 +7,7 @@ corpus        corpus scores, and questions made of several documents
 aggregations  AGGREGATIONS
 stderr        standard errors: from influences, an exact form, or a bootstrap
 resample      a number on resamples of its documents
-spread        the error of an estimate, by document or by cluster
+clusters      documents that belong together, and the error of an estimate by document or by cluster
 inference     which errors and intervals are asked for
 value         aggregate_metric: a column to an estimate
 signature     the one-line recipe of a number

@@ -7,7 +7,7 @@ from math import inf, isfinite
 
 import numpy as np
 
-from evalcore.core.aggregate.spread import renumber_codes, whole_clusters
+from evalcore.core.aggregate.clusters import renumber_codes, whole_clusters
 from evalcore.core.records.array import Floats64, Ints64
 from evalcore.core.records.estimate import Estimate, Resampling, Summary
 from evalcore.core.stats.bootstrap import resample

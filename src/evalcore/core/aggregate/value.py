@@ -8,9 +8,9 @@ from math import isfinite
 import numpy as np
 from msgspec.structs import replace
 
+from evalcore.core.aggregate.clusters import spread_of
 from evalcore.core.aggregate.inference import DEFAULT, Inference, add_interval
 from evalcore.core.aggregate.resample import resample_task
-from evalcore.core.aggregate.spread import spread_of
 from evalcore.core.records.array import Floats64, Ints64, frozen, multiply_columns
 from evalcore.core.records.column import Column
 from evalcore.core.records.errors import EvalError

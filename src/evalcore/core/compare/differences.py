@@ -9,7 +9,7 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from evalcore.core.aggregate.spread import whole_clusters
+from evalcore.core.aggregate.clusters import whole_clusters
 from evalcore.core.compare.lines import ComparisonLine
 from evalcore.core.groups.averages import Term
 from evalcore.core.groups.covariance import TermSpread, spread_of_terms

@@ -8,8 +8,8 @@ from pathlib import Path
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from evalcore.core.aggregate.clusters import cluster_codes
 from evalcore.core.aggregate.inference import Inference
-from evalcore.core.aggregate.spread import cluster_codes
 from evalcore.core.aggregate.value import close
 from evalcore.core.compare.lines import ComparisonSide
 from evalcore.core.pipeline import build_report, report_task
