@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from itertools import product
-from math import sqrt
+from math import inf, sqrt
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 from scipy import stats
 
-from evalcore.core.records.array import Floats64
+from evalcore.core.aggregate.aggregations import AGGREGATIONS
+from evalcore.core.aggregate.value import aggregate_metric
+from evalcore.core.compare.estimates import compare_estimates
+from evalcore.core.records.array import Array, Floats64, Ints64, frozen
+from evalcore.core.records.column import Floats, build_column
 from evalcore.core.records.errors import EvalError
+from evalcore.core.records.estimate import Estimate, Scale, Spread
 from evalcore.core.stats.families import holm
-from evalcore.core.stats.pair_tests import Difference, match_keys, paired, paired_binary, paired_t, sign_flip_test
+from evalcore.core.stats.pair_tests import Difference, match_keys, paired_binary, sign_flip_test
 from evalcore.core.stats.quantiles import normal_quantile
 from evalcore.core.stats.sample_size import detectable_difference, required_n
 
@@ -23,21 +29,22 @@ def two_runs(seed: int, n: int) -> tuple[Floats64, Floats64]:
     return shared + rng.normal(size=n), shared + rng.normal(size=n) + 0.2
 
 
-def test_paired_t_agrees_with_scipy() -> None:
-    a, b = two_runs(0, 40)
-    want = stats.ttest_rel(a, b)
-    found = paired_t(a, b)
-    ci = want.confidence_interval(0.95)
-    assert found.p_value == pytest.approx(want.pvalue, rel=1e-10)
-    assert found.ci == pytest.approx((ci.low, ci.high), rel=1e-10)
-    assert found.difference / found.stderr == pytest.approx(want.statistic, rel=1e-12)
-    assert found.n == 40
+def mean_of(values: Floats64, clusters: Ints64 | None = None) -> Estimate:
+    column = build_column(range(len(values)), Floats(Array(values)))
+    made = aggregate_metric(AGGREGATIONS["mean"], column, clusters=clusters)
+    return replace(made, scale=replace(made.scale, bounds=(-inf, inf)))
+
+
+def ratio_of(parts: Floats64, sizes: Floats64) -> Estimate:
+    value, keys = parts.sum() / sizes.sum(), frozen(np.arange(len(parts)))
+    spread = Spread(influence=frozen((parts - value * sizes) / sizes.mean()), keys=keys)
+    return Estimate(value=value, stderr=None, n=len(parts), spread=spread, scale=Scale(average=False))
 
 
 def test_e25_paired_uses_what_the_runs_share() -> None:
     a, b = two_runs(1, 400)
     unpaired = sqrt(a.var(ddof=1) / 400 + b.var(ddof=1) / 400)
-    assert paired_t(a, b).stderr < 0.8 * unpaired
+    assert compare_estimates(mean_of(a), mean_of(b)).stderr < 0.8 * unpaired
 
 
 def test_paired_influences_of_a_ratio_agree_with_its_bootstrap() -> None:
@@ -45,9 +52,7 @@ def test_paired_influences_of_a_ratio_agree_with_its_bootstrap() -> None:
     size = rng.integers(5, 50, 300).astype(float)
     errors_a, errors_b = rng.binomial(size.astype(int), 0.2) * 1.0, rng.binomial(size.astype(int), 0.25) * 1.0
     ratio_a, ratio_b = errors_a.sum() / size.sum(), errors_b.sum() / size.sum()
-    found = paired(
-        (errors_a - ratio_a * size) / size.mean(), (errors_b - ratio_b * size) / size.mean(), ratio_a, ratio_b
-    )
+    found = compare_estimates(ratio_of(errors_a, size), ratio_of(errors_b, size))
     at = rng.integers(0, 300, (4000, 300))
     drawn = (errors_a - errors_b)[at].sum(1) / size[at].sum(1)
     assert found.stderr == pytest.approx(drawn.std(), rel=0.05)
@@ -56,18 +61,21 @@ def test_paired_influences_of_a_ratio_agree_with_its_bootstrap() -> None:
 
 def test_paired_with_clusters_of_one_is_plain() -> None:
     a, b = two_runs(3, 30)
-    plain, one_each = paired_t(a, b), paired_t(a, b, clusters=np.arange(30))
+    plain, one_each, twos = (
+        compare_estimates(mean_of(a, clusters), mean_of(b, clusters))
+        for clusters in (None, np.arange(30), np.arange(30) // 2)
+    )
     assert (plain.stderr, plain.ci, plain.p_value) == (one_each.stderr, one_each.ci, one_each.p_value)
-    assert paired_t(a, b, clusters=np.arange(30) // 2).ci != plain.ci
+    assert twos.ci != plain.ci
 
 
 def test_equal_differences_are_not_certainty() -> None:
     b = np.array([0.1, 0.2, 0.7])
-    found = paired_t(b + 0.1, b)
-    assert (found.stderr, found.ci, found.p_value) == (0, None, None)
-    same = paired_t(b, b)
+    found = compare_estimates(mean_of(b + 0.1), mean_of(b))
+    assert (found.stderr, found.ci) == (0, None)
+    same = compare_estimates(mean_of(b), mean_of(b))
     assert (same.difference, same.ci, same.p_value) == (0, None, 1.0)
-    assert paired_t(b[:1], b[1:2]).stderr is None
+    assert compare_estimates(mean_of(b[:1]), mean_of(b[1:2])).stderr is None
 
 
 @pytest.mark.parametrize(("wins", "losses", "n"), [(0, 0, 5), (3, 1, 10), (12, 30, 100), (5, 5, 20), (40, 0, 41)])
@@ -93,19 +101,22 @@ def test_paired_binary_covers_where_paired_t_does_not() -> None:
     for _ in range(1000):
         x, y = rng.normal(size=(2, 30))
         a, b = (x < cut[0]).astype(float), (0.8 * x + 0.6 * y < cut[1]).astype(float)
-        for at, found in enumerate((paired_binary(a, b), paired_t(a, b))):
-            inside[at] += found.ci is not None and found.ci[0] <= 0.02 <= found.ci[1]
+        apart = a - b
+        reach = stats.t.ppf(0.975, 29) * apart.std(ddof=1) / sqrt(30)
+        ends = paired_binary(a, b).ci, (apart.mean() - reach, apart.mean() + reach) if reach else (1.0, -1.0)
+        for at, (low, high) in enumerate(ends):
+            inside[at] += low <= 0.02 <= high
     assert inside[0] >= 990
     assert inside[1] <= 700
 
 
 def test_paired_binary_wants_zeros_and_ones() -> None:
-    with pytest.raises(EvalError, match="use paired_t"):
+    with pytest.raises(EvalError, match="use compare_estimates"):
         paired_binary(np.array([0.5]), np.array([1.0]))
     with pytest.raises(EvalError, match="got 1 and 2"):
         paired_binary(np.array([1.0]), np.array([1.0, 0.0]))
     with pytest.raises(EvalError, match="at least one"):
-        paired_t(np.zeros(0), np.zeros(0))
+        paired_binary(np.zeros(0), np.zeros(0))
 
 
 def ratio(sums: Floats64) -> float:

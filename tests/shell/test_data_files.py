@@ -17,11 +17,15 @@ from evalcore.core.records.errors import EvalError
 from evalcore.shell.data import unpack as opening
 from evalcore.shell.data.align import align_documents
 from evalcore.shell.data.csv_files import type_column
-from evalcore.shell.data.readers import read_documents
+from evalcore.shell.data.readers import find_files, read_files
 
 DOCS = [{"q": "2 + 2 =", "a": 4, "x": None}, {"q": "é \u2028 😀", "a": 5, "x": "y"}]
 LINES = b"".join(json.dumps(doc).encode() + b"\n" for doc in DOCS)
 TABLE = 'q,a,x\n2 + 2 =,4,\n"é \u2028 😀",5,y\n'.encode()
+
+
+def read_documents(source: object, options: object = None, *, roots: object = ()) -> list[dict[str, object]]:
+    return read_files(find_files(source, roots), options or {})
 
 
 def write(path: Path, data: bytes) -> Path:

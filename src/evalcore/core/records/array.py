@@ -15,7 +15,6 @@ from evalcore.core.records.frozen_dict import FrozenDict
 Floats64 = NDArray[np.float64]
 Ints64 = NDArray[np.int64]
 Bools = NDArray[np.bool_]
-AnyArray = Floats64 | Ints64 | Bools | NDArray[np.uint8] | NDArray[np.int32]
 
 
 class Array:

@@ -41,16 +41,6 @@ class MetricKey(NamedTuple):
             return None
         return cls(metric, filter_name)
 
-    @classmethod
-    def parse_stderr(cls, text: str) -> MetricKey | None:
-        """Read ``"acc_stderr,none"`` as the key whose error it is.
-
-        >>> MetricKey.parse_stderr("acc_stderr,none")
-        MetricKey(metric='acc', filter='none')
-        """
-        metric, comma, filter_name = text.partition(",")
-        return cls(metric.removesuffix("_stderr"), filter_name) if comma and metric.endswith("_stderr") else None
-
 
 class MetricSpec(Struct, frozen=True):
     """A metric as a task declares it. Defaults come from the metric's table entry.

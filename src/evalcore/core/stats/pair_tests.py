@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from math import fsum, isfinite, sqrt
+from math import isfinite, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,8 @@ from evalcore.core.records.errors import EvalError
 from evalcore.core.records.frozen_dict import FrozenRecord
 from evalcore.core.stats.influence import clustered, independent
 from evalcore.core.stats.quantiles import binomial_cdf, normal_quantile, t_cdf, t_quantile
+from evalcore.core.stats.influence import independent
+from evalcore.core.stats.quantiles import binomial_cdf, normal_quantile
 from evalcore.core.stats.sign_flip import flip_tests
 
 Keys = Sequence[Hashable] | NDArray[np.generic]
@@ -50,27 +52,6 @@ def match_keys(keys_a: Keys, keys_b: Keys) -> Ints64:
     return np.array([place_b[key] for key in a], dtype=np.int64)
 
 
-def paired(
-    a_influence: Floats64,
-    b_influence: Floats64,
-    a_value: float,
-    b_value: float,
-    *,
-    confidence: float = 0.95,
-    clusters: Sequence[object] | NDArray[np.generic] | None = None,
-) -> Difference:
-    """The difference of any two estimates on the same documents: its influence is the difference of theirs.
-
-    >>> paired(np.array([-0.5, 0.5, 0.0]), np.array([0.5, -0.5, 0.0]), 0.5, 0.5).p_value
-    1.0
-    """
-    _check_lengths(len(a_influence), len(b_influence))
-    influence = drop_rounding(a_influence - b_influence, (a_influence, b_influence, np.array([a_value, b_value])))
-    spread = independent(influence) if clusters is None else clustered(influence, clusters)
-    how = "paired t" if clusters is None else "paired t, clustered"
-    return _t_difference(a_value - b_value, spread[1], spread[2], len(influence), confidence, how)
-
-
 def drop_rounding(apart: Floats64, of: Sequence[Floats64]) -> Floats64:
     """Replace differences by zeros if they are only rounding errors, which are no spread.
 
@@ -78,26 +59,6 @@ def drop_rounding(apart: Floats64, of: Sequence[Floats64]) -> Floats64:
     [0.0, 0.0]
     """
     return np.zeros_like(apart) if _find_largest(apart) <= 1e-15 * max(map(_find_largest, of)) else apart
-
-
-def paired_t(
-    a: Floats64,
-    b: Floats64,
-    *,
-    confidence: float = 0.95,
-    clusters: Sequence[object] | NDArray[np.generic] | None = None,
-) -> Difference:
-    """The mean difference of two runs' scores with Student's interval and test.
-
-    >>> found = paired_t(np.array([1.0, 2.0, 4.0]), np.array([0.0, 2.0, 2.0]))
-    >>> round(found.difference, 6), round(found.p_value, 4)
-    (1.0, 0.2254)
-    """
-    _check_lengths(len(a), len(b))
-    if not len(a):
-        raise EvalError("expected at least one document to compare, got none")
-    mean_a, mean_b = fsum(a.tolist()) / len(a), fsum(b.tolist()) / len(b)
-    return paired(a - mean_a, b - mean_b, mean_a, mean_b, confidence=confidence, clusters=clusters)
 
 
 def paired_binary(a01: Floats64, b01: Floats64, *, confidence: float = 0.95) -> Difference:
@@ -110,7 +71,7 @@ def paired_binary(a01: Floats64, b01: Floats64, *, confidence: float = 0.95) -> 
     _check_lengths(len(a01), len(b01))
     n = len(a01)
     if not n or not np.isin(np.concatenate([a01, b01]), (0, 1)).all():
-        raise EvalError("expected scores of 0 and 1 for at least one document; use paired_t for other scores")
+        raise EvalError("expected scores of 0 and 1 for at least one document; use compare_estimates for other scores")
     difference = np.asarray(a01, dtype=np.float64) - b01
     wins, losses = int(np.sum(difference > 0)), int(np.sum(difference < 0))
     value = (wins - losses) / n
@@ -170,15 +131,6 @@ def effective_difference(value: float, *, variance: float, n: float, reach: floa
 
 
 # --- parts -----------------------------------------------------------------------------------------------
-
-
-def _t_difference(value: float, stderr: float | None, count: int, n: int, confidence: float, method: str) -> Difference:
-    if not stderr:
-        # equal differences give a spread of 0: ignorance, not certainty
-        return Difference(value, stderr, None, 1.0 if stderr == 0 and value == 0 else None, n, method)
-    reach = t_quantile((1 + confidence) / 2, count - 1) * stderr
-    p_value = 2 * t_cdf(-abs(value) / stderr, count - 1)
-    return Difference(value, stderr, (value - reach, value + reach), p_value, n, method)
 
 
 def clip_around(value: float, centre: tuple[float, float], quantile: float, reach: float = 1.0) -> tuple[float, float]:

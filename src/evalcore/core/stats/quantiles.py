@@ -49,17 +49,6 @@ def t_quantile(p: float, df: float) -> float:
     return -size if p < 0.5 else size
 
 
-def beta_cdf(x: float, a: float, b: float) -> float:
-    """The probability that a Beta(a, b) variable is at most x.
-
-    >>> round(beta_cdf(0.5, 2, 2), 12), beta_cdf(0.0, 2, 2), beta_cdf(1.0, 2, 2)
-    (0.5, 0.0, 1.0)
-    """
-    _check_positive("a", a)
-    _check_positive("b", b)
-    return incomplete_beta(a, b, x, 1 - x)[0]
-
-
 def beta_quantile(p: float, a: float, b: float) -> float:
     """The point below which a Beta(a, b) variable falls with probability p.
 

@@ -50,16 +50,6 @@ BUILDERS: dict[str, Reader] = {
 """Values of ``dataset_path`` that name a format of files rather than a dataset."""
 
 
-def read_documents(
-    source: str | Path | Sequence[str | Path],
-    options: Mapping[str, object] | None = None,
-    *,
-    roots: Sequence[Path] = (),
-) -> list[Doc]:
-    """Read the documents of files, globs or lists of them, sorted by name; each root is searched in turn."""
-    return read_files(find_files(source, roots), options or {})
-
-
 def read_files(paths: Sequence[Path], options: Mapping[str, object], reader: Reader | None = None) -> list[Doc]:
     """Read the documents of these files one after another, with the columns of all."""
     parts = [(reader or choose_reader(path))(path, options) for path in paths]
