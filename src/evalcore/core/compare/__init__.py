@@ -3,6 +3,7 @@
 lines         Side, Line and Comparison: what is compared, and what comes out
 likeness      unnamed documents, recognised by fields that no model or scorer wrote
 pairs         the same documents in two runs, by identity and never by answer
+mismatches    metrics and groups in which two runs differ
 differences   the difference of two estimates: error, interval, what it could have shown
 flips         sign-flip tests of all lines at once, through tasks and groups
 sides         whole runs: a line for every task, metric and group

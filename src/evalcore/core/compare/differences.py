@@ -10,7 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from evalcore.core.aggregate.clusters import whole_clusters
-from evalcore.core.compare.lines import ComparisonLine
+from evalcore.core.compare.lines import ComparisonLine, explain_few
 from evalcore.core.groups.averages import Term
 from evalcore.core.groups.covariance import TermSpread, spread_of_terms
 from evalcore.core.records.array import Floats64, Ints64, frozen
@@ -80,24 +80,19 @@ def measure_line(
     known = replace(line, difference=value, stderr=whole.stderr, reason=line.reason or whole.reason)
     if whole.stderr is None or not whole.df:
         return known
-    quantile = t_quantile((1 + confidence) / 2, whole.df)
-    reach = _find_reach(moves)
+    opaque = any(move.pair.a.spread.influence is None for move in moves)
+    tested = _t_test(value, whole.stderr, whole.df) if opaque else None
+    quantile, reach = t_quantile((1 + confidence) / 2, whole.df), _find_reach(moves)
     if reach is not None and whole.variance is not None:
         n = _count_effective(terms, weights, whole)
         centre = effective_difference(value, variance=whole.variance, n=n, reach=reach)
         ci, how = clip_around(value, centre, quantile, reach), "Bonett-Price interval on the effective count"
     elif whole.stderr > 0:
         centre = value, whole.stderr
-        ci, how = _combine_intervals(ends, value, whole.stderr) or (
-            clip_around(value, centre, quantile, inf),
-            "t interval",
-        )
+        student = clip_around(value, centre, quantile, inf), "t interval"
+        ci, how = _combine_intervals(ends, value, whole.stderr) or student
     else:
-        same = 1.0 if value == 0 and any(move.pair.a.spread.influence is None for move in moves) else None
-        return replace(known, p_value=same, reason=_explain_zero_spread(value))
-    tested = (
-        _t_test(value, whole.stderr, whole.df) if any(move.pair.a.spread.influence is None for move in moves) else None
-    )
+        return replace(known, p_value=tested, reason=_explain_zero_spread(value))
     return replace(
         known,
         ci=ci,
@@ -115,10 +110,8 @@ def _explain_zero_spread(value: float) -> str:
 
 def _measure_binary(line: ComparisonLine, scores: tuple[Floats64, Floats64], confidence: float) -> ComparisonLine:
     tested = paired_binary(*scores, confidence=confidence)
-    n = len(scores[0])
-    apart = scores[0] - scores[1]
-    variance = float(np.count_nonzero(apart)) / n**2 - tested.difference**2 / n
-    error = effective_difference(tested.difference, variance=variance, n=n)[1]
+    n, moved = len(scores[0]), np.count_nonzero(scores[0] - scores[1])
+    error = effective_difference(tested.difference, variance=moved / n**2 - tested.difference**2 / n, n=n)[1]
     return replace(
         line,
         difference=tested.difference,
@@ -130,16 +123,6 @@ def _measure_binary(line: ComparisonLine, scores: tuple[Floats64, Floats64], con
         least_p=0.5**n,
         reason=line.reason or explain_few(n, "document", 0.5**n, 1 - confidence),
     )
-
-
-def explain_few(count: int, what: str, least: float, alpha: float) -> str | None:
-    """Explain why a test of so few units cannot find anything; None if it can.
-
-    >>> explain_few(4, "cluster", 0.125, 0.05)
-    'only 4 clusters: no p-value below 0.125 is possible'
-    """
-    many = f"{count} {what}{'s' * (count != 1)}"
-    return f"only {many}: no p-value below {least:.3g} is possible" if least > alpha else None
 
 
 def _combine_intervals(
@@ -187,8 +170,7 @@ def _find_bits(estimate: Estimate) -> Floats64 | None:
         return None
     given = estimate.spread.influence.floats + estimate.value
     scores = np.rint(given)
-    whole = bool(np.all(np.abs(given - scores) < 1e-9)) and bool(np.isin(scores, (0, 1)).all())
-    return scores if whole else None
+    return scores if ((np.abs(given - scores) < 1e-9) & np.isin(scores, (0, 1))).all() else None
 
 
 def _build_term(move: Move) -> Term:
@@ -223,16 +205,11 @@ def _count_effective(terms: Sequence[Term], weights: Sequence[float], whole: Ter
     """Count the independent documents that would give the same error; without an error, the clusters."""
     if not whole.stderr:
         return whole.trials
-    alone = [
-        (
-            weight,
-            independent(term.estimate.spread.influence.floats)[1]
-            if term.estimate.spread.influence is not None
-            else None,
-        )
+    error = fsum(
+        (weight * (independent(influence.floats)[1] or 0.0)) ** 2
         for term, weight in zip(terms, weights, strict=True)
-    ]
-    error = fsum((weight * stderr) ** 2 for weight, stderr in alone if stderr is not None)
+        if (influence := term.estimate.spread.influence) is not None
+    )
     count = 1 / fsum(weight**2 / term.estimate.count for term, weight in zip(terms, weights, strict=True))
     return count * min(1.0, error / whole.stderr**2) if error else count
 

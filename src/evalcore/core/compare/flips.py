@@ -9,8 +9,8 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from evalcore.core.compare.differences import Move, Pair, explain_few, influence_of
-from evalcore.core.compare.lines import ComparisonLine
+from evalcore.core.compare.differences import Move, Pair, influence_of
+from evalcore.core.compare.lines import ComparisonLine, explain_few
 from evalcore.core.records.array import ColumnRecord, Floats64, Ints64, frozen
 from evalcore.core.records.column import build_column, concat_rows
 from evalcore.core.records.errors import EvalError

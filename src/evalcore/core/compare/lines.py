@@ -140,6 +140,16 @@ def too_few(line: ComparisonLine, alpha: float) -> bool:
     return line.least_p is not None and line.least_p > alpha
 
 
+def explain_few(count: int, what: str, least: float, alpha: float) -> str | None:
+    """Explain why a test of so few units cannot find anything; None if it can.
+
+    >>> explain_few(4, "cluster", 0.125, 0.05)
+    'only 4 clusters: no p-value below 0.125 is possible'
+    """
+    many = f"{count} {what}{'s' * (count != 1)}"
+    return f"only {many}: no p-value below {least:.3g} is possible" if least > alpha else None
+
+
 def adjust_comparisons(
     comparisons: Iterable[Comparison], correction: str | Correction = "holm"
 ) -> tuple[Comparison, ...]:

@@ -210,21 +210,12 @@ def _rename_rows(given: Column, keys: Mapping[int, int]) -> Column:
 def _keep_common(a: Scored, b: Scored) -> list[tuple[ScoredColumn, ScoredColumn, int]]:
     """Keep the metrics of both runs on the documents with a score in both, and count the others."""
     others = {one.key: one for one in b.columns}
-    return [(*_keep_scored(one, others[one.key]),) for one in a.columns if one.key in others]
+    return [_keep_scored(one, others[one.key]) for one in a.columns if one.key in others]
 
 
 def _keep_scored(a: ScoredColumn, b: ScoredColumn) -> tuple[ScoredColumn, ScoredColumn, int]:
-    fine = _find_scored_keys(a.column) & _find_scored_keys(b.column)
-    meant = _find_meant_keys(a.column) | _find_meant_keys(b.column)
+    fine = set.intersection(*(set(one.column.keys.ints[one.column.scored].tolist()) for one in (a, b)))
+    meant = set.union(*(set(one.column.keys.ints[one.column.status.data != NOT_EMITTED].tolist()) for one in (a, b)))
     kept = {key: key for key in fine}
     left, right = (replace(one, column=_rename_rows(one.column, kept)) for one in (a, b))
     return left, right, len(meant - fine)
-
-
-def _find_scored_keys(given: Column) -> set[int]:
-    return set(given.keys.ints[given.scored].tolist())
-
-
-def _find_meant_keys(given: Column) -> set[int]:
-    """Find the documents that should have a score."""
-    return set(given.keys.ints[given.status.data != NOT_EMITTED].tolist())

@@ -15,8 +15,9 @@ from evalcore.core.compare.lines import (
     adjust_comparisons,
     too_few,
 )
+from evalcore.core.compare.mismatches import list_groups
 from evalcore.core.compare.pairs import pair_documents
-from evalcore.core.groups.tree import Group, all_groups, all_tasks
+from evalcore.core.groups.tree import all_tasks
 from evalcore.core.records.task import MetricKey
 
 NO_TASK, NO_METRIC = "the run has no such task", "the run has no such metric"
@@ -135,7 +136,7 @@ def fail_missing(
         if (name, key) not in there
     )
     lost = {(gate.name, gate.key) for gate in (*gates, *absent) if _is_empty(gate)} & set(known)
-    below = {group.name: {leaf.name for leaf in all_tasks(group)} for group in _list_groups(baseline)}
+    below = {group.name: {leaf.name for leaf in all_tasks(group)} for group in list_groups(baseline.trees)}
 
     def fail_empty(gate: Gate) -> Gate:
         if not _is_empty(gate):
@@ -162,10 +163,6 @@ def numbers_of_side(side: ComparisonSide) -> Iterator[Number]:
         yield from ((scored.task.name, one.key) for one in scored.columns if one.column.scored.any())
 
 
-def _list_groups(side: ComparisonSide) -> list[Group[object]]:
-    return [one for tree in side.trees if isinstance(tree, Group) for one in (tree, *all_groups(tree))]
-
-
 def find_unscored(run: ComparisonSide, baseline: ComparisonSide, most: float) -> tuple[Gate, ...]:
     """Judge every task of the baseline: how many of the documents scored there have no score in the run.
 
@@ -188,14 +185,12 @@ def find_unscored(run: ComparisonSide, baseline: ComparisonSide, most: float) ->
 
 
 def _judge_unscored(name: str, key: MetricKey, n: int, lost: int, most: float) -> Gate:
-    passed = lost <= most * n
-    verdict = f"{lost:,} of {n:,} documents without a score"
     return Gate(
         kind="unscored",
         name=name,
         key=key,
-        passed=passed,
-        verdict=verdict,
+        passed=lost <= most * n,
+        verdict=f"{lost:,} of {n:,} documents without a score",
         value=lost / n,
         limit=most,
         n=n,

@@ -12,14 +12,15 @@ from evalcore.core.aggregate.task_report import aggregation_of
 from evalcore.core.compare.differences import Move, Pair, measure_line
 from evalcore.core.compare.flips import DRAWS, flip_lines
 from evalcore.core.compare.lines import Comparison, ComparisonLine, ComparisonSide
+from evalcore.core.compare.mismatches import drop_mismatches, list_groups, warn_of_groups, warn_of_metrics
 from evalcore.core.compare.pairs import Paired, pair_documents
-from evalcore.core.groups.tree import Group, Tree, all_groups, all_tasks, child_names
+from evalcore.core.groups.tree import Tree, all_tasks
 from evalcore.core.pipeline import build_report, report_task
 from evalcore.core.records.errors import EvalError, place
 from evalcore.core.records.estimate import Estimate, Part
 from evalcore.core.records.report import Report, TaskReport
 from evalcore.core.records.row import Floats
-from evalcore.core.records.score import Scored, ScoredColumn, whole_columns
+from evalcore.core.records.score import Scored, whole_columns
 from evalcore.core.records.task import MetricKey
 from evalcore.core.tables import EVALCORE, Tables
 
@@ -45,7 +46,7 @@ def compare_sides(
     """
     if seed < 0 or draws < 1:
         raise EvalError(f"expected a seed of at least 0 and at least one draw, got {seed} and {draws}")
-    a, b, unlike = _drop_unlike(a, b, tables)
+    a, b, unlike = drop_mismatches(a, b, tables)
     pairs = _pair_tasks(a, b)
     trees = a.trees or b.trees
     inference = Inference(confidence=confidence)
@@ -72,8 +73,8 @@ def compare_sides(
         warnings=(
             *unlike,
             *(told for pair in pairs for told in pair.warnings),
-            *_warn_of_lone_metrics(a, b),
-            *_warn_of_groups(a.trees, b.trees),
+            *warn_of_metrics(a, b),
+            *warn_of_groups(a.trees, b.trees),
         ),
     )
 
@@ -95,45 +96,6 @@ def _pair_tasks(a: ComparisonSide, b: ComparisonSide) -> list[Paired]:
         for one in a.scored
         if (name := one.task.name) in theirs
     ]
-
-
-def _drop_unlike(
-    a: ComparisonSide, b: ComparisonSide, tables: Tables
-) -> tuple[ComparisonSide, ComparisonSide, list[str]]:
-    """Drop the metrics that the runs close by different rules, and say which."""
-    warnings: list[str] = []
-    theirs = {one.task.name: one for one in b.scored}
-    dropped: set[tuple[str, MetricKey]] = set()
-    for task in a.scored:
-        other = {column.key: column for column in theirs[task.task.name].columns} if task.task.name in theirs else {}
-        for column in task.columns:
-            rules = [
-                _describe_rule(scored, found, tables)
-                for scored, found in ((task, column), (theirs.get(task.task.name, task), other.get(column.key, column)))
-            ]
-            if rules[0] != rules[1]:
-                dropped.add((task.task.name, column.key))
-                warnings.append(
-                    f"{task.task.name}: {column.key} is not compared: {rules[0]} in one run, {rules[1]} in the other"
-                )
-    return _drop_metrics(a, dropped), _drop_metrics(b, dropped), warnings
-
-
-def _describe_rule(scored: Scored, column: ScoredColumn, tables: Tables) -> str:
-    """Describe what makes a number: its aggregation, and its options unless they only shape scores."""
-    name = aggregation_of(scored.task, column, tables).name
-    options = column.spec.options if column.spec is not None and name != "mean" else {}
-    return " ".join([name, *(f"{key}={value}" for key, value in sorted(options.items()))])
-
-
-def _drop_metrics(side: ComparisonSide, dropped: set[tuple[str, MetricKey]]) -> ComparisonSide:
-    if not dropped:
-        return side
-    kept = (
-        replace(one, columns=tuple(column for column in one.columns if (one.task.name, column.key) not in dropped))
-        for one in side.scored
-    )
-    return replace(side, scored=tuple(kept))
 
 
 def _list_lone_tasks(a: ComparisonSide, b: ComparisonSide) -> tuple[str, ...]:
@@ -195,7 +157,7 @@ def _find_flips(pair: Pair) -> tuple[tuple[int, ...], tuple[int, ...]]:
 def _draft_groups(
     report_a: Report, report_b: Report, trees: Iterable[Tree[object]], leaves: Leaves, lone: frozenset[str]
 ) -> Iterator[Draft]:
-    below = {group.name: {leaf.name for leaf in all_tasks(group)} for group in _list_groups(trees)}
+    below = {group.name: {leaf.name for leaf in all_tasks(group)} for group in list_groups(trees)}
     for group in report_a.groups:
         other = report_b.group(group.name)
         for key, a in group.estimates:
@@ -224,31 +186,3 @@ def _add_moves(line: ComparisonLine, a: Estimate, b: Estimate, leaves: Leaves) -
         if part.slope or theirs[part.name].slope
     )
     return replace(line, unscored=sum(move.pair.unscored for move in moves)), moves, (a, b)
-
-
-def _list_groups(trees: Iterable[Tree[object]]) -> list[Group[object]]:
-    return [one for tree in trees if isinstance(tree, Group) for one in (tree, *all_groups(tree))]
-
-
-def _warn_of_lone_metrics(a: ComparisonSide, b: ComparisonSide) -> Iterator[str]:
-    theirs = {one.task.name: {column.key for column in one.columns} for one in b.scored}
-    for task in a.scored:
-        mine, other = {column.key for column in task.columns}, theirs.get(task.task.name)
-        for key in sorted(map(str, mine ^ other)) if other is not None else ():
-            has = a.name if key in set(map(str, mine)) else b.name
-            yield f"{task.task.name}: only {has} has {key}"
-
-
-def _warn_of_groups(a: Iterable[Tree[object]], b: Iterable[Tree[object]]) -> Iterator[str]:
-    mine, theirs = ({group.name: group for group in _list_groups(trees)} for trees in (a, b))
-    for name, group in mine.items():
-        if _list_rules(group) != _list_rules(theirs.get(name, group)):
-            yield f"group {name} differs between the runs; the first run's tasks and weights are used for both"
-    for name in theirs if mine else ():
-        if name not in mine:
-            yield f"group {name} is only in the second run and is not compared"
-
-
-def _list_rules(group: Group[object]) -> tuple[object, ...]:
-    """List what decides a group's numbers: its children and metrics, without the filters, which its tasks decide."""
-    return child_names(group), tuple(sorted((replace(one, filters=None) for one in group.metrics), key=repr))
