@@ -52,17 +52,15 @@ def tabulate_replies(name: str, filled: Filled) -> AnswerTable:
     rows = [(doc_id, idx, one) for doc_id, several in filled.asked.items() for idx, one in enumerate(several)]
     repeats = [one.repeats or 1 for _, _, one in rows]
     asked = request_table(name, [doc_id for doc_id, _, _ in rows], [idx for _, idx, _ in rows], repeats)
-    given = (_pad_replies(one.resps, n) for (_, _, one), n in zip(rows, repeats, strict=True))
-    return asked.answered(list(chain.from_iterable(given)))
-
-
-def _pad_replies(given: Sequence[object], repeats: int) -> Sequence[object]:
-    return [*given[:repeats], *[NO_REPLY] * (repeats - len(given))]
+    padded = (
+        [*one.resps[:n], *[NO_REPLY] * (n - len(one.resps))] for (_, _, one), n in zip(rows, repeats, strict=True)
+    )
+    return asked.answered(list(chain.from_iterable(padded)))
 
 
 def read_samples(name: str, task: LmTask, filled: Filled, tables: Tables, cluster: str | None) -> list[Sample]:
     """Read what scoring knows of each document. Its JSON is only its number: own code gets the document itself."""
-    read = _make_reader(task) if is_known(task, tables) else _read_nothing
+    read = _make_reader(task) if is_known(task, tables) else lambda doc: (None, ())
     out: list[Sample] = []
     for doc_id, doc in filled.docs.items():
         try:
@@ -80,10 +78,6 @@ def _read_cluster(doc: object, field: str | None) -> int | str | None:
     if not isinstance(value, int | str):
         raise EvalError(f"expected a cluster in the field {field!r}, as a text or an integer, got {value!r}")
     return value
-
-
-def _read_nothing(doc: object) -> tuple[Gold, tuple[str, ...]]:
-    return None, ()
 
 
 def _make_reader(task: LmTask) -> Callable[[object], tuple[Gold, tuple[str, ...]]]:

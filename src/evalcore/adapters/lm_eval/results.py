@@ -101,11 +101,8 @@ def log_rows(
 ) -> list[Plain]:
     """Write lm-eval's sample log, a row per filter and document; ``numbers`` are the documents' names in it."""
     shared = {doc_id: _share_fields(task, filled, doc_id, numbers[doc_id]) for doc_id in filled.docs}
-    return [{**row, **shared[_make_key(row)]} for row in sample_rows(scored, samples, ())]  # shared has the replies
-
-
-def _make_key(row: Plain) -> int:
-    return int(str(row["doc_id"]))
+    rows = sample_rows(scored, samples, ())  # without replies, which are shared
+    return [{**row, **shared[int(str(row["doc_id"]))]} for row in rows]
 
 
 def _share_fields(task: LmTask, filled: Filled, doc_id: int, number: int) -> Plain:

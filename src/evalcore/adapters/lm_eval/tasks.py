@@ -32,7 +32,7 @@ def read_task(name: str, task: LmTask, tables: Tables, kinds: Sequence[set[str]]
     """
     config = dict(task.dump_config())
     known, pipelines = is_known(task, tables), read_pipelines(getattr(task, "_filters", ()), tables)
-    made = _read_own(name, task, tables) if known else _read_theirs(name, task, tables, kinds)
+    made = _read_own(name, task, tables) if known else Task(name, _choose_kind(kinds), list_metrics(task, tables))
     alias, shots = config.get("task_alias"), config.get("num_fewshot")
     return replace(
         made,
@@ -106,10 +106,6 @@ def _name_function(function: Callable[..., object], name: str) -> Callable[..., 
 
 
 # --- scored by lm-eval's or the user's code ---------------------------------------------------------------------
-
-
-def _read_theirs(name: str, task: LmTask, tables: Tables, kinds: Sequence[set[str]]) -> Task:
-    return Task(name, _choose_kind(kinds), list_metrics(task, tables))
 
 
 def list_metrics(task: LmTask, tables: Tables) -> tuple[MetricSpec, ...]:

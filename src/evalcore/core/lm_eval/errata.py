@@ -71,14 +71,6 @@ def _is_emptied(facts: Facts) -> bool:
     )
 
 
-def _is_flat(facts: Facts) -> bool:
-    return facts.estimate.stderr == 0.0 and facts.estimate.value in facts.estimate.scale.bounds
-
-
-def _is_uneven(facts: Facts) -> bool:
-    return facts.draws is not None and facts.draws % 1000 != 0 and facts.estimate.scale.aggregation in BOOTSTRAPPED
-
-
 TASK_RULES: Sequence[tuple[str, Applies]] = (
     ("E01", lambda facts: facts.estimate.scale.aggregation == "median" and facts.estimate.count % 2 == 0),
     ("E02", lambda facts: facts.estimate.scale.aggregation == "bypass"),
@@ -86,11 +78,11 @@ TASK_RULES: Sequence[tuple[str, Applies]] = (
     ("E10", lambda facts: "several golds" in facts.traits and facts.partial_credit),
     ("E11", _is_after_exact_match),
     ("E13", _is_emptied),
-    ("E17", _is_uneven),
+    ("E17", lambda facts: bool((facts.draws or 0) % 1000) and facts.estimate.scale.aggregation in BOOTSTRAPPED),
     ("E18", lambda facts: facts.estimate.scale.aggregation in BOOTSTRAPPED),
     ("E19", lambda facts: any(step.name == "majority_vote" for step in facts.pipeline.steps)),
     ("E21", lambda facts: facts.key.metric == "word_perplexity"),
-    ("E22", _is_flat),
+    ("E22", lambda facts: facts.estimate.stderr == 0.0 and facts.estimate.value in facts.estimate.scale.bounds),
     ("E24", lambda facts: facts.estimate.scale.aggregation in WITHOUT_ERROR),
 )
 

@@ -29,7 +29,7 @@ def lm_eval_results(report: Report, samples: Mapping[str, Sequence[Plain]] | Non
         "results": {**{task.name: _write_task(task) for task in report.tasks}, **group_rows},
         **({"groups": with_numbers} if with_numbers else {}),
         "group_subtasks": {group.name: list(child_names(group)) for group in groups},
-        "configs": {task.name: thaw(task.config) for task in _sort_tasks(report.tasks)},
+        "configs": {task.name: thaw(task.config) for task in sorted(report.tasks, key=lambda task: task.name)},
         "versions": dict(
             sorted([*((t.name, t.version) for t in report.tasks), *((g.name, g.version) for g in report.groups)])
         ),
@@ -101,7 +101,10 @@ Directions = dict[str, bool | None]
 
 def higher_is_better(report: Report) -> dict[str, Directions]:
     """The direction of each metric, per task and group; None in a group whose children disagree."""
-    known: dict[str, Directions] = {task.name: _list_directions(task) for task in report.tasks}
+    known: dict[str, Directions] = {
+        task.name: {key.metric: estimate.scale.higher_is_better for key, estimate in task.estimates}
+        for task in report.tasks
+    }
     for tree in report.trees:
         fold_group(
             tree,
@@ -109,10 +112,6 @@ def higher_is_better(report: Report) -> dict[str, Directions]:
             lambda group, parts: known.setdefault(group.name, _merge_directions(parts)),
         )
     return {name: found for name, found in known.items() if found}
-
-
-def _list_directions(task: TaskReport) -> Directions:
-    return {key.metric: estimate.scale.higher_is_better for key, estimate in task.estimates}
 
 
 def _merge_directions(parts: Iterable[Directions]) -> Directions:
@@ -231,7 +230,3 @@ def _list_tasks(group: Group[TaskReport]) -> tuple[TaskReport, ...]:
     from evalcore.core.groups.tree import all_tasks
 
     return tuple(leaf.value for leaf in all_tasks(group))
-
-
-def _sort_tasks(tasks: Iterable[TaskReport]) -> list[TaskReport]:
-    return sorted(tasks, key=lambda task: task.name)

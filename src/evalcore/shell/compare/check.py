@@ -88,7 +88,7 @@ def check_run(
     against = hold_against(runs, sides, keys) if sides else HeldGates()
     idle = ("--strict is about limits, and there are none",) if strict and not limits else ()
     return Checked(
-        runs=tuple(map(_name_run, runs)),
+        runs=tuple((str(one.path if one.path.name else one.path.resolve()), find_model(one.results)) for one in runs),
         run=str(run),
         gates=(*gates, *against.gates),
         baseline=None if baseline is None else str(baseline),
@@ -139,8 +139,3 @@ def _hold_to_limits(
     bare = [f"{gate.name} {gate.key}" for gate in gates if gate.ci is None and gate.value is not None]
     judged = f"without an interval, judged by the number itself: {', '.join(bare)}"
     return level, gates, (*([judged] if bare and not keys.strict else []), *losses, *run.warnings)
-
-
-def _name_run(run: Recorded) -> tuple[str, str]:
-    """What was read: its path, in full where it has no name of its own, and its model."""
-    return str(run.path if run.path.name else run.path.resolve()), find_model(run.results)

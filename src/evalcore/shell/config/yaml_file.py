@@ -92,7 +92,7 @@ class _Composer(PARSER):  # type: ignore[misc, valid-type]  # which one depends 
         return _tag_scalar(value) if implicit[0] else TEXT
 
 
-def _keep_value(value: object) -> object:
+def keep_value(value: object) -> object:
     return value
 
 
@@ -101,7 +101,7 @@ def read_yaml(
     path: str,
     *,
     duplicates: Literal["error", "warn"] = "error",
-    hold: Callable[[object], object] = _keep_value,
+    hold: Callable[[object], object] = keep_value,
 ) -> Loaded:
     """Read a YAML text; a duplicate key is an error or, in a shipped library, a warning (the last one counts).
 

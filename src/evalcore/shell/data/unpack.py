@@ -35,15 +35,11 @@ def _open_xz(path: Path) -> IO[bytes]:
     return lzma.open(path, "rb")
 
 
-def _open_zstd(path: Path) -> IO[bytes]:
-    return cast(IO[bytes], require("zstandard", "zstd").open(path, "rb"))
-
-
 PACKED: dict[str, Callable[[Path], IO[bytes]]] = {
     ".gz": _open_gzip,
     ".bz2": _open_bz2,
     ".xz": _open_xz,
-    ".zst": _open_zstd,
+    ".zst": lambda path: cast(IO[bytes], require("zstandard", "zstd").open(path, "rb")),
 }
 
 MAGIC = {b"\x1f\x8b\x08": ".gz", b"\xfd7zXZ\x00": ".xz", b"\x28\xb5\x2f\xfd": ".zst"}

@@ -89,20 +89,22 @@ def diff_runs(
     """
     tasks, metrics = list_names(task), list_names(metric)
     run_a, run_b = (open_run(Path(path), build_search(reading)) for path in (a, b))
-    of_a, of_b = _list_scored(run_a), _list_scored(run_b)
+    recorded = _require_recorded(run_a), _require_recorded(run_b)
+    of_a, of_b = ({one.task.name: one for one in run.side.scored} for run in recorded)
     names = [name for name in of_a if name in of_b and _fits(name, tasks)]
     _refuse_unknown(
         [*of_a, *of_b], tasks, [str(c.key) for s in (*of_a.values(), *of_b.values()) for c in s.columns], metrics
     )
     diffs = tuple(_diff_task(run_a, run_b, of_a[name], of_b[name], metrics) for name in names)
     keys = {(diff.task, key) for diff in diffs for key in diff.keys}
+    before, after = (build_run_report(run, find_inference(run.results)) for run in recorded)
     return Diffed(
         run_a,
         run_b,
         diffs,
         tuple(name for name in of_a if name not in of_b and _fits(name, tasks)),
         tuple(name for name in of_b if name not in of_a and _fits(name, tasks)),
-        tuple(_list_numbers(_build_report(run_a), _build_report(run_b), keys, {key for _, key in keys})),
+        tuple(_list_numbers(before, after, keys, {key for _, key in keys})),
         tuple(detail for diff in diffs for detail in _trace_details(run_a, run_b, diff, limit)),
     )
 
@@ -111,14 +113,6 @@ def _require_recorded(run: RunSource) -> Recorded:
     if run.recorded is None:
         raise EvalError(f"{run.path}: expected scores by document; {run.warnings[0]}")
     return run.recorded
-
-
-def _list_scored(run: RunSource) -> Mapping[str, Scored]:
-    return {one.task.name: one for one in _require_recorded(run).side.scored}
-
-
-def _build_report(run: RunSource) -> Report:
-    return build_run_report(_require_recorded(run), find_inference(_require_recorded(run).results))
 
 
 def _fits(name: str, globs: Sequence[str]) -> bool:

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Unpack
 
 from evalcore.core.explain.contribution import Contribution, contributions
-from evalcore.core.records.document import DocumentRow
 from evalcore.core.records.errors import unknown
 from evalcore.core.records.frozen_dict import FrozenRecord
 from evalcore.core.records.task import MetricKey, Task
@@ -66,7 +65,7 @@ def explain_document(
     file = None if task_file is None else Path(task_file)
     source = open_run(Path(run), build_search(reading), scores=False, traced=file is None)
     log = source.log(task)
-    table = _find_table(source, log)
+    table = source.recorded.side.documents.get(log.name, ()) if source.recorded is not None else ()
     logged, by = find_document(log, str(doc), table)
     logged = add_past(log, logged) or _read_whole(source, log, logged)
     behind = find_task(source, log, file)
@@ -74,7 +73,9 @@ def explain_document(
     parts = _find_parts(source, log, logged)
     logged_keys = [*(part.key for part in parts), *list_score_keys(logged)]
     # What the log does not measure is only shown where it was asked for, or where the log measures nothing at all.
-    known = dict.fromkeys([*logged_keys, *(_list_traced_keys(traces) if file is not None or not logged_keys else ())])
+    asked = traces if file is not None or not logged_keys else ()
+    traced_keys = (key for one in asked if one.trace is not None for key, _ in one.trace.outcomes)
+    known = dict.fromkeys([*logged_keys, *traced_keys])
     kept = _choose_filters([traced.filter for traced in traces], list_names(filter))
     keys = _choose_keys([key for key in known if key.filter in kept], list_names(metric))
     return Explained(
@@ -100,10 +101,6 @@ def _read_whole(run: RunSource, log: LogTask, logged: Logged) -> Logged:
     return find_document(same, f"#{logged.doc_id}")[0]
 
 
-def _find_table(run: RunSource, log: LogTask) -> Sequence[DocumentRow]:
-    return run.recorded.side.documents.get(log.name, ()) if run.recorded is not None else ()
-
-
 def _find_parts(run: RunSource, log: LogTask, logged: Logged) -> tuple[Contribution, ...]:
     if run.recorded is None or log.name not in {one.task.name for one in run.recorded.side.scored}:
         return ()
@@ -121,10 +118,6 @@ def _tell_left_out(run: RunSource, log: LogTask, logged: Logged, parts: Sequence
     read = [str(one) for one in run.recorded.files.get(log.name, ())]
     of = f"those of {log.name} are of {', '.join(read)}" if read else f"they are of {', '.join(run.recorded.files)}"
     return (f"{log.name}: document {logged.doc_id} has no part in the numbers: {of}",)
-
-
-def _list_traced_keys(traces: Sequence[Traced]) -> list[MetricKey]:
-    return [key for one in traces if one.trace is not None for key, _ in one.trace.outcomes]
 
 
 def _choose_filters(names: Sequence[str], wanted: Sequence[str]) -> set[str]:

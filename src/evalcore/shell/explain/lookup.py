@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 
 import msgspec
 from msgspec.structs import replace
@@ -82,12 +83,8 @@ def _tell_known(log: LogTask, wanted: str) -> str:
     if number.removeprefix("-").isdecimal() and len(number) < 20:
         near = sorted(numbers, key=lambda at: abs(at - int(number)))[:3]
         return f"{spread}; the nearest are {', '.join(map(str, near))}"
-    names = [name for one in _read_first(log) for name in list_own_ids(one)[:1]]
+    names = [name for one in islice(_read_documents(log), SHOWN) for name in list_own_ids(one)[:1]]
     return spread + (f"; some of their own names: {', '.join(names)}" if names else "; none has a name of its own")
-
-
-def _read_first(log: LogTask) -> list[Logged]:
-    return [one for _, one in zip(range(SHOWN), _read_documents(log), strict=False)]
 
 
 def list_own_ids(logged: Logged) -> tuple[str, ...]:

@@ -98,17 +98,13 @@ def make_asker(settings: TaskSettings, columns: Sequence[str], asking: Asking, m
         read_field(settings.description, None, key="description"),
         asking.system_instruction,
         (settings.target_delimiter, settings.fewshot_delimiter),
-        (_default_empty(shots.target_delimiter), _default_empty(shots.fewshot_delimiter)),
+        (shots.target_delimiter or "", shots.fewshot_delimiter or ""),
         _choose_continuation(settings, asking),
         freeze_options(settings.generation_kwargs),
         asking.chat,
         asking.multiturn,
         mutual,
     )
-
-
-def _default_empty(given: str | None) -> str:
-    return "" if given is None else given
 
 
 def _choose_continuation(settings: TaskSettings, asking: Asking) -> str:

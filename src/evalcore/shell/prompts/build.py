@@ -62,7 +62,7 @@ def _assemble_task(
         raise EvalError("expected at least one document to ask about, got none")
     shots = _make_shots(settings, asker, splits, asking.seed)
     cluster = None if settings.cluster is None else read_cluster(settings.cluster, table.columns)
-    own_code = _calls_code(settings)
+    own_code = any(callable(getattr(settings, key)) for key in CALLED)
     requests: list[Request] = []
     docs: list[int] = []
     idxs: list[int] = []
@@ -175,10 +175,6 @@ def _write_shot(asker: Asker, example: Doc, pool: Sequence[Doc]) -> tuple[Turn, 
     except EvalError as wrong:
         number = next((i for i, one in enumerate(pool) if one is example), "")
         raise EvalError(f"few-shot example {number}: {wrong}") from wrong
-
-
-def _calls_code(settings: TaskSettings) -> bool:
-    return any(callable(getattr(settings, key)) for key in CALLED)
 
 
 def _warn_of_settings(settings: TaskSettings) -> tuple[str, ...]:

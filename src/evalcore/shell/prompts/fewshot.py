@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
+from itertools import islice
 from random import Random
 
 from evalcore.core.records.errors import EvalError, place, unknown
@@ -75,15 +76,10 @@ def take_places(pool: Sequence[Doc], count: int, doc: Doc | None = None) -> list
     >>> take_places([{"q": 0}, {"q": 1}, {"q": 2}], 2, {"q": 0})
     [1, 2]
     """
-    places = _list_others(pool, doc)
-    taken = [i for _, i in zip(range(count), places, strict=False)]
+    taken = list(islice((i for i, one in enumerate(pool) if doc is None or one != doc), count))
     if len(taken) < count:
         raise _refuse_count(count, len(taken), doc)
     return taken
-
-
-def _list_others(pool: Sequence[Doc], doc: Doc | None) -> Iterator[int]:
-    return (i for i, one in enumerate(pool) if doc is None or one != doc)
 
 
 def _use_sampler(sampler: type, pool: Sequence[Doc], count: int, seed: int | None) -> Draw:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from evalcore.core.groups.build import STRUCTURE
 from evalcore.core.groups.index import items, reference
 from evalcore.core.records.errors import EvalError
-from evalcore.shell.config.yaml_file import FunctionTag
+from evalcore.shell.config.yaml_file import FunctionTag, keep_value
 from evalcore.shell.tasks.code import find_function
 from evalcore.shell.tasks.function import GroupFunction
 from evalcore.shell.tasks.library.includes import is_shipped, read_includes
@@ -23,10 +23,6 @@ NOT_OF_A_TASK = ("tag", "group", "task_list", "path", "include")  # as lm_eval/t
 Convert = Callable[[object], object]
 
 
-def _keep_value(value: object) -> object:
-    return value
-
-
 class Place(NamedTuple):
     """Where a group's config is written, and how the values that it passes down are converted."""
 
@@ -35,7 +31,7 @@ class Place(NamedTuple):
     convert: Convert
 
 
-def list_configs(selection: Selection, convert: Convert = _keep_value) -> Iterator[Config]:
+def list_configs(selection: Selection, convert: Convert = keep_value) -> Iterator[Config]:
     """List every config that the selection leads to, tasks sorted by name (so are those of a tag); no other is read."""
     groups: dict[str, Config] = {}
     tasks: dict[str, Config] = {}

@@ -9,7 +9,7 @@ import numpy as np
 
 from evalcore.core.records.document import request_key
 from evalcore.core.records.errors import EvalError
-from evalcore.core.records.request import Failure, Generate, Likelihood, LogLikelihood, Reply, Request
+from evalcore.core.records.request import Failure, Generate, Likelihood, LogLikelihood, Reply
 from evalcore.shell.models.llama.decode import (
     Decoding,
     add_likelihoods,
@@ -67,7 +67,7 @@ def _prepare_work(engine: Engine, at: int, question: Question, seed: int, max_ge
         if room < 1:
             raise EvalError(f"expected max_gen_toks below n_ctx = {engine.n_ctx}, got {how.max_gen_toks}")
         prompt = _encode_text(engine, request.prompt, True) or (prefix,)
-        return Work(at, ((prompt[-room:], ()),), how, _derive_seed(seed, request, question.repeat))
+        return Work(at, ((prompt[-room:], ()),), how, int(request_key(str(seed), request, {}, question.repeat), 16))
     if isinstance(request, LogLikelihood):
         pair = encode_pair(request.context, request.continuation, prefix, lambda *text: _encode_text(engine, *text))
         return Work(at, (fit_pair(*pair, engine.n_ctx),))
@@ -79,10 +79,6 @@ def _encode_text(engine: Engine, text: str, begin: bool) -> Tokens:
     """Encode a text, after a BOS token if the model wants one and the text does not begin with its name."""
     begins = begin and engine.adds_bos and not text.startswith(engine.text_of(engine.bos))
     return ((engine.bos,) if begins else ()) + engine.tokenize(text)
-
-
-def _derive_seed(seed: int, request: Request, repeat: int) -> int:
-    return int(request_key(str(seed), request, {}, repeat), 16)
 
 
 def _score_work(engine: Engine, work: Work, size: int) -> Reply:

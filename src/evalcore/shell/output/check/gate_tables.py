@@ -79,7 +79,7 @@ def _show_limits(gates: Sequence[Gate], checked: Checked) -> Page:
         N,
         GateColumn("Value", lambda gate: show_value(gate.value)),
         GateColumn(f"{level} interval", lambda gate: show_interval(*(gate.ci or (None, None))), spare=2),
-        GateColumn("limit", _show_limit),
+        GateColumn("limit", lambda gate: f"{SIGNS[gate.kind]} {show_value(gate.limit)}"),
         VERDICT,
     )
     alpha = show_share(checked.alpha)
@@ -97,10 +97,6 @@ def _show_limits(gates: Sequence[Gate], checked: Checked) -> Page:
         " a model that is"
     )
     return _build_page(gates, columns, rule, f"{luck} exactly at all of them")
-
-
-def _show_limit(gate: Gate) -> str:
-    return f"{SIGNS[gate.kind]} {show_value(gate.limit)}"
 
 
 def _show_changes(gates: Sequence[Gate], checked: Checked) -> Page:

@@ -34,13 +34,10 @@ def write_parquet(run: str | os.PathLike[str]) -> tuple[Path, ...]:
         kinds = find_metric_kinds(row.fields for row in read_sample_rows(*log.files))
         for file in log.files:
             rows = ({"task": log.task, **row.fields} for row in read_sample_rows(file))
-            written.append(_write(_place_beside(file), build_batches(rows, kinds)))
+            beside = file.with_name(file.name[: file.name.rindex(".json")] + ".parquet")
+            written.append(_write(beside, build_batches(rows, kinds)))
     _drop_stale(path.parent, written)
     return tuple(written)
-
-
-def _place_beside(log: Path) -> Path:
-    return log.with_name(log.name[: log.name.rindex(".json")] + ".parquet")
 
 
 def _write(path: Path, tables: Iterable[pyarrow.Table]) -> Path:

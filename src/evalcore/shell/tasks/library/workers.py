@@ -27,7 +27,7 @@ def read_many(paths: Sequence[str], root: str, *, shipped: bool) -> Mapping[str,
     This process reads from the front and the workers from the back, until they meet: a slow, stuck or dead worker
     delays nothing. Workers are forked, so nothing is imported again; a program with threads is never forked.
     """
-    workers = min(len(getattr(os, "sched_getaffinity", _list_none)(0)), MOST) - 1
+    workers = min(len(getattr(os, "sched_getaffinity", lambda _: ())(0)), MOST) - 1
     if len(paths) < WORTH_IT or workers < 1 or not hasattr(os, "fork") or threading.active_count() > 1:
         return {}
     from multiprocessing import current_process
@@ -44,10 +44,6 @@ def read_many(paths: Sequence[str], root: str, *, shipped: bool) -> Mapping[str,
             if chunk[0] not in ready:
                 ready |= read(chunk)
     return ready
-
-
-def _list_none(_: int) -> tuple[int, ...]:
-    return ()
 
 
 def _read_chunk(paths: Sequence[str], root: str, shipped: bool) -> dict[str, Ready]:
