@@ -61,59 +61,32 @@ if TYPE_CHECKING:
 
     __version__: str
 
-_HOMES = {
+_MODULES = {
     # what is asked, and what comes back
-    "Task": "core.records.task",
-    "MetricSpec": "core.records.task",
-    "MetricKey": "core.records.task",
-    "Pipeline": "core.records.task",
-    "Step": "core.records.task",
-    "Sample": "core.records.request",
-    "Instance": "core.records.request",
-    "Generate": "core.records.request",
-    "LogLikelihood": "core.records.request",
-    "Rolling": "core.records.request",
-    "Answer": "core.records.request",
-    "Likelihood": "core.records.request",
-    "Failure": "core.records.request",
-    "OutputType": "core.records.request",
-    "GENERATE_UNTIL": "core.records.request",
-    "LOGLIKELIHOOD": "core.records.request",
-    "LOGLIKELIHOOD_ROLLING": "core.records.request",
-    "MULTIPLE_CHOICE": "core.records.request",
-    "freeze_options": "core.records.request",
-    "EvalError": "core.records.errors",
+    "core.records.task": "Task MetricSpec MetricKey Pipeline Step",
+    "core.records.request": "Sample Instance Generate LogLikelihood Rolling Answer Likelihood Failure OutputType "
+    "GENERATE_UNTIL LOGLIKELIHOOD LOGLIKELIHOOD_ROLLING MULTIPLE_CHOICE freeze_options",
+    "core.records.errors": "EvalError",
     # what a document gets, and what a task comes to
-    "Ok": "core.records.outcome",
-    "Unscorable": "core.records.outcome",
-    "Failed": "core.records.outcome",
-    "NotEmitted": "core.records.outcome",
-    "Scored": "core.records.score",
-    "Estimate": "core.records.estimate",
-    "TaskReport": "core.records.report",
-    "GroupReport": "core.records.report",
-    "Report": "core.records.report",
-    # the five verbs, in the order data takes
-    "group_by_doc": "core.answers.group",
-    "score_doc": "core.pipeline",
-    "reduce_repeats": "core.repeats.reduce",
-    "aggregate_metric": "core.aggregate.value",
-    "fold_group": "core.groups.tree",
-    # the same for whole tasks
-    "score_task": "core.pipeline",
-    "merge_scored": "core.records.score",
-    "report_task": "core.pipeline",
-    "build_report": "core.pipeline",
+    "core.records.outcome": "Ok Unscorable Failed NotEmitted",
+    "core.records.score": "Scored merge_scored",
+    "core.records.estimate": "Estimate",
+    "core.records.report": "TaskReport GroupReport Report",
+    # the verbs, in the order data takes
+    "core.answers.group": "group_by_doc",
+    "core.pipeline": "score_doc score_task report_task build_report",
+    "core.repeats.reduce": "reduce_repeats",
+    "core.aggregate.value": "aggregate_metric",
+    "core.groups.tree": "fold_group",
     # tables of behaviour
-    "EVALCORE": "core.tables",
-    "Tables": "core.tables",
-    "METRICS": "core.metrics.dispatch",
-    "SCORERS": "core.metrics.dispatch",
-    "FILTERS": "core.filters.chain",
-    "REDUCERS": "core.repeats.reducers",
-    "AGGREGATIONS": "core.aggregate.aggregations",
-    "__version__": "core.aggregate.signature:VERSION",
+    "core.tables": "EVALCORE Tables",
+    "core.metrics.dispatch": "METRICS SCORERS",
+    "core.filters.chain": "FILTERS",
+    "core.repeats.reducers": "REDUCERS",
+    "core.aggregate.aggregations": "AGGREGATIONS",
 }
+_HOMES = {name: module for module, names in _MODULES.items() for name in names.split()}
+_HOMES["__version__"] = "core.aggregate.signature:VERSION"
 """Where each public name lives: its module, and its name there if it has another."""
 
 _COMMANDS = {"run": "shell.run.run", "score": "shell.score.score", "compare": "shell.compare.compare"}

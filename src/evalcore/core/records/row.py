@@ -56,12 +56,8 @@ def take_rows(rows: Rows, order: Ints64 | Bools) -> Rows:
         case Objects(values):
             positions = np.flatnonzero(order) if order.dtype == np.bool_ else order
             return Objects(tuple(values[i] for i in positions.tolist()))
-        case Floats(values):
-            return Floats(frozen(values.data[order]))
-        case Stats(values):
-            return Stats(frozen(values.data[order]))
-        case Labels(values):
-            return Labels(frozen(values.data[order]))
+        case _:
+            return type(rows)(frozen(rows.values.data[order]))
 
 
 def score_at(rows: Rows, i: int) -> object:
@@ -71,10 +67,8 @@ def score_at(rows: Rows, i: int) -> object:
             return deepcopy(values[i])
         case Floats(values):
             return float(values.floats[i])
-        case Labels(values):
-            return tuple(values.ints[i].tolist())
-        case Stats(values):
-            return tuple(values.floats[i].tolist())
+        case _:
+            return tuple(rows.values.data[i].tolist())
 
 
 def as_objects(rows: Rows) -> tuple[object, ...]:

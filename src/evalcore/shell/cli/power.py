@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from functools import partial
 
 from evalcore.shell.cli.inputs import add_choice, add_columns, add_forms, new_parser
 
@@ -18,6 +19,9 @@ EXAMPLES = """examples:
 
 
 def build_parser() -> argparse.ArgumentParser:
+    above_0 = partial(_read_number, 0.0, float("inf"), "a number above 0, such as 0.02")
+    share = partial(_read_number, 0.0, 1.0, "a share between 0 and 1, such as 0.05")
+    correlation = partial(_read_number, -1.0, 1.0, "a correlation between -1 and 1")
     out = new_parser(
         "power", "How many documents and repeats a difference or an interval takes, from a run's own spread.", EXAMPLES
     )
@@ -28,21 +32,16 @@ def build_parser() -> argparse.ArgumentParser:
     )
     out.add_argument("other", metavar="RUN2", nargs="?", help="a second run, with samples, on the same documents")
     goal = out.add_mutually_exclusive_group()
-    goal.add_argument("--difference", type=_read_above_0, metavar="D", help="the true difference to be found")
-    goal.add_argument(
-        "--half-width", "--half_width", type=_read_above_0, metavar="W", help="the wanted ± of an interval"
-    )
-    out.add_argument("--power", type=_read_share, default=0.8, metavar="P", help="how often it is to be found (0.8)")
-    out.add_argument(
-        "--alpha", type=_read_share, default=0.05, metavar="A", help="how often nothing may look like it (0.05)"
-    )
+    goal.add_argument("--difference", type=above_0, metavar="D", help="the true difference to be found")
+    goal.add_argument("--half-width", "--half_width", type=above_0, metavar="W", help="the wanted ± of an interval")
+    out.add_argument("--power", type=share, default=0.8, metavar="P", help="how often it is to be found (0.8)")
+    out.add_argument("--alpha", type=share, default=0.05, metavar="A", help="how often nothing may look like it (0.05)")
     out.add_argument(
         "--repeats", type=_read_counts, default=(1, 2, 4, 8), metavar="K,K", help="replies to plan for (1,2,4,8)"
     )
     out.add_argument(
         "--correlation",
-        type=_read_correlation,
-        default=None,
+        type=correlation,
         metavar="R",
         help="of the questions' scores with those of the other model, for one run (0.4)",
     )
@@ -68,19 +67,7 @@ def main(argv: Sequence[str]) -> int:
 # --- flags ---------------------------------------------------------------------------------------------------------
 
 
-def _read_above_0(text: str) -> float:
-    return _read_number(text, 0.0, float("inf"), "a number above 0, such as 0.02")
-
-
-def _read_share(text: str) -> float:
-    return _read_number(text, 0.0, 1.0, "a share between 0 and 1, such as 0.05")
-
-
-def _read_correlation(text: str) -> float:
-    return _read_number(text, -1.0, 1.0, "a correlation between -1 and 1")
-
-
-def _read_number(text: str, low: float, high: float, expected: str) -> float:
+def _read_number(low: float, high: float, expected: str, text: str) -> float:
     try:
         value = float(text)
     except ValueError:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 
 from evalcore.core.compare.lines import ComparisonLine
-from evalcore.core.groups.tree import Tree, fold_group
+from evalcore.core.groups.tree import Tree
 from evalcore.shell.compare.compare import Compared
 from evalcore.shell.logs.runs.run_record import Recorded
-
-Place = tuple[int, str]
-"""How deep in a tree, and the name of a task or a group."""
+from evalcore.shell.output.terminal.number_rows import list_places
 
 
 def collect_trees(compared: Compared) -> tuple[Tree[object], ...]:
@@ -37,22 +35,10 @@ def place_lines(
     by_name: dict[str, list[ComparisonLine]] = {}
     for line in lines:
         by_name.setdefault(line.name, []).append(line)
-    placed = [place for tree in trees for place in _list_places(tree, by_name.keys())]
+    placed = list_places(trees, by_name.keys())
     known = {name for _, name in placed}
     everywhere = [*placed, *((0, name) for name in by_name if name not in known)]
     return tuple((depth, line) for depth, name in everywhere for line in by_name[name])
-
-
-def _list_places(tree: Tree[object], shown: Collection[str]) -> tuple[Place, ...]:
-    places: tuple[Place, ...] = fold_group(
-        tree,
-        lambda leaf: ((0, leaf.name),) if leaf.name in shown else (),
-        lambda group, parts: (
-            *(((0, group.name),) if group.name in shown else ()),
-            *((depth + (group.name in shown), name) for part in parts for depth, name in part),
-        ),
-    )
-    return places
 
 
 def list_ids(run: Recorded, task: str) -> Mapping[int, int | str]:

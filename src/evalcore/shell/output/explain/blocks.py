@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from msgspec import Struct
 from msgspec.structs import replace
 
+from evalcore.core.records.request import Failure, Reply
 from evalcore.shell.output.terminal.flat import escape_markdown
 from evalcore.shell.output.terminal.grid import Grid, Page, draw_page, write_markdown
 from evalcore.shell.output.terminal.screen import PIPE, Screen
@@ -67,6 +68,13 @@ def write_blocks(blocks: Iterable[Block]) -> str:
             parts.append(write_markdown(Page(grids=(block.grid,), legend=block.legend)).rstrip("\n"))
         out.append("\n\n".join(parts) + "\n")
     return "\n".join(out)
+
+
+def show_reply(reply: Reply | None) -> str:
+    """A reply as text; one that never came, and why."""
+    if isinstance(reply, Failure):
+        return f"(no answer: {reply.reason})"
+    return "(no answer)" if reply is None else str(reply)
 
 
 def split_lines(text: str, *, full: bool = False) -> tuple[str, ...]:

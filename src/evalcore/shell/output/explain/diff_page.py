@@ -7,13 +7,13 @@ from collections.abc import Iterable, Sequence
 
 from evalcore.core.lm_eval.sample_log import thaw
 from evalcore.core.records.outcome import Ok, Outcome
-from evalcore.core.records.request import Failure, LogLikelihood, Options
+from evalcore.core.records.request import LogLikelihood, Options
 from evalcore.shell.explain.agreement import Traced
 from evalcore.shell.explain.changes import KINDS, TaskDiff
 from evalcore.shell.explain.diff import Detail, Diffed, NumberChange
 from evalcore.shell.explain.lookup import pair_replies
 from evalcore.shell.logs.log import Logged
-from evalcore.shell.output.explain.blocks import Block, show_cell
+from evalcore.shell.output.explain.blocks import Block, show_cell, show_reply
 from evalcore.shell.output.explain.score_page import tell_how, tell_score
 from evalcore.shell.output.terminal.grid import Grid
 from evalcore.shell.output.terminal.number_text import show_difference, show_number
@@ -181,11 +181,7 @@ def _list_answers(logged: Logged) -> list[str]:
     if any(isinstance(one, LogLikelihood) for one in logged.requests):
         pairs = pair_replies(logged)
         return [f"{one.continuation if isinstance(one, LogLikelihood) else ''}: {replies}" for one, replies in pairs]
-    return [_show_reply(reply) for replies in logged.replies for reply in replies]
-
-
-def _show_reply(reply: object) -> str:
-    return f"(no answer: {reply.reason})" if isinstance(reply, Failure) else str(reply)
+    return [show_reply(reply) for replies in logged.replies for reply in replies]
 
 
 def _show_kept(traced: Traced | None) -> str:

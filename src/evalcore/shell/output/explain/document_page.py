@@ -6,11 +6,11 @@ from collections.abc import Iterable, Sequence
 
 from evalcore.core.answers.result import count_bytes
 from evalcore.core.answers.table import as_number
-from evalcore.core.records.request import GENERATE_UNTIL, Failure, Generate, LogLikelihood, Reply, Request
+from evalcore.core.records.request import GENERATE_UNTIL, Generate, LogLikelihood, Request
 from evalcore.shell.explain.agreement import Traced
 from evalcore.shell.explain.explain import Explained
 from evalcore.shell.explain.lookup import list_own_ids, pair_replies
-from evalcore.shell.output.explain.blocks import Block, show_cell, split_lines
+from evalcore.shell.output.explain.blocks import Block, show_cell, show_reply, split_lines
 from evalcore.shell.output.explain.score_page import build_contributions, build_scores
 from evalcore.shell.output.terminal.grid import Grid
 
@@ -78,13 +78,7 @@ def _show_answers(explained: Explained, full: bool) -> Iterable[Block]:
         which = f" to request {request + 1}" if len(logged.replies) > 1 else ""
         for at, reply in enumerate(replies):
             many = f" {at + 1} of {len(replies)}" if len(replies) > 1 else ""
-            yield Block(f"Answer{many}{which}", text=split_lines(_show_reply(reply), full=full))
-
-
-def _show_reply(reply: Reply | None) -> str:
-    if isinstance(reply, Failure):
-        return f"(no answer: {reply.reason})"
-    return "(no answer)" if reply is None else str(reply)
+            yield Block(f"Answer{many}{which}", text=split_lines(show_reply(reply), full=full))
 
 
 def _show_likelihoods(explained: Explained) -> Block:

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from math import isfinite
+from typing import TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
 from toolz import unique
 
-from evalcore.core.groups.tree import Group, Leaf, fold_group
+from evalcore.core.groups.tree import Tree, fold_group
 from evalcore.core.lm_eval.result_file import BYPASS, num_fewshot
 from evalcore.core.records.estimate import Estimate
 from evalcore.core.records.report import GroupReport, Report, TaskReport
 from evalcore.core.records.task import MetricKey
+
+T = TypeVar("T")
 
 
 class NumberRow(Struct, frozen=True, kw_only=True):
@@ -41,7 +44,7 @@ class NumberRow(Struct, frozen=True, kw_only=True):
 def list_rows(report: Report) -> tuple[NumberRow, ...]:
     """Every number of a report, parents before children; a task in two groups appears in both.
 
-    >>> from evalcore.core.groups.tree import GroupMetric
+    >>> from evalcore.core.groups.tree import Group, GroupMetric, Leaf
     >>> from evalcore.core.pipeline import build_report
     >>> from evalcore.core.lm_eval.result_row import leaf_from_flat
     >>> tree = Group("g", (Leaf("a", None),), (GroupMetric("acc"),))
@@ -52,7 +55,7 @@ def list_rows(report: Report) -> tuple[NumberRow, ...]:
     shots = num_fewshot(report)
     known: list[TaskReport | GroupReport] = [*report.tasks, *report.groups]
     blocks = {one.name: _list_block(one, shots.get(one.name)) for one in known}
-    places = [place for tree in report.trees for place in fold_group(tree, _place_leaf, _place_group)]
+    places = list_places(report.trees)
     seen = {name for _, name in places}
     places += [(0, task.name) for task in report.tasks if task.name not in seen]
     missing = {name: (NumberRow(name=name, alias=name, reason="not run"),) for _, name in places if name not in blocks}
@@ -60,14 +63,21 @@ def list_rows(report: Report) -> tuple[NumberRow, ...]:
 
 
 Place = tuple[int, str]
+"""How deep in a tree, and the name of a task or a group."""
 
 
-def _place_leaf(leaf: Leaf[TaskReport]) -> tuple[Place, ...]:
-    return ((0, leaf.name),)
+def list_places(trees: Iterable[Tree[T]], shown: Collection[str] | None = None) -> list[Place]:
+    """Every task and group of some trees, or only those that are ``shown``: other groups are no level."""
 
+    def place(name: str, parts: Sequence[tuple[Place, ...]] = ()) -> tuple[Place, ...]:
+        here = shown is None or name in shown
+        return (*([(0, name)] if here else []), *((depth + here, one) for part in parts for depth, one in part))
 
-def _place_group(group: Group[TaskReport], parts: Sequence[tuple[Place, ...]]) -> tuple[Place, ...]:
-    return ((0, group.name), *((depth + 1, name) for part in parts for depth, name in part))
+    return [
+        one
+        for tree in trees
+        for one in fold_group(tree, lambda leaf: place(leaf.name), lambda group, parts: place(group.name, parts))
+    ]
 
 
 def _list_block(report: TaskReport | GroupReport, shots: int | None) -> tuple[NumberRow, ...]:
