@@ -23,7 +23,7 @@ from lm_eval.tasks._index import Kind
 from evalcore import EvalError
 from evalcore.groups import Leaf
 from evalcore.shell.config.yaml_file import FunctionTag
-from evalcore.shell.tasks.function import FunctionRef, GroupFunction
+from evalcore.shell.tasks.code import FunctionRef, GroupFunction
 from evalcore.shell.tasks.library.cache import build_index
 from evalcore.shell.tasks.library.index import find_library, read_entry
 from evalcore.shell.tasks.resolution import resolve_specs

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from evalcore.core.records.errors import EvalError
-from evalcore.shell.data.override import find_override
+from evalcore.shell.data.local import find_override
 from evalcore.shell.data.splits import Splits, load_splits
 
 TASK = {"task": "t", "test_split": "test", "fewshot_config": {"split": "dev"}}

@@ -8,9 +8,8 @@ import pytest
 
 from evalcore import EvalError
 from evalcore.shell.config.yaml_file import FunctionTag
-from evalcore.shell.tasks.code import find_function, hash_code
+from evalcore.shell.tasks.code import FunctionRef, find_function, hash_code
 from evalcore.shell.tasks.description import show_name
-from evalcore.shell.tasks.function import FunctionRef
 from evalcore.shell.tasks.library.cache import build_index
 from evalcore.shell.tasks.linter import check_tasks
 from evalcore.shell.tasks.resolution import resolve_specs

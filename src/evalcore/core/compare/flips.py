@@ -16,7 +16,7 @@ from evalcore.core.records.column import build_column, concat_rows
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.estimate import Finalise
 from evalcore.core.stats.links import IDENTITY, Link
-from evalcore.core.stats.sign_flip import flip_tests
+from evalcore.core.stats.pair_tests import flip_tests
 
 DRAWS = 10_000
 

@@ -9,7 +9,6 @@ intervals    confidence intervals that are never a point
 percentile   intervals from resampled values: percentile and BCa
 noise        the error taken apart: choice of questions, draws of answers
 families     corrections for many tests: Holm, Benjamini and Hochberg
-sign_flip    the sign-flip test
-pair_tests   paired differences with their tests and their power
+pair_tests   paired differences and their tests
 sample_size  documents and repeats that a difference or a half-width takes
 """

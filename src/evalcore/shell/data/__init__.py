@@ -8,8 +8,7 @@ csv_files    CSV and TSV
 arrow_files  Parquet and Arrow
 readers      READERS: a file to documents by its suffix or first bytes
 folders      the split of a file by its name or folder
-local        splits from local files
+local        splits from local files, such as the ``data:`` of a run config
 hub          splits from the Hugging Face hub or from task code
-override     the ``data:`` of a run config in place of a task's dataset
 splits       the documents of a task by split, read on demand
 """

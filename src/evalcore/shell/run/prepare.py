@@ -16,7 +16,7 @@ from evalcore.core.records.frozen_dict import FrozenDict, FrozenRecord, thaw_dic
 from evalcore.core.records.request import Options
 from evalcore.shell.config.locations import find_path
 from evalcore.shell.config.plan import PATH_ARGS, Pin, Plan
-from evalcore.shell.data.override import find_override
+from evalcore.shell.data.local import find_override
 from evalcore.shell.data.splits import load_splits
 from evalcore.shell.models import MODELS, find_backend
 from evalcore.shell.models.model import Model

@@ -1,8 +1,7 @@
 """Task files: found, selected, resolved to trees, trusted, checked.
 
 library/     folders of task files to an index by name
-function     a reference to code that a task file names
-code         the code that a task needs, located and hashed, never run here
+code         references to the code that a task needs, located and hashed, never run here
 selection    the names, globs, files and mappings of a run to task configs
 shape        configs in the form in which core builds trees
 resolution   a selection to trees and the merged config of each task

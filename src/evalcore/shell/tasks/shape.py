@@ -10,8 +10,7 @@ from evalcore.core.groups.build import STRUCTURE
 from evalcore.core.groups.index import items, reference
 from evalcore.core.records.errors import EvalError
 from evalcore.shell.config.yaml_file import FunctionTag, keep_value
-from evalcore.shell.tasks.code import find_function
-from evalcore.shell.tasks.function import GroupFunction
+from evalcore.shell.tasks.code import GroupFunction, find_function
 from evalcore.shell.tasks.library.includes import is_shipped, read_includes
 from evalcore.shell.tasks.library.index import Entry
 from evalcore.shell.tasks.selection import Selection

@@ -19,8 +19,7 @@ from msgspec.structs import replace
 from evalcore.core.groups.tree import Group, Tree, fold_group
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.request import Options
-from evalcore.shell.tasks.code import Code, list_code, map_values
-from evalcore.shell.tasks.function import FunctionRef, GroupFunction
+from evalcore.shell.tasks.code import Code, FunctionRef, GroupFunction, list_code, map_values
 
 PIN = "@sha256:"
 DIGEST = re.compile(r"[0-9a-f]{64}")
