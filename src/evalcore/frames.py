@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evalcore.core.lm_eval.result_file import lm_eval_results, num_fewshot
-from evalcore.core.records.errors import EvalError, require, unknown
+from evalcore.core.records.errors import EvalError, require, require_known
 from evalcore.core.records.report import Report
 from evalcore.shell.logs.lm_eval.rows import decode_fields, read_sample_rows
 from evalcore.shell.logs.runs.run_record import Recorded
@@ -77,8 +77,7 @@ def samples_of(run: str | os.PathLike[str], tasks: Iterable[str] = ()) -> Iterat
     warn_caller(source.warnings)
     logs = {log.task: log.files for log in source.logs}
     for task in tuple(tasks) or logs:
-        if task not in logs:
-            raise unknown("task", task, logs, f" - at {run}")
+        require_known("task", [task], logs, f" - at {run}")
         yield from ({"task": task, **decode_fields(row.fields)} for row in read_sample_rows(*logs[task]))
 
 

@@ -27,7 +27,7 @@ from evalcore.core.metrics.text import TEXT_METRICS
 from evalcore.core.pipeline import report_task, score_task
 from evalcore.core.records.array import Array
 from evalcore.core.records.column import Column, build_column
-from evalcore.core.records.errors import EvalError, unknown
+from evalcore.core.records.errors import EvalError, require_known
 from evalcore.core.records.estimate import Estimate
 from evalcore.core.records.outcome import OK, UNSCORABLE, Failed
 from evalcore.core.records.request import Failure, Options, Reply, Sample, freeze_options
@@ -106,8 +106,7 @@ def load(
     >>> load("f1", average="macro").compute(predictions=[0, 1, 1], references=[0, 1, 0])["f1"]
     0.6666666666666666
     """
-    if name not in MEASURES:
-        raise unknown("metric", name, MEASURES)
+    require_known("metric", [name], MEASURES)
     inference, steps = Inference(confidence=confidence, interval=interval), tuple(filters)
     made = [_add_options(replace(one, filters=steps, inference=inference), given) for one in MEASURES[name]]
     for one in made:

@@ -28,7 +28,7 @@ from evalcore.core.filters.reply import FELL_BACK, FilterFn, Replies
 from evalcore.core.metrics.custom import own_metric
 from evalcore.core.metrics.metric import Emitted, Marks
 from evalcore.core.records.column import EMPTY
-from evalcore.core.records.errors import EvalError, unknown
+from evalcore.core.records.errors import EvalError, require_known, unknown
 from evalcore.core.records.frozen_dict import FrozenRecord
 from evalcore.core.records.outcome import FAILED, UNSCORABLE, Failed, Ok, Outcome, Unscorable
 from evalcore.core.records.request import Options, Sample
@@ -229,6 +229,5 @@ class VerlReward(FrozenRecord, frozen=True, eq=False):
     def _of(self, source: str) -> Reward:
         if isinstance(self.reward, Reward):
             return self.reward
-        if source not in self.reward:
-            raise unknown("data source", source, self.reward)
+        require_known("data source", [source], self.reward)
         return self.reward[source]

@@ -15,7 +15,7 @@ from evalcore.core.answers.text import gen_batch
 from evalcore.core.filters.reply import FilterFn, Replies, nested, replies
 from evalcore.core.metrics.metric import Emitted, Marks, Metric
 from evalcore.core.records.array import Floats64, Ints64
-from evalcore.core.records.errors import unknown
+from evalcore.core.records.errors import require_known
 from evalcore.core.records.outcome import NOT_EMITTED, OK, UNSCORABLE
 from evalcore.core.records.request import (
     GENERATE_UNTIL,
@@ -66,8 +66,7 @@ def check_metric(
     Traceback (most recent call last):
     AssertionError: a batch scores one row per document: expected 1 rows, got 2
     """
-    if output_type not in BUILDERS:
-        raise unknown("output type", output_type, BUILDERS)
+    require_known("output type", [output_type], BUILDERS)
     score = metric.score if isinstance(metric, Metric) else metric
     bounds = metric.bounds if isinstance(metric, Metric) else (-np.inf, np.inf)
     for batch in batches:

@@ -12,7 +12,7 @@ from evalcore.core.aggregate.value import aggregate_metric
 from evalcore.core.groups.tree import Group, GroupMetric, Leaf, Tree
 from evalcore.core.records.array import Array
 from evalcore.core.records.column import Column, build_column
-from evalcore.core.records.errors import unknown
+from evalcore.core.records.errors import require_known
 from evalcore.core.records.estimate import Estimate
 from evalcore.core.records.outcome import FAILED, NOT_EMITTED, OK, UNSCORABLE
 from evalcore.core.records.report import TaskReport
@@ -41,8 +41,7 @@ def columns(
     >>> type(find(columns("labels", min_size=2, unscored=False), lambda one: True).rows).__name__
     'Labels'
     """
-    if kind not in CELLS:
-        raise unknown("kind of column", kind, CELLS)
+    require_known("kind of column", [kind], CELLS)
     return _draw_column(kind, min_size, max_size, unscored)
 
 

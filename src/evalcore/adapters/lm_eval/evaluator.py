@@ -14,7 +14,7 @@ from evalcore.adapters.lm_eval.results import Rows, read_trees, write_results
 from evalcore.core.aggregate.inference import Inference
 from evalcore.core.lm_eval.policy import POLICIES
 from evalcore.core.pipeline import build_report, report_task
-from evalcore.core.records.errors import EvalError, unknown
+from evalcore.core.records.errors import EvalError, require_known
 from evalcore.core.records.outcome import NOT_EMITTED
 from evalcore.core.records.score import Scored
 from evalcore.core.tables import Tables
@@ -153,6 +153,5 @@ def _find_directions(task: LmTask, part: ScoredPart) -> Mapping[str, bool]:
 def _choose_tables(policy: str | Tables) -> Tables:
     if isinstance(policy, Tables):
         return policy
-    if policy not in POLICIES:
-        raise unknown("policy", policy, POLICIES)
+    require_known("policy", [policy], POLICIES)
     return POLICIES[policy]

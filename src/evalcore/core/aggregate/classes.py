@@ -8,7 +8,7 @@ import numpy as np
 
 from evalcore.core.aggregate.numbers import one_hot, two_of
 from evalcore.core.records.array import Ints64
-from evalcore.core.records.errors import EvalError, unknown
+from evalcore.core.records.errors import EvalError, require_known
 from evalcore.core.records.estimate import Summary, Sums, smooth
 from evalcore.core.records.request import Options
 from evalcore.core.records.row import Labels, Rows, Stats, as_objects
@@ -58,8 +58,7 @@ def f1(rows: Rows, options: Options) -> Summary:
     """
     gold, predicted, names = _encode_classes(rows)
     average = str(options.get("average", "binary"))
-    if average not in F1_AVERAGES:
-        raise unknown("average", average, F1_AVERAGES)
+    require_known("average", [average], F1_AVERAGES)
     if average == "binary":
         return _binary_f1(gold, predicted, names, options.get("pos_label", 1))
     k = len(names)

@@ -10,7 +10,7 @@ from pyrsistent import PMap
 
 from evalcore.core.aggregate.resample import draws_of, resample_group
 from evalcore.core.aggregate.signature import INTERVAL, interval_of
-from evalcore.core.records.errors import EvalError, unknown
+from evalcore.core.records.errors import EvalError, require_known
 from evalcore.core.records.estimate import Estimate, Resampling
 from evalcore.core.records.outcome import Rule
 from evalcore.core.stats.intervals import INTERVALS, Interval, choose_interval, interval
@@ -33,10 +33,8 @@ class Inference(Struct, frozen=True, kw_only=True):
     intervals: PMap[str, Interval] = INTERVALS
 
     def __post_init__(self) -> None:
-        if self.on_unscorable not in RULES:
-            raise unknown("rule for unscorable documents", self.on_unscorable, RULES)
-        if self.interval not in self.intervals:
-            raise unknown("interval", self.interval, self.intervals)
+        require_known("rule for unscorable documents", [self.on_unscorable], RULES)
+        require_known("interval", [self.interval], self.intervals)
         if not 0 < self.confidence < 1:
             raise EvalError(f"expected a confidence between 0 and 1, got {self.confidence!r}")
 

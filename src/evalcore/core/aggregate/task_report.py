@@ -16,7 +16,7 @@ from evalcore.core.lm_eval.errata import Facts, task_errata
 from evalcore.core.metrics.dispatch import AnyMetric
 from evalcore.core.records.array import Floats64, Ints64
 from evalcore.core.records.column import Column
-from evalcore.core.records.errors import EvalError, located, place, require, unknown
+from evalcore.core.records.errors import EvalError, located, place, require, require_known
 from evalcore.core.records.estimate import Aggregation, Estimate
 from evalcore.core.records.report import TaskReport
 from evalcore.core.records.request import Options
@@ -194,8 +194,7 @@ def _aggregation(spec: MetricSpec, entry: AnyMetric | None, column: Column, tabl
     wanted = spec.aggregation if spec.aggregation is not None else entry.aggregation if entry is not None else "mean"
     if callable(wanted):
         return tables.from_callable(wanted)
-    if wanted not in tables.aggregations:
-        raise unknown("aggregation", wanted, tables.aggregations)
+    require_known("aggregation", [wanted], tables.aggregations)
     found = replace(tables.aggregations[wanted], name=wanted)  # its name in the table is the one to find it by
     # A metric nobody knows has no bounds but those it shows: 0 and 1 alone make it a proportion.
     return found if entry is not None or not found.average or _binary(column) else replace(found, bounds=(-inf, inf))

@@ -11,7 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from evalcore.core.compare.lines import ComparisonLine, too_few
-from evalcore.core.records.errors import EvalError, unknown
+from evalcore.core.records.errors import EvalError, require_known, unknown
 from evalcore.core.records.estimate import Estimate
 from evalcore.core.records.report import GroupReport, Report, TaskReport
 from evalcore.core.records.task import MetricKey
@@ -119,9 +119,7 @@ def choose_numbers(
     for glob in tasks:
         if not any(fnmatchcase(name, glob) for name in known):
             raise unknown("task or group", glob, known)
-    for metric in metrics:
-        if metric not in spellings:
-            raise unknown("metric", metric, spellings)
+    require_known("metric", metrics, spellings)
 
     def chosen(number: Number) -> bool:
         name, key = number

@@ -14,6 +14,7 @@ from evalcore.core.records.array import ColumnRecord
 from evalcore.core.records.document import DocumentRow
 from evalcore.core.records.errors import unknown
 from evalcore.core.records.frozen_dict import FrozenRecord
+from evalcore.core.records.errors import require_known
 from evalcore.core.records.score import Scored
 from evalcore.core.records.task import MetricKey
 from evalcore.core.stats.families import benjamini_hochberg, holm
@@ -112,8 +113,7 @@ def find_correction(given: str | Correction) -> Correction:
     """
     if isinstance(given, Correction):
         return given
-    if given not in CORRECTIONS:
-        raise unknown("correction", given, CORRECTIONS)
+    require_known("correction", [given], CORRECTIONS)
     return CORRECTIONS[given]
 
 

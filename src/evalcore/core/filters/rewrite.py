@@ -18,7 +18,7 @@ from evalcore.core.filters.reply import (
 )
 from evalcore.core.filters.select import ballot
 from evalcore.core.records.document import decode_doc
-from evalcore.core.records.errors import EvalError, unknown
+from evalcore.core.records.errors import EvalError, require_known
 from evalcore.core.records.request import Sample
 
 
@@ -119,8 +119,7 @@ def custom(*, filter_fn: CustomFilter, scope: Scope = "task") -> FilterFn:
     ['A', 'B']
     """
 
-    if scope not in ("document", "task"):
-        raise unknown("scope", str(scope), ("document", "task"))
+    require_known("scope", [scope], ("document", "task"))
 
     def apply(given: Replies, docs: Sequence[Sample]) -> Replies:
         try:

@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 
 from evalcore.core.filters.reply import FELL_BACK, FilterFn, Replies, nested
-from evalcore.core.records.errors import EvalError, unknown
+from evalcore.core.records.errors import EvalError, require_known
 from evalcore.core.records.request import Sample
 
 
@@ -54,8 +54,7 @@ def majority_vote(*, ties: str = "first") -> FilterFn:
     >>> list(majority_vote()(replies([["4", "5", "5"]]), ()).values)
     ['5']
     """
-    if ties not in ("first", "smallest"):
-        raise unknown("tie rule", ties, ("first", "smallest"))
+    require_known("tie rule", [ties], ("first", "smallest"))
 
     def apply(given: Replies, docs: Sequence[Sample]) -> Replies:
         won = [

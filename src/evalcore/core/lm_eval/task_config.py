@@ -10,6 +10,8 @@ from msgspec.structs import replace
 from evalcore.core.metrics.custom import PerDocument, per_document
 from evalcore.core.metrics.form import takes_result
 from evalcore.core.records.errors import EvalError, place, unknown
+from evalcore.core.metrics.custom import per_document
+from evalcore.core.records.errors import EvalError, place, require_known
 from evalcore.core.records.request import GENERATE_UNTIL, OutputType, freeze_options
 from evalcore.core.records.task import MetricSpec, Pipeline, Step, Task
 
@@ -105,9 +107,7 @@ def pipeline_from_config(config: Config, task: str = "", reducers: tuple[Reducin
     >>> pipeline_from_config({"name": "strict", "filter": [{"function": "take_first"}]}).steps[0].name
     'take_first'
     """
-    for key in config:
-        if key not in ("name", "filter", "metric_list"):
-            raise unknown("key of a filter list", str(key), ("name", "filter", "metric_list"), place(task))
+    require_known("key of a filter list", config, ("name", "filter", "metric_list"), place(task))
     steps = [_read_step(one) for one in _list_entries(config, "filter", task)]
     metrics = tuple(metric_from_config(one, task, reducers) for one in _list_entries(config, "metric_list", task))
     return Pipeline(str(config.get("name") or "none"), tuple(steps), metrics or None)

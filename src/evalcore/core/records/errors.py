@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from difflib import get_close_matches
 from types import ModuleType
@@ -66,6 +66,18 @@ def unknown(kind: str, name: str, known: Iterable[str], where: str = "") -> Eval
     near = get_close_matches(text, names, 1, 0.8) or begun or get_close_matches(text, names, 1)
     hint = f"; did you mean {near[0]!r}?" if near else "."
     return EvalError(f"unknown {kind} {name!r}{hint} Known: {', '.join(names)}{where}")
+
+
+def require_known(kind: str, names: Iterable[str], known: Collection[str], where: str = "") -> None:
+    """Refuse the first name that is not known.
+
+    >>> require_known("filter", ["map", "regx"], ["regex", "map"])
+    Traceback (most recent call last):
+    evalcore.EvalError: unknown filter 'regx'; did you mean 'regex'? Known: map, regex
+    """
+    for name in names:
+        if name not in known:
+            raise unknown(kind, str(name), known, where)
 
 
 def require(module: str, extra: str) -> ModuleType:

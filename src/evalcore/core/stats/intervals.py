@@ -9,7 +9,7 @@ import numpy as np
 from msgspec import Struct
 from pyrsistent import PMap, pmap
 
-from evalcore.core.records.errors import EvalError, unknown
+from evalcore.core.records.errors import EvalError, require_known
 from evalcore.core.stats.links import IDENTITY, Link
 from evalcore.core.stats.percentile import Resamples, bca, percentile
 from evalcore.core.stats.quantiles import beta_quantile, normal_quantile, t_quantile
@@ -147,8 +147,7 @@ def choose_interval(
 
 def _closed_form(name: str) -> Interval:
     known = {key: one for key, one in INTERVALS.items() if one.resampled is None}
-    if name not in known:
-        raise unknown("interval method", name, known)
+    require_known("interval method", [name], known)
     return known[name]
 
 

@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from evalcore.core.records.errors import EvalError, unknown
 from evalcore.core.records.frozen_dict import FrozenRecord
+from evalcore.core.records.errors import EvalError, require_known, unknown
 from evalcore.core.records.report import Report
 from evalcore.core.records.score import Scored
 from evalcore.core.records.task import MetricKey, Task
@@ -125,9 +126,7 @@ def _refuse_unknown(names: Sequence[str], globs: Sequence[str], keys: Sequence[s
         raise unknown("task", strange, set(names))
     parsed = [key for text in keys if (key := MetricKey.parse(text)) is not None]
     known = {spelling for key in parsed for spelling in (str(key), key.metric, key.metric.partition("@")[0])}
-    wrong = next((metric for metric in metrics if metric not in known), None)
-    if wrong is not None:
-        raise unknown("metric", wrong, known)
+    require_known("metric", metrics, known)
 
 
 def _diff_task(a: RunSource, b: RunSource, before: Scored, after: Scored, metrics: Sequence[str]) -> TaskDiff:

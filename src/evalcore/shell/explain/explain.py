@@ -9,6 +9,7 @@ from typing import Unpack
 from evalcore.core.explain.contribution import Contribution, contributions
 from evalcore.core.records.errors import unknown
 from evalcore.core.records.frozen_dict import FrozenRecord
+from evalcore.core.records.errors import require_known
 from evalcore.core.records.task import MetricKey, Task
 from evalcore.shell.compare.run_sides import LogKeys, build_search
 from evalcore.shell.config.values import Names, RunPath, list_names
@@ -121,9 +122,7 @@ def _tell_left_out(run: RunSource, log: LogTask, logged: Logged, parts: Sequence
 
 
 def _choose_filters(names: Sequence[str], wanted: Sequence[str]) -> set[str]:
-    strange = next((one for one in wanted if one not in names), None)
-    if strange is not None:
-        raise unknown("filter", strange, names)
+    require_known("filter", wanted, names)
     return {*wanted} or {*names}
 
 
@@ -131,7 +130,5 @@ def _choose_keys(keys: Sequence[MetricKey], wanted: Sequence[str]) -> tuple[Metr
     """Those that are named: ``exact_match``, ``exact_match@mean`` or ``exact_match,strict``."""
     spellings = {key: {key.metric, str(key), key.metric.partition("@")[0]} for key in keys}
     known = {spelling for some in spellings.values() for spelling in some}
-    strange = next((one for one in wanted if one not in known), None)
-    if strange is not None:
-        raise unknown("metric", strange, known)
+    require_known("metric", wanted, known)
     return tuple(key for key in keys if not wanted or not spellings[key].isdisjoint(wanted))

@@ -13,7 +13,7 @@ from importlib import import_module
 
 from pyrsistent import PMap, pmap
 
-from evalcore.core.records.errors import EvalError, unknown
+from evalcore.core.records.errors import EvalError, require_known
 from evalcore.shell.models.model import Backend
 
 __all__ = ["MODELS", "find_backend", "list_backends"]
@@ -46,8 +46,7 @@ def find_backend(name: str, models: PMap[str, str] = MODELS) -> Backend:
             f"model {name!r} is not embedded here: serve it (vllm serve, llama-server, ...) and use "
             "model: local-completions with model_args: {model: ..., base_url: http://localhost:8000/v1/completions}"
         )
-    if name not in models:
-        raise unknown("model", name, models)
+    require_known("model", [name], models)
     module, _, attribute = models[name].partition(":")
     backend = getattr(import_module(module), attribute)
     if not isinstance(backend, Backend):

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import msgspec
 from msgspec.structs import asdict
 
-from evalcore.core.records.errors import EvalError, place, unknown
+from evalcore.core.records.errors import EvalError, place, require_known, unknown
 from evalcore.core.records.frozen_dict import FrozenRecord
 from evalcore.core.records.request import GENERATE_UNTIL, LOGLIKELIHOOD, LOGLIKELIHOOD_ROLLING, MULTIPLE_CHOICE
 
@@ -91,43 +91,22 @@ QUESTION = ValueKind((str, int), "a column, a template, an integer or a function
 TARGET = ValueKind((str, int, list), "a column, a template, an integer, a list or a function", function=True)
 CHOICES = ValueKind((str, list, dict), "a column, a template, a list, a mapping or a function", function=True)
 
-KINDS: Mapping[str, ValueKind] = {
-    "task": TEXT,
-    "task_alias": TEXT,
-    "custom_dataset": FUNCTION,
-    "dataset_path": TEXT,
-    "dataset_name": NAME,
-    "dataset_kwargs": MAPPING,
-    "training_split": TEXT,
-    "validation_split": TEXT,
-    "test_split": TEXT,
-    "fewshot_split": TEXT,
-    "process_docs": FUNCTION,
-    "doc_to_text": QUESTION,
-    "doc_to_target": TARGET,
-    "unsafe_code": FLAG,
-    "doc_to_choice": CHOICES,
-    "process_results": FUNCTION,
-    "use_prompt": TEXT,
-    "description": TEXT,
-    "target_delimiter": TEXT,
-    "fewshot_delimiter": TEXT,
-    "fewshot_config": MAPPING,
-    "num_fewshot": WHOLE,
-    "metric_list": LIST,
-    "output_type": TEXT,
-    "generation_kwargs": MAPPING,
-    "repeats": WHOLE,
-    "filter_list": ValueKind((str, list), "a list"),
-    "should_decontaminate": FLAG,
-    "gen_prefix": TEXT,
-    "metadata": MAPPING,
-    "repeat_cfg": MAPPING,
-    "cluster": TEXT,
-    "split": TEXT,
-    "fewshot_indices": LIST,
-    "samples": ValueKind((list,), "a list of documents or a function", function=True),
-}
+_KEYS = (
+    (TEXT, "task task_alias dataset_path training_split validation_split test_split fewshot_split split use_prompt"),
+    (TEXT, "description target_delimiter fewshot_delimiter output_type gen_prefix cluster"),
+    (NAME, "dataset_name"),
+    (FUNCTION, "custom_dataset process_docs process_results"),
+    (MAPPING, "dataset_kwargs fewshot_config generation_kwargs metadata repeat_cfg"),
+    (LIST, "metric_list fewshot_indices"),
+    (WHOLE, "num_fewshot repeats"),
+    (FLAG, "unsafe_code should_decontaminate"),
+    (QUESTION, "doc_to_text"),
+    (TARGET, "doc_to_target"),
+    (CHOICES, "doc_to_choice"),
+    (ValueKind((str, list), "a list"), "filter_list"),
+    (ValueKind((list,), "a list of documents or a function", function=True), "samples"),
+)
+KINDS: Mapping[str, ValueKind] = {key: kind for kind, keys in _KEYS for key in keys.split()}
 OUTPUT_TYPES = (LOGLIKELIHOOD, MULTIPLE_CHOICE, LOGLIKELIHOOD_ROLLING, GENERATE_UNTIL)
 STRUCTURE = ("tag", "group", "task_list", "include")
 INHERITED = (
@@ -161,8 +140,7 @@ def decode_settings(config: Mapping[str, object]) -> TaskSettings:
     if not isinstance(shots, dict):
         raise EvalError(f"expected fewshot_config to be a mapping, got {shots!r}{place(name)}")
     settings = TaskSettings(**given)  # type: ignore[arg-type]  # _check_keys has checked every value
-    if settings.output_type not in OUTPUT_TYPES:
-        raise unknown("output_type", settings.output_type, OUTPUT_TYPES, place(name))
+    require_known("output_type", [settings.output_type], OUTPUT_TYPES, place(name))
     return msgspec.structs.replace(
         settings,
         generation_kwargs=_fill_generation(settings),

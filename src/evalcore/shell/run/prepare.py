@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from pyrsistent import PMap
 
 from evalcore.core.groups.tree import Group, Tree, all_groups, leaves
-from evalcore.core.records.errors import EvalError, locate, place, unknown
+from evalcore.core.records.errors import EvalError, locate, place, require_known, unknown
 from evalcore.core.records.frozen_dict import FrozenDict, FrozenRecord, thaw_dict, thaw_value
 from evalcore.core.records.request import Options
 from evalcore.shell.config.locations import find_path
@@ -132,9 +132,7 @@ def _refuse_unsafe(plan: Plan, configs: Mapping[str, Mapping[str, object]]) -> N
 
 def _refuse_strangers(plan: Plan, configs: Mapping[str, object]) -> None:
     """Documents chosen for a task that is not run are a mistake."""
-    stranger = next((name for name in plan.samples or () if name not in configs), None)
-    if stranger is not None:
-        raise unknown("task in samples", stranger, configs)
+    require_known("task in samples", plan.samples or (), configs)
 
 
 def open_model(plan: Plan, home: Path | None, models: PMap[str, str] = MODELS) -> Model:

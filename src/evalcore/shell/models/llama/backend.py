@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import msgspec
 from msgspec import Meta, Struct
 
-from evalcore.core.records.errors import EvalError, unknown
+from evalcore.core.records.errors import EvalError, require_known
 from evalcore.shell.models.model import Backend, Heard, Model, Question
 from evalcore.shell.prompts.turns import ChatTemplate
 
@@ -61,9 +61,7 @@ def read_settings(given: Mapping[str, object]) -> LlamaSettings:
     evalcore.EvalError: unknown argument 'n_cxt'; did you mean 'n_ctx'? Known: ... - at model_args of llama
     """
     where = " - at model_args of llama"
-    for name in given:
-        if name not in LlamaSettings.__struct_fields__:
-            raise unknown("argument", name, LlamaSettings.__struct_fields__, where)
+    require_known("argument", given, LlamaSettings.__struct_fields__, where)
     try:
         return msgspec.convert(
             {key: value for key, value in given.items() if value is not None}, LlamaSettings, strict=False

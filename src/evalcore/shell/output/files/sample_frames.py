@@ -89,7 +89,10 @@ def flatten_sample(row: Plain, kinds: Mapping[str, str], columns: Mapping[str, s
         "loglikelihoods": None if kind == GENERATE_UNTIL else [_read_likelihood(one) for one in replies],
         "cluster": _write_text(extra.get("cluster")),
         "unscored": _write_json(extra["unscored"]) if "unscored" in extra else None,
-        **{columns[name]: _write_score(score, kinds[name]) for name, score in _read_scores(given).items()},
+        **{
+            columns[name]: _write_json(score) if kinds[name] == "text" else to_finite(score)
+            for name, score in _read_scores(given).items()
+        },
     }
     escaped = {name: _escape_all(value) for name, value in record.items()}
     return {**escaped, "escaped": escaped != record}
@@ -135,10 +138,6 @@ def to_finite(value: object) -> float | None:
     except OverflowError:
         return None
     return number if isfinite(number) else None
-
-
-def _write_score(score: object, kind: str) -> object:
-    return _write_json(score) if kind == "text" else to_finite(score)
 
 
 def _write_text(value: object) -> str | None:

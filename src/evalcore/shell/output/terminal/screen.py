@@ -9,7 +9,7 @@ from typing import Generic, TextIO, TypeVar
 
 from msgspec import Struct
 
-from evalcore.core.records.errors import unknown
+from evalcore.core.records.errors import require_known
 from evalcore.shell.safety.safe_text import shorten, visible
 
 T = TypeVar("T")
@@ -43,8 +43,7 @@ def render_form(renderers: Mapping[str, Renderer[T]], form: str, record: T, scre
     >>> render_form({"plain": plain_form(str)}, "plain", "abc")
     'abc'
     """
-    if form not in renderers:
-        raise unknown("form of output", form, renderers)
+    require_known("form of output", [form], renderers)
     return renderers[form].text(record, screen)
 
 
