@@ -7,7 +7,7 @@ from evalcore.core.records.column import Column, build_column, list_outcomes, me
 from evalcore.core.records.estimate import Counts, Makeup, Resampling, Scale, Spread
 from evalcore.core.records.row import Floats, Labels, Objects, Stats
 from evalcore.core.stats.families import benjamini_hochberg, holm
-from evalcore.core.stats.sample_size import detectable_difference, distance_at, questions_for, repeats_for, required_n
+from evalcore.core.stats.sample_size import Variances, distance_at, questions_for, reach_of_test, repeats_for
 
 __all__ = [
     "Array",
@@ -22,17 +22,17 @@ __all__ = [
     "Scale",
     "Spread",
     "Stats",
+    "Variances",
     "benjamini_hochberg",
     "build_column",
     "cluster_codes",
     "clusters_of",
-    "detectable_difference",
     "distance_at",
     "holm",
     "list_outcomes",
     "merge_all",
     "merge_columns",
     "questions_for",
+    "reach_of_test",
     "repeats_for",
-    "required_n",
 ]

@@ -20,7 +20,7 @@ from evalcore.core.records.estimate import Estimate, Scale, Spread
 from evalcore.core.stats.families import holm
 from evalcore.core.stats.pair_tests import Difference, match_keys, paired_binary, sign_flip_test
 from evalcore.core.stats.quantiles import normal_quantile
-from evalcore.core.stats.sample_size import detectable_difference, required_n
+from evalcore.core.stats.sample_size import Variances, distance_at, questions_for, reach_of_test
 
 
 def two_runs(seed: int, n: int) -> tuple[Floats64, Floats64]:
@@ -171,17 +171,17 @@ def test_holm_keeps_the_family_error() -> None:
 
 
 def test_power_is_reached() -> None:
-    n = required_n(0.2, 1.0)
-    assert n == 197
-    assert detectable_difference(n, 1.0) <= 0.2 < detectable_difference(n - 1, 1.0)
+    own, reach = Variances(1.0), reach_of_test()
+    n = questions_for(0.2, own, reach=reach)
+    assert n == 199
+    assert distance_at(n, own, reach=reach) <= 0.2 < distance_at(n - 1, own, reach=reach)
     drawn = np.random.default_rng(8).normal(0.2, 1.0, (4000, n))
     z = drawn.mean(1) / (drawn.std(1, ddof=1) / sqrt(n))
     assert np.mean(np.abs(z) > normal_quantile(0.975)) == pytest.approx(0.8, abs=0.03)
-    assert required_n(-0.2, 1.0) == n
-    with pytest.raises(EvalError, match="other than 0"):
-        required_n(0.0, 1.0)
-    with pytest.raises(EvalError, match="at least one"):
-        detectable_difference(0, 1.0)
+    with pytest.raises(EvalError, match="above 0"):
+        questions_for(0.0, own, reach=reach)
+    with pytest.raises(EvalError, match="at least two"):
+        distance_at(0, own, reach=reach)
 
 
 def test_keys_must_match() -> None:

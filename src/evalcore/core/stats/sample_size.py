@@ -123,28 +123,3 @@ def _count_documents(errors: float, distance: float) -> int:
     if not errors <= _MOST:
         raise EvalError(f"expected a distance that {_MOST**2:.0e} documents could reach, got {distance:g}")
     return max(2, ceil(errors**2))
-
-
-# --- by normal quantiles -------------------------------------------------------------------------------------------
-
-
-def required_n(delta: float, sd_diff: float, *, alpha: float = 0.05, power: float = 0.8) -> int:
-    """The number of documents that show a true difference with the given power; sd_diff is per document.
-
-    >>> required_n(0.03, 0.5)
-    2181
-    """
-    if not delta:
-        raise EvalError("expected a difference other than 0: no number of documents can show that there is none")
-    return _count_documents(abs(reach_of_test(alpha, power)(inf) * sd_diff / delta), delta)
-
-
-def detectable_difference(n: int, sd_diff: float, *, alpha: float = 0.05, power: float = 0.8) -> float:
-    """The smallest true difference that n documents show with the given power.
-
-    >>> round(detectable_difference(2181, 0.5), 4)
-    0.03
-    """
-    if n < 1:
-        raise EvalError(f"expected at least one document, got {n}")
-    return reach_of_test(alpha, power)(inf) * sd_diff / sqrt(n)
