@@ -16,6 +16,8 @@ from sacrebleu.metrics import BLEU, CHRF, TER
 
 from evalcore.core.answers.text import GenBatch, make_texts
 from evalcore.core.metrics.corpus import bleu, pair_statistics
+from evalcore.core.answers.batch import GenBatch
+from evalcore.core.metrics.corpus import bleu, pair_statistics, ter
 from evalcore.core.metrics.corpus_score import bleu_score, chrf_score, ter_score
 from evalcore.core.metrics.metric import Marks
 from evalcore.core.metrics.text import TEXT_METRICS
@@ -195,6 +197,17 @@ def test_what_sacrebleu_cannot_take_is_unscorable(monkeypatch: pytest.MonkeyPatc
     assert marks.missing == {1: (UNSCORABLE, reason)}
     with pytest.raises(EvalError, match="item 0 of bleu"):
         pair_statistics("bleu", [("a", "bad")])
+
+
+def test_counts_are_those_of_the_public_scores() -> None:
+    """The private call that counts a sentence gives what the public score of BLEU and of TER holds; chrF's has none."""
+    corpus = [("the cat sat on a mat", ("a cat sat on the mat", "the cat")), ("b c", ("b",))]
+    for row, (text, golds) in zip(bleu(batch_of(corpus), freeze_options()).values.data.tolist(), corpus, strict=True):
+        score = BLEU(effective_order=True).sentence_score(text, golds)
+        assert row == [score.sys_len, score.ref_len, *score.counts, *score.totals]
+    for row, (text, golds) in zip(ter(batch_of(corpus), freeze_options()).values.data.tolist(), corpus, strict=True):
+        score = TER().sentence_score(text, golds)
+        assert row == [score.num_edits, score.ref_length]
 
 
 @pytest.mark.parametrize("kind", KINDS)
