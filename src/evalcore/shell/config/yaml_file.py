@@ -22,7 +22,7 @@ from evalcore.core.records.errors import EvalError
 MOST_BYTES = 16_000_000
 MOST_DEPTH = 200
 
-PARSER = yaml._yaml.CParser if yaml.__with_libyaml__ else yaml.SafeLoader
+PARSER = yaml.CSafeLoader if yaml.__with_libyaml__ else yaml.SafeLoader
 CORE = "tag:yaml.org,2002:"
 TEXT, MAP, SEQ = f"{CORE}str", f"{CORE}map", f"{CORE}seq"
 FUNCTION = "!function"
