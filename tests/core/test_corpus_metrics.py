@@ -15,8 +15,6 @@ from hypothesis import strategies as st
 from sacrebleu.metrics import BLEU, CHRF, TER
 
 from evalcore.core.answers.text import GenBatch, make_texts
-from evalcore.core.metrics.corpus import bleu, pair_statistics
-from evalcore.core.answers.batch import GenBatch
 from evalcore.core.metrics.corpus import bleu, pair_statistics, ter
 from evalcore.core.metrics.corpus_score import bleu_score, chrf_score, ter_score
 from evalcore.core.metrics.metric import Marks

@@ -12,9 +12,8 @@ from pyrsistent import PMap, pmap
 from evalcore.core.groups.tree import Tree
 from evalcore.core.records.array import ColumnRecord
 from evalcore.core.records.document import DocumentRow
-from evalcore.core.records.errors import unknown
-from evalcore.core.records.frozen_dict import FrozenRecord
 from evalcore.core.records.errors import require_known
+from evalcore.core.records.frozen_dict import FrozenRecord
 from evalcore.core.records.score import Scored
 from evalcore.core.records.task import MetricKey
 from evalcore.core.stats.families import benjamini_hochberg, holm

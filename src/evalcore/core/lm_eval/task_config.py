@@ -9,8 +9,6 @@ from msgspec.structs import replace
 
 from evalcore.core.metrics.custom import PerDocument, per_document
 from evalcore.core.metrics.form import takes_result
-from evalcore.core.records.errors import EvalError, place, unknown
-from evalcore.core.metrics.custom import per_document
 from evalcore.core.records.errors import EvalError, place, require_known
 from evalcore.core.records.request import GENERATE_UNTIL, OutputType, freeze_options
 from evalcore.core.records.task import MetricSpec, Pipeline, Step, Task

@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 from evalcore.core.records.array import Floats64, Ints64
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.frozen_dict import FrozenRecord
-from evalcore.core.stats.influence import clustered, independent
-from evalcore.core.stats.quantiles import binomial_cdf, normal_quantile, t_cdf, t_quantile
 from evalcore.core.stats.influence import independent
 from evalcore.core.stats.quantiles import binomial_cdf, normal_quantile
 

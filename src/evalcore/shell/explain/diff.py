@@ -9,9 +9,8 @@ from typing import Unpack
 
 from msgspec import Struct
 
-from evalcore.core.records.errors import EvalError, unknown
-from evalcore.core.records.frozen_dict import FrozenRecord
 from evalcore.core.records.errors import EvalError, require_known, unknown
+from evalcore.core.records.frozen_dict import FrozenRecord
 from evalcore.core.records.report import Report
 from evalcore.core.records.score import Scored
 from evalcore.core.records.task import MetricKey, Task

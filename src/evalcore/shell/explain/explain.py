@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import Unpack
 
 from evalcore.core.explain.contribution import Contribution, contributions
-from evalcore.core.records.errors import unknown
-from evalcore.core.records.frozen_dict import FrozenRecord
 from evalcore.core.records.errors import require_known
+from evalcore.core.records.frozen_dict import FrozenRecord
 from evalcore.core.records.task import MetricKey, Task
 from evalcore.shell.compare.run_sides import LogKeys, build_search
 from evalcore.shell.config.values import Names, RunPath, list_names
