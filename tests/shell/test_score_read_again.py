@@ -102,6 +102,20 @@ def test_recorded_scores_say_how_many_of_them_a_document_has(score, tmp_path):
     assert score(tmp_path / "out") == found
 
 
+@pytest.mark.parametrize("metric", ["bleu", "chrf", "chrf++", "ter"])
+def test_a_corpus_metric_is_recorded_as_reference_and_reply(score, tmp_path, metric):
+    pytest.importorskip("sacrebleu")
+    texts = (("a cat on the mat", "a cat on a mat"), ("it rains all day", "it rained all day"), ("yes it is", "no"))
+    log = table(tmp_path / "t.jsonl", [{"said": said, "gold": gold} for gold, said in texts])
+    found = score(log, *REPEATED, "--metric", metric, "-o", tmp_path / "out")["t"][f"{metric},none"]
+    rows = [json.loads(line) for line in (tmp_path / "out" / "samples_t.jsonl").read_text().splitlines()]
+    assert [tuple(row[metric]) for row in rows] == list(texts)
+    again = score(tmp_path / "out", "--score", metric)["t"][f"{metric},none"]
+    same = ("value", "stderr", "ci", "n")
+    assert {key: again[key] for key in same} == {key: found[key] for key in same}
+    assert found["value"] > 0
+
+
 # --- how it was asked ---------------------------------------------------------------------------------------------
 
 
