@@ -115,11 +115,13 @@ def test_documents_replies_and_scores_are_those_of_inspect(logs, written) -> Non
         assert len(epochs) == 2
         target = epochs[0].target
         assert one.gold == (tuple(target) if isinstance(target, list) else target)
-        assert one.scores["match,none"] == [to_float(epoch.scores["match"].value) for epoch in epochs]
+        assert one.scores["match,none"] == tuple(to_float(epoch.scores["match"].value) for epoch in epochs)
         for part in ("length", "vowels"):
             given = [epoch.scores["two_scores"].value[part] for epoch in epochs]
-            assert one.scores[f"two_scores.{part},none"] == [float(value) for value in given]
-        assert one.kept == {name: [epoch.scores[name].answer for epoch in epochs] for name in ("match", "two_scores")}
+            assert one.scores[f"two_scores.{part},none"] == tuple(float(value) for value in given)
+        assert one.kept == {
+            name: tuple(epoch.scores[name].answer for epoch in epochs) for name in ("match", "two_scores")
+        }
         assert json.loads(one.doc)["id"] == one.id
     assert json.loads(found[2].doc)["metadata"] == {"unit": 3}
     assert found[3].requests == (Asked(LONG),)
@@ -130,7 +132,7 @@ def test_scores_average_to_their_accuracy(logs, written) -> None:
     for name in logs:
         published = logs[name].results.scores[0].metrics["accuracy"].value
         values = [one.scores["match,none"] for one in documents(written[name]) if "match,none" in one.scores]
-        means = [sum(one) / len(one) if isinstance(one, list) else one for one in values]
+        means = [sum(one) / len(one) if isinstance(one, tuple) else one for one in values]
         assert sum(means) / len(means) == pytest.approx(published, rel=1e-15)
 
 

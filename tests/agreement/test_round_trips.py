@@ -23,6 +23,7 @@ from msgspec import structs
 from test_lm_eval_files import CASES, CHOICES, LIKELIHOOD, OWN, REPEATS, SEVERAL, TEXTS, metrics, tracked
 
 from evalcore import EvalError, build_report, report_task
+from evalcore.core.records.frozen_dict import thaw_value
 from evalcore.frames import samples_of, to_arrow
 from evalcore.lm_eval import LM_EVAL_0_4_13
 from evalcore.shell.cli import main
@@ -67,7 +68,7 @@ def groups() -> dict[str, object]:
 
 def dumped(value: object) -> str:
     """As text, in which NaN equals itself and the order of keys counts."""
-    return json.dumps(value)
+    return json.dumps(thaw_value(value))
 
 
 def rows_in(folder: Path, task: str) -> list[Row]:

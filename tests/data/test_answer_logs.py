@@ -141,7 +141,7 @@ def test_inspect_logs_are_what_was_taken_from_them(recorded) -> None:
         ]
         assert found == [(one["sample_id"], one["epoch"], one["target"], one["output"], one["answer"]) for one in rows]
         scores = [one.scores["match,none"] for one in rows_of(task)]
-        means = [sum(one) / len(one) if isinstance(one, list) else one for one in scores]
+        means = [sum(one) / len(one) if isinstance(one, tuple) else one for one in scores]
         published = data.meta["expected"][run]["published"]["accuracy"]
         assert sum(means) / len(means) == pytest.approx(published, rel=1e-15)
         with zipfile.ZipFile(task.path) as zipped:

@@ -18,6 +18,7 @@ from evalcore import build_report, report_task
 from evalcore.core.groups.tree import Group, GroupMetric, Leaf, all_groups
 from evalcore.core.lm_eval.result_row import leaf_from_flat
 from evalcore.core.records.errors import EvalError
+from evalcore.core.records.frozen_dict import thaw_dict
 from evalcore.core.records.outcome import FAILED, NOT_EMITTED, UNSCORABLE
 from evalcore.core.records.report import Report, TaskReport
 from evalcore.lm_eval import lm_eval_results
@@ -153,7 +154,7 @@ def report_of(found: Recorded, inference: Inference | None = None) -> Report:
 def check_same_numbers(found: Recorded, left_out: tuple[tuple[str, str], ...] = ()) -> int:
     """Every estimate of results.json, field by field as it is written there; how many there were."""
     again = json.loads(json.dumps(build_results(report_of(found), RunFacts(model="any"))))["evalcore"]["estimates"]
-    wanted = found.results["evalcore"]["estimates"]
+    wanted = thaw_dict(found.results)["evalcore"]["estimates"]
     count = spread = 0
     for name, row in wanted.items():
         for key, estimate in row.items():

@@ -12,6 +12,7 @@ from msgspec import Struct
 from pyrsistent import PMap
 
 from evalcore.core.records.errors import EvalError
+from evalcore.core.records.frozen_dict import freeze_dict
 from evalcore.shell.answerlog.line import PREFIX
 from evalcore.shell.data.unpack import open_bytes, strip_packing
 from evalcore.shell.data.wire import decode_line
@@ -75,7 +76,7 @@ def read_head(path: Path) -> FileHead:
     if start[:1] not in b"{[":
         return FileHead(path, "binary" if b"\0" in head else "text", start)
     first = _read_first(path)
-    held = RESULTS.search(start) is not None if first is None else isinstance(first.get("results"), dict)
+    held = RESULTS.search(start) is not None if first is None else isinstance(first.get("results"), Mapping)
     return FileHead(path, "results" if held else "json", start, first)
 
 
@@ -84,7 +85,7 @@ def _read_first(path: Path) -> Mapping[str, object] | None:
     if isinstance(record, Record):
         with suppress(EvalError):  # an object over several lines, or a torn line
             row = decode_line(record.data, "")
-            return row if isinstance(row, dict) else None
+            return freeze_dict(row) if isinstance(row, dict) else None
     return None
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from msgspec import Struct, field
+from msgspec import Struct
 from msgspec.structs import force_setattr
 
+from evalcore.core.records.frozen_dict import FrozenDict, freeze_dict
 from evalcore.core.records.request import OutputType, Reply, Request
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from evalcore.shell.logs.lm_eval.results import Results
     from evalcore.shell.logs.tables.column_map import ColumnMap
 
-NOTHING: Mapping[str, object] = MappingProxyType({})
+NOTHING: Mapping[str, object] = FrozenDict()
 
 
 class Problem(Struct, frozen=True):
@@ -44,8 +44,9 @@ class Problem(Struct, frozen=True):
 class Logged(Struct, frozen=True, kw_only=True, gc=False):
     """One document of a log. ``replies`` has the replies of each request in order, one per repeat.
 
-    ``scores`` and ``kept`` are what the log says came of them, by ``metric,filter`` and by filter. ``path`` is the file
-    of ``line`` where a task may have several, else None: the task's own.
+    ``scores`` and ``kept`` are what the log says came of them, by ``metric,filter`` and by filter, as decoded:
+    freezing them would slow down every row. ``path`` is the file of ``line`` where a task may have several, else None:
+    the task's own.
     """
 
     doc_id: int
@@ -132,8 +133,8 @@ class LogTask(Struct, frozen=True, kw_only=True):
     output_type: OutputType
     rows: Callable[[], Iterator[Logged | Problem]]
     reader: Reader = Reader()
-    config: Mapping[str, object] = field(default_factory=dict)
-    results: Mapping[str, object] = field(default_factory=dict)
+    config: Mapping[str, object] = NOTHING
+    results: Mapping[str, object] = NOTHING
     model: Mapping[str, object] = NOTHING
     epochs: Epochs = Epochs()
     warnings: tuple[str, ...] = ()
@@ -146,3 +147,7 @@ class LogTask(Struct, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         if not self.paths:
             force_setattr(self, "paths", (self.path,))
+        for name in ("config", "results", "model"):
+            given = getattr(self, name)
+            if not isinstance(given, FrozenDict):  # which the tasks of one run share, too large to walk for each
+                force_setattr(self, name, freeze_dict(given))

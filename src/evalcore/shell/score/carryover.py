@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from evalcore.core.lm_eval.result_file import BYPASS
 from evalcore.core.records.column import Column, build_column
+from evalcore.core.records.frozen_dict import FrozenDict
 from evalcore.core.records.request import freeze_options
 from evalcore.core.records.row import take_rows
 from evalcore.core.records.score import Scored, ScoredColumn
@@ -45,7 +46,7 @@ class Kept(Struct, frozen=True):
 
     task: Task
     columns: tuple[ScoredColumn, ...]
-    unclosed: Mapping[MetricKey, Mapping[int, object]] = {}
+    unclosed: Mapping[MetricKey, Mapping[int, object]] = FrozenDict()
 
 
 def without(task: Task, names: frozenset[str]) -> Task:
@@ -113,7 +114,7 @@ def read_kept(log: LogTask, task: Task, names: frozenset[str]) -> tuple[Kept, tu
     closed = close_columns(recorded, table, row if whole else {})  # results of one shard are not those of all
     found = tuple(one for one in closed.columns if (one.spec.name if one.spec else one.key.metric) in names)
     closing = {one.key for one in closed.columns}
-    unclosed = {key: cells.scores for key, cells in table.cells.items() if key not in closing}
+    unclosed = FrozenDict((key, cells.scores) for key, cells in table.cells.items() if key not in closing)
     why = OLD_SCORES if log.config.get("process_results") == RECORDED else OWN_CODE
     told = (f"{log.name}: {', '.join(sorted(names))}: {why}", *closed.warnings)
     return Kept(_as_told(task, recorded.task, log.config), found, unclosed), told

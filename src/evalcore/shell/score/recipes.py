@@ -242,5 +242,5 @@ def _by_record(log: LogTask, rules: Rules) -> Recipe:
         return Recipe(task, read_as_logged, warnings=recorded.warnings)
     kept, told = read_kept(log, task, coded)
     given = log.config.get(SHARES)
-    shares = tuple(map(str, given)) if isinstance(given, list) else ()
+    shares = tuple(map(str, given)) if isinstance(given, tuple) else ()
     return Recipe(without(task, coded), read_as_logged, (), kept, (*recorded.warnings, *told), shares)

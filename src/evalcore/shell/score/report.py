@@ -105,7 +105,7 @@ def choose_trees(
     warnings: list[str] = []
     runs: dict[int, list[LogTask]] = {}
     for part in parts:
-        runs.setdefault(id(part.log.results), []).append(part.log)
+        runs.setdefault(id(part.log.results or part.log), []).append(part.log)
     for logs, where in zip(runs.values(), label_runs([logs[0].path for logs in runs.values()]), strict=True):
         recorded, problems = recorded_trees(logs[0].results)
         names = {recorded_name(log): log.name for log in logs}

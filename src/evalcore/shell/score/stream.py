@@ -35,8 +35,8 @@ UNHEARD: Sequence[Sequence[object]] = ((Failure("no answer was recorded"),),)
 class Piece(Struct, frozen=True):
     """Some documents of a task, as they were asked and answered, and their scores; ``logged`` if they were kept."""
 
-    samples: Sequence[Sample]
-    logged: Sequence[Logged]
+    samples: tuple[Sample, ...]
+    logged: tuple[Logged, ...]
     answers: AnswerTable
     scored: Scored
     kept: Kept | None = None
@@ -130,7 +130,7 @@ def score_piece(recipe: Recipe, logged: Sequence[Logged], tables: Tables, *, kee
         scored = score_verdicts(recipe, samples, verdicts, answers, tables, keep=keep)
     else:
         scored = score_task(recipe.task, samples, answers, tables=tables, keep_replies=keep)
-    return Piece(samples, logged if keep else (), answers, with_kept(scored, recipe.kept), recipe.kept)
+    return Piece(tuple(samples), tuple(logged) if keep else (), answers, with_kept(scored, recipe.kept), recipe.kept)
 
 
 def score_verdicts(

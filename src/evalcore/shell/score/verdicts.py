@@ -8,6 +8,7 @@ from itertools import chain
 from msgspec.structs import replace
 
 from evalcore.core.records.errors import EvalError, place, unknown
+from evalcore.core.records.frozen_dict import FrozenDict
 from evalcore.core.records.request import GENERATE_UNTIL, Failure, freeze_options
 from evalcore.core.records.task import MetricKey, MetricSpec, Pipeline, Task, config_of
 from evalcore.core.tables import first_or_all
@@ -149,8 +150,8 @@ def verdicts_of(one: Logged, keys: Sequence[MetricKey]) -> dict[str, tuple[objec
         found = {key.metric: values_of(one, key) for key in keys if key.filter == name}
         most = max(map(len, found.values()))
         told = {metric: values or (None,) * most for metric, values in found.items()}
-        each = ({metric: values[at] for metric, values in told.items() if at < len(values)} for at in range(most))
-        out[name] = tuple(each) or (Failure(_why(one)),)
+        rows = (((metric, values[at]) for metric, values in told.items() if at < len(values)) for at in range(most))
+        out[name] = tuple(map(FrozenDict, rows)) or (Failure(_why(one)),)
     return out
 
 

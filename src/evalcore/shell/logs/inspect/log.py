@@ -50,7 +50,7 @@ def recognise_inspect(head: FileHead) -> bool:
     """Whether a file is a zip, or one JSON object with ``eval``."""
     if head.first is None:
         return head.form == "zip" or (head.form in ("json", "results") and EVAL.search(head.start) is not None)
-    return isinstance(head.first.get("eval"), dict) and ("samples" in head.first or "status" in head.first)
+    return isinstance(head.first.get("eval"), Mapping) and ("samples" in head.first or "status" in head.first)
 
 
 def open_inspect(files: Sequence[LogFile], opening: Opening) -> list[LogTask]:

@@ -38,7 +38,8 @@ Replies = tuple[tuple[Reply, ...], ...]
 class AskedRow(Struct, frozen=True, gc=False):
     """A row of a log: a document, what was asked of it, and the replies as they are written.
 
-    ``own`` is what only evalcore writes, ``raw`` the bytes of the replies.
+    ``own`` is what only evalcore writes, as decoded: freezing it would slow down every row. ``raw`` is the bytes of
+    the replies.
     """
 
     key: int

@@ -11,6 +11,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 from evalcore.core.records.errors import EvalError
+from evalcore.core.records.frozen_dict import freeze_dict
 from evalcore.core.records.request import (
     GENERATE_UNTIL,
     LOGLIKELIHOOD,
@@ -115,20 +116,21 @@ def recognise_lmms(head: FileHead) -> bool:
     """Whether a file is one object of lmms-eval."""
     if head.first is None:
         return head.form in ("json", "results") and LMMS_KEY.search(head.start) is not None
-    return head.form != "results" and isinstance(head.first.get("logs"), list) and "model_configs" in head.first
+    return head.form != "results" and isinstance(head.first.get("logs"), tuple) and "model_configs" in head.first
 
 
 def open_lmms(files: Sequence[LogFile], opening: Opening) -> list[LogTask]:
     """The task of lmms-eval's first layout: one JSON object with its config and its documents, held in memory."""
     path = files[0].path
     whole = _read_whole(path)
-    name = whole.model_configs.get("task")
+    config = freeze_dict(whole.model_configs)
+    name = config.get("task")
     task = name if isinstance(name, str) and name else task_of_log(path)
-    kind = output_type_of(whole.model_configs, {})
+    kind = output_type_of(config, {})
     log = SampleLog(
         paths=(path,),
         output_type=kind,
-        config=whole.model_configs,
+        config=config,
         past=partial(read_past, (path,), (), _log_records) if opening.scores else None,
         records=_log_records,
     )
@@ -137,7 +139,7 @@ def open_lmms(files: Sequence[LogFile], opening: Opening) -> list[LogTask]:
         path=path,
         output_type=kind,
         rows=partial(read_samples, log),
-        config=whole.model_configs,
+        config=config,
         past=lambda doc_id: None,
     )
     return [made]

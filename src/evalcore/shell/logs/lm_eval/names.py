@@ -66,7 +66,7 @@ def filter_names(config: Mapping[str, object] | None, keys: Iterable[str]) -> tu
     ('strict', 'loose')
     """
     given = (config or {}).get("filter_list")
-    listed = [one.get("name") for one in given if isinstance(one, Mapping)] if isinstance(given, list) else []
+    listed = [one.get("name") for one in given if isinstance(one, Mapping)] if isinstance(given, list | tuple) else []
     names = [name for name in listed if isinstance(name, str)]
     keyed = [key.filter for text in keys if (key := MetricKey.parse(text)) is not None]
     return tuple(dict.fromkeys(names or keyed)) or ("none",)

@@ -9,11 +9,10 @@ from evalcore.core.records.errors import EvalError
 from evalcore.shell.logs.json_records import Record, read_records
 from evalcore.shell.logs.lm_eval.forms import read_place
 from evalcore.shell.logs.lm_eval.rows import name_filter, read_row, read_value, restore_nonfinite, scores_of
-from evalcore.shell.logs.log import Problem
+from evalcore.shell.logs.log import NOTHING, Problem
 
 Plain = Mapping[str, object]
 Records = Callable[[Path], Iterator[Record | Problem]]
-NOTHING: Plain = {}
 MORE = frozenset({"input", "token_counts", "submission"})
 """What lmms-eval writes besides scores."""
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from evalcore.core.records.frozen_dict import thaw_dict, thaw_value
 from evalcore.shell.data.wire import encode_line
 from evalcore.shell.logs.head import LogFile
 from evalcore.shell.logs.json_records import read_records
@@ -87,7 +88,7 @@ def run_of(placed: Placed) -> bytes:
     """
     given = run_config(placed.results)
     asked = [*map(placed.results.get, ASKED), *map(given.get, SET)]
-    return ADDRESS.sub(b"", encode_line([asked, placed.config]))
+    return ADDRESS.sub(b"", encode_line(thaw_value([asked, placed.config])))
 
 
 def run_config(results: Mapping[str, object]) -> Mapping[str, object]:
@@ -98,7 +99,7 @@ def run_config(results: Mapping[str, object]) -> Mapping[str, object]:
 
 def first_row(file: LogFile) -> Mapping[str, object]:
     """The first row of a sample log that is not damaged, if that is near its beginning."""
-    return file.first or read_near_row(file.path)
+    return thaw_dict(file.first) if file.first else read_near_row(file.path)
 
 
 # --- shards ---------------------------------------------------------------------------------------------------------

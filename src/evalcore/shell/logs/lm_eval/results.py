@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from msgspec import Struct, field
+from msgspec import Struct
+from msgspec.structs import force_setattr
 
 from evalcore.core.records.errors import EvalError
+from evalcore.core.records.frozen_dict import FrozenDict, FrozenRecord
 from evalcore.shell.data.unpack import open_bytes
 from evalcore.shell.data.wire import decode_line
 from evalcore.shell.logs.head import read_head
@@ -22,7 +24,7 @@ NO_MODEL = "recorded"
 EXPECTED = "expected an evalcore run folder, an lm-eval output (a folder or its results_*.json) or a sample log"
 
 
-class ResultsFile(Struct, frozen=True):
+class ResultsFile(FrozenRecord, frozen=True):
     """A results file beside logs: what it says and the tasks by what their logs may be called, or why it is unreadable.
 
     >>> ResultsFile(Path("results.json"), {"results": {"a": {}}}).tasks
@@ -32,12 +34,13 @@ class ResultsFile(Struct, frozen=True):
     path: Path
     results: Plain
     fault: EvalError | None = None
-    tasks: dict[str, str] = field(default_factory=dict)
+    tasks: Mapping[str, str] = FrozenDict()
 
     def __post_init__(self) -> None:
-        for task in list_tasks(self.results):
-            self.tasks[task] = task
-            self.tasks.setdefault(slug(task), task)
+        super().__post_init__()
+        tasks = list_tasks(self.results)
+        slugs = {slug(task): task for task in reversed(tasks)}
+        force_setattr(self, "tasks", FrozenDict({**slugs, **{task: task for task in tasks}}))
 
     @property
     def stamp(self) -> str:
@@ -51,7 +54,7 @@ class Placed(Struct, frozen=True):
     """What a sample log is called, and the results and the config beside it, if there are any."""
 
     task: str
-    results: Plain = field(default_factory=dict)
+    results: Plain = FrozenDict()
 
     @property
     def config(self) -> Plain:
@@ -103,7 +106,7 @@ def read_folder_results(folder: Path) -> Results:
             try:
                 found = read_results(path)
             except EvalError as wrong:
-                out.append(ResultsFile(path, {}, wrong))
+                out.append(ResultsFile(path, FrozenDict(), wrong))
                 continue
             if found is not None:
                 out.append(ResultsFile(path, found))

@@ -18,6 +18,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 from evalcore.core.records.errors import EvalError
+from evalcore.core.records.frozen_dict import FrozenDict
 from evalcore.shell.data.wire import decode_line
 from evalcore.shell.logs.head import FileHead
 from evalcore.shell.logs.json_records import Record, read_records
@@ -44,7 +45,10 @@ WORDS = {"nan": float("nan"), "inf": float("inf"), "-inf": float("-inf")}
 
 
 class Row(Struct, frozen=True, gc=False):
-    """A line of a log: where it is, its document's number, and its fields, each decoded when it is asked for."""
+    """A line of a log: where it is, its document's number, and its fields, each decoded when it is asked for.
+
+    The fields stay as decoded: freezing them would slow down every row.
+    """
 
     line: int
     key: int
@@ -196,13 +200,15 @@ def read_float(value: object) -> float | None:
 
 
 def keep_in_range(score: object) -> object:
-    """A score whose integers, where they are too large for 64 bits, are floats.
+    """A score as a value that cannot change; integers of more than 64 bits become floats.
 
     >>> keep_in_range([1, [10**400]])
-    [1, [inf]]
+    (1, (inf,))
     """
     if type(score) is list:
-        return [keep_in_range(one) for one in score]
+        return tuple(map(keep_in_range, score))
+    if type(score) is dict:
+        return FrozenDict({key: keep_in_range(one) for key, one in score.items()})
     return read_float(score) if type(score) is int and not LEAST <= score <= GREATEST else score
 
 

@@ -7,7 +7,7 @@ from functools import cache, partial
 from pathlib import Path
 
 import msgspec
-from msgspec import Struct, field
+from msgspec import Struct
 
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.request import (
@@ -25,7 +25,7 @@ from evalcore.shell.logs.lm_eval.forms import AskedRow, drop_padding, read_asked
 from evalcore.shell.logs.lm_eval.golds import Targets, choices_of, gold_by_score, learn_targets, resolve_gold
 from evalcore.shell.logs.lm_eval.pools import Pages
 from evalcore.shell.logs.lm_eval.targets import Told, is_open, own_choices, own_gold, settle_targets
-from evalcore.shell.logs.log import Logged, Problem
+from evalcore.shell.logs.log import NOTHING, Logged, Problem
 
 MOST_FILTERS = 60
 LARGEST = 1 << 62
@@ -40,7 +40,7 @@ class SampleLog(Struct, frozen=True, kw_only=True):
 
     paths: tuple[Path, ...]
     output_type: OutputType
-    config: Mapping[str, object] = field(default_factory=dict)
+    config: Mapping[str, object] = NOTHING
     filters: tuple[str, ...] = ()
     past: Callable[[], Callable[[int], Mapping[str, Mapping[str, object]]]] | None = None
     records: Callable[[Path], Iterator[Record | Problem]] = read_records
@@ -76,7 +76,7 @@ def read_samples(log: SampleLog) -> Iterator[Logged | Problem]:
 # --- each document once ---------------------------------------------------------------------------------------------
 
 
-class _Notes(Struct, frozen=True):
+class _Notes(Struct):
     """Of each document, a hash of its replies and the filters it had a row of, as bits."""
 
     replies: Pages

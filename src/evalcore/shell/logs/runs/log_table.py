@@ -6,11 +6,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
-from msgspec import Raw, Struct
+from msgspec import Raw
 
 from evalcore.core.lm_eval.sample_log import thaw
+from evalcore.core.records.array import ColumnRecord
 from evalcore.core.records.document import DocumentRow
 from evalcore.core.records.errors import EvalError
+from evalcore.core.records.frozen_dict import FrozenDict
 from evalcore.core.records.request import GENERATE_UNTIL, OutputType
 from evalcore.core.records.task import MetricKey
 from evalcore.shell.data.wire import decode_line
@@ -24,7 +26,7 @@ from evalcore.shell.logs.lm_eval.rows import (
     restore_nonfinite,
     scores_of,
 )
-from evalcore.shell.logs.log import Logged
+from evalcore.shell.logs.log import NOTHING, Logged
 from evalcore.shell.logs.runs.identity import (
     Look,
     Matching,
@@ -38,20 +40,22 @@ from evalcore.shell.logs.runs.identity import (
 
 WHO_THEY_ARE = Matching()
 Noise = tuple[float | None, int]
-NOTHING: Mapping[str, object] = {}
+_Notes = tuple[dict[int, object], dict[int, str], dict[int, Noise]]
+"""The cells of a log that is being read."""
+
 MOST_REPLIES, MOST_NOISE = 2**53, 1e150
 """More than any run draws or any score varies; sums and squares of less stay finite."""
 
 
-class Cells(Struct, frozen=True):
+class Cells(ColumnRecord, frozen=True, eq=True):
     """What a log says under one metric and filter: scores, why there is none, and the noise of scores."""
 
-    scores: dict[int, object]
-    unscored: dict[int, str]
-    noise: dict[int, Noise]
+    scores: Mapping[int, object]
+    unscored: Mapping[int, str]
+    noise: Mapping[int, Noise]
 
 
-class LogTable(Struct, frozen=True):
+class LogTable(ColumnRecord, frozen=True, eq=True):
     """A log without its prompts and replies; ``filters`` are the documents that each filter has a row for."""
 
     documents: tuple[DocumentRow, ...]
@@ -71,7 +75,7 @@ def read_log_table(
     """
     seen: dict[int, Seen] = {}
     lines: dict[str, dict[int, int]] = {}
-    cells: dict[str, dict[str, Cells]] = {}
+    cells: dict[str, dict[str, _Notes]] = {}
     fields: set[str] = set()
     kind: OutputType = GENERATE_UNTIL
     look = look_by(matching)
@@ -91,9 +95,10 @@ def read_log_table(
         raise EvalError(f"{files[0]}: expected rows of a sample log, got an empty file")
     first_line = partial(_first_line, lines)
     refuse_lone_clusters(seen, first_line, files[0], several=len(files) > 1)
-    by_key = {MetricKey(metric, name): one for name, below in cells.items() for metric, one in below.items()}
+    by_key = {MetricKey(metric, name): Cells(*one) for name, below in cells.items() for metric, one in below.items()}
+    rows = {name: FrozenDict(found) for name, found in lines.items()}
     shown = {key: one.text for key, one in seen.items()} if matching.texts else {}
-    return LogTable(tabulate_documents(seen.items()), shown, lines, by_key, kind, frozenset(fields))
+    return LogTable(tabulate_documents(seen.items()), shown, rows, by_key, kind, frozenset(fields))
 
 
 def tabulate_log(rows: Iterable[Logged], written: frozenset[str], path: Path, matching: Matching) -> LogTable:
@@ -181,22 +186,22 @@ def _recorded_name(own: Mapping[str, object], key: str) -> int | str | None:
     raise EvalError(f"expected a number or a text under {key}, got {str(given)[:60]!r}")
 
 
-def _note(row: Row, own: Mapping[str, object], cells: dict[str, Cells]) -> None:
+def _note(row: Row, own: Mapping[str, object], cells: dict[str, _Notes]) -> None:
     """Put what a row says about each metric where it belongs."""
     scores = scores_of(row.fields)
     for metric, score in (restore_nonfinite(scores, own) if "nonfinite" in own else scores).items():
-        _cells(cells, metric).scores[row.key] = keep_in_range(score)
+        _notes(cells, metric)[0][row.key] = keep_in_range(score)
     if not own:
         return
     for metric, why in _mapping(own.get("unscored")).items():
-        _cells(cells, metric).unscored[row.key] = str(why)
+        _notes(cells, metric)[1][row.key] = str(why)
     for metric, pair in _mapping(own.get("noise")).items():
-        _cells(cells, metric).noise[row.key] = _noise(pair)
+        _notes(cells, metric)[2][row.key] = _noise(pair)
 
 
-def _cells(cells: dict[str, Cells], metric: str) -> Cells:
+def _notes(cells: dict[str, _Notes], metric: str) -> _Notes:
     found = cells.get(metric)
-    return found if found is not None else cells.setdefault(metric, Cells({}, {}, {}))
+    return found if found is not None else cells.setdefault(metric, ({}, {}, {}))
 
 
 def _noise(pair: object) -> Noise:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from msgspec import Struct, field
+from msgspec import Struct
 from msgspec.structs import replace
 
 from evalcore.core.aggregate.clusters import cluster_codes
@@ -15,6 +15,7 @@ from evalcore.core.compare.lines import ComparisonSide
 from evalcore.core.pipeline import build_report, report_task
 from evalcore.core.records.document import DocumentRow
 from evalcore.core.records.errors import EvalError
+from evalcore.core.records.frozen_dict import FrozenDict, FrozenRecord
 from evalcore.core.records.outcome import Rule
 from evalcore.core.records.report import Report, TaskReport
 from evalcore.core.records.row import Floats
@@ -34,7 +35,7 @@ from evalcore.shell.logs.search import Searched
 Plain = Mapping[str, object]
 
 
-class Recorded(Struct, frozen=True):
+class Recorded(FrozenRecord, frozen=True):
     """A run as it was written down. ``texts`` has a line of each document, by task and key, for people.
 
     ``results`` is its results file as data, empty where there was none. ``fields`` are those that the documents of each
@@ -49,9 +50,9 @@ class Recorded(Struct, frozen=True):
     results: Plain
     texts: Mapping[str, Mapping[int, str]]
     warnings: tuple[str, ...]
-    fields: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    fields: Mapping[str, frozenset[str]] = FrozenDict()
     match: tuple[str, ...] = ()
-    files: Mapping[str, tuple[Path, ...]] = field(default_factory=dict)
+    files: Mapping[str, tuple[Path, ...]] = FrozenDict()
     renamed: str | None = None
     searched: Searched | None = None
 

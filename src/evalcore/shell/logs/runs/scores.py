@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import isfinite, nan
+from typing import TypeGuard
 
 import numpy as np
 
@@ -31,16 +32,16 @@ def rows_of(values: Sequence[object], aggregation: str, given: Options) -> Rows:
 
     >>> rows_of([1, 0.5], "mean", freeze_options())
     Floats(values=Array([1. , 0.5]))
-    >>> rows_of([[0, 1], [1, 1]], "f1", freeze_options()).values.data.tolist()
+    >>> rows_of([(0, 1), (1, 1)], "f1", freeze_options()).values.data.tolist()
     [[0, 1], [1, 1]]
-    >>> rows_of([["a b", "a c"]], "ter", freeze_options()).values.data.tolist()      # edits, words
+    >>> rows_of([("a b", "a c")], "ter", freeze_options()).values.data.tolist()      # edits, words
     [[1.0, 2.0]]
     """
     if aggregation != "bypass" and are_numbers(values):
         return Floats(frozen(np.array([nan if one is None else one for one in values], np.float64)))
     if aggregation in ROWS:
         return ROWS[aggregation](aggregation, values, given)
-    return Objects(tuple(map(_tuples, values)))
+    return Objects(tuple(values))
 
 
 def make_column(cells: Cells, rows: Callable[[Sequence[object]], Rows], absent: Iterable[int] = ()) -> Column:
@@ -111,20 +112,20 @@ def _numbers(aggregation: str, values: Sequence[object], given: Options) -> Rows
         found = np.array(values, np.float64)
     except (TypeError, ValueError):
         found = np.zeros(0)
-    return Stats(frozen(found)) if found.ndim == 2 else Objects(tuple(map(_tuples, values)))
+    return Stats(frozen(found)) if found.ndim == 2 else Objects(tuple(values))
 
 
 def _labels(aggregation: str, values: Sequence[object], given: Options) -> Rows:
     """Gold and predicted class: as numbers where they are, else in their own types."""
-    plain = all(isinstance(one, list) and len(one) == 2 and all(type(part) is int for part in one) for one in values)
-    return Labels(frozen(np.array(values, np.int64))) if plain else Objects(tuple(map(_tuples, values)))
+    plain = all(_is_pair(one) and all(type(part) is int for part in one) for one in values)
+    return Labels(frozen(np.array(values, np.int64))) if plain else Objects(tuple(values))
 
 
 def _texts(aggregation: str, values: Sequence[object], given: Options) -> Rows:
     """Counts as they are, or of (reference, prediction) with the options of the metric."""
-    if any(isinstance(one, list) and one and isinstance(one[0], int | float) for one in values):
+    if any(isinstance(one, tuple) and one and isinstance(one[0], int | float) for one in values):
         return _numbers(aggregation, values, given)
-    pairs = [one for one in values if isinstance(one, list) and _is_pair(one)]
+    pairs = [one for one in values if _is_pair(one)]
     if len(pairs) < len(values):
         other = next(one for one in values if not _is_pair(one))
         raise EvalError(f"expected (reference, prediction) for every document, got {str(other)[:60]}")
@@ -136,22 +137,18 @@ def _texts(aggregation: str, values: Sequence[object], given: Options) -> Rows:
 
 def _chances(aggregation: str, values: Sequence[object], given: Options) -> Rows:
     """(gold, probabilities), which lm-eval writes as numpy prints them."""
-    return Objects(tuple((one[0], _printed(one[1])) if _is_pair(one) else one for one in values))  # type: ignore[index]
+    return Objects(tuple((one[0], _printed(one[1])) if _is_pair(one) else one for one in values))
 
 
-def _is_pair(value: object) -> bool:
-    return isinstance(value, list) and len(value) == 2
+def _is_pair(value: object) -> TypeGuard[tuple[object, object]]:
+    return isinstance(value, tuple) and len(value) == 2
 
 
 def _printed(text: object) -> object:
     try:
-        return [float(one) for one in text.strip("[]").split()] if isinstance(text, str) else text
+        return tuple(map(float, text.strip("[]").split())) if isinstance(text, str) else text
     except ValueError as wrong:
         raise EvalError(f"expected probabilities, got {str(text)[:60]!r}") from wrong
-
-
-def _tuples(value: object) -> object:
-    return tuple(map(_tuples, value)) if isinstance(value, list) else value
 
 
 ROWS: Mapping[str, Callable[[str, Sequence[object], Options], Rows]] = {

@@ -6,16 +6,17 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from pathlib import Path
 
-from msgspec import Struct, field
+from msgspec import Struct
 from msgspec.structs import force_setattr
 
 from evalcore.core.records.errors import EvalError
+from evalcore.core.records.frozen_dict import FrozenRecord
 from evalcore.shell.data.unpack import PACKED, open_bytes, read_lines, strip_packing
 from evalcore.shell.data.wire import decode_line, number_lines
 from evalcore.shell.logs.head import LogFile
 from evalcore.shell.logs.lm_eval.names import ENDINGS, STAMP, stamp_of, task_of_log
 from evalcore.shell.logs.lm_eval.results import EXPECTED, list_tasks, read_results
-from evalcore.shell.logs.log import Reader
+from evalcore.shell.logs.log import NOTHING, Reader
 from evalcore.shell.logs.search import ALL, NO_SAMPLES, Searched
 from evalcore.shell.safety.safe_text import slug
 
@@ -39,7 +40,7 @@ class RunLog(Struct, frozen=True):
             force_setattr(self, "files", (self.path,))
 
 
-class RunFiles(Struct, frozen=True):
+class RunFiles(FrozenRecord, frozen=True):
     """A run as files: its results, if any, and its sample logs; or ``others``, logs of other formats.
 
     ``chosen`` are warnings of which of several is read.
@@ -47,7 +48,7 @@ class RunFiles(Struct, frozen=True):
 
     name: str
     logs: tuple[RunLog, ...] = ()
-    results: Mapping[str, object] = field(default_factory=dict)
+    results: Mapping[str, object] = NOTHING
     warnings: tuple[str, ...] = ()
     chosen: tuple[str, ...] = ()
     others: tuple[Path, ...] = ()
@@ -154,7 +155,7 @@ def _folder_run(folder: Path, searched: Searched) -> RunFiles:
     newest = {task_of_log(path): path for path in sorted(logs, key=age_of)}
     each = tuple(RunLog(task, path) for task, path in sorted(newest.items()))
     chosen = (tell_newest(folder),) if len(logs) > len(newest) else ()
-    return RunFiles(name, each, {}, chosen, chosen)
+    return RunFiles(name, each, NOTHING, chosen, chosen)
 
 
 def _stamp_within(name: str) -> str:

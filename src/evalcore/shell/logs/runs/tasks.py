@@ -100,7 +100,7 @@ def _without_code(config: Config, guess: OutputType) -> Config:
     kind = RENAMED.get(given, given) if isinstance(given, str) else guess
     plain = {key: value for key, value in config.items() if key != "process_results"}
     filters = plain.get("filter_list")
-    if isinstance(filters, list):
+    if isinstance(filters, list | tuple):
         plain["filter_list"] = [_plain_metrics(one) if isinstance(one, Mapping) else one for one in filters]
     return _plain_metrics({**plain, "output_type": kind})
 
@@ -124,7 +124,7 @@ def _aggregation(entry: Config) -> str | None:
 
 def _metrics(config: Config | None) -> list[Config]:
     given = (config or {}).get("metric_list")
-    return [one for one in given if isinstance(one, Mapping)] if isinstance(given, list) else []
+    return [one for one in given if isinstance(one, Mapping)] if isinstance(given, list | tuple) else []
 
 
 def _name(entry: Config) -> str:
@@ -136,7 +136,7 @@ def _name(entry: Config) -> str:
 
 def _coded(config: Config | None) -> Iterable[str]:
     filters = (config or {}).get("filter_list")
-    nested = [one for one in filters if isinstance(one, Mapping)] if isinstance(filters, list) else []
+    nested = [one for one in filters if isinstance(one, Mapping)] if isinstance(filters, list | tuple) else []
     for entry in [entry for part in (config, *nested) for entry in _metrics(part)]:
         given = _aggregation(entry)
         if given is not None and given not in AGGREGATIONS:

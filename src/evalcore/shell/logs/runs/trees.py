@@ -45,7 +45,7 @@ def grow_trees(results: Plain, tasks: Iterable[TaskReport], where: str = "the re
     ours = results.get("evalcore")
     written = ours.get("groups") if isinstance(ours, Mapping) else None
     try:
-        if isinstance(written, list):
+        if isinstance(written, list | tuple):
             return _written_trees([one for one in written if isinstance(one, Mapping)])
         return _fitted_trees(results, {task.name: task for task in tasks})
     except EvalError as wrong:
@@ -64,7 +64,7 @@ def _written_trees(groups: Sequence[Plain]) -> Grown:
 def _readable(group: Plain, told: list[str]) -> Iterable[GroupMetric]:
     """The metrics of a group but those whose aggregation was code: only its name is written."""
     given = group.get("aggregate_metric_list")
-    for entry in given if isinstance(given, list) else ():
+    for entry in given if isinstance(given, list | tuple) else ():
         try:
             yield group_metric_from_config(entry if isinstance(entry, Mapping) else {})
         except EvalError as wrong:
@@ -154,4 +154,4 @@ def _mapping(value: object) -> Plain:
 
 
 def _listed(value: object) -> list[str]:
-    return [one for one in value if isinstance(one, str)] if isinstance(value, list) else []
+    return [one for one in value if isinstance(one, str)] if isinstance(value, list | tuple) else []

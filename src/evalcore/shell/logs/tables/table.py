@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
 from evalcore.core.records.errors import EvalError
+from evalcore.core.records.frozen_dict import FrozenDict
 from evalcore.core.records.request import (
     GENERATE_UNTIL,
     MULTIPLE_CHOICE,
@@ -230,8 +231,8 @@ def _requests(row: TableRow, mapping: ColumnMap, choices: Sequence[str], count: 
     return (Generate(prompt),) if count else ()
 
 
-def _scores(rows: Sequence[TableRow], mapping: ColumnMap, replies: Sequence[Sequence[Reply]]) -> dict[str, object]:
-    return {f"{name},none": _score(rows, name, replies) for name in mapping.scores}
+def _scores(rows: Sequence[TableRow], mapping: ColumnMap, replies: Sequence[Sequence[Reply]]) -> Mapping[str, object]:
+    return FrozenDict((f"{name},none", _score(rows, name, replies)) for name in mapping.scores)
 
 
 def _score(rows: Sequence[TableRow], column: str, replies: Sequence[Sequence[Reply]]) -> object:
@@ -243,4 +244,4 @@ def _score(rows: Sequence[TableRow], column: str, replies: Sequence[Sequence[Rep
         found += score if isinstance(score, list) else [score]
     if listed and found and replies and len(found) != len(replies[0]):
         raise EvalError(f"expected a score for each of {len(replies[0])} repeats, got {len(found)}")
-    return found if len(found) > 1 else found[0] if found else None
+    return tuple(found) if len(found) > 1 else found[0] if found else None

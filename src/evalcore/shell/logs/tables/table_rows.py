@@ -24,7 +24,7 @@ SEPARATORS = (",", "\t", ";", "|")
 
 
 class TableRow(Struct, frozen=True, gc=False):
-    """A row of a table, and where it is."""
+    """A row of a table, and where it is; its cells stay as decoded, since freezing them would slow down every row."""
 
     at: Record
     cells: Mapping[str, object]

@@ -7,14 +7,12 @@ from collections.abc import Iterable, Mapping
 from hashlib import sha256
 from math import isfinite
 
-from msgspec import Struct, field
-
 from evalcore.core.aggregate.signature import VERSION
 from evalcore.core.groups.config import group_to_dict
 from evalcore.core.groups.tree import Group, all_groups
 from evalcore.core.lm_eval.result_file import lm_eval_results
 from evalcore.core.lm_eval.sample_log import thaw
-from evalcore.core.records.frozen_dict import FrozenDict
+from evalcore.core.records.frozen_dict import FrozenDict, FrozenRecord
 from evalcore.core.records.report import Report, TaskReport
 from evalcore.shell.output.terminal.losses import find_losses
 from evalcore.shell.safety.safe_text import shorten
@@ -43,12 +41,12 @@ LONGEST = 160
 """Of what a title shows of the arguments of a model."""
 
 
-class RunFacts(Struct, frozen=True, kw_only=True):
+class RunFacts(FrozenRecord, frozen=True, kw_only=True):
     """What results say about a run besides numbers, in lm-eval's words. ``seeds``: python, numpy, torch, few-shot."""
 
     model: str
-    model_args: Mapping[str, object] | str = field(default_factory=dict)
-    model_info: Mapping[str, object] = field(default_factory=dict)
+    model_args: Mapping[str, object] | str = FrozenDict()
+    model_info: Mapping[str, object] = FrozenDict()
     batch_size: int | str | None = None
     device: str | None = None
     use_cache: str | None = None
@@ -63,7 +61,7 @@ class RunFacts(Struct, frozen=True, kw_only=True):
     ci: str = "wilson"
     on_unscorable: str = "exclude"
     policy: str = "evalcore"
-    trusted: Mapping[str, str] = field(default_factory=dict)
+    trusted: Mapping[str, str] = FrozenDict()
 
 
 def build_results(
