@@ -12,8 +12,8 @@ from recorded import read_lines
 from evalcore import Answer, Instance, Sample, Task, report_task, score_task
 from evalcore.core.records.task import MetricSpec
 from evalcore.shell.logs.json_records import read_records
-from evalcore.shell.logs.lm_eval.forms import read_asked, read_replies
-from evalcore.shell.logs.lm_eval.requests import list_arguments, read_exchanges
+from evalcore.shell.logs.lm_eval.forms import read_asked
+from evalcore.shell.logs.lm_eval.requests import list_arguments, read_exchanges, read_replies
 from evalcore.shell.logs.lm_eval.rows import read_row, read_value
 from evalcore.shell.logs.log import Logged, LogTask
 from evalcore.shell.logs.open import open_logs

@@ -15,8 +15,8 @@ from evalcore.core.records.errors import EvalError
 from evalcore.core.records.request import GENERATE_UNTIL, MULTIPLE_CHOICE
 from evalcore.shell.cli import main
 from evalcore.shell.logs.json_records import Record, read_records
+from evalcore.shell.logs.lm_eval.golds import own_choices, own_gold
 from evalcore.shell.logs.lm_eval.samples import SampleLog, read_samples
-from evalcore.shell.logs.lm_eval.targets import own_choices, own_gold
 from evalcore.shell.logs.log import Logged, Problem
 from evalcore.shell.logs.open import open_logs
 from evalcore.shell.logs.tables.column_map import ColumnMap

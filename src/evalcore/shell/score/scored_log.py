@@ -13,7 +13,6 @@ from msgspec.structs import replace
 from pyrsistent import PMap
 
 from evalcore.core.lm_eval.policy import POLICIES
-from evalcore.core.records.document import select_docs
 from evalcore.core.records.errors import EvalError, unknown
 from evalcore.core.records.frozen_dict import FrozenDict
 from evalcore.core.records.score import Scored
@@ -32,6 +31,7 @@ from evalcore.shell.score.recipes import Recipe, choose_recipe, config_for, look
 from evalcore.shell.score.rules import Rules
 from evalcore.shell.score.stream import (
     PIECE,
+    LogPass,
     Piece,
     merge_pieces,
     named_recipe,
@@ -39,7 +39,7 @@ from evalcore.shell.score.stream import (
     score_split,
     without_collector,
 )
-from evalcore.shell.score.verdicts import beyond_share, lost_epochs, share_scores
+from evalcore.shell.score.verdicts import share_scores
 
 if TYPE_CHECKING:
     from evalcore.shell.run.prepare import Selected
@@ -215,39 +215,6 @@ def add_repeats(config: Plain, log: LogTask) -> Plain:
     first = (row for row in islice(log.rows(), PIECE) if isinstance(row, Logged))
     counted = max((len(replies) for row in first for replies in row.replies), default=1)
     return {**config, "repeats": recorded if type(recorded) is int else counted}
-
-
-class LogPass:
-    """The rows of a log on their way to scoring, and what was noticed as they went by.
-
-    ``problems`` are records that could not be read, ``beyond`` recorded scores that are not 0 or 1 throughout; ``lost``
-    says of a document how many repeats have no score (of an Inspect log: ended in an error) while others have.
-    """
-
-    def __init__(self, log: LogTask, recipe: Recipe, limit: float | None) -> None:
-        self.log, self.recipe, self.limit = log, recipe, limit
-        self.problems: dict[Problem, None] = {}
-        self.beyond: set[str] = set()
-        self.lost: dict[int, int] = {}
-
-    def rows(self) -> Iterator[Logged]:
-        """The documents that can be read, up to the limit."""
-        limit = self.limit
-        if limit is not None and limit < 1:
-            limit = len(select_docs(sum(isinstance(one, Logged) for one in self.log.rows()), limit))
-        return islice(self._good_rows(), None if limit is None else int(limit))
-
-    def _good_rows(self) -> Iterator[Logged]:
-        scores, unanswered = self.recipe.scores, bool(self.log.reader.harness)
-        for row in self.log.rows():
-            if isinstance(row, Logged):
-                if scores:
-                    self.beyond.update(beyond_share(row, scores))
-                    if lost := lost_epochs(row, scores, unanswered=unanswered):
-                        self.lost[row.doc_id] = lost
-                yield row
-            else:
-                self.problems[row] = None
 
 
 def _score_tasks(going: LogPass, asked: ScorePlan) -> tuple[dict[str, Scored], dict[str, str]]:

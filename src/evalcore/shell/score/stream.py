@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from itertools import chain
+from itertools import chain, islice
 from operator import attrgetter
 
 import numpy as np
@@ -15,14 +15,15 @@ from numpy.typing import NDArray
 
 from evalcore.core.answers.table import AnswerTable, request_table
 from evalcore.core.pipeline import score_task
+from evalcore.core.records.document import select_docs
 from evalcore.core.records.request import Failure, Generate, OutputType, Sample
 from evalcore.core.records.row import Stats
 from evalcore.core.records.score import Provenance, Scored, ScoredColumn, merge_scored
 from evalcore.core.tables import Tables
-from evalcore.shell.logs.log import Logged
+from evalcore.shell.logs.log import Logged, LogTask, Problem
 from evalcore.shell.score.carryover import Kept, with_kept, without
 from evalcore.shell.score.recipes import Recipe, looks_wide
-from evalcore.shell.score.verdicts import verdicts_of
+from evalcore.shell.score.verdicts import beyond_share, lost_epochs, verdicts_of
 
 DOC_ID, REPLIES = attrgetter("doc_id"), attrgetter("replies")
 PIECE, PIECE_BYTES = 2048, 1 << 24
@@ -40,6 +41,39 @@ class Piece(Struct, frozen=True):
     answers: AnswerTable
     scored: Scored
     kept: Kept | None = None
+
+
+class LogPass:
+    """The rows of a log on their way to scoring, and what was noticed as they went by.
+
+    ``problems`` are records that could not be read, ``beyond`` recorded scores that are not 0 or 1 throughout; ``lost``
+    says of a document how many repeats have no score (of an Inspect log: ended in an error) while others have.
+    """
+
+    def __init__(self, log: LogTask, recipe: Recipe, limit: float | None) -> None:
+        self.log, self.recipe, self.limit = log, recipe, limit
+        self.problems: dict[Problem, None] = {}
+        self.beyond: set[str] = set()
+        self.lost: dict[int, int] = {}
+
+    def rows(self) -> Iterator[Logged]:
+        """The documents that can be read, up to the limit."""
+        limit = self.limit
+        if limit is not None and limit < 1:
+            limit = len(select_docs(sum(isinstance(one, Logged) for one in self.log.rows()), limit))
+        return islice(self._good_rows(), None if limit is None else int(limit))
+
+    def _good_rows(self) -> Iterator[Logged]:
+        scores, unanswered = self.recipe.scores, bool(self.log.reader.harness)
+        for row in self.log.rows():
+            if isinstance(row, Logged):
+                if scores:
+                    self.beyond.update(beyond_share(row, scores))
+                    if lost := lost_epochs(row, scores, unanswered=unanswered):
+                        self.lost[row.doc_id] = lost
+                yield row
+            else:
+                self.problems[row] = None
 
 
 @contextmanager

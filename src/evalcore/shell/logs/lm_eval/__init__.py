@@ -2,12 +2,12 @@
 
 names     names of sample logs and results: task and time
 rows      the row of a sample log and its fields
-forms     the same row decoded in one go, for speed
 requests  what a row asked, and the replies
 lmms      lmms-eval's rows
+forms     a row decoded in one go, for speed
 results   results files, and those beside sample logs
-targets   what a log leaves open about its targets, settled by all its rows
-golds     golds and choices of documents
+golds     logged targets as golds
+targets   how a task's targets are read, and the choices of its documents
 past      logged scores and filtered replies
 pools     which files are shards of one task
 samples   each document once, whatever the number of its filters

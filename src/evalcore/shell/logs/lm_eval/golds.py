@@ -3,23 +3,15 @@
 from __future__ import annotations
 
 import ast
-import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 from msgspec import Struct
 
 from evalcore.core.records.errors import EvalError
-from evalcore.core.records.request import GENERATE_UNTIL, MULTIPLE_CHOICE, Gold, LogLikelihood, OutputType, Request
+from evalcore.core.records.request import GENERATE_UNTIL, MULTIPLE_CHOICE, Gold, OutputType
 
-Config = Mapping[str, object]
 Doc = dict[str, object]
 Read = Callable[[Doc], object]
-
-CODE = re.compile(r"\s*(def\s|@|lambda\b|<|functools\.|class\s)")
-"""How functions begin where a log has their source in place of a field or a template."""
-
-LOOP = re.compile(r"\{%[-+]?\s*(for|macro|call|include|import|from|extends)\b")
-"""What may make a template of a log take for ever; the golds that are read here need none of it."""
 
 
 class Targets(Struct, frozen=True):
@@ -36,44 +28,6 @@ class Targets(Struct, frozen=True):
     choices: Read | None = None
     picked: Read | None = None
     lists: bool = True
-
-
-def learn_targets(output_type: OutputType, config: Config, doc: Doc, requests: Sequence[Request] = ()) -> Targets:
-    """How a task's targets are to be read, from its config and its first document. Code is never run.
-
-    >>> config = {"doc_to_target": "gold", "doc_to_choice": ["no", "yes"]}
-    >>> found = learn_targets(MULTIPLE_CHOICE, config, {"gold": 1}, [LogLikelihood("Q", ": no")])
-    >>> found.kind, found.before
-    (<class 'int'>, ': ')
-    """
-    target, choices = _reading(config, "doc_to_target", doc), _reading(config, "doc_to_choice", doc)
-    shown = _read(choices, doc)
-    listed = [one for one in shown if isinstance(one, str)] if isinstance(shown, list | tuple) else []
-    kind = type(_read(target, doc)) if target is not None else None
-    if output_type == GENERATE_UNTIL:
-        return Targets(output_type, kind, "", choices)
-    if output_type != MULTIPLE_CHOICE:
-        return Targets(output_type, str)
-    picked = _reading(config, "doc_to_text", doc) if _are_inputs(requests) else None
-    picked = picked if isinstance(_read(picked, doc), int) else None
-    return Targets(output_type, kind, _before(requests, listed, config), choices, picked)
-
-
-def choices_of(targets: Targets, requests: Sequence[Request], replies: int, doc: Callable[[], Doc]) -> tuple[str, ...]:
-    """The choices of a document: the ends of its requests, or what its config says, or none if the log does not tell.
-
-    >>> asked = [LogLikelihood("Q", " yes"), LogLikelihood("Q", " no")]
-    >>> choices_of(Targets(MULTIPLE_CHOICE), asked, 2, dict)
-    ('yes', 'no')
-    """
-    if targets.output_type == GENERATE_UNTIL:
-        return _listed(targets, doc) if targets.choices is not None else ()
-    if targets.output_type != MULTIPLE_CHOICE:
-        return ()
-    if len(requests) < replies or _are_inputs(requests):  # one request of several, or several inputs with one end
-        return _listed(targets, doc)
-    before = targets.before
-    return tuple([one.continuation.removeprefix(before) for one in _once(requests) if isinstance(one, LogLikelihood)])
 
 
 def resolve_gold(targets: Targets, target: object, choices: Sequence[str]) -> Gold:
@@ -153,6 +107,33 @@ def is_within(target: str, choices: Sequence[str]) -> bool:
     return target.strip() in "".join(choices)
 
 
+def own_gold(given: object) -> Gold:
+    """A gold as evalcore writes it beside a target that does not tell it.
+
+    >>> own_gold([1, 2]), own_gold("[1, 2]"), own_gold(None)
+    ((1, 2), '[1, 2]', None)
+    """
+    if given is None or (isinstance(given, int | str | float) and not isinstance(given, bool)):
+        return given
+    if isinstance(given, list):
+        whole, texts = [one for one in given if type(one) is int], [one for one in given if isinstance(one, str)]
+        if len(given) in (len(whole), len(texts)):
+            return tuple(whole) if whole else tuple(texts)
+    raise EvalError(f"expected a gold under evalcore.gold (a text, a number or a list), got {str(given)[:60]!r}")
+
+
+def own_choices(given: object) -> tuple[str, ...]:
+    """Choices as evalcore writes them beside requests that do not tell them.
+
+    >>> own_choices([" yes", " no"])
+    (' yes', ' no')
+    """
+    found = [one for one in given if isinstance(one, str)] if isinstance(given, list) else None
+    if found is None or not isinstance(given, list) or len(found) != len(given):
+        raise EvalError(f"expected a list of texts under evalcore.choices, got {str(given)[:60]!r}")
+    return tuple(found)
+
+
 # --- targets --------------------------------------------------------------------------------------------------------
 
 
@@ -206,68 +187,3 @@ def _place(target: str, choices: Sequence[str]) -> int | None:
         return None
     stripped = [one.strip() for one in choices]
     return stripped.index(target.strip()) if stripped.count(target.strip()) == 1 else None
-
-
-# --- choices --------------------------------------------------------------------------------------------------------
-
-
-def _once(requests: Sequence[Request]) -> Sequence[Request]:
-    """The requests with a question: for acc_mutual_info they are asked again without."""
-    first, last = requests[0], requests[-1]
-    again = isinstance(first, LogLikelihood) and first.context and isinstance(last, LogLikelihood) and not last.context
-    return requests[: len(requests) // 2] if again else requests
-
-
-def _ends(requests: Sequence[Request]) -> list[str]:
-    return [one.continuation for one in _once(requests) if isinstance(one, LogLikelihood)]
-
-
-def _are_inputs(requests: Sequence[Request]) -> bool:
-    """Whether choices are asked as several inputs with one and the same end, as in winogrande."""
-    first, last = requests[0], requests[-1]
-    if not isinstance(first, LogLikelihood) or not isinstance(last, LogLikelihood):
-        return False
-    return first.continuation == last.continuation and first.context != last.context and len(set(_ends(requests))) == 1
-
-
-def _before(requests: Sequence[Request], listed: Sequence[str], config: Config) -> str:
-    """What stands before every choice: learnt where the config lists them, else its delimiter, if they all have it."""
-    ends = _ends(requests) if requests else []
-    if listed and ends and ends[0].endswith(listed[0]):
-        return ends[0].removesuffix(listed[0])
-    given = config.get("target_delimiter", " ")
-    return given if isinstance(given, str) and all(end.startswith(given) for end in ends) else ""
-
-
-def _listed(targets: Targets, doc: Callable[[], Doc]) -> tuple[str, ...]:
-    found = _read(targets.choices, doc()) if targets.choices is not None else None
-    return tuple(map(str, found)) if isinstance(found, list | tuple) else ()
-
-
-def _reading(config: Config, key: str, doc: Doc) -> Read | None:
-    """A reading of the config, None where it is code or nothing."""
-    given = config.get(key)
-    if given is None or (isinstance(given, str) and (not given or (given not in doc and _is_code(given)))):
-        return None
-    from evalcore.shell.prompts.fields import read_choices, read_target, read_text  # templates take time to import
-
-    choosing = config.get("doc_to_choice") is not None
-    try:
-        if key == "doc_to_choice":
-            return read_choices(given, list(doc))
-        made = read_text if key == "doc_to_text" else read_target
-        return made(given, list(doc), choices=choosing)
-    except EvalError:
-        return None
-
-
-def _is_code(given: str) -> bool:
-    return CODE.match(given) is not None or LOOP.search(given) is not None
-
-
-def _read(read: Read | None, doc: Doc) -> object:
-    """What a config says of a document, None if it says nothing that can be used."""
-    try:
-        return None if read is None else read(doc)
-    except EvalError:
-        return None

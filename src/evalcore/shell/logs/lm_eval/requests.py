@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+
+import msgspec
 
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.request import (
@@ -11,6 +14,7 @@ from evalcore.core.records.request import (
     LOGLIKELIHOOD,
     LOGLIKELIHOOD_ROLLING,
     MULTIPLE_CHOICE,
+    Failure,
     Generate,
     Likelihood,
     LogLikelihood,
@@ -19,9 +23,15 @@ from evalcore.core.records.request import (
     Request,
     Rolling,
 )
+from evalcore.shell.data.wire import decode_line
 from evalcore.shell.logs.json_records import Record, read_records
-from evalcore.shell.logs.lm_eval.rows import Fields, decode_row, read_value
+from evalcore.shell.logs.lm_eval.rows import AskedRow, Fields, decode_row, read_value
 
+PLACED = re.compile(r"( - at .*? doc \d+)+$")
+"""Where a reason says it was, which scoring says again."""
+TEXTS = msgspec.json.Decoder(tuple[tuple[str, ...], ...])
+LIKELIHOODS = msgspec.json.Decoder(tuple[tuple[Likelihood, ...], ...], strict=False)  # numbers may be text
+Replies = tuple[tuple[Reply, ...], ...]
 GREEDY = {"True": True, "False": False, True: True, False: False}
 
 
@@ -142,3 +152,68 @@ def _as_number(value: object) -> float:
     if isinstance(value, str | int | float):
         return float(value)
     raise TypeError
+
+
+# --- replies of a row ------------------------------------------------------------------------------------------------
+
+
+def read_replies(row: AskedRow) -> Replies:
+    """The replies to each request, one per repeat; a failure where there is none.
+
+    >>> line = b'{"doc_id": 0, "arguments": [["a", " b"]], "resps": [[["-1.5", "True"]], [[-2, false]]]}'
+    >>> from evalcore.shell.logs.lm_eval.forms import read_asked
+    >>> read_replies(read_asked(line, OutputType("multiple_choice")))
+    ((Likelihood(value=-1.5, greedy=True, tokens=0),), (Likelihood(value=-2.0, greedy=False, tokens=0),))
+    """
+    first = row.requests[0]
+    try:
+        texts = TEXTS if isinstance(first, Generate) else None
+        decoder = LIKELIHOODS if isinstance(first, LogLikelihood) else texts
+        found: Replies = () if decoder is None else decoder.decode(row.raw)
+        if found and all(found) and len(row.requests) in (len(found), 1):
+            return found
+    except (ValueError, RecursionError):  # replies of another form, or none
+        pass
+    return _replies_slowly(row)
+
+
+def _replies_slowly(row: AskedRow) -> Replies:
+    heard, requests = decode_line(row.raw, "resps"), row.requests
+    if not isinstance(heard, list) or not heard:
+        raise EvalError(f"expected replies under resps, got {str(heard)[:60]!r}")
+    if len(requests) not in (len(heard), 1):
+        raise EvalError(f"expected replies to each of {len(requests)} requests, got {len(heard)}")
+    # Logs of 2023 have the first request only; its kind is that of all.
+    asked = requests if len(requests) == len(heard) else requests * len(heard)
+    return tuple(tuple(_replies(request, one, row)) for request, one in zip(asked, heard, strict=True))
+
+
+def drop_padding(replies: Replies, repeats: object) -> Replies:
+    """Replies without those that lm-eval asked for only to keep its processes in step: more of a rank's last request.
+
+    >>> drop_padding((("a",), ("b", "b")), 1), drop_padding((((-1.0, True),), ((-2.0, False), (-2.0, False))), None)
+    ((('a',), ('b',)), (((-1.0, True),), ((-2.0, False),)))
+    """
+    if sum(map(len, replies)) == len(replies):  # one to each
+        return replies
+    counts = {*map(len, replies)}
+    if type(repeats) is int and repeats > 0:
+        return tuple(one[:repeats] for one in replies)
+    same = len(counts) > 1 and all(len(set(one)) == 1 for one in replies)
+    return tuple(one[: min(counts)] for one in replies) if same else replies
+
+
+def _replies(request: Request, given: object, row: AskedRow) -> Iterator[Reply]:
+    if given == []:
+        raise EvalError("expected at least one reply to each request, got none")
+    for one in given if isinstance(given, list) else [given]:
+        found = as_reply(request, one, "resps")
+        yield Failure(_reason(row.own)) if found is None else found
+
+
+def _reason(own: Mapping[str, object]) -> str:
+    """Why a document has no reply, in the words of the run that failed to get one."""
+    told = own.get("unscored")
+    reasons: Sequence[object] = list(told.values()) if isinstance(told, dict) else []
+    failed = [str(one).removeprefix("failed: ") for one in reasons if str(one).startswith("failed: ")]
+    return PLACED.sub("", failed[0]) if failed else "the log has no reply"

@@ -19,10 +19,12 @@ from msgspec import Raw, Struct
 
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.frozen_dict import FrozenDict
+from evalcore.core.records.request import Request
 from evalcore.shell.data.wire import decode_line
 from evalcore.shell.logs.head import FileHead
 from evalcore.shell.logs.json_records import Record, read_records
 from evalcore.shell.logs.lm_eval.names import is_sample_name
+from evalcore.shell.logs.log import NOTHING
 
 Fields = Mapping[str, object]
 AnyFields = TypeVar("AnyFields", bound=Fields)
@@ -53,6 +55,22 @@ class Row(Struct, frozen=True, gc=False):
     line: int
     key: int
     fields: Fields
+
+
+class AskedRow(Struct, frozen=True, gc=False):
+    """A row of a log: a document, what was asked of it, and the replies as they are written.
+
+    ``own`` is what only evalcore writes, as decoded: freezing it would slow down every row. ``raw`` is the bytes of
+    the replies.
+    """
+
+    key: int
+    filter: str | None
+    doc: bytes
+    target: object
+    requests: tuple[Request, ...]
+    raw: bytes
+    own: Mapping[str, object] = NOTHING
 
 
 def recognise_samples(head: FileHead) -> bool:

@@ -21,10 +21,12 @@ from evalcore.core.records.request import (
 )
 from evalcore.shell.data.wire import decode_line
 from evalcore.shell.logs.json_records import Record, problem_at, read_records
-from evalcore.shell.logs.lm_eval.forms import AskedRow, drop_padding, read_asked, read_replies, read_target
-from evalcore.shell.logs.lm_eval.golds import Targets, choices_of, gold_by_score, learn_targets, resolve_gold
+from evalcore.shell.logs.lm_eval.forms import read_asked, read_target
+from evalcore.shell.logs.lm_eval.golds import Targets, gold_by_score, own_choices, own_gold, resolve_gold
 from evalcore.shell.logs.lm_eval.pools import Pages
-from evalcore.shell.logs.lm_eval.targets import Told, is_open, own_choices, own_gold, settle_targets
+from evalcore.shell.logs.lm_eval.requests import drop_padding, read_replies
+from evalcore.shell.logs.lm_eval.rows import AskedRow
+from evalcore.shell.logs.lm_eval.targets import Told, choices_of, is_open, learn_targets, settle_targets
 from evalcore.shell.logs.log import NOTHING, Logged, Problem
 
 MOST_FILTERS = 60

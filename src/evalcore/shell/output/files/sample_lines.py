@@ -27,8 +27,8 @@ from evalcore.core.records.request import (
 from evalcore.core.records.row import Stats
 from evalcore.core.records.score import Provenance, Scored, merge_scored
 from evalcore.core.records.task import Task
-from evalcore.shell.logs.lm_eval.golds import Targets, choices_of, learn_targets
-from evalcore.shell.logs.lm_eval.targets import reads_back
+from evalcore.shell.logs.lm_eval.golds import Targets
+from evalcore.shell.logs.lm_eval.targets import choices_of, learn_targets, reads_back
 from evalcore.shell.prompts.ready_task import Built
 
 Plain = dict[str, object]
