@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
@@ -15,7 +15,7 @@ from msgspec import Raw, Struct
 from evalcore.core.records.errors import EvalError
 from evalcore.shell.data.unpack import LineFault, open_bytes, read_lines
 from evalcore.shell.data.wire import MOST_BYTES, decode_line, encode_line
-from evalcore.shell.logs.log import Logged, Problem
+from evalcore.shell.logs.log import NOTHING, Logged, Problem
 
 MARK = b"\xef\xbb\xbf"
 SMALL, LARGE = 1 << 13, 1 << 18
@@ -121,6 +121,17 @@ def _array_items(first: Record, lines: Iterator[Record]) -> Iterator[Record]:
         items = [Raw(encode_line(one)) for one in found] if isinstance(found, list) else [Raw(whole)]
     for place, item in enumerate(items, 1):
         yield Record(place, first.byte, bytes(item), item=True)
+
+
+def find_part(data: object, *keys: str) -> Mapping[str, object]:
+    """The mapping under these keys, each inside the one before; an empty one if there is none.
+
+    >>> find_part({"configs": {"t": {"repeats": 2}}}, "configs", "t"), find_part({"configs": 1}, "configs")
+    ({'repeats': 2}, {})
+    """
+    for key in keys:
+        data = data.get(key) if isinstance(data, Mapping) else None
+    return data if isinstance(data, Mapping) else NOTHING
 
 
 # --- problems -------------------------------------------------------------------------------------------------------

@@ -62,6 +62,15 @@ def _below(folder: Path) -> list[Named]:
     ]
 
 
+def show_names(names: Sequence[object], most: int = 5) -> str:
+    """The first of some names, for a message.
+
+    >>> show_names("abc"), show_names("abc", 2)
+    ('a, b, c', 'a, b, ...')
+    """
+    return ", ".join(map(str, names[:most])) + (", ..." if len(names) > most else "")
+
+
 def name_apart(name: str, paths: Sequence[Path]) -> list[str]:
     """A name for each of several logs of one task that are not its parts: with where it is, as far as they differ.
 

@@ -9,7 +9,8 @@ from msgspec.structs import replace
 from pyrsistent import PMap
 
 from evalcore.core.records.errors import EvalError
-from evalcore.shell.data.unpack import PACKED
+from evalcore.shell.data.unpack import PACKED, open_bytes, read_lines, strip_packing
+from evalcore.shell.data.wire import decode_line, number_lines
 from evalcore.shell.logs.head import LogFile, is_torn, tell_file
 from evalcore.shell.logs.lm_eval.log import SAMPLES
 from evalcore.shell.logs.lm_eval.names import STAMP, is_sample_name, stamp_of
@@ -38,6 +39,8 @@ NO_SAMPLES = (
     "holds totals only, and scores by document are needed: run with log_samples: true (--log_samples), and keep the "
     "samples_* beside it"
 )
+
+FLAGS = "--answer COLUMN --gold COLUMN -o DIR"
 
 
 class Searched(Struct, frozen=True):
@@ -118,3 +121,22 @@ def _find_beside(results: LogFile, searched: Searched) -> list[LogFile]:
     if not logs:
         raise EvalError(f"{results.path}: {NO_SAMPLES}")
     return logs
+
+
+def refuse_other_rows(path: Path) -> None:
+    """Rows of JSON that are no sample log, of another tool or none: the error says what is missing."""
+    with open_bytes(path) as file:
+        lines = [line for _, (_, line) in zip(range(2), number_lines(read_lines(file, str(path))), strict=False)]
+    rows = len(lines) == 2 or (lines and strip_packing(path.name).endswith(".jsonl"))
+    if not rows:
+        return
+    try:
+        row = decode_line(lines[0], "")
+    except EvalError:
+        return
+    if isinstance(row, dict) and ("doc_id" not in row or {"doc", "arguments"}.isdisjoint(row)):
+        raise EvalError(
+            f"{path}: rows of JSON, but no sample log: its rows need doc_id, doc, target, arguments, resps, and a score"
+            f" under the name of each metric; these have {', '.join(map(str, row)) or 'nothing'}. "
+            f"Of a table of answers, `evalcore score {path} {FLAGS}` makes one"
+        )

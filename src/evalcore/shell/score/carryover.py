@@ -17,6 +17,7 @@ from evalcore.core.records.row import take_rows
 from evalcore.core.records.score import Scored, ScoredColumn
 from evalcore.core.records.task import MetricKey, MetricSpec, Task
 from evalcore.core.tables import first_or_all, known_metrics
+from evalcore.shell.logs.json_records import find_part
 from evalcore.shell.logs.log import LogTask
 from evalcore.shell.score.groups import recorded_count
 from evalcore.shell.score.labels import recorded_name
@@ -106,7 +107,7 @@ def read_kept(log: LogTask, task: Task, names: frozenset[str]) -> tuple[Kept, tu
     from evalcore.shell.logs.runs.log_table import read_log_table
     from evalcore.shell.logs.runs.tasks import recorded_task
 
-    row = _row(log)
+    row = find_part(log.results, "results", recorded_name(log))
     named = filter_names(log.config, row)
     table = read_log_table(paths_of(log), named)
     recorded = recorded_task(log.name, log.config, table.output_type, table.filters)
@@ -135,9 +136,3 @@ def _as_told(task: Task, recorded: Task, config: Plain) -> Task:
 def paths_of(log: LogTask) -> tuple[Path, ...]:
     """Every file that a task is read from."""
     return log.paths or (log.path,)
-
-
-def _row(log: LogTask) -> Plain:
-    rows = log.results.get("results")
-    row = rows.get(recorded_name(log)) if isinstance(rows, Mapping) else None
-    return row if isinstance(row, Mapping) else {}

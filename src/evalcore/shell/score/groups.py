@@ -14,6 +14,7 @@ from evalcore.core.lm_eval.result_row import leaf_from_flat
 from evalcore.core.records.errors import EvalError, place
 from evalcore.core.records.report import TaskReport
 from evalcore.core.records.task import MetricKey
+from evalcore.shell.logs.json_records import find_part
 from evalcore.shell.logs.log import Logged, LogTask
 from evalcore.shell.score.labels import recorded_name
 from evalcore.shell.score.sample import document_of
@@ -25,9 +26,7 @@ MOST = 10
 
 def recorded_count(log: LogTask, key: str) -> int | None:
     """How many documents (``original``, ``effective``) the results beside a log count, where they say so."""
-    counts = log.results.get("n-samples")
-    own = counts.get(recorded_name(log)) if isinstance(counts, Mapping) else None
-    found = own.get(key) if isinstance(own, Mapping) else None
+    found = find_part(log.results, "n-samples", recorded_name(log)).get(key)
     return found if isinstance(found, int) else None
 
 
@@ -138,10 +137,10 @@ def recorded_trees(results: Plain) -> tuple[tuple[Tree[object], ...], tuple[str,
     """The trees of the results beside a log, by the numbers that they have; and what was left out of them."""
     from evalcore.shell.logs.runs.trees import grow_trees
 
-    rows, counts = _mapping(results, "results"), _mapping(results, "n-samples")
+    rows, counts = find_part(results, "results"), find_part(results, "n-samples")
     sized = {str(name): {**row, **_size(counts.get(name))} for name, row in rows.items() if isinstance(row, Mapping)}
     grown = grow_trees(results, [leaf_from_flat(name, row).value for name, row in sized.items()])
-    versions = _mapping(results, "versions")
+    versions = find_part(results, "versions")
     return tuple(_versioned(tree, versions) for tree in grown.trees), grown.warnings
 
 
@@ -163,11 +162,6 @@ def _versioned(tree: Tree[object], versions: Plain) -> Tree[object]:
 def _size(counts: object) -> dict[str, object]:
     n = counts.get("effective") if isinstance(counts, Mapping) else None
     return {"sample_len": n} if isinstance(n, int) else {}
-
-
-def _mapping(results: Plain, key: str) -> Plain:
-    found = results.get(key)
-    return found if isinstance(found, Mapping) else {}
 
 
 Whole = tuple[bool, tuple[Tree[object], ...], tuple[str, ...]]

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from evalcore.core.records.report import TaskReport
 from evalcore.shell.config.plan import Plan
+from evalcore.shell.logs.json_records import find_part
 from evalcore.shell.logs.log import LogTask
 from evalcore.shell.output.files.results import RunFacts, find_model_name
 
@@ -145,8 +146,7 @@ def log_facts(logs: Iterable[LogTask], plan: Plan, trusted: Mapping[str, str]) -
 
 def told_run(log: LogTask) -> Plain:
     """How the answers of a log were asked for, as far as what lies beside it tells."""
-    config = log.results.get("config")
-    known = config if isinstance(config, Mapping) else {}
+    known = find_part(log.results, "config")
     asked = {key: log.results.get(key) for key in ASKED}
     return {**asked, **{key: known.get(key) for key in ("gen_kwargs", *SEEDS)}, "model": told_model(log)}
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 from msgspec.structs import replace
 
@@ -11,6 +11,7 @@ from evalcore.core.records.estimate import Estimate
 from evalcore.core.records.report import Report, TaskReport
 from evalcore.core.records.task import MetricKey
 from evalcore.shell.config.plan import Plan
+from evalcore.shell.logs.json_records import find_part
 from evalcore.shell.logs.log import LogTask
 from evalcore.shell.output.terminal.number_text import show_number
 from evalcore.shell.run.close import close_task
@@ -43,8 +44,7 @@ def close_logs(parts: Sequence[ScoredLog], plan: Plan) -> tuple[TaskReport, ...]
 
 def _describe_task(task: TaskReport, part: ScoredLog) -> TaskReport:
     """Add the number of shots from the results beside the log, and to the config which scores are 0 or 1."""
-    recorded = part.log.results.get("n-shot")
-    shots = recorded.get(recorded_name(part.log)) if isinstance(recorded, Mapping) else None
+    shots = find_part(part.log.results, "n-shot").get(recorded_name(part.log))
     config = task.config.set(SHARES, part.shares) if part.shares else task.config
     return replace(task, num_fewshot=shots if type(shots) is int else task.num_fewshot, config=config)
 

@@ -19,6 +19,7 @@ from evalcore.core.records.score import Scored
 from evalcore.core.tables import Tables
 from evalcore.shell.config.plan import Plan
 from evalcore.shell.config.values import RunPath
+from evalcore.shell.logs.json_records import find_part
 from evalcore.shell.logs.log import Logged, LogTask, Problem, Reader
 from evalcore.shell.logs.open import open_logs
 from evalcore.shell.logs.readers import READERS
@@ -201,8 +202,7 @@ def tell_lost(log: LogTask, lost: Mapping[int, int]) -> list[str]:
 
 def add_version(recipe: Recipe, log: LogTask) -> Recipe:
     """Add the version of a task that only the results beside its log have."""
-    recorded = log.results.get("versions")
-    version = recorded.get(recorded_name(log)) if isinstance(recorded, Mapping) else None
+    version = find_part(log.results, "versions").get(recorded_name(log))
     if recipe.task.version is not None or version == "N/A" or type(version) not in (str, int, float):
         return recipe
     kept = recipe.kept and replace(recipe.kept, task=replace(recipe.kept.task, version=version))

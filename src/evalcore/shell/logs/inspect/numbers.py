@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from evalcore.core.records.task import MetricKey
 from evalcore.shell.logs.inspect.samples import score_value
+from evalcore.shell.logs.json_records import find_part
 from evalcore.shell.logs.log import Epochs
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ def read_epochs(spec: Plain) -> Epochs:
     >>> read_epochs({"config": {"epochs": 4, "epochs_reducer": ["max", "majority"]}}), read_epochs({})
     (Epochs(count=4, reducers=('max',), strange=('majority',)), Epochs(count=1, reducers=('mean',), strange=()))
     """
-    count, given = (_mapping(spec, "config").get(key) for key in ("epochs", "epochs_reducer"))
+    count, given = (find_part(spec, "config").get(key) for key in ("epochs", "epochs_reducer"))
     names = [given] if isinstance(given, str) else given if isinstance(given, list) else []
     ours = {str(one): our_reducer(str(one)) for one in names}
     known = tuple(dict.fromkeys(one for one in ours.values() if one is not None))
@@ -75,7 +76,7 @@ def tell_unfinished(status: object, error: object, here: int, spec: Plain) -> tu
     """
     if status == "success":
         return ()
-    ids, epochs = _mapping(spec, "dataset").get("sample_ids"), _mapping(spec, "config").get("epochs")
+    ids, epochs = find_part(spec, "dataset").get("sample_ids"), find_part(spec, "config").get("epochs")
     whole = len(ids) * (epochs if isinstance(epochs, int) else 1) if isinstance(ids, list) else None
     said = error.get("message") if isinstance(error, Mapping) else None
     why = f"{status or 'no end'}{f': {str(said)[:200]}' if said else ''}"
@@ -141,7 +142,7 @@ def _numbers(entry: Plain, known: Mapping[str, Estimate]) -> Iterator[_Number]:
     if ours is None:
         return
     base = _base(entry, known, f"@{ours}") or _base(entry, known)
-    for label, metric in _mapping(entry, "metrics").items():
+    for label, metric in find_part(entry, "metrics").items():
         value = score_value(metric.get("value")) if isinstance(metric, Mapping) else None
         if isinstance(metric, Mapping) and isinstance(value, float):
             parts = (base or entry.get("name"), metric.get("group"), label)
@@ -151,7 +152,7 @@ def _numbers(entry: Plain, known: Mapping[str, Estimate]) -> Iterator[_Number]:
 
 def _measured(label: str, metric: Plain, ours: Estimate) -> float | None:
     """Our number for a metric: a mean, its error over samples of which none count together, or an estimate of ours."""
-    params, group = _mapping(metric, "params"), metric.get("group")
+    params, group = find_part(metric, "params"), metric.get("group")
     low, high = ours.ci or (None, None)
     own: dict[object, dict[str, float | None]] = {
         None: {"accuracy": ours.value, "mean": ours.value, "stderr": ours.stderr or 0.0},
@@ -174,8 +175,3 @@ def _base(entry: Plain, names: Iterable[str], end: str = "") -> str | None:
 def _entries(results: Plain) -> Iterator[Plain]:
     listed = results.get("scores")
     yield from (one for one in listed if isinstance(one, Mapping)) if isinstance(listed, list) else ()
-
-
-def _mapping(given: Plain, key: str) -> Plain:
-    found = given.get(key)
-    return found if isinstance(found, Mapping) else {}

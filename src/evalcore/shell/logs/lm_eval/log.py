@@ -22,11 +22,11 @@ from evalcore.core.records.request import (
 from evalcore.shell.data.unpack import open_bytes
 from evalcore.shell.data.wire import decode_line, encode_line
 from evalcore.shell.logs.head import FileHead, LogFile
-from evalcore.shell.logs.json_records import Record, problem_at
+from evalcore.shell.logs.json_records import Record, find_part, problem_at
 from evalcore.shell.logs.lm_eval.lmms import is_lmms, with_arguments
 from evalcore.shell.logs.lm_eval.names import RENAMED, filter_names, task_of_log
 from evalcore.shell.logs.lm_eval.past import find_past, read_past
-from evalcore.shell.logs.lm_eval.pools import Pool, first_row, pool_samples, run_config
+from evalcore.shell.logs.lm_eval.pools import Pool, first_row, pool_samples
 from evalcore.shell.logs.lm_eval.requests import asked_as
 from evalcore.shell.logs.lm_eval.rows import recognise_samples
 from evalcore.shell.logs.lm_eval.samples import SampleLog, read_samples
@@ -83,7 +83,7 @@ def _task(pool: Pool, opening: Opening) -> LogTask:
 
 def told_model(results: Mapping[str, object]) -> Mapping[str, object]:
     """The model of results, its arguments, and the name that it goes by."""
-    config = run_config(results)
+    config = find_part(results, "config")
     return {**{key: config.get(key) for key in ("model", "model_args")}, "model_name": results.get("model_name")}
 
 

@@ -12,14 +12,14 @@ from msgspec import Struct
 from evalcore.core.records.frozen_dict import thaw_dict, thaw_value
 from evalcore.shell.data.wire import encode_line
 from evalcore.shell.logs.head import LogFile
-from evalcore.shell.logs.json_records import read_records
+from evalcore.shell.logs.json_records import find_part, read_records
 from evalcore.shell.logs.lm_eval.forms import read_place
 from evalcore.shell.logs.lm_eval.names import stamp_of
 from evalcore.shell.logs.lm_eval.results import NO_MODEL, Placed, Results, place_log
 from evalcore.shell.logs.lm_eval.rows import read_near_row
 from evalcore.shell.logs.log import Problem
+from evalcore.shell.logs.paths import show_names
 
-SHOWN = 5
 ASKED = (
     *("model_name", "system_instruction", "system_instruction_sha", "chat_template", "chat_template_sha"),
     "fewshot_as_multiturn",
@@ -45,7 +45,7 @@ class Pool(Struct, frozen=True):
         """What there is to say where several files are one task."""
         if len(self.files) < 2:
             return ()
-        names = ", ".join(str(one.path) for one in self.files[:SHOWN]) + (", ..." if len(self.files) > SHOWN else "")
+        names = show_names([one.path for one in self.files])
         what = f"{len(self.files)} files were taken as one task of {self.documents:,} documents"
         return (f"{self.placed.task}: {what} (no document is in two of them): {names}",)
 
@@ -76,7 +76,7 @@ def names_model(results: Mapping[str, object]) -> bool:
     >>> names_model({"model_name": "a"}), names_model({"config": {"model": "recorded"}}), names_model({})
     (True, False, False)
     """
-    told = (results.get("model_name"), *(run_config(results).get(key) for key in ("model", "model_args")))
+    told = (results.get("model_name"), *map(find_part(results, "config").get, ("model", "model_args")))
     return any(one and one != NO_MODEL for one in told)
 
 
@@ -86,15 +86,9 @@ def run_of(placed: Placed) -> bytes:
     >>> run_of(Placed("t", {"model_name": "a"})) == run_of(Placed("t", {"model_name": "b"}))
     False
     """
-    given = run_config(placed.results)
+    given = find_part(placed.results, "config")
     asked = [*map(placed.results.get, ASKED), *map(given.get, SET)]
     return ADDRESS.sub(b"", encode_line(thaw_value([asked, placed.config])))
-
-
-def run_config(results: Mapping[str, object]) -> Mapping[str, object]:
-    """The part of results that says how the run was configured."""
-    found = results.get("config")
-    return found if isinstance(found, Mapping) else {}
 
 
 def first_row(file: LogFile) -> Mapping[str, object]:

@@ -13,6 +13,7 @@ from evalcore.core.records.frozen_dict import FrozenDict, FrozenRecord
 from evalcore.shell.data.unpack import open_bytes
 from evalcore.shell.data.wire import decode_line
 from evalcore.shell.logs.head import read_head
+from evalcore.shell.logs.json_records import find_part
 from evalcore.shell.logs.lm_eval.names import stamp_of, task_of_log
 from evalcore.shell.logs.lm_eval.rows import recognise_samples
 from evalcore.shell.safety.safe_text import slug
@@ -58,11 +59,11 @@ class Placed(Struct, frozen=True):
 
     @property
     def config(self) -> Plain:
-        return _mapping(_mapping(self.results.get("configs")).get(self.task))
+        return find_part(self.results, "configs", self.task)
 
     @property
     def row(self) -> Plain:
-        return _mapping(_mapping(self.results.get("results")).get(self.task))
+        return find_part(self.results, "results", self.task)
 
 
 def place_log(path: Path, results_in: Callable[[Path], Results]) -> Placed:
@@ -143,7 +144,3 @@ def read_results(path: Path) -> Mapping[str, object] | None:
     except EvalError as wrong:
         raise EvalError(f"{wrong}; {EXPECTED}") from wrong
     return found if isinstance(found, dict) and isinstance(found.get("results"), dict) else None
-
-
-def _mapping(value: object) -> Plain:
-    return value if isinstance(value, Mapping) else {}

@@ -10,6 +10,7 @@ from evalcore.core.compare.power import Known
 from evalcore.core.metrics.dispatch import METRICS
 from evalcore.core.records.task import MetricKey
 from evalcore.core.repeats.reducers import find_reducer
+from evalcore.shell.logs.json_records import find_part
 
 Fields = Mapping[str, object]
 
@@ -29,14 +30,14 @@ def known_of(results: Fields) -> tuple[Known, ...]:
     >>> [(one.name, str(one.key), one.n, one.stderr) for one in known_of({"results": {"t": row}})]
     [('t', 'acc,none', 101, 0.05)]
     """
-    rows = _fields(results.get("results"))
-    below = {name: _names(names) for name, names in _fields(results.get("group_subtasks")).items()}
-    told = _fields(_fields(results.get("evalcore")).get("estimates"))
+    rows = find_part(results, "results")
+    below = {name: _names(names) for name, names in find_part(results, "group_subtasks").items()}
+    told = find_part(results, "evalcore", "estimates")
     places = list(_places(rows, {name: names for name, names in below.items() if names}))
     return tuple(
-        _known(name, depth, key, _fields(rows[name]), _fields(_fields(told.get(name)).get(str(key))), results)
+        _known(name, depth, key, find_part(rows, name), find_part(told, name, str(key)), results)
         for name, depth in places
-        for key in map(MetricKey.parse, _fields(rows[name]))
+        for key in map(MetricKey.parse, find_part(rows, name))
         if key is not None
     )
 
@@ -58,7 +59,7 @@ def _places(rows: Fields, below: Mapping[str, tuple[str, ...]]) -> Iterator[tupl
 
 def _known(name: str, depth: int, key: MetricKey, row: Fields, told: Fields, results: Fields) -> Known:
     # A group's count of documents is that of each of its metrics, which not all of its tasks may have.
-    own = _count(_fields(row.get("sample_count")).get(str(key)))
+    own = _count(find_part(row, "sample_count").get(str(key)))
     n = _count(told.get("n")) or own or _size(name, results)
     clusters = _count(told.get("clusters"))
     stderr = _number(told.get("stderr", row.get(key.stderr)))
@@ -66,7 +67,7 @@ def _known(name: str, depth: int, key: MetricKey, row: Fields, told: Fields, res
         name=name,
         key=key,
         depth=depth,
-        group=bool(_names(_fields(results.get("group_subtasks")).get(name))),
+        group=bool(_names(find_part(results, "group_subtasks").get(name))),
         n=n,
         units=clusters or n,
         stderr=stderr,
@@ -104,11 +105,11 @@ def _fewest(signature: object, repeats: float | None) -> float:
 
 def _size(name: str, results: Fields) -> int:
     """The documents of a task, or of all tasks below a group, each once however many ways lead to it."""
-    rows, counts, below = (_fields(results.get(part)) for part in ("results", "n-samples", "group_subtasks"))
+    rows, counts, below = (find_part(results, part) for part in ("results", "n-samples", "group_subtasks"))
     total, seen, stack = 0, {name}, [name]
     while stack:
         one = stack.pop()
-        row, count = _fields(rows.get(one)), _fields(counts.get(one)).get("effective")
+        row, count = find_part(rows, one), find_part(counts, one).get("effective")
         own = _count(row.get("sample_len")) or _count(row.get("samples")) or _count(count)
         total += own
         children = () if own else dict.fromkeys(child for child in _names(below.get(one)) if child not in seen)
@@ -118,10 +119,6 @@ def _size(name: str, results: Fields) -> int:
 
 
 # --- what a file may hold instead ------------------------------------------------------------------------------------
-
-
-def _fields(value: object) -> Fields:
-    return value if isinstance(value, Mapping) else {}
 
 
 def _names(value: object) -> tuple[str, ...]:

@@ -21,6 +21,7 @@ from evalcore.core.records.report import Report, TaskReport
 from evalcore.core.records.row import Floats
 from evalcore.core.records.score import Scored, ScoredColumn
 from evalcore.core.stats.intervals import INTERVALS
+from evalcore.shell.logs.json_records import find_part
 from evalcore.shell.logs.lm_eval.names import filter_names
 from evalcore.shell.logs.runs.columns import Closed, close_columns
 from evalcore.shell.logs.runs.directions import point_column
@@ -94,14 +95,15 @@ def read_sample_run(path: Path, source: RunFiles, matching: Matching) -> Recorde
 
 
 def _read_part(log: RunLog, results: Plain, matching: Matching) -> TaskRecord:
-    config = _part_of(results, "configs", log.task) if results else None
-    row = _part_of(results, "results", log.task) or {}
+    config = find_part(results, "configs").get(log.task)
+    config = config if isinstance(config, Mapping) else None
+    row = find_part(results, "results", log.task)
     table = read_log_table(log.files, filter_names(config, row), matching)
-    version = (_part_of(results, "versions") or {}).get(log.task)
+    version = find_part(results, "versions").get(log.task)
     recorded = recorded_task(log.task, config, table.output_type, table.filters, version)
     recorded = replace(recorded, on_unscorable=rule_of(results))
     closed = close_columns(recorded, table, row if log.whole else {})
-    told = _part_of(results, "higher_is_better", log.task) or {}
+    told = find_part(results, "higher_is_better", log.task)
     columns = tuple(point_column(one, told) for one in closed.columns)
     scored = Scored(recorded.task, columns, (), "evalcore", cluster_documents(log.task, table.documents))
     report = TaskReport(name=log.task, estimates=closed.estimates, n_docs=len(table.documents))
@@ -126,7 +128,7 @@ def run_path(text: str) -> Path:
 
 def close_recorded(run: Recorded, confidence: float = 0.95) -> Report:
     """A run's numbers, closed by its own rule and with its own kind of intervals, of any confidence."""
-    ci = (_part_of(run.results, "evalcore") or {}).get("ci")
+    ci = find_part(run.results, "evalcore").get("ci")
     inference = Inference(
         interval=ci if isinstance(ci, str) and ci in INTERVALS else "wilson",
         confidence=confidence,
@@ -156,7 +158,7 @@ def rule_of(results: Plain) -> Rule:
     >>> rule_of({}), rule_of({"evalcore": {"on_unscorable": "zero"}})
     ('exclude', 'zero')
     """
-    return "zero" if (_part_of(results, "evalcore") or {}).get("on_unscorable") == "zero" else "exclude"
+    return "zero" if find_part(results, "evalcore").get("on_unscorable") == "zero" else "exclude"
 
 
 def cluster_documents(task: str, documents: tuple[DocumentRow, ...]) -> tuple[tuple[int, int], ...]:
@@ -168,7 +170,7 @@ def cluster_documents(task: str, documents: tuple[DocumentRow, ...]) -> tuple[tu
 
 def _shortfall(log: RunLog, results: Plain, table: LogTable, closed: Closed) -> list[str]:
     """What is missing of what the results count, or of what can be compared."""
-    counts = _part_of(results, "n-samples", log.task) or {}
+    counts = find_part(results, "n-samples", log.task)
     wanted, there = counts.get("effective"), len(table.documents)
     out = []
     if isinstance(wanted, int) and there < wanted:
@@ -176,11 +178,3 @@ def _shortfall(log: RunLog, results: Plain, table: LogTable, closed: Closed) -> 
     if not closed.columns:
         out.append(f"{log.task}: no document has a score in {log.path.name}")
     return out
-
-
-def _part_of(results: Plain, *keys: str) -> Plain | None:
-    """A mapping inside another, None if it is not there."""
-    found: object = results
-    for key in keys:
-        found = found.get(key) if isinstance(found, Mapping) else None
-    return found if isinstance(found, Mapping) else None

@@ -11,11 +11,9 @@ from msgspec.structs import replace
 from evalcore.shell.logs.lm_eval.names import is_sample_name, task_of_log
 from evalcore.shell.logs.lm_eval.pools import pool_samples
 from evalcore.shell.logs.lm_eval.results import read_folder_results
-from evalcore.shell.logs.paths import list_paths
+from evalcore.shell.logs.paths import list_paths, show_names
 from evalcore.shell.logs.runs.source import RunFiles, RunLog, find_run
 from evalcore.shell.logs.search import ALL
-
-SHOWN = 5
 
 
 def pool_source(source: RunFiles, path: Path) -> RunFiles:
@@ -77,7 +75,7 @@ def _left_out(below: Mapping[str, Sequence[Path]], logs: Iterable[RunLog], folde
     """The sample logs that are not read, of these."""
     read = {path.resolve() for log in logs for path in log.files}
     left = [path for paths in below.values() for path in paths if path.resolve() not in read and is_sample_name(path)]
-    names = ", ".join(str(one.relative_to(folder)) for one in left[:SHOWN]) + (", ..." if len(left) > SHOWN else "")
+    names = show_names([one.relative_to(folder) for one in left])
     why = f"other sample logs in {folder} are not of the run that was read and are left out"
     return (f"{why} ({len(left):,}): {names}",) if left else ()
 

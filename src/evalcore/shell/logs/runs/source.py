@@ -11,13 +11,12 @@ from msgspec.structs import force_setattr
 
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.frozen_dict import FrozenRecord
-from evalcore.shell.data.unpack import PACKED, open_bytes, read_lines, strip_packing
-from evalcore.shell.data.wire import decode_line, number_lines
-from evalcore.shell.logs.head import LogFile
+from evalcore.shell.data.unpack import PACKED, strip_packing
 from evalcore.shell.logs.lm_eval.names import ENDINGS, STAMP, stamp_of, task_of_log
 from evalcore.shell.logs.lm_eval.results import EXPECTED, list_tasks, read_results
 from evalcore.shell.logs.log import NOTHING, Reader
-from evalcore.shell.logs.search import ALL, NO_SAMPLES, Searched
+from evalcore.shell.logs.paths import show_names
+from evalcore.shell.logs.search import ALL, FLAGS, NO_SAMPLES, Searched, refuse_other_rows
 from evalcore.shell.safety.safe_text import slug
 
 
@@ -55,7 +54,6 @@ class RunFiles(FrozenRecord, frozen=True):
 
 
 FORMS = {"parquet": "a Parquet file", "arrow": "an Arrow file", "text": "a table of answers"}
-FLAGS = "--answer COLUMN --gold COLUMN -o DIR"
 
 NewestResults = tuple[Path, Mapping[str, object], tuple[str, ...]]
 """A results file, what it says, and what there is to say about choosing it."""
@@ -68,11 +66,9 @@ def find_run(path: Path, searched: Searched = ALL) -> RunFiles:
     Traceback (most recent call last):
     evalcore.EvalError: no/such/run: no such file or folder; expected an evalcore run folder, ...
     """
-    path = path.expanduser()
+    path = _require_path(path)
     if path.is_dir():
         return _folder_run(path, searched)
-    if not path.is_file():
-        raise EvalError(f"{path}: no such file or folder; {EXPECTED}")
     file = searched.tell(path)
     if file.has_rows:
         task = task_of_log(path)
@@ -84,7 +80,7 @@ def find_run(path: Path, searched: Searched = ALL) -> RunFiles:
     if file.form == "empty":
         raise EvalError(f"{path}: {EXPECTED}; it is empty")
     if file.form in ("json", "results"):
-        _refuse_other_rows(path)
+        refuse_other_rows(path)
     if file.form in FORMS:
         raise EvalError(f"{path}: {EXPECTED}; of {FORMS[file.form]}, `evalcore score {path} {FLAGS}` makes one")
     return _results_run(path.resolve().parent.name, *find_results(path, searched))
@@ -99,25 +95,6 @@ def find_sample_logs(path: Path) -> RunFiles:
     return found
 
 
-def _refuse_other_rows(path: Path) -> None:
-    """Rows of JSON that are no sample log, of another tool or none: the error says what is missing."""
-    with open_bytes(path) as file:
-        lines = [line for _, (_, line) in zip(range(2), number_lines(read_lines(file, str(path))), strict=False)]
-    rows = len(lines) == 2 or (lines and strip_packing(path.name).endswith(".jsonl"))
-    if not rows:
-        return
-    try:
-        row = decode_line(lines[0], "")
-    except EvalError:
-        return
-    if isinstance(row, dict) and ("doc_id" not in row or {"doc", "arguments"}.isdisjoint(row)):
-        raise EvalError(
-            f"{path}: rows of JSON, but no sample log: its rows need doc_id, doc, target, arguments, resps, and a score"
-            f" under the name of each metric; these have {', '.join(map(str, row)) or 'nothing'}. "
-            f"Of a table of answers, `evalcore score {path} {FLAGS}` makes one"
-        )
-
-
 def find_results(path: Path, searched: Searched = ALL) -> NewestResults:
     """The results that a file or folder holds, whether or not there are samples; of several in a folder the newest.
 
@@ -125,17 +102,22 @@ def find_results(path: Path, searched: Searched = ALL) -> NewestResults:
     Traceback (most recent call last):
     evalcore.EvalError: no/such/run: no such file or folder; expected an evalcore run folder, ...
     """
-    path = path.expanduser()
+    path = _require_path(path)
     if path.is_dir():
         found = _newest_results(path, searched)
-    elif path.is_file():
+    else:
         results = read_results(path) if not _is_other(path, searched) else None
         found = None if results is None else (path, results, ())
-    else:
-        raise EvalError(f"{path}: no such file or folder; {EXPECTED}")
     if found is None:
         raise EvalError(f"{path}: {EXPECTED}; found no results in it")
     return found
+
+
+def _require_path(given: Path) -> Path:
+    path = given.expanduser()
+    if not path.is_dir() and not path.is_file():
+        raise EvalError(f"{path}: no such file or folder; {EXPECTED}")
+    return path
 
 
 # --- folders ----------------------------------------------------------------------------------------------------
@@ -177,7 +159,10 @@ def _sample_logs(paths: Iterable[Path], searched: Searched) -> list[Path]:
     """Those that hold lm-eval's rows. Beside files that are called JSON, others are copies or something else."""
     shown = _shown(paths)
     named = [path for path in shown if strip_packing(path.name).endswith(ENDINGS)]
-    has_rows = partial(_has_rows, searched=searched)
+
+    def has_rows(path: Path) -> bool:
+        return searched.tell(path).has_rows
+
     return list(filter(has_rows, named)) or [
         path for path in shown if path not in named and _if_readable(has_rows, path)
     ]
@@ -191,10 +176,6 @@ def _is_other(path: Path, searched: Searched) -> bool:
     """Whether a file is a log of another format than lm-eval's."""
     file = searched.tell(path)
     return not file.has_rows and searched.is_log(file)
-
-
-def _has_rows(path: Path, searched: Searched) -> bool:
-    return searched.tell(path).has_rows
 
 
 def _if_readable(holds: Callable[[Path], bool], path: Path) -> bool:
@@ -222,11 +203,8 @@ def _results_files(folder: Path, searched: Searched) -> list[Path]:
     if own.is_file():
         return [own]
     named = (path for path in folder.glob("*.json") if path.name.startswith("results") or STAMP.search(path.name))
-    return [file.path for file in map(searched.tell, named) if file.form != "empty" and not _is_log(file)]
-
-
-def _is_log(file: LogFile) -> bool:
-    return file.reader is not None and not file.reader.tabular
+    files = (file for file in map(searched.tell, named) if file.form != "empty")
+    return [file.path for file in files if file.reader is None or file.reader.tabular]
 
 
 def age_of(path: Path) -> tuple[str, float]:
@@ -246,9 +224,8 @@ def _results_run(name: str, path: Path, results: Mapping[str, object], warnings:
     if not logs:
         raise EvalError(f"{path}: {NO_SAMPLES}")
     lost = [task for task in tasks if found[task] is None]
-    told = f"no samples of {len(lost)} of {len(tasks)} tasks beside {path.name}: {', '.join(lost[:5])}"
-    missing = (told + (", ..." if len(lost) > 5 else ""),) if lost else ()
-    return RunFiles(name, logs, results, (*warnings, *missing), warnings)
+    missing = f"no samples of {len(lost)} of {len(tasks)} tasks beside {path.name}: {show_names(lost)}"
+    return RunFiles(name, logs, results, (*warnings, missing) if lost else warnings, warnings)
 
 
 def _log_of(task: str, stamp: str, beside: Mapping[str, Path]) -> Path | None:

@@ -15,6 +15,7 @@ from evalcore.core.groups.tree import Group, GroupMetric, Leaf, Tree, fold_group
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.report import TaskReport
 from evalcore.core.records.task import MetricKey
+from evalcore.shell.logs.json_records import find_part
 from evalcore.shell.logs.lm_eval.rows import read_float
 from evalcore.shell.logs.runs.columns import VALUES, same_number
 
@@ -42,8 +43,7 @@ def grow_trees(results: Plain, tasks: Iterable[TaskReport], where: str = "the re
     >>> grown.trees[0].metrics[0].weight_by_size
     False
     """
-    ours = results.get("evalcore")
-    written = ours.get("groups") if isinstance(ours, Mapping) else None
+    written = find_part(results, "evalcore").get("groups")
     try:
         if isinstance(written, list | tuple):
             return _written_trees([one for one in written if isinstance(one, Mapping)])
@@ -102,7 +102,7 @@ def _count_places(trees: Iterable[Tree[object]]) -> int:
 
 
 def _fitted_trees(results: Plain, tasks: Mapping[str, TaskReport]) -> Grown:
-    below, rows = _mapping(results.get("group_subtasks")), _mapping(results.get("results"))
+    below = find_part(results, "group_subtasks")
     # Before 0.4.4 every task is there as a group of nothing.
     groups = [{"group": name, "task": _listed(given)} for name, given in below.items() if _listed(given)]
     told: list[str] = []
@@ -111,7 +111,7 @@ def _fitted_trees(results: Plain, tasks: Mapping[str, TaskReport]) -> Grown:
         return Leaf(node.name, tasks.get(node.name) or TaskReport(name=node.name))
 
     def group(node: Group[object], parts: tuple[Tree[TaskReport], ...]) -> Tree[TaskReport]:
-        row = {**_mapping(rows.get(node.name)), **_mapping(_mapping(results.get("groups")).get(node.name))}
+        row = {**find_part(results, "results", node.name), **find_part(results, "groups", node.name)}
         alias = str(row.get("alias") or "").lstrip(" -")
         bare: Group[TaskReport] = Group(node.name, parts, (), alias if alias != node.name else None)
         found = {key: _fit(bare, key, value) for key, value in _numbers(row)}
@@ -147,10 +147,6 @@ def _fit(bare: Group[TaskReport], key: MetricKey, value: float) -> GroupMetric |
 def _numbers(row: Plain) -> list[tuple[MetricKey, float]]:
     pairs = [(MetricKey.parse(text), value) for text, value in row.items()]
     return [(key, number) for key, value in pairs if key is not None and (number := read_float(value)) is not None]
-
-
-def _mapping(value: object) -> Plain:
-    return value if isinstance(value, Mapping) else {}
 
 
 def _listed(value: object) -> list[str]:
