@@ -1,9 +1,9 @@
 """Recorded answers of any harness, one document at a time; READERS has a reader for each format.
 
 paths         the files that paths, folders and globs name
-head          the beginning of a file, by which its format is recognised
+head          the beginning of a file, from which its format is detected
 json_records  JSON records one by one, each with its line and byte
-log           what every reader gives: tasks and their documents
+log           what every reader returns: tasks and their documents
 lm_eval/      sample logs of lm-eval, lmms-eval and evalcore
 inspect/      logs of Inspect
 tables/       plain tables with declared columns

@@ -1,4 +1,4 @@
-"""The beginning of a file, by which readers recognise its format, whatever the file is called."""
+"""The beginning of a file, from which readers detect its format; its name does not matter."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class FileHead(Struct, frozen=True):
 
 
 class LogFile(Struct, frozen=True):
-    """A file, its form, the reader that recognises it, and the first record of JSON; no reader takes results."""
+    """A file, its form, the reader that recognises it, and its first JSON record; results files have no reader."""
 
     path: Path
     form: str
@@ -47,7 +47,7 @@ class LogFile(Struct, frozen=True):
 
     @property
     def is_results(self) -> bool:
-        """Whether it holds results in lm-eval's form, and no log."""
+        """Whether it holds results in lm-eval's form rather than a log."""
         return self.reader is None and self.form == "results"
 
     @property
@@ -57,7 +57,7 @@ class LogFile(Struct, frozen=True):
 
 
 def read_head(path: Path) -> FileHead:
-    """The beginning of a file.
+    """Read the beginning of a file.
 
     >>> read_head(Path("no/such.jsonl"))
     Traceback (most recent call last):
@@ -90,7 +90,7 @@ def _read_first(path: Path) -> Mapping[str, object] | None:
 
 
 def tell_file(path: Path, readers: PMap[str, Reader]) -> LogFile:
-    """A file with the first of these readers that recognises it."""
+    """Detect the format of a file: the first reader that recognises it."""
     head = read_head(path)
     ordered = sorted(readers.items(), key=lambda entry: (entry[1].order, entry[0]))
     reader = next((reader for _, reader in ordered if reader.recognises(head)), None)
@@ -99,7 +99,7 @@ def tell_file(path: Path, readers: PMap[str, Reader]) -> LogFile:
 
 
 def is_torn(file: LogFile) -> bool:
-    """Whether a file that is called JSON begins with no value, and is not one as a whole."""
+    """Whether a file with a JSON suffix neither begins with a JSON value nor is one as a whole."""
     if file.first or Path(strip_packing(file.path.name)).suffix.lower() not in JSON:
         return False
     first = next(read_records(file.path), None)

@@ -1,4 +1,4 @@
-"""JSON records of a file one by one, each with its line and byte; what cannot be read becomes a problem."""
+"""The JSON records of a file one by one, each with its line and byte; unreadable records become problems."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ITEMS = msgspec.json.Decoder(list[Raw])
 
 
 class Record(Struct, frozen=True, gc=False):
-    """One JSON value of a file, its line and byte, and its bytes; where there are no lines, its number and no byte."""
+    """A JSON value of a file: its line, offset and bytes; in a file without lines its number and no offset."""
 
     line: int
     byte: int
@@ -33,10 +33,9 @@ class Record(Struct, frozen=True, gc=False):
 
 
 def read_records(path: Path) -> Iterator[Record | Problem]:
-    """The values of a file with one to a line, or of one array; only an array that is not written out in lines is
-    held in memory as a whole.
+    """Read the values of a file with one per line, or of an array; only an array on a single line is held in memory.
 
-    A fault of the file itself, such as a packed file that is cut, ends it with a problem.
+    A fault of the file itself, such as a truncated compressed file, ends the records with a problem.
     """
     at = Record(1, 0, b"")
     try:
@@ -49,9 +48,9 @@ def read_records(path: Path) -> Iterator[Record | Problem]:
 
 @contextmanager
 def open_lines(path: Path) -> Iterator[IO[bytes]]:
-    """A file to be read by lines. They are often longer than Python's buffer: a larger one is three times as fast.
+    """Open a file to read by lines. They are often longer than Python's buffer; a larger one is three times as fast.
 
-    Of a packed file that is cut, what is in the buffer is lost with its end, so there it is small.
+    The end of a truncated compressed file takes the buffer with it, so there the buffer is small.
     """
     with open_bytes(path) as file:
         if not isinstance(file, io.BufferedReader):
@@ -75,7 +74,7 @@ def _records(given: Iterable[bytes]) -> Iterator[Record]:
 
 
 def _lines(given: Iterable[bytes]) -> Iterator[Record]:
-    """The lines that hold something."""
+    """The lines that are not blank."""
     byte = 0
     for number, line in enumerate(given, 1):
         content = line.strip() if number > 1 else line.removeprefix(MARK).strip()
@@ -85,7 +84,7 @@ def _lines(given: Iterable[bytes]) -> Iterator[Record]:
 
 
 def _array_lines(lines: Iterator[Record]) -> Iterator[Record]:
-    """An array as ``json.dumps(rows, indent=...)`` writes it: an item ends at the brace that is as far in as its first.
+    """An array as ``json.dumps(rows, indent=...)`` writes it: an item ends at the brace that closes its first.
 
     lm-eval's logs of 2023 and early 2024 are such arrays.
     """
@@ -106,7 +105,7 @@ def _array_lines(lines: Iterator[Record]) -> Iterator[Record]:
 
 
 def _array_items(first: Record, lines: Iterator[Record]) -> Iterator[Record]:
-    """An array that is not written out in lines."""
+    """An array whose items are not on lines of their own."""
     parts, size = [first.data], len(first.data)
     for one in lines:
         parts.append(one.data)
@@ -138,7 +137,7 @@ def find_part(data: object, *keys: str) -> Mapping[str, object]:
 
 
 def problem_at(path: Path, record: Record, wrong: Exception) -> Problem:
-    """What is wrong with a record, as a problem of its place, which the message then need not tell again.
+    """Make a problem of an error and the place of its record, which the message then need not repeat.
 
     >>> problem_at(Path("x"), Record(7, 9, b""), EvalError("x:2: not JSON: Unterminated string starting at at byte 3"))
     Problem(path=PosixPath('x'), line=7, byte=9, message='not JSON: Unterminated string starting at byte 3', item=False)
@@ -151,7 +150,7 @@ def problem_at(path: Path, record: Record, wrong: Exception) -> Problem:
 
 
 def refuse_problems(rows: Iterable[Logged | Problem], name: str) -> Iterator[Logged]:
-    """The documents up to the first problem, which is raised with how many were read before it."""
+    """Yield documents up to the first problem, which is raised with the number of documents before it."""
     for good, one in enumerate(rows):
         if isinstance(one, Problem):
             at = f"byte {one.byte:,}; " if one.byte else ""

@@ -1,4 +1,4 @@
-"""What every reader of logs gives: the tasks of a log, and their documents as they were asked, answered and scored."""
+"""What every reader of logs returns: the tasks of a log, and their documents as asked, answered and scored."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Problem(Struct, frozen=True):
 
     @property
     def place(self) -> str:
-        """The file and the line; where a file has no lines, the number of the record."""
+        """The file and the line, or the number of the record in a file without lines."""
         return f"{self.path}: item {self.line}" if self.item else f"{self.path}:{self.line}"
 
 
@@ -64,9 +64,9 @@ class Logged(Struct, frozen=True, kw_only=True, gc=False):
 
 
 class Epochs(Struct, frozen=True):
-    """How often a harness asked each document, and by which reducers it made one score of these, under our names.
+    """How often a harness asked each document, and the reducers that combined its scores, under our names.
 
-    ``strange`` are its reducers that have no equal here.
+    ``strange`` are its reducers without an equivalent here.
     """
 
     count: int = 1
@@ -75,11 +75,11 @@ class Epochs(Struct, frozen=True):
 
 
 class Opening(Struct, frozen=True, kw_only=True):
-    """How logs are to be opened.
+    """How to open logs.
 
-    ``columns`` declares what plain tables hold. With ``scores``, documents come with what was logged for them, also
-    where that is held in memory; without ``requests``, they come without what was asked, and faster. ``results_in``
-    gives the results files of a folder, each read once.
+    ``columns`` declares what plain tables hold. With ``scores``, documents include their logged scores, even if these
+    must be held in memory; without ``requests``, they omit what was asked and are read faster. ``results_in`` returns
+    the results files of a folder, each read once.
     """
 
     columns: ColumnMap | None = None
@@ -89,14 +89,14 @@ class Opening(Struct, frozen=True, kw_only=True):
 
 
 class Reader(Struct, frozen=True, kw_only=True):
-    """A format of logs: how it is recognised and opened, and what is known of all logs of it.
+    """A format of logs: how to recognise and open it, and what holds for all its logs.
 
     ``recognises`` looks at the beginning of a file; readers are asked in their ``order``, then by name.
-    ``opens`` gives the tasks of one file or, if files may be ``shards`` of one task, of all files together.
-    ``title`` is what a log of it is called in messages.
+    ``opens`` returns the tasks of one file or, if files may be ``shards`` of one task, of all files together.
+    ``title`` is what messages call such a log.
     ``tabular`` formats are opened only where columns are declared, which name their scores, too; a folder's files only
     if ``has_columns`` says that these are there.
-    ``results_beside`` is whether results in lm-eval's form may lie beside a log, with the rules of its tasks.
+    ``results_beside`` is whether results in lm-eval's form, with the rules of the tasks, may lie beside a log.
     ``harness`` is who recorded the scores of a log, which then stand where no flag names others; empty if they do not.
     ``sample_rows`` is whether a log has lm-eval's rows, with scores under the names of their metrics; of other formats
     documents have the scores that scoring gives.
@@ -115,13 +115,13 @@ class Reader(Struct, frozen=True, kw_only=True):
 
 
 class LogTask(Struct, frozen=True, kw_only=True):
-    """A task of a log: its name, what is known of it, and a way to go through its documents, again and again.
+    """A task of a log: its name, what is known of it, and a function that reads its documents any number of times.
 
-    ``paths`` are all of its files, of which ``path`` is the first.
+    ``paths`` are its files; ``path`` is the first.
     ``config`` is the task's config and ``results`` the results of its run, in lm-eval's form; ``model`` has the
-    ``model``, its ``model_args``, and the ``model_name`` that it goes by.
-    ``written`` are fields of its documents that the model or a scorer wrote: what is written down again lacks them.
-    ``rows`` yields documents and, under ``--keep-going``, the problems it met on the way; else it raises the first.
+    ``model``, its ``model_args`` and its ``model_name``.
+    ``written`` are the fields of documents that the model or a scorer wrote; they are not written again.
+    ``rows`` yields documents and, under ``--keep-going``, problems; otherwise it raises the first problem.
     ``past`` finds what came of one document where ``rows`` was not asked for it; it is None where rows have it anyway,
     and gives None where that takes the whole log.
     ``covers`` is whether these are all scores that the log has, as far as its header tells; ``tell_numbers`` says where

@@ -1,4 +1,4 @@
-"""Paths into the tasks whose answers they record; the format of a file is told by its content."""
+"""Paths into the tasks whose answers they record; the format is detected from the content."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ def open_logs(
     requests: bool = True,
     readers: PMap[str, Reader] = READERS,
 ) -> tuple[LogTask, ...]:
-    """The tasks whose answers these files, folders and globs record, whatever the files are called.
+    """Open the tasks whose answers these files, folders and globs record, whatever the names of the files.
 
     ``mapping`` declares the columns of plain tables. With ``keep_going``, records and files that cannot be read are
-    yielded as problems, else the first is raised. With ``scores``, documents of sample logs come with what was logged
-    for them under every filter, which is held in memory; other logs have their scores anyway. Without ``requests``,
-    they come without what was asked, and faster.
+    yielded as problems; otherwise the first is raised. With ``scores``, documents of sample logs include their logged
+    scores under every filter, which are held in memory; other logs have their scores anyway. Without ``requests``,
+    documents omit what was asked and are read faster.
 
     >>> open_logs(["no/such/run"])
     Traceback (most recent call last):
@@ -76,7 +76,7 @@ def open_logs(
 
 
 def _tell_left(left: Sequence[str]) -> str:
-    """Five by name, the others by how many are in which folder."""
+    """Name five files, and count the others by folder."""
     more = Counter(str(Path(one).parent) for one in left[NAMED:])
     rest = "".join(f"; {count:,} more in {folder}" for folder, count in more.items())
     files = "1 file is no log, and is" if len(left) == 1 else f"{len(left):,} files are no logs, and are"
@@ -88,7 +88,7 @@ def _rows(rows: Callable[[], Iterator[Logged | Problem]], name: str, keep_going:
 
 
 def _unreadable(path: Path, wrong: EvalError, mapping: ColumnMap | None) -> LogTask:
-    """With declared columns, what is called a table is one, so that these are not said to be for nothing."""
+    """An unreadable file; if columns are declared, one named like a table counts as a table, so that they had a use."""
     tabular = mapping is not None and bool(list_suffixes(path) & DATA - {".eval"}) and not is_sample_name(path)
     problem = problem_at(path, Record(1, 0, b""), wrong)
     return LogTask(
@@ -101,7 +101,7 @@ def _unreadable(path: Path, wrong: EvalError, mapping: ColumnMap | None) -> LogT
 
 
 def _each_once(files: Sequence[LogFile]) -> list[LogFile]:
-    """Every log once, in order: one may be named itself, and by the results of its run."""
+    """Each log once, in order; a log may be named both directly and by the results of its run."""
     first: dict[Path, LogFile] = {}
     for one in files:
         first.setdefault(one.path.resolve(), one)
@@ -109,7 +109,7 @@ def _each_once(files: Sequence[LogFile]) -> list[LogFile]:
 
 
 def _by_reader(files: Sequence[LogFile]) -> Iterator[list[LogFile]]:
-    """Files that may be shards of one task together; every other log by itself; in their order."""
+    """Group files that may be shards of one task; every other log stands alone. The order is kept."""
     done: list[Reader] = []
     for one in files:
         if one.reader is None or not one.reader.shards:
@@ -133,7 +133,7 @@ def _opened(group: Sequence[LogFile], opening: Opening, keep_going: bool) -> lis
 
 
 def _apart(tasks: Sequence[LogTask]) -> list[LogTask]:
-    """Every task under a name of its own."""
+    """Give every task a name of its own."""
     same: dict[str, list[int]] = {}
     for at, task in enumerate(tasks):
         same.setdefault(task.name, []).append(at)

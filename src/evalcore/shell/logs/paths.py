@@ -13,14 +13,14 @@ from evalcore.core.records.errors import EvalError
 
 
 class Named(Struct, frozen=True):
-    """A file, and whether it was named itself or only caught by a folder or a glob."""
+    """A file, and whether it was named directly or found through a folder or a glob."""
 
     path: Path
     directly: bool
 
 
 def expand_path(given: str | Path) -> tuple[list[Path], bool]:
-    """The files and folders that a path or glob names, and whether it is a path; none if nothing is there.
+    """List the files and folders that a path or glob names, and whether it is a path; none if nothing is there.
 
     >>> expand_path("no/such/log")
     ([], True)
@@ -33,7 +33,7 @@ def expand_path(given: str | Path) -> tuple[list[Path], bool]:
 
 
 def list_paths(given: Sequence[str | Path]) -> list[Named]:
-    """Every file once, in the order given; those of folders and globs by name, without hidden ones.
+    """List every file once, in the order given; files of folders and globs by name, without hidden ones.
 
     >>> list_paths(["no/such/log"])
     Traceback (most recent call last):
@@ -72,7 +72,7 @@ def show_names(names: Sequence[object], most: int = 5) -> str:
 
 
 def name_apart(name: str, paths: Sequence[Path]) -> list[str]:
-    """A name for each of several logs of one task that are not its parts: with where it is, as far as they differ.
+    """Name each of several logs of one task that are not its shards, by the part of the path in which they differ.
 
     >>> name_apart("gsm8k", [Path("a/x/s.jsonl"), Path("a/y/s.jsonl")])
     ['gsm8k (x/s.jsonl)', 'gsm8k (y/s.jsonl)']

@@ -1,4 +1,4 @@
-"""The files of recorded answers that a path, a folder or a glob names, to be asked in place of a model."""
+"""The files of recorded answers that a path, folder or glob names, which stand in for a model."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from evalcore.shell.logs.search import ALL, Searched
 
 
 def choose_recordings(names: Iterable[str], searched: Searched = ALL) -> tuple[list[Path], tuple[str, ...]]:
-    """The files that these paths, folders and globs name, and a warning for each that a glob caught by accident."""
+    """Choose the files that paths, folders and globs name, with a warning for each that a glob matched by accident."""
     files: list[Path] = []
     skipped: list[str] = []
     for name in names:
@@ -32,7 +32,7 @@ def choose_recordings(names: Iterable[str], searched: Searched = ALL) -> tuple[l
 
 
 def tell_mistaken(path: Path, searched: Searched = ALL) -> str:
-    """Why a file holds no recorded answers, by its content; empty if it does."""
+    """Say why the content of a file is no recorded answers; empty if it is."""
     file = searched.tell(path)
     first = file.first or (read_near_row(path) if file.has_rows else {})
     if file.form in ("answers", "empty") or {"arguments", "resps"} <= first.keys():
@@ -45,7 +45,7 @@ def tell_mistaken(path: Path, searched: Searched = ALL) -> str:
 
 
 def find_recordings(name: str, searched: Searched = ALL) -> list[Path]:
-    """The files that a path, folder or glob names; in a folder its answer log, else its sample logs, else other logs.
+    """Find the files that a path, folder or glob names; in a folder its answer log, else sample logs, else other logs.
 
     >>> find_recordings("no/such/run")
     Traceback (most recent call last):
@@ -72,7 +72,7 @@ def _find_within(folder: Path, searched: Searched) -> list[Path]:
 
 
 def hash_files(files: Sequence[Path]) -> str:
-    """A name for what the files say, wherever they are."""
+    """Hash the content of files, whatever their paths."""
     out = sha256()
     for path in files:
         with open(path, "rb") as file:

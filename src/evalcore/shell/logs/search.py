@@ -34,7 +34,7 @@ REFUSALS = {
 }
 UNKNOWN = "no reader takes what is in it"
 DATA = frozenset({".jsonl", ".ndjson", ".csv", ".tsv", ".parquet", ".arrow", ".eval"})
-"""Suffixes of files that are told of where a folder or glob caught them and they are no logs."""
+"""Suffixes of files that are reported if a folder or glob includes them and they are not logs."""
 NO_SAMPLES = (
     "holds totals only, and scores by document are needed: run with log_samples: true (--log_samples), and keep the "
     "samples_* beside it"
@@ -44,17 +44,17 @@ FLAGS = "--answer COLUMN --gold COLUMN -o DIR"
 
 
 class Searched(Struct, frozen=True):
-    """What logs are looked for: those that these readers recognise, tables with these columns."""
+    """The logs to search for: those that these readers recognise, and tables with these columns."""
 
     readers: PMap[str, Reader] = READERS
     columns: ColumnMap | None = None
 
     def tell(self, path: Path) -> LogFile:
-        """Tell what a file is."""
+        """Detect the format of a file."""
         return tell_file(path, self.readers)
 
     def is_log(self, file: LogFile, *, directly: bool = False) -> bool:
-        """Whether a file is a log; a table is one if its columns are declared and, unless named itself, there."""
+        """Whether a file is a log; a table is one if its columns are declared and, unless named directly, present."""
         if file.reader is None or not file.reader.tabular:
             return file.reader is not None
         return self.columns is not None and (directly or file.reader.has_columns(file, self.columns))
@@ -64,9 +64,9 @@ ALL = Searched()
 
 
 def find_logs(named: Named, searched: Searched) -> tuple[list[LogFile], bool]:
-    """The log that a file is, or those beside results; and whether a file was left out that people may miss.
+    """Find the log in a file, or those beside results; also return whether a file was left out that users may miss.
 
-    What is no log is refused only if it was named itself, or is called what a log is called.
+    A file that is no log is refused only if it was named directly or has the name of a log.
     """
     file = searched.tell(named.path)
     if file.is_results:
@@ -83,7 +83,7 @@ def find_logs(named: Named, searched: Searched) -> tuple[list[LogFile], bool]:
 
 
 def _is_copy(file: LogFile, searched: Searched) -> bool:
-    """Whether a file is what ``run --parquet`` writes beside results or a sample log: the same once more."""
+    """Whether a file is the copy that ``run --parquet`` writes beside results or a sample log."""
     path = file.path
     if file.form != "parquet" or path.suffix != ".parquet":
         return False
@@ -95,7 +95,7 @@ def _is_copy(file: LogFile, searched: Searched) -> bool:
 
 
 def _is_damaged(file: LogFile, declared: bool) -> bool:
-    """Whether a file is called what a log is called, or a table where columns are declared, and is none."""
+    """Whether a file has the name of a log, or of a table if columns are declared, but is neither."""
     path = file.path
     if file.form == "binary" and declared and list_suffixes(path) & DATA:
         return True
@@ -105,7 +105,7 @@ def _is_damaged(file: LogFile, declared: bool) -> bool:
 
 
 def list_suffixes(path: Path) -> set[str]:
-    """The last suffixes of a file's name, without that of its packing.
+    """List the last suffixes of a file's name, without that of its compression.
 
     >>> list_suffixes(Path("a.CSV.gz"))
     {'.csv'}
@@ -114,7 +114,7 @@ def list_suffixes(path: Path) -> set[str]:
 
 
 def _find_beside(results: LogFile, searched: Searched) -> list[LogFile]:
-    """The sample logs of the run that results are of."""
+    """Find the sample logs of the run that wrote some results."""
     stamp = stamp_of(results.path.name)
     near = (one for one in sorted(results.path.parent.iterdir()) if one.is_file() and stamp_of(one.name) == stamp)
     logs = [file for file in map(searched.tell, near) if file.has_rows]
@@ -124,7 +124,7 @@ def _find_beside(results: LogFile, searched: Searched) -> list[LogFile]:
 
 
 def refuse_other_rows(path: Path) -> None:
-    """Rows of JSON that are no sample log, of another tool or none: the error says what is missing."""
+    """Refuse JSON rows that are no sample log; the error says what is missing."""
     with open_bytes(path) as file:
         lines = [line for _, (_, line) in zip(range(2), number_lines(read_lines(file, str(path))), strict=False)]
     rows = len(lines) == 2 or (lines and strip_packing(path.name).endswith(".jsonl"))

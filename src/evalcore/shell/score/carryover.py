@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Set
-from pathlib import Path
 
 import numpy as np
 from msgspec import Struct
@@ -32,7 +31,7 @@ OLD_SCORES = "taken as recorded when this was written; what was recorded stands"
 
 
 def needs_code(task: Task, coded: Iterable[str]) -> frozenset[str]:
-    """The metrics of a recorded task that only code could score or close."""
+    """Find the metrics of a recorded task that only code could score or close."""
     specs = [*task.metrics, *(spec for one in task.filters for spec in one.metrics or ())]
     known = known_metrics(task.output_type)
     lost = {spec.name for spec in specs if task.process_results is not None or spec.name not in known}
@@ -51,7 +50,7 @@ class Kept(Struct, frozen=True):
 
 
 def without(task: Task, names: frozenset[str]) -> Task:
-    """The task without these metrics and without the code that gives them; with nothing left, it measures nothing.
+    """Drop metrics from a task, and the code that gives them; a task without metrics measures nothing.
 
     >>> task = Task("t", "generate_until", (MetricSpec("own"),))
     >>> [spec.name for spec in without(task, frozenset(["own"])).metrics]
@@ -68,7 +67,7 @@ def _others(metrics: Iterable[MetricSpec], names: frozenset[str]) -> tuple[Metri
 
 
 def with_kept(scored: Scored, kept: Kept | None) -> Scored:
-    """The scores of some documents with those that stand as they were recorded."""
+    """Add recorded scores that stand to the scores of some documents."""
     if kept is None:
         return scored
     measured = tuple(one for one in scored.columns if one.key.metric != BYPASS)
@@ -78,7 +77,7 @@ def with_kept(scored: Scored, kept: Kept | None) -> Scored:
 
 
 def with_unclosed(row: Plain, kept: Kept | None) -> Plain:
-    """A sample row with the recorded scores that have no number.
+    """Add recorded scores without a number to a sample row.
 
     >>> kept = Kept(Task("t", "generate_until"), (), {MetricKey("own"): {0: ["a", "b"]}})
     >>> with_unclosed({"doc_id": 0, "filter": "none", "metrics": ["acc"], "acc": 1.0}, kept)
@@ -101,7 +100,7 @@ def _rows_of(given: Column, keys: Set[int]) -> Column:
 
 
 def read_kept(log: LogTask, task: Task, names: frozenset[str]) -> tuple[Kept, tuple[str, ...]]:
-    """The recorded scores of these metrics as columns, each verified by the recorded number; and what to say of it."""
+    """Read the recorded scores of metrics as columns, each verified by the recorded number; also return warnings."""
     from evalcore.shell.logs.lm_eval.names import filter_names
     from evalcore.shell.logs.runs.columns import close_columns
     from evalcore.shell.logs.runs.log_table import read_log_table
@@ -109,9 +108,9 @@ def read_kept(log: LogTask, task: Task, names: frozenset[str]) -> tuple[Kept, tu
 
     row = find_part(log.results, "results", recorded_name(log))
     named = filter_names(log.config, row)
-    table = read_log_table(paths_of(log), named)
+    table = read_log_table(log.paths, named)
     recorded = recorded_task(log.name, log.config, table.output_type, table.filters)
-    whole = len(paths_of(log)) == 1 or recorded_count(log, "effective") == len(table.documents)
+    whole = len(log.paths) == 1 or recorded_count(log, "effective") == len(table.documents)
     closed = close_columns(recorded, table, row if whole else {})  # results of one shard are not those of all
     found = tuple(one for one in closed.columns if (one.spec.name if one.spec else one.key.metric) in names)
     closing = {one.key for one in closed.columns}
@@ -131,8 +130,3 @@ def _as_told(task: Task, recorded: Task, config: Plain) -> Task:
     """
     changed = {key: value for key, value in task.config.items() if recorded.config.get(key) != value}
     return replace(task, config=freeze_options({**config, **changed, "task": task.name}))
-
-
-def paths_of(log: LogTask) -> tuple[Path, ...]:
-    """Every file that a task is read from."""
-    return log.paths or (log.path,)

@@ -25,7 +25,7 @@ MOST = 10
 
 
 def recorded_count(log: LogTask, key: str) -> int | None:
-    """How many documents (``original``, ``effective``) the results beside a log count, where they say so."""
+    """Find how many documents (``original``, ``effective``) the results beside a log count, if they do."""
     found = find_part(log.results, "n-samples", recorded_name(log)).get(key)
     return found if isinstance(found, int) else None
 
@@ -34,7 +34,7 @@ def recorded_count(log: LogTask, key: str) -> int | None:
 
 
 def group_by_field(task: str, field: str) -> Callable[[Logged], str]:
-    """The name of the task that a document of a log belongs to: the log's name and the document's value there.
+    """Group documents by a field: return the function that names their task after the log and the value.
 
     >>> group_by_field("mmlu", "subject")(Logged(doc_id=0, doc=b'{"subject": "law"}', gold=None))
     'mmlu_law'
@@ -64,7 +64,7 @@ def group_by_field(task: str, field: str) -> Callable[[Logged], str]:
 
 
 def field_reader(field: str) -> Callable[[Plain], object]:
-    """What a document has in a field, under a dotted path into its fields, or by a template.
+    """Make the function that reads a field, a dotted path or a template from a document.
 
     >>> [field_reader(one)({"metadata": {"topic": "law"}}) for one in ("metadata.topic", "{{metadata.topic}}", "topic")]
     ['law', 'law', None]
@@ -78,7 +78,7 @@ def field_reader(field: str) -> Callable[[Plain], object]:
 
 
 def _at_path(doc: object, path: str) -> object:
-    """A name with dots may be a field of its own."""
+    """The value under a dotted path; a name with dots may also be a field."""
     if not isinstance(doc, Mapping):
         return None
     if path in doc:
@@ -98,7 +98,7 @@ def _fields(doc: Plain) -> list[str]:
 
 
 def group_tasks(name: str, tasks: Iterable[TaskReport], *, by_size: bool, alias: str | None = None) -> Group[object]:
-    """One group over tasks, with every number that any of them has; ``alias`` is what people read."""
+    """Make one group over tasks, with every number that any of them has; ``alias`` is displayed."""
     below = sorted(tasks, key=lambda one: one.name)
     keys = {key: one.scale.average for task in below for key, one in task.estimates}
     metrics = tuple(_group_metric(key, mean, by_size) for key, mean in keys.items())
@@ -106,7 +106,7 @@ def group_tasks(name: str, tasks: Iterable[TaskReport], *, by_size: bool, alias:
 
 
 def _group_metric(key: MetricKey, mean: bool, by_size: bool) -> GroupMetric:
-    """Numbers that are no averages (BLEU, F1) are made anew from all documents, or averaged as they are."""
+    """Numbers other than averages (BLEU, F1) are pooled over all documents, or averaged as they are."""
     aggregation = "mean" if mean else "pool" if by_size else "macro"
     return GroupMetric(key.metric, (key.filter,), aggregation, weight_by_size=by_size)
 
@@ -115,7 +115,7 @@ def _group_metric(key: MetricKey, mean: bool, by_size: bool) -> GroupMetric:
 
 
 def read_groups(path: Path, tasks: Iterable[str]) -> tuple[Tree[object], ...]:
-    """The trees of a file with one group config or a list of them, in lm-eval's words, over these tasks."""
+    """Read the trees over these tasks from a file with a group config of lm-eval or a list of them."""
     names = list(tasks)
     from evalcore.shell.config.yaml_file import read_yaml
 
@@ -134,7 +134,7 @@ def read_groups(path: Path, tasks: Iterable[str]) -> tuple[Tree[object], ...]:
 
 
 def recorded_trees(results: Plain) -> tuple[tuple[Tree[object], ...], tuple[str, ...]]:
-    """The trees of the results beside a log, by the numbers that they have; and what was left out of them."""
+    """Build the trees of the results beside a log, fitted to their numbers; also return warnings."""
     from evalcore.shell.logs.runs.trees import grow_trees
 
     rows, counts = find_part(results, "results"), find_part(results, "n-samples")
@@ -145,7 +145,7 @@ def recorded_trees(results: Plain) -> tuple[tuple[Tree[object], ...], tuple[str,
 
 
 def _versioned(tree: Tree[object], versions: Plain) -> Tree[object]:
-    """A tree whose groups have the versions that results tell.
+    """A tree whose groups have the versions in the results.
 
     >>> _versioned(Group("g", (Group("h"), Leaf("a", None))), {"g": "0", "h": "N/A", "a": 1})
     Group('g', 2 children: [h, a], version=0)
@@ -169,7 +169,7 @@ Whole = tuple[bool, tuple[Tree[object], ...], tuple[str, ...]]
 
 
 def whole_groups(tree: Tree[object], tasks: Set[str]) -> tuple[tuple[Tree[object], ...], tuple[str, ...]]:
-    """The largest groups of a tree all of whose tasks are at hand, and the names of the others.
+    """Find the largest groups of a tree that have all their tasks, and the names of the others.
 
     >>> tree = Group("g", (Group("h", (Leaf("a", None),)), Leaf("b", None)))
     >>> [one.name for one in whole_groups(tree, {"a"})[0]], whole_groups(tree, {"a"})[1]
@@ -189,9 +189,9 @@ def whole_groups(tree: Tree[object], tasks: Set[str]) -> tuple[tuple[Tree[object
 def regroup(
     tree: Tree[object], names: Mapping[str, str], suffix: str = "", keys: Sequence[MetricKey] = (), label: str = ""
 ) -> Tree[object]:
-    """A tree with other names for its tasks; with ``keys``, groups average these in place of their own numbers.
+    """Rename the tasks of a tree; with ``keys``, groups average these in place of their own numbers.
 
-    ``suffix`` goes to the names of groups, ``label`` to what people read.
+    ``suffix`` goes to the names of groups, ``label`` to their aliases.
 
     >>> tree = Group("g", (Leaf("a", None),), (GroupMetric("acc", weight_by_size=False),))
     >>> made = regroup(tree, {"a": "a (run)"}, " (run)", [MetricKey("f1", "strict")])

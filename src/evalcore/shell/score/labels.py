@@ -1,4 +1,4 @@
-"""What logs say of the runs they are of, and what logs of one task are called beside each other."""
+"""What logs say of their runs, and labels for several logs of one task."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Plain = Mapping[str, object]
 
 
 def recorded_name(log: LogTask) -> str:
-    """The name that a log's results know its task by; logs of one task from several runs have longer names here.
+    """Find the name of a task in its log's results; logs of one task from several runs have longer names here.
 
     >>> log = LogTask(name="t (a/s.jsonl)", path=Path("a/s.jsonl"), output_type="x", rows=lambda: iter(()))
     >>> recorded_name(log)
@@ -29,7 +29,7 @@ def recorded_name(log: LogTask) -> str:
 
 
 def _where(log: LogTask) -> str:
-    """The end of its path that tells a log from others of its name, which its name here has; else nothing."""
+    """The end of a log's path that its name here includes to distinguish it; else nothing."""
     if not log.name.endswith(")"):
         return ""
     found, path = log.name[:-1].split(" (")[1:], log.path.resolve().as_posix()
@@ -38,12 +38,12 @@ def _where(log: LogTask) -> str:
 
 
 def told_model(log: LogTask) -> Plain:
-    """The model and its arguments, as far as the log or its results tell them."""
+    """List the model and its arguments, if the log or its results have them."""
     return {key: log.model[key] for key in ("model", "model_args") if log.model.get(key)}
 
 
 def model_of(log: LogTask) -> str:
-    """The name that a log's model goes by, empty where nothing tells it."""
+    """Name the model of a log; empty if it is unknown."""
     given, told = log.model.get("model_name"), told_model(log)
     if isinstance(given, str) and given:
         return given
@@ -54,7 +54,7 @@ def model_of(log: LogTask) -> str:
 
 
 def label_logs(logs: Sequence[LogTask]) -> list[str]:
-    """What tells each log from others of its task: its model if each has another, else where it is; one alone: nothing.
+    """Label each of several logs of one task: by model if all differ, else by path; a single log has no label.
 
     >>> made = [LogTask(name=f"t ({one}.jsonl)", path=Path(f"{one}.jsonl"), output_type="x", rows=lambda: iter(()),
     ...     model={"model_name": one}) for one in "ab"]
@@ -73,8 +73,8 @@ def label_logs(logs: Sequence[LogTask]) -> list[str]:
 
 
 def label_runs(paths: Sequence[Path]) -> list[str]:
-    """The folders of logs as far as they differ, from the one above where one holds the others; the files, where some
-    are in one folder.
+    """Label logs by the part of their folders that differs, or by file if some share a folder; if one folder holds the
+    others, its own name is included.
 
     >>> label_runs([Path("a/out/s.jsonl"), Path("b/out/s.jsonl")]), label_runs([Path("a/s.jsonl"), Path("a/t.jsonl")])
     (['a/out', 'b/out'], ['s.jsonl', 't.jsonl'])
@@ -92,7 +92,7 @@ def label_runs(paths: Sequence[Path]) -> list[str]:
 
 
 def label_task(task: TaskReport, log: LogTask, label: str) -> TaskReport:
-    """A task under an alias that has its label; a part of a log that was split goes by its own name."""
+    """Add a label to the alias of a task; a part of a split log goes by its own name."""
     part = task.name.removeprefix(log.name)
     if part and not label:
         return replace(task, alias=None, config=task.config.discard("task_alias"))
@@ -103,7 +103,7 @@ def label_task(task: TaskReport, log: LogTask, label: str) -> TaskReport:
 
 
 def with_own_aliases(tasks: Sequence[TaskReport], logs: Sequence[LogTask]) -> tuple[TaskReport, ...]:
-    """Tasks whose alias is that of one task file for several of them go by their names."""
+    """Drop aliases that one task file gives to several tasks."""
     filed = Counter(
         task.alias
         for task, log in zip(tasks, logs, strict=True)
@@ -116,11 +116,11 @@ def with_own_aliases(tasks: Sequence[TaskReport], logs: Sequence[LogTask]) -> tu
 
 ASKED = ("system_instruction", "chat_template", "fewshot_as_multiturn")
 SEEDS = ("random_seed", "numpy_seed", "torch_seed", "fewshot_seed")
-"""What lm-eval's results, and their config, say of how a model was asked."""
+"""What lm-eval's results and their config record of how a model was asked."""
 
 
 def log_facts(logs: Iterable[LogTask], plan: Plan, trusted: Mapping[str, str]) -> RunFacts:
-    """What new results say of how the answers came to be: what the old ones do, as far as all of them say the same."""
+    """Gather how answers were obtained, for new results: the facts on which all old results agree."""
     told = agreed(map(told_run, logs))
     given, gen_kwargs = told.get("model"), told.get("gen_kwargs")
     model, args = (given.get(key) for key in ("model", "model_args")) if isinstance(given, Mapping) else (None, None)
@@ -145,14 +145,14 @@ def log_facts(logs: Iterable[LogTask], plan: Plan, trusted: Mapping[str, str]) -
 
 
 def told_run(log: LogTask) -> Plain:
-    """How the answers of a log were asked for, as far as what lies beside it tells."""
+    """List how the answers of a log were obtained, from the results beside it."""
     known = find_part(log.results, "config")
     asked = {key: log.results.get(key) for key in ASKED}
     return {**asked, **{key: known.get(key) for key in ("gen_kwargs", *SEEDS)}, "model": told_model(log)}
 
 
 def agreed(told: Iterable[Plain]) -> Plain:
-    """What all of them say alike.
+    """Find the entries on which all mappings agree.
 
     >>> agreed([{"a": 1, "b": 2}, {"a": 1, "b": 3}])
     {'a': 1}

@@ -26,7 +26,7 @@ from evalcore.shell.data.wire import encode_line
 from evalcore.shell.logs.log import Logged, LogTask
 from evalcore.shell.output.files.run_files import name_samples
 from evalcore.shell.run.write import write_task
-from evalcore.shell.score.carryover import paths_of, with_unclosed
+from evalcore.shell.score.carryover import with_unclosed
 from evalcore.shell.score.stream import Piece
 
 Plain = Mapping[str, object]
@@ -42,7 +42,7 @@ class WrittenTask(Struct, frozen=True):
 def claim_output(folder: Path, logs: Iterable[LogTask], given: Iterable[RunPath], *, overwrite: bool) -> None:
     """Refuse a folder that holds what is read or lies in a given one, or results that are not to be replaced."""
     target = folder.resolve()
-    if any(path.resolve().parent == target for log in logs for path in paths_of(log)):
+    if any(path.resolve().parent == target for log in logs for path in log.paths):
         raise EvalError(f"{folder} holds what is scored; name another folder with --output_path")
     above = next((one for one in given if Path(one).is_dir() and target.is_relative_to(Path(one).resolve())), None)
     if above is not None:

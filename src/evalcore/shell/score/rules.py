@@ -1,4 +1,4 @@
-"""New rules for old answers: filters, metrics and reducers as flags say them, laid over a task."""
+"""New rules for old answers: filters, metrics and reducers from flags, laid over a task."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Plain = Mapping[str, object]
 
 
 class Rules(Struct, frozen=True, kw_only=True):
-    """What flags say. An empty part leaves the task's own in place.
+    """The rules of flags. An empty part leaves the task's own in place.
 
     ``scores`` name recorded scores that are taken as they are; ``unscorable`` is for replies that no rule of a filter
     finds an answer in, which count as wrong otherwise.
@@ -36,17 +36,17 @@ class Rules(Struct, frozen=True, kw_only=True):
 
     @property
     def measures(self) -> bool:
-        """Whether they say what is measured, so that nothing of the task's own code is needed."""
+        """Whether they define what is measured, so that the task's own code is not needed."""
         return bool(self.metrics or self.scores)
 
     @property
     def reduces(self) -> bool:
-        """Whether they say what is made of repeats."""
+        """Whether they define how repeats are reduced."""
         return bool(self.reducers or (self.metrics and all(one.reducers for one in self.metrics)))
 
     @property
     def changes(self) -> bool:
-        """Whether numbers have other names under them than under the task's own rules."""
+        """Whether numbers get other names than under the task's own rules."""
         return bool(self.measures or self.pipelines or self.reducers)
 
 
@@ -60,7 +60,7 @@ def read_rules(
     unparsed: Literal["wrong", "unscorable"] = "wrong",
     file: Path | None = None,
 ) -> Rules:
-    """The rules of flags: steps make one pipeline in their order; a file may have several under ``filter_list``.
+    """Read the rules of flags: steps form one pipeline; a file may have several under ``filter_list``.
 
     >>> read_rules(steps=["lowercase", 'regex={"regex_pattern": "(a+)"}'], metrics=["f1"]).pipelines[0].steps[1].name
     'regex'
@@ -79,7 +79,7 @@ def read_rules(
 
 
 def parse_named(text: str) -> tuple[str, dict[str, object]]:
-    """A name, or a name and its options.
+    """Parse a name, or a name and its options.
 
     >>> parse_named("take_first"), parse_named('f1={"ignore_case": true}')
     (('take_first', {}), ('f1', {'ignore_case': True}))
@@ -98,7 +98,7 @@ def parse_named(text: str) -> tuple[str, dict[str, object]]:
 
 
 def read_file(path: Path) -> Plain:
-    """A YAML file as a mapping."""
+    """Read a YAML file that holds a mapping, without running code."""
     from evalcore.shell.config.yaml_file import FunctionTag, read_yaml
     from evalcore.shell.tasks.code import map_values
 
@@ -139,7 +139,7 @@ def _entries(given: Plain, key: str, file: Path | None) -> list[Plain]:
 
 
 def lay_over(task: Task, rules: Rules) -> Task:
-    """The task with these rules in place of its own, and its config saying so.
+    """Replace the rules of a task, and note them in its config.
 
     >>> from evalcore.core.records.request import GENERATE_UNTIL
     >>> task = Task("t", GENERATE_UNTIL, (MetricSpec("exact_match"),), (Pipeline("none", (Step.of("regex"),)),))
@@ -172,13 +172,13 @@ def _reduced(metrics: Iterable[MetricSpec], rules: Rules) -> tuple[MetricSpec, .
 
 
 def _with_all(pipeline: Pipeline) -> Pipeline:
-    """Every reply is left to the reducer: a last step that takes the first gives way to it."""
+    """Leave every reply to the reducer: drop a last step that takes the first."""
     last = replace(pipeline, steps=pipeline.steps[-1:])
     return replace(pipeline, steps=pipeline.steps[:-1]) if "first" in leaves_of(last) else pipeline
 
 
 def _unparsed(pipeline: Pipeline) -> Pipeline:
-    """Every step that has a fallback gives nothing in its place."""
+    """Let every step with a fallback return nothing instead."""
     steps = (
         replace(one, options=one.options.set("fallback", None)) if _falls_back(one) else one for one in pipeline.steps
     )
@@ -190,7 +190,7 @@ def _falls_back(step: Step) -> bool:
 
 
 def metric_config(spec: MetricSpec) -> Plain:
-    """A metric as an entry of a metric list, but for its reducers.
+    """Describe a metric as an entry of a metric list, without its reducers.
 
     >>> metric_config(MetricSpec("f1", "mean"))
     {'metric': 'f1', 'aggregation': 'mean'}
@@ -207,7 +207,7 @@ def _pipeline_config(one: Pipeline) -> Plain:
 
 
 def _said(task: Task, rules: Rules, *, filtered: bool) -> Plain:
-    """The config of a changed task: what was changed is written anew."""
+    """The config of a changed task, with the changed parts rewritten."""
     new = config_of(task)
     changed: dict[str, object] = {"filter_list": list(map(_pipeline_config, task.filters))} if filtered else {}
     changed |= {"metric_list": list(map(metric_config, task.metrics))} if rules.metrics or not task.config else {}

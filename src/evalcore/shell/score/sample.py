@@ -1,4 +1,4 @@
-"""Documents of a log as scoring takes them: golds and choices as the log has them, or as a task reads them."""
+"""Documents of a log as samples: with the golds and choices of the log, or as a task reads them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ READ = ("doc_to_text", "doc_to_target", "doc_to_choice", "target_delimiter", "ou
 
 
 def read_as_logged(one: Logged) -> Sample:
-    """The gold and choices that the log has.
+    """Make a sample with the gold and choices of the log.
 
     >>> read_as_logged(Logged(doc_id=3, doc=b"{}", gold=["a", "b"])).gold
     ('a', 'b')
@@ -27,7 +27,7 @@ def read_as_logged(one: Logged) -> Sample:
 
 
 def read_by_task(config: Mapping[str, object], first: Logged) -> ReadSample:
-    """The gold and choices that a task's ``doc_to_target`` and ``doc_to_choice`` find in a document, as a run has them.
+    """Make the reader of gold and choices by a task's ``doc_to_target`` and ``doc_to_choice``, as in a run.
 
     Whether there are several targets is decided by the first document, as in lm-eval.
     """
@@ -62,7 +62,7 @@ def read_by_task(config: Mapping[str, object], first: Logged) -> ReadSample:
 
 
 def with_cluster(read: ReadSample, cluster: str) -> ReadSample:
-    """Documents that belong together by a field or template of theirs."""
+    """Add clusters by a field or template to a reader of documents."""
     from evalcore.shell.logs.runs.identity import cluster_reader
 
     unit = cluster_reader(cluster)
@@ -74,7 +74,7 @@ def with_cluster(read: ReadSample, cluster: str) -> ReadSample:
 
 
 def document_of(one: Logged) -> dict[str, object]:
-    """The fields of a document.
+    """Decode the fields of a document.
 
     >>> document_of(Logged(doc_id=3, doc=b'{"q": NaN}', gold=None))
     {'q': nan}
@@ -86,5 +86,5 @@ def document_of(one: Logged) -> dict[str, object]:
 
 
 def has_fields(one: Logged) -> bool:
-    """Whether a log has the document, and not only its number."""
+    """Whether a log has the document and not only its number."""
     return one.doc[:1] == b"{" and one.doc.strip() != b"{}"

@@ -17,15 +17,15 @@ from evalcore.shell.score.rules import Rules, metric_config
 
 Plain = Mapping[str, object]
 RECORDED = "scores as they were recorded (evalcore score --score)"
-"""Stands in the config of a task that was scored so, in place of the code that no one has: scores of it stand."""
+"""Replaces missing code in the config of a task that was scored by recorded scores, so that they stand again."""
 SHARES = "recorded_shares"
-"""The key of a config that names those of them that were 0 or 1 throughout."""
+"""The config key that names the recorded scores that were always 0 or 1."""
 NO_SCORE = "no score was recorded"
 OTHERS = "--only NAME scores the tasks of that name alone"
 
 
 def find_scores(log: LogTask, names: Sequence[str]) -> tuple[MetricKey, ...]:
-    """The recorded scores of these names: a metric under every filter that has it, or one ``metric,filter``."""
+    """Find recorded scores by name: a metric under every filter that has it, or one ``metric,filter``."""
     known = known_scores(log, names)
     if known is None:
         return tuple(map(MetricKey, names))
@@ -40,7 +40,7 @@ def find_scores(log: LogTask, names: Sequence[str]) -> tuple[MetricKey, ...]:
 
 
 def known_scores(log: LogTask, names: Sequence[str]) -> tuple[str, ...] | None:
-    """The recorded scores of a log, as far as its first document or, where these are not all, every one tells."""
+    """List the recorded scores of a log, from its first document or, if these are not all, from every one."""
     first = first_scored(log)
     known = dict.fromkeys(first.scores if first is not None else ())
     if all(_named(name, known) for name in names):
@@ -51,7 +51,7 @@ def known_scores(log: LogTask, names: Sequence[str]) -> tuple[str, ...] | None:
 
 
 def share_scores(logs: Sequence[LogTask], names: Sequence[str]) -> list[tuple[str, ...]]:
-    """Those of several names that each of several logs has, all of them where it has none; some log must have each."""
+    """Share names out to the logs that have them; a log that has none gets all, and each name needs a log."""
     if len(names) < 2 or len(logs) < 2:
         return [tuple(names)] * len(logs)
     known = [None if log.reader.tabular else known_scores(log, names) for log in logs]
@@ -63,12 +63,12 @@ def share_scores(logs: Sequence[LogTask], names: Sequence[str]) -> list[tuple[st
 
 
 def first_scored(log: LogTask) -> Logged | None:
-    """The first document that has recorded scores; one that ended in an error has none."""
+    """Find the first document with recorded scores; one that ended in an error has none."""
     return next((one for one in log.rows() if isinstance(one, Logged) and one.scores), None)
 
 
 def _named(name: str, known: Iterable[str]) -> list[str]:
-    """The keys that a name is for.
+    """The keys that a name stands for.
 
     >>> [_named(one, ["acc,none", "em,strict", "em,loose"]) for one in ("em", "em,loose", "acc", "a")]
     [['em,strict', 'em,loose'], ['em,loose'], ['acc,none'], []]
@@ -78,7 +78,7 @@ def _named(name: str, known: Iterable[str]) -> list[str]:
 
 
 def verdict_task(task: Task, rules: Rules, keys: Sequence[MetricKey]) -> Task:
-    """A task that measures by recorded scores: its own metrics of these names, else plain ones, under their filters.
+    """Make a task that measures by recorded scores: its own metrics of these names, else means, under their filters.
 
     >>> made = verdict_task(Task("t", GENERATE_UNTIL), Rules(reducers=("mean",)), [MetricKey("em", "strict")])
     >>> made.filters[0].name, made.metrics[0].reducers, made.config["repeat_cfg"]["reducer"]
@@ -103,7 +103,7 @@ def _pipeline(task: Task, name: str, metrics: tuple[MetricSpec, ...]) -> Pipelin
 
 
 def _said(task: Task, made: Task) -> Plain:
-    """A config by which what is written can be read again: it names metrics, filters and reducers, and no code."""
+    """A config from which results can be read again: it names metrics, filters and reducers, and has no code."""
     named = [(one.name, [metric_config(spec) for spec in one.metrics or ()]) for one in made.filters]
     reducers = list(dict.fromkeys(name for spec in made.metrics for name in spec.reducer_names))
     repeats = task.config.get("repeat_cfg")
@@ -122,13 +122,13 @@ def _said(task: Task, made: Task) -> Plain:
 
 
 def give_scores(doc: dict[str, object], results: list[object]) -> Plain:
-    """A reply that is its own scores."""
+    """Give the scores that a reply is."""
     found = results[0]
     return found if isinstance(found, Mapping) else {}
 
 
 def name_scores(one: Logged) -> tuple[str, ...]:
-    """The metrics that a document has recorded scores for.
+    """Name the metrics for which a document has recorded scores.
 
     >>> name_scores(Logged(doc_id=0, doc=b"{}", gold=None, scores={"acc,none": 1, "acc,strict": 0, "correct": [1]}))
     ('acc', 'correct')
@@ -137,7 +137,7 @@ def name_scores(one: Logged) -> tuple[str, ...]:
 
 
 def verdicts_of(one: Logged, keys: Sequence[MetricKey]) -> dict[str, tuple[object, ...]]:
-    """The recorded scores of a document by filter, one mapping per repeat; a failure where it has none.
+    """List the recorded scores of a document by filter, one mapping per repeat; a failure if it has none.
 
     >>> row = Logged(doc_id=0, doc=b"{}", gold=None, replies=(("a", "b"),), scores={"correct,none": [True, False]})
     >>> verdicts_of(row, [MetricKey("correct")])
@@ -161,7 +161,7 @@ def _why(one: Logged) -> str:
 
 
 def values_of(one: Logged, key: MetricKey) -> Sequence[object]:
-    """A recorded score of a document, one for each repeat; none if it has none."""
+    """List a recorded score of a document, one for each repeat; empty if it has none."""
     text = next((text for text in one.scores if as_key(text) == key), None)
     if text is None:
         return ()
@@ -171,7 +171,7 @@ def values_of(one: Logged, key: MetricKey) -> Sequence[object]:
 
 
 def beyond_share(one: Logged, keys: Iterable[MetricKey]) -> Iterator[str]:
-    """The metrics of a document that have scores other than 0 and 1 (right and wrong).
+    """List the metrics of a document with scores other than 0 and 1.
 
     >>> list(beyond_share(Logged(doc_id=0, doc=b"{}", gold=None, scores={"a": True, "b": 0.5}), map(MetricKey, "ab")))
     ['b']
@@ -182,7 +182,7 @@ def beyond_share(one: Logged, keys: Iterable[MetricKey]) -> Iterator[str]:
 
 
 def lost_epochs(one: Logged, keys: Iterable[MetricKey], *, unanswered: bool = True) -> int:
-    """How many repeats of a document have no answer and none of these scores, where others have.
+    """Count the repeats of a document without an answer and without these scores, if others have them.
 
     Without ``unanswered``, it does not matter whether they have an answer.
 
@@ -208,7 +208,7 @@ def _metric(key: str) -> str:
 
 
 def as_key(text: str) -> MetricKey:
-    """What a log calls a score.
+    """Parse the name of a logged score.
 
     >>> as_key("acc,strict"), as_key("correct")
     (MetricKey(metric='acc', filter='strict'), MetricKey(metric='correct', filter='none'))

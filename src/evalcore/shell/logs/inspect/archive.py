@@ -18,15 +18,15 @@ from evalcore.shell.logs.inspect.samples import SampleKey
 
 SAMPLE = re.compile(r"samples/(.+)_epoch_(\d{1,9})\.json", re.DOTALL)
 HEADERS = ("header.json", "_journal/start.json")
-"""The second is there from the start; a run that was stopped has nothing else."""
+"""The second exists from the start; a run that was stopped has only that."""
 
 
 BROKEN = (BadZipFile, OSError, EOFError, zlib.error, RuntimeError, ValueError, KeyError, IndexError, struct.error)
-"""What Python's reader raises for files that are cut or changed."""
+"""What Python's reader raises for truncated or altered files."""
 
 ZSTD = 93
 LOCAL = struct.Struct("<4s22xHH")
-"""The beginning of a member: its mark, and the lengths of its name and of what is added to it."""
+"""The beginning of a member: its signature, and the lengths of its name and extra field."""
 
 
 class Member(NamedTuple):
@@ -37,7 +37,7 @@ class Member(NamedTuple):
 
 
 def read_header(path: Path) -> dict[str, object]:
-    """What a log says of its run: eval, plan, results."""
+    """Read what a log says of its run: eval, plan, results."""
     with open_zip(path) as zipped:
         names = set(zipped.namelist())
         name = next((one for one in HEADERS if one in names), None)
@@ -54,13 +54,13 @@ def read_header(path: Path) -> dict[str, object]:
 
 
 def list_samples(zipped: ZipFile) -> list[Member]:
-    """The samples of a log in the order in which they were finished; nothing is unpacked, whatever it is called."""
+    """List the samples of a log in the order in which they finished; nothing is unpacked."""
     found = [(SAMPLE.fullmatch(one.filename), one) for one in zipped.infolist()]
     return [Member(SampleKey(match[1], int(match[2])), one) for match, one in found if match is not None]
 
 
 def read_member(zipped: ZipFile, info: ZipInfo) -> bytes:
-    """The bytes of a member, if they are no more than 256 MB, or 200 times what they are packed in."""
+    """Read a member of at most 256 MB or 200 times its compressed size."""
     most = max(FREE_BYTES, MOST_FOLD * info.compress_size)
     try:
         if info.compress_type == ZSTD:
@@ -78,7 +78,7 @@ def read_member(zipped: ZipFile, info: ZipInfo) -> bytes:
 
 
 def _read_zstd(zipped: ZipFile, info: ZipInfo, most: int) -> bytes:
-    """A member packed with Zstandard, as Inspect writes them since 2026; Python's own reader takes it from 3.14 on."""
+    """A member in Zstandard, as Inspect writes since 2026; Python's own reader supports it from 3.14 on."""
     zstd, file = require("zstandard", "zstd"), zipped.fp
     if file is None:
         raise ValueError("the zip file is closed")
@@ -99,7 +99,7 @@ def _read_zstd(zipped: ZipFile, info: ZipInfo, most: int) -> bytes:
 
 @contextmanager
 def open_zip(path: Path) -> Iterator[ZipFile]:
-    """The zip file; every trouble of opening it names the file."""
+    """Open a zip file; every error names the file."""
     try:
         zipped = ZipFile(path)
     except (*BROKEN, NotImplementedError) as wrong:

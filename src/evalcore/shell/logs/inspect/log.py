@@ -54,7 +54,7 @@ def recognise_inspect(head: FileHead) -> bool:
 
 
 def open_inspect(files: Sequence[LogFile], opening: Opening) -> list[LogTask]:
-    """The task of an Inspect log. Of a ``.eval``, one sample at a time is in memory; a ``.json`` is read whole."""
+    """Open the task of an Inspect log. A ``.eval`` is read sample by sample, a ``.json`` as a whole."""
     path, zipped = files[0].path, files[0].form == "zip"
     header = read_header(path) if zipped else msgspec.structs.asdict(_read_json(path))
     spec = header.get("eval")
@@ -81,7 +81,7 @@ INSPECT = Reader(recognises=recognise_inspect, opens=open_inspect, order=20, tit
 
 
 def _count(path: Path, samples: object) -> int:
-    """The samples of a log: of a ``.json`` they are at hand."""
+    """Count the samples of a log; those of a ``.json`` are given."""
     if isinstance(samples, list):
         return len(samples)
     if not is_zipfile(path):
@@ -91,7 +91,7 @@ def _count(path: Path, samples: object) -> int:
 
 
 class StoredSample(NamedTuple):
-    """A sample of a log, and how to get its bytes."""
+    """A sample of a log, and a function that reads its bytes."""
 
     key: SampleKey
     at: Record
@@ -142,7 +142,7 @@ def _read_key(raw: Raw) -> _Key:
 
 
 def _documents(path: Path, stored: Sequence[StoredSample], requests: bool) -> Iterator[Logged | Problem]:
-    """Samples of one id together, their epochs in order; a sample that cannot be read is a problem of its document."""
+    """The samples of each id as a document, epochs in order; an unreadable sample is a problem of its document."""
     groups: dict[str, list[StoredSample]] = {}
     for one in sorted(stored, key=lambda one: (one.key.order, one.key.epoch)):
         groups.setdefault(one.key.id, []).append(one)

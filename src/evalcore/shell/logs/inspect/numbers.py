@@ -25,7 +25,7 @@ MOST = 6
 
 
 def our_reducer(name: str) -> str | None:
-    """The equal of a reducer of Inspect, or one of ours that ran there; None where scores alone have no equal of it.
+    """Find the equivalent of a reducer of Inspect, or one of ours that ran there; None if there is none for scores.
 
     >>> [our_reducer(one) for one in ("max", "pass_at_2", "pass_k_3", "at_least_2", "evalcore/pass@5")]
     ['max', 'pass@2', 'pass^3', 'at_least(2)', 'pass@5']
@@ -43,7 +43,7 @@ def our_reducer(name: str) -> str | None:
 
 
 def read_epochs(spec: Plain) -> Epochs:
-    """How often each sample was asked, once if the log does not say; and its reducers, ``mean`` if it names none.
+    """Read how often each sample was asked, by default once, and its reducers, by default ``mean``.
 
     >>> read_epochs({"config": {"epochs": 4, "epochs_reducer": ["max", "majority"]}}), read_epochs({})
     (Epochs(count=4, reducers=('max',), strange=('majority',)), Epochs(count=1, reducers=('mean',), strange=()))
@@ -57,7 +57,7 @@ def read_epochs(spec: Plain) -> Epochs:
 
 
 def names_all(results: Plain, names: Sequence[str]) -> bool:
-    """Whether these are scores of every scorer of the results; not known of a run that has no results.
+    """Whether these names cover every scorer of the results; False for a run without results.
 
     >>> results = {"scores": [{"scorer": "match", "name": "match"}, {"scorer": "two", "name": "a"}]}
     >>> [names_all(results, names) for names in (["match", "two.a"], ["match"], ["match", "two"])]
@@ -68,7 +68,7 @@ def names_all(results: Plain, names: Sequence[str]) -> bool:
 
 
 def tell_unfinished(status: object, error: object, here: int, spec: Plain) -> tuple[str, ...]:
-    """That a run has an end other than success, and how many of its samples there are.
+    """Warn that a run did not succeed, and say how many of its samples exist.
 
     >>> spec = {"task": "sums", "dataset": {"sample_ids": [1, 2]}, "config": {"epochs": 3}}
     >>> tell_unfinished("error", {"message": "out of memory"}, 4, spec)
@@ -92,7 +92,7 @@ def _name(spec: Plain) -> str:
 
 
 class _Number(NamedTuple):
-    """A metric of the results, its recorded value, and ours: None where it is not measured here."""
+    """A metric of the results, its recorded value, and ours: None if it is not measured here."""
 
     name: str
     recorded: float
@@ -100,7 +100,7 @@ class _Number(NamedTuple):
 
 
 def tell_numbers(results: Plain, task: str, estimates: Iterable[tuple[MetricKey, Estimate]]) -> tuple[str, ...]:
-    """Where the numbers of an Inspect log's results are others than these, and which of them are not among these.
+    """Warn where the numbers in an Inspect log's results differ from these estimates, or are not among them.
 
     >>> results = {"scores": [{"scorer": "f1", "name": "f1", "metrics": {"mean": {"value": 0.5}, "std": {"value": 1}}}]}
     >>> from evalcore.core.records.estimate import Estimate
@@ -136,7 +136,7 @@ def _differs(one: _Number) -> bool:
 
 
 def _numbers(entry: Plain, known: Mapping[str, Estimate]) -> Iterator[_Number]:
-    """The metrics of one scorer under one reducer; none under a reducer that is not known here."""
+    """The metrics of a scorer under a reducer; none if the reducer is unknown here."""
     reducer = entry.get("reducer")
     ours = our_reducer(reducer) if isinstance(reducer, str) else "mean"
     if ours is None:
@@ -151,7 +151,7 @@ def _numbers(entry: Plain, known: Mapping[str, Estimate]) -> Iterator[_Number]:
 
 
 def _measured(label: str, metric: Plain, ours: Estimate) -> float | None:
-    """Our number for a metric: a mean, its error over samples of which none count together, or an estimate of ours."""
+    """Our number for a metric: a mean, its unclustered error, or an estimate of ours."""
     params, group = find_part(metric, "params"), metric.get("group")
     low, high = ours.ci or (None, None)
     own: dict[object, dict[str, float | None]] = {
@@ -166,7 +166,7 @@ def _measured(label: str, metric: Plain, ours: Estimate) -> float | None:
 
 
 def _base(entry: Plain, names: Iterable[str], end: str = "") -> str | None:
-    """What a score of the results is called here: its scorer, or ``scorer.name`` where that gives several."""
+    """The name of a recorded score here: its scorer, or ``scorer.name`` if that gives several."""
     scorer, name = entry.get("scorer"), entry.get("name")
     wanted = (f"{scorer}.{name}{end}", f"{name}{end}")
     return next((one for one in wanted if one in names), None)

@@ -17,12 +17,12 @@ from evalcore.shell.logs.log import Logged
 
 Plain = dict[str, object]
 LETTERS = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0}
-"""Inspect's words for right, wrong, partly right and no answer, and what it counts them as."""
+"""Inspect's letters for correct, incorrect, partial and no answer, and their values."""
 WORDS = {"yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
 
 
 class SampleKey(NamedTuple):
-    """A sample and its epoch; the id as text, which is all that the name of a file tells of it."""
+    """A sample and its epoch; the id is text, as in the name of its file."""
 
     id: str
     epoch: int
@@ -54,7 +54,7 @@ SAMPLE = msgspec.json.Decoder(InspectSample)
 
 
 def read_sample(data: bytes) -> InspectSample:
-    """A sample of a log.
+    """Read a sample of a log.
 
     >>> read_sample(b'{"id": 1, "epoch": 2, "input": "2+2?", "target": "4", "output": {"completion": "4"}}').target
     '4'
@@ -77,7 +77,7 @@ def _with_raw_metadata(found: object) -> object:
 
 
 def log_samples(number: int, epochs: Sequence[InspectSample], line: int, *, requests: bool = True) -> Logged:
-    """A document, from the samples of its epochs."""
+    """Make a document of the samples of its epochs."""
     first = epochs[0]
     replies: tuple[Reply, ...] = tuple(map(_reply, epochs))
     names = dict.fromkeys(name for one in epochs for name in one.scores or {})
@@ -100,7 +100,7 @@ def _golds(targets: Sequence[str]) -> Gold:
 
 
 def _document(sample: InspectSample) -> bytes:
-    """The sample without what came of it."""
+    """The sample without its output and scores."""
     parts = {"id": sample.id, "input": sample.input, "target": sample.target, "choices": sample.choices}
     given = {key: value for key, value in parts.items() if value is not None}
     try:
@@ -142,7 +142,7 @@ def _role(message: object) -> object:
 
 
 def _text(content: object, sample: InspectSample) -> str:
-    """The text of a message: what it says, not what was thought."""
+    """The text of a message, without reasoning."""
     if isinstance(content, str):
         return _resolved(content, sample)
     parts = [one for one in content if isinstance(one, dict)] if isinstance(content, list) else []
@@ -151,7 +151,7 @@ def _text(content: object, sample: InspectSample) -> str:
 
 
 def _resolved(text: str, sample: InspectSample) -> str:
-    """A long text stands among the attachments, under its hash."""
+    """The text; a long one stands among the attachments under its hash."""
     return sample.attachments.get(text.removeprefix("attachment://"), text) if text[:13] == "attachment://" else text
 
 
@@ -159,7 +159,7 @@ def _resolved(text: str, sample: InspectSample) -> str:
 
 
 def score_value(value: object) -> object:
-    """A score as Inspect counts it; None for what it has no number for.
+    """Convert a score to a number as Inspect does; None if it has no number.
 
     >>> [score_value(one) for one in ("C", "P", "N", True, 0.25, "yes", "0.5", "A+")]
     [1.0, 0.5, 0.0, 1.0, 0.25, 1.0, 0.5, None]

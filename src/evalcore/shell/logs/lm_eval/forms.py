@@ -1,4 +1,4 @@
-"""What scoring needs of a row, decoded in one go: five times as fast as field by field, and the same (see ``rows``)."""
+"""What scoring needs of a row, decoded in one go: five times as fast as field by field (see ``rows``), same result."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class _Pair(Struct, gc=False):
 
 
 class _End(LogLikelihood, frozen=True, gc=False, kw_only=True, tag=False, rename={"continuation": "arg_1"}):
-    """A request of which only the end is read: its context, most of a line, stays as it is written."""
+    """A request of which only the continuation is decoded; the context, most of a line, stays as bytes."""
 
     arg_0: Raw
     continuation: str
@@ -100,7 +100,7 @@ def _read_pairs(line: bytes) -> tuple[_Pairs, list[Request]]:
 
 
 def _read_ends(line: bytes) -> tuple[_Ends, list[_End]]:
-    """Requests that are told apart by their ends; of others the contexts count."""
+    """Requests that differ in their continuations; others differ in their contexts, which are not decoded here."""
     row = ENDS.decode(line)
     found = list(row.arguments.values())
     if len(found) > 1 and (found[0].continuation == found[-1].continuation or bytes(found[-1].arg_0) == b'""'):
@@ -116,12 +116,12 @@ FORMS: Mapping[tuple[bool, bool], Form] = {
     (False, True): _read_pairs,
     (False, False): _read_ends,
 }
-"""How a line is read at once: (whether it is of a generation, whether with its prompts)."""
+"""The decoder of a line by (whether it is a generation, whether prompts are read)."""
 
 
 @lru_cache(maxsize=256)
 def _options(raw: bytes) -> Options:
-    """The options of generation, which the requests of a task share."""
+    """Decode the options of generation, which the requests of a task share."""
     found = VALUE.decode(raw)
     if not isinstance(found, dict):
         raise ValueError
@@ -136,7 +136,7 @@ class RowPlace(Struct, gc=False):
 
 
 class _Target(Struct, gc=False):
-    """What a line says of its gold."""
+    """The part of a line that gives its gold."""
 
     doc_id: int
     target: object = None
@@ -148,7 +148,7 @@ TARGET = msgspec.json.Decoder(_Target)
 
 
 def read_asked(line: bytes, output_type: OutputType, *, prompts: bool = True) -> AskedRow:
-    """A line of a sample log of any year. Without ``prompts``, requests have the ends of choices and nothing else.
+    """Read a line of a sample log of any year. Without ``prompts``, requests have only the continuations of choices.
 
     >>> line = b'{"doc_id": 0, "target": "4", "arguments": ["2+2=", {"until": []}], "resps": [["4"]]}'
     >>> read_asked(line, GENERATE_UNTIL).requests
@@ -166,7 +166,7 @@ def read_asked(line: bytes, output_type: OutputType, *, prompts: bool = True) ->
 
 
 def read_place(line: bytes) -> RowPlace | None:
-    """The document and the filter of a row, None if it must be read slowly to tell.
+    """Read the document and the filter of a row; None if that takes the slow decoder.
 
     >>> read_place(b'{"doc_id": 3, "doc": {}, "filter": "none"}'), read_place(b'{"doc_id": 3, "acc": NaN}')
     (RowPlace(doc_id=3, filter='none'), None)
@@ -178,7 +178,7 @@ def read_place(line: bytes) -> RowPlace | None:
 
 
 def read_target(line: bytes) -> str | None:
-    """The target of a line if it is a text that tells the gold, without a look at the rest of the line.
+    """Read the target of a line if it is a text that gives the gold; the rest of the line is skipped.
 
     >>> read_target(b'{"doc_id": 0, "target": "4"}'), read_target(b'{"doc_id": 0, "target": 4}')
     ('4', None)

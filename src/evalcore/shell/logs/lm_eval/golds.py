@@ -1,4 +1,4 @@
-"""The gold answers and choices of logged documents, from what the log and the task's config say of them."""
+"""Logged targets, which are mostly text, as the golds that scoring takes."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ Read = Callable[[Doc], object]
 
 
 class Targets(Struct, frozen=True):
-    """What is to be known of a task to read its targets, which logs hold as text.
+    """What one must know of a task to read its targets, which logs hold as text.
 
-    ``kind`` is the type of its targets (None if unknown), ``before`` what stands between a prompt and a choice.
-    ``lists`` is whether, if the type is unknown, the text of a generation that is written as a list is several targets.
-    ``choices`` and ``picked`` read the choices and, of several inputs, the number of the right one from a document.
+    ``kind`` is the type of its targets (None if unknown), ``before`` the text between a prompt and a choice. ``lists``
+    is whether a generation's target of unknown type that is written as a list stands for several targets. ``choices``
+    and ``picked`` read the choices and, among several inputs, the index of the right one from a document.
     """
 
     output_type: OutputType
@@ -31,7 +31,7 @@ class Targets(Struct, frozen=True):
 
 
 def resolve_gold(targets: Targets, target: object, choices: Sequence[str]) -> Gold:
-    """A logged target as scoring takes it: the index of a choice, a text, or several of either.
+    """Resolve a logged target to the index of a choice, a text, or several of either.
 
     A text is the choice that it equals, else an index if it is a number below their count, unless targets are known to
     be indices. One that is written as a list, and equals no choice, is several choices. A text of a generation that
@@ -67,9 +67,9 @@ def resolve_gold(targets: Targets, target: object, choices: Sequence[str]) -> Go
 
 
 def gold_by_score(values: Sequence[float], acc: object) -> int | None:
-    """The gold of two choices, which a logged accuracy leaves no doubt about.
+    """Infer the gold of two choices from the logged accuracy.
 
-    Of more than two it would only tell where the answer was right, and so flatter the rest of the log.
+    Among more than two, only right answers would reveal their gold, which would flatter the log.
 
     >>> gold_by_score([-2.0, -1.0], 1.0), gold_by_score([-2.0, -1.0], 0.0), gold_by_score([-2.0, -1.0, -3.0], 1)
     (1, 0, None)
@@ -81,7 +81,7 @@ def gold_by_score(values: Sequence[float], acc: object) -> int | None:
 
 
 def readings(target: str, choices: Sequence[str]) -> tuple[int | None, int | None]:
-    """The choice that a text is as the number of one, and as the text of one; None where it is not.
+    """Read a text as the index of a choice and as the text of one; None where it is not.
 
     >>> [readings(one, ("no", "yes", "1")) for one in ("0", "no", "1", "maybe")]
     [(0, None), (None, 0), (1, 2), (None, None)]
@@ -90,7 +90,7 @@ def readings(target: str, choices: Sequence[str]) -> tuple[int | None, int | Non
 
 
 def is_list(target: str) -> bool:
-    """Whether a text is what Python makes of a list of texts or of integers.
+    """Whether a text is the repr of a list of strings or of integers.
 
     >>> is_list("['a', 'b']"), is_list("[1, 'a']"), is_list("a")
     (True, False, False)
@@ -99,7 +99,7 @@ def is_list(target: str) -> bool:
 
 
 def is_within(target: str, choices: Sequence[str]) -> bool:
-    """Whether a text may be that of a choice: most targets are not, which one look at all of them together tells.
+    """Whether a text may be that of a choice; a single search in all of them rules out most targets.
 
     >>> is_within("2", ("12", "x")), is_within(" 2 ", ("2", "x")), is_within("3", ("2", "x"))
     (True, True, False)
@@ -108,7 +108,7 @@ def is_within(target: str, choices: Sequence[str]) -> bool:
 
 
 def own_gold(given: object) -> Gold:
-    """A gold as evalcore writes it beside a target that does not tell it.
+    """Read a gold that evalcore writes beside a target that leaves it open.
 
     >>> own_gold([1, 2]), own_gold("[1, 2]"), own_gold(None)
     ((1, 2), '[1, 2]', None)
@@ -123,7 +123,7 @@ def own_gold(given: object) -> Gold:
 
 
 def own_choices(given: object) -> tuple[str, ...]:
-    """Choices as evalcore writes them beside requests that do not tell them.
+    """Read choices that evalcore writes beside requests that lack them.
 
     >>> own_choices([" yes", " no"])
     (' yes', ' no')
@@ -138,14 +138,14 @@ def own_choices(given: object) -> tuple[str, ...]:
 
 
 def _may_split(targets: Targets, target: object, choices: Sequence[str]) -> bool:
-    """Whether a target that is written as a list is several ones."""
+    """Whether a target that is written as a list stands for several."""
     if targets.output_type != MULTIPLE_CHOICE or targets.kind in (list, str):
         return targets.kind is list or (targets.kind is None and (targets.lists or not isinstance(target, str)))
     return not isinstance(target, str) or (target[:1] == "[" and _place(target, choices) is None)
 
 
 def _several(target: object) -> Sequence[object] | None:
-    """Several targets: a list, or the text that Python makes of one."""
+    """Several targets: a list, or the repr of one."""
     if isinstance(target, list | tuple):
         return target
     if not isinstance(target, str) or target[:1] != "[" or target[-1:] != "]" or len(target) > 1 << 20:
@@ -165,7 +165,7 @@ def _is_index(target: object) -> bool:
 
 
 def _chosen(target: str, choices: Sequence[str], *, texts_first: bool) -> int | str:
-    """The choice that a text is by its own text or by its number; itself where it is neither."""
+    """The choice that a text names by its text or its index; the text itself if it is neither."""
     index = _index(target, choices)
     if index is not None and not texts_first:
         return index

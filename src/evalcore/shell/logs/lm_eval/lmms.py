@@ -18,7 +18,7 @@ def is_lmms(row: Mapping[str, object]) -> bool:
 
 
 def with_arguments(row: Plain) -> Plain:
-    """The row in lm-eval's form. Replies that are the same before and after filtering are written once, as the latter.
+    """Bring a row into lm-eval's form. Replies that filters leave unchanged are logged once, as filtered.
 
     >>> with_arguments({"doc_id": 0, "input": "Q", "filtered_resps": ["A"]})["resps"]
     [['A']]

@@ -37,7 +37,7 @@ LMMS_KEY = re.compile(rb'"model_configs"\s*:')
 
 
 def open_samples(files: Sequence[LogFile], opening: Opening) -> list[LogTask]:
-    """The tasks of sample logs."""
+    """Open the tasks of sample logs."""
     return [_task(pool, opening) for pool in pool_samples(files, opening.results_in)]
 
 
@@ -82,13 +82,13 @@ def _task(pool: Pool, opening: Opening) -> LogTask:
 
 
 def told_model(results: Mapping[str, object]) -> Mapping[str, object]:
-    """The model of results, its arguments, and the name that it goes by."""
+    """Find the model in results, its arguments and its name."""
     config = find_part(results, "config")
     return {**{key: config.get(key) for key in ("model", "model_args")}, "model_name": results.get("model_name")}
 
 
 def output_type_of(config: Mapping[str, object], first: Mapping[str, object]) -> OutputType:
-    """The output type that a config names, if it is one that is known, else the one that a first row looks like.
+    """Find the output type: the config's if it is known, else a guess from the first row.
 
     >>> output_type_of({"output_type": "greedy_until"}, {}), output_type_of({}, {"input": "Q", "filtered_resps": ["A"]})
     ('generate_until', 'generate_until')
@@ -120,7 +120,7 @@ def recognise_lmms(head: FileHead) -> bool:
 
 
 def open_lmms(files: Sequence[LogFile], opening: Opening) -> list[LogTask]:
-    """The task of lmms-eval's first layout: one JSON object with its config and its documents, held in memory."""
+    """Open the task of lmms-eval's first layout: a JSON object with config and documents, held in memory."""
     path = files[0].path
     whole = _read_whole(path)
     config = freeze_dict(whole.model_configs)

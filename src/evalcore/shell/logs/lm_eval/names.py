@@ -1,4 +1,4 @@
-"""Names as lm-eval, lmms-eval and evalcore give them: of logs and results (task and time), of filters, of kinds."""
+"""The names that lm-eval, lmms-eval and evalcore use: of logs and results (task and time), filters, output types."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ LMMS_STAMP = re.compile(r"^(\d{8}_\d{4,6})_(?=samples_|results)")
 
 SAMPLES = re.compile(r"(\d{8}_\d{4,6}_)?samples_")
 ENDINGS = (".jsonl", ".json")
-"""Of the names of sample logs; what a file holds is told by its content."""
+"""Of the names of sample logs; the format is detected from the content."""
 
 
 def task_of_log(path: Path) -> str:
-    """The task that a sample log is named for.
+    """Read the task from the name of a sample log.
 
     >>> task_of_log(Path("samples_gsm8k_2024-08-21T03-44-09.494230.jsonl.gz")), task_of_log(Path("mathqa.jsonl"))
     ('gsm8k', 'mathqa')
@@ -36,7 +36,7 @@ def task_of_log(path: Path) -> str:
 
 
 def stamp_of(name: str) -> str:
-    """The time in a file's name, which the results and samples of one run share: at its end, or lmms-eval's before it.
+    """Find the time in a file's name, shared by the results and samples of a run: at its end, or lmms-eval's first.
 
     >>> stamp_of("results_2024-08-21T03-44-09.494230.json"), stamp_of("20250102_0304_results.json"), stamp_of("a.json")
     ('2024-08-21T03-44-09.494230', '20250102_0304', '')
@@ -50,7 +50,7 @@ def _stem(name: str) -> str:
 
 
 def is_sample_name(path: Path) -> bool:
-    """Whether a file is called what sample logs are called.
+    """Whether a file has the name of a sample log.
 
     >>> is_sample_name(Path("samples_gsm8k.jsonl.gz")), is_sample_name(Path("gsm8k.jsonl"))
     (True, False)
@@ -60,7 +60,7 @@ def is_sample_name(path: Path) -> bool:
 
 
 def filter_names(config: Mapping[str, object] | None, keys: Iterable[str]) -> tuple[str, ...]:
-    """The filters of a task in their order: those of its config, else those of its results' keys, else none.
+    """List the filters of a task in order: those of its config, else those in the keys of its results, else none.
 
     >>> filter_names(None, ["alias", "acc,strict", "acc_stderr,strict", "acc,loose"])
     ('strict', 'loose')

@@ -1,4 +1,4 @@
-"""What a sample log says came of each document: its scores and the filtered replies, under every filter."""
+"""The logged scores and filtered replies of each document, under every filter."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ MORE = frozenset({"input", "token_counts", "submission"})
 def read_past(
     paths: Sequence[Path], filters: Sequence[str], records: Records = read_records
 ) -> Callable[[int], Mapping[str, Plain]]:
-    """A look-up of ``scores`` (by ``metric,filter``) and ``kept`` (by filter) for each document.
+    """Read ``scores`` (by ``metric,filter``) and ``kept`` (by filter), and return a look-up by document.
 
-    Rows that cannot be read are left to the reader of documents, which tells of them.
+    Unreadable rows are left to the reader of documents, which reports them.
     """
     scores: dict[int, dict[str, object]] = {}
     kept: dict[int, dict[str, object]] = {}
@@ -44,7 +44,7 @@ def read_past(
 
 
 def find_past(paths: Sequence[Path], doc_id: int) -> Mapping[str, Plain] | None:
-    """``scores`` and ``kept`` of one document; None if rows do not name their filter, which takes the log."""
+    """Find ``scores`` and ``kept`` of one document; None if rows do not name their filter, which takes all rows."""
     rows: dict[Path, list[Record]] = {}
     for path in paths:
         for at in read_records(path):
@@ -57,7 +57,7 @@ def find_past(paths: Sequence[Path], doc_id: int) -> Mapping[str, Plain] | None:
 
 
 def _number_filter(nth: int) -> str:
-    """What the filter of a row is called that neither its log nor its task names."""
+    """Name the filter of a row that neither its log nor its task names."""
     return f"filter {nth + 1}" if nth else "none"
 
 

@@ -32,7 +32,7 @@ ADDRESS = re.compile(rb" at 0x[0-9a-f]+")
 
 
 class Pool(Struct, frozen=True):
-    """The files of one task of one run, what stands beside the first, and how many documents several of them have."""
+    """The files of one task of one run, the results beside the first, and the number of documents of several files."""
 
     files: tuple[LogFile, ...]
     placed: Placed
@@ -42,7 +42,7 @@ class Pool(Struct, frozen=True):
 
     @property
     def told(self) -> tuple[str, ...]:
-        """What there is to say where several files are one task."""
+        """The warning that several files were taken as one task."""
         if len(self.files) < 2:
             return ()
         names = show_names([one.path for one in self.files])
@@ -51,7 +51,7 @@ class Pool(Struct, frozen=True):
 
 
 def pool_samples(files: Sequence[LogFile], results_in: Callable[[Path], Results]) -> list[Pool]:
-    """Sample logs by task; several files are one task if they are of one run and no document is in two of them."""
+    """Pool sample logs by task; files of one run that share no document are one task."""
     tasks: dict[str, dict[object, list[tuple[LogFile, Placed]]]] = {}
     for one in files:
         place = place_log(one.path, results_in)
@@ -71,7 +71,7 @@ def _pooled(run: Sequence[tuple[LogFile, Placed]]) -> list[Pool]:
 
 
 def names_model(results: Mapping[str, object]) -> bool:
-    """Whether results tell which model answered.
+    """Whether results name the model.
 
     >>> names_model({"model_name": "a"}), names_model({"config": {"model": "recorded"}}), names_model({})
     (True, False, False)
@@ -81,7 +81,7 @@ def names_model(results: Mapping[str, object]) -> bool:
 
 
 def run_of(placed: Placed) -> bytes:
-    """What shards of one task have in common: model, prompts, config, without where in memory its functions were.
+    """Identify a run by what the shards of a task share: model, prompts, config without memory addresses.
 
     >>> run_of(Placed("t", {"model_name": "a"})) == run_of(Placed("t", {"model_name": "b"}))
     False
@@ -92,7 +92,7 @@ def run_of(placed: Placed) -> bytes:
 
 
 def first_row(file: LogFile) -> Mapping[str, object]:
-    """The first row of a sample log that is not damaged, if that is near its beginning."""
+    """Read the first intact row of a sample log, if it is near the beginning."""
     return thaw_dict(file.first) if file.first else read_near_row(file.path)
 
 
@@ -100,8 +100,8 @@ def first_row(file: LogFile) -> Mapping[str, object]:
 
 
 def count_apart(files: Sequence[LogFile]) -> int | None:
-    """How many documents files have, None if one is in two of them. The first documents mostly tell that they have the
-    same; if not, the files are gone through once.
+    """Count the documents of files; None if two share one. Mostly the first documents show that they do; otherwise the
+    files are read once.
     """
     starts = [first_row(one).get("doc_id") for one in files]
     if len(set(map(str, starts))) < len(starts):
@@ -118,7 +118,7 @@ def count_apart(files: Sequence[LogFile]) -> int | None:
 
 
 def _ids(path: Path) -> Iterator[int]:
-    """The documents of a log; lines that tell none are told of when they are read."""
+    """The documents of a log; lines without one are reported when the log is read."""
     for one in read_records(path):
         if isinstance(one, Problem):
             return
@@ -131,7 +131,7 @@ BITS = 10
 SIZE = 1 << BITS
 MASK = SIZE - 1
 FEW = 32
-"""Up to so many keys of a page are kept one by one: keys that are far apart would each take a page."""
+"""Up to this many keys of a page are kept one by one: sparse keys would each take a page."""
 
 
 class Pages:
@@ -163,7 +163,7 @@ class Pages:
             page[key & MASK] = value
 
     def _grown(self, key: int) -> array[int] | None:
-        """A page for a key that has none, once there are enough like it."""
+        """A page for a key without one, once enough keys share it."""
         high = key >> BITS
         if key in self._loose:
             return None
@@ -171,7 +171,7 @@ class Pages:
         return self._new_page(high) if self._counts[high] > FEW else None
 
     def _new_page(self, high: int) -> array[int]:
-        """A page with what was kept of it one by one."""
+        """A page with the values that were kept one by one."""
         values = (self._loose.pop(high << BITS | low, 0) for low in range(SIZE))
         page = self._pages[high] = array("q", values)
         del self._counts[high]

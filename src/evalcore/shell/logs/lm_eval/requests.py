@@ -1,4 +1,4 @@
-"""What a row of a sample log asked, and what was replied each time."""
+"""The requests of a row of a sample log, and the replies to each."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from evalcore.shell.logs.json_records import Record, read_records
 from evalcore.shell.logs.lm_eval.rows import AskedRow, Fields, decode_row, read_value
 
 PLACED = re.compile(r"( - at .*? doc \d+)+$")
-"""Where a reason says it was, which scoring says again."""
+"""The place in a reason, which scoring adds again."""
 TEXTS = msgspec.json.Decoder(tuple[tuple[str, ...], ...])
 LIKELIHOODS = msgspec.json.Decoder(tuple[tuple[Likelihood, ...], ...], strict=False)  # numbers may be text
 Replies = tuple[tuple[Reply, ...], ...]
@@ -36,7 +36,7 @@ GREEDY = {"True": True, "False": False, True: True, False: False}
 
 
 def read_sample_log(path: Path) -> Iterator[tuple[Request, tuple[Reply | None, ...]]]:
-    """Every request of a sample log, in lines or in one array, with its replies (see ``read_exchanges``)."""
+    """Read every request of a sample log, in lines or in one array, with its replies (see ``read_exchanges``)."""
     for at in read_records(path):
         if not isinstance(at, Record):
             raise EvalError(f"{at.place}: {at.message}")
@@ -44,7 +44,7 @@ def read_sample_log(path: Path) -> Iterator[tuple[Request, tuple[Reply | None, .
 
 
 def read_exchanges(line: bytes, where: str) -> Iterator[tuple[Request, tuple[Reply | None, ...]]]:
-    """Every request of a row with its replies, one per repeat; None where a reply was not recorded.
+    """Read every request of a row with its replies, one per repeat; None if a reply was not recorded.
 
     >>> row = b'{"arguments": {"gen_args_0": {"arg_0": "a", "arg_1": " b"}}, "resps": [[["-1.5", "True"]]]}'
     >>> list(read_exchanges(row, "samples.jsonl:1"))
@@ -61,7 +61,7 @@ def read_exchanges(line: bytes, where: str) -> Iterator[tuple[Request, tuple[Rep
 
 
 def asked_as(fields: Fields) -> OutputType:
-    """The output type that a row's requests are of, for a log without a config.
+    """Guess the output type from the requests of a row, for a log without a config.
 
     >>> asked_as({"arguments": [["Q:", {"until": []}]], "resps": [["4"]]})
     'generate_until'
@@ -79,7 +79,7 @@ def asked_as(fields: Fields) -> OutputType:
 
 
 def list_arguments(given: object) -> list[list[object]]:
-    """The arguments of each request: named (as on disk), listed, or those of a single request.
+    """List the arguments of each request: named (as on disk), listed, or those of a single request.
 
     >>> list_arguments({"gen_args_0": {"arg_0": "a", "arg_1": " b"}}), list_arguments(["a", " b"])
     ([['a', ' b']], [['a', ' b']])
@@ -103,7 +103,7 @@ def _number_of(name: str) -> int:
 
 
 def as_request(arguments: list[object], where: str) -> Request:
-    """Arguments as the request they make; what is beyond a prompt and its options, such as pictures, is left out.
+    """Make a request of its arguments; those after a prompt and its options, such as pictures, are left out.
 
     >>> as_request(["a", " b"], "samples.jsonl:1")
     LogLikelihood(context='a', continuation=' b')
@@ -121,12 +121,12 @@ def as_request(arguments: list[object], where: str) -> Request:
 
 
 def unwrap_parts(arguments: Iterable[object]) -> list[object]:
-    """The parts of a request, of which a chat's prompt may be the one item of a list."""
+    """The parts of a request; the prompt of a chat may be the only item of a list."""
     return [one[0] if isinstance(one, list) and len(one) == 1 else one for one in arguments]
 
 
 def as_reply(request: Request, given: object, where: str) -> Reply | None:
-    """A reply as its request's kind; numbers may be text, as lm-eval writes them.
+    """Make a reply of the kind that its request expects; numbers may be text, as lm-eval writes them.
 
     >>> as_reply(LogLikelihood("a", " b"), ["-1.5", "True"], "samples.jsonl:1")
     Likelihood(value=-1.5, greedy=True, tokens=0)
@@ -158,7 +158,7 @@ def _as_number(value: object) -> float:
 
 
 def read_replies(row: AskedRow) -> Replies:
-    """The replies to each request, one per repeat; a failure where there is none.
+    """Read the replies to each request, one per repeat; a missing reply is a failure.
 
     >>> line = b'{"doc_id": 0, "arguments": [["a", " b"]], "resps": [[["-1.5", "True"]], [[-2, false]]]}'
     >>> from evalcore.shell.logs.lm_eval.forms import read_asked
@@ -189,7 +189,7 @@ def _replies_slowly(row: AskedRow) -> Replies:
 
 
 def drop_padding(replies: Replies, repeats: object) -> Replies:
-    """Replies without those that lm-eval asked for only to keep its processes in step: more of a rank's last request.
+    """Drop the replies that lm-eval requests only to keep its ranks in step: repeats of a rank's last request.
 
     >>> drop_padding((("a",), ("b", "b")), 1), drop_padding((((-1.0, True),), ((-2.0, False), (-2.0, False))), None)
     ((('a',), ('b',)), (((-1.0, True),), ((-2.0, False),)))
@@ -212,7 +212,7 @@ def _replies(request: Request, given: object, row: AskedRow) -> Iterator[Reply]:
 
 
 def _reason(own: Mapping[str, object]) -> str:
-    """Why a document has no reply, in the words of the run that failed to get one."""
+    """Why a document has no reply, as the failed run put it."""
     told = own.get("unscored")
     reasons: Sequence[object] = list(told.values()) if isinstance(told, dict) else []
     failed = [str(one).removeprefix("failed: ") for one in reasons if str(one).startswith("failed: ")]

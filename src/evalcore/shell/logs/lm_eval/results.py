@@ -20,13 +20,13 @@ from evalcore.shell.safety.safe_text import slug
 
 Plain = Mapping[str, object]
 NO_MODEL = "recorded"
-"""The model of results of answers that nothing tells the model of."""
+"""The model in results whose answers come from an unknown model."""
 
 EXPECTED = "expected an evalcore run folder, an lm-eval output (a folder or its results_*.json) or a sample log"
 
 
 class ResultsFile(FrozenRecord, frozen=True):
-    """A results file beside logs: what it says and the tasks by what their logs may be called, or why it is unreadable.
+    """A results file beside logs: its content, its tasks by the possible names of their logs, or why it is unreadable.
 
     >>> ResultsFile(Path("results.json"), {"results": {"a": {}}}).tasks
     {'a': 'a'}
@@ -52,7 +52,7 @@ Results = Sequence[ResultsFile]
 
 
 class Placed(Struct, frozen=True):
-    """What a sample log is called, and the results and the config beside it, if there are any."""
+    """The task of a sample log, and the results and config beside it, if any."""
 
     task: str
     results: Plain = FrozenDict()
@@ -67,7 +67,7 @@ class Placed(Struct, frozen=True):
 
 
 def place_log(path: Path, results_in: Callable[[Path], Results]) -> Placed:
-    """The name of a log's task and the results of its run: those of the same time in the same folder.
+    """Find the task of a log and the results of its run: those of the same time in the same folder.
 
     >>> file = ResultsFile(Path("results.json"), {"results": {"gsm8k": {}}})
     >>> place_log(Path("pretrained_gsm8k.jsonl"), lambda folder: [file]).task
@@ -89,14 +89,14 @@ def _named(file: ResultsFile, stem: str) -> str | None:
 
 
 def damaged_beside(paths: Sequence[Path], results_in: Callable[[Path], Results]) -> dict[Path, EvalError]:
-    """The results files of the runs of these logs that cannot be read."""
+    """Find the unreadable results files of the runs of these logs."""
     runs = dict.fromkeys((path.resolve().parent, stamp_of(path.name)) for path in paths)
     files = [one for folder, stamp in runs for one in results_in(folder) if one.stamp == stamp]
     return {one.path: one.fault for one in files if one.fault is not None}
 
 
 def read_folder_results(folder: Path) -> Results:
-    """The results files of a folder by name.
+    """Read the results files of a folder in the order of their names.
 
     >>> read_folder_results(Path("no/such/folder"))
     ()
@@ -115,7 +115,7 @@ def read_folder_results(folder: Path) -> Results:
 
 
 def list_tasks(results: Mapping[str, object]) -> list[str]:
-    """The tasks of results in the order of their numbers; groups have no config.
+    """List the tasks of results in the order of their numbers; groups have no config.
 
     >>> list_tasks({"results": {"g": {}, "a": {}}, "configs": {"a": {}}})
     ['a']
@@ -129,7 +129,7 @@ def list_tasks(results: Mapping[str, object]) -> list[str]:
 
 
 def read_results(path: Path) -> Mapping[str, object] | None:
-    """A results file, None if it is something else.
+    """Read a results file; None if it is something else.
 
     >>> read_results(Path("no/such.json"))
     Traceback (most recent call last):

@@ -1,6 +1,6 @@
 """The row of a sample log, of every lm-eval since 2023, of lmms-eval and of evalcore, and its fields.
 
-A field is decoded when it is asked for. What scoring needs of a row is decoded in one go by ``forms``.
+A field is decoded on demand. What scoring needs of a row is decoded in one go by ``forms``.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ HASHES = ("doc_hash", "prompt_hash", "target_hash")
 SCHEMA = frozenset(
     ("doc_id", "doc", "target", "arguments", "resps", "filtered_resps", "filter", "metrics", *HASHES, "evalcore")
 )
-"""What a row has besides its scores, which stand under the names of their metrics."""
+"""The fields of a row besides its scores, which stand under the names of their metrics."""
 REPLIED = frozenset({"doc", "arguments", "resps", "filtered_resps"})
 WHOLE_OBJECTS = re.compile(rb'"(eval|results)"\s*:\s*\{|"model_configs"\s*:')
 """A key near the beginning of a file that is one JSON object: of Inspect, of results, of lmms-eval."""
@@ -47,7 +47,7 @@ WORDS = {"nan": float("nan"), "inf": float("inf"), "-inf": float("-inf")}
 
 
 class Row(Struct, frozen=True, gc=False):
-    """A line of a log: where it is, its document's number, and its fields, each decoded when it is asked for.
+    """A line of a log: its number, its document, and its fields, each decoded on demand.
 
     The fields stay as decoded: freezing them would slow down every row.
     """
@@ -74,7 +74,7 @@ class AskedRow(Struct, frozen=True, gc=False):
 
 
 def recognise_samples(head: FileHead) -> bool:
-    """Whether a file holds rows of a sample log; one that is called so may begin with a torn line."""
+    """Whether a file holds rows of a sample log; one with such a name may begin with a torn line."""
     if head.first is not None:
         return "doc_id" in head.first and not REPLIED.isdisjoint(head.first)
     if head.form not in ("json", "results"):
@@ -83,7 +83,7 @@ def recognise_samples(head: FileHead) -> bool:
 
 
 def read_near_row(path: Path) -> Fields:
-    """The first row that is not damaged of a sample log that begins with one that is; nothing if that is far."""
+    """Read the first intact row of a sample log that begins with a damaged one; empty if it is far."""
     for one in islice(read_records(path), NEAR):
         with suppress(EvalError):
             row = decode_line(one.data, "") if isinstance(one, Record) else None
@@ -93,7 +93,7 @@ def read_near_row(path: Path) -> Fields:
 
 
 def read_sample_rows(*paths: Path) -> Iterator[Row]:
-    """Every row of a sample log, or of its shards, in lines or in one array; what is no row is a located error."""
+    """Read every row of a sample log or its shards, in lines or in one array; anything else is a located error."""
     for path in paths:
         for at in read_records(path):
             if not isinstance(at, Record):
@@ -102,7 +102,7 @@ def read_sample_rows(*paths: Path) -> Iterator[Row]:
 
 
 def read_row(data: bytes, line: int, path: str) -> Row:
-    """A row of a sample log.
+    """Read a row of a sample log.
 
     >>> row = read_row(b'{"doc_id": 3, "doc": {"q": "?"}, "acc": 1}', 1, "samples.jsonl")
     >>> row.line, row.key, read_value(row.fields, "doc"), scores_of(row.fields)
@@ -119,7 +119,7 @@ def read_row(data: bytes, line: int, path: str) -> Row:
 
 
 def split_fields(data: bytes, where: str, expected: str, needed: Sequence[str]) -> Fields:
-    """The fields of a row, to be decoded one by one by ``read_value``."""
+    """Split a row into fields, which ``read_value`` decodes."""
     try:
         return _with_needed(FIELDS.decode(data), data, where, expected, needed)
     except (ValueError, RecursionError):  # NaN, lone surrogates, torn lines, or no row at all
@@ -127,7 +127,7 @@ def split_fields(data: bytes, where: str, expected: str, needed: Sequence[str]) 
 
 
 def decode_row(data: bytes, where: str, expected: str, needed: Sequence[str]) -> dict[str, object]:
-    """A row with all of its fields; what has not all that are ``needed`` is an error, which says what was ``expected``.
+    """Decode a row with all its fields; if a ``needed`` one is missing, the error says what was ``expected``.
 
     >>> decode_row(b'{"acc": 1}', "samples.jsonl:3", "doc_id, doc, scores", ["doc_id"])
     Traceback (most recent call last):
@@ -144,7 +144,7 @@ def _with_needed(row: AnyFields, data: bytes, where: str, expected: str, needed:
 
 
 def decode_fields(fields: Fields) -> dict[str, object]:
-    """All fields of a row that was split.
+    """Decode all fields of a row that was split.
 
     >>> decode_fields({"acc": Raw(b"[1, NaN]"), "f1": 0.5})
     {'acc': [1, nan], 'f1': 0.5}
@@ -153,7 +153,7 @@ def decode_fields(fields: Fields) -> dict[str, object]:
 
 
 def read_value(fields: Fields, name: str) -> object:
-    """A field's value, None where there is no such field.
+    """Read a field; None if there is no such field.
 
     >>> read_value({"acc": msgspec.Raw(b"[1, NaN]"), "f1": 0.5}, "acc"), read_value({}, "f1")
     ([1, nan], None)
@@ -168,7 +168,7 @@ def read_value(fields: Fields, name: str) -> object:
 
 
 def scores_of(fields: Fields) -> dict[str, object]:
-    """Metric -> what was logged for it; logs from before 2025 do not list their metrics.
+    """Read the logged scores by metric; logs from before 2025 do not list their metrics.
 
     >>> scores_of({"doc_id": 0, "metrics": ["acc"], "acc": 1.0, "note": "x"}), scores_of({"doc_id": 0, "acc": 1.0})
     ({'acc': 1.0}, {'acc': 1.0})
@@ -182,13 +182,13 @@ def scores_of(fields: Fields) -> dict[str, object]:
 
 @lru_cache(maxsize=256)
 def _names(given: bytes) -> tuple[object, ...] | None:
-    """The metrics that a row lists, which are those of most other rows, too."""
+    """The metrics that a row lists; most rows list the same."""
     listed = read_value({"metrics": Raw(given)}, "metrics")
     return tuple(listed) if isinstance(listed, list) else None
 
 
 def name_filter(named: object, nth: int, filters: Sequence[str]) -> str | None:
-    """The filter of a row; None where it has none.
+    """Name the filter of a row; None if it has none.
 
     Before 2025 rows did not name theirs: the rows of a document are of the filters of its task, in their order.
 
@@ -204,7 +204,7 @@ def name_filter(named: object, nth: int, filters: Sequence[str]) -> str | None:
 
 
 def read_float(value: object) -> float | None:
-    """A number as a float, infinite where it is too large for one; None for what is no number.
+    """Read a number as a float, infinite if it is too large; None for anything else.
 
     >>> read_float(3), read_float(-(10**400)), read_float("3"), read_float(None)
     (3.0, -inf, None, None)
@@ -231,7 +231,7 @@ def keep_in_range(score: object) -> object:
 
 
 def restore_nonfinite(row: dict[str, object], own: Mapping[str, object]) -> dict[str, object]:
-    """A row with its NaN and infinities again, which JSON has no words for, where evalcore says they were.
+    """Restore NaN and infinities, which JSON lacks, where evalcore noted them.
 
     >>> restore_nonfinite({"doc": {"x": [1, None]}}, {"nonfinite": {"doc.x.1": "-inf"}})
     {'doc': {'x': [1, -inf]}}

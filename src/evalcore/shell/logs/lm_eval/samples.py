@@ -36,8 +36,8 @@ LARGEST = 1 << 62
 class SampleLog(Struct, frozen=True, kw_only=True):
     """What is known of a task's sample log, or its shards, before it is read.
 
-    ``filters`` are the filters of its task, () if unknown; ``past`` gives what is logged for a document, if asked for;
-    ``requests`` is whether documents come with what was asked.
+    ``filters`` are the filters of its task, () if unknown; ``past`` looks up what is logged for a document, if wanted;
+    ``requests`` is whether documents include what was asked.
     """
 
     paths: tuple[Path, ...]
@@ -50,9 +50,9 @@ class SampleLog(Struct, frozen=True, kw_only=True):
 
 
 def read_samples(log: SampleLog) -> Iterator[Logged | Problem]:
-    """The documents of a log in its order. Rows of further filters must repeat the replies of the first.
+    """Read the documents of a log in its order. Rows of further filters must repeat the replies of the first.
 
-    In memory are 16 bytes for each document, and the line at hand.
+    Memory holds 16 bytes per document and the current line.
     """
     notes = _Notes(Pages(), Pages(), {name: at for at, name in enumerate(dict.fromkeys(log.filters))})
     past = log.past() if log.past is not None else None
@@ -79,7 +79,7 @@ def read_samples(log: SampleLog) -> Iterator[Logged | Problem]:
 
 
 class _Notes(Struct):
-    """Of each document, a hash of its replies and the filters it had a row of, as bits."""
+    """For each document a hash of its replies, and its filters so far as bits."""
 
     replies: Pages
     rows: Pages
@@ -107,7 +107,7 @@ def _is_first(row: AskedRow, notes: _Notes) -> bool:
 
 
 def _uneven(notes: _Notes, log: SampleLog) -> Iterator[Problem]:
-    """A document that has fewer rows than another one: the log is cut, or has a document twice."""
+    """Report a document with fewer rows than another: the log is truncated, or has a document twice."""
     rows = notes.rows.items()
     key, most = next(rows, (0, 0))
     other = next(((two, bits) for two, bits in rows if bits != most), None)
@@ -118,7 +118,7 @@ def _uneven(notes: _Notes, log: SampleLog) -> Iterator[Problem]:
 
 
 def _last_row(log: SampleLog, key: int) -> tuple[Path, Record]:
-    """Where the last row of a document is; the log is gone through once more, as something is wrong with it."""
+    """Where the last row of a document is; the faulty log is read once more."""
     last = (log.paths[0], Record(1, 0, b""))
     for path in log.paths:
         for at in log.records(path):
@@ -134,7 +134,7 @@ def _last_row(log: SampleLog, key: int) -> tuple[Path, Record]:
 
 
 class _Reading(Struct, frozen=True):
-    """How targets are read: what is known of them and, if that leaves one open, what all rows tell."""
+    """How to read targets: what is known of them and, if that leaves one open, what all rows settle."""
 
     known: Targets
     settled: Callable[[], Targets]
@@ -164,7 +164,7 @@ def _logged(row: AskedRow, reading: _Reading, log: SampleLog, at: Record, path: 
 
 
 def _each_request(requests: tuple[Request, ...], choices: Sequence[str], count: int) -> tuple[Request, ...]:
-    """A request for each reply: logs of 2023 have the first only; of the others the end is a choice, or unknown."""
+    """A request for each reply. Logs of 2023 have only the first; the others end in a choice, or are unknown."""
     if len(requests) == count or not requests:
         return requests
     first = requests[0]
@@ -179,7 +179,7 @@ def _each_request(requests: tuple[Request, ...], choices: Sequence[str], count: 
 def _gold(
     row: AskedRow, reading: _Reading, choices: Sequence[str], replies: Sequence[Sequence[Reply]], at: Record
 ) -> Gold:
-    """The gold; where targets do not tell which choice is right, the document, else the logged accuracy does."""
+    """The gold: by the target, else by the document, else by the logged accuracy."""
     if row.own and "gold" in row.own:
         return own_gold(row.own["gold"])
     targets = reading.known
@@ -202,7 +202,7 @@ def _choices(row: AskedRow, targets: Targets, replies: int) -> tuple[str, ...]:
 
 
 def _told(log: SampleLog, targets: Targets) -> Iterator[Told]:
-    """What each row tells of how targets are written; those that cannot be read are told of in their place."""
+    """The targets of all rows as they are written; unreadable rows are reported elsewhere."""
     for at in (at for path in log.paths for at in log.records(path)):
         if isinstance(at, Problem):
             continue
@@ -221,7 +221,7 @@ def _told(log: SampleLog, targets: Targets) -> Iterator[Told]:
 
 
 def _verdict(row: AskedRow, at: Record) -> tuple[int, bool] | None:
-    """The choice that the model took (in a tie the first, as in lm-eval), and whether the log says that it is right."""
+    """The choice of the model (in a tie the first, as in lm-eval), and whether the log calls it right."""
     try:
         replies, acc = read_replies(row), _accuracy(at)
     except EvalError:

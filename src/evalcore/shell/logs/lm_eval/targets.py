@@ -1,4 +1,4 @@
-"""What a log leaves open about its targets: settled once by all its rows, or told by rows that evalcore wrote."""
+"""How the targets of a task are read: learnt from its config and first document, settled by all rows of its log."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from evalcore.shell.logs.lm_eval.golds import Doc, Read, Targets, is_list, is_wi
 Config = Mapping[str, object]
 
 CODE = re.compile(r"\s*(def\s|@|lambda\b|<|functools\.|class\s)")
-"""How functions begin where a log has their source in place of a field or a template."""
+"""How functions begin whose source a log has in place of a field or a template."""
 
 LOOP = re.compile(r"\{%[-+]?\s*(for|macro|call|include|import|from|extends)\b")
-"""What may make a template of a log take for ever; the golds that are read here need none of it."""
+"""Statements that may keep a template from ending; the golds read here need none of them."""
 
 
 def learn_targets(output_type: OutputType, config: Config, doc: Doc, requests: Sequence[Request] = ()) -> Targets:
-    """How a task's targets are to be read, from its config and its first document. Code is never run.
+    """Learn how to read a task's targets from its config and its first document. Code is never run.
 
     >>> config = {"doc_to_target": "gold", "doc_to_choice": ["no", "yes"]}
     >>> found = learn_targets(MULTIPLE_CHOICE, config, {"gold": 1}, [LogLikelihood("Q", ": no")])
@@ -43,7 +43,7 @@ def learn_targets(output_type: OutputType, config: Config, doc: Doc, requests: S
 
 
 def choices_of(targets: Targets, requests: Sequence[Request], replies: int, doc: Callable[[], Doc]) -> tuple[str, ...]:
-    """The choices of a document: the ends of its requests, or what its config says, or none if the log does not tell.
+    """Find the choices of a document: the continuations of its requests, else those of its config, else none.
 
     >>> asked = [LogLikelihood("Q", " yes"), LogLikelihood("Q", " no")]
     >>> choices_of(Targets(MULTIPLE_CHOICE), asked, 2, dict)
@@ -60,9 +60,9 @@ def choices_of(targets: Targets, requests: Sequence[Request], replies: int, doc:
 
 
 class Told(Struct, frozen=True):
-    """What a row tells of its target: its text, the choices and, if asked for, the one that the model took and the acc.
+    """The target of a row as text, its choices and, on demand, the choice of the model and whether it was right.
 
-    ``verdict`` is None where a row has no accuracy of 0 or 1.
+    ``verdict`` returns None for a row without an accuracy of 0 or 1.
     """
 
     target: str
@@ -71,7 +71,7 @@ class Told(Struct, frozen=True):
 
 
 def settle_targets(targets: Targets, rows: Iterable[Told]) -> Targets:
-    """How targets of an unknown type are read, by all rows of their log.
+    """Settle how to read targets of unknown type, by all rows of their log.
 
     Texts of generations are lists if all are written as lists. Numbers are indices of choices or their texts, whichever
     fewer rows speak against: those that can only be the other, and those whose logged accuracy is not what would come
@@ -99,7 +99,7 @@ def settle_targets(targets: Targets, rows: Iterable[Told]) -> Targets:
 
 
 def is_open(targets: Targets, target: object, choices: Sequence[str]) -> bool:
-    """Whether a target may be read in two ways, so that the other rows of its log must tell which one is meant.
+    """Whether a target may be read in two ways, so that the other rows of its log must decide.
 
     >>> [is_open(Targets(MULTIPLE_CHOICE), "1", choices) for choices in (("no", "yes"), ("0", "1"), ("1", "0"))]
     [False, False, True]
@@ -114,7 +114,7 @@ def is_open(targets: Targets, target: object, choices: Sequence[str]) -> bool:
 
 
 def _ways(targets: Targets) -> tuple[Targets, ...]:
-    """How targets may be read once they are settled."""
+    """The ways to read targets that all rows may settle on."""
     if targets.kind is not None:
         return (targets,)
     choosing = targets.output_type == MULTIPLE_CHOICE
@@ -140,7 +140,7 @@ def reads_back(targets: Targets, text: str, choices: Sequence[str], gold: Gold, 
 
 
 def _once(requests: Sequence[Request]) -> Sequence[Request]:
-    """The requests with a question: for acc_mutual_info they are asked again without."""
+    """The requests with a context; for acc_mutual_info each is repeated without one."""
     first, last = requests[0], requests[-1]
     again = isinstance(first, LogLikelihood) and first.context and isinstance(last, LogLikelihood) and not last.context
     return requests[: len(requests) // 2] if again else requests
@@ -151,7 +151,7 @@ def _ends(requests: Sequence[Request]) -> list[str]:
 
 
 def _are_inputs(requests: Sequence[Request]) -> bool:
-    """Whether choices are asked as several inputs with one and the same end, as in winogrande."""
+    """Whether choices are several contexts with the same continuation, as in winogrande."""
     first, last = requests[0], requests[-1]
     if not isinstance(first, LogLikelihood) or not isinstance(last, LogLikelihood):
         return False
@@ -159,7 +159,7 @@ def _are_inputs(requests: Sequence[Request]) -> bool:
 
 
 def _before(requests: Sequence[Request], listed: Sequence[str], config: Config) -> str:
-    """What stands before every choice: learnt where the config lists them, else its delimiter, if they all have it."""
+    """The text before every choice: learnt if the config lists choices, else the delimiter if all have it."""
     ends = _ends(requests) if requests else []
     if listed and ends and ends[0].endswith(listed[0]):
         return ends[0].removesuffix(listed[0])
@@ -173,7 +173,7 @@ def _listed(targets: Targets, doc: Callable[[], Doc]) -> tuple[str, ...]:
 
 
 def _reading(config: Config, key: str, doc: Doc) -> Read | None:
-    """A reading of the config, None where it is code or nothing."""
+    """The reader of a config's field; None if that is code or missing."""
     given = config.get(key)
     if given is None or (isinstance(given, str) and (not given or (given not in doc and _is_code(given)))):
         return None
@@ -194,7 +194,7 @@ def _is_code(given: str) -> bool:
 
 
 def _read(read: Read | None, doc: Doc) -> object:
-    """What a config says of a document, None if it says nothing that can be used."""
+    """What a config's field gives for a document; None if it is of no use."""
     try:
         return None if read is None else read(doc)
     except EvalError:

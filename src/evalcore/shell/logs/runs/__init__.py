@@ -5,9 +5,9 @@ shards         the files of a folder that are one task of one run
 log_table      a log as a table of documents and logged values
 identity       documents by id, prompt and content
 tasks          the task behind a log, from its recorded config
-directions     which way a recorded metric points
+directions     the directions of recorded metrics
 scores         logged scores as columns
-columns        columns that give the recorded number again
+columns        columns that reproduce the recorded numbers
 trees          the groups of recorded results
 totals         results without samples
 result_errors  the errors of recorded numbers

@@ -1,4 +1,4 @@
-"""The columns of a recorded task, each closed once to see that it gives the recorded number again."""
+"""The columns of a recorded task, each closed once to verify that it reproduces the recorded number."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from evalcore.shell.logs.runs.scores import are_numbers, make_column, noise_colu
 from evalcore.shell.logs.runs.tasks import RecordedTask, find_spec
 
 VALUES = Inference(resampling=Resampling(0))
-"""Values without errors: all that is needed to see whether they are the recorded ones."""
+"""Values without errors, which suffice to verify recorded numbers."""
 
 
 class Closed(Struct, frozen=True):
-    """The columns that can be used, what they close to, and what there is to say about the others."""
+    """The usable columns, their estimates, and warnings about the others."""
 
     columns: tuple[ScoredColumn, ...]
     estimates: tuple[tuple[MetricKey, Estimate], ...]
@@ -37,7 +37,7 @@ class Closed(Struct, frozen=True):
 
 
 def close_columns(recorded: RecordedTask, table: LogTable, row: Mapping[str, object]) -> Closed:
-    """Every metric of a log as a column; ``row`` is the task's in the results, by which each is verified."""
+    """Close every metric of a log; ``row`` is the task's row in the results, which verifies each."""
     done: list[tuple[ScoredColumn, Estimate]] = []
     told: list[str] = []
     for key, cells in table.cells.items():
@@ -56,7 +56,7 @@ def close_columns(recorded: RecordedTask, table: LogTable, row: Mapping[str, obj
 
 
 def same_number(value: float | None, stated: object) -> bool:
-    """Equal but for rounding.
+    """Whether two numbers are equal but for rounding.
 
     >>> same_number(0.1 + 0.2, 0.3), same_number(0.3, 0.31), same_number(None, 0.3), same_number(0.3, "N/A")
     (True, False, False, False)
@@ -68,7 +68,7 @@ def same_number(value: float | None, stated: object) -> bool:
 def _close(
     recorded: RecordedTask, key: MetricKey, cells: Cells, table: LogTable, stated: object
 ) -> tuple[ScoredColumn, Estimate] | str:
-    """The first reading of the logged scores that gives the recorded number, else the first of all; or why not any."""
+    """The first reading of logged scores that reproduces the recorded number, else the first; or why there is none."""
     task, (spec, reducer) = recorded.task, find_spec(recorded.task, key)
     coded = spec is not None and spec.name in recorded.coded
     absent = () if spec is None else _silent(table.filters[key.filter], cells)
@@ -91,7 +91,7 @@ def _close(
 def _readings(
     task: Task, key: MetricKey, spec: MetricSpec | None, cells: Cells, coded: bool
 ) -> Iterable[tuple[MetricSpec | None, str, Options]]:
-    """How scores may be meant, the likeliest first: the metric, its aggregation, the options they are counted with."""
+    """Possible readings of scores, the likeliest first: the metric, its aggregation and its options."""
     plain = spec or MetricSpec(key.metric)
     if coded:
         yield replace(plain, aggregation="mean"), "mean", plain.options
@@ -108,7 +108,7 @@ def _readings(
 
 
 def _silent(rows: Mapping[int, int], cells: Cells) -> list[int]:
-    """The documents of a filter that say nothing about a metric."""
+    """The documents of a filter without a word on a metric."""
     return [key for key in rows if key not in cells.scores and key not in cells.unscored]
 
 
@@ -118,7 +118,7 @@ def _repeats(cells: Cells) -> tuple[int, int] | None:
 
 
 def _unlogged(task: Task, table: LogTable, row: Mapping[str, object]) -> list[str]:
-    """Numbers of the results that no document has a score for."""
+    """Warn of numbers in the results for which no document has a score."""
     keys = [key for text, value in row.items() if (key := MetricKey.parse(text)) and isinstance(value, int | float)]
     lost = [str(key) for key in keys if key not in table.cells]
     return [f"{task.name}: the log has no scores for {', '.join(lost)}"] if lost else []

@@ -1,4 +1,4 @@
-"""Which way a recorded metric points: as its config, its results, or our own tables say; else nobody knows."""
+"""The direction of a recorded metric: from its config, its results or our own tables; otherwise unknown."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from evalcore.core.records.score import Scored, ScoredColumn
 from evalcore.core.records.task import MetricSpec
 
 UNKNOWN_DIRECTION = "unknown direction"
-"""The trait of a column whose direction nobody told: a comparison then says which is higher, not which is better."""
+"""The trait of a column of unknown direction: a comparison then says which is higher, not which is better."""
 
 
 def point_column(one: ScoredColumn, told: Mapping[str, object]) -> ScoredColumn:
-    """The column with the direction that is known of it; ``told`` is the results' ``higher_is_better`` of its task.
+    """Give a column its direction, if known; ``told`` is ``higher_is_better`` of its task in the results.
 
     >>> from evalcore.core.records.column import EMPTY
     >>> from evalcore.core.records.task import MetricKey
@@ -48,7 +48,7 @@ def _pointed(one: ScoredColumn, higher: bool) -> ScoredColumn:
 def point_sides(
     sides: Sequence[ComparisonSide], higher: Collection[str], lower: Collection[str]
 ) -> tuple[ComparisonSide, ...]:
-    """The runs with metrics (``acc`` or ``acc,none``) of which more, or less, is better, whatever else says so."""
+    """Set the direction of metrics (``acc`` or ``acc,none``) in runs, against all other sources."""
     both = sorted(set(higher) & set(lower))
     if both:
         raise EvalError(f"expected either --higher_is_better or --lower_is_better for {both[0]}, got both")

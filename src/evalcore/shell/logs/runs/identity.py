@@ -22,10 +22,10 @@ SHOWN = 100
 
 
 class Matching(Struct, frozen=True):
-    """How documents of two runs are recognised: by ``match``, fields that make them the same, else by who they are.
+    """How to pair the documents of two runs: by the fields ``match``, else by identity.
 
-    ``cluster`` is a field or template by which documents belong together, where a log does not say so itself. Without
-    ``texts`` no line of a document is kept for people, which is quicker.
+    ``cluster`` is a field or template that groups documents if a log has no clusters. Without ``texts``, no line of a
+    document is kept for display, which is faster.
     """
 
     cluster: str | None = None
@@ -34,7 +34,7 @@ class Matching(Struct, frozen=True):
 
 
 class Seen(Struct, frozen=True, gc=False):
-    """What is kept of a document. ``raw`` tells whether another row has the very same bytes."""
+    """What is kept of a document. ``raw`` is a hash of its bytes, to recognise them in another row."""
 
     raw: int
     content: str
@@ -46,10 +46,10 @@ class Seen(Struct, frozen=True, gc=False):
 
 
 class Look(Struct, frozen=True):
-    """How to look at the documents of a log, by a ``Matching``.
+    """How to identify the documents of a log, by a ``Matching``.
 
-    ``content`` tells documents apart; ``unit`` is what they belong to, None for what the log says; ``named`` is whether
-    ids and prompts count, too.
+    ``content`` distinguishes documents; ``unit`` reads their cluster, None for that of the log; ``named`` is whether
+    ids and prompts count as well.
     """
 
     content: Callable[[object, object], str]
@@ -67,7 +67,7 @@ class Look(Struct, frozen=True):
         prompt: Callable[[], str],
         raw: int = 0,
     ) -> Seen:
-        """What is kept of a document with its declared id and cluster; ``prompt`` hashes what was asked."""
+        """Keep the identity of a document with its declared id and cluster; ``prompt`` hashes what was asked."""
         unit = cluster if self.unit is None else self.unit(doc)
         text = excerpt_of(doc) if self.texts else ""
         content = self.content(doc, target)
@@ -77,13 +77,13 @@ class Look(Struct, frozen=True):
 
 
 def look_by(matching: Matching) -> Look:
-    """How to look at documents."""
+    """Make the look of a matching."""
     unit = cluster_reader(matching.cluster) if matching.cluster is not None else None
     return Look(content_reader(matching.match), unit, not matching.match, matching.texts)
 
 
 def content_of(doc: object, target: object) -> str:
-    """A hash of what a document says, whoever wrote it down: key order, spacing and escapes do not count.
+    """Hash the content of a document; the order of keys, spacing and escapes do not matter.
 
     >>> content_of({"q": "?", "n": 1}, 2) == content_of({"n": 1, "q": "?"}, "2")
     True
@@ -92,7 +92,7 @@ def content_of(doc: object, target: object) -> str:
 
 
 def canonical(value: object) -> bytes:
-    """A value as JSON, the same whatever the order of keys."""
+    """Encode a value as JSON with sorted keys."""
     try:
         return ENCODER.encode(value)
     except (ValueError, TypeError, OverflowError, RecursionError):  # lone surrogates, which UTF-8 has no bytes for
@@ -100,9 +100,9 @@ def canonical(value: object) -> bytes:
 
 
 def prompt_of(arguments: object) -> str:
-    """A hash of what a model was asked about a document: all texts of its requests, whatever their order and number.
+    """Hash what a model was asked about a document: the texts of its requests, whatever their order and number.
 
-    Generation options do not count. Where nothing is known of the requests, it is empty.
+    Generation options do not count. The hash is empty if nothing is known of the requests.
 
     >>> prompt_of({"gen_args_0": {"arg_0": "2+2=", "arg_1": {"until": []}}}) == prompt_of([["2+2=", {}]])
     True
@@ -125,13 +125,13 @@ def prompt_of_requests(requests: Iterable[Request]) -> str:
 
 
 def hash_prompt(texts: Iterable[str]) -> str:
-    """A hash of texts, whatever their order and number; empty if they are."""
+    """Hash texts, whatever their order and number; empty if there are none."""
     known = sorted({*texts} - {""})
     return sha256(canonical(known)).hexdigest() if known else ""
 
 
 def content_reader(match: Sequence[str] = ()) -> Callable[[object, object], str]:
-    """What tells documents apart: all that they say and their target, or only some of their fields.
+    """Make the function that distinguishes documents: by content and target, or by some fields.
 
     >>> read = content_reader(["q"])
     >>> read({"q": "?", "id": 1}, "yes") == read({"q": "?", "source": "x"}, "no")
@@ -160,7 +160,7 @@ def _sorted(value: object) -> object:
 
 
 def excerpt_of(doc: object) -> str:
-    r"""A document in a line, for people: the beginning of its longest text.
+    r"""Show a document in a line: the beginning of its longest text.
 
     >>> excerpt_of({"id": "7", "question": "How many\n\x1b[1m legs?", "answer": 4})
     'How many \\x1b[1m legs?'
@@ -173,7 +173,7 @@ def excerpt_of(doc: object) -> str:
 
 
 def cluster_reader(given: str) -> Callable[[object], str]:
-    """The unit that a document belongs to: a field of it or a template, read as a run reads it.
+    """Make the function that reads the cluster of a document: a field or a template, as in a run.
 
     >>> cluster_reader("passage")({"passage": 7}), cluster_reader("{{a}}-{{b}}")({"a": 1, "b": 2})
     ('7', '1-2')
@@ -198,7 +198,7 @@ def cluster_reader(given: str) -> Callable[[object], str]:
 
 
 def tabulate_documents(seen: Iterable[tuple[int, Seen]]) -> tuple[DocumentRow, ...]:
-    """The documents in key order, those that say the same numbered.
+    """Tabulate documents in key order, each with its occurrence among identical documents.
 
     >>> one = Seen(0, "c", "text", None)
     >>> [(row.key, row.occurrence) for row in tabulate_documents([(5, one), (2, one)])]
@@ -215,7 +215,7 @@ def tabulate_documents(seen: Iterable[tuple[int, Seen]]) -> tuple[DocumentRow, .
 def refuse_lone_clusters(
     seen: Mapping[int, Seen], line_of: Callable[[int], int], path: Path, *, several: bool = False
 ) -> None:
-    """Clusters are those of all documents or of none; where there are several files, its number tells a document."""
+    """Refuse clusters of only some documents."""
     lone = [key for key, one in seen.items() if one.cluster is None]
     if lone and len(lone) < len(seen):
         where = f"{path.parent}" if several else f"{path}:{line_of(lone[0])}"

@@ -1,4 +1,4 @@
-"""A sample log as a table: its documents, and what was logged for each of them under each metric and filter."""
+"""A sample log as a table: its documents, and what was logged for each under each metric and filter."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ _Notes = tuple[dict[int, object], dict[int, str], dict[int, Noise]]
 """The cells of a log that is being read."""
 
 MOST_REPLIES, MOST_NOISE = 2**53, 1e150
-"""More than any run draws or any score varies; sums and squares of less stay finite."""
+"""Beyond any run's replies and any score's variance; sums and squares of less stay finite."""
 
 
 class Cells(ColumnRecord, frozen=True, eq=True):
-    """What a log says under one metric and filter: scores, why there is none, and the noise of scores."""
+    """The log under one metric and filter: scores, reasons for missing ones, and the noise of scores."""
 
     scores: Mapping[int, object]
     unscored: Mapping[int, str]
@@ -56,7 +56,7 @@ class Cells(ColumnRecord, frozen=True, eq=True):
 
 
 class LogTable(ColumnRecord, frozen=True, eq=True):
-    """A log without its prompts and replies; ``filters`` are the documents that each filter has a row for."""
+    """A log without its prompts and replies; ``filters`` has the documents with a row under each filter."""
 
     documents: tuple[DocumentRow, ...]
     texts: Mapping[int, str]
@@ -102,9 +102,9 @@ def read_log_table(
 
 
 def tabulate_log(rows: Iterable[Logged], written: frozenset[str], path: Path, matching: Matching) -> LogTable:
-    """The documents of any log, without the fields that the model or a scorer wrote, and no scores.
+    """Tabulate the documents of any log, without scores and without the fields that the model or a scorer wrote.
 
-    They are recognised as if the log had been written down as a sample log.
+    Documents are identified as if the log had been written as a sample log.
     """
     seen: dict[int, Seen] = {}
     lines: dict[int, int] = {}
@@ -122,7 +122,7 @@ def tabulate_log(rows: Iterable[Logged], written: frozenset[str], path: Path, ma
 
 
 def own_fields(one: Logged, written: frozenset[str]) -> object:
-    """A document without what the model or a scorer wrote.
+    """Drop the fields of a document that the model or a scorer wrote.
 
     >>> own_fields(Logged(doc_id=0, doc=b'{"q": "?", "reply": "!"}', gold=None), frozenset(["reply"]))
     {'q': '?'}
@@ -132,7 +132,7 @@ def own_fields(one: Logged, written: frozenset[str]) -> object:
 
 
 def target_text(gold: object) -> str:
-    """The target of a gold as a sample log has it.
+    """Write a gold as the target of a sample log.
 
     >>> target_text(("a", "b")), target_text(None)
     ("['a', 'b']", 'None')
@@ -145,7 +145,7 @@ def _first_line(lines: Mapping[str, Mapping[int, int]], key: int) -> int:
 
 
 def _filter_of(row: Row, filters: Sequence[str], lines: Mapping[str, Mapping[int, int]]) -> str:
-    """The filter that a row is of, under which its document has no other."""
+    """The filter of a row; a second row of its document under it is an error."""
     named = read_value(row.fields, "filter")
     nth = 0 if isinstance(named, str) else sum(row.key in lines.get(name, ()) for name in filters)
     found = name_filter(named, nth, filters)
@@ -158,7 +158,7 @@ def _filter_of(row: Row, filters: Sequence[str], lines: Mapping[str, Mapping[int
 
 
 def _document(row: Row, known: Seen | None, own: Mapping[str, object], look: Look, fields: set[str]) -> Seen:
-    """The document of a row; under every filter it must be the same one."""
+    """The document of a row, which must be the same under every filter."""
     given = row.fields.get("doc")
     raw = hash(bytes(given)) if isinstance(given, Raw) else 0
     if known is not None and raw and known.raw == raw:
@@ -187,7 +187,7 @@ def _recorded_name(own: Mapping[str, object], key: str) -> int | str | None:
 
 
 def _note(row: Row, own: Mapping[str, object], cells: dict[str, _Notes]) -> None:
-    """Put what a row says about each metric where it belongs."""
+    """Note what a row says about each metric."""
     scores = scores_of(row.fields)
     for metric, score in (restore_nonfinite(scores, own) if "nonfinite" in own else scores).items():
         _notes(cells, metric)[0][row.key] = keep_in_range(score)

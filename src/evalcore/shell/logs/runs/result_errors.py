@@ -1,4 +1,4 @@
-"""A results file, evalcore's or lm-eval's, as what is known of the error of each of its numbers."""
+"""What a results file, evalcore's or lm-eval's, says of the error of each number."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Fields = Mapping[str, object]
 
 ALIKE = "all documents have the same score, which does not say how much others would vary"
 MOST, MOST_DOCUMENTS = 1e150, 2**53
-"""What is more is nothing that a run could have given; squares and sums of less stay finite."""
+"""Beyond any number of a run; squares and sums of less stay finite."""
 
 NO_ERROR = "the file has no standard error of it"
 NO_COUNT = "the file does not say on how many documents it rests"
@@ -24,7 +24,7 @@ ONE = "it rests on one document"
 
 
 def known_of(results: Fields) -> tuple[Known, ...]:
-    """Every number of a results file in the order of its groups, parents before children.
+    """List every number of a results file in the order of its groups, parents before children.
 
     >>> row = {"acc,none": 0.5, "acc_stderr,none": 0.05, "alias": "t", "sample_len": 101}
     >>> [(one.name, str(one.key), one.n, one.stderr) for one in known_of({"results": {"t": row}})]
@@ -43,7 +43,7 @@ def known_of(results: Fields) -> tuple[Known, ...]:
 
 
 def _places(rows: Fields, below: Mapping[str, tuple[str, ...]]) -> Iterator[tuple[str, int]]:
-    """Each task and group once, where it stands first."""
+    """Each task and group once, at its first place."""
     children = {name for names in below.values() for name in names}
     seen: set[str] = set()
     stack = [(name, 0) for name in reversed([*below, *rows]) if name not in children]
@@ -97,14 +97,14 @@ def _reason(told: Fields, n: int, stderr: float | None) -> str:
 
 
 def _fewest(signature: object, repeats: float | None) -> float:
-    """pass@k is noisier with fewer replies than 1/K says, so it is planned for no fewer than there are."""
+    """The fewest replies to plan for; pass@k with fewer than recorded is noisier than 1/K says."""
     found = re.search(r"\|reducer:([^|]+)", signature) if isinstance(signature, str) else None
     reducer = find_reducer(found[1]) if found else None
     return repeats if reducer is not None and reducer.least > 1 and repeats is not None else 1
 
 
 def _size(name: str, results: Fields) -> int:
-    """The documents of a task, or of all tasks below a group, each once however many ways lead to it."""
+    """Count the documents of a task, or of all tasks below a group, each task once."""
     rows, counts, below = (find_part(results, part) for part in ("results", "n-samples", "group_subtasks"))
     total, seen, stack = 0, {name}, [name]
     while stack:

@@ -37,12 +37,11 @@ Plain = Mapping[str, object]
 
 
 class Recorded(FrozenRecord, frozen=True):
-    """A run as it was written down. ``texts`` has a line of each document, by task and key, for people.
+    """A recorded run. ``texts`` has a line of each document for display, by task and key.
 
-    ``results`` is its results file as data, empty where there was none. ``fields`` are those that the documents of each
-    task have; ``match`` those that documents were told apart by, if not by all; ``files`` what each task is read from.
-    ``renamed`` is what its one task is called, where it goes under another name. ``searched`` is by what its logs were
-    found if they are no sample logs.
+    ``results`` is its results file as data, empty if there is none. ``fields`` are the fields of each task's documents;
+    ``match`` those that identify documents, if not all; ``files`` the files of each task. ``renamed`` is the original
+    name of its only task if that was renamed. ``searched`` is how its logs were found if they are not sample logs.
     """
 
     name: str
@@ -68,7 +67,7 @@ class TaskRecord(Struct, frozen=True):
 
 
 def read_sample_run(path: Path, source: RunFiles, matching: Matching) -> Recorded:
-    """A run whose logs have scores in their rows, of evalcore or lm-eval."""
+    """Read a run of evalcore or lm-eval, whose logs have scores in their rows."""
     source = pool_source(source, path)
     parts = [_read_part(log, source.results, matching) for log in source.logs]
     grown = grow_trees(source.results, [part.report for part in parts], str(path))
@@ -113,7 +112,7 @@ def _read_part(log: RunLog, results: Plain, matching: Matching) -> TaskRecord:
 
 
 def run_path(text: str) -> Path:
-    """The path of a run; an empty one, which would mean this folder, is what an unset variable leaves of it.
+    """Refuse an empty path, which an unset variable leaves and which would mean this folder.
 
     >>> run_path("runs/a")
     PosixPath('runs/a')
@@ -127,7 +126,7 @@ def run_path(text: str) -> Path:
 
 
 def close_recorded(run: Recorded, confidence: float = 0.95) -> Report:
-    """A run's numbers, closed by its own rule and with its own kind of intervals, of any confidence."""
+    """Close a run by its own rule and kind of intervals, at any confidence."""
     ci = find_part(run.results, "evalcore").get("ci")
     inference = Inference(
         interval=ci if isinstance(ci, str) and ci in INTERVALS else "wilson",
@@ -139,7 +138,7 @@ def close_recorded(run: Recorded, confidence: float = 0.95) -> Report:
 
 
 def comparable_side(recorded: Recorded) -> ComparisonSide:
-    """The run's scores as it counted them itself: under ``on_unscorable: zero`` what has no score has 0."""
+    """Make a run comparable as it counted itself: under ``on_unscorable: zero`` a missing score is 0."""
     if rule_of(recorded.results) != "zero":
         return recorded.side
 
@@ -153,7 +152,7 @@ def comparable_side(recorded: Recorded) -> ComparisonSide:
 
 
 def rule_of(results: Plain) -> Rule:
-    """How a run closed its documents without a score.
+    """Find how a run counted documents without a score.
 
     >>> rule_of({}), rule_of({"evalcore": {"on_unscorable": "zero"}})
     ('exclude', 'zero')
@@ -162,14 +161,14 @@ def rule_of(results: Plain) -> Rule:
 
 
 def cluster_documents(task: str, documents: tuple[DocumentRow, ...]) -> tuple[tuple[int, int], ...]:
-    """The clusters of a task's documents, as numbers."""
+    """Number the clusters of a task's documents."""
     named = [(row.key, row.cluster) for row in documents if row.cluster is not None]
     codes = cluster_codes([cluster for _, cluster in named], task=task)
     return tuple(zip((key for key, _ in named), codes.tolist(), strict=True))
 
 
 def _shortfall(log: RunLog, results: Plain, table: LogTable, closed: Closed) -> list[str]:
-    """What is missing of what the results count, or of what can be compared."""
+    """Warn of documents that the results count and the log lacks, or of a log without scores."""
     counts = find_part(results, "n-samples", log.task)
     wanted, there = counts.get("effective"), len(table.documents)
     out = []

@@ -1,4 +1,4 @@
-"""Logged scores as columns: numbers, pairs, labels or texts become the rows that their aggregation takes."""
+"""Logged scores as columns: numbers, pairs, labels or texts become the rows of their aggregation."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from evalcore.shell.logs.runs.log_table import Cells
 
 
 def are_numbers(values: Iterable[object]) -> bool:
-    """Whether every score is one number (or nothing).
+    """Whether every score is a number or None.
 
     >>> are_numbers([1, 0.5, True, None]), are_numbers([1.0, [0, 1]])
     (True, False)
@@ -28,7 +28,7 @@ def are_numbers(values: Iterable[object]) -> bool:
 
 
 def rows_of(values: Sequence[object], aggregation: str, given: Options) -> Rows:
-    """The rows that an aggregation takes, from what was logged for it.
+    """Build the rows of an aggregation from logged scores.
 
     >>> rows_of([1, 0.5], "mean", freeze_options())
     Floats(values=Array([1. , 0.5]))
@@ -45,7 +45,7 @@ def rows_of(values: Sequence[object], aggregation: str, given: Options) -> Rows:
 
 
 def make_column(cells: Cells, rows: Callable[[Sequence[object]], Rows], absent: Iterable[int] = ()) -> Column:
-    """A column with every document of a log: those without a score say why, ``absent`` ones said nothing.
+    """Make a column of every document of a log; those without a score have a reason, ``absent`` ones none.
 
     >>> cells = Cells({0: 1.0, 1: None}, {2: "failed: timed out"}, {})
     >>> found = make_column(cells, lambda values: rows_of(values, "mean", freeze_options()), [3])
@@ -65,7 +65,7 @@ def make_column(cells: Cells, rows: Callable[[Sequence[object]], Rows], absent: 
 
 
 def noise_column(noise: Mapping[int, tuple[float | None, int]]) -> Column | None:
-    """The variance of each score over other replies, and how many it rests on (see ``ScoredColumn``).
+    """Make a column of the variance of each score over replies, and their number (see ``ScoredColumn``).
 
     >>> noise_column({0: (0.25, 2), 1: (None, 1)}).rows.values.data.tolist()
     [[0.25, 2.0], [nan, 1.0]]
@@ -79,7 +79,7 @@ def noise_column(noise: Mapping[int, tuple[float | None, int]]) -> Column | None
 
 
 def _not_finite(scores: Mapping[int, object], rows: Rows) -> dict[int, tuple[int, str]]:
-    """Scores that are no numbers, in evalcore's words for them."""
+    """Scores that are not finite, with evalcore's reasons."""
     if not isinstance(rows, Floats) or np.isfinite(rows.values.floats).all():
         return {}
     odd = {key: one for key, one in scores.items() if not isinstance(one, int | float) or not isfinite(one)}
@@ -88,7 +88,7 @@ def _not_finite(scores: Mapping[int, object], rows: Rows) -> dict[int, tuple[int
 
 
 def _told(text: str) -> tuple[int, str]:
-    """``failed: why`` or ``unscorable: why``, as our own logs have it."""
+    """``failed: why`` or ``unscorable: why``, as in our own logs."""
     kind, _, why = text.partition(": ")
     return (FAILED if kind == "failed" else UNSCORABLE), why or text
 
@@ -107,7 +107,7 @@ def _padded(rows: Rows, more: int) -> Rows:
 
 
 def _numbers(aggregation: str, values: Sequence[object], given: Options) -> Rows:
-    """Numbers that add up, as many for every document."""
+    """Numbers that add up, equally many for every document."""
     try:
         found = np.array(values, np.float64)
     except (TypeError, ValueError):
@@ -116,13 +116,13 @@ def _numbers(aggregation: str, values: Sequence[object], given: Options) -> Rows
 
 
 def _labels(aggregation: str, values: Sequence[object], given: Options) -> Rows:
-    """Gold and predicted class: as numbers where they are, else in their own types."""
+    """Gold and predicted class: integers as such, others in their own types."""
     plain = all(_is_pair(one) and all(type(part) is int for part in one) for one in values)
     return Labels(frozen(np.array(values, np.int64))) if plain else Objects(tuple(values))
 
 
 def _texts(aggregation: str, values: Sequence[object], given: Options) -> Rows:
-    """Counts as they are, or of (reference, prediction) with the options of the metric."""
+    """Counts as they are, or counted from (reference, prediction) with the options of the metric."""
     if any(isinstance(one, tuple) and one and isinstance(one[0], int | float) for one in values):
         return _numbers(aggregation, values, given)
     pairs = [one for one in values if _is_pair(one)]

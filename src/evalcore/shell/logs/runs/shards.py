@@ -1,4 +1,4 @@
-"""The files of a folder that are one task of one run, by the rule that scoring reads logs by."""
+"""The files of a folder that are one task of one run, by the same rule as in scoring."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from evalcore.shell.logs.search import ALL
 
 
 def pool_source(source: RunFiles, path: Path) -> RunFiles:
-    """A run of a folder, each log with the other files of its task where no document is in two of them.
+    """Add to each log of a folder's run the other files of its task, if no two share a document.
 
     >>> pool_source(RunFiles("t", (RunLog("t", Path("samples_t.jsonl")),)), Path("samples_t.jsonl")).logs[0].files
     (PosixPath('samples_t.jsonl'),)
@@ -40,7 +40,7 @@ def pool_source(source: RunFiles, path: Path) -> RunFiles:
 
 
 def pool_beside(results: Path, folder: Path) -> tuple[RunLog, ...]:
-    """The logs beside a results file of a folder, each with the other files of its task; none where there are none.
+    """Pool the logs beside a results file of a folder with the other files of their tasks.
 
     >>> pool_beside(Path("no/such/results.json"), Path("no/such"))
     ()
@@ -50,7 +50,7 @@ def pool_beside(results: Path, folder: Path) -> tuple[RunLog, ...]:
 
 
 def tell_parts(logs: Iterable[RunLog], folder: Path) -> tuple[str, ...]:
-    """That numbers of results are those of one file of several, for each such task.
+    """Warn of each task whose recorded numbers are those of one file among several.
 
     >>> tell_parts([RunLog("t", Path("a"), (Path("a"), Path("b")), whole=False)], Path("run"))[0][:54]
     't: these are the numbers of a alone, one of 2 files of'
@@ -72,7 +72,7 @@ def _logs_below(folder: Path) -> dict[str, list[Path]]:
 
 
 def _left_out(below: Mapping[str, Sequence[Path]], logs: Iterable[RunLog], folder: Path) -> tuple[str, ...]:
-    """The sample logs that are not read, of these."""
+    """Warn of the sample logs that are not read."""
     read = {path.resolve() for log in logs for path in log.files}
     left = [path for paths in below.values() for path in paths if path.resolve() not in read and is_sample_name(path)]
     names = show_names([one.relative_to(folder) for one in left])
@@ -81,7 +81,7 @@ def _left_out(below: Mapping[str, Sequence[Path]], logs: Iterable[RunLog], folde
 
 
 def _pooled(log: RunLog, near: Sequence[Path]) -> tuple[RunLog, tuple[str, ...]]:
-    """A log with the files that go with it, and what there is to say of them."""
+    """A log with the other files of its task, and a warning that names them."""
     if len(near) < 2:
         return log, ()
     samples = [file for file in map(ALL.tell, near) if file.has_rows]

@@ -21,9 +21,9 @@ from evalcore.shell.safety.safe_text import slug
 
 
 class RunLog(Struct, frozen=True):
-    """The sample log of a task: ``path``, or several ``files`` that it is one of.
+    """The sample log of a task: ``path``, or several ``files`` that include it.
 
-    ``whole`` is whether the results count all of its documents, and not those of ``path`` alone.
+    ``whole`` is whether the results count all its documents, not only those of ``path``.
 
     >>> RunLog("t", Path("samples_t.jsonl")).files
     (PosixPath('samples_t.jsonl'),)
@@ -42,7 +42,7 @@ class RunLog(Struct, frozen=True):
 class RunFiles(FrozenRecord, frozen=True):
     """A run as files: its results, if any, and its sample logs; or ``others``, logs of other formats.
 
-    ``chosen`` are warnings of which of several is read.
+    ``chosen`` are the warnings that say which of several files is read.
     """
 
     name: str
@@ -56,11 +56,11 @@ class RunFiles(FrozenRecord, frozen=True):
 FORMS = {"parquet": "a Parquet file", "arrow": "an Arrow file", "text": "a table of answers"}
 
 NewestResults = tuple[Path, Mapping[str, object], tuple[str, ...]]
-"""A results file, what it says, and what there is to say about choosing it."""
+"""A results file, its content, and warnings about its choice."""
 
 
 def find_run(path: Path, searched: Searched = ALL) -> RunFiles:
-    """The files of the run that a path names.
+    """Find the files of the run that a path names.
 
     >>> find_run(Path("no/such/run"))
     Traceback (most recent call last):
@@ -87,7 +87,7 @@ def find_run(path: Path, searched: Searched = ALL) -> RunFiles:
 
 
 def find_sample_logs(path: Path) -> RunFiles:
-    """The files of a run, which must be sample logs."""
+    """Find the files of a run, which must be sample logs."""
     found = find_run(path)
     if found.others:
         reader = ALL.tell(found.others[0]).reader or Reader()
@@ -96,7 +96,7 @@ def find_sample_logs(path: Path) -> RunFiles:
 
 
 def find_results(path: Path, searched: Searched = ALL) -> NewestResults:
-    """The results that a file or folder holds, whether or not there are samples; of several in a folder the newest.
+    """Find the results in a file or folder, with or without samples; the newest of several in a folder.
 
     >>> find_results(Path("no/such/run"))
     Traceback (most recent call last):
@@ -141,13 +141,13 @@ def _folder_run(folder: Path, searched: Searched) -> RunFiles:
 
 
 def _stamp_within(name: str) -> str:
-    """The time anywhere in a name: Inspect writes it first."""
+    """The time anywhere in a name; Inspect writes it first."""
     found = STAMP.search(name)
     return found[0] if found else ""
 
 
 def tell_newest(folder: Path) -> str:
-    """That of several logs of a task only the newest is read."""
+    """Warn that only the newest of several logs of a task is read."""
     return f"{folder} has several logs of some tasks; read the newest of each"
 
 
@@ -156,7 +156,7 @@ def _shown(paths: Iterable[Path]) -> list[Path]:
 
 
 def _sample_logs(paths: Iterable[Path], searched: Searched) -> list[Path]:
-    """Those that hold lm-eval's rows. Beside files that are called JSON, others are copies or something else."""
+    """The files with lm-eval's rows. Beside files with a JSON suffix, others are copies or something else."""
     shown = _shown(paths)
     named = [path for path in shown if strip_packing(path.name).endswith(ENDINGS)]
 
@@ -186,7 +186,7 @@ def _if_readable(holds: Callable[[Path], bool], path: Path) -> bool:
 
 
 def _newest_results(folder: Path, searched: Searched) -> NewestResults | None:
-    """Those in the folder itself, else those just below it, where lm-eval has a folder for each model."""
+    """The newest in the folder itself, else just below it, where lm-eval has a folder for each model."""
     below = (one for one in sorted(folder.iterdir()) if one.is_dir())
     files = _results_files(folder, searched) or [file for one in below for file in _results_files(one, searched)]
     told = f"{folder} has {len(files)} results files; read"
@@ -198,7 +198,7 @@ def _newest_results(folder: Path, searched: Searched) -> NewestResults | None:
 
 
 def _results_files(folder: Path, searched: Searched) -> list[Path]:
-    """Ours, or whatever lm-eval may have named: ``results_<time>.json``, ``<own name>_<time>.json``."""
+    """Ours, or lm-eval's: ``results_<time>.json`` or ``<own name>_<time>.json``."""
     own = folder / "results.json"
     if own.is_file():
         return [own]
@@ -208,7 +208,7 @@ def _results_files(folder: Path, searched: Searched) -> list[Path]:
 
 
 def age_of(path: Path) -> tuple[str, float]:
-    """The time in a file's name, and when it was written: what sorts the newest last."""
+    """Find the time in a file's name and that of its last change, which sort the newest last."""
     return stamp_of(path.name), path.stat().st_mtime
 
 
@@ -229,7 +229,7 @@ def _results_run(name: str, path: Path, results: Mapping[str, object], warnings:
 
 
 def _log_of(task: str, stamp: str, beside: Mapping[str, Path]) -> Path | None:
-    """The samples of the same time; only names that are there are looked at, whatever a task is called."""
+    """The samples of the same time, looked up among existing names only, whatever the name of the task."""
     stems = [f"samples_{task}_{stamp}"] if stamp else [f"samples_{slug(task)}", f"samples_{task}"]
     names = (f"{stem}{ending}{packed}" for stem in stems for ending in ENDINGS for packed in ("", *PACKED))
     exact = next((beside[name] for name in names if name in beside), None)

@@ -1,4 +1,4 @@
-"""The task behind a log, from the config that results hold. What was code there is text here, and is never run."""
+"""The task behind a log, from the config in its results. Code is recorded as text and never run."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ DEFINED = re.compile(r"def\s+(\w+)\s*\(")
 
 
 class RecordedTask(Struct, frozen=True):
-    """A task, the metrics whose aggregation is code, and what could not be read."""
+    """A task, the metrics whose aggregation is code, and warnings about what could not be read."""
 
     task: Task
     coded: frozenset[str] = frozenset()
@@ -35,7 +35,7 @@ class RecordedTask(Struct, frozen=True):
 def recorded_task(
     name: str, config: Config | None, guess: OutputType, pipelines: Iterable[str], version: object = None
 ) -> RecordedTask:
-    """A task to close a log's scores by. Without a config, its output type is the one its requests look like.
+    """Build the task that closes a log's scores. Without a config, its output type is guessed from its requests.
 
     >>> from evalcore.core.records.request import GENERATE_UNTIL
     >>> text = "def mine(items):\\n    return 1.0"
@@ -59,7 +59,7 @@ def recorded_task(
 
 
 def _described(name: str, config: Config | None, guess: OutputType) -> tuple[Task, tuple[str, ...]]:
-    """The task of a config, or one that is known by its name only, and why."""
+    """The task of a config, or one known by name only, and why."""
     if config is None:
         return Task(name, guess), ()
     try:
@@ -70,9 +70,9 @@ def _described(name: str, config: Config | None, guess: OutputType) -> tuple[Tas
 
 
 def find_spec(task: Task, key: MetricKey) -> tuple[MetricSpec | None, str | None]:
-    """The metric that a column was asked for as, and its reducer; None for one that nobody declared.
+    """Find the declared metric of a column, and its reducer; None if it was not declared.
 
-    Where nothing is known of the task, every metric counts as declared.
+    If nothing is known of the task, every metric counts as declared.
 
     >>> from evalcore.core.records.request import GENERATE_UNTIL
     >>> task = Task("t", GENERATE_UNTIL, (MetricSpec("exact_match", reducers=("mean", "pass@2")),))
@@ -88,7 +88,7 @@ def find_spec(task: Task, key: MetricKey) -> tuple[MetricSpec | None, str | None
 
 
 def _not_run(doc: Mapping[str, object], results: Sequence[object]) -> Mapping[str, object]:
-    """Stands for code that a log only tells of."""
+    """Stand in for code that a log only mentions."""
     raise EvalError("the code of a recorded task is not at hand")
 
 

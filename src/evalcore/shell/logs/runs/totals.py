@@ -1,4 +1,4 @@
-"""Results without samples: numbers whose value, standard error and count are all that is known of them."""
+"""Results without samples: numbers known only by value, standard error and count."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from evalcore.shell.logs.search import Searched
 
 
 def read_totals(path: Path, searched: Searched) -> Recorded:
-    """A run without any samples: its results, and no scores by document."""
+    """Read a run without samples: its results, and no scores by document."""
     read, results, warnings = find_results(path, searched)
     judged = f"{read} has no samples beside it: its numbers are judged by their standard errors and counts there"
     return Recorded(path.name, path, ComparisonSide(path.name, ()), results, {}, (*warnings, judged))
 
 
 def total_estimates(results: Mapping[str, object], confidence: float = 0.95) -> dict[Number, Estimate]:
-    """Every number of a results file, ours or lm-eval's, with the interval that its standard error gives.
+    """List every number of a results file, ours or lm-eval's, with the interval from its standard error.
 
     >>> row = {"acc,none": 0.5, "acc_stderr,none": 0.05, "sample_len": 101}
     >>> found = total_estimates({"results": {"t": row}})

@@ -1,4 +1,4 @@
-"""The groups of recorded results: as evalcore wrote them, or as lm-eval's numbers show them to be."""
+"""The groups of recorded results: as evalcore wrote them, or as inferred from lm-eval's numbers."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ from evalcore.shell.logs.runs.columns import VALUES, same_number
 Plain = Mapping[str, object]
 
 MOST_PLACES = 100_000
-"""Many times what the largest suites have; a hostile file's groups can have endless ones."""
+"""Many times the places of the largest suites; the groups of a hostile file could have endless ones."""
 
 
 class Grown(Struct, frozen=True):
-    """Trees without numbers, and what there is to say about metrics that are left out."""
+    """Trees without numbers, and warnings about metrics that are left out."""
 
     trees: tuple[Tree[object], ...]
     warnings: tuple[str, ...] = ()
 
 
 def grow_trees(results: Plain, tasks: Iterable[TaskReport], where: str = "the results") -> Grown:
-    """The trees of results. lm-eval's do not say how a group was averaged: what gives its number again is taken.
+    """Grow the trees of results. How lm-eval averaged a group is inferred from its number.
 
     >>> from evalcore.core.lm_eval.result_row import leaf_from_flat
     >>> done = [leaf_from_flat(name, {"acc,none": v, "sample_len": n}).value for name, v, n in
@@ -62,7 +62,7 @@ def _written_trees(groups: Sequence[Plain]) -> Grown:
 
 
 def _readable(group: Plain, told: list[str]) -> Iterable[GroupMetric]:
-    """The metrics of a group but those whose aggregation was code: only its name is written."""
+    """The metrics of a group except those whose aggregation was code, of which only the name is written."""
     given = group.get("aggregate_metric_list")
     for entry in given if isinstance(given, list | tuple) else ():
         try:
@@ -82,7 +82,7 @@ def _built(groups: Sequence[Plain]) -> tuple[Tree[object], ...]:
 
 
 def _count_places(trees: Iterable[Tree[object]]) -> int:
-    """Tasks and groups on every path: groups that share groups can have more of them than anyone can walk."""
+    """Count tasks and groups on every path; groups that share groups can have more than anyone can walk."""
     sizes: dict[str, int] = {}
     stack = list(trees)
     total = [tree.name for tree in stack]
@@ -125,14 +125,14 @@ def _fitted_trees(results: Plain, tasks: Mapping[str, TaskReport]) -> Grown:
 
 
 CANDIDATES = tuple(product(("mean", "macro"), (True, False), ("leaves", "children")))
-"""Ways to average a group (aggregation, by size, over what): lm-eval's default first."""
+"""Ways to average a group (aggregation, by size, over what), lm-eval's default first."""
 
 
 UNFIT = "no mean of its tasks, by size or in equal parts, gives the recorded"
 
 
 def _fit(bare: Group[TaskReport], key: MetricKey, value: float) -> GroupMetric | None:
-    """The first way to average that gives the recorded number again."""
+    """The first way to average that reproduces the recorded number."""
     for aggregation, by_size, average in CANDIDATES:
         metric = GroupMetric(key.metric, (key.filter,), aggregation, by_size, average)
         try:

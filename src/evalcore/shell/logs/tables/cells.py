@@ -1,4 +1,4 @@
-"""The cells of a row of a plain table as what its columns are declared to hold."""
+"""The cells of a plain table, read as what their columns are declared to hold."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ TRUTHS = {"true": 1.0, "false": 0.0, "": None, "nan": None, "none": None, "null"
 
 
 def read_answers(value: object) -> tuple[Reply, ...]:
-    """The answers of a cell: a text, or a list of them; nothing at all is a failure.
+    """Read the answers of a cell: a text or a list of texts; an empty cell is a failure.
 
     >>> read_answers("4"), read_answers(["4", "5"]), read_answers(4.0), read_answers(float("nan"))
     (('4',), ('4', '5'), ('4',), (Failure(reason='the table has no answer'),))
@@ -29,7 +29,7 @@ def read_answers(value: object) -> tuple[Reply, ...]:
 
 
 def read_gold(value: object) -> Gold:
-    """A gold as the table has it: a text, a number, or several; None where there is none.
+    """Read a gold: a text, a number, or several; None if there is none.
 
     >>> read_gold("a"), read_gold(["a", "b"]), read_gold(2.0), read_gold(True), read_gold(float("nan"))
     ('a', ('a', 'b'), 2, 'True', None)
@@ -43,7 +43,7 @@ def read_gold(value: object) -> Gold:
 
 
 def read_choices(value: object) -> tuple[str, ...]:
-    """The choices of a cell: a list of texts, which a table of text has as JSON; there, 1.0 is what is written.
+    """Read the choices of a cell: a list of texts, in CSV as JSON, where 1.0 stays as written.
 
     >>> read_choices(["a", 1.0]), read_choices('["a", 1.0]')
     (('a', '1'), ('a', '1.0'))
@@ -52,7 +52,7 @@ def read_choices(value: object) -> tuple[str, ...]:
 
 
 def read_numbers(value: object) -> tuple[Likelihood, ...]:
-    """The log-likelihoods of a cell, one for each choice.
+    """Read the log-likelihoods of a cell, one for each choice.
 
     >>> read_numbers([-1, "-2.5"])
     (Likelihood(value=-1.0, greedy=False, tokens=0), Likelihood(value=-2.5, greedy=False, tokens=0))
@@ -67,7 +67,7 @@ def read_numbers(value: object) -> tuple[Likelihood, ...]:
 
 
 def read_score(value: object) -> float | list[float | None] | None:
-    """A score that was given already: a number, a truth, a letter of Inspect, or a list; None where there is none.
+    """Read a recorded score: a number, a boolean, a letter of Inspect, or a list; None if there is none.
 
     >>> read_score(0.5), read_score("false"), read_score([1, None]), read_score(float("inf")), read_score("C")
     (0.5, 0.0, [1.0, None], None, 1.0)
@@ -76,7 +76,7 @@ def read_score(value: object) -> float | list[float | None] | None:
 
 
 def read_unit(value: object, what: str) -> int | str | None:
-    """A cell that names something: an id, a cluster, a task.
+    """Read a cell that names something: an id, a cluster, a task.
 
     >>> read_unit(7, "id"), read_unit("a", "id"), read_unit(2.0, "id")
     (7, 'a', 2)
@@ -111,7 +111,7 @@ def _list(value: object, what: str) -> Sequence[object]:
 
 
 def _plain(value: object) -> object:
-    """A number as it is meant: NaN is nothing, and an integer has no point (a column with gaps makes it 4.0)."""
+    """NaN as None, and 4.0 as the integer that it was before a column with gaps made it a float."""
     if not isinstance(value, float):
         return value
     return None if isnan(value) else int(value) if value.is_integer() else value

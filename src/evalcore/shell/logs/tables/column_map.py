@@ -1,4 +1,4 @@
-"""Which columns of a plain table are what."""
+"""What the columns of a plain table hold."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ class ColumnKeys(TypedDict, total=False):
 
 
 class ColumnMap(FrozenRecord, frozen=True, kw_only=True):
-    """The columns of a plain table by what they hold; None for what it does not have.
+    """The columns of a plain table by what they hold; None for what is missing.
 
-    ``repeat`` numbers the rows of one ``id``; ``score`` is a score that was given already, ``more_scores`` are others.
+    ``repeat`` numbers the rows of one ``id``; ``score`` is a recorded score, ``more_scores`` are others.
     """
 
     answer: str | None = None
@@ -58,12 +58,12 @@ class ColumnMap(FrozenRecord, frozen=True, kw_only=True):
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Every column that is declared."""
+        """Every declared column."""
         return (*self.named.values(), *self.more_scores)
 
     @property
     def written(self) -> frozenset[str]:
-        """The columns that the model or a scorer wrote, or that count repeats: no part of a document.
+        """The columns that the model or a scorer wrote, or that number repeats; they are not part of a document.
 
         >>> sorted(ColumnMap(answer="reply", gold="target", score="correct").written)
         ['correct', 'reply']
@@ -74,12 +74,12 @@ class ColumnMap(FrozenRecord, frozen=True, kw_only=True):
 
     @property
     def named(self) -> dict[str, str]:
-        """What is declared: what a column holds -> its name."""
+        """The name of each declared column by what it holds."""
         return {key: name for key, name in asdict(self).items() if isinstance(name, str)}
 
 
 def declare_columns(flags: Mapping[str, Any]) -> ColumnMap | None:
-    """The columns that flags declare (``task_column`` is that of the tasks), None without any.
+    """Read the columns that flags declare (``task_column`` holds the tasks); None if there are none.
 
     >>> declare_columns({"answer": "reply", "score": ["right", "f1"]}).columns
     ('reply', 'right', 'f1')
@@ -91,7 +91,7 @@ def declare_columns(flags: Mapping[str, Any]) -> ColumnMap | None:
 
 
 def check_columns(mapping: ColumnMap, columns: Collection[str], where: str) -> None:
-    """Refuse a mapping that names a column which is not there, or nothing that could be scored.
+    """Refuse a mapping that names a missing column, or nothing that could be scored.
 
     >>> check_columns(ColumnMap(answer="reply"), ["answer", "gold"], "a.jsonl:1")
     Traceback (most recent call last):

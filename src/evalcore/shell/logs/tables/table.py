@@ -37,19 +37,18 @@ from evalcore.shell.logs.tables.table_rows import FORMS, TableRow, encode_cells,
 from evalcore.shell.logs.tables.table_tasks import split_tasks, weigh_row
 
 GATHERED = 64 << 20
-"""Rows up to this size, unpacked, may have the repeats of a document anywhere; further on they must follow one another.
-"""
+"""Up to this size, unpacked, the repeats of a document may stand anywhere; beyond it they must be adjacent."""
 
 Rows = Iterator[TableRow | Problem]
 
 
 def recognise_table(head: FileHead) -> bool:
-    """Whether a file is in a form that tables have."""
+    """Whether a file has the form of a table."""
     return head.form in FORMS
 
 
 def open_table(files: Sequence[LogFile], opening: Opening) -> list[LogTask]:
-    """The task of a table, or one for each value of its task column, for which it is gone through once."""
+    """Open the task of a table, or one task for each value of its task column, which takes a pass over the table."""
     file, mapping = files[0], opening.columns or ColumnMap()
     path, kind = file.path, GENERATE_UNTIL if mapping.loglikelihoods is None else MULTIPLE_CHOICE
     read = partial(read_table, path, file.form, mapping)
@@ -78,7 +77,7 @@ def _task(name: str, file: LogFile, kind: OutputType, mapping: ColumnMap, rows: 
 
 
 def has_columns(file: LogFile, mapping: ColumnMap) -> bool:
-    """Whether the first row of a table has all columns that are declared; one without any that can be read may."""
+    """Whether the first row of a table has all declared columns; a damaged table without readable rows may."""
     one: TableRow | Problem | None = None
     for one in read_table(file.path, file.form, mapping):
         if isinstance(one, TableRow):
@@ -182,7 +181,7 @@ def _logged(number: int, rows: Sequence[TableRow], mapping: ColumnMap, settled: 
 
 
 def _in_order(rows: Sequence[TableRow], mapping: ColumnMap) -> Sequence[TableRow]:
-    """The repeats by their number, each of which must be there once."""
+    """The repeats in the order of their numbers, each of which must occur once."""
     if mapping.repeat is None:
         return rows
     numbers = [str(one.cells.get(mapping.repeat)) for one in rows]
@@ -196,7 +195,7 @@ def _rank(text: str) -> tuple[int, str]:
 
 
 def _gold(rows: Sequence[TableRow], mapping: ColumnMap, choices: tuple[str, ...], settled: Targets | None) -> Gold:
-    """The gold, which all repeats must have in common."""
+    """The gold, which all repeats must share."""
     if mapping.gold is None:
         return None
     found = [read_gold(one.cells[mapping.gold]) for one in rows]

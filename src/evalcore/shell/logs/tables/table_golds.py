@@ -1,4 +1,4 @@
-"""The golds of a table whose choices are numbers too: the indices of choices or their texts, the same in all rows."""
+"""The golds of a table whose choices are numbers: indices or texts of choices, the same in all rows."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ AS_TEXTS = "they are taken as texts; write JSON lines with golds as numbers if t
 def settle_golds(
     rows: Iterable[TableRow | Problem], mapping: ColumnMap, *, text: bool = False
 ) -> tuple[Targets | None, str]:
-    """How golds that are numbers are read in all rows, None if that is plain; and what is to be said of it.
+    """Settle how numeric golds are read in all rows, None if that is plain; and return a warning if it is a guess.
 
-    It is the way that more rows can only be read in; where as many speak for either, numbers are indices and, in a
-    ``text`` (CSV), in which all cells are texts, they are texts; that is told if it makes a difference.
+    The reading that more rows require wins. In a tie numbers are indices, but in a ``text`` (CSV), where all cells are
+    texts, they are texts; the warning is given if this makes a difference.
 
     >>> from evalcore.shell.logs.json_records import Record
     >>> rows = [TableRow(Record(1, 0, b""), {"c": c, "g": g}) for c, g in (([1, 0], 0), ([2, 5], 5))]
@@ -67,7 +67,7 @@ def is_number(gold: Gold) -> bool:
 
 
 def choose_gold(gold: Gold, choices: tuple[str, ...], settled: Targets | None) -> Gold:
-    """The index of the choice that a gold of a table is, or those of several.
+    """Find the index of the choice that a gold names, or those of several.
 
     >>> choose_gold(5, ("2", "5"), Targets(MULTIPLE_CHOICE)), choose_gold((1, 0), ("1", "0"), None)
     (1, (1, 0))

@@ -34,7 +34,7 @@ Rows = Iterator[TableRow | Problem]
 
 
 def read_table(path: Path, form: str, mapping: ColumnMap) -> Rows:
-    """The rows of a table of any form; one that cannot be read is a problem, and what ends the file is the last."""
+    """Read the rows of a table of any form; an unreadable row is a problem, and a fault of the file is the last one."""
     at = Record(1, 0, b"")
     try:
         for one in FORMS[form](path, mapping):
@@ -63,7 +63,7 @@ def _read_json(path: Path, mapping: ColumnMap) -> Rows:
 
 
 def _is_whole(path: Path, mapping: ColumnMap) -> bool:
-    """Whether a file is one object that holds the rows: over several lines, or in one that has no declared column."""
+    """Whether a file is an object that holds the rows: over several lines, or on one line without declared columns."""
     first, *more = *islice(read_records(path), 2), None
     if not isinstance(first, Record):
         return False
@@ -73,7 +73,7 @@ def _is_whole(path: Path, mapping: ColumnMap) -> bool:
 
 
 def _has_rows(path: Path) -> bool:
-    """Whether one of the next lines is an object, and the file is none, so that only its first line is torn."""
+    """Whether a later line is an object and the file is not, so that only the first line is torn."""
     if not any(isinstance(one, Record) and _is_object(one.data) for one in islice(read_records(path), 1, NEAR)):
         return False
     with open_bytes(path) as file:
@@ -97,7 +97,7 @@ def _held(whole: object) -> list[list[object]]:
 
 
 def _read_object(path: Path) -> Rows:
-    """A JSON object which holds its rows under a usual name; it is read whole."""
+    """A JSON object that holds its rows under a usual name; it is read as a whole."""
     with open_bytes(path) as file:
         held = _held(decode_line(file.read().removeprefix(MARK), str(path)))
     if len(held) != 1:
@@ -111,7 +111,7 @@ def _read_object(path: Path) -> Rows:
 
 
 def _read_text(path: Path, mapping: ColumnMap) -> Rows:
-    """Cells stay text: an id of 007, or an answer of 1.0, is what is written. Only an answer may be an empty text."""
+    """Cells stay text, so that an id of 007 or an answer of 1.0 is kept as written. Only answers may be empty."""
     filled = {mapping.gold, mapping.id, mapping.task, mapping.cluster} - {None, mapping.answer}
     options = {"sep": _separator(_head(path), mapping)}
     with open_bytes(path) as file:
@@ -147,7 +147,7 @@ def _head(path: Path) -> str:
 
 
 def _separator(head: str, mapping: ColumnMap) -> str:
-    """What stands between cells: with it, the most of the declared columns are in the first line."""
+    """The separator that finds the most declared columns in the first line."""
     return max(SEPARATORS, key=lambda one: len(_declared(head, one, mapping)))
 
 
@@ -156,7 +156,7 @@ def _declared(head: str, separator: str, mapping: ColumnMap) -> set[str]:
 
 
 def may_be_table(file: LogFile, mapping: ColumnMap) -> bool:
-    """Whether a file without any row that can be read may be a table with these columns: then it is damaged."""
+    """Whether a file without readable rows may be a damaged table with these columns."""
     if file.form == "text":
         head = _head(file.path)
         return _declared(head, _separator(head, mapping), mapping) == set(mapping.named.values())
@@ -200,5 +200,5 @@ FORMS: Mapping[str, Callable[[Path, ColumnMap], Rows]] = {
 
 
 def encode_cells(cells: Mapping[str, object]) -> bytes:
-    """A row as the JSON of a document."""
+    """Encode a row as the JSON of a document."""
     return encode_line(cells).rstrip(b"\n")

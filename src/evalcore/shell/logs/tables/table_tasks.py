@@ -1,4 +1,4 @@
-"""A table with a task column as the rows of each task."""
+"""The rows of each task of a table with a task column."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from evalcore.shell.logs.log import Problem
 from evalcore.shell.logs.tables.table_rows import TableRow
 
 HELD = 32 << 20
-"""Up to so much text is held in memory, so that a table of many tasks is read once; a larger one once for each."""
+"""Up to this much text is held in memory, so that a table of many tasks is read once; a larger one once per task."""
 
 Rows = Iterator[TableRow | Problem]
 
 
 def split_tasks(read: Callable[[], Rows], column: str) -> Mapping[str, Callable[[], Rows]]:
-    """Task -> its rows, in the order of their first. What belongs to no task is told of under the first.
+    """Split rows by task, in the order of their first rows. Rows without a task are reported under the first.
 
     >>> from evalcore.shell.logs.json_records import Record
     >>> rows = [TableRow(Record(at, 0, b""), {"t": name}) for at, name in enumerate("aba")]
@@ -50,7 +50,7 @@ def _task_of(row: TableRow | Problem, column: str) -> str | None:
 
 
 def weigh_row(row: TableRow | Problem) -> int:
-    """About how many bytes a row takes in memory.
+    """Estimate the bytes that a row takes in memory.
 
     >>> from evalcore.shell.logs.json_records import Record
     >>> weigh_row(TableRow(Record(1, 0, b""), {"a": "x" * 100, "b": ["y" * 10]}))
