@@ -24,7 +24,7 @@ from evalcore.core.records.estimate import Estimate
 from evalcore.core.records.task import MetricKey
 from evalcore.shell.cli import main
 from evalcore.shell.config.plan import Plan
-from evalcore.shell.logs.inspect.numbers import our_reducer, tell_numbers
+from evalcore.shell.logs.inspect.numbers import find_our_reducer, tell_numbers
 from evalcore.shell.logs.inspect.samples import score_value
 from evalcore.shell.logs.open import open_logs
 from evalcore.shell.score.report import close_logs
@@ -107,14 +107,14 @@ def test_every_reducer_gives_the_numbers_of_inspect(reduced: EvalLog, tmp_path: 
     assert len(found) == len(reduced.results.scores) == 8 * len(REDUCERS)
     for one in reduced.results.scores:
         name = one.name if one.name == one.scorer else f"{one.scorer}.{one.name}"
-        ours = found[f"{name}@{our_reducer(one.reducer)}"]
+        ours = found[f"{name}@{find_our_reducer(one.reducer)}"]
         assert ours.value == pytest.approx(one.metrics["accuracy"].value, rel=1e-12)
         assert ours.stderr == pytest.approx(one.metrics["stderr"].value, rel=1e-9)
         assert ours.counts.scored == one.scored_samples
     assert told == ()
     shown = "mean, median, mode, max, at_least(2), pass@2, pass^2"
     assert any(f"that Inspect recorded, its epochs reduced by {shown};" in one for one in warnings)
-    values = {round(found[f"match@{our_reducer(name)}"].value, 9) for name in REDUCERS}
+    values = {round(found[f"match@{find_our_reducer(name)}"].value, 9) for name in REDUCERS}
     assert len(values) > 4  # or else a reducer in place of another would not show
 
 
@@ -138,7 +138,7 @@ def test_epochs_without_a_score_are_left_out_as_inspect_does(tmp_path: Path) -> 
     found, _, told = score(log)
     assert told == ()
     for one in log.results.scores:
-        ours = found[f"{one.name}@{our_reducer(one.reducer)}"]
+        ours = found[f"{one.name}@{find_our_reducer(one.reducer)}"]
         assert ours.counts.scored == one.scored_samples
 
 

@@ -24,10 +24,10 @@ from evalcore.core.stats.percentile import jackknife
 from evalcore.shell.cli import main
 from evalcore.shell.compare.compare import Compared, select_lines
 from evalcore.shell.compare.runs import read_recorded
-from evalcore.shell.logs.runs.identity import cluster_reader
-from evalcore.shell.logs.runs.result_errors import known_of
+from evalcore.shell.logs.runs.identity import make_cluster_reader
+from evalcore.shell.logs.runs.result_errors import list_known
 from evalcore.shell.logs.runs.run_record import Recorded
-from evalcore.shell.logs.runs.scores import rows_of as score_rows
+from evalcore.shell.logs.runs.scores import build_rows as score_rows
 from evalcore.shell.logs.runs.trees import grow_trees
 from evalcore.shell.output.compare.renderers import describe_pair
 from evalcore.shell.prompts.clusters import read_cluster
@@ -72,7 +72,7 @@ def test_a_cluster_that_is_nothing_is_an_error_with_its_place(tmp_path: Path, gi
 def test_a_log_and_a_run_read_the_same_cluster(value: object) -> None:
     doc = {"a": value, "b": 2}
     for given in ("a", "{{a}}/{{b}}"):
-        assert cluster_reader(given)(doc) == read_cluster(given, list(doc))(doc)
+        assert make_cluster_reader(given)(doc) == read_cluster(given, list(doc))(doc)
 
 
 @pytest.mark.parametrize("wrong", [[1], {"a": 1}, 1.5, True, ""])
@@ -150,7 +150,7 @@ def test_results_may_state_any_number(tmp_path: Path, capsys: pytest.CaptureFixt
 @pytest.mark.parametrize("count", [1e308, 1e100, HUGE])
 def test_documents_that_no_run_has_are_not_counted(count: float) -> None:
     row = {"acc,none": 0.5, "acc_stderr,none": 0.05, "sample_len": count}
-    assert known_of({"results": {"t": row}})[0].n == 0
+    assert list_known({"results": {"t": row}})[0].n == 0
 
 
 @pytest.mark.parametrize("flag", ["--half-width", "--difference"])
@@ -198,11 +198,11 @@ def test_documents_below_diamonds_and_circles_are_counted_once() -> None:
     row = {"acc,none": 0.5, "acc_stderr,none": 0.05}
     groups = {**diamonds(40), "x": ["y", "t"], "y": ["x"]}
     rows = {**dict.fromkeys(groups, row), "t": {**row, "sample_len": 30}}
-    found = {one.name: one.n for one in known_of({"results": rows, "group_subtasks": groups})}
+    found = {one.name: one.n for one in list_known({"results": rows, "group_subtasks": groups})}
     assert found["g0"] == found["x"] == 30
     chain = {str(at): [str(at + 1)] for at in range(3000)} | {"3000": ["t"]}
     rows = {"0": row, "t": {**row, "sample_len": 30}}
-    assert known_of({"results": rows, "group_subtasks": chain})[0].n == 30
+    assert list_known({"results": rows, "group_subtasks": chain})[0].n == 30
 
 
 # --- work in proportion to the documents ------------------------------------------------------------------------------

@@ -35,7 +35,7 @@ from evalcore.core.stats.sample_size import (
 from evalcore.lm_eval import lm_eval_results
 from evalcore.shell.cli import main
 from evalcore.shell.compare.power import Planned
-from evalcore.shell.logs.runs.result_errors import known_of
+from evalcore.shell.logs.runs.result_errors import list_known
 from evalcore.shell.output.power.plan_page import build_page
 from evalcore.shell.output.terminal.grid import draw_page
 from evalcore.shell.output.terminal.screen import Screen
@@ -205,7 +205,7 @@ def test_a_number_whose_count_is_not_known_says_so(tmp_path, capsys):
 
 def test_groups_that_hold_each_other_end():
     rows = {name: {"acc,none": 0.5, "acc_stderr,none": 0.1} for name in "ab"}
-    found = known_of({"results": rows, "group_subtasks": {"a": ["b"], "b": ["a"]}})
+    found = list_known({"results": rows, "group_subtasks": {"a": ["b"], "b": ["a"]}})
     assert sorted(one.name for one in found) == ["a", "b"]
 
 
@@ -367,7 +367,7 @@ def test_what_is_read_is_what_is_planned():
         "signature": "task:t|reducer:pass@2|repeats:4",
     }
     results = {"results": {"t": {"acc,none": 0.5}}, "evalcore": {"estimates": {"t": {"acc,none": told}}}}
-    [known] = known_of(results)
+    [known] = list_known(results)
     assert known == Known(
         name="t",
         key=MetricKey("acc"),
@@ -404,7 +404,7 @@ def test_a_group_counts_documents_of_tasks_without_clusters_one_by_one(aggregati
     )
     tree = Group("g", tuple(Leaf(one.task.name, None) for one in each), (GroupMetric("acc", aggregation=aggregation),))
     report = build_report([report_task(one) for one in each], [tree])
-    found = {one.name: one for one in known_of(lm_eval_results(report))}
+    found = {one.name: one for one in list_known(lm_eval_results(report))}
     assert {name: one.units for name, one in found.items()} == {"a": 10, "b": 10, "c": 40, "g": 50}
     assert found["g"].n == 90
     assert plan_next(found["g"], PowerGoal()).half_width == pytest.approx(stats.t.ppf(0.975, 49) * found["g"].stderr)

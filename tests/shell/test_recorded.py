@@ -23,7 +23,7 @@ from evalcore.core.records.outcome import FAILED, NOT_EMITTED, UNSCORABLE
 from evalcore.core.records.report import Report, TaskReport
 from evalcore.lm_eval import lm_eval_results
 from evalcore.shell.compare.runs import read_recorded
-from evalcore.shell.logs.runs.identity import content_of
+from evalcore.shell.logs.runs.identity import hash_content
 from evalcore.shell.logs.runs.run_record import Recorded
 from evalcore.shell.output.files.results import RunFacts, build_results
 from evalcore.stats import Inference
@@ -310,8 +310,8 @@ def test_content_does_not_depend_on_how_it_was_written(tmp_path: Path, odd: str)
     assert (one.content, one.occurrence) == (two.content, 0)
     assert two.occurrence == 1
     assert three.content == read_recorded(b).side.documents["b"][0].content != one.content
-    assert content_of({"x": nan}, "t") == content_of({"x": None}, "t")  # our own logs write null
-    assert content_of({"x": 1}, "t") != content_of({"x": 1}, "u")
+    assert hash_content({"x": nan}, "t") == hash_content({"x": None}, "t")  # our own logs write null
+    assert hash_content({"x": 1}, "t") != hash_content({"x": 1}, "u")
 
 
 # --- files that are damaged, or something else ------------------------------------------------------------------

@@ -21,7 +21,7 @@ from evalcore.shell.logs.open import open_logs
 from evalcore.shell.score import stream as streaming
 from evalcore.shell.score.recipes import Recipe
 from evalcore.shell.score.sample import read_as_logged
-from evalcore.shell.score.verdicts import known_scores
+from evalcore.shell.score.verdicts import list_known_scores
 
 STAMP = "2024-01-01T00-00-00.000000"
 Say = Callable[..., tuple[str, str]]
@@ -136,9 +136,9 @@ def test_names_of_scores_are_gathered_without_the_documents() -> None:
         for at in range(100):
             yield Logged(doc_id=at, doc=b"x" * 100_000, gold=None, scores={"b" if at == 99 else "a": 1})
 
-    assert known_scores(log_of(rows), ["b"]) == ("a", "b")
-    assert known_scores(log_of(lambda: iter(())), ["b"]) is None
-    assert peak_of(lambda: known_scores(log_of(rows), ["b"])) < 1_000_000
+    assert list_known_scores(log_of(rows), ["b"]) == ("a", "b")
+    assert list_known_scores(log_of(lambda: iter(())), ["b"]) is None
+    assert peak_of(lambda: list_known_scores(log_of(rows), ["b"])) < 1_000_000
 
 
 RECIPE = Recipe(Task("t", GENERATE_UNTIL, (MetricSpec("exact_match"),)), read_as_logged)

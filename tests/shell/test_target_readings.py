@@ -15,7 +15,7 @@ from evalcore.core.records.errors import EvalError
 from evalcore.core.records.request import GENERATE_UNTIL, MULTIPLE_CHOICE
 from evalcore.shell.cli import main
 from evalcore.shell.logs.json_records import Record, read_records
-from evalcore.shell.logs.lm_eval.golds import own_choices, own_gold
+from evalcore.shell.logs.lm_eval.golds import read_own_choices, read_own_gold
 from evalcore.shell.logs.lm_eval.samples import SampleLog, read_samples
 from evalcore.shell.logs.log import Logged, Problem
 from evalcore.shell.logs.open import open_logs
@@ -276,7 +276,7 @@ def test_ordinary_rows_say_nothing_more(tmp_path: Path) -> None:
 @pytest.mark.parametrize("given", [{}, [1, "a"], True, [None]])
 def test_a_gold_that_is_none_is_an_error(tmp_path: Path, given: object) -> None:
     with pytest.raises(EvalError, match=r"expected a gold under evalcore\.gold"):
-        own_gold(given)
+        read_own_gold(given)
     log = write(tmp_path / "samples_t.jsonl", [generation(0, "x") | {"evalcore": {"gold": given}}])
     with pytest.raises(EvalError, match=r"samples_t\.jsonl:1: expected a gold under evalcore\.gold"):
         read(log)
@@ -285,7 +285,7 @@ def test_a_gold_that_is_none_is_an_error(tmp_path: Path, given: object) -> None:
 @pytest.mark.parametrize("given", [{}, [1], "ab"])
 def test_choices_that_are_none_are_an_error(given: object) -> None:
     with pytest.raises(EvalError, match=r"expected a list of texts under evalcore\.choices"):
-        own_choices(given)
+        read_own_choices(given)
 
 
 def test_documents_without_any_score_are_written_with_their_reason(tmp_path: Path) -> None:

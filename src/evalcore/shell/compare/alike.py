@@ -14,7 +14,7 @@ from evalcore.core.compare.lines import ComparisonSide
 from evalcore.core.compare.pairs import match_documents
 from evalcore.core.records.document import DocumentRow
 from evalcore.shell.compare.runs import RecordedDoc, read_docs
-from evalcore.shell.logs.runs.identity import canonical
+from evalcore.shell.logs.runs.identity import encode_sorted
 from evalcore.shell.logs.runs.run_record import Recorded
 
 
@@ -168,7 +168,7 @@ def hash_fields(docs: Iterable[RecordedDoc]) -> Mapping[int, Document]:
     for key, doc, target in docs:
         cells = doc.items() if isinstance(doc, dict) else [("document", doc)]
         text = str(target)
-        found[key] = {name: Value(hash(canonical(cell)), _length(cell), str(cell) == text) for name, cell in cells}
+        found[key] = {name: Value(hash(encode_sorted(cell)), _length(cell), str(cell) == text) for name, cell in cells}
     return found
 
 

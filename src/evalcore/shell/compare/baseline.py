@@ -24,7 +24,7 @@ from evalcore.core.records.estimate import Estimate
 from evalcore.shell.compare.alike import align_sides
 from evalcore.shell.compare.conditions import explain_pairing, tell_pairs, tell_settings
 from evalcore.shell.logs.runs.run_record import Recorded, close_recorded
-from evalcore.shell.logs.runs.totals import total_estimates
+from evalcore.shell.logs.runs.totals import list_total_estimates
 from evalcore.shell.output.terminal.losses import find_losses, tell_losses
 
 SIDES = ("the run", "the baseline")
@@ -61,7 +61,7 @@ def close_run(run: Recorded, confidence: float) -> tuple[dict[Number, Estimate],
     """
     report = close_recorded(run, confidence)
     known = numbers_of(report)
-    others = {at: total for at, total in total_estimates(run.results, confidence).items() if at not in known}
+    others = {at: total for at, total in list_total_estimates(run.results, confidence).items() if at not in known}
     return {**known, **others}, tell_losses(find_losses(report))
 
 

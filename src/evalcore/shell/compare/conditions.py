@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from evalcore.core.compare.lines import Shared
 from evalcore.shell.compare.alike import Alike
-from evalcore.shell.logs.runs.run_record import Recorded, rule_of
+from evalcore.shell.logs.runs.run_record import Recorded, find_rule
 from evalcore.shell.output.terminal.notes import group_texts
 
 Plain = Mapping[str, object]
@@ -46,7 +46,7 @@ def describe_runs(runs: Sequence[Recorded]) -> tuple[str, ...]:
 
 def tell_settings(labels: Sequence[str], runs: Sequence[Recorded]) -> tuple[str, ...]:
     """Other numbers of examples, other prompts, other rules for documents without a score."""
-    rules = [rule_of(run.results) for run in runs]
+    rules = [find_rule(run.results) for run in runs]
     spelled = (f"{COUNTED[rule]} in {label} (on_unscorable: {rule})" for label, rule in zip(labels, rules, strict=True))
     tasks = _list_common_tasks(runs)
     shots = {task: [_find_shots(run, task) for run in runs] for task in tasks}

@@ -18,8 +18,8 @@ from evalcore.shell.config.values import Names, RunPath, list_names, split_names
 from evalcore.shell.logs.log import Reader
 from evalcore.shell.logs.readers import READERS
 from evalcore.shell.logs.runs.directions import point_sides
-from evalcore.shell.logs.runs.result_errors import known_of
-from evalcore.shell.logs.runs.run_record import Recorded, close_recorded, comparable_side, run_path
+from evalcore.shell.logs.runs.result_errors import list_known
+from evalcore.shell.logs.runs.run_record import Recorded, check_run_path, close_recorded, make_comparable
 from evalcore.shell.logs.runs.source import find_results
 from evalcore.shell.logs.runs.totals import read_totals
 from evalcore.shell.logs.search import NO_SAMPLES, Searched
@@ -45,16 +45,16 @@ def read_sides(
     paths: Sequence[RunPath], **reading: Unpack[ReadKeys]
 ) -> tuple[tuple[Recorded, ...], tuple[ComparisonSide, ...]]:
     """Runs, each read once, and their scores to compare: counted as the run did, metrics pointing as asked."""
-    named = [run_path(str(path)) for path in paths]
+    named = [check_run_path(str(path)) for path in paths]
     read = {path: _read_path(path, reading, reading.get("match")) for path in dict.fromkeys(named)}
     runs = rename_alone([read[path] for path in named])
     higher, lower = reading.get("higher_is_better", ()), reading.get("lower_is_better", ())
-    return runs, point_sides([comparable_side(run) for run in runs], list_names(higher), list_names(lower))
+    return runs, point_sides([make_comparable(run) for run in runs], list_names(higher), list_names(lower))
 
 
 def read_run(path: RunPath, **reading: Unpack[ReadKeys]) -> Recorded:
     """A run by itself; one without samples has the totals of its results."""
-    where = run_path(str(path))
+    where = check_run_path(str(path))
     try:
         return _read_path(where, reading, reading.get("match"))
     except EvalError as wrong:
@@ -81,8 +81,8 @@ def build_search(reading: LogKeys) -> Searched:
 
 def read_known(path: RunPath, **reading: Unpack[LogKeys]) -> tuple[tuple[Known, ...], str, tuple[str, ...]]:
     """What is known of the error of each number, the file that says so, and warnings."""
-    read, results, warnings = _read_results(run_path(str(path)), reading)
-    known = known_of(results)
+    read, results, warnings = _read_results(check_run_path(str(path)), reading)
+    known = list_known(results)
     if not known:
         raise EvalError(f"{read}: expected metrics under results, found none")
     return known, str(read), warnings

@@ -17,14 +17,14 @@ from evalcore.shell.logs.open import open_logs
 from evalcore.shell.logs.readers import READERS
 from evalcore.shell.logs.runs.directions import point_column
 from evalcore.shell.logs.runs.identity import Matching
-from evalcore.shell.logs.runs.log_table import LogTable, own_fields, tabulate_log, target_text
+from evalcore.shell.logs.runs.log_table import LogTable, drop_written, tabulate_log, write_target
 from evalcore.shell.logs.runs.run_record import Recorded, cluster_documents, read_sample_run
 from evalcore.shell.logs.runs.source import RunFiles, find_run, tell_newest
 from evalcore.shell.logs.search import Searched
 from evalcore.shell.logs.tables.column_map import ColumnMap
 from evalcore.shell.output.files.results import build_results
 from evalcore.shell.run.close import close_groups
-from evalcore.shell.score.labels import log_facts
+from evalcore.shell.score.labels import gather_facts
 from evalcore.shell.score.report import close_logs
 from evalcore.shell.score.score import plan_scoring
 from evalcore.shell.score.scored_log import ScoredLog, score_each
@@ -71,7 +71,7 @@ def _score_run(path: Path, files: RunFiles, matching: Matching, searched: Search
     scored = {part.log.name: part for part in score_each(logs, asked, {})}
     tables = {log.name: _tabulate(log, matching) for log in logs}
     tasks = close_logs(list(scored.values()), asked.plan)
-    results = build_results(close_groups(tasks, (), asked.plan), log_facts(logs, asked.plan, {}))
+    results = build_results(close_groups(tasks, (), asked.plan), gather_facts(logs, asked.plan, {}))
     newest = (tell_newest(path),) if len(logs) < len(opened) else ()
     warnings = (warning for part in scored.values() for warning in part.warnings if warning not in part.hints)
     return Recorded(
@@ -121,7 +121,7 @@ def read_docs(run: Recorded, task: str) -> Iterator[RecordedDoc]:
     for log in open_logs(run.files[task], mapping=run.searched.columns, readers=run.searched.readers):
         if log.name == (run.renamed or task):
             for row in _documents(log):
-                yield row.doc_id, own_fields(row, log.written), target_text(row.gold)
+                yield row.doc_id, drop_written(row, log.written), write_target(row.gold)
 
 
 def _read_sample_docs(files: Sequence[Path]) -> Iterator[RecordedDoc]:

@@ -12,7 +12,7 @@ from evalcore.core.records.document import DocumentRow, decode_doc
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.request import Answer, Generate, Instance, Reply, Request, Sample
 from evalcore.shell.logs.log import Logged, LogTask, Problem
-from evalcore.shell.logs.runs.identity import content_of
+from evalcore.shell.logs.runs.identity import hash_content
 
 OWN = ("id", "_id", "uid", "question_id", "task_id", "qid", "key", "idx")
 """Fields under which data sets commonly name their documents."""
@@ -106,7 +106,7 @@ def hash_document(logged: Logged) -> str:
     >>> hash_document(one) == hash_document(two)
     True
     """
-    return content_of(decode_doc(build_sample(logged)), logged.gold)
+    return hash_content(decode_doc(build_sample(logged)), logged.gold)
 
 
 def build_sample(logged: Logged) -> Sample:

@@ -21,8 +21,8 @@ from evalcore.core.tables import EVALCORE, Tables
 from evalcore.shell.compare.runs import read_recorded
 from evalcore.shell.logs.log import LogTask
 from evalcore.shell.logs.open import open_logs
-from evalcore.shell.logs.runs.run_record import Recorded, rule_of
-from evalcore.shell.logs.runs.tasks import recorded_task
+from evalcore.shell.logs.runs.run_record import Recorded, find_rule
+from evalcore.shell.logs.runs.tasks import build_recorded_task
 from evalcore.shell.logs.search import ALL, Searched
 from evalcore.shell.logs.tables.column_map import ColumnMap
 
@@ -120,7 +120,7 @@ def find_task(run: RunSource, log: LogTask, file: Path | None = None) -> Task | 
         return Task(log.name, log.output_type)
     sides = run.recorded.side.scored if run.recorded is not None else ()
     scored = next((one.task for one in sides if one.task.name == log.name and one.task.config), None)
-    return scored or (recorded_task(log.name, log.config, log.output_type, ()).task if log.config else None)
+    return scored or (build_recorded_task(log.name, log.config, log.output_type, ()).task if log.config else None)
 
 
 def read_task_file(path: Path, log: LogTask) -> Task:
@@ -131,7 +131,7 @@ def read_task_file(path: Path, log: LogTask) -> Task:
     config = show_file(build_index([]), str(path)).get("config")
     if not isinstance(config, Mapping):
         raise EvalError(f"{path}: expected the file of a task")
-    return recorded_task(log.name, config, log.output_type, ()).task
+    return build_recorded_task(log.name, config, log.output_type, ()).task
 
 
 def find_tables(run: RunSource) -> tuple[Tables, ...]:
@@ -153,7 +153,7 @@ def find_policy(results: Plain) -> Tables | None:
 
 def find_inference(results: Plain) -> Inference:
     """How a run closed its columns, without errors: values are all that is needed here."""
-    return Inference(resampling=Resampling(0), on_unscorable=rule_of(results))
+    return Inference(resampling=Resampling(0), on_unscorable=find_rule(results))
 
 
 def build_run_report(recorded: Recorded, inference: Inference) -> Report:

@@ -43,7 +43,7 @@ def read_records(path: Path) -> Iterator[Record | Problem]:
             for at in _records(read_lines(file, str(path))):
                 yield at
     except EvalError as wrong:
-        yield problem_at(path, at, wrong)
+        yield locate_problem(path, at, wrong)
 
 
 @contextmanager
@@ -136,10 +136,11 @@ def find_part(data: object, *keys: str) -> Mapping[str, object]:
 # --- problems -------------------------------------------------------------------------------------------------------
 
 
-def problem_at(path: Path, record: Record, wrong: Exception) -> Problem:
+def locate_problem(path: Path, record: Record, wrong: Exception) -> Problem:
     """Make a problem of an error and the place of its record, which the message then need not repeat.
 
-    >>> problem_at(Path("x"), Record(7, 9, b""), EvalError("x:2: not JSON: Unterminated string starting at at byte 3"))
+    >>> wrong = EvalError("x:2: not JSON: Unterminated string starting at at byte 3")
+    >>> locate_problem(Path("x"), Record(7, 9, b""), wrong)
     Problem(path=PosixPath('x'), line=7, byte=9, message='not JSON: Unterminated string starting at byte 3', item=False)
     """
     text = str(wrong).removeprefix(str(path))

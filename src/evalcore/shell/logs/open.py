@@ -13,9 +13,9 @@ from pyrsistent import PMap
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.request import GENERATE_UNTIL
 from evalcore.shell.logs.head import LogFile
-from evalcore.shell.logs.json_records import Record, problem_at, refuse_problems
-from evalcore.shell.logs.lm_eval.names import is_sample_name, task_of_log
-from evalcore.shell.logs.lm_eval.results import damaged_beside, read_folder_results
+from evalcore.shell.logs.json_records import Record, locate_problem, refuse_problems
+from evalcore.shell.logs.lm_eval.names import is_sample_name, name_task
+from evalcore.shell.logs.lm_eval.results import find_damaged, read_folder_results
 from evalcore.shell.logs.log import Logged, LogTask, Opening, Problem, Reader
 from evalcore.shell.logs.paths import list_paths, name_apart
 from evalcore.shell.logs.readers import READERS
@@ -62,7 +62,7 @@ def open_logs(
             tasks.append(_unreadable(named.path, wrong, mapping))
     files = _each_once(files)
     beside = [one.path for one in files if one.reader is not None and one.reader.results_beside]
-    for path, fault in damaged_beside(beside, results_in).items():
+    for path, fault in find_damaged(beside, results_in).items():
         if not keep_going:
             raise fault
         tasks.append(_unreadable(path, fault, mapping))
@@ -90,9 +90,9 @@ def _rows(rows: Callable[[], Iterator[Logged | Problem]], name: str, keep_going:
 def _unreadable(path: Path, wrong: EvalError, mapping: ColumnMap | None) -> LogTask:
     """An unreadable file; if columns are declared, one named like a table counts as a table, so that they had a use."""
     tabular = mapping is not None and bool(list_suffixes(path) & DATA - {".eval"}) and not is_sample_name(path)
-    problem = problem_at(path, Record(1, 0, b""), wrong)
+    problem = locate_problem(path, Record(1, 0, b""), wrong)
     return LogTask(
-        name=task_of_log(path),
+        name=name_task(path),
         path=path,
         output_type=GENERATE_UNTIL,
         rows=lambda: iter((problem,)),

@@ -13,7 +13,7 @@ from evalcore.shell.data.unpack import PACKED, open_bytes, read_lines, strip_pac
 from evalcore.shell.data.wire import decode_line, number_lines
 from evalcore.shell.logs.head import LogFile, is_torn, tell_file
 from evalcore.shell.logs.lm_eval.log import SAMPLES
-from evalcore.shell.logs.lm_eval.names import STAMP, is_sample_name, stamp_of
+from evalcore.shell.logs.lm_eval.names import STAMP, find_stamp, is_sample_name
 from evalcore.shell.logs.log import Reader
 from evalcore.shell.logs.paths import Named
 from evalcore.shell.logs.readers import READERS
@@ -115,8 +115,8 @@ def list_suffixes(path: Path) -> set[str]:
 
 def _find_beside(results: LogFile, searched: Searched) -> list[LogFile]:
     """Find the sample logs of the run that wrote some results."""
-    stamp = stamp_of(results.path.name)
-    near = (one for one in sorted(results.path.parent.iterdir()) if one.is_file() and stamp_of(one.name) == stamp)
+    stamp = find_stamp(results.path.name)
+    near = (one for one in sorted(results.path.parent.iterdir()) if one.is_file() and find_stamp(one.name) == stamp)
     logs = [file for file in map(searched.tell, near) if file.has_rows]
     if not logs:
         raise EvalError(f"{results.path}: {NO_SAMPLES}")

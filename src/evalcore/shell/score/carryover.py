@@ -18,8 +18,8 @@ from evalcore.core.records.task import MetricKey, MetricSpec, Task
 from evalcore.core.tables import first_or_all, known_metrics
 from evalcore.shell.logs.json_records import find_part
 from evalcore.shell.logs.log import LogTask
-from evalcore.shell.score.groups import recorded_count
-from evalcore.shell.score.labels import recorded_name
+from evalcore.shell.score.groups import find_recorded_count
+from evalcore.shell.score.labels import find_recorded_name
 from evalcore.shell.score.verdicts import RECORDED
 
 Plain = Mapping[str, object]
@@ -30,7 +30,7 @@ OWN_CODE = (
 OLD_SCORES = "taken as recorded when this was written; what was recorded stands"
 
 
-def needs_code(task: Task, coded: Iterable[str]) -> frozenset[str]:
+def find_coded(task: Task, coded: Iterable[str]) -> frozenset[str]:
     """Find the metrics of a recorded task that only code could score or close."""
     specs = [*task.metrics, *(spec for one in task.filters for spec in one.metrics or ())]
     known = known_metrics(task.output_type)
@@ -49,11 +49,11 @@ class Kept(Struct, frozen=True):
     unclosed: Mapping[MetricKey, Mapping[int, object]] = FrozenDict()
 
 
-def without(task: Task, names: frozenset[str]) -> Task:
+def drop_metrics(task: Task, names: frozenset[str]) -> Task:
     """Drop metrics from a task, and the code that gives them; a task without metrics measures nothing.
 
     >>> task = Task("t", "generate_until", (MetricSpec("own"),))
-    >>> [spec.name for spec in without(task, frozenset(["own"])).metrics]
+    >>> [spec.name for spec in drop_metrics(task, frozenset(["own"])).metrics]
     ['bypass']
     """
     named = task.filters or (first_or_all(task),)  # what is left may leave replies to a reducer where the task did not
@@ -66,7 +66,7 @@ def _others(metrics: Iterable[MetricSpec], names: frozenset[str]) -> tuple[Metri
     return left or (MetricSpec(BYPASS, reducers=("first",)),)
 
 
-def with_kept(scored: Scored, kept: Kept | None) -> Scored:
+def add_kept(scored: Scored, kept: Kept | None) -> Scored:
     """Add recorded scores that stand to the scores of some documents."""
     if kept is None:
         return scored
@@ -76,11 +76,11 @@ def with_kept(scored: Scored, kept: Kept | None) -> Scored:
     return replace(scored, task=replace(kept.task, name=scored.task.name), columns=(*measured, *here))
 
 
-def with_unclosed(row: Plain, kept: Kept | None) -> Plain:
+def add_unclosed(row: Plain, kept: Kept | None) -> Plain:
     """Add recorded scores without a number to a sample row.
 
     >>> kept = Kept(Task("t", "generate_until"), (), {MetricKey("own"): {0: ["a", "b"]}})
-    >>> with_unclosed({"doc_id": 0, "filter": "none", "metrics": ["acc"], "acc": 1.0}, kept)
+    >>> add_unclosed({"doc_id": 0, "filter": "none", "metrics": ["acc"], "acc": 1.0}, kept)
     {'doc_id': 0, 'filter': 'none', 'metrics': ['acc', 'own'], 'acc': 1.0, 'own': ['a', 'b']}
     """
     at = row["doc_id"]
@@ -101,16 +101,16 @@ def _rows_of(given: Column, keys: Set[int]) -> Column:
 
 def read_kept(log: LogTask, task: Task, names: frozenset[str]) -> tuple[Kept, tuple[str, ...]]:
     """Read the recorded scores of metrics as columns, each verified by the recorded number; also return warnings."""
-    from evalcore.shell.logs.lm_eval.names import filter_names
+    from evalcore.shell.logs.lm_eval.names import list_filters
     from evalcore.shell.logs.runs.columns import close_columns
     from evalcore.shell.logs.runs.log_table import read_log_table
-    from evalcore.shell.logs.runs.tasks import recorded_task
+    from evalcore.shell.logs.runs.tasks import build_recorded_task
 
-    row = find_part(log.results, "results", recorded_name(log))
-    named = filter_names(log.config, row)
+    row = find_part(log.results, "results", find_recorded_name(log))
+    named = list_filters(log.config, row)
     table = read_log_table(log.paths, named)
-    recorded = recorded_task(log.name, log.config, table.output_type, table.filters)
-    whole = len(log.paths) == 1 or recorded_count(log, "effective") == len(table.documents)
+    recorded = build_recorded_task(log.name, log.config, table.output_type, table.filters)
+    whole = len(log.paths) == 1 or find_recorded_count(log, "effective") == len(table.documents)
     closed = close_columns(recorded, table, row if whole else {})  # results of one shard are not those of all
     found = tuple(one for one in closed.columns if (one.spec.name if one.spec else one.key.metric) in names)
     closing = {one.key for one in closed.columns}

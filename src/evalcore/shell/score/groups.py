@@ -16,17 +16,17 @@ from evalcore.core.records.report import TaskReport
 from evalcore.core.records.task import MetricKey
 from evalcore.shell.logs.json_records import find_part
 from evalcore.shell.logs.log import Logged, LogTask
-from evalcore.shell.score.labels import recorded_name
-from evalcore.shell.score.sample import document_of
+from evalcore.shell.score.labels import find_recorded_name
+from evalcore.shell.score.sample import decode_document
 
 Plain = Mapping[str, object]
 MOST = 10
 """How many names of tasks an error shows."""
 
 
-def recorded_count(log: LogTask, key: str) -> int | None:
+def find_recorded_count(log: LogTask, key: str) -> int | None:
     """Find how many documents (``original``, ``effective``) the results beside a log count, if they do."""
-    found = find_part(log.results, "n-samples", recorded_name(log)).get(key)
+    found = find_part(log.results, "n-samples", find_recorded_name(log)).get(key)
     return found if isinstance(found, int) else None
 
 
@@ -39,11 +39,11 @@ def group_by_field(task: str, field: str) -> Callable[[Logged], str]:
     >>> group_by_field("mmlu", "subject")(Logged(doc_id=0, doc=b'{"subject": "law"}', gold=None))
     'mmlu_law'
     """
-    value_of = field_reader(field)
+    value_of = make_field_reader(field)
     known: dict[str, object] = {}
 
     def name_of(one: Logged) -> str:
-        doc = document_of(one)
+        doc = decode_document(one)
         try:
             found = value_of(doc)
         except EvalError as wrong:
@@ -63,17 +63,18 @@ def group_by_field(task: str, field: str) -> Callable[[Logged], str]:
     return name_of
 
 
-def field_reader(field: str) -> Callable[[Plain], object]:
+def make_field_reader(field: str) -> Callable[[Plain], object]:
     """Make the function that reads a field, a dotted path or a template from a document.
 
-    >>> [field_reader(one)({"metadata": {"topic": "law"}}) for one in ("metadata.topic", "{{metadata.topic}}", "topic")]
+    >>> doc = {"metadata": {"topic": "law"}}
+    >>> [make_field_reader(one)(doc) for one in ("metadata.topic", "{{metadata.topic}}", "topic")]
     ['law', 'law', None]
     """
     if "{" not in field:
         return lambda doc: _at_path(doc, field)
-    from evalcore.shell.logs.runs.identity import cluster_reader
+    from evalcore.shell.logs.runs.identity import make_cluster_reader
 
-    template = cluster_reader(field)
+    template = make_cluster_reader(field)
     return lambda doc: doc[field] if field in doc else template(doc)
 
 
@@ -133,7 +134,7 @@ def read_groups(path: Path, tasks: Iterable[str]) -> tuple[Tree[object], ...]:
     return tuple(map_leaves(lambda leaf: None, tree) for tree in built if isinstance(tree, Group))
 
 
-def recorded_trees(results: Plain) -> tuple[tuple[Tree[object], ...], tuple[str, ...]]:
+def build_recorded_trees(results: Plain) -> tuple[tuple[Tree[object], ...], tuple[str, ...]]:
     """Build the trees of the results beside a log, fitted to their numbers; also return warnings."""
     from evalcore.shell.logs.runs.trees import grow_trees
 
@@ -168,11 +169,11 @@ Whole = tuple[bool, tuple[Tree[object], ...], tuple[str, ...]]
 """Whether all tasks of a tree are at hand, its largest groups of which that is true, and the names of the others."""
 
 
-def whole_groups(tree: Tree[object], tasks: Set[str]) -> tuple[tuple[Tree[object], ...], tuple[str, ...]]:
+def find_whole_groups(tree: Tree[object], tasks: Set[str]) -> tuple[tuple[Tree[object], ...], tuple[str, ...]]:
     """Find the largest groups of a tree that have all their tasks, and the names of the others.
 
     >>> tree = Group("g", (Group("h", (Leaf("a", None),)), Leaf("b", None)))
-    >>> [one.name for one in whole_groups(tree, {"a"})[0]], whole_groups(tree, {"a"})[1]
+    >>> [one.name for one in find_whole_groups(tree, {"a"})[0]], find_whole_groups(tree, {"a"})[1]
     (['h'], ('g',))
     """
 

@@ -18,11 +18,11 @@ from evalcore.shell.output.files.results import RunFacts, find_model_name
 Plain = Mapping[str, object]
 
 
-def recorded_name(log: LogTask) -> str:
+def find_recorded_name(log: LogTask) -> str:
     """Find the name of a task in its log's results; logs of one task from several runs have longer names here.
 
     >>> log = LogTask(name="t (a/s.jsonl)", path=Path("a/s.jsonl"), output_type="x", rows=lambda: iter(()))
-    >>> recorded_name(log)
+    >>> find_recorded_name(log)
     't'
     """
     return log.name.removesuffix(f" ({where})") if (where := _where(log)) else log.name
@@ -37,14 +37,14 @@ def _where(log: LogTask) -> str:
     return next((one for one in ends if path.endswith(f"/{one}")), "")
 
 
-def told_model(log: LogTask) -> Plain:
+def list_model_facts(log: LogTask) -> Plain:
     """List the model and its arguments, if the log or its results have them."""
     return {key: log.model[key] for key in ("model", "model_args") if log.model.get(key)}
 
 
-def model_of(log: LogTask) -> str:
+def find_log_model(log: LogTask) -> str:
     """Name the model of a log; empty if it is unknown."""
-    given, told = log.model.get("model_name"), told_model(log)
+    given, told = log.model.get("model_name"), list_model_facts(log)
     if isinstance(given, str) and given:
         return given
     args = told.get("model_args")
@@ -63,9 +63,9 @@ def label_logs(logs: Sequence[LogTask]) -> list[str]:
     """
     same: dict[str, list[int]] = {}
     for at, log in enumerate(logs):
-        same.setdefault(recorded_name(log), []).append(at)
+        same.setdefault(find_recorded_name(log), []).append(at)
     several = {name: places for name, places in same.items() if len(places) > 1}
-    models = {name: [model_of(logs[at]) for at in places] for name, places in several.items()}
+    models = {name: [find_log_model(logs[at]) for at in places] for name, places in several.items()}
     by_model = all(all(found) and len(set(found)) == len(found) for found in models.values())
     told = models if by_model else {name: label_runs([logs[at].path for at in several[name]]) for name in several}
     found = {at: label for name, places in several.items() for at, label in zip(places, told[name], strict=True)}
@@ -98,11 +98,13 @@ def label_task(task: TaskReport, log: LogTask, label: str) -> TaskReport:
         return replace(task, alias=None, config=task.config.discard("task_alias"))
     if not label:
         return task
-    alias = f"{recorded_name(log)}{part} ({label})" if part else f"{task.alias or recorded_name(log)} ({label})"
+    alias = (
+        f"{find_recorded_name(log)}{part} ({label})" if part else f"{task.alias or find_recorded_name(log)} ({label})"
+    )
     return replace(task, alias=alias, config=task.config.set("task_alias", alias))
 
 
-def with_own_aliases(tasks: Sequence[TaskReport], logs: Sequence[LogTask]) -> tuple[TaskReport, ...]:
+def drop_shared_aliases(tasks: Sequence[TaskReport], logs: Sequence[LogTask]) -> tuple[TaskReport, ...]:
     """Drop aliases that one task file gives to several tasks."""
     filed = Counter(
         task.alias
@@ -119,9 +121,9 @@ SEEDS = ("random_seed", "numpy_seed", "torch_seed", "fewshot_seed")
 """What lm-eval's results and their config record of how a model was asked."""
 
 
-def log_facts(logs: Iterable[LogTask], plan: Plan, trusted: Mapping[str, str]) -> RunFacts:
+def gather_facts(logs: Iterable[LogTask], plan: Plan, trusted: Mapping[str, str]) -> RunFacts:
     """Gather how answers were obtained, for new results: the facts on which all old results agree."""
-    told = agreed(map(told_run, logs))
+    told = find_agreed(map(list_run_facts, logs))
     given, gen_kwargs = told.get("model"), told.get("gen_kwargs")
     model, args = (given.get(key) for key in ("model", "model_args")) if isinstance(given, Mapping) else (None, None)
     system, template, turns = (told.get(key) for key in ASKED)
@@ -144,17 +146,17 @@ def log_facts(logs: Iterable[LogTask], plan: Plan, trusted: Mapping[str, str]) -
     )
 
 
-def told_run(log: LogTask) -> Plain:
+def list_run_facts(log: LogTask) -> Plain:
     """List how the answers of a log were obtained, from the results beside it."""
     known = find_part(log.results, "config")
     asked = {key: log.results.get(key) for key in ASKED}
-    return {**asked, **{key: known.get(key) for key in ("gen_kwargs", *SEEDS)}, "model": told_model(log)}
+    return {**asked, **{key: known.get(key) for key in ("gen_kwargs", *SEEDS)}, "model": list_model_facts(log)}
 
 
-def agreed(told: Iterable[Plain]) -> Plain:
+def find_agreed(told: Iterable[Plain]) -> Plain:
     """Find the entries on which all mappings agree.
 
-    >>> agreed([{"a": 1, "b": 2}, {"a": 1, "b": 3}])
+    >>> find_agreed([{"a": 1, "b": 2}, {"a": 1, "b": 3}])
     {'a': 1}
     """
     first, *others = list(told) or [{}]

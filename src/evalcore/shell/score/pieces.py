@@ -26,7 +26,7 @@ from evalcore.shell.data.wire import encode_line
 from evalcore.shell.logs.log import Logged, LogTask
 from evalcore.shell.output.files.run_files import name_samples
 from evalcore.shell.run.write import write_task
-from evalcore.shell.score.carryover import with_unclosed
+from evalcore.shell.score.carryover import add_unclosed
 from evalcore.shell.score.stream import Piece
 
 Plain = Mapping[str, object]
@@ -72,7 +72,7 @@ def write_pieces(folder: Path, task: str, pieces: Iterable[Piece], fields: froze
             built = Built(piece.scored.task, piece.answers.asked, requests, tuple(samples), {})
             known = find_targets(built) if known is None else known  # a reader learns them from the first document
             yield from (
-                with_unclosed(row, piece.kept)
+                add_unclosed(row, piece.kept)
                 for row in list_sample_lines(piece.scored, built, piece.answers, known=known)
             )
             done.append(replace(piece.scored, provenance=()))

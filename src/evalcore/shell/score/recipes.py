@@ -18,18 +18,18 @@ from evalcore.core.records.request import GENERATE_UNTIL, LOGLIKELIHOOD, MULTIPL
 from evalcore.core.records.task import MetricKey, Task
 from evalcore.core.tables import EVALCORE, specs_of
 from evalcore.shell.logs.log import Logged, LogTask
-from evalcore.shell.score.carryover import Kept, needs_code, read_kept, without
-from evalcore.shell.score.labels import recorded_name
+from evalcore.shell.score.carryover import Kept, drop_metrics, find_coded, read_kept
+from evalcore.shell.score.labels import find_recorded_name
 from evalcore.shell.score.rules import Rules, lay_over
-from evalcore.shell.score.sample import ReadSample, has_fields, read_as_logged, read_by_task, with_cluster
+from evalcore.shell.score.sample import ReadSample, add_cluster, has_fields, read_as_logged, read_by_task
 from evalcore.shell.score.verdicts import (
     RECORDED,
     SHARES,
+    find_first_scored,
     find_scores,
-    first_scored,
+    list_values,
+    make_verdict_task,
     name_scores,
-    values_of,
-    verdict_task,
 )
 
 Plain = Mapping[str, object]
@@ -80,9 +80,9 @@ def choose_recipe(
         made = Recipe(task, read_as_logged, warnings=(*hints, *told), hints=hints)
     if rules.scores:
         keys = find_scores(log, rules.scores)
-        made = replace(made, task=verdict_task(made.task, rules, keys), scores=keys, kept=None)
+        made = replace(made, task=make_verdict_task(made.task, rules, keys), scores=keys, kept=None)
     made = replace(made, warnings=(*made.warnings, *_tell_first(log, rules)))
-    return made if cluster is None else replace(made, read=with_cluster(made.read, cluster))
+    return made if cluster is None else replace(made, read=add_cluster(made.read, cluster))
 
 
 def refuse_kind(log: LogTask, rules: Rules) -> None:
@@ -156,7 +156,7 @@ def _recorded_scores(log: LogTask) -> tuple[str, ...]:
 
     A scorer that gives several numbers for one document may have said NaN, under its own name, for another.
     """
-    first = first_scored(log)
+    first = find_first_scored(log)
     names = name_scores(first) if first is not None else ()
     if not names or log.covers(names):
         return names
@@ -169,7 +169,7 @@ def _recorded_scores(log: LogTask) -> tuple[str, ...]:
 
 
 def _floats(one: Logged, name: str) -> list[float]:
-    return [each for each in values_of(one, MetricKey(name)) if isinstance(each, float)]
+    return [each for each in list_values(one, MetricKey(name)) if isinstance(each, float)]
 
 
 def _usual(log: LogTask, rules: Rules) -> tuple[str, ...]:
@@ -184,16 +184,16 @@ def _first_row(log: LogTask) -> Logged | None:
     return next((one for one in log.rows() if isinstance(one, Logged)), None)
 
 
-def config_for(log: LogTask, configs: Mapping[str, Plain]) -> Plain | None:
+def choose_config(log: LogTask, configs: Mapping[str, Plain]) -> Plain | None:
     """The config that was chosen for a log: the one of its name; a single task is for every log, whatever its name.
 
     >>> log = LogTask(name="mine", path=None, output_type="generate_until", rows=lambda: iter(()))
-    >>> config_for(log, {"gsm8k": {"task": "gsm8k"}})["task"], config_for(log, {})
+    >>> choose_config(log, {"gsm8k": {"task": "gsm8k"}})["task"], choose_config(log, {})
     ('gsm8k', None)
     """
     if not configs:
         return None
-    name = recorded_name(log)
+    name = find_recorded_name(log)
     if name in configs or len(configs) == 1:
         return thaw_dict(configs.get(name) or next(iter(configs.values())))
     raise unknown("task of the chosen task files", log.name, configs, f" - at {log.path}")
@@ -222,11 +222,11 @@ def _by_file(log: LogTask, rules: Rules, config: Plain, first: Logged | None, go
 
 
 def _by_record(log: LogTask, rules: Rules) -> Recipe:
-    from evalcore.shell.logs.lm_eval.names import filter_names
-    from evalcore.shell.logs.runs.tasks import recorded_task
+    from evalcore.shell.logs.lm_eval.names import list_filters
+    from evalcore.shell.logs.runs.tasks import build_recorded_task
 
-    recorded = recorded_task(log.name, log.config, log.output_type, filter_names(log.config, ()))
-    coded = frozenset[str]() if rules.measures else needs_code(recorded.task, recorded.coded)
+    recorded = build_recorded_task(log.name, log.config, log.output_type, list_filters(log.config, ()))
+    coded = frozenset[str]() if rules.measures else find_coded(recorded.task, recorded.coded)
     if coded and (rules.pipelines or rules.reducers) and log.config.get("process_results") == RECORDED:
         raise EvalError(
             f"{', '.join(sorted(coded))}: taken as recorded when this was written, which no other filter or reducer "
@@ -243,4 +243,4 @@ def _by_record(log: LogTask, rules: Rules) -> Recipe:
     kept, told = read_kept(log, task, coded)
     given = log.config.get(SHARES)
     shares = tuple(map(str, given)) if isinstance(given, tuple) else ()
-    return Recipe(without(task, coded), read_as_logged, (), kept, (*recorded.warnings, *told), shares)
+    return Recipe(drop_metrics(task, coded), read_as_logged, (), kept, (*recorded.warnings, *told), shares)

@@ -16,14 +16,14 @@ from evalcore.shell.logs.log import LogTask
 from evalcore.shell.output.terminal.number_text import show_number
 from evalcore.shell.run.close import close_task
 from evalcore.shell.score.groups import (
+    build_recorded_trees,
+    find_recorded_count,
+    find_whole_groups,
     group_tasks,
     read_groups,
-    recorded_count,
-    recorded_trees,
     regroup,
-    whole_groups,
 )
-from evalcore.shell.score.labels import label_logs, label_runs, label_task, recorded_name, with_own_aliases
+from evalcore.shell.score.labels import drop_shared_aliases, find_recorded_name, label_logs, label_runs, label_task
 from evalcore.shell.score.scored_log import ScoredLog, ScorePlan
 from evalcore.shell.score.verdicts import SHARES
 
@@ -39,12 +39,12 @@ def close_logs(parts: Sequence[ScoredLog], plan: Plan) -> tuple[TaskReport, ...]
         for name, scored in part.scored.items()
         for closed in [close_task(scored, plan, n_original=_count_original(part, name), shares=part.shares)]
     ]
-    return with_own_aliases([task for _, task in each], [log for log, _ in each])
+    return drop_shared_aliases([task for _, task in each], [log for log, _ in each])
 
 
 def _describe_task(task: TaskReport, part: ScoredLog) -> TaskReport:
     """Add the number of shots from the results beside the log, and to the config which scores are 0 or 1."""
-    shots = find_part(part.log.results, "n-shot").get(recorded_name(part.log))
+    shots = find_part(part.log.results, "n-shot").get(find_recorded_name(part.log))
     config = task.config.set(SHARES, part.shares) if part.shares else task.config
     return replace(task, num_fewshot=shots if type(shots) is int else task.num_fewshot, config=config)
 
@@ -58,13 +58,13 @@ def find_unknown_shots(report: Report) -> frozenset[str]:
 
 def _count_original(part: ScoredLog, name: str) -> int | None:
     """Count the documents that a task had before any limit, if its results say so."""
-    return recorded_count(part.log, "original") if name == part.log.name else None
+    return find_recorded_count(part.log, "original") if name == part.log.name else None
 
 
 def tell_missing(parts: Iterable[ScoredLog], tasks: Iterable[TaskReport], plan: Plan) -> tuple[str, ...]:
     """Warn of logs with fewer documents than the results beside them count."""
     sizes = {task.name: task.n_docs for task in tasks}
-    counts = [(part.log, sizes.get(part.log.name), recorded_count(part.log, "effective")) for part in parts]
+    counts = [(part.log, sizes.get(part.log.name), find_recorded_count(part.log, "effective")) for part in parts]
     return tuple(
         f"{log.name}: {log.path.name} has {here} of the {wanted} documents that the results count"
         for log, here, wanted in counts
@@ -95,7 +95,7 @@ def choose_trees(
     labels = {id(part.log): label for part, label in zip(parts, label_logs([part.log for part in parts]), strict=True)}
     if asked.group_by is not None:
         below = {part.log.name: [task for task in tasks if task.name in part.scored] for part in parts}
-        aliases = {p.log.name: f"{recorded_name(p.log)} ({labels[id(p.log)]})" for p in parts if labels[id(p.log)]}
+        aliases = {p.log.name: f"{find_recorded_name(p.log)} ({labels[id(p.log)]})" for p in parts if labels[id(p.log)]}
         by_size = asked.by_size
         groups = (group_tasks(name, own, by_size=by_size, alias=aliases.get(name)) for name, own in below.items())
         return tuple(groups), ()
@@ -107,13 +107,13 @@ def choose_trees(
     for part in parts:
         runs.setdefault(id(part.log.results or part.log), []).append(part.log)
     for logs, where in zip(runs.values(), label_runs([logs[0].path for logs in runs.values()]), strict=True):
-        recorded, problems = recorded_trees(logs[0].results)
-        names = {recorded_name(log): log.name for log in logs}
-        apart = next((log for log in logs if log.name != recorded_name(log)), None)
+        recorded, problems = build_recorded_trees(logs[0].results)
+        names = {find_recorded_name(log): log.name for log in logs}
+        apart = next((log for log in logs if log.name != find_recorded_name(log)), None)
         suffix, label = ("", "") if apart is None else (f" ({where})", labels[id(apart)])
         for tree in recorded:
             named = regroup(tree, names, suffix, _list_averages(tasks) if asked.rules.changes else (), label)
-            whole, lost = whole_groups(named, {task.name for task in tasks})
+            whole, lost = find_whole_groups(named, {task.name for task in tasks})
             trees += whole
             warnings += [f"group {name} is left out: some of its tasks have no answers here" for name in lost]
         warnings += problems

@@ -189,10 +189,10 @@ def _falls_back(step: Step) -> bool:
     return step.name in FILTERS and "fallback" in signature(FILTERS[step.name].make).parameters
 
 
-def metric_config(spec: MetricSpec) -> Plain:
+def describe_metric(spec: MetricSpec) -> Plain:
     """Describe a metric as an entry of a metric list, without its reducers.
 
-    >>> metric_config(MetricSpec("f1", "mean"))
+    >>> describe_metric(MetricSpec("f1", "mean"))
     {'metric': 'f1', 'aggregation': 'mean'}
     """
     named = spec.aggregation if isinstance(spec.aggregation, str) else None
@@ -202,7 +202,7 @@ def metric_config(spec: MetricSpec) -> Plain:
 
 def _pipeline_config(one: Pipeline) -> Plain:
     steps = [{"function": step.name, **step.options} for step in one.steps]
-    own = {"metric_list": list(map(metric_config, one.metrics))} if one.metrics else {}
+    own = {"metric_list": list(map(describe_metric, one.metrics))} if one.metrics else {}
     return {"name": one.name, "filter": steps, **own}
 
 
@@ -210,7 +210,7 @@ def _said(task: Task, rules: Rules, *, filtered: bool) -> Plain:
     """The config of a changed task, with the changed parts rewritten."""
     new = config_of(task)
     changed: dict[str, object] = {"filter_list": list(map(_pipeline_config, task.filters))} if filtered else {}
-    changed |= {"metric_list": list(map(metric_config, task.metrics))} if rules.metrics or not task.config else {}
+    changed |= {"metric_list": list(map(describe_metric, task.metrics))} if rules.metrics or not task.config else {}
     listed = changed.get("metric_list", task.config.get("metric_list"))
     if rules.reducers and isinstance(listed, list | tuple):
         changed["metric_list"] = [{key: one[key] for key in one if key not in OWN_REDUCERS} for one in listed]

@@ -39,7 +39,7 @@ def read_by_task(config: Mapping[str, object], first: Logged) -> ReadSample:
     if given.get("output_type") != MULTIPLE_CHOICE:
         given["doc_to_text"] = ""  # only of choices does the question say which is right
     settings = decode_settings({"doc_to_text": "", **given})
-    doc = document_of(first)
+    doc = decode_document(first)
     asker = make_asker(settings, tuple(doc), Asking(), mutual=False)
     try:
         text, target = asker.ours.text(doc), asker.ours.target(doc)
@@ -53,7 +53,7 @@ def read_by_task(config: Mapping[str, object], first: Logged) -> ReadSample:
 
     def read(one: Logged) -> Sample:
         try:
-            asked = ask_document(asker, document_of(one), ())
+            asked = ask_document(asker, decode_document(one), ())
         except Exception as wrong:
             raise locate(wrong, place(settings.task, one.doc_id)) from wrong
         return Sample(one.doc_id, asked.gold, asked.choices, one.doc, one.id, one.cluster)
@@ -61,22 +61,22 @@ def read_by_task(config: Mapping[str, object], first: Logged) -> ReadSample:
     return read
 
 
-def with_cluster(read: ReadSample, cluster: str) -> ReadSample:
+def add_cluster(read: ReadSample, cluster: str) -> ReadSample:
     """Add clusters by a field or template to a reader of documents."""
-    from evalcore.shell.logs.runs.identity import cluster_reader
+    from evalcore.shell.logs.runs.identity import make_cluster_reader
 
-    unit = cluster_reader(cluster)
+    unit = make_cluster_reader(cluster)
 
     def clustered(one: Logged) -> Sample:
-        return replace(read(one), cluster=unit(document_of(one)))
+        return replace(read(one), cluster=unit(decode_document(one)))
 
     return clustered
 
 
-def document_of(one: Logged) -> dict[str, object]:
+def decode_document(one: Logged) -> dict[str, object]:
     """Decode the fields of a document.
 
-    >>> document_of(Logged(doc_id=3, doc=b'{"q": NaN}', gold=None))
+    >>> decode_document(Logged(doc_id=3, doc=b'{"q": NaN}', gold=None))
     {'q': nan}
     """
     found = decode_line(one.doc, f"doc {one.doc_id}")

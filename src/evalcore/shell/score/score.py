@@ -23,7 +23,7 @@ from evalcore.shell.output.terminal.progress import UNSEEN, Progress
 from evalcore.shell.run.close import close_groups
 from evalcore.shell.run.run_result import RunResult
 from evalcore.shell.run.write import write_folder
-from evalcore.shell.score.labels import log_facts
+from evalcore.shell.score.labels import gather_facts
 from evalcore.shell.score.report import (
     choose_trees,
     close_logs,
@@ -98,7 +98,7 @@ def score(logs: RunPath | Sequence[RunPath], *, shown: Progress = UNSEEN, **keys
         *tell_missing(scored, tasks, asked.plan),
         *(tell_numbers(scored, tasks) if asked.unchanged else ()),
     )
-    facts = log_facts([part.log for part in scored], asked.plan, selected.trusted if selected else {})
+    facts = gather_facts([part.log for part in scored], asked.plan, selected.trusted if selected else {})
     hashes = {name: digest for part in scored for name, digest in part.hashes.items()}
     unread = tell_problems(problems, most=3)
     results, shots = (

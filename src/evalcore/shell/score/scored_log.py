@@ -26,16 +26,16 @@ from evalcore.shell.logs.readers import READERS
 from evalcore.shell.logs.tables.column_map import ColumnMap
 from evalcore.shell.output.terminal.progress import Progress
 from evalcore.shell.score.groups import group_by_field
-from evalcore.shell.score.labels import recorded_name
+from evalcore.shell.score.labels import find_recorded_name
 from evalcore.shell.score.pieces import claim_output, write_pieces
-from evalcore.shell.score.recipes import Recipe, choose_recipe, config_for, looks_wide
+from evalcore.shell.score.recipes import Recipe, choose_config, choose_recipe, looks_wide
 from evalcore.shell.score.rules import Rules
 from evalcore.shell.score.stream import (
     PIECE,
     LogPass,
     Piece,
     merge_pieces,
-    named_recipe,
+    rename_recipe,
     score_rows,
     score_split,
     without_collector,
@@ -121,7 +121,7 @@ def score_each(logs: Sequence[LogTask], asked: ScorePlan, configs: Mapping[str, 
     for log, scores in zip(logs, share_scores(logs, asked.rules.scores), strict=True):
         own = replace(asked, rules=replace(asked.rules, scores=scores))
         with without_collector():
-            scored = score_log(log, own, config_for(log, configs))
+            scored = score_log(log, own, choose_config(log, configs))
         yield scored
 
 
@@ -147,7 +147,7 @@ def choose_logs(logs: Sequence[LogTask], only: Sequence[str]) -> Sequence[LogTas
 
 
 def _matches(glob: str, log: LogTask) -> bool:
-    return fnmatchcase(log.name, glob) or fnmatchcase(recorded_name(log), glob)
+    return fnmatchcase(log.name, glob) or fnmatchcase(find_recorded_name(log), glob)
 
 
 def _select(asked: ScorePlan) -> Selected:
@@ -202,7 +202,7 @@ def tell_lost(log: LogTask, lost: Mapping[int, int]) -> list[str]:
 
 def add_version(recipe: Recipe, log: LogTask) -> Recipe:
     """Add the version of a task that only the results beside its log have."""
-    version = find_part(log.results, "versions").get(recorded_name(log))
+    version = find_part(log.results, "versions").get(find_recorded_name(log))
     if recipe.task.version is not None or version == "N/A" or type(version) not in (str, int, float):
         return recipe
     kept = recipe.kept and replace(recipe.kept, task=replace(recipe.kept.task, version=version))
@@ -228,7 +228,7 @@ def _score_tasks(going: LogPass, asked: ScorePlan) -> tuple[dict[str, Scored], d
 
     def pieces_of(name: str) -> Iterator[Piece]:
         rows = going.rows() if name_of is None else (row for row in going.rows() if name_of(row) == name)
-        return score_rows(rows, named_recipe(recipe, name), tables, keep=True)
+        return score_rows(rows, rename_recipe(recipe, name), tables, keep=True)
 
     names = dict.fromkeys(map(name_of, going.rows())) if name_of else [log.name]
     each = {name: write_pieces(folder, name, pieces_of(name), log.written) for name in names}

@@ -21,9 +21,9 @@ from evalcore.core.records.row import Stats
 from evalcore.core.records.score import Provenance, Scored, ScoredColumn, merge_scored
 from evalcore.core.tables import Tables
 from evalcore.shell.logs.log import Logged, LogTask, Problem
-from evalcore.shell.score.carryover import Kept, with_kept, without
+from evalcore.shell.score.carryover import Kept, add_kept, drop_metrics
 from evalcore.shell.score.recipes import Recipe, looks_wide
-from evalcore.shell.score.verdicts import beyond_share, lost_epochs, verdicts_of
+from evalcore.shell.score.verdicts import count_lost_epochs, list_beyond_share, list_verdicts
 
 DOC_ID, REPLIES = attrgetter("doc_id"), attrgetter("replies")
 PIECE, PIECE_BYTES = 2048, 1 << 24
@@ -68,8 +68,8 @@ class LogPass:
         for row in self.log.rows():
             if isinstance(row, Logged):
                 if scores:
-                    self.beyond.update(beyond_share(row, scores))
-                    if lost := lost_epochs(row, scores, unanswered=unanswered):
+                    self.beyond.update(list_beyond_share(row, scores))
+                    if lost := count_lost_epochs(row, scores, unanswered=unanswered):
                         self.lost[row.doc_id] = lost
                 yield row
             else:
@@ -145,10 +145,10 @@ def score_split(
 
 
 def _score_each(waiting: Mapping[str, Sequence[Logged]], recipe: Recipe, tables: Tables) -> Iterator[Piece]:
-    return (score_piece(named_recipe(recipe, name), logged, tables) for name, logged in waiting.items())
+    return (score_piece(rename_recipe(recipe, name), logged, tables) for name, logged in waiting.items())
 
 
-def named_recipe(recipe: Recipe, name: str) -> Recipe:
+def rename_recipe(recipe: Recipe, name: str) -> Recipe:
     """The recipe for a task of another name."""
     return replace(recipe, task=replace(recipe.task, name=name))
 
@@ -160,11 +160,11 @@ def score_piece(recipe: Recipe, logged: Sequence[Logged], tables: Tables, *, kee
     heard = [one.replies or UNHEARD for one in logged] if keep else list(map(REPLIES, logged))
     answers = tabulate_replies(recipe.task.name, samples, heard)
     if recipe.scores:
-        verdicts = [verdicts_of(one, recipe.scores) for one in logged]
+        verdicts = [list_verdicts(one, recipe.scores) for one in logged]
         scored = score_verdicts(recipe, samples, verdicts, answers, tables, keep=keep)
     else:
         scored = score_task(recipe.task, samples, answers, tables=tables, keep_replies=keep)
-    return Piece(tuple(samples), tuple(logged) if keep else (), answers, with_kept(scored, recipe.kept), recipe.kept)
+    return Piece(tuple(samples), tuple(logged) if keep else (), answers, add_kept(scored, recipe.kept), recipe.kept)
 
 
 def score_verdicts(
@@ -187,7 +187,7 @@ def score_verdicts(
     said: tuple[Provenance, ...] = ()
     if keep:
         kind = OutputType(str(task.config.get("output_type", task.output_type)))  # answers are of the log's own kind
-        asked = without(replace(task, output_type=kind), measured)
+        asked = drop_metrics(replace(task, output_type=kind), measured)
         said = score_task(asked, samples, answers, tables=tables, keep_replies=True).provenance
     return replace(parts[0], task=task, columns=columns, provenance=said)
 

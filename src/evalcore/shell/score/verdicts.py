@@ -13,7 +13,7 @@ from evalcore.core.records.request import GENERATE_UNTIL, Failure, freeze_option
 from evalcore.core.records.task import MetricKey, MetricSpec, Pipeline, Task, config_of
 from evalcore.core.tables import first_or_all
 from evalcore.shell.logs.log import Logged, LogTask
-from evalcore.shell.score.rules import Rules, metric_config
+from evalcore.shell.score.rules import Rules, describe_metric
 
 Plain = Mapping[str, object]
 RECORDED = "scores as they were recorded (evalcore score --score)"
@@ -26,7 +26,7 @@ OTHERS = "--only NAME scores the tasks of that name alone"
 
 def find_scores(log: LogTask, names: Sequence[str]) -> tuple[MetricKey, ...]:
     """Find recorded scores by name: a metric under every filter that has it, or one ``metric,filter``."""
-    known = known_scores(log, names)
+    known = list_known_scores(log, names)
     if known is None:
         return tuple(map(MetricKey, names))
     for name in names:
@@ -36,12 +36,12 @@ def find_scores(log: LogTask, names: Sequence[str]) -> tuple[MetricKey, ...]:
         if not _named(name, known):
             shown = dict.fromkeys([*map(_metric, known), *known])
             raise unknown("recorded score", name, shown, f"; {OTHERS}{place(log.name)}")
-    return tuple(dict.fromkeys(as_key(key) for name in names for key in _named(name, known)))
+    return tuple(dict.fromkeys(parse_key(key) for name in names for key in _named(name, known)))
 
 
-def known_scores(log: LogTask, names: Sequence[str]) -> tuple[str, ...] | None:
+def list_known_scores(log: LogTask, names: Sequence[str]) -> tuple[str, ...] | None:
     """List the recorded scores of a log, from its first document or, if these are not all, from every one."""
-    first = first_scored(log)
+    first = find_first_scored(log)
     known = dict.fromkeys(first.scores if first is not None else ())
     if all(_named(name, known) for name in names):
         return tuple(known)
@@ -54,7 +54,7 @@ def share_scores(logs: Sequence[LogTask], names: Sequence[str]) -> list[tuple[st
     """Share names out to the logs that have them; a log that has none gets all, and each name needs a log."""
     if len(names) < 2 or len(logs) < 2:
         return [tuple(names)] * len(logs)
-    known = [None if log.reader.tabular else known_scores(log, names) for log in logs]
+    known = [None if log.reader.tabular else list_known_scores(log, names) for log in logs]
     lost = [name for name in names if not any(one is None or _named(name, one) for one in known)]
     if lost:
         raise unknown("recorded score", lost[0], {_metric(key) for one in known for key in one or ()})
@@ -62,7 +62,7 @@ def share_scores(logs: Sequence[LogTask], names: Sequence[str]) -> list[tuple[st
     return [found or tuple(names) for found in own]
 
 
-def first_scored(log: LogTask) -> Logged | None:
+def find_first_scored(log: LogTask) -> Logged | None:
     """Find the first document with recorded scores; one that ended in an error has none."""
     return next((one for one in log.rows() if isinstance(one, Logged) and one.scores), None)
 
@@ -77,10 +77,10 @@ def _named(name: str, known: Iterable[str]) -> list[str]:
     return exact if "," in name and exact else [key for key in known if _metric(key) == name]
 
 
-def verdict_task(task: Task, rules: Rules, keys: Sequence[MetricKey]) -> Task:
+def make_verdict_task(task: Task, rules: Rules, keys: Sequence[MetricKey]) -> Task:
     """Make a task that measures by recorded scores: its own metrics of these names, else means, under their filters.
 
-    >>> made = verdict_task(Task("t", GENERATE_UNTIL), Rules(reducers=("mean",)), [MetricKey("em", "strict")])
+    >>> made = make_verdict_task(Task("t", GENERATE_UNTIL), Rules(reducers=("mean",)), [MetricKey("em", "strict")])
     >>> made.filters[0].name, made.metrics[0].reducers, made.config["repeat_cfg"]["reducer"]
     ('strict', ('mean',), ('mean',))
     """
@@ -104,13 +104,13 @@ def _pipeline(task: Task, name: str, metrics: tuple[MetricSpec, ...]) -> Pipelin
 
 def _said(task: Task, made: Task) -> Plain:
     """A config from which results can be read again: it names metrics, filters and reducers, and has no code."""
-    named = [(one.name, [metric_config(spec) for spec in one.metrics or ()]) for one in made.filters]
+    named = [(one.name, [describe_metric(spec) for spec in one.metrics or ()]) for one in made.filters]
     reducers = list(dict.fromkeys(name for spec in made.metrics for name in spec.reducer_names))
     repeats = task.config.get("repeat_cfg")
     return {
         **config_of(task),
         **task.config,
-        "metric_list": list(map(metric_config, made.metrics)),
+        "metric_list": list(map(describe_metric, made.metrics)),
         "filter_list": [{"name": name, "filter": [], "metric_list": found} for name, found in named],
         "process_results": RECORDED,
         **(
@@ -136,18 +136,18 @@ def name_scores(one: Logged) -> tuple[str, ...]:
     return tuple(dict.fromkeys(_metric(key) for key in one.scores))
 
 
-def verdicts_of(one: Logged, keys: Sequence[MetricKey]) -> dict[str, tuple[object, ...]]:
+def list_verdicts(one: Logged, keys: Sequence[MetricKey]) -> dict[str, tuple[object, ...]]:
     """List the recorded scores of a document by filter, one mapping per repeat; a failure if it has none.
 
     >>> row = Logged(doc_id=0, doc=b"{}", gold=None, replies=(("a", "b"),), scores={"correct,none": [True, False]})
-    >>> verdicts_of(row, [MetricKey("correct")])
+    >>> list_verdicts(row, [MetricKey("correct")])
     {'none': ({'correct': True}, {'correct': False})}
-    >>> verdicts_of(row, [MetricKey("right")])
+    >>> list_verdicts(row, [MetricKey("right")])
     {'none': (Failure(reason='no score was recorded'),)}
     """
     out: dict[str, tuple[object, ...]] = {}
     for name in dict.fromkeys(key.filter for key in keys):
-        found = {key.metric: values_of(one, key) for key in keys if key.filter == name}
+        found = {key.metric: list_values(one, key) for key in keys if key.filter == name}
         most = max(map(len, found.values()))
         told = {metric: values or (None,) * most for metric, values in found.items()}
         rows = (((metric, values[at]) for metric, values in told.items() if at < len(values)) for at in range(most))
@@ -160,9 +160,9 @@ def _why(one: Logged) -> str:
     return next(failed, NO_SCORE)
 
 
-def values_of(one: Logged, key: MetricKey) -> Sequence[object]:
+def list_values(one: Logged, key: MetricKey) -> Sequence[object]:
     """List a recorded score of a document, one for each repeat; empty if it has none."""
-    text = next((text for text in one.scores if as_key(text) == key), None)
+    text = next((text for text in one.scores if parse_key(text) == key), None)
     if text is None:
         return ()
     value, replies = one.scores[text], len(one.replies[0]) if one.replies else 0
@@ -170,47 +170,48 @@ def values_of(one: Logged, key: MetricKey) -> Sequence[object]:
     return value if several and isinstance(value, list | tuple) else (value,)
 
 
-def beyond_share(one: Logged, keys: Iterable[MetricKey]) -> Iterator[str]:
+def list_beyond_share(one: Logged, keys: Iterable[MetricKey]) -> Iterator[str]:
     """List the metrics of a document with scores other than 0 and 1.
 
-    >>> list(beyond_share(Logged(doc_id=0, doc=b"{}", gold=None, scores={"a": True, "b": 0.5}), map(MetricKey, "ab")))
+    >>> row = Logged(doc_id=0, doc=b"{}", gold=None, scores={"a": True, "b": 0.5})
+    >>> list(list_beyond_share(row, map(MetricKey, "ab")))
     ['b']
     """
     for key in keys:
-        if not all(value is None or value in (0, 1) for value in values_of(one, key)):
+        if not all(value is None or value in (0, 1) for value in list_values(one, key)):
             yield key.metric
 
 
-def lost_epochs(one: Logged, keys: Iterable[MetricKey], *, unanswered: bool = True) -> int:
+def count_lost_epochs(one: Logged, keys: Iterable[MetricKey], *, unanswered: bool = True) -> int:
     """Count the repeats of a document without an answer and without these scores, if others have them.
 
     Without ``unanswered``, it does not matter whether they have an answer.
 
     >>> row = Logged(doc_id=0, doc=b"{}", gold=None, replies=(("a", Failure("e")),), scores={"correct,none": [1, None]})
-    >>> lost_epochs(row, [MetricKey("correct")])
+    >>> count_lost_epochs(row, [MetricKey("correct")])
     1
     >>> row = Logged(doc_id=0, doc=b"{}", gold=None, scores={"correct,none": [1, None]})
-    >>> lost_epochs(row, [MetricKey("correct")], unanswered=False)
+    >>> count_lost_epochs(row, [MetricKey("correct")], unanswered=False)
     1
     """
     said = one.replies[0] if one.replies else ()
     failed = [at for at, reply in enumerate(said) if isinstance(reply, Failure)]
     if unanswered and len(failed) == len(said):
         return 0
-    given = [values_of(one, key) for key in keys] if failed or not unanswered else []
+    given = [list_values(one, key) for key in keys] if failed or not unanswered else []
     places = failed if unanswered else range(max(map(len, given), default=0))
     lost = sum(all(at >= len(values) or values[at] is None for values in given) for at in places)
     return lost if unanswered or lost < len(places) else 0
 
 
 def _metric(key: str) -> str:
-    return as_key(key).metric
+    return parse_key(key).metric
 
 
-def as_key(text: str) -> MetricKey:
+def parse_key(text: str) -> MetricKey:
     """Parse the name of a logged score.
 
-    >>> as_key("acc,strict"), as_key("correct")
+    >>> parse_key("acc,strict"), parse_key("correct")
     (MetricKey(metric='acc', filter='strict'), MetricKey(metric='correct', filter='none'))
     """
     return MetricKey.parse(text) or MetricKey(text)

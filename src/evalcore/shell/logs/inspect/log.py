@@ -20,7 +20,7 @@ from evalcore.shell.logs.head import FileHead, LogFile
 from evalcore.shell.logs.inspect.archive import list_samples, open_zip, read_header, read_member
 from evalcore.shell.logs.inspect.numbers import names_all, read_epochs, tell_numbers, tell_unfinished
 from evalcore.shell.logs.inspect.samples import InspectSample, SampleKey, log_samples, read_sample
-from evalcore.shell.logs.json_records import Record, problem_at
+from evalcore.shell.logs.json_records import Record, locate_problem
 from evalcore.shell.logs.log import Logged, LogTask, Opening, Problem, Reader
 
 Plain = dict[str, object]
@@ -108,14 +108,14 @@ def _zip_rows(path: Path, requests: bool) -> Iterator[Logged | Problem]:
             stored = [StoredSample(one.key, at, partial(read_member, zipped, one.info)) for at, one in places]
             yield from _documents(path, stored, requests)
     except EvalError as wrong:
-        yield problem_at(path, Record(1, 0, b""), wrong)
+        yield locate_problem(path, Record(1, 0, b""), wrong)
 
 
 def _json_rows(path: Path, requests: bool) -> Iterator[Logged | Problem]:
     try:
         samples = _read_json(path).samples or []
     except EvalError as wrong:
-        yield problem_at(path, Record(1, 0, b""), wrong)
+        yield locate_problem(path, Record(1, 0, b""), wrong)
         return
     stored: list[StoredSample] = []
     for place, raw in enumerate(samples, 1):
@@ -123,7 +123,7 @@ def _json_rows(path: Path, requests: bool) -> Iterator[Logged | Problem]:
         try:
             key = _read_key(raw)
         except EvalError as wrong:
-            yield problem_at(path, at, wrong)
+            yield locate_problem(path, at, wrong)
             continue
         stored.append(StoredSample(SampleKey(str(key.id), key.epoch), at, partial(bytes, raw)))
     yield from _documents(path, stored, requests)
@@ -154,7 +154,7 @@ def _documents(path: Path, stored: Sequence[StoredSample], requests: bool) -> It
                     raise EvalError(f"expected each sample once, got {one.key.id}, epoch {one.key.epoch} twice")
                 epochs[one.key.epoch] = read_sample(one.read())
             except EvalError as wrong:
-                yield problem_at(path, one.at, wrong)
+                yield locate_problem(path, one.at, wrong)
         if epochs:
             yield log_samples(number, list(epochs.values()), group[0].at.line, requests=requests)
 

@@ -24,12 +24,12 @@ MOST = 6
 """How many numbers a warning shows."""
 
 
-def our_reducer(name: str) -> str | None:
+def find_our_reducer(name: str) -> str | None:
     """Find the equivalent of a reducer of Inspect, or one of ours that ran there; None if there is none for scores.
 
-    >>> [our_reducer(one) for one in ("max", "pass_at_2", "pass_k_3", "at_least_2", "evalcore/pass@5")]
+    >>> [find_our_reducer(one) for one in ("max", "pass_at_2", "pass_k_3", "at_least_2", "evalcore/pass@5")]
     ['max', 'pass@2', 'pass^3', 'at_least(2)', 'pass@5']
-    >>> [our_reducer(one) for one in ("majority", "collect", "mine/max", "evalcore/maj@3")]
+    >>> [find_our_reducer(one) for one in ("majority", "collect", "mine/max", "evalcore/maj@3")]
     [None, None, None, None]
     """
     ours = name.removeprefix("evalcore/")
@@ -50,7 +50,7 @@ def read_epochs(spec: Plain) -> Epochs:
     """
     count, given = (find_part(spec, "config").get(key) for key in ("epochs", "epochs_reducer"))
     names = [given] if isinstance(given, str) else given if isinstance(given, list) else []
-    ours = {str(one): our_reducer(str(one)) for one in names}
+    ours = {str(one): find_our_reducer(str(one)) for one in names}
     known = tuple(dict.fromkeys(one for one in ours.values() if one is not None))
     strange = tuple(name for name, one in ours.items() if one is None)
     return Epochs(count if isinstance(count, int) else 1, known or ("mean",), strange)
@@ -138,7 +138,7 @@ def _differs(one: _Number) -> bool:
 def _numbers(entry: Plain, known: Mapping[str, Estimate]) -> Iterator[_Number]:
     """The metrics of a scorer under a reducer; none if the reducer is unknown here."""
     reducer = entry.get("reducer")
-    ours = our_reducer(reducer) if isinstance(reducer, str) else "mean"
+    ours = find_our_reducer(reducer) if isinstance(reducer, str) else "mean"
     if ours is None:
         return
     base = _base(entry, known, f"@{ours}") or _base(entry, known)

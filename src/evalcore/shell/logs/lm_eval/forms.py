@@ -19,8 +19,8 @@ from evalcore.core.records.request import (
     freeze_options,
 )
 from evalcore.shell.data.wire import encode_line
-from evalcore.shell.logs.lm_eval.lmms import is_lmms, with_arguments
-from evalcore.shell.logs.lm_eval.requests import as_request, list_arguments
+from evalcore.shell.logs.lm_eval.lmms import add_arguments, is_lmms
+from evalcore.shell.logs.lm_eval.requests import list_arguments, make_request
 from evalcore.shell.logs.lm_eval.rows import AskedRow, decode_row, restore_nonfinite
 from evalcore.shell.logs.log import NOTHING
 
@@ -193,7 +193,7 @@ def read_target(line: bytes) -> str | None:
 
 def _read_slowly(line: bytes) -> AskedRow:
     row = decode_row(line, "", "doc_id, doc, arguments, resps", ("doc_id",))
-    row = with_arguments(row) if is_lmms(row) else row
+    row = add_arguments(row) if is_lmms(row) else row
     missing = [name for name in ("arguments", "resps") if name not in row]
     if missing:
         raise EvalError(f"expected {' and '.join(missing)} in a row of a sample log, got {', '.join(map(str, row))}")
@@ -202,7 +202,7 @@ def _read_slowly(line: bytes) -> AskedRow:
         raise EvalError(f"expected the number of a document under doc_id, got {str(key)[:60]!r}")
     extras = own if isinstance(own, dict) else NOTHING
     row = restore_nonfinite(row, extras)
-    requests = tuple(as_request(one, "arguments") for one in list_arguments(row["arguments"]))
+    requests = tuple(make_request(one, "arguments") for one in list_arguments(row["arguments"]))
     if not requests:
         raise EvalError("expected at least one request under arguments, got none")
     return AskedRow(

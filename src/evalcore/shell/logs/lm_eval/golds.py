@@ -66,12 +66,12 @@ def resolve_gold(targets: Targets, target: object, choices: Sequence[str]) -> Go
     return _chosen(target, choices, texts_first=targets.kind in (None, str))
 
 
-def gold_by_score(values: Sequence[float], acc: object) -> int | None:
+def infer_gold(values: Sequence[float], acc: object) -> int | None:
     """Infer the gold of two choices from the logged accuracy.
 
     Among more than two, only right answers would reveal their gold, which would flatter the log.
 
-    >>> gold_by_score([-2.0, -1.0], 1.0), gold_by_score([-2.0, -1.0], 0.0), gold_by_score([-2.0, -1.0, -3.0], 1)
+    >>> infer_gold([-2.0, -1.0], 1.0), infer_gold([-2.0, -1.0], 0.0), infer_gold([-2.0, -1.0, -3.0], 1)
     (1, 0, None)
     """
     if len(values) != 2 or acc not in (0, 1):
@@ -80,10 +80,10 @@ def gold_by_score(values: Sequence[float], acc: object) -> int | None:
     return best if acc == 1 else 1 - best
 
 
-def readings(target: str, choices: Sequence[str]) -> tuple[int | None, int | None]:
+def read_both_ways(target: str, choices: Sequence[str]) -> tuple[int | None, int | None]:
     """Read a text as the index of a choice and as the text of one; None where it is not.
 
-    >>> [readings(one, ("no", "yes", "1")) for one in ("0", "no", "1", "maybe")]
+    >>> [read_both_ways(one, ("no", "yes", "1")) for one in ("0", "no", "1", "maybe")]
     [(0, None), (None, 0), (1, 2), (None, None)]
     """
     return _index(target, choices), _place(target, choices)
@@ -107,10 +107,10 @@ def is_within(target: str, choices: Sequence[str]) -> bool:
     return target.strip() in "".join(choices)
 
 
-def own_gold(given: object) -> Gold:
+def read_own_gold(given: object) -> Gold:
     """Read a gold that evalcore writes beside a target that leaves it open.
 
-    >>> own_gold([1, 2]), own_gold("[1, 2]"), own_gold(None)
+    >>> read_own_gold([1, 2]), read_own_gold("[1, 2]"), read_own_gold(None)
     ((1, 2), '[1, 2]', None)
     """
     if given is None or (isinstance(given, int | str | float) and not isinstance(given, bool)):
@@ -122,10 +122,10 @@ def own_gold(given: object) -> Gold:
     raise EvalError(f"expected a gold under evalcore.gold (a text, a number or a list), got {str(given)[:60]!r}")
 
 
-def own_choices(given: object) -> tuple[str, ...]:
+def read_own_choices(given: object) -> tuple[str, ...]:
     """Read choices that evalcore writes beside requests that lack them.
 
-    >>> own_choices([" yes", " no"])
+    >>> read_own_choices([" yes", " no"])
     (' yes', ' no')
     """
     found = [one for one in given if isinstance(one, str)] if isinstance(given, list) else None

@@ -17,10 +17,10 @@ def is_lmms(row: Mapping[str, object]) -> bool:
     return "filtered_resps" in row and ("input" in row if flat is None else isinstance(flat, list) and _is_flat(flat))
 
 
-def with_arguments(row: Plain) -> Plain:
+def add_arguments(row: Plain) -> Plain:
     """Bring a row into lm-eval's form. Replies that filters leave unchanged are logged once, as filtered.
 
-    >>> with_arguments({"doc_id": 0, "input": "Q", "filtered_resps": ["A"]})["resps"]
+    >>> add_arguments({"doc_id": 0, "input": "Q", "filtered_resps": ["A"]})["resps"]
     [['A']]
     """
     replies = row.get("resps", None)

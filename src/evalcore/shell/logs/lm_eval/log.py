@@ -22,12 +22,12 @@ from evalcore.core.records.request import (
 from evalcore.shell.data.unpack import open_bytes
 from evalcore.shell.data.wire import decode_line, encode_line
 from evalcore.shell.logs.head import FileHead, LogFile
-from evalcore.shell.logs.json_records import Record, find_part, problem_at
-from evalcore.shell.logs.lm_eval.lmms import is_lmms, with_arguments
-from evalcore.shell.logs.lm_eval.names import RENAMED, filter_names, task_of_log
+from evalcore.shell.logs.json_records import Record, find_part, locate_problem
+from evalcore.shell.logs.lm_eval.lmms import add_arguments, is_lmms
+from evalcore.shell.logs.lm_eval.names import RENAMED, list_filters, name_task
 from evalcore.shell.logs.lm_eval.past import find_past, read_past
-from evalcore.shell.logs.lm_eval.pools import Pool, first_row, pool_samples
-from evalcore.shell.logs.lm_eval.requests import asked_as
+from evalcore.shell.logs.lm_eval.pools import Pool, pool_samples, read_first_row
+from evalcore.shell.logs.lm_eval.requests import guess_output_type
 from evalcore.shell.logs.lm_eval.rows import recognise_samples
 from evalcore.shell.logs.lm_eval.samples import SampleLog, read_samples
 from evalcore.shell.logs.log import LogTask, Opening, Problem, Reader
@@ -55,10 +55,10 @@ SAMPLES = Reader(
 
 def _task(pool: Pool, opening: Opening) -> LogTask:
     files, placed = pool.files, pool.placed
-    first = next((row for row in map(first_row, files) if row), {})
+    first = next((row for row in map(read_first_row, files) if row), {})
     paths, config, row = tuple(one.path for one in files), placed.config, placed.row
-    kind = output_type_of(config, first)
-    named = filter_names(config, row) if row else ()
+    kind = find_output_type(config, first)
+    named = list_filters(config, row) if row else ()
     log = SampleLog(
         paths=paths,
         output_type=kind,
@@ -75,30 +75,32 @@ def _task(pool: Pool, opening: Opening) -> LogTask:
         rows=partial(read_samples, log),
         config=config,
         results=placed.results,
-        model=told_model(placed.results),
+        model=find_model_facts(placed.results),
         warnings=pool.told,
         past=partial(find_past, paths),
     )
 
 
-def told_model(results: Mapping[str, object]) -> Mapping[str, object]:
+def find_model_facts(results: Mapping[str, object]) -> Mapping[str, object]:
     """Find the model in results, its arguments and its name."""
     config = find_part(results, "config")
     return {**{key: config.get(key) for key in ("model", "model_args")}, "model_name": results.get("model_name")}
 
 
-def output_type_of(config: Mapping[str, object], first: Mapping[str, object]) -> OutputType:
+def find_output_type(config: Mapping[str, object], first: Mapping[str, object]) -> OutputType:
     """Find the output type: the config's if it is known, else a guess from the first row.
 
-    >>> output_type_of({"output_type": "greedy_until"}, {}), output_type_of({}, {"input": "Q", "filtered_resps": ["A"]})
-    ('generate_until', 'generate_until')
+    >>> find_output_type({"output_type": "greedy_until"}, {})
+    'generate_until'
+    >>> find_output_type({}, {"input": "Q", "filtered_resps": ["A"]})
+    'generate_until'
     """
     given = config.get("output_type")
     named = RENAMED.get(given, given) if isinstance(given, str) else None
     if named in KINDS:
         return OutputType(named)
-    shown = with_arguments(dict(first)) if is_lmms(first) else first
-    return asked_as(shown) if shown else GENERATE_UNTIL
+    shown = add_arguments(dict(first)) if is_lmms(first) else first
+    return guess_output_type(shown) if shown else GENERATE_UNTIL
 
 
 # --- lmms-eval before 0.2.4 -----------------------------------------------------------------------------------------
@@ -125,8 +127,8 @@ def open_lmms(files: Sequence[LogFile], opening: Opening) -> list[LogTask]:
     whole = _read_whole(path)
     config = freeze_dict(whole.model_configs)
     name = config.get("task")
-    task = name if isinstance(name, str) and name else task_of_log(path)
-    kind = output_type_of(config, {})
+    task = name if isinstance(name, str) and name else name_task(path)
+    kind = find_output_type(config, {})
     log = SampleLog(
         paths=(path,),
         output_type=kind,
@@ -152,7 +154,7 @@ def _log_records(path: Path) -> Iterator[Record | Problem]:
     try:
         items = _read_whole(path).logs
     except EvalError as wrong:
-        yield problem_at(path, Record(1, 0, b""), wrong)
+        yield locate_problem(path, Record(1, 0, b""), wrong)
         return
     for place, item in enumerate(items, 1):
         yield Record(place, 0, bytes(item))

@@ -25,21 +25,21 @@ ENDINGS = (".jsonl", ".json")
 """Of the names of sample logs; the format is detected from the content."""
 
 
-def task_of_log(path: Path) -> str:
+def name_task(path: Path) -> str:
     """Read the task from the name of a sample log.
 
-    >>> task_of_log(Path("samples_gsm8k_2024-08-21T03-44-09.494230.jsonl.gz")), task_of_log(Path("mathqa.jsonl"))
+    >>> name_task(Path("samples_gsm8k_2024-08-21T03-44-09.494230.jsonl.gz")), name_task(Path("mathqa.jsonl"))
     ('gsm8k', 'mathqa')
     """
     stem = LMMS_STAMP.sub("", _stem(path.name))
     return LAST_STAMP.sub("", stem.removeprefix("samples_")).strip("_") or stem
 
 
-def stamp_of(name: str) -> str:
+def find_stamp(name: str) -> str:
     """Find the time in a file's name, shared by the results and samples of a run: at its end, or lmms-eval's first.
 
-    >>> stamp_of("results_2024-08-21T03-44-09.494230.json"), stamp_of("20250102_0304_results.json"), stamp_of("a.json")
-    ('2024-08-21T03-44-09.494230', '20250102_0304', '')
+    >>> list(map(find_stamp, ["results_2024-08-21T03-44-09.494230.json", "20250102_0304_results.json", "a.json"]))
+    ['2024-08-21T03-44-09.494230', '20250102_0304', '']
     """
     found = LMMS_STAMP.match(name) or LAST_STAMP.search(_stem(name))
     return found[1] if found else ""
@@ -59,10 +59,10 @@ def is_sample_name(path: Path) -> bool:
     return name.endswith(".jsonl") and SAMPLES.match(name) is not None
 
 
-def filter_names(config: Mapping[str, object] | None, keys: Iterable[str]) -> tuple[str, ...]:
+def list_filters(config: Mapping[str, object] | None, keys: Iterable[str]) -> tuple[str, ...]:
     """List the filters of a task in order: those of its config, else those in the keys of its results, else none.
 
-    >>> filter_names(None, ["alias", "acc,strict", "acc_stderr,strict", "acc,loose"])
+    >>> list_filters(None, ["alias", "acc,strict", "acc_stderr,strict", "acc,loose"])
     ('strict', 'loose')
     """
     given = (config or {}).get("filter_list")

@@ -8,7 +8,7 @@ from pathlib import Path
 from evalcore.core.records.errors import EvalError
 from evalcore.shell.logs.json_records import Record, read_records
 from evalcore.shell.logs.lm_eval.forms import read_place
-from evalcore.shell.logs.lm_eval.rows import name_filter, read_row, read_value, restore_nonfinite, scores_of
+from evalcore.shell.logs.lm_eval.rows import name_filter, read_row, read_row_scores, read_value, restore_nonfinite
 from evalcore.shell.logs.log import NOTHING, Problem
 
 Plain = Mapping[str, object]
@@ -63,5 +63,5 @@ def _number_filter(nth: int) -> str:
 
 def _scores(fields: Plain) -> dict[str, object]:
     own = read_value(fields, "evalcore") if "evalcore" in fields else None
-    found = scores_of(fields)
+    found = read_row_scores(fields)
     return restore_nonfinite(found, own) if isinstance(own, dict) else found

@@ -14,7 +14,7 @@ from evalcore.shell.data.wire import encode_line
 from evalcore.shell.logs.head import LogFile
 from evalcore.shell.logs.json_records import find_part, read_records
 from evalcore.shell.logs.lm_eval.forms import read_place
-from evalcore.shell.logs.lm_eval.names import stamp_of
+from evalcore.shell.logs.lm_eval.names import find_stamp
 from evalcore.shell.logs.lm_eval.results import NO_MODEL, Placed, Results, place_log
 from evalcore.shell.logs.lm_eval.rows import read_near_row
 from evalcore.shell.logs.log import Problem
@@ -56,7 +56,7 @@ def pool_samples(files: Sequence[LogFile], results_in: Callable[[Path], Results]
     for one in files:
         place = place_log(one.path, results_in)
         # Without a model, nothing but the same folder (without results: and time) tells that two files are of one run.
-        run = run_of(place) if place.results else stamp_of(one.path.name)
+        run = identify_run(place) if place.results else find_stamp(one.path.name)
         where = None if names_model(place.results) else one.path.resolve().parent
         tasks.setdefault(place.task, {}).setdefault((where, run), []).append((one, place))
     return [pool for runs in tasks.values() for run in runs.values() for pool in _pooled(run)]
@@ -80,10 +80,10 @@ def names_model(results: Mapping[str, object]) -> bool:
     return any(one and one != NO_MODEL for one in told)
 
 
-def run_of(placed: Placed) -> bytes:
+def identify_run(placed: Placed) -> bytes:
     """Identify a run by what the shards of a task share: model, prompts, config without memory addresses.
 
-    >>> run_of(Placed("t", {"model_name": "a"})) == run_of(Placed("t", {"model_name": "b"}))
+    >>> identify_run(Placed("t", {"model_name": "a"})) == identify_run(Placed("t", {"model_name": "b"}))
     False
     """
     given = find_part(placed.results, "config")
@@ -91,7 +91,7 @@ def run_of(placed: Placed) -> bytes:
     return ADDRESS.sub(b"", encode_line(thaw_value([asked, placed.config])))
 
 
-def first_row(file: LogFile) -> Mapping[str, object]:
+def read_first_row(file: LogFile) -> Mapping[str, object]:
     """Read the first intact row of a sample log, if it is near the beginning."""
     return thaw_dict(file.first) if file.first else read_near_row(file.path)
 
@@ -103,7 +103,7 @@ def count_apart(files: Sequence[LogFile]) -> int | None:
     """Count the documents of files; None if two share one. Mostly the first documents show that they do; otherwise the
     files are read once.
     """
-    starts = [first_row(one).get("doc_id") for one in files]
+    starts = [read_first_row(one).get("doc_id") for one in files]
     if len(set(map(str, starts))) < len(starts):
         return None
     seen, count = Pages(), 0

@@ -55,17 +55,17 @@ def read_exchanges(line: bytes, where: str) -> Iterator[tuple[Request, tuple[Rep
     if not isinstance(heard, list) or len(heard) != len(asked):
         raise EvalError(f"{where}: expected replies to each of {len(asked)} requests, got {str(heard)[:60]!r}")
     for arguments, replies in zip(asked, heard, strict=True):
-        request = as_request(arguments, where)
+        request = make_request(arguments, where)
         repeats = replies if isinstance(replies, list) else [replies]
-        yield request, tuple(as_reply(request, one, where) for one in repeats)
+        yield request, tuple(make_reply(request, one, where) for one in repeats)
 
 
-def asked_as(fields: Fields) -> OutputType:
+def guess_output_type(fields: Fields) -> OutputType:
     """Guess the output type from the requests of a row, for a log without a config.
 
-    >>> asked_as({"arguments": [["Q:", {"until": []}]], "resps": [["4"]]})
+    >>> guess_output_type({"arguments": [["Q:", {"until": []}]], "resps": [["4"]]})
     'generate_until'
-    >>> asked_as({"arguments": ["Q:", " a"], "resps": [[[-1.0, False]], [[-2.0, False]]]})      # the layout of 2023
+    >>> guess_output_type({"arguments": ["Q:", " a"], "resps": [[[-1.0, False]], [[-2.0, False]]]})  # of 2023
     'multiple_choice'
     """
     first = next(iter(list_arguments(read_value(fields, "arguments"))), [])
@@ -102,10 +102,10 @@ def _number_of(name: str) -> int:
     return int(digits) if digits.isdecimal() and len(digits) < 10 else -1
 
 
-def as_request(arguments: list[object], where: str) -> Request:
+def make_request(arguments: list[object], where: str) -> Request:
     """Make a request of its arguments; those after a prompt and its options, such as pictures, are left out.
 
-    >>> as_request(["a", " b"], "samples.jsonl:1")
+    >>> make_request(["a", " b"], "samples.jsonl:1")
     LogLikelihood(context='a', continuation=' b')
     """
     match unwrap_parts(arguments):
@@ -125,10 +125,10 @@ def unwrap_parts(arguments: Iterable[object]) -> list[object]:
     return [one[0] if isinstance(one, list) and len(one) == 1 else one for one in arguments]
 
 
-def as_reply(request: Request, given: object, where: str) -> Reply | None:
+def make_reply(request: Request, given: object, where: str) -> Reply | None:
     """Make a reply of the kind that its request expects; numbers may be text, as lm-eval writes them.
 
-    >>> as_reply(LogLikelihood("a", " b"), ["-1.5", "True"], "samples.jsonl:1")
+    >>> make_reply(LogLikelihood("a", " b"), ["-1.5", "True"], "samples.jsonl:1")
     Likelihood(value=-1.5, greedy=True, tokens=0)
     """
     try:
@@ -207,7 +207,7 @@ def _replies(request: Request, given: object, row: AskedRow) -> Iterator[Reply]:
     if given == []:
         raise EvalError("expected at least one reply to each request, got none")
     for one in given if isinstance(given, list) else [given]:
-        found = as_reply(request, one, "resps")
+        found = make_reply(request, one, "resps")
         yield Failure(_reason(row.own)) if found is None else found
 
 

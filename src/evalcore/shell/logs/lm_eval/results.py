@@ -14,7 +14,7 @@ from evalcore.shell.data.unpack import open_bytes
 from evalcore.shell.data.wire import decode_line
 from evalcore.shell.logs.head import read_head
 from evalcore.shell.logs.json_records import find_part
-from evalcore.shell.logs.lm_eval.names import stamp_of, task_of_log
+from evalcore.shell.logs.lm_eval.names import find_stamp, name_task
 from evalcore.shell.logs.lm_eval.rows import recognise_samples
 from evalcore.shell.safety.safe_text import slug
 
@@ -45,7 +45,7 @@ class ResultsFile(FrozenRecord, frozen=True):
 
     @property
     def stamp(self) -> str:
-        return stamp_of(self.path.name)
+        return find_stamp(self.path.name)
 
 
 Results = Sequence[ResultsFile]
@@ -73,7 +73,7 @@ def place_log(path: Path, results_in: Callable[[Path], Results]) -> Placed:
     >>> place_log(Path("pretrained_gsm8k.jsonl"), lambda folder: [file]).task
     'gsm8k'
     """
-    stem, stamp = task_of_log(path), stamp_of(path.name)
+    stem, stamp = name_task(path), find_stamp(path.name)
     for file in results_in(path.resolve().parent):
         named = _named(file, stem) if file.stamp == stamp else None
         if named is not None:
@@ -88,9 +88,9 @@ def _named(file: ResultsFile, stem: str) -> str | None:
     return file.tasks.get(stem) or next(after, None)
 
 
-def damaged_beside(paths: Sequence[Path], results_in: Callable[[Path], Results]) -> dict[Path, EvalError]:
+def find_damaged(paths: Sequence[Path], results_in: Callable[[Path], Results]) -> dict[Path, EvalError]:
     """Find the unreadable results files of the runs of these logs."""
-    runs = dict.fromkeys((path.resolve().parent, stamp_of(path.name)) for path in paths)
+    runs = dict.fromkeys((path.resolve().parent, find_stamp(path.name)) for path in paths)
     files = [one for folder, stamp in runs for one in results_in(folder) if one.stamp == stamp]
     return {one.path: one.fault for one in files if one.fault is not None}
 
@@ -103,7 +103,7 @@ def read_folder_results(folder: Path) -> Results:
     """
     out: list[ResultsFile] = []
     for path in sorted(folder.glob("*.json")):
-        if "results" in path.name or stamp_of(path.name):
+        if "results" in path.name or find_stamp(path.name):
             try:
                 found = read_results(path)
             except EvalError as wrong:

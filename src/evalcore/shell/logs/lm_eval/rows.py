@@ -105,7 +105,7 @@ def read_row(data: bytes, line: int, path: str) -> Row:
     """Read a row of a sample log.
 
     >>> row = read_row(b'{"doc_id": 3, "doc": {"q": "?"}, "acc": 1}', 1, "samples.jsonl")
-    >>> row.line, row.key, read_value(row.fields, "doc"), scores_of(row.fields)
+    >>> row.line, row.key, read_value(row.fields, "doc"), read_row_scores(row.fields)
     (1, 3, {'q': '?'}, {'acc': 1})
     """
     where = f"{path}:{line}"
@@ -167,11 +167,11 @@ def read_value(fields: Fields, name: str) -> object:
         return decode_line(bytes(given), name)
 
 
-def scores_of(fields: Fields) -> dict[str, object]:
+def read_row_scores(fields: Fields) -> dict[str, object]:
     """Read the logged scores by metric; logs from before 2025 do not list their metrics.
 
-    >>> scores_of({"doc_id": 0, "metrics": ["acc"], "acc": 1.0, "note": "x"}), scores_of({"doc_id": 0, "acc": 1.0})
-    ({'acc': 1.0}, {'acc': 1.0})
+    >>> list(map(read_row_scores, [{"metrics": ["acc"], "acc": 1.0, "note": "x"}, {"doc_id": 0, "acc": 1.0}]))
+    [{'acc': 1.0}, {'acc': 1.0}]
     """
     given = fields.get("metrics")
     names = _names(bytes(given)) if isinstance(given, Raw) else given

@@ -20,13 +20,13 @@ from evalcore.core.records.request import (
     Request,
 )
 from evalcore.shell.data.wire import decode_line
-from evalcore.shell.logs.json_records import Record, problem_at, read_records
+from evalcore.shell.logs.json_records import Record, locate_problem, read_records
 from evalcore.shell.logs.lm_eval.forms import read_asked, read_target
-from evalcore.shell.logs.lm_eval.golds import Targets, gold_by_score, own_choices, own_gold, resolve_gold
+from evalcore.shell.logs.lm_eval.golds import Targets, infer_gold, read_own_choices, read_own_gold, resolve_gold
 from evalcore.shell.logs.lm_eval.pools import Pages
 from evalcore.shell.logs.lm_eval.requests import drop_padding, read_replies
 from evalcore.shell.logs.lm_eval.rows import AskedRow
-from evalcore.shell.logs.lm_eval.targets import Told, choices_of, is_open, learn_targets, settle_targets
+from evalcore.shell.logs.lm_eval.targets import Told, find_choices, is_open, learn_targets, settle_targets
 from evalcore.shell.logs.log import NOTHING, Logged, Problem
 
 MOST_FILTERS = 60
@@ -69,7 +69,7 @@ def read_samples(log: SampleLog) -> Iterator[Logged | Problem]:
                 reading = _learn(log, row) if reading is None else reading
                 made = _logged(row, reading, log, at, path)
             except EvalError as wrong:
-                yield problem_at(path, at, wrong)
+                yield locate_problem(path, at, wrong)
                 continue
             yield made if past is None else msgspec.structs.replace(made, **past(row.key))
     yield from _uneven(notes, log)
@@ -114,7 +114,7 @@ def _uneven(notes: _Notes, log: SampleLog) -> Iterator[Problem]:
     if other is not None:
         counts = f"{most.bit_count()} rows of document {key} and {other[1].bit_count()} of document {other[0]}"
         told = f"expected as many rows of each document (one per filter), got {counts}"
-        yield problem_at(*_last_row(log, other[0]), EvalError(told))
+        yield locate_problem(*_last_row(log, other[0]), EvalError(told))
 
 
 def _last_row(log: SampleLog, key: int) -> tuple[Path, Record]:
@@ -181,7 +181,7 @@ def _gold(
 ) -> Gold:
     """The gold: by the target, else by the document, else by the logged accuracy."""
     if row.own and "gold" in row.own:
-        return own_gold(row.own["gold"])
+        return read_own_gold(row.own["gold"])
     targets = reading.known
     if targets.picked is not None:
         picked = targets.picked(_doc(row.doc))
@@ -192,13 +192,15 @@ def _gold(
     one_end = not choices or len(replies) > len(row.requests) == 1
     if targets.output_type != MULTIPLE_CHOICE or (isinstance(found, (int, tuple)) and not one_end):
         return found
-    scored = gold_by_score(_values(replies), _accuracy(at))
+    scored = infer_gold(_values(replies), _accuracy(at))
     return found if scored is None else scored
 
 
 def _choices(row: AskedRow, targets: Targets, replies: int) -> tuple[str, ...]:
     own = row.own.get("choices") if row.own else None
-    return choices_of(targets, row.requests, replies, partial(_doc, row.doc)) if own is None else own_choices(own)
+    return (
+        find_choices(targets, row.requests, replies, partial(_doc, row.doc)) if own is None else read_own_choices(own)
+    )
 
 
 def _told(log: SampleLog, targets: Targets) -> Iterator[Told]:

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.request import GENERATE_UNTIL, MULTIPLE_CHOICE, Gold, LogLikelihood, OutputType, Request
-from evalcore.shell.logs.lm_eval.golds import Doc, Read, Targets, is_list, is_within, readings, resolve_gold
+from evalcore.shell.logs.lm_eval.golds import Doc, Read, Targets, is_list, is_within, read_both_ways, resolve_gold
 
 Config = Mapping[str, object]
 
@@ -42,11 +42,13 @@ def learn_targets(output_type: OutputType, config: Config, doc: Doc, requests: S
     return Targets(output_type, kind, _before(requests, listed, config), choices, picked)
 
 
-def choices_of(targets: Targets, requests: Sequence[Request], replies: int, doc: Callable[[], Doc]) -> tuple[str, ...]:
+def find_choices(
+    targets: Targets, requests: Sequence[Request], replies: int, doc: Callable[[], Doc]
+) -> tuple[str, ...]:
     """Find the choices of a document: the continuations of its requests, else those of its config, else none.
 
     >>> asked = [LogLikelihood("Q", " yes"), LogLikelihood("Q", " no")]
-    >>> choices_of(Targets(MULTIPLE_CHOICE), asked, 2, dict)
+    >>> find_choices(Targets(MULTIPLE_CHOICE), asked, 2, dict)
     ('yes', 'no')
     """
     if targets.output_type == GENERATE_UNTIL:
@@ -87,7 +89,7 @@ def settle_targets(targets: Targets, rows: Iterable[Told]) -> Targets:
         return replace(targets, lists=all(is_list(one.target) for one in rows))
     index_wrong = text_wrong = judged = 0
     for one in rows:
-        index, text = readings(one.target, one.choices)
+        index, text = read_both_ways(one.target, one.choices)
         if (index is None) != (text is None):
             index_wrong, text_wrong = index_wrong + (index is None), text_wrong + (text is None)
         elif index != text and (verdict := one.verdict()) is not None:

@@ -21,7 +21,7 @@ from evalcore.core.records.score import Scored, ScoredColumn
 from evalcore.core.records.task import MetricKey, MetricSpec, Task
 from evalcore.shell.logs.lm_eval.rows import read_float
 from evalcore.shell.logs.runs.log_table import Cells, LogTable
-from evalcore.shell.logs.runs.scores import are_numbers, make_column, noise_column, rows_of
+from evalcore.shell.logs.runs.scores import are_numbers, build_rows, make_column, make_noise_column
 from evalcore.shell.logs.runs.tasks import RecordedTask, find_spec
 
 VALUES = Inference(resampling=Resampling(0))
@@ -76,8 +76,8 @@ def _close(
     wrong = ""
     for named, aggregation, given in _readings(task, key, spec, cells, coded):
         try:
-            column = make_column(cells, partial(rows_of, aggregation=aggregation, given=given), absent)
-            made = ScoredColumn(key, column, named, reducer, _repeats(cells), (), noise_column(cells.noise))
+            column = make_column(cells, partial(build_rows, aggregation=aggregation, given=given), absent)
+            made = ScoredColumn(key, column, named, reducer, _repeats(cells), (), make_noise_column(cells.noise))
             closing = replace(VALUES, on_unscorable=recorded.on_unscorable)
             done.append((made, report_task(Scored(task, (made,)), inference=closing)[key]))
         except EvalError as problem:

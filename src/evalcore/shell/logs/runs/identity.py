@@ -69,29 +69,29 @@ class Look(Struct, frozen=True):
     ) -> Seen:
         """Keep the identity of a document with its declared id and cluster; ``prompt`` hashes what was asked."""
         unit = cluster if self.unit is None else self.unit(doc)
-        text = excerpt_of(doc) if self.texts else ""
+        text = excerpt_document(doc) if self.texts else ""
         content = self.content(doc, target)
         if not self.named:
             return Seen(raw, content, text, unit)
-        return Seen(raw, content, text, unit, id, prompt(), content_of(None, target))
+        return Seen(raw, content, text, unit, id, prompt(), hash_content(None, target))
 
 
-def look_by(matching: Matching) -> Look:
+def make_look(matching: Matching) -> Look:
     """Make the look of a matching."""
-    unit = cluster_reader(matching.cluster) if matching.cluster is not None else None
-    return Look(content_reader(matching.match), unit, not matching.match, matching.texts)
+    unit = make_cluster_reader(matching.cluster) if matching.cluster is not None else None
+    return Look(make_content_reader(matching.match), unit, not matching.match, matching.texts)
 
 
-def content_of(doc: object, target: object) -> str:
+def hash_content(doc: object, target: object) -> str:
     """Hash the content of a document; the order of keys, spacing and escapes do not matter.
 
-    >>> content_of({"q": "?", "n": 1}, 2) == content_of({"n": 1, "q": "?"}, "2")
+    >>> hash_content({"q": "?", "n": 1}, 2) == hash_content({"n": 1, "q": "?"}, "2")
     True
     """
-    return sha256(canonical(doc) + b"\0" + str(target).encode("utf-8", "surrogatepass")).hexdigest()
+    return sha256(encode_sorted(doc) + b"\0" + str(target).encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def canonical(value: object) -> bytes:
+def encode_sorted(value: object) -> bytes:
     """Encode a value as JSON with sorted keys."""
     try:
         return ENCODER.encode(value)
@@ -99,25 +99,25 @@ def canonical(value: object) -> bytes:
         return dump_json(_sorted(value)).encode()
 
 
-def prompt_of(arguments: object) -> str:
+def hash_arguments(arguments: object) -> str:
     """Hash what a model was asked about a document: the texts of its requests, whatever their order and number.
 
     Generation options do not count. The hash is empty if nothing is known of the requests.
 
-    >>> prompt_of({"gen_args_0": {"arg_0": "2+2=", "arg_1": {"until": []}}}) == prompt_of([["2+2=", {}]])
+    >>> hash_arguments({"gen_args_0": {"arg_0": "2+2=", "arg_1": {"until": []}}}) == hash_arguments([["2+2=", {}]])
     True
-    >>> prompt_of([["", {"until": []}]]), prompt_of(None)
+    >>> hash_arguments([["", {"until": []}]]), hash_arguments(None)
     ('', '')
     """
     parts = (part for one in list_arguments(arguments) for part in unwrap_parts(one))
     return hash_prompt(part for part in parts if isinstance(part, str))
 
 
-def prompt_of_requests(requests: Iterable[Request]) -> str:
-    """``prompt_of`` these requests.
+def hash_requests(requests: Iterable[Request]) -> str:
+    """``hash_arguments`` these requests.
 
     >>> from evalcore.core.records.request import Generate
-    >>> prompt_of_requests([Generate("2+2=")]) == prompt_of([["2+2=", {}]])
+    >>> hash_requests([Generate("2+2=")]) == hash_arguments([["2+2=", {}]])
     True
     """
     texts = (getattr(one, name) for one in requests for name in one.__struct_fields__)
@@ -127,13 +127,13 @@ def prompt_of_requests(requests: Iterable[Request]) -> str:
 def hash_prompt(texts: Iterable[str]) -> str:
     """Hash texts, whatever their order and number; empty if there are none."""
     known = sorted({*texts} - {""})
-    return sha256(canonical(known)).hexdigest() if known else ""
+    return sha256(encode_sorted(known)).hexdigest() if known else ""
 
 
-def content_reader(match: Sequence[str] = ()) -> Callable[[object, object], str]:
+def make_content_reader(match: Sequence[str] = ()) -> Callable[[object, object], str]:
     """Make the function that distinguishes documents: by content and target, or by some fields.
 
-    >>> read = content_reader(["q"])
+    >>> read = make_content_reader(["q"])
     >>> read({"q": "?", "id": 1}, "yes") == read({"q": "?", "source": "x"}, "no")
     True
     >>> read({"question": "?"}, "yes")
@@ -141,14 +141,14 @@ def content_reader(match: Sequence[str] = ()) -> Callable[[object, object], str]
     evalcore.EvalError: unknown field to match by 'q'. Known: question
     """
     if not match:
-        return content_of
+        return hash_content
 
     def content(doc: object, target: object) -> str:
         fields = doc if isinstance(doc, dict) else {}
         missing = next((name for name in match if name not in fields), None)
         if missing is not None:
             raise unknown("field to match by", missing, fields)
-        return content_of([fields[name] for name in match], "")
+        return hash_content([fields[name] for name in match], "")
 
     return content
 
@@ -159,10 +159,10 @@ def _sorted(value: object) -> object:
     return [_sorted(one) for one in value] if isinstance(value, list) else value
 
 
-def excerpt_of(doc: object) -> str:
+def excerpt_document(doc: object) -> str:
     r"""Show a document in a line: the beginning of its longest text.
 
-    >>> excerpt_of({"id": "7", "question": "How many\n\x1b[1m legs?", "answer": 4})
+    >>> excerpt_document({"id": "7", "question": "How many\n\x1b[1m legs?", "answer": 4})
     'How many \\x1b[1m legs?'
     """
     fields = doc.values() if isinstance(doc, Mapping) else (doc,)
@@ -172,12 +172,12 @@ def excerpt_of(doc: object) -> str:
     return line if len(line) <= SHOWN and line.isprintable() else visible(shorten(line, SHOWN))
 
 
-def cluster_reader(given: str) -> Callable[[object], str]:
+def make_cluster_reader(given: str) -> Callable[[object], str]:
     """Make the function that reads the cluster of a document: a field or a template, as in a run.
 
-    >>> cluster_reader("passage")({"passage": 7}), cluster_reader("{{a}}-{{b}}")({"a": 1, "b": 2})
+    >>> make_cluster_reader("passage")({"passage": 7}), make_cluster_reader("{{a}}-{{b}}")({"a": 1, "b": 2})
     ('7', '1-2')
-    >>> cluster_reader("pasage")({"passage": 7})
+    >>> make_cluster_reader("pasage")({"passage": 7})
     Traceback (most recent call last):
     evalcore.EvalError: cluster: expected a field or a template, got 'pasage'; fields: passage
     """

@@ -16,24 +16,24 @@ from evalcore.core.records.frozen_dict import FrozenDict
 from evalcore.core.records.request import GENERATE_UNTIL, OutputType
 from evalcore.core.records.task import MetricKey
 from evalcore.shell.data.wire import decode_line
-from evalcore.shell.logs.lm_eval.requests import asked_as
+from evalcore.shell.logs.lm_eval.requests import guess_output_type
 from evalcore.shell.logs.lm_eval.rows import (
     Row,
     keep_in_range,
     name_filter,
+    read_row_scores,
     read_sample_rows,
     read_value,
     restore_nonfinite,
-    scores_of,
 )
 from evalcore.shell.logs.log import NOTHING, Logged
 from evalcore.shell.logs.runs.identity import (
     Look,
     Matching,
     Seen,
-    look_by,
-    prompt_of,
-    prompt_of_requests,
+    hash_arguments,
+    hash_requests,
+    make_look,
     refuse_lone_clusters,
     tabulate_documents,
 )
@@ -78,11 +78,11 @@ def read_log_table(
     cells: dict[str, dict[str, _Notes]] = {}
     fields: set[str] = set()
     kind: OutputType = GENERATE_UNTIL
-    look = look_by(matching)
+    look = make_look(matching)
     for path in files:
         for row in read_sample_rows(path):
             if not seen:
-                kind = asked_as(row.fields)
+                kind = guess_output_type(row.fields)
             try:
                 name = _filter_of(row, filters, lines)
                 own = _mapping(read_value(row.fields, "evalcore")) if "evalcore" in row.fields else NOTHING
@@ -109,32 +109,32 @@ def tabulate_log(rows: Iterable[Logged], written: frozenset[str], path: Path, ma
     seen: dict[int, Seen] = {}
     lines: dict[int, int] = {}
     fields: set[str] = set()
-    look = look_by(matching)
+    look = make_look(matching)
     for one in rows:
-        doc = own_fields(one, written)
+        doc = drop_written(one, written)
         fields.update(doc if isinstance(doc, dict) else ())
-        asked = partial(prompt_of_requests, one.requests)
-        seen[one.doc_id] = look.see(doc, target_text(one.gold), id=one.id, cluster=one.cluster, prompt=asked)
+        asked = partial(hash_requests, one.requests)
+        seen[one.doc_id] = look.see(doc, write_target(one.gold), id=one.id, cluster=one.cluster, prompt=asked)
         lines[one.doc_id] = one.line
     refuse_lone_clusters(seen, lines.__getitem__, path)
     shown = {key: one.text for key, one in seen.items()} if matching.texts else {}
     return LogTable(tabulate_documents(seen.items()), shown, {}, {}, GENERATE_UNTIL, frozenset(fields))
 
 
-def own_fields(one: Logged, written: frozenset[str]) -> object:
+def drop_written(one: Logged, written: frozenset[str]) -> object:
     """Drop the fields of a document that the model or a scorer wrote.
 
-    >>> own_fields(Logged(doc_id=0, doc=b'{"q": "?", "reply": "!"}', gold=None), frozenset(["reply"]))
+    >>> drop_written(Logged(doc_id=0, doc=b'{"q": "?", "reply": "!"}', gold=None), frozenset(["reply"]))
     {'q': '?'}
     """
     doc = decode_line(one.doc, f"doc {one.doc_id}")
     return {name: cell for name, cell in doc.items() if name not in written} if isinstance(doc, dict) else doc
 
 
-def target_text(gold: object) -> str:
+def write_target(gold: object) -> str:
     """Write a gold as the target of a sample log.
 
-    >>> target_text(("a", "b")), target_text(None)
+    >>> write_target(("a", "b")), write_target(None)
     ("['a', 'b']", 'None')
     """
     return str(thaw(gold))
@@ -171,7 +171,7 @@ def _document(row: Row, known: Seen | None, own: Mapping[str, object], look: Loo
             target,
             id=_recorded_name(own, "id") if look.named else None,
             cluster=_recorded_name(own, "cluster") if look.unit is None else None,
-            prompt=lambda: prompt_of(read_value(row.fields, "arguments")),
+            prompt=lambda: hash_arguments(read_value(row.fields, "arguments")),
             raw=raw,
         )
     if known.content != look.content(doc, target):
@@ -188,7 +188,7 @@ def _recorded_name(own: Mapping[str, object], key: str) -> int | str | None:
 
 def _note(row: Row, own: Mapping[str, object], cells: dict[str, _Notes]) -> None:
     """Note what a row says about each metric."""
-    scores = scores_of(row.fields)
+    scores = read_row_scores(row.fields)
     for metric, score in (restore_nonfinite(scores, own) if "nonfinite" in own else scores).items():
         _notes(cells, metric)[0][row.key] = keep_in_range(score)
     if not own:

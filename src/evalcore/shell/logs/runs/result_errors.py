@@ -23,11 +23,11 @@ NO_COUNT = "the file does not say on how many documents it rests"
 ONE = "it rests on one document"
 
 
-def known_of(results: Fields) -> tuple[Known, ...]:
+def list_known(results: Fields) -> tuple[Known, ...]:
     """List every number of a results file in the order of its groups, parents before children.
 
     >>> row = {"acc,none": 0.5, "acc_stderr,none": 0.05, "alias": "t", "sample_len": 101}
-    >>> [(one.name, str(one.key), one.n, one.stderr) for one in known_of({"results": {"t": row}})]
+    >>> [(one.name, str(one.key), one.n, one.stderr) for one in list_known({"results": {"t": row}})]
     [('t', 'acc,none', 101, 0.05)]
     """
     rows = find_part(results, "results")

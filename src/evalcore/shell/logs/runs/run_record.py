@@ -22,14 +22,14 @@ from evalcore.core.records.row import Floats
 from evalcore.core.records.score import Scored, ScoredColumn
 from evalcore.core.stats.intervals import INTERVALS
 from evalcore.shell.logs.json_records import find_part
-from evalcore.shell.logs.lm_eval.names import filter_names
+from evalcore.shell.logs.lm_eval.names import list_filters
 from evalcore.shell.logs.runs.columns import Closed, close_columns
 from evalcore.shell.logs.runs.directions import point_column
 from evalcore.shell.logs.runs.identity import Matching
 from evalcore.shell.logs.runs.log_table import LogTable, read_log_table
 from evalcore.shell.logs.runs.shards import pool_source
 from evalcore.shell.logs.runs.source import RunFiles, RunLog
-from evalcore.shell.logs.runs.tasks import recorded_task
+from evalcore.shell.logs.runs.tasks import build_recorded_task
 from evalcore.shell.logs.runs.trees import grow_trees
 from evalcore.shell.logs.search import Searched
 
@@ -97,10 +97,10 @@ def _read_part(log: RunLog, results: Plain, matching: Matching) -> TaskRecord:
     config = find_part(results, "configs").get(log.task)
     config = config if isinstance(config, Mapping) else None
     row = find_part(results, "results", log.task)
-    table = read_log_table(log.files, filter_names(config, row), matching)
+    table = read_log_table(log.files, list_filters(config, row), matching)
     version = find_part(results, "versions").get(log.task)
-    recorded = recorded_task(log.task, config, table.output_type, table.filters, version)
-    recorded = replace(recorded, on_unscorable=rule_of(results))
+    recorded = build_recorded_task(log.task, config, table.output_type, table.filters, version)
+    recorded = replace(recorded, on_unscorable=find_rule(results))
     closed = close_columns(recorded, table, row if log.whole else {})
     told = find_part(results, "higher_is_better", log.task)
     columns = tuple(point_column(one, told) for one in closed.columns)
@@ -111,12 +111,12 @@ def _read_part(log: RunLog, results: Plain, matching: Matching) -> TaskRecord:
     )
 
 
-def run_path(text: str) -> Path:
+def check_run_path(text: str) -> Path:
     """Refuse an empty path, which an unset variable leaves and which would mean this folder.
 
-    >>> run_path("runs/a")
+    >>> check_run_path("runs/a")
     PosixPath('runs/a')
-    >>> run_path(" ")
+    >>> check_run_path(" ")
     Traceback (most recent call last):
     evalcore.EvalError: expected the path of a run, got an empty one (a shell variable that is not set?)
     """
@@ -131,15 +131,15 @@ def close_recorded(run: Recorded, confidence: float = 0.95) -> Report:
     inference = Inference(
         interval=ci if isinstance(ci, str) and ci in INTERVALS else "wilson",
         confidence=confidence,
-        on_unscorable=rule_of(run.results),
+        on_unscorable=find_rule(run.results),
     )
     tasks = [report_task(one, inference=inference) for one in run.side.scored]
     return build_report(tasks, run.side.trees, inference=inference)
 
 
-def comparable_side(recorded: Recorded) -> ComparisonSide:
+def make_comparable(recorded: Recorded) -> ComparisonSide:
     """Make a run comparable as it counted itself: under ``on_unscorable: zero`` a missing score is 0."""
-    if rule_of(recorded.results) != "zero":
+    if find_rule(recorded.results) != "zero":
         return recorded.side
 
     def counted(one: ScoredColumn) -> ScoredColumn:
@@ -151,10 +151,10 @@ def comparable_side(recorded: Recorded) -> ComparisonSide:
     return replace(recorded.side, scored=tuple(scored))
 
 
-def rule_of(results: Plain) -> Rule:
+def find_rule(results: Plain) -> Rule:
     """Find how a run counted documents without a score.
 
-    >>> rule_of({}), rule_of({"evalcore": {"on_unscorable": "zero"}})
+    >>> find_rule({}), find_rule({"evalcore": {"on_unscorable": "zero"}})
     ('exclude', 'zero')
     """
     return "zero" if find_part(results, "evalcore").get("on_unscorable") == "zero" else "exclude"

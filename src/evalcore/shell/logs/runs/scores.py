@@ -27,14 +27,14 @@ def are_numbers(values: Iterable[object]) -> bool:
     return all(one is None or isinstance(one, int | float) for one in values)
 
 
-def rows_of(values: Sequence[object], aggregation: str, given: Options) -> Rows:
+def build_rows(values: Sequence[object], aggregation: str, given: Options) -> Rows:
     """Build the rows of an aggregation from logged scores.
 
-    >>> rows_of([1, 0.5], "mean", freeze_options())
+    >>> build_rows([1, 0.5], "mean", freeze_options())
     Floats(values=Array([1. , 0.5]))
-    >>> rows_of([(0, 1), (1, 1)], "f1", freeze_options()).values.data.tolist()
+    >>> build_rows([(0, 1), (1, 1)], "f1", freeze_options()).values.data.tolist()
     [[0, 1], [1, 1]]
-    >>> rows_of([("a b", "a c")], "ter", freeze_options()).values.data.tolist()      # edits, words
+    >>> build_rows([("a b", "a c")], "ter", freeze_options()).values.data.tolist()      # edits, words
     [[1.0, 2.0]]
     """
     if aggregation != "bypass" and are_numbers(values):
@@ -48,7 +48,7 @@ def make_column(cells: Cells, rows: Callable[[Sequence[object]], Rows], absent: 
     """Make a column of every document of a log; those without a score have a reason, ``absent`` ones none.
 
     >>> cells = Cells({0: 1.0, 1: None}, {2: "failed: timed out"}, {})
-    >>> found = make_column(cells, lambda values: rows_of(values, "mean", freeze_options()), [3])
+    >>> found = make_column(cells, lambda values: build_rows(values, "mean", freeze_options()), [3])
     >>> found.status.data.tolist(), found.reasons
     ([0, 1, 2, 3], ((1, 'the score is None'), (2, 'timed out')))
     """
@@ -64,10 +64,10 @@ def make_column(cells: Cells, rows: Callable[[Sequence[object]], Rows], absent: 
     return build_column(keys, _padded(made, len(keys) - len(cells.scores)), status, reasons)
 
 
-def noise_column(noise: Mapping[int, tuple[float | None, int]]) -> Column | None:
+def make_noise_column(noise: Mapping[int, tuple[float | None, int]]) -> Column | None:
     """Make a column of the variance of each score over replies, and their number (see ``ScoredColumn``).
 
-    >>> noise_column({0: (0.25, 2), 1: (None, 1)}).rows.values.data.tolist()
+    >>> make_noise_column({0: (0.25, 2), 1: (None, 1)}).rows.values.data.tolist()
     [[0.25, 2.0], [nan, 1.0]]
     """
     pairs = [(nan if variance is None else variance, replies) for variance, replies in noise.values()]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from evalcore.shell.logs.lm_eval.names import is_sample_name, task_of_log
+from evalcore.shell.logs.lm_eval.names import is_sample_name, name_task
 from evalcore.shell.logs.lm_eval.pools import pool_samples
 from evalcore.shell.logs.lm_eval.results import read_folder_results
 from evalcore.shell.logs.paths import list_paths, show_names
@@ -25,11 +25,11 @@ def pool_source(source: RunFiles, path: Path) -> RunFiles:
     folder = path.expanduser()
     if not folder.is_dir():
         return source
-    names, below = {task_of_log(log.path) for log in source.logs}, _logs_below(folder)
+    names, below = {name_task(log.path) for log in source.logs}, _logs_below(folder)
     near = {name: paths for name, paths in below.items() if name in names}
     if all(len(paths) < 2 for paths in near.values()):
         return source
-    pooled = [_pooled(log, near.get(task_of_log(log.path), ())) for log in source.logs]
+    pooled = [_pooled(log, near.get(name_task(log.path), ())) for log in source.logs]
     logs = tuple(log for log, _ in pooled)
     told = tuple(one for _, some in pooled for one in some)
     if source.chosen and not told:  # which says it already
@@ -67,7 +67,7 @@ def _logs_below(folder: Path) -> dict[str, list[Path]]:
     out: dict[str, list[Path]] = {}
     for one in list_paths([folder]):
         if not {".jsonl", ".json"}.isdisjoint(one.path.suffixes[-2:]):
-            out.setdefault(task_of_log(one.path), []).append(one.path)
+            out.setdefault(name_task(one.path), []).append(one.path)
     return out
 
 

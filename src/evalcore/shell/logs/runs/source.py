@@ -12,7 +12,7 @@ from msgspec.structs import force_setattr
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.frozen_dict import FrozenRecord
 from evalcore.shell.data.unpack import PACKED, strip_packing
-from evalcore.shell.logs.lm_eval.names import ENDINGS, STAMP, stamp_of, task_of_log
+from evalcore.shell.logs.lm_eval.names import ENDINGS, STAMP, find_stamp, name_task
 from evalcore.shell.logs.lm_eval.results import EXPECTED, list_tasks, read_results
 from evalcore.shell.logs.log import NOTHING, Reader
 from evalcore.shell.logs.paths import show_names
@@ -71,7 +71,7 @@ def find_run(path: Path, searched: Searched = ALL) -> RunFiles:
         return _folder_run(path, searched)
     file = searched.tell(path)
     if file.has_rows:
-        task = task_of_log(path)
+        task = name_task(path)
         return RunFiles(task, (RunLog(task, path),))
     if searched.is_log(file, directly=True):
         return RunFiles(Path(strip_packing(path.name)).stem, others=(path,))
@@ -133,8 +133,8 @@ def _folder_run(folder: Path, searched: Searched) -> RunFiles:
         others = _other_logs(folder.glob("*"), searched) or _other_logs(folder.glob("*/*"), searched)
         if not others:
             raise EvalError(f"{folder}: {EXPECTED}; found neither results*.json nor a sample log in it")
-        return RunFiles(name, others=tuple(sorted(others, key=lambda path: (_stamp_within(path.name), age_of(path)))))
-    newest = {task_of_log(path): path for path in sorted(logs, key=age_of)}
+        return RunFiles(name, others=tuple(sorted(others, key=lambda path: (_stamp_within(path.name), find_age(path)))))
+    newest = {name_task(path): path for path in sorted(logs, key=find_age)}
     each = tuple(RunLog(task, path) for task, path in sorted(newest.items()))
     chosen = (tell_newest(folder),) if len(logs) > len(newest) else ()
     return RunFiles(name, each, NOTHING, chosen, chosen)
@@ -190,7 +190,7 @@ def _newest_results(folder: Path, searched: Searched) -> NewestResults | None:
     below = (one for one in sorted(folder.iterdir()) if one.is_dir())
     files = _results_files(folder, searched) or [file for one in below for file in _results_files(one, searched)]
     told = f"{folder} has {len(files)} results files; read"
-    for path in sorted(files, key=age_of, reverse=True):
+    for path in sorted(files, key=find_age, reverse=True):
         results = read_results(path)
         if results is not None:
             return path, results, (f"{told} {path.relative_to(folder)}, the newest",) if len(files) > 1 else ()
@@ -207,9 +207,9 @@ def _results_files(folder: Path, searched: Searched) -> list[Path]:
     return [file.path for file in files if file.reader is None or file.reader.tabular]
 
 
-def age_of(path: Path) -> tuple[str, float]:
+def find_age(path: Path) -> tuple[str, float]:
     """Find the time in a file's name and that of its last change, which sort the newest last."""
-    return stamp_of(path.name), path.stat().st_mtime
+    return find_stamp(path.name), path.stat().st_mtime
 
 
 # --- results, and the samples beside them -------------------------------------------------------------------------
@@ -217,7 +217,7 @@ def age_of(path: Path) -> tuple[str, float]:
 
 def _results_run(name: str, path: Path, results: Mapping[str, object], warnings: tuple[str, ...]) -> RunFiles:
     beside = {one.name: one for one in path.parent.iterdir() if one.is_file()}
-    stamp = stamp_of(path.name)
+    stamp = find_stamp(path.name)
     tasks = list_tasks(results)
     found = {task: _log_of(task, stamp, beside) for task in tasks}
     logs = tuple(RunLog(task, one) for task, one in found.items() if one is not None)
@@ -235,5 +235,5 @@ def _log_of(task: str, stamp: str, beside: Mapping[str, Path]) -> Path | None:
     exact = next((beside[name] for name in names if name in beside), None)
     if exact is not None or stamp:
         return exact
-    timed = [one for one in beside.values() if STAMP.search(one.name) and task_of_log(one) == task]
-    return max((one for one in timed if one.name.startswith("samples_")), key=age_of, default=None)
+    timed = [one for one in beside.values() if STAMP.search(one.name) and name_task(one) == task]
+    return max((one for one in timed if one.name.startswith("samples_")), key=find_age, default=None)

@@ -32,7 +32,7 @@ class RecordedTask(Struct, frozen=True):
     on_unscorable: Rule = "exclude"
 
 
-def recorded_task(
+def build_recorded_task(
     name: str, config: Config | None, guess: OutputType, pipelines: Iterable[str], version: object = None
 ) -> RecordedTask:
     """Build the task that closes a log's scores. Without a config, its output type is guessed from its requests.
@@ -40,7 +40,7 @@ def recorded_task(
     >>> from evalcore.core.records.request import GENERATE_UNTIL
     >>> text = "def mine(items):\\n    return 1.0"
     >>> config = {"output_type": "generate_until", "metric_list": [{"metric": "f", "aggregation": text}]}
-    >>> found = recorded_task("t", config, GENERATE_UNTIL, ["none"])
+    >>> found = build_recorded_task("t", config, GENERATE_UNTIL, ["none"])
     >>> found.task.metrics[0].aggregation, sorted(found.coded)
     (None, ['f'])
     """

@@ -27,21 +27,21 @@ def read_totals(path: Path, searched: Searched) -> Recorded:
     return Recorded(path.name, path, ComparisonSide(path.name, ()), results, {}, (*warnings, judged))
 
 
-def total_estimates(results: Mapping[str, object], confidence: float = 0.95) -> dict[Number, Estimate]:
+def list_total_estimates(results: Mapping[str, object], confidence: float = 0.95) -> dict[Number, Estimate]:
     """List every number of a results file, ours or lm-eval's, with the interval from its standard error.
 
     >>> row = {"acc,none": 0.5, "acc_stderr,none": 0.05, "sample_len": 101}
-    >>> found = total_estimates({"results": {"t": row}})
+    >>> found = list_total_estimates({"results": {"t": row}})
     >>> [round(end, 2) for one in found.values() for end in one.ci]
     [0.4, 0.6]
     """
-    from evalcore.shell.logs.runs.result_errors import known_of
+    from evalcore.shell.logs.runs.result_errors import list_known
 
     parts = [results.get(part) for part in ("groups", "results")]
     rows = {name: row for part in parts if isinstance(part, Mapping) for name, row in part.items()}
     return {
         (known.name, known.key): _estimate(known, rows[known.name], confidence)
-        for known in known_of(results)
+        for known in list_known(results)
         if isinstance(rows.get(known.name), Mapping)
     }
 

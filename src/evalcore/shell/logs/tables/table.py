@@ -20,7 +20,7 @@ from evalcore.core.records.request import (
 )
 from evalcore.shell.data.unpack import strip_packing
 from evalcore.shell.logs.head import FileHead, LogFile
-from evalcore.shell.logs.json_records import problem_at
+from evalcore.shell.logs.json_records import locate_problem
 from evalcore.shell.logs.lm_eval.golds import Targets
 from evalcore.shell.logs.log import Logged, LogTask, Opening, Problem, Reader
 from evalcore.shell.logs.tables.cells import (
@@ -105,7 +105,7 @@ def _documents(
             if made.id is not None and made.id in seen:
                 raise EvalError(_twice(made.id, mapping))
         except EvalError as wrong:
-            yield problem_at(path, group[0].at, wrong)
+            yield locate_problem(path, group[0].at, wrong)
             continue
         if made.id is not None:
             seen.add(made.id)
@@ -136,7 +136,7 @@ def _grouped(path: Path, mapping: ColumnMap, rows: Rows) -> Iterator[list[TableR
         try:
             name = _id(one, mapping.id or "")
         except EvalError as wrong:
-            yield problem_at(path, one.at, wrong)
+            yield locate_problem(path, one.at, wrong)
             continue
         size += weigh_row(one)
         if size > GATHERED and name not in groups:

@@ -7,7 +7,7 @@ from contextlib import suppress
 
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.request import MULTIPLE_CHOICE, Gold
-from evalcore.shell.logs.lm_eval.golds import Targets, readings, resolve_gold
+from evalcore.shell.logs.lm_eval.golds import Targets, read_both_ways, resolve_gold
 from evalcore.shell.logs.log import Problem
 from evalcore.shell.logs.tables.cells import read_choices, read_gold
 from evalcore.shell.logs.tables.column_map import ColumnMap
@@ -38,7 +38,7 @@ def settle_golds(
         if not at and not ((text or is_number(gold)) and any(one.strip().lstrip("-").isdecimal() for one in choices)):
             return None, ""  # a text is what it says, and of choices that are words, a number is the index
         for one in gold if isinstance(gold, tuple) else (gold,):
-            index, place = readings(str(one), choices)
+            index, place = read_both_ways(str(one), choices)
             indices += place is None and index is not None
             texts += index is None and place is not None
             differ = differ or (None not in (index, place) and index != place)

@@ -14,7 +14,7 @@ from evalcore.shell.data.json_files import USUAL
 from evalcore.shell.data.unpack import LineFault, open_bytes, read_lines
 from evalcore.shell.data.wire import MOST_BYTES, decode_line, encode_line
 from evalcore.shell.logs.head import LogFile, is_torn
-from evalcore.shell.logs.json_records import MARK, Record, problem_at, read_records
+from evalcore.shell.logs.json_records import MARK, Record, locate_problem, read_records
 from evalcore.shell.logs.log import Problem
 from evalcore.shell.logs.tables.column_map import ColumnMap
 
@@ -41,7 +41,7 @@ def read_table(path: Path, form: str, mapping: ColumnMap) -> Rows:
             at = one.at if isinstance(one, TableRow) else at
             yield one
     except EvalError as wrong:
-        yield problem_at(path, at, wrong)
+        yield locate_problem(path, at, wrong)
 
 
 def _read_json(path: Path, mapping: ColumnMap) -> Rows:
@@ -57,7 +57,7 @@ def _read_json(path: Path, mapping: ColumnMap) -> Rows:
             if not isinstance(cells, dict):
                 raise EvalError(f"expected a JSON object, got {str(cells)[:60]!r}")
         except EvalError as wrong:
-            yield problem_at(path, at, wrong)
+            yield locate_problem(path, at, wrong)
             continue
         yield TableRow(at, cells)
 
@@ -107,7 +107,7 @@ def _read_object(path: Path) -> Rows:
         if isinstance(cells, dict):
             yield TableRow(at, cells)
         else:
-            yield problem_at(path, at, EvalError(f"expected a JSON object, got {str(cells)[:60]!r}"))
+            yield locate_problem(path, at, EvalError(f"expected a JSON object, got {str(cells)[:60]!r}"))
 
 
 def _read_text(path: Path, mapping: ColumnMap) -> Rows:
@@ -123,13 +123,13 @@ def _read_text(path: Path, mapping: ColumnMap) -> Rows:
         names = name_columns(head[1])
         for one in rows:
             if isinstance(one, LineFault):
-                yield problem_at(path, Record(one.line, one.byte, b""), one)
+                yield locate_problem(path, Record(one.line, one.byte, b""), one)
                 continue
             end, row = one
             at = Record(end - sum(cell.count("\n") for cell in row), 0, b"")  # where it begins
             if len(row) != len(names):
                 wrong = EvalError(f"expected {len(names)} cells, got {len(row)}")
-                yield problem_at(path, at, wrong)
+                yield locate_problem(path, at, wrong)
             else:
                 cells = dict(zip(names, row, strict=True))
                 yield TableRow(at, {key: None if cell == "" and key in filled else cell for key, cell in cells.items()})

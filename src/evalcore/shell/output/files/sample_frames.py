@@ -8,8 +8,8 @@ from math import isfinite, nan
 
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.request import GENERATE_UNTIL, Failure, OutputType
-from evalcore.shell.logs.lm_eval.requests import asked_as, list_arguments
-from evalcore.shell.logs.lm_eval.rows import decode_fields, scores_of
+from evalcore.shell.logs.lm_eval.requests import guess_output_type, list_arguments
+from evalcore.shell.logs.lm_eval.rows import decode_fields, read_row_scores
 from evalcore.shell.safety.strict_json import dump_json, to_plain
 
 Plain = Mapping[str, object]
@@ -73,7 +73,7 @@ def flatten_sample(row: Plain, kinds: Mapping[str, str], columns: Mapping[str, s
     ('{"q": "é"}', 'Q:', ['4', '5'], 1.0, False)
     """
     given = decode_fields(row)
-    kind = asked_as(given)
+    kind = guess_output_type(given)
     asked = list_arguments(given.get("arguments"))
     own = given.get("evalcore")
     extra: Plain = own if isinstance(own, Mapping) else {}
@@ -105,7 +105,7 @@ def _read_scores(row: Plain) -> dict[str, object]:
     """What a row has under the names of metrics; the name of its task, which a reader may add, is none of them."""
     if not isinstance(row, Mapping) or "doc_id" not in row:
         raise EvalError(f"expected rows of a sample log (doc_id, doc, scores), got {str(row)[:60]!r}")
-    return scores_of({name: value for name, value in row.items() if name != "task"})
+    return read_row_scores({name: value for name, value in row.items() if name != "task"})
 
 
 def _list_replies(given: object, kind: OutputType) -> Iterator[object]:

@@ -28,7 +28,7 @@ from evalcore.core.records.row import Stats
 from evalcore.core.records.score import Provenance, Scored, merge_scored
 from evalcore.core.records.task import Task
 from evalcore.shell.logs.lm_eval.golds import Targets
-from evalcore.shell.logs.lm_eval.targets import choices_of, learn_targets, reads_back
+from evalcore.shell.logs.lm_eval.targets import find_choices, learn_targets, reads_back
 from evalcore.shell.prompts.ready_task import Built
 
 Plain = dict[str, object]
@@ -133,7 +133,9 @@ def _list_unclear(built: Built, given: Targets | None, targets: Mapping[int, obj
     out: dict[int, Plain] = {}
     for sample in built.samples:
         requests, text = asked.get(sample.doc_id, ()), str(targets.get(sample.doc_id, thaw(sample.gold)))
-        read = choices_of(known, requests, len(requests), partial(_read_fields, sample)) if requests else sample.choices
+        read = (
+            find_choices(known, requests, len(requests), partial(_read_fields, sample)) if requests else sample.choices
+        )
         if known.picked is not None:
             clear = known.picked(_read_fields(sample)) == sample.gold
         else:
