@@ -8,7 +8,6 @@ from itertools import chain
 from msgspec.structs import replace
 
 from evalcore.core.records.errors import EvalError, place, unknown
-from evalcore.core.records.frozen_dict import FrozenDict
 from evalcore.core.records.request import GENERATE_UNTIL, Failure, freeze_options
 from evalcore.core.records.task import MetricKey, MetricSpec, Pipeline, Task, config_of
 from evalcore.core.tables import first_or_all
@@ -124,7 +123,7 @@ def _said(task: Task, made: Task) -> Plain:
 def give_scores(doc: dict[str, object], results: list[object]) -> Plain:
     """Give the scores that a reply is."""
     found = results[0]
-    return found if isinstance(found, Mapping) else {}
+    return dict(found) if isinstance(found, tuple) else {}
 
 
 def name_scores(one: Logged) -> tuple[str, ...]:
@@ -137,11 +136,11 @@ def name_scores(one: Logged) -> tuple[str, ...]:
 
 
 def list_verdicts(one: Logged, keys: Sequence[MetricKey]) -> dict[str, tuple[object, ...]]:
-    """List the recorded scores of a document by filter, one mapping per repeat; a failure if it has none.
+    """List the recorded scores of a document by filter, (metric, score) for each repeat; a failure if it has none.
 
     >>> row = Logged(doc_id=0, doc=b"{}", gold=None, replies=(("a", "b"),), scores={"correct,none": [True, False]})
     >>> list_verdicts(row, [MetricKey("correct")])
-    {'none': ({'correct': True}, {'correct': False})}
+    {'none': ((('correct', True),), (('correct', False),))}
     >>> list_verdicts(row, [MetricKey("right")])
     {'none': (Failure(reason='no score was recorded'),)}
     """
@@ -150,8 +149,8 @@ def list_verdicts(one: Logged, keys: Sequence[MetricKey]) -> dict[str, tuple[obj
         found = {key.metric: list_values(one, key) for key in keys if key.filter == name}
         most = max(map(len, found.values()))
         told = {metric: values or (None,) * most for metric, values in found.items()}
-        rows = (((metric, values[at]) for metric, values in told.items() if at < len(values)) for at in range(most))
-        out[name] = tuple(map(FrozenDict, rows)) or (Failure(_why(one)),)
+        rows = ([(metric, values[at]) for metric, values in told.items() if at < len(values)] for at in range(most))
+        out[name] = tuple(map(tuple, rows)) or (Failure(_why(one)),)
     return out
 
 

@@ -10,7 +10,6 @@ import msgspec
 from msgspec import Raw, Struct, field
 
 from evalcore.core.records.errors import EvalError
-from evalcore.core.records.frozen_dict import FrozenDict
 from evalcore.core.records.request import Failure, Generate, Gold, Reply
 from evalcore.shell.data.wire import decode_line, encode_line
 from evalcore.shell.logs.log import Logged
@@ -89,8 +88,8 @@ def log_samples(number: int, epochs: Sequence[InspectSample], line: int, *, requ
         requests=(Generate(_prompt(first)),) if requests else (),
         replies=(replies,),
         id=first.id,
-        scores=FrozenDict((f"{name},none", one) for score in names for name, one in _scores(score, epochs)),
-        kept=FrozenDict((name, tuple(_given(one, name).get("answer") for one in epochs)) for name in names),
+        scores={f"{name},none": one for score in names for name, one in _scores(score, epochs)},
+        kept={name: tuple(_given(one, name).get("answer") for one in epochs) for name in names},
         line=line,
     )
 

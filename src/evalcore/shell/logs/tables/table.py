@@ -7,7 +7,6 @@ from functools import partial
 from pathlib import Path
 
 from evalcore.core.records.errors import EvalError
-from evalcore.core.records.frozen_dict import FrozenDict
 from evalcore.core.records.request import (
     GENERATE_UNTIL,
     MULTIPLE_CHOICE,
@@ -231,7 +230,7 @@ def _requests(row: TableRow, mapping: ColumnMap, choices: Sequence[str], count: 
 
 
 def _scores(rows: Sequence[TableRow], mapping: ColumnMap, replies: Sequence[Sequence[Reply]]) -> Mapping[str, object]:
-    return FrozenDict((f"{name},none", _score(rows, name, replies)) for name in mapping.scores)
+    return {f"{name},none": _score(rows, name, replies) for name in mapping.scores}
 
 
 def _score(rows: Sequence[TableRow], column: str, replies: Sequence[Sequence[Reply]]) -> object:
