@@ -65,6 +65,11 @@ def test_a_room_has_at_most_twelve_files() -> None:
     assert {room: count for room, count in rooms.items() if count > 12} == {}
 
 
+def test_a_file_has_at_most_250_lines() -> None:
+    lines = {path.relative_to(SOURCE).as_posix(): len(path.read_text("utf-8").splitlines()) for path in FILES}
+    assert {path: count for path, count in lines.items() if count > 250} == {}
+
+
 def test_files_are_nouns() -> None:
     gerund_or_participle = re.compile(r".*(ing|ed)")
     assert [path for path in FILES if gerund_or_participle.fullmatch(path.stem)] == []
