@@ -214,12 +214,14 @@ def test_clustered_errors() -> None:
     assert row["acc_stderr_clt,none"] == pytest.approx(np.std(values, ddof=1) / sqrt(24), rel=1e-12)
 
 
-def test_a_cluster_in_the_logged_document() -> None:
-    docs = [{"acc": float(i % 2)} for i in range(8)]
-    output = only(docs, task_config={"cluster_key": "source"})
+@pytest.mark.parametrize("log", [True, False])
+def test_a_cluster_in_the_logged_document_is_not_read(log: bool) -> None:
+    """As in lmms-eval, a cluster is a field of the scores: no number depends on whether samples are logged."""
+    output = only([{"acc": float(i % 2)} for i in range(8)], task_config={"cluster_key": "source"}, log=log)
     for row in output.logged_samples:
         row["doc"]["source"] = row["doc_id"] // 2
-    assert consolidate([output])[0]["t"]["acc_stderr_clustered,none"] == 0.0  # every pair has one right and one wrong
+    row = consolidate([output])[0]["t"]
+    assert (row["acc_stderr_clustered,none"], row["acc_stderr,none"]) == ("N/A", row["acc_stderr_clt,none"])
 
 
 def test_documents_without_a_cluster_are_no_giant_one() -> None:

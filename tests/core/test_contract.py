@@ -51,7 +51,6 @@ from evalcore import (
     score_task,
 )
 from evalcore.core.groups.config import group_from_config, group_metric_from_config
-from evalcore.core.lm_eval.result_file import show_group_table, task_aggregation_list
 from evalcore.extensions import (
     LLResult,
     MCResult,
@@ -63,7 +62,14 @@ from evalcore.extensions import (
     scorer_of,
 )
 from evalcore.groups import Group, GroupMetric, Leaf, leaf_from_flat, report_groups
-from evalcore.lm_eval import LM_EVAL_0_4_13, lm_eval_results, lmms_eval_results, sample_rows
+from evalcore.lm_eval import (
+    LM_EVAL_0_4_13,
+    lm_eval_results,
+    lmms_eval_results,
+    sample_rows,
+    show_group_table,
+    task_aggregation_list,
+)
 from evalcore.logs import tabulate_answers
 from evalcore.stats import (
     Array,
@@ -902,6 +908,16 @@ def test_b_lmms_evals_six_mappings(report):
     results, samples, configs, versions, shots, higher = made
     assert set(results) == {"a", "b", "inner", "outer"}
     assert results["a"]["samples"] == 4
+    assert set(results["a"]) == {
+        "alias",
+        "samples",
+        "evalcore_stderr",
+        "exact_match,none",
+        "exact_match_stderr,none",
+        "exact_match_stderr_clt,none",
+        "exact_match_stderr_clustered,none",
+    }
+    assert results["outer"] == {"alias": "outer", " ": " "}  # as lmms-eval marks groups without numbers
     assert samples == {"a": [{"doc_id": 0}]}
     assert configs["b"] == {"task": "b", "repeats": 1}
     assert versions["inner"] == "3"
@@ -916,10 +932,10 @@ def test_b_other_ranks_get_empty_mappings(report, rank):
 
 def test_b_show_group_table_and_task_aggregation_list(report):
     assert show_group_table(report)
-    assert task_aggregation_list(report) == {"inner": ["a", "b"]}
+    assert task_aggregation_list(report) == {"outer": ["a", "b"], "inner": ["a", "b"]}
     alone = build_report(report.tasks, [Group("outer", (Leaf("a", None),))])
     assert not show_group_table(alone)
-    assert task_aggregation_list(alone) == {}
+    assert task_aggregation_list(alone) == {"outer": ["a"]}
 
 
 def test_b_directions_that_disagree_are_null_in_that_group_only():

@@ -11,19 +11,21 @@ from math import isclose, nan
 from msgspec import Struct
 from msgspec.structs import replace
 
-from evalcore.adapters.lmms_eval.host import LmmsTask
-from evalcore.adapters.lmms_eval.scores import read_numbers
+from evalcore.adapters.lmms_eval.host import LmmsOutput, LmmsTask
+from evalcore.adapters.lmms_eval.numbers import get_score_key, read_numbers
 from evalcore.core.aggregate.aggregations import AGGREGATIONS, from_callable
 from evalcore.core.aggregate.value import aggregate_metric
-from evalcore.core.lm_eval.aggregations import from_callable_without_error
-from evalcore.core.records.estimate import Aggregation
-from evalcore.core.records.row import as_objects
+from evalcore.core.records.array import Floats64
+from evalcore.core.records.column import Column, scored_part
+from evalcore.core.records.estimate import Aggregation, Error, Resampling, Summary
+from evalcore.core.records.outcome import OK
+from evalcore.core.records.row import Rows, as_objects
 from evalcore.core.records.score import ScoredColumn
 from evalcore.core.records.task import MetricSpec
 from evalcore.core.tables import EVALCORE, Tables
 
 THEIR_MODULE = "lmms_eval.api.metrics"
-THEIR_NAMES = {"f1_score": "f1"}
+THEIR_NAMES = {"f1_score": "f1", "bypass_agg": "bypass"}
 
 
 class Called(Struct, frozen=True):
@@ -44,15 +46,19 @@ class Called(Struct, frozen=True):
 
 def make_tables(resample_own: bool) -> Tables:
     """Make evalcore's tables; a function of a task's own has an error only if it may be called on resamples."""
-    return replace(EVALCORE, from_callable=_resample_value if resample_own else _refuse_resamples)
+    return replace(EVALCORE, from_callable=_resample_value if resample_own else _leave_open)
 
 
 def _resample_value(function: Callable[..., object]) -> Aggregation:
     return replace(from_callable(function), average=True)  # lmms-eval's groups average whatever tasks report
 
 
-def _refuse_resamples(function: Callable[..., object]) -> Aggregation:
-    return replace(from_callable_without_error(function), average=True)
+def _leave_open(function: Callable[..., object]) -> Aggregation:
+    return replace(_resample_value(function), error=_refuse_error, resamples=False)
+
+
+def _refuse_error(rows: Rows, summary: Summary, influence: Floats64 | None, resampling: Resampling) -> Error:
+    return Error(None, "the task's own aggregation is not called on resamples")
 
 
 def find_name(function: Callable[..., object]) -> str | None:
@@ -62,27 +68,33 @@ def find_name(function: Callable[..., object]) -> str | None:
     return name if getattr(function, "__module__", "") == THEIR_MODULE and name in AGGREGATIONS else None
 
 
-def choose_aggregation(
-    scored: ScoredColumn, function: Callable[..., object] | None, task: LmmsTask, resample_own: bool
-) -> ScoredColumn:
+def choose_aggregation(scored: ScoredColumn, output: LmmsOutput, resample_own: bool) -> ScoredColumn:
     """Choose what a column's task aggregates it by; a mean of the scores by default.
 
     A function of the task's own that gives the mean of the numbers in its items closes as that mean, with its error.
     """
-    spec = scored.spec or MetricSpec(scored.key.metric)
-    numbers = read_numbers(scored.column)
+    function = output.task.aggregation().get(scored.key.metric) if scored.reducer is None else None
     name = "mean" if function is None else find_name(function)
     if function is None or name is not None:
-        closed = numbers if name == "mean" and numbers is not None else scored.column
-        return replace(scored, spec=replace(spec, aggregation=name), column=closed)
-    given = _pass_args(function, task)
+        return _set_aggregation(scored, name)
+    given = _pass_args(function, output.task)
     if resample_own:
-        return replace(scored, spec=replace(spec, aggregation=given))
-    made = _call_once(given, scored)
+        return _set_aggregation(scored, given)
+    made = _call_once(given, scored, output)
+    numbers = find_all_numbers(scored.column, get_score_key(output.task_config))
     mean = None if numbers is None else aggregate_metric(AGGREGATIONS["mean"], numbers).value
-    if mean is not None and numbers is not None and isclose(made.value, mean, rel_tol=1e-12, abs_tol=1e-15):
-        return replace(scored, spec=replace(spec, aggregation="mean"), column=numbers)
-    return replace(scored, spec=replace(spec, aggregation=made))
+    same = mean is not None and isclose(made.value, mean, rel_tol=1e-12, abs_tol=1e-15)
+    return _set_aggregation(scored, "mean" if same else made)
+
+
+def _set_aggregation(scored: ScoredColumn, chosen: str | Callable[..., object] | None) -> ScoredColumn:
+    return replace(scored, spec=replace(scored.spec or MetricSpec(scored.key.metric), aggregation=chosen))
+
+
+def find_all_numbers(column: Column, score_key: str) -> Column | None:
+    """Find the numbers of a column; None if a score has none."""
+    numbers = read_numbers(column, score_key)
+    return numbers if numbers is not None and numbers.count(OK) == column.count(OK) else None
 
 
 def _pass_args(function: Callable[..., object], task: LmmsTask) -> Callable[..., object]:
@@ -98,15 +110,19 @@ def _pass_args(function: Callable[..., object], task: LmmsTask) -> Callable[...,
     return made
 
 
-def _call_once(function: Callable[..., object], scored: ScoredColumn) -> Called:
-    """Call the function on all scores in the order of documents, once."""
+def _call_once(function: Callable[..., object], scored: ScoredColumn, output: LmmsOutput) -> Called:
+    """Call the function on all scores in the order of documents, unless lmms-eval has called it on the same scores."""
     name = str(getattr(function, "__name__", "aggregation"))
-    items = [item for item, ok in zip(as_objects(scored.column.rows), scored.column.scored.tolist(), strict=True) if ok]
+    items = list(as_objects(scored_part(scored.column).rows))
+    known = getattr(output, "agg_metrics", {})
     try:
-        raw = function(deepcopy(items))
+        whole = str(scored.key) in known and len(items) == len(
+            output.sample_metrics[scored.key.metric, scored.key.filter]
+        )
+        raw = known[str(scored.key)] if whole else function(deepcopy(items))
     except Exception as raised:
-        return Called(name, nan, None, f"aggregation {name!r} raised {type(raised).__name__}: {raised}")
+        return Called(name, nan, "N/A", f"aggregation {name!r} raised {type(raised).__name__}: {raised}")
     try:
-        return Called(name, float(raw))  # type: ignore[arg-type]  # raises if it is no number
+        return Called(name, float(raw), raw)  # type: ignore[arg-type]  # raises if it is no number
     except (TypeError, ValueError):
         return Called(name, nan, raw, f"aggregation {name!r} returned {type(raw).__name__}, which is no number")

@@ -2,29 +2,29 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
-import numpy as np
 from msgspec.structs import replace
+from toolz import concat, unique
 
-from evalcore.adapters.lmms_eval.aggregations import Called, choose_aggregation, make_tables
+from evalcore.adapters.lmms_eval.aggregations import choose_aggregation, find_all_numbers, make_tables
 from evalcore.adapters.lmms_eval.host import LmmsGroup, LmmsOutput
 from evalcore.adapters.lmms_eval.keys import RankPlace
-from evalcore.adapters.lmms_eval.scores import count_silent, read_numbers, read_scores
+from evalcore.adapters.lmms_eval.numbers import find_clusters, get_score_key
+from evalcore.adapters.lmms_eval.scores import count_silent, read_scores
+from evalcore.adapters.lmms_eval.task_row import get_call, write_row
 from evalcore.adapters.lmms_eval.trees import read_trees
-from evalcore.core.aggregate.aggregations import AGGREGATIONS
 from evalcore.core.aggregate.inference import Inference
-from evalcore.core.aggregate.value import aggregate_metric
-from evalcore.core.lm_eval.result_file import lmms_eval_results
+from evalcore.core.lm_eval.lmms_results import Plain, write_group_rows
+from evalcore.core.lm_eval.result_file import higher_is_better, num_fewshot
 from evalcore.core.pipeline import build_report, report_task
-from evalcore.core.records.column import Column
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.estimate import Resampling
 from evalcore.core.records.frozen_dict import FrozenDict, FrozenRecord
 from evalcore.core.records.report import Report, TaskReport
 from evalcore.core.records.score import Scored, ScoredColumn, merge_scored
 
-Plain = dict[str, object]
 Six = tuple[Plain, ...]
 TaskDict = Mapping[str | LmmsGroup, object]
 NOTHING: TaskDict = {}
@@ -47,6 +47,11 @@ class LmmsRules(FrozenRecord, frozen=True, kw_only=True):
 
 
 PLAIN = LmmsRules()
+
+
+def consolidate_results(eval_tasks: Sequence[LmmsOutput], *, rank: int = 0, rules: LmmsRules = PLAIN) -> Six:
+    """Consolidate tasks, in place of lmms-eval's function of this name; ``consolidate_group_results`` adds groups."""
+    return consolidate(eval_tasks, rank=rank, rules=rules)
 
 
 def consolidate(
@@ -72,25 +77,35 @@ def consolidate_ranks(
     place: rank r has documents r, r + ranks, ...
     """
     if rank != 0:
-        return lmms_eval_results(Report(tasks=()), rank=rank)
+        return tuple({} for _ in range(6))
     scored = score_ranks(ranks, rules)
     report = report_scores(scored, task_dict, rules)
-    results, _, _, _, shots, higher = lmms_eval_results(report)
     tasks = {one.task_name: one for one in ranks[0]}
+    results: Plain = {
+        name: write_row(report.task(name), one, find_clusters(one), tasks[name]) for name, one in scored.items()
+    }
     logged = {
         name: [row for outputs in ranks for one in outputs if one.task_name == name for row in one.logged_samples]
         for name in tasks
     }
-    for name, one in scored.items():
-        results[name] = {**_copy_row(results[name]), **_list_extras(one, tasks[name])}
     return (
-        results,
-        {**logged},
-        {name: dict(one.task_config or {}) for name, one in tasks.items()},
-        {**{name: one.version for name, one in tasks.items()}, **{one.name: one.version for one in report.groups}},
-        {**shots, **{name: one.n_shot or 0 for name, one in tasks.items()}},
-        {**higher, **{name: dict(one.task.higher_is_better()) for name, one in tasks.items()}},
+        defaultdict(dict, {**results, **_list_aliases(tasks), **write_group_rows(report)}),
+        defaultdict(list, logged),
+        defaultdict(dict, {name: one.task_config for name, one in tasks.items()}),
+        defaultdict(
+            dict, {**{g.name: g.version for g in report.groups}, **{k: one.version for k, one in tasks.items()}}
+        ),
+        defaultdict(int, {**num_fewshot(report), **{name: one.n_shot for name, one in tasks.items()}}),
+        defaultdict(
+            dict, {**higher_is_better(report), **{name: one.task.higher_is_better() for name, one in tasks.items()}}
+        ),
     )
+
+
+def _list_aliases(tasks: Mapping[str, LmmsOutput]) -> Plain:
+    """List the groups that outputs name themselves, with their aliases."""
+    named = [(getattr(one, "group_name", None), getattr(one, "group_alias", None)) for one in tasks.values()]
+    return {name: {"alias": alias} for name, alias in reversed(named) if name and alias and name not in tasks}
 
 
 def score_ranks(ranks: Sequence[Sequence[LmmsOutput]], rules: LmmsRules = PLAIN) -> dict[str, Scored]:
@@ -111,12 +126,38 @@ def score_ranks(ranks: Sequence[Sequence[LmmsOutput]], rules: LmmsRules = PLAIN)
 def report_scores(scored: Mapping[str, Scored], task_dict: TaskDict = NOTHING, rules: LmmsRules = PLAIN) -> Report:
     """Report these scores as evalcore does, with intervals, counts and reasons."""
     tables, inference = make_tables(rules.resample_own), Inference(resampling=Resampling(rules.bootstrap_iters))
-    closed = [_explain_values(report_task(one, inference=inference, tables=tables), one) for one in scored.values()]
+    closed: list[TaskReport] = []
+    for one in scored.values():
+        clusters = find_clusters(one)
+        parts = [
+            report_task(
+                replace(one, columns=(_take_numbers(column, one),)),
+                inference=inference,
+                clusters=clusters[column.key],
+                tables=tables,
+            )
+            for column in one.columns
+        ]
+        closed.append(_explain_values(_join_reports(parts or [report_task(one, tables=tables)]), one))
     return build_report(closed, read_trees(task_dict), inference=inference, tables=tables)
 
 
-def _copy_row(row: object) -> Plain:
-    return dict(row) if isinstance(row, dict) else {}
+def _take_numbers(column: ScoredColumn, scored: Scored) -> ScoredColumn:
+    """Take the numbers of scores that close by a mean."""
+    numbers = find_all_numbers(column.column, get_score_key(scored.task.config))
+    is_mean = column.spec is not None and column.spec.aggregation == "mean"
+    return replace(column, column=numbers) if is_mean and numbers is not None else column
+
+
+def _join_reports(parts: Sequence[TaskReport]) -> TaskReport:
+    """Join the reports of a task's columns, each of which has clusters of its own."""
+    return replace(
+        parts[0],
+        estimates=tuple(concat(part.estimates for part in parts)),
+        columns=tuple(concat(part.columns for part in parts)),
+        n_docs=max(part.n_docs for part in parts),
+        warnings=tuple(unique(concat(part.warnings for part in parts))),
+    )
 
 
 def _join_parts(parts: Sequence[Scored]) -> Scored:
@@ -130,52 +171,16 @@ def _join_parts(parts: Sequence[Scored]) -> Scored:
 
 def _aggregate_columns(scored: Scored, output: LmmsOutput, resample_own: bool) -> Scored:
     """Give each metric its own aggregation, now that all documents are there."""
-    functions = output.task.aggregation()
-    columns = tuple(
-        choose_aggregation(one, functions.get(one.key.metric), output.task, resample_own) for one in scored.columns
-    )
-    return replace(scored, columns=columns)
+    return replace(scored, columns=tuple(choose_aggregation(one, output, resample_own) for one in scored.columns))
 
 
 def _explain_values(report: TaskReport, scored: Scored) -> TaskReport:
     """Explain estimates for which a function of the task's own gave no number."""
-    whys = {one.key: _get_call(one).why for one in scored.columns}
+    calls = {one.key: get_call(one) for one in scored.columns}
     return replace(
         report,
         estimates=tuple(
-            (key, replace(estimate, reason=whys.get(key) or estimate.reason)) for key, estimate in report.estimates
+            (key, replace(estimate, reason=call.why) if (call := calls.get(key)) and call.why else estimate)
+            for key, estimate in report.estimates
         ),
     )
-
-
-def _get_call(scored: ScoredColumn) -> Called:
-    aggregation = scored.spec.aggregation if scored.spec is not None else None
-    return aggregation if isinstance(aggregation, Called) else Called("", 0.0)
-
-
-def _list_extras(scored: Scored, output: LmmsOutput) -> Plain:
-    """List what lmms-eval's rows have beside value and error: its two errors of a mean, and values that are no
-    numbers.
-    """
-    listed = (output.task_config or {}).get("skip_stderr_metrics")
-    skipped = listed if isinstance(listed, list | tuple) else ()
-    out: Plain = {}
-    for one in scored.columns:
-        metric, name = one.key
-        made = _get_call(one)
-        out |= {str(one.key): made.raw} if made.raw is not None else {}
-        numbers = read_numbers(one.column)
-        if one.reducer is None and numbers is not None:
-            alone, by_cluster = (None, None) if metric in skipped else _find_errors(numbers, scored.clusters_by_key())
-            out[f"{metric}_stderr_clt,{name}"] = "N/A" if alone is None else alone
-            out[f"{metric}_stderr_clustered,{name}"] = "N/A" if by_cluster is None else by_cluster
-    return out
-
-
-def _find_errors(numbers: Column, clusters: Mapping[int, int] | None) -> tuple[float | None, float | None]:
-    """Find the error of a mean with documents taken as independent, and with clusters taken together."""
-    alone = aggregate_metric(AGGREGATIONS["mean"], numbers).stderr
-    if clusters is None:
-        return alone, None
-    codes = np.array([clusters[key] for key in numbers.keys.ints.tolist()], np.int64)
-    return alone, aggregate_metric(AGGREGATIONS["mean"], numbers, clusters=codes).stderr

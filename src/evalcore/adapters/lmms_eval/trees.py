@@ -37,7 +37,7 @@ def _read_tree(key: str | LmmsGroup, members: TaskDict) -> Group[object]:
 
 def _read_group(group: LmmsGroup) -> Group[object]:
     config = dict(group.config)
-    listed = config.get("aggregate_metric_list")
+    metadata, listed = config.get("metadata"), config.get("aggregate_metric_list")
     entries = listed if isinstance(listed, list | tuple) else [] if listed is None else [listed]
     return cast(
         Group[object],
@@ -45,7 +45,7 @@ def _read_group(group: LmmsGroup) -> Group[object]:
             {
                 "group": group.group_name,
                 "group_alias": config.get("group_alias"),
-                "metadata": config.get("metadata"),
+                "metadata": {"version": None, **metadata} if isinstance(metadata, Mapping) else None,
                 "aggregate_metric_list": [_read_metric(one) if isinstance(one, Mapping) else one for one in entries],
             }
         ),

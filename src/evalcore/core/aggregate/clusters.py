@@ -39,9 +39,9 @@ def spread_of(
     n = len(summary.stats)
     if resampling.draws == 0:
         return UnitSpread(Error(None, "bootstrap_iters is 0, so no errors are computed"), None, n)
-    if clusters is not None:
-        if influence is None:
-            return _bootstrap_clusters(summary, clusters, resampling)
+    if clusters is not None and influence is None and aggregation.resamples:
+        return _bootstrap_clusters(summary, clusters, resampling)
+    if clusters is not None and influence is not None:
         variance, stderr, count = clustered(influence, clusters)
         return UnitSpread(
             Error(stderr, "clustered" if stderr is not None else "needs two clusters, got 1"), variance, count

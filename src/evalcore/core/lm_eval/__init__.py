@@ -7,6 +7,7 @@ groups        groups that differ (E04, E05, E08, E09, E23)
 errata        ERRATA, and which of them concern an estimate
 policy        LM_EVAL_0_4_13: the default tables with an entry replaced per erratum
 result_row    a task from a row of lm-eval's results
-result_file   a report as lm-eval's result file, and as lmms-eval's six mappings
+result_file   a report as lm-eval's result file
+lmms_results  a report as lmms-eval's six mappings
 sample_log    scores as lm-eval's sample log
 """

@@ -1,4 +1,4 @@
-"""Reports in the schemas of other harnesses: lm-eval's result file, lmms-eval's six mappings."""
+"""Reports in the schema of lm-eval's result file."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from math import sqrt
 
 from evalcore.core.groups.edit import has_aggregation
-from evalcore.core.groups.tree import Group, Tree, all_groups, child_names, fold_group
+from evalcore.core.groups.tree import Group, Tree, all_groups, all_tasks, child_names, fold_group
 from evalcore.core.lm_eval.errata import ERRATA
 from evalcore.core.lm_eval.sample_log import thaw
 from evalcore.core.records.estimate import Estimate
@@ -24,7 +24,7 @@ def lm_eval_results(report: Report, samples: Mapping[str, Sequence[Plain]] | Non
     """Write a report in lm-eval's result schema, with evalcore's own under the key ``evalcore``."""
     groups = _list_groups(report.trees)
     group_rows = {row.name: _write_group(row) for row in report.groups}
-    with_numbers = {group.name: group_rows[group.name] for group in groups if has_aggregation(group)}
+    with_numbers = {name: group_rows[name] for name in list_shown(report)}
     out: Plain = {
         "results": {**{task.name: _write_task(task) for task in report.tasks}, **group_rows},
         **({"groups": with_numbers} if with_numbers else {}),
@@ -43,39 +43,20 @@ def lm_eval_results(report: Report, samples: Mapping[str, Sequence[Plain]] | Non
     return out
 
 
-def lmms_eval_results(
-    report: Report, samples: Mapping[str, Sequence[Plain]] | None = None, *, rank: int = 0
-) -> tuple[Plain, ...]:
-    """Write lmms-eval's six mappings (results, samples, configs, versions, num_fewshot, higher_is_better).
-
-    Ranks other than 0 get empty ones.
-    """
-    if rank != 0:
-        return ({}, {}, {}, {}, {}, {})
-    rows: Plain = {task.name: {**_write_task(task), **_write_size(task, "samples")} for task in report.tasks}
-    rows |= {group.name: {**_write_group(group), "samples": group.sample_len or 0} for group in report.groups}
-    return (
-        rows,
-        {name: list(found) for name, found in (samples or {}).items()},
-        {task.name: thaw(task.config) for task in report.tasks},
-        {**{task.name: task.version for task in report.tasks}, **{g.name: g.version for g in report.groups}},
-        dict(num_fewshot(report)),
-        dict(higher_is_better(report)),
-    )
-
-
 def show_group_table(report: Report) -> bool:
-    """Whether any group has numbers of its own."""
-    return any(group.estimates for group in report.groups)
+    """Whether any group has numbers of its own, so that there is a table of groups."""
+    return bool(list_shown(report))
+
+
+def list_shown(report: Report) -> list[str]:
+    """The groups of the table of groups: those that aggregate, whether or not they found a number."""
+    return [group.name for group in _list_groups(report.trees) if has_aggregation(group)]
 
 
 def task_aggregation_list(report: Report) -> dict[str, list[str]]:
-    """The tasks that each group aggregates."""
-    return {
-        group.name: list(dict.fromkeys(leaf.name for leaf in _list_tasks(group)))
-        for group in _list_groups(report.trees)
-        if has_aggregation(group)
-    }
+    """The tasks below each group that has any, each once."""
+    listed = {group.name: [leaf.name for leaf in all_tasks(group)] for group in _list_groups(report.trees)}
+    return {name: tasks for name, tasks in listed.items() if tasks}
 
 
 # --- algebras on the trees ------------------------------------------------------------------------------------------
@@ -126,22 +107,22 @@ def _merge_directions(parts: Iterable[Directions]) -> Directions:
 
 
 def _write_task(task: TaskReport) -> Plain:
-    numbers = {text: value for key, estimate in task.estimates for text, value in _write_pair(key, estimate)}
-    return {"name": task.name, "alias": task.alias or task.name, **_write_size(task), **numbers}
+    numbers = {text: value for key, estimate in task.estimates for text, value in write_pair(key, estimate)}
+    return {"name": task.name, "alias": task.alias or task.name, **write_size(task), **numbers}
 
 
 def _write_group(group: GroupReport) -> Plain:
-    row: Plain = {"alias": group.alias, "name": group.name, **_write_size(group)}
-    row |= {text: value for key, estimate in group.estimates for text, value in _write_pair(key, estimate)}
+    row: Plain = {"alias": group.alias, "name": group.name, **write_size(group)}
+    row |= {text: value for key, estimate in group.estimates for text, value in write_pair(key, estimate)}
     counts = {str(key): estimate.n for key, estimate in group.estimates if estimate.n is not None}
     return {**row, **({"sample_count": counts} if counts else {})}
 
 
-def _write_size(row: TaskReport | GroupReport, key: str = "sample_len") -> Plain:
+def write_size(row: TaskReport | GroupReport, key: str = "sample_len") -> Plain:
     return {} if row.sample_len is None else {key: row.sample_len}
 
 
-def _write_pair(key: MetricKey, estimate: Estimate) -> tuple[tuple[str, object], tuple[str, object]]:
+def write_pair(key: MetricKey, estimate: Estimate) -> tuple[tuple[str, object], tuple[str, object]]:
     # lm-eval's table code needs the word "N/A" for a missing number.
     value = "N/A" if estimate.value is None else estimate.value
     return (str(key), value), (key.stderr, "N/A" if estimate.stderr is None else estimate.stderr)
@@ -157,17 +138,23 @@ def _write_counts(task: TaskReport) -> Plain:
 def extras(report: Report) -> Plain:
     """Write what lm-eval's schema has no place for: intervals, counts, outcomes, recipes, errata."""
     rows: list[TaskReport | GroupReport] = [*report.tasks, *report.groups]
-    known = {(task.name, key): estimate for task in report.tasks for key, estimate in task.estimates}
     used = sorted({name for row in rows for _, estimate in row.estimates for name in estimate.errata})
     return {
-        "estimates": {
-            row.name: {
-                str(key): _write_extra(estimate, _find_behind(key, estimate, known)) for key, estimate in row.estimates
-            }
-            for row in rows
-        },
+        "estimates": write_estimates(report),
         "warnings": [warning for row in rows for warning in row.warnings],
         "errata": {name: ERRATA[name] for name in used},
+    }
+
+
+def write_estimates(report: Report) -> dict[str, dict[str, Plain]]:
+    """Write all that is known about each number of each task and group."""
+    rows: list[TaskReport | GroupReport] = [*report.tasks, *report.groups]
+    known = {(task.name, key): estimate for task in report.tasks for key, estimate in task.estimates}
+    return {
+        row.name: {
+            str(key): _write_extra(estimate, _find_behind(key, estimate, known)) for key, estimate in row.estimates
+        }
+        for row in rows
     }
 
 
@@ -226,7 +213,5 @@ def _list_groups(trees: Iterable[Tree[TaskReport]]) -> list[Group[TaskReport]]:
     return list({group.name: group for group in reversed(groups)}.values())[::-1]
 
 
-def _list_tasks(group: Group[TaskReport]) -> tuple[TaskReport, ...]:
-    from evalcore.core.groups.tree import all_tasks
-
-    return tuple(leaf.value for leaf in all_tasks(group))
+def _sort_tasks(tasks: Iterable[TaskReport]) -> list[TaskReport]:
+    return sorted(tasks, key=lambda task: task.name)

@@ -64,6 +64,7 @@ class Aggregation(FrozenRecord, frozen=True, kw_only=True):
     ``average`` says whether a group may average this value over tasks (on the scale of ``link``); ``size`` is
     a task's weight then, from its summed statistics. ``even`` says that it is the mean of a score by document, with
     the sum of scores and their number as statistics. ``library`` made the statistics: its version is in the recipe.
+    ``resamples`` says whether clusters may be resampled for the error of a value without influences.
     """
 
     name: str
@@ -75,6 +76,7 @@ class Aggregation(FrozenRecord, frozen=True, kw_only=True):
     even: bool = False
     size: Callable[[Floats64], float] | None = None
     library: str | None = None
+    resamples: bool = True
     total: Callable[[Floats64], Floats64] = exact_sum
 
 
