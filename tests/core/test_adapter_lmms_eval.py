@@ -12,7 +12,15 @@ import numpy as np
 import pytest
 
 from evalcore import EvalError
-from evalcore.adapters.lmms_eval import LmmsRules, consolidate, consolidate_ranks, report_scores, score_ranks
+from evalcore.adapters.lmms_eval import (
+    LmmsRules,
+    consolidate,
+    consolidate_group_results,
+    consolidate_ranks,
+    consolidate_results,
+    report_scores,
+    score_ranks,
+)
 
 Plain = dict[str, object]
 
@@ -201,6 +209,29 @@ def test_functions_that_give_no_number() -> None:
     ]
 
 
+def test_the_field_of_a_score() -> None:
+    """The task's ``score_key`` says where a dict has its number."""
+    docs = [{"acc": {"points": i % 3, "score": 9}} for i in range(9)]
+    row = consolidate([only(docs, aggregation={"acc": len}, task_config={"score_key": "points"})])[0]["t"]
+    assert row["acc_stderr_clt,none"] == pytest.approx(np.std([i % 3 for i in range(9)], ddof=1) / 3, rel=1e-12)
+
+
+def test_scores_that_are_no_numbers_have_neither_error() -> None:
+    row = consolidate([only([{"acc": word} for word in "abca"], aggregation={"acc": lambda items: len(set(items))})])
+    assert row[0]["t"]["acc,none"] == 3.0
+    assert {row[0]["t"][f"acc_{kind},none"] for kind in ("stderr", "stderr_clt", "stderr_clustered")} == {"N/A"}
+
+
+def test_a_metric_that_the_task_does_not_declare() -> None:
+    docs = [{"acc": i % 2, "word": "x"} for i in range(4)]
+    output = only(docs, aggregation={})
+    row = consolidate([output])[0]["t"]
+    assert (row["acc,none"], row["word,none"]) == (0.5, "N/A")
+    assert report_scores(score_ranks([[output]])).task("t").warnings == (
+        "t: metric 'acc' was emitted without being declared; aggregated by mean",
+    )
+
+
 # --- clusters -----------------------------------------------------------------------------------------------------------
 
 
@@ -212,6 +243,14 @@ def test_clustered_errors() -> None:
     expected = sqrt(6 / 5 * np.sum(sums**2)) / 24  # lmms-eval has no C/(C - 1)
     assert row["acc_stderr_clustered,none"] == row["acc_stderr,none"] == pytest.approx(expected, rel=1e-12)
     assert row["acc_stderr_clt,none"] == pytest.approx(np.std(values, ddof=1) / sqrt(24), rel=1e-12)
+
+
+def test_a_function_without_an_error_has_none_by_cluster_either() -> None:
+    output = only(dicts(24), aggregation={"acc": lambda items: 7.0}, task_config={"cluster_key": "videoID"})
+    row = consolidate([output])[0]["t"]
+    assert (row["acc,none"], row["acc_stderr,none"]) == (7.0, "N/A")
+    assert row["acc_stderr_clustered,none"] > 0
+    assert row["evalcore_stderr"]["acc,none"]["reason"] == "the task's own aggregation is not called on resamples"
 
 
 @pytest.mark.parametrize("log", [True, False])
@@ -245,6 +284,9 @@ def test_the_mean_of_repeats() -> None:
     assert row["acc_expected_accuracy,none"] == pytest.approx(scores.mean(), rel=1e-12)
     error = np.std(scores.mean(axis=1), ddof=1) / sqrt(12)
     assert row["acc_expected_accuracy_stderr,none"] == pytest.approx(error, rel=1e-12)
+    assert row["acc_internal_variance,none"] == pytest.approx(scores.var(axis=1, ddof=1).mean(), rel=1e-12)
+    assert row["acc_consistency_rate,none"] == np.mean([len(set(one)) == 1 for one in scores.tolist()])
+    assert row["acc_consensus_accuracy,none"] == "N/A"  # E32
     found = report_scores(score_ranks([[output]])).task("t")["acc_expected_accuracy,none"]
     assert found.spread.repeats == 4
     assert found.spread.noise == pytest.approx(np.mean(scores.var(axis=1, ddof=1) / 4) / 12, rel=1e-12)
@@ -321,6 +363,32 @@ def test_groups_of_functions_of_the_tasks_own() -> None:
         output.task_name = name
     results = consolidate(outputs, {group("g", {"metric": "acc"}): {"a": object(), "b": object()}})[0]
     assert results["g"]["acc,none"] == pytest.approx(np.mean([results[name]["acc,none"] for name in "ab"]), rel=1e-12)
+
+
+def test_the_two_steps_are_the_one() -> None:
+    """Groups from rows of tasks are the groups of all at once, and what was passed in stays as it was."""
+    outputs = [member("a", 1, 10), member("b", 2, 30), member("c", 3, 20)]
+    outputs[0].sample_metrics["f", "none"] = outputs[0].sample_metrics["f", "none"][:4]  # weighs 4 in its group, not 10
+    outputs[0].logged_samples = []
+    listed = {"metric": "acc"}, {"metric": "f", "weight_by_size": True}
+    inner = group("inner", {"metric": "acc", "weight_by_size": False}, metadata={"version": 3})
+    task_dict = {group("outer", *listed): {"a": object(), inner: {"b": object()}}, "bare": {"c": object()}}
+    whole = consolidate(outputs, task_dict)
+    results, _, _, versions, _, _ = consolidate_results(outputs)
+    before = json.dumps([results, versions])
+    step = consolidate_group_results(results, versions, task_dict)
+    assert json.dumps([results, versions]) == before
+    assert step[0]["bare"] == {" ": " "}
+    for name in ("outer", "inner"):
+        numbers = {key: value for key, value in step[0][name].items() if "," in key or key == "samples"}
+        assert numbers == pytest.approx({key: whole[0][name][key] for key in numbers}, rel=1e-12)
+    assert len(step[0]["outer"]) == 6
+    assert (step[1]["inner"], "outer" in step[1]) == (3, False)
+    assert step[2:] == (True, {"outer": ["a", "b"], "inner": ["b"], "bare": ["c"]})
+    below = consolidate_group_results(results, versions, {"x": {"c": object()}}, "root", True, {"old": ["z"]})
+    assert below[2:] == (True, {"old": ["z"], "root": ["c"], "x": ["c"]})
+    assert "root" not in below[0]
+    assert consolidate_group_results(results, versions, task_dict, rank=1) == ({}, {}, False, {})
 
 
 # --- ranks ---------------------------------------------------------------------------------------------------------------

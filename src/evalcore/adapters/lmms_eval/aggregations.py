@@ -69,25 +69,31 @@ def find_name(function: Callable[..., object]) -> str | None:
 
 
 def choose_aggregation(scored: ScoredColumn, output: LmmsOutput, resample_own: bool) -> ScoredColumn:
-    """Choose what a column's task aggregates it by; a mean of the scores by default.
+    """Choose what a column's task aggregates it by.
 
-    A function of the task's own that gives the mean of the numbers in its items closes as that mean, with its error.
+    A function of the task's own that gives the mean of the numbers in its items closes as that mean, with its error; so
+    does a metric without a function.
     """
-    function = output.task.aggregation().get(scored.key.metric) if scored.reducer is None else None
-    name = "mean" if function is None else find_name(function)
-    if function is None or name is not None:
+    if scored.reducer is not None:
+        return scored
+    numbers = find_all_numbers(scored.column, get_score_key(output.task_config))
+    function = output.task.aggregation().get(scored.key.metric)
+    if function is None:
+        undeclared = Called("mean", nan, "N/A", "the task has no aggregation for these scores, which are no numbers")
+        return replace(scored, spec=None) if numbers is not None else _set_aggregation(scored, undeclared)
+    name = find_name(function)
+    if name is not None:
         return _set_aggregation(scored, name)
     given = _pass_args(function, output.task)
     if resample_own:
         return _set_aggregation(scored, given)
     made = _call_once(given, scored, output)
-    numbers = find_all_numbers(scored.column, get_score_key(output.task_config))
     mean = None if numbers is None else aggregate_metric(AGGREGATIONS["mean"], numbers).value
     same = mean is not None and isclose(made.value, mean, rel_tol=1e-12, abs_tol=1e-15)
     return _set_aggregation(scored, "mean" if same else made)
 
 
-def _set_aggregation(scored: ScoredColumn, chosen: str | Callable[..., object] | None) -> ScoredColumn:
+def _set_aggregation(scored: ScoredColumn, chosen: str | Callable[..., object]) -> ScoredColumn:
     return replace(scored, spec=replace(scored.spec or MetricSpec(scored.key.metric), aggregation=chosen))
 
 

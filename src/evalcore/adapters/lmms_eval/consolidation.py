@@ -145,7 +145,7 @@ def report_scores(scored: Mapping[str, Scored], task_dict: TaskDict = NOTHING, r
 def _take_numbers(column: ScoredColumn, scored: Scored) -> ScoredColumn:
     """Take the numbers of scores that close by a mean."""
     numbers = find_all_numbers(column.column, get_score_key(scored.task.config))
-    is_mean = column.spec is not None and column.spec.aggregation == "mean"
+    is_mean = column.spec is None or column.spec.aggregation == "mean"
     return replace(column, column=numbers) if is_mean and numbers is not None else column
 
 
