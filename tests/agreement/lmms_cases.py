@@ -87,7 +87,12 @@ def draw_function(rng: Random, kind: str, score_key: str, tame: bool) -> Callabl
     if kind == "losses":
         return pick(rng, [metrics.perplexity, metrics.mean])
     if kind in NUMBERS:
-        return pick(rng, [metrics.mean] * 5 + [take_mean, take_largest] + ([] if tame else [metrics.median, take_last]))
+        return pick(
+            rng,
+            [metrics.mean] * 5
+            + [take_mean, take_largest]
+            + ([] if tame else [metrics.median, take_last, take_last, take_last]),
+        )
     odd = [] if tame else [list_parts, write_file]
     if kind in DICTS:
         known = [Named(mean_of, score_key), Named(mean_of, score_key), Named(percent_of, score_key)]

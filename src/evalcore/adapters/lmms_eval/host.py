@@ -20,7 +20,10 @@ class LmmsTask(Protocol):
 
 
 class LmmsOutput(Protocol):
-    """lmms-eval's ``TaskOutput``: the scores of a task on one rank, or gathered from all."""
+    """lmms-eval's ``TaskOutput``: the scores of a task on one rank, or gathered from all.
+
+    ``per_sample_metrics``, ``agg_metrics``, ``group_name`` and ``group_alias`` are read if they are there.
+    """
 
     @property
     def task(self) -> LmmsTask: ...
