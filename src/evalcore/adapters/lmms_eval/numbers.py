@@ -7,7 +7,7 @@ from math import isfinite, nan
 
 import numpy as np
 
-from evalcore.core.aggregate.spread import cluster_codes
+from evalcore.core.aggregate.clusters import cluster_codes
 from evalcore.core.answers.table import as_number
 from evalcore.core.records.array import Array
 from evalcore.core.records.column import Column, build_column

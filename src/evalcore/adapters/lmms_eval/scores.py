@@ -10,7 +10,6 @@ from msgspec.structs import replace
 
 from evalcore.adapters.lmms_eval.host import LmmsOutput
 from evalcore.adapters.lmms_eval.keys import RankPlace, group_rows, number_scores
-from evalcore.core.aggregate.clusters import cluster_codes
 from evalcore.adapters.lmms_eval.numbers import get_score_key
 from evalcore.adapters.lmms_eval.repeats import read_repeats
 from evalcore.core.answers.table import as_number

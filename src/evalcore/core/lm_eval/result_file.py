@@ -211,7 +211,3 @@ def _write_sources(estimate: Estimate, behind: Sequence[Estimate]) -> Plain:
 def _list_groups(trees: Iterable[Tree[TaskReport]]) -> list[Group[TaskReport]]:
     groups = [group for tree in trees if isinstance(tree, Group) for group in (tree, *all_groups(tree))]
     return list({group.name: group for group in reversed(groups)}.values())[::-1]
-
-
-def _sort_tasks(tasks: Iterable[TaskReport]) -> list[TaskReport]:
-    return sorted(tasks, key=lambda task: task.name)
