@@ -316,7 +316,7 @@ def test_bad_input_is_refused_with_a_reason() -> None:
         evalcore_scorer([MetricSpec("exact_match", reducers=("pass@2",))])
     with pytest.raises(EvalError, match="did you mean 'stderr'"):
         evalcore_metrics(only="stder")
-    with pytest.raises(EvalError, match="unknown reducer"):
+    with pytest.raises(EvalError, match="expected a number in place of k in the reducer 'pass@', such as pass@2"):
         evalcore_reducers("pass@")
     with pytest.raises(EvalError, match="collect"):
         evalcore_reducers("collect")

@@ -56,7 +56,7 @@ from evalcore import (
 from evalcore.core.groups.build import build_trees, plan_trees
 from evalcore.core.records.estimate import Scale
 from evalcore.core.stats.pair_tests import match_keys, paired_binary
-from evalcore.extensions import Repeats, from_callable
+from evalcore.extensions import Metric, Repeats, from_callable
 from evalcore.groups import Group, GroupMetric, Leaf, Tree, leaf_from_flat, map_leaves, report_groups
 from evalcore.lm_eval import ERRATA, LM_EVAL_0_4_13, lm_eval_results
 from evalcore.logs import request_key, select_docs
@@ -358,7 +358,7 @@ def test_E11_metrics_do_not_change_the_prediction() -> None:
         seen.append(batch.predictions[0])  # type: ignore[attr-defined]
         return Floats(Array([1.0]))
 
-    task = Task("t", GENERATE_UNTIL, (MetricSpec("exact_match"), MetricSpec("look", function=spy)))
+    task = Task("t", GENERATE_UNTIL, (MetricSpec("exact_match"), MetricSpec("look", function=Metric(spy))))
     answer = Answer(Instance("t", 0, 0, Generate("?")), (GOLDS[1],))
     for tables, expected in zip(POLICIES, ([GOLDS[1], GOLDS[1]], GOLDS[1]), strict=True):
         seen.clear()
