@@ -8,9 +8,15 @@ import re
 import subprocess
 import tomllib
 from collections import Counter
+from collections.abc import Iterator, Sequence
+from importlib import import_module
 from pathlib import Path
 
 import pytest
+
+from evalcore import EVALCORE
+from evalcore.extensions import CORRECTIONS, MODELS, RENDERERS
+from evalcore.logs import READERS
 
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "evalcore"
@@ -198,3 +204,81 @@ def test_links_lead_somewhere(page: Path) -> None:
         target = (page.parent / path).resolve() if path else page
         assert target.exists(), f"{page.name} links to {link}"
         assert not anchor or anchor in anchors(target), f"{page.name} links to {link}"
+
+
+# --- names of entries -------------------------------------------------------------------------------------------
+
+
+ENTRIES = frozenset(
+    name
+    for table in (
+        *EVALCORE.metrics.values(),
+        *(EVALCORE.filters, EVALCORE.reducers, EVALCORE.aggregations, EVALCORE.intervals),
+        *(EVALCORE.group_rules, EVALCORE.averages, CORRECTIONS, MODELS, READERS, RENDERERS),
+    )
+    for name in table
+)
+OTHER_WORDS = {
+    "none": "the name of a pipeline that has none, and of nothing at all",
+    "first": "a value of Filter.leaves, and a rule for ties",
+    "samples": "a key of configs, results and Inspect logs",
+    "json": "the form of a file",
+    "path": "an argument of models",
+    "min": "a kind of limit",
+    "max": "a kind of limit",
+}
+"""Words that are also names of entries, and mean something else where they are compared."""
+
+OWN_NAMES = {
+    "core/lm_eval/": "lm-eval's rules about its names",
+    "adapters/lm_eval/requests.py": "a name in lm-eval's own record of a task",
+    "shell/logs/inspect/numbers.py": "Inspect's names of reducers",
+    "shell/prompts/mistakes.py": "generation arguments of servers, one of which is called regex",
+}
+"""Where names of entries are tested, and whose they are."""
+
+
+def find_texts(node: ast.AST, module: object) -> Iterator[str]:
+    """The texts that an expression holds, itself or by the name of a constant."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        yield node.value
+    elif isinstance(node, ast.Tuple | ast.List | ast.Set):
+        yield from (text for part in node.elts for text in find_texts(part, module))
+    elif isinstance(node, ast.Name) and node.id.isupper():
+        value = getattr(module, node.id, ())
+        held = (value,) if isinstance(value, str) else value if isinstance(value, tuple | frozenset | list) else ()
+        yield from (text for text in held if isinstance(text, str))
+
+
+def find_tested(node: ast.AST, module: object) -> list[str]:
+    """The texts that an expression compares something with, looks something up in, or looks for at either end."""
+    match node:
+        case ast.Compare():
+            parts: Sequence[ast.AST] = [node.left, *node.comparators]
+        case ast.MatchValue():
+            parts = [node.value]
+        case ast.Call(func=ast.Attribute(attr="startswith" | "endswith")):
+            parts = node.args
+        case _:
+            parts = []
+    return [text for part in parts for text in find_texts(part, module)]
+
+
+@pytest.mark.parametrize(
+    "path", [path for path in FILES if path.name != "__main__.py"], ids=lambda path: path.relative_to(SOURCE).as_posix()
+)
+def test_nothing_tests_the_name_of_an_entry(path: Path) -> None:
+    """What a step must know of an entry is a field of its record: a copy under another name behaves the same."""
+    where = path.relative_to(SOURCE).as_posix()
+    if any(where.startswith(one) for one in OWN_NAMES):
+        pytest.skip("names that are not ours")
+    module = import_module("evalcore." + where.removesuffix(".py").replace("/", "."))
+    tree = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+    tested = [(getattr(node, "lineno", 0), text) for node in tree for text in find_tested(node, module)]
+    assert [pair for pair in tested if pair[1] in ENTRIES and pair[1] not in OTHER_WORDS] == []
+
+
+def test_the_words_that_are_also_names_are_names() -> None:
+    assert set(OTHER_WORDS) <= ENTRIES
+    assert [one for one in OWN_NAMES if not (SOURCE / one).exists()] == []
+    assert find_tested(ast.parse("name in ('acc', 'f1')").body[0].value, None) == ["acc", "f1"]  # type: ignore[attr-defined]

@@ -22,6 +22,7 @@ from inspect_ai.solver import Generate, TaskState, solver
 from evalcore.adapters.inspect import evalcore_metrics, evalcore_reducers
 from evalcore.core.records.estimate import Estimate
 from evalcore.core.records.task import MetricKey
+from evalcore.core.tables import EVALCORE
 from evalcore.shell.cli import main
 from evalcore.shell.config.plan import Plan
 from evalcore.shell.logs.inspect.numbers import find_our_reducer, tell_numbers
@@ -77,7 +78,7 @@ def score(log: EvalLog | Path, rules: Rules | None = None) -> tuple[dict[str, Es
     path = log if isinstance(log, Path) else Path(log.location.removeprefix("file://"))
     [found] = open_logs([path])
     part = score_log(found, ScorePlan(plan=Plan(tasks=(), model="-"), rules=rules or Rules()), None)
-    [task] = close_logs([part], Plan(tasks=(), model="-"))
+    [task] = close_logs([part], Plan(tasks=(), model="-"), EVALCORE)
     told = found.tell_numbers(found.name, task.estimates)
     return {key.metric: one for key, one in task.estimates}, part.warnings, told
 

@@ -18,6 +18,7 @@ from evalcore import (
     Generate,
     Instance,
     LogLikelihood,
+    MetricKey,
     MetricSpec,
     Pipeline,
     Rolling,
@@ -29,11 +30,17 @@ from evalcore import (
     report_task,
     score_task,
 )
+from evalcore.comparisons import Comparison, ComparisonLine, adjust_comparisons
+from evalcore.core.compare.regressions import find_regressions
+from evalcore.extensions import CORRECTIONS
 from evalcore.groups import Group, GroupMetric, Leaf
+from evalcore.shell.output.compare.footnotes import tell_correction
+from evalcore.stats import Inference
 from evalcore.testing import fingerprint
 from evalcore.traces import contributions, trace_document
 
 COPY = "another_name"
+WILSON = Inference()
 TEXTS = [("It is 4", "4", "5"), ("9", "nine", "9"), ("seven", "7", "(B)"), ("The answer is 5.", "5", "5")]
 GOLDS = ["4", "9", "7", "5"]
 
@@ -184,6 +191,64 @@ def test_an_aggregation_under_another_name(name: str) -> None:
     first = Pipeline("none", (Step.of("take_first"),))
     ours, other = (Task("t", kind, (MetricSpec(metric, aggregation=closing),), (first,)) for closing in (name, COPY))
     assert behave(ours, tables) == behave(other, tables)
+
+
+def close_group(spec: GroupMetric, tables: Tables, inference: Inference = WILSON) -> object:
+    """What three tasks, one of them in a subgroup with another, come to as a group; without the names of rules."""
+    reports = []
+    for name, shift in (("a", 0), ("b", 1), ("c", 2)):
+        samples, answers = ask_texts(name)
+        some = samples[: 4 - shift]
+        task = Task(name, GENERATE_UNTIL, (MetricSpec("exact_match", reducers=("mean",)),))
+        scored = score_task(task, some, answers[: len(some)], tables=tables)
+        reports.append(report_task(scored, inference=inference, tables=tables))
+    below = Group("below", (Leaf("b", None), Leaf("c", None)))
+    tree = Group("g", (Leaf("a", None), below, Leaf("b", None)), (spec,))
+    made = build_report(reports, [tree], inference=inference, tables=tables)
+    parts = contributions(made, "a", 1, inference=inference, tables=tables)
+    moves = [(part.value, part.without, part.influence) for part in parts]
+    return fingerprint(([anonymous(one) for group in made.groups for _, one in group.estimates], moves))
+
+
+@pytest.mark.parametrize("name", sorted(EVALCORE.group_rules))
+def test_a_group_rule_under_another_name(name: str) -> None:
+    tables = replace(EVALCORE, group_rules=EVALCORE.group_rules.set(COPY, EVALCORE.group_rules[name]))
+    ours, other = (close_group(GroupMetric("exact_match", aggregation=rule), tables) for rule in (name, COPY))
+    assert ours == other
+
+
+@pytest.mark.parametrize("name", sorted(EVALCORE.averages))
+@pytest.mark.parametrize("rule", sorted(EVALCORE.group_rules))
+def test_an_average_under_another_name(rule: str, name: str) -> None:
+    tables = replace(EVALCORE, averages=EVALCORE.averages.set(COPY, EVALCORE.averages[name]))
+    ours, other = (
+        close_group(GroupMetric("exact_match", aggregation=rule, average=one), tables) for one in (name, COPY)
+    )
+    assert ours == other
+
+
+@pytest.mark.parametrize("name", sorted(EVALCORE.intervals))
+def test_an_interval_under_another_name(name: str) -> None:
+    table = EVALCORE.intervals.set(COPY, EVALCORE.intervals[name])
+    ours, other = (
+        close_group(GroupMetric("exact_match"), EVALCORE, Inference(interval=one, intervals=table))
+        for one in (name, COPY)
+    )
+    assert ours == other
+
+
+@pytest.mark.parametrize("name", sorted(CORRECTIONS))
+def test_a_correction_under_another_name(name: str) -> None:
+    values = [("t", 0.01), ("u", 0.04), ("v", None), ("w", 0.03)]
+    lines = tuple(ComparisonLine(name=task, key=MetricKey("acc"), p_value=p) for task, p in values)
+    ours, other = (
+        adjust_comparisons([Comparison(names=("a", "b"), lines=lines)], correction)[0]
+        for correction in (name, replace(CORRECTIONS[name], name=COPY))
+    )
+    assert (ours.lines, ours.family) == (other.lines, other.family)
+    assert find_regressions(ours, correction=ours.correction) == find_regressions(other, correction=other.correction)
+    told = [tell_correction(one.correction, one.family, 0.05) for one in (ours, other)]
+    assert told[0] == told[1].replace(COPY, name)
 
 
 def test_a_metric_of_a_host_is_known_to_the_pipe() -> None:

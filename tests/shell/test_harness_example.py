@@ -84,7 +84,7 @@ def test_it_uses_public_names_only_and_is_short() -> None:
     assert len([line for line in lines if line.strip()]) <= 45
 
 
-@pytest.mark.parametrize("page", ["embed.md", "exchange.md"])
+@pytest.mark.parametrize("page", ["embed.md", "extending.md", "exchange.md"])
 def test_every_block_of_the_guide_runs(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if page == "exchange.md":
         pytest.importorskip("pyarrow")

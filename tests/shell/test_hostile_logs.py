@@ -11,6 +11,7 @@ import pytest
 from counting import count_elements, growth
 from sample_runs import STAMP, rows_of, write_log, write_run
 
+from evalcore.core.aggregate.aggregations import AGGREGATIONS
 from evalcore.core.aggregate.clusters import whole_clusters
 from evalcore.core.compare.lines import Comparison, ComparisonLine, ComparisonSide, Shared
 from evalcore.core.lm_eval.result_row import leaf_from_flat
@@ -232,7 +233,7 @@ class Pair(tuple[str, ...]):
 def test_the_row_that_is_no_pair_is_found_in_one_pass() -> None:
     def read(n: int) -> None:
         with pytest.raises(EvalError, match=r"got \('c',\)"):
-            score_rows([*(Pair(("a", str(at))) for at in range(n)), ("c",)], "bleu", freeze_options())
+            score_rows([*(Pair(("a", str(at))) for at in range(n)), ("c",)], AGGREGATIONS["bleu"], freeze_options())
 
     assert growth(read, 500) < 2.1
 

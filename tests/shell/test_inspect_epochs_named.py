@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from evalcore.core.records.task import MetricSpec
+from evalcore.core.tables import EVALCORE
 from evalcore.shell.config.plan import Plan
 from evalcore.shell.logs.open import open_logs
 from evalcore.shell.score.report import close_logs
@@ -33,7 +34,7 @@ def numbers(path: Path, rules: Rules) -> tuple[dict[str, float | None], tuple[st
     [opened] = open_logs([path])
     plan = Plan(tasks=(), model="-")
     part = score_log(opened, ScorePlan(plan=plan, rules=rules), None)
-    [task] = close_logs([part], plan)
+    [task] = close_logs([part], plan, EVALCORE)
     return {key.metric: one.value for key, one in task.estimates}, part.warnings
 
 

@@ -15,6 +15,7 @@ from evalcore.core.records.request import GENERATE_UNTIL
 from evalcore.core.records.row import Floats
 from evalcore.core.records.score import Scored, ScoredColumn
 from evalcore.core.records.task import MetricKey, MetricSpec, Task
+from evalcore.core.tables import EVALCORE
 from evalcore.shell.cli import main
 from evalcore.shell.config.plan import Plan
 from evalcore.shell.output.files.results import RunFacts, title_run
@@ -228,13 +229,13 @@ def test_a_task_that_cannot_be_closed_keeps_what_is_known_of_it():
     task = Task("t", GENERATE_UNTIL, (MetricSpec("own", "no such thing"),), alias="short", version=3, num_fewshot=2)
     two = build_column([0, 1], Floats(Array([0.5, 1.0])))
     broken = Scored(task, (ScoredColumn(MetricKey("own"), two, task.metrics[0]),))
-    found = close_task(broken, Plan(model="-", tasks=()), n_original=9)
+    found = close_task(broken, Plan(model="-", tasks=()), EVALCORE, n_original=9)
     assert (found.alias, found.version, found.num_fewshot, found.n_original, found.n_docs) == ("short", 3, 2, 9, 2)
     [(_, lost)] = found.estimates
     assert "no such thing" in (lost.reason or "")
     assert lost.counts.failed == 2
     with pytest.raises(EvalError, match="no such thing"):
-        close_task(broken, Plan(model="-", tasks=(), on_unscorable="zero"), n_original=9)
+        close_task(broken, Plan(model="-", tasks=(), on_unscorable="zero"), EVALCORE, n_original=9)
 
 
 def test_several_stamped_runs_are_found_again_where_they_were_written(

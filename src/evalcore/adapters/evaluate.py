@@ -235,7 +235,11 @@ LABEL_METRICS: Mapping[str, tuple[Callable[[Sequence[tuple[object, object]]], Ro
 }
 
 MEASURES: Mapping[str, tuple[Measure, ...]] = {
-    **{name: (Measure(name, name, _close_texts),) for name in TEXT_METRICS if name != "bypass"},
+    **{
+        name: (Measure(name, name, _close_texts),)
+        for name, one in TEXT_METRICS.items()
+        if AGGREGATIONS[one.aggregation].measures
+    },
     **{name: (Measure(name, name, _close_labels),) for name in LABEL_METRICS},
     "squad_f1": (Measure("squad_f1", "f1", _close_texts),),
     "sacrebleu": (Measure("sacrebleu", "bleu", _close_texts),),

@@ -13,7 +13,7 @@ from evalcore.core.answers.batch import Batch
 from evalcore.core.filters.chain import FILTERS, chain, leaves_of, scope_of
 from evalcore.core.filters.reply import Filter, FilterFn
 from evalcore.core.groups.averages import AVERAGES, Average, SizeOf, own_size
-from evalcore.core.groups.rules import BY_CALLABLE, GROUP_RULES, GroupRule
+from evalcore.core.groups.rules import BY_CALLABLE, GROUP_RULES, GroupRule, GroupTables
 from evalcore.core.groups.tree import Leaf, Tree, all_tasks
 from evalcore.core.metrics.custom import own_metric
 from evalcore.core.metrics.dispatch import METRICS, SCORERS, AnyMetric, Metrics, MetricScorer, Scorer, Scores
@@ -30,6 +30,7 @@ from evalcore.core.records.request import (
 )
 from evalcore.core.records.task import MetricSpec, Pipeline, ProcessResults, Step, Task
 from evalcore.core.repeats.reducers import REDUCERS, Reducers
+from evalcore.core.stats.intervals import INTERVALS, Interval
 
 DEFAULT_METRICS: PMap[OutputType, tuple[str, ...]] = pmap(
     {
@@ -63,7 +64,8 @@ def as_asked(metric: str, resampling: Resampling) -> Resampling:
 class Tables(Struct, frozen=True, kw_only=True):
     """A host extends a table with ``.set(...)``, puts it here, and passes this on.
 
-    ``unreduced`` is the reducer for several replies where a task declares none; None makes that an error.
+    ``unreduced`` is the reducer for several replies where a task declares none; None makes that an error. With
+    ``as_host``, adapters leave out of another program's results what it leaves out itself.
     """
 
     name: str = "evalcore"
@@ -76,6 +78,7 @@ class Tables(Struct, frozen=True, kw_only=True):
     process_results: Callable[[ProcessResults], Scorer] = from_process_results
     resampling_of: Callable[[str, Resampling], Resampling] = as_asked
     from_callable: Callable[[Callable[..., object]], Aggregation] = from_callable
+    intervals: PMap[str, Interval] = INTERVALS
     averages: PMap[str, Average] = AVERAGES
     group_rules: PMap[str, GroupRule] = GROUP_RULES
     group_callable: GroupRule = BY_CALLABLE
@@ -83,6 +86,7 @@ class Tables(Struct, frozen=True, kw_only=True):
     members: Callable[[Tree[TaskReport]], tuple[Leaf[TaskReport], ...]] = all_tasks
     default_pipeline: Callable[[Task], Pipeline] = first_or_all
     unreduced: str | None = None
+    as_host: bool = False
 
     def __post_init__(self) -> None:
         for name in self.__struct_fields__:
@@ -94,6 +98,11 @@ class Tables(Struct, frozen=True, kw_only=True):
 
     def __repr__(self) -> str:
         return f"Tables({self.name!r})"
+
+    @property
+    def group_tables(self) -> GroupTables:
+        """What configs of groups may name."""
+        return GroupTables(self.group_rules, self.averages)
 
 
 EVALCORE = Tables()

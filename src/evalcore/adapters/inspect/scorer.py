@@ -70,7 +70,7 @@ def _name_numbers(task: Task) -> dict[MetricKey, str]:
     keys = [MetricKey(spec.name, one.name) for one in pipelines for spec in one.metrics or task.metrics]
     for spec in (spec for one in pipelines for spec in one.metrics or task.metrics):
         entry = EVALCORE.metrics[task.output_type].get(spec.name)
-        if entry is not None and entry.aggregation != "mean":
+        if entry is not None and not EVALCORE.aggregations[entry.aggregation].even:
             raise EvalError(
                 f"{spec.name} is a number of all texts together, and Inspect averages numbers of samples; "
                 f"score the log: python -m evalcore score LOG --metric {spec.name}"

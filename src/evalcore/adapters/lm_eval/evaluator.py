@@ -137,7 +137,7 @@ def _drop_silent(scored: Scored, tables: Tables) -> Scored:
     """Drop declared metrics that no document emitted, as lm-eval does; by default they are reported, with the
     reason.
     """
-    if tables.name == "evalcore":
+    if not tables.as_host:
         return scored
     kept = [one for one in scored.columns if not len(one.column) or one.column.count(NOT_EMITTED) < len(one.column)]
     return replace(scored, columns=tuple(kept))

@@ -72,5 +72,5 @@ def _number_docs(docs: Mapping[int, object], chosen: Sequence[int] | None, table
     """
     if not chosen:
         return {doc_id: doc_id for doc_id in docs}
-    listed = sorted(set(chosen)) if tables.name == "evalcore" else chosen
+    listed = chosen if tables.as_host else sorted(set(chosen))
     return {doc_id: listed[doc_id] for doc_id in docs}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from evalcore.adapters.lm_eval.host import LmInstance, LmModel, LmTask, import_lm_eval
+from evalcore.core.lm_eval.result_file import BYPASS
 from evalcore.core.records.errors import EvalError
 
 
@@ -15,7 +16,7 @@ def refuse_unfit(lm: LmModel, tasks: Mapping[str, LmTask], *, log_samples: bool,
             raise EvalError(f"task {name!r} runs code that a model wrote; to allow it: confirm_run_unsafe_code=True")
         if getattr(task, "MULTIMODAL", False) and not getattr(lm, "MULTIMODAL", False):
             raise EvalError(f"task {name!r} asks about images or sounds, which this model does not take")
-        if not log_samples and "bypass" in getattr(task, "_metric_fn_list", {}):
+        if not log_samples and BYPASS in getattr(task, "_metric_fn_list", {}):
             raise EvalError(f"task {name!r} only records replies (metric bypass); pass log_samples=True")
 
 

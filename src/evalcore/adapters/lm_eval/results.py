@@ -80,7 +80,7 @@ def write_results(
         )
         ._to_eval_results(samples=samples)
     )
-    if tables.name == "evalcore":
+    if not tables.as_host:
         names = {group.name for group in report.groups}
         for key, known in (("n-shot", num_fewshot(report)), ("higher_is_better", higher_is_better(report))):
             made[key] = _add_groups(made[key], known, names)

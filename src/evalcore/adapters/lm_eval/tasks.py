@@ -152,5 +152,6 @@ def _read_step(make: Callable[[], object], tables: Tables) -> Step:
     registry = import_lm_eval("api.registry").FILTER_REGISTRY
     names = [str(name) for name, known in registry.items() if known is kind]
     shipped = str(getattr(kind, "__module__", "")).startswith("lm_eval.filters.")
-    name = next((name for name in names if shipped and name in tables.filters and name != "custom"), None)
+    ours = (name for name in names if shipped and name in tables.filters)
+    name = next((name for name in ours if tables.filters[name].scope == "document"), None)  # the others are user code
     return Step.of(THEIRS, make=make) if name is None else Step(name, freeze_options(named))

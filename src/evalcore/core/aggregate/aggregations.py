@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from copy import deepcopy
 from math import inf, nan
 
 import numpy as np
 from pyrsistent import PMap, pmap
 
-from evalcore.core.aggregate.classes import f1, matthews
-from evalcore.core.aggregate.corpus import acc_all, bleu, chrf, corpus, ter
+from evalcore.core.aggregate.classes import f1, matthews, read_labels
+from evalcore.core.aggregate.corpus import acc_all, bleu, chrf, corpus, read_texts, ter
 from evalcore.core.aggregate.ratios import (
     bits_per_byte,
     brier,
@@ -19,12 +19,14 @@ from evalcore.core.aggregate.ratios import (
     median,
     nanmean,
     perplexity,
+    read_chances,
+    read_counts,
     weighted_perplexity,
 )
 from evalcore.core.aggregate.stderr import from_bootstrap, from_influence, from_median
 from evalcore.core.records.array import Floats64, Ints64
 from evalcore.core.records.errors import EvalError
-from evalcore.core.records.estimate import Aggregation, ErrorRule, Summary
+from evalcore.core.records.estimate import Aggregation, ErrorRule, Summary, Sums
 from evalcore.core.records.request import Options
 from evalcore.core.records.row import Rows, as_objects
 from evalcore.core.stats.links import IDENTITY, JACCARD, LOG, Link
@@ -99,6 +101,8 @@ def _build(
     average: bool = False,
     even: bool = False,
     library: str | None = None,
+    read: Callable[[Sequence[object], Options], Rows] | None = None,
+    measures: bool = True,
 ) -> Aggregation:
     average = average or even
     return Aggregation(
@@ -111,7 +115,15 @@ def _build(
         even=even,
         size=_read_count if average else None,
         library=library,
+        read=read,
+        measures=measures,
     )
+
+
+def _build_corpus(
+    kind: str, finalise: Callable[[Sums, Options], Sums], bounds: tuple[float, float] = (0.0, 100.0)
+) -> Aggregation:
+    return _build(kind, corpus(kind, finalise), bounds, library="sacrebleu", read=read_texts(kind))
 
 
 AGGREGATIONS: PMap[str, Aggregation] = pmap(
@@ -120,17 +132,19 @@ AGGREGATIONS: PMap[str, Aggregation] = pmap(
         "nanmean": _build("nanmean", nanmean, even=True),
         "median": _build("median", median, (-inf, inf), error=from_median),
         "perplexity": _build("perplexity", perplexity, (1.0, inf), link=LOG, average=True),
-        "weighted_perplexity": _build("weighted_perplexity", weighted_perplexity, (1.0, inf), link=LOG, average=True),
-        "bits_per_byte": _build("bits_per_byte", bits_per_byte, (0.0, inf), average=True),
-        "f1": _build("f1", f1, link=JACCARD),
-        "matthews_corrcoef": _build("matthews_corrcoef", matthews, (-1.0, 1.0)),
-        "bleu": _build("bleu", corpus("bleu", bleu), (0.0, 100.0), library="sacrebleu"),
-        "chrf": _build("chrf", corpus("chrf", chrf), (0.0, 100.0), library="sacrebleu"),
-        "chrf++": _build("chrf++", corpus("chrf++", chrf), (0.0, 100.0), library="sacrebleu"),
-        "ter": _build("ter", corpus("ter", ter), (-inf, inf), library="sacrebleu"),
-        "brier_score": _build("brier_score", brier, (0.0, 2.0), even=True),
+        "weighted_perplexity": _build(
+            "weighted_perplexity", weighted_perplexity, (1.0, inf), link=LOG, average=True, read=read_counts
+        ),
+        "bits_per_byte": _build("bits_per_byte", bits_per_byte, (0.0, inf), average=True, read=read_counts),
+        "f1": _build("f1", f1, link=JACCARD, read=read_labels),
+        "matthews_corrcoef": _build("matthews_corrcoef", matthews, (-1.0, 1.0), read=read_labels),
+        "bleu": _build_corpus("bleu", bleu),
+        "chrf": _build_corpus("chrf", chrf),
+        "chrf++": _build_corpus("chrf++", chrf),
+        "ter": _build_corpus("ter", ter, (-inf, inf)),
+        "brier_score": _build("brier_score", brier, (0.0, 2.0), even=True, read=read_chances),
         "acc_all": _build("acc_all", acc_all, average=True),
-        "ece": _build("ece", ece),
-        "bypass": _build("bypass", _bypass, (-inf, inf)),
+        "ece": _build("ece", ece, read=read_counts),
+        "bypass": _build("bypass", _bypass, (-inf, inf), measures=False),
     }
 )

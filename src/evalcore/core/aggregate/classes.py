@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from evalcore.core.aggregate.numbers import one_hot, two_of
-from evalcore.core.records.array import Ints64
+from evalcore.core.aggregate.numbers import is_pair, one_hot, read_objects, two_of
+from evalcore.core.records.array import Ints64, frozen
 from evalcore.core.records.errors import EvalError, require_known
 from evalcore.core.records.estimate import Summary, Sums, smooth
 from evalcore.core.records.request import Options
@@ -103,3 +103,13 @@ F1_AVERAGES: Mapping[str, Callable[[Sums, int], Sums]] = {
     "micro": lambda sums, k: sums[..., :k].sum(axis=-1) / sums[..., 2 * k :].sum(axis=-1),
     "weighted": lambda sums, k: (_each_f(sums, k) * sums[..., 2 * k :]).sum(axis=-1) / sums[..., 2 * k :].sum(axis=-1),
 }
+
+
+def read_labels(values: Sequence[object], given: Options) -> Rows:
+    """Read gold and predicted class: integers as such, others in their own types.
+
+    >>> read_labels([["yes", "no"], ("no", "no")], {})
+    Objects(values=(('yes', 'no'), ('no', 'no')))
+    """
+    plain = all(is_pair(one) and all(type(part) is int for part in one) for one in values)
+    return Labels(frozen(np.array(values, np.int64))) if plain else read_objects(values, given)

@@ -7,12 +7,14 @@ from functools import partial
 
 import numpy as np
 
-from evalcore.core.aggregate.numbers import two_of
-from evalcore.core.aggregate.ratios import ratio
-from evalcore.core.metrics.corpus import pair_statistics
+from evalcore.core.aggregate.numbers import is_pair, two_of
+from evalcore.core.aggregate.ratios import ratio, read_counts
+from evalcore.core.metrics.corpus import CORPUS_KINDS, pair_statistics
 from evalcore.core.metrics.corpus_score import bleu_score, chrf_score, ter_score
+from evalcore.core.records.array import frozen
+from evalcore.core.records.errors import EvalError
 from evalcore.core.records.estimate import Summary, Sums, smooth
-from evalcore.core.records.request import Options
+from evalcore.core.records.request import Options, freeze_options
 from evalcore.core.records.row import Rows, Stats
 
 
@@ -89,3 +91,24 @@ def read_answer(row: Sequence[object]) -> tuple[bool, object]:
         idx = other["idx"]
         return bool((other["label"] == 1) == said), (idx["paragraph"], idx["question"])
     return bool(said), tuple(other) if isinstance(other, list) else other
+
+
+def read_texts(kind: str) -> Callable[[Sequence[object], Options], Rows]:
+    """A reader of logged counts, or of (reference, prediction) to count with the options of the metric.
+
+    >>> read_texts("ter")([["a b", "a c"], ("a", "a")], {}).values.data.tolist()      # edits, words
+    [[1.0, 2.0], [0.0, 1.0]]
+    """
+    return partial(_read_texts, kind)
+
+
+def _read_texts(kind: str, values: Sequence[object], given: Options) -> Rows:
+    if any(isinstance(one, list | tuple) and one and isinstance(one[0], int | float) for one in values):
+        return read_counts(values, given)
+    pairs = [one for one in values if is_pair(one)]
+    if len(pairs) < len(values):
+        other = next(one for one in values if not is_pair(one))
+        raise EvalError(f"expected (reference, prediction) for every document, got {str(other)[:60]}")
+    known = CORPUS_KINDS[kind].defaults
+    chosen = freeze_options({name: value for name, value in given.items() if name in known})
+    return Stats(frozen(pair_statistics(kind, pairs, chosen)))

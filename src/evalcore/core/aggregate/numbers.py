@@ -1,14 +1,16 @@
-"""Rows of any kind as the numbers that an aggregation needs."""
+"""Rows of any kind as the numbers that an aggregation needs, and rows of logged values."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TypeGuard
 
 import numpy as np
 
 from evalcore.core.records.array import Floats64, Ints64
 from evalcore.core.records.errors import EvalError
-from evalcore.core.records.row import Floats, Rows, Stats, as_objects
+from evalcore.core.records.request import Options
+from evalcore.core.records.row import Floats, Objects, Rows, Stats, as_objects
 
 
 def numbers(rows: Rows) -> Floats64:
@@ -47,3 +49,21 @@ def _show_first(rows: Rows) -> str:
 
 def one_hot(codes: Ints64, count: int) -> Floats64:
     return np.asarray(codes[:, None] == np.arange(count), np.float64)
+
+
+def read_objects(values: Sequence[object], given: Options) -> Rows:
+    """Read values as they are, with tuples for lists.
+
+    >>> read_objects([[0, [1]], (0, [1])], {})
+    Objects(values=((0, (1,)), (0, (1,))))
+    """
+    return Objects(tuple(map(_freeze, values)))
+
+
+def _freeze(value: object) -> object:
+    return tuple(map(_freeze, value)) if isinstance(value, list | tuple) else value
+
+
+def is_pair(value: object) -> TypeGuard[Sequence[object]]:
+    """Whether a logged value is two values, as JSON has them or frozen."""
+    return isinstance(value, list | tuple) and len(value) == 2

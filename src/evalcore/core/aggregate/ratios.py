@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import log
 
 import numpy as np
 
-from evalcore.core.aggregate.numbers import numbers, one_hot, pairs, two_of
-from evalcore.core.records.array import Floats64
+from evalcore.core.aggregate.numbers import is_pair, numbers, one_hot, pairs, read_objects, two_of
+from evalcore.core.records.array import Floats64, frozen
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.estimate import Summary, Sums, smooth
 from evalcore.core.records.request import Options
-from evalcore.core.records.row import Objects, Rows
+from evalcore.core.records.row import Objects, Rows, Stats
 
 
 def ratio(sums: Sums) -> Sums:
@@ -128,3 +129,32 @@ def ece(rows: Rows, options: Options) -> Summary:
         return total / sums[..., bins]
 
     return smooth(stats, finalise)
+
+
+def read_counts(values: Sequence[object], given: Options) -> Rows:
+    """Read numbers that add up, equally many for every document.
+
+    >>> read_counts([[1, 2], [3, 4]], {}).values.data.tolist()
+    [[1.0, 2.0], [3.0, 4.0]]
+    """
+    try:
+        found = np.array(values, np.float64)
+    except (TypeError, ValueError):
+        found = np.zeros(0)
+    return Stats(frozen(found)) if found.ndim == 2 else read_objects(values, given)
+
+
+def read_chances(values: Sequence[object], given: Options) -> Rows:
+    """Read (gold, probabilities), which lm-eval writes as numpy prints them.
+
+    >>> read_chances([[1, "[0.25 0.75]"], (0, [0.5, 0.5])], {})
+    Objects(values=((1, (0.25, 0.75)), (0, (0.5, 0.5))))
+    """
+    return read_objects([(one[0], _parse_floats(one[1])) if is_pair(one) else one for one in values], given)
+
+
+def _parse_floats(text: object) -> object:
+    try:
+        return tuple(map(float, text.strip("[]").split())) if isinstance(text, str) else text
+    except ValueError as wrong:
+        raise EvalError(f"expected probabilities, got {str(text)[:60]!r}") from wrong

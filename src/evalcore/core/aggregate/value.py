@@ -154,6 +154,7 @@ def _count_documents(aggregation: Aggregation, column: Column, closed: Column, o
             link=aggregation.link,
             average=aggregation.average,
             even=aggregation.even,
+            measures=aggregation.measures,
         ),
     )
 

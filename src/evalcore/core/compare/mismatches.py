@@ -36,9 +36,9 @@ def drop_mismatches(
 
 def _describe_rule(scored: Scored, column: ScoredColumn, tables: Tables) -> str:
     """Describe what makes a number: its aggregation, and its options unless they only shape scores."""
-    name = aggregation_of(scored.task, column, tables).name
-    options = column.spec.options if column.spec is not None and name != "mean" else {}
-    return " ".join([name, *(f"{key}={value}" for key, value in sorted(options.items()))])
+    closing = aggregation_of(scored.task, column, tables)
+    options = column.spec.options if column.spec is not None and not closing.even else {}
+    return " ".join([closing.name, *(f"{key}={value}" for key, value in sorted(options.items()))])
 
 
 def _drop_metrics(side: ComparisonSide, dropped: Set[tuple[str, MetricKey]]) -> ComparisonSide:

@@ -20,6 +20,7 @@ from evalcore.core.groups.config import GROUP_KEYS, group_from_config
 from evalcore.core.groups.index import Config, Finding, Index, find_cycles, index_configs, items, reference
 from evalcore.core.groups.index import subgroups as subgroups_of
 from evalcore.core.groups.index import tops as tops_of
+from evalcore.core.groups.rules import GROUP_TABLES, GroupTables
 from evalcore.core.groups.tree import SEPARATOR, Group, Leaf, Tree
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.frozen_dict import FrozenDict, thaw_dict, thaw_value
@@ -56,8 +57,12 @@ class TreePlan(NamedTuple):
     problems: tuple[Finding, ...]
 
 
-def build_trees(configs: Sequence[Config], roots: Sequence[str] | None = None) -> tuple[Tree[Options], ...]:
+def build_trees(
+    configs: Sequence[Config], roots: Sequence[str] | None = None, *, known: GroupTables = GROUP_TABLES
+) -> tuple[Tree[Options], ...]:
     """Build the trees of these roots: by default every group that no other contains, then every task in no group.
+
+    ``known`` are the rules that groups may name: a host's are ``tables.group_tables``.
 
     >>> a, b = {"task": "a"}, {"task": "b", "tag": "t"}
     >>> build_trees([a, b, {"group": "g", "task": ["a", "t", {"task": "a", "num_fewshot": 5}]}])
@@ -66,7 +71,7 @@ def build_trees(configs: Sequence[Config], roots: Sequence[str] | None = None) -
     Traceback (most recent call last):
     evalcore.EvalError: groups contain each other: g -> h -> g - at g
     """
-    plan = plan_trees(configs, roots)
+    plan = plan_trees(configs, roots, known)
     if plan.problems:
         more = f" (and {len(plan.problems) - 1} more)" if len(plan.problems) > 1 else ""
         raise EvalError(f"{plan.problems[0].message} - at {plan.problems[0].where}{more}")
@@ -75,7 +80,9 @@ def build_trees(configs: Sequence[Config], roots: Sequence[str] | None = None) -
     return tuple(groups[name] if name in groups else Leaf(name, freeze_options(tasks[name])) for name in chosen)
 
 
-def plan_trees(configs: Sequence[Config], roots: Sequence[str] | None = None) -> TreePlan:
+def plan_trees(
+    configs: Sequence[Config], roots: Sequence[str] | None = None, known: GroupTables = GROUP_TABLES
+) -> TreePlan:
     """Build every group reached from the roots (all, if None), with all problems instead of the first.
 
     >>> [problem.kind for problem in plan_trees([{"group": "g", "task": ["b"]}]).problems]
@@ -88,14 +95,16 @@ def plan_trees(configs: Sequence[Config], roots: Sequence[str] | None = None) ->
     cycles = find_cycles({name: subgroups_of(index, name) for name in index.groups}, starts)
     problems += map(index.cycle, cycles)
     cut = frozenset((chain[-2], chain[-1]) for chain in cycles)
-    expanded, more = _expand(index, [name for name in starts if name in names], cut)
+    expanded, more = _expand(index, [name for name in starts if name in names], cut, known)
     return TreePlan(index, FrozenDict(_assemble(expanded)), (*problems, *more))
 
 
 # --- expanding: from lists of names to leaves and groups ---------------------------------------------------
 
 
-def _expand(index: Index, starts: Sequence[str], cut: Edges) -> tuple[dict[str, Expanded], list[Finding]]:
+def _expand(
+    index: Index, starts: Sequence[str], cut: Edges, known: GroupTables
+) -> tuple[dict[str, Expanded], list[Finding]]:
     expanded: dict[str, Expanded] = {}
     jobs: dict[str, Job] = {}
     problems: list[Finding] = []
@@ -114,7 +123,7 @@ def _expand(index: Index, starts: Sequence[str], cut: Edges) -> tuple[dict[str, 
         nodes = [one.name if isinstance(one, Job) else one for one in met if not isinstance(one, Finding)]
         members, clashes = _keep_first(nodes)
         problems += [_report_twice(index, name, job.declared) for name in clashes]
-        shell = _build_empty(job)
+        shell = _build_empty(job, known)
         problems += [index.finding("bad_config", shell, job.declared)] if isinstance(shell, str) else []
         expanded[job.name] = Expanded(Group(job.name) if isinstance(shell, str) else shell, members)
     return expanded, problems
@@ -178,10 +187,10 @@ def _find_declared(index: Index, name: str) -> Job:
     return Job(name, config, name, FrozenDict())
 
 
-def _build_empty(job: Job) -> Group[Options] | str:
+def _build_empty(job: Job, known: GroupTables) -> Group[Options] | str:
     own = {key: value for key, value in job.config.items() if key in GROUP_KEYS and key != "task"}
     try:
-        return group_from_config({**thaw_dict(own), "group": job.name})
+        return group_from_config({**thaw_dict(own), "group": job.name}, known)
     except EvalError as wrong:
         return str(wrong)
 

@@ -6,10 +6,9 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import fields, is_dataclass
 from typing import Literal
 
-from evalcore.core.groups.averages import AVERAGES
 from evalcore.core.groups.edit import names_of
 from evalcore.core.groups.index import items
-from evalcore.core.groups.rules import GROUP_RULES
+from evalcore.core.groups.rules import GROUP_TABLES, GroupTables
 from evalcore.core.groups.tree import Group, GroupMetric, child_names
 from evalcore.core.records.errors import EvalError, unknown
 from evalcore.core.records.request import Options, freeze_options
@@ -18,7 +17,7 @@ GROUP_KEYS = ("group", "group_alias", "task", "aggregate_metric_list", "metadata
 METRIC_KEYS = ("metric", "filter_list", "aggregation", "weight_by_size", "average", "weights", "missing")
 
 
-def group_metric_from_config(config: Mapping[str, object]) -> GroupMetric:
+def group_metric_from_config(config: Mapping[str, object], known: GroupTables = GROUP_TABLES) -> GroupMetric:
     """Read one entry of an ``aggregate_metric_list``; a bare filter name is a list of one.
 
     >>> group_metric_from_config({"metric": "acc", "filter_list": "none", "weight_by_size": False}).filters
@@ -35,15 +34,15 @@ def group_metric_from_config(config: Mapping[str, object]) -> GroupMetric:
     return GroupMetric(
         metric=name,
         filters=_read_filters(config.get("filter_list"), where),
-        aggregation=_read_aggregation(config.get("aggregation", "mean"), where),
+        aggregation=_read_aggregation(config.get("aggregation", "mean"), known, where),
         weight_by_size=_read_flag(config.get("weight_by_size", True), where),
-        average=_read_average(config.get("average", "leaves"), where),
+        average=_read_average(config.get("average", "leaves"), known, where),
         weights=_read_weights(config.get("weights"), where),
         missing=_read_missing(config.get("missing", "flag"), where),
     )
 
 
-def group_from_config(config: object) -> Group[Options]:
+def group_from_config(config: object, known: GroupTables = GROUP_TABLES) -> Group[Options]:
     """Read a group without its children, as lm-eval's ``Group.from_config``; ``add_child`` fills it.
 
     Its config is a mapping, or an object that has the same by ``to_dict``, such as lm-eval's ``GroupConfig``.
@@ -67,7 +66,7 @@ def group_from_config(config: object) -> Group[Options]:
     strange = next((item for item in items(given) if not isinstance(item, str | Mapping)), None)
     if strange is not None:
         raise EvalError(f"expected task: names, or mappings with task or group, got {strange!r}{where}")
-    metrics = tuple(_read_metrics(given.get("aggregate_metric_list"), where))
+    metrics = tuple(_read_metrics(given.get("aggregate_metric_list"), known, where))
     return Group(name, (), metrics, alias, freeze_options(metadata), tuple(items(given)))
 
 
@@ -98,8 +97,9 @@ def _metric_to_dict(metric: GroupMetric) -> dict[str, object]:
         "aggregation": _make_plain(metric.aggregation),
         "weight_by_size": metric.weight_by_size,
     }
-    ours = {"average": metric.average, "weights": _make_plain(metric.weights), "missing": metric.missing}
-    return plain | {key: value for key, value in ours.items() if value not in ("leaves", {}, "flag")}
+    ours, usual = ("average", "weights", "missing"), GroupMetric(metric.metric)
+    changed = [key for key in ours if getattr(metric, key) != getattr(usual, key)]
+    return plain | {key: _make_plain(getattr(metric, key)) for key in changed}
 
 
 def _make_plain(value: object) -> object:
@@ -123,13 +123,13 @@ def _read_fields(given: object) -> Mapping[str, object] | None:
     return given if isinstance(given, Mapping) else None
 
 
-def _read_metrics(given: object, where: str) -> Iterable[GroupMetric]:
+def _read_metrics(given: object, known: GroupTables, where: str) -> Iterable[GroupMetric]:
     several = given if isinstance(given, list | tuple) else () if given is None else (given,)
     for entry in several:
         if isinstance(entry, GroupMetric):
             yield entry
-        elif (known := _read_fields(entry)) is not None:
-            yield group_metric_from_config(known)
+        elif (told := _read_fields(entry)) is not None:
+            yield group_metric_from_config(told, known)
         else:
             raise EvalError(f"expected {{metric: acc, ...}}, got {entry!r} - at aggregate_metric_list{where}")
 
@@ -149,12 +149,12 @@ def _read_filters(given: object, where: str) -> tuple[str, ...] | None:
     raise EvalError(f"expected filter_list: names of filters, got {given!r}{where}")
 
 
-def _read_aggregation(given: object, where: str) -> str | Callable[..., object]:
+def _read_aggregation(given: object, known: GroupTables, where: str) -> str | Callable[..., object]:
     if callable(given):
         return given
-    if not isinstance(given, str) or given not in GROUP_RULES:
+    if not isinstance(given, str) or given not in known.rules:
         where = f", or a callable of (values, sizes){where}"
-        raise unknown("group aggregation", str(given), GROUP_RULES, where)
+        raise unknown("group aggregation", str(given), known.rules, where)
     return str(given)
 
 
@@ -164,10 +164,10 @@ def _read_flag(given: object, where: str) -> bool:
     raise EvalError(f"expected weight_by_size: true or false, got {given!r}{where}")
 
 
-def _read_average(given: object, where: str) -> str:
-    if isinstance(given, str) and given in AVERAGES:
+def _read_average(given: object, known: GroupTables, where: str) -> str:
+    if isinstance(given, str) and given in known.averages:
         return given
-    raise unknown("average", str(given), AVERAGES, where)
+    raise unknown("average", str(given), known.averages, where)
 
 
 def _read_missing(given: object, where: str) -> Literal["flag", "fail"]:

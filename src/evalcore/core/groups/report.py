@@ -104,7 +104,11 @@ def _build_estimate(
     sample_lens = [by_name[term.name].sample_len or 0 for term in terms]
     named = replace(
         estimate,
-        scale=replace(estimate.scale, higher_is_better=directions.pop() if len(directions) == 1 else None),
+        scale=replace(
+            estimate.scale,
+            higher_is_better=directions.pop() if len(directions) == 1 else None,
+            measures=any(term.estimate.scale.measures for term in terms),
+        ),
         group=replace(estimate.group, missing=share.missing, across=across),
         errata=group_errata(spec, terms, share.missing, len(leaves(group)), sample_lens),
     )

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
 
 from msgspec import Struct
 from pyrsistent import PMap, pmap
 
-from evalcore.core.groups.averages import Term
+from evalcore.core.groups.averages import AVERAGES, Average, Term
 from evalcore.core.groups.combination import by_callable, macro, mean_of_means
 from evalcore.core.groups.pool import pool
 from evalcore.core.groups.tree import GroupMetric
@@ -34,5 +35,15 @@ GROUP_RULES: PMap[str, GroupRule] = pmap(
         "pool": GroupRule(pool, mean=True, alike=True),
     }
 )
+
+
+class GroupTables(NamedTuple):
+    """The names that the config of a group may use, and what they stand for."""
+
+    rules: Mapping[str, GroupRule] = GROUP_RULES
+    averages: Mapping[str, Average] = AVERAGES
+
+
+GROUP_TABLES = GroupTables()
 BY_CALLABLE = GroupRule(by_callable)
 """The rule of a group metric whose aggregation is no name but a callable of values and sizes."""

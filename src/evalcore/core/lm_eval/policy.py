@@ -45,6 +45,7 @@ LM_EVAL_0_4_13 = replace(
     from_callable=from_callable_without_error,
     default_pipeline=take_first,
     unreduced="mean",
+    as_host=True,
 )
 
 POLICIES: PMap[str, Tables] = pmap({"evalcore": EVALCORE, "lm-eval-0.4.13": LM_EVAL_0_4_13})

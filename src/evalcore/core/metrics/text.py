@@ -70,8 +70,7 @@ def quasi_exact_match(batch: GenBatch, options: Options) -> Floats | Marks:
     """HELM's: equal in lower case without punctuation, articles and extra whitespace.
 
     >>> from evalcore.core.answers.text import make_texts
-    >>> batch = make_texts(["a  Cat.", "the"], [("The cat",), ("A",)])
-    >>> quasi_exact_match(batch, {})
+    >>> quasi_exact_match(make_texts(["a  Cat.", "the"], [("The cat",), ("A",)]), {})
     Floats(values=Array([1., 0.]))
     """
     refuse_unknown("quasi_exact_match", options, ())
@@ -179,8 +178,7 @@ def rougeL(batch: GenBatch, options: Options) -> Floats | Marks:
     """The F-measure of the longest common subsequence of words, from rouge-score.
 
     >>> from evalcore.core.answers.text import make_texts
-    >>> batch = make_texts(["the cat sat"], [("the cat",)])
-    >>> rougeL(batch, {})
+    >>> rougeL(make_texts(["the cat sat"], [("the cat",)]), {})
     Floats(values=Array([0.8]))
     """
     return _rouge("rougeL", batch, options)

@@ -65,6 +65,8 @@ class Aggregation(FrozenRecord, frozen=True, kw_only=True):
     a task's weight then, from its summed statistics. ``even`` says that it is the mean of a score by document, with
     the sum of scores and their number as statistics. ``library`` made the statistics: its version is in the recipe.
     ``resamples`` says whether clusters may be resampled for the error of a value without influences.
+    ``read`` makes rows of logged scores that are more than one number. Where it does not ``measure``, answers are only
+    recorded, and no number is missing.
     """
 
     name: str
@@ -77,6 +79,8 @@ class Aggregation(FrozenRecord, frozen=True, kw_only=True):
     size: Callable[[Floats64], float] | None = None
     library: str | None = None
     resamples: bool = True
+    read: Callable[[Sequence[object], Options], Rows] | None = None
+    measures: bool = True
     total: Callable[[Floats64], Floats64] = exact_sum
 
 
@@ -117,7 +121,7 @@ class Scale(FrozenRecord, frozen=True, kw_only=True):
     """The kind of a number: its aggregation, direction and bounds, and how groups average it.
 
     A group averages it on the scale of ``link`` if ``average`` is true, and a task then weighs its ``size``. ``even``
-    says that it is the mean of a score by document.
+    says that it is the mean of a score by document. Without ``measures``, answers were only recorded.
     """
 
     aggregation: str = "mean"
@@ -127,6 +131,7 @@ class Scale(FrozenRecord, frozen=True, kw_only=True):
     link: Link = IDENTITY
     average: bool = True
     even: bool = True
+    measures: bool = True
     size: float = 0.0
 
 

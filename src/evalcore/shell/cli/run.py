@@ -54,7 +54,7 @@ def main(argv: Sequence[str]) -> int:
     if given.parquet:  # a package that is missing, before anything else is imported
         require("pyarrow.parquet", "parquet")
     from evalcore.shell.output.terminal.progress import progress
-    from evalcore.shell.output.terminal.show import show
+    from evalcore.shell.output.terminal.show import RENDERERS, show
     from evalcore.shell.run.run import run
 
     for number in (signal.SIGINT, signal.SIGTERM):  # the second is a batch system's way to say Ctrl-C
@@ -63,7 +63,7 @@ def main(argv: Sequence[str]) -> int:
     with progress(given.quiet) as shown:
         config = given.config or given.config_flag
         result = run(config, overwrite=given.overwrite, parquet=given.parquet, shown=shown, **flags)
-    form = "path" if given.quiet and given.form == "table" else given.form
+    form = RENDERERS[given.form].quiet or given.form if given.quiet else given.form
     # Where warnings go to stderr at the end as well, those that were told at the beginning are not told again.
-    show(result.shown(early=form == "table"), form)
+    show(result.shown(early=RENDERERS[form].aside is None), form)
     return 0 if result.complete else 1

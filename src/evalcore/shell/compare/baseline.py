@@ -21,6 +21,7 @@ from evalcore.core.compare.regressions import (
 from evalcore.core.compare.sides import compare_sides
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.estimate import Estimate
+from evalcore.core.tables import EVALCORE, Tables
 from evalcore.shell.compare.alike import align_sides
 from evalcore.shell.compare.conditions import explain_pairing, tell_pairs, tell_settings
 from evalcore.shell.logs.runs.run_record import Recorded, close_recorded
@@ -69,13 +70,14 @@ def hold_against(runs: Sequence[Recorded], sides: Sequence[ComparisonSide], keys
     """A gate for every number of the baseline; the second of two runs."""
     level = level_of_limits(keys.alpha, 1)
     *sides, alike = align_sides((runs[0], runs[1]), (sides[0], sides[1]))
-    chosen, comparison = _compare_chosen(sides, keys, level)
+    tables = runs[0].tables or EVALCORE
+    chosen, comparison = _compare_chosen(sides, keys, level, tables)
     judge = partial(find_regressions, alpha=keys.alpha, correction=keys.correction, margin=keys.margin)
     gates = judge(comparison)
     judged = sum(gate.passed is not None for gate in gates)
     if keys.margin is not None and keys.correction.corrects and judged > 1:
         level = level_of_limits(keys.alpha, judged)
-        gates = judge(_compare_chosen(sides, keys, level)[1])
+        gates = judge(_compare_chosen(sides, keys, level, tables)[1])
     gates = fail_missing(gates, sides[0], sides[1], chosen, allow=keys.allow_missing)
     if keys.max_unscored is not None:
         as_scored = [replace(run.side, documents=side.documents) for run, side in zip(runs, sides, strict=True)]
@@ -115,10 +117,10 @@ def _judge_pairs(
 
 
 def _compare_chosen(
-    sides: Sequence[ComparisonSide], keys: CheckKeys, confidence: float
+    sides: Sequence[ComparisonSide], keys: CheckKeys, confidence: float, tables: Tables
 ) -> tuple[Callable[[Number], bool], Comparison]:
     """Which numbers are asked about, and the run minus the baseline in these."""
-    every = compare_sides(sides[0], sides[1], confidence=confidence, draws=keys.draws, seed=keys.seed)
+    every = compare_sides(sides[0], sides[1], confidence=confidence, draws=keys.draws, seed=keys.seed, tables=tables)
     known = [*((line.name, line.key) for line in every.lines), *numbers_of_side(sides[1])]
     chosen = choose_numbers(keys.tasks, keys.metrics, (name for name, _ in known), (key for _, key in known))
     return chosen, replace(every, lines=tuple(line for line in every.lines if chosen((line.name, line.key))))

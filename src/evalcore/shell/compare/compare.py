@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import partial
 from itertools import combinations
 from pathlib import Path
 from typing import Unpack
@@ -16,6 +17,7 @@ from evalcore.core.compare.sides import compare_sides
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.frozen_dict import FrozenRecord
 from evalcore.core.records.task import MetricKey
+from evalcore.core.tables import EVALCORE
 from evalcore.shell.compare.alike import Alike, align_pairs
 from evalcore.shell.compare.conditions import explain_pairing, tell_pairs, tell_settings
 from evalcore.shell.compare.run_sides import ReadKeys, read_sides
@@ -82,7 +84,8 @@ def compare(
     sides = [replace(side, name=name) for side, name in zip(read, named, strict=True)]
     pairs = tuple(combinations(range(len(runs)), 2))
     aligned = align_pairs(runs, sides, pairs)
-    compared = [compare_sides(one, two, confidence=confidence, draws=draws, seed=seed) for one, two, _ in aligned]
+    versus = partial(compare_sides, confidence=confidence, draws=draws, seed=seed, tables=runs[0].tables or EVALCORE)
+    compared = [versus(one, two) for one, two, _ in aligned]
     reasons = [warning for run in runs for warning in run.warnings]
     adjusted = adjust_comparisons(select_lines(compared, split_names(task), list_names(metric), reasons), correction)
     alike = dict.fromkeys(line for comparison in adjusted for line in tell_pairs(comparison.documents))

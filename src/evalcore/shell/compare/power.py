@@ -10,6 +10,7 @@ from evalcore.core.compare.power import Known, PowerGoal, PowerPlan, pair_known,
 from evalcore.core.compare.sides import compare_sides
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.frozen_dict import FrozenRecord
+from evalcore.core.tables import EVALCORE
 from evalcore.shell.compare.alike import align_sides
 from evalcore.shell.compare.conditions import explain_pairing, tell_pairs
 from evalcore.shell.compare.run_sides import LogKeys, read_known, read_sides
@@ -75,7 +76,7 @@ def _pair_runs(
     """What is known of the difference between two runs, document by document; what leads all else, and warnings."""
     (a, b), sides = read_sides(paths, **reading)
     *aligned, alike = align_sides((a, b), (sides[0], sides[1]))
-    compared = compare_sides(aligned[0], aligned[1], draws=1)
+    compared = compare_sides(aligned[0], aligned[1], draws=1, tables=a.tables or EVALCORE)
     lead = explain_pairing(paths, (a, b), compared.documents, alike)
     if not any(shared.both for shared in compared.documents):
         raise EvalError(f"no document is in both runs: {' '.join(lead) or 'they share no task'}")

@@ -12,6 +12,7 @@ from evalcore.core.compare.lines import ComparisonSide
 from evalcore.core.compare.power import Known
 from evalcore.core.lm_eval.result_file import lm_eval_results
 from evalcore.core.records.errors import EvalError
+from evalcore.core.tables import EVALCORE, Tables
 from evalcore.shell.compare.alike import rename_alone
 from evalcore.shell.compare.runs import read_recorded
 from evalcore.shell.config.values import Names, RunPath, list_names, split_names
@@ -27,10 +28,11 @@ from evalcore.shell.logs.tables.column_map import ColumnKeys, declare_columns
 
 
 class LogKeys(ColumnKeys, total=False):
-    """What no log says: what the columns of tables hold, which documents count together; and how formats are read."""
+    """What no log says: what the columns of tables hold, which documents count together; and a host's own tables."""
 
     cluster: str | None
     readers: PMap[str, Reader]
+    tables: Tables
 
 
 class ReadKeys(LogKeys, total=False):
@@ -71,18 +73,19 @@ def _read_path(path: Path, reading: LogKeys, match: Names | None = None) -> Reco
         match=_split_fields(match),
         columns=searched.columns,
         readers=searched.readers,
+        tables=searched.tables,
     )
 
 
 def build_search(reading: LogKeys) -> Searched:
     """What logs are looked for."""
-    return Searched(reading.get("readers", READERS), declare_columns(reading))
+    return Searched(reading.get("readers", READERS), declare_columns(reading), reading.get("tables"))
 
 
 def read_known(path: RunPath, **reading: Unpack[LogKeys]) -> tuple[tuple[Known, ...], str, tuple[str, ...]]:
     """What is known of the error of each number, the file that says so, and warnings."""
     read, results, warnings = _read_results(check_run_path(str(path)), reading)
-    known = list_known(results)
+    known = list_known(results, reading.get("tables", EVALCORE))
     if not known:
         raise EvalError(f"{read}: expected metrics under results, found none")
     return known, str(read), warnings

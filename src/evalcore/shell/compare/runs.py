@@ -11,6 +11,7 @@ from pyrsistent import PMap
 from evalcore.core.compare.lines import ComparisonSide
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.score import Scored
+from evalcore.core.tables import Tables
 from evalcore.shell.logs.lm_eval.rows import read_sample_rows, read_value
 from evalcore.shell.logs.log import Logged, LogTask, Reader
 from evalcore.shell.logs.open import open_logs
@@ -26,7 +27,7 @@ from evalcore.shell.output.files.results import build_results
 from evalcore.shell.run.close import close_groups
 from evalcore.shell.score.labels import gather_facts
 from evalcore.shell.score.report import close_logs
-from evalcore.shell.score.score import plan_scoring
+from evalcore.shell.score.score import ScoreKeys, plan_scoring
 from evalcore.shell.score.scored_log import ScoredLog, score_each
 
 RecordedDoc = tuple[int, object, object]
@@ -41,27 +42,32 @@ def read_recorded(
     texts: bool = True,
     columns: ColumnMap | None = None,
     readers: PMap[str, Reader] = READERS,
+    tables: Tables | None = None,
 ) -> Recorded:
     """Read a run with its scores: a run folder of evalcore, an output of lm-eval, or a log of any format.
 
     ``cluster`` names the field or template of a document by which documents belong together, where the run did not.
     ``match`` names the fields that make two documents the same; without any, ids, prompts and all that they say count.
-    Without ``texts`` no line of a document is kept for people, which is quicker. ``columns`` declares those of a table.
+    Without ``texts`` no line of a document is kept for people, which is quicker. ``columns`` declares those of a table;
+    ``tables`` are a host's own, if the run was scored by them.
 
     >>> read_recorded(Path("no/such/run"))
     Traceback (most recent call last):
     evalcore.EvalError: no/such/run: no such file or folder; expected an evalcore run folder, ...
     """
-    matching, searched = Matching(cluster, tuple(match), texts), Searched(readers, columns)
+    matching, searched = Matching(cluster, tuple(match), texts), Searched(readers, columns, tables)
     files = find_run(path, searched)
-    return _score_run(path, files, matching, searched) if files.others else read_sample_run(path, files, matching)
+    if files.others:
+        return _score_run(path, files, matching, searched)
+    return read_sample_run(path, files, matching, tables)
 
 
 def _score_run(path: Path, files: RunFiles, matching: Matching, searched: Searched) -> Recorded:
     """The newest log of each task of a run, scored by the recipe that ``score`` chooses for it."""
     columns, requests = searched.columns, not matching.match
     scores = columns.scores if columns is not None else ()
-    asked = replace(plan_scoring({"score": scores}), columns=columns)
+    own: ScoreKeys = {} if searched.tables is None else {"tables": searched.tables}
+    asked = replace(plan_scoring({"score": scores, **own}), columns=columns)
     opened = [
         log
         for file in files.others
@@ -69,9 +75,11 @@ def _score_run(path: Path, files: RunFiles, matching: Matching, searched: Search
     ]
     logs = tuple({log.name: log for log in opened}.values())
     scored = {part.log.name: part for part in score_each(logs, asked, {})}
-    tables = {log.name: _tabulate(log, matching) for log in logs}
-    tasks = close_logs(list(scored.values()), asked.plan)
-    results = build_results(close_groups(tasks, (), asked.plan), gather_facts(logs, asked.plan, {}))
+    read = {log.name: _tabulate(log, matching) for log in logs}
+    tasks = close_logs(list(scored.values()), asked.plan, asked.tables)
+    results = build_results(
+        close_groups(tasks, (), asked.plan, asked.tables), gather_facts(logs, asked.plan, asked.tables, {})
+    )
     newest = (tell_newest(path),) if len(logs) < len(opened) else ()
     warnings = (warning for part in scored.values() for warning in part.warnings if warning not in part.hints)
     return Recorded(
@@ -79,16 +87,17 @@ def _score_run(path: Path, files: RunFiles, matching: Matching, searched: Search
         path=path,
         side=ComparisonSide(
             files.name,
-            tuple(_as_recorded(part, tables[name], results) for name, part in scored.items()),
-            {name: table.documents for name, table in tables.items()},
+            tuple(_as_recorded(part, read[name], results, asked.tables) for name, part in scored.items()),
+            {name: table.documents for name, table in read.items()},
         ),
         results=results,
-        texts={name: table.texts for name, table in tables.items()},
+        texts={name: table.texts for name, table in read.items()},
         warnings=tuple(dict.fromkeys((*newest, *warnings))),
-        fields={name: table.fields for name, table in tables.items()},
+        fields={name: table.fields for name, table in read.items()},
         match=matching.match,
         files={log.name: log.paths for log in logs},
         searched=searched,
+        tables=searched.tables,
     )
 
 
@@ -103,13 +112,13 @@ def _documents(log: LogTask) -> Iterator[Logged]:
     return (row for row in log.rows() if isinstance(row, Logged))
 
 
-def _as_recorded(part: ScoredLog, table: LogTable, results: Mapping[str, object]) -> Scored:
+def _as_recorded(part: ScoredLog, table: LogTable, results: Mapping[str, object], tables: Tables) -> Scored:
     """The scores of a task with the directions that its results have."""
     name = part.log.name
     scored, known = part.scored[name], results.get("higher_is_better")
     own = known.get(name) if isinstance(known, Mapping) else None
     directions = own if isinstance(own, Mapping) else {}
-    columns = tuple(point_column(column, directions) for column in scored.columns)
+    columns = tuple(point_column(column, directions, tables.metrics) for column in scored.columns)
     return replace(scored, columns=columns, clusters=cluster_documents(name, table.documents))
 
 

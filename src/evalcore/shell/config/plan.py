@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from math import inf
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import msgspec
 from msgspec import Struct
@@ -18,6 +18,9 @@ from evalcore.shell.config.keys import KEYS
 from evalcore.shell.config.locations import anchor_paths, is_path
 from evalcore.shell.config.values import parse_pairs
 from evalcore.shell.safety.secrets import HIDDEN
+
+if TYPE_CHECKING:
+    from evalcore.core.tables import Tables
 
 SEEDS = (0, 1234, 1234, 1234)
 PATH_ARGS = ("path", "paths")
@@ -67,8 +70,8 @@ class Plan(FrozenRecord, frozen=True, kw_only=True, forbid_unknown_fields=True, 
     trust: tuple[str | Pin, ...] = ()
 
 
-def list_choices() -> Mapping[str, tuple[str, ...]]:
-    """List the values of keys that take only a few.
+def list_choices(tables: Tables | None = None) -> Mapping[str, tuple[str, ...]]:
+    """List the values of keys that take only a few; a host's tables may have more intervals.
 
     >>> sorted(list_choices()["policy"])
     ['evalcore', 'lm-eval-0.4.13']
@@ -77,7 +80,7 @@ def list_choices() -> Mapping[str, tuple[str, ...]]:
     from evalcore.core.stats.intervals import INTERVALS
 
     few = {"on_unscorable": ("exclude", "zero", "fail"), "engine": ("serial",)}
-    return {"policy": tuple(POLICIES), "ci": tuple(INTERVALS), **few}
+    return {"policy": tuple(POLICIES), "ci": tuple(tables.intervals if tables else INTERVALS), **few}
 
 
 class Read(NamedTuple):
@@ -87,13 +90,13 @@ class Read(NamedTuple):
     warnings: tuple[str, ...]
 
 
-def read_config(path: Path | None, flags: Mapping[str, object]) -> Read:
+def read_config(path: Path | None, flags: Mapping[str, object], tables: Tables | None = None) -> Read:
     """Read the plan of a config file with flags over it; either may be missing."""
     from evalcore.shell.config.yaml_file import read_yaml
 
     flags = {key: _anchor_flag(key, value) for key, value in flags.items()}
     if path is None:
-        return make_plan(flags, "the command line", "")
+        return make_plan(flags, "the command line", "", tables)
     try:
         text = path.read_text("utf-8-sig")
     except (OSError, UnicodeDecodeError) as wrong:
@@ -101,7 +104,7 @@ def read_config(path: Path | None, flags: Mapping[str, object]) -> Read:
     value = read_yaml(text, str(path)).value
     if not isinstance(value, dict):
         raise EvalError(f"{path}: expected a mapping of keys such as model and tasks, got {type(value).__name__}")
-    return make_plan({**value, **flags}, str(path), text)
+    return make_plan({**value, **flags}, str(path), text, tables)
 
 
 def _anchor_flag(key: str, value: object) -> object:
@@ -115,7 +118,9 @@ def _anchor_flag(key: str, value: object) -> object:
     return value
 
 
-def make_plan(given: Mapping[str, object], where: str = "the run config", text: str = "") -> Read:
+def make_plan(
+    given: Mapping[str, object], where: str = "the run config", text: str = "", tables: Tables | None = None
+) -> Read:
     """Make a plan of checked keys and values; warn of keys without effect.
 
     >>> read = make_plan({"model": "dummy", "tasks": "a,b", "device": "cuda:0"})
@@ -131,7 +136,7 @@ def make_plan(given: Mapping[str, object], where: str = "the run config", text: 
     for key, hint in (("model", "see `evalcore models`"), ("tasks", "see `evalcore tasks`")):
         if not kept.get(key):
             raise EvalError(f"expected {key} in {where}, got none; {hint}")
-    for key, choices in list_choices().items():
+    for key, choices in list_choices(tables).items():
         if key in kept and kept[key] not in choices:
             raise unknown(key, str(kept[key]), choices, f" - at {_locate_key(where, text, key)}")
     shaped = {key: _unify_value(key, value, _locate_key(where, text, key)) for key, value in kept.items()}

@@ -6,7 +6,7 @@ align        documents as a table: every column in every document, one type a co
 json_files   JSON and JSON lines
 csv_files    CSV and TSV
 arrow_files  Parquet and Arrow
-readers      READERS: a file to documents by its suffix or first bytes
+readers      DATA_READERS: a file to documents by its suffix or first bytes
 folders      the split of a file by its name or folder
 local        splits from local files, such as the ``data:`` of a run config
 hub          splits from the Hugging Face hub or from task code

@@ -11,7 +11,7 @@ from evalcore.shell.data.align import Doc, align_documents
 from evalcore.shell.data.csv_files import OPTIONS as CSV_OPTIONS
 from evalcore.shell.data.folders import sort_into_splits
 from evalcore.shell.data.hub import list_documents
-from evalcore.shell.data.readers import BUILDERS, Reader, find_files, list_files_in, read_files
+from evalcore.shell.data.readers import BUILDERS, DATA_READERS, Reader, Readers, find_files, list_files_in, read_files
 
 Read = Callable[[], Sequence[Doc]]
 Parts = Mapping[str, Read]
@@ -54,23 +54,23 @@ def _name_task(value: object, task: str) -> object:
     return value
 
 
-def read_given(given: object, roots: Sequence[Path]) -> Parts:
+def read_given(given: object, roots: Sequence[Path], readers: Readers = DATA_READERS) -> Parts:
     """Read the splits of an entry of ``data:``: a path, paths or documents for every split, or any of these by split.
 
     >>> read_given({"test": [{"q": "?"}]}, ())["test"]()
     [{'q': '?'}]
     """
     if isinstance(given, Mapping):
-        return {str(name): _read_source(source, roots) for name, source in given.items()}
-    if isinstance(given, str | Path) and str(given) and (folder := _find_folder(str(given), roots)):
-        return _open_folder(folder)
-    return {"*": _read_source(given, roots)}
+        return {str(name): _read_source(source, roots, readers) for name, source in given.items()}
+    if isinstance(given, str | Path) and str(given) and (folder := _find_folder(str(given), roots, readers)):
+        return _open_folder(folder, readers)
+    return {"*": _read_source(given, roots, readers)}
 
 
-def _read_source(source: object, roots: Sequence[Path]) -> Read:
+def _read_source(source: object, roots: Sequence[Path], readers: Readers) -> Read:
     if isinstance(source, list) and not all(isinstance(one, str | Path) for one in source):
         return lambda: align_documents(list(list_documents(source)))
-    return lambda: read_files(find_files(_check_paths(source), roots), {})
+    return lambda: read_files(find_files(_check_paths(source), roots, readers), {}, readers=readers)
 
 
 def _check_paths(value: object) -> list[str]:
@@ -102,10 +102,10 @@ def open_builder(kind: str, options: Mapping[str, object], roots: Sequence[Path]
         )
     files, folder, reader = options.get("data_files"), options.get("data_dir"), BUILDERS[kind]
     if files is None:
-        place = _find_folder(str(folder), roots) if folder is not None else None
+        place = _find_folder(str(folder), roots, DATA_READERS) if folder is not None else None
         if place is None:
             raise EvalError(f"dataset_path: {kind} needs data_files, or a data_dir that exists, in dataset_kwargs")
-        return _open_folder(place, rest, reader)
+        return _open_folder(place, DATA_READERS, rest, reader)
     if folder is not None:
         roots = [root / str(folder) for root in (*roots, Path())]
 
@@ -116,29 +116,31 @@ def open_builder(kind: str, options: Mapping[str, object], roots: Sequence[Path]
     return {str(name): later(source) for name, source in by_split.items()}
 
 
-def open_path(path: str, name: object, roots: Sequence[Path]) -> Parts | None:
+def open_path(path: str, name: object, roots: Sequence[Path], readers: Readers = DATA_READERS) -> Parts | None:
     """Open the splits of a local folder, or of a local file, which serves every split; None if there is neither.
 
     A folder inside named after the configuration (``dataset_name``) takes precedence.
     """
     for place in (*roots, Path()):
         if (place / path).is_file():
-            return {"*": lambda: read_files(find_files(path, roots), {})}
-    folder = _find_folder(path, roots)
+            return {"*": lambda: read_files(find_files(path, roots, readers), {}, readers=readers)}
+    folder = _find_folder(path, roots, readers)
     if folder is None:
         return None
     inner = folder / str(name)
-    return _open_folder(inner if name and inner.is_dir() else folder)
+    return _open_folder(inner if name and inner.is_dir() else folder, readers)
 
 
-def _find_folder(name: str, roots: Sequence[Path]) -> Path | None:
+def _find_folder(name: str, roots: Sequence[Path], readers: Readers) -> Path | None:
     """Find the first folder of that name that contains data files."""
     folders = (root / Path(name).expanduser() for root in (*roots, Path()))
-    return next((folder for folder in folders if folder.is_dir() and list_files_in(folder)), None)
+    return next((folder for folder in folders if folder.is_dir() and list_files_in(folder, readers)), None)
 
 
-def _open_folder(folder: Path, options: Mapping[str, object] | None = None, reader: Reader | None = None) -> Parts:
+def _open_folder(
+    folder: Path, readers: Readers, options: Mapping[str, object] | None = None, reader: Reader | None = None
+) -> Parts:
     def later(paths: Sequence[Path]) -> Read:
-        return lambda: read_files(paths, options or {}, reader)
+        return lambda: read_files(paths, options or {}, reader, readers=readers)
 
-    return {name: later(paths) for name, paths in sort_into_splits(list_files_in(folder), folder).items()}
+    return {name: later(paths) for name, paths in sort_into_splits(list_files_in(folder, readers), folder).items()}

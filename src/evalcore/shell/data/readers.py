@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from glob import glob, has_magic
 from pathlib import Path
 
+from pyrsistent import PMap, pmap
+
 from evalcore.core.records.errors import EvalError, unknown
 from evalcore.shell.data.align import Doc, align_documents
 from evalcore.shell.data.arrow_files import read_arrow, read_parquet
@@ -14,6 +16,7 @@ from evalcore.shell.data.json_files import read_json, read_json_lines
 from evalcore.shell.data.unpack import open_bytes, strip_packing
 
 Reader = Callable[[Path, Mapping[str, object]], list[Doc]]
+Readers = Mapping[str, Reader]
 
 
 def read_text(path: Path, options: Mapping[str, object]) -> list[Doc]:
@@ -28,17 +31,20 @@ def read_text(path: Path, options: Mapping[str, object]) -> list[Doc]:
     return [{"text": line} for line in lines] if data else []
 
 
-READERS: dict[str, Reader] = {
-    ".jsonl": read_json_lines,
-    ".ndjson": read_json_lines,
-    ".json": read_json,
-    ".csv": read_csv,
-    ".tsv": read_tsv,
-    ".parquet": read_parquet,
-    ".arrow": read_arrow,
-    ".feather": read_arrow,
-    ".txt": read_text,
-}
+DATA_READERS: PMap[str, Reader] = pmap(
+    {
+        ".jsonl": read_json_lines,
+        ".ndjson": read_json_lines,
+        ".json": read_json,
+        ".csv": read_csv,
+        ".tsv": read_tsv,
+        ".parquet": read_parquet,
+        ".arrow": read_arrow,
+        ".feather": read_arrow,
+        ".txt": read_text,
+    }
+)
+"""Readers by the suffix of a file. A host adds its own with ``.set(...)`` and passes the table on."""
 
 BUILDERS: dict[str, Reader] = {
     "json": read_json,
@@ -50,18 +56,24 @@ BUILDERS: dict[str, Reader] = {
 """Values of ``dataset_path`` that name a format of files rather than a dataset."""
 
 
-def read_files(paths: Sequence[Path], options: Mapping[str, object], reader: Reader | None = None) -> list[Doc]:
-    """Read the documents of these files one after another, with the columns of all."""
-    parts = [(reader or choose_reader(path))(path, options) for path in paths]
+def read_files(
+    paths: Sequence[Path],
+    options: Mapping[str, object],
+    reader: Reader | None = None,
+    *,
+    readers: Readers = DATA_READERS,
+) -> list[Doc]:
+    """Read the documents of these files one after another, with the columns of all; by one reader, or by suffix."""
+    parts = [(reader or choose_reader(path, readers))(path, options) for path in paths]
     docs = [doc for part in parts for doc in part]
     return parts[0] if len(parts) == 1 else align_documents(docs, ", ".join(map(str, paths[:3])))
 
 
-def choose_reader(path: Path) -> Reader:
+def choose_reader(path: Path, readers: Readers = DATA_READERS) -> Reader:
     """Choose the reader of a file by its suffix or, if it has none, by its content."""
     suffix = Path(strip_packing(path.name)).suffix.lower()
-    if suffix in READERS:
-        return READERS[suffix]
+    if suffix in readers:
+        return readers[suffix]
     with open_bytes(path) as file:
         start = file.read(64).removeprefix(b"\xef\xbb\xbf").lstrip()
     if start.startswith(b"PAR1"):
@@ -70,10 +82,12 @@ def choose_reader(path: Path) -> Reader:
         return read_arrow
     if start.startswith((b"{", b"[")):
         return read_json
-    raise unknown("kind of data file", suffix or path.name, READERS, f" - at {path}")
+    raise unknown("kind of data file", suffix or path.name, readers, f" - at {path}")
 
 
-def find_files(source: str | Path | Sequence[str | Path], roots: Sequence[Path] = ()) -> list[Path]:
+def find_files(
+    source: str | Path | Sequence[str | Path], roots: Sequence[Path] = (), readers: Readers = DATA_READERS
+) -> list[Path]:
     """Find the files that paths and globs name: under the first root that has any, else in the working directory.
 
     >>> find_files("no/such.jsonl")
@@ -81,14 +95,14 @@ def find_files(source: str | Path | Sequence[str | Path], roots: Sequence[Path] 
     evalcore.EvalError: no/such.jsonl: no such file; looked in .
     """
     if not isinstance(source, str | Path):
-        return [path for one in source for path in find_files(one, roots)]
+        return [path for one in source for path in find_files(one, roots, readers)]
     name = str(Path(source).expanduser())
     places = list(dict.fromkeys([*map(Path, roots), Path()]))
     for place in places:
         path = place / name
         if path.is_file():
             return [path]
-        if path.is_dir() and (held := list_files_in(path)):
+        if path.is_dir() and (held := list_files_in(path, readers)):
             return held
         matches = sorted(Path(one) for one in glob(str(path), recursive=True)) if has_magic(name) else []
         if files := [match for match in matches if match.is_file()]:
@@ -96,12 +110,12 @@ def find_files(source: str | Path | Sequence[str | Path], roots: Sequence[Path] 
     raise EvalError(f"{source}: no such file; looked in {', '.join(map(str, places))}")
 
 
-def list_files_in(folder: Path) -> list[Path]:
+def list_files_in(folder: Path, readers: Readers = DATA_READERS) -> list[Path]:
     """List the data files of a folder and its subfolders, without hidden ones."""
     return [
         path
         for path in sorted(folder.rglob("*"))
-        if Path(strip_packing(path.name)).suffix.lower() in READERS
+        if Path(strip_packing(path.name)).suffix.lower() in readers
         and not any(part.startswith((".", "__")) for part in path.relative_to(folder).parts)
         and path.is_file()
     ]

@@ -10,7 +10,7 @@ from evalcore.core.records.errors import EvalError, locate, place
 from evalcore.shell.data.align import Doc
 from evalcore.shell.data.hub import check_splits, list_documents, load_from_hub
 from evalcore.shell.data.local import Parts, Read, is_remote, open_builder, open_path, read_given
-from evalcore.shell.data.readers import BUILDERS
+from evalcore.shell.data.readers import BUILDERS, DATA_READERS, Readers
 
 Result = TypeVar("Result")
 SPLIT_KEYS = ("training_split", "validation_split", "test_split", "fewshot_split")
@@ -60,7 +60,11 @@ class Splits(Mapping[str, Sequence[Doc]]):
 
 
 def load_splits(
-    config: Mapping[str, object], override: object = None, *, root: str | Path | Sequence[str | Path] = "."
+    config: Mapping[str, object],
+    override: object = None,
+    *,
+    root: str | Path | Sequence[str | Path] = ".",
+    readers: Readers = DATA_READERS,
 ) -> Splits:
     """Load the documents of a task: from the override, its own files, its ``custom_dataset`` or the hub, in that order.
 
@@ -81,13 +85,15 @@ def load_splits(
 
     def find() -> Parts:
         if override is not None:
-            return read_given(override, roots)
-        return _find_own(config, options, task, roots)
+            return read_given(override, roots, readers)
+        return _find_own(config, options, task, roots, readers)
 
     return Splits(task, find, named, warnings)
 
 
-def _find_own(config: Mapping[str, object], options: dict[str, object], task: str, roots: Sequence[Path]) -> Parts:
+def _find_own(
+    config: Mapping[str, object], options: dict[str, object], task: str, roots: Sequence[Path], readers: Readers
+) -> Parts:
     custom = config.get("custom_dataset")
     if callable(custom):
         return _defer_reading(_call_custom(custom, {**_read_mapping(config, "metadata", task)}, options, task), task)
@@ -96,7 +102,7 @@ def _find_own(config: Mapping[str, object], options: dict[str, object], task: st
         raise EvalError(f"no dataset_path; name one, or give local documents: `data: {{{task}: file.jsonl}}`")
     if path in BUILDERS and not is_remote(options.get("data_files")):
         return open_builder(path, options, roots)
-    local = open_path(path, name, roots) if not options.get("data_files") else None
+    local = open_path(path, name, roots, readers) if not options.get("data_files") else None
     return local if local is not None else _defer_reading(load_from_hub(path, name, options, task), task)
 
 

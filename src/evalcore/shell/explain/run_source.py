@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from evalcore.core.aggregate.inference import Inference
 from evalcore.core.groups.tree import Group, all_groups, all_tasks
-from evalcore.core.lm_eval.policy import POLICIES
+from evalcore.core.lm_eval.policy import LM_EVAL_0_4_13, POLICIES
 from evalcore.core.pipeline import build_report, report_task
 from evalcore.core.records.errors import EvalError, unknown
 from evalcore.core.records.estimate import Resampling
@@ -95,8 +95,9 @@ def _name_log(log: LogTask, files: Mapping[str, tuple[Path, ...]]) -> LogTask:
 
 def _read_scores(path: Path, logs: Sequence[LogTask], searched: Searched) -> tuple[Recorded | None, tuple[str, ...]]:
     """The scores of a run, or what is to be done where they cannot be read; of a sample log also why."""
+    readers, columns, tables = searched.readers, searched.columns, searched.tables
     try:
-        return read_recorded(path, texts=False, columns=searched.columns, readers=searched.readers), ()
+        return read_recorded(path, texts=False, columns=columns, readers=readers, tables=tables), ()
     except EvalError as wrong:
         ours = all(one.reader.results_beside for one in logs)
         return None, (NO_SCORES.format(_write_arguments(path, searched.columns)) + (f" ({wrong})" if ours else ""),)
@@ -115,15 +116,17 @@ def find_task(run: RunSource, log: LogTask, file: Path | None = None) -> Task | 
     A log that results never lie beside has the task that scoring makes of it.
     """
     if file is not None:
-        return read_task_file(file, log)
+        return read_task_file(file, log, run.searched.tables or EVALCORE)
     if not log.reader.results_beside:
         return Task(log.name, log.output_type)
     sides = run.recorded.side.scored if run.recorded is not None else ()
     scored = next((one.task for one in sides if one.task.name == log.name and one.task.config), None)
-    return scored or (build_recorded_task(log.name, log.config, log.output_type, ()).task if log.config else None)
+    if scored is not None or not log.config:
+        return scored
+    return build_recorded_task(log.name, log.config, log.output_type, (), tables=run.searched.tables or EVALCORE).task
 
 
-def read_task_file(path: Path, log: LogTask) -> Task:
+def read_task_file(path: Path, log: LogTask, tables: Tables) -> Task:
     """The task of a file, as far as it is no code: what is code stays a name and is never run."""
     from evalcore.shell.tasks.description import show_file
     from evalcore.shell.tasks.library.cache import build_index
@@ -131,13 +134,15 @@ def read_task_file(path: Path, log: LogTask) -> Task:
     config = show_file(build_index([]), str(path)).get("config")
     if not isinstance(config, Mapping):
         raise EvalError(f"{path}: expected the file of a task")
-    return build_recorded_task(log.name, config, log.output_type, ()).task
+    return build_recorded_task(log.name, config, log.output_type, (), tables=tables).task
 
 
 def find_tables(run: RunSource) -> tuple[Tables, ...]:
-    """The rules that a run was scored by, as far as it says; else ours, then lm-eval's."""
+    """The rules that a run was scored by, as far as it or a host says; else ours, then lm-eval's."""
+    if run.searched.tables is not None:
+        return (run.searched.tables,)
     known = find_policy(run.recorded.results) if run.recorded is not None else None
-    return (known,) if known is not None else tuple(POLICIES[name] for name in ("evalcore", "lm-eval-0.4.13"))
+    return (known,) if known is not None else (EVALCORE, LM_EVAL_0_4_13)
 
 
 def find_policy(results: Plain) -> Tables | None:
@@ -158,7 +163,7 @@ def find_inference(results: Plain) -> Inference:
 
 def build_run_report(recorded: Recorded, inference: Inference) -> Report:
     """The numbers of a recorded run, its groups among them, made again by the rules that it names."""
-    tables = find_policy(recorded.results) or EVALCORE
+    tables = recorded.tables or find_policy(recorded.results) or EVALCORE
     scored = [replace(one, tables=tables.name) for one in recorded.side.scored]
     tasks = [report_task(one, inference=inference, tables=tables) for one in scored]
     return build_report(tasks, recorded.side.trees, inference=inference, tables=tables)

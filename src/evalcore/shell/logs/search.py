@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -18,6 +19,9 @@ from evalcore.shell.logs.log import Reader
 from evalcore.shell.logs.paths import Named
 from evalcore.shell.logs.readers import READERS
 from evalcore.shell.logs.tables.column_map import ColumnMap
+
+if TYPE_CHECKING:
+    from evalcore.core.tables import Tables
 
 EXPECTED = (
     "expected a sample log (lm-eval, lmms-eval, evalcore), an Inspect log (.eval, .json), or a table (JSONL, CSV, "
@@ -44,10 +48,14 @@ FLAGS = "--answer COLUMN --gold COLUMN -o DIR"
 
 
 class Searched(Struct, frozen=True):
-    """The logs to search for: those that these readers recognise, and tables with these columns."""
+    """The logs to search for: those that these readers recognise, and tables with these columns.
+
+    A host's own ``tables`` score and close what they hold; None leaves that to what a run says of itself.
+    """
 
     readers: PMap[str, Reader] = READERS
     columns: ColumnMap | None = None
+    tables: Tables | None = None
 
     def tell(self, path: Path) -> LogFile:
         """Detect the format of a file."""

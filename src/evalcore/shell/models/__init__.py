@@ -18,7 +18,7 @@ from evalcore.shell.models.model import Backend
 
 __all__ = ["MODELS", "find_backend", "list_backends"]
 
-MODELS: PMap[str, str] = pmap(
+MODELS: PMap[str, str | Backend] = pmap(
     {
         "replay": "evalcore.shell.models.replay:BACKEND",
         "dummy": "evalcore.shell.models.dummy:BACKEND",
@@ -29,12 +29,12 @@ MODELS: PMap[str, str] = pmap(
         "openai-chat-completions": "evalcore.shell.models.openai.backend:OPENAI_CHAT_COMPLETIONS",
     }
 )
-"""The place of each backend. A host adds its own with ``.set(name, "module:NAME")``."""
+"""The place of each backend. A host adds its own with ``.set(name, ...)``: a ``Backend``, or the place of one."""
 
 SERVED = ("hf", "hf-auto", "huggingface", "vllm", "sglang", "hf-multimodal", "nemo_lm", "mamba_ssm", "openvino")
 
 
-def find_backend(name: str, models: PMap[str, str] = MODELS) -> Backend:
+def find_backend(name: str, models: PMap[str, str | Backend] = MODELS) -> Backend:
     """Find the backend of this name.
 
     >>> find_backend("lama")
@@ -47,14 +47,17 @@ def find_backend(name: str, models: PMap[str, str] = MODELS) -> Backend:
             "model: local-completions with model_args: {model: ..., base_url: http://localhost:8000/v1/completions}"
         )
     require_known("model", [name], models)
-    module, _, attribute = models[name].partition(":")
+    found = models[name]
+    if isinstance(found, Backend):
+        return found
+    module, _, attribute = found.partition(":")
     backend = getattr(import_module(module), attribute)
     if not isinstance(backend, Backend):
-        raise EvalError(f"expected a Backend at {models[name]}, got {type(backend).__name__}")
+        raise EvalError(f"expected a Backend at {found}, got {type(backend).__name__}")
     return backend
 
 
-def list_backends(name: str | None = None, models: PMap[str, str] = MODELS) -> dict[str, Backend]:
+def list_backends(name: str | None = None, models: PMap[str, str | Backend] = MODELS) -> dict[str, Backend]:
     """List every backend by name, or one alone.
 
     >>> [key for key, _ in list_backends("replay")["replay"].arguments][:1]

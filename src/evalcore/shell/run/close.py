@@ -9,7 +9,6 @@ from msgspec.structs import replace
 
 from evalcore.core.aggregate.inference import Inference
 from evalcore.core.groups.tree import Tree
-from evalcore.core.lm_eval.policy import POLICIES
 from evalcore.core.metrics.metric import Metric
 from evalcore.core.pipeline import build_report, report_task
 from evalcore.core.records.errors import EvalError
@@ -17,11 +16,11 @@ from evalcore.core.records.estimate import Counts, Estimate, Resampling
 from evalcore.core.records.report import Report, TaskReport
 from evalcore.core.records.request import GENERATE_UNTIL
 from evalcore.core.records.score import Scored
-from evalcore.core.tables import Tables
+from evalcore.core.tables import EVALCORE, Tables
 from evalcore.shell.config.plan import Plan
 
 
-def inference_of(plan: Plan) -> Inference:
+def inference_of(plan: Plan, tables: Tables = EVALCORE) -> Inference:
     """How a plan closes numbers.
 
     >>> inference_of(Plan(model="dummy", tasks=(), confidence=0.9)).confidence
@@ -30,17 +29,20 @@ def inference_of(plan: Plan) -> Inference:
     return Inference(
         confidence=plan.confidence,
         interval=plan.ci,
+        intervals=tables.intervals,
         on_unscorable=plan.on_unscorable,
         resampling=Resampling(plan.bootstrap_iters),
     )
 
 
-def close_task(scored: Scored, plan: Plan, *, n_original: int | None = None, shares: Iterable[str] = ()) -> TaskReport:
+def close_task(
+    scored: Scored, plan: Plan, tables: Tables, *, n_original: int | None = None, shares: Iterable[str] = ()
+) -> TaskReport:
     """Close a task. One that cannot be closed says why, and costs the others nothing but under a stricter rule.
 
     ``shares`` are metrics without a record of their own whose scores are 0 or 1.
     """
-    inference, tables = inference_of(plan), know_shares(POLICIES[plan.policy], shares)
+    inference, tables = inference_of(plan, tables), know_shares(tables, shares)
     try:
         return report_task(scored, inference=inference, tables=tables, n_original=n_original)
     except EvalError as wrong:
@@ -60,9 +62,9 @@ def close_task(scored: Scored, plan: Plan, *, n_original: int | None = None, sha
         )
 
 
-def close_groups(tasks: Iterable[TaskReport], trees: Iterable[Tree[object]], plan: Plan) -> Report:
+def close_groups(tasks: Iterable[TaskReport], trees: Iterable[Tree[object]], plan: Plan, tables: Tables) -> Report:
     """Close the groups above tasks that are closed: the report of all."""
-    return build_report(tasks, trees, inference=inference_of(plan), tables=POLICIES[plan.policy])
+    return build_report(tasks, trees, inference=inference_of(plan, tables), tables=tables)
 
 
 def _refuse_scoring(batch: object, options: object) -> NoReturn:

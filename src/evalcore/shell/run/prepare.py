@@ -10,6 +10,7 @@ from typing import TypeVar
 from msgspec.structs import replace
 from pyrsistent import PMap
 
+from evalcore.core.groups.rules import GROUP_TABLES, GroupTables
 from evalcore.core.groups.tree import Group, Tree, all_groups, leaves
 from evalcore.core.records.errors import EvalError, locate, place, require_known, unknown
 from evalcore.core.records.frozen_dict import FrozenDict, FrozenRecord, thaw_dict, thaw_value
@@ -17,9 +18,10 @@ from evalcore.core.records.request import Options
 from evalcore.shell.config.locations import find_path
 from evalcore.shell.config.plan import PATH_ARGS, Pin, Plan
 from evalcore.shell.data.local import find_override
+from evalcore.shell.data.readers import DATA_READERS, Readers
 from evalcore.shell.data.splits import load_splits
 from evalcore.shell.models import MODELS, find_backend
-from evalcore.shell.models.model import Model
+from evalcore.shell.models.model import Backend, Model
 from evalcore.shell.output.terminal.progress import Progress
 from evalcore.shell.prompts.build import build_task
 from evalcore.shell.prompts.ready_task import Asking, Built
@@ -43,11 +45,11 @@ class Selected(FrozenRecord, frozen=True):
     clusters: Mapping[str, str] = FrozenDict()
 
 
-def select_tasks(plan: Plan, home: Path | None) -> Selected:
+def select_tasks(plan: Plan, home: Path | None, known: GroupTables = GROUP_TABLES) -> Selected:
     """Find the tasks that a plan names, and load the code that it trusts."""
     index = open_library([find_path(one, home) for one in plan.include_path])
     named = [one if not isinstance(one, str) or one in index.entries else find_path(one, home) for one in plan.tasks]
-    found = resolve_specs(index, named, metadata={**plan.model_args, **plan.metadata})
+    found = resolve_specs(index, named, metadata={**plan.model_args, **plan.metadata}, known=known)
     trust = read_trust(_seen_from(one, home) for one in plan.trust)
     data = spread_data(plan.data, found.trees, found.tasks)
     local = [name for name in found.tasks if find_override(data, name) is not None]
@@ -71,9 +73,10 @@ def spread_data(
 ) -> Mapping[str, T]:
     """``data:`` by task: the name of a group stands for its tasks, and a name or glob that fits none is a mistake.
 
-    >>> from evalcore.core.groups.tree import Group, Leaf
-    >>> spread_data({"g": "x.jsonl"}, [Group("g", (Leaf("a", None), Leaf("b", None)))], ["a", "b"])
-    {'a': 'x.jsonl', 'b': 'x.jsonl'}
+        >>> from evalcore.core.groups.rules import GROUP_TABLES, GroupTables
+    from evalcore.core.groups.tree import Group, Leaf
+        >>> spread_data({"g": "x.jsonl"}, [Group("g", (Leaf("a", None), Leaf("b", None)))], ["a", "b"])
+        {'a': 'x.jsonl', 'b': 'x.jsonl'}
     """
     groups = {one.name: one for tree in trees if isinstance(tree, Group) for one in (tree, *all_groups(tree))}
     names, out = list(tasks), dict[str, T]()
@@ -135,7 +138,7 @@ def _refuse_strangers(plan: Plan, configs: Mapping[str, object]) -> None:
     require_known("task in samples", plan.samples or (), configs)
 
 
-def open_model(plan: Plan, home: Path | None, models: PMap[str, str] = MODELS) -> Model:
+def open_model(plan: Plan, home: Path | None, models: PMap[str, str | Backend] = MODELS) -> Model:
     """The model of a plan."""
     paths = {key: plan.model_args[key] for key in PATH_ARGS if key in plan.model_args}
     found = {key: _found(one, home) for key, one in paths.items()}
@@ -151,7 +154,14 @@ def _found(given: object, home: Path | None) -> object:
     return [_found(one, home) if isinstance(one, str) else one for one in given] if isinstance(given, tuple) else given
 
 
-def build_tasks(plan: Plan, selected: Selected, model: Model, home: Path | None, shown: Progress) -> tuple[Built, ...]:
+def build_tasks(
+    plan: Plan,
+    selected: Selected,
+    model: Model,
+    home: Path | None,
+    shown: Progress,
+    readers: Readers = DATA_READERS,
+) -> tuple[Built, ...]:
     """The requests of every task."""
     shown.stage("building requests", len(selected.configs))
     out: list[Built] = []
@@ -160,7 +170,7 @@ def build_tasks(plan: Plan, selected: Selected, model: Model, home: Path | None,
         source = selected.sources[name]
         beside = [Path(source).parent] if source != "inline" and override is None else []
         try:
-            splits = load_splits(config, override, root=[*beside, *([home] if home else [])])
+            splits = load_splits(config, override, root=[*beside, *([home] if home else [])], readers=readers)
             built = build_task(config, splits, asking_of(plan, model, name, selected.clusters.get(name)))
         except EvalError as wrong:
             raise locate(wrong, place(name)) from wrong

@@ -20,10 +20,12 @@ from evalcore.core.records.errors import EvalError, located, place, require
 from evalcore.core.records.frozen_dict import thaw_value
 from evalcore.core.records.request import Generate
 from evalcore.core.records.score import Scored
+from evalcore.core.tables import Tables
 from evalcore.shell.config.plan import Plan, Read, read_config
 from evalcore.shell.config.values import RunPath
+from evalcore.shell.data.readers import DATA_READERS, Readers
 from evalcore.shell.models import MODELS
-from evalcore.shell.models.model import Model
+from evalcore.shell.models.model import Backend, Model
 from evalcore.shell.output.files.results import RunFacts, build_results, title_run
 from evalcore.shell.output.files.sample_lines import list_sample_lines
 from evalcore.shell.output.terminal.losses import find_losses
@@ -45,14 +47,17 @@ def run(
     overwrite: bool = False,
     parquet: bool = False,
     shown: Progress = UNSEEN,
-    models: PMap[str, str] = MODELS,
+    models: PMap[str, str | Backend] = MODELS,
+    tables: Tables | None = None,
+    data_readers: Readers = DATA_READERS,
     map: MapChunks = map,
     **keys: object,
 ) -> RunResult:
     """Ask a model the questions of some tasks, score its answers, write results and return them.
 
     ``config`` is the path of a run config or a mapping of its keys; ``keys`` go over it, as flags do on the command
-    line. ``models`` is the table of backends, ``map`` what spreads scoring over workers (a pool's ``map``).
+    line. ``models`` is the table of backends, ``tables`` what scores (in place of ``policy``), ``data_readers`` reads
+    files of documents by their suffix, ``map`` spreads scoring over workers (a pool's ``map``).
 
     >>> run(model="dummy", taks=["gsm8k"])
     Traceback (most recent call last):
@@ -60,10 +65,14 @@ def run(
     """
     if parquet:  # a package that is missing, before anything is asked
         require("pyarrow.parquet", "parquet")
-    read, home = _read(config, keys)
+    read, home = _read(config, keys, tables)
     plan, folder = read.plan, run_folder(read.plan)
     try:
-        ready = _prepare(plan, home, models, shown)
+        own = tables or POLICIES[plan.policy]
+        selected, model = select_tasks(plan, home, own.group_tables), open_model(plan, home, models)
+        tasks = build_tasks(plan, selected, model, home, shown, data_readers)
+        ready = ReadyRun(selected, model, tasks, own)
+        _check_ready(plan, ready, shown)
         with hold_folder(folder):
             replaced = claim_folder(folder, plan, home, ready.model.identity, overwrite=overwrite)
             result = _run_in(folder, plan, ready, shown, map, parquet)
@@ -72,11 +81,13 @@ def run(
     return replace(result, warnings=(*read.warnings, *result.warnings, *replaced), early_warnings=ready.warnings)
 
 
-def _read(config: RunPath | Mapping[str, object] | None, keys: Mapping[str, object]) -> tuple[Read, Path | None]:
+def _read(
+    config: RunPath | Mapping[str, object] | None, keys: Mapping[str, object], tables: Tables | None
+) -> tuple[Read, Path | None]:
     """The plan, and the folder that its paths are also looked for in."""
     if config is None or isinstance(config, Mapping):
-        return read_config(None, {**(config or {}), **keys}), None
-    return read_config(Path(config), keys), Path(config).parent
+        return read_config(None, {**(config or {}), **keys}, tables), None
+    return read_config(Path(config), keys, tables), Path(config).parent
 
 
 class ReadyRun(Struct, frozen=True):
@@ -85,6 +96,7 @@ class ReadyRun(Struct, frozen=True):
     selected: Selected
     model: Model
     tasks: tuple[Built, ...]
+    tables: Tables
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -93,19 +105,15 @@ class ReadyRun(Struct, frozen=True):
         return (*self.selected.warnings, *self.model.warnings, *own)
 
 
-def _prepare(plan: Plan, home: Path | None, models: PMap[str, str], shown: Progress) -> ReadyRun:
-    """Build the tasks of a plan, and find every mistake that can be found before anything is asked."""
-    selected, model = select_tasks(plan, home), open_model(plan, home, models)
-    ready = ReadyRun(selected, model, build_tasks(plan, selected, model, home, shown))
+def _check_ready(plan: Plan, ready: ReadyRun, shown: Progress) -> None:
+    """Find every mistake that can be found before anything is asked."""
     if plan.write_out:
         sys.stderr.write("".join(first_prompt(built) for built in ready.tasks))
-    tables = POLICIES[plan.policy]
     for built in ready.tasks:  # a metric nobody knows, or a package that is missing
-        report_task(score_task(built.task, [], [], tables=tables), tables=tables)
-    _refuse_options(model, ready.tasks)
+        report_task(score_task(built.task, [], [], tables=ready.tables), tables=ready.tables)
+    _refuse_options(ready.model, ready.tasks)
     for text in group_warnings(ready.warnings, {built.task.name for built in ready.tasks}):
         shown.warn(text)
-    return ready
 
 
 class ScoredTask(Struct, frozen=True):
@@ -122,11 +130,11 @@ def _run_in(folder: Path, plan: Plan, ready: ReadyRun, shown: Progress, map: Map
     agenda = list_questions(model.identity, ready.tasks)
     sheet = ask_agenda(model, agenda, log_path(plan, folder), shown)
     shown.stage("scoring", sum(len(built.samples) for built in ready.tasks))
-    parts = [_score(plan, built, agenda.keys[built.task.name], sheet, shown, map) for built in ready.tasks]
-    closed = [close_task(part.scored, plan, n_original=part.built.n_original) for part in parts]
-    report = close_groups(closed, ready.selected.trees, plan)
+    parts = [_score(plan, ready, built, agenda.keys[built.task.name], sheet, shown, map) for built in ready.tasks]
+    closed = [close_task(part.scored, plan, ready.tables, n_original=part.built.n_original) for part in parts]
+    report = close_groups(closed, ready.selected.trees, plan, ready.tables)
     warnings = tuple(dict.fromkeys((*ready.warnings, *tell_endings(agenda, sheet))))
-    facts = run_facts(plan, ready.selected, model)
+    facts = run_facts(plan, ready)
     hashes = {part.built.task.name: _write(folder, part) for part in parts if keeps_samples(plan)}
     configs = {built.task.name: built.config for built in ready.tasks}
     results = build_results(report, facts, configs=configs, hashes=hashes, warnings=warnings)
@@ -147,11 +155,18 @@ def _run_in(folder: Path, plan: Plan, ready: ReadyRun, shown: Progress, map: Map
 
 
 def _score(
-    plan: Plan, built: Built, keys: Sequence[str], sheet: AnswerSheet, shown: Progress, map: MapChunks
+    plan: Plan,
+    ready: ReadyRun,
+    built: Built,
+    keys: Sequence[str],
+    sheet: AnswerSheet,
+    shown: Progress,
+    map: MapChunks,
 ) -> ScoredTask:
     answers = built.asked.answered(replies_of(keys, sheet.replies), built.requests)
-    keep, tables = keeps_samples(plan), POLICIES[plan.policy]
-    scored = score_task(built.task, built.samples, answers, tables=tables, keep_replies=keep, map=map)
+    scored = score_task(
+        built.task, built.samples, answers, tables=ready.tables, keep_replies=keeps_samples(plan), map=map
+    )
     shown.advance(len(built.samples))
     return ScoredTask(built, answers, scored)
 
@@ -196,7 +211,7 @@ def first_prompt(built: Built) -> str:
     return f"--- {built.task.name}: {len(built.requests)} requests, the first one ---\n{shown}\n---\n"
 
 
-def run_facts(plan: Plan, selected: Selected, model: Model) -> RunFacts:
+def run_facts(plan: Plan, ready: ReadyRun) -> RunFacts:
     """What the results say about how they were made."""
     return RunFacts(
         model=plan.model,
@@ -207,13 +222,13 @@ def run_facts(plan: Plan, selected: Selected, model: Model) -> RunFacts:
         gen_kwargs=plan.gen_kwargs or None,
         seeds=plan.seed,
         system_instruction=plan.system_instruction,
-        chat_template=model.template if plan.apply_chat_template else None,
+        chat_template=ready.model.template if plan.apply_chat_template else None,
         fewshot_as_multiturn=bool(plan.apply_chat_template)
         if plan.fewshot_as_multiturn is None
         else plan.fewshot_as_multiturn,
         confidence=plan.confidence,
         ci=plan.ci,
         on_unscorable=plan.on_unscorable,
-        policy=plan.policy,
-        trusted=selected.trusted,
+        policy=ready.tables.name,
+        trusted=ready.selected.trusted,
     )

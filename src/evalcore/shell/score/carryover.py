@@ -8,6 +8,7 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
+from evalcore.core.aggregate.task_report import aggregation_of
 from evalcore.core.lm_eval.result_file import BYPASS
 from evalcore.core.records.column import Column, build_column
 from evalcore.core.records.frozen_dict import FrozenDict
@@ -15,7 +16,7 @@ from evalcore.core.records.request import freeze_options
 from evalcore.core.records.row import take_rows
 from evalcore.core.records.score import Scored, ScoredColumn
 from evalcore.core.records.task import MetricKey, MetricSpec, Task
-from evalcore.core.tables import first_or_all, known_metrics
+from evalcore.core.tables import Tables, first_or_all, known_metrics
 from evalcore.shell.logs.json_records import find_part
 from evalcore.shell.logs.log import LogTask
 from evalcore.shell.score.groups import find_recorded_count
@@ -30,10 +31,10 @@ OWN_CODE = (
 OLD_SCORES = "taken as recorded when this was written; what was recorded stands"
 
 
-def find_coded(task: Task, coded: Iterable[str]) -> frozenset[str]:
+def find_coded(task: Task, coded: Iterable[str], tables: Tables) -> frozenset[str]:
     """Find the metrics of a recorded task that only code could score or close."""
     specs = [*task.metrics, *(spec for one in task.filters for spec in one.metrics or ())]
-    known = known_metrics(task.output_type)
+    known = known_metrics(task.output_type, tables)
     lost = {spec.name for spec in specs if task.process_results is not None or spec.name not in known}
     return frozenset(lost | set(coded))
 
@@ -66,11 +67,11 @@ def _others(metrics: Iterable[MetricSpec], names: frozenset[str]) -> tuple[Metri
     return left or (MetricSpec(BYPASS, reducers=("first",)),)
 
 
-def add_kept(scored: Scored, kept: Kept | None) -> Scored:
+def add_kept(scored: Scored, kept: Kept | None, tables: Tables) -> Scored:
     """Add recorded scores that stand to the scores of some documents."""
     if kept is None:
         return scored
-    measured = tuple(one for one in scored.columns if one.key.metric != BYPASS)
+    measured = tuple(one for one in scored.columns if aggregation_of(scored.task, one, tables).measures)
     keys = {key for one in scored.columns for key in one.column.keys.ints.tolist()}
     here = tuple(replace(one, column=_rows_of(one.column, keys)) for one in kept.columns)
     return replace(scored, task=replace(kept.task, name=scored.task.name), columns=(*measured, *here))
@@ -99,7 +100,7 @@ def _rows_of(given: Column, keys: Set[int]) -> Column:
     )
 
 
-def read_kept(log: LogTask, task: Task, names: frozenset[str]) -> tuple[Kept, tuple[str, ...]]:
+def read_kept(log: LogTask, task: Task, names: frozenset[str], tables: Tables) -> tuple[Kept, tuple[str, ...]]:
     """Read the recorded scores of metrics as columns, each verified by the recorded number; also return warnings."""
     from evalcore.shell.logs.lm_eval.names import list_filters
     from evalcore.shell.logs.runs.columns import close_columns
@@ -109,7 +110,7 @@ def read_kept(log: LogTask, task: Task, names: frozenset[str]) -> tuple[Kept, tu
     row = find_part(log.results, "results", find_recorded_name(log))
     named = list_filters(log.config, row)
     table = read_log_table(log.paths, named)
-    recorded = build_recorded_task(log.name, log.config, table.output_type, table.filters)
+    recorded = build_recorded_task(log.name, log.config, table.output_type, table.filters, tables=tables)
     whole = len(log.paths) == 1 or find_recorded_count(log, "effective") == len(table.documents)
     closed = close_columns(recorded, table, row if whole else {})  # results of one shard are not those of all
     found = tuple(one for one in closed.columns if (one.spec.name if one.spec else one.key.metric) in names)

@@ -14,6 +14,7 @@ from evalcore.core.lm_eval.result_row import leaf_from_flat
 from evalcore.core.records.errors import EvalError, place
 from evalcore.core.records.report import TaskReport
 from evalcore.core.records.task import MetricKey
+from evalcore.core.tables import Tables
 from evalcore.shell.logs.json_records import find_part
 from evalcore.shell.logs.log import Logged, LogTask
 from evalcore.shell.score.labels import find_recorded_name
@@ -115,7 +116,7 @@ def _group_metric(key: MetricKey, mean: bool, by_size: bool) -> GroupMetric:
 # --- of a file, of results --------------------------------------------------------------------------------------
 
 
-def read_groups(path: Path, tasks: Iterable[str]) -> tuple[Tree[object], ...]:
+def read_groups(path: Path, tasks: Iterable[str], tables: Tables) -> tuple[Tree[object], ...]:
     """Read the trees over these tasks from a file with a group config of lm-eval or a list of them."""
     names = list(tasks)
     from evalcore.shell.config.yaml_file import read_yaml
@@ -128,19 +129,19 @@ def read_groups(path: Path, tasks: Iterable[str]) -> tuple[Tree[object], ...]:
     if not all(isinstance(one, Mapping) and "group" in one for one in groups):
         raise EvalError(f"{path}: expected a group (group, task, aggregate_metric_list) or a list of them")
     try:
-        built = build_trees([*groups, *({"task": name} for name in names)])
+        built = build_trees([*groups, *({"task": name} for name in names)], known=tables.group_tables)
     except EvalError as wrong:
         raise EvalError(f"{path}: {wrong}; the tasks here are {', '.join(map(repr, names[:MOST]))}") from wrong
     return tuple(map_leaves(lambda leaf: None, tree) for tree in built if isinstance(tree, Group))
 
 
-def build_recorded_trees(results: Plain) -> tuple[tuple[Tree[object], ...], tuple[str, ...]]:
+def build_recorded_trees(results: Plain, tables: Tables) -> tuple[tuple[Tree[object], ...], tuple[str, ...]]:
     """Build the trees of the results beside a log, fitted to their numbers; also return warnings."""
     from evalcore.shell.logs.runs.trees import grow_trees
 
     rows, counts = find_part(results, "results"), find_part(results, "n-samples")
     sized = {str(name): {**row, **_size(counts.get(name))} for name, row in rows.items() if isinstance(row, Mapping)}
-    grown = grow_trees(results, [leaf_from_flat(name, row).value for name, row in sized.items()])
+    grown = grow_trees(results, [leaf_from_flat(name, row).value for name, row in sized.items()], tables=tables)
     versions = find_part(results, "versions")
     return tuple(_versioned(tree, versions) for tree in grown.trees), grown.warnings
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from evalcore.core.records.report import TaskReport
+from evalcore.core.tables import Tables
 from evalcore.shell.config.plan import Plan
 from evalcore.shell.logs.json_records import find_part
 from evalcore.shell.logs.log import LogTask
@@ -121,7 +122,7 @@ SEEDS = ("random_seed", "numpy_seed", "torch_seed", "fewshot_seed")
 """What lm-eval's results and their config record of how a model was asked."""
 
 
-def gather_facts(logs: Iterable[LogTask], plan: Plan, trusted: Mapping[str, str]) -> RunFacts:
+def gather_facts(logs: Iterable[LogTask], plan: Plan, tables: Tables, trusted: Mapping[str, str]) -> RunFacts:
     """Gather how answers were obtained, for new results: the facts on which all old results agree."""
     told = find_agreed(map(list_run_facts, logs))
     given, gen_kwargs = told.get("model"), told.get("gen_kwargs")
@@ -141,7 +142,7 @@ def gather_facts(logs: Iterable[LogTask], plan: Plan, trusted: Mapping[str, str]
         confidence=plan.confidence,
         ci=plan.ci,
         on_unscorable=plan.on_unscorable,
-        policy=plan.policy,
+        policy=tables.name,
         trusted=trusted,
     )
 

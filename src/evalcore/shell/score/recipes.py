@@ -9,15 +9,14 @@ from math import isfinite
 from msgspec import Struct
 from msgspec.structs import replace
 
-from evalcore.core.filters.chain import FILTERS, leaves_of, scope_of
+from evalcore.core.filters.chain import leaves_of, scope_of
 from evalcore.core.lm_eval.task_config import task_from_config
-from evalcore.core.metrics.likelihood import LIKELIHOOD_METRICS
 from evalcore.core.records.errors import EvalError, place, unknown
 from evalcore.core.records.frozen_dict import thaw_dict
 from evalcore.core.records.request import GENERATE_UNTIL, LOGLIKELIHOOD, MULTIPLE_CHOICE
 from evalcore.core.records.task import MetricKey, Task
-from evalcore.core.tables import EVALCORE, specs_of
-from evalcore.shell.logs.log import Logged, LogTask
+from evalcore.core.tables import Tables, specs_of
+from evalcore.shell.logs.log import Epochs, Logged, LogTask
 from evalcore.shell.score.carryover import Kept, drop_metrics, find_coded, read_kept
 from evalcore.shell.score.labels import find_recorded_name
 from evalcore.shell.score.rules import Rules, lay_over
@@ -90,22 +89,23 @@ def refuse_kind(log: LogTask, rules: Rules) -> None:
     steps = dict.fromkeys(step.name for one in rules.pipelines for step in one.steps)
     if log.output_type == GENERATE_UNTIL or rules.scores or not (steps or rules.metrics):
         return
-    text = next((name for name in steps if name in FILTERS and FILTERS[name].texts), None)
+    filters, metrics = rules.tables.filters, rules.tables.metrics[LOGLIKELIHOOD]
+    text = next((name for name in steps if name in filters and filters[name].texts), None)
     if text is not None:
         told = f"filter {text!r} is for texts, but {log.path} has answers of {log.output_type}"
-        others = ", ".join(sorted(name for name in FILTERS if not FILTERS[name].texts))
+        others = ", ".join(sorted(name for name in filters if not filters[name].texts))
         raise EvalError(f"{told}; for these: {others}{place(log.name)}")
-    strange = [one.name for one in rules.metrics if one.name not in LIKELIHOOD_METRICS]
+    strange = [one.name for one in rules.metrics if one.name not in metrics]
     if strange and log.output_type == LOGLIKELIHOOD:
         first = _first_row(log)
         if first is not None and len(first.replies) == 1:
             where = f"{place(log.name)} (one log-likelihood for each document)"
-            raise unknown("metric", strange[0], LIKELIHOOD_METRICS, where)
+            raise unknown("metric", strange[0], metrics, where)
 
 
 def _tell_first(log: LogTask, rules: Rules) -> tuple[str, ...]:
     """That filters of flags leave only the first of several replies."""
-    left = map(leaves_of, rules.pipelines)
+    left = (leaves_of(one, rules.tables.filters) for one in rules.pipelines)
     if rules.reduces or rules.scores or not any("first" in one and "one" not in one for one in left):
         return ()
     several = _count_replies(log)
@@ -120,11 +120,11 @@ def _count_replies(log: LogTask) -> int:
 
 def _with_epochs(log: LogTask, rules: Rules) -> tuple[Rules, tuple[str, ...]]:
     """Rules that name metrics or filters, with the log's reducers of epochs where nothing else leaves one reply."""
-    one_left = any(left != "all" for one in rules.pipelines for left in leaves_of(one))
+    one_left = any(left != "all" for one in rules.pipelines for left in leaves_of(one, rules.tables.filters))
     if rules.reduces or one_left or (log.epochs.count < 2 and _count_replies(log) < 2):
         return rules, ()
     reducers, told = log.epochs.reducers, _tell_strange(log, log.epochs.strange, log.epochs.reducers)
-    if reducers != ("mean",):
+    if reducers != Epochs().reducers:
         told.append(f"{log.name}: {AS_REDUCED.format(', '.join(reducers))}")
     if any(one.reducers for one in rules.metrics):
         own = tuple(one if one.reducers else replace(one, reducers=reducers) for one in rules.metrics)
@@ -141,7 +141,7 @@ def _as_recorded(log: LogTask, rules: Rules) -> tuple[Rules, tuple[str, ...]]:
 
 def _tell_standing(log: LogTask, rules: Rules) -> str:
     """By what a log of a harness is scored where no flag says it."""
-    how = "" if rules.reducers == ("mean",) else f", its epochs reduced by {', '.join(rules.reducers)}"
+    how = "" if rules.reducers == Epochs().reducers else f", its epochs reduced by {', '.join(rules.reducers)}"
     told = STANDING.format(log.reader.harness, how) if rules.scores else NO_SCORES.format(log.reader.harness)
     return f"{log.name}: {told}"
 
@@ -176,7 +176,7 @@ def _usual(log: LogTask, rules: Rules) -> tuple[str, ...]:
     """That a log is scored by no rules of its own, for lack of results beside it."""
     if not log.reader.results_beside or rules.measures:
         return ()
-    names = ", ".join(spec.name for spec in specs_of(Task(log.name, log.output_type), EVALCORE))
+    names = ", ".join(spec.name for spec in specs_of(Task(log.name, log.output_type), rules.tables))
     return (f"{log.name}: no results with its rules lie beside {log.path.name}; {names}: {USUAL}",)
 
 
@@ -199,9 +199,9 @@ def choose_config(log: LogTask, configs: Mapping[str, Plain]) -> Plain | None:
     raise unknown("task of the chosen task files", log.name, configs, f" - at {log.path}")
 
 
-def looks_wide(task: Task) -> bool:
+def looks_wide(task: Task, tables: Tables) -> bool:
     """Whether a filter looks at all documents of a task at once, so that none can be scored before all are read."""
-    return any(scope_of(one, FILTERS) == "task" for one in task.filters)
+    return any(scope_of(one, tables.filters) == "task" for one in task.filters)
 
 
 def _by_file(log: LogTask, rules: Rules, config: Plain, first: Logged | None, golds: bool) -> Recipe:
@@ -225,8 +225,9 @@ def _by_record(log: LogTask, rules: Rules) -> Recipe:
     from evalcore.shell.logs.lm_eval.names import list_filters
     from evalcore.shell.logs.runs.tasks import build_recorded_task
 
-    recorded = build_recorded_task(log.name, log.config, log.output_type, list_filters(log.config, ()))
-    coded = frozenset[str]() if rules.measures else find_coded(recorded.task, recorded.coded)
+    filters = list_filters(log.config, ())
+    recorded = build_recorded_task(log.name, log.config, log.output_type, filters, tables=rules.tables)
+    coded = frozenset[str]() if rules.measures else find_coded(recorded.task, recorded.coded, rules.tables)
     if coded and (rules.pipelines or rules.reducers) and log.config.get("process_results") == RECORDED:
         raise EvalError(
             f"{', '.join(sorted(coded))}: taken as recorded when this was written, which no other filter or reducer "
@@ -240,7 +241,7 @@ def _by_record(log: LogTask, rules: Rules) -> Recipe:
     task = lay_over(recorded.task, rules)
     if not coded:
         return Recipe(task, read_as_logged, warnings=recorded.warnings)
-    kept, told = read_kept(log, task, coded)
+    kept, told = read_kept(log, task, coded, rules.tables)
     given = log.config.get(SHARES)
     shares = tuple(map(str, given)) if isinstance(given, tuple) else ()
     return Recipe(drop_metrics(task, coded), read_as_logged, (), kept, (*recorded.warnings, *told), shares)

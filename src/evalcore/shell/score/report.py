@@ -10,6 +10,7 @@ from evalcore.core.groups.tree import Group, Tree, all_groups, leaves
 from evalcore.core.records.estimate import Estimate
 from evalcore.core.records.report import Report, TaskReport
 from evalcore.core.records.task import MetricKey
+from evalcore.core.tables import Tables
 from evalcore.shell.config.plan import Plan
 from evalcore.shell.logs.json_records import find_part
 from evalcore.shell.logs.log import LogTask
@@ -30,14 +31,14 @@ from evalcore.shell.score.verdicts import SHARES
 Trees = tuple[Tree[object], ...]
 
 
-def close_logs(parts: Sequence[ScoredLog], plan: Plan) -> tuple[TaskReport, ...]:
+def close_logs(parts: Sequence[ScoredLog], plan: Plan, tables: Tables) -> tuple[TaskReport, ...]:
     """Close every task of some logs; logs of the same task get labels that tell them apart."""
     labels = label_logs([part.log for part in parts])
     each = [
         (part.log, label_task(_describe_task(closed, part), part.log, label))
         for part, label in zip(parts, labels, strict=True)
         for name, scored in part.scored.items()
-        for closed in [close_task(scored, plan, n_original=_count_original(part, name), shares=part.shares)]
+        for closed in [close_task(scored, plan, tables, n_original=_count_original(part, name), shares=part.shares)]
     ]
     return drop_shared_aliases([task for _, task in each], [log for log, _ in each])
 
@@ -91,7 +92,7 @@ def choose_trees(
     results beside the logs. Under rules that change what is measured, the latter average what their tasks have now.
     """
     if asked.groups is not None:
-        return read_groups(asked.groups, [task.name for task in tasks]), ()
+        return read_groups(asked.groups, [task.name for task in tasks], asked.tables), ()
     labels = {id(part.log): label for part, label in zip(parts, label_logs([part.log for part in parts]), strict=True)}
     if asked.group_by is not None:
         below = {part.log.name: [task for task in tasks if task.name in part.scored] for part in parts}
@@ -107,7 +108,7 @@ def choose_trees(
     for part in parts:
         runs.setdefault(id(part.log.results or part.log), []).append(part.log)
     for logs, where in zip(runs.values(), label_runs([logs[0].path for logs in runs.values()]), strict=True):
-        recorded, problems = build_recorded_trees(logs[0].results)
+        recorded, problems = build_recorded_trees(logs[0].results, asked.tables)
         names = {find_recorded_name(log): log.name for log in logs}
         apart = next((log for log in logs if log.name != find_recorded_name(log)), None)
         suffix, label = ("", "") if apart is None else (f" ({where})", labels[id(apart)])

@@ -11,12 +11,12 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from evalcore.core.filters.chain import FILTERS, leaves_of
+from evalcore.core.filters.chain import leaves_of
 from evalcore.core.lm_eval.task_config import metric_from_config, pipeline_from_config
 from evalcore.core.records.errors import EvalError, unknown
 from evalcore.core.records.request import freeze_options
 from evalcore.core.records.task import MetricSpec, Pipeline, Step, Task, config_of
-from evalcore.core.tables import EVALCORE, specs_of
+from evalcore.core.tables import EVALCORE, Tables, specs_of
 
 Plain = Mapping[str, object]
 
@@ -25,7 +25,7 @@ class Rules(Struct, frozen=True, kw_only=True):
     """The rules of flags. An empty part leaves the task's own in place.
 
     ``scores`` name recorded scores that are taken as they are; ``unscorable`` is for replies that no rule of a filter
-    finds an answer in, which count as wrong otherwise.
+    finds an answer in, which count as wrong otherwise. ``tables`` have what the names stand for.
     """
 
     pipelines: tuple[Pipeline, ...] = ()
@@ -33,6 +33,7 @@ class Rules(Struct, frozen=True, kw_only=True):
     reducers: tuple[str, ...] = ()
     scores: tuple[str, ...] = ()
     unscorable: bool = False
+    tables: Tables = EVALCORE
 
     @property
     def measures(self) -> bool:
@@ -59,6 +60,7 @@ def read_rules(
     scores: Sequence[str] = (),
     unparsed: Literal["wrong", "unscorable"] = "wrong",
     file: Path | None = None,
+    tables: Tables = EVALCORE,
 ) -> Rules:
     """Read the rules of flags: steps form one pipeline; a file may have several under ``filter_list``.
 
@@ -75,6 +77,7 @@ def read_rules(
         reducers=tuple(reducers),
         scores=tuple(scores),
         unscorable=unparsed == "unscorable",
+        tables=tables,
     )
 
 
@@ -152,9 +155,10 @@ def lay_over(task: Task, rules: Rules) -> Task:
     (('mean',), ())
     """
     kept = tuple(replace(one, metrics=None) for one in task.filters) if rules.metrics else task.filters
-    filters = tuple(_unparsed(one) if rules.unscorable else one for one in rules.pipelines or kept)
-    filters = tuple(map(_with_all, filters)) if rules.reduces else filters
-    own = specs_of(task, EVALCORE) if rules.reducers else task.metrics  # the usual ones have no name until asked for
+    filters = tuple(_unparsed(one, rules) if rules.unscorable else one for one in rules.pipelines or kept)
+    filters = tuple(_with_all(one, rules) for one in filters) if rules.reduces else filters
+    # The usual metrics have no name until they are asked for.
+    own = specs_of(task, rules.tables) if rules.reducers else task.metrics
     changed = replace(
         task,
         metrics=_reduced(rules.metrics or own, rules),
@@ -171,22 +175,25 @@ def _reduced(metrics: Iterable[MetricSpec], rules: Rules) -> tuple[MetricSpec, .
     return tuple(replace(one, reducers=rules.reducers) if rules.reducers else one for one in metrics)
 
 
-def _with_all(pipeline: Pipeline) -> Pipeline:
+def _with_all(pipeline: Pipeline, rules: Rules) -> Pipeline:
     """Leave every reply to the reducer: drop a last step that takes the first."""
     last = replace(pipeline, steps=pipeline.steps[-1:])
-    return replace(pipeline, steps=pipeline.steps[:-1]) if "first" in leaves_of(last) else pipeline
+    taken = "first" in leaves_of(last, rules.tables.filters)
+    return replace(pipeline, steps=pipeline.steps[:-1]) if taken else pipeline
 
 
-def _unparsed(pipeline: Pipeline) -> Pipeline:
+def _unparsed(pipeline: Pipeline, rules: Rules) -> Pipeline:
     """Let every step with a fallback return nothing instead."""
     steps = (
-        replace(one, options=one.options.set("fallback", None)) if _falls_back(one) else one for one in pipeline.steps
+        replace(one, options=one.options.set("fallback", None)) if _falls_back(one, rules) else one
+        for one in pipeline.steps
     )
     return replace(pipeline, steps=tuple(steps))
 
 
-def _falls_back(step: Step) -> bool:
-    return step.name in FILTERS and "fallback" in signature(FILTERS[step.name].make).parameters
+def _falls_back(step: Step, rules: Rules) -> bool:
+    entry = rules.tables.filters.get(step.name)
+    return entry is not None and "fallback" in signature(entry.make).parameters
 
 
 def describe_metric(spec: MetricSpec) -> Plain:

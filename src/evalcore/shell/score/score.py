@@ -9,8 +9,10 @@ from typing import Literal, TypedDict, Unpack
 
 from pyrsistent import PMap
 
+from evalcore.core.lm_eval.policy import POLICIES
 from evalcore.core.records.errors import EvalError, require, unknown
 from evalcore.core.records.report import TaskReport
+from evalcore.core.tables import Tables
 from evalcore.shell.config.plan import Pin, make_plan
 from evalcore.shell.config.values import Names, RunPath, list_names
 from evalcore.shell.logs.lm_eval.results import NO_MODEL
@@ -69,13 +71,14 @@ class ScoreKeys(PlanKeys, ColumnKeys, total=False):
     overwrite: bool
     keep_going: bool
     readers: PMap[str, Reader]
+    tables: Tables
 
 
 def score(logs: RunPath | Sequence[RunPath], *, shown: Progress = UNSEEN, **keys: Unpack[ScoreKeys]) -> RunResult:
     """Score recorded answers again, by the task's own or by new filters, metrics, reducers and groups.
 
     ``logs`` are run folders, results, sample logs, Inspect logs or plain tables. The keys are the flags of ``evalcore
-    score``; nothing is written without ``output_path``.
+    score``, and a host's own ``readers`` and ``tables``; nothing is written without ``output_path``.
 
     >>> score("no/such/run", metric="f1")
     Traceback (most recent call last):
@@ -84,9 +87,9 @@ def score(logs: RunPath | Sequence[RunPath], *, shown: Progress = UNSEEN, **keys
     start, paths = time.time(), [logs] if isinstance(logs, str | Path) else list(logs)
     asked = plan_scoring(keys)
     scored, selected = score_logs(paths, asked, shown)
-    tasks = close_logs(scored, asked.plan)
+    tasks = close_logs(scored, asked.plan, asked.tables)
     trees, left_out = choose_trees(scored, tasks, asked, selected.trees if selected else ())
-    report = close_groups(tasks, trees, asked.plan)
+    report = close_groups(tasks, trees, asked.plan, asked.tables)
     problems = tuple(problem for part in scored for problem in part.problems)
     if not problems and not any(task.estimates for task in tasks):
         raise EvalError(_tell_nothing(paths, tasks))
@@ -98,7 +101,7 @@ def score(logs: RunPath | Sequence[RunPath], *, shown: Progress = UNSEEN, **keys
         *tell_missing(scored, tasks, asked.plan),
         *(tell_numbers(scored, tasks) if asked.unchanged else ()),
     )
-    facts = gather_facts([part.log for part in scored], asked.plan, selected.trusted if selected else {})
+    facts = gather_facts([part.log for part in scored], asked.plan, asked.tables, selected.trusted if selected else {})
     hashes = {name: digest for part in scored for name, digest in part.hashes.items()}
     unread = tell_problems(problems, most=3)
     results, shots = (
@@ -139,7 +142,8 @@ def plan_scoring(keys: ScoreKeys) -> ScorePlan:
         require("pyarrow.parquet", "parquet")
     tasks = list_names(keys.get("task", ()))
     shared = {key: keys[key] for key in PlanKeys.__annotations__ if key in keys}  # type: ignore[literal-required]
-    plan = make_plan({"model": NO_MODEL, "tasks": tasks or ["-"], **shared}, "the command line", "").plan
+    given, tables = {"model": NO_MODEL, "tasks": tasks or ["-"], **shared}, keys.get("tables")
+    plan = make_plan(given, "the command line", "", tables).plan
     folder, groups, filters = keys.get("output_path"), keys.get("groups"), keys.get("filters")
     return ScorePlan(
         plan=plan,
@@ -151,6 +155,7 @@ def plan_scoring(keys: ScoreKeys) -> ScorePlan:
             scores=list_names(keys.get("score", ())),
             unparsed=keys.get("unparsed", "wrong"),
             file=None if filters is None else Path(filters),
+            tables=tables or POLICIES[plan.policy],
         ),
         columns=declare_columns(keys),
         tasks=tasks,

@@ -12,7 +12,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 from pyrsistent import PMap
 
-from evalcore.core.lm_eval.policy import POLICIES
 from evalcore.core.records.errors import EvalError, unknown
 from evalcore.core.records.frozen_dict import FrozenDict
 from evalcore.core.records.score import Scored
@@ -67,7 +66,7 @@ class ScorePlan(Struct, frozen=True, kw_only=True):
 
     @property
     def tables(self) -> Tables:
-        return POLICIES[self.plan.policy]
+        return self.rules.tables
 
     @property
     def unchanged(self) -> bool:
@@ -155,7 +154,7 @@ def _select(asked: ScorePlan) -> Selected:
     from evalcore.shell.run.prepare import select_tasks  # only here: with prompts come templates, which take time
 
     try:
-        return select_tasks(replace(asked.plan, tasks=asked.tasks, data={"*": "-"}), None)
+        return select_tasks(replace(asked.plan, tasks=asked.tasks, data={"*": "-"}), None, asked.tables.group_tables)
     except EvalError as wrong:
         beside = next((Path(task).parent for task in asked.tasks if Path(task).is_file()), None)
         if beside is None or asked.plan.include_path or "unknown task or group" not in str(wrong):
@@ -173,7 +172,7 @@ def score_log(log: LogTask, asked: ScorePlan, config: Plain | None) -> ScoredLog
     going = LogPass(log, recipe, asked.plan.limit)
     scored, hashes = _score_tasks(going, asked)
     wide = f"{log.name}: a filter looks at all documents at once, so all were held in memory"
-    held = [wide] if looks_wide(recipe.task) else []
+    held = [wide] if looks_wide(recipe.task, asked.tables) else []
     warnings = (*log.warnings, *recipe.warnings, *held, *tell_lost(log, going.lost))
     if not scored:  # how nothing was scored is of no use
         warnings = log.warnings if going.problems else (*log.warnings, f"{log.name}: {log.path} has no documents")

@@ -90,7 +90,7 @@ def without_collector() -> Iterator[None]:
 
 def score_rows(rows: Iterable[Logged], recipe: Recipe, tables: Tables, *, keep: bool = False) -> Iterator[Piece]:
     """Score the documents of a task piece by piece; in a single piece if a filter looks at all of them."""
-    for logged in [list(rows)] if looks_wide(recipe.task) else cut_pieces(rows):
+    for logged in [list(rows)] if looks_wide(recipe.task, tables) else cut_pieces(rows):
         if logged:
             yield score_piece(recipe, logged, tables, keep=keep)
 
@@ -129,7 +129,7 @@ def score_split(
 ) -> Iterator[Piece]:
     """Score the documents of several tasks by the same recipe, each task under its own name."""
     waiting: dict[str, list[Logged]] = {}
-    size, whole = 0, looks_wide(recipe.task)
+    size, whole = 0, looks_wide(recipe.task, tables)
     for row in rows:
         name = name_of(row)
         logged = waiting.setdefault(name, [])
@@ -164,7 +164,8 @@ def score_piece(recipe: Recipe, logged: Sequence[Logged], tables: Tables, *, kee
         scored = score_verdicts(recipe, samples, verdicts, answers, tables, keep=keep)
     else:
         scored = score_task(recipe.task, samples, answers, tables=tables, keep_replies=keep)
-    return Piece(tuple(samples), tuple(logged) if keep else (), answers, add_kept(scored, recipe.kept), recipe.kept)
+    scored = add_kept(scored, recipe.kept, tables)
+    return Piece(tuple(samples), tuple(logged) if keep else (), answers, scored, recipe.kept)
 
 
 def score_verdicts(

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from evalcore.core.groups.build import build_trees
+from evalcore.core.groups.rules import GROUP_TABLES, GroupTables
 from evalcore.core.groups.tree import SEPARATOR, Group, Leaf, Tree, all_groups, all_tasks, fold_group
 from evalcore.core.records.frozen_dict import FrozenDict, FrozenRecord
 from evalcore.core.records.request import Options, freeze_options
@@ -36,18 +37,24 @@ class Drawn(NamedTuple):
     drawn: tuple[str, ...]
 
 
-def draw_trees(index: TaskIndex, specs: object) -> Drawn:
+def draw_trees(index: TaskIndex, specs: object, known: GroupTables = GROUP_TABLES) -> Drawn:
     """Draw the trees that these specs mean (see ``select_specs``)."""
     selection = select_specs(index, specs)
     configs = list(list_configs(selection))
-    raw = build_trees(configs, selection.names)
+    raw = build_trees(configs, selection.names, known=known)
     names = tuple(str(one.get("group") or one["task"]) for one in configs)
     return Drawn(raw, FrozenDict(_shorten_names(raw, selection)), selection, names)
 
 
-def resolve_specs(index: TaskIndex, specs: object, *, metadata: Mapping[str, object] | None = None) -> Resolved:
+def resolve_specs(
+    index: TaskIndex,
+    specs: object,
+    *,
+    metadata: Mapping[str, object] | None = None,
+    known: GroupTables = GROUP_TABLES,
+) -> Resolved:
     """Resolve specs to trees and task configs (see ``select_specs``); ``metadata`` is added to every task's own."""
-    raw, renames, selection, drawn = draw_trees(index, specs)
+    raw, renames, selection, drawn = draw_trees(index, specs, known)
     tasks: dict[str, Config] = {}
     sources: dict[str, str] = {}
 

@@ -11,7 +11,6 @@ from msgspec.structs import replace
 
 from evalcore.core.aggregate.inference import Inference
 from evalcore.core.aggregate.task_report import aggregation_of
-from evalcore.core.metrics.dispatch import METRICS
 from evalcore.core.pipeline import report_task
 from evalcore.core.records.column import EMPTY
 from evalcore.core.records.errors import EvalError
@@ -74,12 +73,14 @@ def _close(
     absent = () if spec is None else _silent(table.filters[key.filter], cells)
     done: list[tuple[ScoredColumn, Estimate]] = []
     wrong = ""
-    for named, aggregation, given in _readings(task, key, spec, cells, coded):
+    for named, given in _readings(recorded, key, spec, cells, coded):
         try:
+            aggregation = aggregation_of(task, ScoredColumn(key, EMPTY, named), recorded.tables)
             column = make_column(cells, partial(build_rows, aggregation=aggregation, given=given), absent)
             made = ScoredColumn(key, column, named, reducer, _repeats(cells), (), make_noise_column(cells.noise))
+            scored = Scored(task, (made,), tables=recorded.tables.name)
             closing = replace(VALUES, on_unscorable=recorded.on_unscorable)
-            done.append((made, report_task(Scored(task, (made,)), inference=closing)[key]))
+            done.append((made, report_task(scored, inference=closing, tables=recorded.tables)[key]))
         except EvalError as problem:
             wrong = wrong or str(problem)
     fitting = next((one for one in done if same_number(one[1].value, stated)), None)
@@ -89,22 +90,22 @@ def _close(
 
 
 def _readings(
-    task: Task, key: MetricKey, spec: MetricSpec | None, cells: Cells, coded: bool
-) -> Iterable[tuple[MetricSpec | None, str, Options]]:
-    """Possible readings of scores, the likeliest first: the metric, its aggregation and its options."""
+    recorded: RecordedTask, key: MetricKey, spec: MetricSpec | None, cells: Cells, coded: bool
+) -> Iterable[tuple[MetricSpec | None, Options]]:
+    """Possible readings of scores, the likeliest first: the metric and its options."""
     plain = spec or MetricSpec(key.metric)
     if coded:
-        yield replace(plain, aggregation="mean"), "mean", plain.options
+        yield replace(plain, aggregation="mean"), plain.options
         return
-    usual = aggregation_of(task, ScoredColumn(key, EMPTY, spec)).name
+    tables, usual = recorded.tables, aggregation_of(recorded.task, ScoredColumn(key, EMPTY, spec), recorded.tables)
     numbers = are_numbers(cells.scores.values())
-    if not numbers and usual == "mean":  # F1 of texts is a mean here, and a score of label pairs in lm-eval
-        known = (table[plain.name].aggregation for _, table in sorted(METRICS.items()) if plain.name in table)
-        for name in dict.fromkeys(one for one in known if one != "mean"):
-            yield replace(plain, aggregation=name), name, plain.options
-    yield spec, usual, plain.options
+    if not numbers and usual.read is None:  # F1 of texts is a mean here, and a score of label pairs in lm-eval
+        known = (table[plain.name].aggregation for _, table in sorted(tables.metrics.items()) if plain.name in table)
+        for name in dict.fromkeys(one for one in known if tables.aggregations[one].read is not None):
+            yield replace(plain, aggregation=name), plain.options
+    yield spec, plain.options
     if plain.options and not numbers:  # lm-eval counts BLEU and its like without any options
-        yield spec, usual, freeze_options()
+        yield spec, freeze_options()
 
 
 def _silent(rows: Mapping[int, int], cells: Cells) -> list[int]:

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from msgspec.structs import replace
 
 from evalcore.core.compare.lines import ComparisonSide
-from evalcore.core.metrics.dispatch import METRICS
+from evalcore.core.metrics.dispatch import METRICS, Metrics
 from evalcore.core.records.errors import EvalError, unknown
 from evalcore.core.records.score import Scored, ScoredColumn
 from evalcore.core.records.task import MetricSpec
@@ -16,7 +16,7 @@ UNKNOWN_DIRECTION = "unknown direction"
 """The trait of a column of unknown direction: a comparison then says which is higher, not which is better."""
 
 
-def point_column(one: ScoredColumn, told: Mapping[str, object]) -> ScoredColumn:
+def point_column(one: ScoredColumn, told: Mapping[str, object], metrics: Metrics = METRICS) -> ScoredColumn:
     """Give a column its direction, if known; ``told`` is ``higher_is_better`` of its task in the results.
 
     >>> from evalcore.core.records.column import EMPTY
@@ -25,18 +25,18 @@ def point_column(one: ScoredColumn, told: Mapping[str, object]) -> ScoredColumn:
     >>> point_column(bare, {}).traits, point_column(bare, {"surprise": False}).spec.higher_is_better
     (('unknown direction',), False)
     """
-    higher = _known(one, told)
+    higher = _known(one, told, metrics)
     return replace(one, traits=(*one.traits, UNKNOWN_DIRECTION)) if higher is None else _pointed(one, higher)
 
 
-def _known(one: ScoredColumn, told: Mapping[str, object]) -> bool | None:
+def _known(one: ScoredColumn, told: Mapping[str, object], metrics: Metrics) -> bool | None:
     if one.spec is not None and one.spec.higher_is_better is not None:
         return one.spec.higher_is_better
     given = told.get(one.key.metric)
     if isinstance(given, bool):
         return given
     name = (one.spec.name if one.spec is not None else one.key.metric).partition("@")[0]
-    return next((METRICS[kind][name].higher_is_better for kind in sorted(METRICS) if name in METRICS[kind]), None)
+    return next((metrics[kind][name].higher_is_better for kind in sorted(metrics) if name in metrics[kind]), None)
 
 
 def _pointed(one: ScoredColumn, higher: bool) -> ScoredColumn:

@@ -5,11 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-from evalcore.core.aggregate.aggregations import AGGREGATIONS
 from evalcore.core.compare.power import Known
-from evalcore.core.metrics.dispatch import METRICS
 from evalcore.core.records.task import MetricKey
 from evalcore.core.repeats.reducers import find_reducer
+from evalcore.core.tables import EVALCORE, Tables
 from evalcore.shell.logs.json_records import find_part
 
 Fields = Mapping[str, object]
@@ -23,7 +22,7 @@ NO_COUNT = "the file does not say on how many documents it rests"
 ONE = "it rests on one document"
 
 
-def list_known(results: Fields) -> tuple[Known, ...]:
+def list_known(results: Fields, tables: Tables = EVALCORE) -> tuple[Known, ...]:
     """List every number of a results file in the order of its groups, parents before children.
 
     >>> row = {"acc,none": 0.5, "acc_stderr,none": 0.05, "alias": "t", "sample_len": 101}
@@ -35,7 +34,7 @@ def list_known(results: Fields) -> tuple[Known, ...]:
     told = find_part(results, "evalcore", "estimates")
     places = list(_places(rows, {name: names for name, names in below.items() if names}))
     return tuple(
-        _known(name, depth, key, find_part(rows, name), find_part(told, name, str(key)), results)
+        _known(name, depth, key, find_part(rows, name), find_part(told, name, str(key)), results, tables)
         for name, depth in places
         for key in map(MetricKey.parse, find_part(rows, name))
         if key is not None
@@ -57,7 +56,7 @@ def _places(rows: Fields, below: Mapping[str, tuple[str, ...]]) -> Iterator[tupl
     yield from ((name, 0) for name in rows if name not in seen)
 
 
-def _known(name: str, depth: int, key: MetricKey, row: Fields, told: Fields, results: Fields) -> Known:
+def _known(name: str, depth: int, key: MetricKey, row: Fields, told: Fields, results: Fields, tables: Tables) -> Known:
     # A group's count of documents is that of each of its metrics, which not all of its tasks may have.
     own = _count(find_part(row, "sample_count").get(str(key)))
     n = _count(told.get("n")) or own or _size(name, results)
@@ -73,16 +72,16 @@ def _known(name: str, depth: int, key: MetricKey, row: Fields, told: Fields, res
         stderr=stderr,
         sampling=_number(told.get("sampling_stderr")),
         repeats=_number(told.get("repeats")),
-        fewest=_fewest(told.get("signature"), _number(told.get("repeats"))),
-        share=_is_share(key.metric.partition("@")[0], row.get(str(key)), stderr, clusters or n),
+        fewest=_fewest(told.get("signature"), _number(told.get("repeats")), tables),
+        share=_is_share(key.metric.partition("@")[0], row.get(str(key)), stderr, clusters or n, tables),
         reason=_reason(told, n, stderr),
     )
 
 
-def _is_share(metric: str, value: object, stderr: float | None, units: int) -> bool:
+def _is_share(metric: str, value: object, stderr: float | None, units: int, tables: Tables) -> bool:
     """Whether a number is an average of scores between 0 and 1, as far as its value and its error tell."""
-    table = next((METRICS[kind] for kind in sorted(METRICS) if metric in METRICS[kind]), None)
-    bounded = table is None or AGGREGATIONS[table[metric].aggregation].bounds == (0.0, 1.0)
+    table = next((tables.metrics[kind] for kind in sorted(tables.metrics) if metric in tables.metrics[kind]), None)
+    bounded = table is None or tables.aggregations[table[metric].aggregation].bounds == (0.0, 1.0)
     if not bounded or not isinstance(value, int | float) or not 0 <= value <= 1 or stderr is None:
         return False
     # No such scores vary more than 0s and 1s do; twice that leaves room for groups of very uneven tasks.
@@ -96,10 +95,10 @@ def _reason(told: Fields, n: int, stderr: float | None) -> str:
     return NO_COUNT if not n else ONE if n == 1 else "" if stderr else ALIKE
 
 
-def _fewest(signature: object, repeats: float | None) -> float:
+def _fewest(signature: object, repeats: float | None, tables: Tables) -> float:
     """The fewest replies to plan for; pass@k with fewer than recorded is noisier than 1/K says."""
     found = re.search(r"\|reducer:([^|]+)", signature) if isinstance(signature, str) else None
-    reducer = find_reducer(found[1]) if found else None
+    reducer = find_reducer(found[1], tables.reducers) if found else None
     return repeats if reducer is not None and reducer.least > 1 and repeats is not None else 1
 
 

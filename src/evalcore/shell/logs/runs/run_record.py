@@ -20,7 +20,7 @@ from evalcore.core.records.outcome import Rule
 from evalcore.core.records.report import Report, TaskReport
 from evalcore.core.records.row import Floats
 from evalcore.core.records.score import Scored, ScoredColumn
-from evalcore.core.stats.intervals import INTERVALS
+from evalcore.core.tables import EVALCORE, Tables
 from evalcore.shell.logs.json_records import find_part
 from evalcore.shell.logs.lm_eval.names import list_filters
 from evalcore.shell.logs.runs.columns import Closed, close_columns
@@ -42,6 +42,7 @@ class Recorded(FrozenRecord, frozen=True):
     ``results`` is its results file as data, empty if there is none. ``fields`` are the fields of each task's documents;
     ``match`` those that identify documents, if not all; ``files`` the files of each task. ``renamed`` is the original
     name of its only task if that was renamed. ``searched`` is how its logs were found if they are not sample logs.
+    ``tables`` are a host's own.
     """
 
     name: str
@@ -55,6 +56,7 @@ class Recorded(FrozenRecord, frozen=True):
     files: Mapping[str, tuple[Path, ...]] = FrozenDict()
     renamed: str | None = None
     searched: Searched | None = None
+    tables: Tables | None = None
 
 
 class TaskRecord(Struct, frozen=True):
@@ -66,11 +68,11 @@ class TaskRecord(Struct, frozen=True):
     warnings: tuple[str, ...]
 
 
-def read_sample_run(path: Path, source: RunFiles, matching: Matching) -> Recorded:
+def read_sample_run(path: Path, source: RunFiles, matching: Matching, tables: Tables | None = None) -> Recorded:
     """Read a run of evalcore or lm-eval, whose logs have scores in their rows."""
     source = pool_source(source, path)
-    parts = [_read_part(log, source.results, matching) for log in source.logs]
-    grown = grow_trees(source.results, [part.report for part in parts], str(path))
+    parts = [_read_part(log, source.results, matching, tables or EVALCORE) for log in source.logs]
+    grown = grow_trees(source.results, [part.report for part in parts], str(path), tables or EVALCORE)
     side = ComparisonSide(
         source.name,
         tuple(part.scored for part in parts),
@@ -90,21 +92,22 @@ def read_sample_run(path: Path, source: RunFiles, matching: Matching) -> Recorde
         fields=fields,
         match=matching.match,
         files={log.task: log.files for log in source.logs},
+        tables=tables,
     )
 
 
-def _read_part(log: RunLog, results: Plain, matching: Matching) -> TaskRecord:
+def _read_part(log: RunLog, results: Plain, matching: Matching, tables: Tables) -> TaskRecord:
     config = find_part(results, "configs").get(log.task)
     config = config if isinstance(config, Mapping) else None
     row = find_part(results, "results", log.task)
     table = read_log_table(log.files, list_filters(config, row), matching)
     version = find_part(results, "versions").get(log.task)
-    recorded = build_recorded_task(log.task, config, table.output_type, table.filters, version)
+    recorded = build_recorded_task(log.task, config, table.output_type, table.filters, version, tables)
     recorded = replace(recorded, on_unscorable=find_rule(results))
     closed = close_columns(recorded, table, row if log.whole else {})
     told = find_part(results, "higher_is_better", log.task)
-    columns = tuple(point_column(one, told) for one in closed.columns)
-    scored = Scored(recorded.task, columns, (), "evalcore", cluster_documents(log.task, table.documents))
+    columns = tuple(point_column(one, told, tables.metrics) for one in closed.columns)
+    scored = Scored(recorded.task, columns, (), tables.name, cluster_documents(log.task, table.documents))
     report = TaskReport(name=log.task, estimates=closed.estimates, n_docs=len(table.documents))
     return TaskRecord(
         scored, report, table, (*recorded.warnings, *closed.warnings, *_shortfall(log, results, table, closed))
@@ -128,13 +131,15 @@ def check_run_path(text: str) -> Path:
 def close_recorded(run: Recorded, confidence: float = 0.95) -> Report:
     """Close a run by its own rule and kind of intervals, at any confidence."""
     ci = find_part(run.results, "evalcore").get("ci")
+    tables = run.tables or EVALCORE
     inference = Inference(
-        interval=ci if isinstance(ci, str) and ci in INTERVALS else "wilson",
+        interval=ci if isinstance(ci, str) and ci in tables.intervals else "wilson",
+        intervals=tables.intervals,
         confidence=confidence,
         on_unscorable=find_rule(run.results),
     )
-    tasks = [report_task(one, inference=inference) for one in run.side.scored]
-    return build_report(tasks, run.side.trees, inference=inference)
+    tasks = [report_task(one, inference=inference, tables=tables) for one in run.side.scored]
+    return build_report(tasks, run.side.trees, inference=inference, tables=tables)
 
 
 def make_comparable(recorded: Recorded) -> ComparisonSide:

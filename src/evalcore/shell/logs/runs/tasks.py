@@ -8,14 +8,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from evalcore.core.aggregate.aggregations import AGGREGATIONS
 from evalcore.core.lm_eval.task_config import task_from_config
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.outcome import Rule
 from evalcore.core.records.request import OutputType
 from evalcore.core.records.score import column_key
 from evalcore.core.records.task import MetricKey, MetricSpec, Pipeline, Task
-from evalcore.core.tables import EVALCORE, specs_of
+from evalcore.core.tables import EVALCORE, Tables, specs_of
 from evalcore.shell.logs.lm_eval.names import RENAMED
 
 Config = Mapping[str, object]
@@ -30,10 +29,16 @@ class RecordedTask(Struct, frozen=True):
     coded: frozenset[str] = frozenset()
     warnings: tuple[str, ...] = ()
     on_unscorable: Rule = "exclude"
+    tables: Tables = EVALCORE
 
 
 def build_recorded_task(
-    name: str, config: Config | None, guess: OutputType, pipelines: Iterable[str], version: object = None
+    name: str,
+    config: Config | None,
+    guess: OutputType,
+    pipelines: Iterable[str],
+    version: object = None,
+    tables: Tables = EVALCORE,
 ) -> RecordedTask:
     """Build the task that closes a log's scores. Without a config, its output type is guessed from its requests.
 
@@ -44,7 +49,7 @@ def build_recorded_task(
     >>> found.task.metrics[0].aggregation, sorted(found.coded)
     (None, ['f'])
     """
-    task, told = _described(name, config, guess)
+    task, told = _described(name, config, guess, tables)
     if config is None or config.get("process_results") is not None:
         task = replace(task, process_results=_not_run)
     named = isinstance(version, str | int | float)
@@ -54,16 +59,16 @@ def build_recorded_task(
     plain = known.keys() >= set(names) or (not known and names == ["none"])
     merged = tuple(known.get(one) or Pipeline(one) for one in dict.fromkeys([*known, *names]))
     filters = task.filters if plain else merged
-    task = replace(task, filters=filters, metrics=specs_of(task, EVALCORE), version=version if named else task.version)
-    return RecordedTask(task, frozenset(_coded(config)), told)
+    task = replace(task, filters=filters, metrics=specs_of(task, tables), version=version if named else task.version)
+    return RecordedTask(task, frozenset(_coded(config, tables)), told, tables=tables)
 
 
-def _described(name: str, config: Config | None, guess: OutputType) -> tuple[Task, tuple[str, ...]]:
+def _described(name: str, config: Config | None, guess: OutputType, tables: Tables) -> tuple[Task, tuple[str, ...]]:
     """The task of a config, or one known by name only, and why."""
     if config is None:
         return Task(name, guess), ()
     try:
-        return task_from_config(_without_code({**config, "task": name}, guess)), ()
+        return task_from_config(_without_code({**config, "task": name}, guess, tables)), ()
     except EvalError as wrong:
         why = f"{name}: the config in the results was not read ({wrong}); each metric has its usual aggregation"
         return Task(name, guess), (why,)
@@ -95,22 +100,23 @@ def _not_run(doc: Mapping[str, object], results: Sequence[object]) -> Mapping[st
 # --- configs without code -----------------------------------------------------------------------------------------
 
 
-def _without_code(config: Config, guess: OutputType) -> Config:
+def _without_code(config: Config, guess: OutputType, tables: Tables) -> Config:
     given = config.get("output_type")
     kind = RENAMED.get(given, given) if isinstance(given, str) else guess
     plain = {key: value for key, value in config.items() if key != "process_results"}
     filters = plain.get("filter_list")
     if isinstance(filters, list | tuple):
-        plain["filter_list"] = [_plain_metrics(one) if isinstance(one, Mapping) else one for one in filters]
-    return _plain_metrics({**plain, "output_type": kind})
+        plain["filter_list"] = [_plain_metrics(one, tables) if isinstance(one, Mapping) else one for one in filters]
+    return _plain_metrics({**plain, "output_type": kind}, tables)
 
 
-def _plain_metrics(config: Config) -> Config:
-    return {**config, "metric_list": [_plain_metric(one) for one in _metrics(config)]} if _metrics(config) else config
+def _plain_metrics(config: Config, tables: Tables) -> Config:
+    metrics = [_plain_metric(one, tables) for one in _metrics(config)]
+    return {**config, "metric_list": metrics} if metrics else config
 
 
-def _plain_metric(entry: Config) -> Config:
-    known = _aggregation(entry) in AGGREGATIONS
+def _plain_metric(entry: Config, tables: Tables) -> Config:
+    known = _aggregation(entry) in tables.aggregations
     return {key: value for key, value in entry.items() if key != "aggregation" or known} | {"metric": _name(entry)}
 
 
@@ -134,10 +140,10 @@ def _name(entry: Config) -> str:
     return found[1] if found is not None else given
 
 
-def _coded(config: Config | None) -> Iterable[str]:
+def _coded(config: Config | None, tables: Tables) -> Iterable[str]:
     filters = (config or {}).get("filter_list")
     nested = [one for one in filters if isinstance(one, Mapping)] if isinstance(filters, list | tuple) else []
     for entry in [entry for part in (config, *nested) for entry in _metrics(part)]:
         given = _aggregation(entry)
-        if given is not None and given not in AGGREGATIONS:
+        if given is not None and given not in tables.aggregations:
             yield _name(entry)

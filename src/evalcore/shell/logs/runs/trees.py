@@ -15,6 +15,7 @@ from evalcore.core.groups.tree import Group, GroupMetric, Leaf, Tree, fold_group
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.report import TaskReport
 from evalcore.core.records.task import MetricKey
+from evalcore.core.tables import EVALCORE, Tables
 from evalcore.shell.logs.json_records import find_part
 from evalcore.shell.logs.lm_eval.rows import read_float
 from evalcore.shell.logs.runs.columns import VALUES, same_number
@@ -32,7 +33,9 @@ class Grown(Struct, frozen=True):
     warnings: tuple[str, ...] = ()
 
 
-def grow_trees(results: Plain, tasks: Iterable[TaskReport], where: str = "the results") -> Grown:
+def grow_trees(
+    results: Plain, tasks: Iterable[TaskReport], where: str = "the results", tables: Tables = EVALCORE
+) -> Grown:
     """Grow the trees of results. How lm-eval averaged a group is inferred from its number.
 
     >>> from evalcore.core.lm_eval.result_row import leaf_from_flat
@@ -46,7 +49,7 @@ def grow_trees(results: Plain, tasks: Iterable[TaskReport], where: str = "the re
     written = find_part(results, "evalcore").get("groups")
     try:
         if isinstance(written, list | tuple):
-            return _written_trees([one for one in written if isinstance(one, Mapping)])
+            return _written_trees([one for one in written if isinstance(one, Mapping)], tables)
         return _fitted_trees(results, {task.name: task for task in tasks})
     except EvalError as wrong:
         return Grown((), (f"the groups of {where} are left out: {wrong}",))
@@ -55,18 +58,18 @@ def grow_trees(results: Plain, tasks: Iterable[TaskReport], where: str = "the re
 # --- evalcore's -----------------------------------------------------------------------------------------------------
 
 
-def _written_trees(groups: Sequence[Plain]) -> Grown:
+def _written_trees(groups: Sequence[Plain], tables: Tables) -> Grown:
     told: list[str] = []
-    plain = [{**group, "aggregate_metric_list": list(_readable(group, told))} for group in groups]
+    plain = [{**group, "aggregate_metric_list": list(_readable(group, told, tables))} for group in groups]
     return Grown(_built(plain), tuple(told))
 
 
-def _readable(group: Plain, told: list[str]) -> Iterable[GroupMetric]:
+def _readable(group: Plain, told: list[str], tables: Tables) -> Iterable[GroupMetric]:
     """The metrics of a group except those whose aggregation was code, of which only the name is written."""
     given = group.get("aggregate_metric_list")
     for entry in given if isinstance(given, list | tuple) else ():
         try:
-            yield group_metric_from_config(entry if isinstance(entry, Mapping) else {})
+            yield group_metric_from_config(entry if isinstance(entry, Mapping) else {}, tables.group_tables)
         except EvalError as wrong:
             told.append(f"group {group.get('group')}: a metric is left out: {wrong}")
 

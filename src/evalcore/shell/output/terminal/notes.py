@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
-from evalcore.core.lm_eval.result_file import BYPASS
 from evalcore.core.records.estimate import Estimate
 from evalcore.core.records.report import GroupReport, Report, TaskReport
 
@@ -20,7 +19,7 @@ def collect_notes(report: Report, more: Iterable[str] = ()) -> tuple[str, ...]:
         (row.name, f"{key.metric}: {_tell_lack(estimate)} ({estimate.reason})")
         for row in rows
         for key, estimate in row.estimates
-        if estimate.reason and key.metric != BYPASS
+        if estimate.reason and estimate.scale.measures
     ]
     names = {row.name for row in rows}
     only = [("", "nothing was measured, as asked: n counts the documents whose answers were recorded")] * recorded
@@ -44,8 +43,8 @@ def _tell_lack(estimate: Estimate) -> str:
 
 def _is_only_recorded(report: Report) -> bool:
     """Whether no task measures anything (``predict_only``), so that no group can either."""
-    keys = [key for task in report.tasks for key, _ in task.estimates]
-    return bool(keys) and all(key.metric == BYPASS for key in keys)
+    estimates = [estimate for task in report.tasks for _, estimate in task.estimates]
+    return bool(estimates) and not any(estimate.scale.measures for estimate in estimates)
 
 
 def _find_subjects(texts: Iterable[str], names: Collection[str]) -> Iterator[tuple[str, str]]:

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from toolz import unique
 
 from evalcore.core.groups.tree import Tree, fold_group
-from evalcore.core.lm_eval.result_file import BYPASS, num_fewshot
+from evalcore.core.lm_eval.result_file import num_fewshot
 from evalcore.core.records.estimate import Estimate
 from evalcore.core.records.report import GroupReport, Report, TaskReport
 from evalcore.core.records.task import MetricKey
@@ -20,7 +20,10 @@ T = TypeVar("T")
 
 
 class NumberRow(Struct, frozen=True, kw_only=True):
-    """One number of a task or group, ``depth`` levels down; ``metric`` is empty where there is none to show."""
+    """One number of a task or group, ``depth`` levels down; ``metric`` is empty where there is none to show.
+
+    Without ``measures``, answers were only recorded.
+    """
 
     name: str
     alias: str
@@ -30,6 +33,7 @@ class NumberRow(Struct, frozen=True, kw_only=True):
     shots: int | None = None
     filter: str = ""
     metric: str = ""
+    measures: bool = True
     higher: bool | None = None
     value: float | None = None
     stderr: float | None = None
@@ -95,7 +99,7 @@ def _list_block(report: TaskReport | GroupReport, shots: int | None) -> tuple[Nu
 
 def _count_recorded(row: NumberRow, docs: int) -> NumberRow:
     """Answers that nothing was measured on are counted all the same."""
-    if row.metric != BYPASS or row.value is not None:
+    if row.measures or row.value is not None:
         return row
     return replace(row, n=docs - row.failed - row.unscorable, reason="recorded")
 
@@ -106,6 +110,7 @@ def _fill_row(head: NumberRow, key: MetricKey, estimate: Estimate) -> NumberRow:
         head,
         filter=key.filter,
         metric=key.metric,
+        measures=estimate.scale.measures,
         higher=estimate.scale.higher_is_better,
         value=_drop_nonfinite(estimate.value),
         stderr=_drop_nonfinite(estimate.stderr),

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from evalcore.core.lm_eval.result_file import BYPASS
 from evalcore.shell.output.terminal.grid import LONGEST, Grid, GridColumn, Page, Section, draw_page, lay_grid
 from evalcore.shell.output.terminal.number_rows import NumberRow
 from evalcore.shell.output.terminal.number_text import ARROWS, indent_name, show_interval, show_number, show_share
@@ -110,7 +109,7 @@ def _count_unscored(row: NumberRow) -> int:
 
 
 def _show_value(row: NumberRow, decimals: int) -> str:
-    return show_number(row.value, decimals, none=row.reason if row.metric in ("", BYPASS) else "N/A")
+    return show_number(row.value, decimals, none="N/A" if row.metric and row.measures else row.reason)
 
 
 def _build_grid(rows: Sequence[NumberRow], level: str, shape: TableShape) -> Grid:

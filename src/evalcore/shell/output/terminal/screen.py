@@ -26,13 +26,17 @@ PIPE = Screen()
 
 
 class Renderer(Struct, Generic[T], frozen=True):
-    """A form of output: the text of a record, and what the form has no place for, which goes to stderr."""
+    """A form of output: the text of a record, and what the form has no place for, which goes to stderr.
+
+    ``quiet`` is the form that is printed instead where little is to be said.
+    """
 
     text: Callable[[T, Screen], str]
-    aside: Callable[[T], Iterable[str]] = lambda record: ()
+    aside: Callable[[T], Iterable[str]] | None = None
+    quiet: str | None = None
 
 
-def plain_form(write: Callable[[T], str], aside: Callable[[T], Iterable[str]] = lambda record: ()) -> Renderer[T]:
+def plain_form(write: Callable[[T], str], aside: Callable[[T], Iterable[str]] | None = None) -> Renderer[T]:
     """A form that is the same on every screen."""
     return Renderer(lambda record, screen: write(record), aside)
 
@@ -58,7 +62,8 @@ def print_form(
     """Print a record in a form, and beside it what the form has no place for."""
     stream = to or sys.stdout
     write_text(stream, render_form(renderers, form, record, _screen_of(stream)))
-    lines = renderers[form].aside(record)
+    tell = renderers[form].aside
+    lines = () if tell is None else tell(record)
     write_text(aside or sys.stderr, "".join(f"{shorten(visible(line))}\n" for line in lines))
 
 

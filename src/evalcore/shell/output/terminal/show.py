@@ -75,7 +75,7 @@ def _list_losses(shown: Shown) -> tuple[str, ...]:
 
 RENDERERS: PMap[str, Renderer[Shown]] = pmap(
     {
-        "table": Renderer(_render_table),
+        "table": Renderer(_render_table, quiet="path"),
         "json": plain_form(lambda shown: dump_page(shown.results), _list_losses),
         "csv": plain_form(lambda shown: render_csv(shown.rows), _list_losses),
         "markdown": plain_form(lambda shown: render_markdown(shown.rows, confidence=shown.confidence), _list_losses),
