@@ -16,6 +16,7 @@ from evalcore.adapters.lmms_eval.scores import count_silent, read_scores
 from evalcore.adapters.lmms_eval.task_row import get_call, write_row
 from evalcore.adapters.lmms_eval.trees import read_trees
 from evalcore.core.aggregate.inference import Inference
+from evalcore.core.aggregate.task_report import aggregation_of
 from evalcore.core.lm_eval.lmms_results import Plain, write_group_rows
 from evalcore.core.lm_eval.result_file import higher_is_better, num_fewshot
 from evalcore.core.pipeline import build_report, report_task
@@ -145,7 +146,7 @@ def report_scores(scored: Mapping[str, Scored], task_dict: TaskDict = NOTHING, r
 def _take_numbers(column: ScoredColumn, scored: Scored) -> ScoredColumn:
     """Take the numbers of scores that close by a mean."""
     numbers = find_all_numbers(column.column, get_score_key(scored.task.config))
-    is_mean = column.spec is None or column.spec.aggregation == "mean"
+    is_mean = numbers is not None and aggregation_of(scored.task, replace(column, column=numbers)).even
     return replace(column, column=numbers) if is_mean and numbers is not None else column
 
 
