@@ -6,6 +6,7 @@ import re
 from functools import partial
 
 import pytest
+from hypothesis import given, settings
 
 from evalcore import (
     GENERATE_UNTIL,
@@ -36,6 +37,7 @@ from evalcore import (
     score_doc,
     score_task,
 )
+from evalcore.core.answers.batch import Batch
 from evalcore.extensions import (
     GenResult,
     LLResult,
@@ -48,6 +50,7 @@ from evalcore.extensions import (
     scorer_of,
 )
 from evalcore.lm_eval import LM_EVAL_0_4_13, task_from_config
+from evalcore.testing import batches, check_metric
 from evalcore.traces import trace_document
 
 CHOICES = ("cat", "horse")
@@ -376,3 +379,23 @@ def test_an_empty_list_of_metrics_is_the_tasks() -> None:
     pipeline = Pipeline("p", (Step.of("take_first"),), ())
     task = Task("t", GENERATE_UNTIL, (MetricSpec("f1"),), (pipeline,))
     assert list(score_doc(task, TEXT, ask_texts("4"))) == [MetricKey("f1", "p")]
+
+
+# --- laws -----------------------------------------------------------------------------------------------------------
+
+OF_RESULTS = {
+    MULTIPLE_CHOICE: lambda result: sum(result.gold) + len(result.choices) + result.tokens[0],
+    GENERATE_UNTIL: lambda result: len(result.generations) + len(result.golds) + sum(result.fell_back),
+    LOGLIKELIHOOD: lambda result: len(result.target) + result.tokens + result.greedy,
+    LOGLIKELIHOOD_ROLLING: lambda result: len(result.text),
+}
+
+
+@pytest.mark.parametrize("kind", sorted(OF_RESULTS))
+def test_a_batch_scores_as_its_results_do_one_by_one(kind: OutputType) -> None:
+    @settings(max_examples=40, deadline=None)
+    @given(batches(kind))
+    def check(batch: Batch) -> None:
+        check_metric(per_document(OF_RESULTS[kind]), [batch], kind)
+
+    check()

@@ -103,7 +103,10 @@ def _not_run(doc: Mapping[str, object], results: Sequence[object]) -> Mapping[st
 def _without_code(config: Config, guess: OutputType, tables: Tables) -> Config:
     given = config.get("output_type")
     kind = RENAMED.get(given, given) if isinstance(given, str) else guess
-    plain = {key: value for key, value in config.items() if key != "process_results"}
+    plain = _name_reducers({key: value for key, value in config.items() if key != "process_results"})
+    repeats = plain.get("repeat_cfg")
+    if isinstance(repeats, Mapping):
+        plain["repeat_cfg"] = _name_reducers(repeats)
     filters = plain.get("filter_list")
     if isinstance(filters, list | tuple):
         plain["filter_list"] = [_plain_metrics(one, tables) if isinstance(one, Mapping) else one for one in filters]
@@ -117,7 +120,21 @@ def _plain_metrics(config: Config, tables: Tables) -> Config:
 
 def _plain_metric(entry: Config, tables: Tables) -> Config:
     known = _aggregation(entry) in tables.aggregations
-    return {key: value for key, value in entry.items() if key != "aggregation" or known} | {"metric": _name(entry)}
+    plain = {key: value for key, value in _name_reducers(entry).items() if key != "aggregation" or known}
+    return plain | {"metric": _name(entry)}
+
+
+def _name_reducers(entry: Config) -> dict[str, object]:
+    """An entry with its reducers by name, functions by that in their source."""
+    return {**entry, **{key: list(map(_name_code, _list_reducers(entry))) for key in REDUCERS if entry.get(key)}}
+
+
+REDUCERS = ("reducer", "reducers")
+
+
+def _list_reducers(entry: object) -> list[str]:
+    given = next((entry[key] for key in REDUCERS if entry.get(key)), ()) if isinstance(entry, Mapping) else ()
+    return list(map(str, given if isinstance(given, list | tuple) else (given,)))
 
 
 def _aggregation(entry: Config) -> str | None:
@@ -135,7 +152,10 @@ def _metrics(config: Config | None) -> list[Config]:
 
 def _name(entry: Config) -> str:
     """A metric's name; that of a function is in its source."""
-    given = str(entry.get("metric"))
+    return _name_code(str(entry.get("metric")))
+
+
+def _name_code(given: str) -> str:
     found = DEFINED.search(given)
     return found[1] if found is not None else given
 
@@ -143,7 +163,9 @@ def _name(entry: Config) -> str:
 def _coded(config: Config | None, tables: Tables) -> Iterable[str]:
     filters = (config or {}).get("filter_list")
     nested = [one for one in filters if isinstance(one, Mapping)] if isinstance(filters, list | tuple) else []
+    usual = _list_reducers((config or {}).get("repeat_cfg"))
     for entry in [entry for part in (config, *nested) for entry in _metrics(part)]:
-        given = _aggregation(entry)
-        if given is not None and given not in tables.aggregations:
+        given, reducers = _aggregation(entry), _list_reducers(entry) or usual
+        closed = given is None or given in tables.aggregations
+        if not closed or any(DEFINED.search(one) for one in reducers):
             yield _name(entry)
