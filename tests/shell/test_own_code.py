@@ -63,12 +63,13 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def run(folder: Path) -> RunResult:
+def run(folder: Path, **keys: object) -> RunResult:
     return evalcore.run(
         model="dummy",
         tasks=["choices.yaml", "texts.yaml"],
         trust=[str(folder / "own.py")],
         output_path=str(folder / "out"),
+        **keys,
     )
 
 
@@ -85,9 +86,11 @@ def test_a_run_scores_by_own_functions_on_every_output_type(folder: Path) -> Non
 
 def test_likelihoods_with_choices_are_asked_choice_by_choice(folder: Path) -> None:
     """As multiple choice, to the last bit."""
-    plain = run(folder).report.task("choices")
+    plain = run(folder, num_fewshot=2).report.task("choices")
     (folder / "choices.yaml").write_text(CHOICES.replace("output_type: loglikelihood", "output_type: multiple_choice"))
-    again = evalcore.run(model="dummy", tasks=["choices.yaml"], trust=[str(folder / "own.py")], output_path="other")
+    again = evalcore.run(
+        model="dummy", tasks=["choices.yaml"], trust=[str(folder / "own.py")], output_path="other", num_fewshot=2
+    )
     assert [(key, one.value, one.ci) for key, one in again.report.task("choices").estimates] == [
         (key, one.value, one.ci) for key, one in plain.estimates
     ]

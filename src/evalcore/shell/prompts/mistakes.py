@@ -9,7 +9,7 @@ from itertools import chain
 
 from evalcore.core.answers.choice import find_gold_indices
 from evalcore.core.records.errors import EvalError, place
-from evalcore.core.records.request import GENERATE_UNTIL, LOGLIKELIHOOD_ROLLING, MULTIPLE_CHOICE, Gold, Sample
+from evalcore.core.records.request import GENERATE_UNTIL, LOGLIKELIHOOD_ROLLING, Gold, Sample
 from evalcore.shell.prompts.fields import is_null
 from evalcore.shell.prompts.settings import TaskSettings
 from evalcore.shell.prompts.templates.compile import Doc
@@ -168,7 +168,7 @@ def _find_same_gold(
 
 
 def _find_no_choice(settings: TaskSettings, samples: Sequence[Sample]) -> Mistakes:
-    used = settings.output_type == MULTIPLE_CHOICE and settings.process_results is None
+    used = settings.output_type != GENERATE_UNTIL and settings.process_results is None
     asked = [one for one in samples if one.choices] if used else []
     wrong = [one.doc_id for one in asked if isinstance(find_gold_indices(one, len(one.choices)), str)]
     return _count_docs(wrong, len(samples), "have a gold that is none of their choices")
