@@ -419,3 +419,19 @@ def test_limits() -> None:
     )
     ours = run_evalcore(cut)["results"]["mc"]
     assert_same_row(theirs, ours, exact=BITS)
+
+
+def test_its_own_instances_are_grouped_as_they_are() -> None:
+    """As its ``sort_instances`` would: by document, then by idx."""
+    from lm_eval.api.instance import Instance as Theirs
+
+    from evalcore import group_by_doc
+
+    made = [
+        Theirs("loglikelihood", doc={"q": doc}, arguments=("Q", f" {idx}"), idx=idx, metadata=("theirs", doc, 1))
+        for doc, idx in [(2, 1), (0, 0), (2, 0), (0, 1)]
+    ]
+    grouped = group_by_doc(made)  # type: ignore[type-var]  # they say task_name
+    assert grouped.task == "theirs"
+    assert {doc: [one.idx for one in found] for doc, found in grouped.items()} == {0: [0, 1], 2: [0, 1]}
+    assert grouped[2][0] is made[2]
