@@ -56,14 +56,18 @@ def get_child(group: Group[T], name: str, default: object = _REFUSE) -> object:
     return found
 
 
-def pop_child(group: Group[T], name: str) -> tuple[Tree[T], Group[T]]:
-    """Return the child of this name, and the group without it.
+@overload
+def pop_child(group: Group[T], name: str) -> tuple[Tree[T], Group[T]]: ...
+@overload
+def pop_child(group: Group[T], name: str, default: D) -> tuple[Tree[T] | D, Group[T]]: ...
+def pop_child(group: Group[T], name: str, default: object = _REFUSE) -> tuple[object, Group[T]]:
+    """Return the child of this name, and the group without it; without a default, an unknown name is an error.
 
     >>> pop_child(Group("g", (Leaf("a", 1), Leaf("b", 2))), "a")
     (Leaf(name='a', value=1), Group('g', 1 children: [b], version=N/A))
     """
     rest = tuple(child for child in group if child.name != name)
-    return get_child(group, name), replace(group, children=rest)
+    return get_child(group, name, default), replace(group, children=rest)
 
 
 def missing_children(group: Group[T], listed: Iterable[object] | None = None) -> tuple[str, ...]:
