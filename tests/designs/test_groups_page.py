@@ -270,6 +270,23 @@ def test_a_row_without_a_size_weighs_one_and_leaves_the_count_open():
     assert "sample_count" not in made
 
 
+def test_without_any_size_the_group_has_none():
+    made = aggregate({"a": {"acc,none": 0.0}, "b": {"acc,none": 1.0}}, GroupMetric("acc"))
+    assert made == {"alias": "g", "name": "g", "acc,none": 0.5, "acc_stderr,none": "N/A"}
+
+
+@pytest.mark.parametrize(("tables", "expected"), [(None, 0.725), (LM_EVAL_0_4_13, (24 + 24 + 5) / 70)])
+def test_a_task_on_two_paths_counts_once_and_under_lm_evals_tables_twice(tables, expected):
+    tree = Group("g", [Leaf("a", None), Leaf("b", None), Group("h", [Leaf("b", None)])], [GroupMetric("acc")])
+    assert aggregate(ROWS, tree=tree, tables=tables)["acc,none"] == pytest.approx(expected, rel=1e-14)
+
+
+@pytest.mark.parametrize(("tables", "expected"), [(None, 0.8), (LM_EVAL_0_4_13, 0.725)])
+def test_a_callable_is_called_and_under_lm_evals_tables_is_not(tables, expected):
+    largest = GroupMetric("acc", aggregation=lambda values, sizes: max(values))
+    assert aggregate(ROWS, largest, tables=tables)["acc,none"] == pytest.approx(expected, rel=1e-14)
+
+
 def test_filters_are_discovered_among_the_groups_tasks_and_sorted():
     rows = {"a": {"acc,strict": 1.0}, "b": {"acc,loose": 0.0, "f1,other": 1.0, "acc_stderr,odd": 0.1}}
     made = report(rows, GroupMetric("acc")).group("g")
