@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeVar
 
 import pytest
 from msgspec.structs import replace
@@ -53,6 +54,7 @@ from evalcore.lm_eval import task_from_config
 from evalcore.stats import list_outcomes
 from evalcore.testing import check_filter, check_metric, check_task
 
+R = TypeVar("R")
 EXACT = (MetricSpec("exact_match"),)
 LOWER = Pipeline("lower", (Step.of("lowercase"),))
 CHOICES = Sample(0, gold=2, choices=tuple("abcd"))
@@ -60,6 +62,16 @@ LLS = (-2.1, -1.5, -0.8, -3.2)
 
 
 # --- the scorer, its context and its result ---------------------------------------------------------------------------
+
+
+def note(seen: list[R], score: float = 1.0) -> Callable[[R], float]:
+    """A metric that writes down what it gets."""
+
+    def own(result: R) -> float:
+        seen.append(result)
+        return score
+
+    return own
 
 
 def spy_tables(kind: OutputType, seen: list[tuple[object, ...]]) -> Tables:
@@ -150,7 +162,7 @@ def test_a_document_without_an_answer_is_failed() -> None:
 
 def test_a_metric_of_texts_sees_the_result_of_its_filter() -> None:
     seen: list[GenResult] = []
-    spec = MetricSpec("own", function=lambda result: seen.append(result) or 1.0)
+    spec = MetricSpec("own", function=note(seen))
     score_texts(Task("t", GENERATE_UNTIL, (spec,), (LOWER, Pipeline("raw"))), [["A", "B"]], ["a"])
     assert [(one.filter, one.generations) for one in seen] == [("lower", ("a", "b")), ("raw", ("A", "B"))]
 
@@ -209,7 +221,7 @@ def test_a_metric_of_another_signature_gets_the_pair() -> None:
 
 def test_a_type_error_inside_a_metric_is_no_sign_of_another_signature() -> None:
     def own(references: list[str], predictions: list[str]) -> float:
-        return references[0] + 1  # type: ignore[operator, return-value]
+        return float(references[0] + 1)  # type: ignore[operator]
 
     (found,) = score_doc(listed(own), Sample(0, "4"), [heard("4")]).values()
     assert isinstance(found, Failed)
@@ -239,7 +251,7 @@ def test_a_metric_without_a_function_is_an_error_before_anything_is_scored() -> 
 @pytest.mark.parametrize("kind", [LOGLIKELIHOOD, MULTIPLE_CHOICE])
 def test_the_choices_of_a_document_are_one_result_which_metrics_take_as_it_is(kind: OutputType) -> None:
     seen: list[MCResult] = []
-    own = MetricSpec("own", function=lambda result: seen.append(result) or result.lls[2])
+    own = MetricSpec("own", function=note(seen, -0.8))
     task = Task("t", kind, (MetricSpec("acc"), MetricSpec("acc_norm"), own))
     assert score_doc(task, CHOICES, likelihoods(*LLS)) == {
         ("acc", "none"): Ok(1.0),
@@ -257,7 +269,7 @@ def test_mutual_information_is_there_if_the_choices_were_asked_without_context()
 
 def test_every_filter_of_choices_sees_the_same_likelihoods() -> None:
     seen: list[MCResult] = []
-    spec = MetricSpec("own", function=lambda result: seen.append(result) or 1.0)
+    spec = MetricSpec("own", function=note(seen))
     first = Pipeline("first", (Step.of("take_first"),))
     score_doc(Task("t", LOGLIKELIHOOD, (spec,), (Pipeline("raw"), LOWER, first)), CHOICES, likelihoods(*LLS))
     assert [(one.filter, one.lls) for one in seen] == [("raw", LLS), ("lower", LLS), ("first", LLS)]
@@ -358,7 +370,7 @@ def test_what_a_scorer_prepares_alone() -> None:
 def test_a_metric_alone() -> None:
     entry = METRICS[MULTIPLE_CHOICE]["acc"]
     assert isinstance(entry, Metric)
-    check_metric(entry, [batch_of([MCResult((-1.0, -2.0), (True, False), (0,), ("a", "b"))])], MULTIPLE_CHOICE)
+    check_metric(entry.score, [batch_of([MCResult((-1.0, -2.0), (True, False), (0,), ("a", "b"))])], MULTIPLE_CHOICE)
 
 
 def test_a_filter_alone() -> None:
