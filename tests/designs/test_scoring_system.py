@@ -539,9 +539,11 @@ def test_lowercase_then_strip_punctuation() -> None:
 
 
 def test_filters_apply_in_order() -> None:
-    two, one = (Step.of("regex", regex_pattern="([a-z]+)"), Step.of("lowercase")), ("HELLO you",)
-    for steps, left in ((two, "you"), (two[::-1], "hello")):
-        assert trace_filters(Pipeline("p", steps), one, Sample(0))[-1].replies == (left,)
+    steps = (Step.of("regex", regex_pattern="([a-z]+)"), Step.of("lowercase"))
+    pipelines = (Pipeline("lowercase last", steps), Pipeline("lowercase first", steps[::-1]))
+    scored = score_texts(Task("t", GENERATE_UNTIL, EXACT, pipelines), ["HELLO you"], ["you"], keep_replies=True)
+    assert [one.replies for one in scored.provenance] == [("you",), ("hello",)]
+    assert [trace_filters(one, ["HELLO you"], Sample(0))[-1].replies for one in pipelines] == [("you",), ("hello",)]
 
 
 def test_several_pipelines_see_the_same_answers() -> None:
