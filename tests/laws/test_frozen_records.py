@@ -134,7 +134,23 @@ RETURNED = frozenset(
 )
 """What evalcore makes and hands out: their parts are frozen as they are made (``tests/test_frozen.py``)."""
 TAKEN_OVER = frozenset(
-    ["AnswerTable", "Requests", "Repeats", "Marks", "Case", "Aggregation", "Inference", "ColumnMap", "Model", "Reader"]
+    [
+        "AnswerTable",
+        "Backend",
+        "Correction",
+        "GroupRule",
+        "Reducer",
+        "Share",
+        "Requests",
+        "Repeats",
+        "Marks",
+        "Case",
+        "Aggregation",
+        "Inference",
+        "ColumnMap",
+        "Model",
+        "Reader",
+    ]
 )
 """Columns that are taken over as they are, and records of functions and scalars."""
 

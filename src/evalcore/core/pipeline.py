@@ -25,6 +25,7 @@ from evalcore.core.answers.table import AnswerTable
 from evalcore.core.groups.report import place_tasks, report_group
 from evalcore.core.groups.tree import Group, Tree, fold_group
 from evalcore.core.metrics.dispatch import Scores
+from evalcore.core.records.array import Ints64
 from evalcore.core.records.column import Column, list_outcomes
 from evalcore.core.records.errors import EvalError, located, place
 from evalcore.core.records.estimate import Estimate
@@ -173,6 +174,13 @@ def _close(asked: Estimand) -> Estimate:
             score_bounds=asked.score_bounds,
         )
     return sign_estimate(asked, estimate)
+
+
+def close_column(
+    column: Column, aggregation: str = "mean", *, clusters: Ints64 | None = None, tables: Tables = EVALCORE
+) -> Estimate:
+    """Close a column that belongs to no task."""
+    return aggregate_metric(tables.aggregations[aggregation], column, clusters=clusters)
 
 
 def aggregate_again(estimate: Estimate, column: Column | None, *, inference: Inference, tables: Tables) -> Estimate:

@@ -6,8 +6,6 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from evalcore.core.aggregate.aggregations import AGGREGATIONS
-from evalcore.core.aggregate.value import aggregate_metric
 from evalcore.core.lm_eval.result_file import (
     higher_is_better,
     list_shown,
@@ -17,6 +15,7 @@ from evalcore.core.lm_eval.result_file import (
     write_size,
 )
 from evalcore.core.lm_eval.sample_log import thaw
+from evalcore.core.pipeline import close_column
 from evalcore.core.records.column import Column
 from evalcore.core.records.estimate import Estimate
 from evalcore.core.records.report import GroupReport, Report, TaskReport
@@ -90,11 +89,11 @@ def find_mean_errors(numbers: Column | None, clusters: Clusters | None) -> tuple
     """
     if numbers is None:
         return None, None
-    alone = aggregate_metric(AGGREGATIONS["mean"], numbers).stderr
+    alone = close_column(numbers).stderr
     if clusters is None:
         return alone, None
     codes = np.array([clusters[key] for key in numbers.keys.ints.tolist()], np.int64)
-    return alone, aggregate_metric(AGGREGATIONS["mean"], numbers, clusters=codes).stderr
+    return alone, close_column(numbers, clusters=codes).stderr
 
 
 def _list_numbers(task: TaskReport) -> dict[MetricKey, Numbers]:

@@ -11,6 +11,7 @@ from operator import eq
 
 from pyrsistent import PMap, pmap
 
+from evalcore.core.answers.result import GenResult
 from evalcore.core.answers.text import GenBatch, gen_batch
 from evalcore.core.metrics.corpus import bleu, chrf, chrf_plus_plus, ter
 from evalcore.core.metrics.metric import Marks, Metric
@@ -220,11 +221,19 @@ def bypass(batch: GenBatch, options: Options) -> Objects:
     return Objects((None,) * len(batch.predictions))
 
 
+def _tell_exact(result: GenResult, options: Options) -> str:
+    return tell_equality(exact_match, result, options)
+
+
+def _tell_included(result: GenResult, options: Options) -> str:
+    return tell_part(includes, result, options)
+
+
 TEXT_METRICS: PMap[str, Metric[GenBatch]] = pmap(
     {
-        "exact_match": Metric(exact_match, gen_batch, options=None, explain=partial(tell_equality, exact_match)),
+        "exact_match": Metric(exact_match, gen_batch, options=None, explain=_tell_exact),
         "quasi_exact_match": Metric(quasi_exact_match, gen_batch, options=None),
-        "includes": Metric(includes, gen_batch, options=None, explain=partial(tell_part, includes)),
+        "includes": Metric(includes, gen_batch, options=None, explain=_tell_included),
         "f1": Metric(f1, gen_batch, options=None),
         "anls": Metric(anls, gen_batch, options=None),
         "rouge1": Metric(rouge1, gen_batch, options=None),

@@ -73,10 +73,9 @@ def spread_data(
 ) -> Mapping[str, T]:
     """``data:`` by task: the name of a group stands for its tasks, and a name or glob that fits none is a mistake.
 
-        >>> from evalcore.core.groups.rules import GROUP_TABLES, GroupTables
-    from evalcore.core.groups.tree import Group, Leaf
-        >>> spread_data({"g": "x.jsonl"}, [Group("g", (Leaf("a", None), Leaf("b", None)))], ["a", "b"])
-        {'a': 'x.jsonl', 'b': 'x.jsonl'}
+    >>> from evalcore.core.groups.tree import Group, Leaf
+    >>> spread_data({"g": "x.jsonl"}, [Group("g", (Leaf("a", None), Leaf("b", None)))], ["a", "b"])
+    {'a': 'x.jsonl', 'b': 'x.jsonl'}
     """
     groups = {one.name: one for tree in trees if isinstance(tree, Group) for one in (tree, *all_groups(tree))}
     names, out = list(tasks), dict[str, T]()
