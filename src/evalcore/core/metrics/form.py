@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from inspect import Parameter, Signature, signature
 
+from pyrsistent import PMap, pmap
+
 from evalcore.core.answers.result import GenResult, LLResult, MCResult, Result, RollingResult
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.request import (
@@ -55,12 +57,16 @@ def list_texts(result: Result) -> tuple[object, tuple[object, ...]]:
     raise EvalError("a log-likelihood has no prediction; write the function as f(result)")
 
 
-RECORDS: Mapping[OutputType, tuple[type[Result], ...]] = {
-    MULTIPLE_CHOICE: (MCResult,),
-    GENERATE_UNTIL: (GenResult,),
-    LOGLIKELIHOOD: (LLResult, MCResult),
-    LOGLIKELIHOOD_ROLLING: (RollingResult,),
-}
+RECORDS: PMap[OutputType, tuple[type[Result], ...]] = pmap(
+    dict[OutputType, tuple[type[Result], ...]](
+        {
+            MULTIPLE_CHOICE: (MCResult,),
+            GENERATE_UNTIL: (GenResult,),
+            LOGLIKELIHOOD: (LLResult, MCResult),
+            LOGLIKELIHOOD_ROLLING: (RollingResult,),
+        }
+    )
+)
 WITH_TEXTS = (GenResult, MCResult)
 
 
