@@ -16,7 +16,7 @@ from evalcore.core.groups.averages import AVERAGES, Average, SizeOf, own_size
 from evalcore.core.groups.rules import BY_CALLABLE, GROUP_RULES, GroupRule, GroupTables
 from evalcore.core.groups.tree import Leaf, Tree, all_tasks
 from evalcore.core.metrics.custom import own_metric
-from evalcore.core.metrics.dispatch import METRICS, SCORERS, AnyMetric, Metrics, MetricScorer, Scorer, Scores
+from evalcore.core.metrics.dispatch import METRICS, NONE, SCORERS, AnyMetric, Metrics, MetricScorer, Scorer, Scores
 from evalcore.core.metrics.process_results import RecordScorer, from_process_results
 from evalcore.core.records.errors import located, place, unknown
 from evalcore.core.records.estimate import Aggregation, Resampling
@@ -52,8 +52,10 @@ def first_or_all(task: Task) -> Pipeline:
 
 def sees_all(spec: MetricSpec, task: Task) -> bool:
     """Whether a task's own function takes all replies of a document at once."""
+    if spec.function is None:
+        return False
     with located(place(task.name, key=spec.name)):
-        return spec.function is not None and own_metric(spec.function, task.output_type, spec.options).together
+        return own_metric(spec.function, task.output_type, spec.options).together
 
 
 def as_asked(metric: str, resampling: Resampling) -> Resampling:
@@ -130,9 +132,9 @@ def known_metrics(kind: OutputType, tables: Tables = EVALCORE) -> PMap[str, AnyM
     """
     scorer = tables.scorers.get(kind)
     kinds = scorer.kinds if isinstance(scorer, MetricScorer) else (kind,)
-    found: PMap[str, AnyMetric] = pmap()
-    for one in reversed(kinds):
-        found = found.update(tables.metrics.get(one, pmap()))
+    *others, found = (tables.metrics.get(one, NONE) for one in kinds)
+    for one in reversed(others):
+        found = found.update(one)
     return found
 
 
@@ -185,10 +187,14 @@ def bind_pipeline(task: Task, pipeline: Pipeline, tables: Tables) -> BoundPipeli
         score=scorer.bind(tables.metrics, specs) if isinstance(scorer, MetricScorer) else scorer,
         whole=scope_of(pipeline, tables.filters) == "task",
         lists=_leaves_lists(task, pipeline, specs, tables),
-        each=None if _scores_together(scorer) else tuple(spec for spec in specs if spec not in together),
+        each=None if _scores_together(scorer) else _without(specs, together),
         together=specs if _scores_together(scorer) else together or None,
         records=records or any(spec.function is not None for spec in specs),
     )
+
+
+def _without(specs: tuple[MetricSpec, ...], others: Sequence[MetricSpec]) -> tuple[MetricSpec, ...]:
+    return tuple(spec for spec in specs if spec not in others) if others else specs
 
 
 def _scores_together(scorer: Scorer) -> bool:

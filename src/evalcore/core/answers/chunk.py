@@ -79,14 +79,12 @@ class Gathered(ColumnRecord, frozen=True, eq=False):
 
 def gather_replies(task: Task, keys: Ints64, table: AnswerTable, tables: Tables) -> Gathered:
     """Gather the replies of a chunk by unit; set aside documents without usable replies, with the reason."""
-    if tables.unreduced is None and not task.ragged:
-        _refuse_surplus(task, table)
     docs = table.asked.docs.ints
     per_doc = np.searchsorted(docs, keys, side="right") - np.searchsorted(docs, keys)
     counts = np.diff(table.offsets.ints)
     values = table.values
     problems = {int(i): (FAILED, "no answer was recorded") for i in np.flatnonzero(per_doc == 0)}
-    problems |= _find_reply_problems(task, table, counts, per_doc)
+    problems |= _find_reply_problems(task, table, counts, per_doc, tables)
     usable = np.ones(len(keys), np.bool_)
     usable[list(problems)] = False
     kept = np.repeat(usable, per_doc)
@@ -103,9 +101,9 @@ def gather_replies(task: Task, keys: Ints64, table: AnswerTable, tables: Tables)
     return Gathered(Replies(values, offsets, np.zeros(len(values), np.int8)), per_doc, usable, problems)
 
 
-def _refuse_surplus(task: Task, table: AnswerTable) -> None:
+def _refuse_surplus(task: Task, table: AnswerTable, counts: Ints64) -> None:
     """Refuse more replies than were declared."""
-    counts, asked = np.diff(table.offsets.ints), table.asked.repeats.ints
+    asked = table.asked.repeats.ints
     for j in np.flatnonzero(counts > asked)[:1].tolist():
         where = place(task.name, int(table.asked.docs.ints[j]))
         raise EvalError(
@@ -121,11 +119,17 @@ def _find_present(values: Sequence[object]) -> Bools:
     return np.array([value is not None and not isinstance(value, Failure) for value in values], np.bool_)
 
 
-def _find_reply_problems(task: Task, table: AnswerTable, counts: Ints64, per_doc: Ints64) -> dict[int, tuple[int, str]]:
+def _find_reply_problems(
+    task: Task, table: AnswerTable, counts: Ints64, per_doc: Ints64, tables: Tables
+) -> dict[int, tuple[int, str]]:
     """Find documents with a request whose replies are too few or failed; with ragged repeats, all of them."""
     asked = table.asked.repeats.ints
     doc_of = np.repeat(np.arange(len(per_doc)), per_doc)
-    short = counts == 0 if task.ragged else counts < asked
+    short = counts == 0 if task.ragged else counts != asked
+    if not task.ragged and bool(short.any()):
+        if tables.unreduced is None:
+            _refuse_surplus(task, table, counts)
+        short = counts < asked
     out = {
         int(doc_of[j]): (UNSCORABLE, f"expected {asked[j]} replies, got {counts[j]}")
         for j in np.flatnonzero(short)[::-1].tolist()

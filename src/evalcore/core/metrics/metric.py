@@ -12,7 +12,7 @@ from evalcore.core.answers.batch import Batch, Problems
 from evalcore.core.records.array import Bools, ColumnRecord
 from evalcore.core.records.column import Column, build_column
 from evalcore.core.records.errors import place
-from evalcore.core.records.frozen_dict import FrozenRecord
+from evalcore.core.records.frozen_dict import ShallowRecord
 from evalcore.core.records.outcome import UNSCORABLE
 from evalcore.core.records.request import Options
 from evalcore.core.records.row import Floats, Objects, Rows, score_at
@@ -31,7 +31,7 @@ Emitted = Rows | Marks | Mapping[str, Rows | Marks]
 """A metric gives rows; a dict of rows gives several metrics, each under its own name."""
 
 
-class Metric(FrozenRecord, Generic[B], frozen=True):
+class Metric(ShallowRecord, Generic[B], frozen=True):
     """A metric over batches of one kind, and what the pipe needs to know about it.
 
     ``build`` makes the batch it takes, None if that is the usual one of the output type it is set under. ``bounds`` are

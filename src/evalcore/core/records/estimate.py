@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from evalcore.core.records.array import Array, ColumnRecord, Floats64, Ints64, exact_sum
 from evalcore.core.records.errors import EvalError
-from evalcore.core.records.frozen_dict import FrozenRecord
+from evalcore.core.records.frozen_dict import ShallowRecord
 from evalcore.core.records.request import Options, freeze_options
 from evalcore.core.records.row import Objects, Rows
 from evalcore.core.stats.links import IDENTITY, Link
@@ -58,7 +58,7 @@ class Error(Struct, frozen=True):
 ErrorRule = Callable[[Rows, Summary, Floats64 | None, Resampling], Error]
 
 
-class Aggregation(FrozenRecord, frozen=True, kw_only=True):
+class Aggregation(ShallowRecord, frozen=True, kw_only=True):
     """Closes a column into a value and the influence of each unit on it.
 
     ``average`` says whether a group may average this value over tasks (on the scale of ``link``); ``size`` is
@@ -117,7 +117,7 @@ class Counts(Struct, frozen=True):
     highest: float | None = None
 
 
-class Scale(FrozenRecord, frozen=True, kw_only=True):
+class Scale(ShallowRecord, frozen=True, kw_only=True):
     """The kind of a number: its aggregation, direction and bounds, and how groups average it.
 
     A group averages it on the scale of ``link`` if ``average`` is true, and a task then weighs its ``size``. ``even``
@@ -153,7 +153,7 @@ class Spread(Struct, frozen=True, kw_only=True):
     repeats: float | None = None
 
 
-class Makeup(FrozenRecord, frozen=True):
+class Makeup(ShallowRecord, frozen=True):
     """The tasks behind a group's number, the missing ones, and its error if the tasks are a sample of all tasks."""
 
     parts: tuple[Part, ...] = ()
@@ -161,7 +161,7 @@ class Makeup(FrozenRecord, frozen=True):
     across: AcrossTasks | None = None
 
 
-class Estimate(FrozenRecord, frozen=True, kw_only=True):
+class Estimate(ShallowRecord, frozen=True, kw_only=True):
     """A value, its standard error and interval, and everything needed to combine, compare and audit it.
 
     ``n`` counts units (documents, or questions for ``acc_all``), and is None where it is not known; ``reason`` says

@@ -7,7 +7,7 @@ from operator import is_
 from typing import ClassVar, NoReturn, TypeVar, cast, overload
 
 from msgspec import Struct
-from msgspec.structs import force_setattr
+from msgspec.structs import astuple, force_setattr
 from pyrsistent import PMap, pmap
 
 K = TypeVar("K")
@@ -89,7 +89,9 @@ class FrozenDict(Mapping[K, V]):
 
 
 FrozenDict._empty = (FrozenDict(),)
+_MUTABLE = frozenset({list, dict, set})
 _SCALARS = frozenset({str, int, float, bool, bytes, type(None)})
+_CONTAINERS = (tuple, list, dict, set, PMap)  # nothing abstract, such as Mapping: asking costs five times as much
 
 
 def freeze_value(value: object) -> object:
@@ -98,15 +100,16 @@ def freeze_value(value: object) -> object:
     >>> freeze_value({"a": [1, {"b": 2}]})
     {'a': (1, {'b': 2})}
     """
-    if type(value) in _SCALARS:
+    if type(value) in _SCALARS or isinstance(value, Struct):
         return value
     if isinstance(value, PMap):
-        return pmap({key: freeze_value(item) for key, item in value.items()})
+        items = {key: freeze_value(item) for key, item in value.items()}
+        return value if all(map(is_, items.values(), value.values())) else pmap(items)
     if isinstance(value, Mapping):
         return freeze_dict(value)
     if isinstance(value, list | tuple):
-        items = value if hasattr(value, "_fields") else tuple(map(freeze_value, value))
-        return value if isinstance(value, tuple) and all(map(is_, items, value)) else items
+        parts = value if hasattr(value, "_fields") else tuple(map(freeze_value, value))
+        return value if isinstance(value, tuple) and all(map(is_, parts, value)) else parts
     if isinstance(value, set | frozenset):
         return frozenset(map(freeze_value, value))
     return value
@@ -146,6 +149,18 @@ def thaw_dict(given: Mapping[K, object]) -> dict[K, object]:
     return {key: thaw_value(item) for key, item in given.items()}
 
 
+class ShallowRecord(Struct, frozen=True):
+    """A record whose lists, sets and dicts are frozen, and whose tuples are taken as they are.
+
+    For records that are replaced again and again before they are done, such as estimates.
+    """
+
+    def __post_init__(self) -> None:
+        for name, value in zip(self.__struct_fields__, astuple(self), strict=True):
+            if type(value) in _MUTABLE:
+                force_setattr(self, name, freeze_value(value))
+
+
 class FrozenRecord(Struct, frozen=True):
     """A record of plain data whose lists, sets and dicts are frozen whenever it is made.
 
@@ -156,7 +171,6 @@ class FrozenRecord(Struct, frozen=True):
     """
 
     def __post_init__(self) -> None:
-        for name in self.__struct_fields__:
-            value = getattr(self, name)
-            if type(value) not in _SCALARS:
-                force_setattr(self, name, freeze_value(value))
+        for name, value in zip(self.__struct_fields__, astuple(self), strict=True):
+            if isinstance(value, _CONTAINERS) and (frozen := freeze_value(value)) is not value:
+                force_setattr(self, name, frozen)

@@ -10,14 +10,14 @@ from evalcore.core.groups.tree import Tree
 from evalcore.core.records.column import Column
 from evalcore.core.records.errors import EvalError, place, unknown
 from evalcore.core.records.estimate import Estimate
-from evalcore.core.records.frozen_dict import FrozenRecord
+from evalcore.core.records.frozen_dict import ShallowRecord
 from evalcore.core.records.request import Options, freeze_options
 from evalcore.core.records.task import MetricKey
 
 Estimates = tuple[tuple[MetricKey, Estimate], ...]
 
 
-class TaskReport(FrozenRecord, frozen=True, kw_only=True):
+class TaskReport(ShallowRecord, frozen=True, kw_only=True):
     """A task's estimates in the order they were asked for, with the columns they rest on."""
 
     name: str
@@ -54,7 +54,7 @@ class TaskReport(FrozenRecord, frozen=True, kw_only=True):
         return f"TaskReport({self.name!r}, {len(self.estimates)} estimates, n_docs={self.n_docs})"
 
 
-class GroupReport(FrozenRecord, frozen=True, kw_only=True):
+class GroupReport(ShallowRecord, frozen=True, kw_only=True):
     """A group's estimates, and what is missing."""
 
     name: str
@@ -72,7 +72,7 @@ class GroupReport(FrozenRecord, frozen=True, kw_only=True):
         return _get_estimate(self.name, self.estimates, key)
 
 
-class Report(FrozenRecord, frozen=True, kw_only=True):
+class Report(ShallowRecord, frozen=True, kw_only=True):
     """Everything: tasks in the order they were run, groups children first, and the trees they come from.
 
     >>> sums = TaskReport(name="sums", estimates=((MetricKey("acc"), Estimate(value=0.75, ci=(0.3006, 0.9544), n=4)),))

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from evalcore.core.records.array import Array
 from evalcore.core.records.column import Column, merge_all, unscored_part
 from evalcore.core.records.errors import EvalError, place, unknown
-from evalcore.core.records.frozen_dict import FrozenRecord
+from evalcore.core.records.frozen_dict import ShallowRecord
 from evalcore.core.records.request import Options
 from evalcore.core.records.task import MetricKey, MetricSpec, Pipeline, Task
 
@@ -43,7 +43,7 @@ class ScoredColumn(Struct, frozen=True):
     noise: Column | None = None
 
 
-class Scored(FrozenRecord, frozen=True):
+class Scored(ShallowRecord, frozen=True):
     """A task's scores over some of its documents. Merging is associative and commutative."""
 
     task: Task
