@@ -21,7 +21,7 @@ from evalcore.core.records.task import MetricKey
 
 Row = Mapping[str, object]
 TaskDict = Mapping[str | LmmsGroup, object]
-GroupStep = tuple[defaultdict[str, Plain], Plain, bool, dict[str, list[str]]]
+GroupStep = tuple[defaultdict[str, Plain], defaultdict[str, object], bool, dict[str, list[str]]]
 
 
 def consolidate_group_results(
@@ -40,7 +40,7 @@ def consolidate_group_results(
     is passed in changes. With a ``task_root``, the task dict is what is below that group.
     """
     if rank != 0:
-        return defaultdict(dict), {}, False, {}
+        return defaultdict(dict), defaultdict(dict), False, {}
     trees = read_trees(task_dict if task_root is None else {task_root: task_dict})
     report = build_report([_read_task(name, row) for name, row in results.items()], trees)
     rows = {name: row for name, row in write_group_rows(report).items() if name != task_root}
@@ -49,9 +49,10 @@ def consolidate_group_results(
         for name, row in rows.items()
     }
     known = {name: group for tree in trees for group in (tree, *all_groups(tree)) if (name := group.name) in added}
+    stated = {name: group.metadata["version"] for name, group in known.items() if _has_version(group)}
     return (
         defaultdict(dict, {**{name: dict(row) for name, row in results.items()}, **added}),
-        {**versions, **{name: group.metadata["version"] for name, group in known.items() if _has_version(group)}},
+        defaultdict(dict, {**versions, **stated}),
         show_group_table or result_file.show_group_table(report),
         {**(task_aggregation_list or {}), **result_file.task_aggregation_list(report)},
     )
