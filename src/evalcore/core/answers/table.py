@@ -122,6 +122,8 @@ class AnswerTable(ColumnRecord, frozen=True, eq=True):
     def rows(self, first: int, last: int) -> AnswerTable:
         """The part of the table with keys from ``first`` up to, but not including, ``last``."""
         a, b = np.searchsorted(self.asked.docs.ints, [first, last])
+        if b - a == len(self.asked.docs):
+            return self
         ends = self.offsets.ints[a : b + 1]
         asked = Requests(
             self.task,

@@ -78,8 +78,8 @@ class MetricScorer(msgspec.Struct, frozen=True):
 
     def bind(self, metrics: Metrics, specs: Sequence[MetricSpec] = ()) -> Scorer:
         """Bind to a table's metrics; a task's own functions are entries under the names of their specs."""
-        own = self.list_own(specs)
-        return partial(self.score, tuple(metrics.get(kind, NONE).update(own) for kind in self.kinds))
+        own, tables = self.list_own(specs), [metrics.get(kind, NONE) for kind in self.kinds]
+        return partial(self.score, tuple(table.update(own) if own else table for table in tables))
 
     def list_own(self, specs: Sequence[MetricSpec]) -> Mapping[str, AnyMetric]:
         """The entries that a task's own functions stand for."""

@@ -156,9 +156,10 @@ class ShallowRecord(Struct, frozen=True):
     """
 
     def __post_init__(self) -> None:
-        for name, value in zip(self.__struct_fields__, astuple(self), strict=True):
-            if type(value) in _MUTABLE:
-                force_setattr(self, name, freeze_value(value))
+        values = astuple(self)
+        if not _MUTABLE.isdisjoint(map(type, values)):
+            for name, value in zip(self.__struct_fields__, values, strict=True):
+                force_setattr(self, name, freeze_value(value) if type(value) in _MUTABLE else value)
 
 
 class FrozenRecord(Struct, frozen=True):

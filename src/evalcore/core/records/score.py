@@ -67,6 +67,8 @@ class Scored(ShallowRecord, frozen=True):
 def merge_scored(parts: Iterable[Scored]) -> Scored:
     """Merge scores of any split of a task's documents, in any order, by the same metrics or by different ones."""
     given = list(parts)
+    if len(given) == 1:
+        return replace(given[0], columns=_order_columns(given[0].task, given[0].columns))
     task = _unite_tasks(given)
     pieces: dict[MetricKey, list[ScoredColumn]] = {}
     kept: dict[str, list[Provenance]] = {}
