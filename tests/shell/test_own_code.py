@@ -113,3 +113,10 @@ def test_what_code_scored_stands_where_it_is_read_back(folder: Path) -> None:
     compared = evalcore.compare("out", "out")
     assert {line.difference for one in compared.comparisons for line in one.lines} == {0.0}
     assert check_run("out", baseline="out").passed
+
+
+def test_likelihoods_with_choices_have_the_usual_metrics_of_choices(folder: Path) -> None:
+    head, _, tail = CHOICES.partition("metric_list:")
+    (folder / "choices.yaml").write_text(head + tail[tail.index("\ndataset_path") :])
+    report = evalcore.run(model="dummy", tasks=["choices.yaml"], output_path="out").report
+    assert [str(key) for key, _ in report.task("choices").estimates] == ["acc,none", "acc_norm,none"]

@@ -10,8 +10,9 @@ from msgspec.structs import replace
 from evalcore.core.metrics.custom import PerDocument, per_document
 from evalcore.core.metrics.form import takes_result
 from evalcore.core.records.errors import EvalError, place, require_known
-from evalcore.core.records.request import GENERATE_UNTIL, OutputType, freeze_options
+from evalcore.core.records.request import GENERATE_UNTIL, LOGLIKELIHOOD, MULTIPLE_CHOICE, OutputType, freeze_options
 from evalcore.core.records.task import MetricSpec, Pipeline, Step, Task
+from evalcore.core.tables import DEFAULT_METRICS
 
 Config = Mapping[str, object]
 Reducing = str | Callable[..., object]
@@ -39,6 +40,8 @@ def task_from_config(config: Config) -> Task:
         else partial(metric_from_config, task=name, reducers=reducers)
     )
     metrics = tuple(map(read, _list_entries(config, "metric_list", name)))
+    if not metrics and config.get("output_type") == LOGLIKELIHOOD and config.get("doc_to_choice") is not None:
+        metrics = tuple(map(MetricSpec, DEFAULT_METRICS[MULTIPLE_CHOICE]))  # every choice is asked
     metadata = config.get("metadata")
     version = metadata.get("version") if isinstance(metadata, Mapping) else None
     process, alias, shots = config.get("process_results"), config.get("task_alias"), config.get("num_fewshot")
