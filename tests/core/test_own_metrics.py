@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import pickle
 import re
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
+from statistics import mean
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 
@@ -42,6 +46,7 @@ from evalcore.extensions import (
     GenResult,
     LLResult,
     MCResult,
+    Metric,
     RollingResult,
     batch_of,
     metric_inputs,
@@ -50,6 +55,7 @@ from evalcore.extensions import (
     scorer_of,
 )
 from evalcore.lm_eval import LM_EVAL_0_4_13, task_from_config
+from evalcore.stats import Floats, list_outcomes
 from evalcore.testing import batches, check_metric
 from evalcore.traces import trace_document
 
@@ -379,6 +385,144 @@ def test_an_empty_list_of_metrics_is_the_tasks() -> None:
     pipeline = Pipeline("p", (Step.of("take_first"),), ())
     task = Task("t", GENERATE_UNTIL, (MetricSpec("f1"),), (pipeline,))
     assert list(score_doc(task, TEXT, ask_texts("4"))) == [MetricKey("f1", "p")]
+
+
+# --- what two reviewers broke ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("reducers", [(min, min), ("mean", mean), (lambda s: 1.0, lambda s: 0.0), ("max", max)])
+def test_reducers_of_one_name_are_refused(reducers: tuple[object, ...]) -> None:
+    with pytest.raises(EvalError, match=r"expected reducers of different names, got .* - at metric m"):
+        MetricSpec("m", reducers=reducers)  # type: ignore[arg-type]
+
+
+def test_two_metrics_do_not_share_a_name() -> None:
+    both = MetricSpec("exact_match"), MetricSpec("m", function=lambda result: {"exact_match": 5.0})
+    with pytest.raises(EvalError, match="got 'exact_match' from exact_match and m - at t"):
+        score_doc(Task("t", GENERATE_UNTIL, both), TEXT, ask_texts("4"))
+
+
+def test_a_function_may_give_its_own_name_as_a_key() -> None:
+    spec = MetricSpec("m", function=lambda result: {"m": 1.0, "k": 2.0})
+    found = score_doc(Task("t", GENERATE_UNTIL, (spec,)), TEXT, ask_texts("4"))
+    assert found == {MetricKey("m"): Ok(1.0), MetricKey("k"): Ok(2.0)}
+
+
+def test_keys_that_are_no_texts_are_written_as_texts() -> None:
+    spec = MetricSpec("m", function=lambda prediction, gold: {1: 0.5})
+    assert score_doc(Task("t", GENERATE_UNTIL, (spec,)), TEXT, ask_texts("4"))[MetricKey("1")] == Ok(0.5)
+
+
+@pytest.mark.parametrize("scores", [[], [1.0], [1.0] * 4, [1.0, None, 0.0], [1.0, 10**400, 1.0]])
+def test_scores_are_as_many_numbers_as_generations(scores: list[object]) -> None:
+    spec = MetricSpec("m", function=lambda result: scores, reducers=("mean",))
+    found = score_doc(Task("t", GENERATE_UNTIL, (spec,)), TEXT, ask_texts("a", "b", "c"))[MetricKey("m")]
+    assert isinstance(found, Unscorable)
+    assert "expected a number for each of 3 generations" in found.reason
+    assert found.reason.endswith("- at t doc 0")
+
+
+def test_scores_of_any_kind_of_number() -> None:
+    spec = MetricSpec("m", function=lambda result: [np.True_, True, np.float32(0)], reducers=("mean",))
+    assert score_doc(Task("t", GENERATE_UNTIL, (spec,)), TEXT, ask_texts("a", "b", "c")) == {MetricKey("m"): Ok(2 / 3)}
+
+
+def test_names_of_parameters_are_honoured() -> None:
+    def swapped(gold: str, prediction: str) -> float:
+        return float(len(prediction) > len(gold))
+
+    assert score(GENERATE_UNTIL, swapped, Sample(0, gold="a"), ask_texts("abc")) == Ok(1.0)
+    default = lambda prediction, gold="z": float(prediction == gold)  # noqa: E731
+    assert score(GENERATE_UNTIL, default, TEXT, ask_texts("four")) == Ok(1.0)
+
+
+async def wait(result: GenResult) -> float:
+    return 1.0
+
+
+def go_through(result: GenResult) -> Iterator[float]:
+    yield 1.0
+
+
+@pytest.mark.parametrize("function", [wait, go_through])
+def test_what_returns_no_score_is_refused(function: object) -> None:
+    with pytest.raises(EvalError, match=r"something to wait for or to go through - at t .*own"):
+        score_task(Task("t", GENERATE_UNTIL, (MetricSpec("own", function=function),)), [], [])  # type: ignore[arg-type]
+
+
+def test_a_batch_function_with_several_columns_spares_documents_with_problems() -> None:
+    both = Metric(lambda batch, options: {"a": Floats(np.ones(len(batch))), "b": Floats(np.zeros(len(batch)))})  # type: ignore[arg-type]
+    task = Task("t", MULTIPLE_CHOICE, (MetricSpec("own", function=both),))
+    found = score_doc(task, Sample(0, gold=7, choices=CHOICES), ask_choices(-1.0, -2.0))
+    assert all(isinstance(outcome, Unscorable) for outcome in found.values())
+    assert set(found) == {MetricKey("a"), MetricKey("b")}
+
+
+def test_all_replies_at_once_are_a_list_to_functions_of_task_files() -> None:
+    seen: list[object] = []
+    spec = MetricSpec("m", function=lambda references, predictions: seen.append(predictions[0]) or 1.0, lists=True)
+    pipeline = Pipeline("lower", (Step.of("lowercase"),))
+    score_doc(Task("t", GENERATE_UNTIL, (spec,), (pipeline,)), Sample(0, gold="x"), ask_texts("X", "Y"))
+    assert seen == [["x", "y"]]
+
+
+class Half:
+    def __call__(self, prediction: str, gold: str) -> float:
+        return 0.5
+
+
+def test_functions_that_compare_unequal_after_pickling_go_through_a_pool() -> None:
+    samples = [Sample(i, gold="a") for i in range(6)]
+    answers = [Answer(Instance("t", i, 0, Generate("?")), ("a",)) for i in range(6)]
+    task = Task("t", GENERATE_UNTIL, (MetricSpec("m", function=Half()), MetricSpec("n", function=partial(_same, k=2))))
+
+    def copy(function: Callable[..., object], chunks: Iterable[object]) -> Iterator[object]:
+        return (pickle.loads(pickle.dumps(function(pickle.loads(pickle.dumps(chunk))))) for chunk in chunks)
+
+    spread_out = score_task(task, samples, answers, chunk=2, map=copy)  # type: ignore[arg-type]
+    assert spread_out == score_task(task, samples, answers)
+
+
+def _same(prediction: str, gold: str, k: int) -> float:
+    return k * float(prediction == gold)
+
+
+def test_one_chunk_or_many_give_the_same() -> None:
+    samples = [Sample(0, gold=("a", "b")), Sample(1, gold="...")]
+    answers = [Answer(Instance("t", i, 0, Generate("?"), 2), ("a", "b")) for i in range(2)]
+    for task in (
+        Task("t", GENERATE_UNTIL, (MetricSpec("exact_match"),)),
+        Task("t", GENERATE_UNTIL, (MetricSpec("m", function=several_keys, reducers=("mean",)),)),
+    ):
+        assert score_task(task, samples, answers, chunk=1) == score_task(task, samples, answers)
+
+
+def several_keys(prediction: str, gold: str) -> dict[str, float]:
+    return {"b": 1.0, "a": 0.0} if gold == "..." else {"a": 1.0, "b": 0.0}
+
+
+def test_likelihoods_with_and_without_choices_do_not_depend_on_each_other() -> None:
+    kind = OutputType("mixed")
+    tables = Tables(scorers=Tables().scorers.set(kind, scorer_of(LLResult, lambda result: {"v": result.value})))
+    samples = [Sample(0, gold="x"), Sample(1, gold=0, choices=("a", "b"))]
+    answers = [
+        Answer(Instance("t", doc, idx, LogLikelihood("Q", "x")), ((-1.0, False),))
+        for doc, idx in [(0, 0), (1, 0), (1, 1)]
+    ]
+    whole = score_task(Task("t", kind, (MetricSpec("v"),)), samples, answers, tables=tables)
+    assert list_outcomes(whole.column("v,none"))[0] == (0, Ok(-1.0))
+
+
+def test_a_result_of_answers_that_cannot_be_scored_says_why() -> None:
+    with pytest.raises(EvalError, match="expected a choice index below 2, got 9 - at t doc 0"):
+        result_of(Sample(0, gold=9, choices=CHOICES), ask_choices(-1.0, -2.0))
+
+
+def test_replies_that_differ_under_one_document_do_not_merge() -> None:
+    task = Task("t", GENERATE_UNTIL, (MetricSpec("bypass"),))
+    one, two = (score_task(task, [TEXT], ask_texts(text), keep_replies=True) for text in ("x", "y"))
+    with pytest.raises(EvalError, match="expected the same replies, got others under filter 'none' - at t doc 0"):
+        merge_scored([one, two])
 
 
 # --- laws -----------------------------------------------------------------------------------------------------------

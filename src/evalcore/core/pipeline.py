@@ -27,12 +27,12 @@ from evalcore.core.groups.tree import Group, Tree, fold_group
 from evalcore.core.metrics.dispatch import Scores
 from evalcore.core.records.array import Ints64
 from evalcore.core.records.column import Column, list_outcomes
-from evalcore.core.records.errors import EvalError, located, place
+from evalcore.core.records.errors import EvalError, located, place, unknown
 from evalcore.core.records.estimate import Estimate
 from evalcore.core.records.outcome import Outcome
 from evalcore.core.records.report import GroupReport, Report, TaskReport
 from evalcore.core.records.request import Answer, Sample
-from evalcore.core.records.score import Scored, ScoredColumn, merge_scored
+from evalcore.core.records.score import Scored, ScoredColumn, adopt_scores, merge_scored
 from evalcore.core.records.task import MetricKey, Task
 from evalcore.core.repeats.reduce import reduce_repeats
 from evalcore.core.repeats.reducers import own_reducers
@@ -86,7 +86,7 @@ def score_task(
     if table.requests and not records:  # prompts need not travel to workers
         table = replace(table, requests=())
     chunks = chain.from_iterable(split_chunks(bound, docs, keys, table, chunk) for bound in pipelines)
-    parts = list(map(partial(score_chunk, keep_replies=keep_replies), chunks))
+    parts = [adopt_scores(one, task) for one in map(partial(score_chunk, keep_replies=keep_replies), chunks)]
     clusters = clusters_of(task.name, (doc for doc in docs if doc.cluster is not None))
     whole = merge_scored(parts or [_score_nothing(bound) for bound in pipelines])
     return replace(whole, clusters=tuple(clusters.items()))
@@ -180,7 +180,10 @@ def close_column(
     column: Column, aggregation: str = "mean", *, clusters: Ints64 | None = None, tables: Tables = EVALCORE
 ) -> Estimate:
     """Close a column that belongs to no task."""
-    return aggregate_metric(tables.aggregations[aggregation], column, clusters=clusters)
+    found = tables.aggregations.get(aggregation)
+    if found is None:
+        raise unknown("aggregation", aggregation, tables.aggregations)
+    return aggregate_metric(found, column, clusters=clusters)
 
 
 def aggregate_again(estimate: Estimate, column: Column | None, *, inference: Inference, tables: Tables) -> Estimate:
@@ -188,7 +191,7 @@ def aggregate_again(estimate: Estimate, column: Column | None, *, inference: Inf
     scale = estimate.scale
     aggregation = tables.aggregations.get(scale.aggregation)
     if column is None or aggregation is None:
-        return replace(estimate, value=None, reason=f"{scale.aggregation} cannot be taken again")
+        return replace(estimate, value=None, stderr=None, ci=None, reason=f"{scale.aggregation} cannot be taken again")
     known = replace(aggregation, bounds=scale.bounds)
     made = aggregate_metric(known, column, options=scale.options, inference=inference)
     return replace(made, scale=replace(made.scale, higher_is_better=scale.higher_is_better))

@@ -175,7 +175,7 @@ def bind_pipelines(task: Task, tables: Tables) -> tuple[BoundPipeline, ...]:
 
 def bind_pipeline(task: Task, pipeline: Pipeline, tables: Tables) -> BoundPipeline:
     specs = pipeline.metrics or specs_of(task, tables)
-    together = tuple(spec for spec in specs if sees_all(spec, task))
+    together = () if task.process_results is not None else tuple(spec for spec in specs if sees_all(spec, task))
     scorer = _find_scorer(task, tables)
     records = task.process_results is None and not isinstance(scorer, MetricScorer)
     return BoundPipeline(

@@ -56,7 +56,7 @@ def filter_chunk(chunk: Chunk) -> Filtrate:
         list_replies(out) if bound.lists else out,
         raw.units,
         merge_all((_build_lost(docs, raw.problems, task), dropped)),
-        name_traits(task, docs) + _name_drops(task, raw.replies, out),
+        tuple(sorted((*name_traits(task, docs), *_name_drops(task, raw.replies, out)))),
     )
 
 

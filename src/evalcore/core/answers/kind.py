@@ -8,13 +8,14 @@ from operator import attrgetter
 import numpy as np
 from pyrsistent import PMap, pmap
 
-from evalcore.core.answers.batch import Batch
+from evalcore.core.answers.batch import Batch, take_documents
 from evalcore.core.answers.choice import MCBatch, mc_batch
 from evalcore.core.answers.likelihood import LLBatch, RollingBatch, ll_batch, rolling_batch
 from evalcore.core.answers.result import GenResult, LLResult, MCResult, Result, RollingResult
 from evalcore.core.answers.table import request_table
 from evalcore.core.answers.text import GenBatch, all_generations
-from evalcore.core.records.errors import EvalError
+from evalcore.core.records.array import Bools
+from evalcore.core.records.errors import EvalError, place
 from evalcore.core.records.request import (
     GENERATE_UNTIL,
     LOGLIKELIHOOD,
@@ -34,8 +35,13 @@ Build = Callable[[Batch], AnyBatch]
 
 def _one_or_several(batch: Batch) -> AnyBatch:
     """Likelihoods of documents with choices as multiple choice, of others as plain ones."""
-    several = bool(np.any(np.diff(batch.offsets) > 1)) or any(sample.choices for sample in batch.samples)
-    return mc_batch(batch) if several else ll_batch(batch)
+    return mc_batch(batch) if _find_several(batch).any() else ll_batch(batch)
+
+
+def _find_several(batch: Batch) -> Bools:
+    """Find the documents with choices."""
+    listed = np.fromiter((len(sample.choices) > 0 for sample in batch.samples), np.bool_, len(batch.samples))
+    return (np.diff(batch.offsets) > 1) | listed
 
 
 KINDS: PMap[object, Build] = pmap(
@@ -69,6 +75,10 @@ def results_of(wanted: OutputType | type[object], batch: Batch) -> Sequence[Resu
     if build is None:
         known = [kind.__name__ for kind in (MCResult, GenResult, LLResult, RollingResult)]
         raise EvalError(f"no result record for {wanted!r}; known are {', '.join(known)}")
+    several = _find_several(batch)
+    if build is _one_or_several and several.any() and not several.all():
+        alone = [_one_or_several(take_documents(batch, np.arange(len(several)) == i)) for i in range(len(several))]
+        return tuple(one.problems.get(0) or one[0] for one in alone)
     built = build(batch)
     return tuple(built.problems.get(i) or built[i] for i in range(len(built)))
 
@@ -91,7 +101,11 @@ def result_of(sample: Sample, answers: Iterable[Answer], *, filter: str = "none"
     asked = request_table(found[0].task, [key] * len(found), [one.idx for one in found], counts)
     ends, fell = np.array([0, len(replies)]), np.zeros(len(replies), np.bool_)
     table = asked.answered(replies, requests)
-    return KINDS[type(requests[0])](Batch(asked.task, filter, [sample], np.array([key]), replies, ends, fell, table))[0]
+    batch = Batch(asked.task, filter, [sample], np.array([key]), replies, ends, fell, table)
+    (made,) = results_of(type(requests[0]), batch)
+    if isinstance(made, str):
+        raise EvalError(made + place(asked.task, key))
+    return made
 
 
 def batch_of(results: Iterable[Result]) -> Batch:

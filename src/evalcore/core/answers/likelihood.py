@@ -33,7 +33,8 @@ class LLBatch(ResultBatch, frozen=True, eq=False):
         sample = self.samples[i]
         heard = read_likelihood(next(iter(self.source.list_replies(i)), None))
         asked, pipeline = self.source.list_instances(i), self.source.filter
-        return LLResult(*heard, str(sample.gold or ""), sample=sample, instances=asked, filter=pipeline)
+        target = "" if sample.gold is None else str(sample.gold)
+        return LLResult(*heard, target, sample=sample, instances=asked, filter=pipeline)
 
 
 class RollingBatch(ResultBatch, frozen=True, eq=False):

@@ -26,7 +26,7 @@ class GenBatch(ResultBatch, frozen=True, eq=False):
         source = self.source
         a, b = int(source.offsets[i]), int(source.offsets[i + 1])
         return GenResult(
-            tuple(source.replies[a:b]) if b - a != 1 else (self.predictions[i],),
+            tuple(map(_read_prediction, source.replies[a:b])) if b - a != 1 else (self.predictions[i],),
             self.golds[i],
             tuple(map(bool, source.fell_back[a:b].tolist())),
             sample=self.samples[i],
@@ -54,8 +54,17 @@ def gen_batch(batch: Batch) -> GenBatch:
         }
     golds = [(gold,) if isinstance(gold := sample.gold, str) else list_gold_texts(sample) for sample in batch.samples]
     problems |= _find_gold_problems(batch.samples)
-    fell = batch.fell_back if len(batch.fell_back) == len(golds) else batch.fell_back[batch.offsets[:-1]]
-    return GenBatch(batch, predictions, golds, fell, problems)
+    return GenBatch(batch, predictions, golds, _find_fallbacks(batch), problems)
+
+
+def _find_fallbacks(batch: Batch) -> Bools:
+    """Whether the first reply of each document is a fallback; a document without any has none."""
+    counts = batch.offsets[1:] - batch.offsets[:-1]
+    if bool((counts == 1).all()):
+        return batch.fell_back
+    if not len(batch.fell_back):
+        return np.zeros(len(counts), np.bool_)
+    return (counts > 0) & batch.fell_back[np.minimum(batch.offsets[:-1], len(batch.fell_back) - 1)]
 
 
 def all_generations(batch: Batch) -> GenBatch:
@@ -66,8 +75,9 @@ def all_generations(batch: Batch) -> GenBatch:
     """
     golds = list(map(list_gold_texts, batch.samples))
     firsts = [_read_prediction(value) for value in list_first(batch)]
-    fell = batch.fell_back[batch.offsets[:-1]]
-    return GenBatch(batch, firsts, golds, fell, _find_gold_problems(batch.samples))
+    problems = _find_gold_problems(batch.samples)
+    problems |= dict.fromkeys(np.flatnonzero(np.diff(batch.offsets) == 0).tolist(), "expected a reply, got none")
+    return GenBatch(batch, firsts, golds, _find_fallbacks(batch), problems)
 
 
 def _read_prediction(value: object) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from math import isfinite
+from numbers import Real
 
 from evalcore.core.groups.tree import Leaf
 from evalcore.core.records.errors import EvalError, place
@@ -27,6 +28,8 @@ def leaf_from_flat(name: str, row: Mapping[str, object]) -> Leaf[TaskReport]:
     Estimate(0.8 ± 0.1)
     """
     size = _read_number(name, row, "sample_len" if "sample_len" in row else "samples")
+    if size is not None and size < 0:
+        raise EvalError(f"expected a number of documents of at least 0, got {size:g}{place(name)}")
     n = int(size) if size is not None and isfinite(size) else None
     estimates = tuple(
         (key, _build_estimate(key, value, _read_number(name, row, key.stderr), n))
@@ -43,7 +46,7 @@ def leaf_from_flat(name: str, row: Mapping[str, object]) -> Leaf[TaskReport]:
 def _read_number(task: str, row: Mapping[str, object], key: str) -> float | None:
     value = row.get(key)
     try:
-        return float(value) if isinstance(value, int | float) else None
+        return float(value) if isinstance(value, Real) else None
     except OverflowError:
         problem = f"expected {key} in the results to be a number, got one with more than 308 digits"
         raise EvalError(f"{problem}{place(task)}") from None

@@ -11,7 +11,7 @@ from evalcore.core.metrics.custom import PerDocument, per_document
 from evalcore.core.metrics.form import takes_result
 from evalcore.core.records.errors import EvalError, place, require_known
 from evalcore.core.records.request import GENERATE_UNTIL, LOGLIKELIHOOD, MULTIPLE_CHOICE, OutputType, freeze_options
-from evalcore.core.records.task import MetricSpec, Pipeline, Step, Task
+from evalcore.core.records.task import MetricSpec, Pipeline, Step, Task, name_function
 from evalcore.core.tables import DEFAULT_METRICS
 
 Config = Mapping[str, object]
@@ -74,7 +74,7 @@ def metric_from_config(config: Config, task: str = "", reducers: tuple[Reducing,
     _expect(known, "aggregation", "a name or a function", aggregation, task)
     own, of_result = _list_reducers(config.get("reducers", config.get("reducer"))), takes_result(metric)
     return MetricSpec(
-        metric if isinstance(metric, str) else str(getattr(metric, "__name__", "metric")),
+        metric if isinstance(metric, str) else name_function(metric),
         aggregation if isinstance(aggregation, str) or callable(aggregation) else None,
         own or (() if of_result else reducers),
         higher if isinstance(higher, bool) else None,

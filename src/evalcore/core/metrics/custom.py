@@ -12,6 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from evalcore.core.answers.kind import AnyBatch
+from evalcore.core.answers.result import GenResult, Result
 from evalcore.core.answers.text import all_generations
 from evalcore.core.metrics.form import Call, Form, by_result, choose_form, read_form
 from evalcore.core.metrics.metric import Emitted, Marks, Metric
@@ -64,20 +65,20 @@ class PerDocument(Struct, frozen=True):
         if i in batch.problems:
             return UNSCORABLE, batch.problems[i]
         try:
-            returned = list(form(self.function, batch[i], options))
-            values = [dict(value) if isinstance(value, Mapping) else {OWN: value} for value in returned]
+            result = batch[i]
+            values = [_name_values(value) for value in form(self.function, result, options)]
+            names = dict.fromkeys(name for value in values for name in value)
+            scores = result if form is by_result and not self.kept else None
+            each = {name: [value[name] for value in values if name in value] for name in names}
+            cells = {
+                name: _pick_scores(found, scores) or _pick_best(found, self.best, self.kept)
+                for name, found in each.items()
+            }
         except EvalError as problem:
             return UNSCORABLE, str(problem)
         except Exception as problem:
             return FAILED, f"{type(problem).__name__}: {problem}"
-        if not values:
-            return UNSCORABLE, NO_GOLD
-        names = dict.fromkeys(str(name) for value in values for name in value)
-
-        def kept(value: object) -> bool:
-            return self.kept or (form is by_result and isinstance(value, list))  # a score for each generation
-
-        return {name: _pick_best([value[name] for value in values if name in value], self.best, kept) for name in names}
+        return cells if values else (UNSCORABLE, NO_GOLD)
 
 
 def per_document(function: Call, best: Best = max, *, kept: bool = False) -> PerDocument:
@@ -120,17 +121,44 @@ def own_metric(function: object, kind: OutputType, options: Mapping[str, object]
 # --- columns of what functions return -----------------------------------------------------------------------------
 
 
-def _pick_best(values: Sequence[object], best: Best, kept: Callable[[object], bool]) -> Cell:
-    if len(values) == 1 and not isinstance(values[0], Real | np.bool_) and kept(values[0]):
+def _name_values(value: object) -> dict[str, object]:
+    return {str(name): one for name, one in value.items()} if isinstance(value, Mapping) else {OWN: value}
+
+
+def read_scores(value: object, result: object) -> list[float] | str | None:
+    """A score for each generation of a result, or what is wrong with them; None if the value is no list.
+
+    >>> read_scores([1, True], GenResult(("a", "b"), ())), read_scores(0.5, GenResult(("a",), ()))
+    ([1.0, 1.0], None)
+    >>> read_scores([1.0], GenResult(("a", "b"), ()))
+    'expected a number for each of 2 generations, got [1.0]'
+    """
+    if not isinstance(value, list) or not isinstance(result, GenResult):
+        return None
+    numbers = list(map(read_number, value))
+    if len(numbers) != result.repeats or not all(map(isfinite, numbers)):
+        return f"expected a number for each of {result.repeats} generations, got {value!r}"
+    return numbers
+
+
+def _pick_scores(values: Sequence[object], result: Result | None) -> Cell | None:
+    """The scores of all generations, for reducers; None if the value is none."""
+    scores = read_scores(values[0], result)
+    return scores if scores is None else KeptValue(scores) if isinstance(scores, list) else (UNSCORABLE, scores)
+
+
+def _pick_best(values: Sequence[object], best: Best, kept: bool) -> Cell:
+    if kept and len(values) == 1 and not isinstance(values[0], Real | np.bool_):
         return KeptValue(values[0])
-    numbers = [_read_number(value) for value in values]
+    numbers = [read_number(value) for value in values]
     for value, number in zip(values, numbers, strict=True):
         if not isfinite(number):
             return UNSCORABLE, f"expected a finite number, got {value!r}"
-    return best(numbers)
+    return float(best(numbers))
 
 
-def _read_number(value: object) -> float:
+def read_number(value: object) -> float:
+    """A score as a float; NaN for what is no finite number."""
     if not isinstance(value, Real | np.bool_):
         return nan
     try:

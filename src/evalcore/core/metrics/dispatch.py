@@ -156,9 +156,13 @@ def _scores(spec: MetricSpec, emitted: Emitted, batch: Batch, problems: Problems
     if not isinstance(emitted, Mapping):
         yield Score(spec.name, score_column(emitted, batch, problems), spec)
         return
+    apart = OWN in emitted  # the documents with problems are under the metric's own name
+    columns: dict[str, Column] = {}
     for name, marks in emitted.items():
-        whole = score_column(marks, batch, problems if name == OWN else {})
-        yield Score(name if name != OWN else spec.name, emitted_part(whole), spec)
+        whole = emitted_part(score_column(marks, batch, problems if name == OWN or not apart else {}))
+        named = name if name != OWN else spec.name  # which a function may give as a key, too
+        columns[named] = merge_all((columns[named], whole)) if named in columns else whole
+    yield from (Score(name, column, spec) for name, column in columns.items())
 
 
 def _by_kind(known: Sequence[Known], task: Task, specs: Sequence[MetricSpec], batch: Batch) -> Scores:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from inspect import Parameter, Signature, signature
+from inspect import Parameter, Signature, isasyncgenfunction, iscoroutinefunction, isgeneratorfunction, signature
 
 from pyrsistent import PMap, pmap
 
@@ -31,6 +31,11 @@ def by_pair(function: Call, result: Result, options: Mapping[str, object]) -> It
     yield from (function(prediction, gold, **options) for gold in golds)
 
 
+def by_keyword(function: Call, result: Result, options: Mapping[str, object]) -> Iterator[object]:
+    prediction, golds = list_texts(result)
+    yield from (function(prediction=prediction, gold=gold, **options) for gold in golds)
+
+
 def by_name(function: Call, result: Result, options: Mapping[str, object]) -> Iterator[object]:
     prediction, golds = list_texts(result)
     yield from (function(references=[gold], predictions=[prediction], **options) for gold in golds)
@@ -50,7 +55,9 @@ def list_texts(result: Result) -> tuple[object, tuple[object, ...]]:
     """
     match result:
         case GenResult():
-            return result.generations[0], result.golds
+            first = result.generations[0]
+            # all replies at once are a list to lm-eval's functions
+            return list(first) if isinstance(first, tuple) else first, result.golds
         case MCResult():
             names: Sequence[object] = result.choices or range(len(result.lls))
             return names[result.best], tuple(names[at] for at in result.gold)
@@ -75,7 +82,7 @@ def choose_form(function: Call, kind: OutputType, options: Mapping[str, object],
 
     ``listed``: a function of a text's score that takes one argument and does not say which takes lm-eval's pair.
 
-    >>> choose_form(lambda prediction, gold: 1.0, GENERATE_UNTIL, {}) is by_pair
+    >>> choose_form(lambda said, wanted: 1.0, GENERATE_UNTIL, {}) is by_pair
     True
     >>> choose_form(max, MULTIPLE_CHOICE, {})
     Traceback (most recent call last):
@@ -86,11 +93,13 @@ def choose_form(function: Call, kind: OutputType, options: Mapping[str, object],
         known = signature(function)
     except (TypeError, ValueError):
         raise _refuse("a function without a signature", records) from None
+    if iscoroutinefunction(function) or isasyncgenfunction(function) or isgeneratorfunction(function):
+        raise _refuse("a function that returns no score but something to wait for or to go through", records)
     form, wanted = read_form(known, options), _annotated(known)
     if form is by_result and listed and wanted is None and kind == GENERATE_UNTIL:
         return by_list
     try:
-        if form is not by_name:
+        if form not in (by_name, by_keyword):
             known.bind(*range(1 if form is by_result else 2), **options)
     except TypeError as wrong:
         raise _refuse(f"f{known} ({wrong})", records) from None
@@ -105,6 +114,11 @@ def read_form(known: Signature, options: Mapping[str, object]) -> Form:
     try:
         known.bind(references=[], predictions=[], **options)
         return by_name
+    except TypeError:
+        pass
+    try:
+        known.bind(prediction="", gold="", **options)
+        return by_keyword
     except TypeError:
         required = [p for p in known.parameters.values() if p.kind in POSITIONAL and p.default is Parameter.empty]
         return by_result if len(required) == 1 else by_pair

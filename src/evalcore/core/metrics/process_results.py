@@ -15,6 +15,7 @@ from evalcore.core.answers.batch import Batch
 from evalcore.core.answers.kind import results_of
 from evalcore.core.answers.result import GenResult, Result
 from evalcore.core.answers.table import as_number
+from evalcore.core.metrics.custom import read_scores
 from evalcore.core.metrics.dispatch import Score, Scorer, Scores
 from evalcore.core.metrics.metric import Marks, score_column
 from evalcore.core.records.array import Array
@@ -58,8 +59,16 @@ class RecordScorer(msgspec.Struct, Generic[R], frozen=True):
 
     def _score(self, result: Result | str) -> Mapping[str, object] | NoScores:
         if isinstance(result, self.kind):
-            return _guarded(lambda: self.function(result))
+            emitted = _guarded(lambda: self.function(result))
+            return emitted if isinstance(emitted, NoScores) else _check_lists(emitted, result)
         return NoScores(UNSCORABLE, result if isinstance(result, str) else f"expected {self.kind.__name__}")
+
+
+def _check_lists(emitted: Mapping[str, object], result: Result) -> Mapping[str, object]:
+    """Check that lists hold a score for each generation."""
+    scores = {name: read_scores(value, result) for name, value in emitted.items()}
+    wrong = {name: NoValue(UNSCORABLE, found) for name, found in scores.items() if isinstance(found, str)}
+    return {**emitted, **{name: found for name, found in scores.items() if isinstance(found, list)}, **wrong}
 
 
 def from_process_results(process: ProcessResults, *, finite: bool = True) -> Scorer:

@@ -110,7 +110,9 @@ def freeze_value(value: object) -> object:
     if isinstance(value, list | tuple):
         parts = value if hasattr(value, "_fields") else tuple(map(freeze_value, value))
         return value if isinstance(value, tuple) and all(map(is_, parts, value)) else parts
-    if isinstance(value, set | frozenset):
+    if isinstance(value, frozenset):
+        return value
+    if isinstance(value, set):
         return frozenset(map(freeze_value, value))
     return value
 

@@ -39,7 +39,7 @@ def freeze_many(given: Iterable[T]) -> tuple[T, ...]:
     >>> freeze_many([1, 2])
     (1, 2)
     """
-    return given if type(given) is tuple else tuple(given)
+    return given if type(given) is tuple else (given,) if isinstance(given, Struct) else tuple(given)
 
 
 def _get_field(record: Struct, name: str) -> object:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Protocol, TypeVar
 
 import numpy as np
@@ -14,7 +14,7 @@ from evalcore.core.records.column import Column, merge_all, unscored_part
 from evalcore.core.records.errors import EvalError, place, unknown
 from evalcore.core.records.frozen_dict import ShallowRecord
 from evalcore.core.records.request import Options
-from evalcore.core.records.task import MetricKey, MetricSpec, Pipeline, Task
+from evalcore.core.records.task import MetricKey, MetricSpec, Task
 
 
 class Provenance(Struct, frozen=True):
@@ -64,6 +64,19 @@ class Scored(ShallowRecord, frozen=True):
         raise unknown("metric", wanted, [str(one.key) for one in self.columns], place(self.task.name))
 
 
+def adopt_scores(scored: Scored, task: Task) -> Scored:
+    """Give scores their own task back: functions that came back from a worker are copies, which compare unequal."""
+    if scored.task is task:
+        return scored
+    known = {spec.name: spec for spec in task.metrics}
+    below = {one.name: {spec.name: spec for spec in one.metrics} for one in task.filters if one.metrics}
+    columns = (
+        one if one.spec is None else replace(one, spec=below.get(one.key.filter, known).get(one.spec.name, one.spec))
+        for one in scored.columns
+    )
+    return replace(scored, task=task, columns=tuple(columns))
+
+
 def merge_scored(parts: Iterable[Scored]) -> Scored:
     """Merge scores of any split of a task's documents, in any order, by the same metrics or by different ones."""
     given = list(parts)
@@ -80,7 +93,7 @@ def merge_scored(parts: Iterable[Scored]) -> Scored:
     return Scored(
         task,
         _order_columns(task, map(_merge_columns, pieces.values())),
-        tuple(found[0] if len(found) == 1 else _join_provenance(found) for found in kept.values()),
+        tuple(_join_provenance(kept[name], task) for name in sorted(kept, key=_order_names(task))),
         given[0].tables,
         tuple(sorted({pair for part in given for pair in part.clusters})),
     )
@@ -105,7 +118,7 @@ def _unite_tasks(parts: Sequence[Scored]) -> Task:
     metrics = _unite_named("metric", [task.metrics for task in tasks], where)
     pipelines = [[replace(one, metrics=None) for one in task.filters] for task in tasks]
     filters = tuple(
-        replace(one, metrics=_unite_metrics([task.filters for task in tasks], one.name, where))
+        replace(one, metrics=_unite_metrics(tasks, one.name, where))
         for one in _unite_named("pipeline", pipelines, where)
     )
     return replace(tasks[0], metrics=metrics, filters=filters)
@@ -138,31 +151,47 @@ def _unite_named(what: str, lists: Sequence[Sequence[N]], where: str) -> tuple[N
     return tuple(known[name] for name in sorted(known))
 
 
-def _unite_metrics(lists: Sequence[Sequence[Pipeline]], name: str, where: str) -> tuple[MetricSpec, ...] | None:
-    own = [one.metrics for pipelines in lists for one in pipelines if one.name == name]
-    return _unite_named("metric", [one or () for one in own], where) or None
+def _unite_metrics(tasks: Sequence[Task], name: str, where: str) -> tuple[MetricSpec, ...] | None:
+    """Unite the metrics of one pipeline; those of the task where it gives the pipeline none of its own."""
+    own = [(task, one) for task in tasks for one in task.filters if one.name == name]
+    if not any(one.metrics for _, one in own):
+        return None
+    return _unite_named("metric", [one.metrics or task.metrics for task, one in own], where)
 
 
 def _merge_columns(columns: Sequence[ScoredColumn]) -> ScoredColumn:
     first = columns[0]
+    spec = next((one.spec for one in columns if one.spec is not None), None)
     spans = [one.repeats for one in columns if one.repeats is not None]
     spread = (min(low for low, _ in spans), max(high for _, high in spans)) if spans else None
     reducer = next((one.reducer for one in columns if one.reducer is not None), None)
     traits = tuple(sorted({trait for one in columns for trait in one.traits}))
     noises = [one.noise for one in columns if one.noise is not None]
     noise = merge_all(noises) if noises else None
-    return ScoredColumn(first.key, merge_all(one.column for one in columns), first.spec, reducer, spread, traits, noise)
+    return ScoredColumn(first.key, merge_all(one.column for one in columns), spec, reducer, spread, traits, noise)
+
+
+def _order_names(task: Task) -> Callable[[str], tuple[int, str]]:
+    """Order the names of pipelines as the task has them."""
+    names = [pipeline.name for pipeline in task.filters]
+    return lambda name: (names.index(name) if name in names else len(names), name)
 
 
 def _order_columns(task: Task, columns: Iterable[ScoredColumn]) -> tuple[ScoredColumn, ...]:
     """Order columns: declared metrics as declared, pipeline by pipeline, then the others by name."""
     pipelines = [pipeline.name for pipeline in task.filters]
 
-    def find_place(own: ScoredColumn) -> tuple[int, bool, int, str]:
+    def find_place(own: ScoredColumn) -> tuple[int, bool, int, str, str]:
         pipeline = pipelines.index(own.key.filter) if own.key.filter in pipelines else 0
         specs = next((p.metrics for p in task.filters if p.name == own.key.filter and p.metrics), task.metrics)
         declared = own.spec is not None and own.spec in specs
-        return pipeline, not declared, specs.index(own.spec) if declared and own.spec else 0, _name_reduced(own)
+        return (
+            pipeline,
+            not declared,
+            specs.index(own.spec) if declared and own.spec else 0,
+            _name_reduced(own),
+            own.key.metric,
+        )
 
     return tuple(sorted(columns, key=find_place))
 
@@ -172,15 +201,19 @@ def _name_reduced(scored: ScoredColumn) -> str:
     return f"{reducers.index(scored.reducer):04d}" if scored.reducer in reducers else scored.key.metric
 
 
-def _join_provenance(parts: Sequence[Provenance]) -> Provenance:
-    """Join provenance of any split, sorted by document; duplicates collapse."""
-    rows = {
-        int(key): (one.replies[a:b], one.rules.data[a:b].tolist())
-        for one in parts
-        for key, a, b in zip(
-            one.keys.ints.tolist(), one.offsets.ints[:-1].tolist(), one.offsets.ints[1:].tolist(), strict=True
-        )
-    }
+def _join_provenance(parts: Sequence[Provenance], task: Task) -> Provenance:
+    """Join provenance of any split, sorted by document; duplicates collapse, and must be the same."""
+    if len(parts) == 1:
+        return parts[0]
+    rows: dict[int, tuple[tuple[object, ...], list[object]]] = {}
+    for one in parts:
+        ends = one.offsets.ints.tolist()
+        for key, a, b in zip(one.keys.ints.tolist(), ends, ends[1:], strict=False):
+            found = one.replies[a:b], one.rules.data[a:b].tolist()
+            if rows.setdefault(key, found) is not found and repr(rows[key]) != repr(found):
+                raise EvalError(
+                    f"expected the same replies, got others under filter {one.filter!r}{place(task.name, key)}"
+                )
     keys = sorted(rows)
     counts = [len(rows[key][0]) for key in keys]
     return Provenance(

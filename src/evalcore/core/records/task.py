@@ -60,8 +60,12 @@ class MetricSpec(Struct, frozen=True):
 
     def __post_init__(self) -> None:
         reducers: object = self.reducers
-        force_setattr(self, "reducers", freeze_many(reducers) if isinstance(reducers, list | tuple) else (reducers,))
+        alone = isinstance(reducers, str) or callable(reducers)
+        force_setattr(self, "reducers", (reducers,) if alone else freeze_many(reducers))  # type: ignore[arg-type]
         force_setattr(self, "options", freeze_options(self.options))
+        names = self.reducer_names
+        if len(set(names)) < len(names):
+            raise EvalError(f"expected reducers of different names, got {', '.join(names)} - at metric {self.name}")
 
     @property
     def reducer_names(self) -> tuple[str, ...]:

@@ -76,6 +76,8 @@ def measure_noise(reduce: str, columns: Sequence[Column], reducers: Reducers = R
     if found.reduce is None or not _are_numbers(columns):
         return None
     keys = np.unique(np.concatenate([one.keys.ints for one in columns]))
+    if not len(keys):
+        return None
     repeats = Repeats(np.column_stack([_align_scores(one, keys, reduce) for one in columns]))
     rows = np.column_stack(found.noise(repeats))
     return build_column(keys, Stats(frozen(rows)), np.where(repeats.counts > 0, OK, UNSCORABLE).astype(np.uint8))

@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from math import nan
+from math import isfinite, nan
 from typing import SupportsFloat
 
 import numpy as np
@@ -205,7 +205,8 @@ def _reduce_scores(function: Callable[..., object], repeats: Repeats) -> Floats6
 
 def _reduce_row(function: Callable[..., object], scores: list[float]) -> float:
     try:
-        return float(function(scores))  # type: ignore[arg-type]  # what is no number is an error as any other
+        made = float(function(scores))  # type: ignore[arg-type]  # what is no number is an error as any other
+        return made if isfinite(made) else nan
     except Exception as raised:
         what = f"reducer {name_function(function)!r} failed on {scores}: {type(raised).__name__}: {raised}"
         raise EvalError(what) from raised

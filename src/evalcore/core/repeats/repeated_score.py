@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import chain
-from math import isfinite, nan
-from numbers import Real
+from math import isfinite
 
 import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
 from evalcore.core.answers.batch import Batch, values_of
+from evalcore.core.metrics.custom import read_number
 from evalcore.core.metrics.dispatch import Score, Scores
 from evalcore.core.records.array import Array
 from evalcore.core.records.column import EMPTY, Column, build_column, merge_all
@@ -45,6 +45,7 @@ def list_repeats(bound: BoundPipeline, scores: Sequence[Scores], batches: Sequen
     span = _find_span(batches)
     for metric, each in by_name.items():
         spec, columns = each[0].spec, tuple(score.column for score in each)
+        _refuse_doubles(bound, metric, each)
         reducers = _list_reducers(bound, metric, spec, len(columns))
         for name in reducers:
             key = column_key(metric, name, reducers, bound.pipeline.name)
@@ -54,6 +55,14 @@ def list_repeats(bound: BoundPipeline, scores: Sequence[Scores], batches: Sequen
             yield RepeatedScore(
                 key, metric, spec, name, columns, _collect_votes(batches, columns) if votes else NO_VOTES, span
             )
+
+
+def _refuse_doubles(bound: BoundPipeline, metric: str, scores: Sequence[Score]) -> None:
+    """Refuse one name for what two metrics of a task emit."""
+    sources = sorted({score.spec.name for score in scores if score.spec is not None})
+    if len(sources) > 1:
+        told = f"expected metrics of different names, got {metric!r} from {' and '.join(sources)}"
+        raise EvalError(told + place(bound.task.name))
 
 
 def split_generations(scores: Scores) -> list[Scores]:
@@ -66,9 +75,8 @@ def split_generations(scores: Scores) -> list[Scores]:
     [[(Array([0, 1]), Floats(values=Array([1. , 0.25])))], [(Array([0]), Floats(values=Array([0.5])))]]
     """
     most = max((len(value) for score in scores for value in _list_lists(score)), default=1)
-    return [
-        tuple(_take_generation(score, at) for score in scores if not at or _list_lists(score)) for at in range(most)
-    ]
+    listed = [score for score in scores if _list_lists(score)]
+    return [tuple(_take_generation(score, at) for score in (listed if at else scores)) for at in range(most)]
 
 
 def _list_lists(score: Score) -> Sequence[list[object]]:
@@ -85,7 +93,7 @@ def _take_generation(score: Score, at: int) -> Score:
     column, values = score.column, as_objects(score.column.rows)
     here = [i for i, value in enumerate(values) if (len(value) > at if isinstance(value, list) else not at)]
     kept = [value[at] if isinstance(value, list) else value for value in map(values.__getitem__, here)]
-    numbers = [float(value) if isinstance(value, Real) else nan for value in kept]
+    numbers = list(map(read_number, kept))
     status = column.status.data[here].astype(np.uint8)
     odd = [i for i in range(len(here)) if status[i] == OK and not isfinite(numbers[i])]
     status[odd] = UNSCORABLE

@@ -13,6 +13,7 @@ from msgspec.json import decode, encode
 
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.frozen_dict import thaw_dict, thaw_value
+from evalcore.core.records.task import name_function
 from evalcore.shell.answerlog.lock import hold_lock
 from evalcore.shell.config.locations import anchor_paths, is_path
 from evalcore.shell.config.plan import PATH_ARGS, Plan
@@ -23,7 +24,7 @@ def run_folder(plan: Plan) -> Path:
     if plan.output_path:
         path = Path(os.path.expanduser(plan.output_path))
         return path.parent if path.suffix == ".json" else path
-    return Path("runs") / f"{plan.model}-{sha256(encode(plan, enc_hook=thaw_value)).hexdigest()[:8]}"
+    return Path("runs") / f"{plan.model}-{sha256(encode(plan, enc_hook=_write_value)).hexdigest()[:8]}"
 
 
 def log_path(plan: Plan, folder: Path) -> Path:
@@ -86,14 +87,21 @@ def earlier_run(folder: Path) -> dict[str, object]:
         return {}
 
 
+def _write_value(value: object) -> object:
+    """A value as plain data, a function by its module and name."""
+    if callable(value):
+        return f"{getattr(value, '__module__', '')}.{name_function(value)}"
+    return thaw_value(value)
+
+
 def settled(plan: Plan, home: Path | None) -> dict[str, object]:
     """The plan as plain data that means the same from anywhere: with absolute paths."""
-    out: dict[str, object] = decode(encode(plan, enc_hook=thaw_value))
+    out: dict[str, object] = decode(encode(plan, enc_hook=_write_value))
     given = thaw_dict(plan.model_args)
     args = {key: anchor_paths(value, home) if key in PATH_ARGS else value for key, value in given.items()}
     tasks = [anchor_paths(one, home) if isinstance(one, str) and is_path(one) else one for one in plan.tasks]
     found: dict[str, object] = {
-        "tasks": decode(encode(tasks, enc_hook=thaw_value)),
+        "tasks": decode(encode(tasks, enc_hook=_write_value)),
         "include_path": anchor_paths(plan.include_path, home),
         "trust": [
             anchor_paths(one, home)
