@@ -42,6 +42,7 @@ def gen_batch(batch: Batch) -> GenBatch:
     (('4',),)
     """
     problems = expect_one(batch)
+    fell = _find_fallbacks(batch) if problems else batch.fell_back
     replies = list_first(batch) if problems else batch.replies
     if set(map(type, replies)) <= {str}:
         predictions: Sequence[str] = replies  # type: ignore[assignment]  # just checked: all are str
@@ -54,14 +55,12 @@ def gen_batch(batch: Batch) -> GenBatch:
         }
     golds = [(gold,) if isinstance(gold := sample.gold, str) else list_gold_texts(sample) for sample in batch.samples]
     problems |= _find_gold_problems(batch.samples)
-    return GenBatch(batch, predictions, golds, _find_fallbacks(batch), problems)
+    return GenBatch(batch, predictions, golds, fell, problems)
 
 
 def _find_fallbacks(batch: Batch) -> Bools:
     """Whether the first reply of each document is a fallback; a document without any has none."""
-    counts = batch.offsets[1:] - batch.offsets[:-1]
-    if bool((counts == 1).all()):
-        return batch.fell_back
+    counts = np.diff(batch.offsets)
     if not len(batch.fell_back):
         return np.zeros(len(counts), np.bool_)
     return (counts > 0) & batch.fell_back[np.minimum(batch.offsets[:-1], len(batch.fell_back) - 1)]
