@@ -58,6 +58,7 @@ class Output:
     per_sample_metrics: dict[tuple[str, str], list[list[object]]] = field(default_factory=dict)
     version: str = "1.0"
     n_shot: int = 0
+    agg_metrics: dict[str, float] = field(default_factory=dict)
 
     @property
     def task(self) -> SimpleNamespace:
@@ -357,6 +358,16 @@ def test_a_group_function_gets_what_lmms_eval_gives_it() -> None:
     assert ([10, 30], False) in seen
 
 
+def test_sizes_count_only_where_an_entry_says_so() -> None:
+    outputs = [member("a", 4, 10), member("b", 2, 30)]  # of acc 0.7 and 0.5
+    entries = [{"metric": "acc"}, {"metric": "f", "aggregation": "mean", "weight_by_size": True}]
+    task_dict = {group("g", aggregate_metric_list=entries): {"a": object(), "b": object()}}
+    results = consolidate(outputs, task_dict)[0]
+    for metric, weights in (("acc,none", [1, 1]), ("f,none", [10, 30])):
+        expected = np.average([results[name][metric] for name in "ab"], weights=weights)
+        assert results["g"][metric] == pytest.approx(expected, rel=1e-12)
+
+
 def test_groups_of_functions_of_the_tasks_own() -> None:
     outputs = [only(dicts(8, seed), aggregation={"acc": percent}) for seed in (1, 2)]
     for name, output in zip("ab", outputs, strict=True):
@@ -447,6 +458,30 @@ def test_a_metric_that_only_one_rank_has() -> None:
     given = {"aggregation": {"acc": mean, "rare": mean}}
     ranks = [[one] for one in ranks_of("t", docs, 3, **given)]
     assert as_text(consolidate_ranks(ranks)) == as_text(consolidate(ranks_of("t", docs, **given)))
+
+
+def test_a_task_that_only_one_rank_has() -> None:
+    """A rank without documents of a task may lack its output."""
+    a, second = ranks_of("a", numbers(8), 2, aggregation={"acc": mean})
+    (b,) = ranks_of("b", numbers(5), aggregation={"acc": mean})
+    six = consolidate_ranks([[a], [second, b]], {group("g", {"metric": "acc"}): {"a": object(), "b": object()}})
+    assert [list(part) for part in six[1:3]] == [["a", "b"]] * 2
+    assert six[0]["b"] == consolidate([b])[0]["b"]
+    assert (six[0]["a"]["samples"], six[0]["g"]["samples"], len(six[1]["b"])) == (8, 13, 5)
+    assert list(score_ranks([[], [second, b]])) == ["a", "b"]
+
+
+def test_a_value_that_one_rank_made_is_not_that_of_all() -> None:
+    """Also if the first rank has as many items as all have scores; what is of all scores is taken."""
+
+    def most(items: Sequence[float]) -> float:
+        return 10 * max(items)
+
+    first, second = (Output("t", {("acc", "none"): items}, {"acc": most}) for items in ([1.0, float("nan")], [5.0]))
+    first.agg_metrics = {"acc,none": 10.0}
+    assert consolidate_ranks([[first], [second]])[0]["t"]["acc,none"] == 50.0
+    second.agg_metrics = {"acc,none": 7.0}
+    assert consolidate_ranks([[second]])[0]["t"]["acc,none"] == consolidate([second])[0]["t"]["acc,none"] == 7.0
 
 
 def test_what_cannot_be_told_apart_is_refused() -> None:

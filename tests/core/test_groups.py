@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import yaml
+from counting import count_steps
 from msgspec import structs
 from toolz import unique
 
@@ -27,7 +28,7 @@ from evalcore.core.records.outcome import FAILED, OK
 from evalcore.core.records.report import TaskReport
 from evalcore.core.records.request import freeze_options
 from evalcore.core.records.row import Floats
-from evalcore.core.records.task import MetricKey
+from evalcore.core.records.task import MetricKey, MetricSpec
 from evalcore.groups import (
     Group,
     GroupMetric,
@@ -155,6 +156,21 @@ def test_what_a_config_lists_is_compared_with_what_is_there():
     assert group_to_dict(add_child(filled, Leaf("new", 3)))["task"] == [*listed, "new"]
 
 
+def test_an_entry_without_a_name_lists_nothing():
+    assert missing_children(Group("g", listed=({"num_fewshot": 5}, 3, "a"))) == ("a",)
+
+
+def test_children_change_without_a_look_at_what_is_listed():
+    """So that adding children one by one takes no longer the more a config says of each."""
+    short, long = (Group("g", (ANATOMY,), listed=({"task": "a", "tags": ["t"] * 9},) * n) for n in (1, 100))
+    for change in (lambda group: add_child(group, BIOLOGY), lambda group: remove_child(group, "anatomy")):
+        change(short)
+        assert count_steps(lambda change=change: change(long)) == count_steps(lambda change=change: change(short))
+        assert change(long).listed == long.listed
+    with pytest.raises(EvalError, match=r"expected Leaf or Group as children, got .* - at group g"):
+        add_child(short, MetricSpec("x"))
+
+
 # --- frozen at the door ----------------------------------------------------------------------------------------
 
 
@@ -280,6 +296,17 @@ def test_round_trip():
     assert group_to_dict(group_from_config({"group": "g", "task": "a"})) == {"group": "g", "task": ["a"]}
     assert group_to_dict(MMLU)["task"] == ["anatomy", "biology", "chemistry", "science", "humanities"]
     assert group_to_dict(Group("bare")) == {"group": "bare"}
+
+
+def test_keys_without_an_order_are_written_sorted():
+    """Written as it comes, a ``PMap`` or a set is another text in every process."""
+    names = [chr(at) for at in range(ord("a"), ord("z") + 1)]
+    given = freeze_options(dict.fromkeys(reversed(names), 1))
+    inner = {"z": 1, "a": 2}
+    written = group_to_dict(Group("g", metrics=(GroupMetric("acc", weights=given),), metadata=given, listed=(inner,)))
+    assert list(written["metadata"]) == list(written["aggregate_metric_list"][0]["weights"]) == names
+    assert list(written["task"][0]) == ["z", "a"]  # as its config has them
+    assert group_to_dict(Group("g", metadata={"tags": set(names)}))["metadata"]["tags"] == names
 
 
 ONE_METRIC = FULL | {"aggregate_metric_list": FULL["aggregate_metric_list"][:1]}

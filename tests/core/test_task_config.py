@@ -9,13 +9,18 @@ from evalcore import (
     Generate,
     Instance,
     MetricKey,
+    MetricSpec,
     Ok,
+    Pipeline,
     Sample,
+    Step,
+    Task,
     report_task,
     score_doc,
     score_task,
 )
 from evalcore.core.lm_eval.task_config import repeats_of, task_from_config
+from evalcore.core.records.task import config_of
 
 CONFIG = {
     "task": "sums",
@@ -115,3 +120,13 @@ def test_metrics_that_lm_eval_only_passes_on_reach_the_aggregation_as_pairs() ->
     report = report_task(score_task(task, [Sample(0, gold="a"), Sample(1, gold="b")], said))
     assert report["f1,none"].value == 0.5
     assert ("a", "a") in seen
+
+
+def test_options_are_written_in_the_order_of_their_names() -> None:
+    """Written as a ``PMap`` gives them, they are another text in every process."""
+    names = [chr(at) for at in range(ord("a"), ord("z") + 1)]
+    options = dict.fromkeys(reversed(names), 1)
+    chain = (Pipeline("none", (Step("regex", options),)),)
+    config = config_of(Task("t", GENERATE_UNTIL, (MetricSpec("f1", options=options),), chain))
+    assert list(config["metric_list"][0]) == ["metric", *names]
+    assert list(config["filter_list"][0]["filter"][0]) == ["function", *names]

@@ -260,7 +260,7 @@ class Suite(SimpleNamespace):
 
 
 def test_a_row_that_a_group_already_has_is_kept_and_added_to():
-    suite = Suite(group_name="suite", config={"aggregate_metric_list": [{"metric": "acc", "filter_list": ["none"]}]})
+    suite = Suite(group_name="suite", config=CONFIG)
     given = {**RESULTS, "suite": {"alias": "Suite", "note": "kept"}}
     before = deepcopy(given)
     made, *_ = consolidate_group_results(given, {}, {suite: dict.fromkeys(RESULTS)})

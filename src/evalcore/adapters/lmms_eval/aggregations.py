@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from copy import deepcopy
 from functools import partial
 from inspect import signature
@@ -68,8 +68,10 @@ def find_name(function: Callable[..., object]) -> str | None:
     return name if getattr(function, "__module__", "") == THEIR_MODULE and name in AGGREGATIONS else None
 
 
-def choose_aggregation(scored: ScoredColumn, output: LmmsOutput, resample_own: bool) -> ScoredColumn:
-    """Choose what a column's task aggregates it by.
+def choose_aggregation(
+    scored: ScoredColumn, output: LmmsOutput, known: Mapping[str, object], resample_own: bool
+) -> ScoredColumn:
+    """Choose what a column's task aggregates it by; ``known`` has what lmms-eval made of the same scores, by metric.
 
     A function of the task's own that gives the mean of the numbers in its items closes as that mean, with its error; so
     does a metric without a function.
@@ -87,7 +89,7 @@ def choose_aggregation(scored: ScoredColumn, output: LmmsOutput, resample_own: b
     given = _pass_args(function, output.task)
     if resample_own:
         return _set_aggregation(scored, given)
-    made = _call_once(given, scored, output)
+    made = _call_once(given, scored, output, known)
     mean = None if numbers is None else aggregate_metric(AGGREGATIONS["mean"], numbers).value
     same = mean is not None and isclose(made.value, mean, rel_tol=1e-12, abs_tol=1e-15)
     return _set_aggregation(scored, "mean" if same else made)
@@ -116,11 +118,12 @@ def _pass_args(function: Callable[..., object], task: LmmsTask) -> Callable[...,
     return made
 
 
-def _call_once(function: Callable[..., object], scored: ScoredColumn, output: LmmsOutput) -> Called:
+def _call_once(
+    function: Callable[..., object], scored: ScoredColumn, output: LmmsOutput, known: Mapping[str, object]
+) -> Called:
     """Call the function on all scores in the order of documents, unless lmms-eval has called it on the same scores."""
     name = str(getattr(function, "__name__", "aggregation"))
     items = list(as_objects(scored_part(scored.column).rows))
-    known = getattr(output, "agg_metrics", {})
     try:
         whole = str(scored.key) in known and len(items) == len(
             output.sample_metrics[scored.key.metric, scored.key.filter]

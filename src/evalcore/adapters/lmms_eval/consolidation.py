@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from operator import attrgetter
 
 from msgspec.structs import replace
 from toolz import concat, unique
@@ -81,7 +82,7 @@ def consolidate_ranks(
         return tuple({} for _ in range(6))
     scored = score_ranks(ranks, rules)
     report = report_scores(scored, task_dict, rules)
-    tasks = {one.task_name: one for one in ranks[0]}
+    tasks = {one.task_name: one for one in _unite_tasks(ranks)}
     results: Plain = {
         name: write_row(report.task(name), one, find_clusters(one), tasks[name]) for name, one in scored.items()
     }
@@ -118,10 +119,12 @@ def score_ranks(ranks: Sequence[Sequence[LmmsOutput]], rules: LmmsRules = PLAIN)
         for one in outputs:
             where = RankPlace(rank, len(ranks), rules.documents.get(one.task_name), rules.gathered)
             parts.setdefault(one.task_name, []).append(read_scores(one, where, singletons=rules.singletons))
-    return {
-        one.task_name: _aggregate_columns(count_silent(_join_parts(parts[one.task_name])), one, rules.resample_own)
-        for one in ranks[0]
-    }
+    return {one.task_name: _join_ranks(parts[one.task_name], one, rules.resample_own) for one in _unite_tasks(ranks)}
+
+
+def _unite_tasks(ranks: Sequence[Sequence[LmmsOutput]]) -> Iterable[LmmsOutput]:
+    """The first output of each task, whichever rank has it."""
+    return unique(concat(ranks), key=attrgetter("task_name"))
 
 
 def report_scores(scored: Mapping[str, Scored], task_dict: TaskDict = NOTHING, rules: LmmsRules = PLAIN) -> Report:
@@ -170,9 +173,12 @@ def _join_parts(parts: Sequence[Scored]) -> Scored:
     return merge_scored([replace(one, task=task) for one in parts])
 
 
-def _aggregate_columns(scored: Scored, output: LmmsOutput, resample_own: bool) -> Scored:
-    """Give each metric its own aggregation, now that all documents are there."""
-    return replace(scored, columns=tuple(choose_aggregation(one, output, resample_own) for one in scored.columns))
+def _join_ranks(parts: Sequence[Scored], output: LmmsOutput, resample_own: bool) -> Scored:
+    """Join a task's parts and give each metric its own aggregation, now that all documents are there."""
+    scored = count_silent(_join_parts(parts))
+    known = getattr(output, "agg_metrics", {}) if len(parts) == 1 else {}  # of several ranks, each has its own
+    columns = tuple(choose_aggregation(one, output, known, resample_own) for one in scored.columns)
+    return replace(scored, columns=columns)
 
 
 def _explain_values(report: TaskReport, scored: Scored) -> TaskReport:

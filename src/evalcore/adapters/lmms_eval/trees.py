@@ -53,11 +53,12 @@ def _read_group(group: LmmsGroup) -> Group[object]:
 
 
 def _read_metric(entry: Mapping[str, object]) -> Mapping[str, object]:
-    """Read an entry whose function takes values and sizes; lmms-eval's also take whether sizes count."""
-    function = entry.get("aggregation")
+    """Read an entry: sizes count only if it says so, and a function is told whether they do."""
+    read = {"weight_by_size": False, **entry}  # lmms-eval's default, lmms_eval/api/group.py
+    function = read.get("aggregation")
     if not callable(function):
-        return entry
-    return {**entry, "aggregation": partial(_call_sizes, function, entry.get("weight_by_size", False))}
+        return read
+    return {**read, "aggregation": partial(_call_sizes, function, read["weight_by_size"])}
 
 
 def _call_sizes(function: Callable[..., object], by_size: object, values: object, sizes: object) -> object:

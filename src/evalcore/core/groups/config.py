@@ -6,6 +6,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import fields, is_dataclass
 from typing import Literal
 
+from pyrsistent import PMap
+
 from evalcore.core.groups.edit import names_of
 from evalcore.core.groups.index import items
 from evalcore.core.groups.rules import GROUP_TABLES, GroupTables
@@ -104,13 +106,18 @@ def _metric_to_dict(metric: GroupMetric) -> dict[str, object]:
 
 def _make_plain(value: object) -> object:
     if isinstance(value, Mapping):
-        return {str(key): _make_plain(item) for key, item in value.items()}
+        return {str(key): _make_plain(value[key]) for key in _list_in_order(value)}
     if isinstance(value, list | tuple | set | frozenset):
-        return [_make_plain(item) for item in value]
+        return [_make_plain(item) for item in _list_in_order(value)]
     if callable(value):
         kind = value if hasattr(value, "__qualname__") else type(value)
         return f"{kind.__module__}.{kind.__qualname__}"
     return value
+
+
+def _list_in_order(given: Iterable[object]) -> Iterable[object]:
+    """List items in their order, or sorted if that would be another in every process."""
+    return sorted(given, key=str) if isinstance(given, PMap | set | frozenset) else given
 
 
 def _read_fields(given: object) -> Mapping[str, object] | None:

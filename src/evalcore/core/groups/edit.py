@@ -6,10 +6,9 @@ from collections.abc import Callable, Iterable
 from typing import TypeVar, overload
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from evalcore.core.groups.index import reference
-from evalcore.core.groups.tree import SEPARATOR, Group, Leaf, Tree, all_groups, all_tasks, child_names
+from evalcore.core.groups.tree import SEPARATOR, Group, Leaf, Tree, all_groups, all_tasks, child_names, replace_children
 from evalcore.core.records.errors import unknown
 
 T = TypeVar("T")
@@ -24,8 +23,8 @@ def add_child(group: Group[T], child: Tree[T]) -> Group[T]:
     Group('g', 2 children: [a, b], version=N/A)
     """
     if child.name in group:
-        return replace(group, children=tuple(child if old.name == child.name else old for old in group))
-    return replace(group, children=(*group, child))
+        return replace_children(group, (child if old.name == child.name else old for old in group))
+    return replace_children(group, (*group, child))
 
 
 def remove_child(group: Group[T], name: str) -> Group[T]:
@@ -66,8 +65,8 @@ def pop_child(group: Group[T], name: str, default: object = _REFUSE) -> tuple[ob
     >>> pop_child(Group("g", (Leaf("a", 1), Leaf("b", 2))), "a")
     (Leaf(name='a', value=1), Group('g', 1 children: [b], version=N/A))
     """
-    rest = tuple(child for child in group if child.name != name)
-    return get_child(group, name, default), replace(group, children=rest)
+    rest = (child for child in group if child.name != name)
+    return get_child(group, name, default), replace_children(group, rest)
 
 
 def missing_children(group: Group[T], listed: Iterable[object] | None = None) -> tuple[str, ...]:
@@ -78,7 +77,8 @@ def missing_children(group: Group[T], listed: Iterable[object] | None = None) ->
     """
     present = set(child_names(group))
     items = group.listed if listed is None else listed
-    return tuple(str(reference(item)[0]) for item in items if present.isdisjoint(names_of(group, item)))
+    named = (names for item in items if (names := names_of(group, item)))
+    return tuple(names[0] for names in named if present.isdisjoint(names))
 
 
 def names_of(group: Group[T], item: object) -> tuple[str, ...]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from copy import copy
 from operator import attrgetter
 from typing import Generic, Literal, TypeVar
 
@@ -79,13 +80,10 @@ class Group(Struct, Generic[T_co], frozen=True):
     listed: tuple[object, ...] = ()
 
     def __post_init__(self) -> None:
-        force_setattr(self, "children", tuple(self.children))
+        force_setattr(self, "children", _check_children(self.name, self.children))
         force_setattr(self, "metrics", tuple(self.metrics))
         force_setattr(self, "metadata", freeze_options(self.metadata))
         force_setattr(self, "listed", tuple(map(freeze_value, self.listed)))
-        for child in self.children:
-            if not isinstance(child, Leaf | Group):
-                raise EvalError(f"expected Leaf or Group as children, got {child!r} - at group {self.name}")
 
     def __len__(self) -> int:
         return len(self.children)
@@ -102,6 +100,25 @@ class Group(Struct, Generic[T_co], frozen=True):
 
 
 Tree = Leaf[T] | Group[T]
+
+
+def replace_children(group: Group[T], children: Iterable[Tree[T]]) -> Group[T]:
+    """Replace a group's children; all else is frozen already and is not gone through again.
+
+    >>> replace_children(Group("g", alias="G"), [Leaf("a", 1)])
+    Group('g', 1 children: [a], version=N/A)
+    """
+    made = copy(group)
+    force_setattr(made, "children", _check_children(group.name, children))
+    return made
+
+
+def _check_children(name: str, given: Iterable[Tree[T]]) -> tuple[Tree[T], ...]:
+    children = tuple(given)
+    for child in children:
+        if not isinstance(child, Leaf | Group):
+            raise EvalError(f"expected Leaf or Group as children, got {child!r} - at group {name}")
+    return children
 
 
 def fold_group(tree: Tree[T], leaf: Callable[[Leaf[T]], B], group: Callable[[Group[T], tuple[B, ...]], B]) -> B:

@@ -157,8 +157,14 @@ def config_of(task: Task) -> Options:
     >>> config_of(Task("t", GENERATE_UNTIL, (MetricSpec("f1"),)))["metric_list"]
     ({'metric': 'f1'},)
     """
-    metrics = [{"metric": spec.name, **spec.options} for spec in task.metrics]
+    metrics = [{"metric": spec.name, **_sort_options(spec.options)} for spec in task.metrics]
     filters = [
-        {"name": one.name, "filter": [{"function": s.name, **s.options} for s in one.steps]} for one in task.filters
+        {"name": one.name, "filter": [{"function": s.name, **_sort_options(s.options)} for s in one.steps]}
+        for one in task.filters
     ]
     return freeze_options(task=task.name, output_type=task.output_type, metric_list=metrics, filter_list=filters)
+
+
+def _sort_options(options: Options) -> dict[str, object]:
+    """Options in the order of their names, as a ``PMap`` has another order in every process."""
+    return dict(sorted(options.items()))
