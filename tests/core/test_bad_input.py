@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from math import inf, isfinite, nan
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -256,6 +257,23 @@ def test_a_likelihood_too_large_for_a_float(output_type, reply):
 def test_a_greedy_flag_that_is_no_flag(greedy):
     found = score_doc(Task("t", LOGLIKELIHOOD), Sample(DOC, gold="a"), answers(LOGLIKELIHOOD, [((-1.0, greedy),)]))
     assert all(outcome == Ok(0.0) or isinstance(outcome, Ok | Unscorable) for outcome in found.values())
+
+
+HEADS = [-1.5, "-1.5", " -1.5 ", "True", "x", True, np.bool_(1), np.float32(-1.5), None, b"-1.5", (-1.5,), 10**400, nan]
+
+
+@pytest.mark.parametrize("other", HEADS, ids=lambda one: repr(one)[:9])
+@pytest.mark.parametrize("head", HEADS, ids=lambda one: repr(one)[:9])
+def test_a_likelihood_is_read_alike_beside_any_other(head, other):
+    task, replies = Task("t", LOGLIKELIHOOD), [(head, "True"), (other, "False")]
+    made = [answers(LOGLIKELIHOOD, [(reply,)], key) for key, reply in enumerate(replies)]
+    samples = [Sample(key, gold="a") for key in range(2)]
+    whole = score_task(task, samples, [*made[0], *made[1]])
+    for key in range(2):
+        alone = score_doc(task, samples[key], made[key])
+        assert alone == {one.key: dict(list_outcomes(one.column))[key] for one in whole.columns}
+    texts = score_doc(task, samples[0], answers(LOGLIKELIHOOD, [(("-1.5", "True"),)], 0))
+    assert texts == score_doc(task, samples[0], answers(LOGLIKELIHOOD, [((-1.5, True),)], 0))
 
 
 def test_tokens_that_nobody_told():

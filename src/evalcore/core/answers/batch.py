@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from math import nan
 
 import numpy as np
 
-from evalcore.core.answers.table import AnswerTable, Likelihoods, as_number
+from evalcore.core.answers.table import AnswerTable, Likelihoods, as_number, read_value
 from evalcore.core.records.array import Bools, ColumnRecord, Floats64, Ints64
 from evalcore.core.records.request import Gold, Instance, Likelihood, Sample
 
@@ -90,7 +89,7 @@ def values_of(replies: Sequence[object]) -> Floats64:
     """The log-likelihoods of replies; NaN for anything else."""
     if isinstance(replies, Likelihoods):
         return replies.values
-    return np.array([_read_value(reply) for reply in replies], np.float64)
+    return np.array([read_value(reply) for reply in replies], np.float64)
 
 
 def read_part(replies: Sequence[object], at: int) -> Floats64:
@@ -106,12 +105,6 @@ def read_likelihood(reply: object) -> Likelihood:
     """A likelihood reply of any form as a record."""
     value, greedy, tokens = (read_part([reply], at)[0] for at in range(3))
     return Likelihood(float(value), bool(greedy > 0), 0 if np.isnan(tokens) else int(tokens))
-
-
-def _read_value(reply: object) -> float:
-    if isinstance(reply, tuple):
-        return _read_value(reply[0]) if reply else nan
-    return nan if isinstance(reply, bool | str) else as_number(reply)
 
 
 def list_first(batch: Batch) -> list[object]:

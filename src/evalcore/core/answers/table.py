@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import nan
 from operator import itemgetter
 from typing import overload
@@ -53,17 +53,39 @@ class Likelihoods(Sequence[tuple[float, ...]]):
 
 
 def as_number(value: object) -> float:
-    """Read a number, or one of the words True and False in lm-eval's logs; NaN for anything else.
+    """Read a number or its text, or one of the words True and False, as in lm-eval's logs; NaN for anything else.
 
-    >>> as_number("True"), as_number("x")
-    (1.0, nan)
+    >>> as_number("True"), as_number("-1.5"), as_number("x")
+    (1.0, -1.5, nan)
     """
-    if value in ("True", "False"):
-        return float(value == "True")
+    if isinstance(value, str):
+        return TRUTHS[value] if value in TRUTHS else _read_text(value)
     try:
         return float(value) if isinstance(value, int | float | np.number | np.bool_) else nan
     except OverflowError:
         return nan
+
+
+TRUTHS: Mapping[str, float] = {"True": 1.0, "False": 0.0}
+
+
+def _read_text(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return nan
+
+
+def read_value(reply: object) -> float:
+    """Read the log-likelihood of a reply: a number, or a tuple that begins with one or its text; else NaN.
+
+    >>> read_value(("-1.5", "True")), read_value(-2), read_value("-1.5"), read_value((True, True))
+    (-1.5, -2.0, nan, nan)
+    """
+    if isinstance(reply, tuple):
+        head = reply[0] if reply else nan
+        return _read_text(head) if isinstance(head, str) else read_value(head)
+    return nan if isinstance(reply, bool | np.bool_ | str) else as_number(reply)
 
 
 def likelihoods(replies: Iterable[object]) -> Sequence[object]:
@@ -76,11 +98,19 @@ def likelihoods(replies: Iterable[object]) -> Sequence[object]:
     if not replies or not kinds <= {tuple, Likelihood}:
         return replies
     try:
-        values = np.fromiter(map(itemgetter(0), replies), np.float64, len(replies))  # type: ignore[arg-type]
-    except (TypeError, ValueError, IndexError, OverflowError):
+        heads = list(map(itemgetter(0), replies))  # type: ignore[arg-type]
+        plain = set(map(type, heads)) <= NUMBERS
+        values = np.fromiter(heads if plain else map(read_value, replies), np.float64, len(replies))
+    except (IndexError, OverflowError):
+        return replies
+    if not plain and bool(np.isnan(values).any()):
         return replies
     values.setflags(write=False)
     return Likelihoods(replies, values)  # type: ignore[arg-type]  # just checked: tuples
+
+
+NUMBERS = frozenset({float, int, np.float64, np.float32})
+"""Types whose values numpy reads as ``read_value`` does, only faster."""
 
 
 class Requests(Struct, frozen=True):
