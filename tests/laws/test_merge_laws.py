@@ -123,3 +123,47 @@ def test_kinds_of_rows_keep_their_types():
     kept = build_column([0], Objects(({"a": [1]},)))
     list_outcomes(kept)[0][1].score["a"].append(2)
     assert list_outcomes(kept)[0][1].score == {"a": [1]}
+
+
+LONG = np.arange(3000.0)
+CHANGED = np.where(LONG == 1500, -1.0, LONG)
+
+
+@pytest.mark.parametrize(
+    ("a", "b"),
+    [
+        (LONG, LONG.copy()),
+        ({"a": 1, "b": [np.nan]}, {"b": [float("nan")], "a": 1}),
+        ((np.float32(np.nan), {1, 2}), (np.float32("nan"), {2, 1})),
+        (np.array([None, "x"]), np.array([None, "".join("x")])),
+    ],
+    ids=["array", "mapping", "nan", "objects"],
+)
+def test_objects_that_are_the_same_collapse(a, b):
+    """Values collapse by what they are, not by how they are written."""
+    merged = merge_columns(build_column([0], Objects((a,))), build_column([0], Objects((b,))))
+    assert len(merged) == 1
+
+
+@pytest.mark.parametrize(
+    ("a", "b"),
+    [
+        (LONG, CHANGED),
+        ({"a": [LONG]}, {"a": [CHANGED]}),
+        (LONG, LONG.astype(np.float32)),
+        (LONG, LONG.reshape(2, -1)),
+        (np.array([None, "x"]), np.array([None, "y"])),
+        ([1, 2], [1]),
+        ([1], (1,)),
+        ({"a": 1}, {"a": 1, "b": 1}),
+        ({"a": 1}, {"a": True}),
+        (0.0, -0.0),
+    ],
+    ids=lambda one: type(one).__name__,
+)
+def test_objects_that_differ_anywhere_are_refused(a, b):
+    """A difference at any depth is a conflict, whichever comes first."""
+    one, other = (build_column([0], Objects((value,))) for value in (a, b))
+    for pair in ((one, other), (other, one)):
+        with pytest.raises(EvalError, match="two different ones"):
+            merge_columns(*pair)

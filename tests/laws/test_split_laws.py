@@ -33,11 +33,14 @@ from evalcore import (
     score_doc,
     score_task,
 )
-from evalcore.core.records.column import EMPTY
+from evalcore.core.records.column import EMPTY, take_part
+from evalcore.core.records.outcome import FAILED, OK, UNSCORABLE
+from evalcore.core.repeats.reduce import reduce_repeats
+from evalcore.core.repeats.repeat import pick_first
 from evalcore.extensions import per_document
 from evalcore.groups import Group, GroupMetric, Leaf
 from evalcore.lm_eval import LM_EVAL_0_4_13, lm_eval_results
-from evalcore.stats import list_outcomes
+from evalcore.stats import Floats, Objects, build_column, list_outcomes
 from evalcore.testing import cases, check_task, fingerprint
 from evalcore.testing.cases import Case
 
@@ -285,3 +288,45 @@ def test_a_task_scope_filter_is_not_split():
     assert seen == [5]
     assert np.all(scored.columns[0].column.rows.values.floats == 1.0)
     assert score_doc(task, samples[0], [gen(0, ("x",))])[scored.columns[0].key] == Ok(0.0)
+
+
+@pytest.mark.parametrize(("reducer", "kept"), [("first", [0.5, "x", 0.25]), ("last", [0.5, "y", 0.75])])
+def test_the_first_and_last_repeat_are_of_scored_ones_beside_any_neighbour(reducer, kept):
+    """Documents with numbers reduce to the same outcomes alone and beside one whose scores are none."""
+    columns = [
+        build_column(
+            [0, 1, 2, 3], Objects((None, "x", 0.25, None)), np.uint8([FAILED, OK, OK, FAILED]), {0: "a", 3: "a"}
+        ),
+        build_column([0, 1, 2, 3], Objects((0.5, "y", 0.75, None)), np.uint8([OK, OK, OK, UNSCORABLE]), {3: "b"}),
+    ]
+    whole = dict(list_outcomes(reduce_repeats(reducer, columns)))
+    assert [whole[i] for i in range(3)] == [Ok(value) for value in kept]
+    for key in (0, 2, 3):
+        alone = [take_part(one, one.keys.ints == key) for one in columns]
+        numbers = [
+            build_column([key], Floats([np.nan if score is None else score]), one.status.data, dict(one.reasons))
+            for one in alone
+            for (score,) in [one.rows.values if isinstance(one.rows, Objects) else [None]]
+        ]
+        assert dict(list_outcomes(reduce_repeats(reducer, numbers))) == {key: whole[key]}
+
+
+def test_the_first_repeat_is_picked_without_a_list_for_every_reason():
+    """Documents are listed as often for many reasons as for one."""
+
+    class Listed(np.ndarray):
+        lists = 0
+
+        def tolist(self):
+            Listed.lists += 1
+            return super().tolist()
+
+    def count_lists(n):
+        Listed.lists, keys = 0, np.arange(n)
+        failed = build_column(
+            keys, Floats(np.full(n, np.nan)), np.full(n, FAILED, np.uint8), dict.fromkeys(range(n), "a")
+        )
+        assert len(pick_first(keys.view(Listed), [failed, failed]).reasons) == n
+        return Listed.lists
+
+    assert count_lists(9) == count_lists(1)

@@ -117,20 +117,21 @@ def merge_all(columns: Iterable[Column]) -> Column:
 
 def scored_part(column: Column) -> Column:
     """Keep the documents with a score."""
-    return _take_part(column, column.scored)
+    return take_part(column, column.scored)
 
 
 def emitted_part(column: Column) -> Column:
     """Keep the documents for which the metric was emitted, scored or not."""
-    return _take_part(column, np.asarray(column.status.data != NOT_EMITTED))
+    return take_part(column, np.asarray(column.status.data != NOT_EMITTED))
 
 
 def unscored_part(column: Column) -> Column:
     """Keep the documents without a score, with the reasons."""
-    return _take_part(column, ~column.scored)
+    return take_part(column, ~column.scored)
 
 
-def _take_part(column: Column, here: Bools) -> Column:
+def take_part(column: Column, here: Bools) -> Column:
+    """Keep these documents of a column, with the reasons."""
     if here.all():
         return column
     kept = set(column.keys.ints[here].tolist())
@@ -212,10 +213,33 @@ def _refuse_conflicts(joined: Column, order: Ints64, keys: Ints64, repeats: Ints
 
 def _equal_rows(rows: Rows, first: int, second: int) -> bool:
     if isinstance(rows, Objects):
-        # Arrays compare item by item and NaN equals nothing, so values are compared as written.
-        return repr(rows.values[first]) == repr(rows.values[second])
+        return _same(rows.values[first], rows.values[second])
     values = rows.values.data
     return bytes(values[first].tobytes()) == bytes(values[second].tobytes())
+
+
+def _same(a: object, b: object) -> bool:
+    """Whether two values are the same all the way down: NaN is NaN, 0.0 is not -0.0, and keys have no order.
+
+    >>> _same({"a": [np.nan], "b": 1}, {"b": 1, "a": [np.nan]}), _same([1], [1.0]), _same(0.0, -0.0)
+    (True, False, False)
+    """
+    if type(a) is not type(b):
+        return False
+    match a, b:
+        case np.ndarray() | np.generic(), np.ndarray() | np.generic():
+            alike = a.dtype == b.dtype and a.shape == b.shape
+            return alike and (_same(a.tolist(), b.tolist()) if a.dtype.hasobject else a.tobytes() == b.tobytes())
+        case float() | complex(), _:
+            return repr(a) == repr(b)
+        case Mapping(), Mapping():
+            return a.keys() == b.keys() and all(_same(value, b[key]) for key, value in a.items())
+        case list() | tuple(), list() | tuple():
+            return len(a) == len(b) and all(map(_same, a, b))
+    try:
+        return bool(a == b)
+    except Exception:  # a type of the user's own, with arrays in it: what cannot be told to be equal is not
+        return False
 
 
 EMPTY = Column(Array(np.zeros(0, np.int64)), Floats(Array(np.zeros(0))), Array(np.zeros(0, np.uint8)))

@@ -8,9 +8,9 @@ import numpy as np
 from msgspec import Struct
 
 from evalcore.core.records.array import Bools, ColumnRecord, Floats64, Ints64
-from evalcore.core.records.column import Column, build_column, merge_all
+from evalcore.core.records.column import Column, build_column, merge_all, scored_part, take_part
 from evalcore.core.records.outcome import OK, UNSCORABLE
-from evalcore.core.records.row import Objects, Rows, score_at, take_rows
+from evalcore.core.records.row import Objects, Rows, score_at
 
 
 class Repeats(ColumnRecord, frozen=True, eq=False):
@@ -75,7 +75,7 @@ def as_reducer(entry: Reducer | Reduce) -> Reducer:
 def join_repeats(
     keys: Ints64, columns: Sequence[Column], rows: Rows, undefined: dict[int, str] | None = None
 ) -> Column:
-    """Build a column of reduced rows; a document without any score keeps its status and reason."""
+    """Build a column of reduced rows; a document without any score keeps its first status and reason."""
     status = np.full(len(keys), UNSCORABLE, np.uint8)
     for repeat in reversed(columns):
         at = np.searchsorted(keys, repeat.keys.ints)
@@ -86,7 +86,7 @@ def join_repeats(
     for key in undefined or {}:
         status[np.searchsorted(keys, key)] = UNSCORABLE
     bad = set(keys[status != OK].tolist())
-    reasons = {key: reason for one in columns for key, reason in one.reasons if key in bad}
+    reasons = {key: reason for one in reversed(columns) for key, reason in one.reasons if key in bad}
     return build_column(keys, rows, status.astype(np.uint8), reasons | (undefined or {}))
 
 
@@ -107,20 +107,18 @@ def collect_scores(keys: Ints64, columns: Sequence[Column]) -> Column:
 
 
 def pick_first(keys: Ints64, columns: Sequence[Column]) -> Column:
-    """Pick the first repeat of each document, whatever its rows are."""
-    left, parts = keys, []
-    for repeat in columns:
-        here = np.isin(repeat.keys.ints, left)
-        reasons = {key: reason for key, reason in repeat.reasons if key in set(left.tolist())}
-        parts.append(
-            build_column(
-                repeat.keys.ints[here], take_rows(repeat.rows, here), repeat.status.data[here].astype(np.uint8), reasons
-            )
-        )
-        left = np.setdiff1d(left, repeat.keys.ints)
-    return merge_all(parts)
+    """Pick the first scored repeat of each document, whatever its rows are; the first if none is scored."""
+    return _pick_scored(keys, columns, columns)
 
 
 def pick_last(keys: Ints64, columns: Sequence[Column]) -> Column:
-    """Pick the last repeat of each document, whatever its rows are."""
-    return pick_first(keys, columns[::-1])
+    """Pick the last scored repeat of each document, whatever its rows are; the first if none is scored."""
+    return _pick_scored(keys, columns[::-1], columns)
+
+
+def _pick_scored(keys: Ints64, ordered: Sequence[Column], columns: Sequence[Column]) -> Column:
+    left, parts = keys, []
+    for repeat in (*map(scored_part, ordered), *columns):
+        parts.append(take_part(repeat, np.isin(repeat.keys.ints, left)))
+        left = np.setdiff1d(left, repeat.keys.ints)
+    return merge_all(parts)
