@@ -14,17 +14,19 @@ import pytest
 import yaml
 from small_tasks import evalcore, write_tasks
 
-from evalcore import build_report, report_task
+from evalcore import GENERATE_UNTIL, MetricKey, MetricSpec, Pipeline, Step, Task, build_report, report_task
 from evalcore.core.groups.tree import Group, GroupMetric, Leaf, all_groups
 from evalcore.core.lm_eval.result_row import leaf_from_flat
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.frozen_dict import thaw_dict
 from evalcore.core.records.outcome import FAILED, NOT_EMITTED, UNSCORABLE
 from evalcore.core.records.report import Report, TaskReport
+from evalcore.core.records.task import config_of
 from evalcore.lm_eval import lm_eval_results
 from evalcore.shell.compare.runs import read_recorded
 from evalcore.shell.logs.runs.identity import hash_content
 from evalcore.shell.logs.runs.run_record import Recorded
+from evalcore.shell.logs.runs.tasks import build_recorded_task, find_spec
 from evalcore.shell.output.files.results import RunFacts, build_results
 from evalcore.stats import Inference
 
@@ -439,3 +441,37 @@ def test_a_run_that_counts_failures_as_zero_reads_back_as_such(tmp_path: Path) -
         done = evalcore(tmp_path, "check", "all", "--strict", "--min", f"sums/{key}={one['value'] - 1e-6}", "--json")
         gate = json.loads(done.stdout)["gates"][0]
         assert (done.returncode, gate["value"]) == (0, one["value"])
+
+
+def test_a_task_made_in_python_reads_back_as_declared() -> None:
+    metric = MetricSpec("exact_match", "median", ("mean", "pass@2"), False, {"ignore_case": True})
+    own = Pipeline("own", (Step.of("take_first"),), (MetricSpec("f1", max, (lambda scores: 1.0,)),))
+    task = Task("t", GENERATE_UNTIL, (metric,), (Pipeline("none"), own))
+    config = json.loads(json.dumps(thaw_dict(config_of(task))))
+    found = build_recorded_task("t", config, GENERATE_UNTIL, ["none", "own"])
+    assert (found.warnings, found.task.metrics, found.task.filters[0]) == ((), (metric,), Pipeline("none"))
+    assert find_spec(found.task, MetricKey("exact_match@pass@2")) == (metric, "pass@2")
+    assert find_spec(found.task, MetricKey("f1", "own")) == (MetricSpec("f1", reducers=("lambda",)), "lambda")
+    assert config["filter_list"][1]["metric_list"] == [{"metric": "f1", "aggregation": "max", "reducer": ["lambda"]}]
+    assert found.coded == {"f1"}
+
+
+@pytest.mark.parametrize("source", ["        reducer=lambda scores: max(scores),\n", "<function <lambda>>"])
+def test_a_lambda_as_reducer_is_code_without_a_name(source: str) -> None:
+    config = {"output_type": "generate_until", "metric_list": [{"metric": "f1", "reducer": ["mean", source]}]}
+    found = build_recorded_task("t", config, GENERATE_UNTIL, ["none"])
+    assert find_spec(found.task, MetricKey("f1@lambda"))[1] == "lambda"
+    assert found.coded == {"f1"}
+    shared = {"metric_list": [{"metric": "f1"}], "repeat_cfg": {"reducer": source}}
+    assert build_recorded_task("t", shared, GENERATE_UNTIL, ["none"]).coded == {"f1"}
+
+
+def test_a_config_that_is_not_read_is_a_warning_and_the_log_is_read(tmp_path: Path) -> None:
+    row = {"doc_id": 0, "doc": {"q": 0}, "target": "t", "f1": 1.0, "filter": "none"}
+    (tmp_path / "samples_t_2024-01-01T00-00-00.1.jsonl").write_text(json.dumps(row) + "\n")
+    config = {"task": "t", "metric_list": [{"metric": "f1", "aggregation": ["mean"]}]}
+    results = {"results": {"t": {"f1,none": 1.0}}, "configs": {"t": config}}
+    (tmp_path / "results_2024-01-01T00-00-00.1.json").write_text(json.dumps(results))
+    found = read_recorded(tmp_path)
+    assert [one for one in found.warnings if "the config in the results was not read" in one]
+    assert report_task(found.side.scored[0])["f1,none"].value == 1.0

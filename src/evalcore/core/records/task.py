@@ -157,14 +157,31 @@ def config_of(task: Task) -> Options:
     >>> config_of(Task("t", GENERATE_UNTIL, (MetricSpec("f1"),)))["metric_list"]
     ({'metric': 'f1'},)
     """
-    metrics = [{"metric": spec.name, **_sort_options(spec.options)} for spec in task.metrics]
-    filters = [
-        {"name": one.name, "filter": [{"function": s.name, **_sort_options(s.options)} for s in one.steps]}
-        for one in task.filters
-    ]
+    metrics, filters = list(map(describe_metric, task.metrics)), list(map(describe_pipeline, task.filters))
     return freeze_options(task=task.name, output_type=task.output_type, metric_list=metrics, filter_list=filters)
 
 
-def _sort_options(options: Options) -> dict[str, object]:
-    """Options in the order of their names, as a ``PMap`` has another order in every process."""
-    return dict(sorted(options.items()))
+def describe_metric(spec: MetricSpec) -> dict[str, object]:
+    """Describe a metric as an entry of a metric list, functions by their names.
+
+    >>> describe_metric(MetricSpec("f1", max, ("mean", "pass@2"), options={"b": 1, "a": 2}))
+    {'metric': 'f1', 'aggregation': 'max', 'reducer': ['mean', 'pass@2'], 'a': 2, 'b': 1}
+    """
+    given = {
+        "aggregation": name_function(spec.aggregation) if callable(spec.aggregation) else spec.aggregation,
+        "reducer": list(spec.reducer_names) or None,
+        "higher_is_better": spec.higher_is_better,
+    }
+    declared = {key: one for key, one in given.items() if one is not None}
+    return {"metric": spec.name, **declared, **dict(sorted(spec.options.items()))}
+
+
+def describe_pipeline(pipeline: Pipeline) -> dict[str, object]:
+    """Describe a pipeline as an entry of a filter list, with metrics of its own if it has any.
+
+    >>> describe_pipeline(Pipeline("strict", (Step.of("regex", group=0),), (MetricSpec("f1"),)))
+    {'name': 'strict', 'filter': [{'function': 'regex', 'group': 0}], 'metric_list': [{'metric': 'f1'}]}
+    """
+    steps = [{"function": step.name, **dict(sorted(step.options.items()))} for step in pipeline.steps]
+    own = {"metric_list": list(map(describe_metric, pipeline.metrics))} if pipeline.metrics else {}
+    return {"name": pipeline.name, "filter": steps, **own}

@@ -223,8 +223,10 @@ def _by_file(log: LogTask, rules: Rules, config: Plain, first: Logged | None, go
 
 def _by_record(log: LogTask, rules: Rules) -> Recipe:
     from evalcore.shell.logs.lm_eval.names import list_filters
-    from evalcore.shell.logs.runs.tasks import build_recorded_task
+    from evalcore.shell.logs.runs.tasks import build_recorded_task, refuse_unnamed
 
+    if not rules.measures:
+        refuse_unnamed(log.config)
     filters = list_filters(log.config, ())
     recorded = build_recorded_task(log.name, log.config, log.output_type, filters, tables=rules.tables)
     coded = frozenset[str]() if rules.measures else find_coded(recorded.task, recorded.coded, rules.tables)

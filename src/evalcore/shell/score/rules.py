@@ -15,7 +15,7 @@ from evalcore.core.filters.chain import leaves_of
 from evalcore.core.lm_eval.task_config import metric_from_config, pipeline_from_config
 from evalcore.core.records.errors import EvalError, unknown
 from evalcore.core.records.request import freeze_options
-from evalcore.core.records.task import MetricSpec, Pipeline, Step, Task, config_of
+from evalcore.core.records.task import MetricSpec, Pipeline, Step, Task, config_of, describe_metric, describe_pipeline
 from evalcore.core.tables import EVALCORE, Tables, specs_of
 
 Plain = Mapping[str, object]
@@ -196,27 +196,10 @@ def _falls_back(step: Step, rules: Rules) -> bool:
     return entry is not None and "fallback" in signature(entry.make).parameters
 
 
-def describe_metric(spec: MetricSpec) -> Plain:
-    """Describe a metric as an entry of a metric list, without its reducers.
-
-    >>> describe_metric(MetricSpec("f1", "mean"))
-    {'metric': 'f1', 'aggregation': 'mean'}
-    """
-    named = spec.aggregation if isinstance(spec.aggregation, str) else None
-    given = {"aggregation": named, "higher_is_better": spec.higher_is_better}
-    return {"metric": spec.name, **{key: one for key, one in given.items() if one is not None}, **spec.options}
-
-
-def _pipeline_config(one: Pipeline) -> Plain:
-    steps = [{"function": step.name, **step.options} for step in one.steps]
-    own = {"metric_list": list(map(describe_metric, one.metrics))} if one.metrics else {}
-    return {"name": one.name, "filter": steps, **own}
-
-
 def _said(task: Task, rules: Rules, *, filtered: bool) -> Plain:
     """The config of a changed task, with the changed parts rewritten."""
     new = config_of(task)
-    changed: dict[str, object] = {"filter_list": list(map(_pipeline_config, task.filters))} if filtered else {}
+    changed: dict[str, object] = {"filter_list": list(map(describe_pipeline, task.filters))} if filtered else {}
     changed |= {"metric_list": list(map(describe_metric, task.metrics))} if rules.metrics or not task.config else {}
     listed = changed.get("metric_list", task.config.get("metric_list"))
     if rules.reducers and isinstance(listed, list | tuple):

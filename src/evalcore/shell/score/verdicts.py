@@ -9,10 +9,10 @@ from msgspec.structs import replace
 
 from evalcore.core.records.errors import EvalError, place, unknown
 from evalcore.core.records.request import GENERATE_UNTIL, Failure, freeze_options
-from evalcore.core.records.task import MetricKey, MetricSpec, Pipeline, Task, config_of
+from evalcore.core.records.task import MetricKey, MetricSpec, Pipeline, Task, config_of, describe_metric
 from evalcore.core.tables import first_or_all
 from evalcore.shell.logs.log import Logged, LogTask
-from evalcore.shell.score.rules import Rules, describe_metric
+from evalcore.shell.score.rules import Rules
 
 Plain = Mapping[str, object]
 RECORDED = "scores as they were recorded (evalcore score --score)"

@@ -14,12 +14,14 @@ from evalcore.core.records.outcome import Rule
 from evalcore.core.records.request import OutputType
 from evalcore.core.records.score import column_key
 from evalcore.core.records.task import MetricKey, MetricSpec, Pipeline, Task
+from evalcore.core.repeats.reducers import find_reducer
 from evalcore.core.tables import EVALCORE, Tables, specs_of
 from evalcore.shell.logs.lm_eval.names import RENAMED
 
 Config = Mapping[str, object]
 
 DEFINED = re.compile(r"def\s+(\w+)\s*\(")
+UNNAMED = re.compile(r"\blambda\b[^:]*:|<lambda>")
 
 
 class RecordedTask(Struct, frozen=True):
@@ -156,16 +158,29 @@ def _name(entry: Config) -> str:
 
 
 def _name_code(given: str) -> str:
+    """The name of a function from its source, as ``name_function`` has it; any other text as it is."""
     found = DEFINED.search(given)
-    return found[1] if found is not None else given
+    return found[1] if found is not None else "lambda" if UNNAMED.search(given) else given
 
 
 def _coded(config: Config | None, tables: Tables) -> Iterable[str]:
+    """The metrics with an aggregation or a reducer that no table has, and which was a function therefore."""
+    usual = _list_reducers((config or {}).get("repeat_cfg"))
+    for entry in _every_metric(config):
+        given, reducers = entry.get("aggregation"), _list_reducers(entry) or usual
+        unknown = isinstance(given, str) and given not in tables.aggregations
+        if unknown or any(find_reducer(one, tables.reducers) is None for one in reducers):
+            yield _name(entry)
+
+
+def _every_metric(config: Config | None) -> list[Config]:
+    """The entries of a config's metric list and of those of its filters."""
     filters = (config or {}).get("filter_list")
     nested = [one for one in filters if isinstance(one, Mapping)] if isinstance(filters, list | tuple) else []
-    usual = _list_reducers((config or {}).get("repeat_cfg"))
-    for entry in [entry for part in (config, *nested) for entry in _metrics(part)]:
-        given, reducers = _aggregation(entry), _list_reducers(entry) or usual
-        closed = given is None or given in tables.aggregations
-        if not closed or any(DEFINED.search(one) for one in reducers):
-            yield _name(entry)
+    return [entry for part in (config, *nested) for entry in _metrics(part)]
+
+
+def refuse_unnamed(config: Config) -> None:
+    """Refuse a config with an aggregation that is neither a name nor source: nothing can be scored again by it."""
+    for entry in _every_metric(config):
+        _aggregation(entry)
