@@ -120,3 +120,15 @@ def test_likelihoods_with_choices_have_the_usual_metrics_of_choices(folder: Path
     (folder / "choices.yaml").write_text(head + tail[tail.index("\ndataset_path") :])
     report = evalcore.run(model="dummy", tasks=["choices.yaml"], output_path="out").report
     assert [str(key) for key, _ in report.task("choices").estimates] == ["acc,none", "acc_norm,none"]
+
+
+def test_scores_under_names_that_nothing_declares_stand_too(folder: Path) -> None:
+    (folder / "two.py").write_text("def two(prediction, gold):\n    return {'x': len(prediction), 'y': 0.5}\n")
+    head = "task: texts\noutput_type: generate_until\ndoc_to_target: '{{choices[answer]}}'\nmetric_list:\n  - metric: exact_match\n"
+    (folder / "texts.yaml").write_text(head + "  - metric: !function two.two\n" + COMMON)
+    keys = {"model": "dummy", "tasks": ["texts.yaml"], "trust": [str(folder / "two.py")], "output_path": "out"}
+    first, again = evalcore.run(**keys).report.task("texts"), evalcore.score("out")  # type: ignore[arg-type]
+    assert {str(key): one.value for key, one in first.estimates} == {
+        str(key): one.value for key, one in again.report.task("texts").estimates
+    }
+    assert any("two, x, y: scored by code of the task's own" in warning for warning in again.warnings)

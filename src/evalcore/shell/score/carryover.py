@@ -113,11 +113,13 @@ def read_kept(log: LogTask, task: Task, names: frozenset[str], tables: Tables) -
     recorded = build_recorded_task(log.name, log.config, table.output_type, table.filters, tables=tables)
     whole = len(log.paths) == 1 or find_recorded_count(log, "effective") == len(table.documents)
     closed = close_columns(recorded, table, row if whole else {})  # results of one shard are not those of all
-    found = tuple(one for one in closed.columns if (one.spec.name if one.spec else one.key.metric) in names)
+    # a function may emit scores under names that nothing declares
+    found = tuple(one for one in closed.columns if one.spec is None or one.spec.name in names)
     closing = {one.key for one in closed.columns}
     unclosed = FrozenDict((key, cells.scores) for key, cells in table.cells.items() if key not in closing)
     why = OLD_SCORES if log.config.get("process_results") == RECORDED else OWN_CODE
-    told = (f"{log.name}: {', '.join(sorted(names))}: {why}", *closed.warnings)
+    stand = {*names, *(one.key.metric for one in found if one.spec is None)}
+    told = (f"{log.name}: {', '.join(sorted(stand))}: {why}", *closed.warnings)
     return Kept(_as_told(task, recorded.task, log.config), found, unclosed), told
 
 
