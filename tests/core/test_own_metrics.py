@@ -525,6 +525,18 @@ def test_replies_that_differ_under_one_document_do_not_merge() -> None:
         merge_scored([one, two])
 
 
+def test_an_output_type_under_another_name_behaves_as_the_original() -> None:
+    other, known = OutputType("another_name"), Tables()
+    metrics = known.metrics.set(other, known.metrics[GENERATE_UNTIL])
+    tables = Tables(scorers=known.scorers.set(other, known.scorers[GENERATE_UNTIL]), metrics=metrics)
+    for spec in (MetricSpec("n", function=count_generations), MetricSpec("n", function=first_word)):
+        found = [
+            score_doc(Task("t", kind, (spec,)), TEXT, ask_texts("4", "5"), tables=tables)
+            for kind in (GENERATE_UNTIL, other)
+        ]
+        assert found[0] == found[1]
+
+
 # --- laws -----------------------------------------------------------------------------------------------------------
 
 OF_RESULTS = {

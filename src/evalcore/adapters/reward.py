@@ -22,6 +22,7 @@ from evalcore.adapters.texts import (
 from evalcore.core.aggregate.task_report import aggregation_of
 from evalcore.core.aggregate.value import evaluate
 from evalcore.core.answers.batch import Batch, take_documents
+from evalcore.core.answers.result import GenResult
 from evalcore.core.answers.text import GenBatch, gen_batch
 from evalcore.core.filters.chain import chain, scope_of
 from evalcore.core.filters.reply import FELL_BACK, FilterFn, Replies
@@ -53,7 +54,7 @@ class Reward(Struct, frozen=True, eq=False):
 
     def __post_init__(self) -> None:
         task, (spec, *_) = self.task, self.task.metrics
-        own = None if spec.function is None else own_metric(spec.function, task.output_type, spec.options)
+        own = None if spec.function is None else own_metric(spec.function, (GenResult,), spec.options)
         force_setattr(self, "apply", chain(pipelines_of(task, self.tables)[0], self.tables.filters))
         force_setattr(self, "score", (own or self.tables.metrics[task.output_type][spec.name]).score)
 

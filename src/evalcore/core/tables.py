@@ -45,17 +45,20 @@ DEFAULT_METRICS: PMap[OutputType, tuple[str, ...]] = pmap(
 TAKE_FIRST = Pipeline("none", (Step("take_first"),))
 
 
-def first_or_all(task: Task) -> Pipeline:
+def first_or_all(task: Task, tables: Tables) -> Pipeline:
     """The pipeline of a task that names none: the first reply, or all of them where a metric awaits them."""
-    return Pipeline("none") if any(spec.reducers or sees_all(spec, task) for spec in task.metrics) else TAKE_FIRST
+    together = _scores_together(tables.scorers.get(task.output_type))
+    awaited = together or any(spec.reducers or sees_all(spec, task, tables) for spec in task.metrics)
+    return Pipeline("none") if awaited else TAKE_FIRST
 
 
-def sees_all(spec: MetricSpec, task: Task) -> bool:
+def sees_all(spec: MetricSpec, task: Task, tables: Tables) -> bool:
     """Whether a task's own function takes all replies of a document at once."""
-    if spec.function is None:
+    scorer = tables.scorers.get(task.output_type)
+    if spec.function is None or not isinstance(scorer, MetricScorer):
         return False
     with located(place(task.name, key=spec.name)):
-        return own_metric(spec.function, task.output_type, spec.options).together
+        return own_metric(spec.function, scorer.records, spec.options).together
 
 
 def as_asked(metric: str, resampling: Resampling) -> Resampling:
@@ -86,7 +89,7 @@ class Tables(Struct, frozen=True, kw_only=True):
     group_callable: GroupRule = BY_CALLABLE
     size_of: SizeOf = own_size
     members: Callable[[Tree[TaskReport]], tuple[Leaf[TaskReport], ...]] = all_tasks
-    default_pipeline: Callable[[Task], Pipeline] = first_or_all
+    default_pipeline: Callable[[Task, Tables], Pipeline] = first_or_all
     unreduced: str | None = None
     as_host: bool = False
 
@@ -119,9 +122,7 @@ def specs_of(task: Task, tables: Tables) -> tuple[MetricSpec, ...]:
 
 def pipelines_of(task: Task, tables: Tables) -> tuple[Pipeline, ...]:
     """The task's pipelines, or the one it has without naming any."""
-    if not task.filters and _scores_together(_find_scorer(task, tables)):
-        return (Pipeline("none"),)
-    return task.filters or (tables.default_pipeline(task),)
+    return task.filters or (tables.default_pipeline(task, tables),)
 
 
 def known_metrics(kind: OutputType, tables: Tables = EVALCORE) -> PMap[str, AnyMetric]:
@@ -175,7 +176,7 @@ def bind_pipelines(task: Task, tables: Tables) -> tuple[BoundPipeline, ...]:
 
 def bind_pipeline(task: Task, pipeline: Pipeline, tables: Tables) -> BoundPipeline:
     specs = pipeline.metrics or specs_of(task, tables)
-    together = () if task.process_results is not None else tuple(spec for spec in specs if sees_all(spec, task))
+    together = () if task.process_results is not None else tuple(spec for spec in specs if sees_all(spec, task, tables))
     scorer = _find_scorer(task, tables)
     records = task.process_results is None and not isinstance(scorer, MetricScorer)
     return BoundPipeline(
@@ -197,7 +198,7 @@ def _without(specs: tuple[MetricSpec, ...], others: Sequence[MetricSpec]) -> tup
     return tuple(spec for spec in specs if spec not in others) if others else specs
 
 
-def _scores_together(scorer: Scorer) -> bool:
+def _scores_together(scorer: Scorer | None) -> bool:
     return isinstance(scorer, RecordScorer) and scorer.together
 
 

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from pyrsistent import PMap, pmap
 
 from evalcore.core.answers.batch import Batch
+from evalcore.core.answers.result import GenResult
 from evalcore.core.answers.text import GenBatch, gen_batch
 from evalcore.core.filters.reply import FilterFn, Replies, nested
 from evalcore.core.metrics.dispatch import AnyMetric, MetricScorer, Scores, score_by_metric
@@ -96,7 +97,7 @@ def _generation(known: Sequence[PMap[str, AnyMetric]], task: Task, specs: Sequen
     return scores + (score_by_metric(listed, ours, task, late, batch) if late else ())
 
 
-GENERATION = MetricScorer(_generation, (GENERATE_UNTIL,))
+GENERATION = MetricScorer(_generation, (GENERATE_UNTIL,), (GenResult,))
 
 
 def listed(batch: Batch) -> GenBatch:

@@ -21,7 +21,7 @@ from evalcore.core.records.task import Pipeline, Task
 from evalcore.core.tables import EVALCORE, TAKE_FIRST, Tables
 
 
-def take_first(task: Task) -> Pipeline:
+def take_first(task: Task, tables: Tables) -> Pipeline:
     """lm-eval's implicit filter."""
     return TAKE_FIRST
 

@@ -14,13 +14,13 @@ from msgspec.structs import replace
 from evalcore.core.answers.kind import AnyBatch
 from evalcore.core.answers.result import GenResult, Result
 from evalcore.core.answers.text import all_generations
-from evalcore.core.metrics.form import Call, Form, by_result, choose_form, read_form
+from evalcore.core.metrics.form import Call, Form, Records, by_result, choose_form, read_form
 from evalcore.core.metrics.metric import Emitted, Marks, Metric
 from evalcore.core.metrics.normalise import NO_GOLD
 from evalcore.core.records.array import frozen
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.outcome import FAILED, NOT_EMITTED, UNSCORABLE
-from evalcore.core.records.request import GENERATE_UNTIL, Options, OutputType
+from evalcore.core.records.request import Options
 from evalcore.core.records.row import Floats, Objects
 
 Best = Callable[[Sequence[float]], float]
@@ -103,17 +103,17 @@ def per_document(function: Call, best: Best = max, *, kept: bool = False) -> Per
     return PerDocument(function, best, kept)
 
 
-def own_metric(function: object, kind: OutputType, options: Mapping[str, object]) -> Metric[AnyBatch]:
+def own_metric(function: object, records: Records, options: Mapping[str, object]) -> Metric[AnyBatch]:
     """The table entry that a task's own function stands for.
 
-    >>> own_metric(lambda result: len(result.generations), GENERATE_UNTIL, {}).together
+    >>> own_metric(lambda result: len(result.generations), (GenResult,), {}).together
     True
     """
     if isinstance(function, Metric):
         return function
     made = function if isinstance(function, PerDocument) else PerDocument(function)  # type: ignore[arg-type]  # callable by the contract of MetricSpec
-    form = made.form or choose_form(made.function, kind, options, listed=made.listed)
-    together = form is by_result and kind == GENERATE_UNTIL
+    form = made.form or choose_form(made.function, records, options, listed=made.listed)
+    together = form is by_result and records == (GenResult,)
     build = all_generations if together else None
     return Metric(replace(made, form=form), build, bounds=(-np.inf, np.inf), options=None, together=together)
 

@@ -13,9 +13,11 @@ from evalcore.core.answers.batch import Batch, Problems, take_documents
 from evalcore.core.answers.choice import MCBatch, mc_batch
 from evalcore.core.answers.kind import AnyBatch, Build
 from evalcore.core.answers.likelihood import LLBatch, RollingBatch, ll_batch, rolling_batch
+from evalcore.core.answers.result import GenResult, LLResult, MCResult, Result, RollingResult
 from evalcore.core.answers.text import GenBatch, gen_batch
 from evalcore.core.metrics.choice import CHOICE_METRICS
 from evalcore.core.metrics.custom import OWN, own_metric
+from evalcore.core.metrics.form import EVERY, Records
 from evalcore.core.metrics.likelihood import LIKELIHOOD_METRICS, ROLLING_METRICS
 from evalcore.core.metrics.metric import Emitted, Marks, Metric, score_column
 from evalcore.core.metrics.text import TEXT_METRICS
@@ -70,11 +72,15 @@ Scorer = Callable[[Task, Sequence[MetricSpec], Batch], Scores]
 class MetricScorer(msgspec.Struct, frozen=True):
     """A scorer that asks metrics: those set under each of ``kinds``, which ``score`` takes as its first argument.
 
+    ``records`` are the kinds of result that a task's own function may take; if that is ``GenResult`` alone, it gets all
+    replies of a document at once.
+
     The pipe binds it to the metrics of its tables; called as it is, it asks evalcore's own.
     """
 
     score: Callable[[Sequence[Known], Task, Sequence[MetricSpec], Batch], Scores]
     kinds: tuple[OutputType, ...]
+    records: Records = EVERY
 
     def bind(self, metrics: Metrics, specs: Sequence[MetricSpec] = ()) -> Scorer:
         """Bind to a table's metrics; a task's own functions are entries under the names of their specs."""
@@ -84,15 +90,15 @@ class MetricScorer(msgspec.Struct, frozen=True):
     def list_own(self, specs: Sequence[MetricSpec]) -> Mapping[str, AnyMetric]:
         """The entries that a task's own functions stand for."""
         own = [spec for spec in specs if spec.function is not None]
-        return {spec.name: own_metric(spec.function, self.kinds[0], spec.options) for spec in own}
+        return {spec.name: own_metric(spec.function, self.records, spec.options) for spec in own}
 
     def __call__(self, task: Task, specs: Sequence[MetricSpec], batch: Batch) -> Scores:
         return self.bind(METRICS, specs)(task, specs, batch)
 
 
-def by_metric(kind: OutputType, build: Build) -> MetricScorer:
+def by_metric(kind: OutputType, build: Build, record: type[Result]) -> MetricScorer:
     """A scorer that asks the metrics of one output type."""
-    return MetricScorer(partial(score_by_metric, build), (kind,))
+    return MetricScorer(partial(score_by_metric, build), (kind,), (record,))
 
 
 def score_by_metric(
@@ -102,7 +108,7 @@ def score_by_metric(
 
     >>> from evalcore.core.answers.batch import make_batch
     >>> task, asked = Task("t", GENERATE_UNTIL), [MetricSpec("exact_match"), MetricSpec("includes")]
-    >>> scores = by_metric(GENERATE_UNTIL, gen_batch)(task, asked, make_batch([["It is 4"]], ["4"]))
+    >>> scores = by_metric(GENERATE_UNTIL, gen_batch, GenResult)(task, asked, make_batch([["It is 4"]], ["4"]))
     >>> [one.column.rows for one in scores]
     [Floats(values=Array([0.])), Floats(values=Array([1.]))]
     """
@@ -208,9 +214,9 @@ def _score_part(
 
 SCORERS: PMap[OutputType, Scorer] = pmap(
     {
-        MULTIPLE_CHOICE: by_metric(MULTIPLE_CHOICE, mc_batch),
-        GENERATE_UNTIL: by_metric(GENERATE_UNTIL, gen_batch),
-        LOGLIKELIHOOD: MetricScorer(_by_kind, (LOGLIKELIHOOD, MULTIPLE_CHOICE)),
-        LOGLIKELIHOOD_ROLLING: by_metric(LOGLIKELIHOOD_ROLLING, rolling_batch),
+        MULTIPLE_CHOICE: by_metric(MULTIPLE_CHOICE, mc_batch, MCResult),
+        GENERATE_UNTIL: by_metric(GENERATE_UNTIL, gen_batch, GenResult),
+        LOGLIKELIHOOD: MetricScorer(_by_kind, (LOGLIKELIHOOD, MULTIPLE_CHOICE), (LLResult, MCResult)),
+        LOGLIKELIHOOD_ROLLING: by_metric(LOGLIKELIHOOD_ROLLING, rolling_batch, RollingResult),
     }
 )

@@ -5,17 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from inspect import Parameter, Signature, isasyncgenfunction, iscoroutinefunction, isgeneratorfunction, signature
 
-from pyrsistent import PMap, pmap
-
 from evalcore.core.answers.result import GenResult, LLResult, MCResult, Result, RollingResult
 from evalcore.core.records.errors import EvalError
-from evalcore.core.records.request import (
-    GENERATE_UNTIL,
-    LOGLIKELIHOOD,
-    LOGLIKELIHOOD_ROLLING,
-    MULTIPLE_CHOICE,
-    OutputType,
-)
 
 Call = Callable[..., object]
 Form = Callable[[Call, Result, Mapping[str, object]], Iterator[object]]
@@ -64,31 +55,24 @@ def list_texts(result: Result) -> tuple[object, tuple[object, ...]]:
     raise EvalError("a log-likelihood has no prediction; write the function as f(result)")
 
 
-RECORDS: PMap[OutputType, tuple[type[Result], ...]] = pmap(
-    dict[OutputType, tuple[type[Result], ...]](
-        {
-            MULTIPLE_CHOICE: (MCResult,),
-            GENERATE_UNTIL: (GenResult,),
-            LOGLIKELIHOOD: (LLResult, MCResult),
-            LOGLIKELIHOOD_ROLLING: (RollingResult,),
-        }
-    )
-)
+Records = tuple[type[Result], ...]
+"""The kinds of result that a scorer makes."""
+
+EVERY: Records = (MCResult, GenResult, LLResult, RollingResult)
 WITH_TEXTS = (GenResult, MCResult)
 
 
-def choose_form(function: Call, kind: OutputType, options: Mapping[str, object], *, listed: bool = False) -> Form:
+def choose_form(function: Call, records: Records, options: Mapping[str, object], *, listed: bool = False) -> Form:
     """Choose how a function is called, by its signature: as f(result), f(prediction, gold) or by lm-eval's names.
 
     ``listed``: a function of a text's score that takes one argument and does not say which takes lm-eval's pair.
 
-    >>> choose_form(lambda said, wanted: 1.0, GENERATE_UNTIL, {}) is by_pair
+    >>> choose_form(lambda said, wanted: 1.0, (GenResult,), {}) is by_pair
     True
-    >>> choose_form(max, MULTIPLE_CHOICE, {})
+    >>> choose_form(max, (MCResult,), {})
     Traceback (most recent call last):
     evalcore.EvalError: expected a metric of one of the forms f(result: MCResult), f(prediction, gold) or ...
     """
-    records = RECORDS.get(kind, tuple(one for known in RECORDS.values() for one in known))
     try:
         known = signature(function)
     except (TypeError, ValueError):
@@ -96,7 +80,7 @@ def choose_form(function: Call, kind: OutputType, options: Mapping[str, object],
     if iscoroutinefunction(function) or isasyncgenfunction(function) or isgeneratorfunction(function):
         raise _refuse("a function that returns no score but something to wait for or to go through", records)
     form, wanted = read_form(known, options), _annotated(known)
-    if form is by_result and listed and wanted is None and kind == GENERATE_UNTIL:
+    if form is by_result and listed and wanted is None and GenResult in records:
         return by_list
     try:
         if form not in (by_name, by_keyword):
@@ -132,8 +116,7 @@ def _annotated(known: Signature) -> type[Result] | None:
     first = next(iter(known.parameters.values()), None)
     given = None if first is None else first.annotation
     name = given if isinstance(given, str) else getattr(given, "__name__", "")
-    every = (one for known in RECORDS.values() for one in known)
-    return next((one for one in every if one.__name__ == name.rpartition(".")[2]), None)
+    return next((one for one in EVERY if one.__name__ == name.rpartition(".")[2]), None)
 
 
 def takes_result(function: object) -> bool:

@@ -16,7 +16,7 @@ from evalcore.core.records.request import freeze_options
 from evalcore.core.records.row import take_rows
 from evalcore.core.records.score import Scored, ScoredColumn
 from evalcore.core.records.task import MetricKey, MetricSpec, Task
-from evalcore.core.tables import Tables, first_or_all, known_metrics
+from evalcore.core.tables import EVALCORE, Tables, first_or_all, known_metrics
 from evalcore.shell.logs.json_records import find_part
 from evalcore.shell.logs.log import LogTask
 from evalcore.shell.score.groups import find_recorded_count
@@ -57,7 +57,9 @@ def drop_metrics(task: Task, names: frozenset[str]) -> Task:
     >>> [spec.name for spec in drop_metrics(task, frozenset(["own"])).metrics]
     ['bypass']
     """
-    named = task.filters or (first_or_all(task),)  # what is left may leave replies to a reducer where the task did not
+    named = task.filters or (
+        first_or_all(task, EVALCORE),
+    )  # what is left may leave replies to a reducer where the task did not
     filters = tuple(replace(one, metrics=_others(one.metrics, names) if one.metrics else None) for one in named)
     return replace(task, metrics=_others(task.metrics, names), filters=filters, process_results=None)
 

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from evalcore.core.records.errors import EvalError, place, unknown
 from evalcore.core.records.request import GENERATE_UNTIL, Failure, freeze_options
 from evalcore.core.records.task import MetricKey, MetricSpec, Pipeline, Task, config_of, describe_metric
-from evalcore.core.tables import first_or_all
+from evalcore.core.tables import EVALCORE, first_or_all
 from evalcore.shell.logs.log import Logged, LogTask
 from evalcore.shell.score.rules import Rules
 
@@ -98,7 +98,7 @@ def make_verdict_task(task: Task, rules: Rules, keys: Sequence[MetricKey]) -> Ta
 
 
 def _pipeline(task: Task, name: str, metrics: tuple[MetricSpec, ...]) -> Pipeline:
-    return replace(first_or_all(task), name=name, metrics=metrics)
+    return replace(first_or_all(task, EVALCORE), name=name, metrics=metrics)
 
 
 def _said(task: Task, made: Task) -> Plain:
