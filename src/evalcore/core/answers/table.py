@@ -99,18 +99,28 @@ def likelihoods(replies: Iterable[object]) -> Sequence[object]:
         return replies
     try:
         heads = list(map(itemgetter(0), replies))  # type: ignore[arg-type]
-        plain = set(map(type, heads)) <= NUMBERS
-        values = np.fromiter(heads if plain else map(read_value, replies), np.float64, len(replies))
+        values = _read_plain(heads)
+        if values is None:
+            values = np.fromiter(map(read_value, replies), np.float64, len(replies))
+            if bool(np.isnan(values).any()):
+                return replies
     except (IndexError, OverflowError):
-        return replies
-    if not plain and bool(np.isnan(values).any()):
         return replies
     values.setflags(write=False)
     return Likelihoods(replies, values)  # type: ignore[arg-type]  # just checked: tuples
 
 
-NUMBERS = frozenset({float, int, np.float64, np.float32})
-"""Types whose values numpy reads as ``read_value`` does, only faster."""
+def _read_plain(heads: Sequence[object]) -> Floats64 | None:
+    """Read numbers as ``read_value`` does, only faster; None if some may be none."""
+    try:
+        found = np.array(heads)
+    except (TypeError, ValueError, OverflowError):
+        return None
+    if found.ndim != 1 or found.dtype.kind not in "fiu":
+        return None
+    if bool(((found == 0) | (found == 1)).any()) and not {bool, np.bool_}.isdisjoint(map(type, heads)):
+        return None  # which numpy takes for numbers among numbers
+    return np.asarray(found, np.float64)
 
 
 class Requests(Struct, frozen=True):
