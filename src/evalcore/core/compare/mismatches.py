@@ -8,7 +8,8 @@ from msgspec.structs import replace
 
 from evalcore.core.aggregate.task_report import aggregation_of
 from evalcore.core.compare.lines import ComparisonSide
-from evalcore.core.groups.tree import Group, Tree, all_groups, child_names
+from evalcore.core.groups.edit import list_groups
+from evalcore.core.groups.tree import Group, Tree, child_names
 from evalcore.core.records.score import Scored, ScoredColumn
 from evalcore.core.records.task import MetricKey
 from evalcore.core.tables import Tables
@@ -72,8 +73,3 @@ def warn_of_groups(a: Iterable[Tree[object]], b: Iterable[Tree[object]]) -> Iter
 def _list_rules(group: Group[object]) -> tuple[object, ...]:
     """List what decides a group's numbers: its children and metrics, without the filters, which its tasks decide."""
     return child_names(group), tuple(sorted((replace(one, filters=None) for one in group.metrics), key=repr))
-
-
-def list_groups(trees: Iterable[Tree[object]]) -> list[Group[object]]:
-    """List every group of some trees, parents first."""
-    return [one for tree in trees if isinstance(tree, Group) for one in (tree, *all_groups(tree))]

@@ -15,8 +15,8 @@ from evalcore.core.compare.lines import (
     adjust_comparisons,
     too_few,
 )
-from evalcore.core.compare.mismatches import list_groups
 from evalcore.core.compare.pairs import pair_documents
+from evalcore.core.groups.edit import list_groups
 from evalcore.core.groups.tree import all_tasks
 from evalcore.core.records.task import MetricKey
 

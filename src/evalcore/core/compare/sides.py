@@ -12,8 +12,9 @@ from evalcore.core.aggregate.task_report import aggregation_of
 from evalcore.core.compare.differences import Move, Pair, measure_line
 from evalcore.core.compare.flips import DRAWS, flip_lines
 from evalcore.core.compare.lines import Comparison, ComparisonLine, ComparisonSide
-from evalcore.core.compare.mismatches import drop_mismatches, list_groups, warn_of_groups, warn_of_metrics
+from evalcore.core.compare.mismatches import drop_mismatches, warn_of_groups, warn_of_metrics
 from evalcore.core.compare.pairs import Paired, pair_documents
+from evalcore.core.groups.edit import list_groups
 from evalcore.core.groups.tree import Tree, all_tasks
 from evalcore.core.pipeline import build_report, report_task
 from evalcore.core.records.errors import EvalError, place

@@ -9,7 +9,8 @@ from msgspec.structs import replace
 
 from evalcore.core.aggregate.inference import DEFAULT, Inference
 from evalcore.core.compare.differences import influence_of
-from evalcore.core.groups.tree import Group, all_groups, all_tasks, map_leaves
+from evalcore.core.groups.edit import list_groups
+from evalcore.core.groups.tree import all_tasks, map_leaves
 from evalcore.core.pipeline import aggregate_again, build_report
 from evalcore.core.records.array import frozen
 from evalcore.core.records.column import Column
@@ -86,8 +87,7 @@ def groups_above(report: Report, task: str) -> frozenset[str]:
     >>> sorted(groups_above(build_report([], [tree]), "b"))
     ['g', 'h']
     """
-    groups = [one for tree in report.trees if isinstance(tree, Group) for one in (tree, *all_groups(tree))]
-    return frozenset(one.name for one in groups if task in {leaf.name for leaf in all_tasks(one)})
+    return frozenset(one.name for one in list_groups(report.trees) if task in {leaf.name for leaf in all_tasks(one)})
 
 
 def _report_groups(

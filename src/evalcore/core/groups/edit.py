@@ -120,3 +120,12 @@ def statistics_of(tree: Tree[T], samples: Callable[[Leaf[T]], int | None] | None
     tasks = all_tasks(tree)
     counts = (getattr(leaf.value, "sample_len", None) if samples is None else samples(leaf) for leaf in tasks)
     return GroupStatistics(len(tasks), len(all_groups(tree)), sum(count or 0 for count in counts))
+
+
+def list_groups(trees: Iterable[Tree[T]]) -> list[Group[T]]:
+    """List every group of some trees, parents first.
+
+    >>> [group.name for group in list_groups([Group("g", (Group("h"),)), Leaf("a", None), Group("i")])]
+    ['g', 'h', 'i']
+    """
+    return [group for tree in trees if isinstance(tree, Group) for group in (tree, *all_groups(tree))]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from math import sqrt
 
-from evalcore.core.groups.edit import has_aggregation
-from evalcore.core.groups.tree import Group, Tree, all_groups, all_tasks, child_names, fold_group
+from evalcore.core.groups.edit import has_aggregation, list_groups
+from evalcore.core.groups.tree import Group, Tree, all_tasks, child_names, fold_group
 from evalcore.core.lm_eval.errata import ERRATA
 from evalcore.core.lm_eval.sample_log import thaw
 from evalcore.core.records.estimate import Estimate
@@ -209,5 +209,4 @@ def _write_sources(estimate: Estimate, behind: Sequence[Estimate]) -> Plain:
 
 
 def _list_groups(trees: Iterable[Tree[TaskReport]]) -> list[Group[TaskReport]]:
-    groups = [group for tree in trees if isinstance(tree, Group) for group in (tree, *all_groups(tree))]
-    return list({group.name: group for group in reversed(groups)}.values())[::-1]
+    return list({group.name: group for group in reversed(list_groups(trees))}.values())[::-1]

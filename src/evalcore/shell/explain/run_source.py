@@ -10,7 +10,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from evalcore.core.aggregate.inference import Inference
-from evalcore.core.groups.tree import Group, all_groups, all_tasks
+from evalcore.core.groups.edit import list_groups
+from evalcore.core.groups.tree import all_tasks
 from evalcore.core.lm_eval.policy import LM_EVAL_0_4_13, POLICIES
 from evalcore.core.pipeline import build_report, report_task
 from evalcore.core.records.errors import EvalError, unknown
@@ -59,7 +60,7 @@ class RunSource(Struct, frozen=True):
     def _unknown(self, name: str, names: Sequence[str]) -> EvalError:
         """No such task: a group of the run, whose tasks are meant, or no name of it at all."""
         trees = self.recorded.side.trees if self.recorded is not None else ()
-        groups = [one for tree in trees if isinstance(tree, Group) for one in (tree, *all_groups(tree))]
+        groups = list_groups(trees)
         below = [leaf.name for one in groups if one.name == name for leaf in all_tasks(one) if leaf.name in names]
         if below:
             return EvalError(f"--task {name} is a group: say which of its tasks, {', '.join(dict.fromkeys(below))}")
@@ -104,7 +105,7 @@ def _read_scores(path: Path, logs: Sequence[LogTask], searched: Searched) -> tup
 
 
 def _write_arguments(path: Path, columns: ColumnMap | None) -> str:
-    """A log as `score` is to be told of it."""
+    """Write the arguments by which `score` reads a log."""
     named = columns.named if columns is not None else {}
     flags = [(f"--{RENAMED.get(key, key)}", quote(column)) for key, column in named.items()]
     return " ".join([quote(str(path)), *(part for pair in flags for part in pair)])

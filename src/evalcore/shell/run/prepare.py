@@ -10,8 +10,9 @@ from typing import TypeVar
 from msgspec.structs import replace
 from pyrsistent import PMap
 
+from evalcore.core.groups.edit import list_groups
 from evalcore.core.groups.rules import GROUP_TABLES, GroupTables
-from evalcore.core.groups.tree import Group, Tree, all_groups, leaves
+from evalcore.core.groups.tree import Tree, leaves
 from evalcore.core.records.errors import EvalError, locate, place, require_known, unknown
 from evalcore.core.records.frozen_dict import FrozenDict, FrozenRecord, thaw_dict, thaw_value
 from evalcore.core.records.request import Options
@@ -77,7 +78,7 @@ def spread_data(
     >>> spread_data({"g": "x.jsonl"}, [Group("g", (Leaf("a", None), Leaf("b", None)))], ["a", "b"])
     {'a': 'x.jsonl', 'b': 'x.jsonl'}
     """
-    groups = {one.name: one for tree in trees if isinstance(tree, Group) for one in (tree, *all_groups(tree))}
+    groups = {one.name: one for one in list_groups(trees)}
     names, out = list(tasks), dict[str, T]()
     for name, value in data.items():
         if name in groups and name not in names:

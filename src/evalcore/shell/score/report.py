@@ -6,7 +6,8 @@ from collections.abc import Iterable, Sequence
 
 from msgspec.structs import replace
 
-from evalcore.core.groups.tree import Group, Tree, all_groups, leaves
+from evalcore.core.groups.edit import list_groups
+from evalcore.core.groups.tree import Group, Tree, leaves
 from evalcore.core.records.estimate import Estimate
 from evalcore.core.records.report import Report, TaskReport
 from evalcore.core.records.task import MetricKey
@@ -53,8 +54,9 @@ def _describe_task(task: TaskReport, part: ScoredLog) -> TaskReport:
 def find_unknown_shots(report: Report) -> frozenset[str]:
     """Find the tasks whose number of shots is not recorded, and the groups that contain such a task."""
     lost = {task.name for task in report.tasks if task.num_fewshot is None}
-    groups = (group for tree in report.trees for group in (tree, *all_groups(tree)))
-    return frozenset(lost | {group.name for group in groups if any(leaf.name in lost for leaf in leaves(group))})
+    return frozenset(
+        lost | {group.name for group in list_groups(report.trees) if any(leaf.name in lost for leaf in leaves(group))}
+    )
 
 
 def _count_original(part: ScoredLog, name: str) -> int | None:

@@ -9,7 +9,8 @@ from math import isfinite
 
 from evalcore.core.aggregate.signature import VERSION
 from evalcore.core.groups.config import group_to_dict
-from evalcore.core.groups.tree import Group, all_groups
+from evalcore.core.groups.edit import list_groups
+from evalcore.core.groups.tree import Group
 from evalcore.core.lm_eval.result_file import lm_eval_results
 from evalcore.core.lm_eval.sample_log import thaw
 from evalcore.core.records.frozen_dict import FrozenDict, FrozenRecord
@@ -142,8 +143,7 @@ def hash_text(text: str | None) -> str | None:
 
 def _list_groups(report: Report) -> list[Group[TaskReport]]:
     """Every group once, parents before children."""
-    trees = [tree for tree in report.trees if isinstance(tree, Group)]
-    return list({one.name: one for tree in trees for one in (tree, *all_groups(tree))}.values())
+    return list({one.name: one for one in list_groups(report.trees)}.values())
 
 
 def _redact_config(config: object, known: list[str]) -> Plain:
