@@ -83,7 +83,6 @@ def groups_above(report: Report, task: str) -> frozenset[str]:
     """Find the groups that contain a task, at any depth.
 
     >>> from evalcore.core.groups.tree import Group, Leaf
-    >>> from evalcore.core.groups.tree import Leaf
     >>> tree = Group("g", (Leaf("a", None), Group("h", (Leaf("b", None),))))
     >>> sorted(groups_above(build_report([], [tree]), "b"))
     ['g', 'h']
