@@ -20,11 +20,16 @@ CLUSTER_DRAWS = 200
 
 
 class UnitSpread(Struct, frozen=True):
-    """An error, its uncorrected variance, and the number of independent units it rests on."""
+    """An error, its uncorrected variance, the number of independent units it rests on, and its degrees of freedom.
+
+    ``warnings`` say what makes the error doubtful.
+    """
 
     error: Error
     variance: float | None
     units: int
+    df: float
+    warnings: tuple[str, ...] = ()
 
 
 def spread_of(
@@ -38,18 +43,21 @@ def spread_of(
     """The standard error by the aggregation's own rule, or by clusters if documents belong together."""
     n = len(summary.stats)
     if resampling.draws == 0:
-        return UnitSpread(Error(None, "bootstrap_iters is 0, so no errors are computed"), None, n)
+        return UnitSpread(Error(None, "bootstrap_iters is 0, so no errors are computed"), None, n, n - 1.0)
     if clusters is not None and influence is None and aggregation.resamples:
         return _bootstrap_clusters(summary, clusters, resampling)
     if clusters is not None and influence is not None:
         variance, stderr, count = clustered(influence, clusters)
         return UnitSpread(
-            Error(stderr, "clustered" if stderr is not None else "needs two clusters, got 1"), variance, count
+            Error(stderr, "clustered" if stderr is not None else "needs two clusters, got 1"),
+            variance,
+            count,
+            count - 1.0,
         )
     error = aggregation.error(rows, summary, influence, resampling)
     if influence is None:
-        return UnitSpread(error, None if error.stderr is None else error.stderr**2, n)
-    return UnitSpread(error, independent(influence)[0], n)
+        return UnitSpread(error, None if error.stderr is None else error.stderr**2, n, n - 1.0)
+    return UnitSpread(error, independent(influence)[0], n, n - 1.0)
 
 
 def _bootstrap_clusters(summary: Summary, clusters: Ints64, resampling: Resampling) -> UnitSpread:
@@ -60,7 +68,7 @@ def _bootstrap_clusters(summary: Summary, clusters: Ints64, resampling: Resampli
         lambda index: float(units.resampled(index[None, :])[0]), count, draws=draws, seed=resampling.seed
     )
     method = f"cluster-bootstrap(draws={draws},seed={resampling.seed})"
-    return UnitSpread(Error(stderr, method), None if stderr is None else stderr**2, count)
+    return UnitSpread(Error(stderr, method), None if stderr is None else stderr**2, count, count - 1.0)
 
 
 def whole_clusters(summary: Summary, clusters: Ints64) -> Summary:

@@ -116,7 +116,7 @@ def describe_task(
         version=task.version,
         num_fewshot=task.num_fewshot,
         config=task.config or config_of(task),
-        warnings=tuple(unique(warning for one in columns for warning in _warnings(task, one, tables))),
+        warnings=tuple(unique(told for one, estimate in closed for told in _warnings(task, one, estimate, tables))),
     )
 
 
@@ -215,7 +215,8 @@ def _codes(task: Task, one: ScoredColumn, clusters: Mapping[int, int]) -> Ints64
     return np.array([clusters[key] for key in keys], np.int64)
 
 
-def _warnings(task: Task, one: ScoredColumn, tables: Tables) -> Iterable[str]:
+def _warnings(task: Task, one: ScoredColumn, estimate: Estimate, tables: Tables) -> Iterable[str]:
+    yield from (f"{task.name}: {one.key}: {warning}" for warning in estimate.warnings)
     if "first reply" in one.traits and tables.unreduced is None:
         yield f"{task.name}: only the first reply is scored; name reducers (mean, pass@1, ...) to use them all"
     if one.spec is None:

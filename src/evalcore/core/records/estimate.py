@@ -165,7 +165,7 @@ class Estimate(ShallowRecord, frozen=True, kw_only=True):
     """A value, its standard error and interval, and everything needed to combine, compare and audit it.
 
     ``n`` counts units (documents, or questions for ``acc_all``), and is None where it is not known; ``reason`` says
-    why a value or an error is missing.
+    why a value or an error is missing; ``warnings`` say what makes its error or interval doubtful.
     """
 
     value: float | None
@@ -173,6 +173,7 @@ class Estimate(ShallowRecord, frozen=True, kw_only=True):
     ci: tuple[float, float] | None = None
     n: int | None = 0
     reason: str | None = None
+    warnings: tuple[str, ...] = ()
     signature: str = ""
     errata: tuple[str, ...] = ()
     counts: Counts = Counts()
