@@ -1,23 +1,34 @@
-"""How often an interval that promises 95 % holds the truth: lm-eval's, Inspect's way, and evalcore's, on 0/1 scores.
+"""How often an interval that promises 95 % holds the truth, and how wide it is: evalcore's, lm-eval's and Inspect's.
 
-Exact sums over all outcomes, no simulation.
+Right and wrong answers are exact sums over all outcomes; every other cell (bench/cells.py) is drawn again and again,
+with seeds of its own. A width is relative to the oracle's: 3.92 times the true standard deviation of the number.
 
-    python bench/coverage.py
+    python bench/coverage.py [REPETITIONS] [FAMILY ...] [--write]
+
+``--write`` puts the tables into docs/error-bars.md and the picture into docs/coverage.svg.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Sequence
 from math import exp, lgamma, log
 
+import numpy as np
+from cells import CHANCES, SIZES, list_cells
 from lm_eval.api.metrics import mean_stderr
+from measures import Ends, Measured, holds, measure
+from picture import Series, draw_strips
+from rewrite import DOCS, write_section, write_table
 
 from evalcore import AGGREGATIONS, aggregate_metric
 from evalcore.core.stats.quantiles import t_quantile
 from evalcore.stats import Array, Floats, Inference, build_column
 
-SIZES, CHANCES = (10, 30, 100, 1000), (0.5, 0.9, 0.99)
-Ends = tuple[float, float]
+PROMISE = 0.95
+
+
+# --- right and wrong answers: exact sums -----------------------------------------------------------------------------
 
 
 def scores(hits: int, n: int) -> list[float]:
@@ -41,16 +52,16 @@ def around(quantile: Callable[[int], float]) -> Callable[[int, int], Ends]:
 
 
 WAYS: dict[str, Callable[[int, int], Ends | None]] = {
-    "lm-eval, value ± 1.96 stderr": around(lambda n: 1.96),
-    "value ± t · stderr (Inspect)": around(lambda n: t_quantile(0.975, n - 1)),
-    "evalcore (wilson)": ours("wilson"),
-    "evalcore ci: exact": ours("exact"),
+    "lm-eval, value ± 1.96 `stderr`": around(lambda n: 1.96),
+    "value ± t · stderr (Inspect's `ci`)": around(lambda n: t_quantile(0.975, n - 1)),
+    "evalcore": ours("wilson"),
+    "evalcore, `ci: exact`": ours("exact"),
 }
 
 
-def coverage(ends: Callable[[int, int], Ends | None], n: int, p: float) -> float:
+def sum_exactly(ends: Callable[[int, int], Ends | None], n: int, p: float) -> float:
     chances = [chance(k, n, p) for k in range(n + 1)]
-    return sum(one for k, one in enumerate(chances) if one > 1e-12 and _holds(ends(k, n), p))
+    return sum(one for k, one in enumerate(chances) if one > 1e-12 and holds(ends(k, n), p))
 
 
 def chance(k: int, n: int, p: float) -> float:
@@ -58,16 +69,93 @@ def chance(k: int, n: int, p: float) -> float:
     return exp(lgamma(n + 1) - lgamma(k + 1) - lgamma(n - k + 1) + k * log(p) + (n - k) * log(1 - p))
 
 
-def _holds(ends: Ends | None, p: float) -> bool:
-    return ends is not None and ends[0] <= p <= ends[1]
-
-
-def main() -> None:
+def tabulate_exact() -> str:
     cells = [(n, p) for n in SIZES for p in CHANCES]
-    print(f"{'95 % promised; held (%)':30s}" + "".join(f"{f'{n}, {p}':>11s}" for n, p in cells))
-    for name, ends in WAYS.items():
-        print(f"{name:30s}" + "".join(f"{100 * coverage(ends, n, p):11.1f}" for n, p in cells))
+    rows = [(name, *(f"{100 * sum_exactly(ends, n, p):.1f}" for n, p in cells)) for name, ends in WAYS.items()]
+    return write_table(("", *(f"{n}, {p:g}".replace("0.", ".") for n, p in cells)), rows)
+
+
+# --- what is printed and written -------------------------------------------------------------------------------------
+
+
+def tell(one: Measured) -> str:
+    peer = "     " if one.peer is None else f"{100 * one.peer:5.1f}"
+    notes = "".join(
+        [
+            f"  no interval in {100 * (1 - one.given):.0f} %" if one.given < 1 else "",
+            f"  warned in {100 * one.warned:.0f} %" if one.warned else "",
+            "" if one.kept else "  BELOW 90 %",
+        ]
+    )
+    return f"{one.cell.name:70s} {100 * one.held:5.1f} {peer} {one.width:6.2f}{notes}"
+
+
+def summarise(found: Sequence[Measured]) -> str:
+    """One row a family: the least and the median coverage, and the widths."""
+    rows = []
+    for family in dict.fromkeys(one.cell.family for one in found):
+        own = [one for one in found if one.cell.family == family]
+        quiet = [one for one in own if one.warned < 0.5]
+        peers = [one.peer for one in own if one.peer is not None]
+        widths = [one.width for one in quiet]
+        rows.append(
+            (
+                family,
+                str(len(own)),
+                f"{100 * min((one.unwarned for one in quiet), default=1):.0f}" if quiet else "-",
+                f"{100 * float(np.median([one.held for one in own])):.0f}",
+                f"{min(widths):.1f} to {max(widths):.1f}" if widths else "-",
+                _tell_warned([one for one in own if one.warned >= 0.5]),
+                f"{100 * min(peers):.0f} to {100 * max(peers):.0f}" if peers else "no error",
+            )
+        )
+    head = ("number", "cells", "least %", "median %", "width", "warned cells (least %)", "lm-eval ± 1.96 stderr %")
+    return write_table(head, rows)
+
+
+def _tell_warned(cells: Sequence[Measured]) -> str:
+    return f"{len(cells)} ({100 * min(one.held for one in cells):.0f})" if cells else "0"
+
+
+def picture(found: Sequence[Measured]) -> str:
+    families = dict.fromkeys(one.cell.family for one in found)
+    strips = [
+        (
+            family,
+            (
+                Series(
+                    "lm-eval", tuple(one.peer for one in found if one.cell.family == family and one.peer is not None)
+                ),
+                Series("evalcore", tuple(one.held for one in found if one.cell.family == family and one.warned < 0.5)),
+                Series(
+                    "evalcore, warned",
+                    tuple(one.held for one in found if one.cell.family == family and one.warned >= 0.5),
+                ),
+            ),
+        )
+        for family in families
+    ]
+    return draw_strips("Share of 95 % intervals that hold the truth, a dot a cell", strips, PROMISE)
+
+
+def main(arguments: Sequence[str]) -> None:
+    flags = [one for one in arguments if one.startswith("--")]
+    words = [one for one in arguments if not one.startswith("--")]
+    repetitions = int(words.pop(0)) if words and words[0].isdigit() else 1000
+    exact = tabulate_exact() if not words else ""
+    print(exact)
+    print(f"\n{f'{repetitions:,} evaluations a cell':70s}  held  lm-eval  width")
+    found = []
+    for cell in list_cells():
+        if not words or cell.family in words:
+            found.append(measure(cell, repetitions, peers=True))
+            print(tell(found[-1]), flush=True)
+    print("\n" + summarise(found))
+    if "--write" in flags:
+        write_section(DOCS / "error-bars.md", "exact coverage", exact)
+        write_section(DOCS / "error-bars.md", "coverage", summarise(found))
+        (DOCS / "coverage.svg").write_text(picture(found), encoding="utf-8")
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])
