@@ -7,6 +7,7 @@ from hashlib import blake2b
 
 import numpy as np
 from msgspec import Struct
+from msgspec.structs import replace
 
 from evalcore.core.records.array import Floats64, Ints64
 from evalcore.core.records.errors import EvalError
@@ -14,20 +15,22 @@ from evalcore.core.records.estimate import Aggregation, Error, Resampling, Summa
 from evalcore.core.records.request import Sample
 from evalcore.core.records.row import Rows
 from evalcore.core.stats.bootstrap import bootstrap
-from evalcore.core.stats.influence import clustered, independent, sum_clusters
+from evalcore.core.stats.influence import CR2, Correction, UnitError, measure_error, sum_clusters
 
 CLUSTER_DRAWS = 200
+FEW_DEGREES = 3.0
+"""Below this, simulated intervals of weighted numbers cover too rarely if long documents are also harder."""
 
 
 class UnitSpread(Struct, frozen=True):
-    """An error, its uncorrected variance, the number of independent units it rests on, and its degrees of freedom.
+    """An error, its uncorrected variance, the number of equal units it rests on, and its degrees of freedom.
 
     ``warnings`` say what makes the error doubtful.
     """
 
     error: Error
     variance: float | None
-    units: int
+    trials: float
     df: float
     warnings: tuple[str, ...] = ()
 
@@ -39,25 +42,51 @@ def spread_of(
     influence: Floats64 | None,
     clusters: Ints64 | None,
     resampling: Resampling,
+    correction: Correction = CR2,
 ) -> UnitSpread:
     """The standard error by the aggregation's own rule, or by clusters if documents belong together."""
     n = len(summary.stats)
     if resampling.draws == 0:
-        return UnitSpread(Error(None, "bootstrap_iters is 0, so no errors are computed"), None, n, n - 1.0)
+        return UnitSpread(Error(None, "bootstrap_iters is 0, so no errors are computed"), None, float(n), n - 1.0)
     if clusters is not None and influence is None and aggregation.resamples:
         return _bootstrap_clusters(summary, clusters, resampling)
     if clusters is not None and influence is not None:
-        variance, stderr, count = clustered(influence, clusters)
-        return UnitSpread(
-            Error(stderr, "clustered" if stderr is not None else "needs two clusters, got 1"),
-            variance,
-            count,
-            count - 1.0,
-        )
-    error = aggregation.error(rows, summary, influence, resampling)
+        made = measure_error(influence, clusters, weights=summary.weights, correction=correction)
+        error = Error(made.stderr, _name_method(made, correction))
+        return UnitSpread(error, made.variance, made.trials, made.df, _warn_of_units(made, summary, clusters))
+    known = summary if summary.weights is None else replace(summary, weights=correction.weigh(summary.weights))
+    error = aggregation.error(rows, known, influence, resampling)
     if influence is None:
-        return UnitSpread(error, None if error.stderr is None else error.stderr**2, n, n - 1.0)
-    return UnitSpread(error, independent(influence)[0], n, n - 1.0)
+        return UnitSpread(error, None if error.stderr is None else error.stderr**2, float(n), n - 1.0)
+    made = error.units or measure_error(influence)
+    return UnitSpread(error, made.variance, made.trials, made.df, _warn_of_units(made, summary, None))
+
+
+def _name_method(made: UnitError, correction: Correction) -> str:
+    if made.stderr is not None:
+        return f"clustered({correction.name})"
+    return f"needs two clusters, got {made.units}" if made.units < 2 else "one cluster has all of the weight"
+
+
+def _warn_of_units(made: UnitError, summary: Summary, clusters: Ints64 | None) -> tuple[str, ...]:
+    """Warn of a cluster of more than a third of the documents, and of weights that leave few degrees of freedom."""
+    if made.stderr is None:
+        return ()
+    n, sizes = len(summary.stats), np.unique(np.zeros(0) if clusters is None else clusters, return_counts=True)[1]
+    largest = int(sizes.max(initial=0))
+    few = summary.weights is not None and made.df < FEW_DEGREES
+    return (
+        *(
+            [f"one cluster holds {largest:,} of {n:,} documents: {_tell_degrees(made)}"]
+            if 3 * largest > n and largest > 1
+            else ()
+        ),
+        *([f"a few long documents decide it: {_tell_degrees(made)}"] if few else ()),
+    )
+
+
+def _tell_degrees(made: UnitError) -> str:
+    return f"{made.df:.1f} degrees of freedom"
 
 
 def _bootstrap_clusters(summary: Summary, clusters: Ints64, resampling: Resampling) -> UnitSpread:
@@ -68,7 +97,7 @@ def _bootstrap_clusters(summary: Summary, clusters: Ints64, resampling: Resampli
         lambda index: float(units.resampled(index[None, :])[0]), count, draws=draws, seed=resampling.seed
     )
     method = f"cluster-bootstrap(draws={draws},seed={resampling.seed})"
-    return UnitSpread(Error(stderr, method), None if stderr is None else stderr**2, count, count - 1.0)
+    return UnitSpread(Error(stderr, method), None if stderr is None else stderr**2, float(count), count - 1.0)
 
 
 def whole_clusters(summary: Summary, clusters: Ints64) -> Summary:

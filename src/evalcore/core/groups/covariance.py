@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from math import fsum, inf, isfinite, sqrt
+from collections.abc import Iterable, Sequence
+from math import fsum, isfinite, sqrt
 
 import numpy as np
 from msgspec import Struct
@@ -11,7 +11,7 @@ from msgspec import Struct
 from evalcore.core.groups.averages import Term
 from evalcore.core.records.array import Bools, Floats64, Ints64
 from evalcore.core.records.estimate import Estimate
-from evalcore.core.stats.influence import satterthwaite, sum_clusters
+from evalcore.core.stats.influence import Leverage, find_degrees, satterthwaite, sum_clusters, weigh_units
 
 
 class TermSpread(Struct, frozen=True):
@@ -39,13 +39,16 @@ class Stratum(Struct, frozen=True):
 
 
 class Tied(Struct, frozen=True, eq=False):
-    """A task that shares clusters with others: its documents' parts in the group's number, and their clusters."""
+    """A task that shares clusters with others: its clusters and, for each, its part in the group's number.
 
+    ``worth`` is what each counts for if nothing varies.
+    """
+
+    codes: Ints64
     slope: float
     parts: Floats64
-    codes: Ints64
-    count: int
-    trials: float
+    leverage: Leverage
+    worth: Floats64
 
 
 def spread_of_terms(terms: Sequence[Term], slopes: Sequence[float]) -> TermSpread:
@@ -142,46 +145,56 @@ def _has_cluster(estimate: Estimate, shared: Ints64) -> bool:
 
 
 def _tie_task(estimate: Estimate, slope: float) -> Tied:
-    if estimate.spread.influence is None or estimate.spread.clusters is None:
+    spread = estimate.spread
+    if spread.influence is None or spread.clusters is None:
         raise AssertionError("only tasks with influences and clusters are tied")
-    influence, codes = estimate.spread.influence.floats, estimate.spread.clusters.ints
-    return Tied(slope, slope * influence / len(influence), codes, len(np.unique(codes)), estimate.spread.trials)
+    influence = spread.influence.floats
+    names, codes = np.unique(spread.clusters.ints, return_inverse=True)
+    weights = np.ones(len(influence)) if spread.weights is None else spread.weights.floats
+    leverage = weigh_units(weights, codes, spread.correction)
+    worth = abs(slope) * leverage.shares * sqrt(leverage.trials / (spread.trials or leverage.trials))
+    return Tied(names, slope, slope * sum_clusters(influence, codes) / len(influence), leverage, worth)
 
 
 def _build_tied_strata(tied: Sequence[Tied]) -> list[Stratum]:
     """Sum each cluster's influence over all tasks; clusters that lie in the same tasks make a stratum.
 
-    Each task's sums are corrected by its own C/(C - 1). So tasks on the same clusters have one C/(C - 1), a task that
-    shares little keeps its own error, and the error never jumps as a weight nears 0. A stratum of c clusters has
-    c·(1 - 1/C) degrees of freedom, with the least C of its tasks: C - 1 if all tasks lie on the same clusters.
+    Each task's part of a cluster is corrected as in the task itself. So tasks on the same clusters have one
+    correction, a task that shares little keeps its own error, and the error never jumps as a weight nears 0. If all
+    tasks have the same shares of the same clusters, the degrees of freedom are those of one task.
 
     If nothing varies, the correlation within a cluster is unknown: each cluster counts as one trial,
     as if its tasks always agreed, worth its share of the group's number.
     """
     if not tied:
         return []
-    names, codes = np.unique(np.concatenate([one.codes for one in tied]), return_inverse=True)
-    ends = np.cumsum([len(one.codes) for one in tied])[:-1]
-    member = np.zeros((len(names), len(tied)), np.bool_)
-    for k, at in enumerate(np.split(codes.reshape(-1), ends)):
-        member[at, k] = True
-    counts = np.array([one.count for one in tied], np.float64)
-    plain = np.concatenate([one.parts for one in tied])
-    scale = np.repeat(np.sqrt(counts / (counts - 1)), [len(one.parts) for one in tied])
-    sums, corrected = (sum_clusters(parts, codes.reshape(-1)) for parts in (plain, plain * scale))
-    shares = np.array([abs(one.slope) / sqrt(one.count * (one.trials or one.count)) for one in tied])
-    cluster, task = np.nonzero(member)
-    worth = sum_clusters(shares[task], cluster)
-    least = np.where(member, counts, inf).min(axis=1)
-    return [
-        Stratum(
-            sqrt(_sum_squares(corrected[at])),
-            _sum_squares(sums[at]),
-            len(at) - fsum((1 / least[at]).tolist()),
-            1 / _sum_squares(worth[at]),
-        )
-        for at in _group_alike(member)
-    ]
+    names, places = np.unique(np.concatenate([one.codes for one in tied]), return_inverse=True)
+    at = np.split(places.reshape(-1), np.cumsum([len(one.codes) for one in tied])[:-1])
+
+    def place(values: Iterable[Floats64]) -> Floats64:
+        """Place each task's clusters among all: a row for each task, 0 where it has none."""
+        table = np.zeros((len(tied), len(names)))
+        for row, where, own in zip(table, at, values, strict=True):
+            row[where] = own
+        return table
+
+    few = np.array([[len(one.codes) / (len(one.codes) - 1)] for one in tied])
+    roots = place(np.sqrt(one.leverage.factors) for one in tied)
+    parts, worth = place(one.parts for one in tied) * roots, _sum_columns(place(one.worth for one in tied))
+    plain, corrected = _sum_columns(parts), _sum_columns(parts * np.sqrt(few))
+    scaled = roots * np.sqrt(few) * np.array([[abs(one.slope)] for one in tied])
+    shares, variances = place(one.leverage.shares for one in tied), place(one.leverage.variances for one in tied)
+    whole, strata = _sum_columns(variances.T), []
+    for alike in _group_alike(roots.T > 0):
+        own = roots[:, alike[0]] > 0
+        df = find_degrees(*(table[own][:, alike] for table in (scaled, shares, variances)), whole[own])
+        error, variance, trials = (_sum_squares(sums[alike]) for sums in (corrected, plain, worth))
+        strata.append(Stratum(sqrt(error), variance, df, 1 / trials if trials else 0.0))
+    return strata
+
+
+def _sum_columns(table: Floats64) -> Floats64:
+    return np.array([fsum(column) for column in table.T.tolist()])
 
 
 def _group_alike(member: Bools) -> list[Ints64]:
