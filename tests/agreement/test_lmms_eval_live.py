@@ -24,7 +24,7 @@ from evalcore.adapters.lmms_eval import (
     consolidate_ranks,
     consolidate_results,
 )
-from evalcore.core.stats.influence import clustered
+from evalcore.core.stats.influence import measure_error
 
 pytestmark = pytest.mark.lmms
 
@@ -189,7 +189,7 @@ def spread_clusters(one: Difference) -> float | None:
     """evalcore's error of a mean by clusters; a score without an id is one of its own."""
     units = [(at,) if name is None else name for at, name in enumerate(one.ids)]
     codes = np.array([units.index(unit) for unit in units])
-    return clustered(np.array(one.numbers) - np.mean(one.numbers), codes)[1]
+    return measure_error(np.array(one.numbers) - np.mean(one.numbers), codes).stderr
 
 
 def is_of_clusters(one: Difference, *, some: bool = False) -> bool:

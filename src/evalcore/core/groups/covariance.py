@@ -39,16 +39,25 @@ class Stratum(Struct, frozen=True):
 
 
 class Tied(Struct, frozen=True, eq=False):
-    """A task that shares clusters with others: its clusters and, for each, its part in the group's number.
+    """A task that shares clusters with others: its slope in the group's number, its clusters, and each one's part."""
 
-    ``worth`` is what each counts for if nothing varies.
-    """
-
-    codes: Ints64
     slope: float
+    codes: Ints64
     parts: Floats64
     leverage: Leverage
-    worth: Floats64
+    trials: float
+
+    @property
+    def variance(self) -> float:
+        """The task's part in the variance of the group's number if all documents have the same."""
+        return self.slope**2 * fsum(self.leverage.variances.tolist())
+
+    @property
+    def worth(self) -> Floats64:
+        """What each cluster counts for if nothing varies."""
+        return (
+            abs(self.slope) * self.leverage.shares * sqrt(self.leverage.trials / (self.trials or self.leverage.trials))
+        )
 
 
 def spread_of_terms(terms: Sequence[Term], slopes: Sequence[float]) -> TermSpread:
@@ -152,16 +161,16 @@ def _tie_task(estimate: Estimate, slope: float) -> Tied:
     names, codes = np.unique(spread.clusters.ints, return_inverse=True)
     weights = np.ones(len(influence)) if spread.weights is None else spread.weights.floats
     leverage = weigh_units(weights, codes, spread.correction)
-    worth = abs(slope) * leverage.shares * sqrt(leverage.trials / (spread.trials or leverage.trials))
-    return Tied(names, slope, slope * sum_clusters(influence, codes) / len(influence), leverage, worth)
+    parts = slope * sum_clusters(influence, codes) / len(influence) * np.sqrt(leverage.factors)
+    return Tied(slope, names, parts, leverage, spread.trials)
 
 
 def _build_tied_strata(tied: Sequence[Tied]) -> list[Stratum]:
     """Sum each cluster's influence over all tasks; clusters that lie in the same tasks make a stratum.
 
     Each task's part of a cluster is corrected as in the task itself. So tasks on the same clusters have one
-    correction, a task that shares little keeps its own error, and the error never jumps as a weight nears 0. If all
-    tasks have the same shares of the same clusters, the degrees of freedom are those of one task.
+    correction, a task that shares little keeps its own error, and the error never jumps as a weight nears 0. The
+    degrees of freedom are those of the tasks' mean shares of the clusters: of one task, if all have the same.
 
     If nothing varies, the correlation within a cluster is unknown: each cluster counts as one trial,
     as if its tasks always agreed, worth its share of the group's number.
@@ -169,32 +178,29 @@ def _build_tied_strata(tied: Sequence[Tied]) -> list[Stratum]:
     if not tied:
         return []
     names, places = np.unique(np.concatenate([one.codes for one in tied]), return_inverse=True)
-    at = np.split(places.reshape(-1), np.cumsum([len(one.codes) for one in tied])[:-1])
+    at = places.reshape(-1)
+    member = np.zeros((len(names), len(tied)), np.bool_)
+    member[at, np.repeat(np.arange(len(tied)), [len(one.codes) for one in tied])] = True
 
-    def place(values: Iterable[Floats64]) -> Floats64:
-        """Place each task's clusters among all: a row for each task, 0 where it has none."""
-        table = np.zeros((len(tied), len(names)))
-        for row, where, own in zip(table, at, values, strict=True):
-            row[where] = own
-        return table
+    def add(values: Iterable[Floats64]) -> Floats64:
+        """Add up what each cluster has in its tasks."""
+        return sum_clusters(np.concatenate(list(values)), at)
 
-    few = np.array([[len(one.codes) / (len(one.codes) - 1)] for one in tied])
-    roots = place(np.sqrt(one.leverage.factors) for one in tied)
-    parts, worth = place(one.parts for one in tied) * roots, _sum_columns(place(one.worth for one in tied))
-    plain, corrected = _sum_columns(parts), _sum_columns(parts * np.sqrt(few))
-    scaled = roots * np.sqrt(few) * np.array([[abs(one.slope)] for one in tied])
-    shares, variances = place(one.leverage.shares for one in tied), place(one.leverage.variances for one in tied)
-    whole, strata = _sum_columns(variances.T), []
-    for alike in _group_alike(roots.T > 0):
-        own = roots[:, alike[0]] > 0
-        df = find_degrees(*(table[own][:, alike] for table in (scaled, shares, variances)), whole[own])
-        error, variance, trials = (_sum_squares(sums[alike]) for sums in (corrected, plain, worth))
-        strata.append(Stratum(sqrt(error), variance, df, 1 / trials if trials else 0.0))
-    return strata
-
-
-def _sum_columns(table: Floats64) -> Floats64:
-    return np.array([fsum(column) for column in table.T.tolist()])
+    sums = add(one.parts for one in tied)
+    corrected = add(one.parts * sqrt(len(one.codes) / (len(one.codes) - 1)) for one in tied)
+    worth = add(one.worth for one in tied)
+    whole = add(np.full(len(one.codes), one.variance) for one in tied)
+    shares = add(one.variance * one.leverage.shares for one in tied) / whole
+    variances = add(one.slope**2 * one.leverage.variances for one in tied) / whole
+    return [
+        Stratum(
+            sqrt(_sum_squares(corrected[alike])),
+            _sum_squares(sums[alike]),
+            find_degrees(shares[alike], variances[alike]),
+            1 / trials if (trials := _sum_squares(worth[alike])) else 0.0,
+        )
+        for alike in _group_alike(member)
+    ]
 
 
 def _group_alike(member: Bools) -> list[Ints64]:

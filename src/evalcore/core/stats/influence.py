@@ -58,9 +58,7 @@ class Leverage(ColumnRecord, frozen=True, eq=False):
         count = len(self.shares)
         if np.ptp(self.shares) == np.ptp(self.variances) == 0:
             return count - 1.0
-        whole = np.array([fsum(self.variances.tolist())])
-        found = find_degrees(np.sqrt(self.factors)[None], self.shares[None], self.variances[None], whole)
-        return min(found, count - 1.0)
+        return min(find_degrees(self.shares, self.variances / fsum(self.variances.tolist())), count - 1.0)
 
     @property
     def trials(self) -> float:
@@ -124,29 +122,29 @@ def weigh_units(weights: Floats64, codes: Ints64 | None, correction: Correction 
     """
     sums = [part if codes is None else sum_clusters(part, codes) for part in (weights, weights * weights)]
     whole = fsum(weights.tolist())
-    return Leverage(correction.weigh(sums[0]) / whole, correction.weigh(sums[1]) / whole**2)
+    with np.errstate(divide="ignore", invalid="ignore"):  # weights that add up to nothing leave no error
+        return Leverage(correction.weigh(sums[0]) / whole, correction.weigh(sums[1]) / whole**2)
 
 
-def find_degrees(roots: Floats64, shares: Floats64, variances: Floats64, whole: Floats64) -> float:
-    """Degrees of freedom (tr A)² / tr(A²) of the sum of squares of units' sums over tasks; a row for each task.
+def find_degrees(shares: Floats64, variances: Floats64) -> float:
+    """Degrees of freedom (tr A)² / tr(A²) of a sum of squares that are corrected for these shares.
 
-    A is the covariance of the sums, each task's part times its ``roots``: diagonal, but for what the task's own
-    estimate takes away, which has rank 2. So it takes a pass over the units for each task, not a matrix of them.
+    A is the covariance of the units' sums, given their shares of the whole variance: diagonal, but for what the
+    estimate itself takes away, a matrix of rank 2. So it takes sums over the units, and no table of all pairs.
 
-    >>> equal = np.full((1, 5), 0.2)
-    >>> round(find_degrees(np.ones((1, 5)), equal, equal, np.ones(1)), 12)
+    >>> find_degrees(np.full(5, 0.2), np.full(5, 0.2))
     4.0
     """
-    order = np.lexsort((*roots, *shares, *variances))  # so that neither order nor names change a bit
-    roots, shares, variances = (part[:, order] for part in (roots, shares, variances))
-    pulled, own = roots * shares, roots * variances
-    diagonal = (roots * own).sum(axis=0)
-    taken = ((whole[:, None] * pulled - 2 * own) * pulled).sum(axis=0)
-    both = np.concatenate([pulled, own])
-    gram = np.array([(one * both).sum(axis=1) for one in both])
-    mixed = np.concatenate([whole[:, None] * gram[: len(whole)] - gram[len(whole) :], -gram[: len(whole)]])
-    squares = float((diagonal * (diagonal + 2 * taken)).sum() + (mixed * mixed.T).sum())
-    return max(float((diagonal + taken).sum()) ** 2 / squares, 1.0) if squares > 0 else 1.0
+    h, q, w = shares, variances, 1 / (1 - shares)
+
+    def add(values: Floats64) -> float:
+        return fsum(values.tolist())
+
+    hh, hq, qq = add(w * h * h), add(w * h * q), add(w * q * q)
+    alone = add(w * w * q * (q * (1 - 4 * h) + 2 * h * h))
+    squares = alone + 2 * hh * qq + hh * hh + 2 * hq * hq - 4 * hh * hq
+    found = max(add(w * (q * (1 - 2 * h) + h * h)) ** 2 / squares, 1.0) if squares > 0 else 1.0
+    return float(round(found)) if abs(found - round(found)) < 1e-9 * found else found  # of equal units: an integer
 
 
 def sum_clusters(values: Floats64, codes: Ints64) -> Floats64:
