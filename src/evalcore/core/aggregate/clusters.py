@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import blake2b
 
 import numpy as np
@@ -42,6 +42,8 @@ def spread_of(
     influence: Floats64 | None,
     clusters: Ints64 | None,
     resampling: Resampling,
+    *,
+    keys: Ints64,
     correction: Correction = CR2,
 ) -> UnitSpread:
     """The standard error by the aggregation's own rule, or by clusters if documents belong together."""
@@ -53,13 +55,14 @@ def spread_of(
     if clusters is not None and influence is not None:
         made = measure_error(influence, clusters, weights=summary.weights, correction=correction)
         error = Error(made.stderr, _name_method(made, correction))
-        return UnitSpread(error, made.variance, made.trials, made.df, _warn_of_units(made, summary, clusters))
+        large = _warn_of_cluster(made, clusters, keys)
+        return UnitSpread(error, made.variance, made.trials, made.df, (*large, *_warn_of_weights(made, summary)))
     known = summary if summary.weights is None else replace(summary, weights=correction.weigh(summary.weights))
     error = aggregation.error(rows, known, influence, resampling)
     if influence is None:
         return UnitSpread(error, None if error.stderr is None else error.stderr**2, float(n), n - 1.0)
     made = error.units or measure_error(influence)
-    return UnitSpread(error, made.variance, made.trials, made.df, _warn_of_units(made, summary, None))
+    return UnitSpread(error, made.variance, made.trials, made.df, tuple(_warn_of_weights(made, summary)))
 
 
 def _name_method(made: UnitError, correction: Correction) -> str:
@@ -68,25 +71,19 @@ def _name_method(made: UnitError, correction: Correction) -> str:
     return f"needs two clusters, got {made.units}" if made.units < 2 else "one cluster has all of the weight"
 
 
-def _warn_of_units(made: UnitError, summary: Summary, clusters: Ints64 | None) -> tuple[str, ...]:
-    """Warn of a cluster of more than a third of the documents, and of weights that leave few degrees of freedom."""
-    if made.stderr is None:
-        return ()
-    n, sizes = len(summary.stats), np.unique(np.zeros(0) if clusters is None else clusters, return_counts=True)[1]
-    largest = int(sizes.max(initial=0))
-    few = summary.weights is not None and made.df < FEW_DEGREES
-    return (
-        *(
-            [f"one cluster holds {largest:,} of {n:,} documents: {_tell_degrees(made)}"]
-            if 3 * largest > n and largest > 1
-            else ()
-        ),
-        *([f"a few long documents decide it: {_tell_degrees(made)}"] if few else ()),
-    )
+def _warn_of_cluster(made: UnitError, clusters: Ints64, keys: Ints64) -> Iterator[str]:
+    """Warn of a cluster that holds more than a third of the documents; it goes by its first document."""
+    order = np.argsort(keys)
+    _, first, sizes = np.unique(clusters[order], return_index=True, return_counts=True)
+    at = int(np.lexsort((first, -sizes))[0])
+    if made.stderr is not None and 3 * sizes[at] > len(clusters) and sizes[at] > 1:
+        name, held = keys[order][first[at]], f"{sizes[at]:,} of {len(clusters):,} documents"
+        yield f"the cluster of document {name} holds {held}: {made.df:.1f} degrees of freedom"
 
 
-def _tell_degrees(made: UnitError) -> str:
-    return f"{made.df:.1f} degrees of freedom"
+def _warn_of_weights(made: UnitError, summary: Summary) -> Iterator[str]:
+    if made.stderr is not None and summary.weights is not None and made.df < FEW_DEGREES:
+        yield f"a few long documents decide it: {made.df:.1f} degrees of freedom"
 
 
 def _bootstrap_clusters(summary: Summary, clusters: Ints64, resampling: Resampling) -> UnitSpread:

@@ -20,7 +20,7 @@ def from_influence(rows: Rows, summary: Summary, influence: Floats64 | None, res
     >>> from evalcore.core.records.estimate import smooth
     >>> of_two = smooth(np.array([[1.0], [0.0]]), lambda sums: sums[..., 0] / 2)
     >>> from_influence(None, of_two, np.array([0.5, -0.5]), Resampling())
-    Error(stderr=0.5, method='delta', units=None)
+    Error(stderr=0.5, method='delta')
     """
     n = len(summary.stats)
     if influence is None or n < 2:
@@ -36,7 +36,7 @@ def from_median(rows: Rows, summary: Summary, influence: Floats64 | None, resamp
 
     >>> same = Summary(np.ones((4, 1)), lambda index: np.ones(len(index)), np.arange(4))
     >>> from_median(None, same, None, Resampling())
-    Error(stderr=0.0, method='maritz-jarrett', units=None)
+    Error(stderr=0.0, method='maritz-jarrett')
     """
     return Error(median_stderr(np.sort(summary.stats[:, 0])), "maritz-jarrett")
 
@@ -46,7 +46,7 @@ def from_bootstrap(rows: Rows, summary: Summary, influence: Floats64 | None, res
 
     >>> alone = Summary(np.ones((1, 1)), lambda index: np.ones(len(index)), np.arange(1))
     >>> from_bootstrap(None, alone, None, Resampling(draws=50, seed=3))
-    Error(stderr=None, method='bootstrap(draws=50,seed=3)', units=None)
+    Error(stderr=None, method='bootstrap(draws=50,seed=3)')
     """
     draws = resampling.draws or CALLABLE_DRAWS
     n = len(summary.stats)

@@ -51,7 +51,7 @@ class Resampling(Struct, frozen=True):
             raise EvalError(f"expected bootstrap_iters to be an integer of at least 0, got {given!r}")
 
 
-class Error(Struct, frozen=True):
+class Error(Struct, frozen=True, repr_omit_defaults=True):
     """A standard error and its method, or None and why there is none; ``units`` if they are not all alike."""
 
     stderr: float | None
