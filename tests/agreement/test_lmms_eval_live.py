@@ -45,7 +45,7 @@ LISTED = {
     "acc_all": ("the error of `acc_all` groups by question only", "by paragraph and question, as its value does (E03)"),
     "clusters": (
         "`_stderr` ignores clusters; `_stderr_clustered` has no correction for few of them",
-        "both by cluster, corrected",
+        'both by cluster, corrected for few and for unequal ones (`LmmsRules(stderr="cr1")`: for few)',
     ),
     "no cluster": ("scores without an id are one cluster", "an error; units of their own with `singletons=True` (E31)"),
     "numpy": (

@@ -16,7 +16,7 @@ from evalcore.core.groups.report import report_group
 from evalcore.core.records.array import Floats64
 from evalcore.core.records.errors import EvalError
 from evalcore.core.stats.bootstrap import bootstrap, median_stderr
-from evalcore.core.stats.influence import CORRECTIONS, independent, measure_error, satterthwaite
+from evalcore.core.stats.influence import ERROR_FORMS, independent, measure_error, satterthwaite
 from evalcore.core.stats.intervals import exact_binomial, interval, interval_name, t_interval, wilson
 from evalcore.core.stats.links import IDENTITY, JACCARD, LOG
 from evalcore.core.stats.quantiles import normal_quantile, t_quantile
@@ -208,7 +208,7 @@ def test_cr1_and_equal_clusters_have_one_factor(equal: bool) -> None:
     rng = np.random.default_rng(4)
     x, ids = influences(rng.random(63)), np.arange(63) % 7 if equal else rng.integers(0, 7, 63)
     squares = sum(x[ids == c].sum() ** 2 for c in range(7))
-    found = measure_error(x, ids, correction=CORRECTIONS["cr1"])
+    found = measure_error(x, ids, form=ERROR_FORMS["cr1"])
     assert (found.variance, found.stderr) == pytest.approx((squares / 63**2, sqrt(7 / 6 * squares) / 63), rel=1e-12)
     assert (found.df, found.trials) == (6, 7)
     corrected = measure_error(x, ids)

@@ -14,7 +14,7 @@ from small_tasks import evalcore, write_tasks
 
 from evalcore.core.aggregate.inference import Inference
 from evalcore.core.records.errors import EvalError
-from evalcore.core.stats.influence import CORRECTIONS
+from evalcore.core.stats.influence import ERROR_FORMS
 from evalcore.core.stats.intervals import INTERVALS
 from evalcore.shell.cli.flags import add_flags, read_flags, spell_keys
 from evalcore.shell.config.keys import KEYS
@@ -61,10 +61,10 @@ def test_every_interval_can_be_asked_for() -> None:
 
 
 def test_every_form_of_errors_can_be_asked_for() -> None:
-    assert set(list_choices()["stderr"]) == set(CORRECTIONS)
+    assert set(list_choices()["stderr"]) == set(ERROR_FORMS)
     assert make_plan(LEAST).plan.stderr == Inference().stderr == "cr2"
-    for name in CORRECTIONS:
-        assert inference_of(make_plan({**LEAST, "stderr": name}).plan).correction == CORRECTIONS[name]
+    for name in ERROR_FORMS:
+        assert inference_of(make_plan({**LEAST, "stderr": name}).plan).form == ERROR_FORMS[name]
         parser = argparse.ArgumentParser()
         add_flags(parser)
         assert read_flags(parser.parse_args(["--stderr", name])) == {"stderr": name}

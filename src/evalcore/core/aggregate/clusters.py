@@ -15,7 +15,7 @@ from evalcore.core.records.estimate import Aggregation, Error, Resampling, Summa
 from evalcore.core.records.request import Sample
 from evalcore.core.records.row import Rows
 from evalcore.core.stats.bootstrap import bootstrap
-from evalcore.core.stats.influence import CR2, Correction, UnitError, measure_error, sum_clusters
+from evalcore.core.stats.influence import CR2, ErrorForm, UnitError, measure_error, sum_clusters
 
 CLUSTER_DRAWS = 200
 FEW_DEGREES = 3.0
@@ -44,7 +44,7 @@ def spread_of(
     resampling: Resampling,
     *,
     keys: Ints64,
-    correction: Correction = CR2,
+    form: ErrorForm = CR2,
 ) -> UnitSpread:
     """The standard error by the aggregation's own rule, or by clusters if documents belong together."""
     n = len(summary.stats)
@@ -53,11 +53,11 @@ def spread_of(
     if clusters is not None and influence is None and aggregation.resamples:
         return _bootstrap_clusters(summary, clusters, resampling)
     if clusters is not None and influence is not None:
-        made = measure_error(influence, clusters, weights=summary.weights, correction=correction)
-        error = Error(made.stderr, _name_method(made, correction))
+        made = measure_error(influence, clusters, weights=summary.weights, form=form)
+        error = Error(made.stderr, _name_method(made, form))
         large = _warn_of_cluster(made, clusters, keys)
         return UnitSpread(error, made.variance, made.trials, made.df, (*large, *_warn_of_weights(made, summary)))
-    known = summary if summary.weights is None else replace(summary, weights=correction.weigh(summary.weights))
+    known = summary if summary.weights is None else replace(summary, weights=form.weigh(summary.weights))
     error = aggregation.error(rows, known, influence, resampling)
     if influence is None:
         return UnitSpread(error, None if error.stderr is None else error.stderr**2, float(n), n - 1.0)
@@ -65,9 +65,9 @@ def spread_of(
     return UnitSpread(error, made.variance, made.trials, made.df, tuple(_warn_of_weights(made, summary)))
 
 
-def _name_method(made: UnitError, correction: Correction) -> str:
+def _name_method(made: UnitError, form: ErrorForm) -> str:
     if made.stderr is not None:
-        return f"clustered({correction.name})"
+        return f"clustered({form.name})"
     return f"needs two clusters, got {made.units}" if made.units < 2 else "one cluster has all of the weight"
 
 

@@ -13,7 +13,7 @@ from evalcore.core.aggregate.signature import INTERVAL, interval_of
 from evalcore.core.records.errors import EvalError, require_known
 from evalcore.core.records.estimate import Estimate, Resampling
 from evalcore.core.records.outcome import Rule
-from evalcore.core.stats.influence import CORRECTIONS, CR2, Correction
+from evalcore.core.stats.influence import CR2, ERROR_FORMS, ErrorForm
 from evalcore.core.stats.intervals import INTERVALS, Interval, choose_interval, interval
 from evalcore.core.stats.percentile import Resamples
 
@@ -39,7 +39,7 @@ class Inference(Struct, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         require_known("rule for unscorable documents", [self.on_unscorable], RULES)
         require_known("interval", [self.interval], self.intervals)
-        require_known("form of standard errors", [self.stderr], CORRECTIONS)
+        require_known("form of standard errors", [self.stderr], ERROR_FORMS)
         if not 0 < self.confidence < 1:
             raise EvalError(f"expected a confidence between 0 and 1, got {self.confidence!r}")
 
@@ -48,8 +48,8 @@ class Inference(Struct, frozen=True, kw_only=True):
         return self.intervals[self.interval]
 
     @property
-    def correction(self) -> Correction:
-        return CORRECTIONS[self.stderr]
+    def form(self) -> ErrorForm:
+        return ERROR_FORMS[self.stderr]
 
 
 DEFAULT = Inference()

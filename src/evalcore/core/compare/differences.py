@@ -183,7 +183,7 @@ def _build_term(move: Move) -> Term:
     else:
         influence, weights = drop_rounding(first - second, (first, second)) / move.weight, pair.a.spread.weights
         weighed = None if weights is None else weights.floats  # the first run's: lengths are those of the documents
-        made = measure_error(influence, pair.clusters, weights=weighed, correction=pair.a.spread.correction)
+        made = measure_error(influence, pair.clusters, weights=weighed, form=pair.a.spread.form)
     estimate = Estimate(
         value=0.0,
         stderr=made.stderr,

@@ -182,7 +182,7 @@ def combine_terms(spec: GroupMetric, terms: Sequence[Term], value: float, slopes
 def name_method(estimates: Sequence[Estimate]) -> str:
     """Name how the errors of tasks are combined."""
     clustered = next((estimate.spread for estimate in estimates if estimate.spread.clusters is not None), None)
-    return "stratified" if clustered is None else f"clustered({clustered.correction.name})"
+    return "stratified" if clustered is None else f"clustered({clustered.form.name})"
 
 
 def sum_known(counts: Sequence[int | None]) -> int | None:

@@ -160,7 +160,7 @@ def _tie_task(estimate: Estimate, slope: float) -> Tied:
     influence = spread.influence.floats
     names, codes = np.unique(spread.clusters.ints, return_inverse=True)
     weights = np.ones(len(influence)) if spread.weights is None else spread.weights.floats
-    leverage = weigh_units(weights, codes, spread.correction)
+    leverage = weigh_units(weights, codes, spread.form)
     parts = slope * sum_clusters(influence, codes) / len(influence) * np.sqrt(leverage.factors)
     return Tied(slope, names, parts, leverage, spread.trials)
 

@@ -92,8 +92,9 @@ def _add_spread(
 def _build_task(term: Term, influence: Floats64) -> Term:
     """Build a task whose number moves as its documents move the pooled one, about their mean, for fixed sizes."""
     centred, own = influence - influence.mean(), term.estimate.spread
-    codes, weights = (None if part is None else part.data for part in (own.clusters, own.weights))
-    made = measure_error(centred, codes, weights=weights, correction=own.correction)
+    codes = None if own.clusters is None else own.clusters.ints
+    weights = None if own.weights is None else own.weights.floats
+    made = measure_error(centred, codes, weights=weights, form=own.form)
     spread = replace(own, variance=made.variance, df=made.df, trials=made.trials, influence=frozen(centred), noise=None)
     return replace(term, estimate=replace(term.estimate, stderr=made.stderr, spread=spread))
 

@@ -61,7 +61,7 @@ def write_task_row(task: TaskReport, numbers: Mapping[MetricKey, Numbers]) -> Pl
     row: Plain = {"alias": task.alias or task.name}
     for key, estimate in task.estimates:
         row |= dict(write_pair(key, estimate))
-    forms = {key: estimate.spread.correction.name for key, estimate in task.estimates}
+    forms = {key: estimate.spread.form.name for key, estimate in task.estimates}
     for key, known in numbers.items():
         for kind, stderr in zip(("clt", "clustered"), find_mean_errors(*known, forms.get(key, CR2.name)), strict=True):
             row[f"{key.metric}_stderr_{kind},{key.filter}"] = "N/A" if stderr is None else stderr

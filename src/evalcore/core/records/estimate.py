@@ -14,7 +14,7 @@ from evalcore.core.records.errors import EvalError
 from evalcore.core.records.frozen_dict import ShallowRecord
 from evalcore.core.records.request import Options, freeze_options
 from evalcore.core.records.row import Objects, Rows
-from evalcore.core.stats.influence import CR2, Correction, UnitError
+from evalcore.core.stats.influence import CR2, ErrorForm, UnitError
 from evalcore.core.stats.links import IDENTITY, Link
 
 Sums = NDArray[np.float64] | NDArray[np.complex128]
@@ -144,7 +144,7 @@ class Spread(Struct, frozen=True, kw_only=True):
 
     ``trials`` is what the interval rests on if the variance is 0. ``noise`` is the part of the squared standard
     error that comes from drawing ``repeats`` answers to each question. ``weights`` are those of the documents if they
-    are not all equal; ``correction`` is the form of the error.
+    are not all equal; ``form`` is the form of the error.
     """
 
     variance: float | None = None
@@ -157,7 +157,7 @@ class Spread(Struct, frozen=True, kw_only=True):
     noise: float | None = None
     repeats: float | None = None
     weights: Array | None = None
-    correction: Correction = CR2
+    form: ErrorForm = CR2
 
 
 class Makeup(ShallowRecord, frozen=True):

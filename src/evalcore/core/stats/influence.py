@@ -24,7 +24,7 @@ def independent(influence: Floats64) -> tuple[float, float | None, int]:
     return _measure_totals(influence, len(influence))
 
 
-class Correction(Struct, frozen=True):
+class ErrorForm(Struct, frozen=True):
     """A form of errors: its name, and what documents or clusters are taken to weigh, given what they weigh."""
 
     name: str
@@ -35,8 +35,8 @@ def _level(weights: Floats64) -> Floats64:
     return np.full(len(weights), weights.mean())
 
 
-CR2 = Correction("cr2", np.asarray)
-CORRECTIONS: PMap[str, Correction] = pmap({"cr2": CR2, "cr1": Correction("cr1", _level)})
+CR2 = ErrorForm("cr2", np.asarray)
+ERROR_FORMS: PMap[str, ErrorForm] = pmap({"cr2": CR2, "cr1": ErrorForm("cr1", _level)})
 """``cr2`` corrects each cluster for its weight; ``cr1`` takes all for equal: C/(C - 1), C - 1 degrees of freedom."""
 
 
@@ -85,7 +85,7 @@ def measure_error(
     clusters: Sequence[object] | NDArray[np.generic] | None = None,
     *,
     weights: Floats64 | None = None,
-    correction: Correction = CR2,
+    form: ErrorForm = CR2,
 ) -> UnitError:
     """The error of a mean or, with ``weights``, of a ratio to their sum, if documents of a cluster are dependent.
 
@@ -105,7 +105,7 @@ def measure_error(
         variance, stderr, count = independent(influence)
         return UnitError(stderr, variance, count - 1.0, float(count), count, 1 / max(count, 1))
     totals = influence if codes is None else sum_clusters(influence, codes)
-    count, leverage = len(totals), weigh_units(np.ones(n) if weights is None else weights, codes, correction)
+    count, leverage = len(totals), weigh_units(np.ones(n) if weights is None else weights, codes, form)
     largest = float(leverage.shares.max())
     if count < 2 or not largest < 1:
         return UnitError(None, fsum((totals * totals).tolist()) / (n * n), 0.0, 1.0, count)
@@ -114,7 +114,7 @@ def measure_error(
     return UnitError(stderr, variance, leverage.df, leverage.trials, count, largest)
 
 
-def weigh_units(weights: Floats64, codes: Ints64 | None, correction: Correction = CR2) -> Leverage:
+def weigh_units(weights: Floats64, codes: Ints64 | None, form: ErrorForm = CR2) -> Leverage:
     """Weigh documents, or clusters in the order of their codes, which are 0, 1, 2, ...
 
     >>> weigh_units(np.array([1.0, 1.0, 2.0]), np.array([1, 0, 0])).shares.tolist()
@@ -123,7 +123,7 @@ def weigh_units(weights: Floats64, codes: Ints64 | None, correction: Correction 
     sums = [part if codes is None else sum_clusters(part, codes) for part in (weights, weights * weights)]
     whole = fsum(weights.tolist())
     with np.errstate(divide="ignore", invalid="ignore"):  # weights that add up to nothing leave no error
-        return Leverage(correction.weigh(sums[0]) / whole, correction.weigh(sums[1]) / whole**2)
+        return Leverage(form.weigh(sums[0]) / whole, form.weigh(sums[1]) / whole**2)
 
 
 def find_degrees(shares: Floats64, variances: Floats64) -> float:

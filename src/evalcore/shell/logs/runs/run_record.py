@@ -20,7 +20,7 @@ from evalcore.core.records.outcome import Rule
 from evalcore.core.records.report import Report, TaskReport
 from evalcore.core.records.row import Floats
 from evalcore.core.records.score import Scored, ScoredColumn
-from evalcore.core.stats.influence import CORRECTIONS, CR2
+from evalcore.core.stats.influence import CR2, ERROR_FORMS
 from evalcore.core.tables import EVALCORE, Tables
 from evalcore.shell.logs.json_records import find_part
 from evalcore.shell.logs.lm_eval.names import list_filters
@@ -165,7 +165,7 @@ def find_form(results: Plain) -> str:
     ('cr2', 'cr1')
     """
     form = find_part(results, "evalcore").get("stderr")
-    return form if isinstance(form, str) and form in CORRECTIONS else CR2.name
+    return form if isinstance(form, str) and form in ERROR_FORMS else CR2.name
 
 
 def find_rule(results: Plain) -> Rule:
