@@ -13,7 +13,9 @@ import pytest
 import yaml
 from small_tasks import environment, evalcore
 
+from evalcore.core.records.task import MetricKey
 from evalcore.shell.cli import main
+from evalcore.shell.logs.runs.totals import list_total_estimates
 
 TASK = {
     "output_type": "multiple_choice",
@@ -138,6 +140,8 @@ def test_clusters_of_unequal_size_are_corrected_unless_asked_otherwise(home: Pat
         assert "q_en: acc,none: the cluster of document 0 holds 6 of 12 documents: " in told[0]
         low, high = found[form]["ci"]
         wide[form] = high - low
+        level = list_total_estimates(json.loads((home / "out/results.json").read_text()))["q_en", MetricKey("acc")]
+        assert level.spread.df == found[form]["df"]
         scored = evalcore(home, "score", "out", "--cluster", HALF, "--stderr", form, "--json")
         assert scored.returncode == 0, scored.stderr
         assert json.loads(scored.stdout)["evalcore"]["estimates"]["q_en"]["acc,none"]["stderr"] == found[form]["stderr"]
@@ -147,6 +151,10 @@ def test_clusters_of_unequal_size_are_corrected_unless_asked_otherwise(home: Pat
     squares = [(apart[np.array(ids) == one].sum() ** 2, ids.count(one) / 12) for one in set(ids)]
     assert found["cr2"]["stderr"] == pytest.approx(sqrt(sum(s / (1 - h) for s, h in squares)) / 12, rel=1e-12)
     assert wide["cr2"] > wide["cr1"]
+    shares = [h for _, h in squares]
+    a = [h**2 / (1 - h) for h in shares]
+    expected = 1 / (sum(h**2 for h in shares) + sum(a) ** 2 - sum(one**2 for one in a))
+    assert (found["cr1"]["df"], found["cr2"]["df"]) == (6.0, pytest.approx(expected, rel=1e-12))
 
 
 def test_a_cluster_changes_no_value_and_clusters_of_one_no_error(home: Path) -> None:
