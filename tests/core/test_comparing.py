@@ -121,6 +121,42 @@ def test_clustered_error_is_that_of_cluster_sums() -> None:
     assert line.stderr == pytest.approx(np.sqrt(12 / 11 * np.sum(sums**2)) / 48, rel=1e-12)
 
 
+def test_clusters_of_unequal_size_are_corrected_and_named() -> None:
+    """Also of two tasks that share them: each task's part of a cluster by its own share."""
+    rng = np.random.default_rng(4)
+    codes = {"t": np.repeat([0, 1, 2, 3], [12, 4, 4, 4]), "u": np.repeat([0, 1, 2, 3], [4, 12, 6, 2])}
+    runs = [{name: rng.random(24) for name in codes} for _ in "ab"]
+    found = compare_sides(*(run_of(run, clusters=codes, trees=suite("tu")) for run in runs))
+    parts = {}
+    for name, ids in codes.items():
+        apart = runs[0][name] - runs[1][name]
+        sums, sizes = np.bincount(ids, apart - apart.mean()), np.bincount(ids)
+        parts[name] = sums / np.sqrt(1 - sizes / 24) / 24
+    lines = {line.name: line for line in found.lines}
+    for name, part in {**parts, "suite": (parts["t"] + parts["u"]) / 2}.items():
+        assert lines[name].stderr == pytest.approx(np.sqrt(np.sum(part**2)), rel=1e-12)
+    told = [one for one in found.warnings if "holds" in one]
+    assert [one.split(":")[0] for one in told] == ["t", "u"]
+    assert "the cluster of document 0 holds 12 of 24 documents" in told[0]
+    assert "the cluster of document 4 holds 12 of 24 documents" in told[1]
+
+
+def test_texts_of_unequal_length_are_corrected() -> None:
+    rng = np.random.default_rng(6)
+    lengths = np.rint(rng.lognormal(4, 1.5, 20))
+    rates = rng.normal(2, 0.4, (2, 20))
+    runs = [np.column_stack([-rate * lengths, lengths]) for rate in rates]
+    sides = []
+    for run in runs:
+        spec = MetricSpec("m", aggregation="bits_per_byte")
+        one = ScoredColumn(MetricKey("m"), build_column(range(20), Stats(Array(run))), spec)
+        sides.append(ComparisonSide("run", (Scored(Task("t", GENERATE_UNTIL, (spec,)), (one,)),)))
+    line = compare_sides(*sides).lines[0]
+    shares, apart = lengths / lengths.sum(), (rates[0] - rates[1]) / np.log(2)
+    parts = shares * (apart - np.sum(shares * apart))
+    assert line.stderr == pytest.approx(np.sqrt(np.sum(parts**2 / (1 - shares))), rel=1e-9)
+
+
 def test_a_median_is_compared_by_drawing_the_same_documents() -> None:
     rng = np.random.default_rng(5)
     shared = rng.normal(size=200)

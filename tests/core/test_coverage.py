@@ -12,13 +12,15 @@ from itertools import product
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 from numpy.typing import NDArray
 from scipy import stats
 
 from evalcore import AGGREGATIONS, Estimate, MetricKey, TaskReport, aggregate_metric, freeze_options, reduce_repeats
+from evalcore.core.compare.estimates import compare_estimates
 from evalcore.core.groups.report import report_group
 from evalcore.groups import Group, GroupMetric, Leaf
-from evalcore.stats import Array, Floats, Inference, Labels, build_column
+from evalcore.stats import Array, Floats, Inference, Labels, Stats, build_column
 
 theirs = pytest.importorskip("lm_eval.api.metrics")
 
@@ -192,6 +194,107 @@ def test_clusters(n: int, p: float, equal: bool) -> None:
     totals = hits.sum(axis=1).tolist()
     naive = share(holds(around(k / n, lm_eval_stderr(k, n)), p) for k in totals)
     assert naive <= {(10, 0.99): 0.08, (30, 0.99): 0.20, (100, 0.99): 0.48}.get((n, p), 0.88)
+
+
+# --- one cluster holds half of the documents, trust.md 1.9 ---
+
+HALVES = [(count, icc) for count in (3, 5, 10, 30) for icc in (0.0, 0.1, 0.5)]
+KINDS: dict[str, tuple[Callable[[Values], Values], float, float]] = {
+    "right or wrong": (lambda z: (z < stats.norm.ppf(0.8)).astype(np.float64), 0.8, 1.0),
+    "normal": (lambda z: z, 0.0, np.inf),
+    "skewed": (lambda z: -np.log(stats.norm.sf(z)), 1.0, np.inf),
+}
+
+
+def draw_halves(rng: np.random.Generator, count: int, icc: float) -> tuple[Values, Values]:
+    """Normal scores with this correlation within clusters, one of which is as large as all others of 4 together."""
+    codes = np.repeat(np.arange(count), [4 * (count - 1), *[4] * (count - 1)])
+    return codes, np.sqrt(icc) * rng.normal(size=count)[codes] + np.sqrt(1 - icc) * rng.normal(size=len(codes))
+
+
+def of_halves(values: Values, codes: Values, most: float, form: str = "cr2") -> Estimate:
+    least = 0.0 if np.isfinite(most) else -np.inf
+    rows = build_column(range(len(values)), Floats(Array(values)))
+    mean = replace(AGGREGATIONS["mean"], bounds=(least, most))
+    return aggregate_metric(mean, rows, clusters=codes, inference=Inference(stderr=form))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("count", "icc"), HALVES)
+def test_a_cluster_of_half_of_the_documents(count: int, icc: float, kind: str) -> None:
+    """It covers, and says so; without the correction for unequal clusters (cr1), down to 70 %."""
+    (score, truth, most), rng = KINDS[kind], np.random.default_rng([count, int(10 * icc)])
+    worst = (count, icc) == (30, 0.5)
+    inside: dict[str, list[bool]] = {form: [] for form in ("cr2", *["cr1"] * worst)}
+    for _ in range(250):
+        codes, z = draw_halves(rng, count, icc)
+        for form, found in inside.items():
+            made = of_halves(score(z), codes, most, form)
+            found.append(holds(made.ci, truth))
+            held = f"the cluster of document 0 holds {4 * (count - 1)} of {8 * (count - 1)} documents"
+            assert made.warnings == (f"{held}: {made.spread.df:.1f} degrees of freedom",)
+    assert share(inside["cr2"]) >= LEAST - 0.02 * (kind == "skewed" and icc == 0.5), inside  # warned
+    if worst:
+        assert share(inside["cr1"]) <= 0.85
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("count", "icc"), [(5, 0.1), (10, 0.5), (30, 0.5)])
+def test_a_comparison_with_a_cluster_of_half_of_the_documents(count: int, icc: float, kind: str) -> None:
+    (score, _, most), rng = KINDS[kind], np.random.default_rng([count, int(10 * icc), 7])
+    worst = (count, icc) == (30, 0.5)
+    inside: dict[str, list[bool]] = {form: [] for form in ("cr2", *["cr1"] * worst)}
+    for _ in range(150):
+        (codes, z), (_, u), (_, v) = (draw_halves(rng, count, icc) for _ in range(3))
+        runs = [score(np.sqrt(0.5) * (z + other)) for other in (u, v)]
+        for form, found in inside.items():
+            one, two = (of_halves(run, codes, most, form) for run in runs)
+            found.append(holds(compare_estimates(one, two, draws=9).ci, 0.0))
+    assert share(inside["cr2"]) >= LEAST, inside
+    if worst:
+        assert share(inside["cr1"]) <= 0.88
+
+
+# --- documents of unequal weight, trust.md 1.9 ---
+
+RATIOS: dict[str, Callable[[float], float]] = {
+    "weighted_perplexity": lambda rate: float(np.exp(rate)),
+    "bits_per_byte": lambda rate: float(rate / np.log(2)),
+    "ter": lambda rate: 100 * rate,
+}
+
+
+def draw_lengths(rng: np.random.Generator, n: int, spread: float, together: float) -> tuple[Values, Values]:
+    """Log-normal lengths, and how much each text costs by the unit, which may grow with its length."""
+    z = rng.normal(size=n)
+    lengths = np.maximum(np.rint(200 * np.exp(spread * z)), 1.0)
+    return lengths, 2 + 0.5 * (together * z + np.sqrt(1 - together**2) * rng.normal(size=n))
+
+
+@pytest.mark.parametrize("name", RATIOS)
+@pytest.mark.parametrize(("spread", "together"), [(1, 0.0), (1, 0.2), (2, 0.0), (2, 0.2)])
+@pytest.mark.parametrize("n", [10, 30, 100])
+def test_ratios_of_texts_of_unequal_length(n: int, spread: float, together: float, name: str) -> None:
+    """Each interval holds the truth, or is warned of; without the correction (cr1), far fewer do."""
+    rng = np.random.default_rng([n, spread, int(10 * together)])
+    sign = -1.0 if AGGREGATIONS[name].bounds[0] >= 0 else 1.0
+    truth = RATIOS[name](2 + 0.5 * together * spread)  # E[length · cost] / E[length] of log-normal lengths
+    inside: dict[str, list[bool]] = {form: [] for form in ("cr2", *["cr1"] * (spread == 2))}
+    fine = []
+    for _ in range(200):
+        lengths, costs = draw_lengths(rng, n, spread, together)
+        rows = build_column(range(n), Stats(Array(np.column_stack([sign * costs * lengths, lengths]))))
+        for form, found in inside.items():
+            made = aggregate_metric(AGGREGATIONS[name], rows, inference=Inference(stderr=form))
+            found.append(holds(made.ci, truth))
+            if form == "cr2":
+                few = made.spread.df is not None and made.spread.df < 3
+                assert few == any("a few long documents decide it" in told for told in made.warnings)
+                fine.append(found[-1] or few)
+    assert share(fine) >= LEAST, (share(fine), share(inside["cr2"]))
+    assert share(inside["cr2"]) >= (LEAST if not together or spread < 2 else 0.8)
+    if spread == 2:
+        assert share(inside["cr1"]) <= 0.85
 
 
 # --- F1, trust.md 1.6 ---

@@ -177,13 +177,18 @@ def _close(asked: Estimand) -> Estimate:
 
 
 def close_column(
-    column: Column, aggregation: str = "mean", *, clusters: Ints64 | None = None, tables: Tables = EVALCORE
+    column: Column,
+    aggregation: str = "mean",
+    *,
+    clusters: Ints64 | None = None,
+    inference: Inference = DEFAULT,
+    tables: Tables = EVALCORE,
 ) -> Estimate:
     """Close a column that belongs to no task."""
     found = tables.aggregations.get(aggregation)
     if found is None:
         raise unknown("aggregation", aggregation, tables.aggregations)
-    return aggregate_metric(found, column, clusters=clusters)
+    return aggregate_metric(found, column, clusters=clusters, inference=inference)
 
 
 def aggregate_again(estimate: Estimate, column: Column | None, *, inference: Inference, tables: Tables) -> Estimate:

@@ -121,9 +121,12 @@ def _build(
 
 
 def _build_corpus(
-    kind: str, finalise: Callable[[Sums, Options], Sums], bounds: tuple[float, float] = (0.0, 100.0)
+    kind: str,
+    finalise: Callable[[Sums, Options], Sums],
+    bounds: tuple[float, float] = (0.0, 100.0),
+    weight: int | None = None,
 ) -> Aggregation:
-    return _build(kind, corpus(kind, finalise), bounds, library="sacrebleu", read=read_texts(kind))
+    return _build(kind, corpus(kind, finalise, weight), bounds, library="sacrebleu", read=read_texts(kind))
 
 
 AGGREGATIONS: PMap[str, Aggregation] = pmap(
@@ -141,7 +144,7 @@ AGGREGATIONS: PMap[str, Aggregation] = pmap(
         "bleu": _build_corpus("bleu", bleu),
         "chrf": _build_corpus("chrf", chrf),
         "chrf++": _build_corpus("chrf++", chrf),
-        "ter": _build_corpus("ter", ter, (-inf, inf)),
+        "ter": _build_corpus("ter", ter, (-inf, inf), weight=1),
         "brier_score": _build("brier_score", brier, (0.0, 2.0), even=True, read=read_chances),
         "acc_all": _build("acc_all", acc_all, average=True),
         "ece": _build("ece", ece, read=read_counts),

@@ -18,24 +18,29 @@ from evalcore.core.records.request import Options, freeze_options
 from evalcore.core.records.row import Rows, Stats
 
 
-def corpus(kind: str, finalise: Callable[[Sums, Options], Sums]) -> Callable[[Rows, Options], Summary]:
-    """A corpus score of summed sentence counts, not a mean of sentence scores.
+def corpus(
+    kind: str, finalise: Callable[[Sums, Options], Sums], weight: int | None = None
+) -> Callable[[Rows, Options], Summary]:
+    """A corpus score of summed sentence counts, not a mean of sentence scores; ``weight`` is the count it divides by.
 
     >>> from evalcore.core.records.estimate import value_of
     >>> value_of(corpus("ter", ter), [("a b c d", "a b c d"), ("a", "b")])      # 1 edit in 5 words
     20.0
     """
-    return partial(_corpus, kind, finalise)
+    return partial(_corpus, kind, finalise, weight)
 
 
-def _corpus(kind: str, finalise: Callable[[Sums, Options], Sums], rows: Rows, options: Options) -> Summary:
+def _corpus(
+    kind: str, finalise: Callable[[Sums, Options], Sums], weight: int | None, rows: Rows, options: Options
+) -> Summary:
     """Summarise sentence counts, given as they are or as (reference, prediction) pairs."""
     stats = (
         rows.values.floats
         if isinstance(rows, Stats)
         else pair_statistics(kind, list(two_of(rows, "(reference, prediction)")))
     )
-    return smooth(stats, lambda sums: finalise(sums, options))
+    weights = None if weight is None else stats[:, weight]
+    return smooth(stats, lambda sums: finalise(sums, options), weights=weights)
 
 
 def bleu(sums: Sums, options: Options) -> Sums:

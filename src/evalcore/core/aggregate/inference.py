@@ -13,6 +13,7 @@ from evalcore.core.aggregate.signature import INTERVAL, interval_of
 from evalcore.core.records.errors import EvalError, require_known
 from evalcore.core.records.estimate import Estimate, Resampling
 from evalcore.core.records.outcome import Rule
+from evalcore.core.stats.influence import CR2, ERROR_FORMS, ErrorForm
 from evalcore.core.stats.intervals import INTERVALS, Interval, choose_interval, interval
 from evalcore.core.stats.percentile import Resamples
 
@@ -24,10 +25,13 @@ class Inference(Struct, frozen=True, kw_only=True):
 
     ``interval``: ``wilson`` (default; ``z``: with normal quantiles), ``exact`` (Clopper and Pearson), ``t`` (value and
     t standard errors either way), or a bootstrap: ``percentile`` or ``bca``. A host sets others in ``intervals``.
+    ``stderr``: ``cr2`` (default) corrects for clusters of unequal size and documents of unequal weight, ``cr1`` takes
+    them for equal, as Inspect does.
     """
 
     confidence: float = 0.95
     interval: str = "wilson"
+    stderr: str = CR2.name
     resampling: Resampling = Resampling()
     on_unscorable: Rule = "exclude"
     intervals: PMap[str, Interval] = INTERVALS
@@ -35,12 +39,17 @@ class Inference(Struct, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         require_known("rule for unscorable documents", [self.on_unscorable], RULES)
         require_known("interval", [self.interval], self.intervals)
+        require_known("form of standard errors", [self.stderr], ERROR_FORMS)
         if not 0 < self.confidence < 1:
             raise EvalError(f"expected a confidence between 0 and 1, got {self.confidence!r}")
 
     @property
     def method(self) -> Interval:
         return self.intervals[self.interval]
+
+    @property
+    def form(self) -> ErrorForm:
+        return ERROR_FORMS[self.stderr]
 
 
 DEFAULT = Inference()

@@ -61,7 +61,8 @@ def weighted_perplexity(rows: Rows, options: Options) -> Summary:
     >>> round(value_of(weighted_perplexity, [(3 * log(1 / 2), 3), (log(1 / 32), 1)]), 12)
     4.0
     """
-    return smooth(pairs(rows, "(log-likelihood, length)"), lambda sums: np.exp(-ratio(sums)))
+    scores = pairs(rows, "(log-likelihood, length)")
+    return smooth(scores, lambda sums: np.exp(-ratio(sums)), weights=scores[:, 1])
 
 
 def bits_per_byte(rows: Rows, options: Options) -> Summary:
@@ -71,7 +72,8 @@ def bits_per_byte(rows: Rows, options: Options) -> Summary:
     >>> value_of(bits_per_byte, [(-log(2), 1), (-log(2), 3)])
     0.5
     """
-    return smooth(pairs(rows, "(log-likelihood, bytes)"), lambda sums: -ratio(sums) / log(2))
+    scores = pairs(rows, "(log-likelihood, bytes)")
+    return smooth(scores, lambda sums: -ratio(sums) / log(2), weights=scores[:, 1])
 
 
 def median(rows: Rows, options: Options) -> Summary:

@@ -8,13 +8,14 @@ from evalcore.core.records.array import Floats64
 from evalcore.core.records.estimate import Error, Resampling, Summary
 from evalcore.core.records.row import Rows
 from evalcore.core.stats.bootstrap import bootstrap, median_stderr
-from evalcore.core.stats.influence import independent
+from evalcore.core.stats.influence import CR2, independent, measure_error
 
+ALL_IN_ONE = "one document has all of the weight"
 CALLABLE_DRAWS = 200
 
 
 def from_influence(rows: Rows, summary: Summary, influence: Floats64 | None, resampling: Resampling) -> Error:
-    """sqrt(Σ influence² / (n (n − 1))): for the mean, sample sd / sqrt(n).
+    """sqrt(Σ influence² / (n (n − 1))): for the mean, sample sd / sqrt(n). With weights, corrected for each document's.
 
     >>> from evalcore.core.records.estimate import smooth
     >>> of_two = smooth(np.array([[1.0], [0.0]]), lambda sums: sums[..., 0] / 2)
@@ -24,7 +25,10 @@ def from_influence(rows: Rows, summary: Summary, influence: Floats64 | None, res
     n = len(summary.stats)
     if influence is None or n < 2:
         return Error(None, f"needs two documents, got {n}")
-    return Error(independent(influence)[1], "delta")
+    if summary.weights is None or np.ptp(summary.weights) == 0:
+        return Error(independent(influence)[1], "delta")
+    made = measure_error(influence, weights=summary.weights)
+    return Error(made.stderr, f"weighted({CR2.name})" if made.stderr is not None else ALL_IN_ONE, made)
 
 
 def from_median(rows: Rows, summary: Summary, influence: Floats64 | None, resampling: Resampling) -> Error:

@@ -49,9 +49,10 @@ def aggregate_metric(
     if value is None:
         return replace(empty, reason=f"{aggregation.name} has no finite value on these documents")
     codes = None if clusters is None else clusters[closed.scored][summary.units]
-    spread = spread_of(aggregation, rows, summary, influence, codes, inference.resampling)
-    trials = summary.trials(sums) if summary.trials is not None and sums is not None else float(spread.units)
-    trials = min(trials, float(spread.units))  # documents of one cluster may all agree
+    keys, form = closed.keys.ints[closed.scored][summary.units], inference.form
+    spread = spread_of(aggregation, rows, summary, influence, codes, inference.resampling, keys=keys, form=form)
+    trials = summary.trials(sums) if summary.trials is not None and sums is not None else spread.trials
+    trials = min(trials, spread.trials)  # documents of one cluster may all agree
     lowest, highest = _find_extremes(aggregation, closed, value, sums, score_bounds)
     units, size = len(summary.units), aggregation.size
     filled = replace(
@@ -69,9 +70,11 @@ def aggregate_metric(
             df=spread.df,
             trials=trials,
             influence=None if influence is None else frozen(influence),
-            keys=frozen(closed.keys.ints[closed.scored][summary.units]),
+            keys=frozen(keys),
             clusters=None if codes is None else frozen(codes),
             sums=None if sums is None else frozen(sums),
+            weights=None if summary.weights is None else frozen(summary.weights),
+            form=form,
         ),
     )
     return add_interval(filled, inference, partial(resample_task, summary, codes))

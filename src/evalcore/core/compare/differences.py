@@ -15,10 +15,10 @@ from evalcore.core.groups.averages import Term
 from evalcore.core.groups.covariance import TermSpread, spread_of_terms
 from evalcore.core.records.array import Floats64, Ints64, frozen
 from evalcore.core.records.column import Column
-from evalcore.core.records.estimate import Aggregation, Estimate, Part, Scale, Spread
+from evalcore.core.records.estimate import Aggregation, Estimate, Part, Scale
 from evalcore.core.records.task import MetricKey
 from evalcore.core.stats.bootstrap import resample
-from evalcore.core.stats.influence import clustered, independent
+from evalcore.core.stats.influence import UnitError, independent, measure_error
 from evalcore.core.stats.pair_tests import clip_around, drop_rounding, effective_difference, paired_binary
 from evalcore.core.stats.quantiles import t_cdf, t_quantile
 from evalcore.core.stats.sample_size import reach_of_test
@@ -179,24 +179,24 @@ def _build_term(move: Move) -> Term:
     first, second = influence_of(move.a, pair.a), influence_of(move.b, pair.b)
     if first is None or second is None:
         stderr, count = _bootstrap_pair(pair), n if pair.clusters is None else len(np.unique(pair.clusters))
-        variance, influence = (None if stderr is None else stderr**2), None
+        made, influence = UnitError(stderr, (stderr or 0.0) ** 2, count - 1.0, float(count), count), None
     else:
-        influence = drop_rounding(first - second, (first, second)) / move.weight
-        spread = independent(influence) if pair.clusters is None else clustered(influence, pair.clusters)
-        variance, stderr, count = spread
+        influence, weights = drop_rounding(first - second, (first, second)) / move.weight, pair.a.spread.weights
+        weighed = None if weights is None else weights.floats  # the first run's: lengths are those of the documents
+        made = measure_error(influence, pair.clusters, weights=weighed, form=pair.a.spread.form)
     estimate = Estimate(
         value=0.0,
-        stderr=stderr,
+        stderr=made.stderr,
         n=n,
-        spread=Spread(
-            variance=variance,
-            df=float(count - 1),
-            trials=float(count),
+        spread=replace(
+            pair.a.spread,
+            variance=made.variance,
+            df=made.df,
+            trials=made.trials,
             influence=None if influence is None else frozen(influence),
-            clusters=pair.a.spread.clusters,
         ),
         scale=Scale(average=False),
-        reason=None if stderr is not None else f"needs two documents or clusters, got {count}",
+        reason=None if made.stderr is not None else f"needs two documents or clusters, got {made.units}",
     )
     return Term(pair.task, move.weight, float(n), estimate)
 

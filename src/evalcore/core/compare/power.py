@@ -27,7 +27,7 @@ class Known(Struct, frozen=True, kw_only=True):
 
     ``units`` counts what is independent: documents or clusters. ``sampling`` is the part of ``stderr`` that
     comes from drawing ``repeats`` replies; ``fewest`` is the fewest replies it is defined for. A ``share`` lies between
-    0 and 1.
+    0 and 1. ``df`` are the degrees of freedom, where they are not those of equal units.
     """
 
     name: str
@@ -42,6 +42,7 @@ class Known(Struct, frozen=True, kw_only=True):
     repeats: float | None = None
     fewest: float = 1
     share: bool = False
+    df: float | None = None
     reason: str = ""
 
     @property

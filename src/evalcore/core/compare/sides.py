@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 
 from msgspec.structs import replace
+from toolz import unique
 
 from evalcore.core.aggregate.inference import Inference
 from evalcore.core.aggregate.task_report import aggregation_of
@@ -74,10 +75,17 @@ def compare_sides(
         warnings=(
             *unlike,
             *(told for pair in pairs for told in pair.warnings),
+            *_warn_of_errors(first),
             *warn_of_metrics(a, b),
             *warn_of_groups(a.trees, b.trees),
         ),
     )
+
+
+def _warn_of_errors(report: Report) -> Iterator[str]:
+    """Say what makes the errors of tasks doubtful, and so those of their differences."""
+    for task in report.tasks:
+        yield from unique(f"{task.name}: {told}" for _, one in task.estimates for told in one.warnings)
 
 
 def _drop_direction(report: TaskReport, scored: Scored) -> TaskReport:

@@ -159,7 +159,7 @@ def combine_terms(spec: GroupMetric, terms: Sequence[Term], value: float, slopes
             highest=_find_end(spec, slopes, [estimate.counts.highest for estimate in estimates], value, estimates),
         ),
         reason=spread.reason,
-        signature="stratified" if clusters is None else "clustered",
+        signature=name_method(estimates),
         scale=Scale(
             size=fsum(estimate.scale.size for estimate in estimates),
             aggregation=spec.aggregation if isinstance(spec.aggregation, str) else "callable",
@@ -177,6 +177,12 @@ def combine_terms(spec: GroupMetric, terms: Sequence[Term], value: float, slopes
         ),
         group=Makeup(parts=tuple(Part(term.name, slope) for term, slope in zip(terms, slopes, strict=True))),
     )
+
+
+def name_method(estimates: Sequence[Estimate]) -> str:
+    """Name how the errors of tasks are combined."""
+    clustered = next((estimate.spread for estimate in estimates if estimate.spread.clusters is not None), None)
+    return "stratified" if clustered is None else f"clustered({clustered.form.name})"
 
 
 def sum_known(counts: Sequence[int | None]) -> int | None:

@@ -190,6 +190,8 @@ def _write_sources(estimate: Estimate, behind: Sequence[Estimate]) -> Plain:
     named = [one.spread.clusters.ints.tolist() for one in behind if one.spread.clusters is not None]
     if named:  # in a task without clusters, every document is its own
         out["clusters"] = len(set().union(*named)) + sum(one.count for one in behind if one.spread.clusters is None)
+    if estimate.spread.df is not None and (named or any(one.spread.weights is not None for one in behind)):
+        out["df"] = estimate.spread.df
     if estimate.spread.repeats is not None:
         out["repeats"] = estimate.spread.repeats
     if estimate.spread.noise is not None and estimate.stderr is not None:

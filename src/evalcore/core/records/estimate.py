@@ -14,6 +14,7 @@ from evalcore.core.records.errors import EvalError
 from evalcore.core.records.frozen_dict import ShallowRecord
 from evalcore.core.records.request import Options, freeze_options
 from evalcore.core.records.row import Objects, Rows
+from evalcore.core.stats.influence import CR2, ErrorForm, UnitError
 from evalcore.core.stats.links import IDENTITY, Link
 
 Sums = NDArray[np.float64] | NDArray[np.complex128]
@@ -27,6 +28,7 @@ class Summary(ColumnRecord, frozen=True, eq=False):
     ``finalise`` closes summed statistics; None for statistics that are not a function of sums (the median).
     ``resampled`` gives the value on resamples, each a row of unit indices. ``units`` maps each unit to the
     position of its first document; ``trials`` counts what an interval rests on when the variance is zero.
+    ``weights`` says what each unit weighs, for a ratio to the sum of weights that are not all equal.
     """
 
     stats: Floats64
@@ -34,6 +36,7 @@ class Summary(ColumnRecord, frozen=True, eq=False):
     units: Ints64
     finalise: Finalise | None = None
     trials: Callable[[Floats64], float] | None = None
+    weights: Floats64 | None = None
 
 
 class Resampling(Struct, frozen=True):
@@ -48,11 +51,12 @@ class Resampling(Struct, frozen=True):
             raise EvalError(f"expected bootstrap_iters to be an integer of at least 0, got {given!r}")
 
 
-class Error(Struct, frozen=True):
-    """A standard error and its method, or None and why there is none."""
+class Error(Struct, frozen=True, repr_omit_defaults=True):
+    """A standard error and its method, or None and why there is none; ``units`` if they are not all alike."""
 
     stderr: float | None
     method: str
+    units: UnitError | None = None
 
 
 ErrorRule = Callable[[Rows, Summary, Floats64 | None, Resampling], Error]
@@ -139,7 +143,8 @@ class Spread(Struct, frozen=True, kw_only=True):
     """What the error and the interval rest on: the influence of each document, and what follows from it.
 
     ``trials`` is what the interval rests on if the variance is 0. ``noise`` is the part of the squared standard
-    error that comes from drawing ``repeats`` answers to each question.
+    error that comes from drawing ``repeats`` answers to each question. ``weights`` are those of the documents if they
+    are not all equal; ``form`` is the form of the error.
     """
 
     variance: float | None = None
@@ -151,6 +156,8 @@ class Spread(Struct, frozen=True, kw_only=True):
     sums: Array | None = None
     noise: float | None = None
     repeats: float | None = None
+    weights: Array | None = None
+    form: ErrorForm = CR2
 
 
 class Makeup(ShallowRecord, frozen=True):
@@ -213,6 +220,7 @@ def smooth(
     finalise: Finalise,
     units: Ints64 | None = None,
     trials: Callable[[Floats64], float] | None = None,
+    weights: Floats64 | None = None,
 ) -> Summary:
     """Build a summary whose value is a function of summed statistics, so that resampling is a matrix product.
 
@@ -227,7 +235,7 @@ def smooth(
         weights = np.bincount((index + rows).ravel(), minlength=len(index) * n).reshape(len(index), n)
         return np.real(finalise(weights.astype(np.float64) @ stats)).astype(np.float64)
 
-    return Summary(stats, resampled, np.arange(n) if units is None else units, finalise, trials)
+    return Summary(stats, resampled, np.arange(n) if units is None else units, finalise, trials, weights)
 
 
 def value_of(summarise: Callable[[Rows, Options], Summary], rows: Sequence[object], **chosen: object) -> float:

@@ -23,7 +23,10 @@ Which rules: --task if it is given, else those of the results beside a log, else
 exit codes: 0 done, 1 some documents have no score or could not be read, 2 bad input
 """
 
-SHARED = ("cluster", "policy", "confidence", "ci", "on_unscorable", "bootstrap_iters", "limit", "include_path", "trust")
+SHARED = (
+    *("cluster", "policy", "confidence", "ci", "stderr"),
+    *("on_unscorable", "bootstrap_iters", "limit", "include_path", "trust"),
+)
 
 
 def build_parser() -> argparse.ArgumentParser:

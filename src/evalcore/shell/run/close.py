@@ -29,6 +29,7 @@ def inference_of(plan: Plan, tables: Tables = EVALCORE) -> Inference:
     return Inference(
         confidence=plan.confidence,
         interval=plan.ci,
+        stderr=plan.stderr,
         intervals=tables.intervals,
         on_unscorable=plan.on_unscorable,
         resampling=Resampling(plan.bootstrap_iters),

@@ -228,6 +228,7 @@ def run_facts(plan: Plan, ready: ReadyRun) -> RunFacts:
         else plan.fewshot_as_multiturn,
         confidence=plan.confidence,
         ci=plan.ci,
+        stderr=plan.stderr,
         on_unscorable=plan.on_unscorable,
         policy=ready.tables.name,
         trusted=ready.selected.trusted,

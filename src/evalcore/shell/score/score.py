@@ -45,6 +45,7 @@ class PlanKeys(TypedDict, total=False):
     policy: str | None
     confidence: float | None
     ci: str | None
+    stderr: str | None
     on_unscorable: str | None
     bootstrap_iters: int | None
     limit: float | None

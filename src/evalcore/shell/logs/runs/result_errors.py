@@ -74,6 +74,7 @@ def _known(name: str, depth: int, key: MetricKey, row: Fields, told: Fields, res
         repeats=_number(told.get("repeats")),
         fewest=_fewest(told.get("signature"), _number(told.get("repeats")), tables),
         share=_is_share(key.metric.partition("@")[0], row.get(str(key)), stderr, clusters or n, tables),
+        df=_number(told.get("df")),
         reason=_reason(told, n, stderr),
     )
 

@@ -20,6 +20,7 @@ from evalcore.core.records.outcome import Rule
 from evalcore.core.records.report import Report, TaskReport
 from evalcore.core.records.row import Floats
 from evalcore.core.records.score import Scored, ScoredColumn
+from evalcore.core.stats.influence import CR2, ERROR_FORMS
 from evalcore.core.tables import EVALCORE, Tables
 from evalcore.shell.logs.json_records import find_part
 from evalcore.shell.logs.lm_eval.names import list_filters
@@ -137,6 +138,7 @@ def close_recorded(run: Recorded, confidence: float = 0.95) -> Report:
         intervals=tables.intervals,
         confidence=confidence,
         on_unscorable=find_rule(run.results),
+        stderr=find_form(run.results),
     )
     tasks = [report_task(one, inference=inference, tables=tables) for one in run.side.scored]
     return build_report(tasks, run.side.trees, inference=inference, tables=tables)
@@ -154,6 +156,16 @@ def make_comparable(recorded: Recorded) -> ComparisonSide:
 
     scored = (replace(one, columns=tuple(map(counted, one.columns))) for one in recorded.side.scored)
     return replace(recorded.side, scored=tuple(scored))
+
+
+def find_form(results: Plain) -> str:
+    """Find the form of a run's standard errors.
+
+    >>> find_form({}), find_form({"evalcore": {"stderr": "cr1"}})
+    ('cr2', 'cr1')
+    """
+    form = find_part(results, "evalcore").get("stderr")
+    return form if isinstance(form, str) and form in ERROR_FORMS else CR2.name
 
 
 def find_rule(results: Plain) -> Rule:

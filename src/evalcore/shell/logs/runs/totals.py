@@ -52,7 +52,7 @@ def _estimate(known: Known, row: Mapping[str, object], confidence: float) -> Est
         return Estimate(value=None, reason="the results have no number for it")
     flat = {str(known.key): value, known.key.stderr: known.stderr, "sample_len": known.n or None}
     ((_, estimate),) = leaf_from_flat(known.name, flat).value.estimates
-    if known.units < known.n:
-        spread = replace(estimate.spread, df=float(known.units - 1), trials=float(known.units))
-        estimate = replace(estimate, spread=spread)
+    if known.units < known.n or known.df is not None:
+        df = known.df if known.df is not None else known.units - 1.0
+        estimate = replace(estimate, spread=replace(estimate.spread, df=df, trials=float(known.units)))
     return add_interval(estimate, Inference(confidence=confidence))

@@ -60,6 +60,7 @@ class RunFacts(FrozenRecord, frozen=True, kw_only=True):
     fewshot_as_multiturn: bool | None = None
     confidence: float = 0.95
     ci: str = "wilson"
+    stderr: str = "cr2"
     on_unscorable: str = "exclude"
     policy: str = "evalcore"
     trusted: Mapping[str, str] = FrozenDict()
@@ -92,6 +93,7 @@ def build_results(
         "policy": facts.policy,
         "confidence": facts.confidence,
         "ci": facts.ci,
+        "stderr": facts.stderr,
         "on_unscorable": facts.on_unscorable,
         "trusted": dict(sorted(facts.trusted.items())),
         "groups": [redact(thaw(group_to_dict(group)), known) for group in _list_groups(report)],
