@@ -31,9 +31,9 @@ from evalcore.core.records.errors import EvalError
 from evalcore.core.records.outcome import FAILED, OK
 from evalcore.core.records.score import Scored, ScoredColumn
 from evalcore.core.stats.families import benjamini_hochberg, holm
-from evalcore.core.stats.pair_tests import flip_tests
 from evalcore.core.stats.quantiles import binomial_cdf, normal_quantile
 from evalcore.core.stats.sample_size import Variances, distance_at, reach_of_test
+from evalcore.core.stats.sign_flips import flip_tests
 from evalcore.groups import Group, GroupMetric, Leaf
 from evalcore.stats import Array, Floats, Labels, Stats, build_column
 
