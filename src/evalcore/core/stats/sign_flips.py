@@ -164,13 +164,16 @@ def _list_largest(size: Floats64) -> tuple[Floats64, Floats64, Floats64]:
     >>> sums.tolist(), chances.tolist(), rest.tolist()
     ([-3.0, -1.0, 1.0, 3.0], [0.125, 0.375, 0.375, 0.125], [])
     """
-    sums, chances, left, grain = np.zeros(1), np.ones(1), len(size), 1e-12 * float(np.sum(size))
+    sums: Floats64 = np.zeros(1)
+    chances: Floats64 = np.ones(1)
+    left, grain = len(size), 1e-12 * float(np.sum(size))
     while left:
         both = np.concatenate([sums - size[left - 1], sums + size[left - 1]])
         _, first, merged = np.unique(np.rint(both / grain), return_index=True, return_inverse=True)
         if len(first) * len(size) > _CELLS:
             break
-        sums, chances, left = both[first], np.bincount(merged, np.tile(chances / 2, 2)), left - 1
+        sums, left = both[first], left - 1
+        chances = np.asarray(np.bincount(merged, np.tile(chances / 2, 2)), np.float64)
     return sums, chances, size[:left]
 
 
@@ -209,7 +212,8 @@ def _find_upper_tails(size: Floats64, points: Floats64, step: float) -> Floats64
         slope = np.sinh(at * step) / step if step else at
         correction = np.where(fine, 1 / (slope * np.sqrt(curved)) - 1 / far, 0.0)
     normal = np.array([0.5 * erfc(one / sqrt(2)) for one in far.tolist()])
-    return np.clip(normal + np.exp(-far * far / 2) / sqrt(2 * pi) * correction, 0.0, 1.0)
+    tails = normal + np.exp(-far * far / 2) / sqrt(2 * pi) * correction
+    return np.asarray(np.clip(tails, 0.0, 1.0), np.float64)
 
 
 def _find_step(size: Floats64) -> float:

@@ -21,7 +21,7 @@ from evalcore.core.compare.flips.swaps import (
     pool_moves,
     weigh_move,
 )
-from evalcore.core.compare.flips.units import Where, find_places, number_units, pack_places, sum_units
+from evalcore.core.compare.flips.units import Where, find_distinct, find_places, number_units, pack_places, sum_units
 from evalcore.core.compare.lines import ComparisonLine, explain_few
 from evalcore.core.compare.moves import Move
 from evalcore.core.records.array import Floats64, Ints64
@@ -106,11 +106,12 @@ def _draw_swaps(
     still = np.ones((1, width))
     ends = {at: close_swap(swaps[at], still) for at in needed}
     slack = np.array([1e-12 * sum(measure_share(one, ends) for one in test.shares) for test in tests])
-    return flip_tests(swap_units, swap_units(still)[0], slack, width, draws=draws, seed=seed).tolist()
+    p_values = flip_tests(swap_units, swap_units(still)[0], slack, width, draws=draws, seed=seed)
+    return [float(p_value) for p_value in p_values]
 
 
 def _add_test(test: FlipTest, p_value: float, draws: int | None, alpha: float) -> ComparisonLine:
-    line, count = test.line, len(np.unique(test.places))
+    line, count = test.line, len(find_distinct(test.places))
     least = 0.5 ** (count - 1)
     why = explain_few(count, "document" if line.clusters is None else "cluster", least, alpha)
     how = "sign-flip test" if draws is None else f"sign-flip test, {draws:,} draws"

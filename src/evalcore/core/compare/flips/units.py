@@ -18,7 +18,7 @@ def number_units(pairs: Sequence[Pair]) -> tuple[list[Where], int]:
     """Number the signs of each pair's units: those of clusters, which tasks may share, or one for each unit."""
     shared = _find_shared_codes(pairs)
     names = [_name_units(pair, shared) for pair in pairs]
-    known = {room: np.unique(np.concatenate([codes for at, codes in names if at == room])) for room, _ in names}
+    known = {room: find_distinct(np.concatenate([codes for at, codes in names if at == room])) for room, _ in names}
     rooms = sorted(known)
     ends = list(accumulate((len(known[room]) for room in rooms), initial=0))
     starts = dict(zip(rooms, ends, strict=False))
@@ -58,10 +58,23 @@ def find_places(moves: Sequence[Move], at: Mapping[int, int], units: Sequence[Wh
     return np.concatenate([np.arange(one.start, one.stop) if isinstance(one, slice) else one for one in places])
 
 
+def find_distinct(places: Ints64) -> Ints64:
+    """List each place once, in order; those of one task without clusters already are.
+
+    >>> find_distinct(np.array([7, 9, 7])).tolist()
+    [7, 9]
+    """
+    return places if _is_rising(places) else np.unique(places)
+
+
 def sum_units(values: Floats64, places: Ints64) -> Floats64:
     """Sum values by unit.
 
     >>> sum_units(np.array([1.0, 2.0, 3.0]), np.array([7, 9, 7])).tolist()
     [4.0, 2.0]
     """
-    return sum_clusters(values, np.unique(places, return_inverse=True)[1]) if len(values) else values
+    return values if _is_rising(places) else sum_clusters(values, np.unique(places, return_inverse=True)[1])
+
+
+def _is_rising(places: Ints64) -> bool:
+    return bool(np.all(places[1:] > places[:-1]))
