@@ -53,9 +53,10 @@ from evalcore import (
     report_task,
     score_task,
 )
+from evalcore.core.compare.estimates import match_keys
 from evalcore.core.groups.build import build_trees, plan_trees
 from evalcore.core.records.estimate import Scale
-from evalcore.core.stats.pair_tests import match_keys, paired_binary
+from evalcore.core.stats.pair_tests import paired_binary
 from evalcore.extensions import Metric, Repeats, from_callable
 from evalcore.groups import Group, GroupMetric, Leaf, Tree, leaf_from_flat, map_leaves, report_groups
 from evalcore.lm_eval import ERRATA, LM_EVAL_0_4_13, lm_eval_results

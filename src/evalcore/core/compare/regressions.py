@@ -201,7 +201,7 @@ def _judge_unscored(name: str, key: MetricKey, n: int, lost: int, most: float) -
 def warn_of_draws(comparisons: Iterable[Comparison], draws: int, alpha: float) -> tuple[str, ...]:
     """Warn if so few sign flips were drawn that no p-value, at best 1 in draws, can pass the correction.
 
-    >>> line = ComparisonLine(name="t", key=MetricKey("f1"), p_value=0.001, method="sign-flip test")
+    >>> line = ComparisonLine(name="t", key=MetricKey("f1"), p_value=0.001, draws=1000)
     >>> one = adjust_comparisons([Comparison(names=("a", "b"), lines=(line,) * 60)])
     >>> warn_of_draws(one, 1000, 0.05)
     ('too few sign flips to show anything among 60 tests; use --draws 12000',)
@@ -210,7 +210,7 @@ def warn_of_draws(comparisons: Iterable[Comparison], draws: int, alpha: float) -
     """
     given = tuple(comparisons)
     family = max((one.family for one in given if one.correction.corrects), default=1)
-    flipped = any("sign-flip" in line.method for one in given for line in one.lines if line.p_value is not None)
+    flipped = any(line.draws is not None for one in given for line in one.lines)
     if not flipped or family <= alpha * (draws + 1):
         return ()
     return (f"too few sign flips to show anything among {family:,} tests; use --draws {round(10 * family / alpha)}",)

@@ -10,10 +10,11 @@ from toolz import unique
 
 from evalcore.core.aggregate.inference import Inference
 from evalcore.core.aggregate.task_report import aggregation_of
-from evalcore.core.compare.differences import Move, Pair, measure_line
-from evalcore.core.compare.flips import DRAWS, flip_lines
+from evalcore.core.compare.differences import measure_line
+from evalcore.core.compare.flips.significance import DRAWS, flip_lines
 from evalcore.core.compare.lines import Comparison, ComparisonLine, ComparisonSide
 from evalcore.core.compare.mismatches import drop_mismatches, warn_of_groups, warn_of_metrics
+from evalcore.core.compare.moves import Move, Pair
 from evalcore.core.compare.pairs import Paired, pair_documents
 from evalcore.core.groups.edit import list_groups
 from evalcore.core.groups.tree import Tree, all_tasks

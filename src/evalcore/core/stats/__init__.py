@@ -9,6 +9,7 @@ intervals    confidence intervals that are never a point
 percentile   intervals from resampled values: percentile and BCa
 noise        the error taken apart: choice of questions, draws of answers
 families     corrections for many tests: Holm, Benjamini and Hochberg
-pair_tests   paired differences and their tests
+pair_tests   paired differences, their intervals, and McNemar's test
+sign_flips   sign-flip tests: sums without draws, anything else by draws
 sample_size  documents and repeats that a difference or a half-width takes
 """

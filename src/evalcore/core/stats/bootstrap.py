@@ -42,13 +42,22 @@ def bootstrap(statistic: Callable[[Ints64], float], n: int, *, draws: int, seed:
     >>> bootstrap(lambda at: 0.5, 1, draws=10, seed=1) is None
     True
     """
-    if n < 2:
-        return None
 
     def evaluate_each(index: Ints64) -> Floats64:
         return np.array([float(statistic(row)) for row in index])
 
-    values = resample(evaluate_each, n, draws=draws, generator=np.random.Generator(np.random.PCG64(seed)))
+    return bootstrap_rows(evaluate_each, n, draws=draws, seed=seed)
+
+
+def bootstrap_rows(statistic: Callable[[Ints64], Floats64], n: int, *, draws: int, seed: int) -> float | None:
+    """The same for a statistic that maps many resamples at once, each a row of drawn positions, to a value each.
+
+    >>> bootstrap_rows(lambda index: index.mean(axis=1), 1, draws=10, seed=1) is None
+    True
+    """
+    if n < 2:
+        return None
+    values = resample(statistic, n, draws=draws, generator=np.random.Generator(np.random.PCG64(seed)))
     finite = values[np.isfinite(values)]
     return float(np.std(finite, ddof=1)) * sqrt(n / (n - 1)) if len(finite) > 1 else None
 

@@ -38,9 +38,13 @@ def add_reading(parser: argparse.ArgumentParser) -> None:
 def add_resampling(parser: argparse.ArgumentParser) -> None:
     """Flags of tests that draw."""
     parser.add_argument(
-        "--draws", type=int, default=10_000, metavar="N", help="sign flips where a test needs them (10000)"
+        "--draws",
+        type=int,
+        default=10_000,
+        metavar="N",
+        help="random swaps for tests of corpus metrics, F1 and MCC (10000)",
     )
-    parser.add_argument("--seed", type=int, default=0, metavar="N", help="of the sign flips (0)")
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="of the random swaps (0)")
 
 
 def add_forms(parser: argparse._ActionsContainer, **forms: str) -> None:

@@ -10,8 +10,8 @@ JSON, its keys stable::
     pairs       a list, one for each two runs: {a, b (their labels), lines, documents, tasks_only_a, tasks_only_b,
                 warnings}
       lines      {task, kind: task | group, metric, filter, higher_is_better, n, clusters, unscored, a, b,
-                  difference (a - b), stderr, ci_low, ci_high, p_value, p_adjusted, detectable, verdict, better, worse,
-                  method, reason}
+                  difference (a - b), stderr, ci_low, ci_high, p_value, p_adjusted, adjusted_ci_low, adjusted_ci_high,
+                  detectable, verdict, better, worse, method, reason}
                  better, worse: ids of the documents where a does better, does worse
       documents  {task, both: how many, only_a: ids, only_b: ids}
 
@@ -111,6 +111,7 @@ def describe_line(line: ComparisonLine, alpha: float, labels: tuple[str, str] = 
     ('t', 0.5, 0.1, 0.01, 'A higher')
     """
     low, high = line.ci if line.ci is not None else (None, None)
+    widest = line.adjusted_ci if line.adjusted_ci is not None else (None, None)
     return {
         "task": line.name,
         "kind": "group" if line.group else "task",
@@ -128,6 +129,8 @@ def describe_line(line: ComparisonLine, alpha: float, labels: tuple[str, str] = 
         "ci_high": high,
         "p_value": line.p_value,
         "p_adjusted": line.adjusted,
+        "adjusted_ci_low": widest[0],
+        "adjusted_ci_high": widest[1],
         "detectable": line.detectable,
         "verdict": name_verdict(line, alpha, labels),
     }
