@@ -25,9 +25,9 @@ from evalcore.core.compare.gates import (
     select_numbers,
 )
 from evalcore.core.compare.lines import Comparison, ComparisonLine, ComparisonSide, Shared, adjust_comparisons
-from evalcore.core.compare.pair_gates import find_hidden
-from evalcore.core.compare.regressions import find_regressions, halve_p_value
 from evalcore.core.compare.sides import compare_sides
+from evalcore.core.compare.verdicts.pair_gates import find_hidden
+from evalcore.core.compare.verdicts.regressions import find_regressions, halve_p_value
 from evalcore.core.groups.tree import Group, GroupMetric, Leaf
 from evalcore.core.pipeline import build_report, report_task
 from evalcore.core.records.array import Array

@@ -26,7 +26,8 @@ class ComparisonLine(FrozenRecord, frozen=True, kw_only=True):
     ``detectable`` is the smallest true difference that such a comparison finds in four cases of five.
     ``adjusted`` is the p-value corrected for all lines of the table. ``reason`` says why something is missing.
     ``clusters`` counts the clusters behind it, if any; ``least_p`` is the smallest p-value that a test of
-    so few documents or clusters can give.
+    so few documents or clusters can give. ``p_same`` is the p-value of "the same within the margin", and
+    ``adjusted_same`` that corrected for all lines.
     """
 
     name: str
@@ -49,6 +50,8 @@ class ComparisonLine(FrozenRecord, frozen=True, kw_only=True):
     reason: str | None = None
     clusters: int | None = None
     least_p: float | None = None
+    p_same: float | None = None
+    adjusted_same: float | None = None
 
 
 class Shared(Struct, frozen=True):
@@ -117,7 +120,10 @@ def find_correction(given: str | Correction) -> Correction:
 
 
 class Comparison(FrozenRecord, frozen=True, kw_only=True):
-    """Two runs side by side. ``family`` counts the p-values that were corrected together."""
+    """Two runs side by side. ``family`` counts the p-values that were corrected together.
+
+    Differences up to ``margin``, if there is one, do not matter.
+    """
 
     names: tuple[str, str]
     lines: tuple[ComparisonLine, ...]
@@ -127,6 +133,7 @@ class Comparison(FrozenRecord, frozen=True, kw_only=True):
     confidence: float = 0.95
     correction: Correction = NO_CORRECTION
     family: int = 0
+    margin: float | None = None
     warnings: tuple[str, ...] = ()
 
 

@@ -146,7 +146,8 @@ def _spread_at(known: Known, own: Variances, difference: float, correlation: flo
     """
     least = known.coarseness * _vary_share(min(difference, 0.5))
     if known.paired:  # the documents on which the two runs differ already, and those that a larger difference adds
-        now = known.coarseness * _vary_share(min(abs(known.value or 0.0), 0.5))
+        seen = max(abs(known.value or 0.0) - (known.stderr or 0.0), 0.0)  # what luck does not explain
+        now = known.coarseness * _vary_share(min(seen, 0.5))
         return replace(own, question=own.question + max(least - now, 0.0))
     value = known.value if known.coarseness and known.value is not None else 0.5
     widest = min(max(0.5, value - difference), value + difference)

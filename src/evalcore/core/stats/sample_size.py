@@ -55,8 +55,8 @@ def find_distance(n: float, spread_at: Callable[[float], Variances], repeats: fl
     >>> abs(found - distance_at(400, Variances(found * (1 - found) + 0.01), 1.0, reach_of_test())) < 1e-12
     True
     """
-    found = 0.0
-    for _ in range(200):  # it rises to the answer, ever closer
+    found = 1.0
+    for _ in range(200):  # variances grow more slowly than the difference, so that each step is closer
         last, found = found, distance_at(n, spread_at(found), repeats, reach)
         if abs(found - last) <= 1e-14 * found:
             break
