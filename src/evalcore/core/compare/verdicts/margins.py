@@ -115,11 +115,14 @@ def tell_verdict(
     return f"the same within {margin:g}" if same else "not enough documents"
 
 
-def find_drop(line: ComparisonLine, alpha: float, margin: float = 0.0) -> float | None:
+def find_drop(
+    line: ComparisonLine, alpha: float, margin: float = 0.0, others: Sequence[ComparisonLine] = ()
+) -> float | None:
     """Find the smallest true drop that a one-sided test at this level finds in four cases of five; None if it cannot.
 
     With a margin, the test is whether the drop exceeds it. A drop larger than the observed one adds documents on which
-    the runs differ, by as much as they do on others: by 1 where answers are right or wrong.
+    the runs differ, by as much as they do on others: by 1 where answers are right or wrong. In a group, that is taken
+    from the tasks among the ``others``.
 
     >>> from evalcore.core.records.task import MetricKey
     >>> line = ComparisonLine(name="t", key=MetricKey("acc"), difference=0.0, stderr=0.0, ci=(-0.01, 0.01), n=300)
@@ -129,7 +132,7 @@ def find_drop(line: ComparisonLine, alpha: float, margin: float = 0.0) -> float 
     units = _count_units(line)
     if line.ci is None or line.stderr is None or line.difference is None or units < 2 or too_few(line, 2 * alpha):
         return None
-    own, jump = units * line.stderr**2, _find_jump(line)
+    own, jump = units * line.stderr**2, _find_jump(line, others)
     seen = max(abs(line.difference) - line.stderr, 0.0)  # what luck does not explain
 
     def spread_at(beyond: float) -> Variances:
@@ -162,9 +165,18 @@ def _count_flips(line: ComparisonLine) -> tuple[int, int] | None:
     return (wins, losses) if abs(_sum_squares(line) - wins - losses) < 1e-6 * max(wins + losses, 1) else None
 
 
-def _find_jump(line: ComparisonLine) -> float:
-    """Find by how much the runs differ on a document where they do; 0 where only the error is known."""
-    moved = len(line.better) + len(line.worse)
+def _find_jump(line: ComparisonLine, others: Sequence[ComparisonLine] = ()) -> float:
+    """Find by how much the variance grows with a drop: as much as the runs differ on a document where they do.
+
+    It is 0 where only the error is known. A cluster varies as its documents do, together or apart as now.
+    """
+    wins, losses = len(line.better), len(line.worse)
     if not line.stderr:
         return 1.0
-    return sqrt(_sum_squares(line) / moved) if moved and not line.group and line.clusters is None else 0.0
+    if line.group:
+        jumps = [_find_jump(one) for one in others if one.key == line.key and not one.group and one.stderr]
+        return sum(jumps) / len(jumps) if jumps else 0.0
+    if line.clusters is None or not wins + losses:
+        return sqrt(_sum_squares(line) / (wins + losses)) if wins + losses else 0.0
+    whole = abs(abs(wins - losses) - line.n * abs(line.difference or 0.0)) < 1e-6 * line.n
+    return _count_units(line) * line.stderr**2 * line.n / (wins + losses) if whole else 0.0

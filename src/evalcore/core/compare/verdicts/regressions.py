@@ -69,7 +69,7 @@ def find_regressions(
     judged = max(sum(gate.passed is not None for gate in gates), 1) if chosen.corrects and not shown else 1
     beyond = 0.0 if shown else margin or 0.0
     return tuple(
-        replace(gate, detectable=find_drop(line, alpha / judged, beyond)) if gate.passed is not None else gate
+        replace(gate, detectable=find_drop(line, alpha / judged, beyond, lines)) if gate.passed is not None else gate
         for gate, line in zip(gates, lines, strict=True)
     )
 

@@ -141,8 +141,8 @@ def _show_changes(gates: Sequence[Gate], checked: Checked) -> Page:
         GateColumn(
             "p",
             lambda gate: show_p(gate.p_value),
-            "how often a run that is worse by exactly the margin looks at least this good; it is shown if that is at most"
-            f" {checked.alpha:g}",
+            "how often a run that is worse by exactly the margin looks at least this good; it is shown if that is at"
+            f" most {checked.alpha:g}",
             spare=2,
         ),
     )
