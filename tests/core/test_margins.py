@@ -160,6 +160,8 @@ def test_counts_are_used_where_every_document_that_differs_differs_by_one() -> N
     )
     halves = compare_scores(a / 2, b / 2)
     assert exclude_drop(halves, 0.05, 0.95) != score_margin(200, wins, losses, 0.05)
+    grades = compare_scores(a + 4, b + 4, tables=UNBOUNDED)
+    assert exclude_drop(grades, 0.05, 0.95) != score_margin(200, wins, losses, 0.05)
     clustered = compare_scores(a, b, clusters=5)
     assert exclude_drop(clustered, 0.05, 0.95) != score_margin(200, wins, losses, 0.05)
 
@@ -184,6 +186,17 @@ def test_other_scores_that_are_worse_by_the_margin_are_rarely_called_the_same(fa
             line = compare_scores(b + 0.5 * away - margin, b)
         wrong += same(line, margin) <= 0.05
     assert wrong <= binom.ppf(0.9999, checks, 0.05), wrong / checks
+
+
+@given(st.lists(st.tuples(st.booleans(), st.booleans()), min_size=3, max_size=40), st.floats(0.001, 0.9))
+def test_swapped_runs_are_as_much_the_same_and_a_wider_margin_holds_more(
+    answers: list[tuple[bool, bool]], margin: float
+) -> None:
+    a, b = np.array(answers, float).T
+    p_value = same(compare_scores(a, b), margin)
+    assert 0 <= p_value <= 1
+    assert p_value == pytest.approx(same(compare_scores(b, a), margin), abs=1e-12)
+    assert same(compare_scores(a, b), margin * 1.1) <= p_value + 1e-12
 
 
 # --- verdicts ---------------------------------------------------------------------------------------------------------

@@ -45,7 +45,7 @@ def _exclude(
 ) -> float | None:
     if ends is None or _count_units(line) < 2:
         return None
-    if flips is not None:
+    if flips is not None and margin < 1:
         return score_margin(line.n, *flips, margin)
     df = _count_units(line) - 1
     error = (ends[1] - ends[0]) / 2 / t_quantile((1 + confidence) / 2, df)
@@ -157,10 +157,11 @@ def _sum_squares(line: ComparisonLine) -> float:
 def _count_flips(line: ComparisonLine) -> tuple[int, int] | None:
     """Count the documents where the first run alone is right, and those where it alone is wrong.
 
-    None unless documents are independent and every one on which the runs differ differs by 1.
+    None unless documents are independent and every one on which the runs differ differs by 1, between 0 and 1.
     """
     wins, losses = len(line.better), len(line.worse)
-    if line.group or line.clusters is not None or line.stderr is None:
+    beyond = any(value is not None and not 0 <= value <= 1 for value in (line.a, line.b))
+    if line.group or line.clusters is not None or line.stderr is None or beyond:
         return None
     return (wins, losses) if abs(_sum_squares(line) - wins - losses) < 1e-6 * max(wins + losses, 1) else None
 
