@@ -10,7 +10,6 @@ flips/        sign-flip tests of all lines at once, through tasks and groups
 sides         whole runs: a line for every task, metric and group
 estimates     two estimates without the columns behind them
 gates         numbers against limits
-regressions   a run against its baseline
-pair_gates    gates on documents without a counterpart
+verdicts/     margins, baselines, documents without a counterpart
 power         plans for the next run, from a run's own spread
 """

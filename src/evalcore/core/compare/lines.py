@@ -31,6 +31,7 @@ class ComparisonLine(FrozenRecord, frozen=True, kw_only=True):
     ``reason`` says why something is missing. ``clusters`` counts the clusters behind it, if any; ``least_p`` is the
     smallest p-value that a test of so few documents or clusters can give. ``draws`` counts the random swaps behind the
     p-value, if any; ``df`` are the degrees of freedom of the error, and ``interval`` makes intervals of any confidence.
+    ``p_same`` is the p-value of "the same within the margin", and ``adjusted_same`` that corrected for all lines.
     """
 
     name: str
@@ -57,6 +58,8 @@ class ComparisonLine(FrozenRecord, frozen=True, kw_only=True):
     draws: int | None = None
     df: float | None = None
     interval: PairInterval | None = None
+    p_same: float | None = None
+    adjusted_same: float | None = None
 
 
 class Shared(Struct, frozen=True):
@@ -125,7 +128,10 @@ def find_correction(given: str | Correction) -> Correction:
 
 
 class Comparison(FrozenRecord, frozen=True, kw_only=True):
-    """Two runs side by side. ``family`` counts the p-values that were corrected together."""
+    """Two runs side by side. ``family`` counts the p-values that were corrected together.
+
+    Differences up to ``margin``, if there is one, do not matter.
+    """
 
     names: tuple[str, str]
     lines: tuple[ComparisonLine, ...]
@@ -135,6 +141,7 @@ class Comparison(FrozenRecord, frozen=True, kw_only=True):
     confidence: float = 0.95
     correction: Correction = NO_CORRECTION
     family: int = 0
+    margin: float | None = None
     warnings: tuple[str, ...] = ()
 
 

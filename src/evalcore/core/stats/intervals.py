@@ -187,9 +187,13 @@ def _wilson_z(mean: float, count: float, df: float, confidence: float, documents
 
 
 def _exact(mean: float, count: float, df: float, confidence: float, documents: float) -> Pair:
-    """Korn and Graubard's: if df is less than that of as many independent documents, the count shrinks too."""
-    short = 0 < df < documents - 1
-    less = (_find_quantile(confidence, documents - 1) / _find_quantile(confidence, df)) ** 2 if short else 1.0
+    """Korn and Graubard's: if df is less than that of as many independent documents, the count shrinks too.
+
+    Scores that vary less than right and wrong ones do are worth more of these than there are documents.
+    """
+    most = max(documents, count) - 1
+    short = 0 < df < most * (1 - 1e-9)
+    less = (_find_quantile(confidence, most) / _find_quantile(confidence, df)) ** 2 if short else 1.0
     trials = max(_round_count(count * less), 1.0)
     return _clip_around(mean, *exact_binomial(_round_count(mean * trials), trials, confidence))
 

@@ -8,17 +8,13 @@ from functools import partial
 from msgspec import Struct
 from msgspec.structs import replace
 
+from evalcore.core.aggregate.inference import Inference
 from evalcore.core.compare.gates import Gate, Number, choose_numbers, level_of_limits, numbers_of
 from evalcore.core.compare.lines import Comparison, ComparisonSide, Correction, Shared, adjust_comparisons
-from evalcore.core.compare.pair_gates import find_hidden, find_unpaired
-from evalcore.core.compare.regressions import (
-    fail_missing,
-    find_regressions,
-    find_unscored,
-    numbers_of_side,
-    warn_of_draws,
-)
 from evalcore.core.compare.sides import compare_sides
+from evalcore.core.compare.verdicts.pair_gates import find_hidden, find_unpaired, find_unscored
+from evalcore.core.compare.verdicts.points import refuse_margin
+from evalcore.core.compare.verdicts.regressions import fail_missing, find_regressions, numbers_of_side, warn_of_draws
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.estimate import Estimate
 from evalcore.core.tables import EVALCORE, Tables
@@ -29,6 +25,8 @@ from evalcore.shell.logs.runs.totals import list_total_estimates
 from evalcore.shell.output.terminal.losses import find_losses, tell_losses
 
 SIDES = ("the run", "the baseline")
+LIMITS = "exact"
+"""The kind of interval that limits are judged by."""
 
 
 class CheckKeys(Struct, frozen=True, kw_only=True):
@@ -36,6 +34,7 @@ class CheckKeys(Struct, frozen=True, kw_only=True):
 
     strict: bool
     margin: float | None
+    shown: bool
     allow_missing: bool
     max_unscored: float | None
     tasks: tuple[str, ...]
@@ -56,13 +55,15 @@ class HeldGates(Struct, frozen=True):
 
 
 def close_run(run: Recorded, confidence: float) -> tuple[dict[Number, Estimate], tuple[str, ...]]:
-    """A run's numbers, with intervals of its own kind and of this confidence, and what it lost.
+    """A run's numbers, with the intervals that limits are judged by, of this confidence, and what it lost.
 
-    Numbers without samples are taken from its results.
+    The intervals are exact, whatever kind the run has: a Wilson interval of 90 % is below the truth in up to 14 % of
+    cases. Numbers without samples are taken from its results.
     """
-    report = close_recorded(run, confidence)
+    report = close_recorded(run, confidence, LIMITS)
     known = numbers_of(report)
-    others = {at: total for at, total in list_total_estimates(run.results, confidence).items() if at not in known}
+    totals = list_total_estimates(run.results, Inference(confidence=confidence, interval=LIMITS))
+    others = {at: total for at, total in totals.items() if at not in known}
     return {**known, **others}, tell_losses(find_losses(report))
 
 
@@ -72,10 +73,13 @@ def hold_against(runs: Sequence[Recorded], sides: Sequence[ComparisonSide], keys
     *sides, alike = align_sides((runs[0], runs[1]), (sides[0], sides[1]))
     tables = runs[0].tables or EVALCORE
     chosen, comparison = _compare_chosen(sides, keys, level, tables)
-    judge = partial(find_regressions, alpha=keys.alpha, correction=keys.correction, margin=keys.margin)
+    refuse_margin(comparison.lines, keys.margin)
+    judge = partial(
+        find_regressions, alpha=keys.alpha, correction=keys.correction, margin=keys.margin, shown=keys.shown
+    )
     gates = judge(comparison)
     judged = sum(gate.passed is not None for gate in gates)
-    if keys.margin is not None and keys.correction.corrects and judged > 1:
+    if keys.margin is not None and keys.correction.corrects and judged > 1 and not keys.shown:
         level = level_of_limits(keys.alpha, judged)
         gates = judge(_compare_chosen(sides, keys, level, tables)[1])
     gates = fail_missing(gates, sides[0], sides[1], chosen, allow=keys.allow_missing)

@@ -12,8 +12,10 @@ from msgspec.structs import replace
 
 from evalcore.core.compare.gates import Number, choose_numbers
 from evalcore.core.compare.lines import Comparison, Correction, adjust_comparisons
-from evalcore.core.compare.regressions import warn_of_draws
 from evalcore.core.compare.sides import compare_sides
+from evalcore.core.compare.verdicts.margins import hold_to_margin
+from evalcore.core.compare.verdicts.points import refuse_margin
+from evalcore.core.compare.verdicts.regressions import warn_of_draws
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.frozen_dict import FrozenRecord
 from evalcore.core.records.task import MetricKey
@@ -52,6 +54,10 @@ class Compared(FrozenRecord, frozen=True, kw_only=True):
     def alpha(self) -> float:
         return 1 - self.comparisons[0].confidence
 
+    @property
+    def margin(self) -> float | None:
+        return self.comparisons[0].margin
+
 
 def compare(
     a: RunPath,
@@ -64,6 +70,7 @@ def compare(
     unmatched: int | None = 3,
     confidence: float = 0.95,
     correction: str | Correction = "holm",
+    margin: float | None = None,
     draws: int = 10_000,
     seed: int = 0,
     **reading: Unpack[ReadKeys],
@@ -76,6 +83,8 @@ def compare(
     """
     if not 0 < confidence < 1:
         raise EvalError(f"expected --confidence between 0 and 1, got {confidence:g}")
+    if margin is not None and not 0 < margin < float("inf"):
+        raise EvalError(f"expected --margin above 0, such as 0.01, got {margin:g}")
     if draws < 1:
         raise EvalError(f"expected --draws of at least 1, got {draws}")
     paths = (a, b, *more)
@@ -88,6 +97,9 @@ def compare(
     compared = [versus(one, two) for one, two, _ in aligned]
     reasons = [warning for run in runs for warning in run.warnings]
     adjusted = adjust_comparisons(select_lines(compared, split_names(task), list_names(metric), reasons), correction)
+    if margin is not None:
+        refuse_margin((line for one in adjusted for line in one.lines), margin)
+        adjusted = hold_to_margin(adjusted, margin)
     alike = dict.fromkeys(line for comparison in adjusted for line in tell_pairs(comparison.documents))
     bare = Compared(
         runs=runs,

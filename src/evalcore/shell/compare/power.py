@@ -8,6 +8,7 @@ from typing import Unpack
 from evalcore.core.compare.gates import choose_numbers
 from evalcore.core.compare.power import Known, PowerGoal, PowerPlan, pair_known, plan_next
 from evalcore.core.compare.sides import compare_sides
+from evalcore.core.compare.verdicts.points import explain_points
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.frozen_dict import FrozenRecord
 from evalcore.core.tables import EVALCORE
@@ -111,7 +112,5 @@ def _refuse_points(known: Iterable[Known], goal: float) -> None:
     """
     share = next((number for number in known if number.share), None) if goal >= 1 else None
     if share is not None:
-        raise EvalError(
-            f"{share.name} {share.key} lies between 0 and 1, where {goal:g} points are {goal / 100:g}; choose other"
-            " numbers with --task or --metric if that is not what you mean"
-        )
+        instead = "choose other numbers with --task or --metric if that is not what you mean"
+        raise explain_points((share.name, share.key), goal, instead)

@@ -129,9 +129,9 @@ def check_run_path(text: str) -> Path:
     return Path(text)
 
 
-def close_recorded(run: Recorded, confidence: float = 0.95) -> Report:
-    """Close a run by its own rule and kind of intervals, at any confidence."""
-    ci = find_part(run.results, "evalcore").get("ci")
+def close_recorded(run: Recorded, confidence: float = 0.95, interval: str | None = None) -> Report:
+    """Close a run by its own rule, with intervals of any confidence and of this kind; if none is given, of its own."""
+    ci = interval or find_part(run.results, "evalcore").get("ci")
     tables = run.tables or EVALCORE
     inference = Inference(
         interval=ci if isinstance(ci, str) and ci in tables.intervals else "wilson",

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from evalcore.core.compare.gates import name_verdict
 from evalcore.core.compare.lines import Comparison, ComparisonLine
+from evalcore.core.compare.verdicts.margins import tell_verdict
 from evalcore.shell.compare.compare import Compared
-from evalcore.shell.output.compare.footnotes import list_runs, list_sections, tell_correction
+from evalcore.shell.output.compare.footnotes import list_runs, list_sections, tell_correction, tell_same
 from evalcore.shell.output.compare.line_order import collect_trees, place_lines
 from evalcore.shell.output.terminal.grid import Grid, GridColumn, Page, lay_grid
 from evalcore.shell.output.terminal.number_text import (
@@ -130,9 +130,9 @@ def _build_columns(comparison: Comparison, decimals: int, alpha: float) -> list[
         ),
         GridColumn(
             "verdict",
-            lambda at: name_verdict(at[1], alpha),
-            f"who is better if {'the adjusted p' if adjusted else 'p'} is at most {alpha:g}; no evidence does not mean "
-            "that they are equal",
+            lambda at: tell_verdict(at[1], alpha, margin=comparison.margin),
+            f"who is better if {'the adjusted p' if adjusted else 'p'} is at most {alpha:g}; "
+            + ("no evidence does not mean that they are equal" if comparison.margin is None else tell_same(comparison)),
             number=False,
         ),
     ]

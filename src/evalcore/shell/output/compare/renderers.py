@@ -6,12 +6,14 @@ JSON, its keys stable::
     confidence  of every interval; a verdict is given where p_adjusted is at most 1 - confidence
     correction  holm, bh or none
     family      how many p-values were corrected together, over all pairs
+    margin      the difference that does not matter, null for none
     warnings    about all of it; those of runs and of pairs are there
     pairs       a list, one for each two runs: {a, b (their labels), lines, documents, tasks_only_a, tasks_only_b,
                 warnings}
       lines      {task, kind: task | group, metric, filter, higher_is_better, n, clusters, unscored, a, b,
                   difference (a - b), stderr, ci_low, ci_high, p_value, p_adjusted, adjusted_ci_low, adjusted_ci_high,
-                  detectable, verdict, better, worse, method, reason}
+                  detectable, verdict, p_same, p_same_adjusted, better, worse, method, reason}
+                 p_same: of "the same within the margin", two one-sided tests; null without a margin
                  better, worse: ids of the documents where a does better, does worse
       documents  {task, both: how many, only_a: ids, only_b: ids}
 
@@ -24,8 +26,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from pyrsistent import PMap
 
-from evalcore.core.compare.gates import name_verdict
 from evalcore.core.compare.lines import ComparisonLine
+from evalcore.core.compare.verdicts.margins import tell_verdict
 from evalcore.core.records.task import MetricKey
 from evalcore.shell.compare.compare import Compared
 from evalcore.shell.compare.conditions import find_model
@@ -59,6 +61,7 @@ def _write_json(compared: Compared) -> str:
             "confidence": first.confidence,
             "correction": first.correction.name,
             "family": first.family,
+            "margin": first.margin,
             "warnings": [*compared.lead, *compared.warnings],
             "pairs": [describe_pair(compared, at) for at in range(len(compared.pairs))],
         }
@@ -74,7 +77,9 @@ def describe_pair(compared: Compared, at: int) -> dict[str, object]:
         "b": compared.labels[second],
         "lines": [
             {
-                **describe_line(line, compared.alpha, (compared.labels[first], compared.labels[second])),
+                **describe_line(
+                    line, compared.alpha, (compared.labels[first], compared.labels[second]), compared.margin
+                ),
                 "better": _name_documents(a, line.name, line.better),
                 "worse": _name_documents(a, line.name, line.worse),
                 "method": line.method,
@@ -102,7 +107,9 @@ def _name_documents(run: Recorded, task: str, keys: Sequence[int]) -> list[int |
     return [known.get(key, key) for key in keys]
 
 
-def describe_line(line: ComparisonLine, alpha: float, labels: tuple[str, str] = ("A", "B")) -> dict[str, object]:
+def describe_line(
+    line: ComparisonLine, alpha: float, labels: tuple[str, str] = ("A", "B"), margin: float | None = None
+) -> dict[str, object]:
     """The numbers of a line as plain data.
 
     >>> line = ComparisonLine(name="t", key=MetricKey("acc"), difference=0.5, ci=(0.1, 0.9), adjusted=0.01)
@@ -132,7 +139,9 @@ def describe_line(line: ComparisonLine, alpha: float, labels: tuple[str, str] = 
         "adjusted_ci_low": widest[0],
         "adjusted_ci_high": widest[1],
         "detectable": line.detectable,
-        "verdict": name_verdict(line, alpha, labels),
+        "verdict": tell_verdict(line, alpha, labels, margin),
+        "p_same": line.p_same,
+        "p_same_adjusted": line.adjusted_same,
     }
 
 
@@ -151,7 +160,7 @@ def _list_rows(compared: Compared, at: int) -> Iterable[list[object]]:
     pair = compared.pairs[at]
     names, labels = [compared.names[run] for run in pair], [compared.labels[run] for run in pair]
     for line in compared.comparisons[at].lines:
-        numbers = describe_line(line, compared.alpha, (labels[0], labels[1])).values()
+        numbers = describe_line(line, compared.alpha, (labels[0], labels[1]), compared.margin).values()
         yield [*names, *numbers, len(line.better), len(line.worse), line.method, line.reason]
 
 
