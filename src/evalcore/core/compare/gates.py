@@ -35,10 +35,10 @@ class Gate(Struct, frozen=True, kw_only=True):
     ``limit`` and ``ci`` are those of a limit; ``baseline`` is the other run's number, ``difference_ci`` the interval of
     the difference to it, and ``adjusted`` the one-sided p-value of a regression, corrected for all numbers held against
     the baseline. The value of an ``unscored`` gate is the share of the baseline's documents that the run did not score;
-    that of a ``paired`` gate is the smaller of the runs' shares of matched documents.
+    that of a ``paired`` gate is the smaller of the runs' shares of matched documents. A ``rules`` gate has no number.
     """
 
-    kind: Literal["min", "max", "baseline", "unscored", "paired"]
+    kind: Literal["min", "max", "baseline", "unscored", "paired", "rules"]
     name: str
     key: MetricKey
     passed: bool | None

@@ -17,6 +17,7 @@ from evalcore.core.records.frozen_dict import FrozenRecord
 from evalcore.core.records.score import Scored
 from evalcore.core.records.task import MetricKey
 from evalcore.core.stats.families import benjamini_hochberg, holm
+from evalcore.core.tables import EVALCORE, Tables
 
 
 class ComparisonLine(FrozenRecord, frozen=True, kw_only=True):
@@ -116,8 +117,40 @@ def find_correction(given: str | Correction) -> Correction:
     return CORRECTIONS[given]
 
 
+class RuleMismatch(Struct, frozen=True):
+    """A rule behind numbers of a task that is not the same in two runs; ``a`` and ``b`` show it.
+
+    ``keys`` are the numbers it is about; none if it is about all of the task's.
+    """
+
+    task: str
+    part: str
+    a: str
+    b: str
+    keys: tuple[MetricKey, ...] = ()
+
+
+class RuleSource(Struct, frozen=True):
+    """Where the rules behind a task's scores come from, besides the task itself.
+
+    ``unknown`` says why they are not known, if they are not; ``unnamed`` are filters of which only the name is known.
+    ``policy`` names the tables that made the scores (None: not ours), and ``tables`` are those that stand for them.
+    ``code`` has the text, the name or the hash of each function, by what it is for.
+    """
+
+    unknown: str = ""
+    policy: str | None = None
+    tables: Tables = EVALCORE
+    code: tuple[tuple[str, str], ...] = ()
+    unnamed: frozenset[str] = frozenset()
+
+
 class Comparison(FrozenRecord, frozen=True, kw_only=True):
-    """Two runs side by side. ``family`` counts the p-values that were corrected together."""
+    """Two runs side by side. ``family`` counts the p-values that were corrected together.
+
+    ``rules`` are those in which the runs differ; ``unknown_rules`` name a task, a run (0 or 1) and why its rules are
+    unknown.
+    """
 
     names: tuple[str, str]
     lines: tuple[ComparisonLine, ...]
@@ -128,6 +161,8 @@ class Comparison(FrozenRecord, frozen=True, kw_only=True):
     correction: Correction = NO_CORRECTION
     family: int = 0
     warnings: tuple[str, ...] = ()
+    rules: tuple[RuleMismatch, ...] = ()
+    unknown_rules: tuple[tuple[str, int, str], ...] = ()
 
 
 def too_few(line: ComparisonLine, alpha: float) -> bool:
@@ -178,9 +213,13 @@ def adjust_comparisons(
 
 
 class ComparisonSide(ColumnRecord, frozen=True, eq=True):
-    """A run's scores by task, the document tables that their keys point into, and the trees of its groups."""
+    """A run's scores by task, the document tables that their keys point into, and the trees of its groups.
+
+    ``sources`` say where the rules of a task come from; a task without one was scored by the rules it has.
+    """
 
     name: str
     scored: tuple[Scored, ...]
     documents: Mapping[str, tuple[DocumentRow, ...]] = field(default_factory=dict)
     trees: tuple[Tree[object], ...] = ()
+    sources: Mapping[str, RuleSource] = field(default_factory=dict)

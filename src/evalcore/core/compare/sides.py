@@ -12,7 +12,7 @@ from evalcore.core.aggregate.task_report import aggregation_of
 from evalcore.core.compare.differences import Move, Pair, measure_line
 from evalcore.core.compare.flips import DRAWS, flip_lines
 from evalcore.core.compare.lines import Comparison, ComparisonLine, ComparisonSide
-from evalcore.core.compare.mismatches import drop_mismatches, warn_of_groups, warn_of_metrics
+from evalcore.core.compare.mismatches import compare_rules, drop_mismatches, warn_of_groups, warn_of_metrics
 from evalcore.core.compare.pairs import Paired, pair_documents
 from evalcore.core.groups.edit import list_groups
 from evalcore.core.groups.tree import Tree, all_tasks
@@ -47,6 +47,7 @@ def compare_sides(
     """
     if seed < 0 or draws < 1:
         raise EvalError(f"expected a seed of at least 0 and at least one draw, got {seed} and {draws}")
+    rules, unknown_rules = compare_rules(a, b, tables)
     a, b, unlike = drop_mismatches(a, b, tables)
     pairs = _pair_tasks(a, b)
     trees = a.trees or b.trees
@@ -77,6 +78,8 @@ def compare_sides(
             *warn_of_metrics(a, b),
             *warn_of_groups(a.trees, b.trees),
         ),
+        rules=rules,
+        unknown_rules=unknown_rules,
     )
 
 

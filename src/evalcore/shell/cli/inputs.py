@@ -29,6 +29,12 @@ def add_reading(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--match", metavar="FIELD,FIELD", help="documents are the same if these fields are (id, prompt or content)"
     )
+    parser.add_argument(
+        "--rules-may-differ",
+        "--rules_may_differ",
+        action="store_true",
+        help="other filters or metric options are a note",
+    )
     for way, what in (("higher", "more"), ("lower", "less")):
         parser.add_argument(
             f"--{way}_is_better", action="append", default=[], metavar="METRIC", help=f"{what} of it is better"

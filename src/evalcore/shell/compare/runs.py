@@ -8,12 +8,12 @@ from pathlib import Path
 from msgspec.structs import replace
 from pyrsistent import PMap
 
-from evalcore.core.compare.lines import ComparisonSide
+from evalcore.core.compare.lines import ComparisonSide, RuleSource
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.score import Scored
 from evalcore.core.tables import Tables
 from evalcore.shell.logs.lm_eval.rows import read_sample_rows, read_value
-from evalcore.shell.logs.log import Logged, LogTask, Reader
+from evalcore.shell.logs.log import RECORDED, Logged, LogTask, Reader
 from evalcore.shell.logs.open import open_logs
 from evalcore.shell.logs.readers import READERS
 from evalcore.shell.logs.runs.directions import point_column
@@ -89,6 +89,7 @@ def _score_run(path: Path, files: RunFiles, matching: Matching, searched: Search
             files.name,
             tuple(_as_recorded(part, read[name], results, asked.tables) for name, part in scored.items()),
             {name: table.documents for name, table in read.items()},
+            sources={name: _find_source(part, asked.tables) for name, part in scored.items()},
         ),
         results=results,
         texts={name: table.texts for name, table in read.items()},
@@ -120,6 +121,13 @@ def _as_recorded(part: ScoredLog, table: LogTable, results: Mapping[str, object]
     directions = own if isinstance(own, Mapping) else {}
     columns = tuple(point_column(column, directions, tables.metrics) for column in scored.columns)
     return replace(scored, columns=columns, clusters=cluster_documents(name, table.documents))
+
+
+def _find_source(part: ScoredLog, tables: Tables) -> RuleSource:
+    """Where the rules of a log come from that was scored here: they are its task's, unless it recorded the scores."""
+    if part.scored[part.log.name].task.config.get("process_results") == RECORDED:
+        return RuleSource(f"the scores that {part.log.reader.harness or 'a column'} gives")
+    return RuleSource(policy=tables.name, tables=tables)
 
 
 def read_docs(run: Recorded, task: str) -> Iterator[RecordedDoc]:

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from evalcore.core.aggregate.clusters import cluster_codes
 from evalcore.core.aggregate.inference import Inference
 from evalcore.core.aggregate.value import close
-from evalcore.core.compare.lines import ComparisonSide
+from evalcore.core.compare.lines import ComparisonSide, RuleSource
 from evalcore.core.pipeline import build_report, report_task
 from evalcore.core.records.document import DocumentRow
 from evalcore.core.records.errors import EvalError
@@ -29,7 +29,7 @@ from evalcore.shell.logs.runs.identity import Matching
 from evalcore.shell.logs.runs.log_table import LogTable, read_log_table
 from evalcore.shell.logs.runs.shards import pool_source
 from evalcore.shell.logs.runs.source import RunFiles, RunLog
-from evalcore.shell.logs.runs.tasks import build_recorded_task
+from evalcore.shell.logs.runs.tasks import build_recorded_task, find_rule_source
 from evalcore.shell.logs.runs.trees import grow_trees
 from evalcore.shell.logs.search import Searched
 
@@ -66,6 +66,7 @@ class TaskRecord(Struct, frozen=True):
     report: TaskReport
     table: LogTable
     warnings: tuple[str, ...]
+    rules: RuleSource = RuleSource()
 
 
 def read_sample_run(path: Path, source: RunFiles, matching: Matching, tables: Tables | None = None) -> Recorded:
@@ -78,6 +79,7 @@ def read_sample_run(path: Path, source: RunFiles, matching: Matching, tables: Ta
         tuple(part.scored for part in parts),
         {part.report.name: part.table.documents for part in parts},
         grown.trees,
+        {part.report.name: part.rules for part in parts},
     )
     told = (*source.warnings, *(one for part in parts for one in part.warnings), *grown.warnings)
     shown = {part.report.name: part.table.texts for part in parts}
@@ -109,9 +111,9 @@ def _read_part(log: RunLog, results: Plain, matching: Matching, tables: Tables) 
     columns = tuple(point_column(one, told, tables.metrics) for one in closed.columns)
     scored = Scored(recorded.task, columns, (), tables.name, cluster_documents(log.task, table.documents))
     report = TaskReport(name=log.task, estimates=closed.estimates, n_docs=len(table.documents))
-    return TaskRecord(
-        scored, report, table, (*recorded.warnings, *closed.warnings, *_shortfall(log, results, table, closed))
-    )
+    rules = find_rule_source(results, config, table.filters, tables)
+    warnings = (*recorded.warnings, *closed.warnings, *_shortfall(log, results, table, closed))
+    return TaskRecord(scored, report, table, warnings, rules)
 
 
 def check_run_path(text: str) -> Path:

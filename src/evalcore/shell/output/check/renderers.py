@@ -11,12 +11,12 @@ JSON, its keys stable::
     strict         whether limits hold for the numbers themselves
     margin         the drop that is allowed against the baseline, null for none
     difference_confidence  of difference_ci: 1 - 2 alpha, with a margin 1 - 2 alpha / how many numbers are judged
-    gates          {gate: min | max | baseline | unscored | paired, task, metric, filter, passed (null: not judged),
-                    verdict, n, unscored, value, limit, ci_low, ci_high (of the value; for limits), baseline (its
-                    number), difference (value - baseline), difference_ci_low, difference_ci_high, p_value, p_adjusted
-                    (of a regression, one-sided)}; what a kind of gate does not have is null. The value of an unscored
-                    gate is the share of the baseline's scored documents that have no score in the run, that of a
-                    paired gate the smaller of the two runs' shares of documents that both have
+    gates          {gate: min | max | baseline | unscored | paired | rules, task, metric, filter, passed (null: not
+                    judged), verdict, n, unscored, value, limit, ci_low, ci_high (of the value; for limits), baseline
+                    (its number), difference (value - baseline), difference_ci_low, difference_ci_high, p_value,
+                    p_adjusted (of a regression, one-sided)}; what a kind of gate does not have is null. The value of an
+                    unscored gate is the share of the baseline's scored documents that have no score in the run, that
+                    of a paired gate the smaller of the two runs' shares of documents that both have
     notes          what else to know, in sentences; what leads the page comes first
 """
 

@@ -7,13 +7,15 @@ JSON, its keys stable::
     correction  holm, bh or none
     family      how many p-values were corrected together, over all pairs
     warnings    about all of it; those of runs and of pairs are there
+    notes       what else to know
     pairs       a list, one for each two runs: {a, b (their labels), lines, documents, tasks_only_a, tasks_only_b,
-                warnings}
+                rules, warnings}
       lines      {task, kind: task | group, metric, filter, higher_is_better, n, clusters, unscored, a, b,
                   difference (a - b), stderr, ci_low, ci_high, p_value, p_adjusted, detectable, verdict, better, worse,
                   method, reason}
                  better, worse: ids of the documents where a does better, does worse
       documents  {task, both: how many, only_a: ids, only_b: ids}
+      rules      {task, metrics, rule, a, b}: what made the scores and is not the same in both runs
 
 What is not known is null. CSV has a row for each line, with counts of documents in place of ids.
 """
@@ -60,6 +62,7 @@ def _write_json(compared: Compared) -> str:
             "correction": first.correction.name,
             "family": first.family,
             "warnings": [*compared.lead, *compared.warnings],
+            "notes": list(compared.notes),
             "pairs": [describe_pair(compared, at) for at in range(len(compared.pairs))],
         }
     )
@@ -93,6 +96,10 @@ def describe_pair(compared: Compared, at: int) -> dict[str, object]:
         ],
         "tasks_only_a": list(comparison.tasks_only_a),
         "tasks_only_b": list(comparison.tasks_only_b),
+        "rules": [
+            {"task": one.task, "metrics": list(map(str, one.keys)), "rule": one.part, "a": one.a, "b": one.b}
+            for one in comparison.rules
+        ],
         "warnings": list(comparison.warnings),
     }
 
