@@ -21,6 +21,7 @@ from evalcore.shell.logs.runs.identity import Matching
 from evalcore.shell.logs.runs.log_table import LogTable, drop_written, tabulate_log, write_target
 from evalcore.shell.logs.runs.run_record import Recorded, cluster_documents, read_sample_run
 from evalcore.shell.logs.runs.source import RunFiles, find_run, tell_newest
+from evalcore.shell.logs.runs.tasks import TAKEN
 from evalcore.shell.logs.search import Searched
 from evalcore.shell.logs.tables.column_map import ColumnMap
 from evalcore.shell.output.files.results import build_results
@@ -99,6 +100,7 @@ def _score_run(path: Path, files: RunFiles, matching: Matching, searched: Search
         files={log.name: log.paths for log in logs},
         searched=searched,
         tables=searched.tables,
+        options={name: table.options for name, table in read.items()},
     )
 
 
@@ -126,7 +128,7 @@ def _as_recorded(part: ScoredLog, table: LogTable, results: Mapping[str, object]
 def _find_source(part: ScoredLog, tables: Tables) -> RuleSource:
     """Where the rules of a log come from that was scored here: they are its task's, unless it recorded the scores."""
     if part.scored[part.log.name].task.config.get("process_results") == RECORDED:
-        return RuleSource(f"the scores that {part.log.reader.harness or 'a column'} gives")
+        return RuleSource(TAKEN)
     return RuleSource(policy=tables.name, tables=tables)
 
 

@@ -42,7 +42,7 @@ class Recorded(FrozenRecord, frozen=True):
     ``results`` is its results file as data, empty if there is none. ``fields`` are the fields of each task's documents;
     ``match`` those that identify documents, if not all; ``files`` the files of each task. ``renamed`` is the original
     name of its only task if that was renamed. ``searched`` is how its logs were found if they are not sample logs.
-    ``tables`` are a host's own.
+    ``tables`` are a host's own. ``options`` are those of each task's requests, each once.
     """
 
     name: str
@@ -57,6 +57,7 @@ class Recorded(FrozenRecord, frozen=True):
     renamed: str | None = None
     searched: Searched | None = None
     tables: Tables | None = None
+    options: Mapping[str, tuple[Plain, ...]] = FrozenDict()
 
 
 class TaskRecord(Struct, frozen=True):
@@ -95,6 +96,7 @@ def read_sample_run(path: Path, source: RunFiles, matching: Matching, tables: Ta
         match=matching.match,
         files={log.task: log.files for log in source.logs},
         tables=tables,
+        options={part.report.name: part.table.options for part in parts},
     )
 
 

@@ -108,7 +108,7 @@ def _not_run(doc: Mapping[str, object], results: Sequence[object]) -> Mapping[st
 # --- rules --------------------------------------------------------------------------------------------------------
 
 NO_CONFIG = "no config of the task beside the log"
-TAKEN = "scores that were taken as they had been recorded"
+TAKEN = "scores as another program recorded them"
 
 
 def find_rule_source(
