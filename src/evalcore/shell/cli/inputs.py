@@ -30,6 +30,14 @@ def add_reading(parser: argparse.ArgumentParser) -> None:
         "--match", metavar="FIELD,FIELD", help="documents are the same if these fields are (id, prompt or content)"
     )
     parser.add_argument(
+        "--match-filter",
+        "--match_filter",
+        action="append",
+        default=[],
+        metavar="A=B",
+        help="the first run's filter A is compared with the second's B",
+    )
+    parser.add_argument(
         "--rules-may-differ",
         "--rules_may_differ",
         action="store_true",

@@ -122,6 +122,7 @@ def _refuse_keys(keys: CheckKeys, baseline: bool, reading: ReadKeys) -> None:
         "allow_missing": keys.allow_missing,
         "rules_may_differ": keys.rules_may_differ,
         "max_unscored": keys.max_unscored,
+        "match_filter": reading.get("match_filter"),
         "higher_is_better": reading.get("higher_is_better"),
         "lower_is_better": reading.get("lower_is_better"),
     }

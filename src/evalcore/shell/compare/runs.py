@@ -27,7 +27,7 @@ from evalcore.shell.logs.tables.column_map import ColumnMap
 from evalcore.shell.output.files.results import build_results
 from evalcore.shell.run.close import close_groups
 from evalcore.shell.score.labels import gather_facts
-from evalcore.shell.score.report import close_logs
+from evalcore.shell.score.report import close_logs, tell_numbers
 from evalcore.shell.score.score import ScoreKeys, plan_scoring
 from evalcore.shell.score.scored_log import ScoredLog, score_each
 
@@ -82,7 +82,8 @@ def _score_run(path: Path, files: RunFiles, matching: Matching, searched: Search
         close_groups(tasks, (), asked.plan, asked.tables), gather_facts(logs, asked.plan, asked.tables, {})
     )
     newest = (tell_newest(path),) if len(logs) < len(opened) else ()
-    warnings = (warning for part in scored.values() for warning in part.warnings if warning not in part.hints)
+    warnings = [warning for part in scored.values() for warning in part.warnings if warning not in part.hints]
+    warnings += tell_numbers(list(scored.values()), tasks, asked.tables) if asked.unchanged else ()
     return Recorded(
         name=files.name,
         path=path,

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from math import isclose, isnan
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import force_setattr
 
+from evalcore.core.lm_eval.errata import tell_errata
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.frozen_dict import FrozenDict, FrozenRecord
+from evalcore.core.records.task import MetricKey
+from evalcore.core.tables import EVALCORE
 from evalcore.shell.data.unpack import open_bytes
 from evalcore.shell.data.wire import decode_line
 from evalcore.shell.logs.head import read_head
@@ -17,6 +22,9 @@ from evalcore.shell.logs.json_records import find_part
 from evalcore.shell.logs.lm_eval.names import find_stamp, name_task
 from evalcore.shell.logs.lm_eval.rows import recognise_samples
 from evalcore.shell.safety.safe_text import slug
+
+if TYPE_CHECKING:
+    from evalcore.core.records.estimate import Estimate
 
 Plain = Mapping[str, object]
 NO_MODEL = "recorded"
@@ -144,3 +152,50 @@ def read_results(path: Path) -> Mapping[str, object] | None:
     except EvalError as wrong:
         raise EvalError(f"{wrong}; {EXPECTED}") from wrong
     return found if isinstance(found, dict) and isinstance(found.get("results"), dict) else None
+
+
+# --- numbers that contradict the results ------------------------------------------------------------------------------
+
+
+def tell_contradictions(
+    placed: Placed,
+    task: str,
+    estimates: Iterable[tuple[MetricKey, Estimate]],
+    source: str = "by the answers in the log",
+) -> tuple[str, ...]:
+    """Warn where the results have other numbers than these, which were made of the same documents.
+
+    >>> from evalcore.core.records.estimate import Estimate
+    >>> placed = Placed("t", {"results": {"t": {"acc,none": 0.75}}})
+    >>> tell_contradictions(placed, "t", [(MetricKey("acc"), Estimate(value=0.5, n=4))])
+    ('t: acc,none is 0.75 in the results, but 0.5 by the answers in the log',)
+    """
+    rows, own = placed.row, find_part(placed.results, "evalcore")
+    counted = find_part(placed.results, "n-samples", placed.task).get("effective")
+    told = []
+    for key, estimate in estimates:
+        stated, lost = rows.get(str(key)), estimate.counts.failed + estimate.counts.unscorable
+        other = isinstance(counted, int) and estimate.n is not None and counted != estimate.counts.scored + lost
+        if other or (lost and own.get("on_unscorable") == "zero") or not _contradicts(estimate.value, stated):
+            continue
+        why = tell_errata(estimate.errata) if own.get("policy") != EVALCORE.name else ""
+        text = f"{task}: {key} is {str(stated)[:60]} in the results, but {estimate.value} {source}"
+        told.append(f"{text}: {why}" if why else text)
+    return tuple(told)
+
+
+def _contradicts(value: float | None, stated: object) -> bool:
+    """Whether a recorded number is another, beyond what rounding to its digits explains.
+
+    >>> _contradicts(1 / 3, 0.3333), _contradicts(1 / 3, 0.3334), _contradicts(0.5, "N/A"), _contradicts(0.52, 0.5)
+    (False, True, False, True)
+    """
+    if value is None or isinstance(stated, bool) or not isinstance(stated, int | float):
+        return False
+    digits = len(repr(stated).partition(".")[2]) if "e" not in repr(stated) else 0
+    rounded = 0.501 * 10.0**-digits if digits >= FEWEST_DIGITS else 0.0
+    return not (isclose(value, stated, rel_tol=1e-6, abs_tol=max(rounded, 1e-12)) or (isnan(value) and isnan(stated)))
+
+
+FEWEST_DIGITS = 4
+"""A number of fewer digits is taken for exact: a share of few documents, not a rounded one."""

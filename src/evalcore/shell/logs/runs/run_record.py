@@ -23,6 +23,7 @@ from evalcore.core.records.score import Scored, ScoredColumn
 from evalcore.core.tables import EVALCORE, Tables
 from evalcore.shell.logs.json_records import find_part
 from evalcore.shell.logs.lm_eval.names import list_filters
+from evalcore.shell.logs.lm_eval.results import Placed, tell_contradictions
 from evalcore.shell.logs.runs.columns import Closed, close_columns
 from evalcore.shell.logs.runs.directions import point_column
 from evalcore.shell.logs.runs.identity import Matching
@@ -114,7 +115,9 @@ def _read_part(log: RunLog, results: Plain, matching: Matching, tables: Tables) 
     scored = Scored(recorded.task, columns, (), tables.name, cluster_documents(log.task, table.documents))
     report = TaskReport(name=log.task, estimates=closed.estimates, n_docs=len(table.documents))
     rules = find_rule_source(results, config, table.filters, tables)
-    warnings = (*recorded.warnings, *closed.warnings, *_shortfall(log, results, table, closed))
+    placed = Placed(log.task, results)
+    unlike = tell_contradictions(placed, log.task, closed.estimates, "by the logged scores") if log.whole else ()
+    warnings = (*recorded.warnings, *closed.warnings, *unlike, *_shortfall(log, results, table, closed))
     return TaskRecord(scored, report, table, warnings, rules)
 
 
