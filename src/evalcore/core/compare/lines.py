@@ -134,12 +134,12 @@ class RuleSource(Struct, frozen=True):
     """Where the rules behind a task's scores come from, besides the task itself.
 
     ``unknown`` says why they are not known, if they are not; ``unnamed`` are filters of which only the name is known.
-    ``policy`` names the tables that made the scores (None: not ours), and ``tables`` are those that stand for them.
+    ``maker`` names the tables that made the scores (None: not ours), and ``tables`` are those that stand for them.
     ``code`` has the text, the name or the hash of each function, by what it is for.
     """
 
     unknown: str = ""
-    policy: str | None = None
+    maker: str | None = None
     tables: Tables = EVALCORE
     code: tuple[tuple[str, str], ...] = ()
     unnamed: frozenset[str] = frozenset()

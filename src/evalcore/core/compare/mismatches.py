@@ -11,7 +11,7 @@ from evalcore.core.aggregate.task_report import aggregation_of
 from evalcore.core.compare.lines import ComparisonSide, RuleMismatch, RuleSource
 from evalcore.core.groups.edit import list_groups
 from evalcore.core.groups.tree import Group, Tree, child_names
-from evalcore.core.lm_eval.recorded_code import Code, are_alike, read_code, read_rule
+from evalcore.core.lm_eval.recorded_code import RecordedCode, are_alike, read_code, read_rule
 from evalcore.core.lm_eval.task_config import repeats_of
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.score import Scored, ScoredColumn
@@ -20,7 +20,7 @@ from evalcore.core.tables import Tables, known_metrics, pipelines_of
 
 # --- rules ------------------------------------------------------------------------------------------------------------
 
-POLICY = "policy"
+TABLES = "tables"
 """The one rule that is about all numbers of a task."""
 Unknown = tuple[str, int, str]
 
@@ -44,17 +44,17 @@ def compare_rules(
 
 
 def _find_source(scored: Scored, side: ComparisonSide, tables: Tables) -> RuleSource:
-    return side.sources.get(scored.task.name) or RuleSource(policy=scored.tables, tables=tables)
+    return side.sources.get(scored.task.name) or RuleSource(maker=scored.tables, tables=tables)
 
 
 def _list_unknown(task: str, sources: Sequence[RuleSource]) -> Iterator[Unknown]:
     """Say what is not known of the rules of either run."""
     for at, (own, other) in enumerate(zip(sources, reversed(sources), strict=True)):
-        foreign = own.policy is None and other.policy is not None and not other.tables.as_host
+        foreign = own.maker is None and other.maker is not None and not other.tables.as_host
         if own.unknown:
             yield task, at, own.unknown
         elif foreign and not other.unknown:
-            yield task, at, f"scores made by another program than evalcore, not under the policy {other.policy}"
+            yield task, at, f"scores made by another program, not by the tables {other.maker}"
         yield from ((task, at, f"only the name of the filter {name}") for name in sorted(own.unnamed))
 
 
@@ -63,9 +63,9 @@ def _compare_tasks(
 ) -> Iterator[RuleMismatch]:
     """Compare the rules of each number that both runs have; one that many numbers share stands once."""
     name, known = pair[0].task.name, {one.key: one for one in pair[1].columns}
-    policies = [source.policy for source in sources]
-    if None not in policies and len(set(policies)) > 1:
-        yield RuleMismatch(name, POLICY, *map(_show, policies))
+    makers = [source.maker for source in sources]
+    if None not in makers and makers[0] != makers[1]:
+        yield RuleMismatch(name, TABLES, _show(makers[0]), _show(makers[1]))
     once = all(_asks_once(one) for one in pair)
     unnamed = sources[0].unnamed | sources[1].unnamed
     found: dict[tuple[str, str, str], list[MetricKey]] = {}
@@ -78,9 +78,7 @@ def _compare_tasks(
         for part in [*mine, *(part for part in others if part not in mine)]:
             one, two = mine.get(part), others.get(part)
             if not are_alike(one, two):
-                same = isinstance(one, Code) and isinstance(two, Code) and one.name == two.name
-                shown = (one.whole, two.whole) if same else (_show(one), _show(two))
-                found.setdefault((part, *shown), []).append(column.key)
+                found.setdefault((part, *_show_both(one, two)), []).append(column.key)
     for (part, one, two), keys in found.items():
         yield RuleMismatch(name, part, one, two, tuple(keys))
 
@@ -150,8 +148,14 @@ def _fill_step(step: Step, tables: Tables) -> Mapping[str, object]:
     return {name: read_rule(value) for name, value in {**usual, **given}.items()}
 
 
+def _show_both(one: object, two: object) -> tuple[str, str]:
+    if isinstance(one, RecordedCode) and isinstance(two, RecordedCode) and one.name == two.name:
+        return one.whole, two.whole
+    return _show(one), _show(two)
+
+
 def _show(value: object) -> str:
-    if isinstance(value, Code):
+    if isinstance(value, RecordedCode):
         return value.name
     text = "none" if value in OFF else repr(list(value) if isinstance(value, tuple) else value)
     return text if len(text) <= 80 else f"{text[:77]}..."

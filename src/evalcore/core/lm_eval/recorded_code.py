@@ -12,7 +12,7 @@ from typing import NamedTuple
 from evalcore.core.records.task import name_function
 
 
-class Code(NamedTuple):
+class RecordedCode(NamedTuple):
     """A function by its name and, where known, by its source without formatting, or the hash of its file."""
 
     name: str
@@ -33,23 +33,23 @@ LAST_WORD = re.compile(r"(\w+)\W*$")
 LONGEST = 100_000
 
 
-def read_code(given: object) -> Code:
+def read_code(given: object) -> RecordedCode:
     """Read a function in any form that logs have: itself, its source, a name with a path or an address.
 
     >>> read_code("def f(doc):\\n  return 1").name, read_code("<function f at 0x7f01>"), read_code("!function utils.f")
-    ('f', Code(name='f', source='', digest=''), Code(name='f', source='', digest=''))
+    ('f', RecordedCode(name='f', source='', digest=''), RecordedCode(name='f', source='', digest=''))
     >>> read_code("def f(x): return [1,2]") == read_code("    def f( x ):\\n        return [1, 2]  # both")
     True
     """
     text = name_function(given) if callable(given) else str(given)
     defined, named, hashed = SOURCE.match(text), NAMED.search(text), HASHED.fullmatch(text)
     if defined is not None or "lambda " in text:
-        return Code(defined[1] if defined is not None else "lambda", _drop_format(text))
+        return RecordedCode(defined[1] if defined is not None else "lambda", _drop_format(text))
     if hashed is not None:
-        return Code(hashed[1], digest=hashed[2])
+        return RecordedCode(hashed[1], digest=hashed[2])
     whole = next(filter(None, named.groups()), text) if named is not None else text
     last = LAST_WORD.search(whole)
-    return Code(last[1] if last is not None else whole)
+    return RecordedCode(last[1] if last is not None else whole)
 
 
 def _drop_format(source: str) -> str:
@@ -64,7 +64,7 @@ def read_rule(value: object) -> object:
     """Read a value of a rule, in which there may be code.
 
     >>> read_rule(["a", "<function f at 0x7f01>"])
-    ('a', Code(name='f', source='', digest=''))
+    ('a', RecordedCode(name='f', source='', digest=''))
     """
     if callable(value) or (isinstance(value, str) and (SOURCE.match(value) or NAMED.match(value))):
         return read_code(value)
@@ -76,10 +76,10 @@ def read_rule(value: object) -> object:
 def are_alike(one: object, two: object) -> bool:
     """Whether two values of a rule are equal as far as they are known; 1 is 1.0.
 
-    >>> are_alike((1, Code("f")), (1.0, Code("f", digest="12ab"))), are_alike(Code("f", "x"), Code("f", "y"))
+    >>> are_alike((1, RecordedCode("f")), (1.0, RecordedCode("f", digest="12ab"))), are_alike(RecordedCode("f", "x"), RecordedCode("f", "y"))
     (True, False)
     """
-    if isinstance(one, Code) and isinstance(two, Code):
+    if isinstance(one, RecordedCode) and isinstance(two, RecordedCode):
         unlike = ((one.source, two.source), (one.digest, two.digest))
         return one.name == two.name and not any(x and y and x != y for x, y in unlike)
     if isinstance(one, tuple) and isinstance(two, tuple):

@@ -13,8 +13,6 @@ from evalcore.core.compare.likeness import PROMPT, Fields, find_likeness
 from evalcore.core.compare.lines import ComparisonSide
 from evalcore.core.compare.pairs import match_documents
 from evalcore.core.records.document import DocumentRow
-from evalcore.core.records.errors import EvalError, require_known
-from evalcore.core.records.score import Scored
 from evalcore.shell.compare.runs import RecordedDoc, read_docs
 from evalcore.shell.logs.runs.identity import encode_sorted
 from evalcore.shell.logs.runs.run_record import Recorded
@@ -65,60 +63,6 @@ def _rename(run: Recorded, name: str) -> Recorded:
     told = f"{old} is compared as {name}: it is the only task of its run"
     parts = {key: {name: getattr(run, key)[old]} for key in ("texts", "fields", "files", "options")}
     return replace(run, side=side, warnings=(*run.warnings, told), renamed=old, **parts)
-
-
-# --- filters of other names -------------------------------------------------------------------------------------------
-
-
-def match_filters(runs: Sequence[Recorded], given: Sequence[str]) -> tuple[Recorded, ...]:
-    """Two runs, filters of the second under the names that they have in the first (``first=second``).
-
-    A filter of the second run that has such a name already is not compared.
-
-    >>> match_filters([], ["strict"])
-    Traceback (most recent call last):
-    evalcore.EvalError: expected --match-filter FIRST=SECOND, such as strict-match=strict, got 'strict'
-    """
-    names: dict[str, str] = {}
-    for text in given:
-        first, equals, second = (part.strip() for part in text.partition("="))
-        if not (first and equals and second) or first in names.values() or second in names:
-            raise EvalError(f"expected --match-filter FIRST=SECOND, such as strict-match=strict, got {text!r}")
-        names[second] = first
-    if not names:
-        return tuple(runs)
-    if len(runs) != 2:
-        raise EvalError(f"--match-filter maps filters of the first run to those of the second; got {len(runs)} runs")
-    for run, wanted in zip(runs, (names.values(), names), strict=True):
-        known = {column.key.filter for one in run.side.scored for column in one.columns}
-        require_known("filter", wanted, known, f" - at {run.path}")
-    return runs[0], _rename_filters(runs[1], names)
-
-
-def _rename_filters(run: Recorded, names: Mapping[str, str]) -> Recorded:
-    hidden = {name for name in names.values() if name not in names}
-    scored = tuple(_rename_columns(one, names, hidden) for one in run.side.scored)
-    sources = {
-        task: replace(one, unnamed=frozenset(names.get(name, name) for name in one.unnamed - hidden))
-        for task, one in run.side.sources.items()
-    }
-    told = [f"its filter {old} is compared as {new}" for old, new in names.items()]
-    columns = [column for one in run.side.scored for column in one.columns]
-    lost = sorted(hidden & {column.key.filter for column in columns})
-    told += [f"its own filter {name} is not compared: another takes its name" for name in lost]
-    return replace(run, side=replace(run.side, scored=scored, sources=sources), warnings=(*run.warnings, *told))
-
-
-def _rename_columns(scored: Scored, names: Mapping[str, str], hidden: Set[str]) -> Scored:
-    columns = tuple(
-        replace(one, key=one.key._replace(filter=names.get(one.key.filter, one.key.filter)))
-        for one in scored.columns
-        if one.key.filter not in hidden
-    )
-    filters = tuple(
-        replace(one, name=names.get(one.name, one.name)) for one in scored.task.filters if one.name not in hidden
-    )
-    return replace(scored, task=replace(scored.task, filters=filters), columns=columns)
 
 
 # --- documents that differ in what was written ------------------------------------------------------------------------

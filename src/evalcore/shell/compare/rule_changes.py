@@ -8,12 +8,15 @@ from msgspec.structs import replace
 
 from evalcore.core.compare.gates import Gate, Number
 from evalcore.core.compare.lines import Comparison, RuleMismatch
+from evalcore.core.compare.mismatches import TABLES
 from evalcore.core.records.task import MetricKey
 from evalcore.shell.output.terminal.notes import group_texts
 
 Labels = tuple[str, str]
 OTHER_RULES = "so numbers may differ because of the rules, not of the models; --rules-may-differ makes this a note"
 NAMED = 3
+CALLED = {TABLES: "policy"}
+"""What configs call a rule."""
 
 
 def select_rules(comparison: Comparison, chosen: Callable[[Number], bool]) -> Comparison:
@@ -44,9 +47,10 @@ def tell_rule(labels: Labels, one: RuleMismatch) -> str:
     """Say in which rule two runs differ, and for which numbers."""
     left = len(one.keys) - NAMED
     keys = ", ".join(map(str, one.keys[:NAMED])) + (f" and {left} more" if left > 0 else "")
-    verb = "differ" if one.part.endswith("filters") else "differs"
+    part = CALLED.get(one.part, one.part)
+    verb = "differ" if part == "filters" else "differs"
     about = f"{keys}: " if keys else ""
-    return f"{about}{one.part} {verb}: {one.a} in {labels[0]}, {one.b} in {labels[1]}"
+    return f"{about}{part} {verb}: {one.a} in {labels[0]}, {one.b} in {labels[1]}"
 
 
 def tell_unknown_rules(labels: Sequence[str], comparison: Comparison) -> tuple[str, ...]:

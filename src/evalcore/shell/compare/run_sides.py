@@ -13,7 +13,8 @@ from evalcore.core.compare.power import Known
 from evalcore.core.lm_eval.result_file import lm_eval_results
 from evalcore.core.records.errors import EvalError
 from evalcore.core.tables import EVALCORE, Tables
-from evalcore.shell.compare.alike import match_filters, rename_alone
+from evalcore.shell.compare.alike import rename_alone
+from evalcore.shell.compare.filter_names import match_filters
 from evalcore.shell.compare.runs import read_recorded
 from evalcore.shell.config.values import Names, RunPath, list_names, split_names
 from evalcore.shell.logs.log import Reader

@@ -130,7 +130,7 @@ def _find_source(part: ScoredLog, tables: Tables) -> RuleSource:
     """Where the rules of a log come from that was scored here: they are its task's, unless it recorded the scores."""
     if part.scored[part.log.name].task.config.get("process_results") == RECORDED:
         return RuleSource(TAKEN)
-    return RuleSource(policy=tables.name, tables=tables)
+    return RuleSource(maker=tables.name, tables=tables)
 
 
 def read_docs(run: Recorded, task: str) -> Iterator[RecordedDoc]:

@@ -125,8 +125,8 @@ def tabulate_log(rows: Iterable[Logged], written: frozenset[str], path: Path, ma
         options |= {encode_sorted(dict(ask.options)): ask.options for ask in one.requests if isinstance(ask, Generate)}
         doc = drop_written(one, written)
         fields.update(doc if isinstance(doc, dict) else ())
-        asked = partial(hash_requests, one.requests)
-        seen[one.doc_id] = look.see(doc, write_target(one.gold), id=one.id, cluster=one.cluster, prompt=asked)
+        prompt = partial(hash_requests, one.requests)
+        seen[one.doc_id] = look.see(doc, write_target(one.gold), id=one.id, cluster=one.cluster, prompt=prompt)
         lines[one.doc_id] = one.line
     refuse_lone_clusters(seen, lines.__getitem__, path)
     shown = {key: one.text for key, one in seen.items()} if matching.texts else {}
