@@ -76,7 +76,8 @@ def read_rule(value: object) -> object:
 def are_alike(one: object, two: object) -> bool:
     """Whether two values of a rule are equal as far as they are known; 1 is 1.0.
 
-    >>> are_alike((1, RecordedCode("f")), (1.0, RecordedCode("f", digest="12ab"))), are_alike(RecordedCode("f", "x"), RecordedCode("f", "y"))
+    >>> bare, hashed, other = RecordedCode("f"), RecordedCode("f", digest="12ab"), RecordedCode("f", digest="34cd")
+    >>> are_alike((1, bare), (1.0, hashed)), are_alike(hashed, other)
     (True, False)
     """
     if isinstance(one, RecordedCode) and isinstance(two, RecordedCode):
