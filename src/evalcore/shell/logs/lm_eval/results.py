@@ -10,21 +10,19 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import force_setattr
 
-from evalcore.core.lm_eval.errata import tell_errata
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.frozen_dict import FrozenDict, FrozenRecord
-from evalcore.core.records.task import MetricKey
-from evalcore.core.tables import EVALCORE
 from evalcore.shell.data.unpack import open_bytes
 from evalcore.shell.data.wire import decode_line
 from evalcore.shell.logs.head import read_head
 from evalcore.shell.logs.json_records import find_part
 from evalcore.shell.logs.lm_eval.names import find_stamp, name_task
-from evalcore.shell.logs.lm_eval.rows import recognise_samples
+from evalcore.shell.logs.lm_eval.rows import read_float, recognise_samples
 from evalcore.shell.safety.safe_text import slug
 
 if TYPE_CHECKING:
     from evalcore.core.records.estimate import Estimate
+    from evalcore.core.records.task import MetricKey
 
 Plain = Mapping[str, object]
 NO_MODEL = "recorded"
@@ -166,10 +164,14 @@ def tell_contradictions(
     """Warn where the results have other numbers than these, which were made of the same documents.
 
     >>> from evalcore.core.records.estimate import Estimate
+    >>> from evalcore.core.records.task import MetricKey
     >>> placed = Placed("t", {"results": {"t": {"acc,none": 0.75}}})
     >>> tell_contradictions(placed, "t", [(MetricKey("acc"), Estimate(value=0.5, n=4))])
     ('t: acc,none is 0.75 in the results, but 0.5 by the answers in the log',)
     """
+    from evalcore.core.lm_eval.errata import tell_errata  # only here: listing logs needs no tables
+    from evalcore.core.tables import EVALCORE
+
     rows, own = placed.row, find_part(placed.results, "evalcore")
     counted = find_part(placed.results, "n-samples", placed.task).get("effective")
     told = []
@@ -190,11 +192,13 @@ def _contradicts(value: float | None, stated: object) -> bool:
     >>> _contradicts(1 / 3, 0.3333), _contradicts(1 / 3, 0.3334), _contradicts(0.5, "N/A"), _contradicts(0.52, 0.5)
     (False, True, False, True)
     """
-    if value is None or isinstance(stated, bool) or not isinstance(stated, int | float):
+    given = read_float(stated) if isinstance(stated, int | float) else None
+    if value is None or given is None:
         return False
-    digits = len(repr(stated).partition(".")[2]) if "e" not in repr(stated) else 0
+    digits = len(repr(given).partition(".")[2]) if "e" not in repr(given) else 0
     rounded = 0.501 * 10.0**-digits if digits >= FEWEST_DIGITS else 0.0
-    return not (isclose(value, stated, rel_tol=1e-6, abs_tol=max(rounded, 1e-12)) or (isnan(value) and isnan(stated)))
+    same = isclose(value, given, rel_tol=1e-6, abs_tol=max(rounded, 1e-12))
+    return not (same or (isnan(value) and isnan(given)))
 
 
 FEWEST_DIGITS = 4
