@@ -316,4 +316,11 @@ def test_a_number_of_the_results_is_contradicted_only_beyond_its_digits(tmp_path
     assert not contradicted("b", 0.3333)
     assert contradicted("c", 0.3334)
     assert contradicted("d", 0.33)
-    assert not contradicted("e", 0.4, **{"n-samples": {"t": {"original": 90, "effective": 90}}})  # of other documents
+
+
+def test_results_of_other_documents_do_not_contradict(tmp_path: Path) -> None:
+    rows = {"t": {"alias": "t", "exact_match,none": 0.4}}
+    for count, expected in ((40, 1), (90, 0)):
+        counts = {"n-samples": {"t": {"original": 90, "effective": count}}}
+        told = score(run_of(tmp_path / str(count), config_of(), results=rows, **counts)).warnings
+        assert len([one for one in told if "is 0.4 in the results, but 1.0" in one]) == expected

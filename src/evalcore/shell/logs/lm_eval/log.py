@@ -79,7 +79,7 @@ def _task(pool: Pool, opening: Opening) -> LogTask:
         model=find_model_facts(placed.results),
         warnings=pool.told,
         past=partial(find_past, paths),
-        tell_numbers=partial(tell_contradictions, placed) if pool.same else lambda name, estimates: (),
+        tell_numbers=partial(tell_contradictions, placed, shards=len(paths) > 1),
     )
 
 

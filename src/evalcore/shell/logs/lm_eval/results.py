@@ -159,9 +159,14 @@ def tell_contradictions(
     placed: Placed,
     task: str,
     estimates: Iterable[tuple[MetricKey, Estimate]],
+    *,
     source: str = "by the answers in the log",
+    shards: bool = False,
+    torn: bool = False,
 ) -> tuple[str, ...]:
     """Warn where the results have other numbers than these, which were made of the same documents.
+
+    Of ``shards``, the results must count all documents; a log that is ``torn`` may lack some.
 
     >>> from evalcore.core.records.estimate import Estimate
     >>> from evalcore.core.records.task import MetricKey
@@ -177,8 +182,14 @@ def tell_contradictions(
     told = []
     for key, estimate in estimates:
         stated, lost = rows.get(str(key)), estimate.counts.failed + estimate.counts.unscorable
-        other = isinstance(counted, int) and estimate.n is not None and counted != estimate.counts.scored + lost
-        if other or (lost and own.get("on_unscorable") == "zero") or not _contradicts(estimate.value, stated):
+        other = (
+            isinstance(counted, int) or shards
+        ) and counted != estimate.counts.scored + estimate.counts.not_emitted + lost
+        if (
+            (other and not torn)
+            or (lost and own.get("on_unscorable") == "zero")
+            or not _contradicts(estimate.value, stated)
+        ):
             continue
         why = tell_errata(estimate.errata) if own.get("policy") != EVALCORE.name else ""
         text = f"{task}: {key} is {str(stated)[:60]} in the results, but {estimate.value} {source}"
