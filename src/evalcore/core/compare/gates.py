@@ -36,10 +36,10 @@ class Gate(Struct, frozen=True, kw_only=True):
     the difference to it, ``adjusted`` the one-sided p-value of a regression, corrected for all numbers held against the
     baseline, and ``detectable`` the drop that fails in four checks of five. The value of an ``unscored`` gate is the
     share of the baseline's documents that the run did not score; that of a ``paired`` gate is the smaller of the runs'
-    shares of matched documents.
+    shares of matched documents. A ``rules`` gate has no number.
     """
 
-    kind: Literal["min", "max", "baseline", "unscored", "paired"]
+    kind: Literal["min", "max", "baseline", "unscored", "paired", "rules"]
     name: str
     key: MetricKey
     passed: bool | None

@@ -9,6 +9,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 from pyrsistent import PMap, pmap
 
+from evalcore.core.compare.rules import RuleMismatch, RuleSource
 from evalcore.core.groups.tree import Tree
 from evalcore.core.records.array import ColumnRecord
 from evalcore.core.records.document import DocumentRow
@@ -130,7 +131,8 @@ def find_correction(given: str | Correction) -> Correction:
 class Comparison(FrozenRecord, frozen=True, kw_only=True):
     """Two runs side by side. ``family`` counts the p-values that were corrected together.
 
-    Differences up to ``margin``, if there is one, do not matter.
+    Differences up to ``margin``, if there is one, do not matter. ``rules`` are those in which the runs
+    differ; ``unknown_rules`` name a task, a run (0 or 1) and why its rules are unknown.
     """
 
     names: tuple[str, str]
@@ -143,6 +145,8 @@ class Comparison(FrozenRecord, frozen=True, kw_only=True):
     family: int = 0
     margin: float | None = None
     warnings: tuple[str, ...] = ()
+    rules: tuple[RuleMismatch, ...] = ()
+    unknown_rules: tuple[tuple[str, int, str], ...] = ()
 
 
 def too_few(line: ComparisonLine, alpha: float) -> bool:
@@ -218,9 +222,13 @@ def _adjust_line(line: ComparisonLine, p_value: float | None, alpha: float) -> C
 
 
 class ComparisonSide(ColumnRecord, frozen=True, eq=True):
-    """A run's scores by task, the document tables that their keys point into, and the trees of its groups."""
+    """A run's scores by task, the document tables that their keys point into, and the trees of its groups.
+
+    ``sources`` say where the rules of a task come from; a task without one was scored by the rules it has.
+    """
 
     name: str
     scored: tuple[Scored, ...]
     documents: Mapping[str, tuple[DocumentRow, ...]] = field(default_factory=dict)
     trees: tuple[Tree[object], ...] = ()
+    sources: Mapping[str, RuleSource] = field(default_factory=dict)

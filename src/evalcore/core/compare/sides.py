@@ -13,7 +13,7 @@ from evalcore.core.aggregate.task_report import aggregation_of
 from evalcore.core.compare.differences import measure_line
 from evalcore.core.compare.flips.significance import DRAWS, flip_lines
 from evalcore.core.compare.lines import Comparison, ComparisonLine, ComparisonSide
-from evalcore.core.compare.mismatches import drop_mismatches, warn_of_groups, warn_of_metrics
+from evalcore.core.compare.mismatches import compare_rules, drop_mismatches, warn_of_groups, warn_of_metrics
 from evalcore.core.compare.moves import Move, Pair
 from evalcore.core.compare.pairs import Paired, pair_documents
 from evalcore.core.groups.edit import list_groups
@@ -49,6 +49,7 @@ def compare_sides(
     """
     if seed < 0 or draws < 1:
         raise EvalError(f"expected a seed of at least 0 and at least one draw, got {seed} and {draws}")
+    rules, unknown_rules = compare_rules(a, b, tables)
     a, b, unlike = drop_mismatches(a, b, tables)
     pairs = _pair_tasks(a, b)
     trees = a.trees or b.trees
@@ -80,6 +81,8 @@ def compare_sides(
             *warn_of_metrics(a, b),
             *warn_of_groups(a.trees, b.trees),
         ),
+        rules=rules,
+        unknown_rules=unknown_rules,
     )
 
 

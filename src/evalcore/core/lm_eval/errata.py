@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from msgspec import Struct
 from pyrsistent import PMap, pmap
@@ -34,6 +34,9 @@ ERRATA: PMap[str, str] = pmap(
         "E24": "lm-eval has no standard error for this aggregation",
     }
 )
+
+ONLY_ERRORS = frozenset({"E03", "E17", "E18", "E22", "E23", "E24"})
+"""Errata about standard errors and intervals alone; the others change the number itself."""
 
 BOOTSTRAPPED = frozenset(
     {"median", "perplexity", "f1", "matthews_corrcoef", "bleu", "chrf", "chrf++", "ter", "nanmean"}
@@ -95,6 +98,15 @@ def task_errata(facts: Facts) -> tuple[str, ...]:
     ('E01', 'E18')
     """
     return tuple(name for name, applies in TASK_RULES if applies(facts))
+
+
+def tell_errata(names: Iterable[str]) -> str:
+    """Say why lm-eval's number may be another than ours, by its errata that change numbers; empty if there are none.
+
+    >>> tell_errata(["E01", "E18"])
+    'lm-eval takes the upper middle as the median of an even number of scores (E01)'
+    """
+    return "; ".join(f"{ERRATA[name]} ({name})" for name in names if name not in ONLY_ERRORS)
 
 
 def group_errata(

@@ -14,10 +14,11 @@ from evalcore.core.records.column import Column, build_column
 from evalcore.core.records.errors import place
 from evalcore.core.records.frozen_dict import ShallowRecord
 from evalcore.core.records.outcome import UNSCORABLE
-from evalcore.core.records.request import Options
+from evalcore.core.records.request import Options, freeze_options
 from evalcore.core.records.row import Floats, Objects, Rows, score_at
 
 B = TypeVar("B")
+NO_OPTIONS = freeze_options()
 
 
 class Marks(ColumnRecord, frozen=True, eq=True):
@@ -35,9 +36,10 @@ class Metric(ShallowRecord, Generic[B], frozen=True):
     """A metric over batches of one kind, and what the pipe needs to know about it.
 
     ``build`` makes the batch it takes, None if that is the usual one of the output type it is set under. ``bounds`` are
-    those of one document's score; ``options`` the names it takes, None if it checks them itself. ``explain`` says how
-    the score of a document's result came about; ``unconditional`` asks for every choice without its context as well;
-    ``together`` gets all replies of a document at once, and needs no reducer.
+    those of one document's score; ``options`` the names it takes, None if it checks them itself; ``defaults`` what
+    those are that are not simply off unless given. ``explain`` says how the score of a document's result came about;
+    ``unconditional`` asks for every choice without its context as well; ``together`` gets all replies of a document at
+    once, and needs no reducer.
     """
 
     score: Callable[[B, Options], Emitted]
@@ -46,6 +48,7 @@ class Metric(ShallowRecord, Generic[B], frozen=True):
     higher_is_better: bool | None = True
     bounds: tuple[float, float] = (0.0, 1.0)
     options: tuple[str, ...] | None = ()
+    defaults: Options = NO_OPTIONS
     explain: Callable[[Never, Options], str] | None = None
     unconditional: bool = False
     together: bool = False

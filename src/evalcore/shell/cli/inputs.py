@@ -29,10 +29,29 @@ def add_reading(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--match", metavar="FIELD,FIELD", help="documents are the same if these fields are (id, prompt or content)"
     )
+    add_match_filter(parser)
+    parser.add_argument(
+        "--rules-may-differ",
+        "--rules_may_differ",
+        action="store_true",
+        help="other filters or metric options are a note",
+    )
     for way, what in (("higher", "more"), ("lower", "less")):
         parser.add_argument(
             f"--{way}_is_better", action="append", default=[], metavar="METRIC", help=f"{what} of it is better"
         )
+
+
+def add_match_filter(parser: argparse.ArgumentParser) -> None:
+    """The flag that maps names of filters."""
+    parser.add_argument(
+        "--match-filter",
+        "--match_filter",
+        action="append",
+        default=[],
+        metavar="A=B",
+        help="the first run's filter A is compared with the second's B",
+    )
 
 
 def add_resampling(parser: argparse.ArgumentParser) -> None:

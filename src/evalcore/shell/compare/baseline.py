@@ -20,6 +20,13 @@ from evalcore.core.records.estimate import Estimate
 from evalcore.core.tables import EVALCORE, Tables
 from evalcore.shell.compare.alike import align_sides
 from evalcore.shell.compare.conditions import explain_pairing, tell_pairs, tell_settings
+from evalcore.shell.compare.rule_changes import (
+    OTHER_RULES,
+    find_rule_gates,
+    select_rules,
+    tell_rules,
+    tell_unknown_rules,
+)
 from evalcore.shell.logs.runs.run_record import Recorded, close_recorded
 from evalcore.shell.logs.runs.totals import list_total_estimates
 from evalcore.shell.output.terminal.losses import find_losses, tell_losses
@@ -36,6 +43,7 @@ class CheckKeys(Struct, frozen=True, kw_only=True):
     margin: float | None
     shown: bool
     allow_missing: bool
+    rules_may_differ: bool
     max_unscored: float | None
     tasks: tuple[str, ...]
     metrics: tuple[str, ...]
@@ -90,9 +98,14 @@ def hold_against(runs: Sequence[Recorded], sides: Sequence[ComparisonSide], keys
     names, groups = {gate.name for gate in gates}, any(line.group for line in comparison.lines)
     asked = [shared for shared in comparison.documents if groups or shared.task in names]  # a group rests on its tasks
     gates = _judge_pairs(gates, runs, comparison, asked, keys)
-    lead = explain_pairing(SIDES, (runs[0], runs[1]), asked, alike)
-    unlike = (*tell_settings(SIDES, runs), *tell_pairs(comparison.documents))
-    notes = (*unlike, *tell_missing(comparison))
+    rules = tell_rules(SIDES, comparison.rules)
+    may = keys.rules_may_differ
+    gates = (*gates, *(() if may else find_rule_gates(SIDES, comparison.rules)))
+    lead = ((*rules, OTHER_RULES) if rules and not may else ()) + explain_pairing(
+        SIDES, (runs[0], runs[1]), asked, alike
+    )
+    unlike = (*(rules if may else ()), *tell_settings(SIDES, runs), *tell_pairs(comparison.documents))
+    notes = (*unlike, *tell_missing(comparison), *tell_unknown_rules(SIDES, comparison))
     if not any(shared.both for shared in comparison.documents) or all(gate.passed is None for gate in gates):
         why = [*lead, *notes, *dict.fromkeys(gate.verdict for gate in gates)]
         raise EvalError(
@@ -127,7 +140,8 @@ def _compare_chosen(
     every = compare_sides(sides[0], sides[1], confidence=confidence, draws=keys.draws, seed=keys.seed, tables=tables)
     known = [*((line.name, line.key) for line in every.lines), *numbers_of_side(sides[1])]
     chosen = choose_numbers(keys.tasks, keys.metrics, (name for name, _ in known), (key for _, key in known))
-    return chosen, replace(every, lines=tuple(line for line in every.lines if chosen((line.name, line.key))))
+    kept = replace(every, lines=tuple(line for line in every.lines if chosen((line.name, line.key))))
+    return chosen, select_rules(kept, chosen)
 
 
 def tell_missing(comparison: Comparison) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ from evalcore.core.lm_eval.result_file import lm_eval_results
 from evalcore.core.records.errors import EvalError
 from evalcore.core.tables import EVALCORE, Tables
 from evalcore.shell.compare.alike import rename_alone
+from evalcore.shell.compare.filter_names import match_filters
 from evalcore.shell.compare.runs import read_recorded
 from evalcore.shell.config.values import Names, RunPath, list_names, split_names
 from evalcore.shell.logs.log import Reader
@@ -36,9 +37,10 @@ class LogKeys(ColumnKeys, total=False):
 
 
 class ReadKeys(LogKeys, total=False):
-    """What else no log says: which documents are the same, which way a metric points."""
+    """What else no log says: which documents and filters are the same, which way a metric points."""
 
     match: Names | None
+    match_filter: Names
     higher_is_better: Names
     lower_is_better: Names
 
@@ -49,7 +51,7 @@ def read_sides(
     """Runs, each read once, and their scores to compare: counted as the run did, metrics pointing as asked."""
     named = [check_run_path(str(path)) for path in paths]
     read = {path: _read_path(path, reading, reading.get("match")) for path in dict.fromkeys(named)}
-    runs = rename_alone([read[path] for path in named])
+    runs = match_filters(rename_alone([read[path] for path in named]), list_names(reading.get("match_filter", ())))
     higher, lower = reading.get("higher_is_better", ()), reading.get("lower_is_better", ())
     return runs, point_sides([make_comparable(run) for run in runs], list_names(higher), list_names(lower))
 

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from evalcore.shell.logs.tables.column_map import ColumnMap
 
 NOTHING: Mapping[str, object] = FrozenDict()
+RECORDED = "scores as they were recorded (evalcore score --score)"
+"""Replaces missing code in the config of a task that was scored by recorded scores, so that they stand again."""
 
 
 class Problem(Struct, frozen=True):

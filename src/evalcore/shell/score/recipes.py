@@ -16,13 +16,12 @@ from evalcore.core.records.frozen_dict import thaw_dict
 from evalcore.core.records.request import GENERATE_UNTIL, LOGLIKELIHOOD, MULTIPLE_CHOICE
 from evalcore.core.records.task import MetricKey, Task
 from evalcore.core.tables import Tables, specs_of
-from evalcore.shell.logs.log import Epochs, Logged, LogTask
+from evalcore.shell.logs.log import RECORDED, Epochs, Logged, LogTask
 from evalcore.shell.score.carryover import Kept, drop_metrics, find_coded, read_kept
 from evalcore.shell.score.labels import find_recorded_name
 from evalcore.shell.score.rules import Rules, lay_over
 from evalcore.shell.score.sample import ReadSample, add_cluster, has_fields, read_as_logged, read_by_task
 from evalcore.shell.score.verdicts import (
-    RECORDED,
     SHARES,
     find_first_scored,
     find_scores,

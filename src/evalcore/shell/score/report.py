@@ -11,7 +11,7 @@ from evalcore.core.groups.tree import Group, Tree, leaves
 from evalcore.core.records.estimate import Estimate
 from evalcore.core.records.report import Report, TaskReport
 from evalcore.core.records.task import MetricKey
-from evalcore.core.tables import Tables
+from evalcore.core.tables import EVALCORE, Tables
 from evalcore.shell.config.plan import Plan
 from evalcore.shell.logs.json_records import find_part
 from evalcore.shell.logs.log import LogTask
@@ -75,10 +75,18 @@ def tell_missing(parts: Iterable[ScoredLog], tasks: Iterable[TaskReport], plan: 
     )
 
 
-def tell_numbers(parts: Iterable[ScoredLog], tasks: Iterable[TaskReport]) -> tuple[str, ...]:
-    """Warn where these numbers differ from those in a log's header, or do not include them."""
+def tell_numbers(parts: Sequence[ScoredLog], tasks: Iterable[TaskReport], tables: Tables) -> tuple[str, ...]:
+    """Warn where these numbers differ from those in a log's header or in the results beside it, or do not include them.
+
+    They differ on purpose where another policy was chosen than the usual one and that of the log.
+    """
     estimates = {task.name: task.estimates for task in tasks}
-    logs = [part.log for part in parts if part.log.name in estimates]
+    policies = ({EVALCORE.name, find_part(part.log.results, "evalcore").get("policy", tables.name)} for part in parts)
+    logs = [
+        part.log
+        for part, known in zip(parts, policies, strict=True)
+        if part.log.name in estimates and tables.name in known
+    ]
     return tuple(warning for log in logs for warning in log.tell_numbers(log.name, estimates[log.name]))
 
 

@@ -100,7 +100,7 @@ def score(logs: RunPath | Sequence[RunPath], *, shown: Progress = UNSEEN, **keys
         *left_out,
         *_tell_idle(keys, scored),
         *tell_missing(scored, tasks, asked.plan),
-        *(tell_numbers(scored, tasks) if asked.unchanged else ()),
+        *(tell_numbers(scored, tasks, asked.tables) if asked.unchanged else ()),
     )
     facts = gather_facts([part.log for part in scored], asked.plan, asked.tables, selected.trusted if selected else {})
     hashes = {name: digest for part in scored for name, digest in part.hashes.items()}

@@ -71,7 +71,8 @@ class ScorePlan(Struct, frozen=True, kw_only=True):
     @property
     def unchanged(self) -> bool:
         """Whether the same samples are scored by the same rules."""
-        return not (self.rules.changes or self.tasks or self.plan.limit or self.plan.cluster or self.group_by)
+        rules = self.rules.changes or self.rules.unscorable or self.plan.on_unscorable != "exclude"
+        return not (rules or self.tasks or self.plan.limit or self.plan.cluster or self.group_by)
 
 
 class ScoredLog(Struct, frozen=True):

@@ -11,12 +11,10 @@ from evalcore.core.records.errors import EvalError, place, unknown
 from evalcore.core.records.request import GENERATE_UNTIL, Failure, freeze_options
 from evalcore.core.records.task import MetricKey, MetricSpec, Pipeline, Task, config_of, describe_metric
 from evalcore.core.tables import EVALCORE, first_or_all
-from evalcore.shell.logs.log import Logged, LogTask
+from evalcore.shell.logs.log import RECORDED, Logged, LogTask
 from evalcore.shell.score.rules import Rules
 
 Plain = Mapping[str, object]
-RECORDED = "scores as they were recorded (evalcore score --score)"
-"""Replaces missing code in the config of a task that was scored by recorded scores, so that they stand again."""
 SHARES = "recorded_shares"
 """The config key that names the recorded scores that were always 0 or 1."""
 NO_SCORE = "no score was recorded"

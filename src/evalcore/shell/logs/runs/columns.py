@@ -46,10 +46,8 @@ def close_columns(recorded: RecordedTask, table: LogTable, row: Mapping[str, obj
             told.append(f"{recorded.task.name}: {key} is left out: {found}")
             continue
         done.append(found)
-        value = found[1].value
-        if isinstance(stated, int | float) and not same_number(value, stated):
-            shown = str(stated)[:60]
-            told.append(f"{recorded.task.name}: {key} is {shown} in the results, but {value} by the logged scores")
+        if found[1].value is None and isinstance(stated, int | float):
+            told.append(f"{recorded.task.name}: {key} is {str(stated)[:60]} in the results, but has no value here")
     told += _unlogged(recorded.task, table, row)
     return Closed(tuple(one for one, _ in done), tuple((one.key, estimate) for one, estimate in done), tuple(told))
 

@@ -12,6 +12,7 @@ from evalcore.core.aggregate.clusters import cluster_codes
 from evalcore.core.aggregate.inference import Inference
 from evalcore.core.aggregate.value import close
 from evalcore.core.compare.lines import ComparisonSide
+from evalcore.core.compare.rules import RuleSource
 from evalcore.core.pipeline import build_report, report_task
 from evalcore.core.records.document import DocumentRow
 from evalcore.core.records.errors import EvalError
@@ -24,13 +25,14 @@ from evalcore.core.stats.influence import CR2, ERROR_FORMS
 from evalcore.core.tables import EVALCORE, Tables
 from evalcore.shell.logs.json_records import find_part
 from evalcore.shell.logs.lm_eval.names import list_filters
+from evalcore.shell.logs.lm_eval.results import Placed, tell_contradictions
 from evalcore.shell.logs.runs.columns import Closed, close_columns
 from evalcore.shell.logs.runs.directions import point_column
 from evalcore.shell.logs.runs.identity import Matching
 from evalcore.shell.logs.runs.log_table import LogTable, read_log_table
 from evalcore.shell.logs.runs.shards import pool_source
 from evalcore.shell.logs.runs.source import RunFiles, RunLog
-from evalcore.shell.logs.runs.tasks import build_recorded_task
+from evalcore.shell.logs.runs.tasks import build_recorded_task, find_rule_source
 from evalcore.shell.logs.runs.trees import grow_trees
 from evalcore.shell.logs.search import Searched
 
@@ -43,7 +45,7 @@ class Recorded(FrozenRecord, frozen=True):
     ``results`` is its results file as data, empty if there is none. ``fields`` are the fields of each task's documents;
     ``match`` those that identify documents, if not all; ``files`` the files of each task. ``renamed`` is the original
     name of its only task if that was renamed. ``searched`` is how its logs were found if they are not sample logs.
-    ``tables`` are a host's own.
+    ``tables`` are a host's own. ``options`` are those of each task's requests, each once.
     """
 
     name: str
@@ -58,6 +60,7 @@ class Recorded(FrozenRecord, frozen=True):
     renamed: str | None = None
     searched: Searched | None = None
     tables: Tables | None = None
+    options: Mapping[str, tuple[Plain, ...]] = FrozenDict()
 
 
 class TaskRecord(Struct, frozen=True):
@@ -67,6 +70,7 @@ class TaskRecord(Struct, frozen=True):
     report: TaskReport
     table: LogTable
     warnings: tuple[str, ...]
+    rules: RuleSource = RuleSource()
 
 
 def read_sample_run(path: Path, source: RunFiles, matching: Matching, tables: Tables | None = None) -> Recorded:
@@ -79,6 +83,7 @@ def read_sample_run(path: Path, source: RunFiles, matching: Matching, tables: Ta
         tuple(part.scored for part in parts),
         {part.report.name: part.table.documents for part in parts},
         grown.trees,
+        {part.report.name: part.rules for part in parts},
     )
     told = (*source.warnings, *(one for part in parts for one in part.warnings), *grown.warnings)
     shown = {part.report.name: part.table.texts for part in parts}
@@ -94,6 +99,7 @@ def read_sample_run(path: Path, source: RunFiles, matching: Matching, tables: Ta
         match=matching.match,
         files={log.task: log.files for log in source.logs},
         tables=tables,
+        options={part.report.name: part.table.options for part in parts},
     )
 
 
@@ -110,9 +116,11 @@ def _read_part(log: RunLog, results: Plain, matching: Matching, tables: Tables) 
     columns = tuple(point_column(one, told, tables.metrics) for one in closed.columns)
     scored = Scored(recorded.task, columns, (), tables.name, cluster_documents(log.task, table.documents))
     report = TaskReport(name=log.task, estimates=closed.estimates, n_docs=len(table.documents))
-    return TaskRecord(
-        scored, report, table, (*recorded.warnings, *closed.warnings, *_shortfall(log, results, table, closed))
-    )
+    rules = find_rule_source(results, config, table.filters, tables)
+    held = closed.estimates if log.whole else ()
+    unlike = tell_contradictions(Placed(log.task, results), log.task, held, source="by the logged scores", torn=True)
+    warnings = (*recorded.warnings, *closed.warnings, *unlike, *_shortfall(log, results, table, closed))
+    return TaskRecord(scored, report, table, warnings, rules)
 
 
 def check_run_path(text: str) -> Path:

@@ -1,4 +1,4 @@
-"""Gates as tables: those with a limit, those against the baseline, those on documents unscored or unpaired."""
+"""Gates as tables: those with a limit, those against the baseline, those on documents or rules."""
 
 from __future__ import annotations
 
@@ -71,6 +71,7 @@ def _build_pages(checked: Checked) -> list[Page]:
         (("baseline",), _show_changes),
         (("unscored",), _show_shares),
         (("paired",), _show_shares),
+        (("rules",), _show_rules),
     )
     sorted_gates = [(page, [gate for gate in checked.gates if gate.kind in names]) for names, page in kinds]
     pages = [page(gates, checked) for page, gates in sorted_gates if gates]
@@ -173,6 +174,10 @@ def _show_shares(gates: Sequence[Gate], checked: Checked) -> Page:
         VERDICT,
     )
     return _build_page(gates, columns, f"{kind}: {SHARES[kind]}")
+
+
+def _show_rules(gates: Sequence[Gate], checked: Checked) -> Page:
+    return _build_page(gates, (VERDICT,), "rules: what makes the scores must be the same (--rules-may-differ)")
 
 
 def _build_page(gates: Sequence[Gate], columns: Sequence[GateColumn], *rules: str) -> Page:

@@ -53,6 +53,7 @@ SENTENCES: Mapping[str, Callable[[Gate, float], str]] = {
     "baseline": _tell_change,
     "unscored": lambda gate, _: f"{_name_gate(gate)}: {gate.verdict}, expected at most {show_share(gate.limit or 0.0)}",
     "paired": lambda gate, _: f"{gate.name}: {gate.verdict}, expected at least {show_share(gate.limit or 0.0)}",
+    "rules": lambda gate, _: f"{gate.name}: {gate.verdict}",
 }
 
 

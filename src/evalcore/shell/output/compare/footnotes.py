@@ -76,6 +76,7 @@ def list_sections(compared: Compared) -> tuple[Section, ...]:
             "red",
         ),
         Section("Warnings:", _cut_lines(_collect_warnings(compared)), "yellow"),
+        Section("Notes:", _cut_lines(compared.notes)),
     )
     return tuple(section for section in sections if section.lines)
 

@@ -8,14 +8,16 @@ JSON, its keys stable::
     family      how many p-values were corrected together, over all pairs
     margin      the difference that does not matter, null for none
     warnings    about all of it; those of runs and of pairs are there
+    notes       what else to know
     pairs       a list, one for each two runs: {a, b (their labels), lines, documents, tasks_only_a, tasks_only_b,
-                warnings}
+                rules, warnings}
       lines      {task, kind: task | group, metric, filter, higher_is_better, n, clusters, unscored, a, b,
                   difference (a - b), stderr, ci_low, ci_high, p_value, p_adjusted, adjusted_ci_low, adjusted_ci_high,
                   detectable, verdict, p_same, p_same_adjusted, better, worse, method, reason}
                  p_same: of "the same within the margin", two one-sided tests; null without a margin
                  better, worse: ids of the documents where a does better, does worse
       documents  {task, both: how many, only_a: ids, only_b: ids}
+      rules      {task, metrics, rule, a, b}: what made the scores and is not the same in both runs
 
 What is not known is null. CSV has a row for each line, with counts of documents in place of ids.
 """
@@ -63,6 +65,7 @@ def _write_json(compared: Compared) -> str:
             "family": first.family,
             "margin": first.margin,
             "warnings": [*compared.lead, *compared.warnings],
+            "notes": list(compared.notes),
             "pairs": [describe_pair(compared, at) for at in range(len(compared.pairs))],
         }
     )
@@ -98,6 +101,10 @@ def describe_pair(compared: Compared, at: int) -> dict[str, object]:
         ],
         "tasks_only_a": list(comparison.tasks_only_a),
         "tasks_only_b": list(comparison.tasks_only_b),
+        "rules": [
+            {"task": one.task, "metrics": list(map(str, one.keys)), "rule": one.part, "a": one.a, "b": one.b}
+            for one in comparison.rules
+        ],
         "warnings": list(comparison.warnings),
     }
 
