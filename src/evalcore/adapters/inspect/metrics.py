@@ -46,16 +46,15 @@ def close_values(
 ) -> Estimate:
     """Average scores, with error and interval, over clusters that count together or groups that count equally.
 
-    Scores between 0 and 1 are taken to be bounded by these, unless ``bounds`` says otherwise.
+    Only scores that are all 0 or 1 are taken to lie between these; of others, ``bounds`` says between what they lie.
 
     >>> close_values([1.0, 1.0, 0.0, 1.0]), close_values([1.0, 0.0, 1.0], groups=["a", "a", "b"]).value
     (Estimate(0.75 ± 0.25, n=4), 0.75)
     >>> close_values([1.0]).stderr is None, round(close_values([1.0] * 20).ci[0], 2)
     (True, 0.82)
     """
-    inside = all(0.0 <= value <= 1.0 for value in values)
-    known = bounds if bounds is not None else (0.0, 1.0) if inside else (-inf, inf)
-    mean = replace(AGGREGATIONS["mean"], bounds=known)
+    seen = (0.0, 1.0) if all(value in (0.0, 1.0) for value in values) else (-inf, inf)
+    mean = replace(AGGREGATIONS["mean"], bounds=seen if bounds is None else bounds)
     codes = None if clusters is None else cluster_codes(clusters)
 
     def close(here: Sequence[int]) -> Estimate:
@@ -65,7 +64,7 @@ def close_values(
             build_column(here, rows),
             inference=inference,
             clusters=None if codes is None else codes[here],
-            score_bounds=known,
+            score_bounds=bounds,
         )
 
     if groups is None:

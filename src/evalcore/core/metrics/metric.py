@@ -37,7 +37,8 @@ class Metric(ShallowRecord, Generic[B], frozen=True):
     ``build`` makes the batch it takes, None if that is the usual one of the output type it is set under. ``bounds`` are
     those of one document's score; ``options`` the names it takes, None if it checks them itself. ``explain`` says how
     the score of a document's result came about; ``unconditional`` asks for every choice without its context as well;
-    ``together`` gets all replies of a document at once, and needs no reducer.
+    ``together`` gets all replies of a document at once, and needs no reducer; ``greedy`` needs to know whether greedy
+    decoding would give a text.
     """
 
     score: Callable[[B, Options], Emitted]
@@ -49,6 +50,7 @@ class Metric(ShallowRecord, Generic[B], frozen=True):
     explain: Callable[[Never, Options], str] | None = None
     unconditional: bool = False
     together: bool = False
+    greedy: bool = False
 
 
 def only_where(usable: Bools, rows: Rows, reason: str) -> Marks:
@@ -70,6 +72,27 @@ def score_column(emitted: Rows | Marks, batch: Batch, problems: Problems, *, fin
             doc_id = batch.samples[i].doc_id
             reasons[doc_id] = reason + place(batch.task, doc_id)
     return build_column(batch.keys, marks.rows, status, reasons)
+
+
+def keep_within(column: Column, bounds: tuple[float, float] | None, task: str) -> Column:
+    """Turn scores outside declared bounds into none, with the reason.
+
+    >>> from evalcore.core.records.array import Array
+    >>> keep_within(build_column([0, 7], Floats(Array([1.0, 12.0]))), (0.0, 10.0), "t").reasons
+    ((7, 'expected a score between 0 and 10, got 12 - at t doc 7'),)
+    """
+    if bounds is None or not isinstance(column.rows, Floats):
+        return column
+    values = column.rows.values.floats
+    with np.errstate(invalid="ignore"):
+        odd = column.scored & ((values < bounds[0]) | (values > bounds[1]))
+    if not odd.any():
+        return column
+    told = f"expected a score between {bounds[0]:g} and {bounds[1]:g}, got"
+    keys = column.keys.ints
+    reasons = {int(keys[i]): f"{told} {values[i]:.10g}{place(task, int(keys[i]))}" for i in np.flatnonzero(odd)}
+    status = np.where(odd, UNSCORABLE, column.status.data).astype(np.uint8)
+    return build_column(keys, column.rows, status, {**dict(column.reasons), **reasons})
 
 
 def _not_finite(rows: Rows) -> dict[int, tuple[int, str]]:

@@ -126,6 +126,8 @@ class LogTask(Struct, frozen=True, kw_only=True):
     and gives None where that takes the whole log.
     ``covers`` is whether these are all scores that the log has, as far as its header tells; ``tell_numbers`` says where
     the numbers of a task of this name differ from those of the header.
+    ``usual`` are the metrics of its answers where nothing names any, if not those of their kind; ``pointed`` are the
+    directions that the log declares of its recorded scores.
     """
 
     name: str
@@ -137,6 +139,8 @@ class LogTask(Struct, frozen=True, kw_only=True):
     results: Mapping[str, object] = NOTHING
     model: Mapping[str, object] = NOTHING
     epochs: Epochs = Epochs()
+    usual: tuple[str, ...] = ()
+    pointed: Mapping[str, bool] = FrozenDict()
     warnings: tuple[str, ...] = ()
     paths: tuple[Path, ...] = ()
     written: frozenset[str] = frozenset()
@@ -147,7 +151,7 @@ class LogTask(Struct, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         if not self.paths:
             force_setattr(self, "paths", (self.path,))
-        for name in ("config", "results", "model"):
+        for name in ("config", "results", "model", "pointed"):
             given = getattr(self, name)
             if not isinstance(given, FrozenDict):  # which the tasks of one run share, too large to walk for each
                 force_setattr(self, name, freeze_dict(given))

@@ -18,7 +18,13 @@ from evalcore.shell.data.unpack import open_bytes
 from evalcore.shell.data.wire import MOST_BYTES, decode_line, encode_line
 from evalcore.shell.logs.head import FileHead, LogFile
 from evalcore.shell.logs.inspect.archive import list_samples, open_zip, read_header, read_member
-from evalcore.shell.logs.inspect.numbers import names_all, read_epochs, tell_numbers, tell_unfinished
+from evalcore.shell.logs.inspect.numbers import (
+    names_all,
+    read_directions,
+    read_epochs,
+    tell_numbers,
+    tell_unfinished,
+)
 from evalcore.shell.logs.inspect.samples import InspectSample, SampleKey, log_samples, read_sample
 from evalcore.shell.logs.json_records import Record, locate_problem
 from evalcore.shell.logs.log import Logged, LogTask, Opening, Problem, Reader
@@ -70,6 +76,7 @@ def open_inspect(files: Sequence[LogFile], opening: Opening) -> list[LogTask]:
         rows=partial(_zip_rows if zipped else _json_rows, path, opening.requests),
         model={**{key: spec.get(key) for key in ("model", "model_args")}, "model_name": spec.get("model")},
         epochs=read_epochs(spec),
+        pointed=read_directions(results),
         warnings=tell_unfinished(status, header.get("error"), here, spec),
         covers=partial(names_all, results),
         tell_numbers=partial(tell_numbers, results),

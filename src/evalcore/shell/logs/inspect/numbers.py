@@ -20,6 +20,8 @@ NUMBERED = {"at_least": "at_least({})", "pass_at": "pass@{}", "pass_k": "pass^{}
 SAME = ("mean", "median", "mode", "max")
 ESTIMATE = "estimate"
 """The metric that evalcore's adapter gives Inspect."""
+POINTED = {"accuracy": True}
+"""Metrics of Inspect that say which way a score points."""
 MOST = 6
 """How many numbers a warning shows."""
 
@@ -65,6 +67,24 @@ def names_all(results: Plain, names: Sequence[str]) -> bool:
     """
     listed = list(_entries(results))
     return bool(listed) and all(_base(one, names) is not None for one in listed)
+
+
+def read_directions(results: Plain) -> dict[str, bool]:
+    """Read which way scores point: Inspect's accuracy is a share of right answers; its other metrics do not say.
+
+    >>> right, plain = {"accuracy": {"value": 0.5}}, {"mean": {"value": 0.5}}
+    >>> read_directions({"scores": [{"name": "match", "metrics": right}, {"name": "toxicity", "metrics": plain}]})
+    {'match': True}
+    """
+    listed = [one for one in _entries(results) if not POINTED.keys().isdisjoint(find_part(one, "metrics"))]
+    names = [(one.get("scorer"), one.get("name"), find_part(one, "metrics")) for one in listed]
+    return {
+        spelled: POINTED[metric]
+        for scorer, name, metrics in names
+        for metric in metrics
+        if metric in POINTED
+        for spelled in ([str(name)] if scorer in (None, name) else [str(name), f"{scorer}.{name}"])
+    }
 
 
 def tell_unfinished(status: object, error: object, here: int, spec: Plain) -> tuple[str, ...]:

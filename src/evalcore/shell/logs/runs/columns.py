@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from math import isclose
 
@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from evalcore.core.aggregate.inference import Inference
 from evalcore.core.aggregate.task_report import aggregation_of
+from evalcore.core.metrics.metric import keep_within
 from evalcore.core.pipeline import report_task
 from evalcore.core.records.column import EMPTY
 from evalcore.core.records.errors import EvalError
@@ -35,13 +36,25 @@ class Closed(Struct, frozen=True):
     warnings: tuple[str, ...]
 
 
-def close_columns(recorded: RecordedTask, table: LogTable, row: Mapping[str, object]) -> Closed:
-    """Close every metric of a log; ``row`` is the task's row in the results, which verifies each."""
+def as_it_is(one: ScoredColumn) -> ScoredColumn:
+    return one
+
+
+def close_columns(
+    recorded: RecordedTask,
+    table: LogTable,
+    row: Mapping[str, object],
+    point: Callable[[ScoredColumn], ScoredColumn] = as_it_is,
+) -> Closed:
+    """Close every metric of a log; ``row`` is the task's row in the results, which verifies each.
+
+    ``point`` gives a column its direction.
+    """
     done: list[tuple[ScoredColumn, Estimate]] = []
     told: list[str] = []
     for key, cells in table.cells.items():
         stated = row.get(str(key))
-        found = _close(recorded, key, cells, table, stated)
+        found = _close(recorded, key, cells, table, stated, point)
         if isinstance(found, str):
             told.append(f"{recorded.task.name}: {key} is left out: {found}")
             continue
@@ -65,7 +78,12 @@ def same_number(value: float | None, stated: object) -> bool:
 
 
 def _close(
-    recorded: RecordedTask, key: MetricKey, cells: Cells, table: LogTable, stated: object
+    recorded: RecordedTask,
+    key: MetricKey,
+    cells: Cells,
+    table: LogTable,
+    stated: object,
+    point: Callable[[ScoredColumn], ScoredColumn],
 ) -> tuple[ScoredColumn, Estimate] | str:
     """The first reading of logged scores that reproduces the recorded number, else the first; or why there is none."""
     task, (spec, reducer) = recorded.task, find_spec(recorded.task, key)
@@ -77,7 +95,9 @@ def _close(
         try:
             aggregation = aggregation_of(task, ScoredColumn(key, EMPTY, named), recorded.tables)
             column = make_column(cells, partial(build_rows, aggregation=aggregation, given=given), absent)
-            made = ScoredColumn(key, column, named, reducer, _repeats(cells), (), make_noise_column(cells.noise))
+            column = keep_within(column, named and named.bounds, task.name)
+            bare = ScoredColumn(key, column, named, reducer, _repeats(cells), (), make_noise_column(cells.noise))
+            made = point(bare)
             scored = Scored(task, (made,), tables=recorded.tables.name)
             closing = replace(VALUES, on_unscorable=recorded.on_unscorable)
             done.append((made, report_task(scored, inference=closing, tables=recorded.tables)[key]))

@@ -52,12 +52,15 @@ def read_choices(value: object) -> tuple[str, ...]:
 
 
 def read_numbers(value: object) -> tuple[Likelihood, ...]:
-    """Read the log-likelihoods of a cell, one for each choice.
+    """Read the log-likelihoods of a cell, one for each choice; a single number is one log-likelihood.
 
     >>> read_numbers([-1, "-2.5"])
     (Likelihood(value=-1.0, greedy=False, tokens=0), Likelihood(value=-2.5, greedy=False, tokens=0))
+    >>> read_numbers("-1.5"), read_numbers(-1.5) == read_numbers([-1.5])
+    ((Likelihood(value=-1.5, greedy=False, tokens=0),), True)
     """
-    found = _list(value, "log-likelihoods")
+    decoded = _decode(value, "log-likelihoods")
+    found = [decoded] if isinstance(decoded, float) or type(decoded) is int else _list(decoded, "log-likelihoods")
     if not found:
         raise EvalError("expected log-likelihoods, got an empty list")
     try:
@@ -104,10 +107,14 @@ def _score(value: object) -> float | None:
 
 
 def _list(value: object, what: str) -> Sequence[object]:
-    found = decode_line(value.encode("utf-8", "surrogatepass"), what) if isinstance(value, str) else value
+    found = _decode(value, what)
     if not isinstance(found, list | tuple):
         raise EvalError(f"expected a list of {what}, got {str(value)[:60]!r}")
     return found
+
+
+def _decode(value: object, what: str) -> object:
+    return decode_line(value.encode("utf-8", "surrogatepass"), what) if isinstance(value, str) else value
 
 
 def _plain(value: object) -> object:
