@@ -15,7 +15,7 @@ from toolz import concat, unique
 
 from evalcore.core.aggregate.clusters import clusters_of
 from evalcore.core.aggregate.inference import DEFAULT, Inference
-from evalcore.core.aggregate.numbers import fit_bounds
+from evalcore.core.aggregate.numbers import OPEN, fit_bounds
 from evalcore.core.aggregate.task_report import Estimand, describe_task, list_estimands, sign_estimate
 from evalcore.core.aggregate.value import aggregate_metric
 from evalcore.core.answers.batch import Batch, make_batch
@@ -174,7 +174,7 @@ def _close(asked: Estimand) -> Estimate:
             options=asked.options,
             inference=asked.closing,
             clusters=asked.clusters,
-            score_bounds=asked.score_bounds,
+            score_bounds=asked.score_bounds or OPEN,
         )
     return sign_estimate(asked, estimate)
 
@@ -186,7 +186,7 @@ def close_column(
     found = tables.aggregations.get(aggregation)
     if found is None:
         raise unknown("aggregation", aggregation, tables.aggregations)
-    return aggregate_metric(fit_bounds(found, None, column), column, clusters=clusters)
+    return aggregate_metric(fit_bounds(found, None, column), column, clusters=clusters, score_bounds=OPEN)
 
 
 def aggregate_again(estimate: Estimate, column: Column | None, *, inference: Inference, tables: Tables) -> Estimate:
@@ -197,7 +197,7 @@ def aggregate_again(estimate: Estimate, column: Column | None, *, inference: Inf
         return replace(estimate, value=None, stderr=None, ci=None, reason=f"{scale.aggregation} cannot be taken again")
     known = replace(aggregation, bounds=scale.bounds)
     declared = scale.score_bounds
-    made = aggregate_metric(known, column, options=scale.options, inference=inference, score_bounds=declared)
+    made = aggregate_metric(known, column, options=scale.options, inference=inference, score_bounds=declared or OPEN)
     kept = replace(made.scale, higher_is_better=scale.higher_is_better, score_bounds=declared)
     return replace(made, scale=kept)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from math import inf, nan
+from math import nan
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from evalcore.core.aggregate.aggregations import AGGREGATIONS
 from evalcore.core.aggregate.clusters import cluster_codes
 from evalcore.core.aggregate.inference import DEFAULT, Inference
+from evalcore.core.aggregate.numbers import OPEN
 from evalcore.core.aggregate.value import aggregate_metric
 from evalcore.core.groups.report import report_group
 from evalcore.core.groups.tree import Group, GroupMetric, Leaf
@@ -53,7 +54,7 @@ def close_values(
     >>> close_values([1.0]).stderr is None, round(close_values([1.0] * 20).ci[0], 2)
     (True, 0.82)
     """
-    seen = (0.0, 1.0) if all(value in (0.0, 1.0) for value in values) else (-inf, inf)
+    seen = (0.0, 1.0) if all(value in (0.0, 1.0) for value in values) else OPEN
     mean = replace(AGGREGATIONS["mean"], bounds=seen if bounds is None else bounds)
     codes = None if clusters is None else cluster_codes(clusters)
 
@@ -64,7 +65,7 @@ def close_values(
             build_column(here, rows),
             inference=inference,
             clusters=None if codes is None else codes[here],
-            score_bounds=bounds,
+            score_bounds=bounds or OPEN,
         )
 
     if groups is None:

@@ -17,6 +17,8 @@ from evalcore.core.records.request import Options
 from evalcore.core.records.row import Floats, Objects, Rows, Stats, as_objects
 
 Bounds = tuple[float, float]
+OPEN: Bounds = (-inf, inf)
+"""The bounds of what nobody declared any for."""
 SHARE = "a share"
 """The trait of a column of scores that are 0 or 1, or what a reducer made of such."""
 
@@ -90,7 +92,7 @@ def fit_bounds(
     """
     if not aggregation.average or (declared is not None and not aggregation.even):
         return aggregation
-    seen = (0.0, 1.0) if _is_binary(column) or (share and lies_within(column, (0.0, 1.0))) else (-inf, inf)
+    seen = (0.0, 1.0) if _is_binary(column) or (share and lies_within(column, (0.0, 1.0))) else OPEN
     return replace(aggregation, bounds=seen if declared is None else declared)
 
 

@@ -34,7 +34,7 @@ def aggregate_metric(
 ) -> Estimate:
     """Close a column into an estimate; ``clusters`` holds a code for every row of the column.
 
-    ``score_bounds`` are the declared ones of a document's score, if any.
+    ``score_bounds`` are those of a document's score, by default the aggregation's own.
 
     >>> from evalcore.core.aggregate.aggregations import AGGREGATIONS
     >>> from evalcore.core.records.array import multiply_columns, Array
@@ -180,10 +180,9 @@ def _find_extremes(
     lost = closed.count(UNSCORABLE) + closed.count(FAILED)
     if not lost:
         return value, value
-    if aggregation.even and score_bounds is None:
-        return None, None
-    if aggregation.even and score_bounds is not None and sums is not None:
-        ends = [(float(sums[0]) + lost * bound) / (float(sums[1]) + lost) for bound in score_bounds]
+    if aggregation.even and sums is not None:
+        known = aggregation.bounds if score_bounds is None else score_bounds
+        ends = [(float(sums[0]) + lost * bound) / (float(sums[1]) + lost) for bound in known]
     else:
         ends = list(aggregation.bounds)
     low, high = (end if isfinite(end) else None for end in ends)

@@ -108,7 +108,7 @@ def refuse_undirected(comparison: Comparison) -> None:
     >>> line = ComparisonLine(name="t", key=MetricKey("loss"), difference=0.5)
     >>> refuse_undirected(Comparison(names=("new", "old"), lines=(line,)))
     Traceback (most recent call last):
-    evalcore.EvalError: whether loss got worse cannot be judged, because its direction is unknown; add --lower_is_better ...
+    evalcore.EvalError: whether loss got worse cannot be judged, because its direction is unknown; add ...
     """
     lines = [line for line in comparison.lines if line.difference is not None and line.higher_is_better is None]
     names = list(dict.fromkeys(line.key.metric for line in lines))

@@ -30,6 +30,9 @@ from evalcore.shell.score.report import close_logs
 from evalcore.shell.score.score import ScoreKeys, plan_scoring
 from evalcore.shell.score.scored_log import ScoredLog, score_each
 
+IDLE_REDUCER = (
+    "--reducer had no effect: the scores of this run are reduced; `evalcore score RUN --reducer` does it again"
+)
 RecordedDoc = tuple[int, object, object]
 """The number, the fields and the target of a document."""
 
@@ -60,7 +63,8 @@ def read_recorded(
     files = find_run(path, searched)
     if files.others:
         return _score_run(path, files, matching, searched)
-    return read_sample_run(path, files, matching, tables)
+    run = read_sample_run(path, files, matching, tables)
+    return replace(run, warnings=(*run.warnings, IDLE_REDUCER)) if searched.reducers else run
 
 
 def _score_run(path: Path, files: RunFiles, matching: Matching, searched: Searched) -> Recorded:

@@ -106,7 +106,18 @@ def _close(
     fitting = next((one for one in done if same_number(one[1].value, stated)), None)
     if coded and fitting is None:
         return "its aggregation is code, which no log can run, and the mean of its scores is not the recorded value"
-    return fitting or (done[0] if done else wrong)
+    return fitting or (done[0] if done else _tell_several(key, cells) or wrong)
+
+
+def _tell_several(key: MetricKey, cells: Cells) -> str:
+    """That documents have lists of numbers for a score, which only a reducer makes one."""
+    first = next((one for one in cells.scores.values() if one is not None), None)
+    if not isinstance(first, list | tuple) or len(first) < 2 or not are_numbers(first):
+        return ""
+    reduced = (
+        f"`evalcore score RUN --score {key.metric} --reducer mean -o DIR` makes a run with one (or median, max, ...)"
+    )
+    return f"its documents have several scores, such as {list(first)}, and no reducer; {reduced}"
 
 
 def _readings(

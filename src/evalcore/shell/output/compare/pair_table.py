@@ -72,6 +72,8 @@ def _build_name_columns(shape: PairShape, filtered: bool) -> list[GridColumn[Pla
 
 def _build_columns(comparison: Comparison, decimals: int, alpha: float) -> list[GridColumn[Placed]]:
     level, adjusted = show_share(comparison.confidence), comparison.correction.corrects
+    unknown = any(line.higher_is_better is None and line.difference is not None for line in comparison.lines)
+    unpointed = "; without an arrow, where A is higher : lower, for nobody said which is better" if unknown else ""
     tested = GridColumn[Placed](
         "adjusted p",
         lambda at: show_p(at[1].adjusted),
@@ -111,7 +113,7 @@ def _build_columns(comparison: Comparison, decimals: int, alpha: float) -> list[
         GridColumn(
             "better : worse",
             lambda at: _count_moved(at[1]),
-            "documents where A does better : where A does worse than B",
+            f"documents where A does better : where A does worse than B{unpointed}",
             spare=3,
         ),
         GridColumn(
