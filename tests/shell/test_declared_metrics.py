@@ -101,11 +101,12 @@ def test_a_check_asks_for_the_direction(losses: tuple[Path, Path], command) -> N
 
 def test_a_check_asks_even_where_other_metrics_are_known(tmp_path: Path) -> None:
     rows = [{"id": at, "acc": at % 2, "loss": at % 7 + 0.5} for at in range(40)]
-    a, b = (jsonl(tmp_path / name, rows) for name in ("a.jsonl", "b.jsonl"))
+    a, b = jsonl(tmp_path / "a.jsonl", rows), jsonl(tmp_path / "b.jsonl", [*rows[1:], {**rows[0], "loss": 0.25}])
     keys = {"baseline": b, "score": ["acc", "loss"], "id": "id"}
     with pytest.raises(EvalError, match="whether loss got worse cannot be judged"):
         check_run(a, **keys)
     assert check_run(a, **keys, metric="acc").passed
+    assert check_run(a, **{**keys, "baseline": a}).passed  # the same scores are worse in no direction
     assert check_run(a, **keys, lower_is_better="loss").passed
 
 
@@ -147,7 +148,7 @@ def test_bounds_that_are_none_are_refused(losses: tuple[Path, Path], given: str,
     assert (code, "expected" in text and "bounds" in text, "Traceback" in text) == (2, True, False)
 
 
-def test_the_letters_of_inspect_are_right_answers_its_means_are_not(tmp_path: Path) -> None:
+def test_letters_and_accuracy_of_inspect_are_right_answers_its_means_are_not(tmp_path: Path) -> None:
     log = {
         "eval": {"task": "t", "model": "m", "config": {}},
         "status": "success",
@@ -164,7 +165,11 @@ def test_the_letters_of_inspect_are_right_answers_its_means_are_not(tmp_path: Pa
                 "input": f"q{at}",
                 "target": "4",
                 "output": {"completion": "4"},
-                "scores": {"match": {"value": "CI"[at % 2]}, "toxicity": {"value": at % 2 / 2}},
+                "scores": {
+                    "match": {"value": at % 2},
+                    "choice": {"value": "CI"[at % 2]},
+                    "toxicity": {"value": at % 2 / 2},
+                },
             }
             for at in range(20)
         ],
@@ -173,6 +178,7 @@ def test_the_letters_of_inspect_are_right_answers_its_means_are_not(tmp_path: Pa
     path.write_text(json.dumps(log))
     estimates = evalcore.score(path).report.tasks[0]
     assert estimates["match,none"].scale.higher_is_better is True
+    assert estimates["choice,none"].scale.higher_is_better is True
     assert estimates["toxicity,none"].scale.higher_is_better is None
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from math import nan
+from math import inf, nan
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -11,7 +11,6 @@ from msgspec.structs import replace
 from evalcore.core.aggregate.aggregations import AGGREGATIONS
 from evalcore.core.aggregate.clusters import cluster_codes
 from evalcore.core.aggregate.inference import DEFAULT, Inference
-from evalcore.core.aggregate.numbers import OPEN
 from evalcore.core.aggregate.value import aggregate_metric
 from evalcore.core.groups.report import report_group
 from evalcore.core.groups.tree import Group, GroupMetric, Leaf
@@ -47,15 +46,16 @@ def close_values(
 ) -> Estimate:
     """Average scores, with error and interval, over clusters that count together or groups that count equally.
 
-    Only scores that are all 0 or 1 are taken to lie between these; of others, ``bounds`` says between what they lie.
+    Scores between 0 and 1 are taken to be bounded by these, unless ``bounds`` says otherwise.
 
     >>> close_values([1.0, 1.0, 0.0, 1.0]), close_values([1.0, 0.0, 1.0], groups=["a", "a", "b"]).value
     (Estimate(0.75 ± 0.25, n=4), 0.75)
     >>> close_values([1.0]).stderr is None, round(close_values([1.0] * 20).ci[0], 2)
     (True, 0.82)
     """
-    seen = (0.0, 1.0) if all(value in (0.0, 1.0) for value in values) else OPEN
-    mean = replace(AGGREGATIONS["mean"], bounds=seen if bounds is None else bounds)
+    inside = all(0.0 <= value <= 1.0 for value in values)
+    known = bounds if bounds is not None else (0.0, 1.0) if inside else (-inf, inf)
+    mean = replace(AGGREGATIONS["mean"], bounds=known)
     codes = None if clusters is None else cluster_codes(clusters)
 
     def close(here: Sequence[int]) -> Estimate:
@@ -65,7 +65,7 @@ def close_values(
             build_column(here, rows),
             inference=inference,
             clusters=None if codes is None else codes[here],
-            score_bounds=bounds or OPEN,
+            score_bounds=known,
         )
 
     if groups is None:

@@ -103,6 +103,8 @@ def hold_against(runs: Sequence[Recorded], sides: Sequence[ComparisonSide], keys
 def refuse_undirected(comparison: Comparison) -> None:
     """Ask for the direction of metrics that have none: a gate that nobody can judge must not pass.
 
+    Where both runs have the same scores, none is needed.
+
     >>> from evalcore.core.compare.lines import ComparisonLine
     >>> from evalcore.core.records.task import MetricKey
     >>> line = ComparisonLine(name="t", key=MetricKey("loss"), difference=0.5)
@@ -110,8 +112,8 @@ def refuse_undirected(comparison: Comparison) -> None:
     Traceback (most recent call last):
     evalcore.EvalError: whether loss got worse cannot be judged, because its direction is unknown; add ...
     """
-    lines = [line for line in comparison.lines if line.difference is not None and line.higher_is_better is None]
-    names = list(dict.fromkeys(line.key.metric for line in lines))
+    moved = [line for line in comparison.lines if line.difference or line.better or line.worse]
+    names = list(dict.fromkeys(line.key.metric for line in moved if line.higher_is_better is None))
     if names:
         say = ", ".join(f"--lower_is_better {name} or --higher_is_better {name}" for name in names)
         known = "its direction is" if len(names) == 1 else "their directions are"

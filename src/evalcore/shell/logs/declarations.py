@@ -57,7 +57,7 @@ def read_declarations(keys: DeclaredKeys) -> Declarations:
     """Read what flags declare.
 
     >>> read_declarations({"lower_is_better": "loss", "bounds": ["loss=0,inf"]})
-    Declarations(higher=FrozenDict({'loss': False}), bounds=FrozenDict({'loss': (0.0, inf)}))
+    Declarations(higher={'loss': False}, bounds={'loss': (0.0, inf)})
     >>> read_declarations({"bounds": "loss=0"})
     Traceback (most recent call last):
     evalcore.EvalError: expected --bounds METRIC=LOWEST,HIGHEST such as loss=0,inf, got 'loss=0'

@@ -126,7 +126,7 @@ class LogTask(Struct, frozen=True, kw_only=True):
     and gives None where that takes the whole log.
     ``covers`` is whether these are all scores that the log has, as far as its header tells; ``tell_numbers`` says where
     the numbers of a task of this name differ from those of the header.
-    ``usual`` are the metrics of its answers where nothing names any, if not those of their kind; ``pointed`` are the
+    ``usual`` are the metrics of its answers where nothing names any, if not those of their kind; ``pointed`` finds the
     directions that the log declares of its recorded scores.
     """
 
@@ -140,7 +140,7 @@ class LogTask(Struct, frozen=True, kw_only=True):
     model: Mapping[str, object] = NOTHING
     epochs: Epochs = Epochs()
     usual: tuple[str, ...] = ()
-    pointed: Mapping[str, bool] = FrozenDict()
+    pointed: Callable[[], Mapping[str, bool]] = FrozenDict
     warnings: tuple[str, ...] = ()
     paths: tuple[Path, ...] = ()
     written: frozenset[str] = frozenset()
@@ -151,7 +151,7 @@ class LogTask(Struct, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         if not self.paths:
             force_setattr(self, "paths", (self.path,))
-        for name in ("config", "results", "model", "pointed"):
+        for name in ("config", "results", "model"):
             given = getattr(self, name)
             if not isinstance(given, FrozenDict):  # which the tasks of one run share, too large to walk for each
                 force_setattr(self, name, freeze_dict(given))

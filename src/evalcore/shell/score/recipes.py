@@ -79,7 +79,7 @@ def choose_recipe(
         made = Recipe(task, read_as_logged, warnings=(*hints, *told), hints=hints)
     if rules.scores:
         keys = find_scores(log, rules.scores)
-        made = replace(made, task=make_verdict_task(made.task, rules, keys, log.pointed), scores=keys, kept=None)
+        made = replace(made, task=make_verdict_task(made.task, rules, keys, log.pointed()), scores=keys, kept=None)
     made = replace(made, warnings=(*made.warnings, *_tell_first(log, rules)))
     return made if cluster is None else replace(made, read=add_cluster(made.read, cluster))
 

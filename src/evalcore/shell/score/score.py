@@ -214,10 +214,13 @@ def _name_idle(metrics: Names | None, scores: Names | None) -> str:
 
     >>> _name_idle(['loss={"aggregation": "median"}', "f1"], ["loss"]), _name_idle("loss", "loss,none")
     ('--metric f1', '')
+    >>> _name_idle("f1", "loss")
+    '--metric'
     """
     taken = {name for score in list_names(scores or ()) for name in (score, score.partition(",")[0])}
     idle = [name for name, _, _ in (text.partition("=") for text in list_names(metrics or ())) if name not in taken]
-    return f"--metric {', '.join(idle)}" if idle else ""
+    whole = len(idle) == len(list_names(metrics or ()))
+    return "" if not idle else "--metric" if whole else f"--metric {', '.join(idle)}"
 
 
 def tell_problems(problems: Sequence[Problem], *, most: int = 20) -> list[str]:

@@ -8,7 +8,7 @@ from math import isclose, isnan, nan
 from typing import TYPE_CHECKING, NamedTuple
 
 from evalcore.core.records.task import MetricKey
-from evalcore.shell.logs.inspect.samples import score_value
+from evalcore.shell.logs.inspect.samples import LETTERS, score_value
 from evalcore.shell.logs.json_records import find_part
 from evalcore.shell.logs.log import Epochs
 
@@ -69,22 +69,21 @@ def names_all(results: Plain, names: Sequence[str]) -> bool:
     return bool(listed) and all(_base(one, names) is not None for one in listed)
 
 
-def read_directions(results: Plain) -> dict[str, bool]:
-    """Read which way scores point: Inspect's accuracy is a share of right answers; its other metrics do not say.
+def read_directions(results: Plain, spelled: Plain) -> dict[str, bool]:
+    """Read which way scores point: accuracy is a share of right answers, and letters say right or wrong; others do not.
 
-    >>> right, plain = {"accuracy": {"value": 0.5}}, {"mean": {"value": 0.5}}
-    >>> read_directions({"scores": [{"name": "match", "metrics": right}, {"name": "toxicity", "metrics": plain}]})
-    {'match': True}
+    ``spelled`` are the scores of a sample as the log has them.
+
+    >>> scores = [{"name": "match", "metrics": {"accuracy": {}}}, {"name": "toxicity", "metrics": {"mean": {}}}]
+    >>> read_directions({"scores": scores}, {"toxicity": 0.25, "choice": "C"})
+    {'match': True, 'choice': True}
     """
-    listed = [one for one in _entries(results) if not POINTED.keys().isdisjoint(find_part(one, "metrics"))]
-    names = [(one.get("scorer"), one.get("name"), find_part(one, "metrics")) for one in listed]
-    return {
-        spelled: POINTED[metric]
-        for scorer, name, metrics in names
-        for metric in metrics
-        if metric in POINTED
-        for spelled in ([str(name)] if scorer in (None, name) else [str(name), f"{scorer}.{name}"])
-    }
+    pointed: dict[str, bool] = {}
+    for one in _entries(results):
+        names = (str(one.get("name")), f"{one.get('scorer')}.{one.get('name')}")
+        pointed |= {name: up for label, up in POINTED.items() if label in find_part(one, "metrics") for name in names}
+    known = {name: True for name, value in spelled.items() if isinstance(value, str) and value in LETTERS}
+    return {name: up for name, up in (pointed | known).items() if not name.startswith("None.")}
 
 
 def tell_unfinished(status: object, error: object, here: int, spec: Plain) -> tuple[str, ...]:

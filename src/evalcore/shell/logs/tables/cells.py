@@ -51,16 +51,17 @@ def read_choices(value: object) -> tuple[str, ...]:
     return tuple(_text(one if isinstance(value, str) else _plain(one)) for one in _list(value, "choices"))
 
 
-def read_numbers(value: object) -> tuple[Likelihood, ...]:
-    """Read the log-likelihoods of a cell, one for each choice; a single number is one log-likelihood.
+def read_numbers(value: object, *, alone: bool = False) -> tuple[Likelihood, ...]:
+    """Read the log-likelihoods of a cell, one for each choice; one that may stand ``alone`` needs no list.
 
     >>> read_numbers([-1, "-2.5"])
     (Likelihood(value=-1.0, greedy=False, tokens=0), Likelihood(value=-2.5, greedy=False, tokens=0))
-    >>> read_numbers("-1.5"), read_numbers(-1.5) == read_numbers([-1.5])
-    ((Likelihood(value=-1.5, greedy=False, tokens=0),), True)
+    >>> read_numbers("-1.5", alone=True)
+    (Likelihood(value=-1.5, greedy=False, tokens=0),)
     """
     decoded = _decode(value, "log-likelihoods")
-    found = [decoded] if isinstance(decoded, float) or type(decoded) is int else _list(decoded, "log-likelihoods")
+    single = alone and (isinstance(decoded, float) or type(decoded) is int)
+    found = [decoded] if single else _list(decoded, "log-likelihoods")
     if not found:
         raise EvalError("expected log-likelihoods, got an empty list")
     try:

@@ -214,7 +214,7 @@ def _gold(rows: Sequence[TableRow], mapping: ColumnMap, choices: tuple[str, ...]
 def _replies(rows: Sequence[TableRow], mapping: ColumnMap) -> tuple[tuple[Reply, ...], ...]:
     """One request with a reply per repeat, or one request per choice with a log-likelihood per repeat."""
     if mapping.loglikelihoods is not None:
-        numbers = [read_numbers(one.cells[mapping.loglikelihoods]) for one in rows]
+        numbers = [read_numbers(one.cells[mapping.loglikelihoods], alone=mapping.alone) for one in rows]
         if len({len(one) for one in numbers}) > 1:
             raise EvalError("expected as many log-likelihoods in each repeat")
         return tuple(zip(*numbers, strict=True))

@@ -27,9 +27,8 @@ def find_likelihoods(first: TableRow | None, mapping: ColumnMap) -> OutputType:
     if first is None or mapping.choices is not None:
         return MULTIPLE_CHOICE
     try:
-        return (
-            LOGLIKELIHOOD if len(read_numbers(first.cells.get(mapping.loglikelihoods or ""))) == 1 else MULTIPLE_CHOICE
-        )
+        found = read_numbers(first.cells.get(mapping.loglikelihoods or ""), alone=mapping.alone)
+        return LOGLIKELIHOOD if len(found) == 1 else MULTIPLE_CHOICE
     except EvalError:  # which is told where the row is read
         return MULTIPLE_CHOICE
 
