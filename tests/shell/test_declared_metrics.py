@@ -429,6 +429,15 @@ def test_a_metric_of_the_scores_name_says_how_it_is_closed(losses: tuple[Path, P
     assert one.value != estimate(losses[0]).value
 
 
+def test_a_file_may_say_how_it_is_closed(losses: tuple[Path, Path], tmp_path: Path) -> None:
+    file = tmp_path / "rules.yaml"
+    for metric, idle in (("loss", False), ("f1", True)):
+        file.write_text(yaml.safe_dump({"metric_list": [{"metric": metric, "aggregation": "median"}]}))
+        found = evalcore.score(losses[0], score="loss", filters=file)
+        assert any("--filters had no effect" in one for one in found.warnings) is idle
+        assert (found.report.task("t")[LOSS].scale.aggregation == "mean") is idle
+
+
 def test_only_the_metrics_without_effect_are_named(losses: tuple[Path, Path]) -> None:
     found = evalcore.score(losses[0], score="loss", metric=["f1", 'loss={"aggregation": "median"}'])
     (told,) = [one for one in found.warnings if "no effect" in one]

@@ -120,7 +120,7 @@ def _reduce(bound: BoundPipeline, repeated: RepeatedScore) -> ScoredColumn:
     task, reducers = bound.task.name, own_reducers(repeated.spec, bound.tables.reducers)
     with located(place(task, key=repeated.metric)):
         made = reduce_repeats(repeated.reducer, repeated.columns, votes=repeated.votes, reducers=reducers, task=task)
-    made = keep_within(made, repeated.spec and repeated.spec.bounds, task)  # a reducer may leave them, as a sum does
+    made = keep_within(made, repeated.spec, task)  # a reducer may leave them, as a sum does
     return build_reduced(repeated, made, reducers)
 
 

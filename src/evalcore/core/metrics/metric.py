@@ -16,6 +16,7 @@ from evalcore.core.records.frozen_dict import ShallowRecord
 from evalcore.core.records.outcome import UNSCORABLE
 from evalcore.core.records.request import Options
 from evalcore.core.records.row import Floats, Objects, Rows, score_at
+from evalcore.core.records.task import MetricSpec
 
 B = TypeVar("B")
 
@@ -74,21 +75,22 @@ def score_column(emitted: Rows | Marks, batch: Batch, problems: Problems, *, fin
     return build_column(batch.keys, marks.rows, status, reasons)
 
 
-def keep_within(column: Column, bounds: tuple[float, float] | None, task: str) -> Column:
-    """Turn scores outside declared bounds into none, with the reason.
+def keep_within(column: Column, spec: MetricSpec | None, task: str) -> Column:
+    """Turn scores outside the bounds that a metric declares into none, with the reason.
 
     >>> from evalcore.core.records.array import Array
-    >>> keep_within(build_column([0, 7], Floats(Array([1.0, 12.0]))), (0.0, 10.0), "t").reasons
+    >>> grade = MetricSpec("grade", bounds=(0, 10))
+    >>> keep_within(build_column([0, 7], Floats(Array([1.0, 12.0]))), grade, "t").reasons
     ((7, 'expected a score between 0 and 10, got 12 - at t doc 7'),)
     """
-    if bounds is None or not isinstance(column.rows, Floats):
+    if spec is None or spec.bounds is None or not isinstance(column.rows, Floats):
         return column
-    values = column.rows.values.floats
+    values, (low, high) = column.rows.values.floats, spec.bounds
     with np.errstate(invalid="ignore"):
-        odd = column.scored & ((values < bounds[0]) | (values > bounds[1]))
+        odd = column.scored & ((values < low) | (values > high))
     if not odd.any():
         return column
-    told = f"expected a score between {bounds[0]:g} and {bounds[1]:g}, got"
+    told = f"expected a score between {low:g} and {high:g}, got"
     keys = column.keys.ints
     reasons = {int(keys[i]): f"{told} {values[i]:.10g}{place(task, int(keys[i]))}" for i in np.flatnonzero(odd)}
     status = np.where(odd, UNSCORABLE, column.status.data).astype(np.uint8)

@@ -97,7 +97,7 @@ def read_bounds(given: object, where: str = "") -> tuple[float, float] | None:
         return None
     if isinstance(given, list | tuple) and len(given) == 2:
         try:
-            low, high = (open if end is None else float(end) for end, open in zip(given, (-inf, inf), strict=True))
+            low, high = (free if end is None else float(end) for end, free in zip(given, (-inf, inf), strict=True))
         except (TypeError, ValueError, OverflowError):
             low = high = 0.0
         if low < high and not isnan(low) and not isnan(high):

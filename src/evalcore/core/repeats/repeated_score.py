@@ -46,7 +46,7 @@ def list_repeats(bound: BoundPipeline, scores: Sequence[Scores], batches: Sequen
     span = _find_span(batches)
     for metric, each in by_name.items():
         spec = each[0].spec
-        columns = tuple(keep_within(score.column, spec and spec.bounds, bound.task.name) for score in each)
+        columns = tuple(keep_within(score.column, spec, bound.task.name) for score in each)
         _refuse_doubles(bound, metric, each)
         reducers = _list_reducers(bound, metric, spec, len(columns))
         for name in reducers:

@@ -84,7 +84,7 @@ def declare_column(one: ScoredColumn, declared: Declarations, task: str) -> Scor
     """Declare what is said of a column's metric (``acc`` or ``acc,none``); scores outside its bounds are none."""
     spec = one.spec or MetricSpec(one.key.metric)
     made = declared.lay_over(spec, (str(one.key), one.key.metric, spec.name))
-    return one if made == spec else replace(one, spec=made, column=keep_within(one.column, made.bounds, task))
+    return one if made == spec else replace(one, spec=made, column=keep_within(one.column, made, task))
 
 
 def refuse_undeclared(declared: Declarations, columns: Iterable[ScoredColumn]) -> None:

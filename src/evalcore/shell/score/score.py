@@ -36,7 +36,7 @@ from evalcore.shell.score.report import (
     tell_missing,
     tell_numbers,
 )
-from evalcore.shell.score.rules import read_rules
+from evalcore.shell.score.rules import Rules, read_rules
 from evalcore.shell.score.scored_log import ScoredLog, ScorePlan, score_logs
 
 
@@ -100,7 +100,7 @@ def score(logs: RunPath | Sequence[RunPath], *, shown: Progress = UNSEEN, **keys
         *(selected.warnings if selected else ()),
         *(warning for part in scored for warning in part.warnings),
         *left_out,
-        *_tell_idle(keys, scored),
+        *_tell_idle(keys, scored, asked.rules),
         *tell_missing(scored, tasks, asked.plan),
         *(tell_numbers(scored, tasks) if asked.unchanged else ()),
     )
@@ -190,18 +190,26 @@ def _tell_nothing(paths: Sequence[RunPath], tasks: Sequence[TaskReport]) -> str:
     return f"{where}: none of the scores that {names} had are there; name what to measure (--metric NAME, --score NAME)"
 
 
-def _tell_idle(keys: ScoreKeys, scored: Sequence[ScoredLog]) -> list[str]:
+def _tell_idle(keys: ScoreKeys, scored: Sequence[ScoredLog], rules: Rules) -> list[str]:
     """Name the flags that had no effect."""
-    get = keys.get
+    get, closing = keys.get, {one.name for one in rules.metrics} & {name.partition(",")[0] for name in rules.scores}
     columns = [name for name in ColumnKeys.__annotations__ if name != "score" and get(name)]
     tabular = any(part.log.reader.tabular for part in scored)
     named = get("filter_name", "none") != "none"
     idle = [
         ("--weights", get("weights") and get("group_by") is None, "only weighs the tasks of --group_by"),
         (", ".join(f"--{name}" for name in columns), columns and not tabular, "is for plain tables only"),
-        (_name_idle(get("metric"), get("score")), get("score"), "scores nothing where --score takes what was recorded"),
+        (
+            _name_idle(keys.get("metric", ()), keys.get("score", ())),
+            get("score"),
+            "scores nothing where --score takes what was recorded",
+        ),
         ("--filter", get("filter") and get("score"), "filters nothing where --score takes what was recorded"),
-        ("--filters", get("filters") and get("score"), "scores nothing where --score takes what was recorded"),
+        (
+            "--filters",
+            get("filters") and get("score") and not closing,
+            "scores nothing where --score takes what was recorded",
+        ),
         ("--filter_name", named and not get("filter"), "only names the steps of --filter"),
         ("--parquet", get("parquet") and not get("output_path"), "only goes with --output_path"),
         ("--overwrite", get("overwrite") and not get("output_path"), "only goes with --output_path"),
@@ -209,7 +217,7 @@ def _tell_idle(keys: ScoreKeys, scored: Sequence[ScoredLog]) -> list[str]:
     return [f"{flag} had no effect: it {why}" for flag, unused, why in idle if flag and unused]
 
 
-def _name_idle(metrics: Names | None, scores: Names | None) -> str:
+def _name_idle(metrics: Names, scores: Names) -> str:
     """The flags of metrics that are no recorded score; one of its name says how that is closed.
 
     >>> _name_idle(['loss={"aggregation": "median"}', "f1"], ["loss"]), _name_idle("loss", "loss,none")
@@ -217,9 +225,9 @@ def _name_idle(metrics: Names | None, scores: Names | None) -> str:
     >>> _name_idle("f1", "loss")
     '--metric'
     """
-    taken = {name for score in list_names(scores or ()) for name in (score, score.partition(",")[0])}
-    idle = [name for name, _, _ in (text.partition("=") for text in list_names(metrics or ())) if name not in taken]
-    whole = len(idle) == len(list_names(metrics or ()))
+    taken = {name for score in list_names(scores) for name in (score, score.partition(",")[0])}
+    idle = [name for name, _, _ in (text.partition("=") for text in list_names(metrics)) if name not in taken]
+    whole = len(idle) == len(list_names(metrics))
     return "" if not idle else "--metric" if whole else f"--metric {', '.join(idle)}"
 
 

@@ -95,7 +95,7 @@ def _close(
         try:
             aggregation = aggregation_of(task, ScoredColumn(key, EMPTY, named), recorded.tables)
             column = make_column(cells, partial(build_rows, aggregation=aggregation, given=given), absent)
-            column = keep_within(column, named and named.bounds, task.name)
+            column = keep_within(column, named, task.name)
             bare = ScoredColumn(key, column, named, reducer, _repeats(cells), (), make_noise_column(cells.noise))
             made = point(bare)
             scored = Scored(task, (made,), tables=recorded.tables.name)
