@@ -331,6 +331,9 @@ def test_comparisons_ask_for_a_reducer_too(tens: Path, command) -> None:
     for arguments in (("compare", tens, tens), ("check", tens, "--baseline", tens)):
         code, text = command(*arguments, "--score", "s", "--id", "id")
         assert (code, ASKS in text) == (2, True)
+    code, text = command("power", tens, "--score", "s")
+    assert (code, ASKS in text) == (2, True)
+    assert command("power", tens, "--score", "s", "--reducer", "mean", "--difference", "0.1")[0] == 0
     line = compare(tens, tens, score="s", id="id", reducer="mean").comparisons[0].lines[0]
     assert line.a == pytest.approx(estimate(tens, "s", reducer="mean").value)
 

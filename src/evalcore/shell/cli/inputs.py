@@ -29,10 +29,15 @@ def add_reading(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--match", metavar="FIELD,FIELD", help="documents are the same if these fields are (id, prompt or content)"
     )
+    add_reducer(parser)
+    add_declarations(parser)
+
+
+def add_reducer(parser: argparse.ArgumentParser) -> None:
+    """A flag for what makes one score of several."""
     parser.add_argument(
         "--reducer", action="append", default=[], metavar="NAME", help="of several scores a document: mean, pass@5"
     )
-    add_declarations(parser)
 
 
 def add_declarations(parser: argparse._ActionsContainer) -> None:

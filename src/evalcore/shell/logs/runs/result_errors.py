@@ -73,13 +73,19 @@ def _known(name: str, depth: int, key: MetricKey, row: Fields, told: Fields, res
         sampling=_number(told.get("sampling_stderr")),
         repeats=_number(told.get("repeats")),
         fewest=_fewest(told.get("signature"), _number(told.get("repeats")), tables),
-        share=_is_share(key.metric.partition("@")[0], row.get(str(key)), stderr, clusters or n, tables),
+        share=_is_share(
+            key.metric.partition("@")[0], row.get(str(key)), stderr, clusters or n, tables, told.get("bounds")
+        ),
         reason=_reason(told, n, stderr),
     )
 
 
-def _is_share(metric: str, value: object, stderr: float | None, units: int, tables: Tables) -> bool:
-    """Whether a number is an average of scores between 0 and 1, as far as its value and its error tell."""
+def _is_share(
+    metric: str, value: object, stderr: float | None, units: int, tables: Tables, declared: object = None
+) -> bool:
+    """Whether a number averages scores between 0 and 1, as far as their declared bounds, its value and its error tell."""
+    if isinstance(declared, list | tuple) and list(declared) != [0, 1]:
+        return False
     table = next((tables.metrics[kind] for kind in sorted(tables.metrics) if metric in tables.metrics[kind]), None)
     bounded = table is None or tables.aggregations[table[metric].aggregation].bounds == (0.0, 1.0)
     if not bounded or not isinstance(value, int | float) or not 0 <= value <= 1 or stderr is None:
