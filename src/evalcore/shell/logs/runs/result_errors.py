@@ -83,7 +83,7 @@ def _known(name: str, depth: int, key: MetricKey, row: Fields, told: Fields, res
 def _is_share(
     metric: str, value: object, stderr: float | None, units: int, tables: Tables, declared: object = None
 ) -> bool:
-    """Whether a number averages scores between 0 and 1, as far as their declared bounds, its value and its error tell."""
+    """Whether a number averages scores between 0 and 1, as far as declared bounds, its value and its error tell."""
     if isinstance(declared, list | tuple) and list(declared) != [0, 1]:
         return False
     table = next((tables.metrics[kind] for kind in sorted(tables.metrics) if metric in tables.metrics[kind]), None)
