@@ -350,7 +350,11 @@ def test_a_metric_of_unknown_direction_has_none() -> None:
     hidden = replace(one.scored[0], columns=(replace(one.scored[0].columns[0], traits=("unknown direction",)),))
     lines = compare_sides(ComparisonSide("a", (hidden,), trees=one.trees), one).lines
     assert [line.higher_is_better for line in lines] == [None, None]
-    assert [line.higher_is_better for line in compare_sides(one, one).lines] == [True, True]
+    assert [line.higher_is_better for line in compare_sides(one, one).lines] == [None, None]
+    column = one.scored[0].columns[0]
+    told = replace(column, spec=replace(column.spec or MetricSpec("wer"), higher_is_better=True))
+    known = ComparisonSide("a", (replace(one.scored[0], columns=(told,)),), trees=one.trees)
+    assert [line.higher_is_better for line in compare_sides(known, known).lines] == [True, True]
 
 
 def test_groups_are_the_same_whatever_filters_they_name_and_lone_ones_are_told() -> None:

@@ -15,6 +15,7 @@ from toolz import concat, unique
 
 from evalcore.core.aggregate.clusters import clusters_of
 from evalcore.core.aggregate.inference import DEFAULT, Inference
+from evalcore.core.aggregate.numbers import OPEN, fit_bounds
 from evalcore.core.aggregate.task_report import Estimand, describe_task, list_estimands, sign_estimate
 from evalcore.core.aggregate.value import aggregate_metric
 from evalcore.core.answers.batch import Batch, make_batch
@@ -25,6 +26,7 @@ from evalcore.core.answers.table import AnswerTable
 from evalcore.core.groups.report import place_tasks, report_group
 from evalcore.core.groups.tree import Group, Tree, fold_group
 from evalcore.core.metrics.dispatch import Scores
+from evalcore.core.metrics.metric import keep_within
 from evalcore.core.records.array import Ints64
 from evalcore.core.records.column import Column, list_outcomes
 from evalcore.core.records.errors import EvalError, located, place, unknown
@@ -118,6 +120,7 @@ def _reduce(bound: BoundPipeline, repeated: RepeatedScore) -> ScoredColumn:
     task, reducers = bound.task.name, own_reducers(repeated.spec, bound.tables.reducers)
     with located(place(task, key=repeated.metric)):
         made = reduce_repeats(repeated.reducer, repeated.columns, votes=repeated.votes, reducers=reducers, task=task)
+    made = keep_within(made, repeated.spec, task)  # a reducer may leave them, as a sum does
     return build_reduced(repeated, made, reducers)
 
 
@@ -171,7 +174,7 @@ def _close(asked: Estimand) -> Estimate:
             options=asked.options,
             inference=asked.closing,
             clusters=asked.clusters,
-            score_bounds=asked.score_bounds,
+            score_bounds=asked.score_bounds or OPEN,
         )
     return sign_estimate(asked, estimate)
 
@@ -188,7 +191,8 @@ def close_column(
     found = tables.aggregations.get(aggregation)
     if found is None:
         raise unknown("aggregation", aggregation, tables.aggregations)
-    return aggregate_metric(found, column, clusters=clusters, inference=inference)
+    fitted = fit_bounds(found, None, column)
+    return aggregate_metric(fitted, column, clusters=clusters, inference=inference, score_bounds=OPEN)
 
 
 def aggregate_again(estimate: Estimate, column: Column | None, *, inference: Inference, tables: Tables) -> Estimate:
@@ -198,8 +202,10 @@ def aggregate_again(estimate: Estimate, column: Column | None, *, inference: Inf
     if column is None or aggregation is None:
         return replace(estimate, value=None, stderr=None, ci=None, reason=f"{scale.aggregation} cannot be taken again")
     known = replace(aggregation, bounds=scale.bounds)
-    made = aggregate_metric(known, column, options=scale.options, inference=inference)
-    return replace(made, scale=replace(made.scale, higher_is_better=scale.higher_is_better))
+    declared = scale.score_bounds
+    made = aggregate_metric(known, column, options=scale.options, inference=inference, score_bounds=declared or OPEN)
+    kept = replace(made.scale, higher_is_better=scale.higher_is_better, score_bounds=declared)
+    return replace(made, scale=kept)
 
 
 # --- estimates to groups ----------------------------------------------------------------------------------------

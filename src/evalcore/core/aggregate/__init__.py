@@ -1,6 +1,6 @@
 """A column of scores to a value, the influence of each document on it, an error and an interval.
 
-numbers       rows of any kind as numbers
+numbers       rows of any kind as numbers, and between what they lie
 ratios        means and ratios
 classes       F1 and MCC from class counts
 corpus        corpus scores, and questions made of several documents

@@ -30,9 +30,11 @@ def aggregate_metric(
     options: Options = NO_OPTIONS,
     inference: Inference = DEFAULT,
     clusters: Ints64 | None = None,
-    score_bounds: tuple[float, float] = (0.0, 1.0),
+    score_bounds: tuple[float, float] | None = None,
 ) -> Estimate:
     """Close a column into an estimate; ``clusters`` holds a code for every row of the column.
+
+    ``score_bounds`` are those of a document's score, by default the aggregation's own.
 
     >>> from evalcore.core.aggregate.aggregations import AGGREGATIONS
     >>> from evalcore.core.records.array import multiply_columns, Array
@@ -175,14 +177,15 @@ def _find_extremes(
     closed: Column,
     value: float,
     sums: Floats64 | None,
-    score_bounds: tuple[float, float],
+    score_bounds: tuple[float, float] | None,
 ) -> tuple[float | None, float | None]:
-    """Find the lowest and highest value, whatever the documents without a score would have scored."""
+    """Find the lowest and highest value, whatever the documents without a score would have scored, if that is known."""
     lost = closed.count(UNSCORABLE) + closed.count(FAILED)
     if not lost:
         return value, value
     if aggregation.even and sums is not None:
-        ends = [(float(sums[0]) + lost * bound) / (float(sums[1]) + lost) for bound in score_bounds]
+        known = aggregation.bounds if score_bounds is None else score_bounds
+        ends = [(float(sums[0]) + lost * bound) / (float(sums[1]) + lost) for bound in known]
     else:
         ends = list(aggregation.bounds)
     low, high = (end if isfinite(end) else None for end in ends)

@@ -11,7 +11,7 @@ from evalcore.core.lm_eval.errata import ERRATA
 from evalcore.core.lm_eval.sample_log import thaw
 from evalcore.core.records.estimate import Estimate
 from evalcore.core.records.report import GroupReport, Report, TaskReport
-from evalcore.core.records.task import MetricKey
+from evalcore.core.records.task import MetricKey, write_bounds
 from evalcore.core.stats.noise import question_stderr
 
 Plain = dict[str, object]
@@ -178,6 +178,7 @@ def _write_extra(estimate: Estimate, behind: Sequence[Estimate]) -> Plain:
         "highest": estimate.counts.highest,
         "reason": estimate.reason,
         "missing": list(estimate.group.missing),
+        "bounds": write_bounds(estimate.scale.score_bounds),
         "errata": list(estimate.errata),
         "signature": estimate.signature,
         **_write_sources(estimate, behind),

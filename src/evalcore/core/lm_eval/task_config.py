@@ -11,13 +11,14 @@ from evalcore.core.metrics.custom import PerDocument, per_document
 from evalcore.core.metrics.form import takes_result
 from evalcore.core.records.errors import EvalError, place, require_known
 from evalcore.core.records.request import GENERATE_UNTIL, LOGLIKELIHOOD, MULTIPLE_CHOICE, OutputType, freeze_options
-from evalcore.core.records.task import MetricSpec, Pipeline, Step, Task, name_function
+from evalcore.core.records.task import MetricSpec, Pipeline, Step, Task, name_function, read_bounds
 from evalcore.core.tables import DEFAULT_METRICS
 
 Config = Mapping[str, object]
 Reducing = str | Callable[..., object]
 
-METRIC_KEYS = frozenset({"metric", "aggregation", "higher_is_better", "reducer", "reducers", "hf_evaluate"})
+METRIC_KEYS = frozenset({"metric", "aggregation", "higher_is_better", "bounds", "reducer", "reducers", "hf_evaluate"})
+"""The keys of a metric that are no options of it. lm-eval has neither ``bounds`` nor reducers here."""
 MOST_REPEATS = 1_000_000
 VERSIONS = int | float | str
 
@@ -63,24 +64,26 @@ def task_from_config(config: Config) -> Task:
 def metric_from_config(config: Config, task: str = "", reducers: tuple[Reducing, ...] = ()) -> MetricSpec:
     """Read one entry of a metric list; unknown keys are the metric's options.
 
-    >>> spec = metric_from_config({"metric": "exact_match", "ignore_case": True, "reducer": "pass@2"})
-    >>> spec.reducers, spec.options["ignore_case"]
-    (('pass@2',), True)
+    >>> spec = metric_from_config({"metric": "exact_match", "ignore_case": True, "reducer": "pass@2", "bounds": [0, 1]})
+    >>> spec.reducers, dict(spec.options), spec.bounds
+    (('pass@2',), {'ignore_case': True}, (0.0, 1.0))
     """
     metric, aggregation, higher = config.get("metric"), config.get("aggregation"), config.get("higher_is_better")
     if not isinstance(metric, str) and not callable(metric):
         raise EvalError(f"expected the name of a metric or a function, got {metric!r}{place(task)}")
     known = aggregation is None or isinstance(aggregation, str) or callable(aggregation)
     _expect(known, "aggregation", "a name or a function", aggregation, task)
+    name = metric if isinstance(metric, str) else name_function(metric)
     own, of_result = _list_reducers(config.get("reducers", config.get("reducer"))), takes_result(metric)
     return MetricSpec(
-        metric if isinstance(metric, str) else name_function(metric),
+        name,
         aggregation if isinstance(aggregation, str) or callable(aggregation) else None,
         own or (() if of_result else reducers),
         higher if isinstance(higher, bool) else None,
         freeze_options({str(key): value for key, value in config.items() if key not in METRIC_KEYS}),
         PerDocument(metric, kept=callable(aggregation), listed=not of_result) if callable(metric) else None,
         lists=callable(metric) and not of_result,
+        bounds=read_bounds(config.get("bounds"), place(task, key=name)),
     )
 
 

@@ -125,7 +125,8 @@ class Scale(ShallowRecord, frozen=True, kw_only=True):
     """The kind of a number: its aggregation, direction and bounds, and how groups average it.
 
     A group averages it on the scale of ``link`` if ``average`` is true, and a task then weighs its ``size``. ``even``
-    says that it is the mean of a score by document. Without ``measures``, answers were only recorded.
+    says that it is the mean of a score by document. Without ``measures``, answers were only recorded. ``score_bounds``
+    are those of one document's score, None if nobody declared any; ``bounds`` are what the interval keeps to.
     """
 
     aggregation: str = "mean"
@@ -137,6 +138,7 @@ class Scale(ShallowRecord, frozen=True, kw_only=True):
     even: bool = True
     measures: bool = True
     size: float = 0.0
+    score_bounds: tuple[float, float] | None = None
 
 
 class Spread(Struct, frozen=True, kw_only=True):

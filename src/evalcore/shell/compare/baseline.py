@@ -81,6 +81,7 @@ def hold_against(runs: Sequence[Recorded], sides: Sequence[ComparisonSide], keys
     *sides, alike = align_sides((runs[0], runs[1]), (sides[0], sides[1]))
     tables = runs[0].tables or EVALCORE
     chosen, comparison = _compare_chosen(sides, keys, level, tables)
+    refuse_undirected(comparison)
     refuse_margin(comparison.lines, keys.margin)
     judge = partial(
         find_regressions, alpha=keys.alpha, correction=keys.correction, margin=keys.margin, shown=keys.shown
@@ -114,6 +115,29 @@ def hold_against(runs: Sequence[Recorded], sides: Sequence[ComparisonSide], keys
     # A one-sided p-value is half of a two-sided one, so that twice alpha is what the flips must reach.
     flips = warn_of_draws(adjust_comparisons([comparison], keys.correction), keys.draws, 2 * keys.alpha)
     return HeldGates(gates, level, lead, (*notes, *flips, *(f"baseline: {warning}" for warning in runs[1].warnings)))
+
+
+def refuse_undirected(comparison: Comparison) -> None:
+    """Ask for the direction of metrics that have none: a gate that nobody can judge must not pass.
+
+    Where both runs have the same scores, none is needed.
+
+    >>> from evalcore.core.compare.lines import ComparisonLine
+    >>> from evalcore.core.records.task import MetricKey
+    >>> line = ComparisonLine(name="t", key=MetricKey("loss"), difference=0.5)
+    >>> refuse_undirected(Comparison(names=("new", "old"), lines=(line,)))
+    Traceback (most recent call last):
+    evalcore.EvalError: whether loss got worse cannot be judged, because its direction is unknown; add ...
+    """
+    moved = [line for line in comparison.lines if line.difference or line.better or line.worse]
+    names = list(dict.fromkeys(line.key.metric for line in moved if line.higher_is_better is None))
+    if names:
+        say = ", ".join(f"--lower_is_better {name} or --higher_is_better {name}" for name in names)
+        known = "its direction is" if len(names) == 1 else "their directions are"
+        raise EvalError(
+            f"whether {', '.join(names)} got worse cannot be judged, because {known} unknown; add {say}, or name the "
+            "metrics to check (--metric NAME)"
+        )
 
 
 def _judge_pairs(

@@ -32,6 +32,9 @@ from evalcore.shell.score.report import close_logs, tell_numbers
 from evalcore.shell.score.score import ScoreKeys, plan_scoring
 from evalcore.shell.score.scored_log import ScoredLog, score_each
 
+IDLE_REDUCER = (
+    "--reducer had no effect: the scores of this run are reduced; `evalcore score RUN --reducer` does it again"
+)
 RecordedDoc = tuple[int, object, object]
 """The number, the fields and the target of a document."""
 
@@ -43,6 +46,7 @@ def read_recorded(
     match: Sequence[str] = (),
     texts: bool = True,
     columns: ColumnMap | None = None,
+    reducers: Sequence[str] = (),
     readers: PMap[str, Reader] = READERS,
     tables: Tables | None = None,
 ) -> Recorded:
@@ -50,18 +54,19 @@ def read_recorded(
 
     ``cluster`` names the field or template of a document by which documents belong together, where the run did not.
     ``match`` names the fields that make two documents the same; without any, ids, prompts and all that they say count.
-    Without ``texts`` no line of a document is kept for people, which is quicker. ``columns`` declares those of a table;
-    ``tables`` are a host's own, if the run was scored by them.
+    Without ``texts`` no line of a document is kept for people, which is quicker. ``columns`` declares those of a table,
+    ``reducers`` what reduces several scores of a document; ``tables`` are a host's own, if the run was scored by them.
 
     >>> read_recorded(Path("no/such/run"))
     Traceback (most recent call last):
     evalcore.EvalError: no/such/run: no such file or folder; expected an evalcore run folder, ...
     """
-    matching, searched = Matching(cluster, tuple(match), texts), Searched(readers, columns, tables)
+    matching, searched = Matching(cluster, tuple(match), texts), Searched(readers, columns, tables, tuple(reducers))
     files = find_run(path, searched)
     if files.others:
         return _score_run(path, files, matching, searched)
-    return read_sample_run(path, files, matching, tables)
+    run = read_sample_run(path, files, matching, tables)
+    return replace(run, warnings=(*run.warnings, IDLE_REDUCER)) if searched.reducers else run
 
 
 def _score_run(path: Path, files: RunFiles, matching: Matching, searched: Searched) -> Recorded:
@@ -69,7 +74,7 @@ def _score_run(path: Path, files: RunFiles, matching: Matching, searched: Search
     columns, requests = searched.columns, not matching.match
     scores = columns.scores if columns is not None else ()
     own: ScoreKeys = {} if searched.tables is None else {"tables": searched.tables}
-    asked = replace(plan_scoring({"score": scores, **own}), columns=columns)
+    asked = replace(plan_scoring({"score": scores, "reducer": searched.reducers, **own}), columns=columns)
     opened = [
         log
         for file in files.others

@@ -128,6 +128,8 @@ class LogTask(Struct, frozen=True, kw_only=True):
     and gives None where that takes the whole log.
     ``covers`` is whether these are all scores that the log has, as far as its header tells; ``tell_numbers`` says where
     the numbers of a task of this name differ from those of the header.
+    ``usual`` are the metrics of its answers where nothing names any, if not those of their kind; ``pointed`` finds the
+    directions that the log declares of its recorded scores.
     """
 
     name: str
@@ -139,6 +141,8 @@ class LogTask(Struct, frozen=True, kw_only=True):
     results: Mapping[str, object] = NOTHING
     model: Mapping[str, object] = NOTHING
     epochs: Epochs = Epochs()
+    usual: tuple[str, ...] = ()
+    pointed: Callable[[], Mapping[str, bool]] = FrozenDict
     warnings: tuple[str, ...] = ()
     paths: tuple[Path, ...] = ()
     written: frozenset[str] = frozenset()

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec.structs import replace
 
 from evalcore.core.groups.edit import list_groups
 from evalcore.core.groups.tree import Group, Tree, leaves
 from evalcore.core.records.estimate import Estimate
+from evalcore.core.records.outcome import NOT_EMITTED
 from evalcore.core.records.report import Report, TaskReport
+from evalcore.core.records.score import ScoredColumn
 from evalcore.core.records.task import MetricKey
 from evalcore.core.tables import EVALCORE, Tables
 from evalcore.shell.config.plan import Plan
@@ -42,6 +44,12 @@ def close_logs(parts: Sequence[ScoredLog], plan: Plan, tables: Tables) -> tuple[
         for closed in [close_task(scored, plan, tables, n_original=_count_original(part, name), shares=part.shares)]
     ]
     return drop_shared_aliases([task for _, task in each], [log for log, _ in each])
+
+
+def list_emitted(parts: Iterable[ScoredLog]) -> Iterator[ScoredColumn]:
+    """List the columns that some document has a word on."""
+    columns = (one for part in parts for scored in part.scored.values() for one in scored.columns)
+    return (one for one in columns if one.column.count(NOT_EMITTED) < len(one.column))
 
 
 def _describe_task(task: TaskReport, part: ScoredLog) -> TaskReport:

@@ -64,7 +64,7 @@ def _known(name: str, depth: int, key: MetricKey, row: Fields, told: Fields, res
     clusters = _count(told.get("clusters"))
     stderr = _number(told.get("stderr", row.get(key.stderr)))
     value = row.get(str(key))
-    share = _is_share(key.metric.partition("@")[0], value, stderr, clusters or n, tables)
+    share = _is_share(key.metric.partition("@")[0], value, stderr, clusters or n, tables, told.get("bounds"))
     return Known(
         name=name,
         key=key,
@@ -84,8 +84,12 @@ def _known(name: str, depth: int, key: MetricKey, row: Fields, told: Fields, res
     )
 
 
-def _is_share(metric: str, value: object, stderr: float | None, units: int, tables: Tables) -> bool:
-    """Whether a number is an average of scores between 0 and 1, as far as its value and its error tell."""
+def _is_share(
+    metric: str, value: object, stderr: float | None, units: int, tables: Tables, declared: object = None
+) -> bool:
+    """Whether a number averages scores between 0 and 1, as far as declared bounds, its value and its error tell."""
+    if isinstance(declared, list | tuple) and list(declared) != [0, 1]:
+        return False
     table = next((tables.metrics[kind] for kind in sorted(tables.metrics) if metric in tables.metrics[kind]), None)
     bounded = table is None or tables.aggregations[table[metric].aggregation].bounds == (0.0, 1.0)
     if not bounded or not isinstance(value, int | float) or not 0 <= value <= 1 or stderr is None:

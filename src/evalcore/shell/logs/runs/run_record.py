@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 
 from msgspec import Struct
@@ -111,10 +112,9 @@ def _read_part(log: RunLog, results: Plain, matching: Matching, tables: Tables) 
     version = find_part(results, "versions").get(log.task)
     recorded = build_recorded_task(log.task, config, table.output_type, table.filters, version, tables)
     recorded = replace(recorded, on_unscorable=find_rule(results))
-    closed = close_columns(recorded, table, row if log.whole else {})
-    told = find_part(results, "higher_is_better", log.task)
-    columns = tuple(point_column(one, told, tables.metrics) for one in closed.columns)
-    scored = Scored(recorded.task, columns, (), tables.name, cluster_documents(log.task, table.documents))
+    point = partial(point_column, told=find_part(results, "higher_is_better", log.task), metrics=tables.metrics)
+    closed = close_columns(recorded, table, row if log.whole else {}, point)
+    scored = Scored(recorded.task, closed.columns, (), tables.name, cluster_documents(log.task, table.documents))
     report = TaskReport(name=log.task, estimates=closed.estimates, n_docs=len(table.documents))
     rules = find_rule_source(results, config, table.filters, tables)
     held = closed.estimates if log.whole else ()
@@ -158,8 +158,8 @@ def make_comparable(recorded: Recorded) -> ComparisonSide:
         return recorded.side
 
     def counted(one: ScoredColumn) -> ScoredColumn:
-        falls = one.spec is not None and one.spec.higher_is_better is False
-        zero = isinstance(one.column.rows, Floats) and not falls
+        rises = one.spec is not None and one.spec.higher_is_better is True
+        zero = isinstance(one.column.rows, Floats) and rises
         return replace(one, column=close(one.column, "zero")) if zero else one
 
     scored = (replace(one, columns=tuple(map(counted, one.columns))) for one in recorded.side.scored)

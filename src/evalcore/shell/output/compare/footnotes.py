@@ -114,7 +114,8 @@ def _tell_flips(compared: Compared) -> Iterable[str]:
                 if keys:
                     first = _tell_keys(compared.runs[pair[0]], line.name, keys, compared.flips)
                     where = f"{_name_pair(compared, pair)}{_name_line(line)}"
-                    yield f"{where}: {label} does better on {len(keys):,}: {first}"
+                    does = "is higher" if line.higher_is_better is None else "does better"
+                    yield f"{where}: {label} {does} on {len(keys):,}: {first}"
 
 
 def _tell_keys(run: Recorded, task: str, keys: Sequence[int], most: int | None) -> str:

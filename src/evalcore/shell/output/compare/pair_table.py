@@ -84,6 +84,8 @@ def _build_columns(comparison: Comparison, decimals: int, alpha: float) -> list[
         f"widened for the number of rows: all of them together contain all differences {level} of the time",
         spare=1,
     )
+    unknown = any(line.higher_is_better is None and line.difference is not None for line in comparison.lines)
+    unpointed = "; without an arrow, where A is higher : lower, for nobody said which is better" if unknown else ""
     tested = GridColumn[Placed](
         "adjusted p",
         lambda at: show_p(at[1].adjusted),
@@ -125,7 +127,7 @@ def _build_columns(comparison: Comparison, decimals: int, alpha: float) -> list[
         GridColumn(
             "better : worse",
             lambda at: _count_moved(at[1]),
-            "documents where A does better : where A does worse than B",
+            f"documents where A does better : where A does worse than B{unpointed}",
             spare=4,
         ),
         GridColumn(
