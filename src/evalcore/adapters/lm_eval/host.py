@@ -30,6 +30,7 @@ class LmConfig(Protocol):
     metric_list: Sequence[Mapping[str, object]] | None
     process_results: object
     doc_to_choice: object
+    doc_to_target: object
 
 
 class LmFilters(Protocol):
