@@ -110,7 +110,7 @@ def _read_own(index: TaskIndex, file: str) -> str | Own:
 
 
 def _name_kind(index: TaskIndex, spec: Mapping[str, object]) -> Iterator[Mapping[str, object]]:
-    """Name what a mapping changes by its kind: ``{task: mmlu, ...}`` changes the group, and a tag's tasks one by one."""
+    """Name what a mapping changes by its kind: ``{task: mmlu, ...}`` changes the group, or each task of a tag."""
     known = index.entries.get(str(spec.get("task")))
     if known is None or "group" in spec or not DEFINES_TASK.isdisjoint(spec):
         yield spec
