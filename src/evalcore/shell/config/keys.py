@@ -47,6 +47,7 @@ KEYS: dict[str, Key] = {
     "ci": Key("text", "how intervals are made: wilson (default), t, exact, percentile, bca, z (wilson without t)"),
     "cluster": Key("text", "field or template whose equal values belong together (in a file also {task: field})"),
     "on_unscorable": Key("text", "documents without a score: exclude (default), zero or fail"),
+    "keep_going": Key("flag", "leave out a task that cannot be built and run the others (exit code 1)"),
     "engine": Key("text", "how work is spread: serial"),
     "trust": Key("names", "files or folders whose code may run; PATH@sha256:HEX pins a file"),
     # accepted but ignored

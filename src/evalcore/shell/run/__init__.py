@@ -2,6 +2,7 @@
 
 run         run(): the steps below in order
 prepare     a plan's tasks: names to trees, trusted code, documents, requests
+failures    tasks that cannot be built
 folder      the run folder, who may use it, and the answer log
 ask         each distinct question once, none that the log knows, every reply durable before it counts
 close       scores to numbers, for runs and for recorded answers

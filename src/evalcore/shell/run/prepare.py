@@ -5,17 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from msgspec.structs import replace
 from pyrsistent import PMap
+from toolz import unique
 
 from evalcore.core.groups.edit import list_groups
 from evalcore.core.groups.rules import GROUP_TABLES, GroupTables
 from evalcore.core.groups.tree import Tree, leaves
-from evalcore.core.records.errors import EvalError, locate, place, require_known, unknown
+from evalcore.core.pipeline import report_task, score_task
+from evalcore.core.records.errors import EvalError, located, place, require_known, unknown
 from evalcore.core.records.frozen_dict import FrozenDict, FrozenRecord, thaw_dict, thaw_value
-from evalcore.core.records.request import Options
+from evalcore.core.records.request import Generate, Options
+from evalcore.core.tables import EVALCORE, Tables
 from evalcore.shell.config.locations import find_path
 from evalcore.shell.config.plan import PATH_ARGS, Pin, Plan
 from evalcore.shell.data.local import find_override
@@ -26,6 +29,7 @@ from evalcore.shell.models.model import Backend, Model
 from evalcore.shell.output.terminal.progress import Progress
 from evalcore.shell.prompts.build import build_task
 from evalcore.shell.prompts.ready_task import Asking, Built
+from evalcore.shell.run.failures import note_failure, refuse_failures
 from evalcore.shell.tasks.code import hash_code
 from evalcore.shell.tasks.library.cache import open_library
 from evalcore.shell.tasks.resolution import resolve_specs
@@ -44,6 +48,14 @@ class Selected(FrozenRecord, frozen=True):
     warnings: tuple[str, ...]
     trusted: Mapping[str, str]
     clusters: Mapping[str, str] = FrozenDict()
+    failed: Mapping[str, str] = FrozenDict()
+
+
+class Prepared(NamedTuple):
+    """The tasks that are ready to be asked, and why others are not."""
+
+    tasks: tuple[Built, ...]
+    failed: FrozenDict[str, str]
 
 
 def select_tasks(plan: Plan, home: Path | None, known: GroupTables = GROUP_TABLES) -> Selected:
@@ -54,18 +66,25 @@ def select_tasks(plan: Plan, home: Path | None, known: GroupTables = GROUP_TABLE
     trust = read_trust(_seen_from(one, home) for one in plan.trust)
     data = spread_data(plan.data, found.trees, found.tasks)
     local = [name for name in found.tasks if find_override(data, name) is not None]
-    refuse_untrusted(found.tasks, trust, local_data=local)
-    _refuse_unsafe(plan, found.tasks)
     _refuse_strangers(plan, found.tasks)
-    hashes = {path: sha for config in found.tasks.values() for path, sha in hash_code(config).items()}
+    configs: dict[str, dict[str, object]] = {}
+    failed: dict[str, str] = {}
+    several = {"all": found.tasks} if not plan.keep_going else {name: {name: one} for name, one in found.tasks.items()}
+    for label, some in several.items():
+        with note_failure(failed, label, keep_going=plan.keep_going, others=len(found.tasks) - 1):
+            refuse_untrusted(some, trust, local_data=local)
+            _refuse_unsafe(plan, some)
+            configs |= {name: _loaded(one, found.sources[name], trust, name in local) for name, one in some.items()}
+    hashes = {path: sha for name in configs for path, sha in hash_code(found.tasks[name]).items()}
     return Selected(
         load_groups(found.trees, trust),
-        {name: _loaded(config, found.sources[name], trust, name in local) for name, config in found.tasks.items()},
+        configs,
         data,
         found.sources,
         found.warnings,
         dict(sorted(hashes.items())),
         clusters_by_task(plan.cluster, found.trees, found.tasks),
+        failed,
     )
 
 
@@ -161,25 +180,37 @@ def build_tasks(
     home: Path | None,
     shown: Progress,
     readers: Readers = DATA_READERS,
-) -> tuple[Built, ...]:
-    """The requests of every task."""
+    tables: Tables = EVALCORE,
+) -> Prepared:
+    """The requests of every task, each checked against the model and the tables that will score it."""
     shown.stage("building requests", len(selected.configs))
     out: list[Built] = []
+    failed = dict(selected.failed)
     for name, frozen in selected.configs.items():
-        config, override = thaw_dict(frozen), thaw_value(find_override(selected.data, name))
-        source = selected.sources[name]
-        beside = [Path(source).parent] if source != "inline" and override is None else []
-        try:
+        noted = note_failure(failed, name, keep_going=plan.keep_going, others=len(selected.configs) - 1)
+        with noted, located(place(name)):
+            config, override = thaw_dict(frozen), thaw_value(find_override(selected.data, name))
+            source = selected.sources[name]
+            beside = [Path(source).parent] if source != "inline" and override is None else []
             splits = load_splits(config, override, root=[*beside, *([home] if home else [])], readers=readers)
-            built = build_task(config, splits, asking_of(plan, model, name, selected.clusters.get(name)))
-        except EvalError as wrong:
-            raise locate(wrong, place(name)) from wrong
-        out.append(replace(built, warnings=(*splits.warnings, *built.warnings)))
+            asking = asking_of(plan, model, name, selected.clusters.get(name), as_host=tables.as_host)
+            built = build_task(config, splits, asking)
+            _check_task(built, model, tables)
+            out.append(replace(built, warnings=(*splits.warnings, *built.warnings)))
         shown.advance()
-    return tuple(out)
+    refuse_failures(selected.trees, failed, [built.task.name for built in out])
+    return Prepared(tuple(out), FrozenDict(failed))
 
 
-def asking_of(plan: Plan, model: Model, task: str, cluster: str | None = None) -> Asking:
+def _check_task(built: Built, model: Model, tables: Tables) -> None:
+    """Find a metric nobody knows, a package that is missing, a generation option that the model cannot honour."""
+    report_task(score_task(built.task, [], [], tables=tables), tables=tables)
+    for request in unique(built.requests, key=lambda request: id(getattr(request, "options", None))):
+        if isinstance(request, Generate):
+            model.check(request.options)
+
+
+def asking_of(plan: Plan, model: Model, task: str, cluster: str | None = None, *, as_host: bool = False) -> Asking:
     """How a plan asks a task: the few-shot seed is the fourth, the chat template the model's own."""
     if plan.apply_chat_template and model.chat is None:
         raise EvalError(
@@ -198,4 +229,5 @@ def asking_of(plan: Plan, model: Model, task: str, cluster: str | None = None) -
         gen_kwargs=plan.gen_kwargs or None,
         predict_only=plan.predict_only,
         cluster=cluster,
+        as_host=as_host,
     )
