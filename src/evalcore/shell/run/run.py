@@ -112,7 +112,7 @@ def _make_ready(
 ) -> ReadyRun:
     """Find every mistake that can be found before anything is asked, and tell what is odd."""
     with offer_others():
-        selected, model = select_tasks(plan, home, tables.group_tables), open_model(plan, home, models)
+        selected, model = select_tasks(plan, home, tables), open_model(plan, home, models)
         tasks, failed = build_tasks(plan, selected, model, home, shown, readers, tables)
     ready = ReadyRun(selected, model, tasks, tables, failed)
     if plan.write_out:
