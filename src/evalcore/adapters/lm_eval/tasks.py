@@ -115,7 +115,9 @@ def _find_functions(task: LmTask) -> Mapping[str, Callable[..., object] | None]:
 
 
 def _name_function(function: Callable[..., object] | None, name: str) -> Callable[..., object]:
-    made = partial(function)  # type: ignore[arg-type]  # none is lost: refuse_lost_metrics
+    if function is None:
+        raise EvalError(f"expected a function for metric {name!r}, got none")  # refuse_lost_metrics says more, earlier
+    made = partial(function)
     made.__name__ = name  # type: ignore[attr-defined]  # metrics go by the name of their function
     return made
 

@@ -135,7 +135,7 @@ def _load_script(script: MetricScript) -> Callable[..., object]:
         raise
     except Exception as wrong:
         raise EvalError(f"{script.path} cannot be run: {type(wrong).__name__}: {wrong}") from wrong
-    compute = getattr(made, "compute", None)
+    compute: object = getattr(made, "compute", None)
     if not callable(compute):
         raise EvalError(f"expected a metric of Hugging Face's evaluate in {script.path}, found {made!r}")
     return compute
