@@ -10,12 +10,11 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from evalcore.core.lm_eval.task_config import is_from_evaluate
 from evalcore.core.records.errors import EvalError, place, require
 from evalcore.core.records.request import GENERATE_UNTIL
 from evalcore.shell.tasks.code import FunctionRef
 
-SAME_AS_THERE = frozenset({"exact_match"})
-"""Metrics of evalcore that give what the script of this name gives (lm-eval's are a copy of the script)."""
 KINDS = ("metric", "comparison", "measurement")
 """The kinds of scripts, in the order in which ``evaluate.load`` looks for a name."""
 HINT = (
@@ -76,14 +75,11 @@ def find_scripts(config: Mapping[str, object], known: Collection[str], folder: s
 
 
 def _find_metric(entry: object, known: Collection[str], folder: str, task: str) -> object:
-    name = entry.get("metric") if isinstance(entry, Mapping) else None
-    if not isinstance(entry, Mapping) or not isinstance(name, str) or not name.strip("/"):
+    if not isinstance(entry, Mapping) or not is_from_evaluate(entry, known):
         return entry
-    theirs = entry.get("hf_evaluate") is True
-    if name in known and (not theirs or name in SAME_AS_THERE):
-        return entry
-    found = _find_file(name, folder)
-    if found is None and not theirs:
+    name = str(entry["metric"])
+    found = _find_file(name, folder) if name.strip("/") else None
+    if found is None and entry.get("hf_evaluate") is not True:
         return entry  # an unknown name, about which scoring says more
     if found is None:
         raise EvalError(
