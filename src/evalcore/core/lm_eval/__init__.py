@@ -1,6 +1,7 @@
 """All that is lm-eval's: its configs, its numbers where they differ, its files.
 
 task_config    a task from its config
+target         a document's target as golds (E53)
 recorded_code  code as configs record it, and whether two functions are the same
 metrics        metrics and filters that differ (E10, E11, E13, E19, E21)
 aggregations   aggregations and errors that differ (E01 to E03, E17, E18, E24)

@@ -32,6 +32,12 @@ ERRATA: PMap[str, str] = pmap(
         "E22": "lm-eval reports an error of 0.0 at 0 % and 100 %, without an interval",
         "E23": "lm-eval's pooled group error assumes equal variances in all tasks",
         "E24": "lm-eval has no standard error for this aggregation",
+        "E49": "lm-eval gives all tasks of a group that is listed with changes the name of the group, and loses most",
+        "E50": "lm-eval sends no stop strings to an OpenAI chat model that has a 5 in its name",
+        "E51": "fewshot_indices has no effect in lm-eval",
+        "E52": "lm-eval logs chosen documents in their order, under numbers in the order in which they were chosen",
+        "E53": "once its first target is a list, lm-eval splits targets that are texts into characters",
+        "E54": "lm-eval's evaluate draws few-shot examples from an unseeded generator",
     }
 )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 
 from msgspec.structs import replace
@@ -103,6 +103,24 @@ def _read_text_metric(config: Config, task: str, reducers: tuple[Reducing, ...])
 
 def _pair_with_gold(prediction: object, gold: object) -> tuple[object, object]:
     return gold, prediction
+
+
+SAME_IN_EVALUATE = frozenset({"exact_match"})
+"""Metrics of lm-eval, and so of ours, that are a copy of the script of this name in Hugging Face's ``evaluate``."""
+
+
+def is_from_evaluate(config: Config, known: Collection[str]) -> bool:
+    """Whether lm-eval takes a metric of texts from Hugging Face's ``evaluate``, and it is none of ours.
+
+    >>> is_from_evaluate({"metric": "wer"}, ["bleu"]), is_from_evaluate({"metric": "bleu"}, ["bleu"])
+    (True, False)
+    >>> is_from_evaluate({"metric": "bleu", "hf_evaluate": True}, ["bleu"])
+    True
+    """
+    name = config.get("metric")
+    if not isinstance(name, str):
+        return False
+    return name not in known or (config.get("hf_evaluate") is True and name not in SAME_IN_EVALUATE)
 
 
 def pipeline_from_config(config: Config, task: str = "", reducers: tuple[Reducing, ...] = ()) -> Pipeline:

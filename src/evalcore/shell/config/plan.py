@@ -67,6 +67,7 @@ class Plan(FrozenRecord, frozen=True, kw_only=True, forbid_unknown_fields=True, 
     stderr: str = "cr2"
     cluster: str | Mapping[str, str] | None = None
     on_unscorable: Rule = "exclude"
+    keep_going: bool = False
     engine: Literal["serial"] = "serial"
     trust: tuple[str | Pin, ...] = ()
 

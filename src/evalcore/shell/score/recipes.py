@@ -198,7 +198,8 @@ def _by_file(log: LogTask, rules: Rules, config: Plain, first: Logged | None, go
             f"the task measures {task.output_type}, but {log.path} has answers of {log.output_type}{place(log.name)}"
         )
     by_task = first is not None and not golds and config.get("doc_to_target") is not None and has_fields(first)
-    return Recipe(task, read_by_task(named, first) if by_task and first is not None else read_as_logged)
+    read = read_by_task(named, first, as_host=rules.tables.as_host) if by_task and first else read_as_logged
+    return Recipe(task, read)
 
 
 def _by_record(log: LogTask, rules: Rules) -> Recipe:

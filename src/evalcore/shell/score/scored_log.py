@@ -156,7 +156,7 @@ def _select(asked: ScorePlan) -> Selected:
     from evalcore.shell.run.prepare import select_tasks  # only here: with prompts come templates, which take time
 
     try:
-        return select_tasks(replace(asked.plan, tasks=asked.tasks, data={"*": "-"}), None, asked.tables.group_tables)
+        return select_tasks(replace(asked.plan, tasks=asked.tasks, data={"*": "-"}), None, asked.tables)
     except EvalError as wrong:
         beside = next((Path(task).parent for task in asked.tasks if Path(task).is_file()), None)
         if beside is None or asked.plan.include_path or "unknown task or group" not in str(wrong):
