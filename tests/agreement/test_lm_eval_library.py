@@ -18,7 +18,7 @@ pytest.importorskip("lm_eval")
 from lm_eval.api.group import Group as TheirGroup
 from lm_eval.api.task import Task
 from lm_eval.tasks import TaskManager, _factory
-from lm_eval.tasks._index import Kind
+from lm_eval.tasks._index import Entry, Kind
 
 from evalcore import EvalError
 from evalcore.groups import Leaf
@@ -245,6 +245,30 @@ def test_every_group_is_the_same_tree(built, ours):
     assert refused == REFUSED_BY_BOTH & here
     assert theirs_refused == {name: why for name, why in REFUSED_BY_LM_EVAL.items() if name in here}
     assert found == {name: told for name, told in DIFFERENT_TREES.items() if name in here}
+
+
+CHANGED = (
+    {"group": "mine", "num_fewshot": 3, "task": ["mmlu_continuation"]},
+    {"group": "mine", "task": [{"group": "mmlu_continuation", "num_fewshot": 3}, "arc_easy"]},
+    {"group": "mine", "num_fewshot": 1, "task": ["arc_easy", {"group": "sub", "task": ["mmlu_continuation"]}]},
+    {"group": "mine", "num_fewshot": 1, "task": [{"group": "sub", "task": [{"group": "in", "task": ["arc_easy"]}]}]},
+)
+
+
+@pytest.mark.parametrize("spec", CHANGED, ids=str)
+def test_names_inside_a_group_that_is_referenced_with_changes(built, ours, spec):
+    """A known group keeps its name, and so do the groups that it defines (mmlu_continuation::stem)."""
+    (mine,) = resolve_specs(ours, [spec]).trees
+    entry = Entry(name="mine", kind=Kind.GROUP, yaml_path=None, cfg=spec)
+    other = built._factory.build(entry, registry=dict(built.task_index))
+    assert list_names(mine, "children") == list_names(other, "_children")
+
+
+def list_names(tree, key: str) -> list[str]:
+    """Every name of a tree, a group before its children."""
+    below = getattr(tree, key, ())
+    name = tree.task_name if isinstance(tree, Kept) else tree.name
+    return [name, *(one for child in getattr(below, "values", lambda: below)() for one in list_names(child, key))]
 
 
 @pytest.mark.parametrize("folders", [WHOLE], indirect=True)
