@@ -93,9 +93,8 @@ def sign_estimate(asked: Estimand, estimate: Estimate) -> Estimate:
     one, task, inference = asked.scored, asked.task, asked.inference
     directed = replace(estimate, scale=replace(estimate.scale, higher_is_better=asked.higher_is_better))
     known = with_noise(directed, one)
-    draws, partial = inference.resampling.draws, _partial_credit(one.column)
-    specs = asked.pipeline.metrics or task.metrics
-    facts = Facts(one.key, known, asked.pipeline, one.traits, specs, partial, draws)
+    draws, specs = inference.resampling.draws, asked.pipeline.metrics or task.metrics
+    facts = Facts(one.key, known, asked.pipeline, one.traits, specs, one.column.rows, draws)
     named = replace(known, errata=task_errata(facts))
     parts = _parts(asked, named)
     return sign(named, parts, tables=asked.tables, interval=inference.method)
@@ -163,14 +162,6 @@ def _parts(asked: Estimand, estimate: Estimate) -> Mapping[str, object]:
         "unscored": asked.inference.on_unscorable,
         **({} if library is None else {library: require(library, "text").__version__}),
     }
-
-
-def _partial_credit(column: Column) -> bool:
-    """Whether any score lies strictly between 0 and 1."""
-    if not isinstance(column.rows, Floats):
-        return False
-    values = column.rows.values.floats
-    return bool(np.any((values > 0) & (values < 1)))
 
 
 def _span(repeats: tuple[int, int] | None) -> str | None:

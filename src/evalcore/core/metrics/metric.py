@@ -37,7 +37,8 @@ class Metric(ShallowRecord, Generic[B], frozen=True):
     ``build`` makes the batch it takes, None if that is the usual one of the output type it is set under. ``bounds`` are
     those of one document's score; ``options`` the names it takes, None if it checks them itself. ``explain`` says how
     the score of a document's result came about; ``unconditional`` asks for every choice without its context as well;
-    ``together`` gets all replies of a document at once, and needs no reducer.
+    ``together`` gets all replies of a document at once, and needs no reducer. A number that is not finite is no score,
+    unless ``finite`` is off.
     """
 
     score: Callable[[B, Options], Emitted]
@@ -49,6 +50,7 @@ class Metric(ShallowRecord, Generic[B], frozen=True):
     explain: Callable[[Never, Options], str] | None = None
     unconditional: bool = False
     together: bool = False
+    finite: bool = True
 
 
 def only_where(usable: Bools, rows: Rows, reason: str) -> Marks:
