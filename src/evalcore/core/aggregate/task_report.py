@@ -15,7 +15,7 @@ from evalcore.core.aggregate.signature import sign, write_options
 from evalcore.core.lm_eval.errata import Facts, task_errata
 from evalcore.core.metrics.dispatch import AnyMetric
 from evalcore.core.records.array import Floats64, Ints64
-from evalcore.core.records.column import Column
+from evalcore.core.records.column import Column, emitted_part
 from evalcore.core.records.errors import EvalError, located, place, require, require_known
 from evalcore.core.records.estimate import Aggregation, Estimate
 from evalcore.core.records.report import TaskReport
@@ -51,7 +51,10 @@ def list_estimands(
         raise EvalError(f"scored with the tables {scored.tables!r}, closed with {tables.name!r}; pass the same tables=")
     codes = clusters if clusters is not None else scored.clusters_by_key()
     pipelines = {pipeline.name: pipeline for pipeline in pipelines_of(scored.task, tables)}
-    for column in whole_columns(scored):
+    columns = whole_columns(scored)
+    if tables.as_host:  # which leaves out what no document emitted
+        columns = tuple(one for one in columns if not len(one.column) or len(emitted_part(one.column)))
+    for column in columns:
         pipeline = pipelines.get(column.key.filter, Pipeline(column.key.filter))  # a log's may be gone
         yield _estimand(scored.task, column, pipeline, inference, codes, tables)
 
@@ -115,6 +118,7 @@ def describe_task(
         version=task.version,
         num_fewshot=task.num_fewshot,
         config=task.config or config_of(task),
+        directions=tables.directions(task, columns),
         warnings=tuple(unique(told for one, estimate in closed for told in _warnings(task, one, estimate, tables))),
     )
 

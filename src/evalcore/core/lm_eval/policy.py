@@ -12,6 +12,7 @@ from evalcore.core.filters.chain import FILTERS
 from evalcore.core.groups.averages import AVERAGES
 from evalcore.core.groups.tree import leaves
 from evalcore.core.lm_eval.aggregations import as_lm_eval, from_callable_without_error, resampling_of
+from evalcore.core.lm_eval.directions import list_directions
 from evalcore.core.lm_eval.groups import POOLED_MEAN, over_paths, task_size
 from evalcore.core.lm_eval.metrics import GENERATION, LM_METRICS, majority_vote
 from evalcore.core.metrics.dispatch import SCORERS
@@ -43,6 +44,7 @@ LM_EVAL_0_4_13 = replace(
     members=leaves,
     from_callable=from_callable_without_error,
     default_pipeline=take_first,
+    directions=list_directions,
     unreduced="mean",
     as_host=True,
 )
