@@ -93,7 +93,7 @@ def batch_together(task: str, pipeline: str, left: Filtrate, table: AnswerTable 
 def keep_provenance(bound: BoundPipeline, left: Filtrate) -> Provenance:
     """Keep the final replies of each document and the rule behind each."""
     ends, out = np.concatenate([[0], np.cumsum(left.units)]), left.replies
-    taken = bound.lists or "first" in leaves_of(bound.pipeline, bound.tables.filters)
+    taken = bound.lists or {"first", "any"} & set(leaves_of(bound.pipeline, bound.tables.filters))
     return Provenance(
         bound.pipeline.name,
         Array(left.keys),
