@@ -99,7 +99,7 @@ def score_chunk(chunk: Chunk, *, keep_replies: bool = False) -> Scored:
     bound, left = chunk.bound, filter_chunk(chunk)
     batches, scores = score_repeats(bound, left, chunk.table)
     columns = [_reduce(bound, repeated) for repeated in list_repeats(bound, scores, batches)]
-    provenance = (keep_provenance(bound.pipeline.name, left),) if keep_replies else ()
+    provenance = (keep_provenance(bound, left),) if keep_replies else ()
     return Scored(bound.task, add_losses(bound, columns, left.lost, left.traits), provenance, bound.tables.name)
 
 

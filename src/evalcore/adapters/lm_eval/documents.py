@@ -122,7 +122,7 @@ def make_process_results(task: LmTask, filled: Filled) -> ProcessResults:
 def see_documents(tables: Tables, filled: Filled) -> Tables:
     """Give tables filters that see documents as lm-eval holds them."""
     read = {name: _read_documents(tables.filters[name], filled) for name in READ_DOCUMENTS}
-    return replace(tables, filters=tables.filters.update(read).set(THEIRS, Filter(_run_filters(filled), "task")))
+    return replace(tables, filters=tables.filters.update(read).set(THEIRS, Filter(_run_filters(filled), "task", "any")))
 
 
 def _read_documents(entry: Filter, filled: Filled) -> Filter:

@@ -16,8 +16,6 @@ from evalcore.core.aggregate.inference import Inference
 from evalcore.core.lm_eval.policy import POLICIES
 from evalcore.core.pipeline import build_report, report_task
 from evalcore.core.records.errors import EvalError, require_known
-from evalcore.core.records.outcome import NOT_EMITTED
-from evalcore.core.records.score import Scored
 from evalcore.core.tables import Tables
 
 Plain = dict[str, object]
@@ -139,25 +137,13 @@ def _close_part(
     if bootstrap_iters is not None:
         how = replace(how, resampling=replace(how.resampling, draws=bootstrap_iters))
     closed = [
-        report_task(
-            _drop_silent(part.scored, tables), inference=how, n_original=len(tasks[name].eval_docs), tables=tables
-        )
+        report_task(part.scored, inference=how, n_original=len(tasks[name].eval_docs), tables=tables)
         for name, part in given.items()
     ]
     report = build_report(closed, read_trees(groups), inference=how, tables=tables)
     rows: Rows | None = {name: list(part.rows) for name, part in given.items()} if log_samples else None
     directions = {name: _find_directions(tasks[name], part) for name, part in given.items()}
     return write_results(report, tasks, groups, tables, directions, rows)
-
-
-def _drop_silent(scored: Scored, tables: Tables) -> Scored:
-    """Drop declared metrics that no document emitted, as lm-eval does; by default they are reported, with the
-    reason.
-    """
-    if not tables.as_host:
-        return scored
-    kept = [one for one in scored.columns if not len(one.column) or one.column.count(NOT_EMITTED) < len(one.column)]
-    return replace(scored, columns=tuple(kept))
 
 
 def _find_directions(task: LmTask, part: ScoredPart) -> Mapping[str, bool]:

@@ -15,13 +15,13 @@ from evalcore.core.aggregate.signature import sign, write_options
 from evalcore.core.lm_eval.errata import Facts, task_errata
 from evalcore.core.metrics.dispatch import AnyMetric
 from evalcore.core.records.array import Floats64, Ints64
-from evalcore.core.records.column import Column
+from evalcore.core.records.column import emitted_part
 from evalcore.core.records.errors import EvalError, located, place, require, require_known
 from evalcore.core.records.estimate import Aggregation, Estimate
 from evalcore.core.records.outcome import FAILED, UNSCORABLE
 from evalcore.core.records.report import TaskReport
 from evalcore.core.records.request import Options
-from evalcore.core.records.row import Floats, Stats
+from evalcore.core.records.row import Stats
 from evalcore.core.records.score import Scored, ScoredColumn, whole_columns
 from evalcore.core.records.task import MetricSpec, Pipeline, Task, config_of
 from evalcore.core.stats.noise import mean_noise
@@ -52,7 +52,10 @@ def list_estimands(
         raise EvalError(f"scored with the tables {scored.tables!r}, closed with {tables.name!r}; pass the same tables=")
     codes = clusters if clusters is not None else scored.clusters_by_key()
     pipelines = {pipeline.name: pipeline for pipeline in pipelines_of(scored.task, tables)}
-    for column in whole_columns(scored):
+    columns = whole_columns(scored)
+    if tables.as_host:  # which leaves out what no document emitted
+        columns = tuple(one for one in columns if not len(one.column) or len(emitted_part(one.column)))
+    for column in columns:
         pipeline = pipelines.get(column.key.filter, Pipeline(column.key.filter))  # a log's may be gone
         yield _estimand(scored.task, column, pipeline, inference, codes, tables)
 
@@ -107,9 +110,8 @@ def sign_estimate(asked: Estimand, estimate: Estimate) -> Estimate:
     scale = replace(estimate.scale, higher_is_better=asked.higher_is_better, score_bounds=asked.score_bounds)
     directed = replace(estimate, scale=scale)
     known = with_noise(directed, one)
-    draws, partial = inference.resampling.draws, _partial_credit(one.column)
-    specs = asked.pipeline.metrics or task.metrics
-    facts = Facts(one.key, known, asked.pipeline, one.traits, specs, partial, draws)
+    draws, specs = inference.resampling.draws, asked.pipeline.metrics or task.metrics
+    facts = Facts(one.key, known, asked.pipeline, one.traits, specs, one.column.rows, draws)
     named = replace(known, errata=task_errata(facts))
     parts = _parts(asked, named)
     return sign(named, parts, tables=asked.tables, interval=inference.method)
@@ -130,6 +132,7 @@ def describe_task(
         version=task.version,
         num_fewshot=task.num_fewshot,
         config=task.config or config_of(task),
+        directions=tables.directions(task, columns),
         warnings=tuple(unique(told for one, estimate in closed for told in _warnings(task, one, estimate, tables))),
     )
 
@@ -177,14 +180,6 @@ def _parts(asked: Estimand, estimate: Estimate) -> Mapping[str, object]:
         "unscored": asked.inference.on_unscorable,
         **({} if library is None else {library: require(library, "text").__version__}),
     }
-
-
-def _partial_credit(column: Column) -> bool:
-    """Whether any score lies strictly between 0 and 1."""
-    if not isinstance(column.rows, Floats):
-        return False
-    values = column.rows.values.floats
-    return bool(np.any((values > 0) & (values < 1)))
 
 
 def _span(repeats: tuple[int, int] | None) -> str | None:

@@ -84,6 +84,8 @@ def higher_is_better(report: Report) -> dict[str, Directions]:
     """The direction of each metric, per task and group; None in a group whose children disagree."""
     known: dict[str, Directions] = {
         task.name: {key.metric: estimate.scale.higher_is_better for key, estimate in task.estimates}
+        if task.directions is None
+        else dict(task.directions)
         for task in report.tasks
     }
     for tree in report.trees:

@@ -7,6 +7,7 @@ from functools import partial
 
 from msgspec.structs import replace
 
+from evalcore.core.metrics.corpus import CORPUS_KINDS
 from evalcore.core.metrics.custom import PerDocument, per_document
 from evalcore.core.metrics.form import takes_result
 from evalcore.core.records.errors import EvalError, place, require_known
@@ -87,13 +88,19 @@ def metric_from_config(config: Config, task: str = "", reducers: tuple[Reducing,
     )
 
 
-PASSED_ON = frozenset({"acc", "acc_norm", "acc_mutual_info", "f1", "mcc", "brier_score", "bleu", "chrf", "ter"})
+PASSED_ON = frozenset({"acc", "acc_norm", "acc_mutual_info", "f1", "mcc", "brier_score", *CORPUS_KINDS})
 """Metrics whose (gold, prediction) pairs lm-eval hands to the aggregation (lm_eval/api/metrics.py: "passthrough")."""
 
 
 def _read_text_metric(config: Config, task: str, reducers: tuple[Reducing, ...]) -> MetricSpec:
-    """Read a metric of generated texts. With the task's own aggregation, some only pass pairs on to it."""
-    if config.get("metric") not in PASSED_ON or not callable(config.get("aggregation")):
+    """Read a metric of generated texts. Some only pass pairs on, to an aggregation of the task's own or of a corpus.
+
+    >>> _read_text_metric({"metric": "bleu", "aggregation": "chrf"}, "t", ()).function is None
+    False
+    """
+    metric, how = config.get("metric"), config.get("aggregation")
+    passed = callable(how) or (isinstance(how, str) and how in CORPUS_KINDS and how != metric)
+    if not isinstance(metric, str) or metric not in PASSED_ON or not passed:
         return metric_from_config(config, task, reducers)
     plain = {key: value for key, value in config.items() if key in METRIC_KEYS}
     return replace(

@@ -41,6 +41,7 @@ class Metric(ShallowRecord, Generic[B], frozen=True):
     those are that are not simply off unless given. ``explain`` says how the score of a document's result came about;
     ``unconditional`` asks for every choice without its context as well; ``together`` gets all replies of a document at
     once, and needs no reducer; ``greedy`` needs to know whether greedy decoding would give a text.
+    A number that is not finite is no score, unless ``finite`` is off.
     """
 
     score: Callable[[B, Options], Emitted]
@@ -54,6 +55,7 @@ class Metric(ShallowRecord, Generic[B], frozen=True):
     unconditional: bool = False
     together: bool = False
     greedy: bool = False
+    finite: bool = True
 
 
 def only_where(usable: Bools, rows: Rows, reason: str) -> Marks:

@@ -144,7 +144,8 @@ def _list_reducers(bound: BoundPipeline, metric: str, spec: MetricSpec | None, r
             f"expected one reply per document or a reducer, got {repeats} replies for {metric}"
             f"{place(bound.task.name)}; add a filter such as take_first, or reducers such as mean or pass@1"
         )
-    return (bound.tables.unreduced,)
+    # where no filter is named, one reply counts: beside metrics that have reducers, others take the first
+    return (bound.tables.unreduced if bound.task.filters else "first",)
 
 
 def _collect_votes(batches: Sequence[Batch], columns: Sequence[Column]) -> Votes:

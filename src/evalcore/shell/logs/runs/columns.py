@@ -92,7 +92,8 @@ def _close(
     for named, given in _readings(recorded, key, spec, cells, coded):
         try:
             aggregation = aggregation_of(task, ScoredColumn(key, EMPTY, named), recorded.tables)
-            column = make_column(cells, partial(build_rows, aggregation=aggregation, given=given), absent)
+            rows = partial(build_rows, aggregation=aggregation, given=given)
+            column = make_column(cells, rows, absent, finite=not recorded.tables.as_host)
             column = keep_within(column, named, task.name)
             bare = ScoredColumn(key, column, named, reducer, _repeats(cells), (), make_noise_column(cells.noise))
             made = point(bare)

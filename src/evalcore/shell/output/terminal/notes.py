@@ -44,7 +44,7 @@ def _tell_lack(estimate: Estimate) -> str:
 def _is_only_recorded(report: Report) -> bool:
     """Whether no task measures anything (``predict_only``), so that no group can either."""
     estimates = [estimate for task in report.tasks for _, estimate in task.estimates]
-    return bool(estimates) and not any(estimate.scale.measures for estimate in estimates)
+    return bool(report.tasks) and not any(estimate.scale.measures for estimate in estimates)
 
 
 def _find_subjects(texts: Iterable[str], names: Collection[str]) -> Iterator[tuple[str, str]]:
