@@ -56,7 +56,7 @@ def spread_of(
         )
     error = aggregation.error(rows, summary, influence, resampling)
     if influence is None:
-        return UnitSpread(error, None if error.stderr is None else error.stderr**2, n, n - 1.0)
+        return UnitSpread(error, None if error.stderr is None else error.stderr * error.stderr, n, n - 1.0)
     return UnitSpread(error, independent(influence)[0], n, n - 1.0)
 
 
@@ -67,8 +67,8 @@ def _bootstrap_clusters(summary: Summary, clusters: Ints64, resampling: Resampli
     stderr = bootstrap(
         lambda index: float(units.resampled(index[None, :])[0]), count, draws=draws, seed=resampling.seed
     )
-    method = f"cluster-bootstrap(draws={draws},seed={resampling.seed})"
-    return UnitSpread(Error(stderr, method), None if stderr is None else stderr**2, count, count - 1.0)
+    method = f"cluster-bootstrap(draws={draws},seed={resampling.seed})" if count > 1 else "needs two clusters, got 1"
+    return UnitSpread(Error(stderr, method), None if stderr is None else stderr * stderr, count, count - 1.0)
 
 
 def whole_clusters(summary: Summary, clusters: Ints64) -> Summary:

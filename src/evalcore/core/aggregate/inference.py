@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from math import isfinite
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -11,10 +12,11 @@ from pyrsistent import PMap
 from evalcore.core.aggregate.resample import draws_of, resample_group
 from evalcore.core.aggregate.signature import INTERVAL, interval_of
 from evalcore.core.records.errors import EvalError, require_known
-from evalcore.core.records.estimate import Estimate, Resampling
+from evalcore.core.records.estimate import Bracket, Estimate, Resampling
 from evalcore.core.records.outcome import Rule
-from evalcore.core.stats.intervals import INTERVALS, Interval, choose_interval, interval
+from evalcore.core.stats.intervals import INTERVALS, WILSON, Interval, choose_interval, interval
 from evalcore.core.stats.percentile import Resamples
+from evalcore.core.stats.skewness import FEW
 
 RULES = ("exclude", "zero", "fail")
 
@@ -45,11 +47,18 @@ class Inference(Struct, frozen=True, kw_only=True):
 
 DEFAULT = Inference()
 NO_SPREAD = "the documents show no spread"
+NEARLY_ALL = 0.8
+"""Beyond this skewness, one unit makes up most of the squared error."""
 Resampler = Callable[[Estimate, Resampling], Resamples | None]
+OwnInterval = Callable[[float], Bracket | None]
 
 
-def add_interval(estimate: Estimate, inference: Inference, resample: Resampler | None = None) -> Estimate:
+def add_interval(
+    estimate: Estimate, inference: Inference, resample: Resampler | None = None, own: OwnInterval | None = None
+) -> Estimate:
     """Add the interval asked for or, if that would claim certainty, the default one and the reason.
+
+    ``own`` is an aggregation's own interval at a confidence, which stands for every closed form.
 
     >>> from evalcore.core.records.estimate import Spread
     >>> sure = Estimate(value=1.0, stderr=0.0, spread=Spread(variance=0.0, df=19.0, trials=20.0), n=20)
@@ -60,26 +69,57 @@ def add_interval(estimate: Estimate, inference: Inference, resample: Resampler |
     if estimate.value is None or estimate.spread.df is None or estimate.spread.variance is None:
         return estimate
     method, spread, scale = inference.method, estimate.spread.variance, estimate.scale
+    bracket = own(inference.confidence) if own is not None and estimate.spread.df > 0 else None
+    if bracket is not None:  # what is known beside the value is told with every interval
+        told = (*estimate.warnings, *bracket.warnings)
+        estimate = replace(estimate, warnings=told, reference=bracket.reference)
+        if method.resampled is None:
+            return _take_bracket(estimate, bracket)
     if method.resampled is None:
-        settled = choose_interval(method, estimate.value, variance=spread, bounds=scale.bounds, link=scale.link)
+        settled = choose_interval(method, estimate.value or 0.0, variance=spread, bounds=scale.bounds, link=scale.link)
         flat = method.between is None and settled.between is not None
         return _add_default(estimate, inference, NO_SPREAD) if flat else _add_closed_form(estimate, inference)
     drawn = None if resample is None else resample(estimate, inference.resampling)
     if drawn is None or drawn.all_equal or estimate.stderr is None:
-        return _add_default(estimate, inference, "nothing to resample" if drawn is None else NO_SPREAD)
+        return _add_default(estimate, inference, "nothing to resample" if drawn is None else NO_SPREAD, bracket)
     name = f"{method.name}(draws={draws_of(inference.resampling)},seed={inference.resampling.seed})"
     ci = method.resampled(drawn, inference.confidence)
     return replace(estimate, ci=ci, signature=f"{estimate.signature}{INTERVAL}{name}")
 
 
-def add_group_interval(estimate: Estimate, inference: Inference, leaves: Mapping[str, Estimate]) -> Estimate:
-    """Add its interval to a group's number, from the estimates of its tasks by name."""
-    return add_interval(estimate, inference, lambda made, resampling: resample_group(made, leaves, resampling))
+def add_group_interval(
+    estimate: Estimate, inference: Inference, leaves: Mapping[str, Estimate], own: Collection[str] = ()
+) -> Estimate:
+    """Add its interval to a group's number, from the estimates of its tasks by name.
+
+    Tasks with intervals of their ``own`` have a general one in a group, with a warning; a group of one has its task's.
+    """
+    parts = [part for part in estimate.group.parts if part.slope]
+    known = [part.name for part in parts if part.name in own and leaves[part.name].ci is not None]
+    alone = leaves[known[0]] if known and len(parts) == 1 and parts[0].slope == 1 else None
+    bracket = None if alone is None else (lambda confidence: _bracket_again(alone))
+    made = add_interval(estimate, inference, lambda mean, resampling: resample_group(mean, leaves, resampling), bracket)
+    if not known or alone is not None or made.ci is None:
+        return made
+    return replace(made, warnings=(*made.warnings, f"the interval knows less than that of {known[0]} alone"))
 
 
-def _add_default(estimate: Estimate, inference: Inference, why: str) -> Estimate:
-    asked, name = inference.interval, interval_of(estimate, DEFAULT.interval)
-    made = _add_closed_form(estimate, replace(DEFAULT, confidence=inference.confidence))
+def _bracket_again(task: Estimate) -> Bracket | None:
+    """The interval that a task has, by the name in its recipe."""
+    named = [part.removeprefix("ci:") for part in task.signature.split("|") if part.startswith("ci:")]
+    if task.ci is None or not named:
+        return None
+    return Bracket(ci=task.ci, method=named[0], warnings=task.warnings, reference=task.reference)
+
+
+def _take_bracket(estimate: Estimate, bracket: Bracket) -> Estimate:
+    return replace(estimate, ci=bracket.ci, signature=f"{estimate.signature}{INTERVAL}{bracket.method}")
+
+
+def _add_default(estimate: Estimate, inference: Inference, why: str, bracket: Bracket | None = None) -> Estimate:
+    asked, name = inference.interval, interval_of(estimate, DEFAULT.interval) if bracket is None else bracket.method
+    closed = replace(DEFAULT, confidence=inference.confidence)
+    made = _add_closed_form(estimate, closed) if bracket is None else _take_bracket(estimate, bracket)
     reason = f"{asked}: {why}; {name} instead" if made.ci is not None else made.reason
     return replace(made, reason=estimate.reason or reason, signature=f"{estimate.signature}{INTERVAL}{name}")
 
@@ -99,6 +139,29 @@ def _add_closed_form(estimate: Estimate, inference: Inference) -> Estimate:
         confidence=inference.confidence,
         method=inference.method,
         documents=None if estimate.n is None else float(estimate.n),
+        skewness=estimate.spread.skewness,
     )
-    missing = f"{NO_SPREAD}, and the value has no bounds" if ci is None and estimate.stderr is not None else None
-    return replace(estimate, ci=ci, reason=estimate.reason or missing)
+    if ci is not None:
+        return replace(estimate, ci=ci, warnings=(*estimate.warnings, *_doubt_interval(estimate)))
+    return replace(estimate, reason=estimate.reason or _explain_missing(estimate))
+
+
+def _doubt_interval(estimate: Estimate) -> Iterator[str]:
+    """Say why an interval may be too short; one between bounds never is, unless its aggregation says so."""
+    scale, spread, value = estimate.scale, estimate.spread, estimate.value or 0.0
+    settled = choose_interval(WILSON, value, variance=spread.variance or 0.0, bounds=scale.bounds, link=scale.link)
+    least = max(scale.least, FEW if settled.between is None else 0)
+    units, what = (spread.df or 0.0) + 1, "documents" if spread.clusters is None else "clusters"
+    if units < least:
+        yield f"the interval rests on {units:.3g} {what}: below {least} it may be too short if scores are very skewed"
+    elif least and abs(spread.skewness) > NEARLY_ALL:
+        yield f"one of the {what} makes up most of the error, so the interval may be too short"
+
+
+def _explain_missing(estimate: Estimate) -> str | None:
+    """Say why a value with a standard error has no interval."""
+    if estimate.stderr is None:
+        return None
+    if not isfinite(estimate.stderr):
+        return "the scores are too large for a standard error"
+    return f"{NO_SPREAD}, and the value has no bounds"

@@ -7,7 +7,7 @@ from typing import TypeGuard
 
 import numpy as np
 
-from evalcore.core.records.array import Floats64, Ints64
+from evalcore.core.records.array import Floats64, Ints64, frozen
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.request import Options
 from evalcore.core.records.row import Floats, Objects, Rows, Stats, as_objects
@@ -67,3 +67,32 @@ def _freeze(value: object) -> object:
 def is_pair(value: object) -> TypeGuard[Sequence[object]]:
     """Whether a logged value is two values, as JSON has them or frozen."""
     return isinstance(value, list | tuple) and len(value) == 2
+
+
+def read_counts(values: Sequence[object], given: Options) -> Rows:
+    """Read numbers that add up, equally many for every document.
+
+    >>> read_counts([[1, 2], [3, 4]], {}).values.data.tolist()
+    [[1.0, 2.0], [3.0, 4.0]]
+    """
+    try:
+        found = np.array(values, np.float64)
+    except (TypeError, ValueError):
+        found = np.zeros(0)
+    return Stats(frozen(found)) if found.ndim == 2 else read_objects(values, given)
+
+
+def read_chances(values: Sequence[object], given: Options) -> Rows:
+    """Read (gold, probabilities), which lm-eval writes as numpy prints them.
+
+    >>> read_chances([[1, "[0.25 0.75]"], (0, [0.5, 0.5])], {})
+    Objects(values=((1, (0.25, 0.75)), (0, (0.5, 0.5))))
+    """
+    return read_objects([(one[0], _parse_floats(one[1])) if is_pair(one) else one for one in values], given)
+
+
+def _parse_floats(text: object) -> object:
+    try:
+        return tuple(map(float, text.strip("[]").split())) if isinstance(text, str) else text
+    except ValueError as wrong:
+        raise EvalError(f"expected probabilities, got {str(text)[:60]!r}") from wrong

@@ -11,10 +11,9 @@ from msgspec.structs import replace
 
 from evalcore.core.compare.differences import Move, Pair, influence_of
 from evalcore.core.compare.lines import ComparisonLine, explain_few
-from evalcore.core.records.array import ColumnRecord, Floats64, Ints64, frozen
+from evalcore.core.records.array import ColumnRecord, Finalise, Floats64, Ints64, frozen
 from evalcore.core.records.column import build_column, concat_rows
 from evalcore.core.records.errors import EvalError
-from evalcore.core.records.estimate import Finalise
 from evalcore.core.stats.links import IDENTITY, Link
 from evalcore.core.stats.pair_tests import flip_tests
 

@@ -97,7 +97,9 @@ def _build_estimate(
         return None, (f"group {group.name!r}: no values found for {key} in any task",)
     terms = tuple(_build_term(by_name[name], name, weight, key, tables) for name, weight in share.terms)
     rule = _find_rule(group, spec, tables)
-    estimate = add_group_interval(rule.fold(spec, terms), inference, {term.name: term.estimate for term in terms})
+    own = {term.name for term in terms if term.aggregation is not None and term.aggregation.interval is not None}
+    tasks = {term.name: term.estimate for term in terms}
+    estimate = add_group_interval(rule.fold(spec, terms), inference, tasks, own)
     values = {term.name: value_of_term(term) for term in terms}
     across = across_tasks(estimate, values, inference) if rule.mean else None
     directions = {term.estimate.scale.higher_is_better for term in terms}
@@ -122,7 +124,8 @@ def _build_estimate(
         "missing": len(share.missing) or None,
     }
     signed = sign(named, parts, tables=tables.name, interval=inference.method)
-    return signed, (lacking,) if share.missing else ()
+    doubts = (f"{group.name}: {key}: {warning}" for warning in signed.warnings)
+    return signed, (*((lacking,) if share.missing else ()), *doubts)
 
 
 def _find_rule(group: Group[TaskReport], spec: GroupMetric, tables: Tables) -> GroupRule:

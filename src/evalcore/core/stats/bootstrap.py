@@ -8,6 +8,7 @@ from math import sqrt
 import numpy as np
 
 from evalcore.core.records.array import Floats64, Ints64
+from evalcore.core.stats.influence import LARGE
 
 AT_ONCE = 2**20
 """The most drawn positions held at a time."""
@@ -69,7 +70,9 @@ def median_stderr(sorted_values: Floats64) -> float | None:
     first, weights = _median_weights(n)
     near = sorted_values[first : first + len(weights)] - sorted_values[n // 2]
     centred = near - np.sum(weights * near)
-    return sqrt(float(np.sum(weights * centred * centred)))
+    largest = float(np.max(np.abs(centred)))
+    scale = largest if largest > LARGE else 1.0
+    return scale * sqrt(float(np.sum(weights * (centred / scale) * (centred / scale))))
 
 
 def _median_weights(n: int) -> tuple[int, Floats64]:

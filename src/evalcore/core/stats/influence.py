@@ -11,6 +11,9 @@ from numpy.typing import NDArray
 from evalcore.core.records.array import Floats64, Ints64
 from evalcore.core.records.errors import EvalError
 
+LARGE = 1e150
+"""Beyond it squares overflow, so they are of shares."""
+
 
 def independent(influence: Floats64) -> tuple[float, float | None, int]:
     """Uncorrected variance, standard error and count of an estimate whose documents are independent.
@@ -51,8 +54,10 @@ def _measure_totals(totals: Floats64, n: int) -> tuple[float, float | None, int]
     count = len(totals)
     if count == 0:
         return nan, None, 0
-    variance = fsum((totals * totals).tolist()) / (n * n)
-    return variance, sqrt(count / (count - 1) * variance) if count > 1 else None, count
+    largest = float(np.max(np.abs(totals)))
+    scale = largest if largest > LARGE else 1.0
+    variance = fsum(((totals / scale) * (totals / scale)).tolist()) / (n * n)
+    return scale * scale * variance, scale * sqrt(count / (count - 1) * variance) if count > 1 else None, count
 
 
 def _encode_clusters(clusters: Sequence[object] | NDArray[np.generic], n: int) -> Ints64:

@@ -12,7 +12,8 @@ from evalcore.core.groups.tree import Tree
 from evalcore.core.metrics.metric import Metric
 from evalcore.core.pipeline import build_report, report_task
 from evalcore.core.records.errors import EvalError
-from evalcore.core.records.estimate import Counts, Estimate, Resampling
+from evalcore.core.records.estimate import Estimate, Resampling
+from evalcore.core.records.outcome import Counts
 from evalcore.core.records.report import Report, TaskReport
 from evalcore.core.records.request import GENERATE_UNTIL
 from evalcore.core.records.score import Scored
