@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from math import isfinite
 
 from msgspec import Struct
 from msgspec.structs import replace
 from pyrsistent import PMap
+from toolz import unique
 
 from evalcore.core.aggregate.resample import draws_of, resample_group
 from evalcore.core.aggregate.signature import INTERVAL, interval_of
@@ -49,6 +50,7 @@ DEFAULT = Inference()
 NO_SPREAD = "the documents show no spread"
 NEARLY_ALL = 0.8
 """Beyond this skewness, one unit makes up most of the squared error."""
+OWN_UNUSED = "the interval is made of the tasks' standard errors, which know less than the tasks' own intervals"
 Resampler = Callable[[Estimate, Resampling], Resamples | None]
 OwnInterval = Callable[[float], Bracket | None]
 
@@ -71,7 +73,7 @@ def add_interval(
     method, spread, scale = inference.method, estimate.spread.variance, estimate.scale
     bracket = own(inference.confidence) if own is not None and estimate.spread.df > 0 else None
     if bracket is not None:  # what is known beside the value is told with every interval
-        told = (*estimate.warnings, *bracket.warnings)
+        told = tuple(unique((*estimate.warnings, *bracket.warnings)))
         estimate = replace(estimate, warnings=told, reference=bracket.reference)
         if method.resampled is None:
             return _take_bracket(estimate, bracket)
@@ -87,33 +89,36 @@ def add_interval(
     return replace(estimate, ci=ci, signature=f"{estimate.signature}{INTERVAL}{name}")
 
 
-def add_group_interval(
-    estimate: Estimate, inference: Inference, leaves: Mapping[str, Estimate], own: Collection[str] = ()
-) -> Estimate:
+def add_group_interval(estimate: Estimate, inference: Inference, leaves: Mapping[str, Estimate]) -> Estimate:
     """Add its interval to a group's number, from the estimates of its tasks by name.
 
-    Tasks with intervals of their ``own`` have a general one in a group, with a warning; a group of one has its task's.
+    A group of one task has the interval of its task. Where tasks have an interval of their own kind, that of a larger
+    group knows less.
     """
     parts = [part for part in estimate.group.parts if part.slope]
-    known = [part.name for part in parts if part.name in own and leaves[part.name].ci is not None]
-    alone = leaves[known[0]] if known and len(parts) == 1 and parts[0].slope == 1 else None
-    bracket = None if alone is None else (lambda confidence: _bracket_again(alone))
-    made = add_interval(estimate, inference, lambda mean, resampling: resample_group(mean, leaves, resampling), bracket)
-    if not known or alone is not None or made.ci is None:
-        return made
-    return replace(made, warnings=(*made.warnings, f"the interval knows less than that of {known[0]} alone"))
+    own = [found for part in parts if (found := _find_bracket(leaves.get(part.name), inference)) is not None]
+    alone = own[0] if own and len(parts) == 1 and parts[0].slope == 1 else None
+    made = add_interval(
+        estimate,
+        inference,
+        lambda mean, resampling: resample_group(mean, leaves, resampling),
+        None if alone is None else lambda confidence: alone,
+    )
+    told = (OWN_UNUSED,) if own and alone is None and made.ci is not None else ()
+    return replace(made, warnings=(*made.warnings, *told))
 
 
-def _bracket_again(task: Estimate) -> Bracket | None:
-    """The interval that a task has, by the name in its recipe."""
-    named = [part.removeprefix("ci:") for part in task.signature.split("|") if part.startswith("ci:")]
-    if task.ci is None or not named:
+def _find_bracket(task: Estimate | None, inference: Inference) -> Bracket | None:
+    """Find the interval of a task if it is of its own kind; the task's recipe names it."""
+    if task is None or task.ci is None or not task.spread.own or inference.method.resampled is not None:
         return None
-    return Bracket(ci=task.ci, method=named[0], warnings=task.warnings, reference=task.reference)
+    name = next(part.removeprefix("ci:") for part in task.signature.split("|") if part.startswith("ci:"))
+    return Bracket(ci=task.ci, method=name, warnings=task.warnings, reference=task.reference)
 
 
 def _take_bracket(estimate: Estimate, bracket: Bracket) -> Estimate:
-    return replace(estimate, ci=bracket.ci, signature=f"{estimate.signature}{INTERVAL}{bracket.method}")
+    signature = f"{estimate.signature}{INTERVAL}{bracket.method}"
+    return replace(estimate, ci=bracket.ci, signature=signature, spread=replace(estimate.spread, own=True))
 
 
 def _add_default(estimate: Estimate, inference: Inference, why: str, bracket: Bracket | None = None) -> Estimate:
@@ -142,7 +147,7 @@ def _add_closed_form(estimate: Estimate, inference: Inference) -> Estimate:
         skewness=estimate.spread.skewness,
     )
     if ci is not None:
-        return replace(estimate, ci=ci, warnings=(*estimate.warnings, *_doubt_interval(estimate)))
+        return replace(estimate, ci=ci, warnings=tuple(unique((*estimate.warnings, *_doubt_interval(estimate)))))
     return replace(estimate, reason=estimate.reason or _explain_missing(estimate))
 
 

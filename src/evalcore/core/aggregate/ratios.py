@@ -155,13 +155,14 @@ def bracket_ece(evidence: Evidence, confidence: float) -> Bracket | None:
         return None
     order, units = _order_rows(given, evidence.clusters)
     scores = given[order]
-    places, gaps = one_hot(_find_bins(scores, bins), bins), scores[:, 1] - scores[:, 0]
-    totals = np.add.reduceat(places * gaps[:, None], np.flatnonzero(np.diff(units, prepend=-1))) / len(scores)
+    places, gaps = _find_bins(scores, bins), scores[:, 1] - scores[:, 0]
+    starts = np.flatnonzero(np.diff(units, prepend=-1))
+    totals = np.add.reduceat(one_hot(places, bins) * gaps[:, None], starts) / len(scores)
     own, squares = totals.sum(axis=0), (totals * totals).sum(axis=0)
     shrunk = np.sign(own) * np.maximum(np.abs(own) - np.sqrt(squares), 0.0)
-    signed, calibrated = _draw_gaps(scores[:, 0], gaps, places, units, evidence.seed)
-    added = np.abs(shrunk + signed).sum(axis=1) - np.abs(shrunk).sum()
-    by_chance = np.abs(calibrated).sum(axis=1)
+    signed, calibrated = _draw_gaps(scores[:, 0], gaps, places, units, bins, evidence.seed)
+    added = np.abs(shrunk[:, None] + signed).sum(axis=0) - np.abs(shrunk).sum()
+    by_chance = np.abs(calibrated).sum(axis=0)
     level, value = (1 + confidence) / 2, evidence.value
     low = value - float(np.quantile(added, level)) if value > float(np.quantile(by_chance, level)) else 0.0
     reach = normal_quantile(level) * sqrt(float((np.abs(totals).sum(axis=1) ** 2).sum()))
@@ -187,17 +188,20 @@ def _order_rows(scores: Floats64, clusters: Ints64 | None) -> tuple[Ints64, Ints
 
 
 def _draw_gaps(
-    confidences: Floats64, gaps: Floats64, places: Floats64, units: Ints64, seed: int
+    confidences: Floats64, gaps: Floats64, places: Ints64, units: Ints64, bins: int, seed: int
 ) -> tuple[Floats64, Floats64]:
     """Draw the bins' gaps with random signs, and those of a calibrated model; a unit draws once for all its rows."""
     generator = np.random.Generator(np.random.PCG64(seed))
-    signed, calibrated = np.zeros((2, CALIBRATION_DRAWS, places.shape[1]))
+    signed, calibrated = np.zeros((2, bins, CALIBRATION_DRAWS))
     n, rows, drawn = len(units), AT_ONCE // CALIBRATION_DRAWS, np.zeros((0, CALIBRATION_DRAWS))
     for at in (slice(start, min(start + rows, n)) for start in range(0, n, rows)):
         begun = drawn[-1:] if at.start and units[at.start] == units[at.start - 1] else drawn[:0]
         within = units[at] - units[at.start]
         drawn = np.concatenate([begun, generator.random((int(within[-1]) + 1 - len(begun), CALIBRATION_DRAWS))])
-        each, chance = drawn[within], confidences[at, None]
-        signed += np.where(each < 0.5, -1.0, 1.0).T @ (places[at] * gaps[at, None])
-        calibrated += ((each < chance) - chance).T @ places[at]
+        order = np.argsort(places[at], kind="stable")
+        found, starts = np.unique(places[at][order], return_index=True)
+        each, gap, chance = drawn[within[order]], gaps[at][order, None], confidences[at][order, None]
+        # not a matrix product, whose threads cost more than they win
+        signed[found] += np.add.reduceat(np.where(each < 0.5, -gap, gap), starts)
+        calibrated[found] += np.add.reduceat((each < chance) - chance, starts)
     return signed / n, calibrated / n

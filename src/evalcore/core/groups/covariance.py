@@ -11,7 +11,7 @@ from msgspec import Struct
 from evalcore.core.groups.averages import Term
 from evalcore.core.records.array import Bools, Floats64, Ints64
 from evalcore.core.records.estimate import Estimate
-from evalcore.core.stats.influence import LARGE, satterthwaite, sum_clusters
+from evalcore.core.stats.influence import satterthwaite, scale_of, sum_clusters
 
 
 class TermSpread(Struct, frozen=True):
@@ -93,7 +93,7 @@ def _add_strata(strata: Sequence[Stratum]) -> TermSpread:
     stderr = largest * sqrt(fsum((error / largest) ** 2 for error in errors)) if largest else 0.0
     # In a sum of many the correction for small tasks does not vanish with their number: 57 tasks of 2 documents each
     # would seem twice as precise as they are.
-    scale = largest if largest > LARGE else 1.0
+    scale = scale_of(errors)
     squares = [
         (error / scale) ** 2 or (one.unseen if largest else 0.0) for error, one in zip(errors, strata, strict=True)
     ]

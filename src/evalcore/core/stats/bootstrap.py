@@ -8,7 +8,7 @@ from math import sqrt
 import numpy as np
 
 from evalcore.core.records.array import Floats64, Ints64
-from evalcore.core.stats.influence import LARGE
+from evalcore.core.stats.influence import scale_of
 
 AT_ONCE = 2**20
 """The most drawn positions held at a time."""
@@ -51,7 +51,8 @@ def bootstrap(statistic: Callable[[Ints64], float], n: int, *, draws: int, seed:
 
     values = resample(evaluate_each, n, draws=draws, generator=np.random.Generator(np.random.PCG64(seed)))
     finite = values[np.isfinite(values)]
-    return float(np.std(finite, ddof=1)) * sqrt(n / (n - 1)) if len(finite) > 1 else None
+    scale = scale_of(finite)
+    return scale * float(np.std(finite / scale, ddof=1)) * sqrt(n / (n - 1)) if len(finite) > 1 else None
 
 
 def median_stderr(sorted_values: Floats64) -> float | None:
@@ -70,9 +71,9 @@ def median_stderr(sorted_values: Floats64) -> float | None:
     first, weights = _median_weights(n)
     near = sorted_values[first : first + len(weights)] - sorted_values[n // 2]
     centred = near - np.sum(weights * near)
-    largest = float(np.max(np.abs(centred)))
-    scale = largest if largest > LARGE else 1.0
-    return scale * sqrt(float(np.sum(weights * (centred / scale) * (centred / scale))))
+    scale = scale_of(centred)
+    shares = centred / scale
+    return scale * sqrt(float(np.sum(weights * shares * shares)))
 
 
 def _median_weights(n: int) -> tuple[int, Floats64]:

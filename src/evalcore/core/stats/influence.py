@@ -11,8 +11,17 @@ from numpy.typing import NDArray
 from evalcore.core.records.array import Floats64, Ints64
 from evalcore.core.records.errors import EvalError
 
-LARGE = 1e150
-"""Beyond it squares overflow, so they are of shares."""
+_LARGE = 1e150
+
+
+def scale_of(values: Sequence[float] | Floats64) -> float:
+    """What to divide values by before they are squared: 1, or the largest if its square would overflow.
+
+    >>> scale_of([3.0, -4.0]), scale_of([1.0, -1e200])
+    (1.0, 1e+200)
+    """
+    largest = float(np.max(np.abs(values), initial=0.0))
+    return largest if largest > _LARGE else 1.0
 
 
 def independent(influence: Floats64) -> tuple[float, float | None, int]:
@@ -54,9 +63,9 @@ def _measure_totals(totals: Floats64, n: int) -> tuple[float, float | None, int]
     count = len(totals)
     if count == 0:
         return nan, None, 0
-    largest = float(np.max(np.abs(totals)))
-    scale = largest if largest > LARGE else 1.0
-    variance = fsum(((totals / scale) * (totals / scale)).tolist()) / (n * n)
+    scale = scale_of(totals)
+    shares = totals / scale
+    variance = fsum((shares * shares).tolist()) / (n * n)
     return scale * scale * variance, scale * sqrt(count / (count - 1) * variance) if count > 1 else None, count
 
 
