@@ -202,18 +202,18 @@ def _warn_of_scarce(rows: Rows, counts: Floats64) -> tuple[str, ...]:
     return (f"fewer than {ENOUGH} documents of class {shown}{more}: the interval may be too short",)
 
 
-class Average(Struct, frozen=True):
+class ClassAverage(Struct, frozen=True):
     """How the F1 of classes are averaged, and the interval of that if it is not the general one."""
 
     finalise: Callable[[Sums, int], Sums]
     interval: IntervalRule | None = None
 
 
-F1_AVERAGES: Mapping[str, Average] = {
-    "binary": Average(lambda sums, k: _each_f(sums, k)[..., -1], _bracket_without_positives),
-    "macro": Average(lambda sums, k: _each_f(sums, k).mean(axis=-1), _bracket_macro),
-    "micro": Average(lambda sums, k: sums[..., :k].sum(axis=-1) / sums[..., 2 * k :].sum(axis=-1)),
-    "weighted": Average(
+F1_AVERAGES: Mapping[str, ClassAverage] = {
+    "binary": ClassAverage(lambda sums, k: _each_f(sums, k)[..., -1], _bracket_without_positives),
+    "macro": ClassAverage(lambda sums, k: _each_f(sums, k).mean(axis=-1), _bracket_macro),
+    "micro": ClassAverage(lambda sums, k: sums[..., :k].sum(axis=-1) / sums[..., 2 * k :].sum(axis=-1)),
+    "weighted": ClassAverage(
         lambda sums, k: (_each_f(sums, k) * sums[..., 2 * k :]).sum(axis=-1) / sums[..., 2 * k :].sum(axis=-1),
         _bracket_each_f,
     ),
