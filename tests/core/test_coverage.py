@@ -19,6 +19,8 @@ from scipy import stats
 from evalcore import AGGREGATIONS, Estimate, MetricKey, TaskReport, aggregate_metric, freeze_options, reduce_repeats
 from evalcore.core.compare.estimates import compare_estimates
 from evalcore.core.groups.report import report_group
+from evalcore.core.metrics.corpus import pair_statistics
+from evalcore.core.records.row import Rows
 from evalcore.groups import Group, GroupMetric, Leaf
 from evalcore.stats import Array, Floats, Inference, Labels, Stats, build_column
 
@@ -421,3 +423,149 @@ def test_micro_f1_of_many_classes_covers_like_accuracy(n: int, p: float) -> None
         ).ci
 
     assert exactly(ends, n, p) >= LEAST
+
+
+# --- skewed scores, calibration, rare classes: trust.md 1.9 ---
+
+
+def close(name: str, rows: Rows, n: int, method: str = "wilson", **options: object) -> Estimate:
+    asked, column = Inference(interval=method), build_column(range(n), rows)
+    return aggregate_metric(AGGREGATIONS[name], column, inference=asked, options=freeze_options(options))
+
+
+def covered(made: Iterable[Estimate], truth: float) -> tuple[float, float]:
+    """How many intervals hold the truth, and how many have a warning."""
+    seen = list(made)
+    return share(holds(one.ci, truth) for one in seen), share(bool(one.warnings) for one in seen)
+
+
+SKEWED: dict[str, tuple[Callable[[np.random.Generator, tuple[int, int]], Values], float]] = {
+    "gamma .5": (lambda rng, shape: rng.gamma(0.5, 1.0, shape), 0.5),
+    "exponential": (lambda rng, shape: rng.exponential(1.0, shape), 1.0),
+    "log-normal 1": (lambda rng, shape: rng.lognormal(0.0, 1.0, shape), float(np.exp(0.5))),
+    "log-normal 1.5": (lambda rng, shape: rng.lognormal(0.0, 1.5, shape), float(np.exp(1.125))),
+    "normal": (lambda rng, shape: rng.normal(9.0, 1.0, shape), 9.0),
+}
+
+
+@pytest.mark.parametrize("n", [10, 30, 100])
+@pytest.mark.parametrize("name", SKEWED)
+def test_perplexity_of_skewed_likelihoods(name: str, n: int) -> None:
+    """Student's interval holds the truth in 72 to 92 % of the skewed ones; few documents are warned of."""
+    draw, mean = SKEWED[name]
+    drawn = -draw(np.random.default_rng(n), (500, n))
+    found, warned = covered((close("perplexity", Floats(Array(row)), n) for row in drawn), float(np.exp(mean)))
+    assert found >= (0.86 if name == "log-normal 1.5" and n == 10 else LEAST), found
+    assert (warned == 1.0) == (n < 30)
+
+
+@pytest.mark.parametrize("name", ["normal", "exponential", "log-normal 1"])
+def test_a_hundred_documents_pay_little_for_their_skew(name: str) -> None:
+    drawn = SKEWED[name][0](np.random.default_rng(3), (100, 100)) * 1000  # far from any bound
+    ends = np.array([[close("mean", Floats(Array(row)), 100, how).ci for row in drawn] for how in ("wilson", "t")])
+    longer = np.median((ends[0, :, 1] - ends[0, :, 0]) / (ends[1, :, 1] - ends[1, :, 0]))
+    assert 1.0 <= longer <= {"normal": 1.02, "exponential": 1.15, "log-normal 1": 1.40}[name]
+    assert (ends[0, :, 0] <= ends[1, :, 0]).all(), "never shorter than Student's"
+    assert (ends[0, :, 1] >= ends[1, :, 1]).all()
+
+
+def brier_scores(rng: np.random.Generator, shape: tuple[int, ...], spread: float, lead: float) -> Values:
+    """Scores of a model whose logits of four choices are normal, with a lead for the right one."""
+    logits = rng.normal(0.0, spread, (*shape, 4)) + lead * np.array([1.0, 0.0, 0.0, 0.0])
+    chances = np.exp(logits - logits.max(axis=-1, keepdims=True))
+    chances /= chances.sum(axis=-1, keepdims=True)
+    scores: Values = ((chances - np.array([1.0, 0.0, 0.0, 0.0])) ** 2).sum(axis=-1)
+    return scores
+
+
+@pytest.mark.parametrize("n", [10, 30, 100])
+@pytest.mark.parametrize(("spread", "lead"), [(1.0, 1.0), (1.0, 3.0), (2.0, 5.0), (6.0, 12.0), (6.0, 20.0)])
+def test_brier_scores_of_unsure_and_of_confident_models(spread: float, lead: float, n: int) -> None:
+    """A confident model's scores are nearly 0 until one is nearly 2: Wilson's on their variance held 31 to 87 %."""
+    rng = np.random.default_rng(n)
+    truth = float(brier_scores(rng, (200_000,), spread, lead).mean())
+    drawn = brier_scores(rng, (400, n), spread, lead)
+    found, _ = covered((close("brier_score", Floats(Array(row)), n) for row in drawn), truth)
+    assert found >= LEAST, found
+
+
+@cache
+def sentences(count: int, a: float, b: float) -> list[tuple[str, str]]:
+    """Sentences of frequent and rare words, and what is left of them after errors that some have more of."""
+    rng = np.random.default_rng(count)
+    words, chances = np.array([f"w{i}" for i in range(500)]), 1 / np.arange(1.0, 501.0)
+    out = []
+    for length in np.clip(rng.lognormal(2.9, 0.6, count), 3, 60).astype(int).tolist():
+        said = rng.choice(words, length, p=chances / chances.sum()).tolist()
+        fate, rate = rng.random(length), rng.beta(a, b)
+        heard = [
+            str(rng.choice(words)) if u < rate / 2 else word for u, word in zip(fate, said, strict=True) if u > rate / 4
+        ]
+        out.append((" ".join(said), " ".join(heard)))
+    return out
+
+
+@pytest.mark.parametrize(("a", "b"), [(6.0, 2.0), (1.0, 8.0)], ids=["bad", "good"])
+@pytest.mark.parametrize("name", ["bleu", "chrf", "ter"])
+def test_corpus_scores(name: str, a: float, b: float) -> None:
+    rng = np.random.default_rng(8)
+    every = pair_statistics(name, sentences(500, a, b))
+    truth = close(name, Stats(Array(every)), 500).value
+    assert truth is not None
+    for n in (10, 30):
+        drawn = (every[rng.integers(0, len(every), n)] for _ in range(300))
+        found, warned = covered((close(name, Stats(Array(rows)), n) for rows in drawn), truth)
+        assert found >= LEAST or (n, warned) == (10, 1.0), (n, found)
+
+
+@pytest.mark.parametrize("off", [0.0, -0.05, -0.15, 0.1])
+@pytest.mark.parametrize("n", [30, 100, 300])
+def test_calibration_error(n: int, off: float) -> None:
+    """The chance of being right is the confidence, and so much more. Of a calibrated model the old interval held 0 %."""
+    rng = np.random.default_rng(n)
+    many = 0.2 + 0.8 * rng.beta(2.0, 2.0, 200_000)
+    gaps = np.clip(many + off, 0.0, 1.0) - many
+    truth = float(np.abs(np.bincount((many * 10).astype(int), gaps)).sum() / len(many))
+    said = 0.2 + 0.8 * rng.beta(2.0, 2.0, (150, n))
+    right = (rng.random((150, n)) < said + off).astype(np.float64)
+    made = [close("ece", Stats(Array(np.stack(rows, axis=1))), n) for rows in zip(said, right, strict=True)]
+    assert covered(made, truth)[0] >= LEAST
+    usual = np.mean([one.reference[1] for one in made if one.reference is not None])
+    if off == 0.0:
+        assert usual == pytest.approx(np.mean([one.value for one in made]), rel=0.1)
+        assert share(one.ci is not None and one.ci[0] == 0.0 for one in made) >= LEAST
+
+
+TABLES: dict[str, tuple[tuple[float, ...], tuple[float, ...]]] = {
+    "two, rare": ((0.9, 0.1), (0.9, 0.7)),
+    "three": ((0.8, 0.15, 0.05), (0.9, 0.7, 0.5)),
+    "three, easy": ((0.8, 0.15, 0.05), (0.99, 0.95, 0.95)),
+    "four": ((0.7, 0.2, 0.07, 0.03), (0.8, 0.8, 0.8, 0.8)),
+}
+
+
+@pytest.mark.parametrize("n", [30, 100, 400])
+@pytest.mark.parametrize("name", TABLES)
+def test_rare_classes(name: str, n: int) -> None:
+    """Classes of these shares, of which so much is right: the delta method alone held 38 to 89 %."""
+    shares, rights = map(np.array, TABLES[name])
+    k = len(shares)
+    cells = np.where(np.eye(k, dtype=bool), (shares * rights)[:, None], (shares * (1 - rights) / (k - 1))[:, None])
+    gold, said = cells.sum(axis=1), cells.sum(axis=0)
+    by_class = 2 * np.diag(cells) / (gold + said)
+    spread = np.sqrt((1 - gold @ gold) * (1 - said @ said))
+    truths = {
+        ("f1", "macro"): float(by_class.mean()),
+        ("f1", "weighted"): float(by_class @ gold),
+        ("matthews_corrcoef", ""): float((np.trace(cells) - gold @ said) / spread),
+    }
+    places = np.array([(i, j) for i in range(k) for j in range(k)])
+    drawn = np.random.default_rng(n).multinomial(n, cells.ravel(), 250)
+    for (metric, how), truth in truths.items():
+        made = (
+            close(metric, Labels(Array(np.repeat(places, row, axis=0))), n, **({"average": how} if how else {}))
+            for row in drawn
+        )
+        found, warned = covered(made, truth)
+        assert found >= LEAST, (metric, how, found)
+        assert (warned > 0.9) == (n == 30) or n > 30

@@ -60,7 +60,7 @@ def spread_of(
     known = summary if summary.weights is None else replace(summary, weights=form.weigh(summary.weights))
     error = aggregation.error(rows, known, influence, resampling)
     if influence is None:
-        return UnitSpread(error, None if error.stderr is None else error.stderr**2, float(n), n - 1.0)
+        return UnitSpread(error, None if error.stderr is None else error.stderr * error.stderr, float(n), n - 1.0)
     made = error.units or measure_error(influence)
     return UnitSpread(error, made.variance, made.trials, made.df, tuple(_warn_of_weights(made, summary)))
 
@@ -93,8 +93,8 @@ def _bootstrap_clusters(summary: Summary, clusters: Ints64, resampling: Resampli
     stderr = bootstrap(
         lambda index: float(units.resampled(index[None, :])[0]), count, draws=draws, seed=resampling.seed
     )
-    method = f"cluster-bootstrap(draws={draws},seed={resampling.seed})"
-    return UnitSpread(Error(stderr, method), None if stderr is None else stderr**2, float(count), count - 1.0)
+    method = f"cluster-bootstrap(draws={draws},seed={resampling.seed})" if count > 1 else "needs two clusters, got 1"
+    return UnitSpread(Error(stderr, method), None if stderr is None else stderr * stderr, float(count), count - 1.0)
 
 
 def whole_clusters(summary: Summary, clusters: Ints64) -> Summary:

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from math import inf
+from collections.abc import Callable, Sequence
+from math import inf, nan
 from typing import TypeGuard
 
 import numpy as np
 from msgspec.structs import replace
 
-from evalcore.core.records.array import Floats64, Ints64
+from evalcore.core.records.array import Floats64, Ints64, frozen
 from evalcore.core.records.column import Column
 from evalcore.core.records.errors import EvalError
-from evalcore.core.records.estimate import Aggregation
-from evalcore.core.records.request import Options
+from evalcore.core.records.estimate import Aggregation, Summary
+from evalcore.core.records.request import Options, freeze_options
 from evalcore.core.records.row import Floats, Objects, Rows, Stats, as_objects
 
 Bounds = tuple[float, float]
@@ -79,6 +79,35 @@ def is_pair(value: object) -> TypeGuard[Sequence[object]]:
     return isinstance(value, list | tuple) and len(value) == 2
 
 
+def read_counts(values: Sequence[object], given: Options) -> Rows:
+    """Read numbers that add up, equally many for every document.
+
+    >>> read_counts([[1, 2], [3, 4]], {}).values.data.tolist()
+    [[1.0, 2.0], [3.0, 4.0]]
+    """
+    try:
+        found = np.array(values, np.float64)
+    except (TypeError, ValueError):
+        found = np.zeros(0)
+    return Stats(frozen(found)) if found.ndim == 2 else read_objects(values, given)
+
+
+def read_chances(values: Sequence[object], given: Options) -> Rows:
+    """Read (gold, probabilities), which lm-eval writes as numpy prints them.
+
+    >>> read_chances([[1, "[0.25 0.75]"], (0, [0.5, 0.5])], {})
+    Objects(values=((1, (0.25, 0.75)), (0, (0.5, 0.5))))
+    """
+    return read_objects([(one[0], _parse_floats(one[1])) if is_pair(one) else one for one in values], given)
+
+
+def _parse_floats(text: object) -> object:
+    try:
+        return tuple(map(float, text.strip("[]").split())) if isinstance(text, str) else text
+    except ValueError as wrong:
+        raise EvalError(f"expected probabilities, got {str(text)[:60]!r}") from wrong
+
+
 # --- between what scores lie --------------------------------------------------------------------------------------
 
 
@@ -115,3 +144,15 @@ def _is_binary(column: Column) -> bool:
         return False
     values = column.rows.values.floats[column.scored]
     return bool(np.all((values == 0) | (values == 1)))
+
+
+def value_of(summarise: Callable[[Rows, Options], Summary], rows: Sequence[object], **chosen: object) -> float:
+    """Aggregate a plain list of scores, to try an aggregation by hand; NaN for an empty list.
+
+    >>> from evalcore.core.records.estimate import smooth
+    >>> value_of(lambda rows, options: smooth(np.array([[3.0, 4.0]]), lambda s: s[..., 0] / s[..., 1]), [0.75])
+    0.75
+    """
+    summary = summarise(Objects(tuple(rows)), freeze_options(chosen))
+    n = len(summary.stats)
+    return float(summary.resampled(np.arange(n)[None, :])[0]) if n else nan

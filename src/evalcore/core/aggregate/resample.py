@@ -10,10 +10,9 @@ import numpy as np
 from evalcore.core.aggregate.clusters import renumber_codes, whole_clusters
 from evalcore.core.records.array import Floats64, Ints64
 from evalcore.core.records.estimate import Estimate, Resampling, Summary
-from evalcore.core.stats.bootstrap import bootstrap_rows, resample
+from evalcore.core.stats.bootstrap import Resamples, bootstrap_rows, jackknife, resample
 from evalcore.core.stats.influence import sum_clusters
 from evalcore.core.stats.links import Link
-from evalcore.core.stats.percentile import Resamples, jackknife
 
 DRAWS = 2000
 PAIRED_DRAWS = 1000

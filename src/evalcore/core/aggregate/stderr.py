@@ -23,12 +23,18 @@ def from_influence(rows: Rows, summary: Summary, influence: Floats64 | None, res
     Error(stderr=0.5, method='delta')
     """
     n = len(summary.stats)
-    if influence is None or n < 2:
-        return Error(None, f"needs two documents, got {n}")
+    if n < 2:
+        return _lack_documents(n)
+    if influence is None:
+        return Error(None, "a score is not finite" if not np.isfinite(summary.stats).all() else "no derivative here")
     if summary.weights is None or np.ptp(summary.weights) == 0:
         return Error(independent(influence)[1], "delta")
     made = measure_error(influence, weights=summary.weights)
     return Error(made.stderr, f"weighted({CR2.name})" if made.stderr is not None else ALL_IN_ONE, made)
+
+
+def _lack_documents(n: int) -> Error:
+    return Error(None, f"needs two documents, got {n}")
 
 
 def from_median(rows: Rows, summary: Summary, influence: Floats64 | None, resampling: Resampling) -> Error:
@@ -38,7 +44,10 @@ def from_median(rows: Rows, summary: Summary, influence: Floats64 | None, resamp
     >>> from_median(None, same, None, Resampling())
     Error(stderr=0.0, method='maritz-jarrett')
     """
-    return Error(median_stderr(np.sort(summary.stats[:, 0])), "maritz-jarrett")
+    n, stderr = len(summary.stats), median_stderr(np.sort(summary.stats[:, 0]))
+    if n < 2:
+        return _lack_documents(n)
+    return Error(stderr, "maritz-jarrett" if stderr is not None else "a score is not finite")
 
 
 def from_bootstrap(rows: Rows, summary: Summary, influence: Floats64 | None, resampling: Resampling) -> Error:
@@ -46,9 +55,12 @@ def from_bootstrap(rows: Rows, summary: Summary, influence: Floats64 | None, res
 
     >>> alone = Summary(np.ones((1, 1)), lambda index: np.ones(len(index)), np.arange(1))
     >>> from_bootstrap(None, alone, None, Resampling(draws=50, seed=3))
-    Error(stderr=None, method='bootstrap(draws=50,seed=3)')
+    Error(stderr=None, method='needs two documents, got 1')
     """
     draws = resampling.draws or CALLABLE_DRAWS
     n = len(summary.stats)
+    if n < 2:
+        return _lack_documents(n)
     stderr = bootstrap(lambda index: float(summary.resampled(index[None, :])[0]), n, draws=draws, seed=resampling.seed)
-    return Error(stderr, f"bootstrap(draws={draws},seed={resampling.seed})")
+    made = f"bootstrap(draws={draws},seed={resampling.seed})"
+    return Error(stderr, made if stderr is not None else "fewer than two resamples have a value")

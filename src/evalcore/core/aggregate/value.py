@@ -8,16 +8,18 @@ from math import isfinite
 import numpy as np
 from msgspec.structs import replace
 
-from evalcore.core.aggregate.clusters import spread_of
+from evalcore.core.aggregate.clusters import UnitSpread, renumber_codes, spread_of
 from evalcore.core.aggregate.inference import DEFAULT, Inference, add_interval
 from evalcore.core.aggregate.resample import resample_task
-from evalcore.core.records.array import Floats64, Ints64, frozen, multiply_columns
+from evalcore.core.records.array import Floats64, Ints64, frozen, gradient, multiply_columns
 from evalcore.core.records.column import Column
 from evalcore.core.records.errors import EvalError
-from evalcore.core.records.estimate import Aggregation, Counts, Estimate, Scale, Spread, Summary, gradient
-from evalcore.core.records.outcome import FAILED, NOT_EMITTED, OK, UNSCORABLE, Rule
+from evalcore.core.records.estimate import Aggregation, Estimate, Evidence, Scale, Spread, Summary
+from evalcore.core.records.outcome import FAILED, NOT_EMITTED, OK, UNSCORABLE, Counts, Rule
 from evalcore.core.records.request import Options, freeze_options
 from evalcore.core.records.row import Floats, Rows, as_objects, take_rows
+from evalcore.core.stats.influence import sum_clusters
+from evalcore.core.stats.skewness import skewness_of_sum, unseen_variance
 
 NO_OPTIONS = freeze_options()
 Evaluated = tuple[float | None, Floats64 | None, Floats64 | None]
@@ -68,7 +70,8 @@ def aggregate_metric(
         counts=replace(empty.counts, lowest=lowest, highest=highest),
         scale=replace(empty.scale, size=float(units) if size is None or sums is None else size(sums)),
         spread=Spread(
-            variance=spread.variance,
+            variance=_widen_variance(spread, aggregation, summary),
+            skewness=_find_skewness(summary, influence, codes),
             df=spread.df,
             trials=trials,
             influence=None if influence is None else frozen(influence),
@@ -79,7 +82,26 @@ def aggregate_metric(
             form=form,
         ),
     )
-    return add_interval(filled, inference, partial(resample_task, summary, codes))
+    evidence = Evidence(rows, options, summary, value, spread.df, codes, inference.resampling.seed)
+    own = None if aggregation.interval is None else partial(aggregation.interval, evidence)
+    return add_interval(filled, inference, partial(resample_task, summary, codes), own)
+
+
+def _widen_variance(spread: UnitSpread, aggregation: Aggregation, summary: Summary) -> float | None:
+    """Add to a variance what the documents behind a mean between bounds may hide."""
+    low, high = aggregation.bounds
+    if spread.variance is None or not aggregation.even or not isfinite(high - low):
+        return spread.variance
+    shares = (summary.stats[:, 0] - low) / (high - low)
+    inside = bool(((shares >= 0) & (shares <= 1)).all())  # one score beyond them, and there are no bounds
+    return spread.variance + (unseen_variance(shares) * (high - low) ** 2 / spread.trials if inside else 0.0)
+
+
+def _find_skewness(summary: Summary, influence: Floats64 | None, codes: Ints64 | None) -> float:
+    """Find the skewness of a value; right and wrong ones have one that Wilson's interval knows."""
+    if influence is None or bool(((summary.stats == 0) | (summary.stats == 1)).all()):
+        return 0.0
+    return skewness_of_sum(influence if codes is None else sum_clusters(influence, renumber_codes(codes)[0]))
 
 
 def _evaluate_rows(aggregation: Aggregation, rows: Rows, options: Options) -> tuple[Summary, Evaluated]:
@@ -133,7 +155,8 @@ def evaluate(aggregation: Aggregation, summary: Summary) -> Evaluated:
         value = float(np.real(summary.finalise(sums)))
     if not isfinite(value):
         return None, None, None
-    influence = multiply_columns(summary.stats, gradient(summary.finalise, sums) * len(summary.stats))
+    with np.errstate(invalid="ignore"):
+        influence = multiply_columns(summary.stats, gradient(summary.finalise, sums) * len(summary.stats))
     return value, (_centre(influence) if bool(np.isfinite(influence).all()) else None), sums
 
 
@@ -161,6 +184,7 @@ def _count_documents(aggregation: Aggregation, column: Column, closed: Column, o
             average=aggregation.average,
             even=aggregation.even,
             measures=aggregation.measures,
+            least=aggregation.least,
         ),
     )
 

@@ -12,7 +12,8 @@ from evalcore.core.groups.covariance import all_clusters, spread_of_terms
 from evalcore.core.groups.tree import GroupMetric
 from evalcore.core.records.array import frozen
 from evalcore.core.records.errors import EvalError
-from evalcore.core.records.estimate import Counts, Estimate, Makeup, Part, Scale, Spread
+from evalcore.core.records.estimate import Estimate, Makeup, Part, Scale, Spread
+from evalcore.core.records.outcome import Counts
 from evalcore.core.stats.links import IDENTITY, Link
 from evalcore.core.stats.noise import combine_noise
 
@@ -169,6 +170,7 @@ def combine_terms(spec: GroupMetric, terms: Sequence[Term], value: float, slopes
         ),
         spread=Spread(
             variance=spread.variance,
+            skewness=spread.skewness,
             df=spread.df,
             trials=spread.trials,
             clusters=None if clusters is None else frozen(clusters),

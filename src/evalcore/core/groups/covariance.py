@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from math import fsum, isfinite, sqrt
+from math import copysign, fsum, isfinite, sqrt
 
 import numpy as np
 from msgspec import Struct
@@ -11,7 +11,7 @@ from msgspec import Struct
 from evalcore.core.groups.averages import Term
 from evalcore.core.records.array import Bools, Floats64, Ints64
 from evalcore.core.records.estimate import Estimate
-from evalcore.core.stats.influence import Leverage, find_degrees, satterthwaite, sum_clusters, weigh_units
+from evalcore.core.stats.influence import Leverage, find_degrees, satterthwaite, scale_of, sum_clusters, weigh_units
 
 
 class TermSpread(Struct, frozen=True):
@@ -25,6 +25,7 @@ class TermSpread(Struct, frozen=True):
     df: float | None = None
     trials: float = 0.0
     reason: str | None = None
+    skewness: float = 0.0
 
 
 class Stratum(Struct, frozen=True):
@@ -36,6 +37,7 @@ class Stratum(Struct, frozen=True):
     trials: float
     unseen: float = 0.0
     """A plausible squared error if the documents show no spread: all right is not certain."""
+    skewness: float = 0.0
 
 
 class Tied(Struct, frozen=True, eq=False):
@@ -97,25 +99,35 @@ def _add_strata(strata: Sequence[Stratum]) -> TermSpread:
     """Add up independent parts of an error."""
     if len(strata) == 1:  # it keeps its variance, so that a group of one equals its task
         only = strata[0]
-        return TermSpread(only.error, only.variance, only.df, only.trials)
+        return TermSpread(only.error, only.variance, only.df, only.trials, skewness=only.skewness)
     errors = [one.error for one in strata]
     largest = max(errors, default=0.0)
     stderr = largest * sqrt(fsum((error / largest) ** 2 for error in errors)) if largest else 0.0
     # In a sum of many the correction for small tasks does not vanish with their number: 57 tasks of 2 documents each
     # would seem twice as precise as they are.
-    squares = [error**2 or (one.unseen if largest else 0.0) for error, one in zip(errors, strata, strict=True)]
-    variance = fsum(squares) if all(one.variance is not None for one in strata) else None
+    scale = scale_of(errors)
+    squares = [
+        (error / scale) ** 2 or (one.unseen if largest else 0.0) for error, one in zip(errors, strata, strict=True)
+    ]
+    variance = scale * scale * fsum(squares) if all(one.variance is not None for one in strata) else None
     dfs = [one.df for one in strata if one.df is not None]
     df = satterthwaite(squares, dfs) if len(dfs) == len(strata) else None
     inverse = fsum(1 / one.trials for one in strata if one.trials > 0)
-    return TermSpread(stderr, variance, df, 1 / inverse if inverse > 0 else 0.0)
+    # third cumulants add up; tasks that share clusters count as not skewed
+    skewness = fsum(one.skewness * (one.error / stderr) ** 3 for one in strata) if stderr else 0.0
+    return TermSpread(stderr, variance, df, 1 / inverse if inverse > 0 else 0.0, skewness=skewness)
 
 
 def _build_stratum(estimate: Estimate, slope: float) -> Stratum:
     variance = None if estimate.spread.variance is None else slope**2 * estimate.spread.variance
     error = abs(slope) * (estimate.stderr or 0.0)
     return Stratum(
-        error, variance, estimate.spread.df, estimate.spread.trials / slope**2, slope**2 * _guess_variance(estimate)
+        error,
+        variance,
+        estimate.spread.df,
+        estimate.spread.trials / slope**2,
+        slope**2 * _guess_variance(estimate),
+        copysign(estimate.spread.skewness, slope * estimate.spread.skewness),
     )
 
 

@@ -182,7 +182,7 @@ def without_options(summarise: Callable[[Rows, Options], Summary], rows: Rows, o
 def zipped(kind: str, rows: Rows, options: Options) -> Summary:
     """E47: references cut to the fewest of any document, in each resample to the fewest of those drawn.
 
-    >>> from evalcore.core.records.estimate import value_of
+    >>> from evalcore.core.aggregate.numbers import value_of
     >>> said = [(["a b", "a c"], "a c"), (["a b"], "a b")]
     >>> [value_of(one, said) for one in (partial(zipped, "ter"), AGGREGATIONS["ter"].summarise)]
     [25.0, 0.0]

@@ -179,6 +179,7 @@ def _write_extra(estimate: Estimate, behind: Sequence[Estimate]) -> Plain:
         "lowest": estimate.counts.lowest,
         "highest": estimate.counts.highest,
         "reason": estimate.reason,
+        "warnings": list(estimate.warnings),
         "missing": list(estimate.group.missing),
         "bounds": write_bounds(estimate.scale.score_bounds),
         "errata": list(estimate.errata),
@@ -188,8 +189,10 @@ def _write_extra(estimate: Estimate, behind: Sequence[Estimate]) -> Plain:
 
 
 def _write_sources(estimate: Estimate, behind: Sequence[Estimate]) -> Plain:
-    """Write where an error comes from: clusters, drawn answers, the choice of tasks."""
+    """Write what a number is to be seen beside, and where its error comes from: clusters, drawn answers, tasks."""
     out: Plain = {}
+    if estimate.reference is not None:
+        out["reference"] = dict(zip(("of", "value"), estimate.reference, strict=True))
     named = [one.spread.clusters.ints.tolist() for one in behind if one.spread.clusters is not None]
     if named:  # in a task without clusters, every document is its own
         out["clusters"] = len(set().union(*named)) + sum(one.count for one in behind if one.spread.clusters is None)

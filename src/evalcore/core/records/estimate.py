@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from math import nan
 
 import numpy as np
 from msgspec import Struct, field
-from numpy.typing import NDArray
 
-from evalcore.core.records.array import Array, ColumnRecord, Floats64, Ints64, exact_sum
+from evalcore.core.records.array import Array, ColumnRecord, Finalise, Floats64, Ints64, exact_sum
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.frozen_dict import ShallowRecord
+from evalcore.core.records.outcome import Counts
 from evalcore.core.records.request import Options, freeze_options
-from evalcore.core.records.row import Objects, Rows
+from evalcore.core.records.row import Rows
 from evalcore.core.stats.influence import CR2, ErrorForm, UnitError
 from evalcore.core.stats.links import IDENTITY, Link
-
-Sums = NDArray[np.float64] | NDArray[np.complex128]
-Finalise = Callable[[Sums], Sums]
-"""Summed statistics (..., k) to values (...). Real or complex: it is differentiated by the complex step."""
 
 
 class Summary(ColumnRecord, frozen=True, eq=False):
@@ -62,6 +57,31 @@ class Error(Struct, frozen=True, repr_omit_defaults=True):
 ErrorRule = Callable[[Rows, Summary, Floats64 | None, Resampling], Error]
 
 
+class Evidence(ColumnRecord, frozen=True, eq=False):
+    """What an aggregation's own interval is made of: the scored rows and what they came to."""
+
+    rows: Rows
+    options: Options
+    summary: Summary
+    value: float
+    df: float
+    clusters: Ints64 | None
+    seed: int
+
+
+class Bracket(Struct, frozen=True, kw_only=True):
+    """An aggregation's own interval and its name in a recipe; ``reference`` is what something known would get."""
+
+    ci: tuple[float, float]
+    method: str
+    warnings: tuple[str, ...] = ()
+    reference: tuple[str, float] | None = None
+
+
+IntervalRule = Callable[[Evidence, float], Bracket | None]
+"""Evidence and a confidence to an interval; None where the general one will do."""
+
+
 class Aggregation(ShallowRecord, frozen=True, kw_only=True):
     """Closes a column into a value and the influence of each unit on it.
 
@@ -70,7 +90,8 @@ class Aggregation(ShallowRecord, frozen=True, kw_only=True):
     the sum of scores and their number as statistics. ``library`` made the statistics: its version is in the recipe.
     ``resamples`` says whether clusters may be resampled for the error of a value without influences.
     ``read`` makes rows of logged scores that are more than one number. Where it does not ``measure``, answers are only
-    recorded, and no number is missing.
+    recorded, and no number is missing. ``interval`` makes the interval where it is not the general one, and ``least``
+    is the number of units below which the general one is doubtful.
     """
 
     name: str
@@ -86,6 +107,8 @@ class Aggregation(ShallowRecord, frozen=True, kw_only=True):
     read: Callable[[Sequence[object], Options], Rows] | None = None
     measures: bool = True
     total: Callable[[Floats64], Floats64] = exact_sum
+    interval: IntervalRule | None = None
+    least: int = 0
 
 
 class Part(Struct, frozen=True):
@@ -107,20 +130,6 @@ class AcrossTasks(Struct, frozen=True):
     ci: tuple[float, float] | None
 
 
-class Counts(Struct, frozen=True):
-    """How many documents have a score, and how many have none, by cause.
-
-    ``lowest`` and ``highest`` bound the value, whatever the documents without a score would have scored.
-    """
-
-    scored: int = 0
-    unscorable: int = 0
-    failed: int = 0
-    not_emitted: int = 0
-    lowest: float | None = None
-    highest: float | None = None
-
-
 class Scale(ShallowRecord, frozen=True, kw_only=True):
     """The kind of a number: its aggregation, direction and bounds, and how groups average it.
 
@@ -139,19 +148,23 @@ class Scale(ShallowRecord, frozen=True, kw_only=True):
     measures: bool = True
     size: float = 0.0
     score_bounds: tuple[float, float] | None = None
+    least: int = 0
 
 
 class Spread(Struct, frozen=True, kw_only=True):
     """What the error and the interval rest on: the influence of each document, and what follows from it.
 
-    ``trials`` is what the interval rests on if the variance is 0. ``noise`` is the part of the squared standard
-    error that comes from drawing ``repeats`` answers to each question. ``weights`` are those of the documents if they
-    are not all equal; ``form`` is the form of the error.
+    ``variance`` is the interval's; ``trials`` is what that rests on if it is 0. ``skewness`` is the value's. ``own``
+    says that the interval is of the aggregation's own kind. ``noise`` is the part of the squared standard error that
+    comes from drawing ``repeats`` answers to each question. ``weights`` are those of the documents if they are not all
+    equal; ``form`` is the form of the error.
     """
 
     variance: float | None = None
+    skewness: float = 0.0
     df: float | None = None
     trials: float = 0.0
+    own: bool = False
     influence: Array | None = None
     keys: Array | None = None
     clusters: Array | None = None
@@ -174,7 +187,8 @@ class Estimate(ShallowRecord, frozen=True, kw_only=True):
     """A value, its standard error and interval, and everything needed to combine, compare and audit it.
 
     ``n`` counts units (documents, or questions for ``acc_all``), and is None where it is not known; ``reason`` says
-    why a value or an error is missing; ``warnings`` say what makes its error or interval doubtful.
+    why a value or an error is missing; ``warnings`` say what makes its error or interval doubtful; ``reference`` says
+    what something known would get, such as ("a calibrated model", 0.04).
     """
 
     value: float | None
@@ -183,6 +197,7 @@ class Estimate(ShallowRecord, frozen=True, kw_only=True):
     n: int | None = 0
     reason: str | None = None
     warnings: tuple[str, ...] = ()
+    reference: tuple[str, float] | None = None
     signature: str = ""
     errata: tuple[str, ...] = ()
     counts: Counts = Counts()
@@ -203,18 +218,6 @@ class Estimate(ShallowRecord, frozen=True, kw_only=True):
         lost += f", {self.counts.failed} failed" if self.counts.failed else ""
         why = f", {self.reason}" if self.reason else ""
         return f"Estimate({value}{error}{lost}{why})"
-
-
-def gradient(finalise: Finalise, sums: Floats64) -> Floats64:
-    """Differentiate a finaliser at these sums, to machine precision, by the complex step.
-
-    >>> gradient(lambda s: s[..., 0] / s[..., 1], np.array([3.0, 4.0])).tolist()
-    [0.25, -0.1875]
-    """
-    step = 1e-30
-    with np.errstate(all="ignore"):
-        moved = finalise(sums + 1j * step * np.eye(len(sums)))
-    return np.asarray(np.imag(moved) / step, dtype=np.float64)
 
 
 def smooth(
@@ -238,14 +241,3 @@ def smooth(
         return np.real(finalise(weights.astype(np.float64) @ stats)).astype(np.float64)
 
     return Summary(stats, resampled, np.arange(n) if units is None else units, finalise, trials, weights)
-
-
-def value_of(summarise: Callable[[Rows, Options], Summary], rows: Sequence[object], **chosen: object) -> float:
-    """Aggregate a plain list of scores, to try an aggregation by hand; NaN for an empty list.
-
-    >>> value_of(lambda rows, options: smooth(np.array([[3.0, 4.0]]), lambda s: s[..., 0] / s[..., 1]), [0.75])
-    0.75
-    """
-    summary = summarise(Objects(tuple(rows)), freeze_options(chosen))
-    n = len(summary.stats)
-    return float(summary.resampled(np.arange(n)[None, :])[0]) if n else nan

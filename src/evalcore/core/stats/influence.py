@@ -13,6 +13,18 @@ from pyrsistent import PMap, pmap
 from evalcore.core.records.array import ColumnRecord, Floats64, Ints64
 from evalcore.core.records.errors import EvalError
 
+_LARGE = 1e150
+
+
+def scale_of(values: Sequence[float] | Floats64) -> float:
+    """What to divide values by before they are squared: 1, or the largest if its square would overflow.
+
+    >>> scale_of([3.0, -4.0]), scale_of([1.0, -1e200])
+    (1.0, 1e+200)
+    """
+    largest = float(np.max(np.abs(values), initial=0.0))
+    return largest if largest > _LARGE else 1.0
+
 
 def independent(influence: Floats64) -> tuple[float, float | None, int]:
     """Uncorrected variance, standard error and count of an estimate whose documents are independent.
@@ -109,9 +121,10 @@ def measure_error(
     largest = float(leverage.shares.max())
     if count < 2 or not largest < 1:
         return UnitError(None, fsum((totals * totals).tolist()) / (n * n), 0.0, 1.0, count)
-    variance = fsum((totals * totals * leverage.factors).tolist()) / (n * n)
-    stderr = sqrt(count / (count - 1) * variance)
-    return UnitError(stderr, variance, leverage.df, leverage.trials, count, largest)
+    scale = scale_of(totals)
+    variance = fsum(((totals / scale) ** 2 * leverage.factors).tolist()) / (n * n)
+    stderr = scale * sqrt(count / (count - 1) * variance)
+    return UnitError(stderr, scale * scale * variance, leverage.df, leverage.trials, count, largest)
 
 
 def weigh_units(weights: Floats64, codes: Ints64 | None, form: ErrorForm = CR2) -> Leverage:
@@ -163,8 +176,10 @@ def _measure_totals(totals: Floats64, n: int) -> tuple[float, float | None, int]
     count = len(totals)
     if count == 0:
         return nan, None, 0
-    variance = fsum((totals * totals).tolist()) / (n * n)
-    return variance, sqrt(count / (count - 1) * variance) if count > 1 else None, count
+    scale = scale_of(totals)
+    shares = totals / scale
+    variance = fsum((shares * shares).tolist()) / (n * n)
+    return scale * scale * variance, scale * sqrt(count / (count - 1) * variance) if count > 1 else None, count
 
 
 def _encode_clusters(clusters: Sequence[object] | NDArray[np.generic], n: int) -> Ints64:

@@ -11,7 +11,8 @@ from evalcore.core.aggregate.numbers import SHARE
 from evalcore.core.groups.tree import Tree
 from evalcore.core.pipeline import build_report, report_task
 from evalcore.core.records.errors import EvalError
-from evalcore.core.records.estimate import Counts, Estimate, Resampling
+from evalcore.core.records.estimate import Estimate, Resampling
+from evalcore.core.records.outcome import Counts
 from evalcore.core.records.report import Report, TaskReport
 from evalcore.core.records.score import Scored, ScoredColumn
 from evalcore.core.tables import EVALCORE, Tables

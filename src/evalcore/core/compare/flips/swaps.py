@@ -12,10 +12,9 @@ from msgspec.structs import replace
 from evalcore.core.compare.flips.units import Where
 from evalcore.core.compare.lines import ComparisonLine
 from evalcore.core.compare.moves import Move, Pair, influence_of
-from evalcore.core.records.array import ColumnRecord, Floats64, frozen
+from evalcore.core.records.array import ColumnRecord, Finalise, Floats64, frozen, gradient
 from evalcore.core.records.column import build_column, concat_rows
 from evalcore.core.records.errors import EvalError
-from evalcore.core.records.estimate import Finalise, gradient
 from evalcore.core.stats.links import IDENTITY, Link
 
 Ends = tuple[Floats64, Floats64]

@@ -21,9 +21,15 @@ def collect_notes(report: Report, more: Iterable[str] = ()) -> tuple[str, ...]:
         for key, estimate in row.estimates
         if estimate.reason and estimate.scale.measures
     ]
+    beside = [
+        (row.name, f"{key.metric}: {of} would get {value:.3g}")
+        for row in rows
+        for key, estimate in row.estimates
+        for of, value in ((estimate.reference,) if estimate.reference is not None else ())
+    ]
     names = {row.name for row in rows}
     only = [("", "nothing was measured, as asked: n counts the documents whose answers were recorded")] * recorded
-    return group_texts([*only, *own, *why, *_find_subjects(more, names)])
+    return group_texts([*only, *own, *why, *beside, *_find_subjects(more, names)])
 
 
 def group_warnings(texts: Iterable[str], names: Collection[str]) -> tuple[str, ...]:
