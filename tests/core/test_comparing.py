@@ -698,8 +698,8 @@ def test_numbers_made_by_different_rules_are_not_compared() -> None:
 
 
 def test_clusters_that_the_runs_declare_differently_are_told() -> None:
-    bits = np.array([1.0, 0, 1, 1])
-    one, two = (run_of({"t": bits}, clusters={"t": np.array(codes)}) for codes in ([0, 0, 1, 1], [0, 1, 1, 2]))
+    bits, codes = np.tile([1.0, 0, 1, 1], 2), np.arange(8) // 2
+    one, two = (run_of({"t": bits}, clusters={"t": given}) for given in (codes, np.arange(1, 9) // 2))
     assert compare_sides(one, two).warnings == ("t: the runs declare different clusters; the first run's are used",)
     assert compare_sides(one, one).warnings == ()
 

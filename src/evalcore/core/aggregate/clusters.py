@@ -55,14 +55,17 @@ def spread_of(
     if clusters is not None and influence is not None:
         made = measure_error(influence, clusters, weights=summary.weights, form=form)
         error = Error(made.stderr, _name_method(made, form))
-        large = _warn_of_cluster(made, clusters, keys)
-        return UnitSpread(error, made.variance, made.trials, made.df, (*large, *_warn_of_weights(made, summary)))
+        warnings = (*_warn_of_cluster(made, clusters, keys), *_warn_of_weights(made, summary))
+        return UnitSpread(error, made.variance, made.trials, made.df, warnings)
     known = summary if summary.weights is None else replace(summary, weights=form.weigh(summary.weights))
     error = aggregation.error(rows, known, influence, resampling)
     if influence is None:
         return UnitSpread(error, None if error.stderr is None else error.stderr * error.stderr, float(n), n - 1.0)
-    made = error.units or measure_error(influence)
-    return UnitSpread(error, made.variance, made.trials, made.df, tuple(_warn_of_weights(made, summary)))
+    if error.units is not None:
+        made = error.units
+        return UnitSpread(error, made.variance, made.trials, made.df, tuple(_warn_of_weights(made, summary)))
+    made = measure_error(influence)
+    return UnitSpread(error, made.variance, made.trials, made.df)
 
 
 def _name_method(made: UnitError, form: ErrorForm) -> str:
@@ -82,7 +85,8 @@ def _warn_of_cluster(made: UnitError, clusters: Ints64, keys: Ints64) -> Iterato
 
 
 def _warn_of_weights(made: UnitError, summary: Summary) -> Iterator[str]:
-    if made.stderr is not None and summary.weights is not None and made.df < FEW_DEGREES:
+    uneven = summary.weights is not None and np.ptp(summary.weights) > 0
+    if made.stderr is not None and uneven and made.df < FEW_DEGREES:
         yield f"a few long documents decide it: {made.df:.1f} degrees of freedom"
 
 

@@ -81,7 +81,7 @@ class Leverage(ColumnRecord, frozen=True, eq=False):
 class UnitError(Struct, frozen=True):
     """A standard error, degrees of freedom, and the variance behind an interval: stderr² without C/(C - 1).
 
-    ``trials`` is what an interval rests on if the variance is 0. ``largest`` is the share of the heaviest unit.
+    ``trials`` is what an interval rests on if the variance is 0.
     """
 
     stderr: float | None
@@ -89,7 +89,6 @@ class UnitError(Struct, frozen=True):
     df: float
     trials: float
     units: int
-    largest: float = 1.0
 
 
 def measure_error(
@@ -115,16 +114,15 @@ def measure_error(
     codes = None if clusters is None else _encode_clusters(clusters, n)
     if n == 0 or (codes is None and weights is None):
         variance, stderr, count = independent(influence)
-        return UnitError(stderr, variance, count - 1.0, float(count), count, 1 / max(count, 1))
+        return UnitError(stderr, variance, count - 1.0, float(count), count)
     totals = influence if codes is None else sum_clusters(influence, codes)
     count, leverage = len(totals), weigh_units(np.ones(n) if weights is None else weights, codes, form)
-    largest = float(leverage.shares.max())
-    if count < 2 or not largest < 1:
+    if count < 2 or not leverage.shares.max() < 1:
         return UnitError(None, fsum((totals * totals).tolist()) / (n * n), 0.0, 1.0, count)
     scale = scale_of(totals)
     variance = fsum(((totals / scale) ** 2 * leverage.factors).tolist()) / (n * n)
     stderr = scale * sqrt(count / (count - 1) * variance)
-    return UnitError(stderr, scale * scale * variance, leverage.df, leverage.trials, count, largest)
+    return UnitError(stderr, scale * scale * variance, leverage.df, leverage.trials, count)
 
 
 def weigh_units(weights: Floats64, codes: Ints64 | None, form: ErrorForm = CR2) -> Leverage:
