@@ -145,7 +145,7 @@ def test_skewed_differences_are_found_in_about_five_per_cent(law: str, n: int) -
     plain, corrected = count_alarms(law, n)
     assert corrected <= (0.075 if law == "lognormal" else 0.065), "6 % and the luck of 1,000 samples"
     assert plain > corrected
-    if n <= 30:
+    if n <= 20:
         assert plain > 0.07, "what sign flips alone find"
 
 

@@ -43,9 +43,10 @@ def compare_sides(
 ) -> Comparison:
     """Compare two runs, first minus second, in every task, metric and group of both, on the documents of both.
 
-    0/1 scores get Bonett and Price's interval and McNemar's mid-p test. Clustered scores, other bounded means and
-    groups get that interval on an effective count, everything else Student's from the influence of each document. All
-    of these get a sign-flip test over documents, or over clusters if any are declared.
+    0/1 scores get Bonett and Price's interval and McNemar's mid-p test. Other scores between bounds, clusters and
+    groups get an interval on an effective count, everything else Student's from the influence of each document. All of
+    these get a sign-flip test over documents, or over clusters if any are declared: without draws where the difference
+    is a sum over documents, else of so many draws.
     """
     if seed < 0 or draws < 1:
         raise EvalError(f"expected a seed of at least 0 and at least one draw, got {seed} and {draws}")

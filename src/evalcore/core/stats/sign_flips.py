@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from math import erfc, fsum, isfinite, log, pi, sqrt
-from sys import float_info
 
 import numpy as np
 
@@ -16,6 +15,7 @@ _BLOCK = 1 << 22
 _FEW = 24
 _CELLS = 1 << 15
 _KINDS = 1000
+_TINY = 2.0**-1022
 
 
 def flip_sum(parts: Floats64) -> float:
@@ -40,7 +40,7 @@ def flip_sum(parts: Floats64) -> float:
         return 2 * _count_beyond(size, at_least) / 2.0 ** len(size)
     sums, chances, rest = _list_largest(size)
     tail = fsum((chances * _find_tails(rest, at_least - sums)).tolist())
-    return min(1.0, max(2 * tail, 2.0 ** (1 - len(size)), float_info.min))
+    return min(1.0, max(2 * tail, 2.0 ** (1 - len(size)), _TINY))
 
 
 def find_skewness(units: Floats64) -> float:
@@ -199,7 +199,7 @@ def _find_upper_tails(size: Floats64, points: Floats64, step: float) -> Floats64
     for _ in range(100):  # Newton's method rises to the saddlepoint from below: tanh is concave
         bent = np.tanh(np.outer(at, size))
         curved = squares.sum() - (bent * bent) @ squares
-        step_up = (points - bent @ size) / np.maximum(curved, float_info.min)
+        step_up = (points - bent @ size) / np.maximum(curved, _TINY)
         at = at + step_up
         if np.all(np.abs(step_up) <= 1e-12 * at):
             break

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from msgspec import Struct
 from msgspec.structs import replace
 
 from evalcore.core.compare.flips.swaps import (
@@ -24,14 +23,14 @@ from evalcore.core.compare.flips.swaps import (
 from evalcore.core.compare.flips.units import Where, find_distinct, find_places, number_units, pack_places, sum_units
 from evalcore.core.compare.lines import ComparisonLine, explain_few
 from evalcore.core.compare.moves import Move
-from evalcore.core.records.array import Floats64, Ints64
+from evalcore.core.records.array import ColumnRecord, Floats64, Ints64
 from evalcore.core.stats.links import IDENTITY
 from evalcore.core.stats.sign_flips import find_skewness, flip_sum, flip_tests, skew_test
 
 DRAWS = 10_000
 
 
-class FlipTest(Struct, frozen=True, eq=False):
+class FlipTest(ColumnRecord, frozen=True, eq=False):
     """A line's test: its shares, the sign of each of its units, and their centred influences on its difference."""
 
     line: ComparisonLine

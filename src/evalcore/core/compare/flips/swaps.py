@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from math import fsum, isfinite
 
 import numpy as np
-from msgspec import Struct
 from msgspec.structs import replace
 
 from evalcore.core.compare.flips.units import Where
@@ -29,7 +28,7 @@ class Swap(ColumnRecord, frozen=True, eq=False):
     units: Where
 
 
-class FlipShare(Struct, frozen=True, eq=False):
+class FlipShare(ColumnRecord, frozen=True, eq=False):
     """A pair's part in a line: its values on the scale of their link, times a weight; or a sum over its units."""
 
     pair: int
