@@ -19,7 +19,7 @@ from evalcore.core.records.outcome import FAILED, NOT_EMITTED, OK, UNSCORABLE, C
 from evalcore.core.records.request import Options, freeze_options
 from evalcore.core.records.row import Floats, Rows, as_objects, take_rows
 from evalcore.core.stats.influence import sum_clusters
-from evalcore.core.stats.skewness import skewness_of_sum, unseen_variance
+from evalcore.core.stats.skewness import hidden_variance, skewness_of_sum
 
 NO_OPTIONS = freeze_options()
 Evaluated = tuple[float | None, Floats64 | None, Floats64 | None]
@@ -54,6 +54,7 @@ def aggregate_metric(
     spread = spread_of(aggregation, rows, summary, influence, codes, inference.resampling)
     trials = summary.trials(sums) if summary.trials is not None and sums is not None else float(spread.units)
     trials = min(trials, float(spread.units))  # documents of one cluster may all agree
+    hidden = _find_hidden(aggregation, summary, spread.units)
     lowest, highest = _find_extremes(aggregation, closed, value, sums, score_bounds)
     units, size = len(summary.units), aggregation.size
     filled = replace(
@@ -67,9 +68,8 @@ def aggregate_metric(
         counts=replace(empty.counts, lowest=lowest, highest=highest),
         scale=replace(empty.scale, size=float(units) if size is None or sums is None else size(sums)),
         spread=Spread(
-            variance=None
-            if spread.variance is None
-            else spread.variance + _find_unseen(aggregation, summary, spread.units),
+            variance=None if spread.variance is None else spread.variance + hidden,
+            hidden=hidden,
             skewness=_find_skewness(summary, influence, codes),
             df=spread.df,
             trials=trials,
@@ -79,19 +79,20 @@ def aggregate_metric(
             sums=None if sums is None else frozen(sums),
         ),
     )
-    evidence = Evidence(rows, options, summary, value, spread.df, codes, inference.resampling.seed)
+    together = codes if codes is not None and len(np.unique(codes)) < len(codes) else None  # those of one are plain
+    evidence = Evidence(rows, options, summary, value, spread.df, together, inference.resampling.seed)
     own = None if aggregation.interval is None else partial(aggregation.interval, evidence)
     return add_interval(filled, inference, partial(resample_task, summary, codes), own)
 
 
-def _find_unseen(aggregation: Aggregation, summary: Summary, units: int) -> float:
+def _find_hidden(aggregation: Aggregation, summary: Summary, units: int) -> float:
     """Find the variance of a mean between bounds that its documents may hide."""
     low, high = aggregation.bounds
     if not aggregation.even or not isfinite(high - low):
         return 0.0
     shares = (summary.stats[:, 0] - low) / (high - low)
     inside = bool(((shares >= 0) & (shares <= 1)).all())  # one score beyond them, and there are no bounds
-    return unseen_variance(shares) * (high - low) ** 2 / units if inside else 0.0
+    return hidden_variance(shares) * (high - low) ** 2 / units if inside else 0.0
 
 
 def _find_skewness(summary: Summary, influence: Floats64 | None, codes: Ints64 | None) -> float:

@@ -12,6 +12,7 @@ from evalcore.core.groups.averages import Term
 from evalcore.core.records.array import Bools, Floats64, Ints64
 from evalcore.core.records.estimate import Estimate
 from evalcore.core.stats.influence import satterthwaite, scale_of, sum_clusters
+from evalcore.core.stats.skewness import skewness_of_sum
 
 
 class TermSpread(Struct, frozen=True):
@@ -26,6 +27,7 @@ class TermSpread(Struct, frozen=True):
     trials: float = 0.0
     reason: str | None = None
     skewness: float = 0.0
+    hidden: float = 0.0
 
 
 class Stratum(Struct, frozen=True):
@@ -38,6 +40,8 @@ class Stratum(Struct, frozen=True):
     unseen: float = 0.0
     """A plausible squared error if the documents show no spread: all right is not certain."""
     skewness: float = 0.0
+    hidden: float = 0.0
+    """The part of the variance that no document shows."""
 
 
 class Tied(Struct, frozen=True, eq=False):
@@ -48,6 +52,8 @@ class Tied(Struct, frozen=True, eq=False):
     codes: Ints64
     count: int
     trials: float
+    skewed: bool
+    hidden: float
 
 
 def spread_of_terms(terms: Sequence[Term], slopes: Sequence[float]) -> TermSpread:
@@ -87,7 +93,7 @@ def _add_strata(strata: Sequence[Stratum]) -> TermSpread:
     """Add up independent parts of an error."""
     if len(strata) == 1:  # it keeps its variance, so that a group of one equals its task
         only = strata[0]
-        return TermSpread(only.error, only.variance, only.df, only.trials, skewness=only.skewness)
+        return TermSpread(only.error, only.variance, only.df, only.trials, None, only.skewness, only.hidden)
     errors = [one.error for one in strata]
     largest = max(errors, default=0.0)
     stderr = largest * sqrt(fsum((error / largest) ** 2 for error in errors)) if largest else 0.0
@@ -97,13 +103,14 @@ def _add_strata(strata: Sequence[Stratum]) -> TermSpread:
     squares = [
         (error / scale) ** 2 or (one.unseen if largest else 0.0) for error, one in zip(errors, strata, strict=True)
     ]
-    variance = scale * scale * fsum(squares) if all(one.variance is not None for one in strata) else None
+    hidden = fsum(one.hidden for one in strata)
+    variance = scale * scale * fsum(squares) + hidden if all(one.variance is not None for one in strata) else None
     dfs = [one.df for one in strata if one.df is not None]
     df = satterthwaite(squares, dfs) if len(dfs) == len(strata) else None
     inverse = fsum(1 / one.trials for one in strata if one.trials > 0)
-    # third cumulants add up; tasks that share clusters count as not skewed
+    # third cumulants add up
     skewness = fsum(one.skewness * (one.error / stderr) ** 3 for one in strata) if stderr else 0.0
-    return TermSpread(stderr, variance, df, 1 / inverse if inverse > 0 else 0.0, skewness=skewness)
+    return TermSpread(stderr, variance, df, 1 / inverse if inverse > 0 else 0.0, None, skewness, hidden)
 
 
 def _build_stratum(estimate: Estimate, slope: float) -> Stratum:
@@ -116,6 +123,7 @@ def _build_stratum(estimate: Estimate, slope: float) -> Stratum:
         estimate.spread.trials / slope**2,
         slope**2 * _guess_variance(estimate),
         copysign(estimate.spread.skewness, slope * estimate.spread.skewness),
+        slope**2 * estimate.spread.hidden,
     )
 
 
@@ -157,7 +165,15 @@ def _tie_task(estimate: Estimate, slope: float) -> Tied:
     if estimate.spread.influence is None or estimate.spread.clusters is None:
         raise AssertionError("only tasks with influences and clusters are tied")
     influence, codes = estimate.spread.influence.floats, estimate.spread.clusters.ints
-    return Tied(slope, slope * influence / len(influence), codes, len(np.unique(codes)), estimate.spread.trials)
+    return Tied(
+        slope,
+        slope * influence / len(influence),
+        codes,
+        len(np.unique(codes)),
+        estimate.spread.trials,
+        estimate.spread.skewness != 0,
+        abs(slope) * sqrt(estimate.spread.hidden),
+    )
 
 
 def _build_tied_strata(tied: Sequence[Tied]) -> list[Stratum]:
@@ -185,14 +201,19 @@ def _build_tied_strata(tied: Sequence[Tied]) -> list[Stratum]:
     cluster, task = np.nonzero(member)
     worth = sum_clusters(shares[task], cluster)
     least = np.where(member, counts, inf).min(axis=1)
+    # what no document shows may be in all tasks at once
+    places, hidden = _group_alike(member), fsum(one.hidden for one in tied) ** 2
+    skewed = any(one.skewed for one in tied)
     return [
         Stratum(
             sqrt(_sum_squares(corrected[at])),
-            _sum_squares(sums[at]),
+            _sum_squares(sums[at]) + hidden / len(places),
             len(at) - fsum((1 / least[at]).tolist()),
             1 / _sum_squares(worth[at]),
+            skewness=skewness_of_sum(sums[at]) if skewed else 0.0,
+            hidden=hidden / len(places),
         )
-        for at in _group_alike(member)
+        for at in places
     ]
 
 
