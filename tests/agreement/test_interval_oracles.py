@@ -76,8 +76,15 @@ def test_t_of_a_mean_and_of_a_perplexity(seed: int, level: float) -> None:
     lls = -RNG(seed).gamma(2, 1, 9)
     low, high = stats.t.interval(level, 8, -lls.mean(), stats.sem(lls))
     want = (max(exp(low), 1.0), exp(high))
+    assert close(floats(lls), "t", name="perplexity", level=level).ci == pytest.approx(want, rel=1e-9)
+    even = np.r_[lls, 2 * lls.mean() - lls]  # mirrored, so that there is no skew to lengthen an interval for
+    low, high = stats.t.interval(level, 17, -even.mean(), stats.sem(even))
     for method in ("t", "wilson", "exact"):
-        assert close(floats(lls), method, name="perplexity", level=level).ci == pytest.approx(want, rel=1e-9)
+        longer = close(floats(lls), method, name="perplexity", level=level).ci
+        assert longer[0] <= want[0] * (1 + 1e-9)
+        assert longer[1] >= want[1] * (1 - 1e-9)
+        plain = close(floats(even), method, name="perplexity", level=level).ci
+        assert plain == pytest.approx((max(exp(low), 1.0), exp(high)), rel=1e-9)
 
 
 def test_t_stays_between_the_bounds_and_on_the_scale_of_jaccard() -> None:

@@ -8,7 +8,7 @@ from math import isfinite
 import numpy as np
 from msgspec.structs import replace
 
-from evalcore.core.aggregate.clusters import UnitSpread, renumber_codes, spread_of
+from evalcore.core.aggregate.clusters import renumber_codes, spread_of
 from evalcore.core.aggregate.inference import DEFAULT, Inference, add_interval
 from evalcore.core.aggregate.resample import resample_task
 from evalcore.core.records.array import Floats64, Ints64, frozen, gradient, multiply_columns
@@ -19,7 +19,7 @@ from evalcore.core.records.outcome import FAILED, NOT_EMITTED, OK, UNSCORABLE, C
 from evalcore.core.records.request import Options, freeze_options
 from evalcore.core.records.row import Floats, Rows, as_objects, take_rows
 from evalcore.core.stats.influence import sum_clusters
-from evalcore.core.stats.skewness import skewness_of_sum, unseen_variance
+from evalcore.core.stats.skewness import hidden_variance, skewness_of_sum
 
 NO_OPTIONS = freeze_options()
 Evaluated = tuple[float | None, Floats64 | None, Floats64 | None]
@@ -57,6 +57,7 @@ def aggregate_metric(
     spread = spread_of(aggregation, rows, summary, influence, codes, inference.resampling, keys=keys, form=form)
     trials = summary.trials(sums) if summary.trials is not None and sums is not None else spread.trials
     trials = min(trials, spread.trials)  # documents of one cluster may all agree
+    hidden = _find_hidden(aggregation, summary, spread.trials)
     lowest, highest = _find_extremes(aggregation, closed, value, sums, score_bounds)
     units, size = len(summary.units), aggregation.size
     filled = replace(
@@ -70,7 +71,8 @@ def aggregate_metric(
         counts=replace(empty.counts, lowest=lowest, highest=highest),
         scale=replace(empty.scale, size=float(units) if size is None or sums is None else size(sums)),
         spread=Spread(
-            variance=_widen_variance(spread, aggregation, summary),
+            variance=None if spread.variance is None else spread.variance + hidden,
+            hidden=hidden,
             skewness=_find_skewness(summary, influence, codes),
             df=spread.df,
             trials=trials,
@@ -82,19 +84,20 @@ def aggregate_metric(
             form=form,
         ),
     )
-    evidence = Evidence(rows, options, summary, value, spread.df, codes, inference.resampling.seed)
+    together = codes if codes is not None and len(np.unique(codes)) < len(codes) else None  # those of one are plain
+    evidence = Evidence(rows, options, summary, value, spread.df, together, inference.resampling.seed)
     own = None if aggregation.interval is None else partial(aggregation.interval, evidence)
     return add_interval(filled, inference, partial(resample_task, summary, codes), own)
 
 
-def _widen_variance(spread: UnitSpread, aggregation: Aggregation, summary: Summary) -> float | None:
-    """Add to a variance what the documents behind a mean between bounds may hide."""
+def _find_hidden(aggregation: Aggregation, summary: Summary, trials: float) -> float:
+    """Find the variance of a mean between bounds that its documents may hide."""
     low, high = aggregation.bounds
-    if spread.variance is None or not aggregation.even or not isfinite(high - low):
-        return spread.variance
+    if not aggregation.even or not isfinite(high - low):
+        return 0.0
     shares = (summary.stats[:, 0] - low) / (high - low)
     inside = bool(((shares >= 0) & (shares <= 1)).all())  # one score beyond them, and there are no bounds
-    return spread.variance + (unseen_variance(shares) * (high - low) ** 2 / spread.trials if inside else 0.0)
+    return hidden_variance(shares) * (high - low) ** 2 / trials if inside else 0.0
 
 
 def _find_skewness(summary: Summary, influence: Floats64 | None, codes: Ints64 | None) -> float:

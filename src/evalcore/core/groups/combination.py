@@ -170,6 +170,7 @@ def combine_terms(spec: GroupMetric, terms: Sequence[Term], value: float, slopes
         ),
         spread=Spread(
             variance=spread.variance,
+            hidden=spread.hidden,
             skewness=spread.skewness,
             df=spread.df,
             trials=spread.trials,

@@ -12,6 +12,7 @@ from evalcore.core.groups.averages import Term
 from evalcore.core.records.array import Bools, Floats64, Ints64
 from evalcore.core.records.estimate import Estimate
 from evalcore.core.stats.influence import Leverage, find_degrees, satterthwaite, scale_of, sum_clusters, weigh_units
+from evalcore.core.stats.skewness import skewness_of_sum
 
 
 class TermSpread(Struct, frozen=True):
@@ -26,6 +27,7 @@ class TermSpread(Struct, frozen=True):
     trials: float = 0.0
     reason: str | None = None
     skewness: float = 0.0
+    hidden: float = 0.0
 
 
 class Stratum(Struct, frozen=True):
@@ -38,6 +40,8 @@ class Stratum(Struct, frozen=True):
     unseen: float = 0.0
     """A plausible squared error if the documents show no spread: all right is not certain."""
     skewness: float = 0.0
+    hidden: float = 0.0
+    """The part of the variance that no document shows."""
 
 
 class Tied(Struct, frozen=True, eq=False):
@@ -48,6 +52,8 @@ class Tied(Struct, frozen=True, eq=False):
     parts: Floats64
     leverage: Leverage
     trials: float
+    skewed: bool
+    hidden: float
 
     @property
     def variance(self) -> float:
@@ -99,7 +105,7 @@ def _add_strata(strata: Sequence[Stratum]) -> TermSpread:
     """Add up independent parts of an error."""
     if len(strata) == 1:  # it keeps its variance, so that a group of one equals its task
         only = strata[0]
-        return TermSpread(only.error, only.variance, only.df, only.trials, skewness=only.skewness)
+        return TermSpread(only.error, only.variance, only.df, only.trials, None, only.skewness, only.hidden)
     errors = [one.error for one in strata]
     largest = max(errors, default=0.0)
     stderr = largest * sqrt(fsum((error / largest) ** 2 for error in errors)) if largest else 0.0
@@ -109,13 +115,14 @@ def _add_strata(strata: Sequence[Stratum]) -> TermSpread:
     squares = [
         (error / scale) ** 2 or (one.unseen if largest else 0.0) for error, one in zip(errors, strata, strict=True)
     ]
-    variance = scale * scale * fsum(squares) if all(one.variance is not None for one in strata) else None
+    hidden = fsum(one.hidden for one in strata)
+    variance = scale * scale * fsum(squares) + hidden if all(one.variance is not None for one in strata) else None
     dfs = [one.df for one in strata if one.df is not None]
     df = satterthwaite(squares, dfs) if len(dfs) == len(strata) else None
     inverse = fsum(1 / one.trials for one in strata if one.trials > 0)
-    # third cumulants add up; tasks that share clusters count as not skewed
+    # third cumulants add up
     skewness = fsum(one.skewness * (one.error / stderr) ** 3 for one in strata) if stderr else 0.0
-    return TermSpread(stderr, variance, df, 1 / inverse if inverse > 0 else 0.0, skewness=skewness)
+    return TermSpread(stderr, variance, df, 1 / inverse if inverse > 0 else 0.0, None, skewness, hidden)
 
 
 def _build_stratum(estimate: Estimate, slope: float) -> Stratum:
@@ -128,6 +135,7 @@ def _build_stratum(estimate: Estimate, slope: float) -> Stratum:
         estimate.spread.trials / slope**2,
         slope**2 * _guess_variance(estimate),
         copysign(estimate.spread.skewness, slope * estimate.spread.skewness),
+        slope**2 * estimate.spread.hidden,
     )
 
 
@@ -174,7 +182,8 @@ def _tie_task(estimate: Estimate, slope: float) -> Tied:
     weights = np.ones(len(influence)) if spread.weights is None else spread.weights.floats
     leverage = weigh_units(weights, codes, spread.form)
     parts = slope * sum_clusters(influence, codes) / len(influence) * np.sqrt(leverage.factors)
-    return Tied(slope, names, parts, leverage, spread.trials)
+    hidden = abs(slope) * sqrt(spread.hidden)
+    return Tied(slope, names, parts, leverage, spread.trials, spread.skewness != 0, hidden)
 
 
 def _build_tied_strata(tied: Sequence[Tied]) -> list[Stratum]:
@@ -204,14 +213,19 @@ def _build_tied_strata(tied: Sequence[Tied]) -> list[Stratum]:
     whole = add(np.full(len(one.codes), one.variance) for one in tied)
     shares = add(one.variance * one.leverage.shares for one in tied) / whole
     variances = add(one.slope**2 * one.leverage.variances for one in tied) / whole
+    # what no document shows may be in all tasks at once
+    strata, hidden = _group_alike(member), fsum(one.hidden for one in tied) ** 2
+    skewed = any(one.skewed for one in tied)
     return [
         Stratum(
             sqrt(_sum_squares(corrected[alike])),
-            _sum_squares(sums[alike]),
+            _sum_squares(sums[alike]) + hidden / len(strata),
             find_degrees(shares[alike], variances[alike]),
             1 / trials if (trials := _sum_squares(worth[alike])) else 0.0,
+            skewness=skewness_of_sum(sums[alike]) if skewed else 0.0,
+            hidden=hidden / len(strata),
         )
-        for alike in _group_alike(member)
+        for alike in strata
     ]
 
 

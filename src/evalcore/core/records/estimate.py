@@ -154,13 +154,14 @@ class Scale(ShallowRecord, frozen=True, kw_only=True):
 class Spread(Struct, frozen=True, kw_only=True):
     """What the error and the interval rest on: the influence of each document, and what follows from it.
 
-    ``variance`` is the interval's; ``trials`` is what that rests on if it is 0. ``skewness`` is the value's. ``own``
-    says that the interval is of the aggregation's own kind. ``noise`` is the part of the squared standard error that
-    comes from drawing ``repeats`` answers to each question. ``weights`` are those of the documents if they are not all
-    equal; ``form`` is the form of the error.
+    ``variance`` is the interval's, with a part that is ``hidden``: no document shows it. ``trials`` is what it rests on
+    if it is 0. ``skewness`` is the value's. ``own`` says that the interval is of the aggregation's own kind. ``noise``
+    is the part of the squared standard error that comes from drawing ``repeats`` answers to each question.
+    ``weights`` are those of the documents if they are not all equal; ``form`` is the form of the error.
     """
 
     variance: float | None = None
+    hidden: float = 0.0
     skewness: float = 0.0
     df: float | None = None
     trials: float = 0.0

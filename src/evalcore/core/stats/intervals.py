@@ -109,9 +109,7 @@ def interval(
     count = _count_effective(mean, _rescale_variance(value, variance, bounds, link), n)
     ends = chosen.between(mean, count, df, confidence, df + 1 if documents is None else documents)
     if skewness and chosen.lengthens:
-        ends = _lengthen_between(
-            mean, ends, lengthen_sides(quantile, skewness - _skewness_of_share(mean, count), df + 1)
-        )
+        ends = _lengthen_between(mean, ends, lengthen_sides(quantile, _find_excess(skewness, mean, count), df + 1))
     start, end = (link.inverse(low + share * (high - low)) for share in ends)
     return min(start, value), max(end, value)
 
@@ -175,9 +173,11 @@ def _clip_around(mean: float, low: float, high: float) -> Pair:
     return min(max(low, 0.0), mean), max(min(high, 1.0), mean)
 
 
-def _skewness_of_share(mean: float, count: float) -> float:
-    """The skewness of a share of right answers, which Wilson's interval knows."""
-    return (1 - 2 * mean) / sqrt(count * mean * (1 - mean)) if 0 < mean < 1 else 0.0
+def _find_excess(skewness: float, mean: float, count: float) -> float:
+    """Find the skewness beyond that of a share of right answers, which Wilson's interval knows."""
+    known = (1 - 2 * mean) / sqrt(count * mean * (1 - mean)) if 0 < mean < 1 else 0.0
+    low, high = min(skewness, 0.0), max(skewness, 0.0)
+    return min(max(skewness - known, low), high)
 
 
 def _lengthen_between(mean: float, ends: Pair, sides: Pair) -> Pair:

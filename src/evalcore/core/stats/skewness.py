@@ -53,16 +53,16 @@ def _undo_skewness(point: float, skewness: float) -> float:
     return 3 / skewness * (cbrt(1 + skewness * (point - skewness / 6)) - 1)
 
 
-def unseen_variance(shares: Floats64) -> float:
+def hidden_variance(shares: Floats64) -> float:
     """The variance that scores from 0 to 1 may hide if they crowd at a bound without touching it.
 
     A confident model's Brier scores are 0.001 until one is 0.9. Such scores count as right or wrong ones, with the
     variance of these; the farther they are from the bounds (mean distance 0.05), the less. Scores of exactly 0 and 1
     hide nothing that Wilson's interval does not know.
 
-    >>> round(unseen_variance(np.array([0.001, 0.002])), 6), unseen_variance(np.array([0.3, 0.4]))
+    >>> round(hidden_variance(np.array([0.001, 0.002])), 6), hidden_variance(np.array([0.3, 0.4]))
     (0.001453, 0.0)
-    >>> unseen_variance(np.array([1.0, 1.0, 0.0]))
+    >>> hidden_variance(np.array([1.0, 1.0, 0.0]))
     0.0
     """
     inside = shares[(shares > 0) & (shares < 1)]
