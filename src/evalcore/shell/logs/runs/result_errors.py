@@ -77,7 +77,7 @@ def _known(name: str, depth: int, key: MetricKey, row: Fields, told: Fields, res
         repeats=_number(told.get("repeats")),
         fewest=_fewest(told.get("signature"), _number(told.get("repeats")), tables),
         share=share,
-        value=float(value) if isinstance(value, int | float) else None,
+        value=_number(value) if share else None,
         coarseness=_compare_spread(value, stderr, clusters or n) if share else 0.0,
         reason=_reason(told, n, stderr),
     )
