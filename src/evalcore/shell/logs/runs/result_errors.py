@@ -78,7 +78,7 @@ def _known(name: str, depth: int, key: MetricKey, row: Fields, told: Fields, res
         fewest=_fewest(told.get("signature"), _number(told.get("repeats")), tables),
         df=_number(told.get("df")),
         share=share,
-        value=float(value) if isinstance(value, int | float) else None,
+        value=_number(value) if share else None,
         coarseness=_compare_spread(value, stderr, clusters or n) if share else 0.0,
         reason=_reason(told, n, stderr),
     )
