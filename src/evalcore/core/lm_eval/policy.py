@@ -13,8 +13,7 @@ from evalcore.core.groups.averages import AVERAGES
 from evalcore.core.groups.tree import leaves
 from evalcore.core.lm_eval.aggregations import as_lm_eval, from_callable_without_error, resampling_of
 from evalcore.core.lm_eval.groups import POOLED_MEAN, over_paths, task_size
-from evalcore.core.lm_eval.metric_directions import list_directions
-from evalcore.core.lm_eval.metrics import GENERATION, LM_METRICS, majority_vote
+from evalcore.core.lm_eval.metrics import GENERATION, LM_METRICS, list_directions, majority_vote
 from evalcore.core.metrics.dispatch import SCORERS
 from evalcore.core.metrics.process_results import from_process_results
 from evalcore.core.records.request import GENERATE_UNTIL
