@@ -16,7 +16,7 @@ from lm_eval.api.registry import higher_is_better_registry
 from whole_cases import Row, Whole, run_ours, run_theirs
 
 from evalcore import EvalError
-from evalcore.core.lm_eval.policy import REGISTERED
+from evalcore.core.lm_eval.metrics import REGISTERED
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 TEXTS = {"generation_kwargs": {"until": ["\n"]}}

@@ -22,7 +22,7 @@ from lm_eval.tasks import TaskManager, _factory
 from lm_eval.tasks._index import Entry, Kind
 
 from evalcore import EvalError
-from evalcore.core.lm_eval.policy import list_directions
+from evalcore.core.lm_eval.metrics import list_directions
 from evalcore.core.lm_eval.task_config import task_from_config
 from evalcore.groups import Leaf
 from evalcore.shell.config.yaml_file import FunctionTag

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from functools import partial
 
 from msgspec.structs import replace
@@ -14,13 +13,11 @@ from evalcore.core.groups.averages import AVERAGES
 from evalcore.core.groups.tree import leaves
 from evalcore.core.lm_eval.aggregations import as_lm_eval, from_callable_without_error, resampling_of
 from evalcore.core.lm_eval.groups import POOLED_MEAN, over_paths, task_size
-from evalcore.core.lm_eval.metrics import GENERATION, LM_METRICS, majority_vote
+from evalcore.core.lm_eval.metrics import GENERATION, LM_METRICS, list_directions, majority_vote
 from evalcore.core.metrics.dispatch import SCORERS
 from evalcore.core.metrics.process_results import from_process_results
-from evalcore.core.records.report import Directions
 from evalcore.core.records.request import GENERATE_UNTIL
-from evalcore.core.records.score import ScoredColumn
-from evalcore.core.records.task import MetricSpec, Pipeline, Task
+from evalcore.core.records.task import Pipeline, Task
 from evalcore.core.tables import EVALCORE, TAKE_FIRST, Tables, sees_all
 
 
@@ -28,31 +25,6 @@ def take_first(task: Task, tables: Tables) -> Pipeline:
     """lm-eval's implicit filter. A reducer, of which lm-eval knows none, sees the replies that it awaits."""
     awaited = any(set(spec.reducer_names) - {"first"} or sees_all(spec, task, tables) for spec in task.metrics)
     return Pipeline("none") if awaited else TAKE_FIRST
-
-
-REGISTERED: Mapping[str, bool] = {
-    **dict.fromkeys(("acc", "acc_norm", "acc_mutual_info", "acc_bytes", "acc_all", "exact_match", "likelihood"), True),
-    **dict.fromkeys(("mcc", "f1", "bleu", "chrf", "chrf++", "bypass"), True),
-    **dict.fromkeys(("perplexity", "word_perplexity", "byte_perplexity", "bits_per_byte", "ter", "brier_score"), False),
-}
-"""The metrics that lm-eval registers (lm_eval/api/metrics.py)."""
-
-
-def list_directions(task: Task, columns: Sequence[ScoredColumn]) -> Directions:
-    """List the direction of every metric that a task declares, emitted or not, and then of what these emit.
-
-    None if neither the task nor lm-eval's registry says; what a task emits without declaring it is not listed.
-
-    >>> from evalcore.core.records.request import GENERATE_UNTIL
-    >>> list_directions(Task("t", GENERATE_UNTIL, (MetricSpec("ter"), MetricSpec("pass_at_k"))), ())
-    (('ter', False), ('pass_at_k', None))
-    """
-    declared = {spec.name: _direct(spec) for spec in task.metrics if len(spec.reducers) < 2}
-    return tuple((declared | {one.key.metric: _direct(one.spec) for one in columns if one.spec is not None}).items())
-
-
-def _direct(spec: MetricSpec) -> bool | None:
-    return REGISTERED.get(spec.name) if spec.higher_is_better is None else spec.higher_is_better
 
 
 LM_EVAL_0_4_13 = replace(

@@ -14,6 +14,7 @@ from evalcore.core.records.frozen_dict import FrozenRecord
 from evalcore.core.stats.influence import independent
 from evalcore.core.stats.links import IDENTITY, Link
 from evalcore.core.stats.quantiles import binomial_cdf, normal_quantile, t_cdf, t_quantile
+from evalcore.core.stats.skewness import lengthen_sides
 
 
 class Difference(FrozenRecord, frozen=True):
@@ -45,7 +46,7 @@ class RunEnds(Struct, frozen=True):
 class PairInterval(Struct, frozen=True):
     """The interval of a difference, which can be made at any confidence: ``middle`` ± quantile · ``error``.
 
-    It stays within ± ``most`` and contains the ``value``. If ``runs`` are given, with their intervals at this
+    It stays within ± ``most``, contains the ``value``, and is longer on the side of its ``skewness``. If ``runs`` are given, with their intervals at this
     ``confidence``, the distances of their ends from their values take the place of standard errors (Zou and Donner
     2008, "MOVER").
     """
@@ -55,6 +56,7 @@ class PairInterval(Struct, frozen=True):
     error: float
     df: float = inf
     most: float = inf
+    skewness: float = 0.0
     runs: tuple[RunEnds, RunEnds] | None = None
     link: Link = IDENTITY
     confidence: float = 0.95
@@ -68,7 +70,9 @@ class PairInterval(Struct, frozen=True):
         """
         quantile = _find_quantile(confidence, self.df)
         if self.runs is None:
-            return clip_around(self.value, (self.middle, self.error), quantile, self.most)
+            left, right = (self.error * quantile * side for side in self._lengthen(quantile))
+            low, high = max(self.middle - left, -self.most), min(self.middle + right, self.most)
+            return min(low, self.value), max(high, self.value)
         ratio = quantile / _find_quantile(self.confidence, self.df)
         a, b = self.runs if ratio == 1 else (run.remake(ratio, self.link) for run in self.runs)
         together = (a.stderr**2 + b.stderr**2 - self.error**2) / (2 * a.stderr * b.stderr)
@@ -78,6 +82,9 @@ class PairInterval(Struct, frozen=True):
 
         low, high = reach(a.value - a.low, b.high - b.value), reach(a.high - a.value, b.value - b.low)
         return self.value - low, self.value + high
+
+    def _lengthen(self, quantile: float) -> tuple[float, float]:
+        return lengthen_sides(quantile, self.skewness, self.df + 1) if self.skewness else (1.0, 1.0)
 
 
 def drop_rounding(apart: Floats64, of: Sequence[Floats64]) -> Floats64:
@@ -166,17 +173,6 @@ def t_test(value: float, stderr: float, df: float) -> float | None:
 
 
 # --- parts -----------------------------------------------------------------------------------------------
-
-
-def clip_around(value: float, centre: tuple[float, float], quantile: float, reach: float = 1.0) -> tuple[float, float]:
-    """Build an interval from its middle and standard error, clipped to what is possible and around the value.
-
-    >>> clip_around(1.0, (0.9, 0.1), 2.0)
-    (0.7, 1.0)
-    """
-    middle, error = centre
-    low, high = middle - quantile * error, middle + quantile * error
-    return min(max(low, -reach), value), max(min(high, reach), value)
 
 
 def _find_quantile(confidence: float, df: float) -> float:

@@ -25,6 +25,7 @@ from evalcore.core.compare.lines import ComparisonLine, explain_few
 from evalcore.core.compare.moves import Move
 from evalcore.core.records.array import ColumnRecord, Floats64, Ints64
 from evalcore.core.stats.links import IDENTITY
+from evalcore.core.stats.pair_tests import t_test
 from evalcore.core.stats.sign_flips import find_skewness, flip_sum, flip_tests, skew_test
 
 DRAWS = 10_000
@@ -84,6 +85,8 @@ def _test_sum(test: FlipTest) -> float:
     """Test a sum over units by sign flips and, since these take skewed differences for symmetric ones, for skewness."""
     line, sums = test.line, [share.sums for share in test.shares if share.sums is not None]
     p_value = flip_sum(sum_units(np.concatenate(sums), test.places))
+    if line.stderr == 0 and line.interval is not None:  # equal differences: only the bounds say what others may be
+        return max(p_value, t_test(line.interval.middle, line.interval.error, line.interval.df) or 0.0)
     skewness = find_skewness(sum_units(test.influence, test.places))
     if not skewness or line.difference is None or not line.stderr or not line.df:
         return p_value
