@@ -16,6 +16,7 @@ from evalcore.core.records.request import Sample
 from evalcore.core.records.row import Rows
 from evalcore.core.stats.bootstrap import bootstrap
 from evalcore.core.stats.influence import CR2, ErrorForm, UnitError, measure_error, sum_clusters
+from evalcore.core.stats.skewness import skewness_of_sum
 
 CLUSTER_DRAWS = 200
 FEW_DEGREES = 3.0
@@ -88,6 +89,21 @@ def _warn_of_weights(made: UnitError, summary: Summary) -> Iterator[str]:
     uneven = summary.weights is not None and np.ptp(summary.weights) > 0
     if made.stderr is not None and uneven and made.df < FEW_DEGREES:
         yield f"a few long documents decide it: {made.df:.1f} degrees of freedom"
+
+
+def find_skewness(influence: Floats64, clusters: Ints64 | None) -> float:
+    """Find the skewness of a value from its documents' influences, or from those of its clusters if they are equal.
+
+    Among unequal clusters the largest alone would decide it: the degrees of freedom allow for these.
+
+    >>> one_large = np.array([-1.0, -1.0, 2.0])
+    >>> find_skewness(one_large, None) > 0, find_skewness(one_large, np.array([1, 1, 2]))
+    (True, 0.0)
+    """
+    if clusters is None:
+        return skewness_of_sum(influence)
+    codes, _ = renumber_codes(clusters)
+    return skewness_of_sum(sum_clusters(influence, codes)) if np.ptp(np.bincount(codes)) == 0 else 0.0
 
 
 def _bootstrap_clusters(summary: Summary, clusters: Ints64, resampling: Resampling) -> UnitSpread:

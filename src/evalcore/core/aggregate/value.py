@@ -8,7 +8,7 @@ from math import isfinite
 import numpy as np
 from msgspec.structs import replace
 
-from evalcore.core.aggregate.clusters import renumber_codes, spread_of
+from evalcore.core.aggregate.clusters import find_skewness, spread_of
 from evalcore.core.aggregate.inference import DEFAULT, Inference, add_interval
 from evalcore.core.aggregate.resample import resample_task
 from evalcore.core.records.array import Floats64, Ints64, frozen, gradient, multiply_columns
@@ -18,8 +18,7 @@ from evalcore.core.records.estimate import Aggregation, Estimate, Evidence, Scal
 from evalcore.core.records.outcome import FAILED, NOT_EMITTED, OK, UNSCORABLE, Counts, Rule
 from evalcore.core.records.request import Options, freeze_options
 from evalcore.core.records.row import Floats, Rows, as_objects, take_rows
-from evalcore.core.stats.influence import sum_clusters
-from evalcore.core.stats.skewness import hidden_variance, skewness_of_sum
+from evalcore.core.stats.skewness import hidden_variance
 
 NO_OPTIONS = freeze_options()
 Evaluated = tuple[float | None, Floats64 | None, Floats64 | None]
@@ -104,7 +103,7 @@ def _find_skewness(summary: Summary, influence: Floats64 | None, codes: Ints64 |
     """Find the skewness of a value; right and wrong ones have one that Wilson's interval knows."""
     if influence is None or bool(((summary.stats == 0) | (summary.stats == 1)).all()):
         return 0.0
-    return skewness_of_sum(influence if codes is None else sum_clusters(influence, renumber_codes(codes)[0]))
+    return find_skewness(influence, codes)
 
 
 def _evaluate_rows(aggregation: Aggregation, rows: Rows, options: Options) -> tuple[Summary, Evaluated]:

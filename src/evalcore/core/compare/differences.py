@@ -8,7 +8,7 @@ from math import fsum
 import numpy as np
 from msgspec.structs import replace
 
-from evalcore.core.aggregate.clusters import renumber_codes
+from evalcore.core.aggregate.clusters import find_skewness
 from evalcore.core.aggregate.resample import resample_pair
 from evalcore.core.compare.lines import ComparisonLine, explain_few, find_detectable
 from evalcore.core.compare.moves import (
@@ -22,9 +22,9 @@ from evalcore.core.compare.moves import (
 )
 from evalcore.core.groups.averages import Term
 from evalcore.core.groups.covariance import TermSpread, spread_of_terms
-from evalcore.core.records.array import Floats64, Ints64, frozen
+from evalcore.core.records.array import Floats64, frozen
 from evalcore.core.records.estimate import Estimate, Scale
-from evalcore.core.stats.influence import UnitError, independent, measure_error, sum_clusters
+from evalcore.core.stats.influence import UnitError, independent, measure_error
 from evalcore.core.stats.pair_tests import (
     PairInterval,
     RunEnds,
@@ -34,7 +34,6 @@ from evalcore.core.stats.pair_tests import (
     paired_binary,
     t_test,
 )
-from evalcore.core.stats.skewness import skewness_of_sum
 
 
 def measure_line(
@@ -132,7 +131,7 @@ def _build_term(move: Move) -> Term:
             variance=made.variance,
             df=made.df,
             trials=made.trials,
-            skewness=0.0 if influence is None else skewness_of_sum(_sum_parts(influence, pair.clusters)),
+            skewness=0.0 if influence is None else find_skewness(influence, pair.clusters),
             hidden=0.0,
             influence=None if influence is None else frozen(influence),
         ),
@@ -140,10 +139,6 @@ def _build_term(move: Move) -> Term:
         reason=None if made.stderr is not None else f"needs two documents or clusters, got {made.units}",
     )
     return Term(pair.task, move.weight, float(n), estimate)
-
-
-def _sum_parts(influence: Floats64, clusters: Ints64 | None) -> Floats64:
-    return influence if clusters is None else sum_clusters(influence, renumber_codes(clusters)[0])
 
 
 def _count_effective(terms: Sequence[Term], weights: Sequence[float], whole: TermSpread) -> float:

@@ -46,9 +46,9 @@ class RunEnds(Struct, frozen=True):
 class PairInterval(Struct, frozen=True):
     """The interval of a difference, which can be made at any confidence: ``middle`` ± quantile · ``error``.
 
-    It stays within ± ``most``, contains the ``value``, and is longer on the side of its ``skewness``. If ``runs`` are given, with their intervals at this
-    ``confidence``, the distances of their ends from their values take the place of standard errors (Zou and Donner
-    2008, "MOVER").
+    It stays within ± ``most``, contains the ``value``, and is longer on the side of its ``skewness``. If ``runs`` are
+    given, with their intervals at this ``confidence``, the distances of their ends from their values take the place of
+    standard errors (Zou and Donner 2008, "MOVER").
     """
 
     value: float
