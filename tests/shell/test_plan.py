@@ -213,6 +213,6 @@ def test_a_run_makes_the_intervals_asked_for_and_says_so(tmp_path: Path) -> None
         extras = json.loads((tmp_path / "out/results.json").read_text())["evalcore"]
         assert extras["ci"] == name
         recipes[name] = re.findall(r"\|ci:([^|]*)\|", json.dumps(extras))
-    assert set(recipes["wilson"]) == {"wilson-t", "t", "t-log"}
+    assert set(recipes["wilson"]) == {"wilson-t", "t-hall", "t-hall-log"}
     assert "bca(draws=2000,seed=0)" in recipes["bca"]
-    assert not {"t", "t-log"} & set(recipes["bca"])
+    assert not {"t", "t-log", "t-hall", "t-hall-log"} & set(recipes["bca"])
