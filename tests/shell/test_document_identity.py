@@ -113,7 +113,7 @@ def test_columns_of_repeats_and_scores_are_no_part_of_a_document(
         ]
         path = write_log(tmp_path / name / "marks.jsonl", rows)
         folder = tmp_path / name / "scored"
-        flags = ["--id", "q", "--repeat", "try", "--score", "ok"]
+        flags = ["--id", "q", "--repeat", "try", "--score", "ok", "--reducer", "mean"]
         assert main(["score", str(path), *flags, "-o", str(folder), "--quiet"]) == 0
         single = write_log(tmp_path / name / "single.jsonl", [row for row in rows if row["try"] == first])
         more = ["--score", "ok", "--score", "style"]

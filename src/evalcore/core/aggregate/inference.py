@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from math import isfinite
 
+import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 from pyrsistent import PMap
@@ -165,9 +166,10 @@ def _doubt_interval(estimate: Estimate) -> Iterator[str]:
     scale, spread, value = estimate.scale, estimate.spread, estimate.value or 0.0
     settled = choose_interval(WILSON, value, variance=spread.variance or 0.0, bounds=scale.bounds, link=scale.link)
     least = max(scale.least, FEW if settled.between is None else 0)
-    what = "documents" if spread.clusters is None else "clusters"
+    together = spread.clusters is not None and len(np.unique(spread.clusters.ints)) < estimate.count
+    what = "clusters" if together else "documents"
     # few degrees of freedom for unequal lengths are no few documents: Student's quantile allows for them
-    units = float(estimate.count) if spread.weights is not None and spread.clusters is None else (spread.df or 0.0) + 1
+    units = float(estimate.count) if spread.weights is not None and not together else (spread.df or 0.0) + 1
     if units < least:
         yield f"the interval rests on {units:.3g} {what}: below {least} it may be too short if scores are very skewed"
     elif least and abs(spread.skewness) > NEARLY_ALL:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import fsum
+from math import fsum, inf
 
 import numpy as np
 from msgspec.structs import replace
@@ -104,7 +104,11 @@ def _combine_intervals(
 ) -> tuple[PairInterval, str] | None:
     """Combine both runs' intervals on a log scale, given the error of the difference."""
     link = next((estimate.scale.link for estimate in ends if estimate.scale.link.apart), None)
-    runs = [RunEnds(one.value, one.stderr, *one.ci) for one in ends if one.value is not None and one.ci and one.stderr]
+    runs = [
+        RunEnds(one.value, one.stderr, *one.ci, one.spread.df or inf, one.spread.skewness)
+        for one in ends
+        if one.value is not None and one.ci and one.stderr
+    ]
     if link is None or len(runs) < len(ends):
         return None
     made = replace(student, runs=(runs[0], runs[1]), link=link, confidence=confidence)

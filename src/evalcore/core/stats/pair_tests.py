@@ -29,18 +29,28 @@ class Difference(FrozenRecord, frozen=True):
 
 
 class RunEnds(Struct, frozen=True):
-    """A run's number, its standard error and the ends of its own interval."""
+    """A run's number, its standard error, the ends of its own interval, its degrees of freedom and skewness."""
 
     value: float
     stderr: float
     low: float
     high: float
+    df: float = inf
+    skewness: float = 0.0
 
-    def remake(self, ratio: float, link: Link) -> RunEnds:
-        """Widen the interval by a ratio of quantiles, on the scale of its link."""
-        middle = link.forward(self.value)
-        ends = (link.inverse(middle + ratio * (link.forward(end) - middle)) for end in (self.low, self.high))
-        return RunEnds(self.value, self.stderr, *ends)
+    def remake(self, was: float, confidence: float, link: Link) -> RunEnds:
+        """Make the interval of another confidence from what it was, on the scale of its link."""
+        middle, before, after = link.forward(self.value), self._reach(was), self._reach(confidence)
+        low, high = (
+            link.inverse(middle + new / old * (link.forward(end) - middle))
+            for end, old, new in zip((self.low, self.high), before, after, strict=True)
+        )
+        return RunEnds(self.value, self.stderr, low, high, self.df, self.skewness)
+
+    def _reach(self, confidence: float) -> tuple[float, float]:
+        quantile = _find_quantile(confidence, self.df)
+        low, high = lengthen_sides(quantile, self.skewness, self.df + 1) if self.skewness else (1.0, 1.0)
+        return quantile * low, quantile * high
 
 
 class PairInterval(Struct, frozen=True):
@@ -73,8 +83,8 @@ class PairInterval(Struct, frozen=True):
             left, right = (self.error * quantile * side for side in self._lengthen(quantile))
             low, high = max(self.middle - left, -self.most), min(self.middle + right, self.most)
             return min(low, self.value), max(high, self.value)
-        ratio = quantile / _find_quantile(self.confidence, self.df)
-        a, b = self.runs if ratio == 1 else (run.remake(ratio, self.link) for run in self.runs)
+        same = confidence == self.confidence
+        a, b = self.runs if same else (run.remake(self.confidence, confidence, self.link) for run in self.runs)
         together = (a.stderr**2 + b.stderr**2 - self.error**2) / (2 * a.stderr * b.stderr)
 
         def reach(left: float, right: float) -> float:
