@@ -25,31 +25,31 @@ def exclude_drop(line: ComparisonLine, margin: float, confidence: float) -> floa
     >>> round(exclude_drop(line, t_quantile(0.95, 30) / t_quantile(0.975, 30), 0.95), 6)
     0.05
     """
-    ends = None if line.ci is None else (-line.ci[1], -line.ci[0]) if line.higher_is_better is False else line.ci
-    return _exclude(line, ends, _count_flips(line), margin, confidence)
+    return _exclude(line, _count_flips(line), line.higher_is_better is False, margin, confidence)
 
 
 def exclude_rise(line: ComparisonLine, margin: float, confidence: float) -> float | None:
     """Return the p-value of "not better by as much as the margin", as ``exclude_drop``."""
-    ends = None if line.ci is None else line.ci if line.higher_is_better is False else (-line.ci[1], -line.ci[0])
     flips = _count_flips(line)
-    return _exclude(line, ends, None if flips is None else flips[::-1], margin, confidence)
+    return _exclude(
+        line, None if flips is None else flips[::-1], line.higher_is_better is not False, margin, confidence
+    )
 
 
 def _exclude(
-    line: ComparisonLine,
-    ends: tuple[float, float] | None,
-    flips: tuple[int, int] | None,
-    margin: float,
-    confidence: float,
+    line: ComparisonLine, flips: tuple[int, int] | None, mirrored: bool, margin: float, confidence: float
 ) -> float | None:
-    if ends is None or _count_units(line) < 2:
+    """Exclude that a line, or its mirror image, is as low as minus the margin, by the lower side of its interval."""
+    if line.ci is None or _count_units(line) < 2:
         return None
     if flips is not None and margin < 1:
         return score_margin(line.n, *flips, margin)
-    df = _count_units(line) - 1
-    error = (ends[1] - ends[0]) / 2 / t_quantile((1 + confidence) / 2, df)
-    return t_cdf(-((ends[0] + ends[1]) / 2 + margin) / error, df) if error else None
+    made = line.interval
+    df = _count_units(line) - 1.0 if made is None else made.df
+    middle = sum(line.ci) / 2 if made is None else made.middle
+    side = line.ci[1] - middle if mirrored else middle - line.ci[0]
+    error = side / t_quantile((1 + confidence) / 2, df)
+    return t_cdf(-((-middle if mirrored else middle) + margin) / error, df) if error > 0 else None
 
 
 def score_margin(n: int, wins: int, losses: int, margin: float) -> float:
