@@ -25,3 +25,4 @@ bench:  ## both libraries side by side: ratios are what counts
 	python bench/compare.py
 	python bench/coverage.py
 	python bench/significance.py
+	python bench/promises.py

@@ -79,7 +79,7 @@ def tabulate_exact() -> str:
 
 
 def tell(one: Measured) -> str:
-    peer = "     " if one.peer is None else f"{100 * one.peer:5.1f}"
+    peer, clustered = ("     " if share is None else f"{100 * share:5.1f}" for share in (one.peer, one.inspect))
     notes = "".join(
         [
             f"  no interval in {100 * (1 - one.given):.0f} %" if one.given < 1 else "",
@@ -87,7 +87,7 @@ def tell(one: Measured) -> str:
             "" if one.kept else "  BELOW 90 %",
         ]
     )
-    return f"{one.cell.name:70s} {100 * one.held:5.1f} {peer} {one.width:6.2f}{notes}"
+    return f"{one.cell.name:70s} {100 * one.held:5.1f} {peer} {clustered} {one.width:6.2f}{notes}"
 
 
 def summarise(found: Sequence[Measured]) -> str:
@@ -97,6 +97,7 @@ def summarise(found: Sequence[Measured]) -> str:
         own = [one for one in found if one.cell.family == family]
         quiet = [one for one in own if one.warned < 0.5]
         peers = [one.peer for one in own if one.peer is not None]
+        inspect = [one.inspect for one in own if one.inspect is not None]
         widths = [one.width for one in quiet]
         rows.append(
             (
@@ -106,11 +107,16 @@ def summarise(found: Sequence[Measured]) -> str:
                 f"{100 * float(np.median([one.held for one in own])):.0f}",
                 f"{min(widths):.1f} to {max(widths):.1f}" if widths else "-",
                 _tell_warned([one for one in own if one.warned >= 0.5]),
-                f"{100 * min(peers):.0f} to {100 * max(peers):.0f}" if peers else "no error",
+                _tell_span(peers) or "no error",
+                _tell_span(inspect) or "-",
             )
         )
-    head = ("number", "cells", "least %", "median %", "width", "warned cells (least %)", "lm-eval ± 1.96 stderr %")
+    head = ("number", "cells", "least %", "median %", "width", "warned cells (least %)", "lm-eval %", "Inspect %")
     return write_table(head, rows)
+
+
+def _tell_span(shares: Sequence[float]) -> str:
+    return f"{100 * min(shares):.0f} to {100 * max(shares):.0f}" if shares else ""
 
 
 def _tell_warned(cells: Sequence[Measured]) -> str:
@@ -144,7 +150,7 @@ def main(arguments: Sequence[str]) -> None:
     repetitions = int(words.pop(0)) if words and words[0].isdigit() else 1000
     exact = tabulate_exact() if not words else ""
     print(exact)
-    print(f"\n{f'{repetitions:,} evaluations a cell':70s}  held  lm-eval  width")
+    print(f"\n{f'{repetitions:,} evaluations a cell':70s}  held lm-eval Inspect width")
     found = []
     for cell in list_cells():
         if not words or cell.family in words:

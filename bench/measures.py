@@ -11,7 +11,7 @@ from msgspec import Struct
 from pair_cells import PairCell, Runs
 from scipy import stats
 
-from evalcore import EvalError, aggregate_metric, freeze_options
+from evalcore import AGGREGATIONS, EvalError, aggregate_metric, freeze_options
 from evalcore.lm_eval import LM_EVAL_0_4_13
 from evalcore.stats import Inference, Resampling, build_column
 
@@ -27,7 +27,8 @@ class Measured(Struct, frozen=True):
     """What was seen in a cell: the share of intervals that hold the truth, of all and of those without a warning.
 
     ``given`` is the share of evaluations that had an interval, ``warned`` that of intervals with a warning. ``width``
-    is the median, relative to the oracle's. ``peer`` is what value ± 1.96 of lm-eval's standard errors holds.
+    is the median, relative to the oracle's. ``peer`` is what value ± 1.96 of lm-eval's standard errors holds,
+    ``inspect`` that of Inspect's errors of clusters.
     """
 
     cell: Cell
@@ -37,6 +38,7 @@ class Measured(Struct, frozen=True):
     warned: float
     width: float
     peer: float | None = None
+    inspect: float | None = None
 
     @property
     def kept(self) -> bool:
@@ -62,11 +64,28 @@ def measure(cell: Cell, repetitions: int, seed: int = 0, *, peers: bool = False)
         float((given & warned).mean()),
         float(np.median(widths)) / (3.92 * spread) if widths and spread else float("nan"),
         lm_eval_holds(cell, drawn[: max(repetitions // 5, 50)]) if peers else None,
+        inspect_holds(cell, drawn) if peers else None,
     )
 
 
 def _share(held: np.ndarray, among: np.ndarray) -> float:
     return float(held[among].mean()) if among.any() else 1.0
+
+
+def inspect_holds(cell: Cell, drawn: Iterable[Drawn]) -> float | None:
+    """How often value ± 1.96 of Inspect's clustered stderr holds the truth; the form cr1 agrees with it to 1e-9."""
+    found = []
+    for rows, codes in drawn:
+        if codes is None:
+            return None
+        made = aggregate_metric(
+            AGGREGATIONS[cell.aggregation],
+            build_column(range(cell.n), rows),
+            clusters=codes,
+            inference=Inference(stderr="cr1"),
+        )
+        found.append(abs((made.value or 0.0) - cell.truth) <= 1.96 * (made.stderr or 0.0))
+    return float(np.mean(found))
 
 
 def lm_eval_holds(cell: Cell, drawn: Iterable[Drawn]) -> float | None:
