@@ -22,3 +22,6 @@ bench:  ## both libraries side by side: ratios are what counts
 	python bench/prompts.py
 	python bench/scoring.py
 	python bench/errors.py
+	python bench/compare.py
+	python bench/coverage.py
+	python bench/significance.py

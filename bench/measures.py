@@ -11,7 +11,7 @@ from msgspec import Struct
 from pair_cells import PairCell, Runs
 from scipy import stats
 
-from evalcore import aggregate_metric, freeze_options
+from evalcore import EvalError, aggregate_metric, freeze_options
 from evalcore.lm_eval import LM_EVAL_0_4_13
 from evalcore.stats import Inference, Resampling, build_column
 
@@ -75,9 +75,11 @@ def lm_eval_holds(cell: Cell, drawn: Iterable[Drawn]) -> float | None:
     inference = Inference(resampling=Resampling(1000))
     found = []
     for rows, _ in drawn:
-        made = aggregate_metric(
-            how, build_column(range(cell.n), rows), options=freeze_options(dict(cell.options)), inference=inference
-        )
+        options = freeze_options(dict(cell.options))
+        try:
+            made = aggregate_metric(how, build_column(range(cell.n), rows), options=options, inference=inference)
+        except EvalError:  # F1 of three classes (E16, E46)
+            return None
         if made.value is None or made.stderr is None:
             return None
         found.append(abs(made.value - cell.truth) <= 1.96 * made.stderr)

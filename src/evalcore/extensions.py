@@ -11,7 +11,7 @@ from evalcore.core.metrics.custom import per_document
 from evalcore.core.metrics.dispatch import Scorer
 from evalcore.core.metrics.metric import Marks, Metric
 from evalcore.core.metrics.process_results import from_process_results, scorer_of
-from evalcore.core.records.estimate import Aggregation, smooth
+from evalcore.core.records.estimate import Aggregation, Bracket, Evidence, smooth
 from evalcore.core.repeats.repeat import Reducer, ReducerAt, Repeats
 from evalcore.core.stats.intervals import INTERVALS, Interval
 from evalcore.shell.data.readers import DATA_READERS, read_files
@@ -32,7 +32,9 @@ __all__ = [
     "Aggregation",
     "Average",
     "Backend",
+    "Bracket",
     "Correction",
+    "Evidence",
     "Filter",
     "GenResult",
     "GroupRule",

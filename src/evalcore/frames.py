@@ -107,11 +107,15 @@ def _recorded_results(run: Recorded) -> Plain:
     from evalcore.core.aggregate.inference import Inference
     from evalcore.core.explain.contribution import groups_above
     from evalcore.shell.explain.run_source import build_run_report
-    from evalcore.shell.logs.runs.run_record import find_rule
+    from evalcore.shell.logs.runs.run_record import find_form, find_rule
 
     own = run.results.get("evalcore")
     level = own.get("confidence") if isinstance(own, Mapping) else None
-    inference = Inference(confidence=level if isinstance(level, float) else 0.95, on_unscorable=find_rule(run.results))
+    inference = Inference(
+        confidence=level if isinstance(level, float) else 0.95,
+        on_unscorable=find_rule(run.results),
+        stderr=find_form(run.results),
+    )
     report = build_run_report(run, inference)
     made = lm_eval_results(report)
     unknown = {one.task.name for one in run.side.scored if one.task.num_fewshot is None}

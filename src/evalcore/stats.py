@@ -4,7 +4,8 @@ from evalcore.core.aggregate.clusters import cluster_codes, clusters_of
 from evalcore.core.aggregate.inference import Inference
 from evalcore.core.records.array import Array
 from evalcore.core.records.column import Column, build_column, list_outcomes, merge_all, merge_columns
-from evalcore.core.records.estimate import Counts, Makeup, Resampling, Scale, Spread
+from evalcore.core.records.estimate import Makeup, Resampling, Scale, Spread
+from evalcore.core.records.outcome import Counts
 from evalcore.core.records.row import Floats, Labels, Objects, Stats
 from evalcore.core.stats.families import benjamini_hochberg, holm
 from evalcore.core.stats.sample_size import Variances, distance_at, questions_for, reach_of_test, repeats_for

@@ -182,18 +182,12 @@ def assert_same_requests(theirs: Side, built: Built) -> None:
 
 
 def in_json(results: Plain) -> Plain:
-    """lm-eval's results but for two habits: NaN where nothing can be said (no JSON; its other word for that is "N/A"),
-    and directions of metrics that no row has (the function behind pass@1)."""
+    """lm-eval's results without NaN where nothing can be said (no JSON; its other word for that is "N/A")."""
     rows = {
         name: {key: "N/A" if value != value else value for key, value in row.items()}
         for name, row in results["results"].items()
     }
-    known = {name: {key.partition(",")[0] for key in row} for name, row in rows.items()}
-    directions = {
-        name: {metric: up for metric, up in given.items() if metric in known[name]}
-        for name, given in results["higher_is_better"].items()
-    }
-    return {**results, "results": rows, "higher_is_better": directions}
+    return {**results, "results": rows}
 
 
 def plain(value: object) -> object:

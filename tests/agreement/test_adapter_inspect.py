@@ -189,6 +189,22 @@ def test_reducers_of_our_own(tmp_path: Path) -> None:
     assert (lost.scored_samples, lost.unscored_samples) == (0, 8)
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_cr1_gives_inspects_errors_of_clusters(seed: int) -> None:
+    from inspect_ai.scorer import SampleScore, Score, stderr
+
+    rng = np.random.default_rng(seed)
+    passages = rng.choice(6, 40, p=[0.5, 0.1, 0.1, 0.1, 0.1, 0.1]).tolist()
+    scores = [
+        SampleScore(score=Score(value=float(rng.random() < 0.6)), sample_id=i, sample_metadata={"passage": passage})
+        for i, passage in enumerate(passages)
+    ]
+    theirs = stderr(cluster="passage")(scores)
+    own, plain = (evalcore_metrics(cluster="passage", stderr=form)[0](scores) for form in ("cr1", "cr2"))  # type: ignore[arg-type]
+    assert own["stderr"] == pytest.approx(theirs, rel=1e-10)  # type: ignore[index, call-overload]
+    assert plain["stderr"] > own["stderr"]  # type: ignore[index, call-overload, operator]
+
+
 def test_epochs_that_nobody_reduces_are_no_new_questions() -> None:
     from inspect_ai.scorer import SampleScore, Score
 

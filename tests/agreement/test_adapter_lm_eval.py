@@ -7,12 +7,13 @@ import pickle
 import re
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from functools import partial
 from hashlib import sha256
 from itertools import chain
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -20,6 +21,7 @@ import pytest
 pytest.importorskip("lm_eval")
 
 import datasets
+import lm_eval.evaluator
 from both_sides import assert_same_results, lm_group, quiet, same_number
 from lm_eval.api import registry
 from lm_eval.api.filter import Filter
@@ -656,3 +658,90 @@ def test_the_examples_in_the_documentation_run(capsys: pytest.CaptureFixture[str
     assert len(blocks) >= 4
     exec(compile("\n".join(blocks), "adapters.md", "exec", dont_inherit=True), {"__name__": __name__})
     assert "|echo |Yaml   |none  |     0|exact_match|↑  | 0.75|±  |  0.25|" in capsys.readouterr().out
+
+
+# --- few-shot draws -------------------------------------------------------------------------------------------
+
+
+def shots_task(name: str, **more: object) -> ConfigurableTask:
+    """A task whose four examples are drawn from twenty."""
+    splits = {
+        "train": datasets.Dataset.from_list([{"q": f"shot {n}", "a": f"{n}"} for n in range(20)]),
+        "test": datasets.Dataset.from_list([{"q": f"question {n}", "a": f"{n}"} for n in range(6)]),
+    }
+    config = {
+        "task": name,
+        "custom_dataset": lambda **_: splits,
+        "training_split": "train",
+        "test_split": "test",
+        "doc_to_text": "q",
+        "doc_to_target": "a",
+        "num_fewshot": 4,
+        "metric_list": [{"metric": "exact_match", "aggregation": "mean", "higher_is_better": True}],
+        **more,
+    }
+    return quiet(ConfigurableTask, config=config)
+
+
+class Silent(LM):
+    def generate_until(self, requests: Sequence[object]) -> list[str]:
+        return [""] * len(requests)
+
+    loglikelihood = loglikelihood_rolling = generate_until
+
+
+def prompts(results: Plain) -> dict[str, list[str]]:
+    return {name: [row["arguments"][0][0] for row in rows] for name, rows in results["samples"].items()}
+
+
+def simple(tasks: Mapping[str, ConfigurableTask], patch: pytest.MonkeyPatch, **seeds: int) -> Plain:
+    for slow in ("add_env_info", "add_tokenizer_info"):
+        patch.setattr(lm_eval.evaluator, slow, lambda *_: None)
+    patch.setattr(lm_eval.evaluator, "get_git_commit_hash", lambda: None)
+    loader = SimpleNamespace(load=lambda _: {"tasks": tasks, "groups": {}}, task_index={})
+    run = lm_eval.evaluator.simple_evaluate
+    return quiet(run, model=Silent(), tasks=list(tasks), task_manager=loader, bootstrap_iters=0, **seeds)
+
+
+@pytest.mark.parametrize("seeds", [{}, {"fewshot_random_seed": 7}])
+@pytest.mark.parametrize("policy", ["evalcore", POLICY])
+def test_few_shot_draws_are_those_of_simple_evaluate(
+    seeds: dict[str, int], policy: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def given() -> dict[str, ConfigurableTask]:
+        return {"a": shots_task("a"), "b": shots_task("b", fewshot_config={"sampler": "first_n"})}
+
+    theirs = simple(given(), monkeypatch, **seeds)
+    tasks = {"tasks": given(), "groups": {}}
+    ours = quiet(evaluate, Silent(), tasks, policy=policy, **seeds)
+    assert prompts(ours) == prompts(theirs)
+    assert len(set(prompts(ours)["a"])) == 6  # each document has its own examples
+    assert ours["evalcore"]["fewshot_seed"] == theirs["config"]["fewshot_seed"]
+    assert prompts(quiet(evaluate, Silent(), tasks, **seeds)) == prompts(theirs)  # the same tasks once more
+    other = quiet(evaluate, Silent(), {"tasks": given(), "groups": {}}, fewshot_random_seed=8)
+    assert prompts(other)["a"] != prompts(theirs)["a"]
+
+
+def test_a_seed_of_none_keeps_the_generators_of_the_tasks() -> None:
+    tasks = {name: {"a": shots_task("a")} for name in ("theirs", "ours")}
+    for one in tasks.values():
+        one["a"].set_fewshot_seed(99)
+    theirs = quiet(lm_evaluate, Silent(), {"tasks": tasks["theirs"], "groups": {}}, bootstrap_iters=0)
+    ours = quiet(evaluate, Silent(), {"tasks": tasks["ours"], "groups": {}}, fewshot_random_seed=None)
+    assert prompts(ours) == prompts(theirs)
+    assert ours["evalcore"]["fewshot_seed"] is None
+
+
+def test_a_metric_that_nobody_could_load_is_refused_before_the_model_is_asked() -> None:
+    """lm-eval asks everything and then calls None."""
+    entry = {"metric": "no_such_metric_at_all", "aggregation": "mean", "higher_is_better": True, "hf_evaluate": True}
+
+    class Asked(Silent):
+        def generate_until(self, requests: Sequence[object]) -> list[str]:
+            raise AssertionError("the model was asked")
+
+    task = shots_task("a", metric_list=[entry])
+    with pytest.raises(TypeError, match="'NoneType' object is not callable"):
+        quiet(lm_evaluate, Silent(), {"tasks": {"a": task}, "groups": {}})
+    with pytest.raises(EvalError, match=r"metric 'no_such_metric_at_all': .*evaluate could not load one.* - at a"):
+        evaluate(Asked(), {"tasks": {"a": task}, "groups": {}})

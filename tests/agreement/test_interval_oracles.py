@@ -25,9 +25,16 @@ KEY = MetricKey("acc")
 
 
 def close(
-    rows: Rows, method: str, *, name: str = "mean", level: float = 0.95, clusters: object = None, draws: int = DRAWS
+    rows: Rows,
+    method: str,
+    *,
+    name: str = "mean",
+    level: float = 0.95,
+    clusters: object = None,
+    draws: int = DRAWS,
+    stderr: str = "cr2",
 ) -> Estimate:
-    inference = Inference(interval=method, confidence=level, resampling=Resampling(draws, 1))
+    inference = Inference(interval=method, confidence=level, resampling=Resampling(draws, 1), stderr=stderr)
     n = len(rows.values)
     return aggregate_metric(AGGREGATIONS[name], build_column(range(n), rows), inference=inference, clusters=clusters)
 
@@ -69,8 +76,15 @@ def test_t_of_a_mean_and_of_a_perplexity(seed: int, level: float) -> None:
     lls = -RNG(seed).gamma(2, 1, 9)
     low, high = stats.t.interval(level, 8, -lls.mean(), stats.sem(lls))
     want = (max(exp(low), 1.0), exp(high))
+    assert close(floats(lls), "t", name="perplexity", level=level).ci == pytest.approx(want, rel=1e-9)
+    even = np.r_[lls, 2 * lls.mean() - lls]  # mirrored, so that there is no skew to lengthen an interval for
+    low, high = stats.t.interval(level, 17, -even.mean(), stats.sem(even))
     for method in ("t", "wilson", "exact"):
-        assert close(floats(lls), method, name="perplexity", level=level).ci == pytest.approx(want, rel=1e-9)
+        longer = close(floats(lls), method, name="perplexity", level=level).ci
+        assert longer[0] <= want[0] * (1 + 1e-9)
+        assert longer[1] >= want[1] * (1 - 1e-9)
+        plain = close(floats(even), method, name="perplexity", level=level).ci
+        assert plain == pytest.approx((max(exp(low), 1.0), exp(high)), rel=1e-9)
 
 
 def test_t_stays_between_the_bounds_and_on_the_scale_of_jaccard() -> None:
@@ -231,13 +245,13 @@ def test_where_scipy_has_no_answer_we_give_the_default(method: str) -> None:
 
 @pytest.mark.parametrize("seed", range(4))
 def test_clustered_errors(seed: int) -> None:
-    """Of a mean, its correction for few clusters is C/(C-1) · (n-1)/(n-1): ours."""
+    """Of a mean, its correction for few clusters is C/(C-1) · (n-1)/(n-1): ours as well under ``cr1``."""
     regression = pytest.importorskip("statsmodels.regression.linear_model")
     rng = RNG(seed)
     codes = rng.integers(0, 5 + seed, 60)
     x = np.clip(0.5 + rng.normal(0, 0.1, 20)[codes] + rng.normal(0, 0.1, 60), 0, 1)
     fit = regression.OLS(x, np.ones(60)).fit(cov_type="cluster", cov_kwds={"groups": codes}, use_t=True)
-    found = close(floats(x), "t", clusters=codes)
+    found = close(floats(x), "t", clusters=codes, stderr="cr1")
     assert found.stderr == pytest.approx(float(fit.bse[0]), rel=1e-9)
     assert found.ci == pytest.approx(tuple(fit.conf_int(0.05)[0]), rel=1e-9)
 
@@ -267,7 +281,7 @@ def test_inspect_is_equal_where_it_is_right(seed: int) -> None:
     x, codes = 0.4 + 0.2 * rng.random(40), rng.integers(0, 4 + seed, 40)
     assert close(floats(x), "t").stderr == pytest.approx(inspected("stderr", x), rel=1e-12)
     assert close(floats(x), "t").ci == pytest.approx(ends_of(inspected("ci", x)), rel=1e-9)
-    clustered = close(floats(x), "t", clusters=codes)
+    clustered = close(floats(x), "t", clusters=codes, stderr="cr1")
     assert clustered.stderr == pytest.approx(inspected("stderr", x, codes.tolist(), cluster="c"), rel=1e-9)
     assert clustered.ci == pytest.approx(ends_of(inspected("ci", x, codes.tolist(), cluster="c")), rel=1e-9)
     bits = (rng.random(30) < 0.8).astype(float)

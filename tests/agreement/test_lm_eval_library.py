@@ -15,12 +15,15 @@ from counting import count_steps
 
 pytest.importorskip("lm_eval")
 
+from lm_eval.api import task as lm_task
 from lm_eval.api.group import Group as TheirGroup
 from lm_eval.api.task import Task
 from lm_eval.tasks import TaskManager, _factory
-from lm_eval.tasks._index import Kind
+from lm_eval.tasks._index import Entry, Kind
 
 from evalcore import EvalError
+from evalcore.core.lm_eval.metrics import list_directions
+from evalcore.core.lm_eval.task_config import task_from_config
 from evalcore.groups import Leaf
 from evalcore.shell.config.yaml_file import FunctionTag
 from evalcore.shell.tasks.code import FunctionRef, GroupFunction
@@ -245,6 +248,74 @@ def test_every_group_is_the_same_tree(built, ours):
     assert refused == REFUSED_BY_BOTH & here
     assert theirs_refused == {name: why for name, why in REFUSED_BY_LM_EVAL.items() if name in here}
     assert found == {name: told for name, told in DIFFERENT_TREES.items() if name in here}
+
+
+CHANGED = (
+    {"group": "mine", "num_fewshot": 3, "task": ["mmlu_continuation"]},
+    {"group": "mine", "task": [{"group": "mmlu_continuation", "num_fewshot": 3}, "arc_easy"]},
+    {"group": "mine", "num_fewshot": 1, "task": ["arc_easy", {"group": "sub", "task": ["mmlu_continuation"]}]},
+    {"group": "mine", "num_fewshot": 1, "task": [{"group": "sub", "task": [{"group": "in", "task": ["arc_easy"]}]}]},
+)
+
+
+@pytest.mark.parametrize("spec", CHANGED, ids=str)
+def test_names_inside_a_group_that_is_referenced_with_changes(built, ours, spec):
+    """A known group keeps its name, and so do the groups that it defines (mmlu_continuation::stem)."""
+    (mine,) = resolve_specs(ours, [spec]).trees
+    entry = Entry(name="mine", kind=Kind.GROUP, yaml_path=None, cfg=spec)
+    other = built._factory.build(entry, registry=dict(built.task_index))
+    assert list_names(mine, "children") == list_names(other, "_children")
+
+
+def list_names(tree, key: str) -> list[str]:
+    """Every name of a tree, a group before its children."""
+    below = getattr(tree, key, ())
+    name = tree.task_name if isinstance(tree, Kept) else tree.name
+    return [name, *(one for child in getattr(below, "values", lambda: below)() for one in list_names(child, key))]
+
+
+class NoDataError(Exception):
+    """Raised where lm-eval would load data."""
+
+
+def _refuse_data(self, *_):
+    raise NoDataError
+
+
+def _as_functions(metrics):
+    """Metrics and aggregations of a task's own as functions of their names."""
+    return [{key: _as_function(one) for key, one in entry.items()} for entry in metrics]
+
+
+def _as_function(value):
+    if not isinstance(value, str) or "/" not in value:
+        return value
+    return type(value.rpartition(".")[2], (), {"__call__": lambda self, *given: 0.0})
+
+
+def test_every_task_lists_the_same_directions(built, monkeypatch):
+    """What ``higher_is_better`` of a results file says, humaneval_plus among the tasks of the slow test."""
+    monkeypatch.setattr(lm_task, "get_metric", lambda *_: None)  # which may ask the network
+    monkeypatch.setattr(lm_task.ConfigurableTask, "download", _refuse_data)
+    count = 0
+    for name, entry in built.task_index.items():
+        config = entry.cfg or {}
+        if entry.kind is not Kind.TASK or not isinstance(config.get("metric_list"), list):
+            continue
+        config = {"task": name, "metric_list": _as_functions(config["metric_list"])} | {
+            key: config[key] for key in ("output_type", "process_results") if key in config
+        }
+        made = lm_task.ConfigurableTask.__new__(lm_task.ConfigurableTask)
+        try:
+            made.__init__(config=dict(config))
+        except NoDataError:
+            count += 1
+        except KeyError:  # an unknown metric without an aggregation: lm-eval refuses the task
+            continue
+        config.pop("process_results", None)
+        ours = dict(list_directions(task_from_config(config), ()))
+        assert list(ours.items()) == list(made._higher_is_better.items()), name
+    assert count > 100
 
 
 @pytest.mark.parametrize("folders", [WHOLE], indirect=True)

@@ -345,6 +345,16 @@ def test_an_undeclared_metric_is_averaged() -> None:
     assert "extra" not in theirs["higher_is_better"]["gen"]
 
 
+@BOTH
+def test_a_direction_that_nobody_declared_is_unknown_in_lm_eval_too(tables: Tables) -> None:
+    metrics = [metric("length", aggregation="mean"), metric("exact_match", aggregation="mean")]
+    given = {"length": 3.5, "exact_match": 1.0}
+    case = generation(35, 20, metrics=metrics, process_results=lambda doc, results: given)
+    theirs, ours = run_lm_eval(case), run_evalcore(case, tables=tables)
+    assert theirs["higher_is_better"]["gen"] == {"length": None, "exact_match": True}
+    assert ours["higher_is_better"] == theirs["higher_is_better"]
+
+
 def longest() -> Case:
     metrics = [metric("length", aggregation=max, higher_is_better=False)]
     return generation(34, 20, metrics=metrics, process_results=lambda doc, results: {"length": len(results[0])})

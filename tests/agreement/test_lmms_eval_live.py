@@ -24,7 +24,7 @@ from evalcore.adapters.lmms_eval import (
     consolidate_ranks,
     consolidate_results,
 )
-from evalcore.core.stats.influence import clustered
+from evalcore.core.stats.influence import measure_error
 
 pytestmark = pytest.mark.lmms
 
@@ -45,7 +45,7 @@ LISTED = {
     "acc_all": ("the error of `acc_all` groups by question only", "by paragraph and question, as its value does (E03)"),
     "clusters": (
         "`_stderr` ignores clusters; `_stderr_clustered` has no correction for few of them",
-        "both by cluster, corrected",
+        'both by cluster, corrected for few and for unequal ones (`LmmsRules(stderr="cr1")`: for few)',
     ),
     "no cluster": ("scores without an id are one cluster", "an error; units of their own with `singletons=True` (E31)"),
     "numpy": (
@@ -189,7 +189,7 @@ def spread_clusters(one: Difference) -> float | None:
     """evalcore's error of a mean by clusters; a score without an id is one of its own."""
     units = [(at,) if name is None else name for at, name in enumerate(one.ids)]
     codes = np.array([units.index(unit) for unit in units])
-    return clustered(np.array(one.numbers) - np.mean(one.numbers), codes)[1]
+    return measure_error(np.array(one.numbers) - np.mean(one.numbers), codes).stderr
 
 
 def is_of_clusters(one: Difference, *, some: bool = False) -> bool:

@@ -21,9 +21,16 @@ RNG = np.random.default_rng
 
 
 def estimate(
-    name: str, rows: Rows, n: int, *, interval: str = "wilson", clusters: object = None, **chosen: object
+    name: str,
+    rows: Rows,
+    n: int,
+    *,
+    interval: str = "wilson",
+    clusters: object = None,
+    stderr: str = "cr2",
+    **chosen: object,
 ) -> Estimate:
-    inference = Inference(interval=interval)
+    inference = Inference(interval=interval, stderr=stderr)
     return aggregate_metric(
         AGGREGATIONS[name],
         build_column(range(n), rows),
@@ -198,7 +205,8 @@ def test_clustered_stderr(seed: int) -> None:
         for v, c in zip(values.tolist(), clusters.tolist(), strict=True)
     ]
     expected = float(scorer.stderr(cluster="c")(given))
-    assert estimate("mean", floats(values), 60, clusters=clusters).stderr == pytest.approx(expected, rel=1e-10)
+    found = estimate("mean", floats(values), 60, clusters=clusters, stderr="cr1").stderr
+    assert found == pytest.approx(expected, rel=1e-10)
 
 
 # --- sacrebleu ----------------------------------------------------------------------------------------------

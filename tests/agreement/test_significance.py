@@ -17,7 +17,7 @@ from sacrebleu.significance import PairedTest, Result, _paired_bs_test
 from evalcore.core.metrics.corpus import pair_statistics
 from evalcore.core.metrics.corpus_score import bleu_score, chrf_score, ter_score
 from evalcore.core.records.array import Floats64
-from evalcore.core.stats.pair_tests import flip_tests, sign_flip_test
+from evalcore.core.stats.sign_flips import flip_tests, sign_flip_test
 
 logging.getLogger("sacrebleu").setLevel(logging.ERROR)
 

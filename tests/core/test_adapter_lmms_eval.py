@@ -246,6 +246,20 @@ def test_clustered_errors() -> None:
     assert row["acc_stderr_clt,none"] == pytest.approx(np.std(values, ddof=1) / sqrt(24), rel=1e-12)
 
 
+def test_clusters_of_unequal_size() -> None:
+    docs = dicts(24)
+    for doc in docs[:12]:
+        doc["acc"]["videoID"] = docs[0]["acc"]["videoID"]
+    output = only(docs, aggregation={"acc": mean_score}, task_config={"cluster_key": "videoID"})
+    values = np.array([doc["acc"]["score"] for doc in docs], float)
+    apart = values - values.mean()
+    sums = np.array([apart[:12].sum(), *apart[12:].reshape(3, 4).sum(axis=1)])
+    for form, expected in (("cr1", 4 / 3 * sums**2), ("cr2", sums**2 / (1 - np.array([12, 4, 4, 4]) / 24))):
+        row = consolidate([output], rules=LmmsRules(stderr=form))[0]["t"]
+        stderr = pytest.approx(sqrt(expected.sum()) / 24, rel=1e-12)
+        assert row["acc_stderr_clustered,none"] == row["acc_stderr,none"] == stderr
+
+
 def test_a_function_without_an_error_has_none_by_cluster_either() -> None:
     output = only(dicts(24), aggregation={"acc": lambda items: 7.0}, task_config={"cluster_key": "videoID"})
     row = consolidate([output])[0]["t"]

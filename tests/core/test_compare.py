@@ -12,15 +12,16 @@ from scipy import stats
 
 from evalcore.core.aggregate.aggregations import AGGREGATIONS
 from evalcore.core.aggregate.value import aggregate_metric
-from evalcore.core.compare.estimates import compare_estimates
+from evalcore.core.compare.estimates import compare_estimates, match_keys
 from evalcore.core.records.array import Array, Floats64, Ints64, frozen
 from evalcore.core.records.column import Floats, build_column
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.estimate import Estimate, Scale, Spread
 from evalcore.core.stats.families import holm
-from evalcore.core.stats.pair_tests import Difference, match_keys, paired_binary, sign_flip_test
+from evalcore.core.stats.pair_tests import Difference, paired_binary
 from evalcore.core.stats.quantiles import normal_quantile
 from evalcore.core.stats.sample_size import Variances, distance_at, questions_for, reach_of_test
+from evalcore.core.stats.sign_flips import sign_flip_test
 
 
 def two_runs(seed: int, n: int) -> tuple[Floats64, Floats64]:

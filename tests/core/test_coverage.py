@@ -12,13 +12,17 @@ from itertools import product
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 from numpy.typing import NDArray
 from scipy import stats
 
 from evalcore import AGGREGATIONS, Estimate, MetricKey, TaskReport, aggregate_metric, freeze_options, reduce_repeats
+from evalcore.core.compare.estimates import compare_estimates
 from evalcore.core.groups.report import report_group
+from evalcore.core.metrics.corpus import pair_statistics
+from evalcore.core.records.row import Rows
 from evalcore.groups import Group, GroupMetric, Leaf
-from evalcore.stats import Array, Floats, Inference, Labels, build_column
+from evalcore.stats import Array, Floats, Inference, Labels, Stats, build_column
 
 theirs = pytest.importorskip("lm_eval.api.metrics")
 
@@ -194,6 +198,107 @@ def test_clusters(n: int, p: float, equal: bool) -> None:
     assert naive <= {(10, 0.99): 0.08, (30, 0.99): 0.20, (100, 0.99): 0.48}.get((n, p), 0.88)
 
 
+# --- one cluster holds half of the documents, trust.md 1.9 ---
+
+HALVES = [(count, icc) for count in (3, 5, 10, 30) for icc in (0.0, 0.1, 0.5)]
+KINDS: dict[str, tuple[Callable[[Values], Values], float, float]] = {
+    "right or wrong": (lambda z: (z < stats.norm.ppf(0.8)).astype(np.float64), 0.8, 1.0),
+    "normal": (lambda z: z, 0.0, np.inf),
+    "skewed": (lambda z: -np.log(stats.norm.sf(z)), 1.0, np.inf),
+}
+
+
+def draw_halves(rng: np.random.Generator, count: int, icc: float) -> tuple[Values, Values]:
+    """Normal scores with this correlation within clusters, one of which is as large as all others of 4 together."""
+    codes = np.repeat(np.arange(count), [4 * (count - 1), *[4] * (count - 1)])
+    return codes, np.sqrt(icc) * rng.normal(size=count)[codes] + np.sqrt(1 - icc) * rng.normal(size=len(codes))
+
+
+def of_halves(values: Values, codes: Values, most: float, form: str = "cr2") -> Estimate:
+    least = 0.0 if np.isfinite(most) else -np.inf
+    rows = build_column(range(len(values)), Floats(Array(values)))
+    mean = replace(AGGREGATIONS["mean"], bounds=(least, most))
+    return aggregate_metric(mean, rows, clusters=codes, inference=Inference(stderr=form))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("count", "icc"), HALVES)
+def test_a_cluster_of_half_of_the_documents(count: int, icc: float, kind: str) -> None:
+    """It covers, and says so; without the correction for unequal clusters (cr1), down to 70 %."""
+    (score, truth, most), rng = KINDS[kind], np.random.default_rng([count, int(10 * icc)])
+    worst = (count, icc) == (30, 0.5)
+    inside: dict[str, list[bool]] = {form: [] for form in ("cr2", *["cr1"] * worst)}
+    for _ in range(250):
+        codes, z = draw_halves(rng, count, icc)
+        for form, found in inside.items():
+            made = of_halves(score(z), codes, most, form)
+            found.append(holds(made.ci, truth))
+            held = f"the cluster of document 0 holds {4 * (count - 1)} of {8 * (count - 1)} documents"
+            assert f"{held}: {made.spread.df:.1f} degrees of freedom" in made.warnings
+    assert share(inside["cr2"]) >= LEAST - 0.02 * (kind == "skewed" and icc == 0.5), inside  # warned
+    if worst:
+        assert share(inside["cr1"]) <= 0.85
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("count", "icc"), [(5, 0.1), (10, 0.5), (30, 0.5)])
+def test_a_comparison_with_a_cluster_of_half_of_the_documents(count: int, icc: float, kind: str) -> None:
+    (score, _, most), rng = KINDS[kind], np.random.default_rng([count, int(10 * icc), 7])
+    worst = (count, icc) == (30, 0.5)
+    inside: dict[str, list[bool]] = {form: [] for form in ("cr2", *["cr1"] * worst)}
+    for _ in range(150):
+        (codes, z), (_, u), (_, v) = (draw_halves(rng, count, icc) for _ in range(3))
+        runs = [score(np.sqrt(0.5) * (z + other)) for other in (u, v)]
+        for form, found in inside.items():
+            one, two = (of_halves(run, codes, most, form) for run in runs)
+            found.append(holds(compare_estimates(one, two, draws=9).ci, 0.0))
+    assert share(inside["cr2"]) >= LEAST, inside
+    if worst:
+        assert share(inside["cr1"]) <= 0.88
+
+
+# --- documents of unequal weight, trust.md 1.9 ---
+
+RATIOS: dict[str, Callable[[float], float]] = {
+    "weighted_perplexity": lambda rate: float(np.exp(rate)),
+    "bits_per_byte": lambda rate: float(rate / np.log(2)),
+    "ter": lambda rate: 100 * rate,
+}
+
+
+def draw_lengths(rng: np.random.Generator, n: int, spread: float, together: float) -> tuple[Values, Values]:
+    """Log-normal lengths, and how much each text costs by the unit, which may grow with its length."""
+    z = rng.normal(size=n)
+    lengths = np.maximum(np.rint(200 * np.exp(spread * z)), 1.0)
+    return lengths, 2 + 0.5 * (together * z + np.sqrt(1 - together**2) * rng.normal(size=n))
+
+
+@pytest.mark.parametrize("name", RATIOS)
+@pytest.mark.parametrize(("spread", "together"), [(1, 0.0), (1, 0.2), (2, 0.0), (2, 0.2)])
+@pytest.mark.parametrize("n", [10, 30, 100])
+def test_ratios_of_texts_of_unequal_length(n: int, spread: float, together: float, name: str) -> None:
+    """Each interval holds the truth, or is warned of; without the correction (cr1), far fewer do."""
+    rng = np.random.default_rng([n, spread, int(10 * together)])
+    sign = 1.0 if name == "ter" else -1.0  # edits, or log-likelihoods
+    truth = RATIOS[name](2 + 0.5 * together * spread)  # E[length · cost] / E[length] of log-normal lengths
+    inside: dict[str, list[bool]] = {form: [] for form in ("cr2", *["cr1"] * (spread == 2))}
+    fine = []
+    for _ in range(200):
+        lengths, costs = draw_lengths(rng, n, spread, together)
+        rows = build_column(range(n), Stats(Array(np.column_stack([sign * costs * lengths, lengths]))))
+        for form, found in inside.items():
+            made = aggregate_metric(AGGREGATIONS[name], rows, inference=Inference(stderr=form))
+            found.append(holds(made.ci, truth))
+            if form == "cr2":
+                few = made.spread.df is not None and made.spread.df < 3
+                assert few == any("a few long documents decide it" in told for told in made.warnings)
+                fine.append(found[-1] or few)
+    assert share(fine) >= LEAST, (share(fine), share(inside["cr2"]))
+    assert share(inside["cr2"]) >= (LEAST if not together or spread < 2 else 0.8)
+    if spread == 2:
+        assert share(inside["cr1"]) <= 0.85
+
+
 # --- F1, trust.md 1.6 ---
 
 
@@ -318,3 +423,149 @@ def test_micro_f1_of_many_classes_covers_like_accuracy(n: int, p: float) -> None
         ).ci
 
     assert exactly(ends, n, p) >= LEAST
+
+
+# --- skewed scores, calibration, rare classes: trust.md 1.9 ---
+
+
+def close(name: str, rows: Rows, n: int, method: str = "wilson", **options: object) -> Estimate:
+    asked, column = Inference(interval=method), build_column(range(n), rows)
+    return aggregate_metric(AGGREGATIONS[name], column, inference=asked, options=freeze_options(options))
+
+
+def covered(made: Iterable[Estimate], truth: float) -> tuple[float, float]:
+    """How many intervals hold the truth, and how many have a warning."""
+    seen = list(made)
+    return share(holds(one.ci, truth) for one in seen), share(bool(one.warnings) for one in seen)
+
+
+SKEWED: dict[str, tuple[Callable[[np.random.Generator, tuple[int, int]], Values], float]] = {
+    "gamma .5": (lambda rng, shape: rng.gamma(0.5, 1.0, shape), 0.5),
+    "exponential": (lambda rng, shape: rng.exponential(1.0, shape), 1.0),
+    "log-normal 1": (lambda rng, shape: rng.lognormal(0.0, 1.0, shape), float(np.exp(0.5))),
+    "log-normal 1.5": (lambda rng, shape: rng.lognormal(0.0, 1.5, shape), float(np.exp(1.125))),
+    "normal": (lambda rng, shape: rng.normal(9.0, 1.0, shape), 9.0),
+}
+
+
+@pytest.mark.parametrize("n", [10, 30, 100])
+@pytest.mark.parametrize("name", SKEWED)
+def test_perplexity_of_skewed_likelihoods(name: str, n: int) -> None:
+    """Student's interval holds the truth in 72 to 92 % of the skewed ones; few documents are warned of."""
+    draw, mean = SKEWED[name]
+    drawn = -draw(np.random.default_rng(n), (500, n))
+    found, warned = covered((close("perplexity", Floats(Array(row)), n) for row in drawn), float(np.exp(mean)))
+    assert found >= (0.86 if name == "log-normal 1.5" and n == 10 else LEAST), found
+    assert (warned == 1.0) == (n < 30)
+
+
+@pytest.mark.parametrize("name", ["normal", "exponential", "log-normal 1"])
+def test_a_hundred_documents_pay_little_for_their_skew(name: str) -> None:
+    drawn = SKEWED[name][0](np.random.default_rng(3), (100, 100)) * 1000  # far from any bound
+    ends = np.array([[close("mean", Floats(Array(row)), 100, how).ci for row in drawn] for how in ("wilson", "t")])
+    longer = np.median((ends[0, :, 1] - ends[0, :, 0]) / (ends[1, :, 1] - ends[1, :, 0]))
+    assert 1.0 <= longer <= {"normal": 1.02, "exponential": 1.15, "log-normal 1": 1.40}[name]
+    assert (ends[0, :, 0] <= ends[1, :, 0]).all(), "never shorter than Student's"
+    assert (ends[0, :, 1] >= ends[1, :, 1]).all()
+
+
+def brier_scores(rng: np.random.Generator, shape: tuple[int, ...], spread: float, lead: float) -> Values:
+    """Scores of a model whose logits of four choices are normal, with a lead for the right one."""
+    logits = rng.normal(0.0, spread, (*shape, 4)) + lead * np.array([1.0, 0.0, 0.0, 0.0])
+    chances = np.exp(logits - logits.max(axis=-1, keepdims=True))
+    chances /= chances.sum(axis=-1, keepdims=True)
+    scores: Values = ((chances - np.array([1.0, 0.0, 0.0, 0.0])) ** 2).sum(axis=-1)
+    return scores
+
+
+@pytest.mark.parametrize("n", [10, 30, 100])
+@pytest.mark.parametrize(("spread", "lead"), [(1.0, 1.0), (1.0, 3.0), (2.0, 5.0), (6.0, 12.0), (6.0, 20.0)])
+def test_brier_scores_of_unsure_and_of_confident_models(spread: float, lead: float, n: int) -> None:
+    """A confident model's scores are nearly 0 until one is nearly 2: Wilson's on their variance held 31 to 87 %."""
+    rng = np.random.default_rng(n)
+    truth = float(brier_scores(rng, (200_000,), spread, lead).mean())
+    drawn = brier_scores(rng, (400, n), spread, lead)
+    found, _ = covered((close("brier_score", Floats(Array(row)), n) for row in drawn), truth)
+    assert found >= LEAST, found
+
+
+@cache
+def sentences(count: int, a: float, b: float) -> list[tuple[str, str]]:
+    """Sentences of frequent and rare words, and what is left of them after errors that some have more of."""
+    rng = np.random.default_rng(count)
+    words, chances = np.array([f"w{i}" for i in range(500)]), 1 / np.arange(1.0, 501.0)
+    out = []
+    for length in np.clip(rng.lognormal(2.9, 0.6, count), 3, 60).astype(int).tolist():
+        said = rng.choice(words, length, p=chances / chances.sum()).tolist()
+        fate, rate = rng.random(length), rng.beta(a, b)
+        heard = [
+            str(rng.choice(words)) if u < rate / 2 else word for u, word in zip(fate, said, strict=True) if u > rate / 4
+        ]
+        out.append((" ".join(said), " ".join(heard)))
+    return out
+
+
+@pytest.mark.parametrize(("a", "b"), [(6.0, 2.0), (1.0, 8.0)], ids=["bad", "good"])
+@pytest.mark.parametrize("name", ["bleu", "chrf", "ter"])
+def test_corpus_scores(name: str, a: float, b: float) -> None:
+    rng = np.random.default_rng(8)
+    every = pair_statistics(name, sentences(500, a, b))
+    truth = close(name, Stats(Array(every)), 500).value
+    assert truth is not None
+    for n in (10, 30):
+        drawn = (every[rng.integers(0, len(every), n)] for _ in range(300))
+        found, warned = covered((close(name, Stats(Array(rows)), n) for rows in drawn), truth)
+        assert found >= LEAST or (n, warned) == (10, 1.0), (n, found)
+
+
+@pytest.mark.parametrize("off", [0.0, -0.05, -0.15, 0.1])
+@pytest.mark.parametrize("n", [30, 100, 300])
+def test_calibration_error(n: int, off: float) -> None:
+    """The chance of being right is the confidence, and so much more. Of a calibrated model the old interval held 0 %."""
+    rng = np.random.default_rng(n)
+    many = 0.2 + 0.8 * rng.beta(2.0, 2.0, 200_000)
+    gaps = np.clip(many + off, 0.0, 1.0) - many
+    truth = float(np.abs(np.bincount((many * 10).astype(int), gaps)).sum() / len(many))
+    said = 0.2 + 0.8 * rng.beta(2.0, 2.0, (150, n))
+    right = (rng.random((150, n)) < said + off).astype(np.float64)
+    made = [close("ece", Stats(Array(np.stack(rows, axis=1))), n) for rows in zip(said, right, strict=True)]
+    assert covered(made, truth)[0] >= LEAST
+    usual = np.mean([one.reference[1] for one in made if one.reference is not None])
+    if off == 0.0:
+        assert usual == pytest.approx(np.mean([one.value for one in made]), rel=0.1)
+        assert share(one.ci is not None and one.ci[0] == 0.0 for one in made) >= LEAST
+
+
+TABLES: dict[str, tuple[tuple[float, ...], tuple[float, ...]]] = {
+    "two, rare": ((0.9, 0.1), (0.9, 0.7)),
+    "three": ((0.8, 0.15, 0.05), (0.9, 0.7, 0.5)),
+    "three, easy": ((0.8, 0.15, 0.05), (0.99, 0.95, 0.95)),
+    "four": ((0.7, 0.2, 0.07, 0.03), (0.8, 0.8, 0.8, 0.8)),
+}
+
+
+@pytest.mark.parametrize("n", [30, 100, 400])
+@pytest.mark.parametrize("name", TABLES)
+def test_rare_classes(name: str, n: int) -> None:
+    """Classes of these shares, of which so much is right: the delta method alone held 38 to 89 %."""
+    shares, rights = map(np.array, TABLES[name])
+    k = len(shares)
+    cells = np.where(np.eye(k, dtype=bool), (shares * rights)[:, None], (shares * (1 - rights) / (k - 1))[:, None])
+    gold, said = cells.sum(axis=1), cells.sum(axis=0)
+    by_class = 2 * np.diag(cells) / (gold + said)
+    spread = np.sqrt((1 - gold @ gold) * (1 - said @ said))
+    truths = {
+        ("f1", "macro"): float(by_class.mean()),
+        ("f1", "weighted"): float(by_class @ gold),
+        ("matthews_corrcoef", ""): float((np.trace(cells) - gold @ said) / spread),
+    }
+    places = np.array([(i, j) for i in range(k) for j in range(k)])
+    drawn = np.random.default_rng(n).multinomial(n, cells.ravel(), 250)
+    for (metric, how), truth in truths.items():
+        made = (
+            close(metric, Labels(Array(np.repeat(places, row, axis=0))), n, **({"average": how} if how else {}))
+            for row in drawn
+        )
+        found, warned = covered(made, truth)
+        assert found >= LEAST, (metric, how, found)
+        assert (warned > 0.9) == (n == 30) or n > 30

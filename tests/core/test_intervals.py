@@ -9,15 +9,15 @@ from math import inf, isnan, log, nan, sqrt
 import numpy as np
 import pytest
 from counting import count_steps
-from scipy import stats
+from scipy import linalg, stats
 
 from evalcore import AGGREGATIONS, Estimate, MetricKey, TaskReport, aggregate_metric, freeze_options
 from evalcore.core.groups.report import report_group
 from evalcore.core.records.array import Floats64
 from evalcore.core.records.errors import EvalError
 from evalcore.core.stats.bootstrap import bootstrap, median_stderr
-from evalcore.core.stats.influence import clustered, independent, satterthwaite
-from evalcore.core.stats.intervals import exact_binomial, interval, interval_name, t_interval, wilson
+from evalcore.core.stats.influence import ERROR_FORMS, independent, measure_error, satterthwaite
+from evalcore.core.stats.intervals import exact_binomial, interval, interval_name, wilson
 from evalcore.core.stats.links import IDENTITY, JACCARD, LOG
 from evalcore.core.stats.quantiles import normal_quantile, t_quantile
 from evalcore.groups import Group, GroupMetric, Leaf
@@ -118,8 +118,8 @@ def test_coverage_of_few_clusters_and_bounded_scores() -> None:
     inside = {"clusters": 0, "repeats": 0}
     for _ in range(1000):
         x = (rng.random(30) < np.repeat(rng.beta(0.9 * 7 / 3, 0.1 * 7 / 3, 6), 5)).astype(float)
-        variance, _, count = clustered(influences(x), codes)
-        ends = interval(x.mean(), variance=variance, n=count, df=count - 1)
+        found = measure_error(influences(x), codes)
+        ends = interval(x.mean(), variance=found.variance, n=found.trials, df=found.df)
         inside["clusters"] += ends is not None and ends[0] <= 0.9 <= ends[1]
         y = rng.binomial(4, rng.beta(9, 1, 30)) / 4
         variance, _, count = independent(influences(y))
@@ -143,9 +143,9 @@ def test_e22_full_marks_are_never_a_point() -> None:
 def test_e31_no_cluster_id_is_an_error_not_a_giant_cluster() -> None:
     for ids in ([1, None, None], np.array([1.0, nan, 2.0]), ["a", None, "b"]):
         with pytest.raises(EvalError, match="first at row 1; give each its own id"):
-            clustered(np.array([-1.0, 0.0, 1.0]), ids)
+            measure_error(np.array([-1.0, 0.0, 1.0]), ids)
     with pytest.raises(EvalError, match="each of 3 documents, got 2"):
-        clustered(np.array([-1.0, 0.0, 1.0]), [1, 2])
+        measure_error(np.array([-1.0, 0.0, 1.0]), [1, 2])
 
 
 def test_e18_e35_bootstrap_is_corrected_and_not_divided_by_the_draws() -> None:
@@ -178,32 +178,102 @@ def test_e40_no_cancellation() -> None:
 
 def test_clusters_of_one_are_plain_to_the_last_bit() -> None:
     x = influences(np.random.default_rng(1).random(101))
-    plain = independent(x)
-    assert clustered(x, np.arange(101)) == plain
-    assert clustered(x, [f"doc {i}" for i in range(101)]) == plain
-    assert plain[1] == pytest.approx(x.std(ddof=1) / sqrt(101), rel=1e-12)
+    plain = measure_error(x)
+    assert measure_error(x, np.arange(101)) == plain
+    assert measure_error(x, [f"doc {i}" for i in range(101)]) == plain
+    assert (plain.variance, plain.stderr, plain.units) == independent(x)
+    assert plain.stderr == pytest.approx(x.std(ddof=1) / sqrt(101), rel=1e-12)
+    weights = np.random.default_rng(2).lognormal(0, 1, 101)
+    assert measure_error(x, np.arange(101)[::-1], weights=weights) == measure_error(x, weights=weights)
 
 
 def test_order_of_documents_and_names_of_clusters_change_no_bit() -> None:
     rng = np.random.default_rng(2)
     x, ids = influences(rng.random(200)), rng.integers(0, 23, 200)
     order = rng.permutation(200)
-    assert clustered(x, ids) == clustered(x[order], ids[order]) == clustered(x, [f"c{i}" for i in ids])
+    for weights in (np.ones(200), rng.lognormal(0, 1, 200)):
+        found = measure_error(x, ids, weights=weights)
+        assert found == measure_error(x[order], ids[order], weights=weights[order])
+        assert found == measure_error(x, [f"c{i}" for i in ids], weights=weights)
 
 
 def test_duplicated_documents_in_clusters_change_nothing() -> None:
     x = influences(np.random.default_rng(3).random(50))
-    assert clustered(np.repeat(x, 3), np.repeat(np.arange(50), 3))[:2] == pytest.approx(independent(x)[:2], rel=1e-12)
+    found = measure_error(np.repeat(x, 3), np.repeat(np.arange(50), 3))
+    assert (found.variance, found.stderr) == pytest.approx(independent(x)[:2], rel=1e-12)
 
 
-def test_clustered_formula() -> None:
+@pytest.mark.parametrize("equal", [True, False])
+def test_cr1_and_equal_clusters_have_one_factor(equal: bool) -> None:
     rng = np.random.default_rng(4)
-    x, ids = influences(rng.random(60)), rng.integers(0, 7, 60)
-    totals = np.array([x[ids == c].sum() for c in range(7)])
-    variance, stderr, count = clustered(x, ids)
-    assert (variance, stderr, count) == pytest.approx(
-        (np.sum(totals**2) / 3600, sqrt(7 / 6 * np.sum(totals**2)) / 60, 7), rel=1e-12
-    )
+    x, ids = influences(rng.random(63)), np.arange(63) % 7 if equal else rng.integers(0, 7, 63)
+    squares = sum(x[ids == c].sum() ** 2 for c in range(7))
+    found = measure_error(x, ids, form=ERROR_FORMS["cr1"])
+    assert (found.variance, found.stderr) == pytest.approx((squares / 63**2, sqrt(7 / 6 * squares) / 63), rel=1e-12)
+    assert (found.df, found.trials) == (6, 7)
+    corrected = measure_error(x, ids)
+    assert (corrected.stderr == found.stderr) is equal
+    assert (corrected.df == 6) is equal
+
+
+def find_by_matrices(influence: Floats64, ids: Floats64, weights: Floats64) -> tuple[float, float]:
+    """Variance and degrees of freedom by CR2's definition, with whole matrices.
+
+    As a regression on one column: a document of weight b has the variance b² and, divided by it, the design 1; its row
+    of the hat matrix is b / Σb. Each cluster's residuals are multiplied by A, whose square is the inverse of (I - H).
+    """
+    n = len(influence)
+    members = np.array([[float(one == code) for one in ids] for code in np.unique(ids)])
+    hat = np.outer(members @ weights, np.ones(len(members))) / weights.sum()  # of the clusters' sums
+    taken = np.eye(n) - np.outer(weights, np.ones(n)) / weights.sum()
+    spread = members @ taken @ np.diag(weights**2) @ taken.T @ members.T
+    root = np.array([linalg.fractional_matrix_power(np.array([[1 - h]]), -0.5)[0, 0] for h in np.diag(hat)])
+    adjusted = root[:, None] * spread * root
+    variance = float(np.sum((root * (members @ influence)) ** 2)) / n**2
+    return variance, float(np.trace(adjusted) ** 2 / np.trace(adjusted @ adjusted))
+
+
+@pytest.mark.parametrize("spread", [0.0, 0.5, 2.0], ids="weights of log SD {}".format)
+@pytest.mark.parametrize("seed", range(12))
+def test_cr2_by_whole_matrices(seed: int, spread: float) -> None:
+    rng = np.random.default_rng(seed)
+    ids = rng.choice(9, 40, p=rng.dirichlet(np.full(9, 0.6)))
+    weights = rng.lognormal(0, spread, 40)
+    scores = rng.random(40) * weights
+    influence = 40 * (scores - scores.sum() / weights.sum() * weights) / weights.sum()
+    found = measure_error(influence, ids, weights=weights)
+    variance, df = find_by_matrices(influence, ids, weights)
+    assert found.stderr == pytest.approx(sqrt(variance), rel=1e-10)
+    assert found.df == pytest.approx(df, rel=1e-8)
+    h = np.array([weights[ids == code].sum() for code in np.unique(ids)]) / weights.sum()
+    assert found.trials == pytest.approx(1 / np.sum(h**2), rel=1e-12)
+    assert found.variance == pytest.approx(variance * (len(h) - 1) / len(h), rel=1e-10)
+    if not spread:  # trust.md 1.9
+        a = h**2 / (1 - h)
+        assert found.df == pytest.approx(1 / (np.sum(h**2) + np.sum(a) ** 2 - np.sum(a**2)), rel=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_cr2_is_that_of_a_regression(seed: int) -> None:
+    """Of scores on a constant: each cluster's residuals by the symmetric root of the inverse of its I - H."""
+    rng = np.random.default_rng(seed)
+    x, ids = rng.random(30), rng.choice(5, 30, p=[0.5, 0.2, 0.1, 0.1, 0.1])
+    hat = np.full((30, 30), 1 / 30)
+    meat = 0.0
+    for code in np.unique(ids):
+        at = np.flatnonzero(ids == code)
+        apart = np.eye(len(at)) - hat[np.ix_(at, at)]
+        meat += float(np.sum(linalg.inv(linalg.sqrtm(apart)).real @ (x[at] - x.mean()))) ** 2
+    assert measure_error(influences(x), ids).stderr == pytest.approx(sqrt(meat) / 30, rel=1e-9)
+
+
+def test_a_cluster_of_all_but_one_document_leaves_one_degree() -> None:
+    x = influences(np.random.default_rng(0).random(1000))
+    found = measure_error(x, np.arange(1000) == 7)
+    assert 1 <= found.df < 1.01
+    assert measure_error(x, np.zeros(1000, np.int64)).stderr is None
+    alone = measure_error(x, weights=np.r_[1.0, np.zeros(999)])
+    assert (alone.stderr, alone.units) == (None, 1000)
 
 
 def test_satterthwaite_of_one_task_is_its_own() -> None:
@@ -228,9 +298,11 @@ def test_no_documents_and_one_document() -> None:
     variance, stderr, n = independent(np.zeros(0))
     assert isnan(variance)
     assert (stderr, n) == (None, 0)
-    assert clustered(np.zeros(0), [])[1:] == (None, 0)
+    none = measure_error(np.zeros(0), [])
+    assert (none.stderr, none.units) == (None, 0)
     assert independent(np.zeros(1)) == (0.0, None, 1)
-    assert clustered(np.array([-1.0, 1.0]), ["c", "c"])[1:] == (None, 1)
+    one = measure_error(np.array([-1.0, 1.0]), ["c", "c"])
+    assert (one.stderr, one.units) == (None, 1)
     assert bootstrap(lambda at: 1.0, 1, draws=9, seed=0) is None
     assert bootstrap(lambda at: nan, 9, draws=9, seed=0) is None
     assert bootstrap(lambda at: 1.0, 9, draws=0, seed=0) is None
@@ -251,14 +323,14 @@ def test_other_bounds_are_rescaled() -> None:
 def test_without_bounds_it_is_students_on_the_links_scale() -> None:
     t = t_quantile(0.975, 8)
     free = {"variance": 0.9, "n": 9.0, "df": 8.0, "stderr": 1.0}
-    assert interval(5.0, **free, bounds=(-inf, inf)) == pytest.approx(t_interval(5.0, 1.0, t))
+    assert interval(5.0, **free, bounds=(-inf, inf)) == pytest.approx((5.0 - t, 5.0 + t))
     assert interval(5.0, **free, bounds=(0, inf), method="z")[1] == pytest.approx(5 + normal_quantile(0.975))
     assert interval(1.0, **free, bounds=(0, inf))[0] == 0, "never outside its bounds"
     low, high = interval(10.0, **free, bounds=(1, inf), link=LOG) or (nan, nan)
     assert (log(low), log(high)) == pytest.approx((log(10) - t / 10, log(10) + t / 10))
     assert interval(0.0, **free, bounds=(0, inf), link=LOG) is None
     assert interval(5.0, variance=0.9, n=9, df=8, bounds=(0, inf)) is None
-    assert interval(5.0, **free) == pytest.approx(t_interval(5.0, 1.0, t)), "broken bounds are no bounds"
+    assert interval(5.0, **free) == pytest.approx((5.0 - t, 5.0 + t)), "broken bounds are no bounds"
 
 
 def test_unknown_method_and_impossible_counts_are_named() -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import cache
 from math import ceil, inf, sqrt
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from scipy import stats
 from statsmodels.stats.power import TTestPower
 
@@ -15,6 +17,7 @@ from evalcore.core.compare.lines import ComparisonLine
 from evalcore.core.compare.power import Known, PowerGoal, pair_known, plan_next
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.task import MetricKey
+from evalcore.core.stats.pair_tests import paired_binary
 from evalcore.core.stats.sample_size import (
     Variances,
     distance_at,
@@ -24,6 +27,7 @@ from evalcore.core.stats.sample_size import (
     repeats_for,
     variances_of_difference,
 )
+from evalcore.shell.logs.runs.result_errors import list_known
 
 KEY = MetricKey("acc")
 
@@ -147,6 +151,73 @@ def test_the_half_width_that_is_promised_is_reached(repeats):
     scores = generator.binomial(repeats, theta) / repeats
     width = stats.sem(scores, axis=1) * stats.t.ppf(0.975, scores.shape[1] - 1)
     assert width.mean() == pytest.approx(0.05, rel=0.01)
+
+
+# --- near the ceiling ------------------------------------------------------------------------------------------------
+
+
+@cache
+def most_wins(pairs, alpha=0.05):
+    """The most wins among so many discordant pairs with which McNemar's mid-p test still finds that the run is worse."""
+    wins = np.arange(pairs // 2 + 1)
+    p_values = stats.binom.cdf(wins, pairs, 0.5) + stats.binom.cdf(wins - 1, pairs, 0.5)
+    found = np.flatnonzero((p_values <= alpha) & (2 * wins < pairs))
+    return int(found[-1]) if len(found) else -1
+
+
+def exact_power(n, wins, losses, alpha=0.05):
+    """How often the test finds the loss, summed over all outcomes of n documents."""
+    low, high = stats.binom.ppf([1e-9, 1 - 1e-9], n, wins + losses).astype(int)
+    pairs = np.arange(low, high + 1)
+    found = stats.binom.cdf([most_wins(int(one), alpha) for one in pairs], pairs, wins / (wins + losses))
+    return float(stats.binom.pmf(pairs, n, wins + losses) @ found)
+
+
+def test_the_test_whose_power_is_summed_is_the_one_that_compare_uses():
+    for pairs in (4, 5, 6, 9, 17, 40):
+        wins = most_wins(pairs)
+        for right, finds in ((wins, True), (wins + 1, False)):
+            a = np.array([1.0] * max(right, 0) + [0.0] * (pairs - max(right, 0)) + [1.0])
+            tested = paired_binary(a, np.append(1 - a[:-1], 1.0))
+            assert right < 0 or (tested.p_value <= 0.05 and tested.difference < 0) is finds
+
+
+@pytest.mark.parametrize("correlation", [0.2, 0.4, 0.7, 0.9])
+@pytest.mark.parametrize("p", [0.7, 0.9, 0.95, 0.97, 0.98, 0.99])
+@pytest.mark.parametrize("drop", [0.02, 0.03, 0.05])
+def test_a_drop_near_the_ceiling_is_found_as_often_as_promised(p, drop, correlation):
+    """A run of right and wrong answers plans the documents; the worse model varies more. Without that: 0 to 78 %."""
+    row = {"acc,none": p, "acc_stderr,none": sqrt(p * (1 - p) / 999), "sample_len": 1000}
+    (seen,) = list_known({"results": {"t": row}})
+    assert seen.coarseness == pytest.approx(1)
+    plan = plan_next(seen, PowerGoal(difference=drop, correlation=correlation))
+    worse = p - drop
+    both = min(worse, p * worse + correlation * sqrt(p * (1 - p) * worse * (1 - worse)))
+    n = dict(plan.documents)[None]
+    assert 0.79 <= exact_power(n, worse - both, p - both) < 0.93
+    again = replace(seen, n=n, units=n, stderr=sqrt(p * (1 - p) / (n - 1)))
+    assert plan_next(again, PowerGoal(correlation=correlation)).finds == pytest.approx(drop, rel=0.01)
+
+
+@pytest.mark.parametrize("churn", [0.002, 0.01, 0.05])
+@pytest.mark.parametrize("drop", [0.01, 0.02, 0.05])
+def test_two_runs_that_hardly_differ_plan_for_documents_that_will(churn, drop):
+    """Two equal runs that disagree on a share of the documents; a drop adds documents to these."""
+    value = 0.97
+    one = Known(name="t", key=KEY, n=1000, units=1000, stderr=0.0054, share=True, value=value, coarseness=1.0)
+    line = ComparisonLine(name="t", key=KEY, n=1000, a=value, b=value, difference=0.0, stderr=sqrt(churn / 1000))
+    n = dict(plan_next(pair_known(line, one, one), PowerGoal(difference=drop)).documents)[None]
+    assert 0.79 <= exact_power(n, churn / 2, churn / 2 + drop) < 0.93
+
+
+def test_scores_that_shift_without_jumping_are_planned_as_they_vary():
+    """Real-valued scores that vary little: a drop of all of them adds no variance, and hardly any is planned."""
+    row = {"f1,none": 0.9, "f1_stderr,none": 0.03 / sqrt(100), "sample_len": 100}
+    (seen,) = list_known({"results": {"t": row}})
+    assert seen.coarseness == pytest.approx(0.03**2 / 0.09, rel=0.02)
+    plan = plan_next(seen, PowerGoal(difference=0.02))
+    flat = questions_for(0.02, variances_of_difference(Variances(0.03**2), 0.4), 1, reach_of_test())
+    assert flat <= dict(plan.documents)[None] <= 1.25 * flat
 
 
 # --- plans -----------------------------------------------------------------------------------------------------------

@@ -9,8 +9,9 @@ from scipy.stats import binom
 
 from evalcore.core.compare.gates import Gate, level_of_limits, name_verdict
 from evalcore.core.compare.lines import Comparison, ComparisonLine, ComparisonSide
-from evalcore.core.compare.regressions import fail_missing, find_regressions, find_unscored
 from evalcore.core.compare.sides import compare_sides
+from evalcore.core.compare.verdicts.pair_gates import find_unscored
+from evalcore.core.compare.verdicts.regressions import fail_missing, find_regressions
 from evalcore.core.groups.tree import Group, GroupMetric, Leaf
 from evalcore.core.records.array import Array
 from evalcore.core.records.column import build_column

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from evalcore import build_report, report_task
+from evalcore import build_report, report_task, score
 from evalcore.core.records.task import MetricKey
 from evalcore.lm_eval import LM_EVAL_0_4_13
+from evalcore.shell.compare.compare import compare
 from evalcore.shell.compare.runs import read_recorded
 
 FOLDERS = ("asdiv_2024", "eqbench_2025", "math_perturbed_2026", "negotiationtom_2026")
@@ -90,3 +91,18 @@ def test_documents_are_those_of_the_log_in_key_order(folder):
     assert all(row.cluster for rows in clustered.side.documents.values() for row in rows)
     first, second = (dict(one.clusters) for one in clustered.side.scored[:2])
     assert set(first.values()) == set(second.values())  # the same dialogues in both tasks
+
+
+@pytest.mark.parametrize("name", FOLDERS)
+def test_a_run_has_its_own_rules_and_prompts_and_no_number_contradicts_it(folder, name):
+    found = compare(folder / name, folder / name)
+    assert (found.lead, found.notes, found.warnings) == ((), (), ())
+    told = [*found.runs[0].warnings, *score(folder / name).warnings]
+    assert not [one for one in told if "in the results, but" in one]
+
+
+def test_of_logs_without_results_the_rules_are_unknown(folder):
+    for path in [folder / "bigrefactor_2023", *(folder / "bigrefactor_2023").glob("*.jsonl")]:
+        found = compare(path, path)
+        assert (found.lead, found.warnings) == ((), ())
+        assert [one.partition(": ")[0] for one in found.notes] == ["rules that could not be compared"]

@@ -146,6 +146,8 @@ TAKEN_OVER = frozenset(
         "Marks",
         "Case",
         "Aggregation",
+        "Bracket",
+        "Evidence",
         "Inference",
         "ColumnMap",
         "Model",

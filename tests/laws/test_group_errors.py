@@ -94,8 +94,8 @@ def exact_error(value, sizes, clusters):
     )
     d = d - np.array([d[task == k].mean() for k in range(len(sizes))])[task]
     unit = [("doc", i) if clusters[k] is None else int(clusters[k][i - starts[k]]) for i, k in enumerate(task)]
-    count = np.array([len({unit[i] for i in np.flatnonzero(task == k)}) for k in range(len(sizes))])
-    scale = np.sqrt(count / (count - 1))[task]
+    share = [sum(unit[j] == unit[i] for j in np.flatnonzero(task == k)) / sizes[k] for i, k in enumerate(task)]
+    scale = 1 / np.sqrt(1 - np.array(share))
     same = np.array([[one == two for two in unit] for one in unit])
     return sqrt(d @ (same * np.outer(scale, scale)) @ d)
 

@@ -104,13 +104,19 @@ def in_clusters(case: Case, named: bool) -> Case:
     )
 
 
+def fit_policy(case: Case, tables: Tables) -> Case:
+    """lm-eval's F1 takes two classes, whatever ``average`` says (E16, E46)."""
+    kept = tuple(one for one in case.task.metrics if not (tables.as_host and "average" in one.options))
+    return replace(case, task=replace(case.task, metrics=kept))
+
+
 @EVERY_KIND
 @pytest.mark.parametrize("tables", [EVALCORE, LM_EVAL_0_4_13], ids=lambda tables: tables.name)
 @LAW
 @given(st.data())
 def test_gathered_ranks_are_one_process(kind: str, tables: Tables, data: st.DataObject) -> None:
     """Any number of ranks, some without a document, padded, pickled and gathered in any order."""
-    case = in_clusters(data.draw(KINDS[kind]), data.draw(st.booleans()))
+    case = in_clusters(fit_policy(data.draw(KINDS[kind]), tables), data.draw(st.booleans()))
     size = data.draw(st.integers(1, 8))
     alone = closed(score(case, case.samples, tables), tables)
     dealt = [deal(case, rank, size) for rank in range(size)]

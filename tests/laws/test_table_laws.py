@@ -31,7 +31,7 @@ from evalcore import (
     score_task,
 )
 from evalcore.comparisons import Comparison, ComparisonLine, adjust_comparisons
-from evalcore.core.compare.regressions import find_regressions
+from evalcore.core.compare.verdicts.regressions import find_regressions
 from evalcore.extensions import CORRECTIONS
 from evalcore.groups import Group, GroupMetric, Leaf
 from evalcore.shell.output.compare.footnotes import tell_correction

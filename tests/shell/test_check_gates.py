@@ -5,13 +5,11 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import numpy as np
 import pytest
 from msgspec.structs import replace
 from rich.cells import cell_len
 from sample_runs import STAMP, write_run
 from scipy.stats import binomtest
-from scipy.stats import t as student
 
 from evalcore.core.aggregate.inference import Inference, add_interval
 from evalcore.core.compare.gates import Gate
@@ -117,7 +115,7 @@ def test_totals_alone_are_judged_by_their_errors(tmp_path: Path, capsys: pytest.
     assert (gates["a"]["n"], gates["g"]["n"]) == (40, 60)
     flat = {"acc,none": 0.75, "acc_stderr,none": 0.07, "sample_len": 40}
     estimate = leaf_from_flat("a", flat).value.estimates[0][1]
-    expected = add_interval(estimate, Inference(confidence=1 - 2 * 0.05 / 3)).ci
+    expected = add_interval(estimate, Inference(confidence=1 - 2 * 0.05 / 3, interval="exact")).ci
     assert (gates["a"]["ci_low"], gates["a"]["ci_high"]) == pytest.approx(expected)
     assert (gates["b"]["passed"], gates["b"]["verdict"]) == (False, "below")
     assert any("without an interval, judged by the number itself: b acc,none" in note for note in found["notes"])
@@ -137,16 +135,54 @@ def test_totals_without_counts_have_no_n(tmp_path: Path, capsys: pytest.CaptureF
     assert tell_gate(bare) == "a acc: expected at least 0.6000, got 0.5000: below"
 
 
-def test_the_runs_own_kind_of_interval_is_used(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    intervals = {}
-    for ci in ("wilson", "t"):
+def test_limits_are_judged_by_the_exact_interval_whatever_kind_a_run_has(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    exact = binomtest(30, 40).proportion_ci(0.9, method="exact")
+    for ci in ("wilson", "t", "bca"):
         run = write_run(tmp_path / ci, {"a": FINE}, results={"evalcore": {"ci": ci}})
         (gate,) = told(capsys, run, "--min", "acc=0.5")["gates"]
-        intervals[ci] = gate["ci_low"], gate["ci_high"]
-    scores = np.array(FINE)
-    stderr = float(scores.std(ddof=1) / len(scores) ** 0.5)
-    assert intervals["t"] == pytest.approx(student.interval(0.9, 39, 0.75, stderr), rel=1e-6)
-    assert intervals["wilson"] != pytest.approx(intervals["t"], rel=1e-3)
+        assert (gate["ci_low"], gate["ci_high"]) == pytest.approx((exact.low, exact.high), rel=1e-9)
+
+
+@pytest.mark.parametrize("right", [0, 3, 17, 30, 39, 40])
+def test_a_limit_fails_exactly_where_scipys_one_sided_binomial_test_rejects(
+    right: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = write_run(tmp_path / "run", {"a": [1.0] * right + [0.0] * (40 - right)})
+    for limit in (0.02, 0.1, 0.3, 0.5, 0.7, 0.9, 0.98):
+        below = binomtest(right, 40, limit, alternative="less").pvalue <= 0.05
+        above = binomtest(right, 40, limit, alternative="greater").pvalue <= 0.05
+        told(capsys, run, "--min", f"acc={limit}", code=int(below))
+        told(capsys, run, "--max", f"acc={limit}", code=int(above))
+
+
+@pytest.mark.parametrize("flag", ["--min", "--max"])
+def test_a_limit_in_points_is_refused(flag: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = write_run(tmp_path / "run", {"a": FINE})
+    told_why = refused(capsys, run, flag, "acc=62")
+    assert "a acc,none lies between 0 and 1, where 62 points are 0.62" in told_why
+    assert f"{flag} acc=0.62" in told_why
+    assert "where 62 points are 0.62" in refused(capsys, totals(tmp_path / "lm_eval"), flag, "acc=62")
+    told(capsys, run, flag, "acc=1", code=int(flag == "--min"))
+    losses = write_run(tmp_path / "losses", {"a": [0.1, 2.5, 0.2, 0.3] * 10})  # on average between 0 and 1 by chance
+    told(capsys, losses, flag, "acc=3", code=int(flag == "--min"))
+
+
+def test_a_number_of_the_results_is_no_share_because_it_is_below_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / f"results_{STAMP}.json"
+    row = {"bits_per_byte,none": 0.8, "bits_per_byte_stderr,none": 0.02, "sample_len": 40}
+    path.write_text(json.dumps({"results": {"a": row}}))
+    told(capsys, path, "--max", "bits_per_byte=1.5")
+
+
+def test_a_margin_in_points_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = write_run(tmp_path / "run", {"a": FINE})
+    assert "where 2 points are 0.02; write --margin 0.02" in refused(capsys, run, "--baseline", run, "--margin", 2)
+    assert main(["compare", str(run), str(run), "--margin", "2"]) == 2
+    assert "where 2 points are 0.02; write --margin 0.02" in capsys.readouterr().err
 
 
 def test_documents_counted_as_zero_are_zero_against_a_baseline(
@@ -318,13 +354,13 @@ def test_a_limit_is_judged_by_both_ends_of_an_interval_that_leaves_out_alpha_at_
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run = write_run(tmp_path / "run", {"a": FINE})
-    low, high = binomtest(30, 40).proportion_ci(0.9, method="wilson")
-    wider = binomtest(30, 40).proportion_ci(0.95, method="wilson")
+    low, high = binomtest(30, 40).proportion_ci(0.9)
+    wider = binomtest(30, 40).proportion_ci(0.95)
     between = (high + wider.high) / 2
     found = told(capsys, run, "--min", f"a/acc={between}", code=1)
     assert found["confidence"] == pytest.approx(0.9)
     gate = found["gates"][0]
-    assert (gate["ci_low"], gate["ci_high"]) == pytest.approx((low, high), abs=0.005)
+    assert (gate["ci_low"], gate["ci_high"]) == pytest.approx((low, high), rel=1e-9)
     assert gate["ci_high"] < between
     told(capsys, run, "--min", f"a/acc={between}", "--alpha", 0.025)
     told(capsys, run, "--max", f"a/acc={(low + wider.low) / 2}", code=1)

@@ -13,7 +13,9 @@ import pytest
 import yaml
 from small_tasks import environment, evalcore
 
+from evalcore.core.records.task import MetricKey
 from evalcore.shell.cli import main
+from evalcore.shell.logs.runs.totals import list_total_estimates
 
 TASK = {
     "output_type": "multiple_choice",
@@ -112,11 +114,47 @@ def test_errors_by_cluster_in_tasks_and_across_the_tasks_of_a_group(home: Path, 
     assert found["q_en"]["stderr"] == pytest.approx(by_hand([(en, ids)]), rel=1e-12)
     assert found["q_de"]["stderr"] == pytest.approx(by_hand([(de, ids)]), rel=1e-12)
     assert found["both"]["stderr"] == pytest.approx(by_hand([(en, ids), (de, ids)]), rel=1e-12)
-    assert all("|se:clustered|" in str(row["signature"]) for row in found.values())
+    assert all("|se:clustered(cr2)|" in str(row["signature"]) for row in found.values())
     assert {name: row["clusters"] for name, row in found.items()} == {"q_en": 4, "q_de": 4, "both": 4}
     assert found["both"]["tasks_as_sample"]["tasks"] == 2
     configs = json.loads((home / "out/results.json").read_text())["configs"]
     assert configs["q_en"]["cluster"] in ("passage", "name", "{{passage}}", "p{{name}}")
+
+
+HALF = "{{ 'first' if key < 6 else key }}"
+
+
+def test_clusters_of_unequal_size_are_corrected_unless_asked_otherwise(home: Path) -> None:
+    """``stderr: cr1`` is C/(C - 1) for all; the default divides each cluster's square by 1 - its share."""
+    ids = [0 if i < 6 else i for i in range(12)]
+    found, wide = {}, {}
+    for form in ("cr1", "cr2"):
+        code, said = run(home, HALF, stderr=form)
+        assert code == 0, said
+        found[form] = estimates(home)["q_en"]
+        extras = json.loads((home / "out/results.json").read_text())["evalcore"]
+        assert extras["stderr"] == form
+        assert f"|se:clustered({form})|clusters:7|" in found[form]["signature"]
+        told = [one for one in extras["warnings"] if "q_en" in one]
+        assert len(told) == 1
+        assert "q_en: acc,none: the cluster of document 0 holds 6 of 12 documents: " in told[0]
+        low, high = found[form]["ci"]
+        wide[form] = high - low
+        level = list_total_estimates(json.loads((home / "out/results.json").read_text()))["q_en", MetricKey("acc")]
+        assert level.spread.df == found[form]["df"]
+        scored = evalcore(home, "score", "out", "--cluster", HALF, "--stderr", form, "--json")
+        assert scored.returncode == 0, scored.stderr
+        assert json.loads(scored.stdout)["evalcore"]["estimates"]["q_en"]["acc,none"]["stderr"] == found[form]["stderr"]
+    values = scores(home, "en")
+    assert found["cr1"]["stderr"] == pytest.approx(by_hand([(values, ids)]), rel=1e-12)
+    apart = np.array(values) - np.mean(values)
+    squares = [(apart[np.array(ids) == one].sum() ** 2, ids.count(one) / 12) for one in set(ids)]
+    assert found["cr2"]["stderr"] == pytest.approx(sqrt(sum(s / (1 - h) for s, h in squares)) / 12, rel=1e-12)
+    assert wide["cr2"] > wide["cr1"]
+    shares = [h for _, h in squares]
+    a = [h**2 / (1 - h) for h in shares]
+    expected = 1 / (sum(h**2 for h in shares) + sum(a) ** 2 - sum(one**2 for one in a))
+    assert (found["cr1"]["df"], found["cr2"]["df"]) == (6.0, pytest.approx(expected, rel=1e-12))
 
 
 def test_a_cluster_changes_no_value_and_clusters_of_one_no_error(home: Path) -> None:

@@ -8,6 +8,7 @@ import json
 from pathlib import Path
 
 import pytest
+import yaml
 from msgspec.structs import replace
 from rich.cells import cell_len
 from scipy.stats import binom
@@ -167,12 +168,39 @@ def test_documents_of_a_cluster_count_together(capsys: pytest.CaptureFixture[str
     assert "McNemar" in plain["method"]
 
 
-def test_too_few_sign_flips_to_find_anything_are_told(capsys: pytest.CaptureFixture[str]) -> None:
-    assert data(capsys, "one", "two")["warnings"] == []
-    (warning,) = data(capsys, "one", "two", "--draws", 150)["warnings"]
-    assert "too few sign flips to show anything among 10 tests" in warning
-    assert warning in told(capsys, "one", "two", "--draws", 150)
-    assert data(capsys, "one", "two", "--draws", 150, "--metric", "acc")["warnings"] == []
+def test_too_few_sign_flips_to_find_anything_are_told(capsys: pytest.CaptureFixture[str], home: Path) -> None:
+    """Corpus metrics need draws; means of documents, and groups of these, do not."""
+    assert data(capsys, "one", "two", "--draws", 1)["warnings"] == []
+    task = yaml.safe_load((home / "tasks/sums.yaml").read_text())
+    corpus = {**task, "task": "corpus", "metric_list": [{"metric": "bleu"}, {"metric": "chrf"}]}
+    (home / "tasks/corpus.yaml").write_text(yaml.safe_dump(corpus))
+    for seed in (1, 2):
+        arguments = ("--tasks", "corpus", "--model_args", f"seed={seed}", "--output_path", f"corpus{seed}")
+        done = evalcore(home, "run", "--model", "dummy", "--include_path", "tasks", "--quiet", *arguments)
+        assert done.returncode == 0, done.stderr
+    (warning,) = data(capsys, "corpus1", "corpus2", "--draws", 30)["warnings"]
+    assert "too few sign flips to show anything among 4 tests" in warning
+    assert warning in told(capsys, "corpus1", "corpus2", "--draws", 30)
+    assert main(["check", "corpus1", "--baseline", "corpus2", "--draws", "15"]) == 0
+    assert "too few sign flips" in capsys.readouterr().out
+    assert data(capsys, "corpus1", "corpus2")["warnings"] == []
+    assert "sign-flip test, 10,000 draws" in data(capsys, "corpus1", "corpus2")["pairs"][0]["lines"][0]["method"]
+
+
+def test_intervals_and_detectable_differences_are_widened_for_the_number_of_rows(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    found = data(capsys, "one", "two")
+    alone = data(capsys, "one", "two", "--confidence", 1 - 0.05 / found["family"], "--correction", "none")
+    rows = list(csv.DictReader(io.StringIO(told(capsys, "one", "two", "--csv"))))
+    for line, wide, row in zip(found["pairs"][0]["lines"], alone["pairs"][0]["lines"], rows, strict=True):
+        ends = line["adjusted_ci_low"], line["adjusted_ci_high"]
+        assert ends == pytest.approx((wide["ci_low"], wide["ci_high"]), abs=1e-9)
+        assert ends[0] <= line["ci_low"] <= line["ci_high"] <= ends[1]
+        assert line["detectable"] == pytest.approx(wide["detectable"], rel=1e-9)
+        assert float(row["adjusted_ci_high"]) == pytest.approx(ends[1], abs=1e-9)
+    assert "adjusted interval" in told(capsys, "one", "two", "--markdown")
+    assert "adjusted interval" not in told(capsys, "one", "two", "--markdown", "--correction", "none")
 
 
 # --- what could not be paired -----------------------------------------------------------------------------------------

@@ -113,7 +113,7 @@ def test_columns_of_repeats_and_scores_are_no_part_of_a_document(
         ]
         path = write_log(tmp_path / name / "marks.jsonl", rows)
         folder = tmp_path / name / "scored"
-        flags = ["--id", "q", "--repeat", "try", "--score", "ok"]
+        flags = ["--id", "q", "--repeat", "try", "--score", "ok", "--reducer", "mean"]
         assert main(["score", str(path), *flags, "-o", str(folder), "--quiet"]) == 0
         single = write_log(tmp_path / name / "single.jsonl", [row for row in rows if row["try"] == first])
         more = ["--score", "ok", "--score", "style"]
@@ -539,7 +539,8 @@ def test_other_examples_before_the_same_documents_pair_by_content(
     shots = [{**row, "arguments": [[f"Q: 1+1? A: 2\n\n{row['doc']['question']}", {}]]} for row in rows]
     a, b = write_log(tmp_path / "a/samples_t.jsonl", rows), write_log(tmp_path / "b/samples_t.jsonl", shots[::-1])
     found = compared(capsys, a, b)
-    assert (only_line(found)["n"], found["warnings"]) == (40, [])
+    assert only_line(found)["n"] == 40
+    assert found["warnings"] == ["prompts differ for all 40 documents that are the same (t)"]
 
 
 def test_a_prompt_that_several_documents_share_identifies_none(

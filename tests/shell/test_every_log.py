@@ -142,8 +142,9 @@ def test_comparing_logs_is_comparing_what_scoring_them_writes(logs, capsys) -> N
 
 def test_checking_and_planning_as_well(logs, capsys) -> None:
     direct, written, flags = logs
-    for given in (["--min", "*=0.5"], ["--baseline", direct[1]]):
-        other = ["--baseline", written[1]] if "--baseline" in given else given
+    pointed = ["--higher_is_better", "right"] if "--score" in flags else []  # which no table says
+    for given in (["--min", "*=0.5"], ["--baseline", direct[1], *pointed]):
+        other = ["--baseline", written[1], *pointed] if "--baseline" in given else given
         assert told(capsys, "check", direct[0], *given, *flags) == told(capsys, "check", written[0], *other)
     assert told(capsys, "power", direct[0], *flags) == told(capsys, "power", written[0])
     assert told(capsys, "power", *direct, *flags) == told(capsys, "power", *written)

@@ -21,7 +21,7 @@ from evalcore.core.records.errors import EvalError
 from evalcore.core.records.estimate import Summary
 from evalcore.core.records.request import freeze_options
 from evalcore.core.records.task import MetricKey
-from evalcore.core.stats.percentile import jackknife
+from evalcore.core.stats.bootstrap import jackknife
 from evalcore.shell.cli import main
 from evalcore.shell.compare.compare import Compared, select_lines
 from evalcore.shell.compare.runs import read_recorded

@@ -14,11 +14,13 @@ from small_tasks import evalcore, write_tasks
 
 from evalcore.core.aggregate.inference import Inference
 from evalcore.core.records.errors import EvalError
+from evalcore.core.stats.influence import ERROR_FORMS
 from evalcore.core.stats.intervals import INTERVALS
 from evalcore.shell.cli.flags import add_flags, read_flags, spell_keys
 from evalcore.shell.config.keys import KEYS
 from evalcore.shell.config.plan import Plan, list_choices, make_plan, read_config
 from evalcore.shell.config.values import parse_pairs, parse_value
+from evalcore.shell.run.close import inference_of
 
 LEAST = {"model": "dummy", "tasks": ["a"]}
 
@@ -56,6 +58,20 @@ def test_every_interval_can_be_asked_for() -> None:
         parser = argparse.ArgumentParser()
         add_flags(parser)
         assert read_flags(parser.parse_args(["--ci", name])) == {"ci": name}
+
+
+def test_every_form_of_errors_can_be_asked_for() -> None:
+    assert set(list_choices()["stderr"]) == set(ERROR_FORMS)
+    assert make_plan(LEAST).plan.stderr == Inference().stderr == "cr2"
+    for name in ERROR_FORMS:
+        assert inference_of(make_plan({**LEAST, "stderr": name}).plan).form == ERROR_FORMS[name]
+        parser = argparse.ArgumentParser()
+        add_flags(parser)
+        assert read_flags(parser.parse_args(["--stderr", name])) == {"stderr": name}
+    with pytest.raises(EvalError, match="cr1"):
+        make_plan({**LEAST, "stderr": "cr3"})
+    with pytest.raises(EvalError, match="cr2"):
+        Inference(stderr="cr3")
 
 
 def test_flags_go_over_the_file(tmp_path: Path) -> None:
@@ -197,6 +213,6 @@ def test_a_run_makes_the_intervals_asked_for_and_says_so(tmp_path: Path) -> None
         extras = json.loads((tmp_path / "out/results.json").read_text())["evalcore"]
         assert extras["ci"] == name
         recipes[name] = re.findall(r"\|ci:([^|]*)\|", json.dumps(extras))
-    assert set(recipes["wilson"]) == {"wilson-t", "t", "t-log"}
+    assert set(recipes["wilson"]) == {"wilson-t", "t-hall", "t-hall-log"}
     assert "bca(draws=2000,seed=0)" in recipes["bca"]
-    assert not {"t", "t-log"} & set(recipes["bca"])
+    assert not {"t", "t-log", "t-hall", "t-hall-log"} & set(recipes["bca"])

@@ -99,14 +99,21 @@ def test_the_numbers_are_those_of_the_formulas(runs, capsys):
     reach = reach_of_test(0.05, 0.9)
     plain = row_of(data, "quickstart_nature", "acc")
     stderr = results["results"]["quickstart_nature"]["acc_stderr,none"]
-    spread = variances_of_difference(Variances(35 * stderr**2), 0.2)
-    assert plain["detectable"] == pytest.approx(distance_at(35, spread, 1, reach))
+    value = results["results"]["quickstart_nature"]["acc,none"]
+
+    def spread_at(difference, value, own):
+        """The other model is nearer to one half, by this difference at most, where right and wrong answers vary more."""
+        other = min(max(0.5, value - difference), value + difference)
+        return variances_of_difference(own, 0.2, other * (1 - other) / (value * (1 - value)))
+
+    spread = spread_at(0.05, value, Variances(35 * stderr**2))
+    found = plain["detectable"]
+    assert found == pytest.approx(distance_at(35, spread_at(found, value, Variances(35 * stderr**2)), 1, reach))
     assert plain["documents"] == {"as now": questions_for(0.05, spread, 1, reach)}
     split = row_of(data, "quickstart_simple_questions", "exact_match@mean")
     own = results["evalcore"]["estimates"]["quickstart_simple_questions"]["exact_match@mean,first-word"]
-    spread = variances_of_difference(
-        Variances(30 * own["question_stderr"] ** 2, 30 * own["sampling_stderr"] ** 2 * 4), 0.2
-    )
+    parts = Variances(30 * own["question_stderr"] ** 2, 30 * own["sampling_stderr"] ** 2 * 4)
+    spread = spread_at(0.05, own["value"], parts)
     assert split["repeats"] == 4
     assert split["documents"] == {
         "as now": questions_for(0.05, spread, 4, reach),
@@ -378,6 +385,8 @@ def test_what_is_read_is_what_is_planned():
         repeats=4.0,
         fewest=4.0,
         share=True,
+        value=0.5,
+        coarseness=pytest.approx(19 * 0.05**2 / 0.25),
     )
     planned = dict(plan_next(known, PowerGoal(half_width=0.05, repeats=(2, 8))).documents)
     assert planned[2] is None

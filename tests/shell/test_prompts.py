@@ -316,6 +316,17 @@ def test_process_docs_may_give_a_list() -> None:
     assert [one.prompt for one in built.requests if isinstance(one, Generate)] == ["Which"] * 3
 
 
-def test_unused_indices_are_named() -> None:
-    config = {**TEXT, "num_fewshot": 1, "fewshot_split": "test", "fewshot_config": {"fewshot_indices": [1]}}
-    assert "fewshot_indices" in build(config).warnings[0]
+def test_indices_choose_the_examples() -> None:
+    """lm-eval ignores them (E51), and so does its policy."""
+    config = {**TEXT, "num_fewshot": 1, "fewshot_split": "train", "fewshot_config": {"fewshot_indices": [2]}}
+    shots = [{"question": f"shot {i}", "text": f"t{i}"} for i in range(40)]
+    chosen = build(config, train=shots)
+    assert all(one.prompt.startswith("shot 2 t2\n\n") for one in chosen.requests if isinstance(one, Generate))
+    assert "E51" in chosen.warnings[0]
+    ignored = build(config, Asking(as_host=True), train=shots)
+    plain = build({**config, "fewshot_config": {}}, train=shots)
+    assert ignored.requests == plain.requests != chosen.requests
+    assert "is not used" in ignored.warnings[0]
+    for wrong in (40, -1, "2", True):
+        message = refusal({**config, "fewshot_config": {"fewshot_indices": [wrong]}}, train=shots)
+        assert f"expected fewshot_indices between 0 and 39, got {wrong!r} - at own" in message

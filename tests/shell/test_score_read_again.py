@@ -181,3 +181,37 @@ def test_repeats_without_a_score_are_told_of(tmp_path, capsys):
     main(["score", str(log), "--score", "s", "--reducer", "mean", "--quiet"])
     told = " ".join("".join(capsys.readouterr()).split())
     assert "repeats without a score: 1, in 1 document, which count by their other repeats" in told
+
+
+NAN_TASK = """task: gaps
+dataset_path: json
+dataset_kwargs: {data_files: {test: docs.jsonl}}
+test_split: test
+doc_to_text: "{{n}}"
+doc_to_target: x
+process_results: !function code.read
+metric_list: [{metric: m, aggregation: nanmean, higher_is_better: true}]
+"""
+NAN_CODE = """def read(doc, results):
+    return {"m": float("nan") if doc["n"] % 4 == 0 else float(doc["n"])}
+"""
+
+
+def test_a_recorded_nan_is_a_score_under_lm_evals_policy_only(score, tmp_path, monkeypatch, capsys):
+    """The number of documents and the error are those of the run, not those of the documents with a number."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "task.yaml").write_text(NAN_TASK)
+    (tmp_path / "code.py").write_text(NAN_CODE)
+    table(tmp_path / "docs.jsonl", [{"n": n} for n in range(20)])
+    policy = ["--policy", "lm-eval-0.4.13"]
+    asked = ["run", "--model", "dummy", "--tasks", "task.yaml", "--trust", ".", "--output_path", "out", "--quiet"]
+    assert main([*asked, *policy]) == 0
+    capsys.readouterr()
+    made = json.loads((tmp_path / "out" / "results.json").read_text())["evalcore"]["estimates"]["gaps"]["m,none"]
+    again = score("out", *policy)["gaps"]["m,none"]
+    assert made["n_scored"] == 20
+    assert {key: again[key] for key in ("value", "stderr", "n_scored")} == {
+        key: made[key] for key in ("value", "stderr", "n_scored")
+    }
+    right = score("out", code=1)["gaps"]["m,none"]
+    assert (right["value"], right["n_scored"], right["n_unscorable"]) == (made["value"], 15, 5)

@@ -30,7 +30,7 @@ def kept(tmp_path, monkeypatch):
         os.utime(path, (0, 0))
     read = []
     real = cache.index_folder
-    monkeypatch.setattr(cache, "index_folder", lambda path: read.append(path) or real(path))
+    monkeypatch.setattr(cache, "index_folder", lambda path, *beside: read.append(path) or real(path, *beside))
     return root, tmp_path / "cache", read
 
 

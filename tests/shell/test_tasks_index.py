@@ -8,7 +8,7 @@ import pytest
 from evalcore import EvalError
 from evalcore.shell.config.yaml_file import FunctionTag
 from evalcore.shell.tasks.library.cache import build_index
-from evalcore.shell.tasks.library.index import read_entry
+from evalcore.shell.tasks.library.index import find_library, read_entry
 
 QA = "dataset_path: json\noutput_type: generate_until\n"
 
@@ -207,3 +207,81 @@ def test_values_survive_packing(tmp_path):
 
     expected = {str(key): value for key, value in yaml.load(text, Loader=yaml.CSafeLoader).items()}
     assert read_entry(build_index([tmp_path]), "a") == expected
+
+
+# --- includes from one indexed folder into another ----------------------------------------------------------------
+
+
+def test_an_absolute_include_may_lead_into_another_indexed_folder(tmp_path):
+    """Also through a link, and on to what the included file includes; anywhere else it is refused, with its line."""
+    library = write(tmp_path / "library", base_yaml=QA, deep__more_yaml="include: ../base_yaml\nrepeats: 2\n")
+    outside = write(tmp_path / "outside", secret_yaml="description: secret\n")
+    (tmp_path / "link").symlink_to(library)
+    (library / "leak_yaml").symlink_to(outside / "secret_yaml")
+    mine = write(
+        tmp_path / "mine",
+        a=f"task: a\ninclude: {library}/deep/more_yaml\n",
+        b=f"task: b\ninclude: {tmp_path}/link/base_yaml\n",
+        c=f"task: c\ninclude: {outside}/secret_yaml\n",
+        d=f"task: d\ninclude: {library}/leak_yaml\n",
+        e=f"task: e\ninclude: {library}/../outside/secret_yaml\n",
+    )
+    built = build_index([library, mine])
+    assert sorted(built.entries) == ["a", "b"]
+    assert read_entry(built, "a") == {
+        "dataset_path": "json",
+        "output_type": "generate_until",
+        "repeats": 2,
+        "task": "a",
+    }
+    for name in "cde":
+        line = next(one for one in told(built) if f"/{name}.yaml:2" in one)
+        assert "cannot include" in line
+        assert f"lies outside {mine}, {library}, and files are only read inside these" in line
+    alone = build_index([mine])
+    assert not alone.entries
+    assert all("lies outside" in one for one in told(alone))
+
+
+def test_the_index_is_kept_for_the_folders_it_was_built_beside(tmp_path):
+    """What may be included depends on the other folders: an index kept beside one does not serve beside another."""
+    library, mine = write(tmp_path / "library", base_yaml=QA), tmp_path / "mine"
+    write(mine, a=f"task: a\ninclude: {library}/base_yaml\n")
+    for file in (*library.iterdir(), *mine.iterdir()):
+        os.utime(file, (1, 1))
+    for folders, names in (([library, mine], ["a"]), ([mine], []), ([library, mine], ["a"])):
+        assert list(build_index(folders, cache=tmp_path / "cache").entries) == names
+    write(library, base_yaml="dataset_path: csv\n")
+    assert read_entry(build_index([library, mine], cache=tmp_path / "cache"), "a")["dataset_path"] == "csv"
+
+
+def test_an_include_into_the_installed_library_gives_what_lm_eval_gives(tmp_path):
+    """With ``!function`` beside the included file, which needs trust as ever."""
+    pytest.importorskip("lm_eval")
+    from lm_eval.tasks._yaml_loader import load_yaml
+
+    from evalcore.shell.tasks.resolution import resolve_specs
+    from evalcore.shell.tasks.trust import load_functions, read_trust
+
+    library = find_library()
+    shipped = library / "gsm8k/gsm8k.yaml"
+    coded = library / "truthfulqa/truthfulqa_mc2.yaml"
+    write(
+        tmp_path,
+        mine=f"include: {shipped}\ntask: my_gsm8k\nnum_fewshot: 3\n",
+        code=f"include: {coded}\ntask: my_truth\n",
+    )
+    index = build_index([library, tmp_path])
+    theirs = load_yaml(tmp_path / "mine.yaml", resolve_func=False)
+    assert read_entry(index, "my_gsm8k") == {key: value for key, value in theirs.items() if key != "include"}
+    assert theirs["dataset_path"] == "openai/gsm8k"
+    config = resolve_specs(index, "my_truth").tasks["my_truth"]
+    with pytest.raises(EvalError, match=r"would run code that is not trusted:\n  .*truthfulqa/utils\.py"):
+        load_functions(config, read_trust([]))
+    with pytest.raises(EvalError, match="not trusted"):  # the including folder is not the code's
+        load_functions(config, read_trust([str(tmp_path)]))
+    assert callable(load_functions(config, read_trust([str(coded.parent)]))["process_results"])
+    single = resolve_specs(index, str(tmp_path / "mine.yaml"))
+    assert single.tasks["my_gsm8k"]["num_fewshot"] == 3
+    write(tmp_path / "elsewhere", x=f"include: {shipped}\ntask: x\n")
+    assert resolve_specs(build_index([library]), str(tmp_path / "elsewhere/x.yaml")).tasks["x"]["repeats"] == 1

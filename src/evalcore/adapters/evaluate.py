@@ -96,6 +96,7 @@ def load(
     filters: Iterable[FilterLike] = (),
     confidence: float = 0.95,
     interval: str = "wilson",
+    stderr: str = "cr2",
     **given: object,
 ) -> Evaluation:
     """Load a metric by its name in ``evaluate``, with the filters before it and its options.
@@ -107,7 +108,7 @@ def load(
     0.6666666666666666
     """
     require_known("metric", [name], MEASURES)
-    inference, steps = Inference(confidence=confidence, interval=interval), tuple(filters)
+    inference, steps = Inference(confidence=confidence, interval=interval, stderr=stderr), tuple(filters)
     made = [_add_options(replace(one, filters=steps, inference=inference), given) for one in MEASURES[name]]
     for one in made:
         one.close(one, (), (), None)  # unknown names are errors now, not after the last prediction

@@ -15,6 +15,7 @@ from toolz import concat, unique
 
 from evalcore.core.aggregate.clusters import clusters_of
 from evalcore.core.aggregate.inference import DEFAULT, Inference
+from evalcore.core.aggregate.numbers import OPEN, fit_bounds
 from evalcore.core.aggregate.task_report import Estimand, describe_task, list_estimands, sign_estimate
 from evalcore.core.aggregate.value import aggregate_metric
 from evalcore.core.answers.batch import Batch, make_batch
@@ -25,6 +26,7 @@ from evalcore.core.answers.table import AnswerTable
 from evalcore.core.groups.report import place_tasks, report_group
 from evalcore.core.groups.tree import Group, Tree, fold_group
 from evalcore.core.metrics.dispatch import Scores
+from evalcore.core.metrics.metric import keep_within
 from evalcore.core.records.array import Ints64
 from evalcore.core.records.column import Column, list_outcomes
 from evalcore.core.records.errors import EvalError, located, place, unknown
@@ -97,7 +99,7 @@ def score_chunk(chunk: Chunk, *, keep_replies: bool = False) -> Scored:
     bound, left = chunk.bound, filter_chunk(chunk)
     batches, scores = score_repeats(bound, left, chunk.table)
     columns = [_reduce(bound, repeated) for repeated in list_repeats(bound, scores, batches)]
-    provenance = (keep_provenance(bound.pipeline.name, left),) if keep_replies else ()
+    provenance = (keep_provenance(bound, left),) if keep_replies else ()
     return Scored(bound.task, add_losses(bound, columns, left.lost, left.traits), provenance, bound.tables.name)
 
 
@@ -118,6 +120,7 @@ def _reduce(bound: BoundPipeline, repeated: RepeatedScore) -> ScoredColumn:
     task, reducers = bound.task.name, own_reducers(repeated.spec, bound.tables.reducers)
     with located(place(task, key=repeated.metric)):
         made = reduce_repeats(repeated.reducer, repeated.columns, votes=repeated.votes, reducers=reducers, task=task)
+    made = keep_within(made, repeated.spec, task)  # a reducer may leave them, as a sum does
     return build_reduced(repeated, made, reducers)
 
 
@@ -171,19 +174,25 @@ def _close(asked: Estimand) -> Estimate:
             options=asked.options,
             inference=asked.closing,
             clusters=asked.clusters,
-            score_bounds=asked.score_bounds,
+            score_bounds=asked.score_bounds or OPEN,
         )
     return sign_estimate(asked, estimate)
 
 
 def close_column(
-    column: Column, aggregation: str = "mean", *, clusters: Ints64 | None = None, tables: Tables = EVALCORE
+    column: Column,
+    aggregation: str = "mean",
+    *,
+    clusters: Ints64 | None = None,
+    inference: Inference = DEFAULT,
+    tables: Tables = EVALCORE,
 ) -> Estimate:
     """Close a column that belongs to no task."""
     found = tables.aggregations.get(aggregation)
     if found is None:
         raise unknown("aggregation", aggregation, tables.aggregations)
-    return aggregate_metric(found, column, clusters=clusters)
+    fitted = fit_bounds(found, None, column)
+    return aggregate_metric(fitted, column, clusters=clusters, inference=inference, score_bounds=OPEN)
 
 
 def aggregate_again(estimate: Estimate, column: Column | None, *, inference: Inference, tables: Tables) -> Estimate:
@@ -193,8 +202,10 @@ def aggregate_again(estimate: Estimate, column: Column | None, *, inference: Inf
     if column is None or aggregation is None:
         return replace(estimate, value=None, stderr=None, ci=None, reason=f"{scale.aggregation} cannot be taken again")
     known = replace(aggregation, bounds=scale.bounds)
-    made = aggregate_metric(known, column, options=scale.options, inference=inference)
-    return replace(made, scale=replace(made.scale, higher_is_better=scale.higher_is_better))
+    declared = scale.score_bounds
+    made = aggregate_metric(known, column, options=scale.options, inference=inference, score_bounds=declared or OPEN)
+    kept = replace(made.scale, higher_is_better=scale.higher_is_better, score_bounds=declared)
+    return replace(made, scale=kept)
 
 
 # --- estimates to groups ----------------------------------------------------------------------------------------

@@ -20,7 +20,7 @@ from evalcore.core.metrics.dispatch import METRICS, NONE, SCORERS, AnyMetric, Me
 from evalcore.core.metrics.process_results import RecordScorer, from_process_results
 from evalcore.core.records.errors import located, place, unknown
 from evalcore.core.records.estimate import Aggregation, Resampling
-from evalcore.core.records.report import TaskReport
+from evalcore.core.records.report import Directions, TaskReport
 from evalcore.core.records.request import (
     GENERATE_UNTIL,
     LOGLIKELIHOOD,
@@ -28,6 +28,7 @@ from evalcore.core.records.request import (
     MULTIPLE_CHOICE,
     OutputType,
 )
+from evalcore.core.records.score import ScoredColumn
 from evalcore.core.records.task import MetricSpec, Pipeline, ProcessResults, Step, Task
 from evalcore.core.repeats.reducers import REDUCERS, Reducers
 from evalcore.core.stats.intervals import INTERVALS, Interval
@@ -66,6 +67,10 @@ def as_asked(metric: str, resampling: Resampling) -> Resampling:
     return resampling
 
 
+def as_estimated(task: Task, columns: Sequence[ScoredColumn]) -> None:
+    """List no other directions than those of the estimates."""
+
+
 class Tables(Struct, frozen=True, kw_only=True):
     """A host extends a table with ``.set(...)``, puts it here, and passes this on.
 
@@ -90,6 +95,7 @@ class Tables(Struct, frozen=True, kw_only=True):
     size_of: SizeOf = own_size
     members: Callable[[Tree[TaskReport]], tuple[Leaf[TaskReport], ...]] = all_tasks
     default_pipeline: Callable[[Task, Tables], Pipeline] = first_or_all
+    directions: Callable[[Task, Sequence[ScoredColumn]], Directions | None] = as_estimated
     unreduced: str | None = None
     as_host: bool = False
 

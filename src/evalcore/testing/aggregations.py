@@ -8,9 +8,9 @@ from math import isclose, sqrt
 import numpy as np
 
 from evalcore.core.aggregate.value import aggregate_metric
-from evalcore.core.records.array import Array, Floats64
+from evalcore.core.records.array import Array, Finalise, Floats64
 from evalcore.core.records.column import Column, build_column, merge_all
-from evalcore.core.records.estimate import Aggregation, Estimate, Finalise, Summary
+from evalcore.core.records.estimate import Aggregation, Estimate, Summary
 from evalcore.core.records.request import Options, freeze_options
 from evalcore.core.records.row import take_rows
 from evalcore.testing.fingerprints import fingerprint

@@ -167,6 +167,7 @@ CASES: dict[str, Case] = {
     "ifeval": Case("ifeval/ifeval.yaml", texts.ifeval, says.follows),
     "humaneval": Case("humaneval/humaneval.yaml", texts.humaneval, says.code),
     "humaneval_64": Case("humaneval/humaneval_64.yaml", texts.humaneval, says.code),
+    "humaneval_plus": Case("humaneval/humaneval_plus.yaml", texts.humaneval, says.code),
     "humaneval_instruct": Case("humaneval/humaneval_instruct.yaml", texts.humaneval, says.code),
     "mbpp": Case("mbpp/mbpp.yaml", texts.mbpp, says.code),
     "mbpp_instruct": Case("mbpp/mbpp_instruct.yaml", texts.mbpp, says.code),

@@ -87,21 +87,24 @@ def evalcore_metrics(
     bounds: tuple[float, float] | None = None,
     confidence: float = 0.95,
     interval: str = "wilson",
+    stderr: str = "cr2",
 ) -> list[Metric]:
     """Make an Inspect metric of evalcore's estimate: value, stderr, ci_low, ci_high and n; NaN if undefined.
 
     ``cluster`` names a field of the sample metadata whose equal values count together, ``group`` one whose groups are
     averaged first and then count equally. ``only`` gives one of the five numbers alone, for Inspect's ``grouped``.
+    ``stderr="cr1"`` gives the errors of clusters that Inspect gives, as if all were of equal size.
     """
     require("inspect_ai", "inspect")
     from inspect_ai.scorer import SampleScore, Value, metric, value_to_float
 
     if only is not None and only not in FIELDS:
         raise unknown("part of an estimate", only, FIELDS)
-    inference, to_float = Inference(confidence=confidence, interval=interval), value_to_float()
+    inference = Inference(confidence=confidence, interval=interval, stderr=stderr)
+    to_float = value_to_float()
 
     @metric(name="estimate" if only is None else f"estimate_{only}")
-    def estimate(cluster: str | None, group: str | None, confidence: float, interval: str) -> Metric:
+    def estimate(cluster: str | None, group: str | None, confidence: float, interval: str, stderr: str) -> Metric:
         def close(scores: list[SampleScore]) -> Value:
             values = [to_float(one.score.value) for one in scores]
             made = close_values(
@@ -118,7 +121,7 @@ def evalcore_metrics(
         close.__annotations__ = {"scores": list[SampleScore], "return": Value}
         return close
 
-    return [estimate(cluster, group, confidence, interval)]
+    return [estimate(cluster, group, confidence, interval, stderr)]
 
 
 def _list_fields(scores: Sequence[SampleScore], field: str) -> list[Name]:

@@ -32,6 +32,7 @@ def evalcore_scorer(
     group: str | None = None,
     confidence: float = 0.95,
     interval: str = "wilson",
+    stderr: str = "cr2",
 ) -> Scorer:
     """Make an Inspect scorer of evalcore's metrics and filters, closed by ``evalcore_metrics``.
 
@@ -43,7 +44,7 @@ def evalcore_scorer(
 
     task = make_text_task(metrics, filters, name="inspect")
     names = _name_numbers(task)
-    closing = evalcore_metrics(cluster=cluster, group=group, confidence=confidence, interval=interval)
+    closing = evalcore_metrics(cluster=cluster, group=group, confidence=confidence, interval=interval, stderr=stderr)
 
     @scorer(metrics={"*": closing} if len(names) > 1 else closing)
     def evalcore_scorer(metrics: list[object], filters: list[object], answer: str) -> Scorer:

@@ -14,6 +14,7 @@ from evalcore.adapters.lm_eval.host import LmInstance, LmTask
 from evalcore.adapters.lm_eval.tasks import THEIRS, is_known
 from evalcore.core.answers.table import AnswerTable, request_table
 from evalcore.core.filters.reply import Filter, FilterFn, Replies, nested, replies
+from evalcore.core.lm_eval.target import ReadGolds, choose_golds, keep_target
 from evalcore.core.records.document import convert_gold
 from evalcore.core.records.errors import EvalError, locate, place
 from evalcore.core.records.frozen_dict import FrozenDict
@@ -60,7 +61,7 @@ def tabulate_replies(name: str, filled: Filled) -> AnswerTable:
 
 def read_samples(name: str, task: LmTask, filled: Filled, tables: Tables, cluster: str | None) -> list[Sample]:
     """Read what scoring knows of each document. Its JSON is only its number: own code gets the document itself."""
-    read = _make_reader(task) if is_known(task, tables) else lambda doc: (None, ())
+    read = _make_reader(task, tables) if is_known(task, tables) else lambda doc: (None, ())
     out: list[Sample] = []
     for doc_id, doc in filled.docs.items():
         try:
@@ -80,19 +81,30 @@ def _read_cluster(doc: object, field: str | None) -> int | str | None:
     return value
 
 
-def _make_reader(task: LmTask) -> Callable[[object], tuple[Gold, tuple[str, ...]]]:
+def _make_reader(task: LmTask, tables: Tables) -> Callable[[object], tuple[Gold, tuple[str, ...]]]:
     """Make the function that reads gold and choices of a document, for a task that evalcore scores itself."""
-    several_inputs = bool(getattr(task, "multiple_input", False))
-    several_targets = bool(getattr(task, "multiple_target", False))
+    field = "doc_to_text" if getattr(task, "multiple_input", False) else "doc_to_target"
     chosen = task.OUTPUT_TYPE == MULTIPLE_CHOICE or task.config.doc_to_choice is not None
+    golds = _choose_golds(task, tables) if task.OUTPUT_TYPE == GENERATE_UNTIL else keep_target
 
     def read(doc: object) -> tuple[Gold, tuple[str, ...]]:
-        gold = getattr(task, "doc_to_text" if several_inputs else "doc_to_target")(doc)
-        if task.OUTPUT_TYPE == GENERATE_UNTIL and isinstance(gold, list) and not several_targets:
-            gold = str(gold)
+        gold = golds(getattr(task, field)(doc))
         return convert_gold(gold), tuple(getattr(task, "doc_to_choice")(doc)) if chosen else ()  # noqa: B009
 
     return read
+
+
+def _choose_golds(task: LmTask, tables: Tables) -> ReadGolds:
+    """Choose how targets become golds. What a template writes may only look like a list: there the first document
+    decides, as in lm-eval; but no text is split unless under lm-eval's policy (E53).
+    """
+    told = [""] * int(getattr(task, "multiple_target", 0))  # as many as the first document's target has
+    theirs = choose_golds(told, choices=task.config.doc_to_choice is not None, as_host=True)
+    if tables.as_host:
+        return theirs
+    given = task.config.doc_to_target
+    typed = not isinstance(given, str) or given in getattr(task, "features", ())
+    return keep_target if typed or told else theirs
 
 
 # --- own code sees the documents as they are -----------------------------------------------------------------------
@@ -110,7 +122,7 @@ def make_process_results(task: LmTask, filled: Filled) -> ProcessResults:
 def see_documents(tables: Tables, filled: Filled) -> Tables:
     """Give tables filters that see documents as lm-eval holds them."""
     read = {name: _read_documents(tables.filters[name], filled) for name in READ_DOCUMENTS}
-    return replace(tables, filters=tables.filters.update(read).set(THEIRS, Filter(_run_filters(filled), "task")))
+    return replace(tables, filters=tables.filters.update(read).set(THEIRS, Filter(_run_filters(filled), "task", "any")))
 
 
 def _read_documents(entry: Filter, filled: Filled) -> Filter:

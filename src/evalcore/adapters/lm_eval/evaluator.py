@@ -9,14 +9,13 @@ from msgspec.structs import replace
 from evalcore.adapters.lm_eval.host import LmGroup, LmModel, LmTask, TaskDict, read_task_dict
 from evalcore.adapters.lm_eval.part import ScoredPart, score_one
 from evalcore.adapters.lm_eval.ranks import gather_ranks, pack_scores
-from evalcore.adapters.lm_eval.requests import ask_model, build_requests, refuse_unfit
+from evalcore.adapters.lm_eval.requests import SEED, ask_model, build_requests, refuse_unfit, seed_shots
 from evalcore.adapters.lm_eval.results import Rows, read_trees, write_results
+from evalcore.adapters.lm_eval.tasks import refuse_lost_metrics
 from evalcore.core.aggregate.inference import Inference
 from evalcore.core.lm_eval.policy import POLICIES
 from evalcore.core.pipeline import build_report, report_task
 from evalcore.core.records.errors import EvalError, require_known
-from evalcore.core.records.outcome import NOT_EMITTED
-from evalcore.core.records.score import Scored
 from evalcore.core.tables import Tables
 
 Plain = dict[str, object]
@@ -63,13 +62,22 @@ def evaluate(
     policy: str | Tables = "evalcore",
     cluster: str | Mapping[str, str] | None = None,
     inference: Inference | None = None,
+    fewshot_random_seed: int | None = SEED,
 ) -> Plain | None:
-    """Evaluate with lm-eval's arguments: lm-eval asks, evalcore scores. None on ranks other than 0."""
+    """Evaluate with lm-eval's arguments: lm-eval asks, evalcore scores. None on ranks other than 0.
+
+    ``fewshot_random_seed`` seeds the few-shot draws of every task as ``simple_evaluate`` does, with the same default:
+    the examples are the same. lm-eval's own ``evaluate`` leaves them to chance (E54); so does None, which keeps the
+    generators that tasks have. The results record it.
+    """
     if limit is not None and samples is not None:
         raise EvalError("expected a limit or samples, got both")
     tables = _choose_tables(policy)
     tasks, groups = read_task_dict(task_dict)
     refuse_unfit(lm, tasks, log_samples=log_samples, run_unsafe_code=confirm_run_unsafe_code)
+    for name, task in tasks.items():
+        refuse_lost_metrics(name, task, tables)
+    seed_shots(tasks, fewshot_random_seed)
     build_requests(
         lm,
         tasks,
@@ -87,7 +95,14 @@ def evaluate(
     given = mine if lm.world_size == 1 else _gather_parts(lm, mine)
     if lm.rank != 0:
         return None
-    return _close_part(tasks, groups, given, tables, bootstrap_iters, log_samples, inference)
+    made = _close_part(tasks, groups, given, tables, bootstrap_iters, log_samples, inference)
+    return _record_seed(made, fewshot_random_seed)
+
+
+def _record_seed(made: Plain, seed: int | None) -> Plain:
+    """Record the seed of few-shot draws under the name that it has in ``simple_evaluate``'s results."""
+    extras = made["evalcore"]
+    return {**made, "evalcore": {**(extras if isinstance(extras, dict) else {}), "fewshot_seed": seed}}
 
 
 def _gather_parts(lm: LmModel, mine: Mapping[str, ScoredPart]) -> Mapping[str, ScoredPart]:
@@ -122,25 +137,13 @@ def _close_part(
     if bootstrap_iters is not None:
         how = replace(how, resampling=replace(how.resampling, draws=bootstrap_iters))
     closed = [
-        report_task(
-            _drop_silent(part.scored, tables), inference=how, n_original=len(tasks[name].eval_docs), tables=tables
-        )
+        report_task(part.scored, inference=how, n_original=len(tasks[name].eval_docs), tables=tables)
         for name, part in given.items()
     ]
     report = build_report(closed, read_trees(groups), inference=how, tables=tables)
     rows: Rows | None = {name: list(part.rows) for name, part in given.items()} if log_samples else None
     directions = {name: _find_directions(tasks[name], part) for name, part in given.items()}
     return write_results(report, tasks, groups, tables, directions, rows)
-
-
-def _drop_silent(scored: Scored, tables: Tables) -> Scored:
-    """Drop declared metrics that no document emitted, as lm-eval does; by default they are reported, with the
-    reason.
-    """
-    if not tables.as_host:
-        return scored
-    kept = [one for one in scored.columns if not len(one.column) or one.column.count(NOT_EMITTED) < len(one.column)]
-    return replace(scored, columns=tuple(kept))
 
 
 def _find_directions(task: LmTask, part: ScoredPart) -> Mapping[str, bool]:

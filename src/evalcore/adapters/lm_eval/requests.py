@@ -20,6 +20,16 @@ def refuse_unfit(lm: LmModel, tasks: Mapping[str, LmTask], *, log_samples: bool,
             raise EvalError(f"task {name!r} only records replies (metric bypass); pass log_samples=True")
 
 
+SEED = 1234
+"""The seed of few-shot draws in ``simple_evaluate`` (lm_eval/defaults.py)."""
+
+
+def seed_shots(tasks: Mapping[str, LmTask], seed: int | None) -> None:
+    """Seed the few-shot draws of every task, by its own method; None leaves their generators as they are."""
+    for task in tasks.values() if seed is not None else ():
+        task.set_fewshot_seed(seed)
+
+
 def build_requests(
     lm: LmModel,
     tasks: Mapping[str, LmTask],

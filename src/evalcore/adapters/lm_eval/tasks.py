@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from evalcore.adapters.lm_eval.host import LmFilters, LmTask, import_lm_eval
 from evalcore.core.filters.chain import leaves_of
 from evalcore.core.lm_eval.task_config import task_from_config
+from evalcore.core.records.errors import EvalError, place
 from evalcore.core.records.request import GENERATE_UNTIL, MULTIPLE_CHOICE, OutputType, freeze_options
 from evalcore.core.records.task import MetricSpec, Pipeline, Step, Task
 from evalcore.core.tables import Tables, known_metrics
@@ -30,6 +31,7 @@ def read_task(name: str, task: LmTask, tables: Tables, kinds: Sequence[set[str]]
     If the task is not wholly known, evalcore still filters, aggregates and estimates: only the step from a document's
     replies to its scores is lm-eval's or the user's.
     """
+    refuse_lost_metrics(name, task, tables)
     config = dict(task.dump_config())
     known, pipelines = is_known(task, tables), read_pipelines(getattr(task, "_filters", ()), tables)
     made = _read_own(name, task, tables) if known else Task(name, _choose_kind(kinds), list_metrics(task, tables))
@@ -42,6 +44,19 @@ def read_task(name: str, task: LmTask, tables: Tables, kinds: Sequence[set[str]]
         num_fewshot=shots if isinstance(shots, int) else 0,
         config=freeze_options({key: value for key, value in config.items() if not callable(value)}),
     )
+
+
+def refuse_lost_metrics(name: str, task: LmTask, tables: Tables) -> None:
+    """Refuse a metric whose function is None: lm-eval's word for one that neither it nor ``evaluate`` could load."""
+    if task.OUTPUT_TYPE != GENERATE_UNTIL or task.config.process_results is not None:
+        return
+    known = known_metrics(GENERATE_UNTIL, tables)
+    for metric, function in _find_functions(task).items():
+        if function is None and metric not in known:
+            raise EvalError(
+                f"metric {metric!r}: lm-eval has none of this name, and Hugging Face's evaluate could not load one; "
+                f'with a network, run once: python -c "import evaluate; evaluate.load({metric!r})"{place(name)}'
+            )
 
 
 def is_known(task: LmTask, tables: Tables) -> bool:
@@ -94,12 +109,14 @@ def _is_strange(aggregation: object, tables: Tables) -> bool:
     return isinstance(aggregation, str) and aggregation not in tables.aggregations
 
 
-def _find_functions(task: LmTask) -> Mapping[str, Callable[..., object]]:
+def _find_functions(task: LmTask) -> Mapping[str, Callable[..., object] | None]:
     """Find the task's metrics by name, with the functions that lm-eval found for them."""
-    return cast(Mapping[str, Callable[..., object]], getattr(task, "_metric_fn_list", {}))
+    return cast(Mapping[str, Callable[..., object] | None], getattr(task, "_metric_fn_list", {}))
 
 
-def _name_function(function: Callable[..., object], name: str) -> Callable[..., object]:
+def _name_function(function: Callable[..., object] | None, name: str) -> Callable[..., object]:
+    if function is None:
+        raise EvalError(f"expected a function for metric {name!r}, got none")  # refuse_lost_metrics says more, earlier
     made = partial(function)
     made.__name__ = name  # type: ignore[attr-defined]  # metrics go by the name of their function
     return made

@@ -39,6 +39,7 @@ class LmmsRules(FrozenRecord, frozen=True, kw_only=True):
     its error; by default only once, as it may write files or ask a model. ``singletons``: documents without an id under
     the task's ``cluster_key`` are units of their own, otherwise an error. ``documents``: how many each task has, for
     ranks without a sample log. ``gathered``: the lists are those of all ranks, joined as lmms-eval joins them.
+    ``stderr``: ``cr1`` takes clusters for equally large, as lmms-eval does.
     """
 
     bootstrap_iters: int | None = None
@@ -46,6 +47,7 @@ class LmmsRules(FrozenRecord, frozen=True, kw_only=True):
     singletons: bool = False
     documents: Mapping[str, int] = FrozenDict()
     gathered: bool = False
+    stderr: str = "cr2"
 
 
 PLAIN = LmmsRules()
@@ -129,7 +131,8 @@ def _unite_tasks(ranks: Sequence[Sequence[LmmsOutput]]) -> Iterable[LmmsOutput]:
 
 def report_scores(scored: Mapping[str, Scored], task_dict: TaskDict = NOTHING, rules: LmmsRules = PLAIN) -> Report:
     """Report these scores as evalcore does, with intervals, counts and reasons."""
-    tables, inference = make_tables(rules.resample_own), Inference(resampling=Resampling(rules.bootstrap_iters))
+    tables = make_tables(rules.resample_own)
+    inference = Inference(resampling=Resampling(rules.bootstrap_iters), stderr=rules.stderr)
     closed: list[TaskReport] = []
     for one in scored.values():
         clusters = find_clusters(one)

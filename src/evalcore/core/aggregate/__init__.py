@@ -1,8 +1,8 @@
 """A column of scores to a value, the influence of each document on it, an error and an interval.
 
-numbers       rows of any kind as numbers
-ratios        means and ratios
-classes       F1 and MCC from class counts
+numbers       rows of any kind as numbers, and between what they lie
+ratios        means and ratios; the calibration error and its interval
+classes       F1 and MCC from class counts, and their intervals
 corpus        corpus scores, and questions made of several documents
 aggregations  AGGREGATIONS
 stderr        standard errors: from influences, an exact form, or a bootstrap

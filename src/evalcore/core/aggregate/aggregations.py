@@ -9,33 +9,34 @@ from math import inf, nan
 import numpy as np
 from pyrsistent import PMap, pmap
 
-from evalcore.core.aggregate.classes import f1, matthews, read_labels
-from evalcore.core.aggregate.corpus import acc_all, bleu, chrf, corpus, read_texts, ter
+from evalcore.core.aggregate.classes import bracket_f1, bracket_mcc, f1, matthews, read_labels
+from evalcore.core.aggregate.corpus import acc_all, bleu, bracket_ter, chrf, corpus, read_texts, ter
+from evalcore.core.aggregate.numbers import read_chances, read_counts
 from evalcore.core.aggregate.ratios import (
     bits_per_byte,
+    bracket_ece,
     brier,
     ece,
     mean,
     median,
     nanmean,
     perplexity,
-    read_chances,
-    read_counts,
     weighted_perplexity,
 )
 from evalcore.core.aggregate.stderr import from_bootstrap, from_influence, from_median
-from evalcore.core.records.array import Floats64, Ints64
+from evalcore.core.records.array import Floats64, Ints64, Sums
 from evalcore.core.records.errors import EvalError
-from evalcore.core.records.estimate import Aggregation, ErrorRule, Summary, Sums
+from evalcore.core.records.estimate import Aggregation, ErrorRule, IntervalRule, Summary
 from evalcore.core.records.request import Options
 from evalcore.core.records.row import Rows, as_objects
 from evalcore.core.stats.links import IDENTITY, JACCARD, LOG, Link
+from evalcore.core.stats.skewness import FEW
 
 
 def _bypass(rows: Rows, options: Options) -> Summary:
     """Give no number at all.
 
-    >>> from evalcore.core.records.estimate import value_of
+    >>> from evalcore.core.aggregate.numbers import value_of
     >>> value_of(_bypass, [1.0, 0.0])
     nan
     """
@@ -46,7 +47,7 @@ def _bypass(rows: Rows, options: Options) -> Summary:
 def from_callable(function: Callable[..., object]) -> Aggregation:
     """Build an aggregation from any function of the list of scores; its error comes from a seeded bootstrap.
 
-    >>> from evalcore.core.records.estimate import value_of
+    >>> from evalcore.core.aggregate.numbers import value_of
     >>> from_callable(max).name, value_of(from_callable(max).summarise, [0.2, 0.9])
     ('max', 0.9)
     """
@@ -103,6 +104,8 @@ def _build(
     library: str | None = None,
     read: Callable[[Sequence[object], Options], Rows] | None = None,
     measures: bool = True,
+    interval: IntervalRule | None = None,
+    least: int = 0,
 ) -> Aggregation:
     average = average or even
     return Aggregation(
@@ -117,13 +120,20 @@ def _build(
         library=library,
         read=read,
         measures=measures,
+        interval=interval,
+        least=least,
     )
 
 
 def _build_corpus(
-    kind: str, finalise: Callable[[Sums, Options], Sums], bounds: tuple[float, float] = (0.0, 100.0)
+    kind: str,
+    finalise: Callable[[Sums, Options], Sums],
+    bounds: tuple[float, float] = (0.0, 100.0),
+    weight: int | None = None,
+    interval: IntervalRule | None = None,
 ) -> Aggregation:
-    return _build(kind, corpus(kind, finalise), bounds, library="sacrebleu", read=read_texts(kind))
+    summarise, read = corpus(kind, finalise, weight), read_texts(kind)
+    return _build(kind, summarise, bounds, library="sacrebleu", read=read, interval=interval, least=FEW)
 
 
 AGGREGATIONS: PMap[str, Aggregation] = pmap(
@@ -136,15 +146,15 @@ AGGREGATIONS: PMap[str, Aggregation] = pmap(
             "weighted_perplexity", weighted_perplexity, (1.0, inf), link=LOG, average=True, read=read_counts
         ),
         "bits_per_byte": _build("bits_per_byte", bits_per_byte, (0.0, inf), average=True, read=read_counts),
-        "f1": _build("f1", f1, link=JACCARD, read=read_labels),
-        "matthews_corrcoef": _build("matthews_corrcoef", matthews, (-1.0, 1.0), read=read_labels),
+        "f1": _build("f1", f1, link=JACCARD, read=read_labels, interval=bracket_f1),
+        "matthews_corrcoef": _build("matthews_corrcoef", matthews, (-1.0, 1.0), read=read_labels, interval=bracket_mcc),
         "bleu": _build_corpus("bleu", bleu),
         "chrf": _build_corpus("chrf", chrf),
         "chrf++": _build_corpus("chrf++", chrf),
-        "ter": _build_corpus("ter", ter, (-inf, inf)),
+        "ter": _build_corpus("ter", ter, (0.0, inf), weight=1, interval=bracket_ter),
         "brier_score": _build("brier_score", brier, (0.0, 2.0), even=True, read=read_chances),
         "acc_all": _build("acc_all", acc_all, average=True),
-        "ece": _build("ece", ece, read=read_counts),
+        "ece": _build("ece", ece, read=read_counts, interval=bracket_ece),
         "bypass": _build("bypass", _bypass, (-inf, inf), measures=False),
     }
 )

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import blake2b
 
 import numpy as np
 from msgspec import Struct
+from msgspec.structs import replace
 
 from evalcore.core.records.array import Floats64, Ints64
 from evalcore.core.records.errors import EvalError
@@ -14,20 +15,23 @@ from evalcore.core.records.estimate import Aggregation, Error, Resampling, Summa
 from evalcore.core.records.request import Sample
 from evalcore.core.records.row import Rows
 from evalcore.core.stats.bootstrap import bootstrap
-from evalcore.core.stats.influence import clustered, independent, sum_clusters
+from evalcore.core.stats.influence import CR2, ErrorForm, UnitError, measure_error, sum_clusters
+from evalcore.core.stats.skewness import skewness_of_sum
 
 CLUSTER_DRAWS = 200
+FEW_DEGREES = 3.0
+"""Below this, simulated intervals of weighted numbers cover too rarely if long documents are also harder."""
 
 
 class UnitSpread(Struct, frozen=True):
-    """An error, its uncorrected variance, the number of independent units it rests on, and its degrees of freedom.
+    """An error, its uncorrected variance, the number of equal units it rests on, and its degrees of freedom.
 
     ``warnings`` say what makes the error doubtful.
     """
 
     error: Error
     variance: float | None
-    units: int
+    trials: float
     df: float
     warnings: tuple[str, ...] = ()
 
@@ -39,25 +43,67 @@ def spread_of(
     influence: Floats64 | None,
     clusters: Ints64 | None,
     resampling: Resampling,
+    *,
+    keys: Ints64,
+    form: ErrorForm = CR2,
 ) -> UnitSpread:
     """The standard error by the aggregation's own rule, or by clusters if documents belong together."""
     n = len(summary.stats)
     if resampling.draws == 0:
-        return UnitSpread(Error(None, "bootstrap_iters is 0, so no errors are computed"), None, n, n - 1.0)
+        return UnitSpread(Error(None, "bootstrap_iters is 0, so no errors are computed"), None, float(n), n - 1.0)
     if clusters is not None and influence is None and aggregation.resamples:
         return _bootstrap_clusters(summary, clusters, resampling)
     if clusters is not None and influence is not None:
-        variance, stderr, count = clustered(influence, clusters)
-        return UnitSpread(
-            Error(stderr, "clustered" if stderr is not None else "needs two clusters, got 1"),
-            variance,
-            count,
-            count - 1.0,
-        )
-    error = aggregation.error(rows, summary, influence, resampling)
+        made = measure_error(influence, clusters, weights=summary.weights, form=form)
+        error = Error(made.stderr, _name_method(made, form))
+        warnings = (*_warn_of_cluster(made, clusters, keys), *_warn_of_weights(made, summary))
+        return UnitSpread(error, made.variance, made.trials, made.df, warnings)
+    known = summary if summary.weights is None else replace(summary, weights=form.weigh(summary.weights))
+    error = aggregation.error(rows, known, influence, resampling)
     if influence is None:
-        return UnitSpread(error, None if error.stderr is None else error.stderr**2, n, n - 1.0)
-    return UnitSpread(error, independent(influence)[0], n, n - 1.0)
+        return UnitSpread(error, None if error.stderr is None else error.stderr * error.stderr, float(n), n - 1.0)
+    if error.units is not None:
+        made = error.units
+        return UnitSpread(error, made.variance, made.trials, made.df, tuple(_warn_of_weights(made, summary)))
+    made = measure_error(influence)
+    return UnitSpread(error, made.variance, made.trials, made.df)
+
+
+def _name_method(made: UnitError, form: ErrorForm) -> str:
+    if made.stderr is not None:
+        return f"clustered({form.name})"
+    return f"needs two clusters, got {made.units}" if made.units < 2 else "one cluster has all of the weight"
+
+
+def _warn_of_cluster(made: UnitError, clusters: Ints64, keys: Ints64) -> Iterator[str]:
+    """Warn of a cluster that holds more than a third of the documents; it goes by its first document."""
+    order = np.argsort(keys)
+    _, first, sizes = np.unique(clusters[order], return_index=True, return_counts=True)
+    at = int(np.lexsort((first, -sizes))[0])
+    if made.stderr is not None and 3 * sizes[at] > len(clusters) and sizes[at] > 1:
+        name, held = keys[order][first[at]], f"{sizes[at]:,} of {len(clusters):,} documents"
+        yield f"the cluster of document {name} holds {held}: {made.df:.1f} degrees of freedom"
+
+
+def _warn_of_weights(made: UnitError, summary: Summary) -> Iterator[str]:
+    uneven = summary.weights is not None and np.ptp(summary.weights) > 0
+    if made.stderr is not None and uneven and made.df < FEW_DEGREES:
+        yield f"a few long documents decide it: {made.df:.1f} degrees of freedom"
+
+
+def find_skewness(influence: Floats64, clusters: Ints64 | None) -> float:
+    """Find the skewness of a value from its documents' influences, or from those of its clusters if they are equal.
+
+    Among unequal clusters the largest alone would decide it: the degrees of freedom allow for these.
+
+    >>> one_large = np.array([-1.0, -1.0, 2.0])
+    >>> find_skewness(one_large, None) > 0, find_skewness(one_large, np.array([1, 1, 2]))
+    (True, 0.0)
+    """
+    if clusters is None:
+        return skewness_of_sum(influence)
+    codes, _ = renumber_codes(clusters)
+    return skewness_of_sum(sum_clusters(influence, codes)) if np.ptp(np.bincount(codes)) == 0 else 0.0
 
 
 def _bootstrap_clusters(summary: Summary, clusters: Ints64, resampling: Resampling) -> UnitSpread:
@@ -67,8 +113,8 @@ def _bootstrap_clusters(summary: Summary, clusters: Ints64, resampling: Resampli
     stderr = bootstrap(
         lambda index: float(units.resampled(index[None, :])[0]), count, draws=draws, seed=resampling.seed
     )
-    method = f"cluster-bootstrap(draws={draws},seed={resampling.seed})"
-    return UnitSpread(Error(stderr, method), None if stderr is None else stderr**2, count, count - 1.0)
+    method = f"cluster-bootstrap(draws={draws},seed={resampling.seed})" if count > 1 else "needs two clusters, got 1"
+    return UnitSpread(Error(stderr, method), None if stderr is None else stderr * stderr, float(count), count - 1.0)
 
 
 def whole_clusters(summary: Summary, clusters: Ints64) -> Summary:

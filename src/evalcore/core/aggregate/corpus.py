@@ -7,35 +7,41 @@ from functools import partial
 
 import numpy as np
 
-from evalcore.core.aggregate.numbers import is_pair, two_of
-from evalcore.core.aggregate.ratios import ratio, read_counts
+from evalcore.core.aggregate.numbers import is_pair, read_counts, two_of
+from evalcore.core.aggregate.ratios import ratio
 from evalcore.core.metrics.corpus import CORPUS_KINDS, pair_statistics
 from evalcore.core.metrics.corpus_score import bleu_score, chrf_score, ter_score
-from evalcore.core.records.array import frozen
+from evalcore.core.records.array import Sums, frozen
 from evalcore.core.records.errors import EvalError
-from evalcore.core.records.estimate import Summary, Sums, smooth
+from evalcore.core.records.estimate import Bracket, Evidence, Summary, smooth
 from evalcore.core.records.request import Options, freeze_options
 from evalcore.core.records.row import Rows, Stats
+from evalcore.core.stats.intervals import interval
 
 
-def corpus(kind: str, finalise: Callable[[Sums, Options], Sums]) -> Callable[[Rows, Options], Summary]:
-    """A corpus score of summed sentence counts, not a mean of sentence scores.
+def corpus(
+    kind: str, finalise: Callable[[Sums, Options], Sums], weight: int | None = None
+) -> Callable[[Rows, Options], Summary]:
+    """A corpus score of summed sentence counts, not a mean of sentence scores; ``weight`` is the count it divides by.
 
-    >>> from evalcore.core.records.estimate import value_of
+    >>> from evalcore.core.aggregate.numbers import value_of
     >>> value_of(corpus("ter", ter), [("a b c d", "a b c d"), ("a", "b")])      # 1 edit in 5 words
     20.0
     """
-    return partial(_corpus, kind, finalise)
+    return partial(_corpus, kind, finalise, weight)
 
 
-def _corpus(kind: str, finalise: Callable[[Sums, Options], Sums], rows: Rows, options: Options) -> Summary:
+def _corpus(
+    kind: str, finalise: Callable[[Sums, Options], Sums], weight: int | None, rows: Rows, options: Options
+) -> Summary:
     """Summarise sentence counts, given as they are or as (reference, prediction) pairs."""
     stats = (
         rows.values.floats
         if isinstance(rows, Stats)
         else pair_statistics(kind, list(two_of(rows, "(reference, prediction)")))
     )
-    return smooth(stats, lambda sums: finalise(sums, options))
+    weights = None if weight is None else stats[:, weight]
+    return smooth(stats, lambda sums: finalise(sums, options), weights=weights)
 
 
 def bleu(sums: Sums, options: Options) -> Sums:
@@ -68,10 +74,25 @@ def ter(sums: Sums, options: Options) -> Sums:
     return ter_score(sums)
 
 
+def bracket_ter(evidence: Evidence, confidence: float) -> Bracket | None:
+    """The interval of a TER without a single edit: Wilson's, of sentences that have no edit or one a word.
+
+    >>> none = smooth(np.array([[0.0, 5.0], [0.0, 7.0]]), lambda sums: ter(sums, {}))
+    >>> made = bracket_ter(Evidence(Stats(frozen(none.stats)), {}, none, 0.0, 1.0, None, 0), 0.95)
+    >>> made.ci[0], made.ci[1] > 90      # two sentences say little
+    (0.0, True)
+    """
+    if evidence.summary.stats[:, 0].any():
+        return None
+    ci = interval(0.0, variance=0.0, n=evidence.df + 1, df=evidence.df, bounds=(0.0, 100.0), confidence=confidence)
+    told = "no sentence has an edit: the interval takes one that has any to have as many as words"
+    return None if ci is None else Bracket(ci=ci, method="wilson-t", warnings=(told,))
+
+
 def acc_all(rows: Rows, options: Options) -> Summary:
     """The share of questions all of whose answers are right; the unit is the question.
 
-    >>> from evalcore.core.records.estimate import value_of
+    >>> from evalcore.core.aggregate.numbers import value_of
     >>> value_of(acc_all, [(True, "q1"), (True, "q1"), (True, "q2"), (False, "q2")])
     0.5
     """

@@ -1,16 +1,26 @@
-"""Rows of any kind as the numbers that an aggregation needs, and rows of logged values."""
+"""Rows of any kind as the numbers that an aggregation needs, rows of logged values, and between what scores lie."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from math import inf, nan
 from typing import TypeGuard
 
 import numpy as np
+from msgspec.structs import replace
 
-from evalcore.core.records.array import Floats64, Ints64
+from evalcore.core.records.array import Floats64, Ints64, frozen
+from evalcore.core.records.column import Column
 from evalcore.core.records.errors import EvalError
-from evalcore.core.records.request import Options
+from evalcore.core.records.estimate import Aggregation, Summary
+from evalcore.core.records.request import Options, freeze_options
 from evalcore.core.records.row import Floats, Objects, Rows, Stats, as_objects
+
+Bounds = tuple[float, float]
+OPEN: Bounds = (-inf, inf)
+"""The bounds of what nobody declared any for."""
+SHARE = "a share"
+"""The trait of a column of scores that are 0 or 1, or what a reducer made of such."""
 
 
 def numbers(rows: Rows) -> Floats64:
@@ -67,3 +77,82 @@ def _freeze(value: object) -> object:
 def is_pair(value: object) -> TypeGuard[Sequence[object]]:
     """Whether a logged value is two values, as JSON has them or frozen."""
     return isinstance(value, list | tuple) and len(value) == 2
+
+
+def read_counts(values: Sequence[object], given: Options) -> Rows:
+    """Read numbers that add up, equally many for every document.
+
+    >>> read_counts([[1, 2], [3, 4]], {}).values.data.tolist()
+    [[1.0, 2.0], [3.0, 4.0]]
+    """
+    try:
+        found = np.array(values, np.float64)
+    except (TypeError, ValueError):
+        found = np.zeros(0)
+    return Stats(frozen(found)) if found.ndim == 2 else read_objects(values, given)
+
+
+def read_chances(values: Sequence[object], given: Options) -> Rows:
+    """Read (gold, probabilities), which lm-eval writes as numpy prints them.
+
+    >>> read_chances([[1, "[0.25 0.75]"], (0, [0.5, 0.5])], {})
+    Objects(values=((1, (0.25, 0.75)), (0, (0.5, 0.5))))
+    """
+    return read_objects([(one[0], _parse_floats(one[1])) if is_pair(one) else one for one in values], given)
+
+
+def _parse_floats(text: object) -> object:
+    try:
+        return tuple(map(float, text.strip("[]").split())) if isinstance(text, str) else text
+    except ValueError as wrong:
+        raise EvalError(f"expected probabilities, got {str(text)[:60]!r}") from wrong
+
+
+# --- between what scores lie --------------------------------------------------------------------------------------
+
+
+def fit_bounds(
+    aggregation: Aggregation, declared: Bounds | None, column: Column, *, share: bool = False
+) -> Aggregation:
+    """Give an average the bounds of its scores: the declared ones, else none.
+
+    Scores that are 0 or 1 throughout (or means of such: a ``share``) are a proportion, whose interval fits them. That
+    is read off the data, and declares nothing.
+    """
+    if not aggregation.average or (declared is not None and not aggregation.even):
+        return aggregation
+    seen = (0.0, 1.0) if _is_binary(column) or (share and lies_within(column, (0.0, 1.0))) else OPEN
+    return replace(aggregation, bounds=seen if declared is None else declared)
+
+
+def lies_within(column: Column, bounds: Bounds) -> bool:
+    """Whether no score of a column is a number outside these bounds.
+
+    >>> from evalcore.core.records.array import Array
+    >>> from evalcore.core.records.column import build_column
+    >>> [lies_within(build_column([0, 1], Floats(Array([0.5, 57.0]))), bounds) for bounds in ((0, 1), (0, 100))]
+    [False, True]
+    """
+    if not isinstance(column.rows, Floats):
+        return True
+    values = column.rows.values.floats[column.scored]
+    return not bool(np.any((values < bounds[0]) | (values > bounds[1])))
+
+
+def _is_binary(column: Column) -> bool:
+    if not isinstance(column.rows, Floats):
+        return False
+    values = column.rows.values.floats[column.scored]
+    return bool(np.all((values == 0) | (values == 1)))
+
+
+def value_of(summarise: Callable[[Rows, Options], Summary], rows: Sequence[object], **chosen: object) -> float:
+    """Aggregate a plain list of scores, to try an aggregation by hand; NaN for an empty list.
+
+    >>> from evalcore.core.records.estimate import smooth
+    >>> value_of(lambda rows, options: smooth(np.array([[3.0, 4.0]]), lambda s: s[..., 0] / s[..., 1]), [0.75])
+    0.75
+    """
+    summary = summarise(Objects(tuple(rows)), freeze_options(chosen))
+    n = len(summary.stats)
+    return float(summary.resampled(np.arange(n)[None, :])[0]) if n else nan

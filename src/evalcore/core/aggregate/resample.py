@@ -10,12 +10,12 @@ import numpy as np
 from evalcore.core.aggregate.clusters import renumber_codes, whole_clusters
 from evalcore.core.records.array import Floats64, Ints64
 from evalcore.core.records.estimate import Estimate, Resampling, Summary
-from evalcore.core.stats.bootstrap import resample
+from evalcore.core.stats.bootstrap import Resamples, bootstrap_rows, jackknife, resample
 from evalcore.core.stats.influence import sum_clusters
 from evalcore.core.stats.links import Link
-from evalcore.core.stats.percentile import Resamples, jackknife
 
 DRAWS = 2000
+PAIRED_DRAWS = 1000
 
 
 def draws_of(resampling: Resampling) -> int:
@@ -25,6 +25,22 @@ def draws_of(resampling: Resampling) -> int:
     (2000, 500)
     """
     return resampling.draws or DRAWS
+
+
+def resample_pair(first: Summary, second: Summary, clusters: Ints64 | None) -> float | None:
+    """The standard error of two runs' difference, drawing the same units or whole clusters from both.
+
+    >>> from evalcore.core.aggregate.ratios import mean
+    >>> from evalcore.core.records.array import Array
+    >>> from evalcore.core.records.row import Floats
+    >>> one, two = (mean(Floats(Array(scores)), {}) for scores in ([1.0, 0.0, 1.0], [0.0, 0.0, 1.0]))
+    >>> round(resample_pair(one, two, None), 1), resample_pair(one, one, None)
+    (0.3, 0.0)
+    """
+    runs = [one if clusters is None else whole_clusters(one, clusters) for one in (first, second)]
+    return bootstrap_rows(
+        lambda at: runs[0].resampled(at) - runs[1].resampled(at), len(runs[0].stats), draws=PAIRED_DRAWS, seed=0
+    )
 
 
 def resample_task(summary: Summary, clusters: Ints64 | None, estimate: Estimate, resampling: Resampling) -> Resamples:

@@ -53,7 +53,10 @@ def interval_of(estimate: Estimate, method: Interval | str) -> str | None:
     if estimate.value is None or estimate.spread.variance is None:
         return None
     spread, scale = estimate.spread.variance, estimate.scale
-    return interval_name(method, estimate.value, variance=spread, bounds=scale.bounds, link=scale.link)
+    skewness = estimate.spread.skewness
+    return interval_name(
+        method, estimate.value, variance=spread, bounds=scale.bounds, link=scale.link, skewness=skewness
+    )
 
 
 def write_options(options: Options) -> str:

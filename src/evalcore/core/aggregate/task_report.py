@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from math import inf
 
 import numpy as np
 from msgspec import Struct
@@ -11,16 +10,18 @@ from msgspec.structs import replace
 from toolz import unique
 
 from evalcore.core.aggregate.inference import Inference
+from evalcore.core.aggregate.numbers import SHARE, Bounds, fit_bounds, lies_within
 from evalcore.core.aggregate.signature import sign, write_options
 from evalcore.core.lm_eval.errata import Facts, task_errata
 from evalcore.core.metrics.dispatch import AnyMetric
 from evalcore.core.records.array import Floats64, Ints64
-from evalcore.core.records.column import Column
+from evalcore.core.records.column import emitted_part
 from evalcore.core.records.errors import EvalError, located, place, require, require_known
 from evalcore.core.records.estimate import Aggregation, Estimate
+from evalcore.core.records.outcome import FAILED, UNSCORABLE
 from evalcore.core.records.report import TaskReport
 from evalcore.core.records.request import Options
-from evalcore.core.records.row import Floats, Stats
+from evalcore.core.records.row import Stats
 from evalcore.core.records.score import Scored, ScoredColumn, whole_columns
 from evalcore.core.records.task import MetricSpec, Pipeline, Task, config_of
 from evalcore.core.stats.noise import mean_noise
@@ -38,7 +39,7 @@ class Estimand(Struct, frozen=True, eq=False):
     inference: Inference
     closing: Inference
     clusters: Ints64 | None
-    score_bounds: tuple[float, float]
+    score_bounds: Bounds | None
     higher_is_better: bool | None
     tables: str
 
@@ -51,7 +52,10 @@ def list_estimands(
         raise EvalError(f"scored with the tables {scored.tables!r}, closed with {tables.name!r}; pass the same tables=")
     codes = clusters if clusters is not None else scored.clusters_by_key()
     pipelines = {pipeline.name: pipeline for pipeline in pipelines_of(scored.task, tables)}
-    for column in whole_columns(scored):
+    columns = whole_columns(scored)
+    if tables.as_host:  # which leaves out what no document emitted
+        columns = tuple(one for one in columns if not len(one.column) or len(emitted_part(one.column)))
+    for column in columns:
         pipeline = pipelines.get(column.key.filter, Pipeline(column.key.filter))  # a log's may be gone
         yield _estimand(scored.task, column, pipeline, inference, codes, tables)
 
@@ -66,36 +70,48 @@ def _estimand(
 ) -> Estimand:
     entry = _entry(task, one, tables)
     spec = one.spec or MetricSpec(one.key.metric)
-    higher = spec.higher_is_better if spec.higher_is_better is not None else entry.higher_is_better if entry else True
+    higher = spec.higher_is_better if spec.higher_is_better is not None else entry.higher_is_better if entry else None
     where = place(task.name, key=one.key)
-    if inference.on_unscorable == "zero" and higher is False:
-        raise EvalError(
-            f"on_unscorable: zero would reward failures, for less is better here; use exclude or fail{where}"
-        )
+    if inference.on_unscorable == "zero":
+        _refuse_zero(one, higher, where)
     with located(where):
         return Estimand(
             task,
             one,
             pipeline,
             spec.options,
-            _aggregation(spec, entry, one.column, tables),
+            _aggregation(spec, entry, one, tables),
             inference,
             replace(inference, resampling=tables.resampling_of(one.key.metric, inference.resampling)),
             None if clusters is None else _codes(task, one, clusters),
-            entry.bounds if entry is not None else (0.0, 1.0) if _binary(one.column) else (-inf, inf),
+            _score_bounds(spec, entry, one),
             higher,
             tables.name,
+        )
+
+
+def _refuse_zero(one: ScoredColumn, higher: bool | None, where: str) -> None:
+    """Refuse to count failures as 0 where that is a good score, or where nobody said whether it is."""
+    if higher is False:
+        raise EvalError(
+            f"on_unscorable: zero would reward failures, for less is better here; use exclude or fail{where}"
+        )
+    if higher is None and one.column.count(UNSCORABLE) + one.column.count(FAILED):
+        name = one.key.metric
+        raise EvalError(
+            f"on_unscorable: zero may reward failures, for nobody said whether more {name} is better; declare it "
+            f"(higher_is_better: true in the task file, --higher_is_better {name}), or use exclude or fail{where}"
         )
 
 
 def sign_estimate(asked: Estimand, estimate: Estimate) -> Estimate:
     """An estimate with its direction, its noise, the errata that concern it, and its recipe."""
     one, task, inference = asked.scored, asked.task, asked.inference
-    directed = replace(estimate, scale=replace(estimate.scale, higher_is_better=asked.higher_is_better))
+    scale = replace(estimate.scale, higher_is_better=asked.higher_is_better, score_bounds=asked.score_bounds)
+    directed = replace(estimate, scale=scale)
     known = with_noise(directed, one)
-    draws, partial = inference.resampling.draws, _partial_credit(one.column)
-    specs = asked.pipeline.metrics or task.metrics
-    facts = Facts(one.key, known, asked.pipeline, one.traits, specs, partial, draws)
+    draws, specs = inference.resampling.draws, asked.pipeline.metrics or task.metrics
+    facts = Facts(one.key, known, asked.pipeline, one.traits, specs, one.column.rows, draws)
     named = replace(known, errata=task_errata(facts))
     parts = _parts(asked, named)
     return sign(named, parts, tables=asked.tables, interval=inference.method)
@@ -116,13 +132,14 @@ def describe_task(
         version=task.version,
         num_fewshot=task.num_fewshot,
         config=task.config or config_of(task),
+        directions=tables.directions(task, columns),
         warnings=tuple(unique(told for one, estimate in closed for told in _warnings(task, one, estimate, tables))),
     )
 
 
 def aggregation_of(task: Task, one: ScoredColumn, tables: Tables = EVALCORE) -> Aggregation:
     """What a column of a task closes by."""
-    return _aggregation(one.spec or MetricSpec(one.key.metric), _entry(task, one, tables), one.column, tables)
+    return _aggregation(one.spec or MetricSpec(one.key.metric), _entry(task, one, tables), one, tables)
 
 
 def with_noise(estimate: Estimate, one: ScoredColumn) -> Estimate:
@@ -165,14 +182,6 @@ def _parts(asked: Estimand, estimate: Estimate) -> Mapping[str, object]:
     }
 
 
-def _partial_credit(column: Column) -> bool:
-    """Whether any score lies strictly between 0 and 1."""
-    if not isinstance(column.rows, Floats):
-        return False
-    values = column.rows.values.floats
-    return bool(np.any((values > 0) & (values < 1)))
-
-
 def _span(repeats: tuple[int, int] | None) -> str | None:
     return None if repeats is None or repeats == (1, 1) else "-".join(map(str, sorted(set(repeats))))
 
@@ -190,21 +199,20 @@ def _entry(task: Task, one: ScoredColumn, tables: Tables) -> AnyMetric | None:
     return next((tables.metrics[kind][name] for kind in sorted(tables.metrics) if name in tables.metrics[kind]), None)
 
 
-def _aggregation(spec: MetricSpec, entry: AnyMetric | None, column: Column, tables: Tables) -> Aggregation:
+def _aggregation(spec: MetricSpec, entry: AnyMetric | None, one: ScoredColumn, tables: Tables) -> Aggregation:
     wanted = spec.aggregation if spec.aggregation is not None else entry.aggregation if entry is not None else "mean"
     if callable(wanted):
         return tables.from_callable(wanted)
     require_known("aggregation", [wanted], tables.aggregations)
     found = replace(tables.aggregations[wanted], name=wanted)  # its name in the table is the one to find it by
-    # A metric nobody knows has no bounds but those it shows: 0 and 1 alone make it a proportion.
-    return found if entry is not None or not found.average or _binary(column) else replace(found, bounds=(-inf, inf))
+    return fit_bounds(found, _score_bounds(spec, entry, one), one.column, share=SHARE in one.traits)
 
 
-def _binary(column: Column) -> bool:
-    if not isinstance(column.rows, Floats):
-        return False
-    values = column.rows.values.floats[column.scored]
-    return bool(np.all((values == 0) | (values == 1)))
+def _score_bounds(spec: MetricSpec, entry: AnyMetric | None, one: ScoredColumn) -> Bounds | None:
+    """The bounds of a document's score that the task declares, else those of the table."""
+    if spec.bounds is not None or entry is None:
+        return spec.bounds
+    return entry.bounds if lies_within(one.column, entry.bounds) else None  # an F1 in percent may be called f1, too
 
 
 def _codes(task: Task, one: ScoredColumn, clusters: Mapping[int, int]) -> Ints64:

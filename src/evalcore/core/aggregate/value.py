@@ -8,16 +8,17 @@ from math import isfinite
 import numpy as np
 from msgspec.structs import replace
 
-from evalcore.core.aggregate.clusters import spread_of
+from evalcore.core.aggregate.clusters import find_skewness, spread_of
 from evalcore.core.aggregate.inference import DEFAULT, Inference, add_interval
 from evalcore.core.aggregate.resample import resample_task
-from evalcore.core.records.array import Floats64, Ints64, frozen, multiply_columns
+from evalcore.core.records.array import Floats64, Ints64, frozen, gradient, multiply_columns
 from evalcore.core.records.column import Column
 from evalcore.core.records.errors import EvalError
-from evalcore.core.records.estimate import Aggregation, Counts, Estimate, Scale, Spread, Summary, gradient
-from evalcore.core.records.outcome import FAILED, NOT_EMITTED, OK, UNSCORABLE, Rule
+from evalcore.core.records.estimate import Aggregation, Estimate, Evidence, Scale, Spread, Summary
+from evalcore.core.records.outcome import FAILED, NOT_EMITTED, OK, UNSCORABLE, Counts, Rule
 from evalcore.core.records.request import Options, freeze_options
 from evalcore.core.records.row import Floats, Rows, as_objects, take_rows
+from evalcore.core.stats.skewness import hidden_variance
 
 NO_OPTIONS = freeze_options()
 Evaluated = tuple[float | None, Floats64 | None, Floats64 | None]
@@ -30,9 +31,11 @@ def aggregate_metric(
     options: Options = NO_OPTIONS,
     inference: Inference = DEFAULT,
     clusters: Ints64 | None = None,
-    score_bounds: tuple[float, float] = (0.0, 1.0),
+    score_bounds: tuple[float, float] | None = None,
 ) -> Estimate:
     """Close a column into an estimate; ``clusters`` holds a code for every row of the column.
+
+    ``score_bounds`` are those of a document's score, by default the aggregation's own.
 
     >>> from evalcore.core.aggregate.aggregations import AGGREGATIONS
     >>> from evalcore.core.records.array import multiply_columns, Array
@@ -49,9 +52,11 @@ def aggregate_metric(
     if value is None:
         return replace(empty, reason=f"{aggregation.name} has no finite value on these documents")
     codes = None if clusters is None else clusters[closed.scored][summary.units]
-    spread = spread_of(aggregation, rows, summary, influence, codes, inference.resampling)
-    trials = summary.trials(sums) if summary.trials is not None and sums is not None else float(spread.units)
-    trials = min(trials, float(spread.units))  # documents of one cluster may all agree
+    keys, form = closed.keys.ints[closed.scored][summary.units], inference.form
+    spread = spread_of(aggregation, rows, summary, influence, codes, inference.resampling, keys=keys, form=form)
+    trials = summary.trials(sums) if summary.trials is not None and sums is not None else spread.trials
+    trials = min(trials, spread.trials)  # documents of one cluster may all agree
+    hidden = _find_hidden(aggregation, summary, spread.trials)
     lowest, highest = _find_extremes(aggregation, closed, value, sums, score_bounds)
     units, size = len(summary.units), aggregation.size
     filled = replace(
@@ -65,16 +70,40 @@ def aggregate_metric(
         counts=replace(empty.counts, lowest=lowest, highest=highest),
         scale=replace(empty.scale, size=float(units) if size is None or sums is None else size(sums)),
         spread=Spread(
-            variance=spread.variance,
+            variance=None if spread.variance is None else spread.variance + hidden,
+            hidden=hidden,
+            skewness=_find_skewness(summary, influence, codes),
             df=spread.df,
             trials=trials,
             influence=None if influence is None else frozen(influence),
-            keys=frozen(closed.keys.ints[closed.scored][summary.units]),
+            keys=frozen(keys),
             clusters=None if codes is None else frozen(codes),
             sums=None if sums is None else frozen(sums),
+            weights=None if summary.weights is None else frozen(summary.weights),
+            form=form,
         ),
     )
-    return add_interval(filled, inference, partial(resample_task, summary, codes))
+    together = codes if codes is not None and len(np.unique(codes)) < len(codes) else None  # those of one are plain
+    evidence = Evidence(rows, options, summary, value, spread.df, together, inference.resampling.seed)
+    own = None if aggregation.interval is None else partial(aggregation.interval, evidence)
+    return add_interval(filled, inference, partial(resample_task, summary, codes), own)
+
+
+def _find_hidden(aggregation: Aggregation, summary: Summary, trials: float) -> float:
+    """Find the variance of a mean between bounds that its documents may hide."""
+    low, high = aggregation.bounds
+    if not aggregation.even or not isfinite(high - low):
+        return 0.0
+    shares = (summary.stats[:, 0] - low) / (high - low)
+    inside = bool(((shares >= 0) & (shares <= 1)).all())  # one score beyond them, and there are no bounds
+    return hidden_variance(shares) * (high - low) ** 2 / trials if inside else 0.0
+
+
+def _find_skewness(summary: Summary, influence: Floats64 | None, codes: Ints64 | None) -> float:
+    """Find the skewness of a value; right and wrong ones have one that Wilson's interval knows."""
+    if influence is None or bool(((summary.stats == 0) | (summary.stats == 1)).all()):
+        return 0.0
+    return find_skewness(influence, codes)
 
 
 def _evaluate_rows(aggregation: Aggregation, rows: Rows, options: Options) -> tuple[Summary, Evaluated]:
@@ -128,7 +157,8 @@ def evaluate(aggregation: Aggregation, summary: Summary) -> Evaluated:
         value = float(np.real(summary.finalise(sums)))
     if not isfinite(value):
         return None, None, None
-    influence = multiply_columns(summary.stats, gradient(summary.finalise, sums) * len(summary.stats))
+    with np.errstate(invalid="ignore"):
+        influence = multiply_columns(summary.stats, gradient(summary.finalise, sums) * len(summary.stats))
     return value, (_centre(influence) if bool(np.isfinite(influence).all()) else None), sums
 
 
@@ -156,6 +186,7 @@ def _count_documents(aggregation: Aggregation, column: Column, closed: Column, o
             average=aggregation.average,
             even=aggregation.even,
             measures=aggregation.measures,
+            least=aggregation.least,
         ),
     )
 
@@ -172,14 +203,15 @@ def _find_extremes(
     closed: Column,
     value: float,
     sums: Floats64 | None,
-    score_bounds: tuple[float, float],
+    score_bounds: tuple[float, float] | None,
 ) -> tuple[float | None, float | None]:
-    """Find the lowest and highest value, whatever the documents without a score would have scored."""
+    """Find the lowest and highest value, whatever the documents without a score would have scored, if that is known."""
     lost = closed.count(UNSCORABLE) + closed.count(FAILED)
     if not lost:
         return value, value
     if aggregation.even and sums is not None:
-        ends = [(float(sums[0]) + lost * bound) / (float(sums[1]) + lost) for bound in score_bounds]
+        known = aggregation.bounds if score_bounds is None else score_bounds
+        ends = [(float(sums[0]) + lost * bound) / (float(sums[1]) + lost) for bound in known]
     else:
         ends = list(aggregation.bounds)
     low, high = (end if isfinite(end) else None for end in ends)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import overload
 
 import numpy as np
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from evalcore.core.answers.batch import Batch, take_documents
 from evalcore.core.answers.chunk import Chunk, gather_replies
 from evalcore.core.answers.table import AnswerTable
+from evalcore.core.filters.chain import leaves_of
 from evalcore.core.filters.reply import FELL_BACK, Replies
 from evalcore.core.records.array import Array, ColumnRecord, Ints64, frozen
 from evalcore.core.records.column import EMPTY, Column, build_column, merge_all
@@ -56,7 +57,9 @@ def filter_chunk(chunk: Chunk) -> Filtrate:
         list_replies(out) if bound.lists else out,
         raw.units,
         merge_all((_build_lost(docs, raw.problems, task), dropped)),
-        tuple(sorted((*name_traits(task, docs), *_name_drops(task, raw.replies, out)))),
+        tuple(
+            sorted((*name_traits(task, docs), *_name_growth(bound, docs, out), *_name_drops(task, raw.replies, out)))
+        ),
     )
 
 
@@ -87,11 +90,18 @@ def batch_together(task: str, pipeline: str, left: Filtrate, table: AnswerTable 
     return take_documents(Batch(task, pipeline, left.docs, left.keys, out.values, ends, fell, table), np.diff(ends) > 0)
 
 
-def keep_provenance(pipeline: str, left: Filtrate) -> Provenance:
+def keep_provenance(bound: BoundPipeline, left: Filtrate) -> Provenance:
     """Keep the final replies of each document and the rule behind each."""
     ends, out = np.concatenate([[0], np.cumsum(left.units)]), left.replies
-    replies = tuple(out.values)
-    return Provenance(pipeline, Array(left.keys), frozen(out.offsets[ends]), replies, frozen(out.rules.copy()))
+    taken = bound.lists or {"first", "any"} & set(leaves_of(bound.pipeline, bound.tables.filters))
+    return Provenance(
+        bound.pipeline.name,
+        Array(left.keys),
+        frozen(out.offsets[ends]),
+        tuple(out.values),
+        frozen(out.rules.copy()),
+        listed=bound.tables.as_host and not taken,
+    )
 
 
 def list_replies(given: Replies) -> Replies:
@@ -160,6 +170,19 @@ def name_traits(task: Task, docs: Sequence[Sample]) -> tuple[str, ...]:
 
 
 NO_WORD = re.compile(r"[\W\d_]+")
+
+
+GROWING = "\u0130"
+"""The one letter that is two in lower case (Turkish I with a dot)."""
+
+
+def _name_growth(bound: BoundPipeline, docs: Sequence[Sample], left: Replies) -> tuple[str, ...]:
+    """Name texts that grow in lower case, where case is ignored."""
+    if not any(spec.options.get("ignore_case") for spec in bound.specs):
+        return ()
+    golds = (gold for doc in docs for gold in (doc.gold if isinstance(doc.gold, tuple) else (doc.gold,)))
+    grown = any(isinstance(one, str) and GROWING in one for one in chain(left.values, golds))
+    return ("growing text",) if grown else ()
 
 
 def _name_drops(task: Task, given: Replies, left: Replies) -> tuple[str, ...]:

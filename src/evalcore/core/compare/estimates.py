@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 
+import numpy as np
 from msgspec.structs import replace
+from numpy.typing import NDArray
 
-from evalcore.core.compare.differences import Move, Pair, measure_line
-from evalcore.core.compare.flips import DRAWS, flip_lines
+from evalcore.core.compare.differences import measure_line
+from evalcore.core.compare.flips.significance import DRAWS, flip_lines
 from evalcore.core.compare.lines import ComparisonLine
+from evalcore.core.compare.moves import Move, Pair
 from evalcore.core.compare.pairs import match_documents
-from evalcore.core.records.array import frozen
+from evalcore.core.records.array import Ints64, frozen
 from evalcore.core.records.document import DocumentRow
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.estimate import Estimate, Part
 from evalcore.core.records.task import MetricKey
-from evalcore.core.stats.pair_tests import Difference, match_keys
+from evalcore.core.stats.pair_tests import Difference
+
+Keys = Sequence[Hashable] | NDArray[np.generic]
 
 
 def compare_estimates(
@@ -61,6 +66,27 @@ def compare_estimates(
     return Difference(line.difference or 0.0, line.stderr, line.ci, line.p_value, len(a.spread.influence), line.method)
 
 
+def match_keys(keys_a: Keys, keys_b: Keys) -> Ints64:
+    """Find each document of the first run in the second; an error if the documents differ.
+
+    >>> match_keys(["x", "y"], ["y", "x"]).tolist()
+    [1, 0]
+    >>> match_keys([1, 2], [2])
+    Traceback (most recent call last):
+    evalcore.EvalError: expected the same documents in both runs; only in the first: 1 (1)...
+    """
+    a, b = _list_keys(keys_a), _list_keys(keys_b)
+    place_a, place_b = _find_places(a, "first"), _find_places(b, "second")
+    only_a = [key for key in a if key not in place_b]
+    only_b = [key for key in b if key not in place_a]
+    if only_a or only_b:
+        raise EvalError(
+            "expected the same documents in both runs; only in the first: "
+            f"{_format_some(only_a)}; only in the second: {_format_some(only_b)}"
+        )
+    return np.array([place_b[key] for key in a], dtype=np.int64)
+
+
 def _rename_keys(
     documents: tuple[Sequence[DocumentRow], Sequence[DocumentRow]] | None, keys: list[int]
 ) -> list[object]:
@@ -69,3 +95,22 @@ def _rename_keys(
         return list(keys)
     known = {two: one for one, two in match_documents(*documents).pairs}
     return [known.get(key, f"{key} of the second") for key in keys]
+
+
+def _list_keys(keys: Keys) -> list[Hashable]:
+    return keys.tolist() if isinstance(keys, np.ndarray) else list(keys)
+
+
+def _find_places(keys: list[Hashable], which: str) -> dict[Hashable, int]:
+    places = {key: at for at, key in enumerate(keys)}
+    if len(places) < len(keys):
+        twice = next(key for at, key in enumerate(keys) if places[key] != at)
+        raise EvalError(f"expected each document once in the {which} run, got {twice!r} twice")
+    return places
+
+
+def _format_some(keys: list[Hashable]) -> str:
+    if not keys:
+        return "none"
+    shown = ", ".join(repr(key) for key in keys[:3])
+    return f"{len(keys)} ({shown}{', ...' if len(keys) > 3 else ''})"

@@ -33,12 +33,13 @@ class Gate(Struct, frozen=True, kw_only=True):
     """A number and whether it passed (None: it could not be judged).
 
     ``limit`` and ``ci`` are those of a limit; ``baseline`` is the other run's number, ``difference_ci`` the interval of
-    the difference to it, and ``adjusted`` the one-sided p-value of a regression, corrected for all numbers held against
-    the baseline. The value of an ``unscored`` gate is the share of the baseline's documents that the run did not score;
-    that of a ``paired`` gate is the smaller of the runs' shares of matched documents.
+    the difference to it, ``adjusted`` the one-sided p-value of a regression, corrected for all numbers held against the
+    baseline, and ``detectable`` the drop that fails in four checks of five. The value of an ``unscored`` gate is the
+    share of the baseline's documents that the run did not score; that of a ``paired`` gate is the smaller of the runs'
+    shares of matched documents. A ``rules`` gate has no number.
     """
 
-    kind: Literal["min", "max", "baseline", "unscored", "paired"]
+    kind: Literal["min", "max", "baseline", "unscored", "paired", "rules"]
     name: str
     key: MetricKey
     passed: bool | None
@@ -51,6 +52,7 @@ class Gate(Struct, frozen=True, kw_only=True):
     difference_ci: tuple[float, float] | None = None
     p_value: float | None = None
     adjusted: float | None = None
+    detectable: float | None = None
     n: int | None = 0
     unscored: int = 0
 
@@ -159,7 +161,9 @@ def level_of_limits(alpha: float, gates: int) -> float:
 def judge_limit(limit: Limit, number: Number, estimate: Estimate, *, strict: bool = False) -> Gate:
     """Judge a number against its limit: it fails if its whole interval is on the wrong side.
 
-    ``strict``, or without an interval, the number itself is judged. A number without a value fails.
+    With an exact interval of ``level_of_limits``, right and wrong answers fail if that few (or many) have a probability
+    of alpha at most, were the model exactly at the limit: one-sided, P(X <= k | n, limit). ``strict``, or without an
+    interval, the number itself is judged. A number without a value fails.
 
     >>> drawn = Estimate(value=0.6, ci=(0.5, 0.7), n=40)
     >>> [judge_limit(Limit("min", "acc", at), ("t", MetricKey("acc")), drawn).verdict for at in (0.4, 0.62, 0.8)]

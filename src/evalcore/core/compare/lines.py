@@ -9,6 +9,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 from pyrsistent import PMap, pmap
 
+from evalcore.core.compare.rules import RuleMismatch, RuleSource
 from evalcore.core.groups.tree import Tree
 from evalcore.core.records.array import ColumnRecord
 from evalcore.core.records.document import DocumentRow
@@ -17,16 +18,21 @@ from evalcore.core.records.frozen_dict import FrozenRecord
 from evalcore.core.records.score import Scored
 from evalcore.core.records.task import MetricKey
 from evalcore.core.stats.families import benjamini_hochberg, holm
+from evalcore.core.stats.pair_tests import PairInterval
+from evalcore.core.stats.sample_size import reach_of_test
 
 
 class ComparisonLine(FrozenRecord, frozen=True, kw_only=True):
     """First run minus second, in one number of a task or a group, on the documents that both have a score for.
 
     ``better`` and ``worse`` are the documents (the first run's keys) where the first run does better and worse.
-    ``detectable`` is the smallest true difference that such a comparison finds in four cases of five.
-    ``adjusted`` is the p-value corrected for all lines of the table. ``reason`` says why something is missing.
-    ``clusters`` counts the clusters behind it, if any; ``least_p`` is the smallest p-value that a test of
-    so few documents or clusters can give.
+    ``detectable`` is the smallest true difference that such a comparison finds in four cases of five, None if it cannot
+    find any. ``adjusted`` is the p-value corrected for all lines of the table, and ``adjusted_ci`` the interval:
+    all of them together contain all true differences with the confidence of the comparison.
+    ``reason`` says why something is missing. ``clusters`` counts the clusters behind it, if any; ``least_p`` is the
+    smallest p-value that a test of so few documents or clusters can give. ``draws`` counts the random swaps behind the
+    p-value, if any; ``df`` are the degrees of freedom of the error, and ``interval`` makes intervals of any confidence.
+    ``p_same`` is the p-value of "the same within the margin", and ``adjusted_same`` that corrected for all lines.
     """
 
     name: str
@@ -49,6 +55,12 @@ class ComparisonLine(FrozenRecord, frozen=True, kw_only=True):
     reason: str | None = None
     clusters: int | None = None
     least_p: float | None = None
+    adjusted_ci: tuple[float, float] | None = None
+    draws: int | None = None
+    df: float | None = None
+    interval: PairInterval | None = None
+    p_same: float | None = None
+    adjusted_same: float | None = None
 
 
 class Shared(Struct, frozen=True):
@@ -117,7 +129,11 @@ def find_correction(given: str | Correction) -> Correction:
 
 
 class Comparison(FrozenRecord, frozen=True, kw_only=True):
-    """Two runs side by side. ``family`` counts the p-values that were corrected together."""
+    """Two runs side by side. ``family`` counts the p-values that were corrected together.
+
+    Differences up to ``margin``, if there is one, do not matter. ``rules`` are those in which the runs
+    differ; ``unknown_rules`` name a task, a run (0 or 1) and why its rules are unknown.
+    """
 
     names: tuple[str, str]
     lines: tuple[ComparisonLine, ...]
@@ -127,7 +143,10 @@ class Comparison(FrozenRecord, frozen=True, kw_only=True):
     confidence: float = 0.95
     correction: Correction = NO_CORRECTION
     family: int = 0
+    margin: float | None = None
     warnings: tuple[str, ...] = ()
+    rules: tuple[RuleMismatch, ...] = ()
+    unknown_rules: tuple[tuple[str, int, str], ...] = ()
 
 
 def too_few(line: ComparisonLine, alpha: float) -> bool:
@@ -149,10 +168,27 @@ def explain_few(count: int, what: str, least: float, alpha: float) -> str | None
     return f"only {many}: no p-value below {least:.3g} is possible" if least > alpha else None
 
 
+def find_detectable(line: ComparisonLine, alpha: float) -> float | None:
+    """Find the smallest true difference that a test at this level finds in four cases of five.
+
+    None if there is no error, or if so few documents or clusters never give a p-value this small.
+
+    >>> line = ComparisonLine(name="t", key=MetricKey("acc"), stderr=0.01, df=399, interval=PairInterval(0, 0, 0.01))
+    >>> [round(find_detectable(line, alpha), 4) for alpha in (0.05, 0.05 / 20)]
+    [0.0281, 0.0389]
+    """
+    if line.interval is None or line.df is None or line.df <= 0 or too_few(line, alpha):
+        return None
+    return reach_of_test(alpha)(line.df) * (line.stderr or line.interval.error)
+
+
 def adjust_comparisons(
     comparisons: Iterable[Comparison], correction: str | Correction = "holm"
 ) -> tuple[Comparison, ...]:
-    """Correct every p-value for all comparisons: what is printed together is one family.
+    """Correct everything for all comparisons: what is printed together is one family.
+
+    Intervals and detectable differences are Bonferroni's, at alpha divided by the size of the family. For Holm's test,
+    which is at least as sharp, and for Benjamini and Hochberg's they are on the safe side.
 
     >>> two = [ComparisonLine(name=name, key=MetricKey("acc"), p_value=p) for name, p in (("t", 0.01), ("u", 0.04))]
     >>> [line.adjusted for line in adjust_comparisons([Comparison(names=("a", "b"), lines=tuple(two))])[0].lines]
@@ -162,6 +198,7 @@ def adjust_comparisons(
     p_values = [line.p_value for one in given for line in one.lines]
     adjusted = chosen.adjust(p_values)
     family = sum(p is not None for p in p_values)
+    share = max(family, 1) if chosen.corrects else 1
     ends = list(accumulate((len(one.lines) for one in given), initial=0))
     return tuple(
         replace(
@@ -169,7 +206,7 @@ def adjust_comparisons(
             correction=chosen,
             family=family,
             lines=tuple(
-                replace(line, adjusted=p)
+                _adjust_line(line, p, (1 - one.confidence) / share)
                 for line, p in zip(one.lines, adjusted[start : start + len(one.lines)], strict=True)
             ),
         )
@@ -177,10 +214,21 @@ def adjust_comparisons(
     )
 
 
+def _adjust_line(line: ComparisonLine, p_value: float | None, alpha: float) -> ComparisonLine:
+    if line.interval is None:
+        return replace(line, adjusted=p_value)
+    detectable = find_detectable(line, alpha)
+    return replace(line, adjusted=p_value, adjusted_ci=line.interval.at(1 - alpha), detectable=detectable)
+
+
 class ComparisonSide(ColumnRecord, frozen=True, eq=True):
-    """A run's scores by task, the document tables that their keys point into, and the trees of its groups."""
+    """A run's scores by task, the document tables that their keys point into, and the trees of its groups.
+
+    ``sources`` say where the rules of a task come from; a task without one was scored by the rules it has.
+    """
 
     name: str
     scored: tuple[Scored, ...]
     documents: Mapping[str, tuple[DocumentRow, ...]] = field(default_factory=dict)
     trees: tuple[Tree[object], ...] = ()
+    sources: Mapping[str, RuleSource] = field(default_factory=dict)

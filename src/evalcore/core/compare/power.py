@@ -14,6 +14,7 @@ from evalcore.core.stats.noise import combine_noise
 from evalcore.core.stats.sample_size import (
     Variances,
     distance_at,
+    find_distance,
     questions_for,
     reach_of_interval,
     reach_of_test,
@@ -27,7 +28,9 @@ class Known(Struct, frozen=True, kw_only=True):
 
     ``units`` counts what is independent: documents or clusters. ``sampling`` is the part of ``stderr`` that
     comes from drawing ``repeats`` replies; ``fewest`` is the fewest replies it is defined for. A ``share`` lies between
-    0 and 1.
+    0 and 1; its ``coarseness`` is its variance relative to that of right/wrong scores with the same mean (1 for these).
+    ``value`` is the number, or the difference. ``df`` are the degrees of freedom, where they are not those of equal
+    units.
     """
 
     name: str
@@ -42,6 +45,9 @@ class Known(Struct, frozen=True, kw_only=True):
     repeats: float | None = None
     fewest: float = 1
     share: bool = False
+    df: float | None = None
+    value: float | None = None
+    coarseness: float = 0.0
     reason: str = ""
 
     @property
@@ -98,20 +104,29 @@ def plan_next(known: Known, asked: PowerGoal) -> PowerPlan:
     own = known.variances
     if own is None:
         return PowerPlan(known=known)
-    apart = own if known.paired else variances_of_difference(own, asked.correlation)
     repeats = known.repeats if known.repeats is not None and known.sampling is not None else 1.0
     width, test = reach_of_interval(1 - asked.alpha), reach_of_test(asked.alpha, asked.power)
-    goal, spread, reach = (
-        (asked.difference, apart, test) if asked.half_width is None else (asked.half_width, own, width)
+
+    def spread_at(difference: float) -> Variances:
+        return _spread_at(known, own, difference, asked.correlation)
+
+    def keep_own(_: float) -> Variances:
+        return own
+
+    goal, spreads, reach = (
+        (asked.difference, spread_at, test) if asked.half_width is None else (asked.half_width, keep_own, width)
     )
     plan = PowerPlan(
         known=known,
         half_width=distance_at(known.units, own, repeats, width),
-        finds=distance_at(known.units, apart, repeats, test),
-        best=distance_at(known.units, Variances(spread.question), 1.0, reach) if known.sampling is not None else None,
+        finds=find_distance(known.units, spread_at, repeats, test),
+        best=find_distance(known.units, lambda found: Variances(spreads(found).question), 1.0, reach)
+        if known.sampling is not None
+        else None,
     )
     if goal is None:
         return plan
+    spread = spreads(goal)
 
     def documents(replies: float) -> int:
         return ceil(questions_for(goal, spread, replies, reach) * known.n / known.units)
@@ -125,6 +140,28 @@ def plan_next(known: Known, asked: PowerGoal) -> PowerPlan:
     )
 
 
+def _spread_at(known: Known, own: Variances, difference: float, correlation: float) -> Variances:
+    """The variances of a difference of this size.
+
+    A model that is worse near the ceiling varies more than the one at it, and right/wrong scores that differ by d on
+    average differ on a share d of the documents at least: their difference has a variance of d (1 - d) or more.
+    """
+    least = known.coarseness * _vary_share(min(difference, 0.5))
+    if known.paired:  # the documents on which the two runs differ already, and those that a larger difference adds
+        seen = max(abs(known.value or 0.0) - (known.stderr or 0.0), 0.0)  # what luck does not explain
+        now = known.coarseness * _vary_share(min(seen, 0.5))
+        return replace(own, question=own.question + max(least - now, 0.0))
+    value = known.value if known.coarseness and known.value is not None else 0.5
+    widest = min(max(0.5, value - difference), value + difference)
+    apart = variances_of_difference(own, correlation, _vary_share(widest) / _vary_share(value))
+    return replace(apart, question=max(apart.question, least - apart.reply / (known.repeats or 1.0)))
+
+
+def _vary_share(share: float) -> float:
+    """The variance of right/wrong scores of which this share is right."""
+    return share * (1 - share)
+
+
 def pair_known(line: ComparisonLine, a: Known | None, b: Known | None) -> Known:
     """Combine two runs into their difference; replies were drawn independently, so their sampling variances add up.
 
@@ -134,6 +171,7 @@ def pair_known(line: ComparisonLine, a: Known | None, b: Known | None) -> Known:
     True
     """
     sides = [one for one in (a, b) if one is not None]
+    share = bool(sides) and all(one.share for one in sides)
     noise, repeats = combine_noise([1.0, -1.0], [_scale_noise(one, line.n) for one in (a, b)])
     return Known(
         name=line.name,
@@ -147,7 +185,9 @@ def pair_known(line: ComparisonLine, a: Known | None, b: Known | None) -> Known:
         sampling=None if noise is None else sqrt(noise),
         repeats=repeats,
         fewest=max((one.fewest for one in sides), default=1),
-        share=bool(sides) and all(one.share for one in sides),
+        share=share,
+        value=line.difference,
+        coarseness=sum(one.coarseness for one in sides) / len(sides) if share else 0.0,
         reason="" if line.stderr else line.reason or "both runs have the same score on every document",
     )
 

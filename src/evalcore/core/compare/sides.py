@@ -6,13 +6,15 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 
 from msgspec.structs import replace
+from toolz import unique
 
 from evalcore.core.aggregate.inference import Inference
 from evalcore.core.aggregate.task_report import aggregation_of
-from evalcore.core.compare.differences import Move, Pair, measure_line
-from evalcore.core.compare.flips import DRAWS, flip_lines
+from evalcore.core.compare.differences import measure_line
+from evalcore.core.compare.flips.significance import DRAWS, flip_lines
 from evalcore.core.compare.lines import Comparison, ComparisonLine, ComparisonSide
-from evalcore.core.compare.mismatches import drop_mismatches, warn_of_groups, warn_of_metrics
+from evalcore.core.compare.mismatches import compare_rules, drop_mismatches, warn_of_groups, warn_of_metrics
+from evalcore.core.compare.moves import Move, Pair
 from evalcore.core.compare.pairs import Paired, pair_documents
 from evalcore.core.groups.edit import list_groups
 from evalcore.core.groups.tree import Tree, all_tasks
@@ -41,12 +43,14 @@ def compare_sides(
 ) -> Comparison:
     """Compare two runs, first minus second, in every task, metric and group of both, on the documents of both.
 
-    0/1 scores get Bonett and Price's interval and McNemar's mid-p test. Clustered scores, other bounded means and
-    groups get that interval on an effective count, everything else Student's from the influence of each document. All
-    of these get a sign-flip test over documents, or over clusters if any are declared.
+    0/1 scores get Bonett and Price's interval and McNemar's mid-p test. Other scores between bounds, clusters and
+    groups get an interval on an effective count, everything else Student's from the influence of each document. All of
+    these get a sign-flip test over documents, or over clusters if any are declared: without draws where the difference
+    is a sum over documents, else of so many draws.
     """
     if seed < 0 or draws < 1:
         raise EvalError(f"expected a seed of at least 0 and at least one draw, got {seed} and {draws}")
+    rules, unknown_rules = compare_rules(a, b, tables)
     a, b, unlike = drop_mismatches(a, b, tables)
     pairs = _pair_tasks(a, b)
     trees = a.trees or b.trees
@@ -74,10 +78,19 @@ def compare_sides(
         warnings=(
             *unlike,
             *(told for pair in pairs for told in pair.warnings),
+            *_warn_of_errors(first),
             *warn_of_metrics(a, b),
             *warn_of_groups(a.trees, b.trees),
         ),
+        rules=rules,
+        unknown_rules=unknown_rules,
     )
+
+
+def _warn_of_errors(report: Report) -> Iterator[str]:
+    """Say what makes the errors of tasks doubtful, and so those of their differences."""
+    for task in report.tasks:
+        yield from unique(f"{task.name}: {told}" for _, one in task.estimates for told in one.warnings)
 
 
 def _drop_direction(report: TaskReport, scored: Scored) -> TaskReport:

@@ -8,7 +8,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from evalcore.core.aggregate.inference import DEFAULT, Inference
-from evalcore.core.compare.differences import influence_of
+from evalcore.core.compare.moves import influence_of
 from evalcore.core.groups.edit import list_groups
 from evalcore.core.groups.tree import all_tasks, map_leaves
 from evalcore.core.pipeline import aggregate_again, build_report

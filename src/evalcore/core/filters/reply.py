@@ -16,8 +16,10 @@ from evalcore.core.records.request import Sample
 
 FELL_BACK = -1
 Scope = Literal["document", "task"]
-Leaves = Literal["all", "first", "one"]
-"""Which replies to a document a filter leaves: all or some of them, the first as it is, or one made of all."""
+Leaves = Literal["all", "first", "one", "any"]
+"""Which replies to a document a filter leaves: all or some of them, the first as it is, one made of all, or any of
+these, as its code decides.
+"""
 
 
 class Replies(ColumnRecord, frozen=True, eq=False):

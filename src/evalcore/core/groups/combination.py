@@ -12,7 +12,8 @@ from evalcore.core.groups.covariance import all_clusters, spread_of_terms
 from evalcore.core.groups.tree import GroupMetric
 from evalcore.core.records.array import frozen
 from evalcore.core.records.errors import EvalError
-from evalcore.core.records.estimate import Counts, Estimate, Makeup, Part, Scale, Spread
+from evalcore.core.records.estimate import Estimate, Makeup, Part, Scale, Spread
+from evalcore.core.records.outcome import Counts
 from evalcore.core.stats.links import IDENTITY, Link
 from evalcore.core.stats.noise import combine_noise
 
@@ -159,7 +160,7 @@ def combine_terms(spec: GroupMetric, terms: Sequence[Term], value: float, slopes
             highest=_find_end(spec, slopes, [estimate.counts.highest for estimate in estimates], value, estimates),
         ),
         reason=spread.reason,
-        signature="stratified" if clusters is None else "clustered",
+        signature=name_method(estimates),
         scale=Scale(
             size=fsum(estimate.scale.size for estimate in estimates),
             aggregation=spec.aggregation if isinstance(spec.aggregation, str) else "callable",
@@ -169,6 +170,8 @@ def combine_terms(spec: GroupMetric, terms: Sequence[Term], value: float, slopes
         ),
         spread=Spread(
             variance=spread.variance,
+            hidden=spread.hidden,
+            skewness=spread.skewness,
             df=spread.df,
             trials=spread.trials,
             clusters=None if clusters is None else frozen(clusters),
@@ -177,6 +180,12 @@ def combine_terms(spec: GroupMetric, terms: Sequence[Term], value: float, slopes
         ),
         group=Makeup(parts=tuple(Part(term.name, slope) for term, slope in zip(terms, slopes, strict=True))),
     )
+
+
+def name_method(estimates: Sequence[Estimate]) -> str:
+    """Name how the errors of tasks are combined."""
+    clustered = next((estimate.spread for estimate in estimates if estimate.spread.clusters is not None), None)
+    return "stratified" if clustered is None else f"clustered({clustered.form.name})"
 
 
 def sum_known(counts: Sequence[int | None]) -> int | None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from math import fsum, inf, isfinite, sqrt
+from collections.abc import Iterable, Sequence
+from math import copysign, fsum, isfinite, sqrt
 
 import numpy as np
 from msgspec import Struct
@@ -11,7 +11,8 @@ from msgspec import Struct
 from evalcore.core.groups.averages import Term
 from evalcore.core.records.array import Bools, Floats64, Ints64
 from evalcore.core.records.estimate import Estimate
-from evalcore.core.stats.influence import satterthwaite, sum_clusters
+from evalcore.core.stats.influence import Leverage, find_degrees, satterthwaite, scale_of, sum_clusters, weigh_units
+from evalcore.core.stats.skewness import skewness_of_sum
 
 
 class TermSpread(Struct, frozen=True):
@@ -25,6 +26,8 @@ class TermSpread(Struct, frozen=True):
     df: float | None = None
     trials: float = 0.0
     reason: str | None = None
+    skewness: float = 0.0
+    hidden: float = 0.0
 
 
 class Stratum(Struct, frozen=True):
@@ -36,16 +39,33 @@ class Stratum(Struct, frozen=True):
     trials: float
     unseen: float = 0.0
     """A plausible squared error if the documents show no spread: all right is not certain."""
+    skewness: float = 0.0
+    hidden: float = 0.0
+    """The part of the variance that no document shows."""
 
 
 class Tied(Struct, frozen=True, eq=False):
-    """A task that shares clusters with others: its documents' parts in the group's number, and their clusters."""
+    """A task that shares clusters with others: its slope in the group's number, its clusters, and each one's part."""
 
     slope: float
-    parts: Floats64
     codes: Ints64
-    count: int
+    parts: Floats64
+    leverage: Leverage
     trials: float
+    skewed: bool
+    hidden: float
+
+    @property
+    def variance(self) -> float:
+        """The task's part in the variance of the group's number if all documents have the same."""
+        return self.slope**2 * fsum(self.leverage.variances.tolist())
+
+    @property
+    def worth(self) -> Floats64:
+        """What each cluster counts for if nothing varies."""
+        return (
+            abs(self.slope) * self.leverage.shares * sqrt(self.leverage.trials / (self.trials or self.leverage.trials))
+        )
 
 
 def spread_of_terms(terms: Sequence[Term], slopes: Sequence[float]) -> TermSpread:
@@ -85,25 +105,37 @@ def _add_strata(strata: Sequence[Stratum]) -> TermSpread:
     """Add up independent parts of an error."""
     if len(strata) == 1:  # it keeps its variance, so that a group of one equals its task
         only = strata[0]
-        return TermSpread(only.error, only.variance, only.df, only.trials)
+        return TermSpread(only.error, only.variance, only.df, only.trials, None, only.skewness, only.hidden)
     errors = [one.error for one in strata]
     largest = max(errors, default=0.0)
     stderr = largest * sqrt(fsum((error / largest) ** 2 for error in errors)) if largest else 0.0
     # In a sum of many the correction for small tasks does not vanish with their number: 57 tasks of 2 documents each
     # would seem twice as precise as they are.
-    squares = [error**2 or (one.unseen if largest else 0.0) for error, one in zip(errors, strata, strict=True)]
-    variance = fsum(squares) if all(one.variance is not None for one in strata) else None
+    scale = scale_of(errors)
+    squares = [
+        (error / scale) ** 2 or (one.unseen if largest else 0.0) for error, one in zip(errors, strata, strict=True)
+    ]
+    hidden = fsum(one.hidden for one in strata)
+    variance = scale * scale * fsum(squares) + hidden if all(one.variance is not None for one in strata) else None
     dfs = [one.df for one in strata if one.df is not None]
     df = satterthwaite(squares, dfs) if len(dfs) == len(strata) else None
     inverse = fsum(1 / one.trials for one in strata if one.trials > 0)
-    return TermSpread(stderr, variance, df, 1 / inverse if inverse > 0 else 0.0)
+    # third cumulants add up
+    skewness = fsum(one.skewness * (one.error / stderr) ** 3 for one in strata) if stderr else 0.0
+    return TermSpread(stderr, variance, df, 1 / inverse if inverse > 0 else 0.0, None, skewness, hidden)
 
 
 def _build_stratum(estimate: Estimate, slope: float) -> Stratum:
     variance = None if estimate.spread.variance is None else slope**2 * estimate.spread.variance
     error = abs(slope) * (estimate.stderr or 0.0)
     return Stratum(
-        error, variance, estimate.spread.df, estimate.spread.trials / slope**2, slope**2 * _guess_variance(estimate)
+        error,
+        variance,
+        estimate.spread.df,
+        estimate.spread.trials / slope**2,
+        slope**2 * _guess_variance(estimate),
+        copysign(estimate.spread.skewness, slope * estimate.spread.skewness),
+        slope**2 * estimate.spread.hidden,
     )
 
 
@@ -142,45 +174,58 @@ def _has_cluster(estimate: Estimate, shared: Ints64) -> bool:
 
 
 def _tie_task(estimate: Estimate, slope: float) -> Tied:
-    if estimate.spread.influence is None or estimate.spread.clusters is None:
+    spread = estimate.spread
+    if spread.influence is None or spread.clusters is None:
         raise AssertionError("only tasks with influences and clusters are tied")
-    influence, codes = estimate.spread.influence.floats, estimate.spread.clusters.ints
-    return Tied(slope, slope * influence / len(influence), codes, len(np.unique(codes)), estimate.spread.trials)
+    influence = spread.influence.floats
+    names, codes = np.unique(spread.clusters.ints, return_inverse=True)
+    weights = np.ones(len(influence)) if spread.weights is None else spread.weights.floats
+    leverage = weigh_units(weights, codes, spread.form)
+    parts = slope * sum_clusters(influence, codes) / len(influence) * np.sqrt(leverage.factors)
+    hidden = abs(slope) * sqrt(spread.hidden)
+    return Tied(slope, names, parts, leverage, spread.trials, spread.skewness != 0, hidden)
 
 
 def _build_tied_strata(tied: Sequence[Tied]) -> list[Stratum]:
     """Sum each cluster's influence over all tasks; clusters that lie in the same tasks make a stratum.
 
-    Each task's sums are corrected by its own C/(C - 1). So tasks on the same clusters have one C/(C - 1), a task that
-    shares little keeps its own error, and the error never jumps as a weight nears 0. A stratum of c clusters has
-    c·(1 - 1/C) degrees of freedom, with the least C of its tasks: C - 1 if all tasks lie on the same clusters.
+    Each task's part of a cluster is corrected as in the task itself. So tasks on the same clusters have one
+    correction, a task that shares little keeps its own error, and the error never jumps as a weight nears 0. The
+    degrees of freedom are those of the tasks' mean shares of the clusters: of one task, if all have the same.
 
     If nothing varies, the correlation within a cluster is unknown: each cluster counts as one trial,
     as if its tasks always agreed, worth its share of the group's number.
     """
     if not tied:
         return []
-    names, codes = np.unique(np.concatenate([one.codes for one in tied]), return_inverse=True)
-    ends = np.cumsum([len(one.codes) for one in tied])[:-1]
+    names, places = np.unique(np.concatenate([one.codes for one in tied]), return_inverse=True)
+    at = places.reshape(-1)
     member = np.zeros((len(names), len(tied)), np.bool_)
-    for k, at in enumerate(np.split(codes.reshape(-1), ends)):
-        member[at, k] = True
-    counts = np.array([one.count for one in tied], np.float64)
-    plain = np.concatenate([one.parts for one in tied])
-    scale = np.repeat(np.sqrt(counts / (counts - 1)), [len(one.parts) for one in tied])
-    sums, corrected = (sum_clusters(parts, codes.reshape(-1)) for parts in (plain, plain * scale))
-    shares = np.array([abs(one.slope) / sqrt(one.count * (one.trials or one.count)) for one in tied])
-    cluster, task = np.nonzero(member)
-    worth = sum_clusters(shares[task], cluster)
-    least = np.where(member, counts, inf).min(axis=1)
+    member[at, np.repeat(np.arange(len(tied)), [len(one.codes) for one in tied])] = True
+
+    def add(values: Iterable[Floats64]) -> Floats64:
+        """Add up what each cluster has in its tasks."""
+        return sum_clusters(np.concatenate(list(values)), at)
+
+    sums = add(one.parts for one in tied)
+    corrected = add(one.parts * sqrt(len(one.codes) / (len(one.codes) - 1)) for one in tied)
+    worth = add(one.worth for one in tied)
+    whole = add(np.full(len(one.codes), one.variance) for one in tied)
+    shares = add(one.variance * one.leverage.shares for one in tied) / whole
+    variances = add(one.slope**2 * one.leverage.variances for one in tied) / whole
+    # what no document shows may be in all tasks at once
+    strata, hidden = _group_alike(member), fsum(one.hidden for one in tied) ** 2
+    skewed = any(one.skewed for one in tied)
     return [
         Stratum(
-            sqrt(_sum_squares(corrected[at])),
-            _sum_squares(sums[at]),
-            len(at) - fsum((1 / least[at]).tolist()),
-            1 / _sum_squares(worth[at]),
+            sqrt(_sum_squares(corrected[alike])),
+            _sum_squares(sums[alike]) + hidden / len(strata),
+            find_degrees(shares[alike], variances[alike]),
+            1 / trials if (trials := _sum_squares(worth[alike])) else 0.0,
+            skewness=skewness_of_sum(sums[alike]) if skewed else 0.0,
+            hidden=hidden / len(strata),
         )
-        for at in _group_alike(member)
+        for alike in strata
     ]
 
 

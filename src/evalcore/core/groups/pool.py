@@ -10,12 +10,13 @@ from msgspec.structs import replace
 
 from evalcore.core.aggregate.value import evaluate
 from evalcore.core.groups.averages import Term, merge_terms
-from evalcore.core.groups.combination import combine_terms, drop_error, macro
+from evalcore.core.groups.combination import combine_terms, drop_error, macro, name_method
+from evalcore.core.groups.covariance import all_clusters
 from evalcore.core.groups.tree import GroupMetric
 from evalcore.core.records.array import Floats64, Ints64, frozen
 from evalcore.core.records.column import concat_rows, scored_part
 from evalcore.core.records.estimate import Aggregation, Estimate, Makeup, Part, Summary
-from evalcore.core.stats.influence import clustered, independent
+from evalcore.core.stats.influence import measure_error
 
 POOL_DRAWS = 1000
 
@@ -31,7 +32,8 @@ def pool(spec: GroupMetric, terms: Sequence[Term]) -> Estimate:
     """
     merged = merge_terms(terms)
     if len(merged) == 1:
-        return replace(merged[0].estimate, signature=_name_method(merged), group=Makeup((Part(merged[0].name, 1.0),)))
+        only = merged[0].estimate
+        return replace(only, signature=name_method([only]), group=Makeup((Part(merged[0].name, 1.0),)))
     if all(term.estimate.scale.average for term in merged):
         return macro(spec, by_size(merged))
     columns = [term.column for term in merged if term.column is not None]
@@ -61,10 +63,6 @@ def by_size(terms: Sequence[Term]) -> list[Term]:
     return [replace(term, weight=term.estimate.scale.size / total) for term in terms]
 
 
-def _name_method(terms: Sequence[Term]) -> str:
-    return "clustered" if any(term.estimate.spread.clusters is not None for term in terms) else "stratified"
-
-
 def _add_spread(
     spec: GroupMetric,
     terms: Sequence[Term],
@@ -86,18 +84,19 @@ def _add_spread(
         tasks = [_build_task(term, one) for term, one in zip(terms, parts, strict=True)]
         pooled = combine_terms(spec, tasks, value, shares)
         return replace(pooled, group=Makeup(tuple(_build_part(*one) for one in zip(tasks, shares, strict=True))))
-    if _name_method(terms) == "clustered":
+    if all_clusters(terms) is not None:
         return replace(made, reason=f"{aggregation.name} of clustered documents of several tasks has no standard error")
     return _bootstrap_within(made, summary, strata)
 
 
 def _build_task(term: Term, influence: Floats64) -> Term:
     """Build a task whose number moves as its documents move the pooled one, about their mean, for fixed sizes."""
-    centred, codes = influence - influence.mean(), term.estimate.spread.clusters
-    variance, stderr, units = independent(centred) if codes is None else clustered(centred, codes.ints)
-    own = term.estimate.spread
-    spread = replace(own, variance=variance, df=units - 1.0, trials=float(units), influence=frozen(centred), noise=None)
-    return replace(term, estimate=replace(term.estimate, stderr=stderr, spread=spread))
+    centred, own = influence - influence.mean(), term.estimate.spread
+    codes = None if own.clusters is None else own.clusters.ints
+    weights = None if own.weights is None else own.weights.floats
+    made = measure_error(centred, codes, weights=weights, form=own.form)
+    spread = replace(own, variance=made.variance, df=made.df, trials=made.trials, influence=frozen(centred), noise=None)
+    return replace(term, estimate=replace(term.estimate, stderr=made.stderr, spread=spread))
 
 
 def _build_part(task: Term, share: float) -> Part:

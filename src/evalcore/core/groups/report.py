@@ -29,6 +29,7 @@ from evalcore.core.records.errors import EvalError, place, unknown
 from evalcore.core.records.estimate import AcrossTasks, Estimate, Scale, Spread
 from evalcore.core.records.report import GroupReport, TaskReport
 from evalcore.core.records.task import MetricKey
+from evalcore.core.stats.influence import scale_of
 from evalcore.core.tables import EVALCORE, Tables
 
 
@@ -122,7 +123,8 @@ def _build_estimate(
         "missing": len(share.missing) or None,
     }
     signed = sign(named, parts, tables=tables.name, interval=inference.method)
-    return signed, (lacking,) if share.missing else ()
+    doubts = (f"{group.name}: {key}: {warning}" for warning in signed.warnings)
+    return signed, (*((lacking,) if share.missing else ()), *doubts)
 
 
 def _find_rule(group: Group[TaskReport], spec: GroupMetric, tables: Tables) -> GroupRule:
@@ -178,7 +180,7 @@ def across_tasks(made: Estimate, values: Mapping[str, float], inference: Inferen
     closed = Estimate(
         value=made.value,
         stderr=stderr,
-        spread=Spread(variance=stderr**2, df=df, trials=1 / fsum(weight**2 for weight in weights)),
+        spread=Spread(variance=stderr * stderr, df=df, trials=1 / fsum(weight**2 for weight in weights)),
         scale=Scale(bounds=made.scale.bounds, link=made.scale.link),
     )
     return AcrossTasks(len(parts), stderr, add_interval(closed, Inference(confidence=inference.confidence)).ci)
@@ -195,9 +197,11 @@ def sample_of_tasks(weights: Sequence[float], values: Sequence[float]) -> tuple[
     (0.645497, 3.0)
     """
     mean = fsum(weight * value for weight, value in zip(weights, values, strict=True))
-    squares = fsum((weight * (value - mean)) ** 2 for weight, value in zip(weights, values, strict=True))
+    moves = [weight * (value - mean) for weight, value in zip(weights, values, strict=True)]
+    scale = scale_of(moves)
+    squares = fsum((move / scale) ** 2 for move in moves)
     w2, w3, w4, w5 = (fsum(weight**power for weight in weights) for power in (2, 3, 4, 5))
     # the quadratic form is x' A x with A = (I - 1w')' diag(w²) (I - 1w'): its trace, and that of its square
     trace = w2 - 2 * w3 + w2**2
     square = w4 - 4 * w5 + 4 * w2 * w4 + 2 * w3**2 - 4 * w2**2 * w3 + w2**4
-    return sqrt(squares * w2 / trace), trace**2 / square
+    return scale * sqrt(squares * w2 / trace), trace**2 / square

@@ -1,4 +1,4 @@
-"""lm-eval's aggregations and errors (E01, E02, E03, E17, E18, E24), its resamples replayed draw by draw."""
+"""lm-eval's aggregations and errors (E01 to E03, E17, E18, E24, E46, E47), its resamples replayed draw by draw."""
 
 from __future__ import annotations
 
@@ -13,10 +13,13 @@ from evalcore.core.aggregate.aggregations import AGGREGATIONS, from_callable
 from evalcore.core.aggregate.corpus import read_answer
 from evalcore.core.aggregate.numbers import numbers, two_of
 from evalcore.core.aggregate.ratios import ratio
+from evalcore.core.lm_eval.errata import count_references
+from evalcore.core.metrics.corpus import CORPUS_KINDS, NO_OPTIONS
 from evalcore.core.records.array import Floats64, Ints64
+from evalcore.core.records.errors import EvalError
 from evalcore.core.records.estimate import Aggregation, Error, Resampling, Summary, smooth
 from evalcore.core.records.request import Options
-from evalcore.core.records.row import Rows, as_objects
+from evalcore.core.records.row import Objects, Rows, as_objects
 
 LM_DRAWS = 100_000
 LM_CORPUS_DRAWS = 100
@@ -72,7 +75,7 @@ def resampling_of(metric: str, asked: Resampling) -> Resampling:
     (100, 1000)
     """
     draws = LM_DRAWS if asked.draws is None else asked.draws
-    return replace(asked, draws=min(draws, LM_CORPUS_DRAWS)) if metric in ("bleu", "chrf", "chrf++", "ter") else asked
+    return replace(asked, draws=min(draws, LM_CORPUS_DRAWS)) if metric in CORPUS_KINDS else asked
 
 
 def replay(rows: Rows, summary: Summary, influence: Floats64 | None, resampling: Resampling) -> Error:
@@ -168,6 +171,38 @@ def bypass(rows: Rows, options: Options) -> Summary:
     return smooth(np.ones((count, 1)), lambda sums: np.real(sums[..., 0]) * 0 + 999.0)
 
 
+def without_options(summarise: Callable[[Rows, Options], Summary], rows: Rows, options: Options) -> Summary:
+    """E46: the options of a metric never reach its aggregation."""
+    try:
+        return summarise(rows, NO_OPTIONS)
+    except EvalError as wrong:
+        raise EvalError(f"{wrong} (lm-eval ignores {', '.join(options)}: E46)") if options else wrong from wrong
+
+
+def zipped(kind: str, rows: Rows, options: Options) -> Summary:
+    """E47: references cut to the fewest of any document, in each resample to the fewest of those drawn.
+
+    >>> from evalcore.core.aggregate.numbers import value_of
+    >>> said = [(["a b", "a c"], "a c"), (["a b"], "a b")]
+    >>> [value_of(one, said) for one in (partial(zipped, "ter"), AGGREGATIONS["ter"].summarise)]
+    [25.0, 0.0]
+    """
+    summarise = AGGREGATIONS[kind].summarise
+    counts = count_references(rows)
+    if len(set(counts)) < 2:
+        return summarise(rows, NO_OPTIONS)
+    pairs = two_of(rows, "(reference, prediction)")
+    cuts = {k: summarise(Objects(tuple((refs[:k], said) for refs, said in pairs)), NO_OPTIONS) for k in set(counts)}  # type: ignore[index]
+
+    def resampled(index: Ints64) -> Floats64:
+        least, out = np.array(counts)[index].min(axis=1), np.zeros(len(index))
+        for k, summary in cuts.items():
+            out[least == k] = summary.resampled(index[least == k])
+        return out
+
+    return replace(cuts[min(counts)], resampled=resampled)
+
+
 def from_callable_without_error(function: Callable[..., object]) -> Aggregation:
     """E24: lm-eval has no error for a callable, unless it is a function of its own."""
     called = getattr(function, "__name__", "")
@@ -183,11 +218,14 @@ def as_lm_eval(name: str) -> Aggregation:
         "acc_all": {"error": acc_all_error},
         "median": {"summarise": upper_median, "error": replay},
         "bypass": {"summarise": bypass, "error": no_error},
-        **{corpus: {"error": replay} for corpus in ("bleu", "chrf", "chrf++", "ter")},
+        **{kind: {"summarise": partial(zipped, kind), "error": replay} for kind in CORPUS_KINDS},
         "nanmean": {"summarise": nanmean, "error": replay},
         "perplexity": {"summarise": perplexity, "error": replay},
         **{
-            table: {"summarise": partial(by_cell, AGGREGATIONS[table].summarise), "error": replay}
+            table: {
+                "summarise": partial(without_options, partial(by_cell, AGGREGATIONS[table].summarise)),
+                "error": replay,
+            }
             for table in ("f1", "matthews_corrcoef")
         },
     }

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
+import numpy as np
 from msgspec import Struct
 from pyrsistent import PMap, pmap
 
 from evalcore.core.groups.averages import Term
 from evalcore.core.groups.tree import GroupMetric
+from evalcore.core.metrics.corpus import CORPUS_KINDS
 from evalcore.core.records.estimate import Estimate
+from evalcore.core.records.row import Floats, Objects, Rows
 from evalcore.core.records.task import MetricKey, MetricSpec, Pipeline
 
 ERRATA: PMap[str, str] = pmap(
@@ -32,13 +35,29 @@ ERRATA: PMap[str, str] = pmap(
         "E22": "lm-eval reports an error of 0.0 at 0 % and 100 %, without an interval",
         "E23": "lm-eval's pooled group error assumes equal variances in all tasks",
         "E24": "lm-eval has no standard error for this aggregation",
+        "E46": "lm-eval ignores the options of this metric",
+        "E47": "lm-eval cuts the references of a corpus to the fewest of any document",
+        "E48": "lm-eval cuts texts that grow in lower case",
+        "E49": "lm-eval gives all tasks of a group that is listed with changes the name of the group, and loses most",
+        "E50": "lm-eval sends no stop strings to an OpenAI chat model that has a 5 in its name",
+        "E51": "fewshot_indices has no effect in lm-eval",
+        "E52": "lm-eval logs chosen documents in their order, under numbers in the order in which they were chosen",
+        "E53": "once its first target is a list, lm-eval splits targets that are texts into characters",
+        "E54": "lm-eval's evaluate draws few-shot examples from an unseeded generator",
     }
 )
+
+ONLY_ERRORS = frozenset({"E03", "E17", "E18", "E22", "E23", "E24"})
+"""Errata about standard errors and intervals alone; the others change the number itself."""
 
 BOOTSTRAPPED = frozenset(
     {"median", "perplexity", "f1", "matthews_corrcoef", "bleu", "chrf", "chrf++", "ter", "nanmean"}
 )
 WITHOUT_ERROR = frozenset({"weighted_perplexity", "bits_per_byte", "brier_score", "ece"})
+
+PASSED_ON = frozenset({"f1", "matthews_corrcoef", "bleu", "chrf", "chrf++", "ter"})
+"""Aggregations of pairs, which lm-eval hands on without the options of their metric."""
+AS_BINARY = {"average": "binary", "pos_label": 1}
 
 NORMALISING = ("ignore_punctuation", "ignore_numbers", "regexes_to_ignore")
 
@@ -51,7 +70,7 @@ class Facts(Struct, frozen=True):
     pipeline: Pipeline = Pipeline("none")
     traits: tuple[str, ...] = ()
     specs: tuple[MetricSpec, ...] = ()
-    partial_credit: bool = False
+    rows: Rows | None = None
     draws: int | None = None
 
 
@@ -71,11 +90,35 @@ def _is_emptied(facts: Facts) -> bool:
     )
 
 
+def _has_partial_credit(facts: Facts) -> bool:
+    """Whether any score lies strictly between 0 and 1."""
+    if not isinstance(facts.rows, Floats):
+        return False
+    values = facts.rows.values.floats
+    return bool(np.any((values > 0) & (values < 1)))
+
+
+def _ignores_options(facts: Facts) -> bool:
+    scale = facts.estimate.scale
+    return scale.aggregation in PASSED_ON and any(AS_BINARY.get(k) != value for k, value in scale.options.items())
+
+
+def count_references(rows: Rows | None) -> list[int]:
+    """Count the references of each document, where a task gives them as lists.
+
+    >>> count_references(Objects(((("a", "b"), "a"), (["c"], "a")))), count_references(Objects((("a", "b"),)))
+    ([2, 1], [])
+    """
+    pairs = [row for row in rows.values if isinstance(row, list | tuple)] if isinstance(rows, Objects) else []
+    counts = [len(row[0]) for row in pairs if len(row) == 2 and isinstance(row[0], list | tuple)]
+    return counts if len(counts) == len(pairs) else []
+
+
 TASK_RULES: Sequence[tuple[str, Applies]] = (
     ("E01", lambda facts: facts.estimate.scale.aggregation == "median" and facts.estimate.count % 2 == 0),
     ("E02", lambda facts: facts.estimate.scale.aggregation == "bypass"),
     ("E03", lambda facts: facts.estimate.scale.aggregation == "acc_all"),
-    ("E10", lambda facts: "several golds" in facts.traits and facts.partial_credit),
+    ("E10", lambda facts: "several golds" in facts.traits and _has_partial_credit(facts)),
     ("E11", _is_after_exact_match),
     ("E13", _is_emptied),
     ("E17", lambda facts: bool((facts.draws or 0) % 1000) and facts.estimate.scale.aggregation in BOOTSTRAPPED),
@@ -84,6 +127,12 @@ TASK_RULES: Sequence[tuple[str, Applies]] = (
     ("E21", lambda facts: facts.key.metric == "word_perplexity"),
     ("E22", lambda facts: facts.estimate.stderr == 0.0 and facts.estimate.value in facts.estimate.scale.bounds),
     ("E24", lambda facts: facts.estimate.scale.aggregation in WITHOUT_ERROR),
+    ("E46", _ignores_options),
+    (
+        "E47",
+        lambda facts: facts.estimate.scale.aggregation in CORPUS_KINDS and len(set(count_references(facts.rows))) > 1,
+    ),
+    ("E48", lambda facts: facts.key.metric == "exact_match" and "growing text" in facts.traits),
 )
 
 
@@ -95,6 +144,15 @@ def task_errata(facts: Facts) -> tuple[str, ...]:
     ('E01', 'E18')
     """
     return tuple(name for name, applies in TASK_RULES if applies(facts))
+
+
+def tell_errata(names: Iterable[str]) -> str:
+    """Say why lm-eval's number may be another than ours, by its errata that change numbers; empty if there are none.
+
+    >>> tell_errata(["E01", "E18"])
+    'lm-eval takes the upper middle as the median of an even number of scores (E01)'
+    """
+    return "; ".join(f"{ERRATA[name]} ({name})" for name in names if name not in ONLY_ERRORS)
 
 
 def group_errata(

@@ -11,7 +11,8 @@ from evalcore.core.groups.averages import Share, Term, own_size, weight_of
 from evalcore.core.groups.report import report_group
 from evalcore.core.groups.rules import GroupRule
 from evalcore.core.groups.tree import Group, GroupMetric, Leaf, Tree, fold_group
-from evalcore.core.records.estimate import Counts, Estimate, Scale
+from evalcore.core.records.estimate import Estimate, Scale
+from evalcore.core.records.outcome import Counts
 from evalcore.core.records.report import GroupReport, TaskReport
 from evalcore.core.records.task import MetricKey
 from evalcore.core.tables import Tables

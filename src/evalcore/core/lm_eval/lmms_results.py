@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from evalcore.core.aggregate.inference import Inference
 from evalcore.core.lm_eval.result_file import (
     higher_is_better,
     list_shown,
@@ -21,6 +22,7 @@ from evalcore.core.records.estimate import Estimate
 from evalcore.core.records.report import GroupReport, Report, TaskReport
 from evalcore.core.records.row import Floats
 from evalcore.core.records.task import MetricKey
+from evalcore.core.stats.influence import CR2
 
 Plain = dict[str, object]
 Clusters = Mapping[int, int]
@@ -59,8 +61,9 @@ def write_task_row(task: TaskReport, numbers: Mapping[MetricKey, Numbers]) -> Pl
     row: Plain = {"alias": task.alias or task.name}
     for key, estimate in task.estimates:
         row |= dict(write_pair(key, estimate))
+    forms = {key: estimate.spread.form.name for key, estimate in task.estimates}
     for key, known in numbers.items():
-        for kind, stderr in zip(("clt", "clustered"), find_mean_errors(*known), strict=True):
+        for kind, stderr in zip(("clt", "clustered"), find_mean_errors(*known, forms.get(key, CR2.name)), strict=True):
             row[f"{key.metric}_stderr_{kind},{key.filter}"] = "N/A" if stderr is None else stderr
     own = write_estimates(Report(tasks=(task,)))[task.name]
     return {**row, **write_size(task, "samples"), OWN: own} if own else row
@@ -79,7 +82,9 @@ def _write_group(group: GroupReport, own: Mapping[str, Plain], shown: bool) -> P
     return {"alias": group.alias, **numbers, **write_size(group, "samples"), **({OWN: own} if own else {})}
 
 
-def find_mean_errors(numbers: Column | None, clusters: Clusters | None) -> tuple[float | None, float | None]:
+def find_mean_errors(
+    numbers: Column | None, clusters: Clusters | None, form: str = CR2.name
+) -> tuple[float | None, float | None]:
     """Find the error of a mean with documents taken as independent, and with clusters taken together.
 
     >>> from evalcore.core.records.array import Array
@@ -93,7 +98,7 @@ def find_mean_errors(numbers: Column | None, clusters: Clusters | None) -> tuple
     if clusters is None:
         return alone, None
     codes = np.array([clusters[key] for key in numbers.keys.ints.tolist()], np.int64)
-    return alone, close_column(numbers, clusters=codes).stderr
+    return alone, close_column(numbers, clusters=codes, inference=Inference(stderr=form)).stderr
 
 
 def _list_numbers(task: TaskReport) -> dict[MetricKey, Numbers]:

@@ -13,17 +13,18 @@ from evalcore.core.groups.averages import AVERAGES
 from evalcore.core.groups.tree import leaves
 from evalcore.core.lm_eval.aggregations import as_lm_eval, from_callable_without_error, resampling_of
 from evalcore.core.lm_eval.groups import POOLED_MEAN, over_paths, task_size
-from evalcore.core.lm_eval.metrics import GENERATION, TEXTS, WORD_PERPLEXITY, majority_vote
-from evalcore.core.metrics.dispatch import METRICS, SCORERS
+from evalcore.core.lm_eval.metrics import GENERATION, LM_METRICS, list_directions, majority_vote
+from evalcore.core.metrics.dispatch import SCORERS
 from evalcore.core.metrics.process_results import from_process_results
-from evalcore.core.records.request import GENERATE_UNTIL, LOGLIKELIHOOD_ROLLING
+from evalcore.core.records.request import GENERATE_UNTIL
 from evalcore.core.records.task import Pipeline, Task
-from evalcore.core.tables import EVALCORE, TAKE_FIRST, Tables
+from evalcore.core.tables import EVALCORE, TAKE_FIRST, Tables, sees_all
 
 
 def take_first(task: Task, tables: Tables) -> Pipeline:
-    """lm-eval's implicit filter."""
-    return TAKE_FIRST
+    """lm-eval's implicit filter. A reducer, of which lm-eval knows none, sees the replies that it awaits."""
+    awaited = any(set(spec.reducer_names) - {"first"} or sees_all(spec, task, tables) for spec in task.metrics)
+    return Pipeline("none") if awaited else TAKE_FIRST
 
 
 LM_EVAL_0_4_13 = replace(
@@ -31,9 +32,7 @@ LM_EVAL_0_4_13 = replace(
     name="lm-eval-0.4.13",
     filters=FILTERS.set("majority_vote", replace(FILTERS["majority_vote"], make=majority_vote)),
     scorers=SCORERS.set(GENERATE_UNTIL, GENERATION),
-    metrics=METRICS.set(GENERATE_UNTIL, TEXTS).set(
-        LOGLIKELIHOOD_ROLLING, METRICS[LOGLIKELIHOOD_ROLLING].set("word_perplexity", WORD_PERPLEXITY)
-    ),
+    metrics=LM_METRICS,
     aggregations=pmap({name: as_lm_eval(name) for name in AGGREGATIONS}),
     process_results=partial(from_process_results, finite=False),
     resampling_of=resampling_of,
@@ -44,6 +43,7 @@ LM_EVAL_0_4_13 = replace(
     members=leaves,
     from_callable=from_callable_without_error,
     default_pipeline=take_first,
+    directions=list_directions,
     unreduced="mean",
     as_host=True,
 )

@@ -11,7 +11,7 @@ from evalcore.core.lm_eval.errata import ERRATA
 from evalcore.core.lm_eval.sample_log import thaw
 from evalcore.core.records.estimate import Estimate
 from evalcore.core.records.report import GroupReport, Report, TaskReport
-from evalcore.core.records.task import MetricKey
+from evalcore.core.records.task import MetricKey, write_bounds
 from evalcore.core.stats.noise import question_stderr
 
 Plain = dict[str, object]
@@ -84,6 +84,8 @@ def higher_is_better(report: Report) -> dict[str, Directions]:
     """The direction of each metric, per task and group; None in a group whose children disagree."""
     known: dict[str, Directions] = {
         task.name: {key.metric: estimate.scale.higher_is_better for key, estimate in task.estimates}
+        if task.directions is None
+        else dict(task.directions)
         for task in report.tasks
     }
     for tree in report.trees:
@@ -177,7 +179,9 @@ def _write_extra(estimate: Estimate, behind: Sequence[Estimate]) -> Plain:
         "lowest": estimate.counts.lowest,
         "highest": estimate.counts.highest,
         "reason": estimate.reason,
+        "warnings": list(estimate.warnings),
         "missing": list(estimate.group.missing),
+        "bounds": write_bounds(estimate.scale.score_bounds),
         "errata": list(estimate.errata),
         "signature": estimate.signature,
         **_write_sources(estimate, behind),
@@ -185,11 +189,15 @@ def _write_extra(estimate: Estimate, behind: Sequence[Estimate]) -> Plain:
 
 
 def _write_sources(estimate: Estimate, behind: Sequence[Estimate]) -> Plain:
-    """Write where an error comes from: clusters, drawn answers, the choice of tasks."""
+    """Write what a number is to be seen beside, and where its error comes from: clusters, drawn answers, tasks."""
     out: Plain = {}
+    if estimate.reference is not None:
+        out["reference"] = dict(zip(("of", "value"), estimate.reference, strict=True))
     named = [one.spread.clusters.ints.tolist() for one in behind if one.spread.clusters is not None]
     if named:  # in a task without clusters, every document is its own
         out["clusters"] = len(set().union(*named)) + sum(one.count for one in behind if one.spread.clusters is None)
+    if estimate.spread.df is not None and (named or any(one.spread.weights is not None for one in behind)):
+        out["df"] = estimate.spread.df
     if estimate.spread.repeats is not None:
         out["repeats"] = estimate.spread.repeats
     if estimate.spread.noise is not None and estimate.stderr is not None:

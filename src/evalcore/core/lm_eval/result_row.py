@@ -8,7 +8,8 @@ from numbers import Real
 
 from evalcore.core.groups.tree import Leaf
 from evalcore.core.records.errors import EvalError, place
-from evalcore.core.records.estimate import Counts, Estimate, Scale, Spread
+from evalcore.core.records.estimate import Estimate, Scale, Spread
+from evalcore.core.records.outcome import Counts
 from evalcore.core.records.report import TaskReport
 from evalcore.core.records.task import MetricKey
 from evalcore.core.stats.links import IDENTITY, LOG

@@ -66,8 +66,20 @@ def _list_filter_rows(scored: Scored, where: Provenance, shared: Mapping[int, Pl
     for key, a, b in zip(where.keys.ints.tolist(), ends[:-1], ends[1:], strict=True):
         scores = {metric: found[key] for metric, found in columns if key in found}
         kept = [thaw(one) for one in where.replies[a:b]]
+        kept = _list_by_request(kept, shared[key]["resps"]) if where.listed else kept
         # lm-eval's order of keys is that of the shared part
         yield {**shared[key], "filtered_resps": kept, "filter": where.filter, "metrics": list(scores), **scores}
+
+
+def _list_by_request(kept: list[object], replies: object) -> list[object]:
+    """List what is left of the replies to each request by itself, as many of each.
+
+    >>> _list_by_request(["a", "b"], [["a", "b", "c"]]), _list_by_request([1, 2, 3, 4], [[1, 2], [3, 4]])
+    ([['a', 'b']], [[1, 2], [3, 4]])
+    """
+    count = len(replies) if isinstance(replies, list) and replies and len(kept) % len(replies) == 0 else 1
+    size = len(kept) // count
+    return [kept[i * size : (i + 1) * size] for i in range(count)]
 
 
 def _list_shared(sample: Sample, replies: list[object], arguments: Sequence[object]) -> Plain:

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 
 from msgspec.structs import replace
 
+from evalcore.core.metrics.corpus import CORPUS_KINDS
 from evalcore.core.metrics.custom import PerDocument, per_document
 from evalcore.core.metrics.form import takes_result
 from evalcore.core.records.errors import EvalError, place, require_known
 from evalcore.core.records.request import GENERATE_UNTIL, LOGLIKELIHOOD, MULTIPLE_CHOICE, OutputType, freeze_options
-from evalcore.core.records.task import MetricSpec, Pipeline, Step, Task, name_function
+from evalcore.core.records.task import MetricSpec, Pipeline, Step, Task, name_function, read_bounds
 from evalcore.core.tables import DEFAULT_METRICS
 
 Config = Mapping[str, object]
 Reducing = str | Callable[..., object]
 
-METRIC_KEYS = frozenset({"metric", "aggregation", "higher_is_better", "reducer", "reducers", "hf_evaluate"})
+METRIC_KEYS = frozenset({"metric", "aggregation", "higher_is_better", "bounds", "reducer", "reducers", "hf_evaluate"})
+"""The keys of a metric that are no options of it. lm-eval has neither ``bounds`` nor reducers here."""
 MOST_REPEATS = 1_000_000
 VERSIONS = int | float | str
 
@@ -63,34 +65,42 @@ def task_from_config(config: Config) -> Task:
 def metric_from_config(config: Config, task: str = "", reducers: tuple[Reducing, ...] = ()) -> MetricSpec:
     """Read one entry of a metric list; unknown keys are the metric's options.
 
-    >>> spec = metric_from_config({"metric": "exact_match", "ignore_case": True, "reducer": "pass@2"})
-    >>> spec.reducers, spec.options["ignore_case"]
-    (('pass@2',), True)
+    >>> spec = metric_from_config({"metric": "exact_match", "ignore_case": True, "reducer": "pass@2", "bounds": [0, 1]})
+    >>> spec.reducers, dict(spec.options), spec.bounds
+    (('pass@2',), {'ignore_case': True}, (0.0, 1.0))
     """
     metric, aggregation, higher = config.get("metric"), config.get("aggregation"), config.get("higher_is_better")
     if not isinstance(metric, str) and not callable(metric):
         raise EvalError(f"expected the name of a metric or a function, got {metric!r}{place(task)}")
     known = aggregation is None or isinstance(aggregation, str) or callable(aggregation)
     _expect(known, "aggregation", "a name or a function", aggregation, task)
+    name = metric if isinstance(metric, str) else name_function(metric)
     own, of_result = _list_reducers(config.get("reducers", config.get("reducer"))), takes_result(metric)
     return MetricSpec(
-        metric if isinstance(metric, str) else name_function(metric),
+        name,
         aggregation if isinstance(aggregation, str) or callable(aggregation) else None,
         own or (() if of_result else reducers),
         higher if isinstance(higher, bool) else None,
         freeze_options({str(key): value for key, value in config.items() if key not in METRIC_KEYS}),
         PerDocument(metric, kept=callable(aggregation), listed=not of_result) if callable(metric) else None,
         lists=callable(metric) and not of_result,
+        bounds=read_bounds(config.get("bounds"), place(task, key=name)),
     )
 
 
-PASSED_ON = frozenset({"acc", "acc_norm", "acc_mutual_info", "f1", "mcc", "brier_score", "bleu", "chrf", "ter"})
+PASSED_ON = frozenset({"acc", "acc_norm", "acc_mutual_info", "f1", "mcc", "brier_score", *CORPUS_KINDS})
 """Metrics whose (gold, prediction) pairs lm-eval hands to the aggregation (lm_eval/api/metrics.py: "passthrough")."""
 
 
 def _read_text_metric(config: Config, task: str, reducers: tuple[Reducing, ...]) -> MetricSpec:
-    """Read a metric of generated texts. With the task's own aggregation, some only pass pairs on to it."""
-    if config.get("metric") not in PASSED_ON or not callable(config.get("aggregation")):
+    """Read a metric of generated texts. Some only pass pairs on, to an aggregation of the task's own or of a corpus.
+
+    >>> _read_text_metric({"metric": "bleu", "aggregation": "chrf"}, "t", ()).function is None
+    False
+    """
+    metric, how = config.get("metric"), config.get("aggregation")
+    passed = callable(how) or (isinstance(how, str) and how in CORPUS_KINDS and how != metric)
+    if not isinstance(metric, str) or metric not in PASSED_ON or not passed:
         return metric_from_config(config, task, reducers)
     plain = {key: value for key, value in config.items() if key in METRIC_KEYS}
     return replace(
@@ -100,6 +110,24 @@ def _read_text_metric(config: Config, task: str, reducers: tuple[Reducing, ...])
 
 def _pair_with_gold(prediction: object, gold: object) -> tuple[object, object]:
     return gold, prediction
+
+
+SAME_IN_EVALUATE = frozenset({"exact_match"})
+"""Metrics of lm-eval, and so of ours, that are a copy of the script of this name in Hugging Face's ``evaluate``."""
+
+
+def is_from_evaluate(config: Config, known: Collection[str]) -> bool:
+    """Whether lm-eval takes a metric of texts from Hugging Face's ``evaluate``, and it is none of ours.
+
+    >>> is_from_evaluate({"metric": "wer"}, ["bleu"]), is_from_evaluate({"metric": "bleu"}, ["bleu"])
+    (True, False)
+    >>> is_from_evaluate({"metric": "bleu", "hf_evaluate": True}, ["bleu"])
+    True
+    """
+    name = config.get("metric")
+    if not isinstance(name, str):
+        return False
+    return name not in known or (config.get("hf_evaluate") is True and name not in SAME_IN_EVALUATE)
 
 
 def pipeline_from_config(config: Config, task: str = "", reducers: tuple[Reducing, ...] = ()) -> Pipeline:

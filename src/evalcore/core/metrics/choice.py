@@ -17,7 +17,7 @@ from evalcore.core.metrics.metric import Marks, Metric, only_where
 from evalcore.core.metrics.verdict import tell_likeliest, tell_likeliest_by_byte, tell_likeliest_by_character
 from evalcore.core.records.array import Floats64, frozen
 from evalcore.core.records.document import decode_doc
-from evalcore.core.records.request import Options, Sample
+from evalcore.core.records.request import Options, Sample, freeze_options
 from evalcore.core.records.row import Floats, Labels, Objects, Stats
 
 
@@ -214,6 +214,7 @@ def question_of(sample: Sample) -> object:
     return ("doc", sample.doc_id) if sample.cluster is None else sample.cluster
 
 
+F1_DEFAULTS = freeze_options(average="binary", pos_label=1)
 CHOICE_METRICS: PMap[str, Metric[MCBatch]] = pmap(
     {
         "acc": Metric(acc, mc_batch, explain=tell_likeliest),
@@ -222,12 +223,12 @@ CHOICE_METRICS: PMap[str, Metric[MCBatch]] = pmap(
         "acc_token": Metric(acc_token, mc_batch),
         "acc_mutual_info": Metric(acc_mutual_info, mc_batch, unconditional=True),
         "exact_match": Metric(exact_match, mc_batch),
-        "f1": Metric(label_pair, mc_batch, aggregation="f1", options=("average", "pos_label")),
+        "f1": Metric(label_pair, mc_batch, "f1", options=("average", "pos_label"), defaults=F1_DEFAULTS),
         "mcc": Metric(label_pair, mc_batch, aggregation="matthews_corrcoef", bounds=(-1.0, 1.0)),
         "brier_score": Metric(brier_score, mc_batch, "brier_score", False, (0.0, 2.0)),
         "likelihood": Metric(likelihood, mc_batch, bounds=(-inf, 0.0)),
         "choice_prob": Metric(choice_prob, mc_batch),
-        "ece": Metric(ece, mc_batch, aggregation="ece", higher_is_better=False, options=("bins",)),
+        "ece": Metric(ece, mc_batch, "ece", False, options=("bins",), defaults=freeze_options(bins=10)),
         "acc_all": Metric(acc_all, mc_batch, aggregation="acc_all"),
         "bypass": Metric(bypass, mc_batch, aggregation="bypass", higher_is_better=None),
     }

@@ -68,6 +68,7 @@ CORPUS_KINDS: PMap[str, Kind] = pmap(
         ),
     }
 )
+CORPUS_DEFAULTS: PMap[str, Options] = pmap({name: kind.defaults for name, kind in CORPUS_KINDS.items()})
 
 
 def pair_statistics(kind: str, items: Iterable[Sequence[object]], given: Options = NO_OPTIONS) -> Floats64:

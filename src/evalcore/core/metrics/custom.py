@@ -43,6 +43,7 @@ class PerDocument(Struct, frozen=True):
     """A function of one document. A record of named functions, not a closure: it travels to worker processes.
 
     A function of one argument that does not say it takes a result is ``listed`` in lm-eval's tasks: it takes a pair.
+    With ``finite`` off, NaN and infinity are scores.
     """
 
     function: Call
@@ -50,6 +51,7 @@ class PerDocument(Struct, frozen=True):
     kept: bool = False
     form: Form | None = None
     listed: bool = False
+    finite: bool = True
 
     def __call__(self, batch: AnyBatch, options: Options) -> Emitted:
         """Score every document of a batch by its result."""
@@ -70,10 +72,7 @@ class PerDocument(Struct, frozen=True):
             names = dict.fromkeys(name for value in values for name in value)
             scores = result if form is by_result and not self.kept else None
             each = {name: [value[name] for value in values if name in value] for name in names}
-            cells = {
-                name: _pick_scores(found, scores) or _pick_best(found, self.best, self.kept)
-                for name, found in each.items()
-            }
+            cells = {name: _pick_scores(found, scores) or _pick_best(found, self) for name, found in each.items()}
         except EvalError as problem:
             return UNSCORABLE, str(problem)
         except Exception as problem:
@@ -147,14 +146,14 @@ def _pick_scores(values: Sequence[object], result: Result | None) -> Cell | None
     return scores if scores is None else KeptValue(scores) if isinstance(scores, list) else (UNSCORABLE, scores)
 
 
-def _pick_best(values: Sequence[object], best: Best, kept: bool) -> Cell:
-    if kept and len(values) == 1 and not isinstance(values[0], Real | np.bool_):
+def _pick_best(values: Sequence[object], how: PerDocument) -> Cell:
+    if how.kept and len(values) == 1 and not isinstance(values[0], Real | np.bool_):
         return KeptValue(values[0])
     numbers = [read_number(value) for value in values]
     for value, number in zip(values, numbers, strict=True):
-        if not isfinite(number):
+        if not isfinite(number) and (how.finite or not isinstance(value, Real)):
             return UNSCORABLE, f"expected a finite number, got {value!r}"
-    return float(best(numbers))
+    return float(how.best(numbers))
 
 
 def read_number(value: object) -> float:

@@ -135,7 +135,10 @@ def _ask(
     if metric.explain is not None:
         explain = partial(_explain, metric.explain, given, spec.options)
     emitted = _emitted(task, spec, metric, given)
-    return [msgspec.structs.replace(one, explain=explain) for one in _scores(spec, emitted, batch, given.problems)]
+    return [
+        msgspec.structs.replace(one, explain=explain)
+        for one in _scores(spec, emitted, batch, given.problems, metric.finite)
+    ]
 
 
 def _explain(explain: Callable[..., str], built: AnyBatch, options: Options) -> str:
@@ -157,15 +160,16 @@ def _emitted(task: Task, spec: MetricSpec, metric: AnyMetric, built: AnyBatch) -
     return emitted
 
 
-def _scores(spec: MetricSpec, emitted: Emitted, batch: Batch, problems: Problems) -> Iterable[Score]:
+def _scores(spec: MetricSpec, emitted: Emitted, batch: Batch, problems: Problems, finite: bool) -> Iterable[Score]:
     """One score, or of a metric that gives several one for each, holding only the documents that gave it."""
     if not isinstance(emitted, Mapping):
-        yield Score(spec.name, score_column(emitted, batch, problems), spec)
+        yield Score(spec.name, score_column(emitted, batch, problems, finite=finite), spec)
         return
     apart = OWN in emitted  # the documents with problems are under the metric's own name
     columns: dict[str, Column] = {}
     for name, marks in emitted.items():
-        whole = emitted_part(score_column(marks, batch, problems if name == OWN or not apart else {}))
+        wrong = problems if name == OWN or not apart else {}
+        whole = emitted_part(score_column(marks, batch, wrong, finite=finite))
         named = name if name != OWN else spec.name  # which a function may give as a key, too
         columns[named] = merge_all((columns[named], whole)) if named in columns else whole
     yield from (Score(name, column, spec) for name, column in columns.items())

@@ -123,9 +123,9 @@ def _rolling(
 
 LIKELIHOOD_METRICS: PMap[str, Metric[LLBatch]] = pmap(
     {
-        "acc": Metric(acc, ll_batch, explain=tell_greedy),
+        "acc": Metric(acc, ll_batch, explain=tell_greedy, greedy=True),
         "perplexity": Metric(perplexity, ll_batch, "perplexity", False, (-inf, 0.0), explain=tell_likelihood),
-        "acc_all": Metric(acc_all, ll_batch, aggregation="acc_all"),
+        "acc_all": Metric(acc_all, ll_batch, aggregation="acc_all", greedy=True),
         "bypass": Metric(bypass, ll_batch, aggregation="bypass", higher_is_better=None),
     }
 )

@@ -14,10 +14,12 @@ from evalcore.core.records.column import Column, build_column
 from evalcore.core.records.errors import place
 from evalcore.core.records.frozen_dict import ShallowRecord
 from evalcore.core.records.outcome import UNSCORABLE
-from evalcore.core.records.request import Options
+from evalcore.core.records.request import Options, freeze_options
 from evalcore.core.records.row import Floats, Objects, Rows, score_at
+from evalcore.core.records.task import MetricSpec
 
 B = TypeVar("B")
+NO_OPTIONS = freeze_options()
 
 
 class Marks(ColumnRecord, frozen=True, eq=True):
@@ -35,9 +37,11 @@ class Metric(ShallowRecord, Generic[B], frozen=True):
     """A metric over batches of one kind, and what the pipe needs to know about it.
 
     ``build`` makes the batch it takes, None if that is the usual one of the output type it is set under. ``bounds`` are
-    those of one document's score; ``options`` the names it takes, None if it checks them itself. ``explain`` says how
-    the score of a document's result came about; ``unconditional`` asks for every choice without its context as well;
-    ``together`` gets all replies of a document at once, and needs no reducer.
+    those of one document's score; ``options`` the names it takes, None if it checks them itself; ``defaults`` what
+    those are that are not simply off unless given. ``explain`` says how the score of a document's result came about;
+    ``unconditional`` asks for every choice without its context as well; ``together`` gets all replies of a document at
+    once, and needs no reducer; ``greedy`` needs to know whether greedy decoding would give a text.
+    A number that is not finite is no score, unless ``finite`` is off.
     """
 
     score: Callable[[B, Options], Emitted]
@@ -46,9 +50,12 @@ class Metric(ShallowRecord, Generic[B], frozen=True):
     higher_is_better: bool | None = True
     bounds: tuple[float, float] = (0.0, 1.0)
     options: tuple[str, ...] | None = ()
+    defaults: Options = NO_OPTIONS
     explain: Callable[[Never, Options], str] | None = None
     unconditional: bool = False
     together: bool = False
+    greedy: bool = False
+    finite: bool = True
 
 
 def only_where(usable: Bools, rows: Rows, reason: str) -> Marks:
@@ -70,6 +77,28 @@ def score_column(emitted: Rows | Marks, batch: Batch, problems: Problems, *, fin
             doc_id = batch.samples[i].doc_id
             reasons[doc_id] = reason + place(batch.task, doc_id)
     return build_column(batch.keys, marks.rows, status, reasons)
+
+
+def keep_within(column: Column, spec: MetricSpec | None, task: str) -> Column:
+    """Turn scores outside the bounds that a metric declares into none, with the reason.
+
+    >>> from evalcore.core.records.array import Array
+    >>> grade = MetricSpec("grade", bounds=(0, 10))
+    >>> keep_within(build_column([0, 7], Floats(Array([1.0, 12.0]))), grade, "t").reasons
+    ((7, 'expected a score between 0 and 10, got 12 - at t doc 7'),)
+    """
+    if spec is None or spec.bounds is None or not isinstance(column.rows, Floats):
+        return column
+    values, (low, high) = column.rows.values.floats, spec.bounds
+    with np.errstate(invalid="ignore"):
+        odd = column.scored & ((values < low) | (values > high))
+    if not odd.any():
+        return column
+    told = f"expected a score between {low:g} and {high:g}, got"
+    keys = column.keys.ints
+    reasons = {int(keys[i]): f"{told} {values[i]:.10g}{place(task, int(keys[i]))}" for i in np.flatnonzero(odd)}
+    status = np.where(odd, UNSCORABLE, column.status.data).astype(np.uint8)
+    return build_column(keys, column.rows, status, {**dict(column.reasons), **reasons})
 
 
 def _not_finite(rows: Rows) -> dict[int, tuple[int, str]]:

@@ -13,7 +13,7 @@ from pyrsistent import PMap, pmap
 
 from evalcore.core.answers.result import GenResult
 from evalcore.core.answers.text import GenBatch, gen_batch
-from evalcore.core.metrics.corpus import bleu, chrf, chrf_plus_plus, ter
+from evalcore.core.metrics.corpus import CORPUS_DEFAULTS, bleu, chrf, chrf_plus_plus, ter
 from evalcore.core.metrics.metric import Marks, Metric
 from evalcore.core.metrics.normalise import (
     Texts,
@@ -29,7 +29,7 @@ from evalcore.core.metrics.normalise import (
 from evalcore.core.metrics.verdict import tell_equality, tell_extraction, tell_part
 from evalcore.core.records.array import frozen
 from evalcore.core.records.errors import EvalError, require
-from evalcore.core.records.request import Options
+from evalcore.core.records.request import Options, freeze_options
 from evalcore.core.records.row import Floats, Objects
 
 EXACT_OPTIONS = ("ignore_case", "ignore_numbers", "ignore_punctuation", "regexes_to_ignore")
@@ -229,20 +229,21 @@ def _tell_included(result: GenResult, options: Options) -> str:
     return tell_part(includes, result, options)
 
 
+CASELESS = freeze_options(ignore_case=True)
 TEXT_METRICS: PMap[str, Metric[GenBatch]] = pmap(
     {
         "exact_match": Metric(exact_match, gen_batch, options=None, explain=_tell_exact),
         "quasi_exact_match": Metric(quasi_exact_match, gen_batch, options=None),
-        "includes": Metric(includes, gen_batch, options=None, explain=_tell_included),
+        "includes": Metric(includes, gen_batch, "mean", True, (0.0, 1.0), None, CASELESS, _tell_included),
         "f1": Metric(f1, gen_batch, options=None),
-        "anls": Metric(anls, gen_batch, options=None),
+        "anls": Metric(anls, gen_batch, options=None, defaults=freeze_options(threshold=0.5)),
         "rouge1": Metric(rouge1, gen_batch, options=None),
         "rouge2": Metric(rouge2, gen_batch, options=None),
         "rougeL": Metric(rougeL, gen_batch, options=None),
         "extraction_rate": Metric(extraction_rate, gen_batch, options=None, explain=tell_extraction),
-        "bleu": Metric(bleu, gen_batch, aggregation="bleu", bounds=(0.0, 100.0), options=None),
-        "chrf": Metric(chrf, gen_batch, aggregation="chrf", bounds=(0.0, 100.0), options=None),
-        "chrf++": Metric(chrf_plus_plus, gen_batch, aggregation="chrf++", bounds=(0.0, 100.0), options=None),
+        "bleu": Metric(bleu, gen_batch, "bleu", True, (0.0, 100.0), None, CORPUS_DEFAULTS["bleu"]),
+        "chrf": Metric(chrf, gen_batch, "chrf", True, (0.0, 100.0), None, CORPUS_DEFAULTS["chrf"]),
+        "chrf++": Metric(chrf_plus_plus, gen_batch, "chrf++", True, (0.0, 100.0), None, CORPUS_DEFAULTS["chrf++"]),
         "ter": Metric(ter, gen_batch, aggregation="ter", higher_is_better=False, bounds=(0.0, inf), options=None),
         "bypass": Metric(bypass, gen_batch, aggregation="bypass", higher_is_better=None, options=None),
     }

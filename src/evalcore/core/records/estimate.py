@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from math import nan
 
 import numpy as np
 from msgspec import Struct, field
-from numpy.typing import NDArray
 
-from evalcore.core.records.array import Array, ColumnRecord, Floats64, Ints64, exact_sum
+from evalcore.core.records.array import Array, ColumnRecord, Finalise, Floats64, Ints64, exact_sum
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.frozen_dict import ShallowRecord
+from evalcore.core.records.outcome import Counts
 from evalcore.core.records.request import Options, freeze_options
-from evalcore.core.records.row import Objects, Rows
+from evalcore.core.records.row import Rows
+from evalcore.core.stats.influence import CR2, ErrorForm, UnitError
 from evalcore.core.stats.links import IDENTITY, Link
-
-Sums = NDArray[np.float64] | NDArray[np.complex128]
-Finalise = Callable[[Sums], Sums]
-"""Summed statistics (..., k) to values (...). Real or complex: it is differentiated by the complex step."""
 
 
 class Summary(ColumnRecord, frozen=True, eq=False):
@@ -27,6 +23,7 @@ class Summary(ColumnRecord, frozen=True, eq=False):
     ``finalise`` closes summed statistics; None for statistics that are not a function of sums (the median).
     ``resampled`` gives the value on resamples, each a row of unit indices. ``units`` maps each unit to the
     position of its first document; ``trials`` counts what an interval rests on when the variance is zero.
+    ``weights`` says what each unit weighs, for a ratio to the sum of weights that are not all equal.
     """
 
     stats: Floats64
@@ -34,6 +31,7 @@ class Summary(ColumnRecord, frozen=True, eq=False):
     units: Ints64
     finalise: Finalise | None = None
     trials: Callable[[Floats64], float] | None = None
+    weights: Floats64 | None = None
 
 
 class Resampling(Struct, frozen=True):
@@ -48,14 +46,40 @@ class Resampling(Struct, frozen=True):
             raise EvalError(f"expected bootstrap_iters to be an integer of at least 0, got {given!r}")
 
 
-class Error(Struct, frozen=True):
-    """A standard error and its method, or None and why there is none."""
+class Error(Struct, frozen=True, repr_omit_defaults=True):
+    """A standard error and its method, or None and why there is none; ``units`` if they are not all alike."""
 
     stderr: float | None
     method: str
+    units: UnitError | None = None
 
 
 ErrorRule = Callable[[Rows, Summary, Floats64 | None, Resampling], Error]
+
+
+class Evidence(ColumnRecord, frozen=True, eq=False):
+    """What an aggregation's own interval is made of: the scored rows and what they came to."""
+
+    rows: Rows
+    options: Options
+    summary: Summary
+    value: float
+    df: float
+    clusters: Ints64 | None
+    seed: int
+
+
+class Bracket(Struct, frozen=True, kw_only=True):
+    """An aggregation's own interval and its name in a recipe; ``reference`` is what something known would get."""
+
+    ci: tuple[float, float]
+    method: str
+    warnings: tuple[str, ...] = ()
+    reference: tuple[str, float] | None = None
+
+
+IntervalRule = Callable[[Evidence, float], Bracket | None]
+"""Evidence and a confidence to an interval; None where the general one will do."""
 
 
 class Aggregation(ShallowRecord, frozen=True, kw_only=True):
@@ -66,7 +90,8 @@ class Aggregation(ShallowRecord, frozen=True, kw_only=True):
     the sum of scores and their number as statistics. ``library`` made the statistics: its version is in the recipe.
     ``resamples`` says whether clusters may be resampled for the error of a value without influences.
     ``read`` makes rows of logged scores that are more than one number. Where it does not ``measure``, answers are only
-    recorded, and no number is missing.
+    recorded, and no number is missing. ``interval`` makes the interval where it is not the general one, and ``least``
+    is the number of units below which the general one is doubtful.
     """
 
     name: str
@@ -82,6 +107,8 @@ class Aggregation(ShallowRecord, frozen=True, kw_only=True):
     read: Callable[[Sequence[object], Options], Rows] | None = None
     measures: bool = True
     total: Callable[[Floats64], Floats64] = exact_sum
+    interval: IntervalRule | None = None
+    least: int = 0
 
 
 class Part(Struct, frozen=True):
@@ -103,25 +130,12 @@ class AcrossTasks(Struct, frozen=True):
     ci: tuple[float, float] | None
 
 
-class Counts(Struct, frozen=True):
-    """How many documents have a score, and how many have none, by cause.
-
-    ``lowest`` and ``highest`` bound the value, whatever the documents without a score would have scored.
-    """
-
-    scored: int = 0
-    unscorable: int = 0
-    failed: int = 0
-    not_emitted: int = 0
-    lowest: float | None = None
-    highest: float | None = None
-
-
 class Scale(ShallowRecord, frozen=True, kw_only=True):
     """The kind of a number: its aggregation, direction and bounds, and how groups average it.
 
     A group averages it on the scale of ``link`` if ``average`` is true, and a task then weighs its ``size``. ``even``
-    says that it is the mean of a score by document. Without ``measures``, answers were only recorded.
+    says that it is the mean of a score by document. Without ``measures``, answers were only recorded. ``score_bounds``
+    are those of one document's score, None if nobody declared any; ``bounds`` are what the interval keeps to.
     """
 
     aggregation: str = "mean"
@@ -133,24 +147,33 @@ class Scale(ShallowRecord, frozen=True, kw_only=True):
     even: bool = True
     measures: bool = True
     size: float = 0.0
+    score_bounds: tuple[float, float] | None = None
+    least: int = 0
 
 
 class Spread(Struct, frozen=True, kw_only=True):
     """What the error and the interval rest on: the influence of each document, and what follows from it.
 
-    ``trials`` is what the interval rests on if the variance is 0. ``noise`` is the part of the squared standard
-    error that comes from drawing ``repeats`` answers to each question.
+    ``variance`` is the interval's, with a part that is ``hidden``: no document shows it. ``trials`` is what it rests on
+    if it is 0. ``skewness`` is the value's. ``own`` says that the interval is of the aggregation's own kind. ``noise``
+    is the part of the squared standard error that comes from drawing ``repeats`` answers to each question.
+    ``weights`` are those of the documents if they are not all equal; ``form`` is the form of the error.
     """
 
     variance: float | None = None
+    hidden: float = 0.0
+    skewness: float = 0.0
     df: float | None = None
     trials: float = 0.0
+    own: bool = False
     influence: Array | None = None
     keys: Array | None = None
     clusters: Array | None = None
     sums: Array | None = None
     noise: float | None = None
     repeats: float | None = None
+    weights: Array | None = None
+    form: ErrorForm = CR2
 
 
 class Makeup(ShallowRecord, frozen=True):
@@ -165,7 +188,8 @@ class Estimate(ShallowRecord, frozen=True, kw_only=True):
     """A value, its standard error and interval, and everything needed to combine, compare and audit it.
 
     ``n`` counts units (documents, or questions for ``acc_all``), and is None where it is not known; ``reason`` says
-    why a value or an error is missing; ``warnings`` say what makes its error or interval doubtful.
+    why a value or an error is missing; ``warnings`` say what makes its error or interval doubtful; ``reference`` says
+    what something known would get, such as ("a calibrated model", 0.04).
     """
 
     value: float | None
@@ -174,6 +198,7 @@ class Estimate(ShallowRecord, frozen=True, kw_only=True):
     n: int | None = 0
     reason: str | None = None
     warnings: tuple[str, ...] = ()
+    reference: tuple[str, float] | None = None
     signature: str = ""
     errata: tuple[str, ...] = ()
     counts: Counts = Counts()
@@ -196,23 +221,12 @@ class Estimate(ShallowRecord, frozen=True, kw_only=True):
         return f"Estimate({value}{error}{lost}{why})"
 
 
-def gradient(finalise: Finalise, sums: Floats64) -> Floats64:
-    """Differentiate a finaliser at these sums, to machine precision, by the complex step.
-
-    >>> gradient(lambda s: s[..., 0] / s[..., 1], np.array([3.0, 4.0])).tolist()
-    [0.25, -0.1875]
-    """
-    step = 1e-30
-    with np.errstate(all="ignore"):
-        moved = finalise(sums + 1j * step * np.eye(len(sums)))
-    return np.asarray(np.imag(moved) / step, dtype=np.float64)
-
-
 def smooth(
     stats: Floats64,
     finalise: Finalise,
     units: Ints64 | None = None,
     trials: Callable[[Floats64], float] | None = None,
+    weights: Floats64 | None = None,
 ) -> Summary:
     """Build a summary whose value is a function of summed statistics, so that resampling is a matrix product.
 
@@ -227,15 +241,4 @@ def smooth(
         weights = np.bincount((index + rows).ravel(), minlength=len(index) * n).reshape(len(index), n)
         return np.real(finalise(weights.astype(np.float64) @ stats)).astype(np.float64)
 
-    return Summary(stats, resampled, np.arange(n) if units is None else units, finalise, trials)
-
-
-def value_of(summarise: Callable[[Rows, Options], Summary], rows: Sequence[object], **chosen: object) -> float:
-    """Aggregate a plain list of scores, to try an aggregation by hand; NaN for an empty list.
-
-    >>> value_of(lambda rows, options: smooth(np.array([[3.0, 4.0]]), lambda s: s[..., 0] / s[..., 1]), [0.75])
-    0.75
-    """
-    summary = summarise(Objects(tuple(rows)), freeze_options(chosen))
-    n = len(summary.stats)
-    return float(summary.resampled(np.arange(n)[None, :])[0]) if n else nan
+    return Summary(stats, resampled, np.arange(n) if units is None else units, finalise, trials, weights)

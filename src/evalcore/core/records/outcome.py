@@ -1,4 +1,4 @@
-"""The outcome of a document under a metric: scored, unscorable, failed or not emitted."""
+"""The outcome of a document under a metric: scored, unscorable, failed or not emitted; and counts of these."""
 
 from __future__ import annotations
 
@@ -35,3 +35,17 @@ class NotEmitted(Struct, frozen=True):
 
 
 Outcome = Ok | Unscorable | Failed | NotEmitted
+
+
+class Counts(Struct, frozen=True):
+    """How many documents have a score, and how many have none, by cause.
+
+    ``lowest`` and ``highest`` bound the value, whatever the documents without a score would have scored.
+    """
+
+    scored: int = 0
+    unscorable: int = 0
+    failed: int = 0
+    not_emitted: int = 0
+    lowest: float | None = None
+    highest: float | None = None

@@ -15,10 +15,15 @@ from evalcore.core.records.request import Options, freeze_options
 from evalcore.core.records.task import MetricKey
 
 Estimates = tuple[tuple[MetricKey, Estimate], ...]
+Directions = tuple[tuple[str, bool | None], ...]
+"""Whether more is better, by metric."""
 
 
 class TaskReport(ShallowRecord, frozen=True, kw_only=True):
-    """A task's estimates in the order they were asked for, with the columns they rest on."""
+    """A task's estimates in the order they were asked for, with the columns they rest on.
+
+    ``directions`` are those that its results list, if other than its estimates'.
+    """
 
     name: str
     estimates: Estimates = ()
@@ -29,6 +34,7 @@ class TaskReport(ShallowRecord, frozen=True, kw_only=True):
     version: str | int | float | None = None
     num_fewshot: int | None = None
     config: Options = field(default_factory=freeze_options)
+    directions: Directions | None = None
     warnings: tuple[str, ...] = ()
 
     @property

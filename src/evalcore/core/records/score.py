@@ -18,13 +18,17 @@ from evalcore.core.records.task import MetricKey, MetricSpec, Task
 
 
 class Provenance(Struct, frozen=True):
-    """The final replies of each document under a pipeline, and the rule behind each (-1: a fallback)."""
+    """The final replies of each document under a pipeline, and the rule behind each (-1: a fallback).
+
+    ``listed``: a log shows those to each request as a list, for the pipeline took none of them.
+    """
 
     filter: str
     keys: Array
     offsets: Array
     replies: tuple[object, ...]
     rules: Array
+    listed: bool = False
 
 
 class ScoredColumn(Struct, frozen=True):
@@ -185,13 +189,8 @@ def _order_columns(task: Task, columns: Iterable[ScoredColumn]) -> tuple[ScoredC
         pipeline = pipelines.index(own.key.filter) if own.key.filter in pipelines else 0
         specs = next((p.metrics for p in task.filters if p.name == own.key.filter and p.metrics), task.metrics)
         declared = own.spec is not None and own.spec in specs
-        return (
-            pipeline,
-            not declared,
-            specs.index(own.spec) if declared and own.spec else 0,
-            _name_reduced(own),
-            own.key.metric,
-        )
+        at = specs.index(own.spec) if declared and own.spec else 0
+        return pipeline, not declared, at, _name_reduced(own), own.key.metric
 
     return tuple(sorted(columns, key=find_place))
 
@@ -222,6 +221,7 @@ def _join_provenance(parts: Sequence[Provenance], task: Task) -> Provenance:
         Array(np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])),
         tuple(value for key in keys for value in rows[key][0]),
         Array(np.array([rule for key in keys for rule in rows[key][1]], np.int8)),
+        any(one.listed for one in parts),
     )
 
 

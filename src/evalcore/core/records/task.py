@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from math import inf, isfinite, isnan
 from typing import NamedTuple
 
 from msgspec import Struct, field
@@ -47,7 +48,11 @@ class MetricSpec(Struct, frozen=True):
 
     ``function`` is a metric of the user's own (see ``per_document``); ``aggregation`` is a name in the table or a
     function of the list of scores; so is each of the ``reducers``, of one document's scores. A function that takes
-    ``lists`` gets all replies of a document at once where no filter picks one, as lm-eval's do.
+    ``lists`` gets all replies of a document at once where no filter picks one, as lm-eval's do. ``bounds`` are those of
+    one document's score; a score outside them is none. None of direction and bounds is guessed.
+
+    >>> MetricSpec("loss", higher_is_better=False, bounds=(0, None)).bounds
+    (0.0, inf)
     """
 
     name: str
@@ -57,8 +62,10 @@ class MetricSpec(Struct, frozen=True):
     options: Options = field(default_factory=freeze_options)
     function: Callable[..., object] | None = None
     lists: bool = False
+    bounds: tuple[float, float] | None = None
 
     def __post_init__(self) -> None:
+        force_setattr(self, "bounds", read_bounds(self.bounds, f" - at metric {self.name}"))
         reducers: object = self.reducers
         alone = isinstance(reducers, str) or callable(reducers)
         force_setattr(self, "reducers", (reducers,) if alone else freeze_many(reducers))  # type: ignore[arg-type]
@@ -75,6 +82,37 @@ class MetricSpec(Struct, frozen=True):
         ('mean', 'max')
         """
         return tuple(one if isinstance(one, str) else name_function(one) for one in self.reducers)
+
+
+def read_bounds(given: object, where: str = "") -> tuple[float, float] | None:
+    """Read the bounds of a score: the lowest and the highest, None where an end is open; None if there are none.
+
+    >>> read_bounds([0, 10]), read_bounds((None, 0.0)), read_bounds(["0", "inf"]), read_bounds(None)
+    ((0.0, 10.0), (-inf, 0.0), (0.0, inf), None)
+    >>> read_bounds([1, 0])
+    Traceback (most recent call last):
+    evalcore.EvalError: expected bounds as the lowest and the highest score, such as [0, 10] or [0, null], got [1, 0]
+    """
+    if given is None:
+        return None
+    if isinstance(given, list | tuple) and len(given) == 2:
+        try:
+            low, high = (free if end is None else float(end) for end, free in zip(given, (-inf, inf), strict=True))
+        except (TypeError, ValueError, OverflowError):
+            low = high = 0.0
+        if low < high and not isnan(low) and not isnan(high):
+            return low, high
+    told = "expected bounds as the lowest and the highest score, such as [0, 10] or [0, null]"
+    raise EvalError(f"{told}, got {given!r}{where}")
+
+
+def write_bounds(bounds: tuple[float, float] | None) -> list[float | None] | None:
+    """Write bounds as JSON can hold them: an open end is null.
+
+    >>> write_bounds((0.0, inf)), write_bounds(None)
+    ([0.0, None], None)
+    """
+    return None if bounds is None else [end if isfinite(end) else None for end in bounds]
 
 
 class Step(Struct, frozen=True):
@@ -171,6 +209,7 @@ def describe_metric(spec: MetricSpec) -> dict[str, object]:
         "aggregation": name_function(spec.aggregation) if callable(spec.aggregation) else spec.aggregation,
         "reducer": list(spec.reducer_names) or None,
         "higher_is_better": spec.higher_is_better,
+        "bounds": write_bounds(spec.bounds),
     }
     declared = {key: one for key, one in given.items() if one is not None}
     return {"metric": spec.name, **declared, **dict(sorted(spec.options.items()))}

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from evalcore.core.answers.batch import Batch, values_of
 from evalcore.core.metrics.custom import read_number
 from evalcore.core.metrics.dispatch import Score, Scores
+from evalcore.core.metrics.metric import keep_within
 from evalcore.core.records.array import Array
 from evalcore.core.records.column import EMPTY, Column, build_column, merge_all
 from evalcore.core.records.errors import EvalError, located, place
@@ -44,7 +45,8 @@ def list_repeats(bound: BoundPipeline, scores: Sequence[Scores], batches: Sequen
         by_name.setdefault(score.name, []).append(score)
     span = _find_span(batches)
     for metric, each in by_name.items():
-        spec, columns = each[0].spec, tuple(score.column for score in each)
+        spec = each[0].spec
+        columns = tuple(keep_within(score.column, spec, bound.task.name) for score in each)
         _refuse_doubles(bound, metric, each)
         reducers = _list_reducers(bound, metric, spec, len(columns))
         for name in reducers:
@@ -142,7 +144,8 @@ def _list_reducers(bound: BoundPipeline, metric: str, spec: MetricSpec | None, r
             f"expected one reply per document or a reducer, got {repeats} replies for {metric}"
             f"{place(bound.task.name)}; add a filter such as take_first, or reducers such as mean or pass@1"
         )
-    return (bound.tables.unreduced,)
+    # where no filter is named, one reply counts: beside metrics that have reducers, others take the first
+    return (bound.tables.unreduced if bound.task.filters else "first",)
 
 
 def _collect_votes(batches: Sequence[Batch], columns: Sequence[Column]) -> Votes:

@@ -1,13 +1,16 @@
-"""Standard errors of statistics without a usable influence: by seeded resampling, or exactly (the median)."""
+"""Errors of statistics without a usable influence, by seeded resampling or exactly; intervals from resampled values."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import sqrt
+from math import inf, sqrt
 
 import numpy as np
+from msgspec import Struct
 
 from evalcore.core.records.array import Floats64, Ints64
+from evalcore.core.stats.influence import scale_of
+from evalcore.core.stats.quantiles import normal_quantile, t_cdf
 
 AT_ONCE = 2**20
 """The most drawn positions held at a time."""
@@ -42,15 +45,25 @@ def bootstrap(statistic: Callable[[Ints64], float], n: int, *, draws: int, seed:
     >>> bootstrap(lambda at: 0.5, 1, draws=10, seed=1) is None
     True
     """
-    if n < 2:
-        return None
 
     def evaluate_each(index: Ints64) -> Floats64:
         return np.array([float(statistic(row)) for row in index])
 
-    values = resample(evaluate_each, n, draws=draws, generator=np.random.Generator(np.random.PCG64(seed)))
+    return bootstrap_rows(evaluate_each, n, draws=draws, seed=seed)
+
+
+def bootstrap_rows(statistic: Callable[[Ints64], Floats64], n: int, *, draws: int, seed: int) -> float | None:
+    """The same for a statistic that maps many resamples at once, each a row of drawn positions, to a value each.
+
+    >>> bootstrap_rows(lambda index: index.mean(axis=1), 1, draws=10, seed=1) is None
+    True
+    """
+    if n < 2:
+        return None
+    values = resample(statistic, n, draws=draws, generator=np.random.Generator(np.random.PCG64(seed)))
     finite = values[np.isfinite(values)]
-    return float(np.std(finite, ddof=1)) * sqrt(n / (n - 1)) if len(finite) > 1 else None
+    scale = scale_of(finite)
+    return scale * float(np.std(finite / scale, ddof=1)) * sqrt(n / (n - 1)) if len(finite) > 1 else None
 
 
 def median_stderr(sorted_values: Floats64) -> float | None:
@@ -69,7 +82,9 @@ def median_stderr(sorted_values: Floats64) -> float | None:
     first, weights = _median_weights(n)
     near = sorted_values[first : first + len(weights)] - sorted_values[n // 2]
     centred = near - np.sum(weights * near)
-    return sqrt(float(np.sum(weights * centred * centred)))
+    scale = scale_of(centred)
+    shares = centred / scale
+    return scale * sqrt(float(np.sum(weights * shares * shares)))
 
 
 def _median_weights(n: int) -> tuple[int, Floats64]:
@@ -84,3 +99,90 @@ def _median_weights(n: int) -> tuple[int, Floats64]:
     sines = np.sin(middles[:, None] + halves[:, None] * _NODES)
     masses = halves * np.sum(np.exp(0.5 * n * np.log1p(-sines * sines)) * _WEIGHTS, axis=1)
     return first, masses / masses.sum()
+
+
+# --- intervals from values on resamples ----------------------------------------------------------------------------
+
+Pair = tuple[float, float]
+MOST_LEFT_OUT = 200
+
+
+class Resamples(Struct, frozen=True, eq=False):
+    """A value, its values on resamples, and the share of each unit that moves it."""
+
+    value: float
+    values: Floats64
+    shares: Floats64
+
+    @property
+    def all_equal(self) -> bool:
+        """Whether every resample gives the same value, from which nothing can be learnt."""
+        values = self.finite
+        return len(values) < 2 or float(np.ptp(values)) <= 1e-12 * float(np.max(np.abs(values)))
+
+    @property
+    def finite(self) -> Floats64:
+        """The values on the resamples where the statistic is defined."""
+        return self.values[np.isfinite(self.values)]
+
+
+def percentile(drawn: Resamples, confidence: float) -> Pair:
+    """The middle part of the values on resamples.
+
+    >>> [round(end, 1) for end in percentile(Resamples(50.0, np.arange(101.0), np.ones(1)), 0.9)]
+    [5.0, 95.0]
+    """
+    return _cut_between(drawn, (1 - confidence) / 2, (1 + confidence) / 2)
+
+
+def bca(drawn: Resamples, confidence: float) -> Pair:
+    """Efron's interval: percentiles moved for the bias of the resamples and for the skewness of the documents.
+
+    >>> [round(end, 1) for end in bca(Resamples(60.0, np.arange(101.0), np.array([-1.0, 1.0])), 0.9)]
+    [12.6, 98.4]
+    """
+    values = drawn.finite
+    slack = 1e-9 * float(np.ptp(values))
+    below = float(np.mean(values < drawn.value - slack) + np.mean(values <= drawn.value + slack)) / 2
+    least = 0.5 / len(values)  # a finite number of draws shows no infinite bias
+    bias, skew = normal_quantile(min(max(below, least), 1 - least)), acceleration(drawn.shares)
+    low, high = (_shift_quantile(normal_quantile(p), bias, skew) for p in ((1 - confidence) / 2, (1 + confidence) / 2))
+    return _cut_between(drawn, low, high)
+
+
+def _shift_quantile(z: float, bias: float, skew: float) -> float:
+    shift = bias + z
+    room = 1 - skew * shift
+    return t_cdf(bias + shift / room, inf) if room > 0 else float(shift > 0)
+
+
+def _cut_between(drawn: Resamples, low: float, high: float) -> Pair:
+    start, end = np.quantile(drawn.finite, [low, high]).tolist()
+    return start, end
+
+
+def acceleration(shares: Floats64) -> float:
+    """How fast the error changes with the value: a sixth of the skewness of the units' shares.
+
+    >>> acceleration(np.array([-1.0, 1.0])), round(acceleration(np.array([-1.0, -1.0, 2.0])), 4)
+    (0.0, 0.068)
+    """
+    squares = float(np.sum(shares**2))
+    return float(np.sum(shares**3)) / (6 * squares**1.5) if squares > 0 else 0.0
+
+
+def jackknife(statistic: Callable[[Ints64], Floats64], n: int) -> Floats64:
+    """The shares of units in a statistic without influences: what it loses where they are left out.
+
+    If there are many units, equal runs of them are left out together.
+
+    >>> x = np.array([1.0, 2.0, 6.0])
+    >>> jackknife(lambda index: x[index].mean(axis=1), 3).tolist()
+    [-1.0, -0.5, 1.5]
+    """
+    every = np.arange(n)
+    blocks = np.array_split(every, min(n, MOST_LEFT_OUT))
+    left = (np.delete(every, block) for block in blocks)  # lazily: each is nearly as long as all units
+    values = np.array([float(statistic(index[None, :])[0]) for index in left if len(index)])
+    finite = values[np.isfinite(values)]
+    return finite.mean() - finite if len(finite) else np.zeros(0)

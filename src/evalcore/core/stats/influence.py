@@ -2,14 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import fsum, nan, sqrt
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
+from pyrsistent import PMap, pmap
 
-from evalcore.core.records.array import Floats64, Ints64
+from evalcore.core.records.array import ColumnRecord, Floats64, Ints64
 from evalcore.core.records.errors import EvalError
+
+_LARGE = 1e150
+
+
+def scale_of(values: Sequence[float] | Floats64) -> float:
+    """What to divide values by before they are squared: 1, or the largest if its square would overflow.
+
+    >>> scale_of([3.0, -4.0]), scale_of([1.0, -1e200])
+    (1.0, 1e+200)
+    """
+    largest = float(np.max(np.abs(values), initial=0.0))
+    return largest if largest > _LARGE else 1.0
 
 
 def independent(influence: Floats64) -> tuple[float, float | None, int]:
@@ -22,17 +36,126 @@ def independent(influence: Floats64) -> tuple[float, float | None, int]:
     return _measure_totals(influence, len(influence))
 
 
-def clustered(influence: Floats64, clusters: Sequence[object] | NDArray[np.generic]) -> tuple[float, float | None, int]:
-    """Uncorrected variance, standard error and number of clusters if documents within a cluster are dependent.
+class ErrorForm(Struct, frozen=True):
+    """A form of errors: its name, and what documents or clusters are taken to weigh, given what they weigh."""
 
-    >>> variance, stderr, count = clustered(np.array([-1.0, -1.0, 1.0, 1.0]), ["a", "a", "b", "b"])
-    >>> round(variance, 6), round(stderr, 6), count
-    (0.5, 1.0, 2)
+    name: str
+    weigh: Callable[[Floats64], Floats64]
+
+
+def _level(weights: Floats64) -> Floats64:
+    return np.full(len(weights), weights.mean())
+
+
+CR2 = ErrorForm("cr2", np.asarray)
+ERROR_FORMS: PMap[str, ErrorForm] = pmap({"cr2": CR2, "cr1": ErrorForm("cr1", _level)})
+"""``cr2`` corrects each cluster for its weight; ``cr1`` takes all for equal: C/(C - 1), C - 1 degrees of freedom."""
+
+
+class Leverage(ColumnRecord, frozen=True, eq=False):
+    """Each unit's share of all weights, and its variance if that of a document is its share squared."""
+
+    shares: Floats64
+    variances: Floats64
+
+    @property
+    def factors(self) -> Floats64:
+        """What 1/(1 - share), the correction of each unit's square, is beside C/(C - 1): 1 if all shares are equal."""
+        count = len(self.shares)
+        return np.ones(count) if np.ptp(self.shares) == 0 else (1 - 1 / count) / (1 - self.shares)
+
+    @property
+    def df(self) -> float:
+        """Bell and McCaffrey's degrees of freedom: C - 1 if all units are equal."""
+        count = len(self.shares)
+        if np.ptp(self.shares) == np.ptp(self.variances) == 0:
+            return count - 1.0
+        return min(find_degrees(self.shares, self.variances / fsum(self.variances.tolist())), count - 1.0)
+
+    @property
+    def trials(self) -> float:
+        """Kish's number of equal units that would be worth as much."""
+        return float(len(self.shares)) if np.ptp(self.shares) == 0 else 1 / fsum((self.shares**2).tolist())
+
+
+class UnitError(Struct, frozen=True):
+    """A standard error, degrees of freedom, and the variance behind an interval: stderr² without C/(C - 1).
+
+    ``trials`` is what an interval rests on if the variance is 0.
     """
-    codes = _encode_clusters(clusters, len(influence))
-    if len(codes) == 0:
-        return _measure_totals(influence, 0)
-    return _measure_totals(sum_clusters(influence, codes), len(influence))
+
+    stderr: float | None
+    variance: float
+    df: float
+    trials: float
+    units: int
+
+
+def measure_error(
+    influence: Floats64,
+    clusters: Sequence[object] | NDArray[np.generic] | None = None,
+    *,
+    weights: Floats64 | None = None,
+    form: ErrorForm = CR2,
+) -> UnitError:
+    """The error of a mean or, with ``weights``, of a ratio to their sum, if documents of a cluster are dependent.
+
+    A heavy unit draws the estimate towards itself, which hides its own deviation: its square is divided by 1 - its
+    share of all weights (Bell and McCaffrey 2002).
+
+    >>> even = measure_error(np.array([-1.0, -1.0, 1.0, 1.0]), ["a", "a", "b", "b"])
+    >>> round(even.variance, 6), round(even.stderr, 6), even.df, even.units
+    (0.5, 1.0, 1.0, 2)
+    >>> uneven = measure_error(np.array([-1.0, -1.0, 0.0, 2.0]), ["a", "a", "b", "c"])
+    >>> round(uneven.stderr, 6), round(uneven.df, 6), round(uneven.trials, 6)
+    (0.912871, 1.8, 2.666667)
+    """
+    n = len(influence)
+    codes = None if clusters is None else _encode_clusters(clusters, n)
+    if n == 0 or (codes is None and weights is None):
+        variance, stderr, count = independent(influence)
+        return UnitError(stderr, variance, count - 1.0, float(count), count)
+    totals = influence if codes is None else sum_clusters(influence, codes)
+    count, leverage = len(totals), weigh_units(np.ones(n) if weights is None else weights, codes, form)
+    if count < 2 or not leverage.shares.max() < 1:
+        return UnitError(None, fsum((totals * totals).tolist()) / (n * n), 0.0, 1.0, count)
+    scale = scale_of(totals)
+    variance = fsum(((totals / scale) ** 2 * leverage.factors).tolist()) / (n * n)
+    stderr = scale * sqrt(count / (count - 1) * variance)
+    return UnitError(stderr, scale * scale * variance, leverage.df, leverage.trials, count)
+
+
+def weigh_units(weights: Floats64, codes: Ints64 | None, form: ErrorForm = CR2) -> Leverage:
+    """Weigh documents, or clusters in the order of their codes, which are 0, 1, 2, ...
+
+    >>> weigh_units(np.array([1.0, 1.0, 2.0]), np.array([1, 0, 0])).shares.tolist()
+    [0.75, 0.25]
+    """
+    sums = [part if codes is None else sum_clusters(part, codes) for part in (weights, weights * weights)]
+    whole = fsum(weights.tolist())
+    with np.errstate(divide="ignore", invalid="ignore"):  # weights that add up to nothing leave no error
+        return Leverage(form.weigh(sums[0]) / whole, form.weigh(sums[1]) / whole**2)
+
+
+def find_degrees(shares: Floats64, variances: Floats64) -> float:
+    """Degrees of freedom (tr A)² / tr(A²) of a sum of squares that are corrected for these shares.
+
+    A is the covariance of the units' sums, given their shares of the whole variance: diagonal, but for what the
+    estimate itself takes away, a matrix of rank 2. So it takes sums over the units, and no table of all pairs.
+
+    >>> find_degrees(np.full(5, 0.2), np.full(5, 0.2))
+    4.0
+    """
+    h, q, w = shares, variances, 1 / (1 - shares)
+
+    def add(values: Floats64) -> float:
+        return fsum(values.tolist())
+
+    hh, hq, qq = add(w * h * h), add(w * h * q), add(w * q * q)
+    alone = add(w * w * q * (q * (1 - 4 * h) + 2 * h * h))
+    squares = alone + 2 * hh * qq + hh * hh + 2 * hq * hq - 4 * hh * hq
+    found = max(add(w * (q * (1 - 2 * h) + h * h)) ** 2 / squares, 1.0) if squares > 0 else 1.0
+    return float(round(found)) if abs(found - round(found)) < 1e-9 * found else found  # of equal units: an integer
 
 
 def sum_clusters(values: Floats64, codes: Ints64) -> Floats64:
@@ -51,8 +174,10 @@ def _measure_totals(totals: Floats64, n: int) -> tuple[float, float | None, int]
     count = len(totals)
     if count == 0:
         return nan, None, 0
-    variance = fsum((totals * totals).tolist()) / (n * n)
-    return variance, sqrt(count / (count - 1) * variance) if count > 1 else None, count
+    scale = scale_of(totals)
+    shares = totals / scale
+    variance = fsum((shares * shares).tolist()) / (n * n)
+    return scale * scale * variance, scale * sqrt(count / (count - 1) * variance) if count > 1 else None, count
 
 
 def _encode_clusters(clusters: Sequence[object] | NDArray[np.generic], n: int) -> Ints64:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import inf, isfinite, sqrt
+from math import inf, isfinite, isnan, sqrt
 
 import numpy as np
 from msgspec import Struct
 from pyrsistent import PMap, pmap
 
 from evalcore.core.records.errors import EvalError, require_known
+from evalcore.core.stats.bootstrap import Resamples, bca, percentile
 from evalcore.core.stats.links import IDENTITY, Link
-from evalcore.core.stats.percentile import Resamples, bca, percentile
 from evalcore.core.stats.quantiles import beta_quantile, normal_quantile, t_quantile
+from evalcore.core.stats.skewness import lengthen_sides
 
 Pair = tuple[float, float]
 Between = Callable[[float, float, float, float, float], Pair]
@@ -24,17 +25,20 @@ class Interval(Struct, frozen=True):
 
     ``between`` is for values between finite bounds, on the scale from 0 to 1. Without it, and beyond bounds, the
     interval is value ± quantile · stderr, a quantile of Student's t or (``normal``) of the normal distribution.
-    ``resampled`` makes it from the values on resamples, where there are any.
+    ``resampled`` makes it from the values on resamples, where there are any. ``lengthens`` says that it is longer on
+    the side to which a value is skewed.
     """
 
     name: str
     between: Between | None = None
     normal: bool = False
+    lengthens: bool = False
     resampled: Callable[[Resamples, float], Pair] | None = None
 
 
-# below this, a variance on [0, 1] is what rounding leaves of equal scores
-_ROUNDING = (16 * float(np.finfo(np.float64).eps)) ** 2
+# below this, a standard error on [0, 1] is what rounding leaves of equal scores, and below its square a variance
+_ROUNDING_ERROR = 16 * float(np.finfo(np.float64).eps)
+_ROUNDING = _ROUNDING_ERROR**2
 
 
 def wilson(mean: float, n_eff: float, quantile: float) -> Pair:
@@ -65,15 +69,6 @@ def exact_binomial(successes: float, n: float, confidence: float) -> Pair:
     return low, high
 
 
-def t_interval(value: float, stderr: float, quantile: float) -> Pair:
-    """The value plus and minus a quantile of its standard error.
-
-    >>> t_interval(1.0, 0.5, 2.0)
-    (0.0, 2.0)
-    """
-    return value - quantile * stderr, value + quantile * stderr
-
-
 def interval(
     value: float,
     *,
@@ -86,13 +81,14 @@ def interval(
     method: Interval | str = "wilson",
     stderr: float | None = None,
     documents: float | None = None,
+    skewness: float = 0.0,
 ) -> Pair | None:
     """The interval of an estimate from its uncorrected variance; None if undefined.
 
     Between finite bounds it is Wilson's with the effective count (``n`` where the variance is 0) and a t
     quantile (``method`` "z": a normal one; "exact": Clopper and Pearson's). Otherwise, or where the value breaks its
     bounds, or for "t", it is value ± t · ``stderr`` on the scale of the link. ``documents`` counts them all where they
-    are not independent units.
+    are not independent units. All but "t" and "z" are longer on the side to which the value is skewed.
 
     >>> [round(end, 3) for end in interval(1.0, variance=0.0, n=20, df=19) or ()]
     [0.82, 1.0]
@@ -101,29 +97,42 @@ def interval(
     >>> [round(end, 2) for end in ends or ()]
     [7.94, 12.59]
     """
-    if variance is None or not (df > 0 and n > 0 and isfinite(value) and isfinite(variance)):
+    if variance is None or isnan(variance) or not (df > 0 and n > 0 and isfinite(value)):
         return None
     chosen = choose_interval(method, value, variance=variance, bounds=bounds, link=link)
+    quantile = _find_quantile(confidence, inf if chosen.normal else df)
     if chosen.between is None:
-        return _bound_by_link(value, stderr, _find_quantile(confidence, inf if chosen.normal else df), link, bounds)
+        sides = lengthen_sides(quantile, skewness, df + 1) if chosen.lengthens else (1.0, 1.0)
+        return _bound_by_link(value, stderr, (quantile * sides[0], quantile * sides[1]), link, bounds)
     low, high = link.forward(bounds[0]), link.forward(bounds[1])
     mean = min(max((link.forward(value) - low) / (high - low), 0.0), 1.0)
     count = _count_effective(mean, _rescale_variance(value, variance, bounds, link), n)
     ends = chosen.between(mean, count, df, confidence, df + 1 if documents is None else documents)
+    if skewness and chosen.lengthens:
+        ends = _lengthen_between(mean, ends, lengthen_sides(quantile, _find_excess(skewness, mean, count), df + 1))
     start, end = (link.inverse(low + share * (high - low)) for share in ends)
     return min(start, value), max(end, value)
 
 
 def interval_name(
-    method: Interval | str, value: float, *, variance: float, bounds: Pair = (0.0, 1.0), link: Link = IDENTITY
+    method: Interval | str,
+    value: float,
+    *,
+    variance: float,
+    bounds: Pair = (0.0, 1.0),
+    link: Link = IDENTITY,
+    skewness: float = 0.0,
 ) -> str:
     """Name the method that makes the interval asked for, for the recipe of a number.
 
     >>> interval_name("exact", 7.0, variance=1.0, bounds=(0.0, inf)), interval_name("t", 1.0, variance=0.0)
     ('t', 'wilson-t')
+    >>> interval_name("wilson", 7.0, variance=1.0, bounds=(0.0, inf), skewness=0.2)
+    't-hall'
     """
     chosen = choose_interval(method, value, variance=variance, bounds=bounds, link=link)
-    return chosen.name if chosen.between is not None or link.plain else f"{chosen.name}-{link.name}"
+    name = f"{chosen.name}-hall" if skewness and chosen.lengthens else chosen.name
+    return name if chosen.between is not None or link.plain else f"{name}-{link.name}"
 
 
 def choose_interval(
@@ -140,7 +149,7 @@ def choose_interval(
     low, high = link.forward(bounds[0]), link.forward(bounds[1])
     slack = 1e-9 * (high - low)
     if not (0 < high - low < inf and low - slack <= link.forward(value) <= high + slack):
-        return _Z if asked.normal else _T
+        return _Z if asked.normal else _BEYOND if asked.lengthens else _T
     flat = _rescale_variance(value, variance, bounds, link) <= _ROUNDING
     return WILSON if asked.between is None and flat else asked
 
@@ -164,11 +173,25 @@ def _clip_around(mean: float, low: float, high: float) -> Pair:
     return min(max(low, 0.0), mean), max(min(high, 1.0), mean)
 
 
-def _bound_by_link(value: float, stderr: float | None, quantile: float, link: Link, bounds: Pair) -> Pair | None:
+def _find_excess(skewness: float, mean: float, count: float) -> float:
+    """Find the skewness beyond that of a share of right answers, which Wilson's interval knows."""
+    known = (1 - 2 * mean) / sqrt(count * mean * (1 - mean)) if 0 < mean < 1 else 0.0
+    low, high = min(skewness, 0.0), max(skewness, 0.0)
+    return min(max(skewness - known, low), high)
+
+
+def _lengthen_between(mean: float, ends: Pair, sides: Pair) -> Pair:
+    return _clip_around(mean, mean - (mean - ends[0]) * sides[0], mean + (ends[1] - mean) * sides[1])
+
+
+def _bound_by_link(value: float, stderr: float | None, quantiles: Pair, link: Link, bounds: Pair) -> Pair | None:
     """If all scores are equal, only bounds could say how far off the value may be."""
-    if stderr is None or not isfinite(stderr) or stderr**2 <= _ROUNDING * value**2 or not isfinite(link.slope(value)):
+    if stderr is None or not isfinite(stderr) or stderr <= _ROUNDING_ERROR * abs(value):
         return None
-    low, high = map(link.inverse, t_interval(link.forward(value), stderr * link.slope(value), quantile))
+    if not isfinite(link.slope(value)):
+        return None
+    middle, error = link.forward(value), stderr * link.slope(value)
+    low, high = link.inverse(middle - quantiles[0] * error), link.inverse(middle + quantiles[1] * error)
     if not bounds[0] <= value <= bounds[1]:
         return low, high
     return max(low, bounds[0]), min(high, bounds[1])
@@ -187,9 +210,13 @@ def _wilson_z(mean: float, count: float, df: float, confidence: float, documents
 
 
 def _exact(mean: float, count: float, df: float, confidence: float, documents: float) -> Pair:
-    """Korn and Graubard's: if df is less than that of as many independent documents, the count shrinks too."""
-    short = 0 < df < documents - 1
-    less = (_find_quantile(confidence, documents - 1) / _find_quantile(confidence, df)) ** 2 if short else 1.0
+    """Korn and Graubard's: if df is less than that of as many independent documents, the count shrinks too.
+
+    Scores that vary less than right and wrong ones do are worth more of these than there are documents.
+    """
+    most = max(documents, count) - 1
+    short = 0 < df < most * (1 - 1e-9)
+    less = (_find_quantile(confidence, most) / _find_quantile(confidence, df)) ** 2 if short else 1.0
     trials = max(_round_count(count * less), 1.0)
     return _clip_around(mean, *exact_binomial(_round_count(mean * trials), trials, confidence))
 
@@ -199,14 +226,14 @@ def _round_count(count: float) -> float:
     return float(round(count)) if abs(count - round(count)) <= 1e-9 * count else count
 
 
-WILSON = Interval("wilson-t", _wilson_t)
-_T, _Z = Interval("t"), Interval("z", normal=True)
+WILSON = Interval("wilson-t", _wilson_t, lengthens=True)
+_T, _Z, _BEYOND = Interval("t"), Interval("z", normal=True), Interval("t", lengthens=True)
 
 INTERVALS: PMap[str, Interval] = pmap(
     {
         "wilson": WILSON,
         "z": Interval("wilson-z", _wilson_z, normal=True),
-        "exact": Interval("exact", _exact),
+        "exact": Interval("exact", _exact, lengthens=True),
         "t": _T,
         "percentile": Interval("percentile", resampled=percentile),
         "bca": Interval("bca", resampled=bca),

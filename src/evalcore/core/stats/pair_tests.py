@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
-from math import isfinite, sqrt
+from collections.abc import Sequence
+from math import inf, sqrt
 
 import numpy as np
-from numpy.typing import NDArray
+from msgspec import Struct
 
-from evalcore.core.records.array import Floats64, Ints64
+from evalcore.core.records.array import Floats64
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.frozen_dict import FrozenRecord
 from evalcore.core.stats.influence import independent
-from evalcore.core.stats.quantiles import binomial_cdf, normal_quantile
-
-_BLOCK = 1 << 22
-Keys = Sequence[Hashable] | NDArray[np.generic]
+from evalcore.core.stats.links import IDENTITY, Link
+from evalcore.core.stats.quantiles import binomial_cdf, normal_quantile, t_cdf, t_quantile
+from evalcore.core.stats.skewness import lengthen_sides
 
 
 class Difference(FrozenRecord, frozen=True):
@@ -29,25 +28,73 @@ class Difference(FrozenRecord, frozen=True):
     method: str
 
 
-def match_keys(keys_a: Keys, keys_b: Keys) -> Ints64:
-    """Find each document of the first run in the second; an error if the documents differ.
+class RunEnds(Struct, frozen=True):
+    """A run's number, its standard error, the ends of its own interval, its degrees of freedom and skewness."""
 
-    >>> match_keys(["x", "y"], ["y", "x"]).tolist()
-    [1, 0]
-    >>> match_keys([1, 2], [2])
-    Traceback (most recent call last):
-    evalcore.EvalError: expected the same documents in both runs; only in the first: 1 (1)...
-    """
-    a, b = _list_keys(keys_a), _list_keys(keys_b)
-    place_a, place_b = _find_places(a, "first"), _find_places(b, "second")
-    only_a = [key for key in a if key not in place_b]
-    only_b = [key for key in b if key not in place_a]
-    if only_a or only_b:
-        raise EvalError(
-            "expected the same documents in both runs; only in the first: "
-            f"{_format_some(only_a)}; only in the second: {_format_some(only_b)}"
+    value: float
+    stderr: float
+    low: float
+    high: float
+    df: float = inf
+    skewness: float = 0.0
+
+    def remake(self, was: float, confidence: float, link: Link) -> RunEnds:
+        """Make the interval of another confidence from what it was, on the scale of its link."""
+        middle, before, after = link.forward(self.value), self._reach(was), self._reach(confidence)
+        low, high = (
+            link.inverse(middle + new / old * (link.forward(end) - middle))
+            for end, old, new in zip((self.low, self.high), before, after, strict=True)
         )
-    return np.array([place_b[key] for key in a], dtype=np.int64)
+        return RunEnds(self.value, self.stderr, low, high, self.df, self.skewness)
+
+    def _reach(self, confidence: float) -> tuple[float, float]:
+        quantile = _find_quantile(confidence, self.df)
+        low, high = lengthen_sides(quantile, self.skewness, self.df + 1) if self.skewness else (1.0, 1.0)
+        return quantile * low, quantile * high
+
+
+class PairInterval(Struct, frozen=True):
+    """The interval of a difference, which can be made at any confidence: ``middle`` ± quantile · ``error``.
+
+    It stays within ± ``most``, contains the ``value``, and is longer on the side of its ``skewness``. If ``runs`` are
+    given, with their intervals at this ``confidence``, the distances of their ends from their values take the place of
+    standard errors (Zou and Donner 2008, "MOVER").
+    """
+
+    value: float
+    middle: float
+    error: float
+    df: float = inf
+    most: float = inf
+    skewness: float = 0.0
+    runs: tuple[RunEnds, RunEnds] | None = None
+    link: Link = IDENTITY
+    confidence: float = 0.95
+
+    def at(self, confidence: float) -> tuple[float, float]:
+        """The interval at this confidence.
+
+        >>> wide = PairInterval(0.0, 0.0, 0.1, df=9)
+        >>> [round(wide.at(confidence)[1], 3) for confidence in (0.95, 0.99)]
+        [0.226, 0.325]
+        """
+        quantile = _find_quantile(confidence, self.df)
+        if self.runs is None:
+            left, right = (self.error * quantile * side for side in self._lengthen(quantile))
+            low, high = max(self.middle - left, -self.most), min(self.middle + right, self.most)
+            return min(low, self.value), max(high, self.value)
+        same = confidence == self.confidence
+        a, b = self.runs if same else (run.remake(self.confidence, confidence, self.link) for run in self.runs)
+        together = (a.stderr**2 + b.stderr**2 - self.error**2) / (2 * a.stderr * b.stderr)
+
+        def reach(left: float, right: float) -> float:
+            return sqrt(max(left**2 + right**2 - 2 * together * left * right, 0.0))
+
+        low, high = reach(a.value - a.low, b.high - b.value), reach(a.high - a.value, b.value - b.low)
+        return self.value - low, self.value + high
+
+    def _lengthen(self, quantile: float) -> tuple[float, float]:
+        return lengthen_sides(quantile, self.skewness, self.df + 1) if self.skewness else (1.0, 1.0)
 
 
 def drop_rounding(apart: Floats64, of: Sequence[Floats64]) -> Floats64:
@@ -66,82 +113,27 @@ def paired_binary(a01: Floats64, b01: Floats64, *, confidence: float = 0.95) -> 
     >>> found.difference, round(found.p_value, 6), [round(end, 3) for end in found.ci]
     (0.4, 0.0625, [-0.02, 0.686])
     """
-    _check_lengths(len(a01), len(b01))
+    check_lengths(len(a01), len(b01))
     n = len(a01)
     if not n or not np.isin(np.concatenate([a01, b01]), (0, 1)).all():
         raise EvalError("expected scores of 0 and 1 for at least one document; use compare_estimates for other scores")
     difference = np.asarray(a01, dtype=np.float64) - b01
     wins, losses = int(np.sum(difference > 0)), int(np.sum(difference < 0))
     value = (wins - losses) / n
-    variance = (wins + losses) / n**2 - value * value / n
-    ci = clip_around(value, effective_difference(value, variance=variance, n=n), normal_quantile((1 + confidence) / 2))
     stderr = independent(difference - value)[1]
+    ci = bound_binary(wins, losses, n).at(confidence)
     return Difference(value, stderr, ci, _mcnemar(wins, losses), n, "Bonett-Price interval, McNemar mid-p")
 
 
-def sign_flip_test(
-    stats_a: Floats64,
-    stats_b: Floats64,
-    finalise: Callable[[Floats64], float],
-    *,
-    draws: int,
-    seed: int,
-) -> Difference:
-    """Approximate randomisation for corpus metrics: swap the runs' statistics document by document.
+def bound_binary(wins: int, losses: int, n: int) -> PairInterval:
+    """Bonett and Price's interval of 0/1 scores that differ this way and that on so many of n documents.
 
-    ``finalise`` closes the sums of the (documents × k) statistics; draws at least as far apart as the runs,
-    ties included, are counted: p = (count + 1) / (draws + 1) (Riezler and Maxwell 2005).
-
-    >>> a, b = np.ones((8, 1)), np.zeros((8, 1))
-    >>> sign_flip_test(a, b, lambda sums: float(sums[0]), draws=999, seed=0).p_value < 0.03
-    True
+    >>> [round(end, 3) for end in bound_binary(4, 0, 10).at(0.95)]
+    [-0.02, 0.686]
     """
-    _check_lengths(len(stats_a), len(stats_b))
-    ends = float(finalise(stats_a.sum(axis=0))), float(finalise(stats_b.sum(axis=0)))
-    value, n = ends[0] - ends[1], len(stats_a)
-    method = f"sign-flip, draws {draws}, seed {seed}"
-    if not n or not isfinite(value):
-        return Difference(value, None, None, None, n, method)
-    total, gap = (stats_a + stats_b).sum(axis=0), np.asarray(stats_a - stats_b, dtype=np.float64)
-
-    def swap_documents(signs: Floats64) -> Floats64:
-        return np.array([[finalise((total + g) / 2) - finalise((total - g) / 2)] for g in signs @ gap])
-
-    slack = np.array([1e-12 * (abs(ends[0]) + abs(ends[1]))])
-    p_value = flip_tests(swap_documents, np.array([value]), slack, n, draws=draws, seed=seed)
-    return Difference(value, None, None, float(p_value[0]), n, method)
-
-
-def flip_tests(
-    differ: Callable[[Floats64], Floats64], observed: Floats64, slack: Floats64, units: int, *, draws: int, seed: int
-) -> Floats64:
-    """The p-value of each observed difference: how often random swaps bring the runs at least as far apart.
-
-    ``differ`` maps signs (draws × units, -1 where a unit is swapped) to differences (draws × tests). Ties count, within
-    ``slack`` for rounding, and so does the sample itself: p = (count + 1) / (draws + 1) (Riezler and Maxwell 2005).
-
-    >>> means = lambda signs: (signs @ np.ones(8) / 8)[:, None]
-    >>> bool(flip_tests(means, np.array([1.0]), np.array([1e-12]), 8, draws=999, seed=0)[0] < 0.03)
-    True
-    """
-    counts = np.zeros(len(observed), np.int64)
-    for signs in sign_blocks(units, draws, seed):
-        # a draw without a value is no evidence of a difference, so it counts
-        counts += np.count_nonzero(~(np.abs(differ(signs)) < np.abs(observed) - slack), axis=0)
-    return (counts + 1) / (draws + 1)
-
-
-def sign_blocks(units: int, draws: int, seed: int) -> Iterator[Floats64]:
-    """Random signs, some rows at a time, the same for the same seed.
-
-    >>> next(sign_blocks(3, 2, 0)).shape
-    (2, 3)
-    """
-    generator = np.random.Generator(np.random.PCG64(seed))
-    block = max(1, _BLOCK // max(units, 1))
-    for start in range(0, draws, block):
-        drawn = generator.integers(0, 2, size=(min(block, draws - start), units), dtype=np.int8)
-        yield 2 * drawn.astype(np.float64) - 1
+    value = (wins - losses) / n
+    centre = effective_difference(value, variance=(wins + losses) / n**2 - value * value / n, n=n)
+    return PairInterval(value, *centre, most=1.0)
 
 
 def effective_difference(value: float, *, variance: float, n: float, reach: float = 1.0) -> tuple[float, float]:
@@ -160,18 +152,41 @@ def effective_difference(value: float, *, variance: float, n: float, reach: floa
     return middle, sqrt(((square * n + 2 * reach * reach) / (n + 2) - middle * middle) / (n + 2))
 
 
+def bound_difference(
+    value: float, *, variance: float, n: float, df: float, reach: float, far: float
+) -> tuple[PairInterval, str]:
+    """Make an interval within ± ``reach`` that rests on n effective documents, and name it.
+
+    Two documents are added, as ``far`` from the mean as any that was seen. If ``far`` is 0, they are Bonett and
+    Price's, which differ by the whole reach: too wide where differences are as small as 0.03.
+
+    >>> made = bound_difference(0.03, variance=0.0001 / 20, n=20, df=19, reach=1.0, far=0.02)[0]
+    >>> [round(end, 3) for end in made.at(0.95)]      # 20 documents with a standard deviation of 0.01
+    [0.025, 0.035]
+    """
+    if far > 1e-9 * reach:
+        error = sqrt(variance * n * n + 2 * far * far) / (n + 2)
+        return PairInterval(value, value, error, df, reach), "t interval with two documents added"
+    middle, error = effective_difference(value, variance=variance, n=n, reach=reach)
+    return PairInterval(value, middle, error, df, reach), "Bonett-Price interval on the effective count"
+
+
+def t_test(value: float, stderr: float, df: float) -> float | None:
+    """The two-sided p-value of a difference; None if there is one but no error.
+
+    >>> round(t_test(0.2, 0.1, 9), 3), t_test(0.0, 0.0, 9), t_test(0.2, 0.0, 9)
+    (0.077, 1.0, None)
+    """
+    if not stderr:
+        return 1.0 if value == 0 else None
+    return 2 * t_cdf(-abs(value) / stderr, df)
+
+
 # --- parts -----------------------------------------------------------------------------------------------
 
 
-def clip_around(value: float, centre: tuple[float, float], quantile: float, reach: float = 1.0) -> tuple[float, float]:
-    """Build an interval from its middle and standard error, clipped to what is possible and around the value.
-
-    >>> clip_around(1.0, (0.9, 0.1), 2.0)
-    (0.7, 1.0)
-    """
-    middle, error = centre
-    low, high = middle - quantile * error, middle + quantile * error
-    return min(max(low, -reach), value), max(min(high, reach), value)
+def _find_quantile(confidence: float, df: float) -> float:
+    return normal_quantile((1 + confidence) / 2) if df == inf else t_quantile((1 + confidence) / 2, df)
 
 
 def _mcnemar(wins: int, losses: int) -> float:
@@ -184,25 +199,6 @@ def _find_largest(values: Floats64) -> float:
     return float(np.max(np.abs(values), initial=0.0))
 
 
-def _check_lengths(a: int, b: int) -> None:
+def check_lengths(a: int, b: int) -> None:
     if a != b:
         raise EvalError(f"expected the same documents in both runs, got {a} and {b}; see match_keys")
-
-
-def _list_keys(keys: Keys) -> list[Hashable]:
-    return keys.tolist() if isinstance(keys, np.ndarray) else list(keys)
-
-
-def _find_places(keys: list[Hashable], which: str) -> dict[Hashable, int]:
-    places = {key: at for at, key in enumerate(keys)}
-    if len(places) < len(keys):
-        twice = next(key for at, key in enumerate(keys) if places[key] != at)
-        raise EvalError(f"expected each document once in the {which} run, got {twice!r} twice")
-    return places
-
-
-def _format_some(keys: list[Hashable]) -> str:
-    if not keys:
-        return "none"
-    shown = ", ".join(repr(key) for key in keys[:3])
-    return f"{len(keys)} ({shown}{', ...' if len(keys) > 3 else ''})"

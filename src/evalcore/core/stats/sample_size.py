@@ -33,18 +33,34 @@ class Variances(Struct, frozen=True):
             raise EvalError(f"expected variances of at least 0, got {self.question} and {self.reply}")
 
 
-def variances_of_difference(own: Variances, correlation: float) -> Variances:
-    """The variances of a difference between two models with equal variances and correlated scores of questions.
+def variances_of_difference(own: Variances, correlation: float, ratio: float = 1.0) -> Variances:
+    """The variances of a difference between two models with correlated scores of questions.
 
-    Replies are drawn independently, so none of their variance cancels (Miller 2024, section 4). If ``reply`` is unknown
-    (0), ``question`` holds both, and the correlation is that of the scores as drawn.
+    The other model's variances are ``ratio`` times as large. Replies are drawn independently, so none of their variance
+    cancels (Miller 2024, section 4). If ``reply`` is unknown (0), ``question`` holds both, and the correlation is that
+    of the scores as drawn.
 
     >>> variances_of_difference(Variances(0.2, 0.1), 0.75)
     Variances(question=0.1, reply=0.2)
     """
     if not -1 <= correlation <= 1:
         raise EvalError(f"expected a correlation between -1 and 1, got {correlation}")
-    return Variances(2 * (1 - correlation) * own.question, 2 * own.reply)
+    return Variances((1 + ratio - 2 * correlation * sqrt(ratio)) * own.question, (1 + ratio) * own.reply)
+
+
+def find_distance(n: float, spread_at: Callable[[float], Variances], repeats: float, reach: Reach) -> float:
+    """The difference found on n questions if the variances depend on the difference itself.
+
+    >>> found = find_distance(400, lambda drop: Variances(drop * (1 - drop) + 0.01), 1.0, reach_of_test())
+    >>> abs(found - distance_at(400, Variances(found * (1 - found) + 0.01), 1.0, reach_of_test())) < 1e-12
+    True
+    """
+    found = 1.0
+    for _ in range(200):  # variances grow more slowly than the difference, so that each step is closer
+        last, found = found, distance_at(n, spread_at(found), repeats, reach)
+        if abs(found - last) <= 1e-14 * found:
+            break
+    return found
 
 
 def reach_of_interval(confidence: float = 0.95) -> Reach:

@@ -14,6 +14,7 @@ EXAMPLES = """examples:
   evalcore check runs/new --min 'mmlu_*/acc=0.5' --max wikitext/word_perplexity=12
   evalcore check runs/new --baseline runs/released --alpha 0.01 --junit report.xml
   evalcore check runs/new --baseline runs/released --margin 0.01 --max_unscored 0.005
+  evalcore check runs/new --baseline runs/released --margin 0.01 --shown      not worse by more than 0.01, shown
 
 A limit fails if the number is on its wrong side by more than luck explains; with --strict, if it is there at all. A
 baseline fails if some number is worse than the baseline's by more than luck explains, or is missing, or if less than
@@ -38,6 +39,9 @@ def build_parser() -> argparse.ArgumentParser:
     out.add_argument("--strict", action="store_true", help="limits hold for the numbers themselves, evidence or not")
     out.add_argument("--baseline", metavar="RUN", help="no number may be worse than this run's, or missing")
     out.add_argument("--margin", type=float, metavar="X", help="only evidence of a drop by more than X fails")
+    out.add_argument(
+        "--shown", action="store_true", help="pass only what is shown not to be worse by more than --margin"
+    )
     out.add_argument(
         "--allow_missing", action="store_true", help="skip numbers and documents of the baseline that the run lacks"
     )

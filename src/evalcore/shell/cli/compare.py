@@ -11,6 +11,7 @@ from evalcore.shell.cli.inputs import add_choice, add_columns, add_forms, add_re
 EXAMPLES = """examples:
   evalcore compare runs/new runs/old               A is runs/new, B is runs/old; A − B is what the table shows
   evalcore compare runs/new runs/old --flips 5     and the first documents that one gets right and the other does not
+  evalcore compare runs/new runs/old --margin 0.01 better, worse, the same within 0.01, or not enough documents
   evalcore compare runs/a runs/b runs/c            for every number a matrix of differences, row minus column
   evalcore compare lm_eval_out/ samples_x.jsonl    lm-eval's outputs and sample logs as they are
 
@@ -37,6 +38,9 @@ def build_parser() -> argparse.ArgumentParser:
     out.add_argument("--confidence", type=float, default=0.95, metavar="X", help="of the intervals (0.95)")
     out.add_argument(
         "--correction", default="holm", metavar="NAME", help="for many tests: holm (no false finding), bh (few), none"
+    )
+    out.add_argument(
+        "--margin", type=float, metavar="X", help="a difference that does not matter: say what is the same within it"
     )
     add_reading(out)
     add_columns(out)

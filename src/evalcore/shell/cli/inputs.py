@@ -24,23 +24,66 @@ def add_choice(parser: argparse.ArgumentParser, what: str = "") -> None:
 
 
 def add_reading(parser: argparse.ArgumentParser) -> None:
-    """Flags for what no log says: what belongs together, what is the same, which way a metric points."""
+    """Flags for what no log says: what belongs together, what is the same, what is known of a metric."""
     parser.add_argument("--cluster", metavar="FIELD", help="documents with the same value there count together")
     parser.add_argument(
         "--match", metavar="FIELD,FIELD", help="documents are the same if these fields are (id, prompt or content)"
     )
+    add_match_filter(parser)
+    parser.add_argument(
+        "--rules-may-differ",
+        "--rules_may_differ",
+        action="store_true",
+        help="other filters or metric options are a note",
+    )
+    add_reducer(parser)
+    add_declarations(parser)
+
+
+def add_reducer(parser: argparse.ArgumentParser) -> None:
+    """A flag for what makes one score of several."""
+    parser.add_argument(
+        "--reducer", action="append", default=[], metavar="NAME", help="of several scores a document: mean, pass@5"
+    )
+
+
+def add_declarations(parser: argparse._ActionsContainer) -> None:
+    """Flags for what is known of a metric; in a parser or a group of flags."""
     for way, what in (("higher", "more"), ("lower", "less")):
         parser.add_argument(
             f"--{way}_is_better", action="append", default=[], metavar="METRIC", help=f"{what} of it is better"
         )
+    parser.add_argument(
+        "--bounds",
+        action="append",
+        default=[],
+        metavar="METRIC=LOW,HIGH",
+        help="between what its scores lie: loss=0,inf",
+    )
+
+
+def add_match_filter(parser: argparse.ArgumentParser) -> None:
+    """The flag that maps names of filters."""
+    parser.add_argument(
+        "--match-filter",
+        "--match_filter",
+        action="append",
+        default=[],
+        metavar="A=B",
+        help="the first run's filter A is compared with the second's B",
+    )
 
 
 def add_resampling(parser: argparse.ArgumentParser) -> None:
     """Flags of tests that draw."""
     parser.add_argument(
-        "--draws", type=int, default=10_000, metavar="N", help="sign flips where a test needs them (10000)"
+        "--draws",
+        type=int,
+        default=10_000,
+        metavar="N",
+        help="random swaps for tests of corpus metrics, F1 and MCC (10000)",
     )
-    parser.add_argument("--seed", type=int, default=0, metavar="N", help="of the sign flips (0)")
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="of the random swaps (0)")
 
 
 def add_forms(parser: argparse._ActionsContainer, **forms: str) -> None:

@@ -6,7 +6,14 @@ import argparse
 from collections.abc import Sequence
 from functools import partial
 
-from evalcore.shell.cli.inputs import add_choice, add_columns, add_forms, new_parser
+from evalcore.shell.cli.inputs import (
+    add_choice,
+    add_columns,
+    add_forms,
+    add_match_filter,
+    add_reducer,
+    new_parser,
+)
 
 EXAMPLES = """examples:
   evalcore power out/run                             the smallest difference that this run can show
@@ -47,6 +54,8 @@ def build_parser() -> argparse.ArgumentParser:
     )
     add_choice(out)
     out.add_argument("--cluster", metavar="FIELD", help="documents with the same value there count together")
+    add_match_filter(out)
+    add_reducer(out)
     add_columns(out)
     add_forms(out, json="plain data", csv="a row per number", markdown="a Markdown table")
     return out

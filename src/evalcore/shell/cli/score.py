@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from evalcore.shell.cli.flags import read_flags, spell_keys
-from evalcore.shell.cli.inputs import COLUMNS, add_forms, new_parser
+from evalcore.shell.cli.inputs import COLUMNS, add_declarations, add_forms, new_parser
 from evalcore.shell.config.keys import KEYS
 
 EXAMPLES = """examples:
@@ -23,7 +23,10 @@ Which rules: --task if it is given, else those of the results beside a log, else
 exit codes: 0 done, 1 some documents have no score or could not be read, 2 bad input
 """
 
-SHARED = ("cluster", "policy", "confidence", "ci", "on_unscorable", "bootstrap_iters", "limit", "include_path", "trust")
+SHARED = (
+    *("cluster", "policy", "confidence", "ci", "stderr"),
+    *("on_unscorable", "bootstrap_iters", "limit", "include_path", "trust"),
+)
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -44,6 +47,7 @@ def build_parser() -> argparse.ArgumentParser:
     rules.add_argument("--reducer", action="append", default=[], metavar="NAME", help="of repeats: mean, pass@5, maj@8")
     rules.add_argument("--filters", type=Path, metavar="FILE", help="YAML with a filter_list and a metric_list")
     rules.add_argument("--score", action="append", default=[], metavar="NAME", help="a recorded score, as it is")
+    add_declarations(rules)
     rules.add_argument("--unparsed", choices=("wrong", "unscorable"), default="wrong", help="answers no filter finds")
     groups = out.add_argument_group("groups")
     groups.add_argument(

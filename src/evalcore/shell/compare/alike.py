@@ -58,9 +58,10 @@ def _rename(run: Recorded, name: str) -> Recorded:
         scored=(replace(scored, task=replace(scored.task, name=name)),),
         documents={name: run.side.documents[old]},
         trees=(),
+        sources={name: run.side.sources[old]} if old in run.side.sources else {},
     )
     told = f"{old} is compared as {name}: it is the only task of its run"
-    parts = {key: {name: getattr(run, key)[old]} for key in ("texts", "fields", "files")}
+    parts = {key: {name: getattr(run, key)[old]} for key in ("texts", "fields", "files", "options")}
     return replace(run, side=side, warnings=(*run.warnings, told), renamed=old, **parts)
 
 

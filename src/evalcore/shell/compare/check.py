@@ -5,8 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Unpack
 
-from evalcore.core.compare.gates import Gate, Limit, judge_limits, level_of_limits, match_limits, parse_limit
+from evalcore.core.compare.gates import (
+    Gate,
+    Limit,
+    judge_limits,
+    level_of_limits,
+    match_limits,
+    parse_limit,
+)
 from evalcore.core.compare.lines import CORRECTIONS, Correction, find_correction
+from evalcore.core.compare.verdicts.points import refuse_points
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.frozen_dict import FrozenRecord
 from evalcore.shell.compare.baseline import CheckKeys, HeldGates, close_run, hold_against
@@ -32,6 +40,7 @@ class Checked(FrozenRecord, frozen=True, kw_only=True):
     difference_confidence: float | None = None
     strict: bool = False
     margin: float | None = None
+    shown: bool = False
     lead: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
@@ -48,7 +57,9 @@ def check_run(
     strict: bool = False,
     baseline: RunPath | None = None,
     margin: float | None = None,
+    shown: bool = False,
     allow_missing: bool = False,
+    rules_may_differ: bool = False,
     max_unscored: float | None = None,
     task: Names = (),
     metric: Names = (),
@@ -69,7 +80,9 @@ def check_run(
     keys = CheckKeys(
         strict=strict,
         margin=margin,
+        shown=shown,
         allow_missing=allow_missing,
+        rules_may_differ=rules_may_differ,
         max_unscored=max_unscored,
         tasks=split_names(task),
         metrics=list_names(metric),
@@ -96,6 +109,7 @@ def check_run(
         correction=keys.correction,
         strict=strict,
         margin=margin,
+        shown=shown,
         confidence=level,
         difference_confidence=against.level,
         lead=against.lead,
@@ -111,6 +125,8 @@ def _refuse_keys(keys: CheckKeys, baseline: bool, reading: ReadKeys) -> None:
         raise EvalError(f"expected --draws of at least 1, got {keys.draws}")
     if keys.margin is not None and not 0 <= keys.margin < float("inf"):
         raise EvalError(f"expected --margin of at least 0, such as 0.01, got {keys.margin:g}")
+    if keys.shown and keys.margin is None:
+        raise EvalError("expected --margin X with --shown: the drop that is shown not to be there, such as 0.01")
     if keys.max_unscored is not None and not 0 <= keys.max_unscored <= 1:
         raise EvalError(f"expected --max_unscored between 0 and 1, such as 0.01, got {keys.max_unscored:g}")
     needing = {
@@ -118,7 +134,9 @@ def _refuse_keys(keys: CheckKeys, baseline: bool, reading: ReadKeys) -> None:
         "metric": keys.metrics,
         "margin": keys.margin,
         "allow_missing": keys.allow_missing,
+        "rules_may_differ": keys.rules_may_differ,
         "max_unscored": keys.max_unscored,
+        "match_filter": reading.get("match_filter"),
         "higher_is_better": reading.get("higher_is_better"),
         "lower_is_better": reading.get("lower_is_better"),
     }
@@ -132,6 +150,7 @@ def _hold_to_limits(
 ) -> tuple[float, tuple[Gate, ...], tuple[str, ...]]:
     """The confidence of the intervals that limits are judged by, a gate for each number, and what to know."""
     estimates, losses = close_run(run, level_of_limits(keys.alpha, 1))
+    refuse_points(limits, estimates)
     count = len(match_limits(limits, estimates)) if keys.correction.corrects else 1
     level = level_of_limits(keys.alpha, count)
     estimates = close_run(run, level)[0] if count > 1 else estimates

@@ -12,14 +12,17 @@ from msgspec.structs import replace
 
 from evalcore.core.compare.gates import Number, choose_numbers
 from evalcore.core.compare.lines import Comparison, Correction, adjust_comparisons
-from evalcore.core.compare.regressions import warn_of_draws
 from evalcore.core.compare.sides import compare_sides
+from evalcore.core.compare.verdicts.margins import hold_to_margin
+from evalcore.core.compare.verdicts.points import refuse_margin
+from evalcore.core.compare.verdicts.regressions import warn_of_draws
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.frozen_dict import FrozenRecord
 from evalcore.core.records.task import MetricKey
 from evalcore.core.tables import EVALCORE
 from evalcore.shell.compare.alike import Alike, align_pairs
 from evalcore.shell.compare.conditions import explain_pairing, tell_pairs, tell_settings
+from evalcore.shell.compare.rule_changes import OTHER_RULES, select_rules, tell_rules, tell_unknown_rules
 from evalcore.shell.compare.run_sides import ReadKeys, read_sides
 from evalcore.shell.config.values import Names, RunPath, list_names, split_names
 from evalcore.shell.logs.runs.run_record import Recorded
@@ -32,7 +35,7 @@ class Compared(FrozenRecord, frozen=True, kw_only=True):
     """Runs side by side: a comparison of every pair of them, corrected together.
 
     ``flips`` and ``unmatched`` say how many documents of each kind to list (None: all). ``lead`` is what a reader must
-    know before any number.
+    know before any number, ``notes`` what else there is to know.
     """
 
     runs: tuple[Recorded, ...]
@@ -43,6 +46,7 @@ class Compared(FrozenRecord, frozen=True, kw_only=True):
     unmatched: int | None = 3
     warnings: tuple[str, ...] = ()
     lead: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -51,6 +55,10 @@ class Compared(FrozenRecord, frozen=True, kw_only=True):
     @property
     def alpha(self) -> float:
         return 1 - self.comparisons[0].confidence
+
+    @property
+    def margin(self) -> float | None:
+        return self.comparisons[0].margin
 
 
 def compare(
@@ -64,8 +72,10 @@ def compare(
     unmatched: int | None = 3,
     confidence: float = 0.95,
     correction: str | Correction = "holm",
+    margin: float | None = None,
     draws: int = 10_000,
     seed: int = 0,
+    rules_may_differ: bool = False,
     **reading: Unpack[ReadKeys],
 ) -> Compared:
     """Compare every pair of runs; the keys are the flags of ``evalcore compare``.
@@ -76,6 +86,8 @@ def compare(
     """
     if not 0 < confidence < 1:
         raise EvalError(f"expected --confidence between 0 and 1, got {confidence:g}")
+    if margin is not None and not 0 < margin < float("inf"):
+        raise EvalError(f"expected --margin above 0, such as 0.01, got {margin:g}")
     if draws < 1:
         raise EvalError(f"expected --draws of at least 1, got {draws}")
     paths = (a, b, *more)
@@ -88,7 +100,14 @@ def compare(
     compared = [versus(one, two) for one, two, _ in aligned]
     reasons = [warning for run in runs for warning in run.warnings]
     adjusted = adjust_comparisons(select_lines(compared, split_names(task), list_names(metric), reasons), correction)
+    if margin is not None:
+        refuse_margin((line for one in adjusted for line in one.lines), margin)
+        adjusted = hold_to_margin(adjusted, margin)
+    labels = label_runs(len(runs))
+    each = [((labels[one], labels[two]), comparison) for (one, two), comparison in zip(pairs, adjusted, strict=True)]
     alike = dict.fromkeys(line for comparison in adjusted for line in tell_pairs(comparison.documents))
+    unlike = [line for pair, comparison in each for line in tell_rules(pair, comparison.rules)]
+    unsure = [line for pair, comparison in each for line in tell_unknown_rules(pair, comparison)]
     bare = Compared(
         runs=runs,
         names=named,
@@ -98,11 +117,13 @@ def compare(
         unmatched=unmatched,
         warnings=(
             *warn_of_draws(adjusted, draws, 1 - confidence),
-            *tell_settings(label_runs(len(runs)), runs),
+            *tell_settings(labels, runs),
             *alike,
         ),
+        notes=tuple(dict.fromkeys([*(unlike if rules_may_differ else ()), *unsure])),
     )
-    return replace(bare, lead=_explain_pairs(bare, [likeness for *_, likeness in aligned]))
+    lead = () if rules_may_differ or not unlike else (*dict.fromkeys(unlike), OTHER_RULES)
+    return replace(bare, lead=(*lead, *_explain_pairs(bare, [likeness for *_, likeness in aligned])))
 
 
 def _explain_pairs(compared: Compared, alike: Sequence[Mapping[str, Alike]]) -> tuple[str, ...]:
@@ -206,8 +227,7 @@ def _select(comparison: Comparison, chosen: Callable[[Number], bool], named: Cal
     lines = tuple(line for line in comparison.lines if chosen((line.name, line.key)))
     every = any(line.group for line in lines)
     return replace(
-        comparison,
-        lines=lines,
+        select_rules(replace(comparison, lines=lines), chosen),
         documents=tuple(shared for shared in comparison.documents if every or named(shared.task)),
         tasks_only_a=tuple(filter(named, comparison.tasks_only_a)),
         tasks_only_b=tuple(filter(named, comparison.tasks_only_b)),

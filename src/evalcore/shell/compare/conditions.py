@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from evalcore.core.compare.lines import Shared
 from evalcore.shell.compare.alike import Alike
+from evalcore.shell.compare.prompt_changes import tell_arguments, tell_prompts
 from evalcore.shell.logs.runs.run_record import Recorded, find_rule
 from evalcore.shell.output.terminal.notes import group_texts
 
@@ -45,7 +46,7 @@ def describe_runs(runs: Sequence[Recorded]) -> tuple[str, ...]:
 
 
 def tell_settings(labels: Sequence[str], runs: Sequence[Recorded]) -> tuple[str, ...]:
-    """Other numbers of examples, other prompts, other rules for documents without a score."""
+    """Other numbers of examples, other prompts and generation arguments, other rules for documents without a score."""
     rules = [find_rule(run.results) for run in runs]
     spelled = (f"{COUNTED[rule]} in {label} (on_unscorable: {rule})" for label, rule in zip(labels, rules, strict=True))
     tasks = _list_common_tasks(runs)
@@ -56,13 +57,17 @@ def tell_settings(labels: Sequence[str], runs: Sequence[Recorded]) -> tuple[str,
         for task in tasks
         if task in other
     )
-    prompts = (
-        (task, "prompts differ: the task hashes do, while documents and n-shot are the same")
-        for task in tasks
-        if task not in other and len(_collect_hashes(runs, task)) > 1 and _has_same_rows(runs, task)
-    )
+    prompts = ((task, told) for task in tasks if task not in other and (told := _tell_prompts(runs, task)))
+    arguments = ((task, told) for task in tasks if (told := tell_arguments(labels, runs, task)))
     unlike = [f"documents without a score {', '.join(spelled)}"] if len(set(rules)) > 1 else []
-    return (*unlike, *group_texts(examples), *group_texts(prompts))
+    return (*unlike, *group_texts(examples), *group_texts(prompts), *group_texts(arguments))
+
+
+def _tell_prompts(runs: Sequence[Recorded], task: str) -> str | None:
+    """Say that prompts differ: by the rows of logs, else by the hashes of results."""
+    hashed = len(_collect_hashes(runs, task)) > 1 and _has_same_rows(runs, task)
+    by_hash = "prompts differ: the task hashes do, while documents and n-shot are the same" if hashed else None
+    return tell_prompts(runs, task) or by_hash
 
 
 def explain_pairing(

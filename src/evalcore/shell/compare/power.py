@@ -8,12 +8,15 @@ from typing import Unpack
 from evalcore.core.compare.gates import choose_numbers
 from evalcore.core.compare.power import Known, PowerGoal, PowerPlan, pair_known, plan_next
 from evalcore.core.compare.sides import compare_sides
+from evalcore.core.compare.verdicts.points import explain_points
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.frozen_dict import FrozenRecord
 from evalcore.core.tables import EVALCORE
 from evalcore.shell.compare.alike import align_sides
 from evalcore.shell.compare.conditions import explain_pairing, tell_pairs
-from evalcore.shell.compare.run_sides import LogKeys, read_known, read_sides
+from evalcore.shell.compare.filter_names import parse_filters, rename_filter
+from evalcore.shell.compare.rule_changes import tell_rules
+from evalcore.shell.compare.run_sides import LogKeys, ReadKeys, read_known, read_sides
 from evalcore.shell.config.values import Names, RunPath, list_names, split_names
 
 
@@ -39,6 +42,7 @@ def plan_power(
     correlation: float | None = None,
     task: Names = (),
     metric: Names = (),
+    match_filter: Names = (),
     **reading: Unpack[LogKeys],
 ) -> Planned:
     """Plan the next run from the spread of one run, or of two; the keys are the flags of ``evalcore power``.
@@ -49,6 +53,8 @@ def plan_power(
     """
     if other is not None and correlation is not None:
         raise EvalError("--correlation stands in for a second run; with RUN2 it is measured, leave it out")
+    if other is None and match_filter:
+        raise EvalError("--match-filter is about the filters of RUN2, and there is none")
     asked = PowerGoal(
         difference=difference,
         half_width=half_width,
@@ -62,7 +68,8 @@ def plan_power(
     lead: tuple[str, ...] = ()
     if other is not None:
         other_known, file, more = read_known(other, **reading)
-        known, lead, warnings = _pair_runs((str(run), str(other)), known, other_known, reading)
+        pair: ReadKeys = {**reading, "match_filter": match_filter}  # type: ignore[typeddict-item]
+        known, lead, warnings = _pair_runs((str(run), str(other)), known, other_known, pair)
         read, notes = (*read, file), (*notes, *more, *warnings)
     chosen = _select_known(known, split_names(task), list_names(metric))
     _refuse_points(chosen, difference or half_width or 0.0)
@@ -71,7 +78,7 @@ def plan_power(
 
 
 def _pair_runs(
-    paths: tuple[str, str], known_a: Iterable[Known], known_b: Iterable[Known], reading: LogKeys
+    paths: tuple[str, str], known_a: Iterable[Known], known_b: Iterable[Known], reading: ReadKeys
 ) -> tuple[tuple[Known, ...], tuple[str, ...], tuple[str, ...]]:
     """What is known of the difference between two runs, document by document; what leads all else, and warnings."""
     (a, b), sides = read_sides(paths, **reading)
@@ -80,7 +87,10 @@ def _pair_runs(
     lead = explain_pairing(paths, (a, b), compared.documents, alike)
     if not any(shared.both for shared in compared.documents):
         raise EvalError(f"no document is in both runs: {' '.join(lead) or 'they share no task'}")
-    of_a, of_b = ({(known.name, known.key): known for known in side} for side in (known_a, known_b))
+    names = parse_filters(list_names(reading.get("match_filter", ())))
+    of_a = {(known.name, known.key): known for known in known_a}
+    renamed = ((known, rename_filter(known.key, names)) for known in known_b)
+    of_b = {(known.name, key): known for known, key in renamed if key is not None}
     own: tuple[str, ...] = ()
     if b.renamed is not None:  # under the name of the first run's task
         own, of_b = b.warnings, {(a.side.scored[0].task.name, key): known for (_, key), known in of_b.items()}
@@ -89,7 +99,7 @@ def _pair_runs(
         for line in compared.lines
     }
     order = [*(number for number in of_a if number in paired), *(number for number in paired if number not in of_a)]
-    warnings = (*own, *tell_pairs(compared.documents), *compared.warnings)
+    warnings = (*own, *tell_rules(paths, compared.rules), *tell_pairs(compared.documents), *compared.warnings)
     return tuple(paired[number] for number in order), lead, warnings
 
 
@@ -111,7 +121,5 @@ def _refuse_points(known: Iterable[Known], goal: float) -> None:
     """
     share = next((number for number in known if number.share), None) if goal >= 1 else None
     if share is not None:
-        raise EvalError(
-            f"{share.name} {share.key} lies between 0 and 1, where {goal:g} points are {goal / 100:g}; choose other"
-            " numbers with --task or --metric if that is not what you mean"
-        )
+        instead = "choose other numbers with --task or --metric if that is not what you mean"
+        raise explain_points((share.name, share.key), goal, instead)

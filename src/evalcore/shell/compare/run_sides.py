@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Unpack
 
+from msgspec.structs import replace
 from pyrsistent import PMap
 
 from evalcore.core.compare.lines import ComparisonSide
@@ -14,11 +15,13 @@ from evalcore.core.lm_eval.result_file import lm_eval_results
 from evalcore.core.records.errors import EvalError
 from evalcore.core.tables import EVALCORE, Tables
 from evalcore.shell.compare.alike import rename_alone
+from evalcore.shell.compare.filter_names import match_filters
 from evalcore.shell.compare.runs import read_recorded
 from evalcore.shell.config.values import Names, RunPath, list_names, split_names
+from evalcore.shell.logs.declarations import DeclaredKeys, read_declarations
 from evalcore.shell.logs.log import Reader
 from evalcore.shell.logs.readers import READERS
-from evalcore.shell.logs.runs.directions import point_sides
+from evalcore.shell.logs.runs.directions import declare_sides
 from evalcore.shell.logs.runs.result_errors import list_known
 from evalcore.shell.logs.runs.run_record import Recorded, check_run_path, close_recorded, make_comparable
 from evalcore.shell.logs.runs.source import find_results
@@ -28,19 +31,22 @@ from evalcore.shell.logs.tables.column_map import ColumnKeys, declare_columns
 
 
 class LogKeys(ColumnKeys, total=False):
-    """What no log says: what the columns of tables hold, which documents count together; and a host's own tables."""
+    """What no log says: what the columns of tables hold, which documents count together, what reduces repeated scores.
+
+    Also a host's own readers and tables.
+    """
 
     cluster: str | None
+    reducer: Names
     readers: PMap[str, Reader]
     tables: Tables
 
 
-class ReadKeys(LogKeys, total=False):
-    """What else no log says: which documents are the same, which way a metric points."""
+class ReadKeys(LogKeys, DeclaredKeys, total=False):
+    """What else no log says: which documents and filters are the same, which way a metric points, its bounds."""
 
     match: Names | None
-    higher_is_better: Names
-    lower_is_better: Names
+    match_filter: Names
 
 
 def read_sides(
@@ -49,16 +55,21 @@ def read_sides(
     """Runs, each read once, and their scores to compare: counted as the run did, metrics pointing as asked."""
     named = [check_run_path(str(path)) for path in paths]
     read = {path: _read_path(path, reading, reading.get("match")) for path in dict.fromkeys(named)}
-    runs = rename_alone([read[path] for path in named])
-    higher, lower = reading.get("higher_is_better", ()), reading.get("lower_is_better", ())
-    return runs, point_sides([make_comparable(run) for run in runs], list_names(higher), list_names(lower))
+    alone = match_filters(rename_alone([read[path] for path in named]), list_names(reading.get("match_filter", ())))
+    runs = _declare_runs(alone, reading)
+    return runs, tuple(map(make_comparable, runs))
+
+
+def _declare_runs(runs: Sequence[Recorded], reading: ReadKeys) -> tuple[Recorded, ...]:
+    sides = declare_sides([run.side for run in runs], read_declarations(reading))
+    return tuple(replace(run, side=side) for run, side in zip(runs, sides, strict=True))
 
 
 def read_run(path: RunPath, **reading: Unpack[ReadKeys]) -> Recorded:
     """A run by itself; one without samples has the totals of its results."""
     where = check_run_path(str(path))
     try:
-        return _read_path(where, reading, reading.get("match"))
+        return _declare_runs([_read_path(where, reading, reading.get("match"))], reading)[0]
     except EvalError as wrong:
         if NO_SAMPLES not in str(wrong) or reading.get("cluster") is not None or reading.get("match"):
             raise
@@ -72,6 +83,7 @@ def _read_path(path: Path, reading: LogKeys, match: Names | None = None) -> Reco
         cluster=reading.get("cluster"),
         match=_split_fields(match),
         columns=searched.columns,
+        reducers=searched.reducers,
         readers=searched.readers,
         tables=searched.tables,
     )
@@ -79,7 +91,8 @@ def _read_path(path: Path, reading: LogKeys, match: Names | None = None) -> Reco
 
 def build_search(reading: LogKeys) -> Searched:
     """What logs are looked for."""
-    return Searched(reading.get("readers", READERS), declare_columns(reading), reading.get("tables"))
+    reducers = list_names(reading.get("reducer", ()))
+    return Searched(reading.get("readers", READERS), declare_columns(reading), reading.get("tables"), reducers)
 
 
 def read_known(path: RunPath, **reading: Unpack[LogKeys]) -> tuple[tuple[Known, ...], str, tuple[str, ...]]:

@@ -45,8 +45,10 @@ KEYS: dict[str, Key] = {
     "policy": Key("text", "evalcore (default), or lm-eval-0.4.13 for its numbers where they differ"),
     "confidence": Key("number", "level of the intervals (default 0.95)"),
     "ci": Key("text", "how intervals are made: wilson (default), t, exact, percentile, bca, z (wilson without t)"),
+    "stderr": Key("text", "errors of clusters and of documents that weigh unequally: cr2 (default), cr1 (as if equal)"),
     "cluster": Key("text", "field or template whose equal values belong together (in a file also {task: field})"),
     "on_unscorable": Key("text", "documents without a score: exclude (default), zero or fail"),
+    "keep_going": Key("flag", "leave out a task that cannot be built and run the others (exit code 1)"),
     "engine": Key("text", "how work is spread: serial"),
     "trust": Key("names", "files or folders whose code may run; PATH@sha256:HEX pins a file"),
     # accepted but ignored

@@ -64,8 +64,10 @@ class Plan(FrozenRecord, frozen=True, kw_only=True, forbid_unknown_fields=True, 
     policy: str = "evalcore"
     confidence: float = 0.95
     ci: str = "wilson"
+    stderr: str = "cr2"
     cluster: str | Mapping[str, str] | None = None
     on_unscorable: Rule = "exclude"
+    keep_going: bool = False
     engine: Literal["serial"] = "serial"
     trust: tuple[str | Pin, ...] = ()
 
@@ -77,9 +79,10 @@ def list_choices(tables: Tables | None = None) -> Mapping[str, tuple[str, ...]]:
     ['evalcore', 'lm-eval-0.4.13']
     """
     from evalcore.core.lm_eval.policy import POLICIES  # here, because these tables take time to load
+    from evalcore.core.stats.influence import ERROR_FORMS
     from evalcore.core.stats.intervals import INTERVALS
 
-    few = {"on_unscorable": ("exclude", "zero", "fail"), "engine": ("serial",)}
+    few = {"on_unscorable": ("exclude", "zero", "fail"), "engine": ("serial",), "stderr": tuple(ERROR_FORMS)}
     return {"policy": tuple(POLICIES), "ci": tuple(tables.intervals if tables else INTERVALS), **few}
 
 

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from evalcore.shell.logs.tables.column_map import ColumnMap
 
 NOTHING: Mapping[str, object] = FrozenDict()
+RECORDED = "scores as they were recorded (evalcore score --score)"
+"""Replaces missing code in the config of a task that was scored by recorded scores, so that they stand again."""
 
 
 class Problem(Struct, frozen=True):
@@ -126,6 +128,8 @@ class LogTask(Struct, frozen=True, kw_only=True):
     and gives None where that takes the whole log.
     ``covers`` is whether these are all scores that the log has, as far as its header tells; ``tell_numbers`` says where
     the numbers of a task of this name differ from those of the header.
+    ``usual`` are the metrics of its answers where nothing names any, if not those of their kind; ``pointed`` finds the
+    directions that the log declares of its recorded scores.
     """
 
     name: str
@@ -137,6 +141,8 @@ class LogTask(Struct, frozen=True, kw_only=True):
     results: Mapping[str, object] = NOTHING
     model: Mapping[str, object] = NOTHING
     epochs: Epochs = Epochs()
+    usual: tuple[str, ...] = ()
+    pointed: Callable[[], Mapping[str, bool]] = FrozenDict
     warnings: tuple[str, ...] = ()
     paths: tuple[Path, ...] = ()
     written: frozenset[str] = frozenset()

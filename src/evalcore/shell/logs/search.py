@@ -50,12 +50,14 @@ FLAGS = "--answer COLUMN --gold COLUMN -o DIR"
 class Searched(Struct, frozen=True):
     """The logs to search for: those that these readers recognise, and tables with these columns.
 
-    A host's own ``tables`` score and close what they hold; None leaves that to what a run says of itself.
+    A host's own ``tables`` score and close what they hold; None leaves that to what a run says of itself. ``reducers``
+    are for logs with several scores a document.
     """
 
     readers: PMap[str, Reader] = READERS
     columns: ColumnMap | None = None
     tables: Tables | None = None
+    reducers: tuple[str, ...] = ()
 
     def tell(self, path: Path) -> LogFile:
         """Detect the format of a file."""

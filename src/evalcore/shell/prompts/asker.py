@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
+from evalcore.core.lm_eval.target import ReadGolds, keep_target
 from evalcore.core.records.document import convert_gold
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.frozen_dict import freeze_value
@@ -68,11 +69,13 @@ class Asker(Struct, frozen=True):
     multiturn: bool
     mutual: bool
     several_inputs: bool = False
-    several_targets: bool = False
+    golds: ReadGolds = keep_target
 
 
-def make_asker(settings: TaskSettings, columns: Sequence[str], asking: Asking, mutual: bool) -> Asker:
-    """Compile every reader of a task, for documents with these columns."""
+def make_asker(
+    settings: TaskSettings, columns: Sequence[str], asking: Asking, mutual: bool, *, texts: bool = False
+) -> Asker:
+    """Compile every reader of a task, for documents with these columns; with ``texts``, no text is a list."""
     refuse_typos(settings, columns)
     shots, chosen = settings.fewshot_config, settings.doc_to_choice is not None
     names = frozenset(columns)
@@ -83,7 +86,7 @@ def make_asker(settings: TaskSettings, columns: Sequence[str], asking: Asking, m
         settings.output_type,
         Readers(
             read_text("" if rolling else settings.doc_to_text, names, choices=chosen),
-            read_target(settings.doc_to_target, names, choices=chosen),
+            read_target(settings.doc_to_target, names, choices=chosen, texts=texts),
             read_choices(settings.doc_to_choice, names) if chosen else None,
             read_field(settings.gen_prefix, names, key="gen_prefix"),
         ),
@@ -162,9 +165,12 @@ def _ask_generation(asker: Asker, doc: Doc, shots: Sequence[Turn]) -> AskedDocum
     prompt = _write_prompt(asker, doc, shots, question)
     choices = _check_choices(asker.ours.choices(doc)) if asker.ours.choices is not None else ()
     target = asker.ours.target(doc)
-    gold = target if asker.several_targets or not isinstance(target, list) else str(target)
     return AskedDocument(
-        (Generate(prompt, asker.generation),), convert_gold(gold), choices, freeze_value(target), question
+        (Generate(prompt, asker.generation),),
+        convert_gold(asker.golds(target)),
+        choices,
+        freeze_value(target),
+        question,
     )
 
 

@@ -8,17 +8,19 @@ from copy import deepcopy
 from msgspec.structs import replace
 
 from evalcore.core.answers.table import request_table
+from evalcore.core.lm_eval.target import choose_golds
 from evalcore.core.lm_eval.task_config import repeats_of, task_from_config
 from evalcore.core.records.document import select_docs
 from evalcore.core.records.errors import EvalError, locate, place
 from evalcore.core.records.frozen_dict import freeze_dict
-from evalcore.core.records.request import LOGLIKELIHOOD_ROLLING, Request, Sample
+from evalcore.core.records.request import GENERATE_UNTIL, LOGLIKELIHOOD_ROLLING, Request, Sample
 from evalcore.core.records.task import Task
 from evalcore.core.tables import known_metrics
 from evalcore.shell.prompts.asker import Asker, ask_document, make_asker, write_example
 from evalcore.shell.prompts.clusters import read_cluster
 from evalcore.shell.prompts.documents import DocTable, encode_doc, read_eval_table, read_shot_docs, share_documents
-from evalcore.shell.prompts.fewshot import draw_shots
+from evalcore.shell.prompts.fewshot import choose_examples, draw_shots
+from evalcore.shell.prompts.fields import hold_plain_text
 from evalcore.shell.prompts.mistakes import find_mistakes
 from evalcore.shell.prompts.overrides import fill_config, override_settings, select_scoring
 from evalcore.shell.prompts.ready_task import Asking, Built
@@ -43,7 +45,7 @@ def build_task(config: Mapping[str, object], splits: Mapping[str, Sequence[Doc]]
     try:
         task = _default_version(task_from_config(select_scoring(settings)))
         table = read_eval_table(settings, splits)
-        asker = _probe_targets(make_asker(settings, table.columns, asking, _asks_alone(task)), settings, table)
+        asker = _make_asker(settings, table, asking, _asks_alone(task))
         return _assemble_task(settings, task, table, asker, splits, asking)
     except EvalError as wrong:
         raise locate(wrong, place(settings.task)) from wrong
@@ -60,7 +62,7 @@ def _assemble_task(
     chosen = _choose_docs(len(table.docs), asking)
     if not chosen:
         raise EvalError("expected at least one document to ask about, got none")
-    shots = _make_shots(settings, asker, splits, asking.seed)
+    shots = _make_shots(settings, asker, splits, asking)
     cluster = None if settings.cluster is None else read_cluster(settings.cluster, table.columns)
     own_code = any(callable(getattr(settings, key)) for key in CALLED)
     requests: list[Request] = []
@@ -91,7 +93,7 @@ def _assemble_task(
         requests,
         tuple(samples),
         freeze_dict(fill_config(settings)),
-        (*_warn_of_settings(settings), *mistakes),
+        (*_warn_of_settings(settings, asking), *_warn_of_targets(settings, samples, targets, asking), *mistakes),
         tuple(targets),
         len(table.docs),
     )
@@ -118,8 +120,13 @@ def _asks_alone(task: Task) -> bool:
     return any(spec.name in known and known[spec.name].unconditional for metrics in lists for spec in metrics)
 
 
-def _probe_targets(asker: Asker, settings: TaskSettings, table: DocTable) -> Asker:
-    """Find out whether there are several inputs or targets, which lm-eval decides by the very first document."""
+def _make_asker(settings: TaskSettings, table: DocTable, asking: Asking, mutual: bool) -> Asker:
+    """Make the asker of these documents: the first says whether there are several inputs, as in lm-eval, and all say
+    whether targets are lists.
+    """
+    generates = settings.output_type == GENERATE_UNTIL and not asking.as_host
+    texts = generates and hold_plain_text(settings.doc_to_target, table.columns, table.docs)
+    asker = make_asker(settings, table.columns, asking, mutual, texts=texts)
     if not table.docs or settings.output_type == LOGLIKELIHOOD_ROLLING:
         return asker
     doc = deepcopy(table.docs[0])
@@ -127,11 +134,9 @@ def _probe_targets(asker: Asker, settings: TaskSettings, table: DocTable) -> Ask
         text, target = asker.ours.text(doc), asker.ours.target(doc)
     except EvalError as wrong:
         raise locate(wrong, place(settings.task, 0)) from wrong
-    return replace(
-        asker,
-        several_inputs=isinstance(text, int) and asker.ours.choices is not None,
-        several_targets=isinstance(target, list) and bool(target),
-    )
+    chosen = asker.ours.choices is not None
+    golds = choose_golds(target, choices=chosen, as_host=asking.as_host)
+    return replace(asker, several_inputs=isinstance(text, int) and chosen, golds=golds)
 
 
 def _choose_docs(count: int, asking: Asking) -> Sequence[int]:
@@ -147,20 +152,21 @@ def _choose_docs(count: int, asking: Asking) -> Sequence[int]:
 
 
 def _make_shots(
-    settings: TaskSettings, asker: Asker, splits: Mapping[str, Sequence[Doc]], seed: int | None
+    settings: TaskSettings, asker: Asker, splits: Mapping[str, Sequence[Doc]], asking: Asking
 ) -> Callable[[Doc], Sequence[Turn]]:
     """Make the function that gives a document its examples, each written once however often it is drawn."""
     if not settings.num_fewshot or settings.output_type == LOGLIKELIHOOD_ROLLING:
         return lambda doc: ()
-    pool = read_shot_docs(settings, splits)
-    draw = draw_shots(settings, pool, seed, shared=share_documents(settings, splits))
+    whole = read_shot_docs(settings, splits)
+    pool = whole if asking.as_host else choose_examples(settings, whole)
+    draw = draw_shots(settings, pool, asking.seed, shared=share_documents(settings, splits))
     written: dict[int, tuple[Turn, ...]] = {}
     kept: list[Doc] = list(pool)  # an object keeps its id while it is alive
 
     def turns(example: Doc) -> tuple[Turn, ...]:
         if id(example) not in written:
             kept.append(example)
-            written[id(example)] = _write_shot(asker, example, pool)
+            written[id(example)] = _write_shot(asker, example, whole)
         return written[id(example)]
 
     def shots(doc: Doc) -> Sequence[Turn]:
@@ -177,10 +183,11 @@ def _write_shot(asker: Asker, example: Doc, pool: Sequence[Doc]) -> tuple[Turn, 
         raise EvalError(f"few-shot example {number}: {wrong}") from wrong
 
 
-def _warn_of_settings(settings: TaskSettings) -> tuple[str, ...]:
+def _warn_of_settings(settings: TaskSettings, asking: Asking) -> tuple[str, ...]:
     out: list[str] = []
     if settings.num_fewshot and settings.fewshot_config.fewshot_indices is not None:
-        out.append(f"fewshot_indices is not used, as in lm-eval 0.4.13{place(settings.task)}")
+        used = "is not used, as in" if asking.as_host else "chooses the examples; it has no effect in"
+        out.append(f"fewshot_indices {used} lm-eval 0.4.13 (E51){place(settings.task)}")
     if (
         settings.num_fewshot
         and settings.fewshot_config.split is not None
@@ -188,3 +195,18 @@ def _warn_of_settings(settings: TaskSettings) -> tuple[str, ...]:
     ):
         out.append(f"fewshot_config has a split and samples: the split counts{place(settings.task)}")
     return tuple(out)
+
+
+def _warn_of_targets(
+    settings: TaskSettings, samples: Sequence[Sample], targets: Sequence[object], asking: Asking
+) -> tuple[str, ...]:
+    """Warn of targets that are lists in some documents and texts in others."""
+    kinds = {isinstance(target, list | tuple) for target in targets}
+    if len(kinds) < 2 or settings.output_type != GENERATE_UNTIL:
+        return ()
+    read = "the first decides for all" if asking.as_host else "each counts as it is"
+    first = samples[[isinstance(target, list | tuple) for target in targets].index(True)].doc_id
+    return (
+        f"doc_to_target gives a list for some documents (the first: {first}) and a text for others: {read}; lm-eval "
+        f"0.4.13 splits such texts into characters, or takes the list as a text (E53){place(settings.task)}",
+    )

@@ -14,6 +14,23 @@ Draw = Callable[[Doc | None], Sequence[Doc]]
 """Gives the examples for a document; a given document must not be among them."""
 
 
+def choose_examples(settings: TaskSettings, pool: Sequence[Doc]) -> Sequence[Doc]:
+    """Choose the examples that ``fewshot_indices`` names, in its order; all if it names none.
+
+    >>> from evalcore.shell.prompts.settings import Shots
+    >>> settings = TaskSettings(task="t", fewshot_config=Shots(fewshot_indices=(2, 0)))
+    >>> choose_examples(settings, [{"q": 0}, {"q": 1}, {"q": 2}])
+    [{'q': 2}, {'q': 0}]
+    """
+    chosen = settings.fewshot_config.fewshot_indices
+    if not chosen:
+        return pool
+    for i in chosen:
+        if type(i) is not int or not 0 <= i < len(pool):
+            raise EvalError(f"expected fewshot_indices between 0 and {len(pool) - 1}, got {i!r}{place(settings.task)}")
+    return [pool[i] for i in chosen]
+
+
 def draw_shots(
     settings: TaskSettings, pool: Sequence[Doc], seed: int | None, *, shared: bool = False
 ) -> Callable[[Doc], Sequence[Doc]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import partial
 
 from jinja2 import UndefinedError
@@ -28,15 +28,44 @@ def read_text(given: object, columns: Collection[str], *, choices: bool, key: st
     return _explain_errors(key, _read_plain(key, given, int))
 
 
-def read_target(given: object, columns: Collection[str], *, choices: bool, key: str = "doc_to_target") -> Read:
+def read_target(
+    given: object, columns: Collection[str], *, choices: bool, texts: bool = False, key: str = "doc_to_target"
+) -> Read:
     """Make the reader of ``doc_to_target``: a text, an index into the choices, or several of either.
+
+    ``texts``: a field that is a text stays one, even if it looks like a list.
 
     >>> read_target("['a', 'b']", [], choices=False)({}), read_target("{{n}}", ["n"], choices=True)({"n": 2})
     (['a', 'b'], 2)
+    >>> read_target("{{a}}", ["a"], choices=False, texts=True)({"a": "[1, 2]"})
+    '[1, 2]'
     """
     if isinstance(given, str) and given not in columns:
-        return _explain_errors(key, partial(_read_target, compile_template(given), compile_value(given), choices))
+        value = compile_value(given)
+        read = partial(_read_target, compile_template(given), value, choices)
+        return _explain_errors(key, partial(_keep_text, value, read) if texts and value is not None else read)
     return _explain_errors(key, _read_plain(key, given, int | tuple | list))
+
+
+def hold_plain_text(given: object, columns: Collection[str], docs: Iterable[Doc]) -> bool:
+    """Whether a template that shows a field of the documents shows a text in some that is no list.
+
+    Then a text that only looks like a list is a text, too: ``[1, 2]`` among ``7`` and ``x``.
+
+    >>> hold_plain_text("{{a}}", ["a"], [{"a": "[1, 2]"}, {"a": "x"}]), hold_plain_text("{{a}}", ["a"], [{"a": "[1]"}])
+    (True, False)
+    """
+    value = compile_value(given) if isinstance(given, str) and given not in columns else None
+    if value is None:
+        return False
+    for doc in docs:
+        try:
+            text = value(doc)
+        except Exception:  # reading the target will say why
+            continue
+        if type(text) is str and not _looks_listed(text):
+            return True
+    return False
 
 
 def read_choices(given: object, columns: Collection[str], *, key: str = "doc_to_choice") -> Read:
@@ -119,10 +148,26 @@ def _read_target(render: Callable[[Doc], str], value: Read | None, choices: bool
     text = render(doc)
     if choices and text.isdigit():
         return _parse_index(text)
-    if len(text) < 2 or text[0] != "[" or text[-1] != "]":
+    if not _is_bracketed(text):
         return text
     literal = _parse_literal(text)
     return text if isinstance(literal, Exception) else literal
+
+
+def _keep_text(value: Read, read: Read, doc: Doc) -> object:
+    try:
+        text = value(doc)
+    except Exception:
+        return read(doc)
+    return text if type(text) is str else read(doc)
+
+
+def _is_bracketed(text: str) -> bool:
+    return len(text) > 1 and text[0] == "[" and text[-1] == "]"
+
+
+def _looks_listed(text: str) -> bool:
+    return _is_bracketed(text) and not isinstance(_parse_literal(text), Exception)
 
 
 def _read_choices(render: Callable[[Doc], str], value: Read | None, doc: Doc) -> object:

@@ -13,7 +13,10 @@ from evalcore.shell.prompts.turns import ChatTemplate
 
 
 class Asking(FrozenRecord, frozen=True):
-    """How a run asks its tasks, in lm-eval's words. ``chat`` is the model's template if it is to be applied."""
+    """How a run asks its tasks, in lm-eval's words. ``chat`` is the model's template if it is to be applied.
+
+    ``as_host``: as lm-eval 0.4.13 does even where that is wrong (E51, E53).
+    """
 
     num_fewshot: int | None = None
     seed: int | None = 1234
@@ -25,6 +28,7 @@ class Asking(FrozenRecord, frozen=True):
     gen_kwargs: Mapping[str, object] | None = None
     predict_only: bool = False
     cluster: str | None = None
+    as_host: bool = False
 
 
 class Built(ColumnRecord, frozen=True, eq=True):

@@ -1,7 +1,9 @@
 """A whole run: ``run`` asks a model, scores its answers, closes the numbers and writes them.
 
 run         run(): the steps below in order
+by_task     what a plan says of tasks, groups and globs, task by task
 prepare     a plan's tasks: names to trees, trusted code, documents, requests
+failures    tasks that cannot be built
 folder      the run folder, who may use it, and the answer log
 ask         each distinct question once, none that the log knows, every reply durable before it counts
 close       scores to numbers, for runs and for recorded answers

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, NoReturn
 
 from msgspec.structs import replace
 
 from evalcore.core.aggregate.inference import Inference
+from evalcore.core.aggregate.numbers import SHARE
 from evalcore.core.groups.tree import Tree
-from evalcore.core.metrics.metric import Metric
 from evalcore.core.pipeline import build_report, report_task
 from evalcore.core.records.errors import EvalError
-from evalcore.core.records.estimate import Counts, Estimate, Resampling
+from evalcore.core.records.estimate import Estimate, Resampling
+from evalcore.core.records.outcome import Counts
 from evalcore.core.records.report import Report, TaskReport
-from evalcore.core.records.request import GENERATE_UNTIL
-from evalcore.core.records.score import Scored
+from evalcore.core.records.score import Scored, ScoredColumn
 from evalcore.core.tables import EVALCORE, Tables
 from evalcore.shell.config.plan import Plan
 
@@ -29,6 +28,7 @@ def inference_of(plan: Plan, tables: Tables = EVALCORE) -> Inference:
     return Inference(
         confidence=plan.confidence,
         interval=plan.ci,
+        stderr=plan.stderr,
         intervals=tables.intervals,
         on_unscorable=plan.on_unscorable,
         resampling=Resampling(plan.bootstrap_iters),
@@ -40,9 +40,9 @@ def close_task(
 ) -> TaskReport:
     """Close a task. One that cannot be closed says why, and costs the others nothing but under a stricter rule.
 
-    ``shares`` are metrics without a record of their own whose scores are 0 or 1.
+    ``shares`` are metrics whose recorded scores are 0 or 1.
     """
-    inference, tables = inference_of(plan, tables), know_shares(tables, shares)
+    inference, scored = inference_of(plan, tables), mark_shares(scored, shares)
     try:
         return report_task(scored, inference=inference, tables=tables, n_original=n_original)
     except EvalError as wrong:
@@ -67,17 +67,12 @@ def close_groups(tasks: Iterable[TaskReport], trees: Iterable[Tree[object]], pla
     return build_report(tasks, trees, inference=inference_of(plan, tables), tables=tables)
 
 
-def _refuse_scoring(batch: object, options: object) -> NoReturn:
-    raise EvalError("a recorded score is not made again")
+def mark_shares(scored: Scored, shares: Iterable[str]) -> Scored:
+    """Mark the columns of metrics whose scores were 0 or 1 throughout, whatever a reducer made of them."""
+    names = frozenset(shares)
 
+    def marked(one: ScoredColumn) -> ScoredColumn:
+        named = (one.spec.name if one.spec is not None else one.key.metric) in names
+        return replace(one, traits=(*one.traits, SHARE)) if named and SHARE not in one.traits else one
 
-SHARE: Metric[Any] = Metric(_refuse_scoring, options=None)
-"""What is known of a recorded score that is 0 or 1."""
-
-
-def know_shares(tables: Tables, shares: Iterable[str]) -> Tables:
-    """The tables with metrics of right and wrong, whose means lie between 0 and 1 whatever a reducer made of them."""
-    known = {name for found in tables.metrics.values() for name in found}
-    new = {name: SHARE for name in shares if name not in known}
-    own = tables.metrics[GENERATE_UNTIL].update(new)
-    return replace(tables, metrics=tables.metrics.set(GENERATE_UNTIL, own)) if new else tables
+    return replace(scored, columns=tuple(map(marked, scored.columns))) if names else scored

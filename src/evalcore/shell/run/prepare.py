@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from fnmatch import fnmatchcase
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TypeVar
+from typing import NamedTuple
 
 from msgspec.structs import replace
 from pyrsistent import PMap
+from toolz import unique
 
-from evalcore.core.groups.edit import list_groups
-from evalcore.core.groups.rules import GROUP_TABLES, GroupTables
-from evalcore.core.groups.tree import Tree, leaves
-from evalcore.core.records.errors import EvalError, locate, place, require_known, unknown
+from evalcore.core.groups.tree import Tree
+from evalcore.core.pipeline import report_task, score_task
+from evalcore.core.records.errors import EvalError, located, place, require_known
 from evalcore.core.records.frozen_dict import FrozenDict, FrozenRecord, thaw_dict, thaw_value
-from evalcore.core.records.request import Options
+from evalcore.core.records.request import GENERATE_UNTIL, Generate, Options
+from evalcore.core.tables import EVALCORE, Tables
 from evalcore.shell.config.locations import find_path
 from evalcore.shell.config.plan import PATH_ARGS, Pin, Plan
 from evalcore.shell.data.local import find_override
@@ -26,12 +26,13 @@ from evalcore.shell.models.model import Backend, Model
 from evalcore.shell.output.terminal.progress import Progress
 from evalcore.shell.prompts.build import build_task
 from evalcore.shell.prompts.ready_task import Asking, Built
+from evalcore.shell.run.by_task import clusters_by_task, spread_data
+from evalcore.shell.run.failures import note_failure, refuse_failures
 from evalcore.shell.tasks.code import hash_code
+from evalcore.shell.tasks.evaluate_scripts import HINT, find_scripts
 from evalcore.shell.tasks.library.cache import open_library
 from evalcore.shell.tasks.resolution import resolve_specs
 from evalcore.shell.tasks.trust import Trust, load_functions, load_groups, read_trust, refuse_untrusted
-
-T = TypeVar("T")
 
 
 class Selected(FrozenRecord, frozen=True):
@@ -44,70 +45,55 @@ class Selected(FrozenRecord, frozen=True):
     warnings: tuple[str, ...]
     trusted: Mapping[str, str]
     clusters: Mapping[str, str] = FrozenDict()
+    failed: Mapping[str, str] = FrozenDict()
 
 
-def select_tasks(plan: Plan, home: Path | None, known: GroupTables = GROUP_TABLES) -> Selected:
+class Prepared(NamedTuple):
+    """The tasks that are ready to be asked, and why others are not."""
+
+    tasks: tuple[Built, ...]
+    failed: FrozenDict[str, str]
+
+
+def select_tasks(plan: Plan, home: Path | None, tables: Tables = EVALCORE) -> Selected:
     """Find the tasks that a plan names, and load the code that it trusts."""
     index = open_library([find_path(one, home) for one in plan.include_path])
     named = [one if not isinstance(one, str) or one in index.entries else find_path(one, home) for one in plan.tasks]
-    found = resolve_specs(index, named, metadata={**plan.model_args, **plan.metadata}, known=known)
+    found = resolve_specs(index, named, metadata={**plan.model_args, **plan.metadata}, known=tables.group_tables)
     trust = read_trust(_seen_from(one, home) for one in plan.trust)
     data = spread_data(plan.data, found.trees, found.tasks)
     local = [name for name in found.tasks if find_override(data, name) is not None]
-    refuse_untrusted(found.tasks, trust, local_data=local)
-    _refuse_unsafe(plan, found.tasks)
     _refuse_strangers(plan, found.tasks)
-    hashes = {path: sha for config in found.tasks.values() for path, sha in hash_code(config).items()}
+    configs: dict[str, Mapping[str, object]] = {}
+    failed: dict[str, str] = {}
+    others = len(found.tasks) - 1
+    for name, config in found.tasks.items():
+        with note_failure(failed, name, keep_going=plan.keep_going, others=others):
+            configs[name] = _add_scripts(config, found.sources[name], plan, tables)
+    coded: dict[str, Mapping[str, object]] = {}
+    together = [configs] if configs and not plan.keep_going else [{name: config} for name, config in configs.items()]
+    for some in together:
+        with note_failure(failed, next(iter(some)), keep_going=plan.keep_going, others=others):
+            refuse_untrusted(some, trust, local_data=local)
+            _refuse_unsafe(plan, some)
+            coded |= {name: _loaded(one, found.sources[name], trust, name in local) for name, one in some.items()}
+    hashes = {path: sha for name in coded for path, sha in hash_code(configs[name]).items()}
     return Selected(
         load_groups(found.trees, trust),
-        {name: _loaded(config, found.sources[name], trust, name in local) for name, config in found.tasks.items()},
+        coded,
         data,
         found.sources,
         found.warnings,
         dict(sorted(hashes.items())),
         clusters_by_task(plan.cluster, found.trees, found.tasks),
+        failed,
     )
 
 
-def spread_data(
-    data: Mapping[str, T], trees: Iterable[Tree[Options]], tasks: Iterable[str], key: str = "data"
-) -> Mapping[str, T]:
-    """``data:`` by task: the name of a group stands for its tasks, and a name or glob that fits none is a mistake.
-
-    >>> from evalcore.core.groups.tree import Group, Leaf
-    >>> spread_data({"g": "x.jsonl"}, [Group("g", (Leaf("a", None), Leaf("b", None)))], ["a", "b"])
-    {'a': 'x.jsonl', 'b': 'x.jsonl'}
-    """
-    groups = {one.name: one for one in list_groups(trees)}
-    names, out = list(tasks), dict[str, T]()
-    for name, value in data.items():
-        if name in groups and name not in names:
-            out |= {leaf.name: value for leaf in leaves(groups[name]) if leaf.name not in data}
-        elif any(task == name or fnmatchcase(task, name) for task in names):
-            out[name] = value
-        else:
-            raise unknown(f"task in {key}", name, [*names, *groups])
-    return out
-
-
-def clusters_by_task(
-    given: str | Mapping[str, str] | None, trees: Iterable[Tree[Options]], tasks: Iterable[str]
-) -> Mapping[str, str]:
-    """What a run's ``cluster`` says of each task: one field for all, or by the names or globs of tasks and groups.
-
-    >>> clusters_by_task("passage", [], ["a"]), clusters_by_task({"*_en": "id", "a": "key"}, [], ["a", "b_en", "c"])
-    ({'a': 'passage'}, {'a': 'key', 'b_en': 'id'})
-    """
-    names = list(tasks)
-    if given is None or isinstance(given, str):
-        return dict.fromkeys(names, given) if given else {}
-    known = spread_data(given, trees, names, "cluster")
-    found = {name: known.get(name) or _fitting(known, name) for name in names}
-    return {name: field for name, field in found.items() if field}
-
-
-def _fitting(known: Mapping[str, str], task: str) -> str | None:
-    return next((field for glob, field in known.items() if fnmatchcase(task, glob)), None)
+def _add_scripts(config: Mapping[str, object], source: str, plan: Plan, tables: Tables) -> Mapping[str, object]:
+    """A config with the scripts of metrics that are Hugging Face's; answers alone need none."""
+    folder = "" if source == "inline" else str(Path(source).parent)
+    return config if plan.predict_only else find_scripts(config, tables.metrics.get(GENERATE_UNTIL, ()), folder)
 
 
 def _loaded(config: Mapping[str, object], source: str, trust: Trust, local: bool) -> dict[str, object]:
@@ -161,25 +147,42 @@ def build_tasks(
     home: Path | None,
     shown: Progress,
     readers: Readers = DATA_READERS,
-) -> tuple[Built, ...]:
-    """The requests of every task."""
+    tables: Tables = EVALCORE,
+) -> Prepared:
+    """The requests of every task, each checked against the model and the tables that will score it."""
     shown.stage("building requests", len(selected.configs))
     out: list[Built] = []
+    failed = dict(selected.failed)
     for name, frozen in selected.configs.items():
-        config, override = thaw_dict(frozen), thaw_value(find_override(selected.data, name))
-        source = selected.sources[name]
-        beside = [Path(source).parent] if source != "inline" and override is None else []
-        try:
+        noted = note_failure(failed, name, keep_going=plan.keep_going, others=len(selected.configs) - 1)
+        with noted, located(place(name)):
+            config, override = thaw_dict(frozen), thaw_value(find_override(selected.data, name))
+            source = selected.sources[name]
+            beside = [Path(source).parent] if source != "inline" and override is None else []
             splits = load_splits(config, override, root=[*beside, *([home] if home else [])], readers=readers)
-            built = build_task(config, splits, asking_of(plan, model, name, selected.clusters.get(name)))
-        except EvalError as wrong:
-            raise locate(wrong, place(name)) from wrong
-        out.append(replace(built, warnings=(*splits.warnings, *built.warnings)))
+            asking = asking_of(plan, model, name, selected.clusters.get(name), as_host=tables.as_host)
+            built = build_task(config, splits, asking)
+            _check_task(built, model, tables)
+            out.append(replace(built, warnings=(*splits.warnings, *built.warnings)))
         shown.advance()
-    return tuple(out)
+    refuse_failures(selected.trees, failed, [built.task.name for built in out])
+    return Prepared(tuple(out), FrozenDict(failed))
 
 
-def asking_of(plan: Plan, model: Model, task: str, cluster: str | None = None) -> Asking:
+def _check_task(built: Built, model: Model, tables: Tables) -> None:
+    """Find a metric nobody knows, a package that is missing, a generation option that the model cannot honour."""
+    try:
+        report_task(score_task(built.task, [], [], tables=tables), tables=tables)
+    except EvalError as wrong:
+        if "unknown metric" not in str(wrong) or built.task.output_type != GENERATE_UNTIL:
+            raise
+        raise EvalError(f"{wrong}; nor is a script of Hugging Face's evaluate here ({HINT})") from wrong
+    for request in unique(built.requests, key=lambda request: id(getattr(request, "options", None))):
+        if isinstance(request, Generate):
+            model.check(request.options)
+
+
+def asking_of(plan: Plan, model: Model, task: str, cluster: str | None = None, *, as_host: bool = False) -> Asking:
     """How a plan asks a task: the few-shot seed is the fourth, the chat template the model's own."""
     if plan.apply_chat_template and model.chat is None:
         raise EvalError(
@@ -198,4 +201,5 @@ def asking_of(plan: Plan, model: Model, task: str, cluster: str | None = None) -
         gen_kwargs=plan.gen_kwargs or None,
         predict_only=plan.predict_only,
         cluster=cluster,
+        as_host=as_host,
     )

@@ -11,14 +11,12 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 from pyrsistent import PMap
-from toolz import unique
 
 from evalcore.core.answers.table import AnswerTable
 from evalcore.core.lm_eval.policy import POLICIES
-from evalcore.core.pipeline import MapChunks, report_task, score_task
-from evalcore.core.records.errors import EvalError, located, place, require
-from evalcore.core.records.frozen_dict import thaw_value
-from evalcore.core.records.request import Generate
+from evalcore.core.pipeline import MapChunks, score_task
+from evalcore.core.records.errors import EvalError, require
+from evalcore.core.records.frozen_dict import FrozenDict, thaw_value
 from evalcore.core.records.score import Scored
 from evalcore.core.tables import Tables
 from evalcore.shell.config.plan import Plan, Read, read_config
@@ -34,6 +32,7 @@ from evalcore.shell.output.terminal.progress import UNSEEN, Progress
 from evalcore.shell.prompts.ready_task import Built
 from evalcore.shell.run.ask import AnswerSheet, ask_agenda, list_questions, replies_of, tell_endings
 from evalcore.shell.run.close import close_groups, close_task
+from evalcore.shell.run.failures import offer_others, tell_failures
 from evalcore.shell.run.folder import claim_folder, hold_folder, log_path, run_folder
 from evalcore.shell.run.prepare import Selected, build_tasks, open_model, select_tasks
 from evalcore.shell.run.run_result import RunResult
@@ -69,10 +68,7 @@ def run(
     plan, folder = read.plan, run_folder(read.plan)
     try:
         own = tables or POLICIES[plan.policy]
-        selected, model = select_tasks(plan, home, own.group_tables), open_model(plan, home, models)
-        tasks = build_tasks(plan, selected, model, home, shown, data_readers)
-        ready = ReadyRun(selected, model, tasks, own)
-        _check_ready(plan, ready, shown)
+        ready = _make_ready(plan, home, own, models, data_readers, shown)
         with hold_folder(folder):
             replaced = claim_folder(folder, plan, home, ready.model.identity, overwrite=overwrite)
             result = _run_in(folder, plan, ready, shown, map, parquet)
@@ -91,12 +87,13 @@ def _read(
 
 
 class ReadyRun(Struct, frozen=True):
-    """All that a plan needs to be run: nothing was asked yet."""
+    """All that a plan needs to be run: nothing was asked yet. ``failed`` are tasks that it goes without."""
 
     selected: Selected
     model: Model
     tasks: tuple[Built, ...]
     tables: Tables
+    failed: FrozenDict[str, str]
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -105,15 +102,24 @@ class ReadyRun(Struct, frozen=True):
         return (*self.selected.warnings, *self.model.warnings, *own)
 
 
-def _check_ready(plan: Plan, ready: ReadyRun, shown: Progress) -> None:
-    """Find every mistake that can be found before anything is asked."""
+def _make_ready(
+    plan: Plan,
+    home: Path | None,
+    tables: Tables,
+    models: PMap[str, str | Backend],
+    readers: Readers,
+    shown: Progress,
+) -> ReadyRun:
+    """Find every mistake that can be found before anything is asked, and tell what is odd."""
+    with offer_others():
+        selected, model = select_tasks(plan, home, tables), open_model(plan, home, models)
+        tasks, failed = build_tasks(plan, selected, model, home, shown, readers, tables)
+    ready = ReadyRun(selected, model, tasks, tables, failed)
     if plan.write_out:
-        sys.stderr.write("".join(first_prompt(built) for built in ready.tasks))
-    for built in ready.tasks:  # a metric nobody knows, or a package that is missing
-        report_task(score_task(built.task, [], [], tables=ready.tables), tables=ready.tables)
-    _refuse_options(ready.model, ready.tasks)
-    for text in group_warnings(ready.warnings, {built.task.name for built in ready.tasks}):
+        sys.stderr.write("".join(first_prompt(built) for built in tasks))
+    for text in (*tell_failures(failed), *group_warnings(ready.warnings, {built.task.name for built in tasks})):
         shown.warn(text)
+    return ready
 
 
 class ScoredTask(Struct, frozen=True):
@@ -140,6 +146,7 @@ def _run_in(folder: Path, plan: Plan, ready: ReadyRun, shown: Progress, map: Map
     results = build_results(report, facts, configs=configs, hashes=hashes, warnings=warnings)
     source = {"model_identity": model.identity}
     counts = {"questions": len(agenda.items), "asked_now": sheet.asked_now, "log_problems": list(sheet.warnings)}
+    counts |= {"failed_tasks": dict(ready.failed)} if ready.failed else {}
     files = write_folder(folder, results, hashes, source=source, start=start, parquet=parquet, **counts)
     unclosed = any(estimate.counts.failed for task in report.tasks for _, estimate in task.estimates)
     return RunResult(
@@ -149,8 +156,9 @@ def _run_in(folder: Path, plan: Plan, ready: ReadyRun, shown: Progress, map: Map
         confidence=plan.confidence,
         folder=folder,
         files=files,
-        complete=not (find_losses(report) or unclosed),
+        complete=not (find_losses(report) or unclosed or ready.failed),
         warnings=(*warnings, *sheet.warnings),
+        failed=ready.failed,
     )
 
 
@@ -181,15 +189,6 @@ def _write(folder: Path, part: ScoredTask) -> str:
     keys = (sample.doc_id for sample in part.built.samples)
     targets = dict(zip(keys, map(thaw_value, part.built.targets), strict=True)) if part.built.targets else None
     return write_task(folder, part.built.task.name, list_sample_lines(part.scored, part.built, part.answers, targets))
-
-
-def _refuse_options(model: Model, tasks: Sequence[Built]) -> None:
-    """Refuse generation options that the model cannot honour, before anything is asked."""
-    for built in tasks:
-        for request in unique(built.requests, key=lambda request: id(getattr(request, "options", None))):
-            if isinstance(request, Generate):
-                with located(place(built.task.name)):
-                    model.check(request.options)
 
 
 def first_prompt(built: Built) -> str:
@@ -228,7 +227,9 @@ def run_facts(plan: Plan, ready: ReadyRun) -> RunFacts:
         else plan.fewshot_as_multiturn,
         confidence=plan.confidence,
         ci=plan.ci,
+        stderr=plan.stderr,
         on_unscorable=plan.on_unscorable,
         policy=ready.tables.name,
         trusted=ready.selected.trusted,
+        failed=ready.failed,
     )

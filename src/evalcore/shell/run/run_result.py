@@ -7,19 +7,21 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from evalcore.core.records.frozen_dict import FrozenRecord, thaw_dict
+from evalcore.core.records.frozen_dict import FrozenDict, FrozenRecord, thaw_dict
 from evalcore.core.records.report import Report
 from evalcore.shell.logs.log import Problem
 from evalcore.shell.output.terminal.show import Shown, prepare_shown, render
+from evalcore.shell.run.failures import tell_failures
 
 
 class RunResult(FrozenRecord, frozen=True, kw_only=True):
     """A finished run, or logs that were scored again.
 
     ``report`` has the numbers as records, ``results`` what ``results.json`` holds, ``folder`` and ``files`` where that
-    was written. ``complete`` is false if a document has no score or a record could not be read (these are
-    ``problems``). ``warnings`` are all of them, ``early_warnings`` those that were told before anything was asked;
-    ``bounds`` says between what numbers lie, whatever the documents without a score would have got.
+    was written. ``complete`` is false if a document has no score, a task could not be built (``failed``, by name with
+    the reason) or a record could not be read (``problems``). ``warnings`` are all of them, ``early_warnings`` those
+    that were told before anything was asked; ``bounds`` says between what numbers lie, whatever the documents without
+    a score would have got.
 
     >>> str(RunResult(report=Report(tasks=()), results={}, title="nothing")).splitlines()[0]
     'nothing'
@@ -37,6 +39,7 @@ class RunResult(FrozenRecord, frozen=True, kw_only=True):
     problems: tuple[Problem, ...] = ()
     bounds: tuple[str, ...] = ()
     unknown_shots: frozenset[str] = frozenset()
+    failed: Mapping[str, str] = FrozenDict()
 
     def __repr__(self) -> str:
         where = f", written to {self.folder}" if self.folder is not None else ""
@@ -57,4 +60,4 @@ class RunResult(FrozenRecord, frozen=True, kw_only=True):
             files=self.files,
         )
         rows = tuple(replace(row, shots=None) if row.name in self.unknown_shots else row for row in shown.rows)
-        return replace(shown, rows=rows, losses=(*self.bounds, *shown.losses))
+        return replace(shown, rows=rows, losses=(*tell_failures(self.failed), *self.bounds, *shown.losses))

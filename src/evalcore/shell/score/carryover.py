@@ -18,10 +18,9 @@ from evalcore.core.records.score import Scored, ScoredColumn
 from evalcore.core.records.task import MetricKey, MetricSpec, Task
 from evalcore.core.tables import EVALCORE, Tables, first_or_all, known_metrics
 from evalcore.shell.logs.json_records import find_part
-from evalcore.shell.logs.log import LogTask
+from evalcore.shell.logs.log import RECORDED, LogTask
 from evalcore.shell.score.groups import find_recorded_count
 from evalcore.shell.score.labels import find_recorded_name
-from evalcore.shell.score.verdicts import RECORDED
 
 Plain = Mapping[str, object]
 OWN_CODE = (

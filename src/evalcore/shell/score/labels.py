@@ -141,6 +141,7 @@ def gather_facts(logs: Iterable[LogTask], plan: Plan, tables: Tables, trusted: M
         bootstrap_iters=plan.bootstrap_iters,
         confidence=plan.confidence,
         ci=plan.ci,
+        stderr=plan.stderr,
         on_unscorable=plan.on_unscorable,
         policy=tables.name,
         trusted=trusted,

@@ -13,16 +13,15 @@ from evalcore.core.filters.chain import leaves_of, scope_of
 from evalcore.core.lm_eval.task_config import task_from_config
 from evalcore.core.records.errors import EvalError, place, unknown
 from evalcore.core.records.frozen_dict import thaw_dict
-from evalcore.core.records.request import GENERATE_UNTIL, LOGLIKELIHOOD, MULTIPLE_CHOICE
-from evalcore.core.records.task import MetricKey, Task
+from evalcore.core.records.request import LOGLIKELIHOOD, MULTIPLE_CHOICE
+from evalcore.core.records.task import MetricKey, MetricSpec, Task
 from evalcore.core.tables import Tables, specs_of
-from evalcore.shell.logs.log import Epochs, Logged, LogTask
+from evalcore.shell.logs.log import RECORDED, Epochs, Logged, LogTask
 from evalcore.shell.score.carryover import Kept, drop_metrics, find_coded, read_kept
 from evalcore.shell.score.labels import find_recorded_name
-from evalcore.shell.score.rules import Rules, lay_over
+from evalcore.shell.score.rules import Rules, lay_over, refuse_kind
 from evalcore.shell.score.sample import ReadSample, add_cluster, has_fields, read_as_logged, read_by_task
 from evalcore.shell.score.verdicts import (
-    RECORDED,
     SHARES,
     find_first_scored,
     find_scores,
@@ -63,7 +62,7 @@ def choose_recipe(
     log: LogTask, rules: Rules, config: Plain | None, *, cluster: str | None = None, golds: bool = False
 ) -> Recipe:
     """The recipe for a log. ``config`` is that of a task file, with its code loaded; ``golds`` keeps the log's own."""
-    refuse_kind(log, rules)
+    refuse_kind(log, rules, _first_row)
     told: tuple[str, ...] = ()
     hints = _usual(log, rules)
     if log.reader.harness and config is None:
@@ -75,32 +74,13 @@ def choose_recipe(
     elif log.config:
         made = _by_record(log, rules)
     else:
-        task = lay_over(Task(log.name, log.output_type), rules)
+        task = lay_over(Task(log.name, log.output_type, tuple(map(MetricSpec, log.usual))), rules)
         made = Recipe(task, read_as_logged, warnings=(*hints, *told), hints=hints)
     if rules.scores:
         keys = find_scores(log, rules.scores)
-        made = replace(made, task=make_verdict_task(made.task, rules, keys), scores=keys, kept=None)
+        made = replace(made, task=make_verdict_task(made.task, rules, keys, log.pointed()), scores=keys, kept=None)
     made = replace(made, warnings=(*made.warnings, *_tell_first(log, rules)))
     return made if cluster is None else replace(made, read=add_cluster(made.read, cluster))
-
-
-def refuse_kind(log: LogTask, rules: Rules) -> None:
-    """Refuse metrics and filters of flags that answers of log-likelihoods cannot have."""
-    steps = dict.fromkeys(step.name for one in rules.pipelines for step in one.steps)
-    if log.output_type == GENERATE_UNTIL or rules.scores or not (steps or rules.metrics):
-        return
-    filters, metrics = rules.tables.filters, rules.tables.metrics[LOGLIKELIHOOD]
-    text = next((name for name in steps if name in filters and filters[name].texts), None)
-    if text is not None:
-        told = f"filter {text!r} is for texts, but {log.path} has answers of {log.output_type}"
-        others = ", ".join(sorted(name for name in filters if not filters[name].texts))
-        raise EvalError(f"{told}; for these: {others}{place(log.name)}")
-    strange = [one.name for one in rules.metrics if one.name not in metrics]
-    if strange and log.output_type == LOGLIKELIHOOD:
-        first = _first_row(log)
-        if first is not None and len(first.replies) == 1:
-            where = f"{place(log.name)} (one log-likelihood for each document)"
-            raise unknown("metric", strange[0], metrics, where)
 
 
 def _tell_first(log: LogTask, rules: Rules) -> tuple[str, ...]:
@@ -218,7 +198,8 @@ def _by_file(log: LogTask, rules: Rules, config: Plain, first: Logged | None, go
             f"the task measures {task.output_type}, but {log.path} has answers of {log.output_type}{place(log.name)}"
         )
     by_task = first is not None and not golds and config.get("doc_to_target") is not None and has_fields(first)
-    return Recipe(task, read_by_task(named, first) if by_task and first is not None else read_as_logged)
+    read = read_by_task(named, first, as_host=rules.tables.as_host) if by_task and first else read_as_logged
+    return Recipe(task, read)
 
 
 def _by_record(log: LogTask, rules: Rules) -> Recipe:

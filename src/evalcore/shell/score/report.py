@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec.structs import replace
 
 from evalcore.core.groups.edit import list_groups
 from evalcore.core.groups.tree import Group, Tree, leaves
 from evalcore.core.records.estimate import Estimate
+from evalcore.core.records.outcome import NOT_EMITTED
 from evalcore.core.records.report import Report, TaskReport
+from evalcore.core.records.score import ScoredColumn
 from evalcore.core.records.task import MetricKey
-from evalcore.core.tables import Tables
+from evalcore.core.tables import EVALCORE, Tables
 from evalcore.shell.config.plan import Plan
 from evalcore.shell.logs.json_records import find_part
 from evalcore.shell.logs.log import LogTask
@@ -42,6 +44,12 @@ def close_logs(parts: Sequence[ScoredLog], plan: Plan, tables: Tables) -> tuple[
         for closed in [close_task(scored, plan, tables, n_original=_count_original(part, name), shares=part.shares)]
     ]
     return drop_shared_aliases([task for _, task in each], [log for log, _ in each])
+
+
+def list_emitted(parts: Iterable[ScoredLog]) -> Iterator[ScoredColumn]:
+    """List the columns that some document has a word on."""
+    columns = (one for part in parts for scored in part.scored.values() for one in scored.columns)
+    return (one for one in columns if one.column.count(NOT_EMITTED) < len(one.column))
 
 
 def _describe_task(task: TaskReport, part: ScoredLog) -> TaskReport:
@@ -75,10 +83,18 @@ def tell_missing(parts: Iterable[ScoredLog], tasks: Iterable[TaskReport], plan: 
     )
 
 
-def tell_numbers(parts: Iterable[ScoredLog], tasks: Iterable[TaskReport]) -> tuple[str, ...]:
-    """Warn where these numbers differ from those in a log's header, or do not include them."""
+def tell_numbers(parts: Sequence[ScoredLog], tasks: Iterable[TaskReport], tables: Tables) -> tuple[str, ...]:
+    """Warn where these numbers differ from those in a log's header or in the results beside it, or do not include them.
+
+    They differ on purpose where another policy was chosen than the usual one and that of the log.
+    """
     estimates = {task.name: task.estimates for task in tasks}
-    logs = [part.log for part in parts if part.log.name in estimates]
+    policies = ({EVALCORE.name, find_part(part.log.results, "evalcore").get("policy", tables.name)} for part in parts)
+    logs = [
+        part.log
+        for part, known in zip(parts, policies, strict=True)
+        if part.log.name in estimates and tables.name in known
+    ]
     return tuple(warning for log in logs for warning in log.tell_numbers(log.name, estimates[log.name]))
 
 

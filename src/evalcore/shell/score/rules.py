@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from inspect import signature
 from pathlib import Path
 from typing import Literal
@@ -13,19 +13,23 @@ from msgspec.structs import replace
 
 from evalcore.core.filters.chain import leaves_of
 from evalcore.core.lm_eval.task_config import metric_from_config, pipeline_from_config
-from evalcore.core.records.errors import EvalError, unknown
-from evalcore.core.records.request import freeze_options
+from evalcore.core.records.errors import EvalError, place, unknown
+from evalcore.core.records.request import GENERATE_UNTIL, LOGLIKELIHOOD, freeze_options
 from evalcore.core.records.task import MetricSpec, Pipeline, Step, Task, config_of, describe_metric, describe_pipeline
 from evalcore.core.tables import EVALCORE, Tables, specs_of
+from evalcore.shell.logs.declarations import Declarations
+from evalcore.shell.logs.log import Logged, LogTask
 
 Plain = Mapping[str, object]
+NOTHING_DECLARED = Declarations()
 
 
 class Rules(Struct, frozen=True, kw_only=True):
     """The rules of flags. An empty part leaves the task's own in place.
 
     ``scores`` name recorded scores that are taken as they are; ``unscorable`` is for replies that no rule of a filter
-    finds an answer in, which count as wrong otherwise. ``tables`` have what the names stand for.
+    finds an answer in, which count as wrong otherwise. ``declared`` is what is known of metrics; ``tables`` have what
+    the names stand for.
     """
 
     pipelines: tuple[Pipeline, ...] = ()
@@ -33,6 +37,7 @@ class Rules(Struct, frozen=True, kw_only=True):
     reducers: tuple[str, ...] = ()
     scores: tuple[str, ...] = ()
     unscorable: bool = False
+    declared: Declarations = NOTHING_DECLARED
     tables: Tables = EVALCORE
 
     @property
@@ -59,6 +64,7 @@ def read_rules(
     reducers: Sequence[str] = (),
     scores: Sequence[str] = (),
     unparsed: Literal["wrong", "unscorable"] = "wrong",
+    declared: Declarations = NOTHING_DECLARED,
     file: Path | None = None,
     tables: Tables = EVALCORE,
 ) -> Rules:
@@ -77,6 +83,7 @@ def read_rules(
         reducers=tuple(reducers),
         scores=tuple(scores),
         unscorable=unparsed == "unscorable",
+        declared=declared,
         tables=tables,
     )
 
@@ -136,6 +143,29 @@ def _entries(given: Plain, key: str, file: Path | None) -> list[Plain]:
     if not isinstance(found, list) or not all(isinstance(one, Mapping) for one in found):
         raise EvalError(f"{file}: expected {key} to be a list of mappings, got {found!r}")
     return found
+
+
+def refuse_kind(log: LogTask, rules: Rules, first_row: Callable[[LogTask], Logged | None]) -> None:
+    """Refuse metrics and filters of flags that answers of log-likelihoods cannot have."""
+    steps = dict.fromkeys(step.name for one in rules.pipelines for step in one.steps)
+    if log.output_type == GENERATE_UNTIL or rules.scores or not (steps or rules.metrics):
+        return
+    filters, metrics = rules.tables.filters, rules.tables.metrics[LOGLIKELIHOOD]
+    text = next((name for name in steps if name in filters and filters[name].texts), None)
+    if text is not None:
+        told = f"filter {text!r} is for texts, but {log.path} has answers of {log.output_type}"
+        others = ", ".join(sorted(name for name in filters if not filters[name].texts))
+        raise EvalError(f"{told}; for these: {others}{place(log.name)}")
+    first = first_row(log) if log.output_type == LOGLIKELIHOOD else None
+    if first is None or len(first.replies) != 1:
+        return
+    for one in rules.metrics:
+        if one.name not in metrics:
+            where = f"{place(log.name)} (one log-likelihood for each document)"
+            raise unknown("metric", one.name, metrics, where)
+        if metrics[one.name].greedy and log.reader.tabular:
+            told = f"{one.name} needs to know whether greedy decoding gives the text, and {log.path} does not say"
+            raise EvalError(f"{told}; --metric {', '.join(log.usual)} does not{place(log.name)}")
 
 
 # --- laid over a task -------------------------------------------------------------------------------------------

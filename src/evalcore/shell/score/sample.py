@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from msgspec.structs import replace
 
 from evalcore.core.records.errors import EvalError, locate, place
-from evalcore.core.records.request import MULTIPLE_CHOICE, Gold, Sample
+from evalcore.core.records.request import GENERATE_UNTIL, MULTIPLE_CHOICE, Gold, Sample
 from evalcore.shell.data.wire import decode_line
 from evalcore.shell.logs.log import Logged
 
@@ -26,12 +26,14 @@ def read_as_logged(one: Logged) -> Sample:
     return Sample(one.doc_id, gold, one.choices, one.doc, one.id, one.cluster)
 
 
-def read_by_task(config: Mapping[str, object], first: Logged) -> ReadSample:
+def read_by_task(config: Mapping[str, object], first: Logged, *, as_host: bool = False) -> ReadSample:
     """Make the reader of gold and choices by a task's ``doc_to_target`` and ``doc_to_choice``, as in a run.
 
-    Whether there are several targets is decided by the first document, as in lm-eval.
+    The first document says whether texts that look like lists are lists; with ``as_host``, how all targets are read.
     """
+    from evalcore.core.lm_eval.target import choose_golds
     from evalcore.shell.prompts.asker import ask_document, make_asker
+    from evalcore.shell.prompts.fields import hold_plain_text
     from evalcore.shell.prompts.ready_task import Asking
     from evalcore.shell.prompts.settings import decode_settings
 
@@ -40,16 +42,16 @@ def read_by_task(config: Mapping[str, object], first: Logged) -> ReadSample:
         given["doc_to_text"] = ""  # only of choices does the question say which is right
     settings = decode_settings({"doc_to_text": "", **given})
     doc = decode_document(first)
-    asker = make_asker(settings, tuple(doc), Asking(), mutual=False)
+    texts = settings.output_type == GENERATE_UNTIL and not as_host
+    texts = texts and hold_plain_text(settings.doc_to_target, tuple(doc), [doc])
+    asker = make_asker(settings, tuple(doc), Asking(), mutual=False, texts=texts)
     try:
         text, target = asker.ours.text(doc), asker.ours.target(doc)
     except EvalError as wrong:
         raise locate(wrong, place(settings.task, first.doc_id)) from wrong
-    asker = replace(
-        asker,
-        several_inputs=isinstance(text, int) and asker.ours.choices is not None,
-        several_targets=isinstance(target, list) and bool(target),
-    )
+    chosen = asker.ours.choices is not None
+    golds = choose_golds(target, choices=chosen, as_host=as_host)
+    asker = replace(asker, several_inputs=isinstance(text, int) and chosen, golds=golds)
 
     def read(one: Logged) -> Sample:
         try:

@@ -15,6 +15,7 @@ from evalcore.core.records.report import TaskReport
 from evalcore.core.tables import Tables
 from evalcore.shell.config.plan import Pin, make_plan
 from evalcore.shell.config.values import Names, RunPath, list_names
+from evalcore.shell.logs.declarations import DeclaredKeys, read_declarations, refuse_undeclared
 from evalcore.shell.logs.lm_eval.results import NO_MODEL
 from evalcore.shell.logs.log import Problem, Reader
 from evalcore.shell.logs.readers import READERS
@@ -30,11 +31,12 @@ from evalcore.shell.score.report import (
     choose_trees,
     close_logs,
     find_unknown_shots,
+    list_emitted,
     tell_bounds,
     tell_missing,
     tell_numbers,
 )
-from evalcore.shell.score.rules import read_rules
+from evalcore.shell.score.rules import Rules, read_rules
 from evalcore.shell.score.scored_log import ScoredLog, ScorePlan, score_logs
 
 
@@ -45,6 +47,7 @@ class PlanKeys(TypedDict, total=False):
     policy: str | None
     confidence: float | None
     ci: str | None
+    stderr: str | None
     on_unscorable: str | None
     bootstrap_iters: int | None
     limit: float | None
@@ -52,7 +55,7 @@ class PlanKeys(TypedDict, total=False):
     trust: Sequence[str | Pin] | str | None
 
 
-class ScoreKeys(PlanKeys, ColumnKeys, total=False):
+class ScoreKeys(PlanKeys, ColumnKeys, DeclaredKeys, total=False):
     """Rules (``task`` to ``unparsed``), groups (``group_by`` to ``groups``), where to write, and how logs are read."""
 
     task: Names
@@ -87,6 +90,7 @@ def score(logs: RunPath | Sequence[RunPath], *, shown: Progress = UNSEEN, **keys
     start, paths = time.time(), [logs] if isinstance(logs, str | Path) else list(logs)
     asked = plan_scoring(keys)
     scored, selected = score_logs(paths, asked, shown)
+    refuse_undeclared(asked.rules.declared, list_emitted(scored))
     tasks = close_logs(scored, asked.plan, asked.tables)
     trees, left_out = choose_trees(scored, tasks, asked, selected.trees if selected else ())
     report = close_groups(tasks, trees, asked.plan, asked.tables)
@@ -97,9 +101,9 @@ def score(logs: RunPath | Sequence[RunPath], *, shown: Progress = UNSEEN, **keys
         *(selected.warnings if selected else ()),
         *(warning for part in scored for warning in part.warnings),
         *left_out,
-        *_tell_idle(keys, scored),
+        *_tell_idle(keys, scored, asked.rules),
         *tell_missing(scored, tasks, asked.plan),
-        *(tell_numbers(scored, tasks) if asked.unchanged else ()),
+        *(tell_numbers(scored, tasks, asked.tables) if asked.unchanged else ()),
     )
     facts = gather_facts([part.log for part in scored], asked.plan, asked.tables, selected.trusted if selected else {})
     hashes = {name: digest for part in scored for name, digest in part.hashes.items()}
@@ -154,6 +158,7 @@ def plan_scoring(keys: ScoreKeys) -> ScorePlan:
             reducers=list_names(keys.get("reducer", ())),
             scores=list_names(keys.get("score", ())),
             unparsed=keys.get("unparsed", "wrong"),
+            declared=read_declarations(keys),
             file=None if filters is None else Path(filters),
             tables=tables or POLICIES[plan.policy],
         ),
@@ -186,23 +191,45 @@ def _tell_nothing(paths: Sequence[RunPath], tasks: Sequence[TaskReport]) -> str:
     return f"{where}: none of the scores that {names} had are there; name what to measure (--metric NAME, --score NAME)"
 
 
-def _tell_idle(keys: ScoreKeys, scored: Sequence[ScoredLog]) -> list[str]:
+def _tell_idle(keys: ScoreKeys, scored: Sequence[ScoredLog], rules: Rules) -> list[str]:
     """Name the flags that had no effect."""
-    get = keys.get
+    get, closing = keys.get, {one.name for one in rules.metrics} & {name.partition(",")[0] for name in rules.scores}
     columns = [name for name in ColumnKeys.__annotations__ if name != "score" and get(name)]
     tabular = any(part.log.reader.tabular for part in scored)
     named = get("filter_name", "none") != "none"
     idle = [
         ("--weights", get("weights") and get("group_by") is None, "only weighs the tasks of --group_by"),
         (", ".join(f"--{name}" for name in columns), columns and not tabular, "is for plain tables only"),
-        ("--metric", get("metric") and get("score"), "scores nothing where --score takes what was recorded"),
+        (
+            _name_idle(keys.get("metric", ()), keys.get("score", ())),
+            get("score"),
+            "scores nothing where --score takes what was recorded",
+        ),
         ("--filter", get("filter") and get("score"), "filters nothing where --score takes what was recorded"),
-        ("--filters", get("filters") and get("score"), "scores nothing where --score takes what was recorded"),
+        (
+            "--filters",
+            get("filters") and get("score") and not closing,
+            "scores nothing where --score takes what was recorded",
+        ),
         ("--filter_name", named and not get("filter"), "only names the steps of --filter"),
         ("--parquet", get("parquet") and not get("output_path"), "only goes with --output_path"),
         ("--overwrite", get("overwrite") and not get("output_path"), "only goes with --output_path"),
     ]
-    return [f"{flag} had no effect: it {why}" for flag, unused, why in idle if unused]
+    return [f"{flag} had no effect: it {why}" for flag, unused, why in idle if flag and unused]
+
+
+def _name_idle(metrics: Names, scores: Names) -> str:
+    """The flags of metrics that are no recorded score; one of its name says how that is closed.
+
+    >>> _name_idle(['loss={"aggregation": "median"}', "f1"], ["loss"]), _name_idle("loss", "loss,none")
+    ('--metric f1', '')
+    >>> _name_idle("f1", "loss")
+    '--metric'
+    """
+    taken = {name for score in list_names(scores) for name in (score, score.partition(",")[0])}
+    idle = [name for name, _, _ in (text.partition("=") for text in list_names(metrics)) if name not in taken]
+    whole = len(idle) == len(list_names(metrics))
+    return "" if not idle else "--metric" if whole else f"--metric {', '.join(idle)}"
 
 
 def tell_problems(problems: Sequence[Problem], *, most: int = 20) -> list[str]:

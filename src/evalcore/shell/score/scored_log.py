@@ -18,6 +18,7 @@ from evalcore.core.records.score import Scored
 from evalcore.core.tables import Tables
 from evalcore.shell.config.plan import Plan
 from evalcore.shell.config.values import RunPath
+from evalcore.shell.logs.declarations import declare_column, declare_task
 from evalcore.shell.logs.json_records import find_part
 from evalcore.shell.logs.log import Logged, LogTask, Problem, Reader
 from evalcore.shell.logs.open import open_logs
@@ -71,7 +72,8 @@ class ScorePlan(Struct, frozen=True, kw_only=True):
     @property
     def unchanged(self) -> bool:
         """Whether the same samples are scored by the same rules."""
-        return not (self.rules.changes or self.tasks or self.plan.limit or self.plan.cluster or self.group_by)
+        rules = self.rules.changes or self.rules.unscorable or self.plan.on_unscorable != "exclude"
+        return not (rules or self.tasks or self.plan.limit or self.plan.cluster or self.group_by)
 
 
 class ScoredLog(Struct, frozen=True):
@@ -154,7 +156,7 @@ def _select(asked: ScorePlan) -> Selected:
     from evalcore.shell.run.prepare import select_tasks  # only here: with prompts come templates, which take time
 
     try:
-        return select_tasks(replace(asked.plan, tasks=asked.tasks, data={"*": "-"}), None, asked.tables.group_tables)
+        return select_tasks(replace(asked.plan, tasks=asked.tasks, data={"*": "-"}), None, asked.tables)
     except EvalError as wrong:
         beside = next((Path(task).parent for task in asked.tasks if Path(task).is_file()), None)
         if beside is None or asked.plan.include_path or "unknown task or group" not in str(wrong):
@@ -169,6 +171,7 @@ def score_log(log: LogTask, asked: ScorePlan, config: Plain | None) -> ScoredLog
     config = add_repeats(config, log) if config is not None else None
     recipe = choose_recipe(log, asked.rules, config, cluster=cluster, golds=golds)
     recipe = add_version(recipe, log) if config is None else recipe
+    recipe = declare_recipe(recipe, asked.rules)
     going = LogPass(log, recipe, asked.plan.limit)
     scored, hashes = _score_tasks(going, asked)
     wide = f"{log.name}: a filter looks at all documents at once, so all were held in memory"
@@ -206,6 +209,16 @@ def add_version(recipe: Recipe, log: LogTask) -> Recipe:
         return recipe
     kept = recipe.kept and replace(recipe.kept, task=replace(recipe.kept.task, version=version))
     return replace(recipe, task=replace(recipe.task, version=version), kept=kept)
+
+
+def declare_recipe(recipe: Recipe, rules: Rules) -> Recipe:
+    """Declare what flags say of metrics, in the scores that stand as well."""
+    declared, kept = rules.declared, recipe.kept
+    task = declare_task(recipe.task, declared, rules.tables)
+    if kept is not None and declared.names:
+        columns = tuple(declare_column(one, declared, task.name) for one in kept.columns)
+        kept = replace(kept, task=declare_task(kept.task, declared, rules.tables), columns=columns)
+    return replace(recipe, task=task, kept=kept)
 
 
 def add_repeats(config: Plain, log: LogTask) -> Plain:

@@ -23,7 +23,7 @@ from evalcore.core.tables import Tables
 from evalcore.shell.logs.log import Logged, LogTask, Problem
 from evalcore.shell.score.carryover import Kept, add_kept, drop_metrics
 from evalcore.shell.score.recipes import Recipe, looks_wide
-from evalcore.shell.score.verdicts import count_lost_epochs, list_beyond_share, list_verdicts
+from evalcore.shell.score.verdicts import count_lost_epochs, list_beyond_share, list_verdicts, refuse_several
 
 DOC_ID, REPLIES = attrgetter("doc_id"), attrgetter("replies")
 PIECE, PIECE_BYTES = 2048, 1 << 24
@@ -161,6 +161,9 @@ def score_piece(recipe: Recipe, logged: Sequence[Logged], tables: Tables, *, kee
     answers = tabulate_replies(recipe.task.name, samples, heard)
     if recipe.scores:
         verdicts = [list_verdicts(one, recipe.scores) for one in logged]
+        if tables.unreduced is None:
+            for one, found in zip(logged, verdicts, strict=True):
+                refuse_several(recipe.task, one, found)
         scored = score_verdicts(recipe, samples, verdicts, answers, tables, keep=keep)
     else:
         scored = score_task(recipe.task, samples, answers, tables=tables, keep_replies=keep)

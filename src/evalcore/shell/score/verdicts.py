@@ -8,18 +8,18 @@ from itertools import chain
 from msgspec.structs import replace
 
 from evalcore.core.records.errors import EvalError, place, unknown
+from evalcore.core.records.frozen_dict import FrozenDict
 from evalcore.core.records.request import GENERATE_UNTIL, Failure, freeze_options
 from evalcore.core.records.task import MetricKey, MetricSpec, Pipeline, Task, config_of, describe_metric
 from evalcore.core.tables import EVALCORE, first_or_all
-from evalcore.shell.logs.log import Logged, LogTask
+from evalcore.shell.logs.log import RECORDED, Logged, LogTask
 from evalcore.shell.score.rules import Rules
 
 Plain = Mapping[str, object]
-RECORDED = "scores as they were recorded (evalcore score --score)"
-"""Replaces missing code in the config of a task that was scored by recorded scores, so that they stand again."""
 SHARES = "recorded_shares"
 """The config key that names the recorded scores that were always 0 or 1."""
 NO_SCORE = "no score was recorded"
+REDUCE = "name a reducer: --reducer mean, median, max, pass@1, first, ..."
 OTHERS = "--only NAME scores the tasks of that name alone"
 
 
@@ -76,15 +76,21 @@ def _named(name: str, known: Iterable[str]) -> list[str]:
     return exact if "," in name and exact else [key for key in known if _metric(key) == name]
 
 
-def make_verdict_task(task: Task, rules: Rules, keys: Sequence[MetricKey]) -> Task:
+def make_verdict_task(
+    task: Task, rules: Rules, keys: Sequence[MetricKey], pointed: Mapping[str, bool] = FrozenDict()
+) -> Task:
     """Make a task that measures by recorded scores: its own metrics of these names, else means, under their filters.
+
+    ``pointed`` are directions that the log declares.
 
     >>> made = make_verdict_task(Task("t", GENERATE_UNTIL), Rules(reducers=("mean",)), [MetricKey("em", "strict")])
     >>> made.filters[0].name, made.metrics[0].reducers, made.config["repeat_cfg"]["reducer"]
     ('strict', ('mean',), ('mean',))
     """
     known = {spec.name: spec for spec in (*task.metrics, *(one for f in task.filters for one in f.metrics or ()))}
-    specs = {key.metric: known.get(key.metric) or MetricSpec(key.metric, "mean") for key in keys}
+    specs = {
+        key.metric: known.get(key.metric) or MetricSpec(key.metric, "mean", (), pointed.get(key.metric)) for key in keys
+    }
     metrics = {
         name: replace(one, reducers=rules.reducers or one.reducers, function=None) for name, one in specs.items()
     }
@@ -152,6 +158,16 @@ def list_verdicts(one: Logged, keys: Sequence[MetricKey]) -> dict[str, tuple[obj
         rows = ([(metric, values[at]) for metric, values in told.items() if at < len(values)] for at in range(most))
         out[name] = tuple(map(tuple, rows)) or (Failure(_why(one)),)
     return out
+
+
+def refuse_several(task: Task, one: Logged, verdicts: Mapping[str, tuple[object, ...]]) -> None:
+    """Refuse several scores of a document where no reducer says what becomes of them."""
+    metrics = {spec.name for spec in task.metrics if not spec.reducers}
+    for rows in verdicts.values():
+        found = {name for row in rows[1:] if isinstance(row, tuple) for name, _ in row} & metrics
+        if found:
+            told = f"expected one score for each document, or a reducer, got {len(rows)} scores for {min(found)}"
+            raise EvalError(f"{told}; {REDUCE}{place(task.name, one.doc_id)}")
 
 
 def _why(one: Logged) -> str:

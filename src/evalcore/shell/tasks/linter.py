@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from functools import cache
@@ -75,7 +76,7 @@ def _find_unready(selection: Selection, names: Iterable[str], reported: Iterable
         entry = selection.entry(name)
         if entry is None or entry.kind != "task" or entry.path in known:
             continue
-        wrong = rehearse_task({**selection.config(name), "task": name})
+        wrong = rehearse_task({**selection.config(name), "task": name}, os.path.dirname(entry.path or ""))
         if wrong is not None:
             yield TaskProblem(
                 "task", f"{name}: {wrong}", entry.where, "warning" if is_shipped(entry.path or "") else "error"

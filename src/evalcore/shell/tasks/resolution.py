@@ -87,12 +87,16 @@ def _finish_config(value: Options, name: str, metadata: Mapping[str, object]) ->
 
 
 def _shorten_names(trees: Sequence[Tree[Options]], selection: Selection) -> dict[str, str]:
-    """Give variants (``group::task``) the plain name, if the selection has only one version of the task."""
+    """Give variants (``group::task``) the plain name, if the selection has only one version of the task.
+
+    What is defined inside a group goes by the group's plain name, too (``mmlu_continuation::stem``).
+    """
     versions: dict[str, list[tuple[object, set[str]]]] = {}
+    plain: dict[str, str] = {}
     for tree in trees:
         for parent in (tree, *all_groups(tree)) if isinstance(tree, Group) else ():
             for child in parent.children:
-                base = _find_base(parent.name, child, selection)
+                base = plain[child.name] = _find_base(parent.name, plain.get(parent.name), child, selection)
                 _add_version(versions.setdefault(base, []), _describe_version(child), child.name)
         _add_version(versions.setdefault(tree.name, []), _describe_version(tree), tree.name)
     return {name: base for base, found in versions.items() if len(found) == 1 for name in found[0][1] if name != base}
@@ -106,10 +110,12 @@ def _add_version(versions: list[tuple[object, set[str]]], measured: object, name
     versions.append((measured, {name}))
 
 
-def _find_base(parent: str, child: Tree[Options], selection: Selection) -> str:
+def _find_base(parent: str, plain: str | None, child: Tree[Options], selection: Selection) -> str:
     base = child.name.removeprefix(parent + SEPARATOR)
     entry = selection.entry(base)
-    return base if entry is not None and (entry.kind == "group") == isinstance(child, Group) else child.name
+    if entry is not None and (entry.kind == "group") == isinstance(child, Group):
+        return base
+    return child.name if plain is None or base == child.name else f"{plain}{SEPARATOR}{base}"
 
 
 def _describe_version(node: Tree[Options]) -> object:

@@ -72,7 +72,7 @@ def _list_specs(specs: object) -> Iterator[str | Mapping[str, object]]:
 
 def _find_spec(index: TaskIndex, spec: str | Mapping[str, object]) -> Iterator[str | Own]:
     if isinstance(spec, Mapping):
-        yield _read_inline(index, spec)
+        yield from (_read_inline(index, one) for one in _name_kind(index, spec))
     elif spec in index.entries:
         yield spec
     elif names := matching(index.entries, spec):
@@ -107,6 +107,19 @@ def _read_own(index: TaskIndex, file: str) -> str | Own:
     entry, config = read_file(index, file)
     known = index.entries.get(entry.name)
     return entry.name if known is not None and known.path == entry.path else Own(entry, config)
+
+
+def _name_kind(index: TaskIndex, spec: Mapping[str, object]) -> Iterator[Mapping[str, object]]:
+    """Name what a mapping changes by its kind: ``{task: mmlu, ...}`` changes the group, or each task of a tag."""
+    known = index.entries.get(str(spec.get("task")))
+    if known is None or "group" in spec or not DEFINES_TASK.isdisjoint(spec):
+        yield spec
+    elif known.kind == "tag":
+        yield from ({**spec, "task": name} for name in known.tags)
+    elif known.kind == "group":
+        yield {"group": known.name, **{key: value for key, value in spec.items() if key != "task"}}
+    else:
+        yield spec
 
 
 def _read_inline(index: TaskIndex, spec: Mapping[str, object]) -> Own:

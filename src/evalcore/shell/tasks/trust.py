@@ -20,6 +20,7 @@ from evalcore.core.groups.tree import Group, Tree, fold_group
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.request import Options
 from evalcore.shell.tasks.code import Code, FunctionRef, GroupFunction, list_code, map_values
+from evalcore.shell.tasks.evaluate_scripts import MetricScript, load_script
 
 PIN = "@sha256:"
 DIGEST = re.compile(r"[0-9a-f]{64}")
@@ -147,6 +148,8 @@ def load_groups(trees: Sequence[Tree[Options]], trust: Trust) -> tuple[Tree[Opti
 
 
 def _load_value(value: object) -> object:
+    if isinstance(value, MetricScript):
+        return load_script(value)
     return _load_function(value) if isinstance(value, FunctionRef) else value
 
 

@@ -18,8 +18,14 @@ from evalcore.shell.data.unpack import open_bytes
 from evalcore.shell.data.wire import MOST_BYTES, decode_line, encode_line
 from evalcore.shell.logs.head import FileHead, LogFile
 from evalcore.shell.logs.inspect.archive import list_samples, open_zip, read_header, read_member
-from evalcore.shell.logs.inspect.numbers import names_all, read_epochs, tell_numbers, tell_unfinished
-from evalcore.shell.logs.inspect.samples import InspectSample, SampleKey, log_samples, read_sample
+from evalcore.shell.logs.inspect.numbers import (
+    names_all,
+    read_directions,
+    read_epochs,
+    tell_numbers,
+    tell_unfinished,
+)
+from evalcore.shell.logs.inspect.samples import InspectSample, SampleKey, list_spelled, log_samples, read_sample
 from evalcore.shell.logs.json_records import Record, locate_problem
 from evalcore.shell.logs.log import Logged, LogTask, Opening, Problem, Reader
 
@@ -70,6 +76,7 @@ def open_inspect(files: Sequence[LogFile], opening: Opening) -> list[LogTask]:
         rows=partial(_zip_rows if zipped else _json_rows, path, opening.requests),
         model={**{key: spec.get(key) for key in ("model", "model_args")}, "model_name": spec.get("model")},
         epochs=read_epochs(spec),
+        pointed=partial(_read_pointed, path, results, zipped),
         warnings=tell_unfinished(status, header.get("error"), here, spec),
         covers=partial(names_all, results),
         tell_numbers=partial(tell_numbers, results),
@@ -78,6 +85,20 @@ def open_inspect(files: Sequence[LogFile], opening: Opening) -> list[LogTask]:
 
 
 INSPECT = Reader(recognises=recognise_inspect, opens=open_inspect, order=20, title="an Inspect log", harness="Inspect")
+
+
+def _read_pointed(path: Path, results: Mapping[str, object], zipped: bool) -> Mapping[str, bool]:
+    """Read the directions of scores, from the results and the first sample."""
+    try:
+        if zipped:
+            with open_zip(path) as file:
+                data = [read_member(file, one.info) for one in list_samples(file)[:1]]
+        else:
+            data = [bytes(raw) for raw in (_read_json(path).samples or [])[:1]]
+        spelled = list_spelled(read_sample(data[0])) if data else {}
+    except EvalError:  # which is told where the samples are read
+        spelled = {}
+    return read_directions(results, spelled)
 
 
 def _count(path: Path, samples: object) -> int:

@@ -8,7 +8,7 @@ from math import isclose, isnan, nan
 from typing import TYPE_CHECKING, NamedTuple
 
 from evalcore.core.records.task import MetricKey
-from evalcore.shell.logs.inspect.samples import score_value
+from evalcore.shell.logs.inspect.samples import LETTERS, score_value
 from evalcore.shell.logs.json_records import find_part
 from evalcore.shell.logs.log import Epochs
 
@@ -20,6 +20,8 @@ NUMBERED = {"at_least": "at_least({})", "pass_at": "pass@{}", "pass_k": "pass^{}
 SAME = ("mean", "median", "mode", "max")
 ESTIMATE = "estimate"
 """The metric that evalcore's adapter gives Inspect."""
+POINTED = {"accuracy": True}
+"""Metrics of Inspect that say which way a score points."""
 MOST = 6
 """How many numbers a warning shows."""
 
@@ -65,6 +67,23 @@ def names_all(results: Plain, names: Sequence[str]) -> bool:
     """
     listed = list(_entries(results))
     return bool(listed) and all(_base(one, names) is not None for one in listed)
+
+
+def read_directions(results: Plain, spelled: Plain) -> dict[str, bool]:
+    """Read which way scores point: accuracy is a share of right answers, and letters say right or wrong; others do not.
+
+    ``spelled`` are the scores of a sample as the log has them.
+
+    >>> scores = [{"name": "match", "metrics": {"accuracy": {}}}, {"name": "toxicity", "metrics": {"mean": {}}}]
+    >>> read_directions({"scores": scores}, {"toxicity": 0.25, "choice": "C"})
+    {'match': True, 'choice': True}
+    """
+    pointed: dict[str, bool] = {}
+    for one in _entries(results):
+        names = (str(one.get("name")), f"{one.get('scorer')}.{one.get('name')}")
+        pointed |= {name: up for label, up in POINTED.items() if label in find_part(one, "metrics") for name in names}
+    known = {name: True for name, value in spelled.items() if isinstance(value, str) and value in LETTERS}
+    return {name: up for name, up in (pointed | known).items() if not name.startswith("None.")}
 
 
 def tell_unfinished(status: object, error: object, here: int, spec: Plain) -> tuple[str, ...]:

@@ -186,6 +186,15 @@ def _scores(name: str, epochs: Sequence[InspectSample]) -> list[tuple[str, objec
     return [(f"{name}.{key}", _one_or_all([score_value(one.get(key)) for one in each])) for key in inner]
 
 
+def list_spelled(sample: InspectSample) -> Plain:
+    """List the scores of a sample as the log has them, under the names that they have here."""
+    values = {name: _given(sample, name).get("value") for name in sample.scores or {}}
+    inner = {
+        f"{name}.{key}": one for name, given in values.items() if isinstance(given, dict) for key, one in given.items()
+    }
+    return {**values, **inner}
+
+
 def _one_or_all(values: Sequence[object]) -> object:
     return values[0] if len(values) == 1 else tuple(values)
 

@@ -28,6 +28,7 @@ from evalcore.shell.logs.lm_eval.names import RENAMED, list_filters, name_task
 from evalcore.shell.logs.lm_eval.past import find_past, read_past
 from evalcore.shell.logs.lm_eval.pools import Pool, pool_samples, read_first_row
 from evalcore.shell.logs.lm_eval.requests import guess_output_type
+from evalcore.shell.logs.lm_eval.results import tell_contradictions
 from evalcore.shell.logs.lm_eval.rows import recognise_samples
 from evalcore.shell.logs.lm_eval.samples import SampleLog, read_samples
 from evalcore.shell.logs.log import LogTask, Opening, Problem, Reader
@@ -78,6 +79,7 @@ def _task(pool: Pool, opening: Opening) -> LogTask:
         model=find_model_facts(placed.results),
         warnings=pool.told,
         past=partial(find_past, paths),
+        tell_numbers=partial(tell_contradictions, placed, shards=len(paths) > 1),
     )
 
 

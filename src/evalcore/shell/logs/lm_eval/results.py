@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from math import isclose, isnan
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import force_setattr
@@ -15,8 +17,12 @@ from evalcore.shell.data.wire import decode_line
 from evalcore.shell.logs.head import read_head
 from evalcore.shell.logs.json_records import find_part
 from evalcore.shell.logs.lm_eval.names import find_stamp, name_task
-from evalcore.shell.logs.lm_eval.rows import recognise_samples
+from evalcore.shell.logs.lm_eval.rows import read_float, recognise_samples
 from evalcore.shell.safety.safe_text import slug
+
+if TYPE_CHECKING:
+    from evalcore.core.records.estimate import Estimate
+    from evalcore.core.records.task import MetricKey
 
 Plain = Mapping[str, object]
 NO_MODEL = "recorded"
@@ -144,3 +150,67 @@ def read_results(path: Path) -> Mapping[str, object] | None:
     except EvalError as wrong:
         raise EvalError(f"{wrong}; {EXPECTED}") from wrong
     return found if isinstance(found, dict) and isinstance(found.get("results"), dict) else None
+
+
+# --- numbers that contradict the results ------------------------------------------------------------------------------
+
+
+def tell_contradictions(
+    placed: Placed,
+    task: str,
+    estimates: Iterable[tuple[MetricKey, Estimate]],
+    *,
+    source: str = "by the answers in the log",
+    shards: bool = False,
+    torn: bool = False,
+) -> tuple[str, ...]:
+    """Warn where the results have other numbers than these, which were made of the same documents.
+
+    Of ``shards``, the results must count all documents; a log that is ``torn`` may lack some.
+
+    >>> from evalcore.core.records.estimate import Estimate
+    >>> from evalcore.core.records.task import MetricKey
+    >>> placed = Placed("t", {"results": {"t": {"acc,none": 0.75}}})
+    >>> tell_contradictions(placed, "t", [(MetricKey("acc"), Estimate(value=0.5, n=4))])
+    ('t: acc,none is 0.75 in the results, but 0.5 by the answers in the log',)
+    """
+    from evalcore.core.lm_eval.errata import tell_errata  # only here: listing logs needs no tables
+    from evalcore.core.tables import EVALCORE
+
+    rows, own = placed.row, find_part(placed.results, "evalcore")
+    counted = find_part(placed.results, "n-samples", placed.task).get("effective")
+    told = []
+    for key, estimate in estimates:
+        stated, lost = rows.get(str(key)), estimate.counts.failed + estimate.counts.unscorable
+        other = (
+            isinstance(counted, int) or shards
+        ) and counted != estimate.counts.scored + estimate.counts.not_emitted + lost
+        if (
+            (other and not torn)
+            or (lost and own.get("on_unscorable") == "zero")
+            or not _contradicts(estimate.value, stated)
+        ):
+            continue
+        why = tell_errata(estimate.errata) if own.get("policy") != EVALCORE.name else ""
+        text = f"{task}: {key} is {str(stated)[:60]} in the results, but {estimate.value} {source}"
+        told.append(f"{text}: {why}" if why else text)
+    return tuple(told)
+
+
+def _contradicts(value: float | None, stated: object) -> bool:
+    """Whether a recorded number is another, beyond what rounding to its digits explains.
+
+    >>> _contradicts(1 / 3, 0.3333), _contradicts(1 / 3, 0.3334), _contradicts(0.5, "N/A"), _contradicts(0.52, 0.5)
+    (False, True, False, True)
+    """
+    given = read_float(stated) if isinstance(stated, int | float) else None
+    if value is None or given is None:
+        return False
+    digits = len(repr(given).partition(".")[2]) if "e" not in repr(given) else 0
+    rounded = 0.501 * 10.0**-digits if digits >= FEWEST_DIGITS else 0.0
+    same = isclose(value, given, rel_tol=1e-6, abs_tol=max(rounded, 1e-12))
+    return not (same or (isnan(value) and isnan(given)))
+
+
+FEWEST_DIGITS = 4
+"""A number of fewer digits is taken for exact: a share of few documents, not a rounded one."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from math import isclose
 
@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from evalcore.core.aggregate.inference import Inference
 from evalcore.core.aggregate.task_report import aggregation_of
+from evalcore.core.metrics.metric import keep_within
 from evalcore.core.pipeline import report_task
 from evalcore.core.records.column import EMPTY
 from evalcore.core.records.errors import EvalError
@@ -35,21 +36,31 @@ class Closed(Struct, frozen=True):
     warnings: tuple[str, ...]
 
 
-def close_columns(recorded: RecordedTask, table: LogTable, row: Mapping[str, object]) -> Closed:
-    """Close every metric of a log; ``row`` is the task's row in the results, which verifies each."""
+def as_it_is(one: ScoredColumn) -> ScoredColumn:
+    return one
+
+
+def close_columns(
+    recorded: RecordedTask,
+    table: LogTable,
+    row: Mapping[str, object],
+    point: Callable[[ScoredColumn], ScoredColumn] = as_it_is,
+) -> Closed:
+    """Close every metric of a log; ``row`` is the task's row in the results, which verifies each.
+
+    ``point`` gives a column its direction.
+    """
     done: list[tuple[ScoredColumn, Estimate]] = []
     told: list[str] = []
     for key, cells in table.cells.items():
         stated = row.get(str(key))
-        found = _close(recorded, key, cells, table, stated)
+        found = _close(recorded, key, cells, table, stated, point)
         if isinstance(found, str):
             told.append(f"{recorded.task.name}: {key} is left out: {found}")
             continue
         done.append(found)
-        value = found[1].value
-        if isinstance(stated, int | float) and not same_number(value, stated):
-            shown = str(stated)[:60]
-            told.append(f"{recorded.task.name}: {key} is {shown} in the results, but {value} by the logged scores")
+        if found[1].value is None and isinstance(stated, int | float):
+            told.append(f"{recorded.task.name}: {key} is {str(stated)[:60]} in the results, but has no value here")
     told += _unlogged(recorded.task, table, row)
     return Closed(tuple(one for one, _ in done), tuple((one.key, estimate) for one, estimate in done), tuple(told))
 
@@ -65,7 +76,12 @@ def same_number(value: float | None, stated: object) -> bool:
 
 
 def _close(
-    recorded: RecordedTask, key: MetricKey, cells: Cells, table: LogTable, stated: object
+    recorded: RecordedTask,
+    key: MetricKey,
+    cells: Cells,
+    table: LogTable,
+    stated: object,
+    point: Callable[[ScoredColumn], ScoredColumn],
 ) -> tuple[ScoredColumn, Estimate] | str:
     """The first reading of logged scores that reproduces the recorded number, else the first; or why there is none."""
     task, (spec, reducer) = recorded.task, find_spec(recorded.task, key)
@@ -76,8 +92,11 @@ def _close(
     for named, given in _readings(recorded, key, spec, cells, coded):
         try:
             aggregation = aggregation_of(task, ScoredColumn(key, EMPTY, named), recorded.tables)
-            column = make_column(cells, partial(build_rows, aggregation=aggregation, given=given), absent)
-            made = ScoredColumn(key, column, named, reducer, _repeats(cells), (), make_noise_column(cells.noise))
+            rows = partial(build_rows, aggregation=aggregation, given=given)
+            column = make_column(cells, rows, absent, finite=not recorded.tables.as_host)
+            column = keep_within(column, named, task.name)
+            bare = ScoredColumn(key, column, named, reducer, _repeats(cells), (), make_noise_column(cells.noise))
+            made = point(bare)
             scored = Scored(task, (made,), tables=recorded.tables.name)
             closing = replace(VALUES, on_unscorable=recorded.on_unscorable)
             done.append((made, report_task(scored, inference=closing, tables=recorded.tables)[key]))
@@ -86,7 +105,18 @@ def _close(
     fitting = next((one for one in done if same_number(one[1].value, stated)), None)
     if coded and fitting is None:
         return "its aggregation is code, which no log can run, and the mean of its scores is not the recorded value"
-    return fitting or (done[0] if done else wrong)
+    return fitting or (done[0] if done else _tell_several(key, cells) or wrong)
+
+
+def _tell_several(key: MetricKey, cells: Cells) -> str:
+    """That documents have lists of numbers for a score, which only a reducer makes one."""
+    first = next((one for one in cells.scores.values() if one is not None), None)
+    if not isinstance(first, list | tuple) or len(first) < 2 or not are_numbers(first):
+        return ""
+    reduced = (
+        f"`evalcore score RUN --score {key.metric} --reducer mean -o DIR` makes a run with one (or median, max, ...)"
+    )
+    return f"its documents have several scores, such as {list(first)}, and no reducer; {reduced}"
 
 
 def _readings(

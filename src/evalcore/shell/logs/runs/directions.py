@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from msgspec.structs import replace
 
 from evalcore.core.compare.lines import ComparisonSide
 from evalcore.core.metrics.dispatch import METRICS, Metrics
-from evalcore.core.records.errors import EvalError, unknown
 from evalcore.core.records.score import Scored, ScoredColumn
 from evalcore.core.records.task import MetricSpec
+from evalcore.shell.logs.declarations import Declarations, declare_column, refuse_undeclared
 
 UNKNOWN_DIRECTION = "unknown direction"
 """The trait of a column of unknown direction: a comparison then says which is higher, not which is better."""
@@ -40,30 +40,26 @@ def _known(one: ScoredColumn, told: Mapping[str, object], metrics: Metrics) -> b
 
 
 def _pointed(one: ScoredColumn, higher: bool) -> ScoredColumn:
-    traits = tuple(trait for trait in one.traits if trait != UNKNOWN_DIRECTION)
     spec = one.spec or MetricSpec(one.key.metric)
-    return replace(one, spec=replace(spec, higher_is_better=higher), traits=traits)
+    return replace(one, spec=replace(spec, higher_is_better=higher), traits=_without_unknown(one))
 
 
-def point_sides(
-    sides: Sequence[ComparisonSide], higher: Collection[str], lower: Collection[str]
-) -> tuple[ComparisonSide, ...]:
-    """Set the direction of metrics (``acc`` or ``acc,none``) in runs, against all other sources."""
-    both = sorted(set(higher) & set(lower))
-    if both:
-        raise EvalError(f"expected either --higher_is_better or --lower_is_better for {both[0]}, got both")
-    columns = [one for side in sides for scored in side.scored for one in scored.columns]
-    known = {spelling for one in columns for spelling in (one.key.metric, str(one.key))}
-    for name in (*higher, *lower):
-        if name not in known:
-            raise unknown("metric", name, known)
+def _without_unknown(one: ScoredColumn) -> tuple[str, ...]:
+    return tuple(trait for trait in one.traits if trait != UNKNOWN_DIRECTION)
 
-    def pointed(one: ScoredColumn) -> ScoredColumn:
-        names = {one.key.metric, str(one.key)}
-        chosen = [way for way, given in ((True, higher), (False, lower)) if not names.isdisjoint(given)]
-        return _pointed(one, chosen[0]) if chosen else one
+
+def declare_sides(sides: Sequence[ComparisonSide], declared: Declarations) -> tuple[ComparisonSide, ...]:
+    """Declare the direction and bounds of metrics (``acc`` or ``acc,none``) in runs, against all other sources."""
+    if not declared.names:
+        return tuple(sides)
+    refuse_undeclared(declared, (one for side in sides for scored in side.scored for one in scored.columns))
+
+    def told(one: ScoredColumn, task: str) -> ScoredColumn:
+        made = declare_column(one, declared, task)
+        known = made.spec is not None and made.spec.higher_is_better is not None
+        return replace(made, traits=_without_unknown(made)) if known else made
 
     def turned(scored: Scored) -> Scored:
-        return replace(scored, columns=tuple(map(pointed, scored.columns)))
+        return replace(scored, columns=tuple(told(one, scored.task.name) for one in scored.columns))
 
     return tuple(replace(side, scored=tuple(map(turned, side.scored))) for side in sides)

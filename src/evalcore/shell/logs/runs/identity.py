@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
 
@@ -111,6 +111,16 @@ def hash_arguments(arguments: object) -> str:
     """
     parts = (part for one in list_arguments(arguments) for part in unwrap_parts(one))
     return hash_prompt(part for part in parts if isinstance(part, str))
+
+
+def list_options(arguments: object) -> Iterator[Mapping[str, object]]:
+    """List the options of the requests for a document, which come after its prompt.
+
+    >>> list(list_options({"gen_args_0": {"arg_0": "2+2=", "arg_1": {"until": []}}}))
+    [{'until': []}]
+    """
+    for one in list_arguments(arguments):
+        yield from (part for part in unwrap_parts(one[1:]) if isinstance(part, Mapping))
 
 
 def hash_requests(requests: Iterable[Request]) -> str:

@@ -12,8 +12,8 @@ from evalcore.core.lm_eval.sample_log import thaw
 from evalcore.core.records.array import ColumnRecord
 from evalcore.core.records.document import DocumentRow
 from evalcore.core.records.errors import EvalError
-from evalcore.core.records.frozen_dict import FrozenDict
-from evalcore.core.records.request import GENERATE_UNTIL, OutputType
+from evalcore.core.records.frozen_dict import FrozenDict, freeze_dict
+from evalcore.core.records.request import GENERATE_UNTIL, Generate, OutputType
 from evalcore.core.records.task import MetricKey
 from evalcore.shell.data.wire import decode_line
 from evalcore.shell.logs.lm_eval.requests import guess_output_type
@@ -31,14 +31,18 @@ from evalcore.shell.logs.runs.identity import (
     Look,
     Matching,
     Seen,
+    encode_sorted,
     hash_arguments,
     hash_requests,
+    list_options,
     make_look,
     refuse_lone_clusters,
     tabulate_documents,
 )
 
 WHO_THEY_ARE = Matching()
+RECORDED_HASH = "prompt_hash "
+"""Begins what stands for a prompt that only its logged hash tells; other hashes are not made as it is."""
 Noise = tuple[float | None, int]
 _Notes = tuple[dict[int, object], dict[int, str], dict[int, Noise]]
 """The cells of a log that is being read."""
@@ -56,7 +60,10 @@ class Cells(ColumnRecord, frozen=True, eq=True):
 
 
 class LogTable(ColumnRecord, frozen=True, eq=True):
-    """A log without its prompts and replies; ``filters`` has the documents with a row under each filter."""
+    """A log without its prompts and replies; ``filters`` has the documents with a row under each filter.
+
+    ``options`` are all that its requests were made with, each once.
+    """
 
     documents: tuple[DocumentRow, ...]
     texts: Mapping[int, str]
@@ -64,6 +71,7 @@ class LogTable(ColumnRecord, frozen=True, eq=True):
     cells: Mapping[MetricKey, Cells]
     output_type: OutputType
     fields: frozenset[str] = frozenset()
+    options: tuple[Mapping[str, object], ...] = ()
 
 
 def read_log_table(
@@ -77,6 +85,7 @@ def read_log_table(
     lines: dict[str, dict[int, int]] = {}
     cells: dict[str, dict[str, _Notes]] = {}
     fields: set[str] = set()
+    options: dict[bytes, Mapping[str, object]] = {}
     kind: OutputType = GENERATE_UNTIL
     look = make_look(matching)
     for path in files:
@@ -86,7 +95,7 @@ def read_log_table(
             try:
                 name = _filter_of(row, filters, lines)
                 own = _mapping(read_value(row.fields, "evalcore")) if "evalcore" in row.fields else NOTHING
-                seen[row.key] = _document(row, seen.get(row.key), own, look, fields)
+                seen[row.key] = _document(row, seen.get(row.key), own, look, (fields, options))
                 lines.setdefault(name, {})[row.key] = row.line
                 _note(row, own, cells.setdefault(name, {}))
             except EvalError as wrong:
@@ -98,7 +107,8 @@ def read_log_table(
     by_key = {MetricKey(metric, name): Cells(*one) for name, below in cells.items() for metric, one in below.items()}
     rows = {name: FrozenDict(found) for name, found in lines.items()}
     shown = {key: one.text for key, one in seen.items()} if matching.texts else {}
-    return LogTable(tabulate_documents(seen.items()), shown, rows, by_key, kind, frozenset(fields))
+    asked = tuple(map(freeze_dict, options.values()))
+    return LogTable(tabulate_documents(seen.items()), shown, rows, by_key, kind, frozenset(fields), asked)
 
 
 def tabulate_log(rows: Iterable[Logged], written: frozenset[str], path: Path, matching: Matching) -> LogTable:
@@ -109,16 +119,19 @@ def tabulate_log(rows: Iterable[Logged], written: frozenset[str], path: Path, ma
     seen: dict[int, Seen] = {}
     lines: dict[int, int] = {}
     fields: set[str] = set()
+    options: dict[bytes, Mapping[str, object]] = {}
     look = make_look(matching)
     for one in rows:
+        options |= {encode_sorted(dict(ask.options)): ask.options for ask in one.requests if isinstance(ask, Generate)}
         doc = drop_written(one, written)
         fields.update(doc if isinstance(doc, dict) else ())
-        asked = partial(hash_requests, one.requests)
-        seen[one.doc_id] = look.see(doc, write_target(one.gold), id=one.id, cluster=one.cluster, prompt=asked)
+        prompt = partial(hash_requests, one.requests)
+        seen[one.doc_id] = look.see(doc, write_target(one.gold), id=one.id, cluster=one.cluster, prompt=prompt)
         lines[one.doc_id] = one.line
     refuse_lone_clusters(seen, lines.__getitem__, path)
     shown = {key: one.text for key, one in seen.items()} if matching.texts else {}
-    return LogTable(tabulate_documents(seen.items()), shown, {}, {}, GENERATE_UNTIL, frozenset(fields))
+    asked = tuple(map(freeze_dict, options.values()))
+    return LogTable(tabulate_documents(seen.items()), shown, {}, {}, GENERATE_UNTIL, frozenset(fields), asked)
 
 
 def drop_written(one: Logged, written: frozenset[str]) -> object:
@@ -157,26 +170,40 @@ def _filter_of(row: Row, filters: Sequence[str], lines: Mapping[str, Mapping[int
     return found
 
 
-def _document(row: Row, known: Seen | None, own: Mapping[str, object], look: Look, fields: set[str]) -> Seen:
+Gathered = tuple[set[str], dict[bytes, Mapping[str, object]]]
+"""The fields of documents and the options of requests, as they are read."""
+
+
+def _document(row: Row, known: Seen | None, own: Mapping[str, object], look: Look, gathered: Gathered) -> Seen:
     """The document of a row, which must be the same under every filter."""
     given = row.fields.get("doc")
     raw = hash(bytes(given)) if isinstance(given, Raw) else 0
     if known is not None and raw and known.raw == raw:
         return known
     doc, target = read_value(row.fields, "doc"), read_value(row.fields, "target")
-    fields.update(doc if isinstance(doc, dict) else ())
+    gathered[0].update(doc if isinstance(doc, dict) else ())
     if known is None:
         return look.see(
             doc,
             target,
             id=_recorded_name(own, "id") if look.named else None,
             cluster=_recorded_name(own, "cluster") if look.unit is None else None,
-            prompt=lambda: hash_arguments(read_value(row.fields, "arguments")),
+            prompt=partial(_read_prompt, row, gathered[1]),
             raw=raw,
         )
     if known.content != look.content(doc, target):
         raise EvalError("expected the same document in all rows of this number, got another one")
     return known
+
+
+def _read_prompt(row: Row, options: dict[bytes, Mapping[str, object]]) -> str:
+    """Hash what was asked, and note by which options; the hash that the log has if it does not say what was asked."""
+    asked = read_value(row.fields, "arguments")
+    options |= {encode_sorted(one): one for one in list_options(asked)}
+    if asked is not None:
+        return hash_arguments(asked)
+    recorded = read_value(row.fields, "prompt_hash")
+    return f"{RECORDED_HASH}{recorded}" if isinstance(recorded, str) and recorded else ""
 
 
 def _recorded_name(own: Mapping[str, object], key: str) -> int | str | None:

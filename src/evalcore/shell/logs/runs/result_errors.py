@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from math import inf
 
 from evalcore.core.compare.power import Known
 from evalcore.core.records.task import MetricKey
@@ -62,6 +63,8 @@ def _known(name: str, depth: int, key: MetricKey, row: Fields, told: Fields, res
     n = _count(told.get("n")) or own or _size(name, results)
     clusters = _count(told.get("clusters"))
     stderr = _number(told.get("stderr", row.get(key.stderr)))
+    value = row.get(str(key))
+    share = _is_share(key.metric.partition("@")[0], value, stderr, clusters or n, tables, told.get("bounds"))
     return Known(
         name=name,
         key=key,
@@ -73,19 +76,37 @@ def _known(name: str, depth: int, key: MetricKey, row: Fields, told: Fields, res
         sampling=_number(told.get("sampling_stderr")),
         repeats=_number(told.get("repeats")),
         fewest=_fewest(told.get("signature"), _number(told.get("repeats")), tables),
-        share=_is_share(key.metric.partition("@")[0], row.get(str(key)), stderr, clusters or n, tables),
+        df=_number(told.get("df")),
+        share=share,
+        value=_number(value) if share else None,
+        coarseness=_compare_spread(value, stderr, clusters or n) if share else 0.0,
         reason=_reason(told, n, stderr),
     )
 
 
-def _is_share(metric: str, value: object, stderr: float | None, units: int, tables: Tables) -> bool:
-    """Whether a number is an average of scores between 0 and 1, as far as its value and its error tell."""
+def _is_share(
+    metric: str, value: object, stderr: float | None, units: int, tables: Tables, declared: object = None
+) -> bool:
+    """Whether a number averages scores between 0 and 1, as far as declared bounds, its value and its error tell."""
+    if isinstance(declared, list | tuple) and list(declared) != [0, 1]:
+        return False
     table = next((tables.metrics[kind] for kind in sorted(tables.metrics) if metric in tables.metrics[kind]), None)
     bounded = table is None or tables.aggregations[table[metric].aggregation].bounds == (0.0, 1.0)
     if not bounded or not isinstance(value, int | float) or not 0 <= value <= 1 or stderr is None:
         return False
     # No such scores vary more than 0s and 1s do; twice that leaves room for groups of very uneven tasks.
-    return stderr**2 * (units - 1) <= 4 * value * (1 - value)
+    return stderr == 0 or _compare_spread(value, stderr, units) <= 4
+
+
+def _compare_spread(value: object, stderr: float | None, units: int) -> float:
+    """The variance of a number's units, relative to that of 0s and 1s with this mean; infinite where these have none.
+
+    >>> _compare_spread(0.5, 0.5 / 3, 10), _compare_spread(1.0, 0.0, 10)
+    (1.0, 0.0)
+    """
+    if not stderr or not isinstance(value, int | float):
+        return 0.0
+    return stderr**2 * (units - 1) / (value * (1 - value)) if 0 < value < 1 else inf
 
 
 def _reason(told: Fields, n: int, stderr: float | None) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 
 from msgspec import Struct
@@ -12,6 +13,7 @@ from evalcore.core.aggregate.clusters import cluster_codes
 from evalcore.core.aggregate.inference import Inference
 from evalcore.core.aggregate.value import close
 from evalcore.core.compare.lines import ComparisonSide
+from evalcore.core.compare.rules import RuleSource
 from evalcore.core.pipeline import build_report, report_task
 from evalcore.core.records.document import DocumentRow
 from evalcore.core.records.errors import EvalError
@@ -20,16 +22,18 @@ from evalcore.core.records.outcome import Rule
 from evalcore.core.records.report import Report, TaskReport
 from evalcore.core.records.row import Floats
 from evalcore.core.records.score import Scored, ScoredColumn
+from evalcore.core.stats.influence import CR2, ERROR_FORMS
 from evalcore.core.tables import EVALCORE, Tables
 from evalcore.shell.logs.json_records import find_part
 from evalcore.shell.logs.lm_eval.names import list_filters
+from evalcore.shell.logs.lm_eval.results import Placed, tell_contradictions
 from evalcore.shell.logs.runs.columns import Closed, close_columns
 from evalcore.shell.logs.runs.directions import point_column
 from evalcore.shell.logs.runs.identity import Matching
 from evalcore.shell.logs.runs.log_table import LogTable, read_log_table
 from evalcore.shell.logs.runs.shards import pool_source
 from evalcore.shell.logs.runs.source import RunFiles, RunLog
-from evalcore.shell.logs.runs.tasks import build_recorded_task
+from evalcore.shell.logs.runs.tasks import build_recorded_task, find_rule_source
 from evalcore.shell.logs.runs.trees import grow_trees
 from evalcore.shell.logs.search import Searched
 
@@ -42,7 +46,7 @@ class Recorded(FrozenRecord, frozen=True):
     ``results`` is its results file as data, empty if there is none. ``fields`` are the fields of each task's documents;
     ``match`` those that identify documents, if not all; ``files`` the files of each task. ``renamed`` is the original
     name of its only task if that was renamed. ``searched`` is how its logs were found if they are not sample logs.
-    ``tables`` are a host's own.
+    ``tables`` are a host's own. ``options`` are those of each task's requests, each once.
     """
 
     name: str
@@ -57,6 +61,7 @@ class Recorded(FrozenRecord, frozen=True):
     renamed: str | None = None
     searched: Searched | None = None
     tables: Tables | None = None
+    options: Mapping[str, tuple[Plain, ...]] = FrozenDict()
 
 
 class TaskRecord(Struct, frozen=True):
@@ -66,6 +71,7 @@ class TaskRecord(Struct, frozen=True):
     report: TaskReport
     table: LogTable
     warnings: tuple[str, ...]
+    rules: RuleSource = RuleSource()
 
 
 def read_sample_run(path: Path, source: RunFiles, matching: Matching, tables: Tables | None = None) -> Recorded:
@@ -78,6 +84,7 @@ def read_sample_run(path: Path, source: RunFiles, matching: Matching, tables: Ta
         tuple(part.scored for part in parts),
         {part.report.name: part.table.documents for part in parts},
         grown.trees,
+        {part.report.name: part.rules for part in parts},
     )
     told = (*source.warnings, *(one for part in parts for one in part.warnings), *grown.warnings)
     shown = {part.report.name: part.table.texts for part in parts}
@@ -93,6 +100,7 @@ def read_sample_run(path: Path, source: RunFiles, matching: Matching, tables: Ta
         match=matching.match,
         files={log.task: log.files for log in source.logs},
         tables=tables,
+        options={part.report.name: part.table.options for part in parts},
     )
 
 
@@ -104,14 +112,15 @@ def _read_part(log: RunLog, results: Plain, matching: Matching, tables: Tables) 
     version = find_part(results, "versions").get(log.task)
     recorded = build_recorded_task(log.task, config, table.output_type, table.filters, version, tables)
     recorded = replace(recorded, on_unscorable=find_rule(results))
-    closed = close_columns(recorded, table, row if log.whole else {})
-    told = find_part(results, "higher_is_better", log.task)
-    columns = tuple(point_column(one, told, tables.metrics) for one in closed.columns)
-    scored = Scored(recorded.task, columns, (), tables.name, cluster_documents(log.task, table.documents))
+    point = partial(point_column, told=find_part(results, "higher_is_better", log.task), metrics=tables.metrics)
+    closed = close_columns(recorded, table, row if log.whole else {}, point)
+    scored = Scored(recorded.task, closed.columns, (), tables.name, cluster_documents(log.task, table.documents))
     report = TaskReport(name=log.task, estimates=closed.estimates, n_docs=len(table.documents))
-    return TaskRecord(
-        scored, report, table, (*recorded.warnings, *closed.warnings, *_shortfall(log, results, table, closed))
-    )
+    rules = find_rule_source(results, config, table.filters, tables)
+    held = closed.estimates if log.whole else ()
+    unlike = tell_contradictions(Placed(log.task, results), log.task, held, source="by the logged scores", torn=True)
+    warnings = (*recorded.warnings, *closed.warnings, *unlike, *_shortfall(log, results, table, closed))
+    return TaskRecord(scored, report, table, warnings, rules)
 
 
 def check_run_path(text: str) -> Path:
@@ -128,15 +137,16 @@ def check_run_path(text: str) -> Path:
     return Path(text)
 
 
-def close_recorded(run: Recorded, confidence: float = 0.95) -> Report:
-    """Close a run by its own rule and kind of intervals, at any confidence."""
-    ci = find_part(run.results, "evalcore").get("ci")
+def close_recorded(run: Recorded, confidence: float = 0.95, interval: str | None = None) -> Report:
+    """Close a run by its own rule, with intervals of any confidence and of this kind; if none is given, of its own."""
+    ci = interval or find_part(run.results, "evalcore").get("ci")
     tables = run.tables or EVALCORE
     inference = Inference(
         interval=ci if isinstance(ci, str) and ci in tables.intervals else "wilson",
         intervals=tables.intervals,
         confidence=confidence,
         on_unscorable=find_rule(run.results),
+        stderr=find_form(run.results),
     )
     tasks = [report_task(one, inference=inference, tables=tables) for one in run.side.scored]
     return build_report(tasks, run.side.trees, inference=inference, tables=tables)
@@ -148,12 +158,22 @@ def make_comparable(recorded: Recorded) -> ComparisonSide:
         return recorded.side
 
     def counted(one: ScoredColumn) -> ScoredColumn:
-        falls = one.spec is not None and one.spec.higher_is_better is False
-        zero = isinstance(one.column.rows, Floats) and not falls
+        rises = one.spec is not None and one.spec.higher_is_better is True
+        zero = isinstance(one.column.rows, Floats) and rises
         return replace(one, column=close(one.column, "zero")) if zero else one
 
     scored = (replace(one, columns=tuple(map(counted, one.columns))) for one in recorded.side.scored)
     return replace(recorded.side, scored=tuple(scored))
+
+
+def find_form(results: Plain) -> str:
+    """Find the form of a run's standard errors.
+
+    >>> find_form({}), find_form({"evalcore": {"stderr": "cr1"}})
+    ('cr2', 'cr1')
+    """
+    form = find_part(results, "evalcore").get("stderr")
+    return form if isinstance(form, str) and form in ERROR_FORMS else CR2.name
 
 
 def find_rule(results: Plain) -> Rule:

@@ -41,8 +41,12 @@ def build_rows(values: Sequence[object], aggregation: Aggregation, given: Option
     return (aggregation.read or read_objects)(values, given)
 
 
-def make_column(cells: Cells, rows: Callable[[Sequence[object]], Rows], absent: Iterable[int] = ()) -> Column:
+def make_column(
+    cells: Cells, rows: Callable[[Sequence[object]], Rows], absent: Iterable[int] = (), *, finite: bool = True
+) -> Column:
     """Make a column of every document of a log; those without a score have a reason, ``absent`` ones none.
+
+    With ``finite`` off, NaN and infinity are scores like any other.
 
     >>> from evalcore.core.aggregate.aggregations import AGGREGATIONS
     >>> from evalcore.core.records.request import freeze_options
@@ -55,7 +59,8 @@ def make_column(cells: Cells, rows: Callable[[Sequence[object]], Rows], absent: 
     missing = {key: _told(text) for key, text in cells.unscored.items() if key not in cells.scores}
     missing |= dict.fromkeys(absent, (NOT_EMITTED, ""))
     keys = [*cells.scores, *missing]
-    missing |= _not_finite(cells.scores, made)
+    odd = _not_finite(cells.scores, made)
+    missing |= odd if finite else {key: why for key, why in odd.items() if cells.scores[key] is None}
     status = np.zeros(len(keys), np.uint8)
     for at, key in enumerate(keys) if missing else ():
         status[at] = missing[key][0] if key in missing else 0

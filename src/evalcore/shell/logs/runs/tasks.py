@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from hashlib import sha256
+from pathlib import PurePath
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from evalcore.core.compare.rules import RuleSource
+from evalcore.core.lm_eval.policy import LM_EVAL_0_4_13, POLICIES
 from evalcore.core.lm_eval.task_config import task_from_config
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.outcome import Rule
@@ -16,7 +20,9 @@ from evalcore.core.records.score import column_key
 from evalcore.core.records.task import MetricKey, MetricSpec, Pipeline, Task
 from evalcore.core.repeats.reducers import find_reducer
 from evalcore.core.tables import EVALCORE, Tables, specs_of
-from evalcore.shell.logs.lm_eval.names import RENAMED
+from evalcore.shell.logs.json_records import find_part
+from evalcore.shell.logs.lm_eval.names import RENAMED, list_filters
+from evalcore.shell.logs.log import RECORDED
 
 Config = Mapping[str, object]
 
@@ -97,6 +103,54 @@ def find_spec(task: Task, key: MetricKey) -> tuple[MetricSpec | None, str | None
 def _not_run(doc: Mapping[str, object], results: Sequence[object]) -> Mapping[str, object]:
     """Stand in for code that a log only mentions."""
     raise EvalError("the code of a recorded task is not at hand")
+
+
+# --- rules --------------------------------------------------------------------------------------------------------
+
+NO_CONFIG = "no config of the task beside the log"
+TAKEN = "scores as another program recorded them"
+
+
+def find_rule_source(
+    results: Config, config: Config | None, filters: Iterable[str], tables: Tables = EVALCORE
+) -> RuleSource:
+    """Find where the rules behind a log's scores come from: evalcore's policy and code, or lm-eval's.
+
+    >>> find_rule_source({}, None, ["none"]).unknown
+    'no config of the task beside the log'
+    """
+    if not config:
+        return RuleSource(NO_CONFIG)
+    if config.get("process_results") == RECORDED:
+        return RuleSource(TAKEN)
+    policy = find_part(results, "evalcore").get("policy")
+    ours = isinstance(policy, str)
+    made = POLICIES.get(str(policy), tables) if ours else LM_EVAL_0_4_13
+    declared = list_filters(config, ())
+    code = tuple(_list_code(config, find_part(results, "evalcore", "trusted"), tables))
+    return RuleSource("", str(policy) if ours else None, made, code, frozenset(filters) - {*declared})
+
+
+def _list_code(config: Config, trusted: Config, tables: Tables) -> Iterator[tuple[str, str]]:
+    """The functions of a config that make scores, by what they are for; evalcore's with the hash of their files."""
+    given = config.get("process_results")
+    if given is not None:
+        yield "process_results", _add_hash(str(given), config, trusted)
+    for entry in _every_metric(config):
+        metric, how = str(entry.get("metric")), entry.get("aggregation")
+        if metric != _name(entry):
+            yield f"metric {_name(entry)}", metric
+        if isinstance(how, str) and how not in tables.aggregations:
+            yield f"aggregation {_name(entry)}", _add_hash(how, config, trusted)
+
+
+def _add_hash(name: str, config: Config, trusted: Config) -> str:
+    """A name with the hash of the files of code beside the task's own, whatever folder these are in."""
+    folder = PurePath(str(find_part(config, "metadata").get("config_source") or ".")).parent
+    near = {PurePath(path).name: str(digest) for path, digest in trusted.items() if PurePath(path).parent == folder}
+    if not near or not name.isidentifier():
+        return name
+    return f"{name} sha256:{sha256(repr(sorted(near.items())).encode()).hexdigest()}"
 
 
 # --- configs without code -----------------------------------------------------------------------------------------

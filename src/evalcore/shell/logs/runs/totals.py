@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from math import isfinite
+from math import inf, isfinite
 from pathlib import Path
 
 from msgspec.structs import replace
 
-from evalcore.core.aggregate.inference import Inference, add_interval
+from evalcore.core.aggregate.inference import DEFAULT, Inference, add_interval
 from evalcore.core.compare.gates import Number
 from evalcore.core.compare.lines import ComparisonSide
 from evalcore.core.compare.power import Known
@@ -27,7 +27,7 @@ def read_totals(path: Path, searched: Searched) -> Recorded:
     return Recorded(path.name, path, ComparisonSide(path.name, ()), results, {}, (*warnings, judged))
 
 
-def list_total_estimates(results: Mapping[str, object], confidence: float = 0.95) -> dict[Number, Estimate]:
+def list_total_estimates(results: Mapping[str, object], inference: Inference = DEFAULT) -> dict[Number, Estimate]:
     """List every number of a results file, ours or lm-eval's, with the interval from its standard error.
 
     >>> row = {"acc,none": 0.5, "acc_stderr,none": 0.05, "sample_len": 101}
@@ -40,19 +40,21 @@ def list_total_estimates(results: Mapping[str, object], confidence: float = 0.95
     parts = [results.get(part) for part in ("groups", "results")]
     rows = {name: row for part in parts if isinstance(part, Mapping) for name, row in part.items()}
     return {
-        (known.name, known.key): _estimate(known, rows[known.name], confidence)
+        (known.name, known.key): _estimate(known, rows[known.name], inference)
         for known in list_known(results)
         if isinstance(rows.get(known.name), Mapping)
     }
 
 
-def _estimate(known: Known, row: Mapping[str, object], confidence: float) -> Estimate:
+def _estimate(known: Known, row: Mapping[str, object], inference: Inference) -> Estimate:
     value = read_float(row.get(str(known.key)))
     if value is None or not isfinite(value):
         return Estimate(value=None, reason="the results have no number for it")
     flat = {str(known.key): value, known.key.stderr: known.stderr, "sample_len": known.n or None}
     ((_, estimate),) = leaf_from_flat(known.name, flat).value.estimates
-    if known.units < known.n:
-        spread = replace(estimate.spread, df=float(known.units - 1), trials=float(known.units))
-        estimate = replace(estimate, spread=spread)
-    return add_interval(estimate, Inference(confidence=confidence))
+    if known.units < known.n or known.df is not None:
+        df = known.df if known.df is not None else known.units - 1.0
+        estimate = replace(estimate, spread=replace(estimate.spread, df=df, trials=float(known.units)))
+    if not known.share:  # a value between 0 and 1 alone does not bound the scores behind it
+        estimate = replace(estimate, scale=replace(estimate.scale, bounds=(-inf, inf)))
+    return add_interval(estimate, inference)

@@ -4,6 +4,7 @@ column_map   which column is what
 table_rows   rows of JSON, CSV, TSV, Parquet and Arrow, one by one
 cells        cells as what their columns are declared to hold
 table_golds  golds where choices are numbers, too
+table_kinds  log-likelihoods of choices, or of one text a row
 table_tasks  rows by task
 table        rows as documents
 """

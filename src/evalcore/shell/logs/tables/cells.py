@@ -51,13 +51,17 @@ def read_choices(value: object) -> tuple[str, ...]:
     return tuple(_text(one if isinstance(value, str) else _plain(one)) for one in _list(value, "choices"))
 
 
-def read_numbers(value: object) -> tuple[Likelihood, ...]:
-    """Read the log-likelihoods of a cell, one for each choice.
+def read_numbers(value: object, *, alone: bool = False) -> tuple[Likelihood, ...]:
+    """Read the log-likelihoods of a cell, one for each choice; one that may stand ``alone`` needs no list.
 
     >>> read_numbers([-1, "-2.5"])
     (Likelihood(value=-1.0, greedy=False, tokens=0), Likelihood(value=-2.5, greedy=False, tokens=0))
+    >>> read_numbers("-1.5", alone=True)
+    (Likelihood(value=-1.5, greedy=False, tokens=0),)
     """
-    found = _list(value, "log-likelihoods")
+    decoded = _decode(value, "log-likelihoods")
+    single = alone and (isinstance(decoded, float) or type(decoded) is int)
+    found = [decoded] if single else _list(decoded, "log-likelihoods")
     if not found:
         raise EvalError("expected log-likelihoods, got an empty list")
     try:
@@ -104,10 +108,14 @@ def _score(value: object) -> float | None:
 
 
 def _list(value: object, what: str) -> Sequence[object]:
-    found = decode_line(value.encode("utf-8", "surrogatepass"), what) if isinstance(value, str) else value
+    found = _decode(value, what)
     if not isinstance(found, list | tuple):
         raise EvalError(f"expected a list of {what}, got {str(value)[:60]!r}")
     return found
+
+
+def _decode(value: object, what: str) -> object:
+    return decode_line(value.encode("utf-8", "surrogatepass"), what) if isinstance(value, str) else value
 
 
 def _plain(value: object) -> object:

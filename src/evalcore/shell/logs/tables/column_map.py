@@ -57,6 +57,11 @@ class ColumnMap(FrozenRecord, frozen=True, kw_only=True):
         return self.more_scores if self.score is None else (self.score, *self.more_scores)
 
     @property
+    def alone(self) -> bool:
+        """Whether a log-likelihood may be that of a text, in no list: there are no choices, and no answers."""
+        return self.choices is None and self.answer is None
+
+    @property
     def columns(self) -> tuple[str, ...]:
         """Every declared column."""
         return (*self.named.values(), *self.more_scores)

@@ -9,7 +9,6 @@ from pathlib import Path
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.request import (
     GENERATE_UNTIL,
-    MULTIPLE_CHOICE,
     Generate,
     Gold,
     LogLikelihood,
@@ -32,6 +31,7 @@ from evalcore.shell.logs.tables.cells import (
 )
 from evalcore.shell.logs.tables.column_map import ColumnMap, check_columns
 from evalcore.shell.logs.tables.table_golds import choose_gold, is_number, settle_golds
+from evalcore.shell.logs.tables.table_kinds import USUAL, expect_likelihoods, find_likelihoods
 from evalcore.shell.logs.tables.table_rows import FORMS, TableRow, encode_cells, may_be_table, read_table
 from evalcore.shell.logs.tables.table_tasks import split_tasks, weigh_row
 
@@ -49,13 +49,14 @@ def recognise_table(head: FileHead) -> bool:
 def open_table(files: Sequence[LogFile], opening: Opening) -> list[LogTask]:
     """Open the task of a table, or one task for each value of its task column, which takes a pass over the table."""
     file, mapping = files[0], opening.columns or ColumnMap()
-    path, kind = file.path, GENERATE_UNTIL if mapping.loglikelihoods is None else MULTIPLE_CHOICE
+    path = file.path
     read = partial(read_table, path, file.form, mapping)
     first = next((one for one in read() if isinstance(one, TableRow)), None)
     if first is not None:
         check_columns(mapping, first.cells.keys(), f"{path}:{first.at.line}")
     whole = Path(strip_packing(path.name)).stem
     parts = {whole: read} if mapping.task is None or first is None else split_tasks(read, mapping.task)
+    kind = GENERATE_UNTIL if mapping.loglikelihoods is None else find_likelihoods(first, mapping)
     return [_task(name, file, kind, mapping, rows) for name, rows in parts.items()]
 
 
@@ -63,13 +64,14 @@ def _task(name: str, file: LogFile, kind: OutputType, mapping: ColumnMap, rows: 
     settled, told = None, ""
     if mapping.gold is not None and mapping.choices is not None:
         settled, told = settle_golds(rows(), mapping, text=file.form == "text" and mapping.loglikelihoods is not None)
-    documents = partial(_documents, file.path, mapping, rows, settled)
+    documents = partial(_documents, file.path, mapping, rows, settled, kind)
     warnings = (f"{name}: {told}",) if told else ()
     return LogTask(
         name=name,
         path=file.path,
         output_type=kind,
         rows=documents,
+        usual=USUAL[kind] if mapping.choices is None and mapping.loglikelihoods is not None else (),
         warnings=warnings,
         written=mapping.written,
     )
@@ -90,7 +92,7 @@ TABLE = Reader(
 
 
 def _documents(
-    path: Path, mapping: ColumnMap, rows: Callable[[], Rows], settled: Targets | None
+    path: Path, mapping: ColumnMap, rows: Callable[[], Rows], settled: Targets | None, kind: OutputType
 ) -> Iterator[Logged | Problem]:
     """The documents of one task, numbered in their order."""
     seen: set[int | str] = set()
@@ -101,6 +103,7 @@ def _documents(
             continue
         try:
             made = _logged(number, group, mapping, settled)
+            expect_likelihoods(kind, len(made.replies), mapping)
             if made.id is not None and made.id in seen:
                 raise EvalError(_twice(made.id, mapping))
         except EvalError as wrong:
@@ -211,7 +214,7 @@ def _gold(rows: Sequence[TableRow], mapping: ColumnMap, choices: tuple[str, ...]
 def _replies(rows: Sequence[TableRow], mapping: ColumnMap) -> tuple[tuple[Reply, ...], ...]:
     """One request with a reply per repeat, or one request per choice with a log-likelihood per repeat."""
     if mapping.loglikelihoods is not None:
-        numbers = [read_numbers(one.cells[mapping.loglikelihoods]) for one in rows]
+        numbers = [read_numbers(one.cells[mapping.loglikelihoods], alone=mapping.alone) for one in rows]
         if len({len(one) for one in numbers}) > 1:
             raise EvalError("expected as many log-likelihoods in each repeat")
         return tuple(zip(*numbers, strict=True))

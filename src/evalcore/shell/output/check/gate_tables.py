@@ -1,4 +1,4 @@
-"""Gates as tables: those with a limit, those against the baseline, those on documents unscored or unpaired."""
+"""Gates as tables: those with a limit, those against the baseline, those on documents or rules."""
 
 from __future__ import annotations
 
@@ -10,7 +10,14 @@ from evalcore.core.compare.gates import Gate
 from evalcore.shell.compare.check import Checked
 from evalcore.shell.output.check.gate_text import show_level, show_value
 from evalcore.shell.output.terminal.grid import Grid, GridColumn, Page, Section, draw_page, lay_grid, write_markdown
-from evalcore.shell.output.terminal.number_text import name_number, show_difference, show_interval, show_p, show_share
+from evalcore.shell.output.terminal.number_text import (
+    name_number,
+    show_difference,
+    show_interval,
+    show_number,
+    show_p,
+    show_share,
+)
 from evalcore.shell.output.terminal.screen import PIPE, Screen
 
 WORDS = {True: "passed", False: "FAILED", None: "skipped"}
@@ -18,6 +25,11 @@ SIGNS = {"min": "≥", "max": "≤", "unscored": "≤", "paired": "≥"}
 SHARES = {
     "unscored": "the share of the baseline's scored documents that have no score in the run",
     "paired": "the smaller of the two runs' shares of documents in both",
+}
+
+FINDS = {
+    False: "the smallest true drop that fails in 4 checks of 5",
+    True: "the smallest margin that a run without any change is shown to keep in 4 checks of 5",
 }
 
 GateColumn = GridColumn[Gate]
@@ -59,6 +71,7 @@ def _build_pages(checked: Checked) -> list[Page]:
         (("baseline",), _show_changes),
         (("unscored",), _show_shares),
         (("paired",), _show_shares),
+        (("rules",), _show_rules),
     )
     sorted_gates = [(page, [gate for gate in checked.gates if gate.kind in names]) for names, page in kinds]
     pages = [page(gates, checked) for page, gates in sorted_gates if gates]
@@ -124,16 +137,32 @@ def _show_changes(gates: Sequence[Gate], checked: Checked) -> Page:
             f" fails if it is at most {checked.alpha:g}",
         ),
     )
+    shown = (
+        *sure,
+        GateColumn(
+            "p",
+            lambda gate: show_p(gate.p_value),
+            "how often a run that is worse by exactly the margin looks at least this good; it is shown if that is at"
+            f" most {checked.alpha:g}",
+            spare=2,
+        ),
+    )
     columns = (
         N,
         GateColumn("run", lambda gate: show_value(gate.value), spare=1),
         GateColumn("baseline", lambda gate: show_value(gate.baseline), spare=1),
         GateColumn("change", lambda gate: show_difference(gate.difference), "run − baseline"),
-        *(tested if checked.margin is None else sure),
+        *(tested if checked.margin is None else shown if checked.shown else sure),
+        GateColumn("detectable", lambda gate: show_number(gate.detectable), FINDS[checked.shown], spare=2),
         VERDICT,
     )
     corrected = f", corrected for {judged:,} of them (Bonferroni)" if checked.correction.corrects else ""
     rule = f"a gate fails if the whole interval is worse than the margin of {checked.margin or 0:g}{corrected}"
+    if checked.shown:
+        rule = (
+            f"a gate fails unless a drop of more than the margin of {checked.margin:g} is excluded; if any number is"
+            f" worse by that much, all gates pass in at most {show_share(checked.alpha)} of all checks"
+        )
     return _build_page(gates, columns, *([rule] if checked.margin is not None else []))
 
 
@@ -145,6 +174,10 @@ def _show_shares(gates: Sequence[Gate], checked: Checked) -> Page:
         VERDICT,
     )
     return _build_page(gates, columns, f"{kind}: {SHARES[kind]}")
+
+
+def _show_rules(gates: Sequence[Gate], checked: Checked) -> Page:
+    return _build_page(gates, (VERDICT,), "rules: what makes the scores must be the same (--rules-may-differ)")
 
 
 def _build_page(gates: Sequence[Gate], columns: Sequence[GateColumn], *rules: str) -> Page:

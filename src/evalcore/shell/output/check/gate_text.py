@@ -43,7 +43,8 @@ def _tell_change(gate: Gate, confidence: float) -> str:
     tested = gate.adjusted is not None
     p = f", p of a regression {show_p(gate.p_value)}, adjusted {show_p(gate.adjusted)}" if tested else ""
     against = f"{_show_counted(gate)} against {show_value(gate.baseline)}"
-    return f"{_name_gate(gate)}: {against}{change}{p}: {gate.verdict}"
+    finds = f" (detectable drop: {show_number(gate.detectable)})" if gate.detectable is not None else ""
+    return f"{_name_gate(gate)}: {against}{change}{p}: {gate.verdict}{finds}"
 
 
 SENTENCES: Mapping[str, Callable[[Gate, float], str]] = {
@@ -52,6 +53,7 @@ SENTENCES: Mapping[str, Callable[[Gate, float], str]] = {
     "baseline": _tell_change,
     "unscored": lambda gate, _: f"{_name_gate(gate)}: {gate.verdict}, expected at most {show_share(gate.limit or 0.0)}",
     "paired": lambda gate, _: f"{gate.name}: {gate.verdict}, expected at least {show_share(gate.limit or 0.0)}",
+    "rules": lambda gate, _: f"{gate.name}: {gate.verdict}",
 }
 
 

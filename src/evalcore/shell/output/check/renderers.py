@@ -10,13 +10,16 @@ JSON, its keys stable::
     confidence     of the intervals that limits are judged by: 1 - 2 alpha / how many limits there are
     strict         whether limits hold for the numbers themselves
     margin         the drop that is allowed against the baseline, null for none
+    shown          whether it must be shown that no drop is larger
     difference_confidence  of difference_ci: 1 - 2 alpha, with a margin 1 - 2 alpha / how many numbers are judged
-    gates          {gate: min | max | baseline | unscored | paired, task, metric, filter, passed (null: not judged),
-                    verdict, n, unscored, value, limit, ci_low, ci_high (of the value; for limits), baseline (its
-                    number), difference (value - baseline), difference_ci_low, difference_ci_high, p_value, p_adjusted
-                    (of a regression, one-sided)}; what a kind of gate does not have is null. The value of an unscored
-                    gate is the share of the baseline's scored documents that have no score in the run, that of a
-                    paired gate the smaller of the two runs' shares of documents that both have
+    gates          {gate: min | max | baseline | unscored | paired | rules, task, metric, filter, passed (null: not
+                    judged), verdict, n, unscored, value, limit, ci_low, ci_high (of the value; for limits), baseline
+                    (its number), difference (value - baseline), difference_ci_low, difference_ci_high, p_value,
+                    p_adjusted (of a regression, one-sided; if shown, p_value is that of "not worse by more than the
+                    margin"), detectable (the drop that fails in 4 checks of 5; if shown, the margin that a run without
+                    any change is shown to keep that often)}; what a kind of gate does not have is null. The value of an
+                    unscored gate is the share of the baseline's scored documents that have no score in the run, that
+                    of a paired gate the smaller of the two runs' shares of documents that both have
     notes          what else to know, in sentences; what leads the page comes first
 """
 
@@ -45,6 +48,7 @@ def _write_json(checked: Checked) -> str:
             "confidence": checked.confidence,
             "strict": checked.strict,
             "margin": checked.margin,
+            "shown": checked.shown,
             "difference_confidence": checked.difference_confidence,
             "gates": [_describe_gate(gate) for gate in checked.gates],
             "notes": [*checked.lead, *checked.notes],
@@ -74,6 +78,7 @@ def _describe_gate(gate: Gate) -> dict[str, object]:
         "difference_ci_high": best,
         "p_value": gate.p_value,
         "p_adjusted": gate.adjusted,
+        "detectable": gate.detectable,
     }
 
 

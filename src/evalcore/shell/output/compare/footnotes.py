@@ -43,6 +43,20 @@ def tell_correction(correction: Correction, family: int, alpha: float) -> str:
     return f"corrected together: {tests} ({correction.name}): {promise}"
 
 
+def tell_same(comparison: Comparison) -> str:
+    """What a verdict of "the same" says, and what that of too few documents.
+
+    >>> tell_same(Comparison(names=("a", "b"), lines=(), margin=0.01))
+    'the same within 0.01 if a larger difference is excluded either way (at 5 % each); else there are not enough ...'
+    """
+    alpha = show_share(round(1 - comparison.confidence, 9))
+    each = f"at {alpha} each" + (f", {comparison.correction.name}" if comparison.correction.corrects else "")
+    return (
+        f"the same within {comparison.margin:g} if a larger difference is excluded either way ({each}); else there are "
+        "not enough documents"
+    )
+
+
 def list_sections(compared: Compared) -> tuple[Section, ...]:
     """Every section under the table that is not empty."""
     pairs = list(zip(compared.pairs, compared.comparisons, strict=True))
@@ -62,6 +76,7 @@ def list_sections(compared: Compared) -> tuple[Section, ...]:
             "red",
         ),
         Section("Warnings:", _cut_lines(_collect_warnings(compared)), "yellow"),
+        Section("Notes:", _cut_lines(compared.notes)),
     )
     return tuple(section for section in sections if section.lines)
 
@@ -99,7 +114,8 @@ def _tell_flips(compared: Compared) -> Iterable[str]:
                 if keys:
                     first = _tell_keys(compared.runs[pair[0]], line.name, keys, compared.flips)
                     where = f"{_name_pair(compared, pair)}{_name_line(line)}"
-                    yield f"{where}: {label} does better on {len(keys):,}: {first}"
+                    does = "is higher" if line.higher_is_better is None else "does better"
+                    yield f"{where}: {label} {does} on {len(keys):,}: {first}"
 
 
 def _tell_keys(run: Recorded, task: str, keys: Sequence[int], most: int | None) -> str:

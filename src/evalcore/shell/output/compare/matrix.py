@@ -9,7 +9,7 @@ from msgspec import Struct
 from evalcore.core.compare.lines import ComparisonLine
 from evalcore.core.records.task import MetricKey
 from evalcore.shell.compare.compare import Compared
-from evalcore.shell.output.compare.footnotes import list_runs, list_sections, tell_correction
+from evalcore.shell.output.compare.footnotes import list_runs, list_sections, tell_correction, tell_same
 from evalcore.shell.output.compare.line_order import collect_trees, place_lines
 from evalcore.shell.output.compare.pair_table import WHOLE
 from evalcore.shell.output.terminal.grid import Grid, Page
@@ -27,6 +27,7 @@ Cells = Mapping[tuple[int, int], ComparisonLine]
 
 
 SIGN = "*: more than luck explains (adjusted p at most {alpha:g})"
+SAME = "=: not that, but "
 MATRIX = "− A, − B, ...: the row's run minus the column's, on the documents with a score in both"
 VALUE = "value: a run's number; empty if it depends on which documents the other run has"
 
@@ -42,6 +43,7 @@ def build_matrix_page(compared: Compared) -> Page:
         title=list_runs(compared),
         legend=(
             SIGN.format(alpha=alpha),
+            *([] if first.margin is None else [SAME + tell_same(first)]),
             tell_correction(first.correction, first.family, alpha),
             "intervals and flipped documents of every pair: --json or --csv, or compare two runs alone",
         ),
@@ -106,7 +108,9 @@ def _list_differences(cells: Cells, at: int, count: int, alpha: float, decimals:
 
 
 def _mark_finding(line: ComparisonLine, alpha: float) -> str:
-    return "*" if line.adjusted is not None and line.adjusted <= alpha else " "
+    if line.adjusted is not None and line.adjusted <= alpha:
+        return "*"
+    return "=" if line.adjusted_same is not None and line.adjusted_same <= alpha else " "
 
 
 def _build_pairs(compared: Compared) -> Grid:

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from evalcore.core.compare.gates import name_verdict
 from evalcore.core.compare.lines import Comparison, ComparisonLine
+from evalcore.core.compare.verdicts.margins import tell_verdict
 from evalcore.shell.compare.compare import Compared
-from evalcore.shell.output.compare.footnotes import list_runs, list_sections, tell_correction
+from evalcore.shell.output.compare.footnotes import list_runs, list_sections, tell_correction, tell_same
 from evalcore.shell.output.compare.line_order import collect_trees, place_lines
 from evalcore.shell.output.terminal.grid import Grid, GridColumn, Page, lay_grid
 from evalcore.shell.output.terminal.number_text import (
@@ -38,15 +38,16 @@ class PairShape(Struct, frozen=True):
 
 SHAPES = (
     PairShape(),
-    PairShape(0, 3),
-    PairShape(0, 3, 1),
+    PairShape(1),
+    PairShape(1, 3),
     PairShape(1, 3, 1),
     PairShape(2, 3, 1),
     PairShape(3, 3, 1),
-    PairShape(3, 3, 1, True),
+    PairShape(4, 3, 1),
     PairShape(4, 3, 1, True),
     PairShape(5, 3, 1, True),
     PairShape(6, 3, 1, True),
+    PairShape(7, 3, 1, True),
 )
 """From the widest to the narrowest. The verdict rests on what is never left out."""
 
@@ -58,6 +59,10 @@ def _count_moved(line: ComparisonLine) -> str:
     """Empty where no document has a score of its own: those of a group have their tasks', those of a corpus none."""
     known = line.better or line.worse or (line.difference == 0 and not line.group)
     return f"{len(line.better):,} : {len(line.worse):,}" if known else ""
+
+
+def _show_ends(ci: tuple[float, float] | None, decimals: int) -> str:
+    return " to ".join(show_difference(end, decimals) for end in ci or ())
 
 
 def _build_name_columns(shape: PairShape, filtered: bool) -> list[GridColumn[Placed]]:
@@ -72,6 +77,15 @@ def _build_name_columns(shape: PairShape, filtered: bool) -> list[GridColumn[Pla
 
 def _build_columns(comparison: Comparison, decimals: int, alpha: float) -> list[GridColumn[Placed]]:
     level, adjusted = show_share(comparison.confidence), comparison.correction.corrects
+    several = adjusted and comparison.family > 1
+    together = GridColumn[Placed](
+        "adjusted interval",
+        lambda at: _show_ends(at[1].adjusted_ci, decimals),
+        f"widened for the number of rows: all of them together contain all differences {level} of the time",
+        spare=1,
+    )
+    unknown = any(line.higher_is_better is None and line.difference is not None for line in comparison.lines)
+    unpointed = "; without an arrow, where A is higher : lower, for nobody said which is better" if unknown else ""
     tested = GridColumn[Placed](
         "adjusted p",
         lambda at: show_p(at[1].adjusted),
@@ -83,42 +97,44 @@ def _build_columns(comparison: Comparison, decimals: int, alpha: float) -> list[
             "n",
             lambda at: f"{at[1].n:,}",
             "documents with a score in both runs; the whole row is about these",
-            spare=4,
+            spare=5,
         ),
-        GridColumn("A", lambda at: show_number(at[1].a, decimals), "A's number on these documents; B: B's", spare=5),
-        GridColumn("B", lambda at: show_number(at[1].b, decimals), spare=5),
+        GridColumn("A", lambda at: show_number(at[1].a, decimals), "A's number on these documents; B: B's", spare=6),
+        GridColumn("B", lambda at: show_number(at[1].b, decimals), spare=6),
         GridColumn("A − B", lambda at: show_difference(at[1].difference, decimals), "A's number minus B's"),
         GridColumn(
             f"{level} interval",
-            lambda at: " to ".join(show_difference(end, decimals) for end in at[1].ci or ()),
+            lambda at: _show_ends(at[1].ci, decimals),
             f"about {level} of intervals made this way contain the difference on all documents like these; not "
             "corrected for the number of rows",
-            spare=6,
+            spare=7,
         ),
         GridColumn(
             "p",
             lambda at: show_p(at[1].p_value),
             "how often luck alone would give a difference this large, were the runs equally good",
-            spare=2 if adjusted else 0,  # without an adjusted p, it is what the verdict rests on
+            spare=3 if adjusted else 0,  # without an adjusted p, it is what the verdict rests on
         ),
         *([tested] if adjusted else []),
+        *([together] if several else []),
         GridColumn(
             "detectable",
             lambda at: show_number(at[1].detectable, decimals),
-            "the smallest true difference that a comparison like this finds 4 times in 5",
-            spare=1,
+            "the smallest true difference that a comparison like this finds 4 times in 5"
+            + ", among so many rows" * several,
+            spare=2,
         ),
         GridColumn(
             "better : worse",
             lambda at: _count_moved(at[1]),
-            "documents where A does better : where A does worse than B",
-            spare=3,
+            f"documents where A does better : where A does worse than B{unpointed}",
+            spare=4,
         ),
         GridColumn(
             "verdict",
-            lambda at: name_verdict(at[1], alpha),
-            f"who is better if {'the adjusted p' if adjusted else 'p'} is at most {alpha:g}; no evidence does not mean "
-            "that they are equal",
+            lambda at: tell_verdict(at[1], alpha, margin=comparison.margin),
+            f"who is better if {'the adjusted p' if adjusted else 'p'} is at most {alpha:g}; "
+            + ("no evidence does not mean that they are equal" if comparison.margin is None else tell_same(comparison)),
             number=False,
         ),
     ]

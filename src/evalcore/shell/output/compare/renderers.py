@@ -6,14 +6,18 @@ JSON, its keys stable::
     confidence  of every interval; a verdict is given where p_adjusted is at most 1 - confidence
     correction  holm, bh or none
     family      how many p-values were corrected together, over all pairs
+    margin      the difference that does not matter, null for none
     warnings    about all of it; those of runs and of pairs are there
+    notes       what else to know
     pairs       a list, one for each two runs: {a, b (their labels), lines, documents, tasks_only_a, tasks_only_b,
-                warnings}
+                rules, warnings}
       lines      {task, kind: task | group, metric, filter, higher_is_better, n, clusters, unscored, a, b,
-                  difference (a - b), stderr, ci_low, ci_high, p_value, p_adjusted, detectable, verdict, better, worse,
-                  method, reason}
+                  difference (a - b), stderr, ci_low, ci_high, p_value, p_adjusted, adjusted_ci_low, adjusted_ci_high,
+                  detectable, verdict, p_same, p_same_adjusted, better, worse, method, reason}
+                 p_same: of "the same within the margin", two one-sided tests; null without a margin
                  better, worse: ids of the documents where a does better, does worse
       documents  {task, both: how many, only_a: ids, only_b: ids}
+      rules      {task, metrics, rule, a, b}: what made the scores and is not the same in both runs
 
 What is not known is null. CSV has a row for each line, with counts of documents in place of ids.
 """
@@ -24,8 +28,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from pyrsistent import PMap
 
-from evalcore.core.compare.gates import name_verdict
 from evalcore.core.compare.lines import ComparisonLine
+from evalcore.core.compare.verdicts.margins import tell_verdict
 from evalcore.core.records.task import MetricKey
 from evalcore.shell.compare.compare import Compared
 from evalcore.shell.compare.conditions import find_model
@@ -59,7 +63,9 @@ def _write_json(compared: Compared) -> str:
             "confidence": first.confidence,
             "correction": first.correction.name,
             "family": first.family,
+            "margin": first.margin,
             "warnings": [*compared.lead, *compared.warnings],
+            "notes": list(compared.notes),
             "pairs": [describe_pair(compared, at) for at in range(len(compared.pairs))],
         }
     )
@@ -74,7 +80,9 @@ def describe_pair(compared: Compared, at: int) -> dict[str, object]:
         "b": compared.labels[second],
         "lines": [
             {
-                **describe_line(line, compared.alpha, (compared.labels[first], compared.labels[second])),
+                **describe_line(
+                    line, compared.alpha, (compared.labels[first], compared.labels[second]), compared.margin
+                ),
                 "better": _name_documents(a, line.name, line.better),
                 "worse": _name_documents(a, line.name, line.worse),
                 "method": line.method,
@@ -93,6 +101,10 @@ def describe_pair(compared: Compared, at: int) -> dict[str, object]:
         ],
         "tasks_only_a": list(comparison.tasks_only_a),
         "tasks_only_b": list(comparison.tasks_only_b),
+        "rules": [
+            {"task": one.task, "metrics": list(map(str, one.keys)), "rule": one.part, "a": one.a, "b": one.b}
+            for one in comparison.rules
+        ],
         "warnings": list(comparison.warnings),
     }
 
@@ -102,7 +114,9 @@ def _name_documents(run: Recorded, task: str, keys: Sequence[int]) -> list[int |
     return [known.get(key, key) for key in keys]
 
 
-def describe_line(line: ComparisonLine, alpha: float, labels: tuple[str, str] = ("A", "B")) -> dict[str, object]:
+def describe_line(
+    line: ComparisonLine, alpha: float, labels: tuple[str, str] = ("A", "B"), margin: float | None = None
+) -> dict[str, object]:
     """The numbers of a line as plain data.
 
     >>> line = ComparisonLine(name="t", key=MetricKey("acc"), difference=0.5, ci=(0.1, 0.9), adjusted=0.01)
@@ -111,6 +125,7 @@ def describe_line(line: ComparisonLine, alpha: float, labels: tuple[str, str] = 
     ('t', 0.5, 0.1, 0.01, 'A higher')
     """
     low, high = line.ci if line.ci is not None else (None, None)
+    widest = line.adjusted_ci if line.adjusted_ci is not None else (None, None)
     return {
         "task": line.name,
         "kind": "group" if line.group else "task",
@@ -128,8 +143,12 @@ def describe_line(line: ComparisonLine, alpha: float, labels: tuple[str, str] = 
         "ci_high": high,
         "p_value": line.p_value,
         "p_adjusted": line.adjusted,
+        "adjusted_ci_low": widest[0],
+        "adjusted_ci_high": widest[1],
         "detectable": line.detectable,
-        "verdict": name_verdict(line, alpha, labels),
+        "verdict": tell_verdict(line, alpha, labels, margin),
+        "p_same": line.p_same,
+        "p_same_adjusted": line.adjusted_same,
     }
 
 
@@ -148,7 +167,7 @@ def _list_rows(compared: Compared, at: int) -> Iterable[list[object]]:
     pair = compared.pairs[at]
     names, labels = [compared.names[run] for run in pair], [compared.labels[run] for run in pair]
     for line in compared.comparisons[at].lines:
-        numbers = describe_line(line, compared.alpha, (labels[0], labels[1])).values()
+        numbers = describe_line(line, compared.alpha, (labels[0], labels[1]), compared.margin).values()
         yield [*names, *numbers, len(line.better), len(line.worse), line.method, line.reason]
 
 

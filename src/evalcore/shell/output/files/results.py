@@ -43,7 +43,9 @@ LONGEST = 160
 
 
 class RunFacts(FrozenRecord, frozen=True, kw_only=True):
-    """What results say about a run besides numbers, in lm-eval's words. ``seeds``: python, numpy, torch, few-shot."""
+    """What results say about a run besides numbers, in lm-eval's words. ``seeds``: python, numpy, torch, few-shot;
+    ``failed``: the tasks that could not be built, and why.
+    """
 
     model: str
     model_args: Mapping[str, object] | str = FrozenDict()
@@ -60,9 +62,11 @@ class RunFacts(FrozenRecord, frozen=True, kw_only=True):
     fewshot_as_multiturn: bool | None = None
     confidence: float = 0.95
     ci: str = "wilson"
+    stderr: str = "cr2"
     on_unscorable: str = "exclude"
     policy: str = "evalcore"
     trusted: Mapping[str, str] = FrozenDict()
+    failed: Mapping[str, str] = FrozenDict()
 
 
 def build_results(
@@ -92,10 +96,12 @@ def build_results(
         "policy": facts.policy,
         "confidence": facts.confidence,
         "ci": facts.ci,
+        "stderr": facts.stderr,
         "on_unscorable": facts.on_unscorable,
         "trusted": dict(sorted(facts.trusted.items())),
         "groups": [redact(thaw(group_to_dict(group)), known) for group in _list_groups(report)],
         **_list_extras(extras, warnings, known),
+        **({"failed_tasks": redact(dict(sorted(facts.failed.items())), known)} if facts.failed else {}),
         "unscored": [_order_values(lost) for lost in find_losses(report)],
         "differs_between_runs": {"file": "run.json", "keys": list(VARYING)},
     }

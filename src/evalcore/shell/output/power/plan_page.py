@@ -56,7 +56,7 @@ def _write_title(plans: Sequence[PowerPlan], asked: PowerGoal) -> str:
     if paired:
         return f"{how}; spread of the difference as between these two runs"
     return (
-        f"{how}, to a model that varies as much and agrees with this one by a correlation of "
+        f"{how}, to a model that varies accordingly and agrees with this one by a correlation of "
         f"{asked.correlation:g} (assumed; a second run replaces it)"
     )
 

@@ -21,9 +21,15 @@ def collect_notes(report: Report, more: Iterable[str] = ()) -> tuple[str, ...]:
         for key, estimate in row.estimates
         if estimate.reason and estimate.scale.measures
     ]
+    beside = [
+        (row.name, f"{key.metric}: {of} would get {value:.3g}")
+        for row in rows
+        for key, estimate in row.estimates
+        for of, value in ((estimate.reference,) if estimate.reference is not None else ())
+    ]
     names = {row.name for row in rows}
     only = [("", "nothing was measured, as asked: n counts the documents whose answers were recorded")] * recorded
-    return group_texts([*only, *own, *why, *_find_subjects(more, names)])
+    return group_texts([*only, *own, *why, *beside, *_find_subjects(more, names)])
 
 
 def group_warnings(texts: Iterable[str], names: Collection[str]) -> tuple[str, ...]:
@@ -44,7 +50,7 @@ def _tell_lack(estimate: Estimate) -> str:
 def _is_only_recorded(report: Report) -> bool:
     """Whether no task measures anything (``predict_only``), so that no group can either."""
     estimates = [estimate for task in report.tasks for _, estimate in task.estimates]
-    return bool(estimates) and not any(estimate.scale.measures for estimate in estimates)
+    return bool(report.tasks) and not any(estimate.scale.measures for estimate in estimates)
 
 
 def _find_subjects(texts: Iterable[str], names: Collection[str]) -> Iterator[tuple[str, str]]:

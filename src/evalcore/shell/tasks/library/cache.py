@@ -18,6 +18,7 @@ from evalcore.core.records.errors import EvalError
 from evalcore.core.records.frozen_dict import FrozenDict
 from evalcore.shell.safety.replacement import replace_with
 from evalcore.shell.tasks.library.files import Document, Stamp, TaskProblem, scan_folder, take_stamp
+from evalcore.shell.tasks.library.includes import is_shipped
 from evalcore.shell.tasks.library.index import Entry, TaskIndex, find_library, find_root, index_folder, join_indexes
 
 FORMAT = b"evalcore tasks 3\n"  # raised whenever the index of the same files would change
@@ -67,17 +68,20 @@ def build_index(paths: Sequence[str | Path], *, cache: str | Path | None = None)
 
     ``cache`` is a folder that keeps the index of each until a file changes, appears or disappears.
     """
-    return join_indexes([_open_folder(root, cache) for root in dict.fromkeys(find_root(path) for path in paths)])
+    roots = tuple(dict.fromkeys(find_root(path) for path in paths))
+    return join_indexes([_open_folder(root, cache, roots) for root in roots])
 
 
-def _open_folder(root: str, cache: str | Path | None) -> TaskIndex:
-    kept = load_index(cache, root) if cache is not None else None
+def _open_folder(root: str, cache: str | Path | None, roots: Iterable[str]) -> TaskIndex:
+    """Open the index of a folder, whose files may include those of the other roots unless it is a shipped library."""
+    beside = () if is_shipped(root) else tuple(sorted({*roots} - {root}))
+    kept = load_index(cache, root, beside) if cache is not None else None
     if kept is not None:
         return kept
     with _pause_collection():
-        index, scanned, others = index_folder(root)
+        index, scanned, others = index_folder(root, beside)
     if cache is not None:
-        save_index(cache, index, scanned, others)
+        save_index(cache, index, scanned, others, beside)
     return index
 
 
@@ -93,10 +97,10 @@ def _pause_collection() -> Iterator[None]:
             gc.enable()
 
 
-def load_index(folder: str | Path, root: str) -> TaskIndex | None:
-    """Load the index kept for this folder, if no file has changed."""
+def load_index(folder: str | Path, root: str, beside: Sequence[str] = ()) -> TaskIndex | None:
+    """Load the index kept for this folder beside these, if no file has changed."""
     try:
-        data = memoryview(_place_index(folder, root).read_bytes())
+        data = memoryview(_place_index(folder, root, beside).read_bytes())
         start = len(FORMAT) + 4
         if data[: len(FORMAT)] != FORMAT or zlib.crc32(data[start:]) != int.from_bytes(data[start - 4 : start], "big"):
             return None
@@ -110,7 +114,13 @@ def load_index(folder: str | Path, root: str) -> TaskIndex | None:
     return TaskIndex((root,), FrozenDict({one.name: one for one in kept.entries}), Later(kept.documents), kept.problems)
 
 
-def save_index(folder: str | Path, index: TaskIndex, scanned: Mapping[str, Stamp], others: Mapping[str, Stamp]) -> None:
+def save_index(
+    folder: str | Path,
+    index: TaskIndex,
+    scanned: Mapping[str, Stamp],
+    others: Mapping[str, Stamp],
+    beside: Sequence[str] = (),
+) -> None:
     """Keep the index, unless a file is so young that a change of it might go unnoticed; a full disk is no error."""
     stamps = {**scanned, **others}
     if max((max(stamp[1:3]) for stamp in stamps.values()), default=0) > time.time_ns() - SETTLED_NS:
@@ -120,7 +130,7 @@ def save_index(folder: str | Path, index: TaskIndex, scanned: Mapping[str, Stamp
     data = msgpack.encode(
         StoredIndex(index.roots[0], _hash_stamps(stamps), tuple(others), entries, index.problems, documents)
     )
-    place = _place_index(folder, index.roots[0])
+    place = _place_index(folder, index.roots[0], beside)
     whole = FORMAT + zlib.crc32(data).to_bytes(4, "big") + data
     with suppress(EvalError):
         replace_with(place, lambda draft: draft.write_bytes(whole), shared=True)
@@ -130,5 +140,6 @@ def _hash_stamps(stamps: Mapping[str, Stamp]) -> bytes:
     return sha256(msgpack.encode(list(stamps.items()))).digest()  # a scan is sorted
 
 
-def _place_index(folder: str | Path, root: str) -> Path:
-    return Path(folder) / f"tasks-{sha256(msgpack.encode(root)).hexdigest()[:16]}.msgpack"
+def _place_index(folder: str | Path, root: str, beside: Sequence[str]) -> Path:
+    named = msgpack.encode([root, *beside] if beside else root)
+    return Path(folder) / f"tasks-{sha256(named).hexdigest()[:16]}.msgpack"

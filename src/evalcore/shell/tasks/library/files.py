@@ -1,11 +1,11 @@
-"""Task files of a folder: found, read once, their includes followed but never out of the folder."""
+"""Task files of a folder: found, read once, their includes followed but never out of the indexed folders."""
 
 from __future__ import annotations
 
 import errno
 import os
 import stat
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from msgspec import Raw, Struct
@@ -80,14 +80,14 @@ def take_stamp(file: os.DirEntry[str] | str) -> Stamp:
 
 
 def read_document(
-    path: str, root: str, *, scanned: bool = False, shipped: bool = False
+    path: str, roots: Sequence[str], *, scanned: bool = False, shipped: bool = False
 ) -> tuple[Document | TaskProblem, Head, tuple[TaskProblem, ...]]:
     """Read a file (or say why it cannot be used), the keys that name it, and warnings.
 
     A duplicate key makes a user's own file unusable; in a shipped library it is a warning.
     """
     try:
-        loaded = read_yaml(_read_scanned(path, root, scanned), path, duplicates="warn", hold=hold_value)
+        loaded = read_yaml(_read_scanned(path, roots, scanned), path, duplicates="warn", hold=hold_value)
         value = loaded.value
         if not isinstance(value, dict):
             raise EvalError(f"{path}:1: expected a mapping (task: ..., or group: ...), got {type(value).__name__}")
@@ -122,14 +122,14 @@ def _make_problem(kind: str, wrong: object, path: str, level: Literal["error", "
     return TaskProblem(kind, rest, path + line, level)
 
 
-def _read_scanned(path: str, root: str, scanned: bool) -> bytes:
-    """Read a file of the folder. Scanning enters no links, so only the file itself can be one."""
+def _read_scanned(path: str, roots: Sequence[str], scanned: bool) -> bytes:
+    """Read a file of these folders. Scanning enters no links, so only the file itself can be one."""
     try:
-        return _read_bytes(path if scanned else _resolve_inside(path, root))
+        return _read_bytes(path if scanned else _resolve_inside(path, roots))
     except OSError as wrong:
         if wrong.errno != errno.ELOOP:
             raise
-        return _read_bytes(_resolve_inside(path, root))
+        return _read_bytes(_resolve_inside(path, roots))
 
 
 def _read_bytes(path: str) -> bytes:
@@ -149,11 +149,14 @@ def _read_bytes(path: str) -> bytes:
         os.close(handle)
 
 
-def _resolve_inside(path: str, root: str) -> str:
-    """Resolve a path; nothing outside the task folder is read, whatever a ``..`` or a link says."""
+def _resolve_inside(path: str, roots: Sequence[str]) -> str:
+    """Resolve a path; nothing outside these folders is read, whatever a ``..`` or a link says."""
     real = os.path.realpath(path)
-    if not real.startswith(root.rstrip("/") + "/"):
-        raise EvalError(f"lies outside {root}, and files are only read inside it; index a folder that holds both")
+    if not any(real.startswith(root.rstrip("/") + "/") for root in roots):
+        inside = "inside it" if len(roots) == 1 else "inside these"
+        raise EvalError(
+            f"lies outside {', '.join(roots)}, and files are only read {inside}; index a folder that holds both"
+        )
     return real
 
 

@@ -26,9 +26,13 @@ MOST_INCLUDES = 50
 
 
 class FolderReading(Struct):
-    """A folder while it is read: its scanned files, ``others`` found by includes, and what was read so far."""
+    """A folder while it is read: its scanned files, ``others`` found by includes, and what was read so far.
+
+    ``roots`` are the folders that includes may lead to, its own first.
+    """
 
     root: str
+    roots: tuple[str, ...]
     shipped: bool
     stamps: Mapping[str, Stamp]
     others: dict[str, Stamp]
@@ -38,10 +42,15 @@ class FolderReading(Struct):
     ready: Mapping[str, Ready]
 
 
-def start_reading(root: str, stamps: Mapping[str, Stamp]) -> FolderReading:
-    """Start reading a folder, with nothing merged; the files of a large folder are read ahead."""
+def start_reading(root: str, stamps: Mapping[str, Stamp], beside: Iterable[str] = ()) -> FolderReading:
+    """Start reading a folder, with nothing merged; the files of a large folder are read ahead.
+
+    ``beside`` are the other indexed folders, into which its files may include; a shipped library's include its own.
+    """
     shipped = is_shipped(root)
-    return FolderReading(root, shipped, stamps, {}, {}, {}, [], read_many(list(stamps), root, shipped=shipped))
+    roots = tuple(dict.fromkeys((root, *(() if shipped else beside))))
+    ahead = read_many(list(stamps), roots, shipped=shipped)
+    return FolderReading(root, roots, shipped, stamps, {}, {}, {}, [], ahead)
 
 
 def is_shipped(root: str) -> bool:
@@ -66,7 +75,8 @@ def _read_merged(path: str, reading: FolderReading, above: tuple[str, ...]) -> H
     if not scanned:
         reading.others[path] = take_stamp(path)
     ahead = reading.ready.get(path)
-    document, own, problems = ahead or read_document(path, reading.root, scanned=scanned, shipped=reading.shipped)
+    shipped = reading.shipped if scanned else is_shipped(os.path.realpath(path))
+    document, own, problems = ahead or read_document(path, reading.roots, scanned=scanned, shipped=shipped)
     reading.loaded[path] = document
     reading.odd.extend(problems)
     if isinstance(document, TaskProblem):
@@ -96,9 +106,9 @@ def _describe_include(inner: TaskProblem, path: str) -> TaskProblem:
 
 
 def read_config(roots: Sequence[str], path: str) -> tuple[Head, dict[str, object], Document]:
-    """Read one file with what it includes; a file outside all roots may include files of its own folder."""
+    """Read one file with what it includes; a file outside all roots may include files of its own folder and theirs."""
     root = next((one for one in roots if path.startswith(one.rstrip("/") + "/")), os.path.dirname(path))
-    reading = start_reading(root, {})
+    reading = start_reading(root, {}, roots)
     head = read_head(path, reading)
     if isinstance(head, TaskProblem):
         raise EvalError(str(head))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import ChainMap
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.machinery import PathFinder
 from pathlib import Path
 from types import MappingProxyType
@@ -84,13 +84,14 @@ def find_root(path: str | Path) -> str:
 # --- one folder --------------------------------------------------------------------------------------------
 
 
-def index_folder(root: str) -> tuple[TaskIndex, Mapping[str, Stamp], Mapping[str, Stamp]]:
+def index_folder(root: str, beside: Iterable[str] = ()) -> tuple[TaskIndex, Mapping[str, Stamp], Mapping[str, Stamp]]:
     """Index one folder, with the stamps of its files before they were read: of a scan, and of further includes.
 
-    Of two files with one name the first counts, in the order of their paths.
+    Its files may include those of the folders ``beside`` it. Of two files with one name the first counts, in the order
+    of their paths.
     """
     stamps = scan_folder(root)
-    reading = start_reading(root, stamps)
+    reading = start_reading(root, stamps, beside)
     entries: dict[str, Entry] = {}
     members: dict[str, list[str]] = {}
     for path in stamps:

@@ -21,7 +21,7 @@ HEAD, ROOM = 8, 1 << 20
 """Bytes for the length of a worker's message, and bytes of messages that may wait in a pipe."""
 
 
-def read_many(paths: Sequence[str], root: str, *, shipped: bool) -> Mapping[str, Ready]:
+def read_many(paths: Sequence[str], roots: Sequence[str], *, shipped: bool) -> Mapping[str, Ready]:
     """Read files ahead by several processes, of which this is one; nothing if that would not pay or cannot be done.
 
     This process reads from the front and the workers from the back, until they meet: a slow, stuck or dead worker
@@ -35,7 +35,7 @@ def read_many(paths: Sequence[str], root: str, *, shipped: bool) -> Mapping[str,
     if current_process().daemon:  # a daemon may have no children
         return {}
     chunks = [paths[at : at + CHUNK] for at in range(0, len(paths), CHUNK)]
-    read = partial(_read_chunk, root=root, shipped=shipped)
+    read = partial(_read_chunk, roots=roots, shipped=shipped)
     ready: dict[str, Ready] = {}
     with _start_workers([chunks[::-1][at::workers] for at in range(workers)], read) as ends:
         for chunk in chunks:
@@ -46,8 +46,8 @@ def read_many(paths: Sequence[str], root: str, *, shipped: bool) -> Mapping[str,
     return ready
 
 
-def _read_chunk(paths: Sequence[str], root: str, shipped: bool) -> dict[str, Ready]:
-    return {path: read_document(path, root, scanned=True, shipped=shipped) for path in paths}
+def _read_chunk(paths: Sequence[str], roots: Sequence[str], shipped: bool) -> dict[str, Ready]:
+    return {path: read_document(path, roots, scanned=True, shipped=shipped) for path in paths}
 
 
 def _collect_sent(end: int, waiting: bytearray) -> dict[str, Ready]:

@@ -1,4 +1,4 @@
-"""A run against its baseline: what got worse, what is missing, what has no score."""
+"""A run against its baseline: what got worse, what is shown not to be, what is missing."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from evalcore.core.compare.lines import (
     ComparisonSide,
     Correction,
     adjust_comparisons,
+    find_correction,
     too_few,
 )
-from evalcore.core.compare.pairs import pair_documents
+from evalcore.core.compare.verdicts.margins import exclude_drop, find_drop
 from evalcore.core.groups.edit import list_groups
 from evalcore.core.groups.tree import all_tasks
-from evalcore.core.records.task import MetricKey
 
 NO_TASK, NO_METRIC = "the run has no such task", "the run has no such metric"
 NO_SCORE, NO_TASKS = "no document has a score in both runs", "not all of its tasks have scores in both runs"
@@ -36,15 +36,23 @@ def halve_p_value(p_value: float, change: float) -> float:
 
 
 def find_regressions(
-    comparison: Comparison, *, alpha: float = 0.05, correction: str | Correction = "holm", margin: float | None = None
+    comparison: Comparison,
+    *,
+    alpha: float = 0.05,
+    correction: str | Correction = "holm",
+    margin: float | None = None,
+    shown: bool = False,
 ) -> tuple[Gate, ...]:
     """Judge every number of a run against its baseline: a gate fails if the run is worse by more than luck explains.
 
     All numbers are one family: if nothing changed, some gate fails in at most about a share ``alpha`` of all checks.
     McNemar's mid-p test can slightly exceed it: up to 1.13 ``alpha`` if two runs differ on nearly every document.
     With a ``margin``, a gate fails if the whole interval of the difference is worse than that; the comparison must
-    then have the confidence of ``level_of_limits``.
+    then have the confidence of ``level_of_limits``. If it must be ``shown``, a gate fails unless a drop of the margin
+    is excluded. A check passes only if all gates do, so this needs no correction (Berger 1982): a run that is worse by
+    the margin in any number passes in at most a share ``alpha`` of all checks.
 
+    >>> from evalcore.core.records.task import MetricKey
     >>> fell = ComparisonLine(name="t", key=MetricKey("acc"), a=0.5, b=0.7, difference=-0.2, p_value=0.01)
     >>> line = replace(fell, higher_is_better=True)
     >>> gate = find_regressions(Comparison(names=("new", "old"), lines=(line,)))[0]
@@ -52,8 +60,18 @@ def find_regressions(
     (False, 'worse', 0.005)
     """
     sided = tuple(replace(line, p_value=_test_regression(line, alpha)) for line in comparison.lines)
-    judged = adjust_comparisons([replace(comparison, lines=sided)], correction)[0].lines
-    return tuple(_judge_line(line, alpha, margin) for line in judged)
+    chosen = find_correction(correction)
+    lines = adjust_comparisons([replace(comparison, lines=sided)], chosen)[0].lines
+    if shown:
+        gates = [_judge_shown(line, margin or 0.0, alpha, comparison.confidence) for line in lines]
+    else:
+        gates = [_judge_line(line, alpha, margin) for line in lines]
+    judged = max(sum(gate.passed is not None for gate in gates), 1) if chosen.corrects and not shown else 1
+    beyond = 0.0 if shown else margin or 0.0
+    return tuple(
+        replace(gate, detectable=find_drop(line, alpha / judged, beyond, lines)) if gate.passed is not None else gate
+        for gate, line in zip(gates, lines, strict=True)
+    )
 
 
 def _test_regression(line: ComparisonLine, alpha: float) -> float | None:
@@ -73,6 +91,24 @@ def _find_change(line: ComparisonLine) -> float | None:
 
 def _judge_line(line: ComparisonLine, alpha: float, margin: float | None) -> Gate:
     passed, verdict = _judge_change(line, alpha) if margin is None else _judge_margin(line, margin, alpha)
+    return _build_gate(line, passed, verdict)
+
+
+def _judge_shown(line: ComparisonLine, margin: float, alpha: float, confidence: float) -> Gate:
+    """Fail unless a drop of the margin is excluded; what cannot be judged is not shown."""
+    tested = None if _find_change(line) is None else exclude_drop(line, margin, confidence)
+    line = replace(line, p_value=tested, adjusted=None)
+    if tested is None:
+        empty = line.difference is None
+        return _build_gate(line, None if empty else False, f"not shown: {_explain_unjudged(line, 'no interval')}")
+    if tested <= alpha:
+        return _build_gate(line, True, f"shown not to be worse by more than {margin:g}")
+    worse = _judge_margin(line, margin, alpha)[0] is False
+    few = f"not enough documents to exclude a drop of more than {margin:g}"
+    return _build_gate(line, False, f"worse by more than {margin:g}" if worse else few)
+
+
+def _build_gate(line: ComparisonLine, passed: bool | None, verdict: str) -> Gate:
     return Gate(
         kind="baseline",
         name=line.name,
@@ -92,7 +128,7 @@ def _judge_line(line: ComparisonLine, alpha: float, margin: float | None) -> Gat
 
 def _judge_change(line: ComparisonLine, alpha: float) -> tuple[bool | None, str]:
     if line.adjusted is None:
-        return None, f"not judged: {_explain_unjudged(line, alpha, 'no test')}"
+        return None, f"not judged: {_explain_unjudged(line, 'no test')}"
     failed = line.adjusted <= alpha
     return not failed, "worse" if failed else "not shown to be worse"
 
@@ -100,13 +136,13 @@ def _judge_change(line: ComparisonLine, alpha: float) -> tuple[bool | None, str]
 def _judge_margin(line: ComparisonLine, margin: float, alpha: float) -> tuple[bool | None, str]:
     """Fail if the whole interval is worse by more than the margin."""
     if _find_change(line) is None or line.ci is None or too_few(line, 2 * alpha):
-        return None, f"not judged: {_explain_unjudged(line, alpha, 'no interval')}"
+        return None, f"not judged: {_explain_unjudged(line, 'no interval')}"
     best = line.ci[1] if line.higher_is_better else -line.ci[0]
     worse = f"worse by more than {margin:g}"
     return best >= -margin, worse if best < -margin else f"not shown to be {worse}"
 
 
-def _explain_unjudged(line: ComparisonLine, alpha: float, otherwise: str) -> str:
+def _explain_unjudged(line: ComparisonLine, otherwise: str) -> str:
     if line.difference is not None and line.higher_is_better is None:
         return "its direction is unknown (--higher_is_better, --lower_is_better)"
     return line.reason or (NO_SCORE if line.difference is None else otherwise)
@@ -163,45 +199,11 @@ def numbers_of_side(side: ComparisonSide) -> Iterator[Number]:
         yield from ((scored.task.name, one.key) for one in scored.columns if one.column.scored.any())
 
 
-def find_unscored(run: ComparisonSide, baseline: ComparisonSide, most: float) -> tuple[Gate, ...]:
-    """Judge every task of the baseline: how many of the documents scored there have no score in the run.
-
-    A task is judged by its worst metric; a task that the run lacks has no scores.
-    """
-    ours = {one.task.name: one for one in run.scored}
-    gates = []
-    for theirs in baseline.scored:
-        name = theirs.task.name
-        counts = {one.key: int(one.column.scored.sum()) for one in theirs.columns if one.column.scored.any()}
-        shared: dict[MetricKey, int] = {}
-        if name in ours:
-            documents = run.documents.get(name, ()), baseline.documents.get(name, ())
-            pair = pair_documents(ours[name], theirs, documents)
-            shared = {one.key: len(one.column) for one in pair.b.columns}
-        if counts:
-            key = max(counts, key=lambda key: 1 - shared.get(key, 0) / counts[key])
-            gates.append(_judge_unscored(name, key, counts[key], counts[key] - shared.get(key, 0), most))
-    return tuple(gates)
-
-
-def _judge_unscored(name: str, key: MetricKey, n: int, lost: int, most: float) -> Gate:
-    return Gate(
-        kind="unscored",
-        name=name,
-        key=key,
-        passed=lost <= most * n,
-        verdict=f"{lost:,} of {n:,} documents without a score",
-        value=lost / n,
-        limit=most,
-        n=n,
-        unscored=lost,
-    )
-
-
 def warn_of_draws(comparisons: Iterable[Comparison], draws: int, alpha: float) -> tuple[str, ...]:
     """Warn if so few sign flips were drawn that no p-value, at best 1 in draws, can pass the correction.
 
-    >>> line = ComparisonLine(name="t", key=MetricKey("f1"), p_value=0.001, method="sign-flip test")
+    >>> from evalcore.core.records.task import MetricKey
+    >>> line = ComparisonLine(name="t", key=MetricKey("f1"), p_value=0.001, draws=1000)
     >>> one = adjust_comparisons([Comparison(names=("a", "b"), lines=(line,) * 60)])
     >>> warn_of_draws(one, 1000, 0.05)
     ('too few sign flips to show anything among 60 tests; use --draws 12000',)
@@ -210,7 +212,7 @@ def warn_of_draws(comparisons: Iterable[Comparison], draws: int, alpha: float) -
     """
     given = tuple(comparisons)
     family = max((one.family for one in given if one.correction.corrects), default=1)
-    flipped = any("sign-flip" in line.method for one in given for line in one.lines if line.p_value is not None)
+    flipped = any(line.draws is not None for one in given for line in one.lines)
     if not flipped or family <= alpha * (draws + 1):
         return ()
     return (f"too few sign flips to show anything among {family:,} tests; use --draws {round(10 * family / alpha)}",)

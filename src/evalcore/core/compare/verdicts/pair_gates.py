@@ -1,4 +1,4 @@
-"""Documents without a counterpart in the baseline: gates on how many there are, and on what they may hide."""
+"""Documents without a counterpart or a score: gates on how many there are, and on what they may hide."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping
 from math import hypot, inf
 
 from evalcore.core.compare.gates import Gate, Number
-from evalcore.core.compare.lines import Comparison, Shared
+from evalcore.core.compare.lines import Comparison, ComparisonSide, Shared
+from evalcore.core.compare.pairs import pair_documents
 from evalcore.core.records.estimate import Estimate
 from evalcore.core.records.task import MetricKey
 from evalcore.core.stats.quantiles import normal_quantile
@@ -88,3 +89,38 @@ def _subtract_all(run: Estimate, baseline: Estimate) -> tuple[float, float]:
     if run.value is None or baseline.value is None or run.stderr is None or baseline.stderr is None:
         return 0.0, inf
     return run.value - baseline.value, hypot(run.stderr, baseline.stderr)
+
+
+def find_unscored(run: ComparisonSide, baseline: ComparisonSide, most: float) -> tuple[Gate, ...]:
+    """Judge every task of the baseline: how many of the documents scored there have no score in the run.
+
+    A task is judged by its worst metric; a task that the run lacks has no scores.
+    """
+    ours = {one.task.name: one for one in run.scored}
+    gates = []
+    for theirs in baseline.scored:
+        name = theirs.task.name
+        counts = {one.key: int(one.column.scored.sum()) for one in theirs.columns if one.column.scored.any()}
+        shared: dict[MetricKey, int] = {}
+        if name in ours:
+            documents = run.documents.get(name, ()), baseline.documents.get(name, ())
+            pair = pair_documents(ours[name], theirs, documents)
+            shared = {one.key: len(one.column) for one in pair.b.columns}
+        if counts:
+            key = max(counts, key=lambda key: 1 - shared.get(key, 0) / counts[key])
+            gates.append(_judge_unscored(name, key, counts[key], counts[key] - shared.get(key, 0), most))
+    return tuple(gates)
+
+
+def _judge_unscored(name: str, key: MetricKey, n: int, lost: int, most: float) -> Gate:
+    return Gate(
+        kind="unscored",
+        name=name,
+        key=key,
+        passed=lost <= most * n,
+        verdict=f"{lost:,} of {n:,} documents without a score",
+        value=lost / n,
+        limit=most,
+        n=n,
+        unscored=lost,
+    )

@@ -1,0 +1,81 @@
+"""Tasks that cannot be built: an error before anything is asked or, with ``keep_going``, a note beside the others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+
+from evalcore.core.groups.edit import list_groups
+from evalcore.core.groups.tree import Tree, leaves
+from evalcore.core.records.errors import EvalError
+
+
+class Unbuildable(EvalError):
+    """An error of one task; others could run without it."""
+
+
+@contextmanager
+def note_failure(failed: dict[str, str], task: str, *, keep_going: bool, others: int = 0) -> Iterator[None]:
+    """Note why a task cannot be built, if the run is to keep going with the others.
+
+    >>> failed = {}
+    >>> with note_failure(failed, "t", keep_going=True):
+    ...     raise EvalError("expected a file - at t")
+    >>> failed
+    {'t': 'expected a file - at t'}
+    """
+    try:
+        yield
+    except SystemExit as left:
+        if not keep_going:
+            raise
+        failed[task] = f"its code ended the run (exit {left.code}) - at {task}"
+    except EvalError as wrong:
+        if not keep_going and not others:
+            raise
+        if not keep_going:
+            raise Unbuildable(str(wrong)) from wrong
+        failed[task] = str(wrong)
+
+
+@contextmanager
+def offer_others() -> Iterator[None]:
+    """Add to the error of one task how to run the others.
+
+    >>> with offer_others():
+    ...     raise Unbuildable("expected a file - at t")
+    Traceback (most recent call last):
+    evalcore.EvalError: expected a file - at t (to run the other tasks without it: --keep_going)
+    """
+    try:
+        yield
+    except Unbuildable as wrong:
+        told = str(wrong)
+        between = "\n" if "\n" in told else " "
+        raise EvalError(f"{told}{between}(to run the other tasks without it: --keep_going)") from wrong
+
+
+def refuse_failures(trees: Iterable[Tree[object]], failed: Mapping[str, str], built: Iterable[str]) -> None:
+    """Refuse to keep going if no task is left, or a group declares that it may miss none (``missing: fail``).
+
+    >>> refuse_failures((), {"a": "expected a file - at a", "b": "expected data - at b"}, [])
+    Traceback (most recent call last):
+    evalcore.EvalError: none of 2 tasks can be built; the first: expected a file - at a
+    """
+    if failed and not list(built):
+        raise EvalError(f"none of {len(failed)} tasks can be built; the first: {next(iter(failed.values()))}")
+    for group in list_groups(trees):
+        lost = next((leaf.name for leaf in leaves(group) if leaf.name in failed), None)
+        if lost is not None and any(metric.missing == "fail" for metric in group.metrics):
+            raise EvalError(
+                f"group {group.name!r} may miss no task (missing: fail), and {lost} cannot be built: {failed[lost]}"
+            )
+
+
+def tell_failures(failed: Mapping[str, str]) -> tuple[str, ...]:
+    """A line for each task that was left out.
+
+    >>> tell_failures({"t": "expected a file - at t"})
+    ('t was left out, as it cannot be built: expected a file - at t',)
+    """
+    return tuple(f"{task} was left out, as it cannot be built: {reason}" for task, reason in failed.items())
