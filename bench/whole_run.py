@@ -1,6 +1,6 @@
 """A whole run on recorded answers, samples written: lm-eval's, evalcore's, and the floor of what any harness must do.
 
-The floor decodes each document, renders its prompt, hashes it, finds its answer, and encodes a sample row: nothing else.
+The floor decodes each document, renders its prompt, hashes it, finds its answer, and encodes its sample rows.
 
     python bench/whole_run.py [DOCUMENTS] [--lm-eval DOCUMENTS]
 """
@@ -10,7 +10,6 @@ from __future__ import annotations
 import argparse
 import json
 import random
-import sys
 import tempfile
 import time
 from hashlib import sha256
@@ -51,7 +50,8 @@ filter_list:
       - {{function: take_first}}
 metadata: {{version: 1.0}}
 """
-WORDS = "the a farmer sells apples boxes for each day and then buys more of them with his money in town on Monday".split()
+STORY = "the a farmer sells apples boxes for each day and then buys more of them with his money in town"
+WORDS = STORY.split()
 
 
 def document(rng: random.Random) -> dict[str, str]:
@@ -98,11 +98,19 @@ def evalcore_seconds(folder: Path, docs: list[dict[str, str]]) -> float:
         from pyrsistent import pmap
 
         evalcore.run(
-            config, model="told", output_path=str(recorded), models=pmap({"told": Backend(opened, "", ())}), log_samples=False
+            config,
+            model="told",
+            output_path=str(recorded),
+            models=pmap({"told": Backend(opened, "", ())}),
+            log_samples=False,
         )
     start = time.perf_counter()
     evalcore.run(
-        config, model="replay", model_args={"path": str(recorded / "answers.jsonl")}, output_path=str(folder / "out"), overwrite=True
+        config,
+        model="replay",
+        model_args={"path": str(recorded / "answers.jsonl")},
+        output_path=str(folder / "out"),
+        overwrite=True,
     )
     return time.perf_counter() - start
 
@@ -136,7 +144,8 @@ def floor_seconds(folder: Path, docs: list[dict[str, str]]) -> float:
     """Decode, render, hash, look up, encode: once a document, one row for each of two filters."""
     text = jinja2.Environment().from_string(TEXT)
     shots = "".join(
-        text.render(**one) + " " + one["answer"] + "\n\n" for one in map(json.loads, open(folder / "train.jsonl").readlines()[:5])
+        text.render(**one) + " " + one["answer"] + "\n\n"
+        for one in map(json.loads, (folder / "train.jsonl").read_text().splitlines()[:5])
     )
     known = {sha256((shots + text.render(**doc)).encode()).hexdigest(): reply(doc, at) for at, doc in enumerate(docs)}
     decode, encode = msgspec.json.Decoder().decode, msgspec.json.Encoder().encode
@@ -149,9 +158,18 @@ def floor_seconds(folder: Path, docs: list[dict[str, str]]) -> float:
             said = known[key]
             for name in ("strict-match", "flexible-extract"):
                 row = {
-                    "doc_id": at, "doc": doc, "target": doc["answer"], "arguments": {"gen_args_0": {"arg_0": prompt, "arg_1": {"until": ["Question:"]}}},
-                    "resps": [[said]], "filtered_resps": [said[-5:]], "filter": name, "metrics": ["exact_match"],
-                    "doc_hash": sha256(line).hexdigest(), "prompt_hash": key, "target_hash": sha256(doc["answer"].encode()).hexdigest(), "exact_match": 1.0,
+                    "doc_id": at,
+                    "doc": doc,
+                    "target": doc["answer"],
+                    "arguments": {"gen_args_0": {"arg_0": prompt, "arg_1": {"until": ["Question:"]}}},
+                    "resps": [[said]],
+                    "filtered_resps": [said[-5:]],
+                    "filter": name,
+                    "metrics": ["exact_match"],
+                    "doc_hash": sha256(line).hexdigest(),
+                    "prompt_hash": key,
+                    "target_hash": sha256(doc["answer"].encode()).hexdigest(),
+                    "exact_match": 1.0,
                 }
                 out.write(encode(row) + b"\n")
     return time.perf_counter() - start

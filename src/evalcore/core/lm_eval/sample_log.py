@@ -8,7 +8,6 @@ from hashlib import sha256
 from json.encoder import encode_basestring as _quote
 
 import numpy as np
-from toolz import identity
 
 from evalcore.core.answers.table import AnswerTable
 from evalcore.core.pipeline import tabulate_answers
@@ -46,16 +45,15 @@ def iterate_rows(
     samples: Iterable[Sample],
     answers: Iterable[Answer] | AnswerTable,
     arguments: Mapping[int, Sequence[object]],
-    rewrite: Callable[[Plain], Plain] = identity,
+    rewrite: Callable[[Plain], Plain] | None = None,
 ) -> Iterator[Plain]:
     """The rows one by one; ``rewrite`` changes what the rows of a document have in common."""
     if scored.columns and not scored.provenance and any(len(one.column) for one in scored.columns):
         raise EvalError(f"the replies were not kept; score with keep_replies=True{place(scored.task.name)}")
     raw = _list_replies(tabulate_answers(answers))
-    shared = {
-        one.doc_id: rewrite(_list_shared(one, raw.get(one.doc_id, []), arguments.get(one.doc_id, ())))
-        for one in samples
-    }
+    shared = {one.doc_id: _list_shared(one, raw.get(one.doc_id, []), arguments.get(one.doc_id, ())) for one in samples}
+    if rewrite is not None:
+        shared = {doc: rewrite(row) for doc, row in shared.items()}
     for where in scored.provenance:
         yield from _list_filter_rows(scored, where, shared)
 
