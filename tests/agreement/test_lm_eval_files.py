@@ -149,7 +149,7 @@ def our_lines(case: Case, tables: Tables = LM_EVAL_0_4_13) -> list[Row]:
     built = built_of(case)
     answers = tabulate_answers(our_answers(case))
     scored = score_task(built.task, built.samples, answers, tables=tables, keep_replies=True)
-    return list_sample_lines(scored, built, answers)
+    return list(list_sample_lines(scored, built, answers))
 
 
 def our_report(cases: Sequence[Case], trees: Sequence[object] = (), tables: Tables = LM_EVAL_0_4_13) -> Report:

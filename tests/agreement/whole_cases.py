@@ -75,5 +75,5 @@ def run_ours(case: Case, tables: Tables = LM_EVAL_0_4_13, *, draws: int = 200, *
     inference = Inference(resampling=Resampling(draws))
     report = report_task(scored, tables=tables, inference=inference, n_original=built.n_original)
     targets = dict(zip((one.doc_id for one in built.samples), map(thaw_value, built.targets), strict=True))
-    lines = json.loads(json.dumps(list_sample_lines(scored, built, answers, targets)))
+    lines = json.loads(json.dumps(list(list_sample_lines(scored, built, answers, targets))))
     return Whole(lm_eval_results(build_report([report], tables=tables)), lines)

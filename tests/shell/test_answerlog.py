@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from evalcore.core.records.document import digest_request as request_hash
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.request import Failure, Generate, Likelihood
+from evalcore.shell.answerlog import writer
 from evalcore.shell.answerlog.fold import read_log
 from evalcore.shell.answerlog.line import HEADER, encode_record, is_intact, make_record
 from evalcore.shell.answerlog.writer import open_log
@@ -239,3 +240,28 @@ def test_a_large_log_is_read_in_a_few_steps_a_line(tmp_path: Path) -> None:
         steps[count] = count_steps(lambda path=path: read_log(path))
     assert steps[1000] - steps[0] < 60 * 1000  # 38 of them
     assert steps[2000] - steps[1000] < 60 * 1000
+
+
+def test_answers_that_come_together_wait_for_the_disk_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    synced: list[int] = []
+    monkeypatch.setattr(writer.os, "fsync", synced.append)
+    with open_log(tmp_path / "a", "m") as log:
+        before = len(synced)
+        log.append_all((f"k{n}", "r", 0, f"reply {n}", "") for n in range(64))
+        assert len(synced) == before + 1
+    with open_log(tmp_path / "a", "m") as log:
+        assert list(log.state.answers) == [f"k{n}" for n in range(64)]
+
+
+def test_a_wait_that_fails_withdraws_all_that_came_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(fd: int) -> None:
+        raise OSError(5, "Input/output error")
+
+    with open_log(tmp_path / "a", "m") as log:
+        log.append("kept", "r", 0, "x")
+        monkeypatch.setattr(writer.os, "fsync", fail)
+        with pytest.raises(EvalError, match="cannot store the answer: Input/output error"):
+            log.append_all((f"k{n}", "r", 0, "y", "") for n in range(5))
+        monkeypatch.undo()
+    with open_log(tmp_path / "a", "m") as log:
+        assert list(log.state.answers) == ["kept"]

@@ -45,7 +45,7 @@ def questions(count: int = 6) -> list[Question]:
 def ask(of: Model, asked: list[Question]) -> dict[int, Heard]:
     heard = list(of.ask(asked))
     assert sorted(one.at for one in heard) == list(range(len(asked)))
-    return {one.at: one for one in heard}
+    return {one.at: one._replace(more=False) for one in heard}  # which came together depends on the machine
 
 
 def reply_to(script: object, count: int = 1, **args: object) -> list[object]:
@@ -372,7 +372,7 @@ def test_complaints_lower_the_number_in_flight() -> None:
 
     with asyncio.Runner() as runner:
         jobs = [lambda number=number: job(number) for number in range(60)]
-        assert sorted(run_jobs(runner, jobs, 8, lambda number: number < 8)) == list(range(60))
+        assert sorted(one for one, _ in run_jobs(runner, jobs, 8, lambda number: number < 8)) == list(range(60))
     assert max(seen[:8]) == 8
     assert max(seen[8:16]) <= 5
     assert max(seen[40:]) == 8
@@ -414,18 +414,18 @@ def test_an_error_in_one_cancels_the_others_after_the_replies_at_hand() -> None:
     with asyncio.Runner() as runner, pytest.raises(EvalError, match="stop"):
         heard.extend(run_jobs(runner, [lambda n=n: work(n) for n in range(6)], 6, lambda _: False))  # type: ignore[misc]
     assert gone == [3, 4, 5]
-    assert set(heard) <= {0, 2}
+    assert {one for one, _ in heard} <= {0, 2}
 
 
 def test_an_interrupt_as_a_wait_ends_is_an_interrupt(monkeypatch: pytest.MonkeyPatch) -> None:
     """It leaves the loop a stop that is meant for the wait, and would end the clearing up instead."""
-    wait_first = http_flow._wait_first
+    wait_some = http_flow._wait_some
 
     def interrupt() -> None:
         raise KeyboardInterrupt
 
     async def interrupted(tasks: tuple[asyncio.Task[int], ...]) -> set[asyncio.Task[int]]:
-        done = await wait_first(tasks)
+        done = await wait_some(tasks)
         asyncio.get_running_loop().call_soon(interrupt)
         return done
 
@@ -438,7 +438,7 @@ def test_an_interrupt_as_a_wait_ends_is_an_interrupt(monkeypatch: pytest.MonkeyP
             raise
         return number
 
-    monkeypatch.setattr(http_flow, "_wait_first", interrupted)
+    monkeypatch.setattr(http_flow, "_wait_some", interrupted)
     with asyncio.Runner() as runner, pytest.raises(KeyboardInterrupt):
         list(run_jobs(runner, [lambda n=n: work(n) for n in range(4)], 4, lambda _: False))  # type: ignore[misc]
 

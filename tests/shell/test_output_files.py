@@ -203,7 +203,7 @@ def test_a_name_that_looks_hashed_is_hashed_too() -> None:
 
 def test_documents_that_failed_have_their_row_and_reason() -> None:
     built, answers, scored = text_built()
-    rows = list_sample_lines(scored, built, answers)
+    rows = list(list_sample_lines(scored, built, answers))
     assert [(row["filter"], row["doc_id"]) for row in rows] == [(f, d) for f in ("number", "raw") for d in range(10)]
     failed = [row for row in rows if row["doc_id"] in (1, 2, 5)]
     for row in failed:
@@ -214,7 +214,7 @@ def test_documents_that_failed_have_their_row_and_reason() -> None:
 
 def test_every_document_failed() -> None:
     built, answers, scored = text_built(failing=tuple(range(10)))
-    assert len(list_sample_lines(scored, built, answers)) == 20
+    assert len(list(list_sample_lines(scored, built, answers))) == 20
 
 
 @given(text=TEXTS)

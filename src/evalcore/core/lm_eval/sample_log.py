@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
+from json.encoder import encode_basestring as _quote
 
 import numpy as np
 
@@ -19,6 +20,7 @@ from evalcore.core.records.row import score_at
 from evalcore.core.records.score import Provenance, Scored
 
 Plain = dict[str, object]
+_PLAIN = (str, int, float)  # as a tuple: a union is made anew at every call
 
 METRIC_ORDERS: Mapping[str, tuple[str, ...]] = {
     MULTIPLE_CHOICE: ("acc", "f1", "mcc", "acc_norm", "acc_bytes", "exact_match", "brier_score", "likelihood"),
@@ -35,13 +37,25 @@ def sample_rows(
     arguments: Mapping[int, Sequence[object]] | None = None,
 ) -> list[Plain]:
     """lm-eval's per-document sample log: one row per document and filter. Needs ``keep_replies=True``."""
+    return list(iterate_rows(scored, samples, answers, arguments or {}))
+
+
+def iterate_rows(
+    scored: Scored,
+    samples: Iterable[Sample],
+    answers: Iterable[Answer] | AnswerTable,
+    arguments: Mapping[int, Sequence[object]],
+    rewrite: Callable[[Plain], Plain] | None = None,
+) -> Iterator[Plain]:
+    """The rows one by one; ``rewrite`` changes what the rows of a document have in common."""
     if scored.columns and not scored.provenance and any(len(one.column) for one in scored.columns):
         raise EvalError(f"the replies were not kept; score with keep_replies=True{place(scored.task.name)}")
     raw = _list_replies(tabulate_answers(answers))
-    shared = {
-        one.doc_id: _list_shared(one, raw.get(one.doc_id, []), (arguments or {}).get(one.doc_id, ())) for one in samples
-    }
-    return [row for where in scored.provenance for row in _list_filter_rows(scored, where, shared)]
+    shared = {one.doc_id: _list_shared(one, raw.get(one.doc_id, []), arguments.get(one.doc_id, ())) for one in samples}
+    if rewrite is not None:
+        shared = {doc: rewrite(row) for doc, row in shared.items()}
+    for where in scored.provenance:
+        yield from _list_filter_rows(scored, where, shared)
 
 
 def _list_filter_rows(scored: Scored, where: Provenance, shared: Mapping[int, Plain]) -> Iterator[Plain]:
@@ -51,8 +65,8 @@ def _list_filter_rows(scored: Scored, where: Provenance, shared: Mapping[int, Pl
         scores = {metric: found[key] for metric, found in columns if key in found}
         kept = [thaw(one) for one in where.replies[a:b]]
         kept = _list_by_request(kept, shared[key]["resps"]) if where.listed else kept
-        row = {name: kept if name == "filtered_resps" else value for name, value in shared[key].items()}
-        yield {**row, "filter": where.filter, "metrics": list(scores), **scores}
+        # lm-eval's order of keys is that of the shared part
+        yield {**shared[key], "filtered_resps": kept, "filter": where.filter, "metrics": list(scores), **scores}
 
 
 def _list_by_request(kept: list[object], replies: object) -> list[object]:
@@ -79,9 +93,9 @@ def _list_shared(sample: Sample, replies: list[object], arguments: Sequence[obje
         "filtered_resps": None,
         "filter": None,
         "metrics": None,
-        "doc_hash": _hash_text(json.dumps(doc, indent=2, ensure_ascii=False)),
-        "prompt_hash": _hash_text(prompt),
-        "target_hash": _hash_text(str(target)),
+        "doc_hash": hash_text(write_indented(doc)),
+        "prompt_hash": hash_text(prompt),
+        "target_hash": hash_text(str(target)),
     }
 
 
@@ -100,9 +114,23 @@ def _list_replies(answers: AnswerTable) -> dict[int, list[object]]:
     return out
 
 
-def _hash_text(text: str) -> str:
+def hash_text(text: str) -> str:
     """Hash a text as lm-eval does, in UTF-8."""
     return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def write_indented(doc: object) -> str:
+    """``json.dumps(doc, indent=2, ensure_ascii=False)``, whose indented form is slow, for texts under names at once.
+
+    >>> print(write_indented({"q": "why?", "a": "so"}))
+    {
+      "q": "why?",
+      "a": "so"
+    }
+    """
+    if type(doc) is dict and doc and all(type(key) is str and type(value) is str for key, value in doc.items()):
+        return "{\n" + ",\n".join([f"  {_quote(key)}: {_quote(value)}" for key, value in doc.items()]) + "\n}"
+    return json.dumps(doc, indent=2, ensure_ascii=False)
 
 
 def thaw(value: object) -> object:
@@ -112,7 +140,7 @@ def thaw(value: object) -> object:
     >>> thaw(freeze_options(b=(1, 2), a=None))
     {'a': None, 'b': [1, 2]}
     """
-    if value is None or isinstance(value, str | int | float):
+    if value is None or isinstance(value, _PLAIN):
         return value
     if isinstance(value, Mapping):
         return {str(key): thaw(value[key]) for key in sorted(value, key=str)}

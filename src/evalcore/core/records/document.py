@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from hashlib import sha256
 from math import ceil
 
@@ -106,19 +106,39 @@ def digest_request(request: Request, options: Mapping[str, object] = NO_OPTIONS)
     >>> digest_request(Generate("?")) == digest_request(Generate("?", {"temperature": 1.0}))
     False
     """
+    more = (_write_options(options),) if options else ()
+    return _hash_parts((*_write_request(request, _write_options), *more))[:32]
+
+
+def digest_requests(requests: Iterable[Request]) -> Iterator[str]:
+    """``digest_request`` of each; options that requests share are written once.
+
+    >>> from evalcore.core.records.request import Generate
+    >>> asked = [Generate("?"), Generate("!")]
+    >>> list(digest_requests(asked)) == list(map(digest_request, asked))
+    True
+    """
+    written: dict[int, tuple[object, str]] = {}
+
+    def write(options: Mapping[str, object]) -> str:
+        known = written.get(id(options))
+        if known is None:
+            known = written[id(options)] = (options, _write_options(options))  # held, so that its id stays its own
+        return known[1]
+
+    for request in requests:
+        yield _hash_parts(_write_request(request, write))[:32]
+
+
+def _write_request(request: Request, write: Callable[[Mapping[str, object]], str]) -> list[str]:
     fields = (getattr(request, name) for name in request.__struct_fields__)
-    parts = [one if isinstance(one, str) else _write_options(one) for one in fields]
-    return _hash_parts((type(request).__name__, *parts, *((_write_options(options),) if options else ())))[:32]
+    return [type(request).__name__, *(one if isinstance(one, str) else write(one) for one in fields)]
 
 
 def _hash_parts(parts: Iterable[str]) -> str:
     """Hash parts, each after its length, so that no two lists of parts look the same."""
-    out = sha256()
-    for part in parts:
-        raw = part.encode("utf-8", "surrogatepass")
-        out.update(b"%d:" % len(raw))
-        out.update(raw)
-    return out.hexdigest()
+    raw = [part.encode("utf-8", "surrogatepass") for part in parts]
+    return sha256(b"".join([piece for one in raw for piece in (b"%d:" % len(one), one)])).hexdigest()
 
 
 def _write_options(given: Mapping[str, object]) -> str:

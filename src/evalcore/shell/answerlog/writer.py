@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -22,18 +22,24 @@ class LogWriter:
         self.path, self.state, self.model = path, state, name_model(model)
         self._fd, self._failed = fd, ""
         if self.model not in state.models:
-            self._write(ModelLine(self.model, model))
+            self._write([ModelLine(self.model, model)])
 
     def append(self, key: str, request: str, repeat: int, reply: Reply, finish: str = "") -> None:
         """Store an answer. On return it is on the disk; on an error nothing of it is in the log."""
-        self._write(make_record(key, request, repeat, self.model, reply, finish))
+        self.append_all([(key, request, repeat, reply, finish)])
 
-    def _write(self, record: Line) -> None:
+    def append_all(self, answers: Iterable[tuple[str, str, int, Reply, str]]) -> None:
+        """Store answers together, with one wait for the disk. On an error none of them is in the log."""
+        self._write(
+            [make_record(key, asked, repeat, self.model, reply, end) for key, asked, repeat, reply, end in answers]
+        )
+
+    def _write(self, records: Iterable[Line]) -> None:
         if self._failed:
             raise EvalError(self._failed)
         touch_lock(self.path)
         try:
-            append_bytes(self._fd, encode_record(record))
+            append_bytes(self._fd, b"".join(map(encode_record, records)))
         except OSError as wrong:
             # After a failed write or fsync the content of the disk is unknown: this writer stops for good.
             self._failed = f"{self.path}: cannot store the answer: {wrong.strerror}; all earlier answers are kept"

@@ -17,6 +17,9 @@ ARGUMENTS = (
     ("text", "what every generation says; without it, words drawn from the prompt or a number"),
 )
 
+AT_ONCE = 64
+"""Replies that are at hand together."""
+
 
 def open_dummy(arguments: Mapping[str, object]) -> Model:
     """Open the dummy model for these arguments.
@@ -34,7 +37,8 @@ def open_dummy(arguments: Mapping[str, object]) -> Model:
     def ask(questions: Sequence[Question]) -> Iterator[Heard]:
         for at, question in enumerate(questions):
             fixed = text is not None and isinstance(question.request, Generate)
-            yield Heard(at, str(text) if fixed else guess_reply(question, seed))
+            reply = str(text) if fixed else guess_reply(question, seed)
+            yield Heard(at, reply, more=(at + 1) % AT_ONCE != 0)
 
     return Model("dummy", f"dummy:{seed}" + (f":{text}" if text is not None else ""), ask, chat=_write_chat)
 

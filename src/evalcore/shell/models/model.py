@@ -20,11 +20,15 @@ class Question(NamedTuple):
 
 
 class Heard(NamedTuple):
-    """The reply to the question at this place; ``finish`` is why it ended, if the model says so."""
+    """The reply to the question at this place; ``finish`` is why it ended, if the model says so.
+
+    ``more`` says that the next reply is at hand as well, so that both may become durable together.
+    """
 
     at: int
     reply: Reply
     finish: str = ""
+    more: bool = False
 
 
 def fit_reply(request: Request, reply: Reply) -> Reply:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from msgspec import Struct
 from pyrsistent import PMap
 
-from evalcore.core.records.document import digest_request
+from evalcore.core.records.document import digest_request, digest_requests
 from evalcore.core.records.errors import EvalError, unknown
 from evalcore.core.records.frozen_dict import FrozenDict
 from evalcore.core.records.request import Failure, Generate, Reply, Request
@@ -59,10 +59,12 @@ def open_replay(arguments: Mapping[str, object], readers: PMap[str, Reader] = RE
     shown = ", ".join(Path(str(name)).name for name in names)  # results do not depend on where the files are
 
     def ask(questions: Sequence[Question]) -> Iterator[Heard]:
-        some = any(find_answer(recording, question) for question in questions)
-        missing = Failure(f"no recorded answer for this request in {shown}" + ("" if some else _give_hint(recording)))
-        for at, question in enumerate(questions):
-            yield Heard(at, *(find_answer(recording, question) or (missing, "")))
+        digests = digest_requests(question.request for question in questions)
+        found = [find_answer(recording, one, digest) for one, digest in zip(questions, digests, strict=True)]
+        hint = "" if any(found) else _give_hint(recording)
+        missing = Failure(f"no recorded answer for this request in {shown}{hint}")
+        for at, answer in enumerate(found):
+            yield Heard(at, *(answer or (missing, "")))
 
     declared = "".join(f":{name}={column}" for name, column in columns.items())
     identity = f"replay:{hash_files(files)}" + (f":{wanted}" if wanted else "") + declared
@@ -75,18 +77,18 @@ def _give_hint(recording: Recording) -> str:
     return f" (of its {count:,} answers {asked})" if count else " (it holds no answers at all)"
 
 
-def find_answer(recording: Recording, question: Question) -> tuple[Reply, str] | None:
-    """Find the recorded reply and how it ended.
+def find_answer(recording: Recording, question: Question, digest: str) -> tuple[Reply, str] | None:
+    """Find the recorded reply to a request with this digest, and how it ended.
 
     If only the options differ, a prompt that was asked in one way only counts as the same question.
 
     >>> asked = Generate("2 + 2 =")
     >>> recording = Recording(FrozenDict({(digest_request(asked), 0): (" 4", "stop")}))
-    >>> find_answer(recording, Question(asked))
+    >>> find_answer(recording, Question(asked), digest_request(asked))
     (' 4', 'stop')
     """
     request, repeat = question
-    answer = recording.replies.get((digest_request(request), repeat))
+    answer = recording.replies.get((digest, repeat))
     if answer is not None:
         return fit_reply(request, answer[0]), answer[1]
     near = recording.prompts.get(request.prompt, frozenset()) if isinstance(request, Generate) else frozenset()

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from evalcore.core.records.document import answer_key, digest_request
+from evalcore.core.records.document import answer_key, digest_requests
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.frozen_dict import FrozenDict
 from evalcore.core.records.request import Failure, Generate, LogLikelihood, Reply, Request
@@ -34,8 +35,9 @@ class Agenda(NamedTuple):
     keys: Mapping[str, tuple[str, ...]]
 
 
-Record = Callable[[Item, Heard], None]
-"""Makes a reply durable; called before the reply counts."""
+Group = Sequence[tuple[Item, Heard]]
+Record = Callable[[Group], None]
+"""Makes replies durable; called before they count."""
 
 
 def list_questions(identity: str, tasks: Iterable[Built]) -> Agenda:
@@ -48,8 +50,8 @@ def list_questions(identity: str, tasks: Iterable[Built]) -> Agenda:
     keys: dict[str, tuple[str, ...]] = {}
     for built in tasks:
         mine: list[str] = []
-        for request, repeats in zip(built.requests, built.asked.repeats.ints.tolist(), strict=True):
-            digest = digest_request(request)
+        counts = built.asked.repeats.ints.tolist()
+        for request, digest, repeats in zip(built.requests, digest_requests(built.requests), counts, strict=True):
             for repeat in range(repeats):
                 key = answer_key(identity, digest, repeat)
                 items.setdefault(key, Item(key, digest, Question(request, repeat)))
@@ -96,7 +98,7 @@ class Interrupted(KeyboardInterrupt):
 def ask_agenda(model: Model, agenda: Agenda, path: Path, shown: Progress) -> AnswerSheet:
     """Ask what the log at ``path`` does not know. Replies that come from a file are not logged again."""
     if model.recorded:
-        return _ask_rest(model, agenda, {}, lambda item, heard: None, shown)
+        return _ask_rest(model, agenda, {}, lambda group: None, shown)
     with open_log(path, model.identity) as log:
         answers = log.state.answers.items()
         known = {key: answer for key, answer in answers if key in agenda.items and answer.failure is None}
@@ -104,8 +106,8 @@ def ask_agenda(model: Model, agenda: Agenda, path: Path, shown: Progress) -> Ans
         return asked._replace(warnings=log.state.problems)
 
 
-def _log(log: LogWriter, item: Item, heard: Heard) -> None:
-    log.append(item.key, item.digest, item.question.repeat, heard.reply, heard.finish)
+def _log(log: LogWriter, group: Group) -> None:
+    log.append_all((item.key, item.digest, item.question.repeat, heard.reply, heard.finish) for item, heard in group)
 
 
 def _ask_rest(
@@ -116,11 +118,12 @@ def _ask_rest(
     rest = sort_items(item for key, item in agenda.items.items() if key not in known)
     shown.stage("asking", len(agenda.items), known=len(known))
     try:
-        for item, heard in ask_each(model.ask, rest):
-            record(item, heard)
-            replies[item.key] = heard.reply
-            finishes |= {item.key: heard.finish} if heard.finish else {}
-            shown.advance(1, failed=int(isinstance(heard.reply, Failure)))
+        with closing(join_replies(ask_each(model.ask, rest))) as groups:
+            for group in groups:
+                record(group)
+                replies |= {item.key: heard.reply for item, heard in group}
+                finishes |= {item.key: heard.finish for item, heard in group if heard.finish}
+                shown.advance(len(group), failed=sum(isinstance(heard.reply, Failure) for _, heard in group))
     except KeyboardInterrupt:
         raise Interrupted(f"interrupted{_kept(model, replies, agenda)}; the same command goes on from there") from None
     except EvalError as wrong:
@@ -160,6 +163,28 @@ def _checked(replies: Iterable[Heard], items: Sequence[Item]) -> Iterator[tuple[
             raise EvalError(f"expected one reply to each question, got a second one to number {heard.at}")
         heard_of.add(heard.at)
         yield items[heard.at], heard
+
+
+def join_replies(replies: Iterable[tuple[Item, Heard]]) -> Generator[Group, None, None]:
+    """Join the replies that came together. Those that came before an error, or before a stop, come before it.
+
+    >>> item = Item("k", "d", Question(Generate("?")))
+    >>> [len(group) for group in join_replies((item, Heard(0, "x", more=more)) for more in (True, False, False))]
+    [2, 1]
+    """
+    group: list[tuple[Item, Heard]] = []
+    try:
+        for one in replies:
+            group.append(one)
+            if not one[1].more:
+                yield group
+                group = []
+    except (EvalError, KeyboardInterrupt):
+        if group:
+            yield group
+        raise
+    if group:
+        yield group
 
 
 def replies_of(keys: Iterable[str], replies: Mapping[str, Reply]) -> list[Reply]:

@@ -135,8 +135,8 @@ def _ask_session(
         runner.run(check_echo(session, settings))
     jobs = (partial(_answer_question, session, kind, settings, at, question) for at, question in enumerate(questions))
     lost = 0
-    for answered in run_jobs(runner, jobs, settings.num_concurrent, lambda one: one.throttled):
-        yield answered.heard
+    for answered, more in run_jobs(runner, jobs, settings.num_concurrent, lambda one: one.throttled):
+        yield answered.heard._replace(more=more)
         lost = lost + 1 if answered.unreachable else 0
         if lost >= GIVE_UP:
             raise EvalError(

@@ -23,8 +23,8 @@ def run_jobs(
     jobs: Iterable[Callable[[], Coroutine[None, None, T]]],
     most: int,
     throttled: Callable[[T], bool],
-) -> Iterator[T]:
-    """Yield results as they come. Nothing new starts before all results at hand have been taken.
+) -> Iterator[tuple[T, bool]]:
+    """Yield results as they come, and whether more are at hand. Nothing new starts before all of those are taken.
 
     Closing the iterator, or an error in a job, cancels what is running and waits for its end.
     """
@@ -38,12 +38,13 @@ def run_jobs(
                 started += 1
             if not tasks:
                 return
-            done = runner.run(_wait_first(tuple(tasks)))
+            done = runner.run(_wait_some(tuple(tasks)))
             failed = [task for task in done if task.exception() is not None]
-            for task in sorted(done - set(failed), key=tasks.__getitem__):
+            fine = sorted(done - set(failed), key=tasks.__getitem__)
+            for left, task in zip(range(len(fine) - 1, -1, -1), fine, strict=True):
                 del tasks[task]
                 limit = adjust_limit(limit, most, throttled(task.result()))
-                yield task.result()
+                yield task.result(), left > 0
             if failed:
                 min(failed, key=tasks.__getitem__).result()
     finally:
@@ -57,8 +58,18 @@ def _take_turn(loop: asyncio.AbstractEventLoop) -> None:
     loop.run_forever()
 
 
-async def _wait_first(tasks: tuple[asyncio.Task[T], ...]) -> set[asyncio.Task[T]]:
-    done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+TURNS = 8
+"""As many turns of the loop as a reply whose bytes have arrived takes to be read, and some more."""
+
+
+async def _wait_some(tasks: tuple[asyncio.Task[T], ...]) -> set[asyncio.Task[T]]:
+    """Wait for the first result, and take those that came meanwhile, so that they become durable together."""
+    done, rest = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    idle = 0
+    while rest and idle < TURNS:
+        await asyncio.sleep(0)
+        more = {task for task in rest if task.done()}
+        done, rest, idle = done | more, rest - more, 0 if more else idle + 1
     return done
 
 

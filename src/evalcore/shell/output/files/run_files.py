@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from json import JSONEncoder
 from pathlib import Path
 
 from evalcore.shell.safety.replacement import replace_file
@@ -11,6 +12,7 @@ from evalcore.shell.safety.secrets import redact
 from evalcore.shell.safety.strict_json import drop_nonfinite, dump_json, dump_page, to_plain
 
 Plain = Mapping[str, object]
+_encode = JSONEncoder(allow_nan=False, default=to_plain).encode
 FILES = ("results.json", "config.yaml", "run.json", "answers.jsonl")
 
 
@@ -80,10 +82,8 @@ def _to_yaml(value: object) -> object:
 
 def _write_line(row: Plain) -> str:
     """One line of JSON. A number that JSON has no word for is null and told under evalcore's key."""
-    import json
-
     try:
-        return json.dumps(row, allow_nan=False, default=to_plain) + "\n"
+        return _encode(row) + "\n"
     except (ValueError, TypeError):
         clean, nonfinite = drop_nonfinite(row)
     if nonfinite and isinstance(clean, dict):

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from hashlib import sha256
 from math import isnan
 
 import numpy as np
 
 from evalcore.core.answers.table import AnswerTable
-from evalcore.core.lm_eval.sample_log import METRIC_ORDERS, sample_rows, thaw
+from evalcore.core.lm_eval.sample_log import METRIC_ORDERS, hash_text, iterate_rows, thaw
 from evalcore.core.records.array import Array
 from evalcore.core.records.column import list_outcomes
 from evalcore.core.records.document import decode_doc
@@ -26,7 +25,6 @@ from evalcore.core.records.request import (
 )
 from evalcore.core.records.row import Stats
 from evalcore.core.records.score import Provenance, Scored, merge_scored
-from evalcore.core.records.task import Task
 from evalcore.shell.logs.lm_eval.golds import Targets
 from evalcore.shell.logs.lm_eval.targets import find_choices, learn_targets, reads_back
 from evalcore.shell.prompts.ready_task import Built
@@ -42,7 +40,7 @@ def list_sample_lines(
     answers: AnswerTable,
     targets: Mapping[int, object] | None = None,
     known: Targets | None = None,
-) -> list[Plain]:
+) -> Iterator[Plain]:
     """A row per filter and document, every document included: those without an answer say why under ``evalcore``.
 
     There, too, stand a document's declared id, its cluster and the noise of scores that rest on several replies.
@@ -50,23 +48,32 @@ def list_sample_lines(
     of the log will take targets (see ``targets_of``), where these documents are not all of it.
     """
     if not built.samples:
-        return []
+        return
     whole = _add_lost(scored, built.samples)
     arguments: dict[int, list[object]] = {}
     thawed: dict[int, object] = {}
     for doc, request in zip(built.asked.docs.ints.tolist(), built.requests, strict=True):
         arguments.setdefault(doc, []).append(_write_arguments(request, thawed))
     own = _list_extras(scored, built, _list_unclear(built, known, targets or {}))
-    rows = sample_rows(whole, built.samples, answers, arguments)
-    counted = _find_counted_texts(scored)
-    return [_write_row(row, built.task, own(str(row["filter"]), row["doc_id"]), targets or {}, counted) for row in rows]
+    rolling, counted = (
+        built.task.output_type == LOGLIKELIHOOD_ROLLING,
+        _find_counted_texts(scored, built.samples, targets or {}),
+    )
+    order = METRIC_ORDERS.get(built.task.output_type, ()) if built.task.process_results is None else ()
+    shared = partial(_write_shared, rolling=rolling, targets=targets or {})
+    for row in iterate_rows(whole, built.samples, answers, arguments, shared):
+        yield _write_row(row, order, own(str(row["filter"]), row["doc_id"]), rolling, counted(row["doc_id"]))
 
 
-def _find_counted_texts(scored: Scored) -> frozenset[str]:
-    """Metrics whose rows are counts of a text: lm-eval logs the reference and the prediction instead."""
-    if scored.task.output_type != GENERATE_UNTIL or scored.task.process_results is not None:
-        return frozenset()
-    return frozenset(one.key.metric for one in scored.columns if isinstance(one.column.rows, Stats))
+def _find_counted_texts(
+    scored: Scored, samples: Iterable[Sample], targets: Mapping[int, object]
+) -> Callable[[object], frozenset[str]]:
+    """Metrics whose rows are counts of a text: lm-eval logs the reference and the prediction instead, if it is one."""
+    plain = scored.task.output_type != GENERATE_UNTIL or scored.task.process_results is not None
+    named = frozenset(one.key.metric for one in scored.columns if isinstance(one.column.rows, Stats) and not plain)
+    golds = ((one.doc_id, targets.get(one.doc_id, one.gold)) for one in samples) if named else ()
+    texts = {doc for doc, gold in golds if isinstance(gold, str)}
+    return lambda doc: named if doc in texts else frozenset()
 
 
 def find_targets(built: Built) -> Targets:
@@ -183,31 +190,32 @@ def _write_arguments(request: Request, thawed: dict[int, object]) -> tuple[objec
     return (request.context, request.continuation) if isinstance(request, LogLikelihood) else (request.text,)
 
 
-def _write_row(
-    row: Plain, task: Task, own: Plain, targets: Mapping[int, object], counted: frozenset[str] = frozenset()
-) -> Plain:
-    """The row as lm-eval's tracker rewrites it: arguments named, replies and the target as text."""
-    doc, metrics, given = row["doc_id"], _as_list(row["metrics"]), _as_list(row["arguments"])
-    order = METRIC_ORDERS.get(task.output_type, ()) if task.process_results is None else ()
-    names = sorted(map(str, metrics), key=lambda name: order.index(name) if name in order else len(order))
-    target = targets[doc] if isinstance(doc, int) and doc in targets else row["target"]
-    values = {name: row[name] for name in names}
-    out: Plain = {key: value for key, value in row.items() if key not in values}
-    rolling = task.output_type == LOGLIKELIHOOD_ROLLING
-    filtered = _write_reply(row["filtered_resps"], rolling)
-    out |= {
-        "target": str(target),
-        "arguments": {
-            f"gen_args_{i}": {f"arg_{j}": part for j, part in enumerate(_as_list(one))} for i, one in enumerate(given)
-        },
-        "resps": _write_reply(row["resps"], rolling),
-        "filtered_resps": filtered,
-        "metrics": names,
-        "target_hash": sha256(str(target).encode("utf-8", "surrogatepass")).hexdigest(),
+def _write_shared(shared: Plain, *, rolling: bool, targets: Mapping[int, object]) -> Plain:
+    """What the rows of a document have in common, as lm-eval's tracker rewrites it: arguments named, others as text."""
+    doc, given = shared["doc_id"], _as_list(shared["arguments"])
+    if isinstance(doc, int) and doc in targets:
+        shared["target"], shared["target_hash"] = targets[doc], hash_text(str(targets[doc]))
+    shared["target"] = str(shared["target"])
+    shared["arguments"] = {
+        f"gen_args_{i}": {f"arg_{j}": part for j, part in enumerate(_as_list(one))} for i, one in enumerate(given)
     }
-    if isinstance(target, str):
-        values |= {name: [target, _as_list(filtered)[0]] for name in names if name in counted}
-    return {**out, **values, **({"evalcore": own} if own else {})}
+    shared["resps"] = _write_reply(shared["resps"], rolling)
+    return shared
+
+
+def _write_row(row: Plain, order: Sequence[str], own: Plain, rolling: bool, counted: frozenset[str]) -> Plain:
+    """The row as lm-eval's tracker rewrites it: replies as text, metrics in its order, and evalcore's own key."""
+    names = [str(name) for name in _as_list(row["metrics"])]
+    names.sort(key=lambda name: order.index(name) if name in order else len(order))
+    values = {name: row.pop(name) for name in names}
+    row["filtered_resps"] = filtered = _write_reply(row["filtered_resps"], rolling)
+    row["metrics"] = names
+    if counted:
+        values |= {name: [row["target"], _as_list(filtered)[0]] for name in names if name in counted}
+    row |= values
+    if own:
+        row["evalcore"] = own
+    return row
 
 
 def _write_reply(reply: object, rolling: bool) -> object:
