@@ -159,6 +159,10 @@ def test_a_gate_says_everywhere_which_drop_it_could_have_found(
         assert f"(detectable drop: {gate['detectable']:.4f})" in told_there
         assert f"{gate['detectable']:.4f}" in table
         assert f"{gate['detectable']:.4f}" in markdown
+    told(capsys, *asked, "--margin", 0.02, "--shown", "--junit", file, code=1)
+    shown = file.read_text("utf-8")
+    assert "margin that can be shown: " in shown
+    assert "detectable drop" not in shown, "with --shown it is no drop that fails"
     limits = json.loads(told(capsys, "check", runs[0], "--min", "acc=0.1", "--json"))
     assert {gate["detectable"] for gate in limits["gates"]} == {None}
 
