@@ -159,5 +159,23 @@ def test_a_gate_says_everywhere_which_drop_it_could_have_found(
         assert f"(detectable drop: {gate['detectable']:.4f})" in told_there
         assert f"{gate['detectable']:.4f}" in table
         assert f"{gate['detectable']:.4f}" in markdown
+    told(capsys, *asked, "--margin", 0.02, "--shown", "--junit", file, code=1)
+    shown = file.read_text("utf-8")
+    assert "margin that can be shown: " in shown
+    assert "detectable drop" not in shown, "with --shown it is no drop that fails"
     limits = json.loads(told(capsys, "check", runs[0], "--min", "acc=0.1", "--json"))
     assert {gate["detectable"] for gate in limits["gates"]} == {None}
+
+
+def test_doubts_are_about_the_numbers_that_were_asked_for(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A warning about a perplexity of few documents is no part of a comparison of accuracies."""
+    paths = []
+    for name, period in (("a", 3), ("b", 4)):
+        write_run(tmp_path / name, {"prose": [-1.0 - at % period for at in range(9)]}, "perplexity")
+        paths.append(write_run(tmp_path / name, {"right": [1.0, 0.0] * 30}))
+    whole = told(capsys, "compare", *paths)
+    assert "prose: the interval rests on 9 documents" in whole
+    for asked in (("--metric", "acc"), ("--task", "right")):
+        assert "prose" not in told(capsys, "compare", *paths, *asked)
+        assert "prose" not in told(capsys, "check", paths[0], "--baseline", paths[1], *asked)
+    assert "rests on 9" in told(capsys, "compare", *paths, "--metric", "perplexity")

@@ -6,6 +6,7 @@ from msgspec.structs import replace
 
 from evalcore import (
     GENERATE_UNTIL,
+    LOGLIKELIHOOD_ROLLING,
     MULTIPLE_CHOICE,
     Answer,
     Failure,
@@ -15,6 +16,7 @@ from evalcore import (
     MetricSpec,
     Pipeline,
     Report,
+    Rolling,
     Sample,
     Scored,
     Step,
@@ -135,6 +137,15 @@ def test_notes_say_each_thing_once() -> None:
     assert len(set(notes)) == len(notes)
     many = group_texts([(f"t{i}", f"t{i}: odd") for i in range(57)])
     assert many == ("odd (t0, t1, t2 and 54 more)",)
+
+
+def test_a_warning_that_numbers_of_a_task_share_stands_once() -> None:
+    task = Task("prose", LOGLIKELIHOOD_ROLLING, tuple(map(MetricSpec, ("word_perplexity", "byte_perplexity"))))
+    texts = [f"a text of {doc} words" for doc in range(9)]
+    samples = [Sample(doc, gold=text) for doc, text in enumerate(texts)]
+    answers = [Answer(Instance("prose", doc, 0, Rolling(texts[doc])), (-9.0 - doc % 4,)) for doc in range(9)]
+    (note,) = collect_notes(build_report([report_task(score_task(task, samples, answers))]))
+    assert note.startswith("word_perplexity,none, byte_perplexity,none: the interval rests on 9 documents")
 
 
 def test_answers_that_are_only_recorded_are_counted_and_no_matter_of_warning() -> None:

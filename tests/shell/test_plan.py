@@ -111,6 +111,26 @@ def test_what_is_wrong_is_said_with_file_and_line(tmp_path: Path, text: str, mes
         read_config(config, {})
 
 
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        ({"ci": "wilsn"}, "unknown ci .wilsn.* - at the command line$"),
+        ({"seed": [1, 2]}, "expected seed .* - at the command line$"),
+        ({"ci": "wilsn", "policy": "evalcore"}, "unknown ci .wilsn.* - at the command line$"),
+        ({"ci": "t"}, "unknown policy .helm.* - at .*run.yaml:4$"),
+        ({"ci": "wilsn", "limit": 3}, "unknown policy .helm.* - at .*run.yaml:4$"),
+    ],
+)
+def test_what_is_wrong_with_a_flag_is_not_said_of_the_file(
+    tmp_path: Path, flags: dict[str, object], message: str
+) -> None:
+    config = tmp_path / "run.yaml"
+    own = "policy: helm" if "yaml" in message or "policy" in flags else "seed: 1"
+    config.write_text(f"model: m\ntasks: a\nci: exact\n{own}\n")
+    with pytest.raises(EvalError, match=message):
+        read_config(config, flags)
+
+
 def test_a_missing_file_is_an_error_not_a_traceback(tmp_path: Path) -> None:
     with pytest.raises(EvalError, match="cannot read the run config"):
         read_config(tmp_path / "no.yaml", {})

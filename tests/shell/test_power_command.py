@@ -264,7 +264,7 @@ def test_names_that_a_terminal_obeys_are_shown(tmp_path, capsys):
         (["--repeats", "1,0"], "integers"),
         (["--difference", "0.1", "--half-width", "0.1"], "not allowed"),
         (["--difference", "5"], "5 points are 0.05"),
-        (["--half-width", "1"], "1 points are 0.01"),
+        (["--half-width", "1"], "1 point is 0.01"),
         (["--cluster", "no_such_field"], "no_such_field"),
         (["--task", "quickstart_natur"], "did you mean 'quickstart_nature'"),
         (["--metric", "ac"], "did you mean 'acc'"),

@@ -269,6 +269,18 @@ def filtered(folder: Path, **scores: Sequence[float]) -> Path:
     return folder
 
 
+def test_filters_of_other_names_come_with_the_flag_that_compares_them(tmp_path: Path) -> None:
+    a, b = filtered(tmp_path / "a", strict=FINE), filtered(tmp_path / "b", hard=FINE)
+    hint = "--match-filter strict=hard compares two runs under filters of other names"
+    with pytest.raises(EvalError, match=hint):
+        compare(a, b)
+    assert hint in check_run(a, baseline=b).notes
+    more = filtered(tmp_path / "more", hard=FINE, loose=FINE)
+    with pytest.raises(EvalError) as wrong:
+        compare(a, more)
+    assert "--match-filter" not in str(wrong.value), "which of the two it is nobody knows"
+
+
 def test_filters_are_matched_by_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     poor = [0.0] * 30 + [1.0] * 10
     a, b = filtered(tmp_path / "a", strict=FINE, loose=FINE), filtered(tmp_path / "b", hard=poor, strict=FINE)

@@ -132,7 +132,8 @@ class Comparison(FrozenRecord, frozen=True, kw_only=True):
     """Two runs side by side. ``family`` counts the p-values that were corrected together.
 
     Differences up to ``margin``, if there is one, do not matter. ``rules`` are those in which the runs
-    differ; ``unknown_rules`` name a task, a run (0 or 1) and why its rules are unknown.
+    differ; ``unknown_rules`` name a task, a run (0 or 1) and why its rules are unknown. ``doubts`` name the number of a
+    task that a warning is about.
     """
 
     names: tuple[str, str]
@@ -147,6 +148,7 @@ class Comparison(FrozenRecord, frozen=True, kw_only=True):
     warnings: tuple[str, ...] = ()
     rules: tuple[RuleMismatch, ...] = ()
     unknown_rules: tuple[tuple[str, int, str], ...] = ()
+    doubts: tuple[tuple[str, MetricKey, str], ...] = ()
 
 
 def too_few(line: ComparisonLine, alpha: float) -> bool:

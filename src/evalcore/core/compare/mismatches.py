@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from inspect import signature
 
 from msgspec.structs import replace
+from toolz import unique
 
 from evalcore.core.aggregate.task_report import aggregation_of
 from evalcore.core.compare.lines import ComparisonSide
@@ -201,12 +202,21 @@ def _drop_metrics(side: ComparisonSide, dropped: Set[tuple[str, MetricKey]]) -> 
 
 
 def warn_of_metrics(a: ComparisonSide, b: ComparisonSide) -> Iterator[str]:
-    """Name the metrics of each common task that only one run has."""
-    theirs = {one.task.name: {str(column.key) for column in one.columns} for one in b.scored}
-    for task in a.scored:
-        mine = {str(column.key) for column in task.columns}
-        for key in sorted(mine ^ theirs.get(task.task.name, mine)):
-            yield f"{task.task.name}: only {a.name if key in mine else b.name} has {key}"
+    """Name the metrics of each common task that only one run has, and filters that may be the same by other names."""
+    theirs = {one.task.name: {column.key for column in one.columns} for one in b.scored}
+    ours = {one.task.name: {column.key for column in one.columns} for one in a.scored if one.task.name in theirs}
+    alone = [(mine - theirs[task], theirs[task] - mine) for task, mine in ours.items()]
+    yield from unique(hint for first, second in alone for hint in _match_filters(first, second))
+    for task, mine in ours.items():
+        for key in sorted(mine ^ theirs[task], key=str):
+            yield f"{task}: only {a.name if key in mine else b.name} has {key}"
+
+
+def _match_filters(mine: Iterable[MetricKey], theirs: Iterable[MetricKey]) -> Iterator[str]:
+    """Say how to compare a metric that each of two runs has alone, under one filter each."""
+    ours, others = ({key.filter for key in keys} for keys in (mine, theirs))
+    if len(ours) == len(others) == 1 and {key.metric for key in mine} & {key.metric for key in theirs}:
+        yield f"--match-filter {ours.pop()}={others.pop()} compares two runs under filters of other names"
 
 
 def warn_of_groups(a: Iterable[Tree[object]], b: Iterable[Tree[object]]) -> Iterator[str]:

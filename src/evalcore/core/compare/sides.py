@@ -68,6 +68,7 @@ def compare_sides(
         (measure_line(line, moves, ends, confidence), moves)
         for line, moves, ends in chain(map(_draft_leaf, leaves.values()), groups)
     ]
+    doubts = tuple(_doubt_errors(first))
     return Comparison(
         names=(a.name, b.name),
         lines=tuple(flip_lines(drafts, draws, seed, 1 - confidence)),
@@ -78,19 +79,20 @@ def compare_sides(
         warnings=(
             *unlike,
             *(told for pair in pairs for told in pair.warnings),
-            *_warn_of_errors(first),
+            *unique(told for *_, told in doubts),
             *warn_of_metrics(a, b),
             *warn_of_groups(a.trees, b.trees),
         ),
         rules=rules,
         unknown_rules=unknown_rules,
+        doubts=doubts,
     )
 
 
-def _warn_of_errors(report: Report) -> Iterator[str]:
-    """Say what makes the errors of tasks doubtful, and so those of their differences."""
+def _doubt_errors(report: Report) -> Iterator[tuple[str, MetricKey, str]]:
+    """Say what makes the errors of tasks doubtful, and so those of their differences; each with its number."""
     for task in report.tasks:
-        yield from unique(f"{task.name}: {told}" for _, one in task.estimates for told in one.warnings)
+        yield from ((task.name, key, f"{task.name}: {told}") for key, one in task.estimates for told in one.warnings)
 
 
 def _drop_direction(report: TaskReport, scored: Scored) -> TaskReport:

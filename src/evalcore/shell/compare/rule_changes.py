@@ -21,7 +21,7 @@ CALLED = {TABLES: "policy"}
 
 
 def select_rules(comparison: Comparison, chosen: Callable[[Number], bool]) -> Comparison:
-    """Keep the rules of the numbers that are chosen, and of all numbers if a group is, which rests on its tasks."""
+    """Keep the rules and doubts of the numbers that are chosen; of all if a group is, which rests on its tasks."""
     lines = comparison.lines
     if any(line.group for line in lines):
         return comparison
@@ -31,7 +31,15 @@ def select_rules(comparison: Comparison, chosen: Callable[[Number], bool]) -> Co
         return any(chosen((one.task, key)) for key in one.keys) if one.keys else one.task in tasks
 
     unknown = tuple(one for one in comparison.unknown_rules if one[0] in tasks)
-    return replace(comparison, rules=tuple(filter(concerns, comparison.rules)), unknown_rules=unknown)
+    doubts = tuple((task, key, told) for task, key, told in comparison.doubts if chosen((task, key)))
+    gone = {told for *_, told in comparison.doubts} - {told for *_, told in doubts}
+    return replace(
+        comparison,
+        rules=tuple(filter(concerns, comparison.rules)),
+        unknown_rules=unknown,
+        doubts=doubts,
+        warnings=tuple(told for told in comparison.warnings if told not in gone),
+    )
 
 
 def tell_rules(labels: Labels, mismatches: Iterable[RuleMismatch]) -> tuple[str, ...]:

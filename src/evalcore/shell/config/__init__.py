@@ -3,6 +3,6 @@
 keys       every key of a run config, each also a flag
 yaml_file  YAML as data, with the line of every value
 values     values as a command line writes them
-locations  where relative paths are looked up
+locations  where relative paths are looked up, and where a key is written
 plan       config and flags, decoded and checked
 """

@@ -48,3 +48,21 @@ def _leads_somewhere(base: Path, value: str) -> bool:
     path = value.partition("@sha256:")[0]
     fixed = re.split(r"[*?\[{]", path)[0]
     return (base / path).exists() if fixed == path else bool(fixed) and (base / os.path.dirname(fixed)).is_dir()
+
+
+def locate_key(where: str, text: str, key: str) -> str:
+    """Locate a key of the top level: its file and, if it has one, its line.
+
+    >>> locate_key("run.yaml", "model: m\\nci: t", "ci"), locate_key("run.yaml", "", "ci")
+    ('run.yaml:2', 'run.yaml')
+    """
+    match = re.search(rf"^['\"]?{re.escape(key)}['\"]?\s*:", text, re.MULTILINE)
+    return f"{where}:{text.count(chr(10), 0, match.start()) + 1}" if match else where
+
+
+def locate_message(message: str, where: str, text: str) -> str:
+    """Add the line of the offending key to msgspec's message."""
+    said, _, at = message.partition(" - at `$")
+    key = re.match(r"\.(\w+)", at)
+    name = key.group(1) if key else ""
+    return f"{name}: {said} - at {locate_key(where, text, name)}".removeprefix(": ")

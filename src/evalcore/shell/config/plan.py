@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from math import inf
 from pathlib import Path
@@ -15,7 +14,7 @@ from evalcore.core.records.errors import EvalError, unknown
 from evalcore.core.records.frozen_dict import FrozenDict, FrozenRecord
 from evalcore.core.records.outcome import Rule
 from evalcore.shell.config.keys import KEYS
-from evalcore.shell.config.locations import anchor_paths, is_path
+from evalcore.shell.config.locations import anchor_paths, is_path, locate_key, locate_message
 from evalcore.shell.config.values import parse_pairs
 from evalcore.shell.safety.secrets import HIDDEN
 
@@ -107,7 +106,15 @@ def read_config(path: Path | None, flags: Mapping[str, object], tables: Tables |
     value = read_yaml(text, str(path)).value
     if not isinstance(value, dict):
         raise EvalError(f"{path}: expected a mapping of keys such as model and tasks, got {type(value).__name__}")
-    return make_plan({**value, **flags}, str(path), text, tables)
+    whole = {**value, **flags}
+    try:
+        return make_plan(whole, str(path), text, tables)
+    except EvalError:
+        if not flags:
+            raise
+        own = {key: one for key, one in value.items() if key not in flags}
+        make_plan({"model": "dummy", "tasks": "any", **own}, str(path), text, tables)  # wrong in the file: its line
+        return make_plan(whole, "the command line", "", tables)
 
 
 def _anchor_flag(key: str, value: object) -> object:
@@ -132,7 +139,7 @@ def make_plan(
     """
     for key in given:
         if key not in KEYS:
-            raise unknown("key", str(key), KEYS, f" - at {_locate_key(where, text, str(key))}")
+            raise unknown("key", str(key), KEYS, f" - at {locate_key(where, text, str(key))}")
     idle = [key for key, value in given.items() if KEYS[key].ignored and value not in (None, False, {}, [])]
     warnings = tuple(f"{key} has no effect: {KEYS[key].ignored}" for key in idle)
     kept = {key: value for key, value in given.items() if not KEYS[key].ignored and value is not None}
@@ -141,12 +148,12 @@ def make_plan(
             raise EvalError(f"expected {key} in {where}, got none; {hint}")
     for key, choices in list_choices(tables).items():
         if key in kept and kept[key] not in choices:
-            raise unknown(key, str(kept[key]), choices, f" - at {_locate_key(where, text, key)}")
-    shaped = {key: _unify_value(key, value, _locate_key(where, text, key)) for key, value in kept.items()}
+            raise unknown(key, str(kept[key]), choices, f" - at {locate_key(where, text, key)}")
+    shaped = {key: _unify_value(key, value, locate_key(where, text, key)) for key, value in kept.items()}
     try:
         plan = msgspec.convert(shaped, Plan)
     except msgspec.ValidationError as wrong:
-        raise EvalError(_locate_message(str(wrong), where, text)) from None
+        raise EvalError(locate_message(str(wrong), where, text)) from None
     _check_plan(plan, where)
     if isinstance(plan.apply_chat_template, str):
         warnings += (
@@ -231,17 +238,3 @@ def _check_plan(plan: Plan, where: str) -> None:
             raise EvalError(f"expected a path in {key}, got {paths[0]!r} - at {where}")
     if not 0 < plan.confidence < 1:
         raise EvalError(f"expected a confidence between 0 and 1, got {plan.confidence} - at {where}")
-
-
-def _locate_key(where: str, text: str, key: str) -> str:
-    """Locate a key of the top level: its file and, if it has one, its line."""
-    match = re.search(rf"^['\"]?{re.escape(key)}['\"]?\s*:", text, re.MULTILINE)
-    return f"{where}:{text.count(chr(10), 0, match.start()) + 1}" if match else where
-
-
-def _locate_message(message: str, where: str, text: str) -> str:
-    """Add the line of the offending key to msgspec's message."""
-    said, _, at = message.partition(" - at `$")
-    key = re.match(r"\.(\w+)", at)
-    name = key.group(1) if key else ""
-    return f"{name}: {said} - at {_locate_key(where, text, name)}".removeprefix(": ")

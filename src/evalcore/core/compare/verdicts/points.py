@@ -30,9 +30,8 @@ def refuse_points(limits: Iterable[Limit], known: Mapping[Number, Estimate]) -> 
 
 def explain_points(number: Number, points: float, instead: str) -> EvalError:
     """Explain that a number is no percentage, and what to do instead."""
-    return EvalError(
-        f"{number[0]} {number[1]} lies between 0 and 1, where {points:g} points are {points / 100:g}; {instead}"
-    )
+    many = "1 point is" if points == 1 else f"{points:g} points are"
+    return EvalError(f"{number[0]} {number[1]} lies between 0 and 1, where {many} {points / 100:g}; {instead}")
 
 
 def _is_share(estimate: Estimate) -> bool:

@@ -15,15 +15,17 @@ from evalcore.shell.output.terminal.number_text import (
 )
 
 
-def tell_gate(gate: Gate, confidence: float = 0.9) -> str:
-    """A gate in a sentence with its numbers.
+def tell_gate(gate: Gate, confidence: float = 0.9, *, shown: bool = False) -> str:
+    """A gate in a sentence with its numbers; ``shown``: as one that passes only what is shown.
 
     >>> from evalcore.core.records.task import MetricKey
     >>> gate = Gate(kind="min", name="t", key=MetricKey("acc"), passed=False, verdict="below", value=0.5, limit=0.6)
     >>> tell_gate(gate)
     't acc: expected at least 0.6000, got 0.5000 (n = 0): below'
     """
-    return SENTENCES[gate.kind](gate, confidence)
+    finds = "margin that can be shown" if shown else "detectable drop"
+    told = f" ({finds}: {show_number(gate.detectable)})" if gate.detectable is not None else ""
+    return SENTENCES[gate.kind](gate, confidence) + told
 
 
 def _tell_limit(bound: str) -> Callable[[Gate, float], str]:
@@ -43,8 +45,7 @@ def _tell_change(gate: Gate, confidence: float) -> str:
     tested = gate.adjusted is not None
     p = f", p of a regression {show_p(gate.p_value)}, adjusted {show_p(gate.adjusted)}" if tested else ""
     against = f"{_show_counted(gate)} against {show_value(gate.baseline)}"
-    finds = f" (detectable drop: {show_number(gate.detectable)})" if gate.detectable is not None else ""
-    return f"{_name_gate(gate)}: {against}{change}{p}: {gate.verdict}{finds}"
+    return f"{_name_gate(gate)}: {against}{change}{p}: {gate.verdict}"
 
 
 SENTENCES: Mapping[str, Callable[[Gate, float], str]] = {

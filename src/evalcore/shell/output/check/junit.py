@@ -34,7 +34,7 @@ def render_junit(checked: Checked, *, seconds: float = 0.0) -> str:
         time=f"{seconds:.3f}",
     )
     for gate in gates:
-        sentence = visible(tell_gate(gate, checked.confidence))
+        sentence = visible(tell_gate(gate, checked.confidence, shown=checked.shown))
         name = " ".join(
             dict.fromkeys([gate.name, name_metric(gate.key), gate.kind])
         )  # a share of pairs is of no metric

@@ -8,13 +8,14 @@ from evalcore.core.records.estimate import Estimate
 from evalcore.core.records.report import GroupReport, Report, TaskReport
 
 AT = " - at "
+MOST = 3
 
 
 def collect_notes(report: Report, more: Iterable[str] = ()) -> tuple[str, ...]:
     """Warnings of a report and of its run; one that many tasks share stands once."""
     rows: list[TaskReport | GroupReport] = [*report.tasks, *report.groups]
     recorded = _is_only_recorded(report)
-    own = [(row.name, warning) for row in (report.tasks if recorded else rows) for warning in row.warnings]
+    own = [(row.name, warning) for row in (report.tasks if recorded else rows) for warning in _join_numbers(row)]
     why = [
         (row.name, f"{key.metric}: {_tell_lack(estimate)} ({estimate.reason})")
         for row in rows
@@ -30,6 +31,17 @@ def collect_notes(report: Report, more: Iterable[str] = ()) -> tuple[str, ...]:
     names = {row.name for row in rows}
     only = [("", "nothing was measured, as asked: n counts the documents whose answers were recorded")] * recorded
     return group_texts([*only, *own, *why, *beside, *_find_subjects(more, names)])
+
+
+def _join_numbers(row: TaskReport | GroupReport) -> Iterator[str]:
+    """Warnings of a row, one that several of its numbers share only once, after the names of these."""
+    heads = {f"{row.name}: {key}: ": str(key) for key, _ in row.estimates}
+    about: dict[str, list[str]] = {}
+    for text in row.warnings:
+        head = next((head for head in heads if text.startswith(head)), "")
+        about.setdefault(text.removeprefix(head), []).extend([heads[head]] if head else [])
+    for text, keys in about.items():
+        yield f"{_list_names(keys, MOST)}: {text}" if keys else text
 
 
 def group_warnings(texts: Iterable[str], names: Collection[str]) -> tuple[str, ...]:
@@ -59,7 +71,7 @@ def _find_subjects(texts: Iterable[str], names: Collection[str]) -> Iterator[tup
         yield next((end for end in ends if end in names), ""), text
 
 
-def group_texts(texts: Iterable[tuple[str, str]], *, most: int = 3) -> tuple[str, ...]:
+def group_texts(texts: Iterable[tuple[str, str]], *, most: int = MOST) -> tuple[str, ...]:
     """Each text once, in the order of its first occurrence, with the names it is about.
 
     >>> group_texts([("a", "a: odd"), ("b", "b: odd"), ("", "slow"), ("a", "odd")])
@@ -73,7 +85,9 @@ def group_texts(texts: Iterable[tuple[str, str]], *, most: int = 3) -> tuple[str
 
 
 def _name_subjects(names: Sequence[str], most: int) -> str:
-    if not names:
-        return ""
+    return f" ({_list_names(names, most)})" if names else ""
+
+
+def _list_names(names: Sequence[str], most: int) -> str:
     left = len(names) - most
-    return f" ({', '.join(names[:most])}{f' and {left} more' if left > 0 else ''})"
+    return f"{', '.join(names[:most])}{f' and {left} more' if left > 0 else ''}"
