@@ -79,8 +79,8 @@ def find_binary_scores(moves: Sequence[Move]) -> tuple[Floats64, Floats64] | Non
 
 def _find_bits(estimate: Estimate) -> Floats64 | None:
     """Find the 0/1 scores behind a mean; None if the scores are something else."""
-    given = _find_scores(estimate)
-    if not estimate.scale.even or not len(given):
+    given, (low, high) = _find_scores(estimate), estimate.scale.bounds
+    if not estimate.scale.even or not len(given) or not isfinite(high - low):  # without bounds, 1e-10 may be a score
         return None
     scores = np.rint(given)
     return scores if ((np.abs(given - scores) < 1e-9) & np.isin(scores, (0, 1))).all() else None
