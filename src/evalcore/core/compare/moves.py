@@ -79,10 +79,12 @@ def find_binary_scores(moves: Sequence[Move]) -> tuple[Floats64, Floats64] | Non
 
 def _find_bits(estimate: Estimate) -> Floats64 | None:
     """Find the 0/1 scores behind a mean; None if the scores are something else."""
-    given, (low, high) = _find_scores(estimate), estimate.scale.bounds
-    if not estimate.scale.even or not len(given) or not isfinite(high - low):  # without bounds, 1e-10 may be a score
+    given = _find_scores(estimate)
+    if not estimate.scale.even or not len(given):
         return None
     scores = np.rint(given)
+    if given.any() and not scores.any():  # where all scores are as small as 1e-10, that is no rounding error of 0
+        return None
     return scores if ((np.abs(given - scores) < 1e-9) & np.isin(scores, (0, 1))).all() else None
 
 
