@@ -35,7 +35,7 @@ from evalcore.core.stats.quantiles import binomial_cdf, normal_quantile
 from evalcore.core.stats.sample_size import Variances, distance_at, reach_of_test
 from evalcore.core.stats.sign_flips import flip_sum, flip_tests
 from evalcore.groups import Group, GroupMetric, Leaf
-from evalcore.stats import Array, Floats, Labels, Stats, build_column
+from evalcore.stats import Array, Floats, Inference, Labels, Stats, build_column
 
 
 def run_of(
@@ -733,3 +733,27 @@ def test_power_and_false_alarms_over_a_table(tables: int, most: float) -> None:
         found = compare_sides(*(run_of({name: pair[i] for name, pair in pairs.items()}) for i in (0, 1)), draws=1)
         alarms += any((line.adjusted or 1) <= 0.05 for line in adjust_comparisons([found])[0].lines)
     assert alarms / tables <= most
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("unit", [1e-150, 1e-110, 1e-10, 1e110, 1e200])
+def test_the_unit_of_scores_does_not_matter(unit: float) -> None:
+    rng = np.random.default_rng(47)
+    runs = rng.gamma(0.5, size=(2, 30))
+    mean = replace(AGGREGATIONS["mean"], bounds=(-np.inf, np.inf))
+
+    def compare_in(unit: float):
+        return compare_estimates(
+            *(aggregate_metric(mean, build_column(range(30), Floats(Array(run * unit)))) for run in runs)
+        )
+
+    def bracket_in(unit: float):
+        column = build_column(range(30), Floats(Array(runs[0] * unit)))
+        return aggregate_metric(mean, column, inference=Inference(interval="bca")).ci
+
+    plain, other = compare_in(1.0), compare_in(unit)
+    assert plain.p_value is not None
+    assert other.p_value == pytest.approx(plain.p_value, rel=1e-9)
+    assert other.method == plain.method
+    assert np.array(other.ci) / unit == pytest.approx(plain.ci, rel=1e-9)
+    assert np.array(bracket_in(unit)) / unit == pytest.approx(bracket_in(1.0), rel=1e-9)

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 from recorded import estimate
 
 from evalcore import MetricKey, build_report
-from evalcore.core.lm_eval.groups import report_groups_by_children
+from evalcore.core.groups.report import report_group
+from evalcore.core.groups.tree import fold_group
+from evalcore.core.records.report import TaskReport
 from evalcore.groups import Group, GroupMetric, Leaf, leaf_from_flat, report_groups
 from evalcore.lm_eval import LM_EVAL_0_4_13
 
@@ -17,6 +20,17 @@ FILES = (
     "steering_eval/results/mmlu/MMLU_consequentialist_alpha0.0.pt_2026-02-22T12-26-56.151434.json",
     "african_nlp_benchmarks/sw_mmlu_0shot_2026-01-26T15-00-37.633186.json",
 )
+
+
+def report_groups_by_children(tree, *, tables):
+    """Groups as lm-eval reported them up to 0.4.3: from the numbers of direct children, not of tasks."""
+
+    def group(node, parts):
+        made = report_group(replace(node, children=tuple(leaf for leaf, _ in parts)), tables=tables)
+        as_task = TaskReport(name=node.name, estimates=made.estimates, n_docs=made.sample_len or 0)
+        return Leaf(node.name, as_task), (*(one for _, below in parts for one in below), made)
+
+    return fold_group(tree, lambda leaf: (leaf, ()), group)[1]
 
 
 class File:

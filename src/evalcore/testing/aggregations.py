@@ -11,12 +11,11 @@ from evalcore.core.aggregate.value import aggregate_metric
 from evalcore.core.records.array import Array, Finalise, Floats64
 from evalcore.core.records.column import Column, build_column, merge_all
 from evalcore.core.records.estimate import Aggregation, Estimate, Summary
-from evalcore.core.records.request import Options, freeze_options
+from evalcore.core.records.request import NO_OPTIONS, Options
 from evalcore.core.records.row import take_rows
 from evalcore.testing.fingerprints import fingerprint
 
 STEP = 1e-5
-NO_OPTIONS = freeze_options()
 
 
 def check_aggregation(

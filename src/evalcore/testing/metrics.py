@@ -22,10 +22,10 @@ from evalcore.core.records.request import (
     LOGLIKELIHOOD,
     LOGLIKELIHOOD_ROLLING,
     MULTIPLE_CHOICE,
+    NO_OPTIONS,
     Options,
     OutputType,
     Sample,
-    freeze_options,
 )
 from evalcore.core.records.row import Floats, score_at
 from evalcore.core.repeats.repeat import Reduce, Repeats
@@ -41,7 +41,6 @@ BUILDERS: PMap[OutputType, Build] = pmap(
         }
     )
 )
-NO_OPTIONS = freeze_options()
 Cell = tuple[int, object]
 """The status of a document under a metric and, if it is scored, its score."""
 

@@ -122,7 +122,7 @@ def _find_bracket(task: Estimate | None, inference: Inference) -> Bracket | None
     """Find the interval of a task if it is of its own kind; the task's recipe names it."""
     if task is None or task.ci is None or not task.spread.own or inference.method.resampled is not None:
         return None
-    name = next(part.removeprefix("ci:") for part in task.signature.split("|") if part.startswith("ci:"))
+    name = task.signature.partition(INTERVAL)[2].partition("|")[0]
     return Bracket(ci=task.ci, method=name, warnings=task.warnings, reference=task.reference)
 
 

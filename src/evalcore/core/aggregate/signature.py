@@ -11,7 +11,7 @@ from evalcore.core.records.request import Options
 from evalcore.core.stats.intervals import Interval, interval_name
 
 INTERVAL = "|ci:"
-"""What precedes the resampling of an interval in a recipe."""
+"""What precedes the name of an interval in a recipe."""
 
 VERSION = "0.1.0"
 

@@ -16,11 +16,10 @@ from evalcore.core.records.column import Column
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.estimate import Aggregation, Estimate, Evidence, Scale, Spread, Summary
 from evalcore.core.records.outcome import FAILED, NOT_EMITTED, OK, UNSCORABLE, Counts, Rule
-from evalcore.core.records.request import Options, freeze_options
+from evalcore.core.records.request import NO_OPTIONS, Options
 from evalcore.core.records.row import Floats, Rows, as_objects, take_rows
 from evalcore.core.stats.skewness import hidden_variance
 
-NO_OPTIONS = freeze_options()
 Evaluated = tuple[float | None, Floats64 | None, Floats64 | None]
 
 

@@ -1,7 +1,7 @@
 """Two runs on the same documents: paired, subtracted, tested, gated.
 
 rules         where a run's rules come from, and in which two runs differ
-lines         Side, Line and Comparison: what is compared, and what comes out
+lines         ComparisonSide, ComparisonLine, Comparison: what is compared, and what comes out
 likeness      unnamed documents, recognised by fields that no model or scorer wrote
 pairs         the same documents in two runs, by identity and never by answer
 mismatches    rules, metrics and groups in which two runs differ

@@ -24,6 +24,7 @@ from evalcore.core.tables import Tables, known_metrics, pipelines_of
 
 TABLES = "tables"
 """The one rule that is about all numbers of a task."""
+CHAIN = "filters"
 Unknown = tuple[str, int, str]
 
 
@@ -135,7 +136,7 @@ def _list_steps(task: Task, key: MetricKey, tables: Tables, *, once: bool) -> di
     if once:
         steps = tuple(one for one in steps if (entry := tables.filters.get(one.name)) is None or entry.leaves == "all")
     names = [_show(read_rule(step.name)).strip("'") for step in steps]
-    rules: dict[str, object] = {"filters": " > ".join(names)}
+    rules: dict[str, object] = {CHAIN: " > ".join(names)}
     for at, step in enumerate(steps):
         which = f"{names[at]} ({names[:at].count(names[at]) + 1})" if names.count(names[at]) > 1 else names[at]
         rules |= {f"{name} of filter {which}": value for name, value in _fill_step(step, tables).items()}

@@ -83,6 +83,8 @@ def _find_bits(estimate: Estimate) -> Floats64 | None:
     if not estimate.scale.even or not len(given):
         return None
     scores = np.rint(given)
+    if given.any() and not scores.any():  # where all scores are as small as 1e-10, that is no rounding error of 0
+        return None
     return scores if ((np.abs(given - scores) < 1e-9) & np.isin(scores, (0, 1))).all() else None
 
 

@@ -14,11 +14,11 @@ from evalcore.core.aggregate.corpus import read_answer
 from evalcore.core.aggregate.numbers import numbers, two_of
 from evalcore.core.aggregate.ratios import ratio
 from evalcore.core.lm_eval.errata import count_references
-from evalcore.core.metrics.corpus import CORPUS_KINDS, NO_OPTIONS
+from evalcore.core.metrics.corpus import CORPUS_KINDS
 from evalcore.core.records.array import Floats64, Ints64
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.estimate import Aggregation, Error, Resampling, Summary, smooth
-from evalcore.core.records.request import Options
+from evalcore.core.records.request import NO_OPTIONS, Options
 from evalcore.core.records.row import Objects, Rows, as_objects
 
 LM_DRAWS = 100_000

@@ -55,7 +55,7 @@ BOOTSTRAPPED = frozenset(
 )
 WITHOUT_ERROR = frozenset({"weighted_perplexity", "bits_per_byte", "brier_score", "ece"})
 
-PASSED_ON = frozenset({"f1", "matthews_corrcoef", "bleu", "chrf", "chrf++", "ter"})
+LOSE_OPTIONS = frozenset({"f1", "matthews_corrcoef", *CORPUS_KINDS})
 """Aggregations of pairs, which lm-eval hands on without the options of their metric."""
 AS_BINARY = {"average": "binary", "pos_label": 1}
 
@@ -100,7 +100,7 @@ def _has_partial_credit(facts: Facts) -> bool:
 
 def _ignores_options(facts: Facts) -> bool:
     scale = facts.estimate.scale
-    return scale.aggregation in PASSED_ON and any(AS_BINARY.get(k) != value for k, value in scale.options.items())
+    return scale.aggregation in LOSE_OPTIONS and any(AS_BINARY.get(k) != value for k, value in scale.options.items())
 
 
 def count_references(rows: Rows | None) -> list[int]:

@@ -5,17 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from msgspec.structs import replace
 
 from evalcore.core.groups.averages import Share, Term, own_size, weight_of
-from evalcore.core.groups.report import report_group
 from evalcore.core.groups.rules import GroupRule
-from evalcore.core.groups.tree import Group, GroupMetric, Leaf, Tree, fold_group
+from evalcore.core.groups.tree import Group, GroupMetric
 from evalcore.core.records.estimate import Estimate, Scale
 from evalcore.core.records.outcome import Counts
-from evalcore.core.records.report import GroupReport, TaskReport
+from evalcore.core.records.report import TaskReport
 from evalcore.core.records.task import MetricKey
-from evalcore.core.tables import Tables
 
 NO_INTERVAL = "lm-eval gives group numbers no interval; the default tables do"
 
@@ -83,16 +80,3 @@ POOLED_MEAN = GroupRule(pooled_mean, mean=True)
 def task_size(task: TaskReport, key: MetricKey) -> float:
     """E09: one count for every metric of a task; that of the metric if the task has none."""
     return float(task.sample_len or own_size(task, key))
-
-
-def report_groups_by_children(tree: Tree[TaskReport], *, tables: Tables) -> tuple[GroupReport, ...]:
-    """Report groups as lm-eval did up to 0.4.3: from the numbers of direct children, not of tasks."""
-
-    def group(
-        node: Group[TaskReport], parts: tuple[tuple[Leaf[TaskReport], tuple[GroupReport, ...]], ...]
-    ) -> tuple[Leaf[TaskReport], tuple[GroupReport, ...]]:
-        made = report_group(replace(node, children=tuple(leaf for leaf, _ in parts)), tables=tables)
-        as_task = TaskReport(name=node.name, estimates=made.estimates, n_docs=made.sample_len or 0)
-        return Leaf(node.name, as_task), (*(one for _, below in parts for one in below), made)
-
-    return fold_group(tree, lambda leaf: (leaf, ()), group)[1]

@@ -14,7 +14,7 @@ from evalcore.core.answers.batch import Batch, ResultBatch
 from evalcore.core.answers.result import GenResult
 from evalcore.core.answers.text import GenBatch, gen_batch
 from evalcore.core.filters.reply import FilterFn, Replies, nested
-from evalcore.core.metrics.corpus import CORPUS_KINDS, NO_OPTIONS
+from evalcore.core.metrics.corpus import CORPUS_KINDS
 from evalcore.core.metrics.custom import PerDocument
 from evalcore.core.metrics.dispatch import METRICS, AnyMetric, Metrics, MetricScorer, Scores, score_by_metric
 from evalcore.core.metrics.likelihood import ROLLING_METRICS, per_unit
@@ -24,7 +24,7 @@ from evalcore.core.metrics.text import TEXT_METRICS
 from evalcore.core.records.array import Array, frozen
 from evalcore.core.records.outcome import NOT_EMITTED
 from evalcore.core.records.report import Directions
-from evalcore.core.records.request import GENERATE_UNTIL, LOGLIKELIHOOD_ROLLING, Options, Sample
+from evalcore.core.records.request import GENERATE_UNTIL, LOGLIKELIHOOD_ROLLING, NO_OPTIONS, Options, Sample
 from evalcore.core.records.row import Floats, blank_rows
 from evalcore.core.records.score import ScoredColumn
 from evalcore.core.records.task import MetricSpec, Task

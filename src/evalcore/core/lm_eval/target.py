@@ -36,8 +36,9 @@ def write_target(target: object) -> object:
 
 
 def choose_golds(first: object, *, choices: bool, as_host: bool) -> ReadGolds:
-    """Choose how targets become golds. ``first`` is the target of the first document, which decides in lm-eval; there,
-    a target that is the number of a choice is never split.
+    """Choose how targets become golds.
+
+    In lm-eval, ``first``, the target of the first document, decides for all; the number of a choice is never split.
 
     >>> choose_golds(["a"], choices=False, as_host=True)("bc"), choose_golds(["a"], choices=False, as_host=False)("bc")
     (['b', 'c'], 'bc')

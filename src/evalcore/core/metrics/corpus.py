@@ -18,10 +18,8 @@ from evalcore.core.metrics.normalise import NO_GOLD, refuse_unknown
 from evalcore.core.records.array import Floats64, frozen
 from evalcore.core.records.errors import EvalError, require, unknown
 from evalcore.core.records.outcome import UNSCORABLE
-from evalcore.core.records.request import Options, freeze_options
+from evalcore.core.records.request import NO_OPTIONS, Options, freeze_options
 from evalcore.core.records.row import Stats
-
-NO_OPTIONS: Options = freeze_options()
 
 
 class Kind(Struct, frozen=True):

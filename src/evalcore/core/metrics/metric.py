@@ -14,12 +14,11 @@ from evalcore.core.records.column import Column, build_column
 from evalcore.core.records.errors import place
 from evalcore.core.records.frozen_dict import ShallowRecord
 from evalcore.core.records.outcome import UNSCORABLE
-from evalcore.core.records.request import Options, freeze_options
+from evalcore.core.records.request import NO_OPTIONS, Options
 from evalcore.core.records.row import Floats, Objects, Rows, score_at
 from evalcore.core.records.task import MetricSpec
 
 B = TypeVar("B")
-NO_OPTIONS = freeze_options()
 
 
 class Marks(ColumnRecord, frozen=True, eq=True):

@@ -11,10 +11,7 @@ from math import ceil
 import msgspec
 
 from evalcore.core.records.errors import EvalError, place
-from evalcore.core.records.request import Gold, Request, Sample
-from evalcore.core.records.request import freeze_options as _frozen_options
-
-NO_OPTIONS = _frozen_options()
+from evalcore.core.records.request import NO_OPTIONS, Gold, Request, Sample
 
 
 def decode_doc(sample: Sample, task: str = "") -> object:

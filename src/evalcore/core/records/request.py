@@ -33,6 +33,9 @@ def freeze_options(given: Mapping[str, object] | None = None, /, **named: object
     return pmap({key: freeze_value(value) for key, value in {**(given or {}), **named}.items()})
 
 
+NO_OPTIONS = freeze_options()
+
+
 def freeze_many(given: Iterable[T]) -> tuple[T, ...]:
     """A tuple of what a caller gave in any sequence.
 

@@ -3,8 +3,8 @@
 special      the incomplete beta function and a root finder
 quantiles    quantiles and distribution functions of the normal, t, beta and binomial laws
 influence    standard errors from the influence of each document, plain and clustered
+skewness     Hall's transformation: tests and intervals of skewed sums; and jumps that no score shows
 bootstrap    resampled values: standard errors and intervals (percentile, BCa); the exact error of a median
-skewness     what skewed scores cost: longer intervals, and jumps that no score shows
 links        scales on which an estimate is nearly normal
 intervals    confidence intervals that are never a point
 noise        the error taken apart: choice of questions, draws of answers

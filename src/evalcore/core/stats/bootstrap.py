@@ -11,6 +11,7 @@ from msgspec import Struct
 from evalcore.core.records.array import Floats64, Ints64
 from evalcore.core.stats.influence import scale_of
 from evalcore.core.stats.quantiles import normal_quantile, t_cdf
+from evalcore.core.stats.skewness import skewness_of_sum
 
 AT_ONCE = 2**20
 """The most drawn positions held at a time."""
@@ -145,30 +146,22 @@ def bca(drawn: Resamples, confidence: float) -> Pair:
     slack = 1e-9 * float(np.ptp(values))
     below = float(np.mean(values < drawn.value - slack) + np.mean(values <= drawn.value + slack)) / 2
     least = 0.5 / len(values)  # a finite number of draws shows no infinite bias
-    bias, skew = normal_quantile(min(max(below, least), 1 - least)), acceleration(drawn.shares)
-    low, high = (_shift_quantile(normal_quantile(p), bias, skew) for p in ((1 - confidence) / 2, (1 + confidence) / 2))
+    bias, acceleration = normal_quantile(min(max(below, least), 1 - least)), skewness_of_sum(drawn.shares) / 6
+    low, high = (
+        _shift_quantile(normal_quantile(p), bias, acceleration) for p in ((1 - confidence) / 2, (1 + confidence) / 2)
+    )
     return _cut_between(drawn, low, high)
 
 
-def _shift_quantile(z: float, bias: float, skew: float) -> float:
+def _shift_quantile(z: float, bias: float, acceleration: float) -> float:
     shift = bias + z
-    room = 1 - skew * shift
+    room = 1 - acceleration * shift
     return t_cdf(bias + shift / room, inf) if room > 0 else float(shift > 0)
 
 
 def _cut_between(drawn: Resamples, low: float, high: float) -> Pair:
     start, end = np.quantile(drawn.finite, [low, high]).tolist()
     return start, end
-
-
-def acceleration(shares: Floats64) -> float:
-    """How fast the error changes with the value: a sixth of the skewness of the units' shares.
-
-    >>> acceleration(np.array([-1.0, 1.0])), round(acceleration(np.array([-1.0, -1.0, 2.0])), 4)
-    (0.0, 0.068)
-    """
-    squares = float(np.sum(shares**2))
-    return float(np.sum(shares**3)) / (6 * squares**1.5) if squares > 0 else 0.0
 
 
 def jackknife(statistic: Callable[[Ints64], Floats64], n: int) -> Floats64:

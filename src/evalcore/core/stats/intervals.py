@@ -13,7 +13,7 @@ from evalcore.core.records.errors import EvalError, require_known
 from evalcore.core.stats.bootstrap import Resamples, bca, percentile
 from evalcore.core.stats.links import IDENTITY, Link
 from evalcore.core.stats.quantiles import beta_quantile, normal_quantile, t_quantile
-from evalcore.core.stats.skewness import lengthen_sides
+from evalcore.core.stats.skewness import lengthen_sides, skew_quantiles
 
 Pair = tuple[float, float]
 Between = Callable[[float, float, float, float, float], Pair]
@@ -102,8 +102,8 @@ def interval(
     chosen = choose_interval(method, value, variance=variance, bounds=bounds, link=link)
     quantile = _find_quantile(confidence, inf if chosen.normal else df)
     if chosen.between is None:
-        sides = lengthen_sides(quantile, skewness, df + 1) if chosen.lengthens else (1.0, 1.0)
-        return _bound_by_link(value, stderr, (quantile * sides[0], quantile * sides[1]), link, bounds)
+        quantiles = skew_quantiles(quantile, skewness if chosen.lengthens else 0.0, df + 1)
+        return _bound_by_link(value, stderr, quantiles, link, bounds)
     low, high = link.forward(bounds[0]), link.forward(bounds[1])
     mean = min(max((link.forward(value) - low) / (high - low), 0.0), 1.0)
     count = _count_effective(mean, _rescale_variance(value, variance, bounds, link), n)

@@ -13,8 +13,8 @@ from evalcore.core.records.errors import EvalError
 from evalcore.core.records.frozen_dict import FrozenRecord
 from evalcore.core.stats.influence import independent
 from evalcore.core.stats.links import IDENTITY, Link
-from evalcore.core.stats.quantiles import binomial_cdf, normal_quantile, t_cdf, t_quantile
-from evalcore.core.stats.skewness import lengthen_sides
+from evalcore.core.stats.quantiles import binomial_cdf, t_cdf, t_quantile
+from evalcore.core.stats.skewness import skew_quantiles
 
 
 class Difference(FrozenRecord, frozen=True):
@@ -48,9 +48,7 @@ class RunEnds(Struct, frozen=True):
         return RunEnds(self.value, self.stderr, low, high, self.df, self.skewness)
 
     def _reach(self, confidence: float) -> tuple[float, float]:
-        quantile = _find_quantile(confidence, self.df)
-        low, high = lengthen_sides(quantile, self.skewness, self.df + 1) if self.skewness else (1.0, 1.0)
-        return quantile * low, quantile * high
+        return _find_quantiles(confidence, self.df, self.skewness)
 
 
 class PairInterval(Struct, frozen=True):
@@ -78,9 +76,8 @@ class PairInterval(Struct, frozen=True):
         >>> [round(wide.at(confidence)[1], 3) for confidence in (0.95, 0.99)]
         [0.226, 0.325]
         """
-        quantile = _find_quantile(confidence, self.df)
         if self.runs is None:
-            left, right = (self.error * quantile * side for side in self._lengthen(quantile))
+            left, right = (self.error * quantile for quantile in _find_quantiles(confidence, self.df, self.skewness))
             low, high = max(self.middle - left, -self.most), min(self.middle + right, self.most)
             return min(low, self.value), max(high, self.value)
         same = confidence == self.confidence
@@ -92,9 +89,6 @@ class PairInterval(Struct, frozen=True):
 
         low, high = reach(a.value - a.low, b.high - b.value), reach(a.high - a.value, b.value - b.low)
         return self.value - low, self.value + high
-
-    def _lengthen(self, quantile: float) -> tuple[float, float]:
-        return lengthen_sides(quantile, self.skewness, self.df + 1) if self.skewness else (1.0, 1.0)
 
 
 def drop_rounding(apart: Floats64, of: Sequence[Floats64]) -> Floats64:
@@ -185,8 +179,8 @@ def t_test(value: float, stderr: float, df: float) -> float | None:
 # --- parts -----------------------------------------------------------------------------------------------
 
 
-def _find_quantile(confidence: float, df: float) -> float:
-    return normal_quantile((1 + confidence) / 2) if df == inf else t_quantile((1 + confidence) / 2, df)
+def _find_quantiles(confidence: float, df: float, skewness: float) -> tuple[float, float]:
+    return skew_quantiles(t_quantile((1 + confidence) / 2, df), skewness, df + 1)
 
 
 def _mcnemar(wins: int, losses: int) -> float:

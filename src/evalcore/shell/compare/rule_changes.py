@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from evalcore.core.compare.gates import Gate, Number
 from evalcore.core.compare.lines import Comparison
-from evalcore.core.compare.mismatches import TABLES
+from evalcore.core.compare.mismatches import CHAIN, TABLES
 from evalcore.core.compare.rules import RuleMismatch
 from evalcore.core.records.task import MetricKey
 from evalcore.shell.output.terminal.notes import group_texts
@@ -16,8 +16,8 @@ from evalcore.shell.output.terminal.notes import group_texts
 Labels = tuple[str, str]
 OTHER_RULES = "so numbers may differ because of the rules, not of the models; --rules-may-differ makes this a note"
 NAMED = 3
-CALLED = {TABLES: "policy"}
-"""What configs call a rule."""
+TOLD = {TABLES: "policy differs", CHAIN: "filters differ"}
+"""How it is said that a rule differs, where not under its own name."""
 
 
 def select_rules(comparison: Comparison, chosen: Callable[[Number], bool]) -> Comparison:
@@ -56,10 +56,8 @@ def tell_rule(labels: Labels, one: RuleMismatch) -> str:
     """Say in which rule two runs differ, and for which numbers."""
     left = len(one.keys) - NAMED
     keys = ", ".join(map(str, one.keys[:NAMED])) + (f" and {left} more" if left > 0 else "")
-    part = CALLED.get(one.part, one.part)
-    verb = "differ" if part == "filters" else "differs"
     about = f"{keys}: " if keys else ""
-    return f"{about}{part} {verb}: {one.a} in {labels[0]}, {one.b} in {labels[1]}"
+    return f"{about}{TOLD.get(one.part, f'{one.part} differs')}: {one.a} in {labels[0]}, {one.b} in {labels[1]}"
 
 
 def tell_unknown_rules(labels: Sequence[str], comparison: Comparison) -> tuple[str, ...]:

@@ -31,7 +31,7 @@ from evalcore.shell.run.failures import note_failure, refuse_failures
 from evalcore.shell.tasks.code import hash_code
 from evalcore.shell.tasks.evaluate_scripts import HINT, find_scripts
 from evalcore.shell.tasks.library.cache import open_library
-from evalcore.shell.tasks.resolution import resolve_specs
+from evalcore.shell.tasks.resolution import INLINE, resolve_specs
 from evalcore.shell.tasks.trust import Trust, load_functions, load_groups, read_trust, refuse_untrusted
 
 
@@ -92,8 +92,13 @@ def select_tasks(plan: Plan, home: Path | None, tables: Tables = EVALCORE) -> Se
 
 def _add_scripts(config: Mapping[str, object], source: str, plan: Plan, tables: Tables) -> Mapping[str, object]:
     """A config with the scripts of metrics that are Hugging Face's; answers alone need none."""
-    folder = "" if source == "inline" else str(Path(source).parent)
-    return config if plan.predict_only else find_scripts(config, tables.metrics.get(GENERATE_UNTIL, ()), folder)
+    known = tables.metrics.get(GENERATE_UNTIL, ())
+    return config if plan.predict_only else find_scripts(config, known, _find_folder(source))
+
+
+def _find_folder(source: str) -> str:
+    """Find the folder of a task's file; empty if no file defines it."""
+    return "" if source == INLINE else str(Path(source).parent)
 
 
 def _loaded(config: Mapping[str, object], source: str, trust: Trust, local: bool) -> dict[str, object]:
@@ -157,8 +162,8 @@ def build_tasks(
         noted = note_failure(failed, name, keep_going=plan.keep_going, others=len(selected.configs) - 1)
         with noted, located(place(name)):
             config, override = thaw_dict(frozen), thaw_value(find_override(selected.data, name))
-            source = selected.sources[name]
-            beside = [Path(source).parent] if source != "inline" and override is None else []
+            folder = _find_folder(selected.sources[name])
+            beside = [Path(folder)] if folder and override is None else []
             splits = load_splits(config, override, root=[*beside, *([home] if home else [])], readers=readers)
             asking = asking_of(plan, model, name, selected.clusters.get(name), as_host=tables.as_host)
             built = build_task(config, splits, asking)

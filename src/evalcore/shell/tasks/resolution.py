@@ -17,6 +17,8 @@ from evalcore.shell.tasks.selection import Selection, select_specs
 from evalcore.shell.tasks.shape import NOT_OF_A_TASK, Config, list_configs
 
 NOT_MEASURED = ("task", "task_alias")
+INLINE = "inline"
+"""The source of a task that no file defines."""
 
 
 class Resolved(FrozenRecord, frozen=True):
@@ -62,7 +64,7 @@ def resolve_specs(
         name = renames.get(node.name, node.name)
         if name not in tasks:
             entry = selection.entry(name) or selection.entry(node.name.rpartition(SEPARATOR)[2])
-            sources[name] = (entry.path if entry else None) or "inline"
+            sources[name] = (entry.path if entry else None) or INLINE
             tasks[name] = _finish_config(node.value, name, metadata or {})
         return Leaf(name, freeze_options(tasks[name]))
 

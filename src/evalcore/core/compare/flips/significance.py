@@ -26,7 +26,8 @@ from evalcore.core.compare.moves import Move
 from evalcore.core.records.array import ColumnRecord, Floats64, Ints64
 from evalcore.core.stats.links import IDENTITY
 from evalcore.core.stats.pair_tests import t_test
-from evalcore.core.stats.sign_flips import find_skewness, flip_sum, flip_tests, skew_test
+from evalcore.core.stats.sign_flips import flip_sum, flip_tests
+from evalcore.core.stats.skewness import marked_skewness, skew_test
 
 DRAWS = 10_000
 
@@ -87,7 +88,7 @@ def _test_sum(test: FlipTest) -> float:
     p_value = flip_sum(sum_units(np.concatenate(sums), test.places))
     if line.stderr == 0 and line.interval is not None:  # equal differences: only the bounds say what others may be
         return max(p_value, t_test(line.interval.middle, line.interval.error, line.interval.df) or 0.0)
-    skewness = find_skewness(sum_units(test.influence, test.places))
+    skewness = marked_skewness(sum_units(test.influence, test.places))
     if not skewness or line.difference is None or not line.stderr or not line.df:
         return p_value
     return max(p_value, skew_test(line.difference / line.stderr, skewness, line.df))

@@ -27,7 +27,8 @@ NO_SCORE, NO_TASKS = "no document has a score in both runs", "not all of its tas
 def halve_p_value(p_value: float, change: float) -> float:
     """Return the p-value of "it fell", given that of "it differs" and the observed change.
 
-    It is half of the two-sided one if it fell; exact for symmetric tests, as all of ours are.
+    It is half of the two-sided one if it fell: either tail of all our tests has half of it. Only where p is near 1
+    does a correction for skewness put a statistic on the other side of 0.
 
     >>> halve_p_value(0.04, -0.1), halve_p_value(0.04, 0.1), halve_p_value(1.0, 0.0)
     (0.02, 0.98, 0.5)
