@@ -11,6 +11,7 @@ from msgspec import Struct
 from evalcore.core.records.array import Floats64, Ints64
 from evalcore.core.stats.influence import scale_of
 from evalcore.core.stats.quantiles import normal_quantile, t_cdf
+from evalcore.core.stats.skewness import skewness_of_sum
 
 AT_ONCE = 2**20
 """The most drawn positions held at a time."""
@@ -167,8 +168,7 @@ def acceleration(shares: Floats64) -> float:
     >>> acceleration(np.array([-1.0, 1.0])), round(acceleration(np.array([-1.0, -1.0, 2.0])), 4)
     (0.0, 0.068)
     """
-    squares = float(np.sum(shares**2))
-    return float(np.sum(shares**3)) / (6 * squares**1.5) if squares > 0 else 0.0
+    return skewness_of_sum(shares) / 6
 
 
 def jackknife(statistic: Callable[[Ints64], Floats64], n: int) -> Floats64:
