@@ -45,7 +45,7 @@ def check_coverage(family: str, draws: int, most: int) -> None:
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_intervals_hold_the_truth(family: str) -> None:
-    check_coverage(family, 120, 100)
+    check_coverage(family, 50, 100)
 
 
 @pytest.mark.slow
@@ -66,7 +66,7 @@ def check_findings(family: str, draws: int, most: int) -> None:
 
 @pytest.mark.parametrize("family", PAIRED)
 def test_equal_runs_are_not_called_different(family: str) -> None:
-    check_findings(family, 120, 100)
+    check_findings(family, 50, 50)
 
 
 @pytest.mark.slow
@@ -77,7 +77,7 @@ def test_equal_runs_are_not_called_different_in_many_draws(family: str) -> None:
 
 @pytest.mark.parametrize("cell", OTHERS, ids=lambda cell: cell.name)
 def test_intervals_of_differences_hold_the_truth_and_tests_find_what_students_does(cell) -> None:
-    seen = measure_pairs(cell, 120)
-    assert seen.held >= LEAST - luck(LEAST, 120)
+    seen = measure_pairs(cell, 60)
+    assert seen.held >= LEAST - luck(LEAST, 60)
     assert seen.paired_t is not None
     assert seen.found >= seen.paired_t - 0.1, "about as many findings as the paired t test's, whose errors are more"

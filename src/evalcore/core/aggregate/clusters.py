@@ -51,12 +51,12 @@ def spread_of(
     n = len(summary.stats)
     if resampling.draws == 0:
         return UnitSpread(Error(None, "bootstrap_iters is 0, so no errors are computed"), None, float(n), n - 1.0)
-    if clusters is not None and influence is None and aggregation.resamples:
+    if clusters is not None and influence is None and aggregation.resamples and len(np.unique(clusters)) < n:
         return _bootstrap_clusters(summary, clusters, resampling)
     if clusters is not None and influence is not None:
         made = measure_error(influence, clusters, weights=summary.weights, form=form)
         error = Error(made.stderr, _name_method(made, form))
-        warnings = (*_warn_of_cluster(made, clusters, keys), *_warn_of_weights(made, summary))
+        warnings = (*_warn_of_cluster(made, clusters, keys), *_warn_of_weights(made, summary, form))
         return UnitSpread(error, made.variance, made.trials, made.df, warnings)
     known = summary if summary.weights is None else replace(summary, weights=form.weigh(summary.weights))
     error = aggregation.error(rows, known, influence, resampling)
@@ -64,7 +64,7 @@ def spread_of(
         return UnitSpread(error, None if error.stderr is None else error.stderr * error.stderr, float(n), n - 1.0)
     if error.units is not None:
         made = error.units
-        return UnitSpread(error, made.variance, made.trials, made.df, tuple(_warn_of_weights(made, summary)))
+        return UnitSpread(error, made.variance, made.trials, made.df, tuple(_warn_of_weights(made, summary, form)))
     made = measure_error(influence)
     return UnitSpread(error, made.variance, made.trials, made.df)
 
@@ -85,8 +85,8 @@ def _warn_of_cluster(made: UnitError, clusters: Ints64, keys: Ints64) -> Iterato
         yield f"the cluster of document {name} holds {held}: {made.df:.1f} degrees of freedom"
 
 
-def _warn_of_weights(made: UnitError, summary: Summary) -> Iterator[str]:
-    uneven = summary.weights is not None and np.ptp(summary.weights) > 0
+def _warn_of_weights(made: UnitError, summary: Summary, form: ErrorForm) -> Iterator[str]:
+    uneven = summary.weights is not None and np.ptp(form.weigh(summary.weights)) > 0
     if made.stderr is not None and uneven and made.df < FEW_DEGREES:
         yield f"a few long documents decide it: {made.df:.1f} degrees of freedom"
 

@@ -16,6 +16,7 @@ from evalcore.core.stats.bootstrap import AT_ONCE
 from evalcore.core.stats.quantiles import normal_quantile
 
 CALIBRATION_DRAWS = 400
+_SLACK = 1e-9
 
 
 def ratio(sums: Sums) -> Sums:
@@ -141,7 +142,7 @@ def _read_bins(options: Options) -> int:
 
 
 def _find_bins(scores: Floats64, bins: int) -> Ints64:
-    return np.clip(np.nan_to_num(scores[:, 0]) * bins, 0, bins - 1).astype(np.int64)
+    return np.minimum(np.clip(np.nan_to_num(scores[:, 0]), 0, 1) * bins, bins - 1).astype(np.int64)
 
 
 def bracket_ece(evidence: Evidence, confidence: float) -> Bracket | None:
@@ -153,7 +154,7 @@ def bracket_ece(evidence: Evidence, confidence: float) -> Bracket | None:
     is the value and the error of a mean gap. The documents of a cluster share their draws, as if they all agreed.
     """
     given, bins = pairs(evidence.rows, "(confidence, correct)"), _read_bins(evidence.options)
-    if not np.isfinite(given).all():
+    if not ((given >= -_SLACK) & (given <= 1 + _SLACK)).all():  # a rounding error is no score beyond 0 and 1
         return None
     order, units = _order_rows(given, evidence.clusters)
     scores = given[order]
@@ -169,7 +170,7 @@ def bracket_ece(evidence: Evidence, confidence: float) -> Bracket | None:
     low = value - float(np.quantile(added, level)) if value > float(np.quantile(by_chance, level)) else 0.0
     reach = normal_quantile(level) * sqrt(float((np.abs(totals).sum(axis=1) ** 2).sum()))
     return Bracket(
-        ci=(min(max(low, 0.0), value), min(value + reach, 1.0)),
+        ci=(min(max(low, 0.0), value), max(min(value + reach, 1.0), value)),
         method=f"calibration(draws={CALIBRATION_DRAWS},seed={evidence.seed})",
         reference=("a calibrated model", float(by_chance.mean())),
     )

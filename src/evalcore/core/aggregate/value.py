@@ -164,7 +164,7 @@ def evaluate(aggregation: Aggregation, summary: Summary) -> Evaluated:
 def _centre(influence: Floats64) -> Floats64:
     """Centre influences. They sum to zero but for rounding, unless a value grows with the number of documents (smoothed
     BLEU does); a resample has as many documents as the sample, so that part is no error."""
-    mean = float(influence.sum()) / len(influence)
+    mean = float(np.sort(influence).sum()) / len(influence)  # sorted, so that no bit depends on the order
     return influence - mean if abs(mean) > 1e-9 * float(np.abs(influence).max()) else influence
 
 

@@ -59,7 +59,8 @@ def measure_line(
         n, far = _count_effective(terms, weights, whole), 0.0 if has_mainly_extremes(moves) else _find_farthest(terms)
         made, how = bound_difference(value, variance=whole.variance, n=n, df=whole.df, reach=reach, far=far)
     elif whole.stderr > 0:
-        student = PairInterval(value, value, whole.stderr, whole.df, skewness=whole.skewness), "t interval"
+        most = _find_most(ends)
+        student = PairInterval(value, value, whole.stderr, whole.df, most, whole.skewness), "t interval"
         made, how = _combine_intervals(ends, student[0], confidence) or student
     else:
         return replace(known, reason=_explain_zero_spread(value))
@@ -75,6 +76,12 @@ def _find_farthest(terms: Sequence[Term]) -> float:
     """Find how far the difference on a document lies from the mean of its task, at most."""
     influences = [term.estimate.spread.influence for term in terms]
     return max((float(np.max(np.abs(one.floats), initial=0.0)) for one in influences if one is not None), default=0.0)
+
+
+def _find_most(ends: tuple[Estimate, Estimate]) -> float:
+    """Find the most that two numbers can differ by, if they keep to bounds."""
+    low, high = (choose(one.scale.bounds[i] for one in ends) for i, choose in ((0, min), (1, max)))
+    return high - low if all(one.value is not None and low <= one.value <= high for one in ends) else inf
 
 
 def _explain_zero_spread(value: float) -> str:
@@ -121,11 +128,11 @@ def _build_term(move: Move) -> Term:
     first, second = influence_of(move.a, pair.a), influence_of(move.b, pair.b)
     if first is None or second is None:
         stderr, count = _bootstrap_pair(pair), n if pair.clusters is None else len(np.unique(pair.clusters))
-        made, influence = UnitError(stderr, (stderr or 0.0) ** 2, count - 1.0, float(count), count), None
+        variance, influence = (stderr or 0.0) * (stderr or 0.0), None
+        made = UnitError(stderr, variance, count - 1.0, float(count), count)
     else:
-        influence, weights = drop_rounding(first - second, (first, second)) / move.weight, pair.a.spread.weights
-        weighed = None if weights is None else weights.floats  # the first run's: lengths are those of the documents
-        made = measure_error(influence, pair.clusters, weights=weighed, form=pair.a.spread.form)
+        influence, weights = drop_rounding(first - second, (first, second)) / move.weight, _weigh_documents(pair)
+        made = measure_error(influence, pair.clusters, weights=weights, form=pair.a.spread.form)
     estimate = Estimate(
         value=0.0,
         stderr=made.stderr,
@@ -143,6 +150,12 @@ def _build_term(move: Move) -> Term:
         reason=None if made.stderr is not None else f"needs two documents or clusters, got {made.units}",
     )
     return Term(pair.task, move.weight, float(n), estimate)
+
+
+def _weigh_documents(pair: Pair) -> Floats64 | None:
+    """Weigh each document by the mean of what it weighs in either run: their lengths, nearly always the same."""
+    first, second = pair.a.spread.weights, pair.b.spread.weights
+    return None if first is None or second is None else first.floats / 2 + second.floats / 2
 
 
 def _count_effective(terms: Sequence[Term], weights: Sequence[float], whole: TermSpread) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import ceil, sqrt
+from math import ceil, isfinite, sqrt
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -53,7 +53,7 @@ class Known(Struct, frozen=True, kw_only=True):
     @property
     def variances(self) -> Variances | None:
         """The variances per unit; None if nothing can be planned from them."""
-        if not self.stderr or self.units < 2:
+        if not self.stderr or self.units < 2 or not isfinite(self.units * self.stderr * self.stderr):
             return None
         drawn = 0.0 if self.sampling is None or self.repeats is None else min(self.sampling, self.stderr) ** 2
         return Variances(self.units * (self.stderr**2 - drawn), self.units * drawn * (self.repeats or 1.0))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from math import fsum, isclose, isfinite, nan
+from math import fsum, inf, isclose, isfinite, nan
 
 from msgspec.structs import replace
 
@@ -52,6 +52,8 @@ def macro(spec: GroupMetric, terms: Sequence[Term]) -> Estimate:
     link = links.pop() if len(links) == 1 else IDENTITY
     values = [value_of_term(term) for term in merged]
     value = link.inverse(_average(merged, link))
+    if not (isfinite(value) and 0 < link.slope(value) < inf):
+        return Estimate(value=None, reason=f"the tasks' numbers have no finite average on the {link.name} scale")
     slopes = [term.weight * link.slope(v) / link.slope(value) for term, v in zip(merged, values, strict=True)]
     return combine_terms(spec, merged, value, slopes)
 

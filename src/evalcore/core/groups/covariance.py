@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from math import copysign, fsum, isfinite, sqrt
+from math import copysign, fsum, inf, isfinite, sqrt
 
 import numpy as np
 from msgspec import Struct
@@ -132,7 +132,7 @@ def _build_stratum(estimate: Estimate, slope: float) -> Stratum:
         error,
         variance,
         estimate.spread.df,
-        estimate.spread.trials / slope**2,
+        estimate.spread.trials / slope**2 if slope**2 else inf,
         slope**2 * _guess_variance(estimate),
         copysign(estimate.spread.skewness, slope * estimate.spread.skewness),
         slope**2 * estimate.spread.hidden,
@@ -218,7 +218,7 @@ def _build_tied_strata(tied: Sequence[Tied]) -> list[Stratum]:
     skewed = any(one.skewed for one in tied)
     return [
         Stratum(
-            sqrt(_sum_squares(corrected[alike])),
+            (scale := scale_of(corrected[alike])) * sqrt(_sum_squares(corrected[alike] / scale)),
             _sum_squares(sums[alike]) + hidden / len(strata),
             find_degrees(shares[alike], variances[alike]),
             1 / trials if (trials := _sum_squares(worth[alike])) else 0.0,
@@ -237,4 +237,5 @@ def _group_alike(member: Bools) -> list[Ints64]:
 
 
 def _sum_squares(values: Floats64) -> float:
-    return fsum((values * values).tolist())
+    with np.errstate(over="ignore"):
+        return fsum((values * values).tolist())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from fractions import Fraction
 from math import fsum, isfinite, sqrt
 
 from msgspec.structs import replace
@@ -175,6 +176,8 @@ def across_tasks(made: Estimate, values: Mapping[str, float], inference: Inferen
     if not all(map(isfinite, (*at, slope))):
         return None
     weights = [part.slope * slope / link.slope(values[part.name]) for part in parts]
+    if max(map(abs, weights)) > 1 - 1e-6:  # one task decides it all, and one is no sample
+        return None
     error, df = sample_of_tasks(weights, at)
     stderr = error / slope
     closed = Estimate(
@@ -200,8 +203,9 @@ def sample_of_tasks(weights: Sequence[float], values: Sequence[float]) -> tuple[
     moves = [weight * (value - mean) for weight, value in zip(weights, values, strict=True)]
     scale = scale_of(moves)
     squares = fsum((move / scale) ** 2 for move in moves)
-    w2, w3, w4, w5 = (fsum(weight**power for weight in weights) for power in (2, 3, 4, 5))
+    exact = [Fraction(weight) for weight in weights]  # what follows is tiny if one task has nearly all of the weight
+    w2, w3, w4, w5 = (sum(weight**power for weight in exact) for power in (2, 3, 4, 5))
     # the quadratic form is x' A x with A = (I - 1w')' diag(w²) (I - 1w'): its trace, and that of its square
     trace = w2 - 2 * w3 + w2**2
     square = w4 - 4 * w5 + 4 * w2 * w4 + 2 * w3**2 - 4 * w2**2 * w3 + w2**4
-    return scale * sqrt(squares * w2 / trace), trace**2 / square
+    return scale * sqrt(squares * float(w2 / trace)), float(trace**2 / square)

@@ -239,6 +239,7 @@ def smooth(
     def resampled(index: Ints64) -> Floats64:
         rows = np.arange(len(index))[:, None] * n
         weights = np.bincount((index + rows).ravel(), minlength=len(index) * n).reshape(len(index), n)
-        return np.real(finalise(weights.astype(np.float64) @ stats)).astype(np.float64)
+        with np.errstate(all="ignore"):  # a resample may have no value
+            return np.real(finalise(weights.astype(np.float64) @ stats)).astype(np.float64)
 
     return Summary(stats, resampled, np.arange(n) if units is None else units, finalise, trials, weights)

@@ -112,14 +112,15 @@ def measure_error(
     """
     n = len(influence)
     codes = None if clusters is None else _encode_clusters(clusters, n)
+    weights = None if weights is None or n == 0 or np.ptp(weights) == 0 else weights
     if n == 0 or (codes is None and weights is None):
         variance, stderr, count = independent(influence)
         return UnitError(stderr, variance, count - 1.0, float(count), count)
     totals = influence if codes is None else sum_clusters(influence, codes)
     count, leverage = len(totals), weigh_units(np.ones(n) if weights is None else weights, codes, form)
-    if count < 2 or not leverage.shares.max() < 1:
-        return UnitError(None, fsum((totals * totals).tolist()) / (n * n), 0.0, 1.0, count)
     scale = scale_of(totals)
+    if count < 2 or not leverage.shares.max() < 1:
+        return UnitError(None, scale * scale * (fsum(((totals / scale) ** 2).tolist()) / (n * n)), 0.0, 1.0, count)
     variance = fsum(((totals / scale) ** 2 * leverage.factors).tolist()) / (n * n)
     stderr = scale * sqrt(count / (count - 1) * variance)
     return UnitError(stderr, scale * scale * variance, leverage.df, leverage.trials, count)
@@ -131,6 +132,7 @@ def weigh_units(weights: Floats64, codes: Ints64 | None, form: ErrorForm = CR2) 
     >>> weigh_units(np.array([1.0, 1.0, 2.0]), np.array([1, 0, 0])).shares.tolist()
     [0.75, 0.25]
     """
+    weights = np.ldexp(weights, -np.frexp(weights.max(initial=0.0))[1])  # so that no square is too large or too small
     sums = [part if codes is None else sum_clusters(part, codes) for part in (weights, weights * weights)]
     whole = fsum(weights.tolist())
     with np.errstate(divide="ignore", invalid="ignore"):  # weights that add up to nothing leave no error

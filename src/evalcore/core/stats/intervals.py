@@ -106,9 +106,10 @@ def interval(
         return _bound_by_link(value, stderr, quantiles, link, bounds)
     low, high = link.forward(bounds[0]), link.forward(bounds[1])
     mean = min(max((link.forward(value) - low) / (high - low), 0.0), 1.0)
-    count = _count_effective(mean, _rescale_variance(value, variance, bounds, link), n)
+    spread = _rescale_variance(value, variance, bounds, link)
+    count = _count_effective(mean, spread, n)
     ends = chosen.between(mean, count, df, confidence, df + 1 if documents is None else documents)
-    if skewness and chosen.lengthens:
+    if skewness and chosen.lengthens and spread > _ROUNDING:  # rounding errors have a skewness too
         ends = _lengthen_between(mean, ends, lengthen_sides(quantile, _find_excess(skewness, mean, count), df + 1))
     start, end = (link.inverse(low + share * (high - low)) for share in ends)
     return min(start, value), max(end, value)
@@ -191,10 +192,12 @@ def _bound_by_link(value: float, stderr: float | None, quantiles: Pair, link: Li
     if not isfinite(link.slope(value)):
         return None
     middle, error = link.forward(value), stderr * link.slope(value)
-    low, high = link.inverse(middle - quantiles[0] * error), link.inverse(middle + quantiles[1] * error)
+    low, high = middle - quantiles[0] * error, middle + quantiles[1] * error
     if not bounds[0] <= value <= bounds[1]:
-        return low, high
-    return max(low, bounds[0]), min(high, bounds[1])
+        return link.inverse(low), link.inverse(high)
+    # before the way back, which may be defined between the bounds alone
+    start, end = link.inverse(max(low, link.forward(bounds[0]))), link.inverse(min(high, link.forward(bounds[1])))
+    return max(start, bounds[0]), min(end, bounds[1])
 
 
 def _find_quantile(confidence: float, df: float) -> float:

@@ -76,19 +76,45 @@ class PairInterval(Struct, frozen=True):
         >>> [round(wide.at(confidence)[1], 3) for confidence in (0.95, 0.99)]
         [0.226, 0.325]
         """
+        left, right = self.measure_sides(confidence)
+        if self.runs is not None:
+            return self.value - left, self.value + right
+        low, high = max(self.middle - left, -self.most), min(self.middle + right, self.most)
+        return min(low, self.value), max(high, self.value)
+
+    def measure_sides(self, confidence: float) -> tuple[float, float]:
+        """How far the interval reaches from its middle, whatever differences are possible.
+
+        >>> PairInterval(0.9, 0.9, 0.1, most=1.0).measure_sides(0.95)[1] > 0.1
+        True
+        """
         if self.runs is None:
-            left, right = (self.error * quantile for quantile in _find_quantiles(confidence, self.df, self.skewness))
-            low, high = max(self.middle - left, -self.most), min(self.middle + right, self.most)
-            return min(low, self.value), max(high, self.value)
+            low, high = _find_quantiles(confidence, self.df, self.skewness)
+            return self.error * low, self.error * high
+        sides = self._combine_runs(confidence)
+        if confidence <= self.confidence:
+            return sides
+        least = self._combine_runs(self.confidence)  # of correlated runs that are skewed, the sides need not grow
+        return max(sides[0], least[0]), max(sides[1], least[1])
+
+    def _combine_runs(self, confidence: float) -> tuple[float, float]:
+        if self.runs is None:
+            raise AssertionError("only the intervals of two runs are combined")
         same = confidence == self.confidence
         a, b = self.runs if same else (run.remake(self.confidence, confidence, self.link) for run in self.runs)
-        together = (a.stderr**2 + b.stderr**2 - self.error**2) / (2 * a.stderr * b.stderr)
+        scale = max(a.stderr, b.stderr)
+        one, two, both = a.stderr / scale, b.stderr / scale, self.error / scale
+        apart = 2 * one * two
+        together = min(max((one * one + two * two - both * both) / apart, -1.0), 1.0) if apart else 0.0
 
         def reach(left: float, right: float) -> float:
-            return sqrt(max(left**2 + right**2 - 2 * together * left * right, 0.0))
+            longest = max(left, right)
+            if not 0 < longest < inf:
+                return longest
+            short = min(left, right) / longest
+            return longest * sqrt(max(1 + short * short - 2 * together * short, 0.0))
 
-        low, high = reach(a.value - a.low, b.high - b.value), reach(a.high - a.value, b.value - b.low)
-        return self.value - low, self.value + high
+        return reach(a.value - a.low, b.high - b.value), reach(a.high - a.value, b.value - b.low)
 
 
 def drop_rounding(apart: Floats64, of: Sequence[Floats64]) -> Floats64:

@@ -91,7 +91,8 @@ def flip_tests(
     counts = np.zeros(len(observed), np.int64)
     for signs in sign_blocks(units, draws, seed):
         # a draw without a value is no evidence of a difference, so it counts
-        counts += np.count_nonzero(~(np.abs(differ(signs)) < np.abs(observed) - slack), axis=0)
+        with np.errstate(invalid="ignore"):
+            counts += np.count_nonzero(~(np.abs(differ(signs)) < np.abs(observed) - slack), axis=0)
     return (counts + 1) / (draws + 1)
 
 

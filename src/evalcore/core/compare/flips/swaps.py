@@ -109,9 +109,11 @@ def build_share(pair: Pair, at: int, swap: Swap | None, weight: float, link: Lin
     with np.errstate(all="ignore"):
         slope = weight * link.slope(float(np.real(swap.finalise(swap.total / 2))))
         sums = swap.gap @ (slope * gradient(swap.finalise, swap.total / 2))
-    first, second = (_apply_link(link, end[None]) * weight for end in _close_gap(swap, swap.gap.sum(axis=0)))
+        ends = [float(_apply_link(link, end[None])[0] * weight) for end in _close_gap(swap, swap.gap.sum(axis=0))]
+    if not all(map(isfinite, (*ends, float(np.abs(sums).sum())))):
+        return share
     # runs that weigh their documents differently, such as by other counts of bytes, have no such sum
-    fits = abs(fsum(sums.tolist()) - float(first[0] - second[0])) <= 1e-9 * float(abs(first[0]) + abs(second[0]))
+    fits = abs(fsum(sums.tolist()) - (ends[0] - ends[1])) <= 1e-9 * (abs(ends[0]) + abs(ends[1]))
     return replace(share, sums=sums) if fits else share
 
 
@@ -126,7 +128,8 @@ def add_share(share: FlipShare, ends: Mapping[int, Ends], signs: Floats64, units
     if share.sums is not None:
         return np.asarray(signs[:, units[share.pair]] @ share.sums, np.float64)
     first, second = (_apply_link(share.link, values) for values in ends[share.pair])
-    return share.weight * (first - second)
+    with np.errstate(invalid="ignore"):
+        return share.weight * (first - second)
 
 
 def measure_share(share: FlipShare, ends: Mapping[int, Ends]) -> float:

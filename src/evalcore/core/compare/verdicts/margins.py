@@ -13,6 +13,8 @@ from evalcore.core.compare.lines import Comparison, ComparisonLine, too_few
 from evalcore.core.stats.quantiles import t_cdf, t_quantile
 from evalcore.core.stats.sample_size import Variances, find_distance, reach_of_test
 
+_MOST = 1e300
+
 
 def exclude_drop(line: ComparisonLine, margin: float, confidence: float) -> float | None:
     """Return the p-value of "not worse by as much as the margin": small if a run that much worse never looks this good.
@@ -47,7 +49,8 @@ def _exclude(
     made = line.interval
     df = _count_units(line) - 1.0 if made is None else made.df
     middle = sum(line.ci) / 2 if made is None else made.middle
-    side = line.ci[1] - middle if mirrored else middle - line.ci[0]
+    sides = (middle - line.ci[0], line.ci[1] - middle) if made is None else made.measure_sides(confidence)
+    side = sides[1] if mirrored else sides[0]
     error = side / t_quantile((1 + confidence) / 2, df)
     return t_cdf(-((-middle if mirrored else middle) + margin) / error, df) if error > 0 else None
 
@@ -132,7 +135,9 @@ def find_drop(
     units = _count_units(line)
     if line.ci is None or line.stderr is None or line.difference is None or units < 2 or too_few(line, 2 * alpha):
         return None
-    own, jump = units * line.stderr**2, _find_jump(line, others)
+    own, jump = units * line.stderr * line.stderr, _find_jump(line, others)
+    if not own + jump * jump + margin * margin < _MOST:  # no float would hold the variance of such a drop
+        return None
     seen = max(abs(line.difference) - line.stderr, 0.0)  # what luck does not explain
 
     def spread_at(beyond: float) -> Variances:
@@ -151,7 +156,8 @@ def _count_units(line: ComparisonLine) -> int:
 
 def _sum_squares(line: ComparisonLine) -> float:
     """Sum the squared differences of independent documents."""
-    return (line.stderr or 0.0) ** 2 * line.n * (line.n - 1) + line.n * (line.difference or 0.0) ** 2
+    error, apart = line.stderr or 0.0, line.difference or 0.0
+    return error * error * line.n * (line.n - 1) + line.n * apart * apart
 
 
 def _count_flips(line: ComparisonLine) -> tuple[int, int] | None:
@@ -180,4 +186,4 @@ def _find_jump(line: ComparisonLine, others: Sequence[ComparisonLine] = ()) -> f
     if line.clusters is None or not wins + losses:
         return sqrt(_sum_squares(line) / (wins + losses)) if wins + losses else 0.0
     whole = abs(abs(wins - losses) - line.n * abs(line.difference or 0.0)) < 1e-6 * line.n
-    return _count_units(line) * line.stderr**2 * line.n / (wins + losses) if whole else 0.0
+    return _count_units(line) * line.stderr * line.stderr * line.n / (wins + losses) if whole else 0.0
