@@ -18,6 +18,7 @@ from evalcore.core.groups.averages import Term
 from evalcore.core.groups.combination import macro
 from evalcore.core.groups.covariance import spread_of_terms
 from evalcore.core.groups.report import sample_of_tasks
+from evalcore.core.lm_eval.groups import _average_errors, _pool_errors
 from evalcore.core.records.estimate import Scale, Spread
 from evalcore.core.records.request import freeze_options
 from evalcore.core.records.row import Rows
@@ -224,3 +225,10 @@ def test_an_error_too_large_for_its_square_has_no_plan_and_no_drop():
     assert plan_next(known, PowerGoal(difference=log(2))).finds is None
     line = ComparisonLine(name="t", key=MetricKey("loss"), difference=1e200, stderr=1e200, ci=(-1e201, 1e201), n=30)
     assert find_drop(line, 0.05) is None
+
+
+def test_the_pooled_error_of_lm_eval_takes_errors_of_any_size():
+    sizes = [9.0, 4.0]
+    assert _pool_errors([0.1, 0.1], sizes) == pytest.approx(0.1 * ((8 * 9 + 3 * 4) / 11 / 13) ** 0.5)
+    assert _pool_errors([1e200, 0.1], sizes) == inf
+    assert _average_errors([1e200, 0.1]) == inf

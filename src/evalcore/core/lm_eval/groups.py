@@ -66,12 +66,13 @@ def _explain_no_error(terms: Sequence[Term]) -> str:
 def _pool_errors(errors: Sequence[float], sizes: Sequence[float]) -> float | None:
     if sum(sizes) == len(sizes):
         return None
-    variance = sum((n - 1) * error**2 * n for n, error in zip(sizes, errors, strict=True)) / (sum(sizes) - len(sizes))
+    squares = sum((n - 1) * (error * error) * n for n, error in zip(sizes, errors, strict=True))
+    variance = squares / (sum(sizes) - len(sizes))
     return float(np.sqrt(variance / sum(sizes)))
 
 
 def _average_errors(errors: Sequence[float]) -> float:
-    return float(np.sqrt(sum(error**2 for error in errors)) / len(errors))
+    return float(np.sqrt(sum(error * error for error in errors)) / len(errors))
 
 
 POOLED_MEAN = GroupRule(pooled_mean, mean=True)
