@@ -122,6 +122,7 @@ def covered(k, p, c, equal, runs=400):
     return ours / runs, student / runs
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("equal", [True, False])
 @pytest.mark.parametrize(("p", "c"), [(0.5, 4), (0.7, 10), (0.9, 10), (0.97, 20)])
 @pytest.mark.parametrize("k", [2, 3, 5, 10, 20])

@@ -449,6 +449,7 @@ def token_f1(rng: np.random.Generator, n: int) -> tuple[Floats64, Floats64]:
 REAL = {shifted: (0.03, 1.3), betas: (0.05, 1.3), skewed: (1 / 14, 1.35), repeated: (0.05, 1.45), token_f1: (0.09, 1.6)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [20, 60])
 @pytest.mark.parametrize("draw", REAL)
 def test_the_difference_of_real_valued_scores_is_covered_by_an_interval_that_is_not_too_wide(draw, n: int) -> None:
@@ -463,6 +464,7 @@ def test_the_difference_of_real_valued_scores_is_covered_by_an_interval_that_is_
     assert np.mean([not found and p < 0.01 for found, p in outside]) <= 0.1
 
 
+@pytest.mark.slow
 def test_the_interval_of_small_differences_is_theirs_in_clusters_and_groups() -> None:
     rng = np.random.default_rng(16)
     codes = {"t": np.repeat(np.arange(15), 4), "u": np.repeat(np.arange(20, 35), 4)}
@@ -483,6 +485,7 @@ def test_the_interval_of_small_differences_is_theirs_in_clusters_and_groups() ->
         assert np.mean(widths[at]) <= 1.35 * 3.92 * np.std(values[at])
 
 
+@pytest.mark.slow
 def test_adjusted_intervals_cover_all_rows_at_once() -> None:
     rng = np.random.default_rng(17)
     plain, together = 0, 0
@@ -508,6 +511,7 @@ def bits_apart(rng: np.random.Generator, n: int, shift: float) -> tuple[Floats64
     return (way > 0).astype(float), (way < 0).astype(float)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("draw", "sd", "n"), [(apart, 0.1, 60), (bits_apart, 0.43, 400)])
 def test_a_detectable_difference_is_found_in_four_tables_of_five(draw, sd: float, n: int) -> None:
     """One row of 20 differs; before, the row's own level gave it 38 to 45 %."""

@@ -221,6 +221,7 @@ def of_halves(values: Values, codes: Values, most: float, form: str = "cr2") -> 
     return aggregate_metric(mean, rows, clusters=codes, inference=Inference(stderr=form))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(("count", "icc"), HALVES)
 def test_a_cluster_of_half_of_the_documents(count: int, icc: float, kind: str) -> None:
@@ -240,6 +241,7 @@ def test_a_cluster_of_half_of_the_documents(count: int, icc: float, kind: str) -
         assert share(inside["cr1"]) <= 0.85
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(("count", "icc"), [(5, 0.1), (10, 0.5), (30, 0.5)])
 def test_a_comparison_with_a_cluster_of_half_of_the_documents(count: int, icc: float, kind: str) -> None:
@@ -273,6 +275,7 @@ def draw_lengths(rng: np.random.Generator, n: int, spread: float, together: floa
     return lengths, 2 + 0.5 * (together * z + np.sqrt(1 - together**2) * rng.normal(size=n))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", RATIOS)
 @pytest.mark.parametrize(("spread", "together"), [(1, 0.0), (1, 0.2), (2, 0.0), (2, 0.2)])
 @pytest.mark.parametrize("n", [10, 30, 100])
@@ -544,6 +547,7 @@ TABLES: dict[str, tuple[tuple[float, ...], tuple[float, ...]]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [30, 100, 400])
 @pytest.mark.parametrize("name", TABLES)
 def test_rare_classes(name: str, n: int) -> None:

@@ -105,6 +105,7 @@ def draw_scores(family: str, n: int, rng: np.random.Generator) -> tuple[np.ndarr
     return rng.beta(8, 2, n), 0.8
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [10, 30, 100])
 @pytest.mark.parametrize("family", ["repeats", "token F1", "alike", "smooth", "clusters", "group"])
 def test_false_alarms_of_a_limit_on_other_numbers(family: str, n: int) -> None:

@@ -166,6 +166,7 @@ def test_counts_are_used_where_every_document_that_differs_differs_by_one() -> N
     assert exclude_drop(clustered, 0.05, 0.95) != score_margin(200, wins, losses, 0.05)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", ["clusters", "group", "repeats", "smooth"])
 def test_other_scores_that_are_worse_by_the_margin_are_rarely_called_the_same(family: str) -> None:
     rng, checks, wrong, margin = np.random.default_rng(3), 250, 0, 0.05
@@ -265,6 +266,7 @@ def test_what_must_be_shown_fails_unless_it_is() -> None:
     assert unknown.verdict.startswith("not shown: its direction is unknown")
 
 
+@pytest.mark.slow
 def test_a_run_that_is_worse_in_one_number_of_five_rarely_passes_what_must_be_shown() -> None:
     """All gates must pass, so that none of them needs a correction."""
     rng, checks, passed, margin, n = np.random.default_rng(6), 100, 0, 0.03, 400
@@ -311,6 +313,7 @@ def test_the_detectable_drop_is_found_in_four_cases_of_five(n: int, others: floa
     assert 0.77 <= np.mean(powers) <= (0.82 if n >= 300 and others >= 0.05 else 0.99)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", ["group", "clusters"])
 def test_the_detectable_drop_of_a_group_and_of_clusters_is_found_too(family: str) -> None:
     """The drop that equal runs tell, put into new ones and tested as a check does."""

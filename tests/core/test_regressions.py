@@ -131,6 +131,7 @@ def test_with_a_margin_all_of_the_interval_must_be_worse_by_more(
         assert gate.verdict == ("not shown to be " * passed) + f"worse by more than {margin:g}"
 
 
+@pytest.mark.slow
 def test_false_alarms_at_the_margin_are_at_most_alpha() -> None:
     """A run that is worse by exactly the margin, on ten tasks at once: some gate fails in about alpha of all checks."""
     rng, alpha, checks, margin, tasks, n = np.random.default_rng(5), 0.1, 150, 0.2, 10, 200

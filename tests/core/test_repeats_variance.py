@@ -245,6 +245,7 @@ def test_two_of_ten_replies_vary_as_two_replies_predict(labels):
     assert np.var(values, ddof=1) == pytest.approx(0.8 * np.mean(within), rel=0.16)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "replies"), [("mean", 4), ("pass@2", 4), ("pass^2", 5), ("first", 3)])
 def test_replies_drawn_from_ten_vary_as_predicted(labels, name, replies):
     generator = np.random.default_rng(1)

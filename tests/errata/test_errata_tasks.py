@@ -109,6 +109,7 @@ def test_every_row_has_a_text() -> None:
 # --- E49: tasks of a group that is listed with changes -----------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_E49_all_tasks_of_a_group_are_changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     row = {"question": "?", "subject": "s", "choices": list("abcd"), "answer": 0}
     splits = {name: datasets.Dataset.from_list([row] * 6) for name in ("test", "dev", "validation")}

@@ -61,6 +61,7 @@ FAILURES: dict[Callable[[Path], None], str] = {
 KEYS: dict[str, object] = {"model": "dummy", "tasks": ["small"], "include_path": "tasks", "output_path": "out"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("break_task", FAILURES)
 def test_the_others_are_run_and_the_failed_task_is_named(home: Path, break_task: Callable[[Path], None]) -> None:
     whole = run(KEYS, output_path="whole")
