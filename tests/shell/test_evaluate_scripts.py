@@ -133,8 +133,14 @@ def run_theirs(home: Path, entry: dict[str, object]) -> dict[str, object]:
 # --- as lm-eval runs them -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("named", ["metrics/wer", "metrics/wer/wer.py"])
-@pytest.mark.parametrize("more", [{"hf_evaluate": True}, {}, {"hf_evaluate": True, "scale": 100.0}])
+@pytest.mark.parametrize(
+    ("named", "more"),
+    [
+        ("metrics/wer", {"hf_evaluate": True}),
+        ("metrics/wer/wer.py", {}),
+        ("metrics/wer", {"hf_evaluate": True, "scale": 100.0}),
+    ],
+)
 def test_a_local_script_gives_what_lm_eval_gives(home: Path, named: str, more: dict[str, object]) -> None:
     path = str(home / named)
     task(home, metric=path, **more)
