@@ -5,5 +5,6 @@ lmms_eval/  lmms-eval's consolidate step
 inspect/    Inspect scorers, metrics and reducers
 texts       what the two adapters below share: a task from short descriptions, completions and golds
 evaluate    the calls of Hugging Face's evaluate
-reward      rewards for training loops
+verifiers/  functions that may hang or crash, in processes that can be killed
+reward/     rewards for training loops
 """

@@ -29,8 +29,7 @@ from evalcore.core.filters.reply import FELL_BACK, FilterFn, Replies
 from evalcore.core.metrics.custom import own_metric
 from evalcore.core.metrics.metric import Emitted, Marks
 from evalcore.core.records.column import EMPTY
-from evalcore.core.records.errors import EvalError, require_known, unknown
-from evalcore.core.records.frozen_dict import FrozenRecord
+from evalcore.core.records.errors import EvalError
 from evalcore.core.records.outcome import FAILED, UNSCORABLE, Failed, Ok, Outcome, Unscorable
 from evalcore.core.records.request import Options, Sample
 from evalcore.core.records.row import Floats, Rows, take_rows
@@ -62,7 +61,12 @@ class Reward(Struct, frozen=True, eq=False):
         return Reward, (self.task, self.unscorable, self.scale, self.tables)
 
     def __call__(self, completion: object, gold: object) -> float:
-        return self.value(self.outcomes((completion,), (gold,))[0])
+        return self.value(self.outcome(completion, gold))
+
+    @property
+    def name(self) -> str:
+        """The name of the metric."""
+        return self.task.metrics[0].name
 
     def rewards(self, completions: Sequence[object], golds: Sequence[object]) -> list[float]:
         """Reward many completions, in their order."""
@@ -75,6 +79,10 @@ class Reward(Struct, frozen=True, eq=False):
         if isinstance(outcome, Ok) and isinstance(outcome.score, float):
             return outcome.score * self.scale
         return self.unscorable
+
+    def outcome(self, completion: object, gold: object) -> Outcome:
+        """Score a completion, or say why it has no score."""
+        return self.outcomes((completion,), (gold,))[0]
 
     def outcomes(self, completions: Sequence[object], golds: Sequence[object]) -> list[Outcome]:
         """Score each completion, or say why it has no score."""
@@ -173,62 +181,3 @@ def _make_getter(reward: Reward, rows: Rows) -> Callable[[int], float | None]:
     spec = reward.task.metrics[0]
     aggregation = aggregation_of(reward.task, ScoredColumn(MetricKey(spec.name), EMPTY, spec), reward.tables)
     return lambda i: evaluate(aggregation, aggregation.summarise(take_rows(rows, np.array([i])), spec.options))[0]
-
-
-# --- the shapes that trainers call -------------------------------------------------------------------------------
-
-
-class TrlReward(Struct, frozen=True, eq=False):
-    """A reward as TRL's ``GRPOTrainer(reward_funcs=...)`` calls it; ``gold`` names the column of the dataset.
-
-    >>> judge = TrlReward(make_reward("exact_match"), gold="answer")
-    >>> judge(prompts=["2 + 2 = "], completions=[[{"role": "assistant", "content": "4"}]], answer=["4"])
-    [1.0]
-    """
-
-    reward: Reward
-    gold: str = "answer"
-
-    @property
-    def __name__(self) -> str:  # the name in TRL's logs
-        return self.reward.task.metrics[0].name
-
-    def __call__(self, prompts: Sequence[object], completions: Sequence[object], **columns: object) -> list[float]:
-        golds = columns.get(self.gold)
-        if not isinstance(golds, Sequence | np.ndarray):
-            raise unknown("column of the dataset", self.gold, columns)
-        return self.reward.rewards(completions, list(golds))
-
-
-class VerlReward(FrozenRecord, frozen=True, eq=False):
-    """A reward as verl's reward managers call it: one for all data sources, or one for each by name.
-
-    >>> compute_score = VerlReward({"openai/gsm8k": make_reward("exact_match")})
-    >>> compute_score(data_source="openai/gsm8k", solution_str="4", ground_truth="4", extra_info=None)
-    1.0
-    """
-
-    reward: Reward | Mapping[str, Reward]
-
-    def __call__(
-        self, data_source: str, solution_str: object, ground_truth: object, extra_info: object = None, **more: object
-    ) -> float:
-        return self._of(data_source)(solution_str, ground_truth)
-
-    def batch(
-        self,
-        data_sources: Sequence[str],
-        solution_strs: Sequence[object],
-        ground_truths: Sequence[object],
-        extra_infos: object = None,
-        **more: object,
-    ) -> list[float]:
-        """Reward many at once, for verl's batch manager."""
-        triples = zip(data_sources, solution_strs, ground_truths, strict=True)
-        return [self._of(source)(text, gold) for source, text, gold in triples]
-
-    def _of(self, source: str) -> Reward:
-        if isinstance(self.reward, Reward):
-            return self.reward
-        require_known("data source", [source], self.reward)
-        return self.reward[source]
