@@ -367,6 +367,7 @@ OF_SNIPPETS: dict[str, Callable[[dict[str, Any]], bool]] = {
     "epochs": lambda made: made["epochs"].epochs == 4 and len(made["epochs"].reducer) == 3,
     "exact": lambda made: made["found"]["exact_match"] == 2 / 3 and made["found"]["n_unscored"] == 0,
     "reward": lambda made: made["reward"]("= 5", "4") == 0.0 and made["judge"].__name__ == "exact_match",
+    "pooled": lambda made: made["verdicts"][0].score == 1.0 and made["trl"].__name__ == "judge",
 }
 """What each snippet has to have made, by a name that only it has."""
 

@@ -1,10 +1,10 @@
 """Functions of a trainer that may hang or crash, in processes that can be killed.
 
-child   a worker's side: load the verifier, then judge call after call
-worker  this side of one worker: start, call within a deadline, kill
-pool    VerifierPool: many workers, any number of threads
+verifier_pool  any number of threads to several workers
+worker         this side of one worker: start, call within a deadline, kill
+child          its other side: load the verifier, then judge call after call
 """
 
-from evalcore.adapters.verifiers.pool import VerifierPool
+from evalcore.adapters.verifiers.verifier_pool import VerifierPool
 
 __all__ = ["VerifierPool"]

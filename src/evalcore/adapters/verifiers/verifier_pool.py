@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pickle
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -91,14 +92,28 @@ class VerifierPool:
 
     def outcomes(self, calls: Iterable[Sequence[object]]) -> list[Outcome]:
         """Call the verifier for each sequence of arguments, by all workers at once; outcomes are in their order."""
-        listed = list(calls)
-        if len(listed) <= 1:
-            return [self(*given) for given in listed]
-        threads = ThreadPoolExecutor(min(len(listed), self.limits.workers), "verifiers")
-        try:
-            return list(threads.map(lambda given: self(*given), listed))
-        finally:  # after Ctrl-C, no thread goes on to another call
-            threads.shutdown(wait=False, cancel_futures=True)
+        todo = deque(enumerate(calls))
+        found: dict[int, Outcome] = {}
+
+        def work(_: object) -> None:
+            while True:
+                try:
+                    i, given = todo.popleft()
+                except IndexError:  # nothing left to do
+                    return
+                found[i] = self(*given)
+
+        size = min(len(todo), self.limits.workers)
+        if size <= 1:
+            work(None)
+        else:
+            threads = ThreadPoolExecutor(size, "verifiers")
+            try:
+                list(threads.map(work, range(size)))
+            finally:  # after Ctrl-C or an error, no thread goes on to another call
+                todo.clear()
+                threads.shutdown(wait=False)
+        return [found[i] for i in range(len(found))]
 
     def close(self) -> None:
         """Kill all workers; calls that are under way in other threads raise ``EvalError``."""
