@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 
 from evalcore import EvalError, Failed, MetricSpec, Ok, Unscorable
 from evalcore.adapters.reward import PooledReward, TrlReward, VerlReward, make_reward, pool_reward
-from evalcore.adapters.verifiers import VerifierPool, worker
+from evalcore.adapters.verifiers import VerifierPool, verifier_worker
 from evalcore.extensions import per_document
 
 HERE = Path(__file__).parent
@@ -59,7 +59,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
             super().__init__(*given, **named)  # type: ignore[call-overload]
             pids.append(self.pid)
 
-    monkeypatch.setattr(worker, "Popen", Recorded)
+    monkeypatch.setattr(verifier_worker, "Popen", Recorded)
     yield pids
     assert wait_until_gone(*pids) == []
     for pid in pids:

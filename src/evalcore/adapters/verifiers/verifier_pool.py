@@ -15,17 +15,17 @@ from types import TracebackType
 
 from msgspec.structs import asdict
 
-from evalcore.adapters.verifiers.child import describe
-from evalcore.adapters.verifiers.worker import Limits, Worker
+from evalcore.adapters.verifiers.verifier_loop import describe
+from evalcore.adapters.verifiers.verifier_worker import VerifierLimits, VerifierWorker
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.outcome import Failed, Outcome
 
 
-class Crew:
+class VerifierCrew:
     """The workers of one process; its forks have their own."""
 
-    def __init__(self, source: str | bytes, limits: Limits) -> None:
-        self.workers = tuple(Worker(source, limits) for _ in range(limits.workers))
+    def __init__(self, source: str | bytes, limits: VerifierLimits) -> None:
+        self.workers = tuple(VerifierWorker(source, limits) for _ in range(limits.workers))
         self.idle = list(self.workers)
         self.changed = Condition()
 
@@ -61,11 +61,11 @@ class VerifierPool:
         for name, most in {"memory": memory, "max_calls": max_calls}.items():
             if most is not None and most < 1:
                 raise EvalError(f"expected {name} of at least 1 or None, got {most!r}")
-        self.verify, self.limits = verify, Limits(deadline, workers, startup, memory, max_calls)
+        self.verify, self.limits = verify, VerifierLimits(deadline, workers, startup, memory, max_calls)
         self.closed = False
         self._source = _find_source(verify)
         self._worked = False
-        self._crews: dict[int, Crew] = {}
+        self._crews: dict[int, VerifierCrew] = {}
 
     @property
     def name(self) -> str:
@@ -138,7 +138,7 @@ class VerifierPool:
         return partial(VerifierPool, self.verify, **asdict(self.limits)), ()
 
     @contextmanager
-    def _lease(self) -> Iterator[Worker]:
+    def _lease(self) -> Iterator[VerifierWorker]:
         """Wait for a free worker, the one that was used last first, and give it back."""
         crew = self._find_crew()
         with crew.changed:
@@ -148,19 +148,19 @@ class VerifierPool:
         try:
             yield worker
         finally:
-            if self.closed:
-                worker.end()
             with crew.changed:
+                if self.closed:
+                    worker.end()
                 crew.idle.append(worker)
                 crew.changed.notify()
 
-    def _find_crew(self) -> Crew:
+    def _find_crew(self) -> VerifierCrew:
         """Find the workers of this process; what a fork inherited belongs to the process that it was forked from."""
         here = os.getpid()
         if here not in self._crews:
-            inherited = [worker for crew in self._crews.values() for worker in crew.workers]
-            self._crews.setdefault(here, Crew(self._source, self.limits))
-            for worker in inherited:
+            inherited = [crew for pid, crew in list(self._crews.items()) if pid != here]
+            self._crews.setdefault(here, VerifierCrew(self._source, self.limits))
+            for worker in (worker for crew in inherited for worker in crew.workers):
                 worker.forget()
         return self._crews[here]
 

@@ -14,16 +14,16 @@ from threading import Lock
 
 from msgspec import DecodeError, Struct, msgpack
 
-from evalcore.adapters.verifiers.child import Reply, receive, send
+from evalcore.adapters.verifiers.verifier_loop import Reply, receive, send
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.outcome import OK, UNSCORABLE, Failed, Ok, Outcome, Unscorable
 
-BOOT = "import sys; sys.path[:] = {path!r}; from evalcore.adapters.verifiers.child import main; main({fd})"
+BOOT = "import sys; sys.path[:] = {path!r}; from evalcore.adapters.verifiers.verifier_loop import main; main({fd})"
 """Not ``multiprocessing``'s spawn, which would run the trainer's script again in every worker."""
 DECODER = msgpack.Decoder(Reply)
 
 
-class Limits(Struct, frozen=True):
+class VerifierLimits(Struct, frozen=True):
     """How many workers there are, and the seconds, bytes and calls that each may take."""
 
     deadline: float
@@ -33,10 +33,10 @@ class Limits(Struct, frozen=True):
     max_calls: int | None
 
 
-class Worker:
+class VerifierWorker:
     """A process that is started at the first call and again after it was killed. One thread at a time calls it."""
 
-    def __init__(self, source: str | bytes, limits: Limits) -> None:
+    def __init__(self, source: str | bytes, limits: VerifierLimits) -> None:
         self.source, self.limits = source, limits
         self.process: Popen[bytes] | None = None
         self.line: socket | None = None
