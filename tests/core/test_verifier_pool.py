@@ -386,8 +386,30 @@ def test_a_host_that_is_killed_leaves_no_worker(word: str) -> None:
     children = list_children(host.pid)
     assert len(children) == 1
     host.kill()
-    host.communicate()
+    host.wait()
     assert wait_until_gone(*children) == []
+
+
+def test_a_fork_that_outlives_its_host_keeps_no_worker_of_it() -> None:
+    host = run_host(
+        "pool = VerifierPool('bad_verifiers:judge', workers=1, deadline=60)\n"
+        "pool('fine', '3')\n"
+        "if not os.fork():\n"
+        "    print(os.getpid(), pool('fine', '3').score, flush=True)\n"
+        "    signal.alarm(60)\n"
+        "signal.pause()\n"
+    )
+    assert host.stdout is not None
+    fork = int(host.stdout.readline().split()[0])
+    children = set(list_children(host.pid)) - {fork}
+    assert len(children) == 1
+    host.kill()
+    host.wait()
+    try:
+        assert wait_until_gone(*children) == []
+        assert is_running(fork)
+    finally:
+        os.kill(fork, signal.SIGKILL)
 
 
 def test_a_function_of_the_script_itself_says_what_to_do(tmp_path: Path) -> None:

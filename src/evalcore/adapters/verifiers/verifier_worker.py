@@ -47,10 +47,8 @@ class VerifierWorker:
 
     def call(self, message: bytes) -> Outcome:
         """Call the verifier; the deadline counts from when the process takes the call."""
-        if self.line is not None and self.watch.poll(
-            0
-        ):  # it died after its last verdict, which is not this call's fault
-            self.end()
+        if self.line is not None and self.watch.poll(0):
+            self.end()  # it died after its last verdict, for which this call is not to blame
         if self.line is None:
             self._start()
         found = self._ask(message, self.limits.deadline, "verdict")
