@@ -84,6 +84,7 @@ class VerifierPool:
                 found = worker.call(message)
                 self._worked = True
             except EvalError as wrong:
+                self._require_open()
                 if not self._worked:  # no call ever will
                     raise
                 found = Failed(str(wrong))
