@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from evalcore.shell.cli import main
-from evalcore.shell.score import scored_log as rescore
 from evalcore.shell.score import stream as streaming
+from evalcore.shell.score.units import unit_score
 
 REPEATED = ["--answer", "said", "--gold", "gold"]
 
@@ -71,7 +71,7 @@ def test_written_documents_leave_nothing_for_the_collector(tmp_path, score, monk
 
     score(log, *REPEATED, "--output_path", tmp_path / "before")  # modules are imported before
     monkeypatch.setattr(streaming, "PIECE", 100)
-    monkeypatch.setattr(rescore, "without_collector", counting)
+    monkeypatch.setattr(unit_score, "without_collector", counting)
     score(log, *REPEATED, "--output_path", tmp_path / "out")
     assert len(rows_of(tmp_path / "out")) == 600
     assert left[0] < 600

@@ -1,6 +1,7 @@
 """The pure part: the same records give the same bits. It reads no clock, file, environment or network.
 
 records/    what flows through the pipe
+partials/   scores of some documents as bytes that merge
 stats/      errors, intervals, tests and plans, over numbers and influences
 filters/    raw replies to answers
 answers/    answers of many documents in order, as batches

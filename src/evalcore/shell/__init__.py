@@ -8,6 +8,7 @@ prompts/    documents to requests
 models/     requests to replies
 answerlog/  answers on the disk before they count
 run/        run: prepare, ask, score, close, write
+engines/    who does the work: this process, several, a cluster
 logs/       recorded answers of every format
 score/      score: recorded answers by old or new rules
 compare/    compare, check and power: recorded runs side by side

@@ -29,8 +29,8 @@ from evalcore.shell.output.files.results import build_results
 from evalcore.shell.run.close import close_groups
 from evalcore.shell.score.labels import gather_facts
 from evalcore.shell.score.report import close_logs, tell_numbers
-from evalcore.shell.score.score import ScoreKeys, plan_scoring
 from evalcore.shell.score.scored_log import ScoredLog, score_each
+from evalcore.shell.score.units.score_keys import ScoreKeys, plan_scoring
 
 IDLE_REDUCER = (
     "--reducer had no effect: the scores of this run are reduced; `evalcore score RUN --reducer` does it again"

@@ -103,6 +103,12 @@ def open_bytes(path: Path) -> Iterator[IO[bytes]]:
         raise
 
 
+def find_packing(path: Path) -> str:
+    """Find by what a file is compressed, as the suffix of such files; empty if it is not."""
+    opener = _choose_opener(path)
+    return next((suffix for suffix, one in PACKED.items() if one is opener), "")
+
+
 def _choose_opener(path: Path) -> Callable[[Path], IO[bytes]] | None:
     """Choose what decompresses a file: by its first bytes or, if they are neither known nor JSON, by its suffix."""
     with open(path, "rb", buffering=0) as file:

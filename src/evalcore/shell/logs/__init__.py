@@ -5,6 +5,7 @@ head          the beginning of a file, from which its format is detected
 json_records  JSON records one by one, each with its line and byte
 log           what every reader returns: tasks and their documents
 declarations  direction and bounds of metrics, as flags declare them
+units/        logs cut into units of work
 lm_eval/      sample logs of lm-eval, lmms-eval and evalcore
 inspect/      logs of Inspect
 tables/       plain tables with declared columns

@@ -11,6 +11,7 @@ from msgspec.structs import force_setattr
 
 from evalcore.core.records.frozen_dict import FrozenDict, freeze_dict
 from evalcore.core.records.request import OutputType, Reply, Request
+from evalcore.shell.logs.units.unit import UNCUT, Cut
 
 if TYPE_CHECKING:
     from evalcore.core.records.estimate import Estimate
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from evalcore.shell.logs.head import FileHead, LogFile
     from evalcore.shell.logs.lm_eval.results import Results
     from evalcore.shell.logs.tables.column_map import ColumnMap
+
+    Numbers = Iterable[tuple[MetricKey, Estimate]]
 
 NOTHING: Mapping[str, object] = FrozenDict()
 RECORDED = "scores as they were recorded (evalcore score --score)"
@@ -87,7 +90,30 @@ class Opening(Struct, frozen=True, kw_only=True):
     columns: ColumnMap | None = None
     scores: bool = False
     requests: bool = True
-    results_in: Callable[[Path], Results] = lambda folder: ()
+    results_in: Callable[[Path], Results] = lambda folder: ()  # never sent to a worker
+
+
+# Functions, not lambdas: tasks of logs are sent to workers.
+
+
+def _recognise_none(head: FileHead) -> bool:
+    return False
+
+
+def _open_none(files: Sequence[LogFile], opening: Opening) -> Sequence[LogTask]:
+    return ()
+
+
+def _have_all(file: LogFile, columns: ColumnMap) -> bool:
+    return True
+
+
+def _cover_none(names: Sequence[str]) -> bool:
+    return False
+
+
+def _tell_none(log: LogTask, name: str, estimates: Numbers) -> tuple[str, ...]:
+    return ()
 
 
 class Reader(Struct, frozen=True, kw_only=True):
@@ -101,19 +127,21 @@ class Reader(Struct, frozen=True, kw_only=True):
     ``results_beside`` is whether results in lm-eval's form, with the rules of the tasks, may lie beside a log.
     ``harness`` is who recorded the scores of a log, which then stand where no flag names others; empty if they do not.
     ``sample_rows`` is whether a log has lm-eval's rows, with scores under the names of their metrics; of other formats
-    documents have the scores that scoring gives.
+    documents have the scores that scoring gives. ``tell_numbers`` says where the numbers of a task differ from those
+    that its log ``recorded``.
     """
 
-    recognises: Callable[[FileHead], bool] = lambda head: False
-    opens: Callable[[Sequence[LogFile], Opening], Sequence[LogTask]] = lambda files, opening: ()
+    recognises: Callable[[FileHead], bool] = _recognise_none
+    opens: Callable[[Sequence[LogFile], Opening], Sequence[LogTask]] = _open_none
     order: int = 0
     title: str = "a log of another format"
     shards: bool = False
     tabular: bool = False
-    has_columns: Callable[[LogFile, ColumnMap], bool] = lambda file, columns: True
+    has_columns: Callable[[LogFile, ColumnMap], bool] = _have_all
     results_beside: bool = False
     harness: str = ""
     sample_rows: bool = False
+    tell_numbers: Callable[[LogTask, str, Numbers], tuple[str, ...]] = _tell_none
 
 
 class LogTask(Struct, frozen=True, kw_only=True):
@@ -126,10 +154,10 @@ class LogTask(Struct, frozen=True, kw_only=True):
     ``rows`` yields documents and, under ``--keep-going``, problems; otherwise it raises the first problem.
     ``past`` finds what came of one document where ``rows`` was not asked for it; it is None where rows have it anyway,
     and gives None where that takes the whole log.
-    ``covers`` is whether these are all scores that the log has, as far as its header tells; ``tell_numbers`` says where
-    the numbers of a task of this name differ from those of the header.
+    ``covers`` is whether these are all scores that the log has, as far as its header tells; ``recorded`` is what its
+    reader needs to compare numbers with.
     ``usual`` are the metrics of its answers where nothing names any, if not those of their kind; ``pointed`` finds the
-    directions that the log declares of its recorded scores.
+    directions that the log declares of its recorded scores. ``cut`` says how its documents are read in parts.
     """
 
     name: str
@@ -147,13 +175,18 @@ class LogTask(Struct, frozen=True, kw_only=True):
     paths: tuple[Path, ...] = ()
     written: frozenset[str] = frozenset()
     past: Callable[[int], Mapping[str, Mapping[str, object]] | None] | None = None
-    covers: Callable[[Sequence[str]], bool] = lambda names: False
-    tell_numbers: Callable[[str, Iterable[tuple[MetricKey, Estimate]]], tuple[str, ...]] = lambda name, estimates: ()
+    covers: Callable[[Sequence[str]], bool] = _cover_none
+    recorded: Mapping[str, object] = NOTHING
+    cut: Cut = UNCUT
 
     def __post_init__(self) -> None:
         if not self.paths:
             force_setattr(self, "paths", (self.path,))
-        for name in ("config", "results", "model"):
+        for name in ("config", "results", "model", "recorded"):
             given = getattr(self, name)
             if not isinstance(given, FrozenDict):  # which the tasks of one run share, too large to walk for each
                 force_setattr(self, name, freeze_dict(given))
+
+    def tell_numbers(self, name: str, estimates: Numbers) -> tuple[str, ...]:
+        """Say where the numbers of a task of this name differ from those that were recorded."""
+        return self.reader.tell_numbers(self, name, estimates)

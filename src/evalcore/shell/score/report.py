@@ -28,7 +28,8 @@ from evalcore.shell.score.groups import (
     regroup,
 )
 from evalcore.shell.score.labels import drop_shared_aliases, find_recorded_name, label_logs, label_runs, label_task
-from evalcore.shell.score.scored_log import ScoredLog, ScorePlan
+from evalcore.shell.score.scored_log import ScoredLog
+from evalcore.shell.score.units.log_plan import ScorePlan
 from evalcore.shell.score.verdicts import SHARES
 
 Trees = tuple[Tree[object], ...]

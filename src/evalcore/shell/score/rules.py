@@ -18,7 +18,7 @@ from evalcore.core.records.request import GENERATE_UNTIL, LOGLIKELIHOOD, freeze_
 from evalcore.core.records.task import MetricSpec, Pipeline, Step, Task, config_of, describe_metric, describe_pipeline
 from evalcore.core.tables import EVALCORE, Tables, specs_of
 from evalcore.shell.logs.declarations import Declarations
-from evalcore.shell.logs.log import Logged, LogTask
+from evalcore.shell.logs.log import NOTHING, Logged, LogTask
 
 Plain = Mapping[str, object]
 NOTHING_DECLARED = Declarations()
@@ -65,21 +65,20 @@ def read_rules(
     scores: Sequence[str] = (),
     unparsed: Literal["wrong", "unscorable"] = "wrong",
     declared: Declarations = NOTHING_DECLARED,
-    file: Path | None = None,
+    listed: Plain = NOTHING,
     tables: Tables = EVALCORE,
 ) -> Rules:
-    """Read the rules of flags: steps form one pipeline; a file may have several under ``filter_list``.
+    """Read the rules of flags: steps form one pipeline; a file of filters may have ``listed`` several.
 
     >>> read_rules(steps=["lowercase", 'regex={"regex_pattern": "(a+)"}'], metrics=["f1"]).pipelines[0].steps[1].name
     'regex'
     """
-    given = read_file(file) if file is not None else {}
     chain = [{"function": name, **found} for name, found in map(parse_named, steps)]
-    listed = [*_entries(given, "filter_list", file), *([{"name": name, "filter": chain}] if chain else [])]
+    chains = [*_entries(listed, "filter_list"), *([{"name": name, "filter": chain}] if chain else [])]
     measured = [{"metric": name, **found} for name, found in map(parse_named, metrics)]
     return Rules(
-        pipelines=tuple(pipeline_from_config(one) for one in listed),
-        metrics=tuple(map(metric_from_config, [*_entries(given, "metric_list", file), *measured])),
+        pipelines=tuple(pipeline_from_config(one) for one in chains),
+        metrics=tuple(map(metric_from_config, [*_entries(listed, "metric_list"), *measured])),
         reducers=tuple(reducers),
         scores=tuple(scores),
         unscorable=unparsed == "unscorable",
@@ -108,7 +107,7 @@ def parse_named(text: str) -> tuple[str, dict[str, object]]:
 
 
 def read_file(path: Path) -> Plain:
-    """Read a YAML file that holds a mapping, without running code."""
+    """Read a YAML file of filters and metrics, without running code."""
     from evalcore.shell.config.yaml_file import FunctionTag, read_yaml
     from evalcore.shell.tasks.code import map_values
 
@@ -127,6 +126,12 @@ def read_file(path: Path) -> Plain:
     if not isinstance(found, dict):
         raise EvalError(f"{path}: expected a mapping, got {type(found).__name__}")
     map_values(refuse_code, found)
+    strange = next((one for one in found if one not in KNOWN), None)
+    if strange is not None:
+        raise unknown("key of a file of filters", strange, KNOWN, f" - at {path}")
+    for key, listed in found.items():
+        if listed and not (isinstance(listed, list) and all(isinstance(one, Mapping) for one in listed)):
+            raise EvalError(f"{path}: expected {key} to be a list of mappings, got {listed!r}")
     return found
 
 
@@ -135,14 +140,9 @@ OWN_REDUCERS = ("reducer", "reducers")
 """The keys of a metric that has reducers of its own."""
 
 
-def _entries(given: Plain, key: str, file: Path | None) -> list[Plain]:
-    strange = next((one for one in given if one not in KNOWN), None)
-    if strange is not None:
-        raise unknown("key of a file of filters", strange, KNOWN, f" - at {file}")
-    found = given.get(key) or []
-    if not isinstance(found, list) or not all(isinstance(one, Mapping) for one in found):
-        raise EvalError(f"{file}: expected {key} to be a list of mappings, got {found!r}")
-    return found
+def _entries(given: Plain, key: str) -> list[Plain]:
+    found = given.get(key)
+    return found if isinstance(found, list) else []
 
 
 def refuse_kind(log: LogTask, rules: Rules, first_row: Callable[[LogTask], Logged | None]) -> None:

@@ -5,21 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Literal, TypedDict, Unpack
+from typing import TYPE_CHECKING, Unpack
 
-from pyrsistent import PMap
-
-from evalcore.core.lm_eval.policy import POLICIES
-from evalcore.core.records.errors import EvalError, require, unknown
+from evalcore.core.records.errors import EvalError
 from evalcore.core.records.report import TaskReport
-from evalcore.core.tables import Tables
-from evalcore.shell.config.plan import Pin, make_plan
 from evalcore.shell.config.values import Names, RunPath, list_names
-from evalcore.shell.logs.declarations import DeclaredKeys, read_declarations, refuse_undeclared
-from evalcore.shell.logs.lm_eval.results import NO_MODEL
-from evalcore.shell.logs.log import Problem, Reader
-from evalcore.shell.logs.readers import READERS
-from evalcore.shell.logs.tables.column_map import ColumnKeys, declare_columns
+from evalcore.shell.logs.declarations import refuse_undeclared
+from evalcore.shell.logs.log import Problem
+from evalcore.shell.logs.tables.column_map import ColumnKeys
 from evalcore.shell.output.files.results import build_results, title_run
 from evalcore.shell.output.terminal.losses import find_losses
 from evalcore.shell.output.terminal.progress import UNSEEN, Progress
@@ -36,45 +29,13 @@ from evalcore.shell.score.report import (
     tell_missing,
     tell_numbers,
 )
-from evalcore.shell.score.rules import Rules, read_rules
-from evalcore.shell.score.scored_log import ScoredLog, ScorePlan, score_logs
+from evalcore.shell.score.rules import Rules
+from evalcore.shell.score.scored_log import ScoredLog, score_logs
+from evalcore.shell.score.units.log_plan import ScorePlan
+from evalcore.shell.score.units.score_keys import ScoreKeys, plan_scoring
 
-
-class PlanKeys(TypedDict, total=False):
-    """The keys of a run config that also say how recorded answers are scored."""
-
-    cluster: str | None
-    policy: str | None
-    confidence: float | None
-    ci: str | None
-    stderr: str | None
-    on_unscorable: str | None
-    bootstrap_iters: int | None
-    limit: float | None
-    include_path: Names | None
-    trust: Sequence[str | Pin] | str | None
-
-
-class ScoreKeys(PlanKeys, ColumnKeys, DeclaredKeys, total=False):
-    """Rules (``task`` to ``unparsed``), groups (``group_by`` to ``groups``), where to write, and how logs are read."""
-
-    task: Names
-    filter: Names
-    filter_name: str
-    metric: Names
-    reducer: Names
-    filters: RunPath | None
-    unparsed: Literal["wrong", "unscorable"]
-    group_by: str | None
-    weights: Literal["size", "equal"] | None
-    only: Names
-    groups: RunPath | None
-    output_path: RunPath | None
-    parquet: bool
-    overwrite: bool
-    keep_going: bool
-    readers: PMap[str, Reader]
-    tables: Tables
+if TYPE_CHECKING:
+    from evalcore.shell.run.prepare import Selected
 
 
 def score(logs: RunPath | Sequence[RunPath], *, shown: Progress = UNSEEN, **keys: Unpack[ScoreKeys]) -> RunResult:
@@ -90,13 +51,26 @@ def score(logs: RunPath | Sequence[RunPath], *, shown: Progress = UNSEEN, **keys
     start, paths = time.time(), [logs] if isinstance(logs, str | Path) else list(logs)
     asked = plan_scoring(keys)
     scored, selected = score_logs(paths, asked, shown)
+    return close_run(scored, asked, selected, source={"scored": [str(path) for path in paths]}, start=start, keys=keys)
+
+
+def close_run(
+    scored: Sequence[ScoredLog],
+    asked: ScorePlan,
+    selected: Selected | None,
+    *,
+    source: Mapping[str, list[str]],
+    start: float,
+    keys: ScoreKeys,
+) -> RunResult:
+    """Close the scores of logs into numbers, group them, and write them where that was asked for."""
     refuse_undeclared(asked.rules.declared, list_emitted(scored))
     tasks = close_logs(scored, asked.plan, asked.tables)
     trees, left_out = choose_trees(scored, tasks, asked, selected.trees if selected else ())
     report = close_groups(tasks, trees, asked.plan, asked.tables)
     problems = tuple(problem for part in scored for problem in part.problems)
     if not problems and not any(task.estimates for task in tasks):
-        raise EvalError(_tell_nothing(paths, tasks))
+        raise EvalError(_tell_nothing([path for paths in source.values() for path in paths], tasks))
     warnings = (
         *(selected.warnings if selected else ()),
         *(warning for part in scored for warning in part.warnings),
@@ -115,7 +89,6 @@ def score(logs: RunPath | Sequence[RunPath], *, shown: Progress = UNSEEN, **keys
     results = {**results, "n-shot": _forget_shots(results.get("n-shot"), shots)}
     files: tuple[str, ...] = ()
     if asked.folder is not None:
-        source = {"scored": [str(path) for path in paths]}
         files = write_folder(asked.folder, results, hashes, source=source, start=start, parquet=asked.parquet)
     return RunResult(
         report=report,
@@ -132,59 +105,15 @@ def score(logs: RunPath | Sequence[RunPath], *, shown: Progress = UNSEEN, **keys
     )
 
 
-def plan_scoring(keys: ScoreKeys) -> ScorePlan:
-    """Read what the keys ask for.
-
-    >>> plan_scoring({"metric": ["f1"], "limit": 10}).rules.metrics[0].name
-    'f1'
-    """
-    known = ScoreKeys.__annotations__
-    for key in keys:
-        if key not in known:
-            raise unknown("key", key, known)
-    if keys.get("parquet"):  # a package that is missing, before anything is scored
-        require("pyarrow.parquet", "parquet")
-    tasks = list_names(keys.get("task", ()))
-    shared = {key: keys[key] for key in PlanKeys.__annotations__ if key in keys}  # type: ignore[literal-required]
-    given, tables = {"model": NO_MODEL, "tasks": tasks or ["-"], **shared}, keys.get("tables")
-    plan = make_plan(given, "the command line", "", tables).plan
-    folder, groups, filters = keys.get("output_path"), keys.get("groups"), keys.get("filters")
-    return ScorePlan(
-        plan=plan,
-        rules=read_rules(
-            steps=list_names(keys.get("filter", ())),
-            name=keys.get("filter_name", "none"),
-            metrics=list_names(keys.get("metric", ())),
-            reducers=list_names(keys.get("reducer", ())),
-            scores=list_names(keys.get("score", ())),
-            unparsed=keys.get("unparsed", "wrong"),
-            declared=read_declarations(keys),
-            file=None if filters is None else Path(filters),
-            tables=tables or POLICIES[plan.policy],
-        ),
-        columns=declare_columns(keys),
-        tasks=tasks,
-        group_by=keys.get("group_by"),
-        by_size=keys.get("weights") != "equal",
-        groups=None if groups is None else Path(groups),
-        only=list_names(keys.get("only", ())),
-        folder=Path(folder).expanduser() if folder else None,
-        parquet=keys.get("parquet", False),
-        overwrite=keys.get("overwrite", False),
-        keep_going=keys.get("keep_going", False),
-        readers=keys.get("readers", READERS),
-    )
-
-
 def _forget_shots(shots: object, unknown: frozenset[str]) -> dict[str, object]:
     """The shots of tasks and groups as results have them, null where they are not recorded."""
     known = shots if isinstance(shots, Mapping) else {}
     return {name: None if name in unknown else count for name, count in known.items()}
 
 
-def _tell_nothing(paths: Sequence[RunPath], tasks: Sequence[TaskReport]) -> str:
+def _tell_nothing(paths: Sequence[str], tasks: Sequence[TaskReport]) -> str:
     """Say why there is no number at all."""
-    where = ", ".join(map(str, paths))
+    where = ", ".join(paths)
     if not tasks:
         return f"{where}: no documents"
     names = ", ".join(task.name for task in tasks)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import islice, pairwise
 from pathlib import Path
 from typing import NamedTuple
 from zipfile import is_zipfile
@@ -13,7 +14,9 @@ import msgspec
 from msgspec import Raw, Struct
 
 from evalcore.core.records.errors import EvalError
+from evalcore.core.records.estimate import Estimate
 from evalcore.core.records.request import GENERATE_UNTIL
+from evalcore.core.records.task import MetricKey
 from evalcore.shell.data.unpack import open_bytes
 from evalcore.shell.data.wire import MOST_BYTES, decode_line, encode_line
 from evalcore.shell.logs.head import FileHead, LogFile
@@ -28,6 +31,7 @@ from evalcore.shell.logs.inspect.numbers import (
 from evalcore.shell.logs.inspect.samples import InspectSample, SampleKey, list_spelled, log_samples, read_sample
 from evalcore.shell.logs.json_records import Record, locate_problem
 from evalcore.shell.logs.log import Logged, LogTask, Opening, Problem, Reader
+from evalcore.shell.logs.units.unit import UNCUT, Cut, Unit, UnitNotes
 
 Plain = dict[str, object]
 
@@ -79,12 +83,24 @@ def open_inspect(files: Sequence[LogFile], opening: Opening) -> list[LogTask]:
         pointed=partial(_read_pointed, path, results, zipped),
         warnings=tell_unfinished(status, header.get("error"), here, spec),
         covers=partial(names_all, results),
-        tell_numbers=partial(tell_numbers, results),
+        recorded=results,
+        cut=Cut(partial(_cut_zip, path), partial(_read_zip_unit, path, opening.requests)) if zipped else UNCUT,
     )
     return [made]
 
 
-INSPECT = Reader(recognises=recognise_inspect, opens=open_inspect, order=20, title="an Inspect log", harness="Inspect")
+def _tell_numbers(log: LogTask, name: str, estimates: Iterable[tuple[MetricKey, Estimate]]) -> tuple[str, ...]:
+    return tell_numbers(log.recorded, name, estimates)
+
+
+INSPECT = Reader(
+    recognises=recognise_inspect,
+    opens=open_inspect,
+    order=20,
+    title="an Inspect log",
+    harness="Inspect",
+    tell_numbers=_tell_numbers,
+)
 
 
 def _read_pointed(path: Path, results: Mapping[str, object], zipped: bool) -> Mapping[str, bool]:
@@ -119,7 +135,20 @@ class StoredSample(NamedTuple):
     read: Callable[[], bytes]
 
 
-def _zip_rows(path: Path, requests: bool) -> Iterator[Logged | Problem]:
+def _cut_zip(path: Path, size: int) -> tuple[Unit, ...]:
+    """Cut a log at its documents, whose samples are members of a zip file."""
+    with open_zip(path) as zipped:
+        total = len({one.key.id for one in list_samples(zipped)})
+    count = max(1, min(total, -(-path.stat().st_size // size)))
+    ends = [total * at // count for at in range(count + 1)]
+    return tuple(Unit(path, "documents", a, b, total) for a, b in pairwise(ends))
+
+
+def _read_zip_unit(path: Path, requests: bool, unit: Unit, seen: UnitNotes) -> Iterator[Logged | Problem]:
+    return _zip_rows(path, requests, unit.start, unit.stop)
+
+
+def _zip_rows(path: Path, requests: bool, start: int = 0, stop: int | None = None) -> Iterator[Logged | Problem]:
     try:
         with open_zip(path) as zipped:
             places = (
@@ -127,7 +156,7 @@ def _zip_rows(path: Path, requests: bool) -> Iterator[Logged | Problem]:
                 for at, one in enumerate(list_samples(zipped), 1)
             )
             stored = [StoredSample(one.key, at, partial(read_member, zipped, one.info)) for at, one in places]
-            yield from _documents(path, stored, requests)
+            yield from _documents(path, stored, requests, start, stop)
     except EvalError as wrong:
         yield locate_problem(path, Record(1, 0, b""), wrong)
 
@@ -162,12 +191,14 @@ def _read_key(raw: Raw) -> _Key:
         raise EvalError(f"expected a sample with id and epoch: {wrong}") from wrong
 
 
-def _documents(path: Path, stored: Sequence[StoredSample], requests: bool) -> Iterator[Logged | Problem]:
+def _documents(
+    path: Path, stored: Sequence[StoredSample], requests: bool, start: int = 0, stop: int | None = None
+) -> Iterator[Logged | Problem]:
     """The samples of each id as a document, epochs in order; an unreadable sample is a problem of its document."""
     groups: dict[str, list[StoredSample]] = {}
     for one in sorted(stored, key=lambda one: (one.key.order, one.key.epoch)):
         groups.setdefault(one.key.id, []).append(one)
-    for number, group in enumerate(groups.values()):
+    for number, group in islice(enumerate(groups.values()), start, stop):
         epochs: dict[int, InspectSample] = {}
         for one in group:
             try:

@@ -51,7 +51,7 @@ def read_epochs(spec: Plain) -> Epochs:
     (Epochs(count=4, reducers=('max',), strange=('majority',)), Epochs(count=1, reducers=('mean',), strange=()))
     """
     count, given = (find_part(spec, "config").get(key) for key in ("epochs", "epochs_reducer"))
-    names = [given] if isinstance(given, str) else given if isinstance(given, list) else []
+    names = [given] if isinstance(given, str) else given if isinstance(given, list | tuple) else []
     ours = {str(one): find_our_reducer(str(one)) for one in names}
     known = tuple(dict.fromkeys(one for one in ours.values() if one is not None))
     strange = tuple(name for name, one in ours.items() if one is None)
@@ -193,4 +193,4 @@ def _base(entry: Plain, names: Iterable[str], end: str = "") -> str | None:
 
 def _entries(results: Plain) -> Iterator[Plain]:
     listed = results.get("scores")
-    yield from (one for one in listed if isinstance(one, Mapping)) if isinstance(listed, list) else ()
+    yield from (one for one in listed if isinstance(one, Mapping)) if isinstance(listed, list | tuple) else ()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -11,6 +11,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 from evalcore.core.records.errors import EvalError
+from evalcore.core.records.estimate import Estimate
 from evalcore.core.records.frozen_dict import freeze_dict
 from evalcore.core.records.request import (
     GENERATE_UNTIL,
@@ -19,6 +20,7 @@ from evalcore.core.records.request import (
     MULTIPLE_CHOICE,
     OutputType,
 )
+from evalcore.core.records.task import MetricKey
 from evalcore.shell.data.unpack import open_bytes
 from evalcore.shell.data.wire import decode_line, encode_line
 from evalcore.shell.logs.head import FileHead, LogFile
@@ -28,10 +30,11 @@ from evalcore.shell.logs.lm_eval.names import RENAMED, list_filters, name_task
 from evalcore.shell.logs.lm_eval.past import find_past, read_past
 from evalcore.shell.logs.lm_eval.pools import Pool, pool_samples, read_first_row
 from evalcore.shell.logs.lm_eval.requests import guess_output_type
-from evalcore.shell.logs.lm_eval.results import tell_contradictions
+from evalcore.shell.logs.lm_eval.results import Placed, tell_contradictions
 from evalcore.shell.logs.lm_eval.rows import recognise_samples
 from evalcore.shell.logs.lm_eval.samples import SampleLog, read_samples
 from evalcore.shell.logs.log import LogTask, Opening, Problem, Reader
+from evalcore.shell.logs.units.sample_unit import cut_samples
 
 KINDS = frozenset({GENERATE_UNTIL, LOGLIKELIHOOD, LOGLIKELIHOOD_ROLLING, MULTIPLE_CHOICE})
 LMMS_KEY = re.compile(rb'"model_configs"\s*:')
@@ -42,8 +45,14 @@ def open_samples(files: Sequence[LogFile], opening: Opening) -> list[LogTask]:
     return [_task(pool, opening) for pool in pool_samples(files, opening.results_in)]
 
 
+def _tell_numbers(log: LogTask, name: str, estimates: Iterable[tuple[MetricKey, Estimate]]) -> tuple[str, ...]:
+    placed = Placed(str(log.recorded.get("task")), log.results)
+    return tell_contradictions(placed, name, estimates, shards=len(log.paths) > 1)
+
+
 SAMPLES = Reader(
     recognises=recognise_samples,
+    tell_numbers=_tell_numbers,
     opens=open_samples,
     order=10,
     title="a sample log",
@@ -79,7 +88,8 @@ def _task(pool: Pool, opening: Opening) -> LogTask:
         model=find_model_facts(placed.results),
         warnings=pool.told,
         past=partial(find_past, paths),
-        tell_numbers=partial(tell_contradictions, placed, shards=len(paths) > 1),
+        recorded={"task": placed.task},
+        cut=cut_samples(log, first.get("filter")),
     )
 
 
@@ -144,9 +154,13 @@ def open_lmms(files: Sequence[LogFile], opening: Opening) -> list[LogTask]:
         output_type=kind,
         rows=partial(read_samples, log),
         config=config,
-        past=lambda doc_id: None,
+        past=_find_none,
     )
     return [made]
+
+
+def _find_none(doc_id: int) -> None:
+    """What came of a document takes the whole log."""
 
 
 LMMS = Reader(recognises=recognise_lmms, opens=open_lmms, order=30, title="lmms-eval's samples", results_beside=True)

@@ -56,7 +56,7 @@ def read_samples(log: SampleLog) -> Iterator[Logged | Problem]:
     """
     notes = _Notes(Pages(), Pages(), {name: at for at, name in enumerate(dict.fromkeys(log.filters))})
     past = log.past() if log.past is not None else None
-    reading: _Reading | None = None
+    reading: Reading | None = None
     for path in log.paths:
         for at in log.records(path):
             if isinstance(at, Problem):
@@ -66,8 +66,8 @@ def read_samples(log: SampleLog) -> Iterator[Logged | Problem]:
                 row = read_asked(at.data, log.output_type, prompts=log.requests)
                 if not _is_first(row, notes):
                     continue
-                reading = _learn(log, row) if reading is None else reading
-                made = _logged(row, reading, log, at, path)
+                reading = learn_reading(log, row) if reading is None else reading
+                made = build_logged(row, reading, log, at, path)
             except EvalError as wrong:
                 yield locate_problem(path, at, wrong)
                 continue
@@ -133,19 +133,21 @@ def _last_row(log: SampleLog, key: int) -> tuple[Path, Record]:
 # --- documents ------------------------------------------------------------------------------------------------------
 
 
-class _Reading(Struct, frozen=True):
+class Reading(Struct, frozen=True):
     """How to read targets: what is known of them and, if that leaves one open, what all rows settle."""
 
     known: Targets
     settled: Callable[[], Targets]
 
 
-def _learn(log: SampleLog, row: AskedRow) -> _Reading:
+def learn_reading(log: SampleLog, row: AskedRow) -> Reading:
+    """Learn from the first row of a log how its targets are written."""
     known = learn_targets(log.output_type, log.config, _doc(row.doc), row.requests)
-    return _Reading(known, cache(lambda: settle_targets(known, _told(log, known))))
+    return Reading(known, cache(lambda: settle_targets(known, _told(log, known))))
 
 
-def _logged(row: AskedRow, reading: _Reading, log: SampleLog, at: Record, path: Path) -> Logged:
+def build_logged(row: AskedRow, reading: Reading, log: SampleLog, at: Record, path: Path) -> Logged:
+    """Build the document of a row."""
     replies = drop_padding(read_replies(row), log.config.get("repeats"))
     choices = _choices(row, reading.known, len(replies))
     cluster, own_id = (row.own.get("cluster"), row.own.get("id")) if row.own else (None, None)
@@ -177,7 +179,7 @@ def _each_request(requests: tuple[Request, ...], choices: Sequence[str], count: 
 
 
 def _gold(
-    row: AskedRow, reading: _Reading, choices: Sequence[str], replies: Sequence[Sequence[Reply]], at: Record
+    row: AskedRow, reading: Reading, choices: Sequence[str], replies: Sequence[Sequence[Reply]], at: Record
 ) -> Gold:
     """The gold: by the target, else by the document, else by the logged accuracy."""
     if row.own and "gold" in row.own:

@@ -33,7 +33,7 @@ class Matching(Struct, frozen=True):
     texts: bool = True
 
 
-class Seen(Struct, frozen=True, gc=False):
+class Noticed(Struct, frozen=True, gc=False):
     """What is kept of a document. ``raw`` is a hash of its bytes, to recognise them in another row."""
 
     raw: int
@@ -66,14 +66,14 @@ class Look(Struct, frozen=True):
         cluster: int | str | None,
         prompt: Callable[[], str],
         raw: int = 0,
-    ) -> Seen:
+    ) -> Noticed:
         """Keep the identity of a document with its declared id and cluster; ``prompt`` hashes what was asked."""
         unit = cluster if self.unit is None else self.unit(doc)
         text = excerpt_document(doc) if self.texts else ""
         content = self.content(doc, target)
         if not self.named:
-            return Seen(raw, content, text, unit)
-        return Seen(raw, content, text, unit, id, prompt(), hash_content(None, target))
+            return Noticed(raw, content, text, unit)
+        return Noticed(raw, content, text, unit, id, prompt(), hash_content(None, target))
 
 
 def make_look(matching: Matching) -> Look:
@@ -207,10 +207,10 @@ def make_cluster_reader(given: str) -> Callable[[object], str]:
     return cluster
 
 
-def tabulate_documents(seen: Iterable[tuple[int, Seen]]) -> tuple[DocumentRow, ...]:
+def tabulate_documents(seen: Iterable[tuple[int, Noticed]]) -> tuple[DocumentRow, ...]:
     """Tabulate documents in key order, each with its occurrence among identical documents.
 
-    >>> one = Seen(0, "c", "text", None)
+    >>> one = Noticed(0, "c", "text", None)
     >>> [(row.key, row.occurrence) for row in tabulate_documents([(5, one), (2, one)])]
     [(2, 0), (5, 1)]
     """
@@ -223,7 +223,7 @@ def tabulate_documents(seen: Iterable[tuple[int, Seen]]) -> tuple[DocumentRow, .
 
 
 def refuse_lone_clusters(
-    seen: Mapping[int, Seen], line_of: Callable[[int], int], path: Path, *, several: bool = False
+    seen: Mapping[int, Noticed], line_of: Callable[[int], int], path: Path, *, several: bool = False
 ) -> None:
     """Refuse clusters of only some documents."""
     lone = [key for key, one in seen.items() if one.cluster is None]

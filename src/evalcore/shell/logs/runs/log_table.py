@@ -30,7 +30,7 @@ from evalcore.shell.logs.log import NOTHING, Logged
 from evalcore.shell.logs.runs.identity import (
     Look,
     Matching,
-    Seen,
+    Noticed,
     encode_sorted,
     hash_arguments,
     hash_requests,
@@ -81,7 +81,7 @@ def read_log_table(
 
     ``filters`` name the rows of a document in logs that do not name them.
     """
-    seen: dict[int, Seen] = {}
+    seen: dict[int, Noticed] = {}
     lines: dict[str, dict[int, int]] = {}
     cells: dict[str, dict[str, _Notes]] = {}
     fields: set[str] = set()
@@ -116,7 +116,7 @@ def tabulate_log(rows: Iterable[Logged], written: frozenset[str], path: Path, ma
 
     Documents are identified as if the log had been written as a sample log.
     """
-    seen: dict[int, Seen] = {}
+    seen: dict[int, Noticed] = {}
     lines: dict[int, int] = {}
     fields: set[str] = set()
     options: dict[bytes, Mapping[str, object]] = {}
@@ -174,7 +174,7 @@ Gathered = tuple[set[str], dict[bytes, Mapping[str, object]]]
 """The fields of documents and the options of requests, as they are read."""
 
 
-def _document(row: Row, known: Seen | None, own: Mapping[str, object], look: Look, gathered: Gathered) -> Seen:
+def _document(row: Row, known: Noticed | None, own: Mapping[str, object], look: Look, gathered: Gathered) -> Noticed:
     """The document of a row, which must be the same under every filter."""
     given = row.fields.get("doc")
     raw = hash(bytes(given)) if isinstance(given, Raw) else 0

@@ -34,6 +34,7 @@ from evalcore.shell.logs.tables.table_golds import choose_gold, is_number, settl
 from evalcore.shell.logs.tables.table_kinds import USUAL, expect_likelihoods, find_likelihoods
 from evalcore.shell.logs.tables.table_rows import FORMS, TableRow, encode_cells, may_be_table, read_table
 from evalcore.shell.logs.tables.table_tasks import split_tasks, weigh_row
+from evalcore.shell.logs.units.table_unit import cut_table
 
 GATHERED = 64 << 20
 """Up to this size, unpacked, the repeats of a document may stand anywhere; beyond it they must be adjacent."""
@@ -74,6 +75,7 @@ def _task(name: str, file: LogFile, kind: OutputType, mapping: ColumnMap, rows: 
         usual=USUAL[kind] if mapping.choices is None and mapping.loglikelihoods is not None else (),
         warnings=warnings,
         written=mapping.written,
+        cut=cut_table(file, mapping, partial(_documents, file.path, mapping, settled=settled, kind=kind)),
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 
@@ -45,24 +45,28 @@ def read_table(path: Path, form: str, mapping: ColumnMap) -> Rows:
 
 
 def _read_json(path: Path, mapping: ColumnMap) -> Rows:
-    if _is_whole(path, mapping):
+    if is_whole(path, mapping):
         yield from _read_object(path)
         return
     for at in read_records(path):
         if isinstance(at, Problem):
             yield at
             continue
-        try:
-            cells = decode_line(at.data, "")
-            if not isinstance(cells, dict):
-                raise EvalError(f"expected a JSON object, got {str(cells)[:60]!r}")
-        except EvalError as wrong:
-            yield locate_problem(path, at, wrong)
-            continue
-        yield TableRow(at, cells)
+        yield read_json_row(path, at)
 
 
-def _is_whole(path: Path, mapping: ColumnMap) -> bool:
+def read_json_row(path: Path, at: Record) -> TableRow | Problem:
+    """Read a row that is a JSON object."""
+    try:
+        cells = decode_line(at.data, "")
+        if not isinstance(cells, dict):
+            raise EvalError(f"expected a JSON object, got {str(cells)[:60]!r}")
+    except EvalError as wrong:
+        return locate_problem(path, at, wrong)
+    return TableRow(at, cells)
+
+
+def is_whole(path: Path, mapping: ColumnMap) -> bool:
     """Whether a file is an object that holds the rows: over several lines, or on one line without declared columns."""
     first, *more = *islice(read_records(path), 2), None
     if not isinstance(first, Record):
@@ -164,10 +168,14 @@ def may_be_table(file: LogFile, mapping: ColumnMap) -> bool:
 
 
 def _read_arrow(path: Path, mapping: ColumnMap) -> Rows:
+    return read_arrow_rows(path, _batches(path), mapping)
+
+
+def read_arrow_rows(path: Path, batches: Iterable[object], mapping: ColumnMap, number: int = 0) -> Rows:
+    """Read the rows of Arrow's batches, counted from ``number`` on."""
     arrow = require("pyarrow", "parquet")
     try:
-        number = 0
-        for batch in _batches(path):
+        for batch in batches:
             _refuse_doubled(batch.schema.names, mapping)  # type: ignore[attr-defined]  # a pyarrow.RecordBatch
             for cells in batch.to_pylist():  # type: ignore[attr-defined]
                 number += 1

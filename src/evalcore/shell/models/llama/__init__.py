@@ -2,7 +2,7 @@
 
 tokens   texts to tokens to the calls that evaluate them
 chat     the chat template of a model file, in the sandbox
-engine   weights, tokenizer, and a cache of what was evaluated
+weights  weights, tokenizer, and a cache of what was evaluated
 decode   logits to log-likelihoods and next tokens
 work     questions with a common beginning, one after the other
 backend  the backend, its arguments and its identity

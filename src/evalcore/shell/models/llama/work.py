@@ -18,7 +18,6 @@ from evalcore.shell.models.llama.decode import (
     read_decoding,
     score_rows,
 )
-from evalcore.shell.models.llama.engine import Engine
 from evalcore.shell.models.llama.tokens import (
     TokenBlock,
     Tokens,
@@ -28,6 +27,7 @@ from evalcore.shell.models.llama.tokens import (
     plan_continuation,
     roll_windows,
 )
+from evalcore.shell.models.llama.weights import Weights
 from evalcore.shell.models.model import Heard, Question, fit_reply
 
 
@@ -41,7 +41,7 @@ class Work(NamedTuple):
 
 
 def answer_questions(
-    engine: Engine, questions: Sequence[Question], size: int, seed: int, max_gen_toks: int
+    engine: Weights, questions: Sequence[Question], size: int, seed: int, max_gen_toks: int
 ) -> Iterator[Heard]:
     """Answer questions in the order of their tokens, so that common beginnings are evaluated once."""
     works: list[Work] = []
@@ -58,7 +58,7 @@ def answer_questions(
         yield Heard(work.at, fit_reply(questions[work.at].request, reply), finish)
 
 
-def _prepare_work(engine: Engine, at: int, question: Question, seed: int, max_gen_toks: int) -> Work:
+def _prepare_work(engine: Weights, at: int, question: Question, seed: int, max_gen_toks: int) -> Work:
     request = question.request
     prefix = engine.bos if engine.bos >= 0 else engine.eos
     if isinstance(request, Generate):
@@ -75,17 +75,17 @@ def _prepare_work(engine: Engine, at: int, question: Question, seed: int, max_ge
     return Work(at, tuple(fit_pair(*pair, engine.n_ctx) for pair in roll_windows(tokens, prefix, engine.n_ctx)))
 
 
-def _encode_text(engine: Engine, text: str, begin: bool) -> Tokens:
+def _encode_text(engine: Weights, text: str, begin: bool) -> Tokens:
     """Encode a text, after a BOS token if the model wants one and the text does not begin with its name."""
     begins = begin and engine.adds_bos and not text.startswith(engine.text_of(engine.bos))
     return ((engine.bos,) if begins else ()) + engine.tokenize(text)
 
 
-def _score_work(engine: Engine, work: Work, size: int) -> Reply:
+def _score_work(engine: Weights, work: Work, size: int) -> Reply:
     return add_likelihoods([_score_pair(engine, context, continuation, size) for context, continuation in work.pairs])
 
 
-def _score_pair(engine: Engine, context: Tokens, continuation: Tokens, size: int) -> Likelihood:
+def _score_pair(engine: Weights, context: Tokens, continuation: Tokens, size: int) -> Likelihood:
     parts = [score_rows([engine.reach(plan_context(context, size))], continuation[:1])]
     done = 1
     for block in plan_continuation(continuation, size):
@@ -95,7 +95,7 @@ def _score_pair(engine: Engine, context: Tokens, continuation: Tokens, size: int
     return add_likelihoods(parts)
 
 
-def _generate_text(engine: Engine, work: Work, size: int) -> tuple[Reply, str]:
+def _generate_text(engine: Weights, work: Work, size: int) -> tuple[Reply, str]:
     how, draw, raw = work.how or Decoding(), np.random.default_rng(work.seed), b""
     row = engine.reach(plan_context(work.pairs[0][0], size))
     for left in range(how.max_gen_toks, 0, -1):

@@ -39,7 +39,7 @@ def _silence_library(binding: ModuleType) -> object:
     return hush
 
 
-class Engine:
+class Weights:
     """A loaded model and one sequence in its cache; for one thread only."""
 
     def __init__(self, path: Path, *, n_ctx: int, n_batch: int, n_threads: int, n_gpu_layers: int) -> None:

@@ -1,0 +1,5 @@
+"""Scores of some of a task's documents as one small file that any machine can merge.
+
+codec     records as bytes and back, without pickle
+partial   what a unit of work leaves behind, and how such parts merge
+"""

@@ -1,0 +1,243 @@
+"""What a unit of work leaves behind: scores of some documents, where they are from, and how such parts merge."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
+
+from evalcore.core.partials.codec import RECORDS, pack, unpack
+from evalcore.core.records.array import Array, Ints64, frozen
+from evalcore.core.records.column import Column
+from evalcore.core.records.errors import EvalError
+from evalcore.core.records.frozen_dict import FrozenDict
+from evalcore.core.records.score import Scored, merge_scored
+
+VERSION = 1
+MAGIC = b"evalcore partial %d\n"
+
+
+class Span(Struct, frozen=True):
+    """What documents were made from: a range of a source, of ``total`` where that is known, and its content's hash.
+
+    >>> str(Span("samples_t.jsonl", "bytes", 0, 64, 128))
+    'bytes 0 to 64 of samples_t.jsonl'
+    """
+
+    source: str
+    unit: str
+    start: int
+    stop: int
+    total: int | None = None
+    digest: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.unit} {self.start:,} to {self.stop:,} of {self.source}"
+
+
+class Tally(Struct, frozen=True):
+    """How many rows one filter of a log has in some units, and a sum over them that does not depend on their order."""
+
+    filter: str
+    rows: int
+    mark: int
+
+
+class Partial(Struct, frozen=True, kw_only=True):
+    """Scores of some documents of a log, under the names of their tasks.
+
+    ``head`` is what is known of the log and the rules, ``made`` the programs whose bits these are. ``places`` are the
+    documents by their places in the source if they have no numbers of their own, ``ids`` the hashes of their ids;
+    ``tallies`` count the rows of each filter. ``beyond`` are recorded scores other than 0 and 1, ``lost`` counts
+    repeats without a score by document, ``hashes`` are those of tasks whose samples were written, and ``problems`` are
+    records that could not be read.
+    """
+
+    scored: tuple[Scored, ...] = ()
+    spans: tuple[Span, ...] = ()
+    head: Mapping[str, object] = FrozenDict()
+    made: tuple[str, ...] = ()
+    places: Array | None = None
+    ids: Array | None = None
+    tallies: tuple[Tally, ...] = ()
+    beyond: tuple[str, ...] = ()
+    lost: tuple[tuple[int, int], ...] = ()
+    hashes: tuple[tuple[str, str], ...] = ()
+    problems: tuple[tuple[str, int, int, str, bool], ...] = ()
+
+
+KNOWN: Mapping[str, type[Struct]] = {**RECORDS, **{kind.__name__: kind for kind in (Span, Tally, Partial)}}
+
+
+def encode_partial(partial: Partial) -> bytes:
+    """Encode a partial as the content of a file: a line with the version of the format, then packed records.
+
+    >>> decode_partial(encode_partial(Partial(made=("a",)))).made
+    ('a',)
+    """
+    return MAGIC % VERSION + pack(partial, KNOWN)
+
+
+def decode_partial(data: bytes, where: str = "a partial") -> Partial:
+    """Decode a partial; bytes of another format or version, or damaged ones, are an error that names the place.
+
+    >>> decode_partial(b"evalcore partial 9\\n...", "x.partial")
+    Traceback (most recent call last):
+    evalcore.EvalError: x.partial: expected a partial of version 1, got version 9; score its log again
+    """
+    line, _, packed = data.partition(b"\n")
+    begin = MAGIC.partition(b"%")[0]
+    if not line.startswith(begin):
+        raise EvalError(f"{where}: expected a partial of evalcore, got {data[:24]!r}")
+    if line + b"\n" != MAGIC % VERSION:
+        got = line.removeprefix(begin).decode("ascii", "replace")[:20]
+        raise EvalError(f"{where}: expected a partial of version {VERSION}, got version {got}; score its log again")
+    try:
+        found = unpack(packed, KNOWN)
+    except EvalError as wrong:
+        raise EvalError(f"{where}: {wrong}") from wrong
+    if not isinstance(found, Partial):
+        raise EvalError(f"{where}: expected a partial, got {type(found).__name__}")
+    return found
+
+
+def merge_partials(parts: Iterable[Partial]) -> Partial:
+    """Merge partials of one log, in any order; those of one span collapse, and contradictory ones are refused.
+
+    >>> merge_partials([Partial(spans=(Span("a", "bytes", 0, 5),)), Partial(spans=(Span("a", "bytes", 0, 5),))]).spans
+    (Span(source='a', unit='bytes', start=0, stop=5, total=None, digest=''),)
+    """
+    given = _each_once(sorted(parts, key=lambda one: one.spans[:1] and _order(one.spans[0])))
+    if len(given) == 1:
+        return given[0]
+    first = given[0]
+    for other in given[1:]:
+        _expect_same(first, other)
+    tasks: dict[str, list[Scored]] = {}
+    for one in (one for part in given for one in part.scored):
+        tasks.setdefault(one.task.name, []).append(one)
+    return replace(
+        first,
+        scored=tuple(map(merge_scored, tasks.values())),
+        spans=tuple(sorted({span for part in given for span in part.spans}, key=_order)),
+        places=_join(part.places for part in given),
+        ids=_join(part.ids for part in given),
+        tallies=add_tallies(tally for part in given for tally in part.tallies),
+        beyond=tuple(sorted({name for part in given for name in part.beyond})),
+        lost=tuple(sorted({pair for part in given for pair in part.lost})),
+        hashes=tuple(pair for part in given for pair in part.hashes),
+        problems=tuple(problem for part in given for problem in part.problems),
+    )
+
+
+def _order(span: Span) -> tuple[str, str, int, int]:
+    return span.source, span.unit, span.start, span.stop
+
+
+def _each_once(parts: Sequence[Partial]) -> list[Partial]:
+    """Each set of spans once; two of the same spans must have the same scores."""
+    first: dict[object, Partial] = {}
+    for one in parts:
+        where = one.spans or id(one)
+        known = first.setdefault(where, one)
+        if known is not one and (known.scored != one.scored or known.head != one.head):
+            raise EvalError(f"expected one partial of {one.spans[0]}, got two with different scores")
+    return list(first.values()) or [Partial()]
+
+
+def _expect_same(first: Partial, other: Partial) -> None:
+    place = f"{other.spans[0]}" if other.spans else "a partial"
+    if first.made != other.made:
+        ours, theirs = (", ".join(one.made) for one in (first, other))
+        told = f"expected partials made by the same programs, got {ours} and {theirs}"
+        raise EvalError(f"{told}, whose bits may differ; score again - at {place}")
+    if first.head != other.head:
+        raise EvalError(f"expected partials of one log by one set of rules, got two - at {place}")
+
+
+def _join(arrays: Iterable[Array | None]) -> Array | None:
+    found = [one.ints for one in arrays if one is not None]
+    return frozen(np.concatenate(found)) if found else None
+
+
+def add_tallies(tallies: Iterable[Tally]) -> tuple[Tally, ...]:
+    """Add the tallies of each filter.
+
+    >>> add_tallies([Tally("a", 1, 5), Tally("a", 2, 6)])
+    (Tally(filter='a', rows=3, mark=11),)
+    """
+    sums: dict[str, Tally] = {}
+    for one in tallies:
+        known = sums.get(one.filter, Tally(one.filter, 0, 0))
+        sums[one.filter] = Tally(one.filter, known.rows + one.rows, (known.mark + one.mark) % (1 << 63))
+    return tuple(sums[name] for name in sorted(sums))
+
+
+def find_gaps(spans: Iterable[Span]) -> Iterator[Span]:
+    """Find the ranges of sources that no span covers, as far as their totals are known.
+
+    >>> [str(gap) for gap in find_gaps([Span("a", "bytes", 0, 5, 20), Span("a", "bytes", 12, 20, 20)])]
+    ['bytes 5 to 12 of a']
+    """
+    ends: dict[tuple[str, str], list[Span]] = {}
+    for span in sorted(spans, key=_order):
+        ends.setdefault((span.source, span.unit), []).append(span)
+    for (source, unit), own in ends.items():
+        reached = 0
+        for span in own:
+            if span.start > reached:
+                yield Span(source, unit, reached, span.start, span.total)
+            reached = max(reached, span.stop)
+        if own[-1].total is not None and reached < own[-1].total:
+            yield Span(source, unit, reached, own[-1].total, own[-1].total)
+
+
+def tell_unevenness(partial: Partial) -> str:
+    """Say what is wrong with the rows of a whole log; empty if all documents occur once under every filter.
+
+    >>> tell_unevenness(Partial(tallies=(Tally("a", 3, 7), Tally("b", 2, 7))))
+    'expected as many rows under each filter, got 3 under a, 2 under b'
+    """
+    tallies = partial.tallies
+    if len({one.rows for one in tallies}) > 1:
+        counts = ", ".join(f"{one.rows} under {one.filter}" for one in tallies)
+        return f"expected as many rows under each filter, got {counts}"
+    if len({one.mark for one in tallies}) > 1:
+        return "expected the same documents and replies under each filter, got others"
+    longest = max((len(one.column) for scored in partial.scored for one in scored.columns), default=0)
+    alone = len(partial.scored) == 1 and bool(partial.scored[0].columns)
+    if tallies and alone and longest != tallies[0].rows:
+        return f"expected one row per document and filter, got {tallies[0].rows} rows of {longest} documents"
+    if partial.ids is not None and len(np.unique(partial.ids.ints)) < len(partial.ids):
+        return "expected each id once, got one again"
+    return ""
+
+
+def number_documents(partial: Partial) -> Partial:
+    """Number documents that have only places by their order; others have their numbers already.
+
+    >>> number_documents(Partial(places=Array([0, 90, 40]), lost=((90, 1),))).lost
+    ((2, 1),)
+    """
+    if partial.places is None:
+        return partial
+    places: Ints64 = np.unique(partial.places.ints)
+    scored = tuple(_renumber(one, places) for one in partial.scored)
+    lost = tuple((int(np.searchsorted(places, place)), count) for place, count in partial.lost)
+    return replace(partial, scored=scored, places=None, lost=lost)
+
+
+def _renumber(scored: Scored, places: Ints64) -> Scored:
+    def number(column: Column) -> Column:
+        keys = np.searchsorted(places, column.keys.ints).astype(np.int64)
+        reasons = tuple((int(np.searchsorted(places, key)), why) for key, why in column.reasons)
+        return replace(column, keys=frozen(keys), reasons=reasons)
+
+    columns = tuple(
+        replace(one, column=number(one.column), noise=None if one.noise is None else number(one.noise))
+        for one in scored.columns
+    )
+    clusters = tuple((int(np.searchsorted(places, key)), code) for key, code in scored.clusters)
+    return replace(scored, columns=columns, clusters=clusters)

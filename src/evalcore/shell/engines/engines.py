@@ -1,0 +1,38 @@
+"""The engines, as a table, and which of them fits work of a size."""
+
+from __future__ import annotations
+
+from pyrsistent import PMap, pmap
+
+from evalcore.core.records.errors import unknown
+from evalcore.shell.engines.cluster import RAY
+from evalcore.shell.engines.interface import SERIAL, Engine
+from evalcore.shell.engines.processes import PROCESSES, count_cores
+
+ENGINES: PMap[str, Engine] = pmap({"serial": SERIAL, "processes": PROCESSES, "ray": RAY})
+"""Every engine by name; a host passes one of its own as ``engine=``."""
+
+WORTH = 96 << 20
+"""From this many bytes of logs on, processes are faster than one (measured by ``python -m bench engines``)."""
+
+
+def find_engine(named: str | Engine | None) -> Engine:
+    """Find an engine by name; an engine is itself.
+
+    >>> find_engine("serial").title, find_engine(None).title
+    ('one process', 'one process')
+    >>> find_engine("spark")
+    Traceback (most recent call last):
+    evalcore.EvalError: unknown engine 'spark'. Known: processes, ray, serial
+    """
+    if isinstance(named, Engine):
+        return named
+    found = ENGINES.get(named or "serial")
+    if found is None:
+        raise unknown("engine", str(named), ENGINES)
+    return found
+
+
+def choose_engine(size: int) -> str:
+    """Choose the engine for logs of this many bytes, where nobody named one."""
+    return "processes" if size >= WORTH and count_cores() > 1 else "serial"

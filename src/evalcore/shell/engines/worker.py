@@ -1,0 +1,59 @@
+"""A worker process: it reads a function, then units, and answers each; it holds no threads and no handlers."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import signal
+import struct
+import sys
+from typing import IO
+
+HEAD = struct.Struct("<BQ")
+DONE, WRONG, UNEXPECTED = 0, 1, 2
+
+
+def write_frame(pipe: IO[bytes], kind: int, data: bytes) -> None:
+    """Write a message: its kind, its length, its bytes."""
+    pipe.write(HEAD.pack(kind, len(data)))
+    pipe.write(data)
+    pipe.flush()
+
+
+def read_frame(pipe: IO[bytes]) -> tuple[int, bytes]:
+    """Read a message; the end of the pipe is an ``EOFError``."""
+    head = pipe.read(HEAD.size)
+    if len(head) < HEAD.size:
+        raise EOFError
+    kind, length = HEAD.unpack(head)
+    data = pipe.read(length)
+    if len(data) < length:
+        raise EOFError
+    return kind, data
+
+
+def main() -> None:
+    """Serve until the pipe is closed. What the work prints goes to stderr, for stdout is the pipe."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the one who asked stops us
+    pipe_in, pipe_out = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    from evalcore.core.records.errors import EvalError
+
+    try:
+        work = pickle.loads(read_frame(pipe_in)[1])
+        while True:
+            unit = pickle.loads(read_frame(pipe_in)[1])
+            try:
+                write_frame(pipe_out, DONE, work(unit))
+            except EvalError as wrong:
+                write_frame(pipe_out, WRONG, str(wrong).encode("utf-8", "replace"))
+            except BrokenPipeError:
+                raise
+            except Exception as wrong:
+                write_frame(pipe_out, UNEXPECTED, f"{type(wrong).__name__}: {wrong}".encode("utf-8", "replace"))
+    except (EOFError, BrokenPipeError):
+        os._exit(0)  # without waiting for what a library may have started
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,85 @@
+"""The units of all logs given to an engine; what comes back is put together log by log."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from msgspec.structs import replace
+
+from evalcore.core.partials.partial import Partial, merge_partials, number_documents, tell_unevenness
+from evalcore.core.records.score import adopt_scores
+from evalcore.shell.logs.units.unit import UNIT, Unit, span_of
+from evalcore.shell.output.terminal.progress import Progress
+from evalcore.shell.score.units.kept import open_keep
+from evalcore.shell.score.units.log_plan import LogPlan, ScorePlan
+from evalcore.shell.score.units.unit_score import UnitWork, WorkItem, merge_results, read_results, score_unit, share
+
+
+def gather_scores(plans: Sequence[LogPlan], asked: ScorePlan, shown: Progress) -> Iterator[Partial]:
+    """Score logs by the engine that was asked for; yield the scores of each, all documents under their numbers."""
+    parts = score_in_units(plans, asked, shown)
+    for at, planned in enumerate(plans):
+        yield finish_log(at, planned, parts.pop(at, []))
+
+
+def score_whole(at: int, planned: LogPlan) -> Partial:
+    """Score a log here, from its first document to its last."""
+    return score_unit(planned, WorkItem(at, None, ()))
+
+
+def score_in_units(plans: Sequence[LogPlan], asked: ScorePlan, shown: Progress) -> dict[int, list[Partial]]:
+    """Score logs unit by unit; what is kept of an earlier time is not scored again."""
+    keep = open_keep(asked.kept, plans) if asked.kept is not None else None
+    items = [item for at, planned in enumerate(plans) for item in list_units(at, planned, digest=keep is not None)]
+    for told in tell_whole(plans, items):
+        shown.warn(told)
+    parts: dict[int, list[Partial]] = {}
+    rest: list[WorkItem] = []
+    for item in items:
+        found = keep.find(item.log, item.spans) if keep is not None else None
+        if found is None:
+            rest.append(item)
+        else:
+            parts.setdefault(item.log, []).append(found)
+    shown.stage("scoring", len(items), known=len(items) - len(rest))
+    work = UnitWork(share(plans, asked), keep)
+    for result in asked.engine.spread(work, rest, merge_results, asked.means) if rest else ():
+        for at, part in read_results(result):
+            parts.setdefault(at, []).append(part)
+            shown.advance(len(part.spans))
+    if keep is not None:
+        for at in range(len(plans)):
+            keep.drop_older(at, [item.spans for item in items if item.log == at])
+    return parts
+
+
+def list_units(at: int, planned: LogPlan, *, size: int = UNIT, digest: bool = False) -> list[WorkItem]:
+    """List the units of a log: all of it if it cannot be cut, or if its samples are written."""
+    cut = planned.log.cut
+    if planned.whole or cut.units is None or planned.asked.folder is not None:
+        return [WorkItem(at, None, tuple(span_of(Unit(path), digest=digest) for path in planned.log.paths))]
+    return [WorkItem(at, unit, (span_of(unit, digest=digest),)) for unit in cut.units(size)]
+
+
+def tell_whole(plans: Sequence[LogPlan], items: Sequence[WorkItem]) -> Iterator[str]:
+    """Say which large logs are one unit of work, and why."""
+    for item in items:
+        planned = plans[item.log]
+        if item.unit is None and planned.whole and sum(span.stop for span in item.spans) > UNIT:
+            yield f"{planned.log.name} is one unit of work: {planned.whole}"
+
+
+def finish_log(at: int, planned: LogPlan, parts: Sequence[Partial]) -> Partial:
+    """Put the parts of a log together. One whose rows disagree is read once more, to say where."""
+    merged = merge_partials(parts)
+    if tell_unevenness(merged):
+        return score_whole(at, planned)
+    merged = number_documents(merged)
+    recipe = planned.recipe
+    own = recipe.kept.task if recipe.kept is not None else recipe.task
+
+    scored = []
+    for one in merged.scored:  # functions came back as their names
+        known = replace(own, name=one.task.name, metrics=own.metrics or one.task.metrics)
+        scored.append(adopt_scores(one, known))
+    return replace(merged, scored=tuple(scored))

@@ -1,0 +1,73 @@
+"""What is known of a log besides its documents, as data: enough to close its scores where the log is not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from msgspec import Struct
+from pyrsistent import PMap
+
+from evalcore.core.records.frozen_dict import freeze_dict
+from evalcore.shell.logs.json_records import find_part
+from evalcore.shell.logs.log import Logged, LogTask, Problem, Reader
+from evalcore.shell.score.labels import find_recorded_name
+from evalcore.shell.score.recipes import looks_wide
+from evalcore.shell.score.units.log_plan import LogPlan
+
+Plain = Mapping[str, object]
+PLAIN = ("name", "output_type", "config", "model", "recorded", "warnings")
+TOLD = ("scores", "wide", "told", "shares", "hints")
+
+
+class LogHead(Struct, frozen=True):
+    """A log without its documents, and what its recipe says: the recorded scores it measures by, whether a filter
+    looks at all documents, its warnings, the scores that are 0 or 1 throughout, and which warnings are hints.
+    """
+
+    log: LogTask
+    scores: tuple[str, ...] = ()
+    wide: bool = False
+    told: tuple[str, ...] = ()
+    shares: tuple[str, ...] = ()
+    hints: tuple[str, ...] = ()
+
+
+def take_head(planned: LogPlan) -> LogHead:
+    """Take what is known of a log before it is scored."""
+    recipe = planned.recipe
+    scores = tuple(dict.fromkeys(key.metric for key in recipe.scores))
+    wide = looks_wide(recipe.task, planned.asked.tables)
+    return LogHead(planned.log, scores, wide, recipe.warnings, recipe.shares, recipe.hints)
+
+
+def write_head(head: LogHead, readers: PMap[str, Reader]) -> Plain:
+    """Write a head as plain data. Of the results beside a log, the configs of other tasks are left out."""
+    log = head.log
+    reader = next((name for name, one in readers.items() if one == log.reader), "")
+    own, configs = find_recorded_name(log), find_part(log.results, "configs")
+    kept = {"configs": {name: config if name == own else {} for name, config in configs.items()}} if configs else {}
+    return freeze_dict(
+        {name: getattr(log, name) for name in PLAIN}
+        | {name: getattr(head, name) for name in TOLD}
+        | {"path": str(log.path), "paths": [str(path) for path in log.paths], "reader": reader}
+        | {"results": {**log.results, **kept}}
+    )
+
+
+def read_head(given: Plain, readers: PMap[str, Reader]) -> LogHead:
+    """Read a head that ``write_head`` wrote; its log has no documents."""
+    paths = given.get("paths")
+    log = LogTask(
+        path=Path(str(given["path"])),
+        paths=tuple(Path(str(path)) for path in paths) if isinstance(paths, tuple) else (),
+        rows=_no_rows,
+        reader=readers.get(str(given.get("reader")), Reader()),
+        results=find_part(given, "results"),
+        **{name: given[name] for name in PLAIN},  # type: ignore[arg-type]  # as they were written
+    )
+    return LogHead(log, **{name: given[name] for name in TOLD})  # type: ignore[arg-type]
+
+
+def _no_rows() -> Iterator[Logged | Problem]:
+    return iter(())
