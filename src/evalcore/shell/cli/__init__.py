@@ -5,6 +5,7 @@ inputs   flags that other commands share
 run      ask a model, score, write
 tasks    task files
 score    recorded answers scored again
+merge    partial scores of any machine closed into a run
 explain  one document
 diff     two scorings of the same answers
 compare  two or more runs
@@ -37,6 +38,7 @@ COMMANDS = {
     ),
     "tasks": Command("list, search, show and check task files"),
     "score": Command("score recorded answers again, of any harness, by old or new rules"),
+    "merge": Command("partial scores, of any machine and in any order, closed into a run"),
     "explain": Command("one document: prompt, answer, filters, score, its part in every number"),
     "diff": Command("which verdicts changed between two scorings of the same answers, and why"),
     "compare": Command("two or more runs, document by document: differences, tests, what flipped"),

@@ -94,6 +94,13 @@ def add_forms(parser: argparse._ActionsContainer, **forms: str) -> None:
         group.add_argument(f"--{name}", dest="form", action="store_const", const=name, help=f"print {what}")
 
 
+def add_engine(parser: argparse._ActionsContainer) -> None:
+    """Flags for who does the work; in a parser or a group of flags."""
+    parser.add_argument("--engine", metavar="NAME", help="serial, processes (the choice for large logs) or ray")
+    parser.add_argument("--workers", type=int, metavar="N", help="how many processes (all cores)")
+    parser.add_argument("--address", metavar="HOST:PORT", help="of a Ray cluster (one that runs here, else a new one)")
+
+
 COLUMNS = {
     "answer": "the model's answer, or a list of repeated ones",
     "gold": "the right answer, or a list of right ones, or the number of the right choice",

@@ -6,9 +6,10 @@ import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from evalcore.shell.cli.flags import read_flags, spell_keys
-from evalcore.shell.cli.inputs import COLUMNS, add_declarations, add_forms, new_parser
+from evalcore.shell.cli.inputs import COLUMNS, add_declarations, add_engine, add_forms, new_parser
 from evalcore.shell.config.keys import KEYS
 
 EXAMPLES = """examples:
@@ -65,6 +66,11 @@ def build_parser() -> argparse.ArgumentParser:
     for name in SHARED:
         many = {"nargs": "+", "action": "extend"} if KEYS[name].kind == "names" else {}
         closing.add_argument(f"--{name}", metavar="X", help=KEYS[name].help.replace("%", "%%"), **many)  # type: ignore[arg-type]
+    work = out.add_argument_group("who does the work")
+    add_engine(work)
+    work.add_argument("--partials", metavar="FOLDER", help="keep partial scores there, so that none is made twice")
+    work.add_argument("--partial_only", action="store_true", help="only these, for `evalcore merge`; no numbers")
+    work.add_argument("--part", metavar="K/N", help="only the K-th of N shares of the work (with --partial_only)")
     _add_output(out)
     return out
 
@@ -75,6 +81,9 @@ def _add_output(out: argparse.ArgumentParser) -> None:
     files.add_argument(
         "--output_path", "-o", metavar="FOLDER", help="write results.json and samples_<task>.jsonl there"
     )
+    files.add_argument(
+        "--log_samples", choices=("true", "false"), default="true", help="also the samples_<task>.jsonl (true)"
+    )
     files.add_argument("--parquet", action="store_true", help="also results.parquet and samples_<task>.parquet there")
     files.add_argument("--overwrite", action="store_true", help="replace results that are there")
     files.add_argument("--keep_going", action="store_true", help="list records that cannot be read, and go on")
@@ -84,6 +93,8 @@ def _add_output(out: argparse.ArgumentParser) -> None:
 def main(argv: Sequence[str]) -> int:
     """Score, print; the exit code says whether anything was left out."""
     keys = vars(build_parser().parse_args([_spell_own_key(one) for one in spell_keys(argv)]))
+    from evalcore.core.records.errors import EvalError
+    from evalcore.shell.engines.engines import BY_SIZE
     from evalcore.shell.output.terminal.progress import progress
     from evalcore.shell.output.terminal.show import show
     from evalcore.shell.safety.safe_text import visible
@@ -91,11 +102,28 @@ def main(argv: Sequence[str]) -> int:
 
     logs, form, quiet = keys.pop("logs"), keys.pop("form"), keys.pop("quiet")
     keys |= read_flags(argparse.Namespace(**{name: keys.get(name) if name in SHARED else None for name in KEYS}))
+    keys |= {"log_samples": keys["log_samples"] == "true", "engine": keys["engine"] or BY_SIZE}
+    only, part = keys.pop("partial_only"), keys.pop("part")
+    if only:
+        return _keep_partials(logs, keys, part, quiet)
+    if part:
+        raise EvalError("--part goes with --partial_only")
     with progress(quiet) as shown:
         result = score(logs, shown=shown, **keys)
     show(result.shown(), form)
     sys.stderr.write("".join(f"{visible(one)}\n" for one in tell_problems(result.problems)))
     return 0 if result.complete else 1
+
+
+def _keep_partials(logs: Sequence[str], keys: dict[str, Any], part: str | None, quiet: bool) -> int:
+    """Score and keep partial scores; print the files."""
+    from evalcore.shell.output.terminal.progress import progress
+    from evalcore.shell.score.units.partial_scores import score_partials
+
+    with progress(quiet) as shown:
+        files = score_partials(logs, part=part, shown=shown, **keys)
+    sys.stdout.write("".join(f"{path}\n" for path in files))
+    return 0
 
 
 def _spell_own_key(typed: str) -> str:

@@ -12,6 +12,9 @@ from evalcore.shell.engines.processes import PROCESSES, count_cores
 ENGINES: PMap[str, Engine] = pmap({"serial": SERIAL, "processes": PROCESSES, "ray": RAY})
 """Every engine by name; a host passes one of its own as ``engine=``."""
 
+BY_SIZE = Engine(title="one process, or several for large logs", spread=SERIAL.spread)
+"""The command line's own choice, made once the size of the logs is known."""
+
 WORTH = 96 << 20
 """From this many bytes of logs on, processes are faster than one (measured by ``python -m bench engines``)."""
 
@@ -33,6 +36,6 @@ def find_engine(named: str | Engine | None) -> Engine:
     return found
 
 
-def choose_engine(size: int) -> str:
-    """Choose the engine for logs of this many bytes, where nobody named one."""
-    return "processes" if size >= WORTH and count_cores() > 1 else "serial"
+def choose_engine(size: int) -> Engine:
+    """Choose the engine for logs of this many bytes."""
+    return PROCESSES if size >= WORTH and count_cores() > 1 else SERIAL

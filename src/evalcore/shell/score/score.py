@@ -32,7 +32,7 @@ from evalcore.shell.score.report import (
 from evalcore.shell.score.rules import Rules
 from evalcore.shell.score.scored_log import ScoredLog, score_logs
 from evalcore.shell.score.units.log_plan import ScorePlan
-from evalcore.shell.score.units.score_keys import ScoreKeys, plan_scoring
+from evalcore.shell.score.units.score_keys import MergeKeys, ScoreKeys, plan_scoring
 
 if TYPE_CHECKING:
     from evalcore.shell.run.prepare import Selected
@@ -61,7 +61,7 @@ def close_run(
     *,
     source: Mapping[str, list[str]],
     start: float,
-    keys: ScoreKeys,
+    keys: MergeKeys,
 ) -> RunResult:
     """Close the scores of logs into numbers, group them, and write them where that was asked for."""
     refuse_undeclared(asked.rules.declared, list_emitted(scored))
@@ -120,7 +120,7 @@ def _tell_nothing(paths: Sequence[str], tasks: Sequence[TaskReport]) -> str:
     return f"{where}: none of the scores that {names} had are there; name what to measure (--metric NAME, --score NAME)"
 
 
-def _tell_idle(keys: ScoreKeys, scored: Sequence[ScoredLog], rules: Rules) -> list[str]:
+def _tell_idle(keys: MergeKeys, scored: Sequence[ScoredLog], rules: Rules) -> list[str]:
     """Name the flags that had no effect."""
     get, closing = keys.get, {one.name for one in rules.metrics} & {name.partition(",")[0] for name in rules.scores}
     columns = [name for name in ColumnKeys.__annotations__ if name != "score" and get(name)]

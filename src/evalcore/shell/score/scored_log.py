@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,6 +15,7 @@ from evalcore.core.records.errors import EvalError, unknown
 from evalcore.core.records.frozen_dict import FrozenDict
 from evalcore.core.records.score import Scored
 from evalcore.shell.config.values import RunPath
+from evalcore.shell.engines.engines import BY_SIZE, choose_engine
 from evalcore.shell.engines.interface import SERIAL
 from evalcore.shell.logs.log import LogTask, Problem
 from evalcore.shell.logs.open import open_logs
@@ -24,7 +25,7 @@ from evalcore.shell.score.pieces import claim_output
 from evalcore.shell.score.recipes import choose_config
 from evalcore.shell.score.units.gather import gather_scores, score_whole
 from evalcore.shell.score.units.log_head import LogHead, take_head
-from evalcore.shell.score.units.log_plan import ScorePlan, plan_log, select_chosen
+from evalcore.shell.score.units.log_plan import LogPlan, ScorePlan, plan_log, select_chosen
 from evalcore.shell.score.verdicts import share_scores
 
 if TYPE_CHECKING:
@@ -52,31 +53,48 @@ def score_logs(
     paths: Sequence[RunPath], asked: ScorePlan, shown: Progress
 ) -> tuple[tuple[ScoredLog, ...], Selected | None]:
     """Score every log that the paths hold; also return the tasks chosen for them, if any."""
+    logs, asked, selected = open_chosen(paths, asked)
+    parts = tuple(score_each(logs, asked, selected.configs if selected else {}, shown))
+    if asked.group_by is not None:
+        refuse_namesakes(parts)
+    return parts, selected
+
+
+def open_chosen(paths: Sequence[RunPath], asked: ScorePlan) -> tuple[tuple[LogTask, ...], ScorePlan, Selected | None]:
+    """Open the logs that the paths hold; the plan then has the engine for their size and knows trusted code."""
     selected = select_chosen(asked) if asked.tasks else None
     logs = open_logs(
         paths,
         mapping=asked.columns,
         keep_going=asked.keep_going,
         scores=bool(asked.rules.scores),
-        requests=asked.folder is not None,  # only written down, never scored
+        requests=asked.written is not None,  # only written down, never scored
         readers=asked.readers,
     )
     if asked.folder is not None:
         claim_output(asked.folder, logs, paths, overwrite=asked.overwrite)
     logs = tuple(choose_logs(logs, asked.only))
-    own = replace(asked, code=FrozenDict(selected.trusted)) if selected else asked
-    parts = tuple(score_each(logs, own, selected.configs if selected else {}, shown))
-    if asked.group_by is not None:
-        refuse_namesakes(parts)
-    return parts, selected
+    engine = choose_engine(sum_sizes(logs)) if asked.engine is BY_SIZE else asked.engine
+    return logs, replace(asked, engine=engine, code=FrozenDict(selected.trusted if selected else {})), selected
+
+
+def sum_sizes(logs: Iterable[LogTask]) -> int:
+    """Add up the bytes of the files of logs."""
+    return sum(path.stat().st_size for log in logs for path in log.paths if path.is_file())
+
+
+def plan_each(logs: Sequence[LogTask], asked: ScorePlan, configs: Mapping[str, Plain]) -> Iterator[LogPlan]:
+    """Plan each log by the config chosen for it, if any, and by those of the recorded scores that it has."""
+    for log, scores in zip(logs, share_scores(logs, asked.rules.scores), strict=True):
+        own = replace(asked, rules=replace(asked.rules, scores=scores))
+        yield plan_log(log, own, choose_config(log, configs))
 
 
 def score_each(
     logs: Sequence[LogTask], asked: ScorePlan, configs: Mapping[str, Plain], shown: Progress = UNSEEN
 ) -> Iterator[ScoredLog]:
-    """Score each log by the config chosen for it, if any, and by those of the recorded scores that it has."""
-    owns = [replace(asked, rules=replace(asked.rules, scores=own)) for own in share_scores(logs, asked.rules.scores)]
-    plans = (plan_log(log, own, choose_config(log, configs)) for log, own in zip(logs, owns, strict=True))
+    """Score each log by its plan."""
+    plans = plan_each(logs, asked, configs)
     if asked.engine is SERIAL and asked.kept is None:
         shown.stage("scoring", len(logs))
         for planned in plans:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 from msgspec.structs import replace
 
@@ -17,7 +18,7 @@ from evalcore.shell.score.units.unit_score import UnitWork, WorkItem, merge_resu
 
 def gather_scores(plans: Sequence[LogPlan], asked: ScorePlan, shown: Progress) -> Iterator[Partial]:
     """Score logs by the engine that was asked for; yield the scores of each, all documents under their numbers."""
-    parts = score_in_units(plans, asked, shown)
+    parts, _ = score_in_units(plans, asked, shown)
     for at, planned in enumerate(plans):
         yield finish_log(at, planned, parts.pop(at, []))
 
@@ -27,16 +28,23 @@ def score_whole(at: int, planned: LogPlan) -> Partial:
     return score_unit(planned, WorkItem(at, None, ()))
 
 
-def score_in_units(plans: Sequence[LogPlan], asked: ScorePlan, shown: Progress) -> dict[int, list[Partial]]:
-    """Score logs unit by unit; what is kept of an earlier time is not scored again."""
+def score_in_units(
+    plans: Sequence[LogPlan], asked: ScorePlan, shown: Progress, share_of: tuple[int, int] = (1, 1)
+) -> tuple[dict[int, list[Partial]], tuple[Path, ...]]:
+    """Score logs unit by unit, or one of several shares of all units; also return the files that keep them.
+
+    What is kept of an earlier time is not scored again.
+    """
     keep = open_keep(asked.kept, plans) if asked.kept is not None else None
     items = [item for at, planned in enumerate(plans) for item in list_units(at, planned, digest=keep is not None)]
     for told in tell_whole(plans, items):
         shown.warn(told)
+    own, count = share_of
+    items = items[own - 1 :: count]
     parts: dict[int, list[Partial]] = {}
     rest: list[WorkItem] = []
     for item in items:
-        found = keep.find(item.log, item.spans) if keep is not None else None
+        found = keep.find(item.log, item.spans) if keep is not None and asked.written is None else None
         if found is None:
             rest.append(item)
         else:
@@ -47,16 +55,16 @@ def score_in_units(plans: Sequence[LogPlan], asked: ScorePlan, shown: Progress) 
         for at, part in read_results(result):
             parts.setdefault(at, []).append(part)
             shown.advance(len(part.spans))
-    if keep is not None:
+    if keep is not None and count == 1:
         for at in range(len(plans)):
             keep.drop_older(at, [item.spans for item in items if item.log == at])
-    return parts
+    return parts, tuple(keep.name(item.log, item.spans) for item in items) if keep is not None else ()
 
 
 def list_units(at: int, planned: LogPlan, *, size: int = UNIT, digest: bool = False) -> list[WorkItem]:
     """List the units of a log: all of it if it cannot be cut, or if its samples are written."""
     cut = planned.log.cut
-    if planned.whole or cut.units is None or planned.asked.folder is not None:
+    if planned.whole or cut.units is None or planned.asked.written is not None:
         return [WorkItem(at, None, tuple(span_of(Unit(path), digest=digest) for path in planned.log.paths))]
     return [WorkItem(at, unit, (span_of(unit, digest=digest),)) for unit in cut.units(size)]
 

@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from functools import partial
 from hashlib import sha256
+from itertools import count
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from evalcore.core.aggregate.signature import VERSION
+from evalcore.core.lm_eval.policy import POLICIES
 from evalcore.core.partials.codec import pack
 from evalcore.core.partials.partial import KNOWN, Partial, Span, decode_partial, encode_partial
 from evalcore.core.records.errors import EvalError
@@ -77,13 +79,17 @@ def _write(content: bytes, path: Path) -> None:
 
 def open_keep(folder: Path, plans: Sequence[LogPlan]) -> Keep:
     """Open a folder for the partials of these logs."""
-    return Keep(folder, tuple(map(_write_head, plans)), tuple(map(digest_recipe, plans)))
+    for planned in plans:
+        tables = planned.asked.tables
+        if POLICIES.get(tables.name, tables) != tables:
+            raise EvalError(f"partials go by the name of their tables; give yours another name than {tables.name!r}")
+    return Keep(folder, tuple(map(_write_head, count(), plans)), tuple(map(digest_recipe, plans)))
 
 
-def _write_head(planned: LogPlan) -> Mapping[str, object]:
+def _write_head(order: int, planned: LogPlan) -> Mapping[str, object]:
     asked = planned.asked
-    head = write_head(take_head(planned), asked.readers)
-    return freeze_dict({**head, "keys": asked.keys, "code": asked.code, "policy": asked.tables.name})
+    own = {"order": f"{order:06d}", "keys": asked.keys, "code": asked.code, "policy": asked.tables.name}
+    return freeze_dict({**write_head(take_head(planned), asked.readers), **own})
 
 
 def digest_recipe(planned: LogPlan) -> str:

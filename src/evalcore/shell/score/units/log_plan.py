@@ -35,8 +35,8 @@ Plain = Mapping[str, object]
 class ScorePlan(Struct, frozen=True, kw_only=True):
     """What to do with logs: how to read them, by which rules to score them, how to close them, where to write.
 
-    ``engine`` does the work by its ``means``; ``kept`` is the folder of partials. ``keys`` are the keys that this plan
-    was read from, ``code`` the hashes of the files whose code is trusted.
+    ``samples`` are written to the folder, too; ``engine`` does the work by its ``means``; ``kept`` is the folder of
+    partials. ``keys`` are the keys that this plan was read from, ``code`` the hashes of trusted code.
     """
 
     plan: Plan
@@ -52,11 +52,17 @@ class ScorePlan(Struct, frozen=True, kw_only=True):
     overwrite: bool = False
     keep_going: bool = False
     readers: PMap[str, Reader] = READERS
+    samples: bool = True
     engine: Engine = SERIAL
     means: Means = Means()
     kept: Path | None = None
     keys: Mapping[str, object] = FrozenDict()
     code: Mapping[str, str] = FrozenDict()
+
+    @property
+    def written(self) -> Path | None:
+        """Where samples are written, if they are."""
+        return self.folder if self.samples else None
 
     @property
     def tables(self) -> Tables:

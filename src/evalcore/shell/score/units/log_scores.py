@@ -13,7 +13,7 @@ from evalcore.shell.score.units.log_plan import ScorePlan
 
 def score_tasks(going: LogPass, asked: ScorePlan) -> tuple[dict[str, Scored], dict[str, str]]:
     """The scores of each task of a log and, where samples are written, their hashes."""
-    log, recipe, folder, tables = going.log, going.recipe, asked.folder, asked.tables
+    log, recipe, folder, tables = going.log, going.recipe, asked.written, asked.tables
     name_of = group_by_field(log.name, asked.group_by) if asked.group_by else None
     if folder is None:
         rows = going.rows()

@@ -58,32 +58,36 @@ class RuleKeys(TypedDict, total=False):
 
 
 class EngineKeys(TypedDict, total=False):
-    """Who does the work: an engine or a ``map`` of the caller's own, how many workers, at which address, and the
-    folder that keeps partial scores.
-    """
+    """Who does the work: an engine or a ``map`` of the caller's own, how many workers, at which address."""
 
     engine: str | Engine | None
     map: MapUnits | None
     workers: int | None
     address: str | None
-    partials: RunPath | None
 
 
 class NumberKeys(PlanKeys, RuleKeys, ColumnKeys, DeclaredKeys, total=False):
     """The keys on which scores and numbers depend."""
 
 
-class ScoreKeys(NumberKeys, EngineKeys, total=False):
+class MergeKeys(NumberKeys, EngineKeys, total=False):
     """These, who does the work, where to write, and a host's own readers and tables."""
 
     output_path: RunPath | None
+    log_samples: bool
     parquet: bool
     overwrite: bool
     readers: PMap[str, Reader]
     tables: Tables
 
 
-def plan_scoring(keys: ScoreKeys) -> ScorePlan:
+class ScoreKeys(MergeKeys, total=False):
+    """These, and the folder that keeps partial scores."""
+
+    partials: RunPath | None
+
+
+def plan_scoring(keys: ScoreKeys | MergeKeys) -> ScorePlan:
     """Read what the keys ask for.
 
     >>> plan_scoring({"metric": ["f1"], "limit": 10}).rules.metrics[0].name
@@ -101,7 +105,7 @@ def plan_scoring(keys: ScoreKeys) -> ScorePlan:
     plan = make_plan(given, "the command line", "", tables).plan
     folder, groups, given_filters = keys.get("output_path"), keys.get("groups"), keys.get("filters")
     filters = read_file(Path(given_filters)) if isinstance(given_filters, str | Path) else given_filters
-    own_map, kept = keys.get("map"), keys.get("partials")
+    kept, (engine, means) = keys.get("partials"), plan_engine(keys)
     return ScorePlan(
         plan=plan,
         rules=read_rules(
@@ -126,14 +130,21 @@ def plan_scoring(keys: ScoreKeys) -> ScorePlan:
         overwrite=keys.get("overwrite", False),
         keep_going=keys.get("keep_going", False),
         readers=keys.get("readers", READERS),
-        engine=spread_by(own_map) if own_map else find_engine(keys.get("engine")),
-        means=Means(workers=keys.get("workers"), address=keys.get("address")),
-        kept=None if kept is None else Path(kept).expanduser(),
+        samples=keys.get("log_samples", True),
+        engine=engine,
+        means=means,
+        kept=Path(kept).expanduser() if isinstance(kept, str | Path) else None,
         keys=freeze_dict({**_keep_numbers(keys), **({"filters": filters} if filters else {})}),
     )
 
 
-def _keep_numbers(keys: ScoreKeys) -> dict[str, object]:
+def plan_engine(keys: EngineKeys) -> tuple[Engine, Means]:
+    """Find the engine that the keys ask for, and its means."""
+    own, means = keys.get("map"), Means(workers=keys.get("workers"), address=keys.get("address"))
+    return spread_by(own) if own else find_engine(keys.get("engine")), means
+
+
+def _keep_numbers(keys: NumberKeys) -> dict[str, object]:
     """Keep the keys on which numbers depend, as plain data."""
     found = {key: keys[key] for key in NumberKeys.__annotations__ if keys.get(key)}  # type: ignore[literal-required]
     return {key: str(value) if isinstance(value, Path) else value for key, value in found.items()}
