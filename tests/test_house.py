@@ -43,6 +43,7 @@ PLAIN_BY_FOLDER = frozenset(
         "keys",
         "likelihood",
         "log",
+        "merge",
         "metrics",
         "numbers",
         "power",

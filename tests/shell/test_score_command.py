@@ -16,7 +16,7 @@ from counting import count_steps, growth
 from evalcore.core.records.errors import EvalError
 from evalcore.shell.cli import main
 from evalcore.shell.score import stream as streaming
-from evalcore.shell.score.rules import Rules, lay_over, read_rules
+from evalcore.shell.score.rules import Rules, lay_over, read_file
 
 BENCH = Path(__file__).resolve().parents[2] / "bench"
 QUICKSTART = Path(__file__).resolve().parents[2] / "examples" / "quickstart"
@@ -394,7 +394,7 @@ def test_what_is_read_is_never_replaced(run, score, refused, tmp_path):
 def test_a_file_of_filters_has_two_keys(tmp_path):
     (tmp_path / "rules.yaml").write_text("filter_lst: []")
     with pytest.raises(EvalError, match="did you mean 'filter_list'"):
-        read_rules(file=tmp_path / "rules.yaml")
+        read_file(tmp_path / "rules.yaml")
 
 
 def test_no_rules_change_nothing(run):

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
 from evalcore.core.partials.codec import RECORDS, pack, unpack
+from evalcore.core.partials.span import Span, Tally, add_tallies, order_span
 from evalcore.core.records.array import Array, Ints64, frozen
 from evalcore.core.records.column import Column
 from evalcore.core.records.errors import EvalError
@@ -17,32 +18,6 @@ from evalcore.core.records.score import Scored, merge_scored
 
 VERSION = 1
 MAGIC = b"evalcore partial %d\n"
-
-
-class Span(Struct, frozen=True):
-    """What documents were made from: a range of a source, of ``total`` where that is known, and its content's hash.
-
-    >>> str(Span("samples_t.jsonl", "bytes", 0, 64, 128))
-    'bytes 0 to 64 of samples_t.jsonl'
-    """
-
-    source: str
-    unit: str
-    start: int
-    stop: int
-    total: int | None = None
-    digest: str = ""
-
-    def __str__(self) -> str:
-        return f"{self.unit} {self.start:,} to {self.stop:,} of {self.source}"
-
-
-class Tally(Struct, frozen=True):
-    """How many rows one filter of a log has in some units, and a sum over them that does not depend on their order."""
-
-    filter: str
-    rows: int
-    mark: int
 
 
 class Partial(Struct, frozen=True, kw_only=True):
@@ -109,7 +84,7 @@ def merge_partials(parts: Iterable[Partial]) -> Partial:
     >>> merge_partials([Partial(spans=(Span("a", "bytes", 0, 5),)), Partial(spans=(Span("a", "bytes", 0, 5),))]).spans
     (Span(source='a', unit='bytes', start=0, stop=5, total=None, digest=''),)
     """
-    given = _each_once(sorted(parts, key=lambda one: one.spans[:1] and _order(one.spans[0])))
+    given = _each_once(sorted(parts, key=lambda one: one.spans[:1] and order_span(one.spans[0])))
     if len(given) == 1:
         return given[0]
     first = given[0]
@@ -121,7 +96,7 @@ def merge_partials(parts: Iterable[Partial]) -> Partial:
     return replace(
         first,
         scored=tuple(map(merge_scored, tasks.values())),
-        spans=tuple(sorted({span for part in given for span in part.spans}, key=_order)),
+        spans=tuple(sorted({span for part in given for span in part.spans}, key=order_span)),
         places=_join(part.places for part in given),
         ids=_join(part.ids for part in given),
         tallies=add_tallies(tally for part in given for tally in part.tallies),
@@ -130,10 +105,6 @@ def merge_partials(parts: Iterable[Partial]) -> Partial:
         hashes=tuple(pair for part in given for pair in part.hashes),
         problems=tuple(problem for part in given for problem in part.problems),
     )
-
-
-def _order(span: Span) -> tuple[str, str, int, int]:
-    return span.source, span.unit, span.start, span.stop
 
 
 def _each_once(parts: Sequence[Partial]) -> list[Partial]:
@@ -160,38 +131,6 @@ def _expect_same(first: Partial, other: Partial) -> None:
 def _join(arrays: Iterable[Array | None]) -> Array | None:
     found = [one.ints for one in arrays if one is not None]
     return frozen(np.concatenate(found)) if found else None
-
-
-def add_tallies(tallies: Iterable[Tally]) -> tuple[Tally, ...]:
-    """Add the tallies of each filter.
-
-    >>> add_tallies([Tally("a", 1, 5), Tally("a", 2, 6)])
-    (Tally(filter='a', rows=3, mark=11),)
-    """
-    sums: dict[str, Tally] = {}
-    for one in tallies:
-        known = sums.get(one.filter, Tally(one.filter, 0, 0))
-        sums[one.filter] = Tally(one.filter, known.rows + one.rows, (known.mark + one.mark) % (1 << 63))
-    return tuple(sums[name] for name in sorted(sums))
-
-
-def find_gaps(spans: Iterable[Span]) -> Iterator[Span]:
-    """Find the ranges of sources that no span covers, as far as their totals are known.
-
-    >>> [str(gap) for gap in find_gaps([Span("a", "bytes", 0, 5, 20), Span("a", "bytes", 12, 20, 20)])]
-    ['bytes 5 to 12 of a']
-    """
-    ends: dict[tuple[str, str], list[Span]] = {}
-    for span in sorted(spans, key=_order):
-        ends.setdefault((span.source, span.unit), []).append(span)
-    for (source, unit), own in ends.items():
-        reached = 0
-        for span in own:
-            if span.start > reached:
-                yield Span(source, unit, reached, span.start, span.total)
-            reached = max(reached, span.stop)
-        if own[-1].total is not None and reached < own[-1].total:
-            yield Span(source, unit, reached, own[-1].total, own[-1].total)
 
 
 def tell_unevenness(partial: Partial) -> str:

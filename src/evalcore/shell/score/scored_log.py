@@ -153,6 +153,7 @@ def describe_scored(head: LogHead, done: Partial) -> ScoredLog:
 def tell_lost(log: LogTask, lost: Mapping[int, int]) -> list[str]:
     """Warn of epochs that ended in an error, and of repeats without a score.
 
+    >>> from evalcore.shell.logs.log import Reader
     >>> reader = Reader(harness="Inspect")
     >>> log = LogTask(name="t", path=Path("t"), output_type="generate_until", rows=lambda: iter(()), reader=reader)
     >>> tell_lost(log, {0: 1, 4: 2})

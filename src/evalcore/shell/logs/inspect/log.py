@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import islice, pairwise
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 from zipfile import is_zipfile
 
 import msgspec
 from msgspec import Raw, Struct
 
 from evalcore.core.records.errors import EvalError
-from evalcore.core.records.estimate import Estimate
 from evalcore.core.records.request import GENERATE_UNTIL
-from evalcore.core.records.task import MetricKey
 from evalcore.shell.data.unpack import open_bytes
 from evalcore.shell.data.wire import MOST_BYTES, decode_line, encode_line
 from evalcore.shell.logs.head import FileHead, LogFile
@@ -32,6 +30,9 @@ from evalcore.shell.logs.inspect.samples import InspectSample, SampleKey, list_s
 from evalcore.shell.logs.json_records import Record, locate_problem
 from evalcore.shell.logs.log import Logged, LogTask, Opening, Problem, Reader
 from evalcore.shell.logs.units.unit import UNCUT, Cut, Unit, UnitNotes
+
+if TYPE_CHECKING:
+    from evalcore.shell.logs.log import Numbers
 
 Plain = dict[str, object]
 
@@ -89,7 +90,7 @@ def open_inspect(files: Sequence[LogFile], opening: Opening) -> list[LogTask]:
     return [made]
 
 
-def _tell_numbers(log: LogTask, name: str, estimates: Iterable[tuple[MetricKey, Estimate]]) -> tuple[str, ...]:
+def _tell_numbers(log: LogTask, name: str, estimates: Numbers) -> tuple[str, ...]:
     return tell_numbers(log.recorded, name, estimates)
 
 

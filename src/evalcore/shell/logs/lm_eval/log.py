@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec import Raw, Struct
 
 from evalcore.core.records.errors import EvalError
-from evalcore.core.records.estimate import Estimate
 from evalcore.core.records.frozen_dict import freeze_dict
 from evalcore.core.records.request import (
     GENERATE_UNTIL,
@@ -20,7 +20,6 @@ from evalcore.core.records.request import (
     MULTIPLE_CHOICE,
     OutputType,
 )
-from evalcore.core.records.task import MetricKey
 from evalcore.shell.data.unpack import open_bytes
 from evalcore.shell.data.wire import decode_line, encode_line
 from evalcore.shell.logs.head import FileHead, LogFile
@@ -45,7 +44,7 @@ def open_samples(files: Sequence[LogFile], opening: Opening) -> list[LogTask]:
     return [_task(pool, opening) for pool in pool_samples(files, opening.results_in)]
 
 
-def _tell_numbers(log: LogTask, name: str, estimates: Iterable[tuple[MetricKey, Estimate]]) -> tuple[str, ...]:
+def _tell_numbers(log: LogTask, name: str, estimates: Numbers) -> tuple[str, ...]:
     placed = Placed(str(log.recorded.get("task")), log.results)
     return tell_contradictions(placed, name, estimates, shards=len(log.paths) > 1)
 
@@ -60,6 +59,9 @@ SAMPLES = Reader(
     results_beside=True,
     sample_rows=True,
 )
+
+if TYPE_CHECKING:
+    from evalcore.shell.logs.log import Numbers
 """Rows of lm-eval, evalcore and lmms-eval since 0.2.4."""
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from evalcore.core.partials.partial import Span, Tally
+from evalcore.core.partials.span import Span, Tally
 from evalcore.core.records.errors import EvalError
 from evalcore.shell.data.unpack import LineFault, find_packing
 from evalcore.shell.data.wire import MOST_BYTES

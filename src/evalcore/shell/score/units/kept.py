@@ -17,7 +17,8 @@ from msgspec.structs import replace
 from evalcore.core.aggregate.signature import VERSION
 from evalcore.core.lm_eval.policy import POLICIES
 from evalcore.core.partials.codec import pack
-from evalcore.core.partials.partial import KNOWN, Partial, Span, decode_partial, encode_partial
+from evalcore.core.partials.partial import KNOWN, Partial, decode_partial, encode_partial
+from evalcore.core.partials.span import Span
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.frozen_dict import FrozenDict, freeze_dict
 from evalcore.shell.safety.replacement import replace_with

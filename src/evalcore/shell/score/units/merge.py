@@ -14,11 +14,11 @@ from evalcore.core.partials.partial import (
     KNOWN,
     Partial,
     decode_partial,
-    find_gaps,
     merge_partials,
     number_documents,
     tell_unevenness,
 )
+from evalcore.core.partials.span import find_gaps
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.frozen_dict import FrozenDict, freeze_dict, thaw_dict
 from evalcore.core.records.score import Scored, adopt_scores

@@ -12,7 +12,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from evalcore.core.partials.codec import pack, unpack
-from evalcore.core.partials.partial import KNOWN, Partial, Span, merge_partials
+from evalcore.core.partials.partial import KNOWN, Partial, merge_partials
+from evalcore.core.partials.span import Span
 from evalcore.core.records.array import Array
 from evalcore.core.records.errors import EvalError
 from evalcore.shell.logs.json_records import refuse_problems

@@ -1,0 +1,70 @@
+"""Where documents are from: ranges of sources, and rows that were counted in them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from msgspec import Struct
+
+
+class Span(Struct, frozen=True):
+    """What documents were made from: a range of a source, of ``total`` where that is known, and its content's hash.
+
+    >>> str(Span("samples_t.jsonl", "bytes", 0, 64, 128))
+    'bytes 0 to 64 of samples_t.jsonl'
+    """
+
+    source: str
+    unit: str
+    start: int
+    stop: int
+    total: int | None = None
+    digest: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.unit} {self.start:,} to {self.stop:,} of {self.source}"
+
+
+class Tally(Struct, frozen=True):
+    """How many rows one filter of a log has in some units, and a sum over them that does not depend on their order."""
+
+    filter: str
+    rows: int
+    mark: int
+
+
+def order_span(span: Span) -> tuple[str, str, int, int]:
+    """Order spans by source, then by place."""
+    return span.source, span.unit, span.start, span.stop
+
+
+def add_tallies(tallies: Iterable[Tally]) -> tuple[Tally, ...]:
+    """Add the tallies of each filter.
+
+    >>> add_tallies([Tally("a", 1, 5), Tally("a", 2, 6)])
+    (Tally(filter='a', rows=3, mark=11),)
+    """
+    sums: dict[str, Tally] = {}
+    for one in tallies:
+        known = sums.get(one.filter, Tally(one.filter, 0, 0))
+        sums[one.filter] = Tally(one.filter, known.rows + one.rows, (known.mark + one.mark) % (1 << 63))
+    return tuple(sums[name] for name in sorted(sums))
+
+
+def find_gaps(spans: Iterable[Span]) -> Iterator[Span]:
+    """Find the ranges of sources that no span covers, as far as their totals are known.
+
+    >>> [str(gap) for gap in find_gaps([Span("a", "bytes", 0, 5, 20), Span("a", "bytes", 12, 20, 20)])]
+    ['bytes 5 to 12 of a']
+    """
+    ends: dict[tuple[str, str], list[Span]] = {}
+    for span in sorted(spans, key=order_span):
+        ends.setdefault((span.source, span.unit), []).append(span)
+    for (source, unit), own in ends.items():
+        reached = 0
+        for span in own:
+            if span.start > reached:
+                yield Span(source, unit, reached, span.start, span.total)
+            reached = max(reached, span.stop)
+        if own[-1].total is not None and reached < own[-1].total:
+            yield Span(source, unit, reached, own[-1].total, own[-1].total)
