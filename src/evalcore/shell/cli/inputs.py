@@ -97,6 +97,7 @@ def add_forms(parser: argparse._ActionsContainer, **forms: str) -> None:
 def add_engine(parser: argparse._ActionsContainer) -> None:
     """Flags for who does the work; in a parser or a group of flags."""
     parser.add_argument("--engine", metavar="NAME", help="serial, processes (the choice for large logs) or ray")
+    parser.add_argument("--unit", type=int, metavar="BYTES", help="about how much each unit of work reads (32 MB)")
     parser.add_argument("--workers", type=int, metavar="N", help="how many processes (all cores)")
     parser.add_argument("--address", metavar="HOST:PORT", help="of a Ray cluster (one that runs here, else a new one)")
 

@@ -16,10 +16,13 @@ MapUnits = Callable[[Work, Sequence[object]], Iterable[bytes]]
 
 
 class Means(Struct, frozen=True, kw_only=True):
-    """What an engine may use: how many workers (None: all cores), and the address of its cluster."""
+    """What an engine may use: how many workers (None: all cores), the address of its cluster, and about how many
+    bytes each unit of work has (None: as logs are cut by default).
+    """
 
     workers: int | None = None
     address: str | None = None
+    unit: int | None = None
 
 
 class SpreadWork(Protocol):

@@ -61,12 +61,12 @@ def score_in_units(
     return parts, tuple(keep.name(item.log, item.spans) for item in items) if keep is not None else ()
 
 
-def list_units(at: int, planned: LogPlan, *, size: int = UNIT, digest: bool = False) -> list[WorkItem]:
+def list_units(at: int, planned: LogPlan, *, digest: bool = False) -> list[WorkItem]:
     """List the units of a log: all of it if it cannot be cut, or if its samples are written."""
     cut = planned.log.cut
     if planned.whole or cut.units is None or planned.asked.written is not None:
         return [WorkItem(at, None, tuple(span_of(Unit(path), digest=digest) for path in planned.log.paths))]
-    return [WorkItem(at, unit, (span_of(unit, digest=digest),)) for unit in cut.units(size)]
+    return [WorkItem(at, unit, (span_of(unit, digest=digest),)) for unit in cut.units(planned.asked.means.unit or UNIT)]
 
 
 def tell_whole(plans: Sequence[LogPlan], items: Sequence[WorkItem]) -> Iterator[str]:

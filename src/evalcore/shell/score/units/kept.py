@@ -43,7 +43,8 @@ class Keep(Struct, frozen=True):
 
     def name(self, log: int, spans: Sequence[Span]) -> Path:
         """Name the file for a unit of a log, by the hash of what its scores are made from."""
-        made = sha256(pack([self.recipes[log], list_makers(), spans], KNOWN)).hexdigest()
+        ranges = [replace(span, total=None) for span in spans]  # a log may grow beyond them
+        made = sha256(pack([self.recipes[log], list_makers(), ranges], KNOWN)).hexdigest()
         task, first = UNSAFE.sub("-", str(self.heads[log]["name"]))[:60], spans[0]
         return self.folder / f"{task}-{self.recipes[log][:8]}-{first.start:012d}-{made[:16]}{SUFFIX}"
 
@@ -54,11 +55,12 @@ class Keep(Struct, frozen=True):
             found = decode_partial(path.read_bytes(), str(path))
         except (OSError, EvalError):
             return None
-        if found.spans != tuple(spans) or found.made != list_makers():
+        if [(one.start, one.digest) for one in found.spans] != [(one.start, one.digest) for one in spans]:
             return None
-        if found.head != self.heads[log]:  # what lies beside a log may change, and what is declared of it
-            self.write(log, found)
-        return replace(found, head=FrozenDict(), made=())
+        known = replace(found, spans=tuple(spans))
+        if known != found or found.head != self.heads[log]:  # what lies beside a log may change, and its size
+            self.write(log, known)
+        return replace(known, head=FrozenDict(), made=())
 
     def write(self, log: int, part: Partial) -> None:
         """Write the partial of a unit, at once."""

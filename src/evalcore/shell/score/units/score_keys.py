@@ -9,7 +9,7 @@ from typing import Literal, TypedDict
 from pyrsistent import PMap
 
 from evalcore.core.lm_eval.policy import POLICIES
-from evalcore.core.records.errors import require, unknown
+from evalcore.core.records.errors import EvalError, require, unknown
 from evalcore.core.records.frozen_dict import freeze_dict
 from evalcore.core.tables import Tables
 from evalcore.shell.config.plan import Pin, make_plan
@@ -58,12 +58,15 @@ class RuleKeys(TypedDict, total=False):
 
 
 class EngineKeys(TypedDict, total=False):
-    """Who does the work: an engine or a ``map`` of the caller's own, how many workers, at which address."""
+    """Who does the work: an engine or a ``map`` of the caller's own, how many workers, at which address, and how many
+    bytes each unit of it has.
+    """
 
     engine: str | Engine | None
     map: MapUnits | None
     workers: int | None
     address: str | None
+    unit: int | None
 
 
 class NumberKeys(PlanKeys, RuleKeys, ColumnKeys, DeclaredKeys, total=False):
@@ -140,7 +143,11 @@ def plan_scoring(keys: ScoreKeys | MergeKeys) -> ScorePlan:
 
 def plan_engine(keys: EngineKeys) -> tuple[Engine, Means]:
     """Find the engine that the keys ask for, and its means."""
-    own, means = keys.get("map"), Means(workers=keys.get("workers"), address=keys.get("address"))
+    workers, address, unit = keys.get("workers"), keys.get("address"), keys.get("unit")
+    for name, given in (("workers", workers), ("unit", unit)):
+        if given is not None and given < 1:
+            raise EvalError(f"expected --{name} to be a positive integer, got {given}")
+    own, means = keys.get("map"), Means(workers=workers, address=address, unit=unit)
     return spread_by(own) if own else find_engine(keys.get("engine")), means
 
 

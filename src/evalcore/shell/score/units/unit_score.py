@@ -16,8 +16,10 @@ from evalcore.core.partials.partial import KNOWN, Partial, merge_partials
 from evalcore.core.partials.span import Span
 from evalcore.core.records.array import Array
 from evalcore.core.records.errors import EvalError
+from evalcore.shell.engines.interface import SERIAL
 from evalcore.shell.logs.json_records import refuse_problems
 from evalcore.shell.logs.log import Logged, LogTask
+from evalcore.shell.logs.readers import READERS
 from evalcore.shell.logs.units.unit import Unit, UnitNotes
 from evalcore.shell.score.recipes import choose_config
 from evalcore.shell.score.stream import LogPass, without_collector
@@ -67,7 +69,8 @@ class UnitWork(Struct, frozen=True):
 def share(plans: Sequence[LogPlan], asked: ScorePlan) -> SharedPlan:
     """Gather what all units share."""
     scores = tuple(planned.asked.rules.scores for planned in plans)
-    return SharedPlan(asked, tuple(planned.log for planned in plans), scores, uuid4().hex)
+    plain = replace(asked, engine=SERIAL, readers=READERS)  # of which a worker needs neither
+    return SharedPlan(plain, tuple(planned.log for planned in plans), scores, uuid4().hex)
 
 
 @lru_cache(maxsize=4)
