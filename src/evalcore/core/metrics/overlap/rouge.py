@@ -116,14 +116,10 @@ def count_common(said: Iterable[Hashable], wanted: Iterable[Hashable]) -> int:
     >>> count_common("abca", "aacx")
     3
     """
-    # A Counter takes twice as long for a sentence.
-    left: dict[Hashable, int] = {}
-    for item in wanted:
-        left[item] = left.get(item, 0) + 1
-    common = 0
+    left, common = dict(Counter(wanted)), 0  # what a Counter lacks takes it long to find out
     for item in said:
-        if left.get(item):
-            left[item] -= 1
+        if number := left.get(item):
+            left[item] = number - 1
             common += 1
     return common
 
