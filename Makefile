@@ -21,6 +21,7 @@ bench:  ## both libraries side by side: ratios are what counts
 	python bench/startup.py
 	python bench/prompts.py
 	python bench/scoring.py
+	python bench/text.py
 	python bench/errors.py
 	python bench/compare.py
 	python bench/coverage.py

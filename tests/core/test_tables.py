@@ -75,6 +75,7 @@ ORACLES = {
     "generate_until:rouge1": f"{TEXT}::test_rouge_is_rouge_scores",
     "generate_until:rouge2": f"{TEXT}::test_rouge_is_rouge_scores",
     "generate_until:rougeL": f"{TEXT}::test_rouge_is_rouge_scores",
+    "generate_until:rougeLsum": f"{TEXT}::test_rouge_is_rouge_scores",
     "generate_until:extraction_rate": f"{HERE}::test_extraction_rate_counts_what_the_pattern_finds",
     "generate_until:bleu": f"{CORPUS}::test_default_scores_are_sacrebleus",
     "generate_until:chrf": f"{CORPUS}::test_default_scores_are_sacrebleus",

@@ -29,7 +29,7 @@ from evalcore.core.records.row import Floats, Objects
 
 NO_GOLD = "expected a gold answer, got none"
 REGEXES = [",", r"\$", "(?s).*#### ", r"\.$", r"^\s+", r"\b(?:The |the |A )", "a|b", "a+b?", r"\d{2}", "[xy]", ""]
-PER_PAIR = ["exact_match", "quasi_exact_match", "includes", "f1", "anls", "rouge1", "rouge2", "rougeL"]
+PER_PAIR = ["exact_match", "quasi_exact_match", "includes", "f1", "anls", "rouge1", "rouge2", "rougeL", "rougeLsum"]
 
 pieces = st.sampled_from(
     ["a", "A ", "the ", "cat", "cats", "$", ",", "1,000", "12", "#### ", ".", "!", " ", "\n", "é", "ß", "x", "ab"]
@@ -233,7 +233,7 @@ def test_anls_at_the_threshold() -> None:
     assert one("anls", " HELLO ", "hello", "bye") == 1.0
 
 
-@pytest.mark.parametrize("kind", ["rouge1", "rouge2", "rougeL"])
+@pytest.mark.parametrize("kind", ["rouge1", "rouge2", "rougeL", "rougeLsum"])
 @settings(max_examples=80, deadline=None)
 @given(texts, st.lists(texts, min_size=1, max_size=3), st.booleans())
 def test_rouge_is_rouge_scores(kind: str, prediction: str, golds: list[str], stem: bool) -> None:

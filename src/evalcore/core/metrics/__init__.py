@@ -3,6 +3,7 @@
 metric           Metric: a function of a batch, and what is known of its values
 normalise        texts normalised, options read, the best over several golds
 verdict          how each metric explains a score, in words
+overlap/         two texts compared word by word: ROUGE, and the edits of TER
 choice           multiple choice
 text             one text against its golds
 corpus           BLEU, chrF and TER as counts per sentence

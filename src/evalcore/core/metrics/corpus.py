@@ -15,20 +15,12 @@ from evalcore.core.answers.text import GenBatch
 from evalcore.core.metrics.corpus_score import BLEU_ORDER
 from evalcore.core.metrics.metric import Marks
 from evalcore.core.metrics.normalise import NO_GOLD, refuse_unknown
+from evalcore.core.metrics.overlap.ter import count_edits
 from evalcore.core.records.array import Floats64, frozen
 from evalcore.core.records.errors import EvalError, require, unknown
 from evalcore.core.records.outcome import UNSCORABLE
 from evalcore.core.records.request import NO_OPTIONS, Options, freeze_options
 from evalcore.core.records.row import Stats
-
-
-class Kind(Struct, frozen=True):
-    """A sacrebleu metric: its class, its options, its number of counts, and what keeps it from logging."""
-
-    metric: str
-    defaults: Options
-    width: Callable[[Mapping[str, object]], int]
-    quiet: Options = NO_OPTIONS
 
 
 class Extractor(Protocol):
@@ -37,6 +29,35 @@ class Extractor(Protocol):
     def _extract_corpus_statistics(
         self, hypotheses: Sequence[str], references: Sequence[Sequence[str]]
     ) -> Sequence[Sequence[float]]: ...
+
+    def _preprocess_segment(self, sent: str) -> str: ...
+
+    def _cache_references(
+        self, references: Sequence[Sequence[str]]
+    ) -> Sequence[Mapping[str, Sequence[Sequence[str]]]]: ...
+
+
+def _count_as_sacrebleu(extractor: Extractor, prediction: str, golds: Sequence[str]) -> Sequence[float]:
+    # One call per sentence: documents may have different numbers of references.
+    return extractor._extract_corpus_statistics([prediction], [[gold] for gold in golds])[0]
+
+
+def _count_ter(extractor: Extractor, prediction: str, golds: Sequence[str]) -> Sequence[float]:
+    """sacrebleu's words, which it makes of a reference twice over; only the search for edits is our own."""
+    said = extractor._preprocess_segment(prediction).split()
+    references = extractor._cache_references([[gold] for gold in golds])[0]["ref_words"]
+    lengths = sum(map(len, references)) / len(references)
+    return min(count_edits(said, words) for words in references), lengths
+
+
+class Kind(Struct, frozen=True):
+    """A sacrebleu metric: its class, options and number of counts, what keeps it from logging, and who counts."""
+
+    metric: str
+    defaults: Options
+    width: Callable[[Mapping[str, object]], int]
+    quiet: Options = NO_OPTIONS
+    count: Callable[[Extractor, str, Sequence[str]], Sequence[float]] = _count_as_sacrebleu
 
 
 def _count_chrf(given: Mapping[str, object]) -> int:
@@ -63,6 +84,7 @@ CORPUS_KINDS: PMap[str, Kind] = pmap(
             "TER",
             freeze_options(normalized=False, no_punct=False, asian_support=False, case_sensitive=False),
             lambda given: 2,
+            count=_count_ter,
         ),
     }
 )
@@ -126,8 +148,7 @@ def _count_sentence(kind: str, given: Options, prediction: str, golds: Sequence[
         return NO_GOLD
     extractor = _make_extractor(kind, given)
     try:
-        # One call per sentence: documents may have different numbers of references.
-        return extractor._extract_corpus_statistics([prediction], [[gold] for gold in golds])[0]
+        return CORPUS_KINDS[kind].count(extractor, prediction, golds)
     except Exception as problem:
         return f"sacrebleu cannot count this text: {type(problem).__name__}: {problem}"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from functools import lru_cache, partial
+from functools import partial
 from itertools import chain
 from math import inf
 from operator import eq
@@ -26,9 +26,10 @@ from evalcore.core.metrics.normalise import (
     number_option,
     refuse_unknown,
 )
+from evalcore.core.metrics.overlap.rouge import rouge1, rouge2, rougeL, rougeLsum
 from evalcore.core.metrics.verdict import tell_equality, tell_extraction, tell_part
 from evalcore.core.records.array import frozen
-from evalcore.core.records.errors import EvalError, require
+from evalcore.core.records.errors import EvalError
 from evalcore.core.records.request import Options, freeze_options
 from evalcore.core.records.row import Floats, Objects
 
@@ -155,47 +156,6 @@ def _similarity(threshold: float, prediction: str, gold: str) -> float:
     return close if close >= threshold else 0.0
 
 
-def rouge1(batch: GenBatch, options: Options) -> Floats | Marks:
-    """The F-measure of common words, from rouge-score.
-
-    >>> from evalcore.core.answers.text import make_texts
-    >>> rouge1(make_texts(["sat the cat"], ["the cat sat"]), {}).values      # in any order
-    Array([1.])
-    """
-    return _rouge("rouge1", batch, options)
-
-
-def rouge2(batch: GenBatch, options: Options) -> Floats | Marks:
-    """The F-measure of common pairs of words, from rouge-score.
-
-    >>> from evalcore.core.answers.text import make_texts
-    >>> rouge2(make_texts(["sat the cat"], ["the cat sat"]), {}).values      # one pair of two
-    Array([0.5])
-    """
-    return _rouge("rouge2", batch, options)
-
-
-def rougeL(batch: GenBatch, options: Options) -> Floats | Marks:
-    """The F-measure of the longest common subsequence of words, from rouge-score.
-
-    >>> from evalcore.core.answers.text import make_texts
-    >>> rougeL(make_texts(["the cat sat"], [("the cat",)]), {})
-    Floats(values=Array([0.8]))
-    """
-    return _rouge("rougeL", batch, options)
-
-
-def _rouge(kind: str, batch: GenBatch, options: Options) -> Floats | Marks:
-    refuse_unknown(kind, options, ("use_stemmer",))
-    return best_over_golds(batch, partial(each_pair, _rouge_scorer(kind, bool(options.get("use_stemmer")))))
-
-
-@lru_cache(maxsize=16)
-def _rouge_scorer(kind: str, use_stemmer: bool) -> Callable[[str, str], float]:
-    scorer = require("rouge_score.rouge_scorer", "text").RougeScorer([kind], use_stemmer=use_stemmer)
-    return lambda prediction, gold: float(scorer.score(gold, prediction)[kind].fmeasure)
-
-
 # --- without a gold ------------------------------------------------------------------------------------
 
 
@@ -240,6 +200,7 @@ TEXT_METRICS: PMap[str, Metric[GenBatch]] = pmap(
         "rouge1": Metric(rouge1, gen_batch, options=None),
         "rouge2": Metric(rouge2, gen_batch, options=None),
         "rougeL": Metric(rougeL, gen_batch, options=None),
+        "rougeLsum": Metric(rougeLsum, gen_batch, options=None),
         "extraction_rate": Metric(extraction_rate, gen_batch, options=None, explain=tell_extraction),
         "bleu": Metric(bleu, gen_batch, "bleu", True, (0.0, 100.0), None, CORPUS_DEFAULTS["bleu"]),
         "chrf": Metric(chrf, gen_batch, "chrf", True, (0.0, 100.0), None, CORPUS_DEFAULTS["chrf"]),
