@@ -18,6 +18,8 @@ from evalcore.core.records.score import Scored, merge_scored
 
 VERSION = 1
 MAGIC = b"evalcore partial %d\n"
+MOST = 1 << 30
+"""How many bytes a file may unpack to; the scores of a unit of work take a few megabytes."""
 
 
 class Partial(Struct, frozen=True, kw_only=True):
@@ -70,7 +72,7 @@ def decode_partial(data: bytes, where: str = "a partial") -> Partial:
         got = line.removeprefix(begin).decode("ascii", "replace")[:20]
         raise EvalError(f"{where}: expected a partial of version {VERSION}, got version {got}; score its log again")
     try:
-        found = unpack(packed, KNOWN)
+        found = unpack(packed, KNOWN, most=MOST)
     except EvalError as wrong:
         raise EvalError(f"{where}: {wrong}") from wrong
     if not isinstance(found, Partial):
