@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
+import sys
+import time
 
 import numpy as np
 import pytest
@@ -270,3 +273,24 @@ def test_commands(folder, tmp_path, capsys):
     assert main(["score", str(folder), "-q", "--part", "1/2"]) == 2
     assert main(["score", str(folder), "-q", "--partial_only"]) == 2
     assert main(["merge", str(tmp_path / "none"), "-q"]) == 2
+
+
+def test_a_killed_command_goes_on(tmp_path, scored_units):
+    """The coordinator dies while its workers score: what they kept is not scored again."""
+    log, parts = write_table(tmp_path / "t.jsonl", 3000), tmp_path / "parts"
+    flags = [f"--{key}={value}" for key, value in TABLE_KEYS.items() if isinstance(value, str)]
+    flags += [f"--{key}={one}" for key in ("filter", "metric") for one in TABLE_KEYS[key]]
+    command = [sys.executable, "-m", "evalcore", "score", str(log), "-q", *flags, "--partials", str(parts)]
+    going = subprocess.Popen(
+        [*command, "--unit", "300", "--engine", "processes", "--workers", "2"], stdout=subprocess.DEVNULL
+    )
+    while not (parts.is_dir() and len(list(parts.glob("*.partial"))) > 3) and going.poll() is None:
+        time.sleep(0.01)
+    going.kill()
+    going.wait()
+    kept = len(list(parts.glob("*.partial")))
+    assert kept > 3
+    whole = results(evalcore.score(log, **TABLE_KEYS))
+    scored_units.clear()
+    assert results(evalcore.score(log, partials=parts, unit=300, **TABLE_KEYS)) == whole
+    assert len(scored_units) <= len(list(parts.glob("*.partial"))) - kept
