@@ -7,6 +7,7 @@ them.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import NamedTuple
 
 # Two letters at least: C:// is a drive.
@@ -72,13 +73,22 @@ def hide_addresses(text: str) -> str:
     return ANYWHERE.sub(r"\1://\2", text)
 
 
+def show_dataset(task: Mapping[str, object]) -> dict[str, object]:
+    """The config of a task whose data files have nothing secret in their addresses; prompts are as they are.
+
+    >>> show_dataset({"dataset_path": "json", "dataset_kwargs": {"data_files": "https://host/a.json?sig=1"}})
+    {'dataset_path': 'json', 'dataset_kwargs': {'data_files': 'https://host/a.json'}}
+    """
+    return {**task, **{key: show_addresses(task[key]) for key in ("dataset_path", "dataset_kwargs") if key in task}}
+
+
 def show_addresses(value: object) -> object:
     """Plain data whose addresses have nothing secret.
 
     >>> show_addresses({"test": ["https://me:pw@host/a.jsonl", "b.jsonl"]})
     {'test': ['https://host/a.jsonl', 'b.jsonl']}
     """
-    if isinstance(value, dict):
+    if isinstance(value, Mapping):
         return {key: show_addresses(one) for key, one in value.items()}
     if isinstance(value, list | tuple):
         return [show_addresses(one) for one in value]

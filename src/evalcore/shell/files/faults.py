@@ -53,9 +53,9 @@ def _find_status(wrong: BaseException) -> int:
     for one in _list_causes(wrong):
         response = getattr(one, "response", None)
         told = response.get("ResponseMetadata", {}).get("HTTPStatusCode") if isinstance(response, dict) else None
-        for status in (told, getattr(one, "status", None), getattr(one, "code", None)):
-            if isinstance(status, int):
-                return status
+        status = told or getattr(one, "status", None) or getattr(one, "code", None)
+        if isinstance(status, int):
+            return status
     return 0
 
 

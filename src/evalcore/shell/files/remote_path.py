@@ -9,6 +9,7 @@ import io
 import os
 import stat
 from collections.abc import Callable, Generator, Iterator, Mapping
+from contextlib import suppress
 from datetime import datetime
 from fnmatch import fnmatchcase
 from glob import escape
@@ -41,7 +42,7 @@ class RemotePath(LocalPath):
 
     query = ""
     kind = ""
-    """What a listing said it is; else the store is asked."""
+    """``file`` or ``directory``, as a listing said, or the store when it was asked."""
 
     @staticmethod
     def at(address: Address) -> RemotePath:
@@ -131,10 +132,9 @@ class RemotePath(LocalPath):
         return " ".join(f"{key}={found[key]}" for key in VERSION if found.get(key) is not None)
 
     def _find_kind(self) -> str:
-        try:
-            return self.kind or str(self.info()["type"])
-        except FileNotFoundError:
-            return ""
+        with suppress(FileNotFoundError):
+            self.kind = self.kind or str(self.info()["type"])
+        return self.kind
 
     def is_file(self) -> bool:
         return self._find_kind() == "file"
@@ -217,6 +217,7 @@ class RemotePath(LocalPath):
             self.ask(lambda store, name: store.mv(part.ask(lambda _, temporary: temporary), name))
 
     def unlink(self, missing_ok: bool = False) -> None:
+        self.kind = ""
         try:
             self.ask(lambda store, name: store.rm_file(name))
         except FileNotFoundError:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping
 from typing import Any
 from urllib.parse import unquote
@@ -48,7 +47,6 @@ STORES: Mapping[str, Store] = FrozenDict(
 
 
 LOGGERS = ("fsspec", "s3fs", "gcsfs", "botocore", "aiobotocore")
-QUIET = logging.NullHandler()
 
 
 def find_store(scheme: str) -> Store:
@@ -62,6 +60,8 @@ def find_store(scheme: str) -> Store:
 
 def connect(address: Address) -> tuple[Any, str]:
     """Connect to a store: its file system, and the name that an address has there."""
+    import logging  # here, because it takes time to load
+
     url_to_fs = require("fsspec.core", "remote").url_to_fs
     configured = require("fsspec.config", "remote").conf.get(address.scheme, {})
     store = find_store(address.scheme)
@@ -70,7 +70,9 @@ def connect(address: Address) -> tuple[Any, str]:
         options |= dict(zip(store.user_keys, map(unquote, address.user.split(":", 1)), strict=False))
         address = address._replace(user="")
     for name in LOGGERS:  # what goes wrong is said once, by us
-        logging.getLogger(name).addHandler(QUIET)
+        logger = logging.getLogger(name)
+        if not logger.handlers:
+            logger.addHandler(logging.NullHandler())
     # What was listed a while ago is no fact: a log that has grown since would be read as it was.
     store_system, name = url_to_fs(join_address(address), use_listings_cache=False, **options)
     return store_system, name

@@ -17,7 +17,7 @@ from evalcore.core.records.task import name_function
 from evalcore.shell.answerlog.lock import hold_lock
 from evalcore.shell.config.locations import anchor_paths, is_path
 from evalcore.shell.config.plan import PATH_ARGS, Plan
-from evalcore.shell.files.address import show_addresses
+from evalcore.shell.files.address import show_addresses, show_dataset
 from evalcore.shell.files.given import find_cache, name_fully, parse_output, parse_path
 from evalcore.shell.files.remote_path import RemotePath
 
@@ -118,7 +118,9 @@ def settled(plan: Plan, home: Path | None) -> dict[str, object]:
     args = {key: show_addresses(anchor_paths(one, home)) if key in PATH_ARGS else one for key, one in given.items()}
     tasks = [anchor_paths(one, home) if isinstance(one, str) and is_path(one) else one for one in plan.tasks]
     found: dict[str, object] = {
-        "tasks": decode(encode(tasks, enc_hook=_write_value)),
+        "tasks": [
+            show_dataset(one) if isinstance(one, dict) else one for one in decode(encode(tasks, enc_hook=_write_value))
+        ],
         "include_path": anchor_paths(plan.include_path, home),
         "trust": [
             anchor_paths(one, home)

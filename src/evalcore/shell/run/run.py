@@ -22,7 +22,7 @@ from evalcore.core.tables import Tables
 from evalcore.shell.config.plan import PATH_ARGS, Plan, Read, read_config
 from evalcore.shell.config.values import RunPath
 from evalcore.shell.data.readers import DATA_READERS, Readers
-from evalcore.shell.files.address import show_addresses
+from evalcore.shell.files.address import show_address, show_addresses
 from evalcore.shell.files.given import parse_path
 from evalcore.shell.models import MODELS
 from evalcore.shell.models.model import Backend, Model
@@ -218,7 +218,7 @@ def run_facts(plan: Plan, ready: ReadyRun) -> RunFacts:
     return RunFacts(
         model=plan.model,
         model_args={key: show_addresses(one) if key in PATH_ARGS else one for key, one in plan.model_args.items()},
-        use_cache=plan.use_cache,
+        use_cache=show_address(plan.use_cache) if plan.use_cache else None,
         limit=plan.limit,
         bootstrap_iters=plan.bootstrap_iters,
         gen_kwargs=plan.gen_kwargs or None,

@@ -6,7 +6,6 @@ import os
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from evalcore.core.records.errors import EvalError
 from evalcore.shell.files.remote_path import RemotePath
@@ -55,6 +54,8 @@ def replace_with(path: Path, write: Callable[[Path], object], *, shared: bool = 
 
 def _put_in_store(path: RemotePath, write: Callable[[Path], object]) -> Path:
     """Write a file here, then put it in its store at once."""
+    from tempfile import TemporaryDirectory
+
     try:
         with TemporaryDirectory(prefix="evalcore-") as folder:
             draft = Path(folder) / path.name
