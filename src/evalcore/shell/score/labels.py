@@ -33,7 +33,7 @@ def _where(log: LogTask) -> str:
     """The end of a log's path that its name here includes to distinguish it; else nothing."""
     if not log.name.endswith(")"):
         return ""
-    found, path = log.name[:-1].split(" (")[1:], log.path.resolve().as_posix()
+    found, path = log.name[:-1].split(" (")[1:], "/".join(("", *log.path.resolve().parts[1:]))
     ends = (" (".join(found[at:]) for at in range(len(found)))
     return next((one for one in ends if path.endswith(f"/{one}")), "")
 
