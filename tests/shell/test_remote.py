@@ -28,6 +28,8 @@ from evalcore.shell.files import faults
 from evalcore.shell.files.given import find_cache, parse_path
 from evalcore.shell.files.remote_path import RemotePath
 from evalcore.shell.models.openai.probe import PROBES
+from evalcore.shell.score.units import gather
+from evalcore.shell.score.units.merge import merge
 
 RIGHT = (1.0, 0.0, 1.0, 1.0, 0.0, 1.0, 1.0)
 
@@ -93,6 +95,24 @@ def test_commands_on_recorded_runs_print_what_they_print_of_local_ones(
             shown.append((code, out.out.replace(url, "runs"), out.err.replace(url, "runs")))
         assert shown[0] == shown[1]
         assert "boolq" in shown[0][1]
+
+
+def test_workers_read_the_ranges_of_a_log_in_a_store(
+    bucket: Bucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They sign in as the address says; partials are kept in the store, too, without saying how."""
+    monkeypatch.setitem(gather.list_units.__kwdefaults__, "size", 600)
+    folder = write_run(tmp_path / "run", {"boolq": RIGHT * 3}, results={})
+    user = bucket.upload(folder, "run").replace("://", "://canary-1:canary-2@")
+    here = evalcore.score(folder)
+    for _ in range(2):  # scored, then taken from the partials
+        there = evalcore.score(user, engine="processes", workers=2, partials=user.replace("/run", "/partials"))
+        assert (there.results, there.report) == (here.results, here.report)
+    assert len(bucket.list("partials/")) > 3
+    merge(user.replace("/run", "/partials/*.partial"), output_path=user.replace("/run", "/merged"))
+    evalcore.score(folder, output_path=tmp_path / "out", log_samples=False)
+    assert bucket.read("merged/results.json") == (tmp_path / "out/results.json").read_bytes()
+    assert not any(b"canary" in bucket.read(key) for key in bucket.list())
 
 
 def write_config(home: Path, url: str, **more: object) -> Path:
