@@ -101,7 +101,7 @@ def test_workers_read_the_ranges_of_a_log_in_a_store(
     bucket: Bucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """They sign in as the address says; partials are kept in the store, too, without saying how."""
-    monkeypatch.setitem(gather.list_units.__kwdefaults__, "size", 600)
+    monkeypatch.setattr(gather, "UNIT", 600)
     folder = write_run(tmp_path / "run", {"boolq": RIGHT * 3}, results={})
     user = bucket.upload(folder, "run").replace("://", "://canary-1:canary-2@")
     here = evalcore.score(folder)

@@ -155,7 +155,7 @@ def tell_lost(log: LogTask, lost: Mapping[int, int]) -> list[str]:
 
     >>> from evalcore.shell.logs.log import Reader
     >>> reader = Reader(harness="Inspect")
-    >>> log = LogTask(name="t", path=Path("t"), output_type="generate_until", rows=lambda: iter(()), reader=reader)
+    >>> log = LogTask(name="t", path=parse_path("t"), output_type="x", rows=lambda: iter(()), reader=reader)
     >>> tell_lost(log, {0: 1, 4: 2})
     ['t: epochs without an answer and a score: 3, in 2 documents, which count by their other epochs, as in Inspect']
     """
