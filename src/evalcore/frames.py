@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from evalcore.core.lm_eval.result_file import lm_eval_results, num_fewshot
 from evalcore.core.records.errors import EvalError, require, require_known
 from evalcore.core.records.report import Report
+from evalcore.shell.files.given import parse_path
 from evalcore.shell.logs.lm_eval.rows import decode_fields, read_sample_rows
 from evalcore.shell.logs.runs.run_record import Recorded
 from evalcore.shell.output.files.arrow_tables import build_results_table, build_samples_table
@@ -43,7 +44,7 @@ def to_arrow(thing: Framed) -> pyarrow.Table:
     if isinstance(thing, Recorded):
         return build_results_table(_recorded_results(thing))
     if isinstance(thing, str | os.PathLike):
-        return _path_table(Path(thing))
+        return _path_table(parse_path(thing))
     if isinstance(thing, Mapping):
         return build_results_table(_checked(thing))
     if isinstance(thing, Iterable):
@@ -72,12 +73,12 @@ def samples_of(run: str | os.PathLike[str], tasks: Iterable[str] = ()) -> Iterat
     from evalcore.shell.logs.runs.shards import pool_source
     from evalcore.shell.logs.runs.source import find_sample_logs
 
-    path = Path(run)
+    path = parse_path(run)
     source = pool_source(find_sample_logs(path), path)
     warn_caller(source.warnings)
     logs = {log.task: log.files for log in source.logs}
     for task in tuple(tasks) or logs:
-        require_known("task", [task], logs, f" - at {run}")
+        require_known("task", [task], logs, f" - at {path}")
         yield from ({"task": task, **decode_fields(row.fields)} for row in read_sample_rows(*logs[task]))
 
 

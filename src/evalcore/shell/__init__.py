@@ -3,6 +3,7 @@
 cli/        one file a command: parse, call, print
 config/     run configs and flags to a plan
 tasks/      task files to task configs, trees and trusted code
+files/      paths, and addresses of files in stores
 data/       data files to documents
 prompts/    documents to requests
 models/     requests to replies

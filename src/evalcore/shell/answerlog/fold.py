@@ -19,6 +19,7 @@ from evalcore.shell.answerlog.line import (
     decode_record,
     is_intact,
 )
+from evalcore.shell.files.given import parse_path
 
 MOST_PROBLEMS = 100
 CONFLICT = "another reply to a question answered before; the later one counts"
@@ -112,7 +113,7 @@ def _cap_problems(problems: list[str], path: str) -> tuple[str, ...]:
 def read_log(path: str | Path) -> LogState:
     """Read the state of a log file. It takes no lock: a line that is being written appears as torn."""
     try:
-        with open(path, "rb") as file:
+        with parse_path(path).open("rb") as file:
             return fold_lines(file, str(path))
     except OSError as wrong:
         raise EvalError(f"{path}: cannot read the answer log: {wrong.strerror}") from wrong

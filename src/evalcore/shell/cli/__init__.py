@@ -112,7 +112,8 @@ def run_guarded(name: str, argv: Sequence[str]) -> int:
 
 
 def fail(message: str, code: int) -> int:
+    from evalcore.shell.files.address import hide_addresses
     from evalcore.shell.safety.safe_text import visible
 
-    sys.stderr.write("evalcore: " + "\n".join(map(visible, message.split("\n"))) + "\n")
+    sys.stderr.write("evalcore: " + "\n".join(map(visible, hide_addresses(message).split("\n"))) + "\n")
     return code

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from pathlib import Path
 from time import perf_counter
 
 from evalcore.shell.cli.inputs import add_choice, add_columns, add_forms, add_reading, add_resampling, new_parser
@@ -71,8 +70,9 @@ def main(argv: Sequence[str]) -> int:
 
     checked = check_run(**keys)
     if junit:
+        from evalcore.shell.files.given import parse_output
         from evalcore.shell.output.check.junit import write_junit
 
-        write_junit(Path(junit), checked, seconds=perf_counter() - started)
+        write_junit(parse_output(junit), checked, seconds=perf_counter() - started)
     print_form(RENDERERS, form, checked)
     return 0 if checked.passed else 1

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from pathlib import Path
 
 from evalcore.shell.cli.inputs import add_columns, add_forms, new_parser
 
@@ -24,8 +23,8 @@ def build_parser() -> argparse.ArgumentParser:
         "and after, and by which rule. For different answers, see `evalcore compare`.",
         EXAMPLES,
     )
-    out.add_argument("a", metavar="A", type=Path, help="before: a run folder, an output of lm-eval, or a sample log")
-    out.add_argument("b", metavar="B", type=Path, help="after: the same")
+    out.add_argument("a", metavar="A", help="before: a run folder, an output of lm-eval, or a sample log")
+    out.add_argument("b", metavar="B", help="after: the same")
     out.add_argument("--task", action="append", default=[], metavar="GLOB", help="only these tasks")
     out.add_argument("--metric", action="append", default=[], metavar="NAME", help="only these: acc, or acc,none")
     out.add_argument(

@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import argparse
+from typing import NoReturn
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser whose errors say nothing secret of what was typed."""
+
+    def error(self, message: str) -> NoReturn:
+        from evalcore.shell.files.address import hide_addresses
+
+        super().error(hide_addresses(message))
 
 
 def new_parser(command: str, what: str, examples: str, usage: str | None = None) -> argparse.ArgumentParser:
     """A parser whose help says what a command does and shows examples."""
     kept = argparse.RawDescriptionHelpFormatter  # lines of examples as they are
-    return argparse.ArgumentParser(
-        f"evalcore {command}", usage=usage, description=what, epilog=examples, formatter_class=kept
-    )
+    return Parser(f"evalcore {command}", usage=usage, description=what, epilog=examples, formatter_class=kept)
 
 
 def add_choice(parser: argparse.ArgumentParser, what: str = "") -> None:

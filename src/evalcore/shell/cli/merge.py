@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from pathlib import Path
 
 from evalcore.shell.cli.flags import read_flags, spell_keys
 from evalcore.shell.cli.inputs import add_engine, add_forms, new_parser
@@ -32,7 +31,7 @@ def build_parser() -> argparse.ArgumentParser:
     out.allow_abbrev = False
     out.add_argument("partials", nargs="+", metavar="PARTIAL", help="files, folders or globs of partial scores")
     out.add_argument("--task", nargs="+", action="extend", default=[], metavar="TASK", help="task files with code")
-    out.add_argument("--groups", type=Path, metavar="FILE", help="YAML with groups over the tasks")
+    out.add_argument("--groups", metavar="FILE", help="YAML with groups over the tasks")
     for name in CLOSING:
         many = {"nargs": "+", "action": "extend"} if KEYS[name].kind == "names" else {}
         out.add_argument(f"--{name}", metavar="X", help=KEYS[name].help.replace("%", "%%"), **many)  # type: ignore[arg-type]

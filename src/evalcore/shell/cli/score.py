@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from evalcore.shell.cli.flags import read_flags, spell_keys
@@ -46,7 +45,7 @@ def build_parser() -> argparse.ArgumentParser:
     rules.add_argument("--filter_name", default="none", metavar="NAME", help="what to call these filters (none)")
     rules.add_argument("--metric", action="append", default=[], metavar="NAME", help=f"{named}, another metric")
     rules.add_argument("--reducer", action="append", default=[], metavar="NAME", help="of repeats: mean, pass@5, maj@8")
-    rules.add_argument("--filters", type=Path, metavar="FILE", help="YAML with a filter_list and a metric_list")
+    rules.add_argument("--filters", metavar="FILE", help="YAML with a filter_list and a metric_list")
     rules.add_argument("--score", action="append", default=[], metavar="NAME", help="a recorded score, as it is")
     add_declarations(rules)
     rules.add_argument("--unparsed", choices=("wrong", "unscorable"), default="wrong", help="answers no filter finds")
@@ -58,7 +57,7 @@ def build_parser() -> argparse.ArgumentParser:
     groups.add_argument(
         "--only", nargs="+", action="extend", default=[], metavar="GLOB", help="only tasks of such names"
     )
-    groups.add_argument("--groups", type=Path, metavar="FILE", help="YAML with groups over the tasks of the logs")
+    groups.add_argument("--groups", metavar="FILE", help="YAML with groups over the tasks of the logs")
     tables = out.add_argument_group("columns of plain tables (JSONL, CSV, Parquet)")
     for name, what in COLUMNS.items():
         tables.add_argument(f"--{name}", metavar="COLUMN", help=what)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from itertools import combinations
-from pathlib import Path
 from typing import Unpack
 
 from msgspec.structs import replace
@@ -25,6 +24,7 @@ from evalcore.shell.compare.conditions import explain_pairing, tell_pairs, tell_
 from evalcore.shell.compare.rule_changes import OTHER_RULES, select_rules, tell_rules, tell_unknown_rules
 from evalcore.shell.compare.run_sides import ReadKeys, read_sides
 from evalcore.shell.config.values import Names, RunPath, list_names, split_names
+from evalcore.shell.files.given import parse_path
 from evalcore.shell.logs.runs.run_record import Recorded
 
 MOST = 5
@@ -155,7 +155,7 @@ def _choose_names(typed: Names | None, paths: Sequence[RunPath]) -> tuple[str, .
     (('new', 'old'), ('a', 'b'))
     """
     if typed is None:
-        return name_runs([Path(path).parts or (str(path),) for path in paths])
+        return name_runs([parse_path(path).parts or (str(path),) for path in paths])
     names = tuple(name.strip() for name in (typed.split(",") if isinstance(typed, str) else typed))
     if len(names) != len(paths) or not all(names):
         raise EvalError(f"expected --names with a name for each of the {len(paths)} runs, got {typed!r}")

@@ -53,7 +53,7 @@ def read_sides(
     paths: Sequence[RunPath], **reading: Unpack[ReadKeys]
 ) -> tuple[tuple[Recorded, ...], tuple[ComparisonSide, ...]]:
     """Runs, each read once, and their scores to compare: counted as the run did, metrics pointing as asked."""
-    named = [check_run_path(str(path)) for path in paths]
+    named = [check_run_path(path) for path in paths]
     read = {path: _read_path(path, reading, reading.get("match")) for path in dict.fromkeys(named)}
     alone = match_filters(rename_alone([read[path] for path in named]), list_names(reading.get("match_filter", ())))
     runs = _declare_runs(alone, reading)
@@ -67,7 +67,7 @@ def _declare_runs(runs: Sequence[Recorded], reading: ReadKeys) -> tuple[Recorded
 
 def read_run(path: RunPath, **reading: Unpack[ReadKeys]) -> Recorded:
     """A run by itself; one without samples has the totals of its results."""
-    where = check_run_path(str(path))
+    where = check_run_path(path)
     try:
         return _declare_runs([_read_path(where, reading, reading.get("match"))], reading)[0]
     except EvalError as wrong:
@@ -97,7 +97,7 @@ def build_search(reading: LogKeys) -> Searched:
 
 def read_known(path: RunPath, **reading: Unpack[LogKeys]) -> tuple[tuple[Known, ...], str, tuple[str, ...]]:
     """What is known of the error of each number, the file that says so, and warnings."""
-    read, results, warnings = _read_results(check_run_path(str(path)), reading)
+    read, results, warnings = _read_results(check_run_path(path), reading)
     known = list_known(results, reading.get("tables", EVALCORE))
     if not known:
         raise EvalError(f"{read}: expected metrics under results, found none")

@@ -7,6 +7,8 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
+from evalcore.shell.files.given import name_fully
+
 
 def find_path(given: str, home: Path | None) -> str:
     """Find a path of a run config: beside the config if it exists there, else from the working directory.
@@ -14,7 +16,7 @@ def find_path(given: str, home: Path | None) -> str:
     >>> find_path("/abs", None)
     '/abs'
     """
-    fixed = home is None or not given or os.path.isabs(os.path.expanduser(given)) or "\0" in given
+    fixed = home is None or not given or os.path.isabs(os.path.expanduser(given)) or "://" in given or "\0" in given
     return given if fixed or home is None or not _leads_somewhere(home, given) else str(home / given)
 
 
@@ -40,7 +42,7 @@ def anchor_paths(value: object, home: Path | None) -> object:
     if not isinstance(value, str) or os.path.isabs(os.path.expanduser(value)) or "://" in value or "\0" in value:
         return value
     bases = [base for base in (home, Path.cwd()) if base is not None and _leads_somewhere(base, value)]
-    return os.path.abspath(bases[0] / value) if bases else value
+    return name_fully(bases[0] / value) if bases else value
 
 
 def _leads_somewhere(base: Path, value: str) -> bool:

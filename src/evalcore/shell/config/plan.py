@@ -16,6 +16,7 @@ from evalcore.core.records.outcome import Rule
 from evalcore.shell.config.keys import KEYS
 from evalcore.shell.config.locations import anchor_paths, is_path, locate_key, locate_message
 from evalcore.shell.config.values import parse_pairs
+from evalcore.shell.files.given import parse_path
 from evalcore.shell.safety.secrets import HIDDEN
 
 if TYPE_CHECKING:
@@ -196,7 +197,7 @@ def _split_tasks(given: Sequence[object]) -> list[object]:
 
 def _read_samples(given: str, where: str) -> object:
     try:
-        raw = given if given.lstrip().startswith("{") else Path(given).read_text("utf-8")
+        raw = given if given.lstrip().startswith("{") else parse_path(given).read_text("utf-8")
         return msgspec.json.decode(raw)
     except (OSError, ValueError) as wrong:
         message = f"expected samples as JSON or the path of a JSON file, got {given!r}: {wrong} - at {where}"

@@ -12,6 +12,7 @@ from evalcore.shell.data.csv_files import OPTIONS as CSV_OPTIONS
 from evalcore.shell.data.folders import sort_into_splits
 from evalcore.shell.data.hub import list_documents
 from evalcore.shell.data.readers import BUILDERS, DATA_READERS, Reader, Readers, find_files, list_files_in, read_files
+from evalcore.shell.files.given import parse_path
 
 Read = Callable[[], Sequence[Doc]]
 Parts = Mapping[str, Read]
@@ -62,7 +63,7 @@ def read_given(given: object, roots: Sequence[Path], readers: Readers = DATA_REA
     """
     if isinstance(given, Mapping):
         return {str(name): _read_source(source, roots, readers) for name, source in given.items()}
-    if isinstance(given, str | Path) and str(given) and (folder := _find_folder(str(given), roots, readers)):
+    if isinstance(given, str | Path) and str(given) and (folder := _find_folder(given, roots, readers)):
         return _open_folder(folder, readers)
     return {"*": _read_source(given, roots, readers)}
 
@@ -73,11 +74,11 @@ def _read_source(source: object, roots: Sequence[Path], readers: Readers) -> Rea
     return lambda: read_files(find_files(_check_paths(source), roots, readers), {}, readers=readers)
 
 
-def _check_paths(value: object) -> list[str]:
+def _check_paths(value: object) -> list[str | Path]:
     paths = value if isinstance(value, list | tuple) else [value]
     if not paths or not all(isinstance(one, str | Path) and str(one) for one in paths):
         raise EvalError(f"expected a path, paths or documents, got {value!r}")
-    return [str(one) for one in paths]
+    return list(paths)
 
 
 def is_remote(data_files: object) -> bool:
@@ -122,7 +123,7 @@ def open_path(path: str, name: object, roots: Sequence[Path], readers: Readers =
     A folder inside named after the configuration (``dataset_name``) takes precedence.
     """
     for place in (*roots, Path()):
-        if (place / path).is_file():
+        if (place / parse_path(path)).is_file():
             return {"*": lambda: read_files(find_files(path, roots, readers), {}, readers=readers)}
     folder = _find_folder(path, roots, readers)
     if folder is None:
@@ -131,9 +132,9 @@ def open_path(path: str, name: object, roots: Sequence[Path], readers: Readers =
     return _open_folder(inner if name and inner.is_dir() else folder, readers)
 
 
-def _find_folder(name: str, roots: Sequence[Path], readers: Readers) -> Path | None:
+def _find_folder(name: str | Path, roots: Sequence[Path], readers: Readers) -> Path | None:
     """Find the first folder of that name that contains data files."""
-    folders = (root / Path(name).expanduser() for root in (*roots, Path()))
+    folders = (root / parse_path(name).expanduser() for root in (*roots, Path()))
     return next((folder for folder in folders if folder.is_dir() and list_files_in(folder, readers)), None)
 
 

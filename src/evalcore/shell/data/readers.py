@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from glob import glob, has_magic
 from pathlib import Path
 
 from pyrsistent import PMap, pmap
@@ -14,6 +13,7 @@ from evalcore.shell.data.arrow_files import read_arrow, read_parquet
 from evalcore.shell.data.csv_files import read_csv, read_tsv
 from evalcore.shell.data.json_files import read_json, read_json_lines
 from evalcore.shell.data.unpack import open_bytes, strip_packing
+from evalcore.shell.files.given import expand_glob, parse_path
 
 Reader = Callable[[Path, Mapping[str, object]], list[Doc]]
 Readers = Mapping[str, Reader]
@@ -96,18 +96,17 @@ def find_files(
     """
     if not isinstance(source, str | Path):
         return [path for one in source for path in find_files(one, roots, readers)]
-    name = str(Path(source).expanduser())
-    places = list(dict.fromkeys([*map(Path, roots), Path()]))
+    named = parse_path(source).expanduser()
+    places = list(dict.fromkeys([*roots, Path()]))
     for place in places:
-        path = place / name
+        path = place / named
         if path.is_file():
             return [path]
         if path.is_dir() and (held := list_files_in(path, readers)):
             return held
-        matches = sorted(Path(one) for one in glob(str(path), recursive=True)) if has_magic(name) else []
-        if files := [match for match in matches if match.is_file()]:
+        if files := [match for match in sorted(expand_glob(path)) if match.is_file()]:
             return files
-    raise EvalError(f"{source}: no such file; looked in {', '.join(map(str, places))}")
+    raise EvalError(f"{named}: no such file; looked in {', '.join(map(str, places))}")
 
 
 def list_files_in(folder: Path, readers: Readers = DATA_READERS) -> list[Path]:

@@ -11,6 +11,7 @@ from evalcore.shell.data.align import Doc
 from evalcore.shell.data.hub import check_splits, list_documents, load_from_hub
 from evalcore.shell.data.local import Parts, Read, is_remote, open_builder, open_path, read_given
 from evalcore.shell.data.readers import BUILDERS, DATA_READERS, Readers
+from evalcore.shell.files.given import parse_path
 
 Result = TypeVar("Result")
 SPLIT_KEYS = ("training_split", "validation_split", "test_split", "fewshot_split")
@@ -74,7 +75,7 @@ def load_splits(
     [{'q': '2 + 2 ='}]
     """
     task = str(config.get("task", "task"))
-    roots = tuple(map(Path, (root,) if isinstance(root, str | Path) else root))
+    roots = tuple(map(parse_path, (root,) if isinstance(root, str | Path) else root))
     options = dict(_read_mapping(config, "dataset_kwargs", task))
     warnings = []
     if options.pop("trust_remote_code", None):

@@ -17,29 +17,29 @@ MOST_FOLD = 200
 """A compressed file may grow to 256 MB, and beyond that to 200 times its size; real text grows 3 to 20 times."""
 
 
-def _open_gzip(path: Path) -> IO[bytes]:
+def _open_gzip(file: IO[bytes]) -> IO[bytes]:
     import gzip
 
-    return cast(IO[bytes], gzip.open(path, "rb"))
+    return cast(IO[bytes], gzip.open(file, "rb"))
 
 
-def _open_bz2(path: Path) -> IO[bytes]:
+def _open_bz2(file: IO[bytes]) -> IO[bytes]:
     import bz2
 
-    return bz2.open(path, "rb")
+    return bz2.open(file, "rb")
 
 
-def _open_xz(path: Path) -> IO[bytes]:
+def _open_xz(file: IO[bytes]) -> IO[bytes]:
     import lzma
 
-    return lzma.open(path, "rb")
+    return lzma.open(file, "rb")
 
 
-PACKED: dict[str, Callable[[Path], IO[bytes]]] = {
+PACKED: dict[str, Callable[[IO[bytes]], IO[bytes]]] = {
     ".gz": _open_gzip,
     ".bz2": _open_bz2,
     ".xz": _open_xz,
-    ".zst": lambda path: cast(IO[bytes], require("zstandard", "zstd").open(path, "rb")),
+    ".zst": lambda file: cast(IO[bytes], require("zstandard", "zstd").open(file, "rb")),
 }
 
 MAGIC = {b"\x1f\x8b\x08": ".gz", b"\xfd7zXZ\x00": ".xz", b"\x28\xb5\x2f\xfd": ".zst"}
@@ -85,14 +85,17 @@ def open_bytes(path: Path) -> Iterator[IO[bytes]]:
     try:
         if not path.is_file():
             raise EvalError(f"{path}: no such file" if not path.exists() else f"{path}: not a file")
-        opener = _choose_opener(path)
-        if opener is None:
-            with open(path, "rb") as plain:
-                yield plain
-            return
-        most = max(FREE_BYTES, MOST_FOLD * path.stat().st_size)
-        with opener(path) as packed, io.BufferedReader(_Capped(packed, most, path), 1 << 20) as file:
-            yield file
+        with path.open("rb", buffering=0) as plain:
+            opener = _choose_opener(plain.read(10) or b"", path.suffix.lower())
+            size = plain.seek(0, io.SEEK_END)
+            plain.seek(0)
+            if opener is None:
+                with io.BufferedReader(plain) as file:
+                    yield file
+                return
+            most = max(FREE_BYTES, MOST_FOLD * size)
+            with opener(plain) as packed, io.BufferedReader(_Capped(packed, most, path), 1 << 20) as file:
+                yield file
     except (EvalError, UnicodeError):
         raise
     except (OSError, EOFError) as wrong:
@@ -105,17 +108,16 @@ def open_bytes(path: Path) -> Iterator[IO[bytes]]:
 
 def find_packing(path: Path) -> str:
     """Find by what a file is compressed, as the suffix of such files; empty if it is not."""
-    opener = _choose_opener(path)
+    with path.open("rb", buffering=0) as file:
+        opener = _choose_opener(file.read(10) or b"", path.suffix.lower())
     return next((suffix for suffix, one in PACKED.items() if one is opener), "")
 
 
-def _choose_opener(path: Path) -> Callable[[Path], IO[bytes]] | None:
+def _choose_opener(head: bytes, suffix: str) -> Callable[[IO[bytes]], IO[bytes]] | None:
     """Choose what decompresses a file: by its first bytes or, if they are neither known nor JSON, by its suffix."""
-    with open(path, "rb", buffering=0) as file:
-        head = file.read(10)
     known = next((PACKED[suffix] for magic, suffix in MAGIC.items() if head.startswith(magic)), None)
     plain = head.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] in (b"{", b"[")
-    return known or (None if plain else PACKED.get(path.suffix.lower()))
+    return known or (None if plain else PACKED.get(suffix))
 
 
 class LineFault(EvalError):

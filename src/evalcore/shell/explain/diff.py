@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
-from pathlib import Path
 from typing import Unpack
 
 from msgspec import Struct
@@ -26,6 +25,7 @@ from evalcore.shell.explain.run_source import (
     find_task,
     open_run,
 )
+from evalcore.shell.files.given import parse_path
 from evalcore.shell.logs.log import Logged, Problem
 from evalcore.shell.logs.runs.run_record import Recorded
 
@@ -88,7 +88,7 @@ def diff_runs(
     ``limit`` is how many changes of each task are looked at closely.
     """
     tasks, metrics = list_names(task), list_names(metric)
-    run_a, run_b = (open_run(Path(path), build_search(reading)) for path in (a, b))
+    run_a, run_b = (open_run(parse_path(path), build_search(reading)) for path in (a, b))
     recorded = _require_recorded(run_a), _require_recorded(run_b)
     of_a, of_b = ({one.task.name: one for one in run.side.scored} for run in recorded)
     names = [name for name in of_a if name in of_b and _fits(name, tasks)]

@@ -22,6 +22,7 @@ from evalcore.shell.explain.run_source import (
     find_task,
     open_run,
 )
+from evalcore.shell.files.given import parse_path
 from evalcore.shell.logs.log import Logged, LogTask
 from evalcore.shell.logs.open import open_logs
 
@@ -63,7 +64,7 @@ def explain_document(
     ``task_file`` is what to trace a log by that came without a config.
     """
     file = None if task_file is None else Path(task_file)
-    source = open_run(Path(run), build_search(reading), scores=False, traced=file is None)
+    source = open_run(parse_path(run), build_search(reading), scores=False, traced=file is None)
     log = source.log(task)
     table = source.recorded.side.documents.get(log.name, ()) if source.recorded is not None else ()
     logged, by = find_document(log, str(doc), table)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from glob import glob, has_magic
-from os.path import commonpath
+from glob import has_magic
 from pathlib import Path
 
 from msgspec import Struct
 
 from evalcore.core.records.errors import EvalError
+from evalcore.shell.files.given import expand_glob, find_shared_folder, parse_path
 
 
 class Named(Struct, frozen=True):
@@ -25,11 +25,11 @@ def expand_path(given: str | Path) -> tuple[list[Path], bool]:
     >>> expand_path("no/such/log")
     ([], True)
     """
-    path = Path(given).expanduser()
+    path = parse_path(given).expanduser()
     there = path.is_file() or path.is_dir()
     if there or not has_magic(str(path)):
         return ([path] if there else []), True
-    return [Path(name) for name in sorted(glob(str(path), recursive=True))], False
+    return expand_glob(path), False
 
 
 def list_paths(given: Sequence[str | Path]) -> list[Named]:
@@ -40,7 +40,7 @@ def list_paths(given: Sequence[str | Path]) -> list[Named]:
     evalcore.EvalError: no/such/log: no such file or folder
     """
     out: dict[Path, Named] = {}
-    for one in given:
+    for one in map(parse_path, given):
         paths, directly = expand_path(one)
         if directly and not paths:
             raise EvalError(f"{one}: no such file or folder")
@@ -79,5 +79,6 @@ def name_apart(name: str, paths: Sequence[Path]) -> list[str]:
     """
     if len(paths) < 2:
         return [name] * len(paths)
-    shared = Path(commonpath([path.resolve().parent for path in paths]))
-    return [f"{name} ({path.resolve().relative_to(shared).as_posix()})" for path in paths]
+    whole = [path.resolve() for path in paths]
+    shared = find_shared_folder(whole)
+    return [f"{name} ({'/'.join(path.relative_to(shared).parts)})" for path in whole]

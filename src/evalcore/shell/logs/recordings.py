@@ -16,14 +16,14 @@ from evalcore.shell.logs.paths import expand_path, list_paths
 from evalcore.shell.logs.search import ALL, Searched
 
 
-def choose_recordings(names: Iterable[str], searched: Searched = ALL) -> tuple[list[Path], tuple[str, ...]]:
+def choose_recordings(names: Iterable[str | Path], searched: Searched = ALL) -> tuple[list[Path], tuple[str, ...]]:
     """Choose the files that paths, folders and globs name, with a warning for each that a glob matched by accident."""
     files: list[Path] = []
     skipped: list[str] = []
     for name in names:
         found = {path: tell_mistaken(path, searched) for path in find_recordings(name, searched)}
         wrong = [why for why in found.values() if why]
-        if wrong and (len(wrong) == len(found) or not has_magic(name)):
+        if wrong and (len(wrong) == len(found) or not has_magic(str(name))):
             more = f"; nor are the other {len(found) - 1} files of {name}" if len(found) == len(wrong) > 1 else ""
             raise EvalError(wrong[0] + more)
         files += [path for path, why in found.items() if not why]
@@ -44,7 +44,7 @@ def tell_mistaken(path: Path, searched: Searched = ALL) -> str:
     return f"{path}:{number}: expected a row of a sample log (arguments, resps) or an answer log, got {line[:60]!r}"
 
 
-def find_recordings(name: str, searched: Searched = ALL) -> list[Path]:
+def find_recordings(name: str | Path, searched: Searched = ALL) -> list[Path]:
     """Find the files that a path, folder or glob names; in a folder its answer log, else sample logs, else other logs.
 
     >>> find_recordings("no/such/run")
@@ -75,6 +75,6 @@ def hash_files(files: Sequence[Path]) -> str:
     """Hash the content of files, whatever their paths."""
     out = sha256()
     for path in files:
-        with open(path, "rb") as file:
+        with path.open("rb") as file:
             out.update(file_digest(file, "sha256").digest())
     return out.hexdigest()[:16]

@@ -17,6 +17,7 @@ from evalcore.core.records.request import Failure, Generate, Reply, Request
 from evalcore.shell.answerlog.fold import LogState, fold_lines
 from evalcore.shell.answerlog.line import LoggedAnswer
 from evalcore.shell.data.unpack import open_bytes
+from evalcore.shell.files.given import parse_path
 from evalcore.shell.logs.lm_eval.requests import read_sample_log
 from evalcore.shell.logs.log import Logged, Reader
 from evalcore.shell.logs.open import open_logs
@@ -53,10 +54,10 @@ def open_replay(arguments: Mapping[str, object], readers: PMap[str, Reader] = RE
         raise EvalError("model replay: expected model_args with a path (or paths) of recorded answers")
     columns = {name: str(arguments[name]) for name in COLUMNS if arguments.get(name) is not None}
     searched = Searched(readers, declare_columns(columns))
-    files, skipped = choose_recordings(map(str, names), searched)
+    files, skipped = choose_recordings(map(parse_path, names), searched)
     wanted = arguments.get("model")
     recording = read_recordings(files, None if wanted is None else str(wanted), searched)
-    shown = ", ".join(Path(str(name)).name for name in names)  # results do not depend on where the files are
+    shown = ", ".join(parse_path(name).name for name in names)  # results do not depend on where the files are
 
     def ask(questions: Sequence[Question]) -> Iterator[Heard]:
         digests = digest_requests(question.request for question in questions)

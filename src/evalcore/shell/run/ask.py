@@ -18,6 +18,7 @@ from evalcore.shell.answerlog.writer import LogWriter, open_log
 from evalcore.shell.models.model import OTHER_OPTIONS, Ask, Heard, Model, Question, fit_reply
 from evalcore.shell.output.terminal.progress import Progress
 from evalcore.shell.prompts.ready_task import Built
+from evalcore.shell.run.answer_spool import hold_answers
 
 
 class Item(NamedTuple):
@@ -99,7 +100,7 @@ def ask_agenda(model: Model, agenda: Agenda, path: Path, shown: Progress) -> Ans
     """Ask what the log at ``path`` does not know. Replies that come from a file are not logged again."""
     if model.recorded:
         return _ask_rest(model, agenda, {}, lambda group: None, shown)
-    with open_log(path, model.identity) as log:
+    with hold_answers(path, shown) as file, open_log(file, model.identity) as log:
         answers = log.state.answers.items()
         known = {key: answer for key, answer in answers if key in agenda.items and answer.failure is None}
         asked = _ask_rest(model, agenda, known, partial(_log, log), shown)

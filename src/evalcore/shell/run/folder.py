@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
 
@@ -17,12 +17,15 @@ from evalcore.core.records.task import name_function
 from evalcore.shell.answerlog.lock import hold_lock
 from evalcore.shell.config.locations import anchor_paths, is_path
 from evalcore.shell.config.plan import PATH_ARGS, Plan
+from evalcore.shell.files.address import show_addresses, show_dataset
+from evalcore.shell.files.given import find_cache, name_fully, parse_output, parse_path
+from evalcore.shell.files.remote_path import RemotePath
 
 
 def run_folder(plan: Plan) -> Path:
     """``output_path`` (of a ``.json`` its folder, as in lm-eval), else a folder that the same plan finds again."""
     if plan.output_path:
-        path = Path(os.path.expanduser(plan.output_path))
+        path = parse_output(plan.output_path)
         return path.parent if path.suffix == ".json" else path
     return Path("runs") / f"{plan.model}-{sha256(encode(plan, enc_hook=_write_value)).hexdigest()[:8]}"
 
@@ -31,25 +34,39 @@ def log_path(plan: Plan, folder: Path) -> Path:
     """The answer log: in the run's folder, or shared under ``use_cache``."""
     if not plan.use_cache:
         return folder / "answers.jsonl"
-    return Path(os.path.expanduser(plan.use_cache.removesuffix(".jsonl")) + ".jsonl")
+    path = parse_output(plan.use_cache)
+    return path if path.name.endswith(".jsonl") else path.with_name(path.name + ".jsonl")
 
 
 @contextmanager
 def hold_folder(folder: Path) -> Iterator[None]:
-    """Keep other runs out of a folder from its config to its results."""
-    path = folder / ".run"
+    """Keep other runs out of a folder from its config to its results; of one in a store, those of this machine."""
+    path = find_spool(folder) / ".run"
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
         fd = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
     except OSError as wrong:
         raise EvalError(f"cannot use the folder {folder}: {wrong.strerror}; name another with output_path") from wrong
     try:
-        with hold_lock(fd, path):
+        with ExitStack() as held:
+            try:
+                held.enter_context(hold_lock(fd, path))
+            except EvalError as wrong:
+                raise EvalError(f"{folder}: {wrong}" if isinstance(folder, RemotePath) else str(wrong)) from wrong
             yield
     finally:
         os.close(fd)
         with suppress(OSError):
             path.unlink()
+            if isinstance(folder, RemotePath):
+                path.parent.rmdir()
+
+
+def find_spool(path: Path) -> Path:
+    """Find the folder for what a store cannot do, locks and growing files; of a local path the path itself."""
+    if not isinstance(path, RemotePath):
+        return path
+    return find_cache() / "spool" / sha256(str(path).encode()).hexdigest()[:16]
 
 
 def claim_folder(
@@ -98,10 +115,12 @@ def settled(plan: Plan, home: Path | None) -> dict[str, object]:
     """The plan as plain data that means the same from anywhere: with absolute paths."""
     out: dict[str, object] = decode(encode(plan, enc_hook=_write_value))
     given = thaw_dict(plan.model_args)
-    args = {key: anchor_paths(value, home) if key in PATH_ARGS else value for key, value in given.items()}
+    args = {key: show_addresses(anchor_paths(one, home)) if key in PATH_ARGS else one for key, one in given.items()}
     tasks = [anchor_paths(one, home) if isinstance(one, str) and is_path(one) else one for one in plan.tasks]
     found: dict[str, object] = {
-        "tasks": decode(encode(tasks, enc_hook=_write_value)),
+        "tasks": [
+            show_dataset(one) if isinstance(one, dict) else one for one in decode(encode(tasks, enc_hook=_write_value))
+        ],
         "include_path": anchor_paths(plan.include_path, home),
         "trust": [
             anchor_paths(one, home)
@@ -109,9 +128,9 @@ def settled(plan: Plan, home: Path | None) -> dict[str, object]:
             else {**to_builtins(one), "path": anchor_paths(one.path, home)}
             for one in plan.trust
         ],
-        "data": anchor_paths(thaw_value(plan.data), home),
-        "output_path": os.path.abspath(run_folder(plan)),
-        "use_cache": os.path.abspath(os.path.expanduser(plan.use_cache)) if plan.use_cache else None,
+        "data": show_addresses(anchor_paths(thaw_value(plan.data), home)),
+        "output_path": name_fully(run_folder(plan)),
+        "use_cache": name_fully(parse_path(plan.use_cache).expanduser()) if plan.use_cache else None,
         "model_args": args,
     }
     return {**out, **{key: value for key, value in found.items() if value}}

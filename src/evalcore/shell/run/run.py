@@ -19,9 +19,11 @@ from evalcore.core.records.errors import EvalError, require
 from evalcore.core.records.frozen_dict import FrozenDict, thaw_value
 from evalcore.core.records.score import Scored
 from evalcore.core.tables import Tables
-from evalcore.shell.config.plan import Plan, Read, read_config
+from evalcore.shell.config.plan import PATH_ARGS, Plan, Read, read_config
 from evalcore.shell.config.values import RunPath
 from evalcore.shell.data.readers import DATA_READERS, Readers
+from evalcore.shell.files.address import show_address, show_addresses
+from evalcore.shell.files.given import parse_path
 from evalcore.shell.models import MODELS
 from evalcore.shell.models.model import Backend, Model
 from evalcore.shell.output.files.results import RunFacts, build_results, title_run
@@ -83,7 +85,8 @@ def _read(
     """The plan, and the folder that its paths are also looked for in."""
     if config is None or isinstance(config, Mapping):
         return read_config(None, {**(config or {}), **keys}, tables), None
-    return read_config(Path(config), keys, tables), Path(config).parent
+    path = parse_path(config)
+    return read_config(path, keys, tables), path.parent
 
 
 class ReadyRun(Struct, frozen=True):
@@ -214,8 +217,8 @@ def run_facts(plan: Plan, ready: ReadyRun) -> RunFacts:
     """What the results say about how they were made."""
     return RunFacts(
         model=plan.model,
-        model_args=plan.model_args,
-        use_cache=plan.use_cache,
+        model_args={key: show_addresses(one) if key in PATH_ARGS else one for key, one in plan.model_args.items()},
+        use_cache=show_address(plan.use_cache) if plan.use_cache else None,
         limit=plan.limit,
         bootstrap_iters=plan.bootstrap_iters,
         gen_kwargs=plan.gen_kwargs or None,

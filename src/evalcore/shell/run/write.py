@@ -38,14 +38,14 @@ def write_folder(
     parquet: bool = False,
     **counts: object,
 ) -> tuple[str, ...]:
-    """Write results beside the samples that were written of these tasks, in place of older ones.
+    """Write results beside the samples that were written of these tasks, in place of older ones, and last of all.
 
     ``run.json`` says the ``source`` of the answers and these ``counts``. The files that are there come back.
     """
-    write_results(folder, results)
     written = [name_samples(folder, task).name for task in sampled]
     _drop_stale_samples(folder, written)
     write_run(folder, describe_run(start, time.time(), **source, samples=written, **counts))
+    write_results(folder, results)
     return (*list_files(folder, sampled), *_renew_parquet(folder, asked=parquet))
 
 

@@ -8,6 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from evalcore.core.records.errors import EvalError
+from evalcore.shell.files.remote_path import RemotePath
 
 
 def replace_file(path: Path, parts: Iterable[str]) -> Path:
@@ -26,6 +27,8 @@ def replace_with(path: Path, write: Callable[[Path], object], *, shared: bool = 
 
     ``shared``: several processes may write it at the same time; the last one wins, and a crash may lose it.
     """
+    if isinstance(path, RemotePath):
+        return _put_in_store(path, write)
     part = path.with_name(f".{path.name}.{os.getpid() if shared else 'part'}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -46,6 +49,20 @@ def replace_with(path: Path, write: Callable[[Path], object], *, shared: bool = 
         raise EvalError(
             f"cannot write {path}: {why}; make room, or name another place (answers already logged are kept)"
         ) from wrong
+    return path
+
+
+def _put_in_store(path: RemotePath, write: Callable[[Path], object]) -> Path:
+    """Write a file here, then put it in its store at once."""
+    from tempfile import TemporaryDirectory
+
+    try:
+        with TemporaryDirectory(prefix="evalcore-") as folder:
+            draft = Path(folder) / path.name
+            write(draft)
+            path.put(draft)
+    except OSError as wrong:
+        raise EvalError(f"cannot write {path}: {wrong.strerror or wrong}; make room, or name another place") from wrong
     return path
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from os.path import commonpath
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -12,6 +11,7 @@ from msgspec.structs import replace
 from evalcore.core.records.report import TaskReport
 from evalcore.core.tables import Tables
 from evalcore.shell.config.plan import Plan
+from evalcore.shell.files.given import find_shared_folder
 from evalcore.shell.logs.json_records import find_part
 from evalcore.shell.logs.log import LogTask
 from evalcore.shell.output.files.results import RunFacts, find_model_name
@@ -33,7 +33,7 @@ def _where(log: LogTask) -> str:
     """The end of a log's path that its name here includes to distinguish it; else nothing."""
     if not log.name.endswith(")"):
         return ""
-    found, path = log.name[:-1].split(" (")[1:], log.path.resolve().as_posix()
+    found, path = log.name[:-1].split(" (")[1:], "/".join(("", *log.path.resolve().parts[1:]))
     ends = (" (".join(found[at:]) for at in range(len(found)))
     return next((one for one in ends if path.endswith(f"/{one}")), "")
 
@@ -87,9 +87,9 @@ def label_runs(paths: Sequence[Path]) -> list[str]:
     whole = [path.resolve() for path in paths]
     folders = [path.parent for path in whole]
     told = folders if len(set(folders)) == len(folders) else whole
-    shared = Path(commonpath(folders))
+    shared = find_shared_folder(whole)
     base = shared.parent if shared in told else shared
-    return [one.relative_to(base).as_posix() for one in told]
+    return ["/".join(one.relative_to(base).parts) for one in told]
 
 
 def label_task(task: TaskReport, log: LogTask, label: str) -> TaskReport:

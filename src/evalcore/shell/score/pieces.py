@@ -23,6 +23,7 @@ from evalcore.core.records.request import (
 from evalcore.core.records.score import Scored
 from evalcore.shell.config.values import RunPath
 from evalcore.shell.data.wire import encode_line
+from evalcore.shell.files.given import parse_path
 from evalcore.shell.logs.log import Logged, LogTask
 from evalcore.shell.output.files.run_files import name_samples
 from evalcore.shell.run.write import write_task
@@ -44,7 +45,7 @@ def claim_output(folder: Path, logs: Iterable[LogTask], given: Iterable[RunPath]
     target = folder.resolve()
     if any(path.resolve().parent == target for log in logs for path in log.paths):
         raise EvalError(f"{folder} holds what is scored; name another folder with --output_path")
-    above = next((one for one in given if Path(one).is_dir() and target.is_relative_to(Path(one).resolve())), None)
+    above = next((one for one in map(parse_path, given) if one.is_dir() and target.is_relative_to(one.resolve())), None)
     if above is not None:
         raise EvalError(f"{folder} lies in {above}, which is scored; name another folder with --output_path")
     if (target / "results.json").exists() and not overwrite:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Unpack
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.report import TaskReport
 from evalcore.shell.config.values import Names, RunPath, list_names
+from evalcore.shell.files.given import parse_path
 from evalcore.shell.logs.declarations import refuse_undeclared
 from evalcore.shell.logs.log import Problem
 from evalcore.shell.logs.tables.column_map import ColumnKeys
@@ -48,7 +49,7 @@ def score(logs: RunPath | Sequence[RunPath], *, shown: Progress = UNSEEN, **keys
     Traceback (most recent call last):
     evalcore.EvalError: no/such/run: no such file or folder
     """
-    start, paths = time.time(), [logs] if isinstance(logs, str | Path) else list(logs)
+    start, paths = time.time(), list(map(parse_path, [logs] if isinstance(logs, str | Path) else logs))
     asked = plan_scoring(keys)
     scored, selected = score_logs(paths, asked, shown)
     return close_run(scored, asked, selected, source={"scored": [str(path) for path in paths]}, start=start, keys=keys)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -17,6 +16,7 @@ from evalcore.core.records.score import Scored
 from evalcore.shell.config.values import RunPath
 from evalcore.shell.engines.engines import BY_SIZE, choose_engine
 from evalcore.shell.engines.interface import SERIAL
+from evalcore.shell.files.given import parse_path
 from evalcore.shell.logs.log import LogTask, Problem
 from evalcore.shell.logs.open import open_logs
 from evalcore.shell.output.terminal.progress import UNSEEN, Progress
@@ -145,7 +145,7 @@ def describe_scored(head: LogHead, done: Partial) -> ScoredLog:
     if not done.scored:  # how nothing was scored is of no use
         warnings = log.warnings if done.problems else (*log.warnings, f"{log.name}: {log.path} has no documents")
     shares = tuple(dict.fromkeys((*head.shares, *(name for name in head.scores if name not in done.beyond))))
-    problems = tuple(Problem(Path(one[0]), *one[1:]) for one in done.problems)
+    problems = tuple(Problem(parse_path(one[0]), *one[1:]) for one in done.problems)
     scored = FrozenDict((one.task.name, one) for one in done.scored)
     return ScoredLog(log, scored, FrozenDict(done.hashes), problems, warnings, shares, head.hints)
 
@@ -155,7 +155,7 @@ def tell_lost(log: LogTask, lost: Mapping[int, int]) -> list[str]:
 
     >>> from evalcore.shell.logs.log import Reader
     >>> reader = Reader(harness="Inspect")
-    >>> log = LogTask(name="t", path=Path("t"), output_type="generate_until", rows=lambda: iter(()), reader=reader)
+    >>> log = LogTask(name="t", path=parse_path("t"), output_type="x", rows=lambda: iter(()), reader=reader)
     >>> tell_lost(log, {0: 1, 4: 2})
     ['t: epochs without an answer and a score: 3, in 2 documents, which count by their other epochs, as in Inspect']
     """

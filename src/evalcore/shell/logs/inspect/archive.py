@@ -101,8 +101,9 @@ def _read_zstd(zipped: ZipFile, info: ZipInfo, most: int) -> bytes:
 def open_zip(path: Path) -> Iterator[ZipFile]:
     """Open a zip file; every error names the file."""
     try:
-        zipped = ZipFile(path)
+        file = path.open("rb")
+        zipped = ZipFile(file)
     except (*BROKEN, NotImplementedError) as wrong:
         raise EvalError(f"{path}: cannot be read as a zip file: {wrong}") from wrong
-    with zipped:
+    with file, zipped:
         yield zipped

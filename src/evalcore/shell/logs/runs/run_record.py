@@ -24,6 +24,7 @@ from evalcore.core.records.row import Floats
 from evalcore.core.records.score import Scored, ScoredColumn
 from evalcore.core.stats.influence import CR2, ERROR_FORMS
 from evalcore.core.tables import EVALCORE, Tables
+from evalcore.shell.files.given import parse_path
 from evalcore.shell.logs.json_records import find_part
 from evalcore.shell.logs.lm_eval.names import list_filters
 from evalcore.shell.logs.lm_eval.results import Placed, tell_contradictions
@@ -123,7 +124,7 @@ def _read_part(log: RunLog, results: Plain, matching: Matching, tables: Tables) 
     return TaskRecord(scored, report, table, warnings, rules)
 
 
-def check_run_path(text: str) -> Path:
+def check_run_path(given: str | Path) -> Path:
     """Refuse an empty path, which an unset variable leaves and which would mean this folder.
 
     >>> check_run_path("runs/a")
@@ -132,9 +133,9 @@ def check_run_path(text: str) -> Path:
     Traceback (most recent call last):
     evalcore.EvalError: expected the path of a run, got an empty one (a shell variable that is not set?)
     """
-    if not text.strip():
+    if not str(given).strip():
         raise EvalError("expected the path of a run, got an empty one (a shell variable that is not set?)")
-    return Path(text)
+    return parse_path(given)
 
 
 def close_recorded(run: Recorded, confidence: float = 0.95, interval: str | None = None) -> Report:

@@ -9,6 +9,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from evalcore.core.records.errors import EvalError, require
+from evalcore.shell.data.arrow_files import map_arrow, name_parquet
 from evalcore.shell.data.csv_files import name_columns, read_rows
 from evalcore.shell.data.json_files import USUAL
 from evalcore.shell.data.unpack import LineFault, open_bytes, read_lines
@@ -185,13 +186,13 @@ def read_arrow_rows(path: Path, batches: Iterable[object], mapping: ColumnMap, n
 
 
 def _batches(path: Path) -> Iterator[object]:
-    with open(path, "rb") as file:
+    with path.open("rb") as file:
         magic = file.read(6)
     if magic.startswith(b"PAR1"):
-        yield from require("pyarrow.parquet", "parquet").ParquetFile(path).iter_batches(batch_size=BATCH)
+        yield from require("pyarrow.parquet", "parquet").ParquetFile(name_parquet(path)).iter_batches(batch_size=BATCH)
         return
     ipc = require("pyarrow.ipc", "parquet")
-    with require("pyarrow", "parquet").memory_map(str(path)) as source:
+    with map_arrow(path) as source:
         if magic == b"ARROW1":
             file = ipc.open_file(source)
             yield from (file.get_batch(at) for at in range(file.num_record_batches))

@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evalcore.core.records.errors import require
+from evalcore.shell.data.arrow_files import name_parquet
+from evalcore.shell.files.given import parse_path
 from evalcore.shell.logs.lm_eval.rows import read_sample_rows
 from evalcore.shell.output.files.arrow_tables import build_batches, build_results_table
 from evalcore.shell.output.files.sample_frames import find_metric_kinds
@@ -27,8 +29,8 @@ def write_parquet(run: str | os.PathLike[str]) -> tuple[Path, ...]:
     from evalcore.shell.logs.runs.source import find_results
 
     require("pyarrow.parquet", "parquet")
-    path, results, _ = find_results(Path(run))
-    logs = pool_beside(path, Path(run))
+    path, results, _ = find_results(parse_path(run))
+    logs = pool_beside(path, parse_path(run))
     written = [_write(path.with_suffix(".parquet"), [build_results_table(results)])]
     for log in logs:
         kinds = find_metric_kinds(row.fields for row in read_sample_rows(*log.files))
@@ -66,6 +68,6 @@ def _drop_stale(folder: Path, written: Iterable[Path]) -> None:
 def _is_ours(path: Path) -> bool:
     parquet, arrow = require("pyarrow.parquet", "parquet"), require("pyarrow", "parquet")
     try:
-        return b"evalcore" in (parquet.read_schema(path).metadata or {})
+        return b"evalcore" in (parquet.read_schema(name_parquet(path)).metadata or {})
     except (arrow.ArrowException, OSError):
         return False

@@ -15,6 +15,7 @@ from evalcore.core.lm_eval.result_file import lm_eval_results
 from evalcore.core.lm_eval.sample_log import thaw
 from evalcore.core.records.frozen_dict import FrozenDict, FrozenRecord
 from evalcore.core.records.report import Report, TaskReport
+from evalcore.shell.files.address import show_dataset
 from evalcore.shell.output.terminal.losses import find_losses
 from evalcore.shell.safety.safe_text import shorten
 from evalcore.shell.safety.secrets import redact
@@ -155,7 +156,7 @@ def _list_groups(report: Report) -> list[Group[TaskReport]]:
 def _redact_config(config: object, known: list[str]) -> Plain:
     """A task's config; only its metadata, which repeats the model's arguments, may hold a secret."""
     given = dict(_list_items(_order_values(config)))
-    return given | ({"metadata": redact(given["metadata"], known)} if "metadata" in given else {})
+    return show_dataset(given) | ({"metadata": redact(given["metadata"], known)} if "metadata" in given else {})
 
 
 def _list_config(facts: RunFacts) -> Plain:

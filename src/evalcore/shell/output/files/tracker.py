@@ -11,6 +11,7 @@ from pathlib import Path
 
 from evalcore.core.records.errors import EvalError
 from evalcore.shell.data.wire import decode_line
+from evalcore.shell.files.given import parse_output, parse_path
 from evalcore.shell.logs.lm_eval.names import STAMP
 from evalcore.shell.logs.lm_eval.rows import decode_fields, read_sample_rows, restore_nonfinite
 from evalcore.shell.logs.runs.run_record import Recorded
@@ -33,13 +34,13 @@ def write_lm_eval(
     ``evalcore``; what differs between runs comes from ``run.json``; numbers that JSON has no words for are ``NaN`` and
     ``Infinity``, as lm-eval writes them.
     """
-    given = run.path if isinstance(run, Recorded) else Path(run)
+    given = run.path if isinstance(run, Recorded) else parse_path(run)
     path, results, chosen = find_results(given)
     logs = pool_beside(path, given)
     warn_caller((*chosen, *tell_parts(logs, given)))
     stamp = _write_stamp(time)
     named = results.get("model_name_sanitized")
-    folder = Path(out) / _name_file(named if isinstance(named, str) else "model")
+    folder = parse_output(out) / _name_file(named if isinstance(named, str) else "model")
     whole = {**results, **_read_varying(path.with_name("run.json"), results)}
     text = json.dumps(whole, indent=2)
     written = [replace_file(folder / f"results_{stamp}.json", [text])]

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 
 from msgspec import Struct
 from pyrsistent import PMap
 
 from evalcore.core.records.frozen_dict import freeze_dict
+from evalcore.shell.files.given import parse_path
 from evalcore.shell.logs.json_records import find_part
 from evalcore.shell.logs.log import Logged, LogTask, Problem, Reader
 from evalcore.shell.score.labels import find_recorded_name
@@ -59,8 +59,8 @@ def read_head(given: Plain, readers: PMap[str, Reader]) -> LogHead:
     """Read a head that ``write_head`` wrote; its log has no documents."""
     paths = given.get("paths")
     log = LogTask(
-        path=Path(str(given["path"])),
-        paths=tuple(Path(str(path)) for path in paths) if isinstance(paths, tuple) else (),
+        path=parse_path(str(given["path"])),
+        paths=tuple(parse_path(str(path)) for path in paths) if isinstance(paths, tuple) else (),
         rows=_no_rows,
         reader=readers.get(str(given.get("reader")), Reader()),
         results=find_part(given, "results"),

@@ -25,6 +25,7 @@ from evalcore.core.records.score import Scored, adopt_scores
 from evalcore.core.records.task import MetricSpec, Task
 from evalcore.core.tables import Tables
 from evalcore.shell.config.values import RunPath
+from evalcore.shell.files.given import parse_path
 from evalcore.shell.logs.json_records import find_part
 from evalcore.shell.logs.log import NOTHING
 from evalcore.shell.logs.paths import list_paths
@@ -53,7 +54,7 @@ def merge(partials: RunPath | Sequence[RunPath], *, shown: Progress = UNSEEN, **
     Traceback (most recent call last):
     evalcore.EvalError: no/such/partial: no such file or folder
     """
-    start, paths = time.time(), [partials] if isinstance(partials, str | Path) else list(partials)
+    start, paths = time.time(), list(map(parse_path, [partials] if isinstance(partials, str | Path) else partials))
     source = {"merged": [str(path) for path in paths]}
     files = list_files(paths)
     shown.stage("merging", len(files))

@@ -16,6 +16,8 @@ from evalcore.shell.config.plan import Pin, make_plan
 from evalcore.shell.config.values import Names, RunPath, list_names
 from evalcore.shell.engines.engines import find_engine
 from evalcore.shell.engines.interface import Engine, MapUnits, Means, spread_by
+from evalcore.shell.files.address import show_address
+from evalcore.shell.files.given import parse_output, parse_path
 from evalcore.shell.logs.declarations import DeclaredKeys, read_declarations
 from evalcore.shell.logs.lm_eval.results import NO_MODEL
 from evalcore.shell.logs.log import Reader
@@ -107,7 +109,7 @@ def plan_scoring(keys: ScoreKeys | MergeKeys) -> ScorePlan:
     given, tables = {"model": NO_MODEL, "tasks": tasks or ["-"], **shared}, keys.get("tables")
     plan = make_plan(given, "the command line", "", tables).plan
     folder, groups, given_filters = keys.get("output_path"), keys.get("groups"), keys.get("filters")
-    filters = read_file(Path(given_filters)) if isinstance(given_filters, str | Path) else given_filters
+    filters = read_file(parse_path(given_filters)) if isinstance(given_filters, str | Path) else given_filters
     kept, (engine, means) = keys.get("partials"), plan_engine(keys)
     return ScorePlan(
         plan=plan,
@@ -126,9 +128,9 @@ def plan_scoring(keys: ScoreKeys | MergeKeys) -> ScorePlan:
         tasks=tasks,
         group_by=keys.get("group_by"),
         by_size=keys.get("weights") != "equal",
-        groups=None if groups is None else Path(groups),
+        groups=None if groups is None else parse_path(groups),
         only=list_names(keys.get("only", ())),
-        folder=Path(folder).expanduser() if folder else None,
+        folder=parse_output(folder) if folder else None,
         parquet=keys.get("parquet", False),
         overwrite=keys.get("overwrite", False),
         keep_going=keys.get("keep_going", False),
@@ -136,7 +138,7 @@ def plan_scoring(keys: ScoreKeys | MergeKeys) -> ScorePlan:
         samples=keys.get("log_samples", True),
         engine=engine,
         means=means,
-        kept=Path(kept).expanduser() if isinstance(kept, str | Path) else None,
+        kept=parse_output(kept) if isinstance(kept, str | Path) else None,
         keys=freeze_dict({**_keep_numbers(keys), **({"filters": filters} if filters else {})}),
     )
 
@@ -154,4 +156,4 @@ def plan_engine(keys: EngineKeys) -> tuple[Engine, Means]:
 def _keep_numbers(keys: NumberKeys) -> dict[str, object]:
     """Keep the keys on which numbers depend, as plain data."""
     found = {key: keys[key] for key in NumberKeys.__annotations__ if keys.get(key)}  # type: ignore[literal-required]
-    return {key: str(value) if isinstance(value, Path) else value for key, value in found.items()}
+    return {key: show_address(str(value)) if isinstance(value, str | Path) else value for key, value in found.items()}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import os
 import time
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -16,6 +15,7 @@ from msgspec import DecodeError, Raw, Struct, msgpack
 
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.frozen_dict import FrozenDict
+from evalcore.shell.files.given import find_cache
 from evalcore.shell.safety.replacement import replace_with
 from evalcore.shell.tasks.library.files import Document, Stamp, TaskProblem, scan_folder, take_stamp
 from evalcore.shell.tasks.library.includes import is_shipped
@@ -59,8 +59,7 @@ class Later(Mapping[str, Document]):
 def open_library(folders: Iterable[str | Path] = ()) -> TaskIndex:
     """Open the tasks of an installed lm-eval and of these folders, in an index that is kept between runs."""
     library = find_library()
-    base = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
-    return build_index([*([library] if library else []), *folders], cache=Path(base) / "evalcore")
+    return build_index([*([library] if library else []), *folders], cache=find_cache())
 
 
 def build_index(paths: Sequence[str | Path], *, cache: str | Path | None = None) -> TaskIndex:
