@@ -14,7 +14,7 @@ from typing import IO, cast
 
 from evalcore.core.records.errors import EvalError
 from evalcore.shell.engines.interface import Engine, Means, Merge, Work, WorkerLost
-from evalcore.shell.engines.worker import DONE, WRONG, read_frame, write_frame
+from evalcore.shell.engines.worker import DONE, expect_done, read_frame, write_frame
 
 ONE_THREAD = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 LIVES = 2
@@ -100,11 +100,9 @@ class _Pool:
                 code = _end(worker)
                 worker = None
                 continue
-            if kind == DONE:
-                return data, worker
-            text = data.decode("utf-8", "replace")
-            _end(worker)
-            raise EvalError(text if kind == WRONG else f"unexpected {text} (in a worker process)")
+            if kind != DONE:
+                _end(worker)
+            return expect_done(kind, data, "a worker process"), worker
         why = "killed, perhaps for lack of memory" if code is not None and code < 0 else f"exit code {code}"
         raise WorkerLost(f"{LIVES} worker processes were lost over one unit of work ({why}); use fewer (--workers)")
 

@@ -7,7 +7,10 @@ import pickle
 import signal
 import struct
 import sys
-from typing import IO
+from collections.abc import Callable
+from typing import IO, Any
+
+from evalcore.core.records.errors import EvalError
 
 HEAD = struct.Struct("<BQ")
 DONE, WRONG, UNEXPECTED = 0, 1, 2
@@ -32,25 +35,43 @@ def read_frame(pipe: IO[bytes]) -> tuple[int, bytes]:
     return kind, data
 
 
+def do_work(work: Callable[[Any], bytes], given: object) -> tuple[int, bytes]:
+    """Do the work; what goes wrong is a result as well.
+
+    >>> do_work(lambda unit: b"%d" % unit, 7)
+    (0, b'7')
+    """
+    try:
+        return DONE, work(given)
+    except EvalError as wrong:
+        return WRONG, str(wrong).encode("utf-8", "replace")
+    except Exception as wrong:
+        return UNEXPECTED, f"{type(wrong).__name__}: {wrong}".encode("utf-8", "replace")
+
+
+def expect_done(kind: int, data: bytes, where: str) -> bytes:
+    """Return the result of work that was done ``where`` it says; what went wrong there is an error here.
+
+    >>> expect_done(WRONG, b"line 3: no JSON", "a worker process")
+    Traceback (most recent call last):
+    evalcore.EvalError: line 3: no JSON
+    """
+    if kind == DONE:
+        return data
+    text = data.decode("utf-8", "replace")
+    raise EvalError(text if kind == WRONG else f"unexpected {text} (in {where})")
+
+
 def main() -> None:
     """Serve until the pipe is closed. What the work prints goes to stderr, for stdout is the pipe."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the one who asked stops us
     pipe_in, pipe_out = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
-    from evalcore.core.records.errors import EvalError
-
     try:
         work = pickle.loads(read_frame(pipe_in)[1])
         while True:
             unit = pickle.loads(read_frame(pipe_in)[1])
-            try:
-                write_frame(pipe_out, DONE, work(unit))
-            except EvalError as wrong:
-                write_frame(pipe_out, WRONG, str(wrong).encode("utf-8", "replace"))
-            except BrokenPipeError:
-                raise
-            except Exception as wrong:
-                write_frame(pipe_out, UNEXPECTED, f"{type(wrong).__name__}: {wrong}".encode("utf-8", "replace"))
+            write_frame(pipe_out, *do_work(work, unit))
     except (EOFError, BrokenPipeError):
         os._exit(0)  # without waiting for what a library may have started
 

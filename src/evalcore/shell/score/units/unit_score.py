@@ -23,7 +23,7 @@ from evalcore.shell.logs.readers import READERS
 from evalcore.shell.logs.units.unit import Unit, UnitNotes
 from evalcore.shell.score.recipes import choose_config
 from evalcore.shell.score.stream import LogPass, without_collector
-from evalcore.shell.score.units.kept import Keep
+from evalcore.shell.score.units.kept import Keep, list_makers
 from evalcore.shell.score.units.log_plan import LogPlan, ScorePlan, plan_log, select_chosen
 from evalcore.shell.score.units.log_scores import score_tasks
 
@@ -42,6 +42,7 @@ class SharedPlan(Struct, frozen=True, eq=False):
     asked: ScorePlan
     logs: tuple[LogTask, ...]
     scores: tuple[tuple[str, ...], ...]
+    made: tuple[str, ...]
     token: str
 
     def __hash__(self) -> int:
@@ -70,7 +71,7 @@ def share(plans: Sequence[LogPlan], asked: ScorePlan) -> SharedPlan:
     """Gather what all units share."""
     scores = tuple(planned.asked.rules.scores for planned in plans)
     plain = replace(asked, engine=SERIAL, readers=READERS)  # of which a worker needs neither
-    return SharedPlan(plain, tuple(planned.log for planned in plans), scores, uuid4().hex)
+    return SharedPlan(plain, tuple(planned.log for planned in plans), scores, list_makers(), uuid4().hex)
 
 
 @lru_cache(maxsize=4)
@@ -81,6 +82,9 @@ def _select_configs(shared: SharedPlan) -> dict[str, dict[str, object]]:
 
 @lru_cache(maxsize=4096)
 def _plan(shared: SharedPlan, at: int) -> LogPlan:
+    if (own := list_makers()) != shared.made:
+        told = f"expected workers with {', '.join(shared.made)}, got {', '.join(own)}"
+        raise EvalError(f"{told}, whose bits may differ; install the same there")
     log, asked = shared.logs[at], shared.asked
     own = replace(asked, rules=replace(asked.rules, scores=shared.scores[at]))
     return plan_log(log, own, choose_config(log, _select_configs(shared)))
