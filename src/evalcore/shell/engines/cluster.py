@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import chdir, contextmanager, nullcontext
 from functools import lru_cache
@@ -29,10 +30,11 @@ AHEAD = 4
 RETRIES = 2
 """How often a task is done again whose worker or node was lost."""
 
+RUNNING, HERE = "auto", "local"
+"""What Ray calls a cluster that runs on this machine, and a new one."""
+
 QUIET = {"RAY_task_oom_retries": str(RETRIES), "RAY_USAGE_STATS_ENABLED": "0"}
 """What Ray reads from the environment: it would retry for ever what runs out of memory, and report its use."""
-
-HINT = "does it run there, with this version of Ray, and does it want RAY_AUTH_MODE=token?"
 
 
 def spread_over_cluster(work: Work, units: Sequence[object], merge: Merge, means: Means) -> Iterator[bytes]:
@@ -52,25 +54,26 @@ def _joined(ray: ModuleType, means: Means) -> Iterator[int | None]:
     ray._private.worker._worker_logs_enabled = False  # Ray tells of lost workers on stdout, where results go
     try:
         with _environment(QUIET):
-            yield means.workers if _connect(ray, means) else None
+            found = _connect(ray, means)
+        yield means.workers if found else None
     finally:
         ray.shutdown()
         ray._private.worker._worker_logs_enabled = True
 
 
 def _connect(ray: ModuleType, means: Means) -> bool:
-    """Connect to the cluster that is named or runs; else start one here, which is not there for others."""
-    named = means.address or os.environ.get("RAY_ADDRESS")
+    """Connect to the cluster that is named or runs; else start one here, which ends with its use."""
+    named = means.address or os.environ.get("RAY_ADDRESS") or RUNNING
     quiet = {"log_to_driver": False, "logging_level": "ERROR"}
-    try:
-        ray.init(address=named or "auto", **quiet)
-        return True
-    except Exception as wrong:
-        if named or not isinstance(wrong, ConnectionError):
-            raise EvalError(
-                f"{named or 'the running Ray cluster'}: could not be joined: {_first_line(wrong)}"
-            ) from wrong
-    ray.init(num_cpus=means.workers or count_cores(), include_dashboard=False, **quiet)
+    if named != HERE:
+        try:
+            ray.init(address=named, **quiet)
+            return True
+        except Exception as wrong:
+            if named != RUNNING or not isinstance(wrong, ConnectionError):
+                told = f"the Ray cluster at {named!r} could not be joined: {_first_line(wrong)}"
+                raise EvalError(f"{told} (is it there, of the same Ray, and behind RAY_AUTH_MODE=token?)") from wrong
+    ray.init(address=HERE, num_cpus=means.workers or count_cores(), include_dashboard=False, **quiet)
     return False
 
 
@@ -95,9 +98,12 @@ class _Tree:
         self._running: dict[Ref, _Task] = {}
         self._done: dict[tuple[int, int], Ref] = {}
         try:
-            self._held = [ray.put((work, merge, os.getcwd()))]  # in a list: else every task would unpack it again
+            packed = ray.cloudpickle.dumps((work, merge))
         except Exception as wrong:
             raise EvalError(f"work for a cluster must be a value that pickle can write: {wrong}") from wrong
+        here = os.getcwd()
+        paths = [path or here for path in sys.path]
+        self._held = [ray.put((packed, paths, here))]  # in a list: each worker gets it once, not with every task
 
     def results(self) -> Iterator[bytes]:
         top, waiting = len(self._widths) - 1, iter(range(len(self._units)))
@@ -176,8 +182,11 @@ def _tell(work: Any, given: object, folder: str) -> tuple[tuple[int, bytes], byt
 @lru_cache(maxsize=1)
 def _open(held: Ref) -> tuple[Work, Merge, str]:
     """The work, the merge and the folder in which it was asked for; unpacked once by each worker."""
-    opened: tuple[Work, Merge, str] = require("ray", "ray").get(held)
-    return opened
+    ray = require("ray", "ray")
+    packed, paths, folder = ray.get(held)
+    sys.path += [path for path in paths if path not in sys.path]
+    work, merge = ray.cloudpickle.loads(packed)
+    return work, merge, folder
 
 
 @contextmanager
