@@ -248,10 +248,11 @@ def test_an_error_that_nobody_expects_has_no_traceback(address: str) -> None:
         list(RAY.spread(Wrong(), range(5), join, Means(address=address)))
 
 
-def test_an_address_where_no_cluster_is() -> None:
+@pytest.mark.parametrize(("named", "told"), [("nowhere", "Invalid address"), ("127.0.0.1:1", ".*refused")])
+def test_an_address_where_no_cluster_is(named: str, told: str) -> None:
     pytest.importorskip("ray", reason=f"Ray is not installed: {INSTALL}")
-    with pytest.raises(evalcore.EvalError, match=r"the Ray cluster at 'nowhere' could not be joined: Invalid"):
-        list(RAY.spread(pack_number, range(3), join, Means(address="nowhere")))
+    with pytest.raises(evalcore.EvalError, match=f"the Ray cluster at '{named}' could not be joined: {told}"):
+        list(RAY.spread(pack_number, range(3), join, Means(address=named)))
 
 
 def test_without_ray_the_way_to_install_it_is_told(monkeypatch: pytest.MonkeyPatch) -> None:

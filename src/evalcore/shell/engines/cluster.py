@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+import socket
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import chdir, contextmanager, nullcontext
+from contextlib import chdir, contextmanager, nullcontext, suppress
 from functools import lru_cache
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -30,8 +31,8 @@ AHEAD = 4
 RETRIES = 2
 """How often a task is done again whose worker or node was lost."""
 
-RUNNING, HERE = "auto", "local"
-"""What Ray calls a cluster that runs on this machine, and a new one."""
+HERE = "local"
+"""The address of a new cluster on this machine, as Ray calls it."""
 
 QUIET = {"RAY_task_oom_retries": str(RETRIES), "RAY_USAGE_STATS_ENABLED": "0"}
 """What Ray reads from the environment: it would retry for ever what runs out of memory, and report its use."""
@@ -62,19 +63,29 @@ def _joined(ray: ModuleType, means: Means) -> Iterator[int | None]:
 
 
 def _connect(ray: ModuleType, means: Means) -> bool:
-    """Connect to the cluster that is named or runs; else start one here, which ends with its use."""
-    named = means.address or os.environ.get("RAY_ADDRESS") or RUNNING
+    """Join the cluster that is named or was started on this machine; else start one here, which ends with its use."""
+    named = means.address or os.environ.get("RAY_ADDRESS")
     quiet = {"log_to_driver": False, "logging_level": "ERROR"}
-    if named != HERE:
-        try:
+    try:
+        if named not in (None, HERE):
+            _reach(str(named))
             ray.init(address=named, **quiet)
             return True
-        except Exception as wrong:
-            if named != RUNNING or not isinstance(wrong, ConnectionError):
-                told = f"the Ray cluster at {named!r} could not be joined: {_first_line(wrong)}"
-                raise EvalError(f"{told} (is it there, of the same Ray, and behind RAY_AUTH_MODE=token?)") from wrong
-    ray.init(address=HERE, num_cpus=means.workers or count_cores(), include_dashboard=False, **quiet)
-    return False
+        with suppress(ValueError):  # which says that one runs, and that its cores cannot be chosen
+            ray.init(address=named, num_cpus=means.workers or count_cores(), include_dashboard=False, **quiet)
+            return False
+        ray.init(**quiet)
+        return True
+    except Exception as wrong:
+        told = f"the Ray cluster at {named!r} could not be joined" if named else "no Ray cluster could be started"
+        raise EvalError(f"{told}: {_first_line(wrong)} (is it of the same Ray, behind RAY_AUTH_MODE=token?)") from wrong
+
+
+def _reach(address: str) -> None:
+    """Refuse an address where nobody answers, at which Ray would try for minutes."""
+    host, _, port = address.rpartition("//")[2].rpartition(":")
+    if port.isdigit():
+        socket.create_connection((host.strip("[]"), int(port)), timeout=10).close()
 
 
 class _Task(NamedTuple):
