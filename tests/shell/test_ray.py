@@ -15,13 +15,14 @@ from time import sleep
 
 import pytest
 from bad_workers import Fatal, Repeat, Slow, Wrong, join
+from msgspec.structs import replace
 
 import evalcore
 from evalcore.core.records.frozen_dict import thaw_dict
 from evalcore.shell.engines.cluster import FAN, MOST, RAY, RETRIES
 from evalcore.shell.engines.interface import Means, WorkerLost
 from evalcore.shell.score.units import gather
-from evalcore.shell.score.units.unit_score import UnitWork
+from evalcore.shell.score.units.unit_score import UnitWork, share
 
 INSTALL = "pip install ray==2.60.0"
 NUMBER = '"regex_pattern": "(-?[0-9]+)"'
@@ -261,6 +262,12 @@ def test_without_ray_the_way_to_install_it_is_told(monkeypatch: pytest.MonkeyPat
         list(RAY.spread(pack_number, range(3), join, Means()))
 
 
+def test_workers_of_another_version_are_refused(score: Score, samples: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gather, "share", lambda *given: replace(share(*given), made=("numpy 0.1",)))
+    with pytest.raises(evalcore.EvalError, match=r"expected workers with numpy 0\.1, got evalcore .*bits may differ"):
+        score(samples, map=map)
+
+
 # --- who asked is killed ----------------------------------------------------------------------------------------------
 
 COORDINATOR = """
@@ -271,10 +278,10 @@ import evalcore
 from evalcore.core.records.frozen_dict import thaw_dict
 from evalcore.shell.score.units import gather
 gather.list_units = partial(gather.list_units, size={size})
-if {slow!r}:
+if {notes!r}:
     from bad_workers import Slow
     work = gather.UnitWork
-    gather.UnitWork = lambda *given: Slow(work(*given), *{slow!r})
+    gather.UnitWork = lambda *given: Slow(work(*given), Path({notes!r}), 0.1)
 print(json.dumps(thaw_dict(evalcore.score({log!r}, **{keys!r}).results)))
 """
 
@@ -287,10 +294,7 @@ def test_who_asks_again_after_a_kill_goes_on(
     for folder in (kept, notes):
         folder.mkdir()
     keys = {"engine": "ray", "address": address, "partials": str(kept)}
-    slow = (str(notes), 0.1)
-    code = "from pathlib import PosixPath\n" + COORDINATOR.format(
-        keys=keys, log=str(samples), size=4000, slow=(tmp_path / "notes", slow[1])
-    )
+    code = COORDINATOR.format(keys=keys, log=str(samples), size=4000, notes=str(notes))
     paths = os.pathsep.join([str(Path(__file__).parent), *sys.path])
     asking = subprocess.Popen(
         [sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": paths}, stderr=subprocess.PIPE, text=True

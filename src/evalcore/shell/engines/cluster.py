@@ -144,10 +144,8 @@ class _Tree:
         some = max(1, len(self._running) // AHEAD)
         for told in self._ray.wait([*self._running], num_returns=some, fetch_local=False)[0]:
             level, at, result = self._running.pop(told)
-            expect_done(
-                *self._get(told, f"{at + 1} of {self._widths[level]}"),
-                "a worker of the cluster, which must reach the same files",
-            )
+            kind, text = self._get(told, f"{at + 1} of {self._widths[level]}")
+            expect_done(kind, text, "a worker of the cluster, which must reach the same files")
             self._enter(level, at, result)
 
     def _enter(self, level: int, at: int, result: Ref) -> None:

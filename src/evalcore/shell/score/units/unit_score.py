@@ -82,8 +82,8 @@ def _select_configs(shared: SharedPlan) -> dict[str, dict[str, object]]:
 
 @lru_cache(maxsize=4096)
 def _plan(shared: SharedPlan, at: int) -> LogPlan:
-    if (own := list_makers()) != shared.made:
-        told = f"expected workers with {', '.join(shared.made)}, got {', '.join(own)}"
+    if (made := list_makers()) != shared.made:
+        told = f"expected workers with {', '.join(shared.made)}, got {', '.join(made)}"
         raise EvalError(f"{told}, whose bits may differ; install the same there")
     log, asked = shared.logs[at], shared.asked
     own = replace(asked, rules=replace(asked.rules, scores=shared.scores[at]))
