@@ -125,8 +125,9 @@ class _Tree:
                     self._collect()
                 yield self._get(self._done.pop((top, at)), f"{at + 1} of {self._widths[top]}")
         finally:
-            for one in self._running:
-                self._ray.cancel(one, force=True)
+            with suppress(Exception):  # a cluster that is gone has nothing to cancel
+                for one in self._running:
+                    self._ray.cancel(one, force=True)
 
     def _submit(self, waiting: Iterator[int]) -> None:
         """Submit units, as many as the cluster is given at a time; it may have grown."""
