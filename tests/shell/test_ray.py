@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from functools import partial
 from pathlib import Path
 from time import sleep
 
@@ -54,12 +53,11 @@ def address(cluster: object) -> str:
 
 
 @pytest.fixture
-def score(monkeypatch: pytest.MonkeyPatch) -> Score:
+def score() -> Score:
     """The results of scoring in units of so many bytes, as text."""
 
     def scored(log: Path, *, size: int = 1000, **keys: object) -> str:
-        monkeypatch.setattr(gather, "list_units", partial(gather.list_units, size=size))
-        return json.dumps(thaw_dict(evalcore.score(log, **keys).results))  # type: ignore[arg-type]
+        return json.dumps(thaw_dict(evalcore.score(log, unit=size, **keys).results))  # type: ignore[arg-type]
 
     return scored
 
@@ -256,12 +254,6 @@ def test_an_address_where_no_cluster_is(named: str, told: str) -> None:
         list(RAY.spread(pack_number, range(3), join, Means(address=named)))
 
 
-def test_without_ray_the_way_to_install_it_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "ray", None)
-    with pytest.raises(evalcore.EvalError, match=r'this needs .ray.: pip install "evalcore\[ray\]"'):
-        list(RAY.spread(pack_number, range(3), join, Means()))
-
-
 def test_workers_of_another_version_are_refused(score: Score, samples: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gather, "share", lambda *given: replace(share(*given), made=("numpy 0.1",)))
     with pytest.raises(evalcore.EvalError, match=r"expected workers with numpy 0\.1, got evalcore .*bits may differ"):
@@ -272,17 +264,15 @@ def test_workers_of_another_version_are_refused(score: Score, samples: Path, mon
 
 COORDINATOR = """
 import json, sys
-from functools import partial
 from pathlib import Path
 import evalcore
 from evalcore.core.records.frozen_dict import thaw_dict
 from evalcore.shell.score.units import gather
-gather.list_units = partial(gather.list_units, size={size})
 if {notes!r}:
     from bad_workers import Slow
     work = gather.UnitWork
     gather.UnitWork = lambda *given: Slow(work(*given), Path({notes!r}), 0.1)
-print(json.dumps(thaw_dict(evalcore.score({log!r}, **{keys!r}).results)))
+print(json.dumps(thaw_dict(evalcore.score({log!r}, unit={size}, **{keys!r}).results)))
 """
 
 
