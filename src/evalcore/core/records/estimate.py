@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Literal
 
 import numpy as np
 from msgspec import Struct, field
@@ -23,7 +24,8 @@ class Summary(ColumnRecord, frozen=True, eq=False):
     ``finalise`` closes summed statistics; None for statistics that are not a function of sums (the median).
     ``resampled`` gives the value on resamples, each a row of unit indices. ``units`` maps each unit to the
     position of its first document; ``trials`` counts what an interval rests on when the variance is zero.
-    ``weights`` says what each unit weighs, for a ratio to the sum of weights that are not all equal.
+    ``weights`` says what each unit weighs, for a ratio to the sum of weights that are not all equal. ``times`` says how
+    many documents each unit stands for. ``middle`` says that the value is that of the middle units by rank.
     """
 
     stats: Floats64
@@ -32,6 +34,12 @@ class Summary(ColumnRecord, frozen=True, eq=False):
     finalise: Finalise | None = None
     trials: Callable[[Floats64], float] | None = None
     weights: Floats64 | None = None
+    times: Ints64 | None = None
+    middle: bool = False
+
+    @property
+    def count(self) -> int:
+        return len(self.stats) if self.times is None else int(self.times.sum())
 
 
 class Resampling(Struct, frozen=True):
@@ -91,7 +99,8 @@ class Aggregation(ShallowRecord, frozen=True, kw_only=True):
     ``resamples`` says whether clusters may be resampled for the error of a value without influences.
     ``read`` makes rows of logged scores that are more than one number. Where it does not ``measure``, answers are only
     recorded, and no number is missing. ``interval`` makes the interval where it is not the general one, and ``least``
-    is the number of units below which the general one is doubtful.
+    is the number of units below which the general one is doubtful. ``rests_on`` says what all of that needs: ``sums`` of
+    statistics that are linear in each row, all distinct ``rows`` and how often each occurs, or ``documents``.
     """
 
     name: str
@@ -109,6 +118,7 @@ class Aggregation(ShallowRecord, frozen=True, kw_only=True):
     total: Callable[[Floats64], Floats64] = exact_sum
     interval: IntervalRule | None = None
     least: int = 0
+    rests_on: Literal["sums", "rows", "documents"] = "documents"
 
 
 class Part(Struct, frozen=True):
@@ -131,11 +141,9 @@ class AcrossTasks(Struct, frozen=True):
 
 
 class Scale(ShallowRecord, frozen=True, kw_only=True):
-    """The kind of a number: its aggregation, direction and bounds, and how groups average it.
+    """The kind of a number: its aggregation, direction and bounds, and how groups average it (see ``Aggregation``).
 
-    A group averages it on the scale of ``link`` if ``average`` is true, and a task then weighs its ``size``. ``even``
-    says that it is the mean of a score by document. Without ``measures``, answers were only recorded. ``score_bounds``
-    are those of one document's score, None if nobody declared any; ``bounds`` are what the interval keeps to.
+    ``score_bounds`` are those of one document's score, None if nobody declared any; ``bounds`` those of the interval.
     """
 
     aggregation: str = "mean"
@@ -214,11 +222,11 @@ class Estimate(ShallowRecord, frozen=True, kw_only=True):
     def __repr__(self) -> str:
         error = "" if self.stderr is None else f" ± {self.stderr:.6g}"
         value = "none" if self.value is None else f"{self.value:.6g}"
-        lost = "" if self.n is None else f", n={self.n}"
-        lost += f", {self.counts.unscorable} unscorable" if self.counts.unscorable else ""
-        lost += f", {self.counts.failed} failed" if self.counts.failed else ""
-        why = f", {self.reason}" if self.reason else ""
-        return f"Estimate({value}{error}{lost}{why})"
+        n, counts = "" if self.n is None else f", n={self.n}", self.counts
+        lost = "".join(
+            f", {getattr(counts, what)} {what}" for what in ("unscorable", "failed") if getattr(counts, what)
+        )
+        return f"Estimate({value}{error}{n}{lost}{f', {self.reason}' if self.reason else ''})"
 
 
 def smooth(
