@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from itertools import pairwise
 from math import isclose
 
 import numpy as np
@@ -155,9 +157,8 @@ def test_a_tally_of_rows_closes_as_its_documents_do(name, data):
     try:
         whole = aggregate_metric(entry, column, options=options, inference=closed_by)
     except EvalError as wrong:  # F1 of one class, say
-        with pytest.raises(EvalError, match="f1"):
+        with pytest.raises(EvalError, match=re.escape(str(wrong))):
             aggregate_metric(entry, tallied, options=options, inference=closed_by)
-        assert "f1" in str(wrong)
         return
     check_same(whole, aggregate_metric(entry, tallied, options=options, inference=closed_by))
 
@@ -205,7 +206,7 @@ def test_tallies_merge_in_any_split_and_order(data):
                 whole.status.data[a:b],
                 {k: r for k, r in whole.reasons if a <= k < b},
             )
-            for a, b in zip(starts, starts[1:], strict=False)
+            for a, b in pairwise(starts)
         ]
         if starts[-1]
         else [whole]

@@ -177,10 +177,8 @@ def list_outcomes(column: Column) -> tuple[tuple[int, Outcome], ...]:
 
 
 def _concat_times(parts: Sequence[Column]) -> Array | None:
-    if all(part.times is None for part in parts):
-        return None
-    each = (np.ones(len(part), np.int64) if part.times is None else part.times.ints for part in parts)
-    return frozen(np.concatenate(list(each)))
+    each = [np.ones(len(part), np.int64) if part.times is None else part.times.ints for part in parts]
+    return None if all(part.times is None for part in parts) else frozen(np.concatenate(each))
 
 
 def concat_rows(parts: Sequence[Column]) -> Rows:

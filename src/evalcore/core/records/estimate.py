@@ -21,11 +21,10 @@ from evalcore.core.stats.links import IDENTITY, Link
 class Summary(ColumnRecord, frozen=True, eq=False):
     """A column reduced to what its aggregation needs: statistics that add up, per unit.
 
-    ``finalise`` closes summed statistics; None for statistics that are not a function of sums (the median).
-    ``resampled`` gives the value on resamples, each a row of unit indices. ``units`` maps each unit to the
-    position of its first document; ``trials`` counts what an interval rests on when the variance is zero.
-    ``weights`` says what each unit weighs, for a ratio to the sum of weights that are not all equal. ``times`` says how
-    many documents each unit stands for. ``middle`` says that the value is that of the middle units by rank.
+    ``finalise`` closes summed statistics; None for what is no function of sums (the median, of ``middle`` ranks).
+    ``resampled`` gives the value on resamples, each a row of unit indices. ``units`` maps each unit to the position of
+    its first document; ``trials`` counts what an interval rests on when the variance is zero. ``weights`` says what
+    each unit weighs, for a ratio to the sum of unequal weights, and ``times`` for how many documents it stands.
     """
 
     stats: Floats64
@@ -93,14 +92,14 @@ IntervalRule = Callable[[Evidence, float], Bracket | None]
 class Aggregation(ShallowRecord, frozen=True, kw_only=True):
     """Closes a column into a value and the influence of each unit on it.
 
-    ``average`` says whether a group may average this value over tasks (on the scale of ``link``); ``size`` is
-    a task's weight then, from its summed statistics. ``even`` says that it is the mean of a score by document, with
-    the sum of scores and their number as statistics. ``library`` made the statistics: its version is in the recipe.
-    ``resamples`` says whether clusters may be resampled for the error of a value without influences.
-    ``read`` makes rows of logged scores that are more than one number. Where it does not ``measure``, answers are only
-    recorded, and no number is missing. ``interval`` makes the interval where it is not the general one, and ``least``
-    is the number of units below which the general one is doubtful. ``rests_on`` says what all of that needs: ``sums`` of
-    statistics that are linear in each row, all distinct ``rows`` and how often each occurs, or ``documents``.
+    ``average`` says whether a group may average this value over tasks (on the scale of ``link``); ``size`` is a task's
+    weight then, from its summed statistics. ``even`` says that it is the mean of a score by document, with the sum of
+    scores and their number as statistics. ``library`` made the statistics: its version is in the recipe. ``resamples``
+    says whether clusters may be resampled for the error of a value without influences. ``read`` makes rows of logged
+    scores that are more than one number. Where it does not ``measure``, answers are only recorded, and no number is
+    missing. ``interval`` makes the interval where it is not the general one, and ``least`` is the number of units below
+    which the general one is doubtful. ``rests_on`` says what all this needs: ``sums`` of statistics that are linear in
+    a row, how often each of the ``rows`` occurs, or which ``documents`` have them.
     """
 
     name: str
@@ -222,11 +221,10 @@ class Estimate(ShallowRecord, frozen=True, kw_only=True):
     def __repr__(self) -> str:
         error = "" if self.stderr is None else f" ± {self.stderr:.6g}"
         value = "none" if self.value is None else f"{self.value:.6g}"
-        n, counts = "" if self.n is None else f", n={self.n}", self.counts
-        lost = "".join(
-            f", {getattr(counts, what)} {what}" for what in ("unscorable", "failed") if getattr(counts, what)
-        )
-        return f"Estimate({value}{error}{n}{lost}{f', {self.reason}' if self.reason else ''})"
+        lost = "" if self.n is None else f", n={self.n}"
+        lost += f", {self.counts.unscorable} unscorable" if self.counts.unscorable else ""
+        lost += f", {self.counts.failed} failed" if self.counts.failed else ""
+        return f"Estimate({value}{error}{lost}{f', {self.reason}' if self.reason else ''})"
 
 
 def smooth(

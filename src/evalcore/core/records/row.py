@@ -53,7 +53,7 @@ class Objects(Struct, frozen=True):
 class Powers(Struct, frozen=True):
     """What very many rows add up to, exactly: all products of three of (1, row), summed, which include all of fewer.
 
-    ``low`` and ``high`` are the extremes of each number of a row. Of rows of one number, ``inside`` counts those between
+    ``low`` and ``high`` are the extremes of each number. Of rows of one number, ``inside`` counts those between
     ``bounds``, and ``near`` sums their distances from the nearer bound, and the products of their distances from both.
     ``wild`` rows, not finite or too large, are only counted, as is what is not a number at all.
     """
@@ -88,8 +88,7 @@ def _count_orders(at: Sequence[int]) -> int:
     return factorial(len(at)) // prod(factorial(at.count(i)) for i in set(at))
 
 
-WILD = 1e100
-"""Beyond this, a cube may be no number."""
+WILD = 1e100  # beyond this, a cube may be no number
 
 
 def sum_powers(rows: Rows, times: Ints64 | None, bounds: tuple[float, float] = (-inf, inf)) -> Powers:
