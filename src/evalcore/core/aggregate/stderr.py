@@ -108,9 +108,10 @@ def measure_sums(aggregation: Aggregation, rows: Powers, options: Options, form:
     """
     width = len(rows.low)
     units = np.vstack([np.zeros(width), np.eye(width)])
-    if rows.kind is Objects:
+    kind = rows.kind
+    if issubclass(kind, Objects):
         raise AssertionError("what is not a number has no sums")
-    summary = aggregation.summarise(rows.kind(Array(units[:, 0] if rows.kind is Floats else units)), options)
+    summary = aggregation.summarise(kind(Array(units[:, 0] if kind is Floats else units)), options)
     base, *ends = ([Fraction(one) for one in row] for row in summary.stats.tolist())
     slopes = [base, *([one - start for one, start in zip(end, base, strict=True)] for end in ends)]
     exact = [rows.add([row[at] for row in slopes], 1) for at in range(len(base))]

@@ -12,7 +12,7 @@ from evalcore.core.aggregate.clusters import NO_ERRORS, UnitSpread, find_skewnes
 from evalcore.core.aggregate.inference import DEFAULT, Inference, add_interval, refuse_documents
 from evalcore.core.aggregate.resample import resample_task
 from evalcore.core.aggregate.stderr import Evaluated, evaluate, measure_sums
-from evalcore.core.records.array import Array, Bools, Floats64, Ints64, frozen
+from evalcore.core.records.array import Array, Floats64, Ints64, frozen
 from evalcore.core.records.column import Column
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.estimate import Aggregation, Error, Estimate, Evidence, Scale, Spread, Summary
@@ -50,11 +50,13 @@ def aggregate_metric(
     rows = take_rows(closed.rows, closed.scored)
     if isinstance(rows, Powers):
         return _close_powers(aggregation, closed, rows, empty, inference, score_bounds)
-    summary, (value, influence, sums) = _evaluate_rows(aggregation, rows, options, _take(closed.times, closed.scored))
+    times = None if closed.times is None else closed.times.ints[closed.scored]
+    summary, (value, influence, sums) = _evaluate_rows(aggregation, rows, options, times)
     if value is None:
         return replace(empty, reason=f"{aggregation.name} has no finite value on these documents")
     codes = None if clusters is None else clusters[closed.scored][summary.units]
-    keys, form = closed.keys.ints[closed.scored][summary.units], inference.form
+    each, form = len(summary.units) == len(closed), inference.form  # no copy where each document is a unit
+    keys = closed.keys.ints if each else closed.keys.ints[closed.scored][summary.units]
     spread = spread_of(aggregation, rows, summary, influence, codes, inference.resampling, keys=keys, form=form)
     trials = summary.trials(sums) if summary.trials is not None and sums is not None else spread.trials
     made = Spread(
@@ -134,10 +136,6 @@ def _close_powers(
 
 
 TALLIED = "be tallied; score them without tally"
-
-
-def _take(times: Array | None, here: Bools) -> Ints64 | None:
-    return None if times is None else times.ints[here]
 
 
 def _find_hidden(aggregation: Aggregation, summary: Summary, trials: float) -> float:

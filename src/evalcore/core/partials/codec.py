@@ -111,7 +111,7 @@ class _Packer(Struct, frozen=True):
             return self.lay_array(np.asarray(value), NUMBER)
         if isinstance(value, Fraction):
             return self.wrap(FRACTION, str(value))
-        if isinstance(value, type) and self.records.get(value.__name__) is value:
+        if isinstance(value, type) and value in self.records.values():
             return self.wrap(KIND, value.__name__)
         if callable(value):
             return self.wrap(FUNCTION, name_function(value))

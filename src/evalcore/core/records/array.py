@@ -143,7 +143,7 @@ def _sum_exactly(column: Floats64, times: Ints64 | None) -> float:
 
 def _adds_as_integers(values: Floats64, count: int) -> bool:
     """Whether no partial sum of so many can pass 2**53: such integers add without rounding, and need no fsum."""
-    largest = float(np.max(np.abs(values), initial=0.0))
+    largest = max(float(np.max(values, initial=0.0)), -float(np.min(values, initial=0.0)))
     return largest * count < 2.0**53 and bool(np.all(values == np.rint(values)))
 
 
@@ -205,7 +205,7 @@ def multiply_columns(matrix: Floats64, weights: Floats64) -> Floats64:
     """
     total = np.zeros(len(matrix))
     for column, weight in zip(matrix.T, weights.tolist(), strict=True):
-        total = total + column * weight
+        total += column * weight
     return total
 
 

@@ -85,8 +85,7 @@ class Bracket(Struct, frozen=True, kw_only=True):
     reference: tuple[str, float] | None = None
 
 
-IntervalRule = Callable[[Evidence, float], Bracket | None]
-"""Evidence and a confidence to an interval; None where the general one will do."""
+IntervalRule = Callable[[Evidence, float], Bracket | None]  # at a confidence; None where the general one will do
 
 
 class Aggregation(ShallowRecord, frozen=True, kw_only=True):

@@ -164,9 +164,9 @@ BLANKS: Mapping[type, float] = {Floats: np.nan, Stats: np.nan, Labels: -1}
 
 def take_rows(rows: Rows, order: Ints64 | Bools) -> Rows:
     """Take the rows at these positions."""
+    if isinstance(rows, Powers) or (order.dtype == np.bool_ and order.all()):
+        return rows
     match rows:
-        case Powers():
-            return rows
         case Objects(values):
             positions = np.flatnonzero(order) if order.dtype == np.bool_ else order
             return Objects(tuple(values[i] for i in positions.tolist()))

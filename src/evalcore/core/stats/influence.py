@@ -39,7 +39,7 @@ def independent(influence: Floats64, times: Ints64 | None = None) -> tuple[float
     if count == 0:
         return nan, None, 0
     scale = scale_of(influence)
-    variance = add_up((influence / scale) ** 2, times) / (count * count)
+    variance = add_up((influence if scale == 1 else influence / scale) ** 2, times) / (count * count)
     return scale * scale * variance, scale * sqrt(count / (count - 1) * variance) if count > 1 else None, count
 
 
