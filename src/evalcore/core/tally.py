@@ -131,23 +131,24 @@ def _encode_value(value: object) -> bytes:
 # --- what a tally can do ---------------------------------------------------------------------------------------------
 
 ON_TALLIES: Mapping[str, str] = {
-    "sums": "exact, of any number of different scores",
-    "rows": f"exact, of at most {MOST:,} different scores; no number beyond",
+    "sums": "value exact, error to 1e-12",
+    "weighted": f"value exact, error to 1e-12; of more than {MOST:,} different scores with stderr: cr1",
+    "rows": f"value exact, error to 1e-12; of more than {MOST:,} different scores no number",
     "documents": "refused",
 }
 """What becomes of an aggregation, by what it rests on."""
 
 
 def list_support(tables: Tables = EVALCORE) -> Iterator[tuple[str, str, str]]:
-    """List what a tally can do of every aggregation, interval and group rule.
+    """List what a tally makes of every aggregation, interval and group rule, beside a score for each document.
 
     >>> [how for kind, name, how in list_support() if (kind, name) in {("aggregation", "ece"), ("interval", "t")}]
-    ['refused', 'exact']
+    ['refused', 'to 1e-12']
     """
     for name in sorted(tables.aggregations):
         yield "aggregation", name, ON_TALLIES[tables.aggregations[name].rests_on]
     for name in sorted(tables.intervals):
-        yield "interval", name, "exact" if tables.intervals[name].resampled is None else ON_TALLIES["documents"]
+        yield "interval", name, "to 1e-12" if tables.intervals[name].resampled is None else ON_TALLIES["documents"]
     for name in sorted(tables.group_rules):
-        rule = tables.group_rules[name]
-        yield "group", name, "exact of averages; no number of others" if rule.alike and not rule.averages else "exact"
+        rows = tables.group_rules[name].alike and not tables.group_rules[name].averages
+        yield "group", name, ON_TALLIES["sums"] + "; no number of other aggregations than averages" * rows

@@ -107,7 +107,7 @@ def _build(
     measures: bool = True,
     interval: IntervalRule | None = None,
     least: int = 0,
-    rests_on: Literal["sums", "rows", "documents"] = "sums",
+    rests_on: Literal["sums", "weighted", "rows", "documents"] = "sums",
 ) -> Aggregation:
     average = average or even
     return Aggregation(
@@ -135,8 +135,16 @@ def _build_corpus(
     weight: int | None = None,
     interval: IntervalRule | None = None,
 ) -> Aggregation:
-    summarise, read = corpus(kind, finalise, weight), read_texts(kind)
-    return _build(kind, summarise, bounds, library="sacrebleu", read=read, interval=interval, least=FEW)
+    return _build(
+        kind,
+        corpus(kind, finalise, weight),
+        bounds,
+        library="sacrebleu",
+        read=read_texts(kind),
+        interval=interval,
+        least=FEW,
+        rests_on="sums" if weight is None else "weighted",
+    )
 
 
 AGGREGATIONS: PMap[str, Aggregation] = pmap(
@@ -146,9 +154,17 @@ AGGREGATIONS: PMap[str, Aggregation] = pmap(
         "median": _build("median", median, (-inf, inf), error=from_median, rests_on="rows"),
         "perplexity": _build("perplexity", perplexity, (1.0, inf), link=LOG, average=True),
         "weighted_perplexity": _build(
-            "weighted_perplexity", weighted_perplexity, (1.0, inf), link=LOG, average=True, read=read_counts
+            "weighted_perplexity",
+            weighted_perplexity,
+            (1.0, inf),
+            link=LOG,
+            average=True,
+            read=read_counts,
+            rests_on="weighted",
         ),
-        "bits_per_byte": _build("bits_per_byte", bits_per_byte, (0.0, inf), average=True, read=read_counts),
+        "bits_per_byte": _build(
+            "bits_per_byte", bits_per_byte, (0.0, inf), average=True, read=read_counts, rests_on="weighted"
+        ),
         "f1": _build("f1", f1, link=JACCARD, read=read_labels, interval=bracket_f1, rests_on="rows"),
         "matthews_corrcoef": _build(
             "matthews_corrcoef", matthews, (-1.0, 1.0), read=read_labels, interval=bracket_mcc, rests_on="rows"

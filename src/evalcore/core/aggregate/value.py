@@ -114,7 +114,7 @@ def _close_powers(
     score_bounds: tuple[float, float] | None,
 ) -> Estimate:
     """Close very many rows of which only sums are kept."""
-    if aggregation.rests_on != "sums" or not rows.low:
+    if aggregation.rests_on not in ("sums", "weighted") or not rows.low:
         return replace(empty, reason=f"{aggregation.name} needs every score, and these are too many to {TALLIED}")
     if rows.wild:
         return replace(empty, reason=f"{rows.wild:,} scores are not finite or beyond {WILD}, and too many to {TALLIED}")

@@ -98,7 +98,7 @@ class Aggregation(ShallowRecord, frozen=True, kw_only=True):
     scores that are more than one number. Where it does not ``measure``, answers are only recorded, and no number is
     missing. ``interval`` makes the interval where it is not the general one, and ``least`` is the number of units below
     which the general one is doubtful. ``rests_on`` says what all this needs: ``sums`` of statistics that are linear in
-    a row, how often each of the ``rows`` occurs, or which ``documents`` have them.
+    a row (``weighted``: but for errors), how often each of the ``rows`` occurs, or which ``documents`` have them.
     """
 
     name: str
@@ -116,7 +116,7 @@ class Aggregation(ShallowRecord, frozen=True, kw_only=True):
     total: Callable[[Floats64], Floats64] = exact_sum
     interval: IntervalRule | None = None
     least: int = 0
-    rests_on: Literal["sums", "rows", "documents"] = "documents"
+    rests_on: Literal["sums", "weighted", "rows", "documents"] = "documents"
 
 
 class Part(Struct, frozen=True):
