@@ -27,13 +27,27 @@ from evalcore import (
     report_task,
 )
 from evalcore.core.aggregate.numbers import fit_bounds
+from evalcore.core.compare.pairs import pair_documents
 from evalcore.core.records.row import Powers
 from evalcore.core.records.score import ScoredColumn
 from evalcore.core.stats.intervals import INTERVALS
 from evalcore.core.tally import MANY, MOST_REASONS, list_support, tally_column, tally_scored
 from evalcore.groups import Group, GroupMetric, Leaf
 from evalcore.lm_eval import LM_EVAL_0_4_13
-from evalcore.stats import Array, Column, Floats, Inference, Labels, Objects, Resampling, Stats, build_column, merge_all
+from evalcore.stats import (
+    Array,
+    Column,
+    Floats,
+    Inference,
+    Labels,
+    Objects,
+    Resampling,
+    Stats,
+    build_column,
+    list_outcomes,
+    merge_all,
+)
+from evalcore.traces import contributions
 
 LAW = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 SCORES = (0.0, 1.0, 0.25, 1 / 3, 0.999, 0.004, -0.0, 0.1)
@@ -304,3 +318,27 @@ def test_a_document_that_begins_two_tallies_is_found():
     one = scored_of("t", build_column(range(4), Floats([0.0, 1.0, 1.0, 1.0])))
     with pytest.raises(EvalError, match="expected tallies of different documents"):
         merge_scored([tally_scored(one), tally_scored(one)])
+
+
+def test_a_tally_has_no_documents_to_show_or_pair():
+    """What would take the first document of a tally for all of them refuses it."""
+    made = tally_scored(scored_of("t", build_column(range(4), Floats([0.0, 1.0, 1.0, 1.0]))))
+    with pytest.raises(EvalError, match="score without tally"):
+        list_outcomes(made.columns[0].column)
+    with pytest.raises(EvalError, match="tallies have no documents to pair"):
+        pair_documents(made, made)
+    with pytest.raises(EvalError, match="unknown key"):
+        contributions(build_report([report_task(made)]), "t", 0)
+    assert "needs every task's rows" in pooled(made).reason
+
+
+def pooled(made: Scored):
+    tasks = [report_task(replace(made, task=replace(made.task, name=name))) for name in "ab"]
+    tasks = [
+        replace(
+            one, estimates=tuple((key, replace(e, scale=replace(e.scale, average=False))) for key, e in one.estimates)
+        )
+        for one in tasks
+    ]
+    tree = Group("g", (Leaf("a", None), Leaf("b", None)), (GroupMetric("score", aggregation="pool"),))
+    return build_report(tasks, [tree]).group("g")["score,none"]

@@ -7,7 +7,7 @@ from functools import reduce
 
 import numpy as np
 from msgspec import Struct
-from msgspec.structs import force_setattr
+from msgspec.structs import force_setattr, replace
 from numpy.typing import NDArray
 
 from evalcore.core.records.array import Array, Bools, Ints64, frozen
@@ -122,8 +122,10 @@ def merge_all(columns: Iterable[Column]) -> Column:
         concat_rows(parts),
         frozen(np.concatenate([part.status.data for part in parts])),
         tuple(sorted({pair for part in parts for pair in part.reasons})),
-        _concat_times(parts),
     )
+    if any(part.times is not None for part in parts):
+        each = [np.ones(len(part), np.int64) if part.times is None else part.times.ints for part in parts]
+        joined = replace(joined, times=frozen(np.concatenate(each)))
     keys = joined.keys.ints
     if bool(np.all(keys[1:] > keys[:-1])):
         return joined
@@ -165,6 +167,8 @@ def list_outcomes(column: Column) -> tuple[tuple[int, Outcome], ...]:
     >>> list_outcomes(build_column([7], Floats(Array([1.0]))))
     ((7, Ok(score=1.0)),)
     """
+    if column.times is not None:
+        raise EvalError("a tally does not know which documents have a score; score without tally")
     reasons = dict(column.reasons)
     make: Mapping[int, Callable[[int, int], Outcome]] = {
         OK: lambda i, key: Ok(score_at(column.rows, i)),
@@ -174,11 +178,6 @@ def list_outcomes(column: Column) -> tuple[tuple[int, Outcome], ...]:
     }
     pairs = zip(column.keys.ints.tolist(), column.status.data.tolist(), strict=True)
     return tuple((key, make[code](i, key)) for i, (key, code) in enumerate(pairs))
-
-
-def _concat_times(parts: Sequence[Column]) -> Array | None:
-    each = [np.ones(len(part), np.int64) if part.times is None else part.times.ints for part in parts]
-    return None if all(part.times is None for part in parts) else frozen(np.concatenate(each))
 
 
 def concat_rows(parts: Sequence[Column]) -> Rows:
