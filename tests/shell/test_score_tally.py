@@ -7,7 +7,10 @@ import json
 import pytest
 
 from evalcore import EvalError, score
+from evalcore.core.records.frozen_dict import thaw_dict
 from evalcore.shell.cli import main
+from evalcore.shell.score.units.merge import merge
+from evalcore.shell.score.units.partial_scores import score_partials
 
 
 @pytest.fixture
@@ -57,6 +60,16 @@ def test_sums_of_many_different_scores(table, engine):
     kept, tallied = score(table, **keys), score(table, **keys, tally=True, engine=engine)
     assert numbers(kept) == numbers(tallied)
     assert [len(column) for _, column in tallied.report.tasks[0].columns] == [1]
+
+
+@pytest.mark.parametrize("keys", [{"answer": "reply", "gold": "gold"}, {"score": "loss", "lower_is_better": "loss"}])
+def test_any_split_gives_the_same_bytes(table, tmp_path, keys):
+    """Engines and partial scores, of units that are tallied and of others that are too small for it."""
+    made = [score(table, id="id", tally=True, **keys), score(table, id="id", tally=True, engine="processes", **keys)]
+    for unit in (1 << 19, 3 << 20):
+        score_partials(table, id="id", tally=True, unit=unit, partials=tmp_path / f"{unit}", **keys)
+        made.append(merge(tmp_path / f"{unit}"))
+    assert len({json.dumps(thaw_dict(one.results)) for one in made}) == 1
 
 
 def test_what_needs_documents_ends_with_an_error(table, capsys):
