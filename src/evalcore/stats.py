@@ -9,6 +9,7 @@ from evalcore.core.records.outcome import Counts
 from evalcore.core.records.row import Floats, Labels, Objects, Stats
 from evalcore.core.stats.families import benjamini_hochberg, holm
 from evalcore.core.stats.sample_size import Variances, distance_at, questions_for, reach_of_test, repeats_for
+from evalcore.core.tally import list_support, tally_parts, tally_scored
 
 __all__ = [
     "Array",
@@ -31,9 +32,12 @@ __all__ = [
     "distance_at",
     "holm",
     "list_outcomes",
+    "list_support",
     "merge_all",
     "merge_columns",
     "questions_for",
     "reach_of_test",
     "repeats_for",
+    "tally_parts",
+    "tally_scored",
 ]

@@ -12,7 +12,8 @@ from evalcore.core.records.array import Array, Finalise, Floats64
 from evalcore.core.records.column import Column, build_column, merge_all
 from evalcore.core.records.estimate import Aggregation, Estimate, Summary
 from evalcore.core.records.request import NO_OPTIONS, Options
-from evalcore.core.records.row import take_rows
+from evalcore.core.records.row import Objects, Powers, take_rows
+from evalcore.core.tally import MOST, tally_column
 from evalcore.testing.fingerprints import fingerprint
 
 STEP = 1e-5
@@ -48,6 +49,7 @@ def check_aggregation(
             assert inside, f"a value keeps its bounds: expected {aggregation.bounds}, got {closed.value}"
             _check_influences(aggregation, one, given, closed, scale_free, rtol)
             check_resamples(aggregation, one, given=given)
+            _check_tally(aggregation, one, given, closed)
         assert fingerprint(one) == before, "an aggregation leaves its column unchanged"
 
 
@@ -88,6 +90,18 @@ def _check_bits(aggregation: Aggregation, one: Column, given: Options, closed: E
     assert fingerprint(other) == fingerprint(closed.value), (
         f"a value does not depend on the order of rows: expected {closed.value!r}, got {other!r}"
     )
+
+
+def _check_tally(aggregation: Aggregation, one: Column, given: Options, closed: Estimate) -> None:
+    forms = {"rows": [MOST], "sums": [MOST, 1], "weighted": [MOST, 1]}.get(aggregation.rests_on, [])
+    for most in forms:
+        tallied = tally_column(one, most=most)
+        if isinstance(tallied.rows, Powers) and (tallied.rows.wild or tallied.rows.kind is Objects):
+            continue  # only numbers add up
+        made = aggregate_metric(aggregation, tallied, options=given)
+        assert fingerprint(made.value) == fingerprint(closed.value), (
+            f"it rests on {aggregation.rests_on}: expected {closed.value!r} of a tally as of its documents, got {made}"
+        )
 
 
 def _list_reasons(one: Column, i: int) -> dict[int, str]:

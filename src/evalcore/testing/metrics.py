@@ -27,7 +27,7 @@ from evalcore.core.records.request import (
     OutputType,
     Sample,
 )
-from evalcore.core.records.row import Floats, score_at
+from evalcore.core.records.row import Floats, as_objects, score_at
 from evalcore.core.repeats.repeat import Reduce, Repeats
 from evalcore.testing.fingerprints import fingerprint
 
@@ -111,7 +111,7 @@ def _list_cells(
     out: dict[int, dict[str, Cell]] = {int(key): {} for key in batch.keys}
     for name, found in named.items():
         marks = found if isinstance(found, Marks) else Marks(found, {})
-        length = len(marks.rows.values)
+        length = len(as_objects(marks.rows))
         assert length == len(batch.keys), (
             f"a batch scores one row per document: expected {len(batch.keys)} rows, got {length}"
         )

@@ -19,8 +19,8 @@ from evalcore.adapters.texts import (
     read_gold,
     read_metric,
 )
+from evalcore.core.aggregate.stderr import evaluate
 from evalcore.core.aggregate.task_report import aggregation_of
-from evalcore.core.aggregate.value import evaluate
 from evalcore.core.answers.batch import Batch, take_documents
 from evalcore.core.answers.result import GenResult
 from evalcore.core.answers.text import GenBatch, gen_batch

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from copy import deepcopy
 from math import inf, nan
+from typing import Literal
 
 import numpy as np
 from pyrsistent import PMap, pmap
@@ -106,6 +107,7 @@ def _build(
     measures: bool = True,
     interval: IntervalRule | None = None,
     least: int = 0,
+    rests_on: Literal["sums", "weighted", "rows", "documents"] = "sums",
 ) -> Aggregation:
     average = average or even
     return Aggregation(
@@ -122,6 +124,7 @@ def _build(
         measures=measures,
         interval=interval,
         least=least,
+        rests_on=rests_on,
     )
 
 
@@ -132,29 +135,47 @@ def _build_corpus(
     weight: int | None = None,
     interval: IntervalRule | None = None,
 ) -> Aggregation:
-    summarise, read = corpus(kind, finalise, weight), read_texts(kind)
-    return _build(kind, summarise, bounds, library="sacrebleu", read=read, interval=interval, least=FEW)
+    return _build(
+        kind,
+        corpus(kind, finalise, weight),
+        bounds,
+        library="sacrebleu",
+        read=read_texts(kind),
+        interval=interval,
+        least=FEW,
+        rests_on="sums" if weight is None else "weighted",
+    )
 
 
 AGGREGATIONS: PMap[str, Aggregation] = pmap(
     {
         "mean": _build("mean", mean, even=True),
         "nanmean": _build("nanmean", nanmean, even=True),
-        "median": _build("median", median, (-inf, inf), error=from_median),
+        "median": _build("median", median, (-inf, inf), error=from_median, rests_on="rows"),
         "perplexity": _build("perplexity", perplexity, (1.0, inf), link=LOG, average=True),
         "weighted_perplexity": _build(
-            "weighted_perplexity", weighted_perplexity, (1.0, inf), link=LOG, average=True, read=read_counts
+            "weighted_perplexity",
+            weighted_perplexity,
+            (1.0, inf),
+            link=LOG,
+            average=True,
+            read=read_counts,
+            rests_on="weighted",
         ),
-        "bits_per_byte": _build("bits_per_byte", bits_per_byte, (0.0, inf), average=True, read=read_counts),
-        "f1": _build("f1", f1, link=JACCARD, read=read_labels, interval=bracket_f1),
-        "matthews_corrcoef": _build("matthews_corrcoef", matthews, (-1.0, 1.0), read=read_labels, interval=bracket_mcc),
+        "bits_per_byte": _build(
+            "bits_per_byte", bits_per_byte, (0.0, inf), average=True, read=read_counts, rests_on="weighted"
+        ),
+        "f1": _build("f1", f1, link=JACCARD, read=read_labels, interval=bracket_f1, rests_on="rows"),
+        "matthews_corrcoef": _build(
+            "matthews_corrcoef", matthews, (-1.0, 1.0), read=read_labels, interval=bracket_mcc, rests_on="rows"
+        ),
         "bleu": _build_corpus("bleu", bleu),
         "chrf": _build_corpus("chrf", chrf),
         "chrf++": _build_corpus("chrf++", chrf),
         "ter": _build_corpus("ter", ter, (0.0, inf), weight=1, interval=bracket_ter),
         "brier_score": _build("brier_score", brier, (0.0, 2.0), even=True, read=read_chances),
-        "acc_all": _build("acc_all", acc_all, average=True),
-        "ece": _build("ece", ece, read=read_counts, interval=bracket_ece),
-        "bypass": _build("bypass", _bypass, (-inf, inf), measures=False),
+        "acc_all": _build("acc_all", acc_all, average=True, rests_on="documents"),
+        "ece": _build("ece", ece, read=read_counts, interval=bracket_ece, rests_on="documents"),
+        "bypass": _build("bypass", _bypass, (-inf, inf), measures=False, rests_on="rows"),
     }
 )

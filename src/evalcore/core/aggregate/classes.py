@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from math import fsum, sqrt
+from math import sqrt
 
 import numpy as np
 from msgspec import Struct
 
 from evalcore.core.aggregate.clusters import renumber_codes
 from evalcore.core.aggregate.numbers import is_pair, one_hot, read_objects, two_of
-from evalcore.core.records.array import Floats64, Ints64, Sums, exact_sum, frozen, gradient, multiply_columns
+from evalcore.core.records.array import Floats64, Ints64, Sums, add_up, exact_sum, frozen, gradient, multiply_columns
 from evalcore.core.records.errors import EvalError, require_known
 from evalcore.core.records.estimate import Bracket, Evidence, IntervalRule, Summary, smooth
 from evalcore.core.records.request import Options
@@ -76,7 +76,7 @@ def f1(rows: Rows, options: Options) -> Summary:
     stats = np.hstack([hits, one_hot(predicted, k), one_hot(gold, k)])
     # An error of several classes is a false positive of one and a false negative of another: on the scale of Jaccard's
     # index, n documents without an error are worth n / 2.
-    return smooth(stats, lambda sums: finalise(sums, k), trials=lambda sums: len(gold) / 2)
+    return smooth(stats, lambda sums: finalise(sums, k), trials=lambda sums: float(sums[2 * k :].sum()) / 2)
 
 
 def _binary_f1(gold: Ints64, predicted: Ints64, names: Sequence[object], positive: object) -> Summary:
@@ -163,7 +163,8 @@ def _bracket_cells(evidence: Evidence, confidence: float, layout: Layout, bounds
     if finalise is None:
         raise AssertionError("class counts add up")
     wrong = 1.0 if k == 2 else 1.5
-    sums = exact_sum(stats)
+    times = evidence.summary.times
+    sums = exact_sum(stats, times)
     filled = sums.copy()
     for part in (layout.gold, layout.predicted):
         filled[part] += 0.5 + wrong / k
@@ -178,7 +179,7 @@ def _bracket_cells(evidence: Evidence, confidence: float, layout: Layout, bounds
         moves = sum_clusters(moves, renumber_codes(evidence.clusters)[0])
         factor = len(moves) / (len(moves) - 1)
     quantile = normal_quantile(level) if evidence.clusters is None else t_quantile(level, evidence.df)
-    reach = quantile * sqrt(factor * fsum((moves * moves).tolist()) + added)
+    reach = quantile * sqrt(factor * add_up(moves * moves, times) + added)
     low, high = max(centre - reach, bounds[0]), min(centre + reach, bounds[1])
     return Bracket(
         ci=(min(low, evidence.value), max(high, evidence.value)),

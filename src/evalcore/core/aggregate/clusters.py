@@ -19,6 +19,7 @@ from evalcore.core.stats.influence import CR2, ErrorForm, UnitError, measure_err
 from evalcore.core.stats.skewness import skewness_of_sum
 
 CLUSTER_DRAWS = 200
+NO_ERRORS = "bootstrap_iters is 0, so no errors are computed"
 FEW_DEGREES = 3.0
 """Below this, simulated intervals of weighted numbers cover too rarely if long documents are also harder."""
 
@@ -48,9 +49,9 @@ def spread_of(
     form: ErrorForm = CR2,
 ) -> UnitSpread:
     """The standard error by the aggregation's own rule, or by clusters if documents belong together."""
-    n = len(summary.stats)
+    n = summary.count
     if resampling.draws == 0:
-        return UnitSpread(Error(None, "bootstrap_iters is 0, so no errors are computed"), None, float(n), n - 1.0)
+        return UnitSpread(Error(None, NO_ERRORS), None, float(n), n - 1.0)
     if clusters is not None and influence is None and aggregation.resamples and len(np.unique(clusters)) < n:
         return _bootstrap_clusters(summary, clusters, resampling)
     if clusters is not None and influence is not None:
@@ -65,7 +66,7 @@ def spread_of(
     if error.units is not None:
         made = error.units
         return UnitSpread(error, made.variance, made.trials, made.df, tuple(_warn_of_weights(made, summary, form)))
-    made = measure_error(influence)
+    made = measure_error(influence, times=summary.times)
     return UnitSpread(error, made.variance, made.trials, made.df)
 
 
@@ -91,7 +92,7 @@ def _warn_of_weights(made: UnitError, summary: Summary, form: ErrorForm) -> Iter
         yield f"a few long documents decide it: {made.df:.1f} degrees of freedom"
 
 
-def find_skewness(influence: Floats64, clusters: Ints64 | None) -> float:
+def find_skewness(influence: Floats64, clusters: Ints64 | None, times: Ints64 | None = None) -> float:
     """Find the skewness of a value from its documents' influences, or from those of its clusters if they are equal.
 
     Among unequal clusters the largest alone would decide it: the degrees of freedom allow for these.
@@ -101,7 +102,7 @@ def find_skewness(influence: Floats64, clusters: Ints64 | None) -> float:
     (True, 0.0)
     """
     if clusters is None:
-        return skewness_of_sum(influence)
+        return skewness_of_sum(influence, times)
     codes, _ = renumber_codes(clusters)
     return skewness_of_sum(sum_clusters(influence, codes)) if np.ptp(np.bincount(codes)) == 0 else 0.0
 

@@ -14,7 +14,7 @@ from toolz import unique
 from evalcore.core.aggregate.resample import draws_of, resample_group
 from evalcore.core.aggregate.signature import INTERVAL, interval_of
 from evalcore.core.records.errors import EvalError, require_known
-from evalcore.core.records.estimate import Bracket, Estimate, Resampling
+from evalcore.core.records.estimate import Aggregation, Bracket, Estimate, Resampling
 from evalcore.core.records.outcome import Rule
 from evalcore.core.stats.bootstrap import Resamples
 from evalcore.core.stats.influence import CR2, ERROR_FORMS, ErrorForm
@@ -183,3 +183,22 @@ def _explain_missing(estimate: Estimate) -> str | None:
     if not isfinite(estimate.stderr):
         return "the scores are too large for a standard error"
     return f"{NO_SPREAD}, and the value has no bounds"
+
+
+def refuse_documents(aggregation: Aggregation, inference: Inference, clustered: bool) -> None:
+    """Refuse what needs to know which documents have a score, for a tally does not."""
+    resampled = inference.method.resampled is not None
+    needing = (
+        f"the aggregation {aggregation.name}"
+        if aggregation.rests_on == "documents"
+        else f"the interval {inference.interval}"
+        if resampled
+        else "clusters"
+        if clustered
+        else None
+    )
+    if needing is not None:
+        raise EvalError(
+            f"a tally only knows how often each score occurs, but {needing} must know which documents have it; score "
+            "without tally"
+        )

@@ -14,7 +14,7 @@ from evalcore.core.records.column import Column
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.estimate import Aggregation, Summary
 from evalcore.core.records.request import Options, freeze_options
-from evalcore.core.records.row import Floats, Objects, Rows, Stats, as_objects
+from evalcore.core.records.row import Floats, Objects, Powers, Rows, Stats, as_objects
 
 Bounds = tuple[float, float]
 OPEN: Bounds = (-inf, inf)
@@ -133,6 +133,8 @@ def lies_within(column: Column, bounds: Bounds) -> bool:
     >>> [lies_within(build_column([0, 1], Floats(Array([0.5, 57.0]))), bounds) for bounds in ((0, 1), (0, 100))]
     [False, True]
     """
+    if isinstance(column.rows, Powers) and column.rows.kind is Floats:
+        return bounds[0] <= column.rows.low[0] and column.rows.high[0] <= bounds[1]
     if not isinstance(column.rows, Floats):
         return True
     values = column.rows.values.floats[column.scored]

@@ -88,7 +88,8 @@ def median(rows: Rows, options: Options) -> Summary:
     2.5
     """
     values = numbers(rows)
-    return Summary(values[:, None], lambda index: np.median(values[index], axis=1), np.arange(len(values)))
+    units = np.arange(len(values))
+    return Summary(values[:, None], lambda index: np.median(values[index], axis=1), units, middle=True)
 
 
 def brier(rows: Rows, options: Options) -> Summary:

@@ -1,17 +1,70 @@
-"""Standard errors from influences, from an exact form, or from a seeded bootstrap."""
+"""Standard errors from influences, from sums of very many rows, from an exact form, or from a seeded bootstrap."""
 
 from __future__ import annotations
 
+import operator
+from fractions import Fraction
+from math import isfinite, sqrt
+
 import numpy as np
 
-from evalcore.core.records.array import Floats64
-from evalcore.core.records.estimate import Error, Resampling, Summary
-from evalcore.core.records.row import Rows
-from evalcore.core.stats.bootstrap import bootstrap, median_stderr
-from evalcore.core.stats.influence import CR2, independent, measure_error
+from evalcore.core.records.array import (
+    Array,
+    ColumnRecord,
+    Floats64,
+    Ints64,
+    add_up,
+    exact_sum,
+    gradient,
+    multiply_columns,
+)
+from evalcore.core.records.estimate import Aggregation, Error, Resampling, Summary
+from evalcore.core.records.request import Options
+from evalcore.core.records.row import Floats, Objects, Powers, Rows
+from evalcore.core.stats.bootstrap import at_ranks, bootstrap, median_stderr
+from evalcore.core.stats.influence import CR2, ErrorForm, independent, measure_error
 
 ALL_IN_ONE = "one document has all of the weight"
+UNEVEN = "a tally of so many different scores does not keep what each document weighs; stderr: cr1 takes all for equal"
 CALLABLE_DRAWS = 200
+
+
+Evaluated = tuple[float | None, Floats64 | None, Floats64 | None]
+
+
+def evaluate(aggregation: Aggregation, summary: Summary) -> Evaluated:
+    """Return the value, the influence of each unit (n · d value / d weight), and the summed statistics."""
+    if not len(summary.stats):
+        return None, None, None
+    if summary.finalise is None:
+        value = float(summary.resampled(_list_units(summary)[None, :])[0])
+        return (value if isfinite(value) else None), None, None
+    n, times = summary.count, summary.times
+    sums = aggregation.total(summary.stats) if times is None else exact_sum(summary.stats, times)
+    with np.errstate(all="ignore"):
+        value = float(np.real(summary.finalise(sums)))
+    if not isfinite(value):
+        return None, None, None
+    with np.errstate(invalid="ignore"):
+        influence = multiply_columns(summary.stats, gradient(summary.finalise, sums) * n)
+    return value, (_centre(influence, times) if bool(np.isfinite(influence).all()) else None), sums
+
+
+def _list_units(summary: Summary) -> Ints64:
+    """List the units that decide a value: all, or of those that stand for several documents, the middle ones."""
+    if summary.times is None or not summary.middle:
+        return np.arange(len(summary.stats))
+    order = np.argsort(summary.stats[:, 0], kind="stable")
+    middle = np.array([(summary.count - 1) // 2, summary.count // 2])
+    return order[at_ranks(middle, summary.times[order])]
+
+
+def _centre(influence: Floats64, times: Ints64 | None) -> Floats64:
+    """Centre influences. They sum to zero but for rounding, unless a value grows with the number of documents (smoothed
+    BLEU does); a resample has as many documents as the sample, so that part is no error."""
+    # sorted, so that no bit depends on the order
+    mean = float(np.sort(influence).sum()) / len(influence) if times is None else add_up(influence, times) / times.sum()
+    return influence - mean if abs(mean) > 1e-9 * float(np.abs(influence).max()) else influence
 
 
 def from_influence(rows: Rows, summary: Summary, influence: Floats64 | None, resampling: Resampling) -> Error:
@@ -22,15 +75,63 @@ def from_influence(rows: Rows, summary: Summary, influence: Floats64 | None, res
     >>> from_influence(None, of_two, np.array([0.5, -0.5]), Resampling())
     Error(stderr=0.5, method='delta')
     """
-    n = len(summary.stats)
+    n = summary.count
     if n < 2:
         return _lack_documents(n)
     if influence is None:
         return Error(None, "a score is not finite" if not np.isfinite(summary.stats).all() else "no derivative here")
     if summary.weights is None or np.ptp(summary.weights) == 0:
-        return Error(independent(influence)[1], "delta")
-    made = measure_error(influence, weights=summary.weights)
+        return Error(independent(influence, summary.times)[1], "delta")
+    made = measure_error(influence, weights=summary.weights, times=summary.times)
     return Error(made.stderr, f"weighted({CR2.name})" if made.stderr is not None else ALL_IN_ONE, made)
+
+
+class SumMeasure(ColumnRecord, frozen=True, eq=False):
+    """A value of very many rows, its summed statistics, its error, the variance behind that, and its skewness."""
+
+    value: float
+    sums: Floats64
+    count: int
+    error: Error
+    variance: float | None = None
+    skewness: float = 0.0
+
+
+def measure_sums(aggregation: Aggregation, rows: Powers, options: Options, form: ErrorForm) -> SumMeasure:
+    """Measure a value of linear statistics, which the rows of a unit matrix tell, from the sums of rows and products.
+
+    >>> from evalcore.core.aggregate.aggregations import AGGREGATIONS
+    >>> from evalcore.core.records.row import Floats, sum_powers
+    >>> made = measure_sums(AGGREGATIONS["mean"], sum_powers(Floats([1.0, 0.0]), None), {}, CR2)
+    >>> made.value, made.count, made.error
+    (0.5, 2, Error(stderr=0.5, method='delta'))
+    """
+    width = len(rows.low)
+    units = np.vstack([np.zeros(width), np.eye(width)])
+    kind = rows.kind
+    if issubclass(kind, Objects):
+        raise AssertionError("what is not a number has no sums")
+    summary = aggregation.summarise(kind(Array(units[:, 0] if kind is Floats else units)), options)
+    base, *ends = ([Fraction(one) for one in row] for row in summary.stats.tolist())
+    slopes = [base, *([one - start for one, start in zip(end, base, strict=True)] for end in ends)]
+    exact = [rows.add([row[at] for row in slopes], 1) for at in range(len(base))]
+    sums, count, finalise = np.array([float(one) for one in exact]), int(rows.sums[0]), summary.finalise
+    if finalise is None:
+        raise AssertionError(f"{aggregation.name} is no function of sums")
+    with np.errstate(all="ignore"):
+        value, moves = float(np.real(finalise(sums))), gradient(finalise, sums) * count
+    if count < 2:
+        return SumMeasure(value, sums, count, _lack_documents(count))
+    if not np.isfinite(moves).all():
+        return SumMeasure(value, sums, count, Error(None, "no derivative here"))
+    if summary.weights is not None and np.ptp(form.weigh(np.array([1.0, 2.0]))) > 0:
+        return SumMeasure(value, sums, count, Error(None, UNEVEN))
+    by_row = [sum(map(operator.mul, row, map(Fraction, moves.tolist())), Fraction(0)) for row in slopes]
+    by_row[0] -= rows.add(by_row, 1) / count  # centred: see _centre
+    squares, cubes = rows.add(by_row, 2), rows.add(by_row, 3)
+    variance = float(squares / count**2)
+    skewness = float(cubes) / (float(squares) * sqrt(squares)) if squares else 0.0
+    return SumMeasure(value, sums, count, Error(sqrt(count / (count - 1) * variance), "delta"), variance, skewness)
 
 
 def _lack_documents(n: int) -> Error:
@@ -44,7 +145,9 @@ def from_median(rows: Rows, summary: Summary, influence: Floats64 | None, resamp
     >>> from_median(None, same, None, Resampling())
     Error(stderr=0.0, method='maritz-jarrett')
     """
-    n, stderr = len(summary.stats), median_stderr(np.sort(summary.stats[:, 0]))
+    order = np.argsort(summary.stats[:, 0], kind="stable")
+    n, times = summary.count, None if summary.times is None else summary.times[order]
+    stderr = median_stderr(summary.stats[order, 0], times)
     if n < 2:
         return _lack_documents(n)
     return Error(stderr, "maritz-jarrett" if stderr is not None else "a score is not finite")

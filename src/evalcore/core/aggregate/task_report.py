@@ -126,7 +126,7 @@ def describe_task(
         name=task.name,
         estimates=tuple((one.key, estimate) for one, estimate in closed),
         columns=tuple((one.key, one.column) for one in columns),
-        n_docs=max((len(one.column) for one in columns), default=0),
+        n_docs=max((one.column.documents for one in columns), default=0),
         n_original=n_original,
         alias=task.alias,
         version=task.version,
@@ -213,6 +213,13 @@ def _score_bounds(spec: MetricSpec, entry: AnyMetric | None, one: ScoredColumn) 
     if spec.bounds is not None or entry is None:
         return spec.bounds
     return entry.bounds if lies_within(one.column, entry.bounds) else None  # an F1 in percent may be called f1, too
+
+
+def declared_bounds(task: Task, one: ScoredColumn, tables: Tables = EVALCORE) -> Bounds | None:
+    """The bounds that a document's score should keep to, whether it does or not."""
+    entry = _entry(task, one, tables)
+    own = None if one.spec is None else one.spec.bounds
+    return own if own is not None or entry is None else entry.bounds
 
 
 def _codes(task: Task, one: ScoredColumn, clusters: Mapping[int, int]) -> Ints64:

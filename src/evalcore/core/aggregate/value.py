@@ -8,19 +8,18 @@ from math import isfinite
 import numpy as np
 from msgspec.structs import replace
 
-from evalcore.core.aggregate.clusters import find_skewness, spread_of
-from evalcore.core.aggregate.inference import DEFAULT, Inference, add_interval
+from evalcore.core.aggregate.clusters import NO_ERRORS, UnitSpread, find_skewness, spread_of
+from evalcore.core.aggregate.inference import DEFAULT, Inference, add_interval, refuse_documents
 from evalcore.core.aggregate.resample import resample_task
-from evalcore.core.records.array import Floats64, Ints64, frozen, gradient, multiply_columns
+from evalcore.core.aggregate.stderr import Evaluated, evaluate, measure_sums
+from evalcore.core.records.array import Array, Floats64, Ints64, frozen
 from evalcore.core.records.column import Column
 from evalcore.core.records.errors import EvalError
-from evalcore.core.records.estimate import Aggregation, Estimate, Evidence, Scale, Spread, Summary
+from evalcore.core.records.estimate import Aggregation, Error, Estimate, Evidence, Scale, Spread, Summary
 from evalcore.core.records.outcome import FAILED, NOT_EMITTED, OK, UNSCORABLE, Counts, Rule
 from evalcore.core.records.request import NO_OPTIONS, Options
-from evalcore.core.records.row import Floats, Rows, as_objects, take_rows
-from evalcore.core.stats.skewness import hidden_variance
-
-Evaluated = tuple[float | None, Floats64 | None, Floats64 | None]
+from evalcore.core.records.row import WILD, Floats, Powers, Rows, add_powers, as_objects, sum_powers, take_rows
+from evalcore.core.stats.skewness import hidden_of_sums, hidden_variance
 
 
 def aggregate_metric(
@@ -42,23 +41,57 @@ def aggregate_metric(
     >>> aggregate_metric(AGGREGATIONS["mean"], build_column(range(4), Floats(Array([1.0, 1.0, 0.0, 1.0]))))
     Estimate(0.75 ± 0.25, n=4)
     """
+    if column.times is not None:
+        refuse_documents(aggregation, inference, clusters is not None)
     closed = close(column, inference.on_unscorable)
     empty = _count_documents(aggregation, column, closed, options)
     if not empty.counts.scored:
         return replace(empty, reason=_explain_empty(column))
     rows = take_rows(closed.rows, closed.scored)
-    summary, (value, influence, sums) = _evaluate_rows(aggregation, rows, options)
+    if isinstance(rows, Powers):
+        return _close_powers(aggregation, closed, rows, empty, inference, score_bounds)
+    times = None if closed.times is None else closed.times.ints[closed.scored]
+    summary, (value, influence, sums) = _evaluate_rows(aggregation, rows, options, times)
     if value is None:
         return replace(empty, reason=f"{aggregation.name} has no finite value on these documents")
     codes = None if clusters is None else clusters[closed.scored][summary.units]
-    keys, form = closed.keys.ints[closed.scored][summary.units], inference.form
+    each, form = len(summary.units) == len(closed), inference.form  # no copy where each document is a unit
+    keys = closed.keys.ints if each else closed.keys.ints[closed.scored][summary.units]
     spread = spread_of(aggregation, rows, summary, influence, codes, inference.resampling, keys=keys, form=form)
     trials = summary.trials(sums) if summary.trials is not None and sums is not None else spread.trials
-    trials = min(trials, spread.trials)  # documents of one cluster may all agree
+    made = Spread(
+        skewness=_find_skewness(summary, influence, codes),
+        trials=min(trials, spread.trials),  # documents of one cluster may all agree
+        clusters=None if codes is None else frozen(codes),
+        sums=None if sums is None else frozen(sums),
+        weights=None if summary.weights is None else frozen(summary.weights),
+        form=form,
+    )
+    if summary.times is None:
+        made = replace(made, influence=None if influence is None else frozen(influence), keys=frozen(keys))
     hidden = _find_hidden(aggregation, summary, spread.trials)
+    filled = _fill(empty, aggregation, closed, value, summary.count, spread, made, hidden, score_bounds)
+    together = codes if codes is not None and len(np.unique(codes)) < len(codes) else None  # those of one are plain
+    evidence = Evidence(rows, options, summary, value, spread.df, together, inference.resampling.seed)
+    own = None if aggregation.interval is None else partial(aggregation.interval, evidence)
+    return add_interval(filled, inference, partial(resample_task, summary, codes), own)
+
+
+def _fill(
+    empty: Estimate,
+    aggregation: Aggregation,
+    closed: Column,
+    value: float,
+    units: int,
+    spread: UnitSpread,
+    made: Spread,
+    hidden: float,
+    score_bounds: tuple[float, float] | None,
+) -> Estimate:
+    size, sums = aggregation.size, None if made.sums is None else made.sums.floats
     lowest, highest = _find_extremes(aggregation, closed, value, sums, score_bounds)
-    units, size = len(summary.units), aggregation.size
-    filled = replace(
+    variance = None if spread.variance is None else spread.variance + hidden
+    return replace(
         empty,
         value=value,
         stderr=spread.error.stderr,
@@ -68,24 +101,41 @@ def aggregate_metric(
         signature=spread.error.method,
         counts=replace(empty.counts, lowest=lowest, highest=highest),
         scale=replace(empty.scale, size=float(units) if size is None or sums is None else size(sums)),
-        spread=Spread(
-            variance=None if spread.variance is None else spread.variance + hidden,
-            hidden=hidden,
-            skewness=_find_skewness(summary, influence, codes),
-            df=spread.df,
-            trials=trials,
-            influence=None if influence is None else frozen(influence),
-            keys=frozen(keys),
-            clusters=None if codes is None else frozen(codes),
-            sums=None if sums is None else frozen(sums),
-            weights=None if summary.weights is None else frozen(summary.weights),
-            form=form,
-        ),
+        spread=replace(made, variance=variance, hidden=hidden, df=spread.df),
     )
-    together = codes if codes is not None and len(np.unique(codes)) < len(codes) else None  # those of one are plain
-    evidence = Evidence(rows, options, summary, value, spread.df, together, inference.resampling.seed)
-    own = None if aggregation.interval is None else partial(aggregation.interval, evidence)
-    return add_interval(filled, inference, partial(resample_task, summary, codes), own)
+
+
+def _close_powers(
+    aggregation: Aggregation,
+    closed: Column,
+    rows: Powers,
+    empty: Estimate,
+    inference: Inference,
+    score_bounds: tuple[float, float] | None,
+) -> Estimate:
+    """Close very many rows of which only sums are kept."""
+    if aggregation.rests_on not in ("sums", "weighted") or not rows.low:
+        return replace(empty, reason=f"{aggregation.name} needs every score, and these are too many to {TALLIED}")
+    if rows.wild:
+        return replace(empty, reason=f"{rows.wild:,} scores are not finite or beyond {WILD}, and too many to {TALLIED}")
+    found = measure_sums(aggregation, rows, empty.scale.options, inference.form)
+    if not isfinite(found.value):
+        return replace(empty, reason=f"{aggregation.name} has no finite value on these documents")
+    n = found.count
+    spread = UnitSpread(found.error, found.variance, float(n), n - 1.0)
+    if inference.resampling.draws == 0:
+        spread = UnitSpread(Error(None, NO_ERRORS), None, float(n), n - 1.0)
+    made = Spread(skewness=found.skewness, trials=float(n), sums=frozen(found.sums), form=inference.form)
+    low, high = aggregation.bounds
+    hidden = 0.0
+    if aggregation.even and isfinite(high - low) and low <= rows.low[0] and rows.high[0] <= high:
+        hidden = hidden_of_sums(n, rows.inside, *map(float, rows.near)) * (high - low) ** 2 / n
+    return add_interval(
+        _fill(empty, aggregation, closed, found.value, n, spread, made, hidden, score_bounds), inference
+    )
+
+
+TALLIED = "be tallied; score them without tally"
 
 
 def _find_hidden(aggregation: Aggregation, summary: Summary, trials: float) -> float:
@@ -95,19 +145,22 @@ def _find_hidden(aggregation: Aggregation, summary: Summary, trials: float) -> f
         return 0.0
     shares = (summary.stats[:, 0] - low) / (high - low)
     inside = bool(((shares >= 0) & (shares <= 1)).all())  # one score beyond them, and there are no bounds
-    return hidden_variance(shares) * (high - low) ** 2 / trials if inside else 0.0
+    return hidden_variance(shares, summary.times) * (high - low) ** 2 / trials if inside else 0.0
 
 
 def _find_skewness(summary: Summary, influence: Floats64 | None, codes: Ints64 | None) -> float:
     """Find the skewness of a value; right and wrong ones have one that Wilson's interval knows."""
     if influence is None or bool(((summary.stats == 0) | (summary.stats == 1)).all()):
         return 0.0
-    return find_skewness(influence, codes)
+    return find_skewness(influence, codes, summary.times)
 
 
-def _evaluate_rows(aggregation: Aggregation, rows: Rows, options: Options) -> tuple[Summary, Evaluated]:
+def _evaluate_rows(
+    aggregation: Aggregation, rows: Rows, options: Options, times: Ints64 | None
+) -> tuple[Summary, Evaluated]:
     try:
         summary = aggregation.summarise(rows, options)
+        summary = summary if times is None else replace(summary, times=times[summary.units])
         return summary, evaluate(aggregation, summary)
     except (TypeError, ValueError, LookupError, AttributeError, ArithmeticError) as wrong:
         raise (
@@ -130,42 +183,19 @@ def close(column: Column, rule: Rule) -> Column:
     Floats(values=Array([1., 0.]))
     """
     lost = (column.status.data == UNSCORABLE) | (column.status.data == FAILED)
+    count = column.count(UNSCORABLE) + column.count(FAILED)
     if rule == "exclude" or not lost.any():
         return column
     if rule == "fail":
         first = next((reason for _, reason in column.reasons), "")
-        raise EvalError(f"expected a score for every document, but {int(lost.sum())} have none; the first: {first}")
+        raise EvalError(f"expected a score for every document, but {count} have none; the first: {first}")
+    status = frozen(np.where(lost, OK, column.status.data).astype(np.uint8))
+    if isinstance(column.rows, Powers) and column.rows.kind is Floats:
+        zeros = sum_powers(Floats(Array([0.0])), np.array([count]), column.rows.bounds)
+        return replace(column, rows=add_powers(column.rows, zeros), status=status)
     if not isinstance(column.rows, Floats):
         raise EvalError(f"on_unscorable: zero needs numbers, got {type(column.rows).__name__}; use exclude or fail")
-    return replace(
-        column,
-        rows=Floats(frozen(np.where(lost, 0.0, column.rows.values.floats))),
-        status=frozen(np.where(lost, OK, column.status.data).astype(np.uint8)),
-    )
-
-
-def evaluate(aggregation: Aggregation, summary: Summary) -> Evaluated:
-    """Return the value, the influence of each unit (n · d value / d weight), and the summed statistics."""
-    if not len(summary.stats):
-        return None, None, None
-    if summary.finalise is None:
-        value = float(summary.resampled(np.arange(len(summary.stats))[None, :])[0])
-        return (value if isfinite(value) else None), None, None
-    sums = aggregation.total(summary.stats)
-    with np.errstate(all="ignore"):
-        value = float(np.real(summary.finalise(sums)))
-    if not isfinite(value):
-        return None, None, None
-    with np.errstate(invalid="ignore"):
-        influence = multiply_columns(summary.stats, gradient(summary.finalise, sums) * len(summary.stats))
-    return value, (_centre(influence) if bool(np.isfinite(influence).all()) else None), sums
-
-
-def _centre(influence: Floats64) -> Floats64:
-    """Centre influences. They sum to zero but for rounding, unless a value grows with the number of documents (smoothed
-    BLEU does); a resample has as many documents as the sample, so that part is no error."""
-    mean = float(np.sort(influence).sum()) / len(influence)  # sorted, so that no bit depends on the order
-    return influence - mean if abs(mean) > 1e-9 * float(np.abs(influence).max()) else influence
+    return replace(column, rows=Floats(frozen(np.where(lost, 0.0, column.rows.values.floats))), status=status)
 
 
 def _count_documents(aggregation: Aggregation, column: Column, closed: Column, options: Options) -> Estimate:

@@ -143,6 +143,8 @@ def pair_documents(
     >>> shared.both, shared.only_a, shared.only_b
     (2, (0,), (3,))
     """
+    if any(one.column.times is not None for one in (*a.columns, *b.columns)):
+        raise EvalError(f"tallies have no documents to pair; score without tally{place(a.task.name)}")
     tables = documents if all(documents) else ((), ())  # one run's keys are not the other's ids
     rows_a, rows_b = _list_rows(a, tables[0]), _list_rows(b, tables[1])
     matched = match_documents(rows_a, rows_b)

@@ -105,7 +105,7 @@ def _report_groups(
 
 def _has_document(task: TaskReport, key: MetricKey, doc: int) -> bool:
     column = task.column(key)
-    return column is not None and doc in column.keys.ints
+    return column is not None and column.times is None and doc in column.keys.ints
 
 
 def _drop_document(task: TaskReport, doc: int, inference: Inference, tables: Tables) -> TaskReport:

@@ -8,7 +8,7 @@ from math import fsum
 import numpy as np
 from msgspec.structs import replace
 
-from evalcore.core.aggregate.value import evaluate
+from evalcore.core.aggregate.stderr import evaluate
 from evalcore.core.groups.averages import Term, merge_terms
 from evalcore.core.groups.combination import combine_terms, drop_error, macro, name_method
 from evalcore.core.groups.covariance import all_clusters
@@ -36,7 +36,7 @@ def pool(spec: GroupMetric, terms: Sequence[Term]) -> Estimate:
         return replace(only, signature=name_method([only]), group=Makeup((Part(merged[0].name, 1.0),)))
     if all(term.estimate.scale.average for term in merged):
         return macro(spec, by_size(merged))
-    columns = [term.column for term in merged if term.column is not None]
+    columns = [term.column for term in merged if term.column is not None and term.column.times is None]
     aggregation = merged[0].aggregation
     alike = len({term.estimate.scale.aggregation for term in merged}) == 1
     if len(columns) < len(merged) or not alike or aggregation is None:

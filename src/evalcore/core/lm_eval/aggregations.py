@@ -229,4 +229,5 @@ def as_lm_eval(name: str) -> Aggregation:
             for table in ("f1", "matthews_corrcoef")
         },
     }
-    return replace(AGGREGATIONS[name], **{"total": left_fold, "error": no_error, **changed.get(name, {})})
+    own = {"total": left_fold, "error": no_error, "rests_on": "documents"}  # a left fold has an order
+    return replace(AGGREGATIONS[name], **{**own, **changed.get(name, {})})

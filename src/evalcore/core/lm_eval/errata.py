@@ -12,7 +12,7 @@ from evalcore.core.groups.averages import Term
 from evalcore.core.groups.tree import GroupMetric
 from evalcore.core.metrics.corpus import CORPUS_KINDS
 from evalcore.core.records.estimate import Estimate
-from evalcore.core.records.row import Floats, Objects, Rows
+from evalcore.core.records.row import Floats, Objects, Powers, Rows
 from evalcore.core.records.task import MetricKey, MetricSpec, Pipeline
 
 ERRATA: PMap[str, str] = pmap(
@@ -92,6 +92,8 @@ def _is_emptied(facts: Facts) -> bool:
 
 def _has_partial_credit(facts: Facts) -> bool:
     """Whether any score lies strictly between 0 and 1."""
+    if isinstance(facts.rows, Powers):
+        return facts.rows.kind is Floats and facts.rows.low[0] < 1 and facts.rows.high[0] > 0
     if not isinstance(facts.rows, Floats):
         return False
     values = facts.rows.values.floats

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Mapping
+from fractions import Fraction
 from typing import NoReturn
 
 import numpy as np
@@ -16,20 +17,20 @@ from evalcore.core.records.array import Array, frozen
 from evalcore.core.records.column import Column
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.frozen_dict import FrozenDict
-from evalcore.core.records.row import Floats, Labels, Objects, Stats
+from evalcore.core.records.row import Floats, Labels, Objects, Powers, Stats
 from evalcore.core.records.score import Provenance, Scored, ScoredColumn
 from evalcore.core.records.task import MetricKey, MetricSpec, Pipeline, Step, Task, name_function
 
 RECORDS: Mapping[str, type[Struct]] = {
     kind.__name__: kind
     for kind in (
-        *(Scored, ScoredColumn, Column, Floats, Stats, Labels, Objects),
+        *(Scored, ScoredColumn, Column, Floats, Stats, Labels, Objects, Powers),
         *(Provenance, Task, MetricSpec, Pipeline, Step),
     )
 }
 """The records that may be packed; a host's own are refused."""
 
-RECORD, KEY, ARRAY, TUPLE, FROZEN, OPTIONS, FUNCTION, INTEGER, TEXT, NUMBER = range(1, 11)
+RECORD, KEY, ARRAY, TUPLE, FROZEN, OPTIONS, FUNCTION, INTEGER, TEXT, NUMBER, FRACTION, KIND = range(1, 13)
 PLAIN = frozenset({str, int, float, bool, bytes, type(None)})
 NUMBERS = frozenset("biuf")
 SMALL_INTEGERS = range(-(2**63), 2**63)
@@ -108,6 +109,10 @@ class _Packer(Struct, frozen=True):
             return self.lay_array(value.data, ARRAY)
         if isinstance(value, np.ndarray | np.generic) and value.dtype.kind in NUMBERS:
             return self.lay_array(np.asarray(value), NUMBER)
+        if isinstance(value, Fraction):
+            return self.wrap(FRACTION, str(value))
+        if isinstance(value, type) and value in self.records.values():
+            return self.wrap(KIND, value.__name__)
         if callable(value):
             return self.wrap(FUNCTION, name_function(value))
         told = f"got one of type {type(value).__name__}, which cannot be written to a partial"
@@ -160,6 +165,8 @@ class _Lifter:
             FUNCTION: lambda data: Absent(decode(data, type=str)),
             INTEGER: lambda data: int(decode(data, type=str)),
             TEXT: lambda data: bytes(data).decode("utf-8", "surrogatepass"),
+            FRACTION: lambda data: Fraction(decode(data, type=str)),
+            KIND: lambda data: self.records[decode(data, type=str)],
             NUMBER: lambda data: array if (array := self.array(data)).shape else array[()],
         }
 

@@ -147,7 +147,7 @@ def tell_unevenness(partial: Partial) -> str:
         return f"expected as many rows under each filter, got {counts}"
     if len({one.mark for one in tallies}) > 1:
         return "expected the same documents and replies under each filter, got others"
-    longest = max((len(one.column) for scored in partial.scored for one in scored.columns), default=0)
+    longest = max((one.column.documents for scored in partial.scored for one in scored.columns), default=0)
     alone = len(partial.scored) == 1 and bool(partial.scored[0].columns)
     if tallies and alone and longest != tallies[0].rows:
         return f"expected one row per document and filter, got {tallies[0].rows} rows of {longest} documents"

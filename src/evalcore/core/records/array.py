@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from fractions import Fraction
+from itertools import chain
 from math import fsum, nan
 
 import numpy as np
@@ -18,6 +20,10 @@ Bools = NDArray[np.bool_]
 Sums = NDArray[np.float64] | NDArray[np.complex128]
 Finalise = Callable[[Sums], Sums]
 """Summed statistics (..., k) to values (...). Real or complex: it is differentiated by the complex step."""
+
+
+BLOCK = 1 << 16
+"""How many numbers are turned into Python's own at a time."""
 
 
 class Array:
@@ -116,24 +122,79 @@ class ColumnRecord(Struct, frozen=True, eq=False):
                 force_setattr(self, name, FrozenDict(value) if value else NOTHING)
 
 
-def exact_sum(values: Floats64) -> Floats64:
+def exact_sum(values: Floats64, times: Ints64 | None = None) -> Floats64:
     """Correctly rounded column sums, so that bits do not depend on the order of the rows.
 
     >>> exact_sum(np.array([[1e16], [1.0], [-1e16]])).tolist()
     [1.0]
     """
-    return np.array([_sum_exactly(column) for column in values.T], dtype=np.float64)
+    return np.array([_sum_exactly(column, times) for column in values.T], dtype=np.float64)
 
 
-def _sum_exactly(column: Floats64) -> float:
-    # Integers add without rounding while no partial sum can pass 2**53: counts need no fsum.
-    largest = float(np.max(np.abs(column), initial=0.0))
-    if largest * len(column) < 2.0**53 and bool(np.all(column == np.rint(column))):
-        return float(column.sum())
+def _sum_exactly(column: Floats64, times: Ints64 | None) -> float:
+    count = len(column) if times is None else int(times.sum())
+    if _adds_as_integers(column, count):
+        return float(column.sum() if times is None else (column * times).sum())
     try:
-        return fsum(column.tolist())
+        return add_up(column, times)
     except (OverflowError, ValueError):  # beyond the largest float, or inf - inf
         return nan
+
+
+def _adds_as_integers(values: Floats64, count: int) -> bool:
+    """Whether no partial sum of so many can pass 2**53: such integers add without rounding, and need no fsum."""
+    largest = max(float(np.max(values, initial=0.0)), -float(np.min(values, initial=0.0)))
+    return largest * count < 2.0**53 and bool(np.all(values == np.rint(values)))
+
+
+def add_up(values: Floats64, times: Ints64 | None = None) -> float:
+    """The correctly rounded sum of values, each counted once or so many times.
+
+    >>> add_up(np.array([0.1, -0.3]), np.array([3, 1])) == fsum([0.1, 0.1, 0.1, -0.3]) > 0
+    True
+    """
+    terms = (values,) if times is None else multiply_exactly(values, times.astype(np.float64))
+    blocks = (term[start : start + BLOCK] for term in terms for start in range(0, len(term), BLOCK))
+    return fsum(chain.from_iterable(block.tolist() for block in blocks))  # a list of all would take more than they do
+
+
+def multiply_exactly(a: Floats64, b: Floats64) -> tuple[Floats64, Floats64]:
+    """Products and what rounding takes from each (Dekker 1971), which together are exact.
+
+    >>> [term.tolist() for term in multiply_exactly(np.array([0.1]), np.array([3.0]))]
+    [[0.30000000000000004], [-2.7755575615628914e-17]]
+    """
+    (a, up), (b, down) = np.frexp(a), np.frexp(b)
+    product = a * b
+    (high, low), (top, rest) = _split_bits(a), _split_bits(b)
+    lost = ((high * top - product) + high * rest + low * top) + low * rest
+    return np.ldexp(product, up + down), np.ldexp(lost, up + down)
+
+
+def _split_bits(values: Floats64) -> tuple[Floats64, Floats64]:
+    """Split numbers into halves of 26 bits."""
+    shifted = values * 134217729.0
+    high = shifted - (shifted - values)
+    return high, values - high
+
+
+def total_exactly(values: Floats64) -> Fraction:
+    """The exact sum of finite values: totals of parts add up to the total of all.
+
+    >>> total_exactly(np.array([0.1] * 10)) == 10 * Fraction(0.1)
+    True
+    """
+    if _adds_as_integers(values, len(values)):
+        return Fraction(int(values.sum()))
+    total = Fraction(0)
+    for start in range(0, len(values), BLOCK):
+        parts, powers = np.frexp(values[start : start + BLOCK])
+        bits, least = (parts * 2.0**53).astype(np.int64), int(powers.min())
+        halves = (np.bincount(powers - least, half) for half in (bits >> 26, bits & 0x3FFFFFF))  # below 2**53: exact
+        high, low = (half.astype(np.int64).tolist() for half in halves)
+        whole = sum(((a << 26) + b) << place for place, (a, b) in enumerate(zip(high, low, strict=True)))
+        total += Fraction(whole) * Fraction(2) ** (least - 53)
+    return total
 
 
 def multiply_columns(matrix: Floats64, weights: Floats64) -> Floats64:
@@ -144,7 +205,7 @@ def multiply_columns(matrix: Floats64, weights: Floats64) -> Floats64:
     """
     total = np.zeros(len(matrix))
     for column, weight in zip(matrix.T, weights.tolist(), strict=True):
-        total = total + column * weight
+        total += column * weight
     return total
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import reduce
 
 import numpy as np
 from msgspec import Struct
-from msgspec.structs import force_setattr
+from msgspec.structs import force_setattr, replace
 from numpy.typing import NDArray
 
 from evalcore.core.records.array import Array, Bools, Ints64, frozen
@@ -26,19 +27,26 @@ from evalcore.core.records.row import (
     BLANKS,
     Floats,
     Labels,
+    NumberRows,
     Objects,
+    Powers,
     Rows,
     Stats,
+    add_powers,
     as_objects,
     blank_rows,
     blank_unscored,
+    equal_rows,
     score_at,
+    sum_powers,
     take_rows,
 )
 
 
 class Column(Struct, frozen=True):
     """Rows of one (task, metric, filter), strictly increasing in key, with the status of each.
+
+    With ``times``, a row stands for so many documents that have it, and its key is that of the first.
 
     >>> c = build_column([0, 1], Floats(Array([1.0, 0.0])))
     >>> merge_columns(c, build_column([2], Floats(Array([1.0])))).keys.data.tolist()
@@ -49,6 +57,7 @@ class Column(Struct, frozen=True):
     rows: Rows
     status: Array
     reasons: tuple[tuple[int, str], ...] = ()
+    times: Array | None = None
 
     def __post_init__(self) -> None:
         for name in ("keys", "status"):
@@ -65,7 +74,12 @@ class Column(Struct, frozen=True):
         return np.asarray(self.status.data == OK)
 
     def count(self, status: int) -> int:
-        return int(np.count_nonzero(self.status.data == status))
+        here = self.status.data == status
+        return int(np.count_nonzero(here) if self.times is None else self.times.ints[here].sum())
+
+    @property
+    def documents(self) -> int:
+        return len(self) if self.times is None else int(self.times.ints.sum())
 
 
 def build_column(
@@ -109,6 +123,9 @@ def merge_all(columns: Iterable[Column]) -> Column:
         frozen(np.concatenate([part.status.data for part in parts])),
         tuple(sorted({pair for part in parts for pair in part.reasons})),
     )
+    if any(part.times is not None for part in parts):
+        each = [np.ones(len(part), np.int64) if part.times is None else part.times.ints for part in parts]
+        joined = replace(joined, times=frozen(np.concatenate(each)))
     keys = joined.keys.ints
     if bool(np.all(keys[1:] > keys[:-1])):
         return joined
@@ -140,6 +157,7 @@ def take_part(column: Column, here: Bools) -> Column:
         blank_unscored(take_rows(column.rows, here), column.scored[here]),
         frozen(column.status.data[here].astype(np.uint8)),
         tuple(pair for pair in column.reasons if pair[0] in kept),
+        None if column.times is None else frozen(column.times.ints[here]),
     )
 
 
@@ -149,6 +167,8 @@ def list_outcomes(column: Column) -> tuple[tuple[int, Outcome], ...]:
     >>> list_outcomes(build_column([7], Floats(Array([1.0]))))
     ((7, Ok(score=1.0)),)
     """
+    if column.times is not None:
+        raise EvalError("a tally does not know which documents have a score; score without tally")
     reasons = dict(column.reasons)
     make: Mapping[int, Callable[[int, int], Outcome]] = {
         OK: lambda i, key: Ok(score_at(column.rows, i)),
@@ -162,16 +182,25 @@ def list_outcomes(column: Column) -> tuple[tuple[int, Outcome], ...]:
 
 def concat_rows(parts: Sequence[Column]) -> Rows:
     """Concatenate the rows of columns; columns without any score take the kind of the others."""
-    kinds = {type(part.rows): part.rows for part in parts if part.scored.any()}
+    sums = [part.rows for part in parts if isinstance(part.rows, Powers)]
+    if sums:
+        return reduce(add_powers, (power_rows(part, sums[0].bounds) for part in parts if part.scored.any()))
+    kinds = {type(part.rows): part.rows for part in parts if part.scored.any() and not isinstance(part.rows, Powers)}
     if not kinds:
         return blank_rows(sum(map(len, parts)))
     shape = next(iter(kinds.values()))
     widths = {
-        part.rows.values.data.shape[1:] for part in parts if part.scored.any() and not isinstance(part.rows, Objects)
+        part.rows.values.data.shape[1:] for part in parts if part.scored.any() and isinstance(part.rows, NumberRows)
     }
     if len(kinds) > 1 or len(widths) > 1 or isinstance(shape, Objects):
         return Objects(tuple(value for part in parts for value in _list_values(part)))
     return type(shape)(frozen(np.concatenate([_convert_kind(part, shape).data for part in parts])))
+
+
+def power_rows(column: Column, bounds: tuple[float, float]) -> Powers:
+    """Sum the rows of a column that have a score."""
+    times = None if column.times is None else column.times.ints[column.scored]
+    return sum_powers(take_rows(column.rows, column.scored), times, bounds)
 
 
 def _list_values(part: Column) -> tuple[object, ...]:
@@ -181,7 +210,7 @@ def _list_values(part: Column) -> tuple[object, ...]:
 
 
 def _convert_kind(part: Column, shape: Floats | Stats | Labels) -> Array:
-    if not isinstance(part.rows, Objects) and part.scored.any():
+    if isinstance(part.rows, NumberRows) and part.scored.any():
         return part.rows.values
     return Array(np.full((len(part), *shape.values.data.shape[1:]), BLANKS[type(shape)], shape.values.data.dtype))
 
@@ -193,7 +222,9 @@ def _sort_rows(joined: Column, order: Ints64) -> Column:
     if not bool(first.all()):
         _refuse_conflicts(joined, order, keys, np.flatnonzero(~first))
     kept = order[first]
-    return Column(frozen(keys[first]), take_rows(joined.rows, kept), frozen(joined.status.data[kept]), joined.reasons)
+    times = None if joined.times is None else frozen(joined.times.ints[kept])
+    rows, status = take_rows(joined.rows, kept), frozen(joined.status.data[kept])
+    return Column(frozen(keys[first]), rows, status, joined.reasons, times)
 
 
 def _refuse_conflicts(joined: Column, order: Ints64, keys: Ints64, repeats: Ints64) -> None:
@@ -203,43 +234,14 @@ def _refuse_conflicts(joined: Column, order: Ints64, keys: Ints64, repeats: Ints
     for position in repeats.tolist():
         first, second = int(order[position - 1]), int(order[position])
         key = int(keys[position])
+        if joined.times is not None:
+            raise EvalError(f"expected tallies of different documents, got two that begin with the same - at doc {key}")
         same = joined.status.data[first] == joined.status.data[second] and len(reasons.get(key, ())) < 2
-        if not same or not _equal_rows(joined.rows, first, second):
+        if not same or not equal_rows(joined.rows, first, second):
             raise EvalError(
                 f"expected one score per document, got two different ones: {score_at(joined.rows, first)!r} "
                 f"and {score_at(joined.rows, second)!r} - at doc {key}"
             )
-
-
-def _equal_rows(rows: Rows, first: int, second: int) -> bool:
-    if isinstance(rows, Objects):
-        return _same(rows.values[first], rows.values[second])
-    values = rows.values.data
-    return bytes(values[first].tobytes()) == bytes(values[second].tobytes())
-
-
-def _same(a: object, b: object) -> bool:
-    """Whether two values are the same all the way down: NaN is NaN, 0.0 is not -0.0, and keys have no order.
-
-    >>> _same({"a": [np.nan], "b": 1}, {"b": 1, "a": [np.nan]}), _same([1], [1.0]), _same(0.0, -0.0)
-    (True, False, False)
-    """
-    if type(a) is not type(b):
-        return False
-    match a, b:
-        case np.ndarray() | np.generic(), np.ndarray() | np.generic():
-            alike = a.dtype == b.dtype and a.shape == b.shape
-            return alike and (_same(a.tolist(), b.tolist()) if a.dtype.hasobject else a.tobytes() == b.tobytes())
-        case float() | complex(), _:
-            return repr(a) == repr(b)
-        case Mapping(), Mapping():
-            return a.keys() == b.keys() and all(_same(value, b[key]) for key, value in a.items())
-        case list() | tuple(), list() | tuple():
-            return len(a) == len(b) and all(map(_same, a, b))
-    try:
-        return bool(a == b)
-    except Exception:  # a type of the user's own, with arrays in it: what cannot be told to be equal is not
-        return False
 
 
 EMPTY = Column(Array(np.zeros(0, np.int64)), Floats(Array(np.zeros(0))), Array(np.zeros(0, np.uint8)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Literal
 
 import numpy as np
 from msgspec import Struct, field
@@ -20,10 +21,10 @@ from evalcore.core.stats.links import IDENTITY, Link
 class Summary(ColumnRecord, frozen=True, eq=False):
     """A column reduced to what its aggregation needs: statistics that add up, per unit.
 
-    ``finalise`` closes summed statistics; None for statistics that are not a function of sums (the median).
-    ``resampled`` gives the value on resamples, each a row of unit indices. ``units`` maps each unit to the
-    position of its first document; ``trials`` counts what an interval rests on when the variance is zero.
-    ``weights`` says what each unit weighs, for a ratio to the sum of weights that are not all equal.
+    ``finalise`` closes summed statistics; None for what is no function of sums (the median, of ``middle`` ranks).
+    ``resampled`` gives the value on resamples, each a row of unit indices. ``units`` maps each unit to the position of
+    its first document; ``trials`` counts what an interval rests on when the variance is zero. ``weights`` says what
+    each unit weighs, for a ratio to the sum of unequal weights, and ``times`` for how many documents it stands.
     """
 
     stats: Floats64
@@ -32,6 +33,12 @@ class Summary(ColumnRecord, frozen=True, eq=False):
     finalise: Finalise | None = None
     trials: Callable[[Floats64], float] | None = None
     weights: Floats64 | None = None
+    times: Ints64 | None = None
+    middle: bool = False
+
+    @property
+    def count(self) -> int:
+        return len(self.stats) if self.times is None else int(self.times.sum())
 
 
 class Resampling(Struct, frozen=True):
@@ -78,20 +85,20 @@ class Bracket(Struct, frozen=True, kw_only=True):
     reference: tuple[str, float] | None = None
 
 
-IntervalRule = Callable[[Evidence, float], Bracket | None]
-"""Evidence and a confidence to an interval; None where the general one will do."""
+IntervalRule = Callable[[Evidence, float], Bracket | None]  # at a confidence; None where the general one will do
 
 
 class Aggregation(ShallowRecord, frozen=True, kw_only=True):
     """Closes a column into a value and the influence of each unit on it.
 
-    ``average`` says whether a group may average this value over tasks (on the scale of ``link``); ``size`` is
-    a task's weight then, from its summed statistics. ``even`` says that it is the mean of a score by document, with
-    the sum of scores and their number as statistics. ``library`` made the statistics: its version is in the recipe.
-    ``resamples`` says whether clusters may be resampled for the error of a value without influences.
-    ``read`` makes rows of logged scores that are more than one number. Where it does not ``measure``, answers are only
-    recorded, and no number is missing. ``interval`` makes the interval where it is not the general one, and ``least``
-    is the number of units below which the general one is doubtful.
+    ``average`` says whether a group may average this value over tasks (on the scale of ``link``); ``size`` is a task's
+    weight then, from its summed statistics. ``even`` says that it is the mean of a score by document, with the sum of
+    scores and their number as statistics. ``library`` made the statistics: its version is in the recipe. ``resamples``
+    says whether clusters may be resampled for the error of a value without influences. ``read`` makes rows of logged
+    scores that are more than one number. Where it does not ``measure``, answers are only recorded, and no number is
+    missing. ``interval`` makes the interval where it is not the general one, and ``least`` is the number of units below
+    which the general one is doubtful. ``rests_on`` says what all this needs: ``sums`` of statistics that are linear in
+    a row (``weighted``: but for errors), how often each of the ``rows`` occurs, or which ``documents`` have them.
     """
 
     name: str
@@ -109,6 +116,7 @@ class Aggregation(ShallowRecord, frozen=True, kw_only=True):
     total: Callable[[Floats64], Floats64] = exact_sum
     interval: IntervalRule | None = None
     least: int = 0
+    rests_on: Literal["sums", "weighted", "rows", "documents"] = "documents"
 
 
 class Part(Struct, frozen=True):
@@ -131,11 +139,9 @@ class AcrossTasks(Struct, frozen=True):
 
 
 class Scale(ShallowRecord, frozen=True, kw_only=True):
-    """The kind of a number: its aggregation, direction and bounds, and how groups average it.
+    """The kind of a number: its aggregation, direction and bounds, and how groups average it (see ``Aggregation``).
 
-    A group averages it on the scale of ``link`` if ``average`` is true, and a task then weighs its ``size``. ``even``
-    says that it is the mean of a score by document. Without ``measures``, answers were only recorded. ``score_bounds``
-    are those of one document's score, None if nobody declared any; ``bounds`` are what the interval keeps to.
+    ``score_bounds`` are those of one document's score, None if nobody declared any; ``bounds`` those of the interval.
     """
 
     aggregation: str = "mean"
@@ -217,8 +223,7 @@ class Estimate(ShallowRecord, frozen=True, kw_only=True):
         lost = "" if self.n is None else f", n={self.n}"
         lost += f", {self.counts.unscorable} unscorable" if self.counts.unscorable else ""
         lost += f", {self.counts.failed} failed" if self.counts.failed else ""
-        why = f", {self.reason}" if self.reason else ""
-        return f"Estimate({value}{error}{lost}{why})"
+        return f"Estimate({value}{error}{lost}{f', {self.reason}' if self.reason else ''})"
 
 
 def smooth(

@@ -67,7 +67,7 @@ def bootstrap_rows(statistic: Callable[[Ints64], Floats64], n: int, *, draws: in
     return scale * float(np.std(finite / scale, ddof=1)) * sqrt(n / (n - 1)) if len(finite) > 1 else None
 
 
-def median_stderr(sorted_values: Floats64) -> float | None:
+def median_stderr(sorted_values: Floats64, times: Ints64 | None = None) -> float | None:
     """Maritz and Jarrett's standard error of the median: for odd n, the bootstrap's in the limit of many draws.
 
     For even n the median counts as the order statistic at rank (n + 1) / 2.
@@ -77,15 +77,25 @@ def median_stderr(sorted_values: Floats64) -> float | None:
     >>> median_stderr(np.array([1.0])) is None
     True
     """
-    n = len(sorted_values)
+    n = len(sorted_values) if times is None else int(times.sum())
     if n < 2 or not np.all(np.isfinite(sorted_values)):
         return None
     first, weights = _median_weights(n)
-    near = sorted_values[first : first + len(weights)] - sorted_values[n // 2]
+    ranks = np.arange(first, first + len(weights))
+    near = sorted_values[at_ranks(ranks, times)] - sorted_values[at_ranks(np.array([n // 2]), times)]
     centred = near - np.sum(weights * near)
     scale = scale_of(centred)
     shares = centred / scale
     return scale * sqrt(float(np.sum(weights * shares * shares)))
+
+
+def at_ranks(ranks: Ints64, times: Ints64 | None) -> Ints64:
+    """Where the values at these ranks are in a sorted list in which each occurs once, or so many times.
+
+    >>> at_ranks(np.array([0, 2, 3]), np.array([3, 1])).tolist()
+    [0, 0, 1]
+    """
+    return ranks if times is None else np.searchsorted(np.cumsum(times), ranks, side="right")
 
 
 def _median_weights(n: int) -> tuple[int, Floats64]:

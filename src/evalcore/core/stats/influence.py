@@ -10,7 +10,7 @@ from msgspec import Struct
 from numpy.typing import NDArray
 from pyrsistent import PMap, pmap
 
-from evalcore.core.records.array import ColumnRecord, Floats64, Ints64
+from evalcore.core.records.array import ColumnRecord, Floats64, Ints64, add_up
 from evalcore.core.records.errors import EvalError
 
 _LARGE = 1e150
@@ -26,14 +26,21 @@ def scale_of(values: Sequence[float] | Floats64) -> float:
     return largest if largest > _LARGE else 1.0
 
 
-def independent(influence: Floats64) -> tuple[float, float | None, int]:
+def independent(influence: Floats64, times: Ints64 | None = None) -> tuple[float, float | None, int]:
     """Uncorrected variance, standard error and count of an estimate whose documents are independent.
+
+    With ``times``, here and below, a number stands for so many documents.
 
     >>> variance, stderr, n = independent(np.array([-1.0, 0.0, 1.0]))
     >>> round(variance, 6), round(stderr, 6), n      # 2 / 9 and sd / sqrt(3)
     (0.222222, 0.57735, 3)
     """
-    return _measure_totals(influence, len(influence))
+    count = len(influence) if times is None else int(times.sum())
+    if count == 0:
+        return nan, None, 0
+    scale = scale_of(influence)
+    variance = add_up((influence if scale == 1 else influence / scale) ** 2, times) / (count * count)
+    return scale * scale * variance, scale * sqrt(count / (count - 1) * variance) if count > 1 else None, count
 
 
 class ErrorForm(Struct, frozen=True):
@@ -57,25 +64,30 @@ class Leverage(ColumnRecord, frozen=True, eq=False):
 
     shares: Floats64
     variances: Floats64
+    times: Ints64 | None = None
+
+    @property
+    def count(self) -> int:
+        return len(self.shares) if self.times is None else int(self.times.sum())
 
     @property
     def factors(self) -> Floats64:
         """What 1/(1 - share), the correction of each unit's square, is beside C/(C - 1): 1 if all shares are equal."""
-        count = len(self.shares)
-        return np.ones(count) if np.ptp(self.shares) == 0 else (1 - 1 / count) / (1 - self.shares)
+        even = np.ptp(self.shares) == 0
+        return np.ones(len(self.shares)) if even else (1 - 1 / self.count) / (1 - self.shares)
 
     @property
     def df(self) -> float:
         """Bell and McCaffrey's degrees of freedom: C - 1 if all units are equal."""
-        count = len(self.shares)
         if np.ptp(self.shares) == np.ptp(self.variances) == 0:
-            return count - 1.0
-        return min(find_degrees(self.shares, self.variances / fsum(self.variances.tolist())), count - 1.0)
+            return self.count - 1.0
+        whole = add_up(self.variances, self.times)
+        return min(find_degrees(self.shares, self.variances / whole, self.times), self.count - 1.0)
 
     @property
     def trials(self) -> float:
         """Kish's number of equal units that would be worth as much."""
-        return float(len(self.shares)) if np.ptp(self.shares) == 0 else 1 / fsum((self.shares**2).tolist())
+        return float(self.count) if np.ptp(self.shares) == 0 else 1 / add_up(self.shares**2, self.times)
 
 
 class UnitError(Struct, frozen=True):
@@ -96,6 +108,7 @@ def measure_error(
     clusters: Sequence[object] | NDArray[np.generic] | None = None,
     *,
     weights: Floats64 | None = None,
+    times: Ints64 | None = None,
     form: ErrorForm = CR2,
 ) -> UnitError:
     """The error of a mean or, with ``weights``, of a ratio to their sum, if documents of a cluster are dependent.
@@ -110,23 +123,26 @@ def measure_error(
     >>> round(uneven.stderr, 6), round(uneven.df, 6), round(uneven.trials, 6)
     (0.912871, 1.8, 2.666667)
     """
-    n = len(influence)
+    n = len(influence) if times is None else int(times.sum())
     codes = None if clusters is None else _encode_clusters(clusters, n)
     weights = None if weights is None or n == 0 or np.ptp(weights) == 0 else weights
     if n == 0 or (codes is None and weights is None):
-        variance, stderr, count = independent(influence)
+        variance, stderr, count = independent(influence, times)
         return UnitError(stderr, variance, count - 1.0, float(count), count)
     totals = influence if codes is None else sum_clusters(influence, codes)
-    count, leverage = len(totals), weigh_units(np.ones(n) if weights is None else weights, codes, form)
-    scale = scale_of(totals)
+    leverage = weigh_units(np.ones(n) if weights is None else weights, codes, form, times)
+    count, scale = leverage.count, scale_of(totals)
+    squares = (totals / scale) ** 2
     if count < 2 or not leverage.shares.max() < 1:
-        return UnitError(None, scale * scale * (fsum(((totals / scale) ** 2).tolist()) / (n * n)), 0.0, 1.0, count)
-    variance = fsum(((totals / scale) ** 2 * leverage.factors).tolist()) / (n * n)
+        return UnitError(None, scale * scale * (add_up(squares, times) / (n * n)), 0.0, 1.0, count)
+    variance = add_up(squares * leverage.factors, times) / (n * n)
     stderr = scale * sqrt(count / (count - 1) * variance)
     return UnitError(stderr, scale * scale * variance, leverage.df, leverage.trials, count)
 
 
-def weigh_units(weights: Floats64, codes: Ints64 | None, form: ErrorForm = CR2) -> Leverage:
+def weigh_units(
+    weights: Floats64, codes: Ints64 | None, form: ErrorForm = CR2, times: Ints64 | None = None
+) -> Leverage:
     """Weigh documents, or clusters in the order of their codes, which are 0, 1, 2, ...
 
     >>> weigh_units(np.array([1.0, 1.0, 2.0]), np.array([1, 0, 0])).shares.tolist()
@@ -134,12 +150,12 @@ def weigh_units(weights: Floats64, codes: Ints64 | None, form: ErrorForm = CR2) 
     """
     weights = np.ldexp(weights, -np.frexp(weights.max(initial=0.0))[1])  # so that no square is too large or too small
     sums = [part if codes is None else sum_clusters(part, codes) for part in (weights, weights * weights)]
-    whole = fsum(weights.tolist())
+    whole = add_up(weights, times)
     with np.errstate(divide="ignore", invalid="ignore"):  # weights that add up to nothing leave no error
-        return Leverage(form.weigh(sums[0]) / whole, form.weigh(sums[1]) / whole**2)
+        return Leverage(form.weigh(sums[0]) / whole, form.weigh(sums[1]) / whole**2, times)
 
 
-def find_degrees(shares: Floats64, variances: Floats64) -> float:
+def find_degrees(shares: Floats64, variances: Floats64, times: Ints64 | None = None) -> float:
     """Degrees of freedom (tr A)² / tr(A²) of a sum of squares that are corrected for these shares.
 
     A is the covariance of the units' sums, given their shares of the whole variance: diagonal, but for what the
@@ -151,7 +167,7 @@ def find_degrees(shares: Floats64, variances: Floats64) -> float:
     h, q, w = shares, variances, 1 / (1 - shares)
 
     def add(values: Floats64) -> float:
-        return fsum(values.tolist())
+        return add_up(values, times)
 
     hh, hq, qq = add(w * h * h), add(w * h * q), add(w * q * q)
     alone = add(w * w * q * (q * (1 - 4 * h) + 2 * h * h))
@@ -170,16 +186,6 @@ def sum_clusters(values: Floats64, codes: Ints64) -> Floats64:
     order = np.lexsort((values, codes))
     starts = np.flatnonzero(np.diff(codes[order], prepend=-1))
     return np.asarray(np.add.reduceat(values[order], starts), dtype=np.float64)
-
-
-def _measure_totals(totals: Floats64, n: int) -> tuple[float, float | None, int]:
-    count = len(totals)
-    if count == 0:
-        return nan, None, 0
-    scale = scale_of(totals)
-    shares = totals / scale
-    variance = fsum((shares * shares).tolist()) / (n * n)
-    return scale * scale * variance, scale * sqrt(count / (count - 1) * variance) if count > 1 else None, count
 
 
 def _encode_clusters(clusters: Sequence[object] | NDArray[np.generic], n: int) -> Ints64:

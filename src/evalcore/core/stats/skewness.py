@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from math import cbrt, fsum, sqrt
+from math import cbrt, sqrt
 
 import numpy as np
 
-from evalcore.core.records.array import Floats64
+from evalcore.core.records.array import Floats64, Ints64, add_up
 from evalcore.core.stats.quantiles import t_cdf
 
 FEW = 30
@@ -17,8 +17,10 @@ _CROWDED = 0.05
 _PLAIN = 1e-9
 
 
-def skewness_of_sum(parts: Floats64) -> float:
+def skewness_of_sum(parts: Floats64, times: Ints64 | None = None) -> float:
     """The skewness of a sum of independent centred parts: between −1 and 1, and near them if one part is nearly all.
+
+    Each part is one, or ``times`` as many.
 
     >>> skewness_of_sum(np.array([-1.0, 1.0])), round(skewness_of_sum(np.array([-1.0, -1.0, 2.0])), 4)
     (0.0, 0.4082)
@@ -28,8 +30,8 @@ def skewness_of_sum(parts: Floats64) -> float:
         return 0.0
     shares = parts / largest
     squares = shares * shares
-    variance = fsum(squares.tolist())
-    return fsum((squares * shares).tolist()) / (variance * sqrt(variance))
+    variance = add_up(squares, times)
+    return add_up(squares * shares, times) / (variance * sqrt(variance))
 
 
 def marked_skewness(parts: Floats64) -> float:
@@ -111,7 +113,7 @@ def lengthen_sides(quantile: float, skewness: float, units: float) -> tuple[floa
 # --- jumps -----------------------------------------------------------------------------------------------------------
 
 
-def hidden_variance(shares: Floats64) -> float:
+def hidden_variance(shares: Floats64, times: Ints64 | None = None) -> float:
     """The variance that scores from 0 to 1 may hide if they crowd at a bound without touching it.
 
     A confident model's Brier scores are 0.001 until one is 0.9. Such scores count as right or wrong ones, with the
@@ -123,9 +125,12 @@ def hidden_variance(shares: Floats64) -> float:
     >>> hidden_variance(np.array([1.0, 1.0, 0.0]))
     0.0
     """
-    inside = shares[(shares > 0) & (shares < 1)]
-    if not len(inside):
-        return 0.0
-    distance = fsum(np.minimum(inside, 1 - inside).tolist()) / len(inside)
-    weight = max(1 - distance / _CROWDED, 0.0)
-    return weight * fsum((inside * (1 - inside)).tolist()) / len(shares)
+    within = (shares > 0) & (shares < 1)
+    inside, own = shares[within], None if times is None else times[within]
+    counts = (len(shares), len(inside)) if times is None or own is None else (int(times.sum()), int(own.sum()))
+    return hidden_of_sums(*counts, add_up(np.minimum(inside, 1 - inside), own), add_up(inside * (1 - inside), own))
+
+
+def hidden_of_sums(count: int, inside: int, near: float, products: float) -> float:
+    """The same from sums over scores strictly inside: of the distance from the nearer bound, and of s (1 − s)."""
+    return max(1 - near / inside / _CROWDED, 0.0) * products / count if inside else 0.0

@@ -61,6 +61,7 @@ def build_parser() -> argparse.ArgumentParser:
     tables = out.add_argument_group("columns of plain tables (JSONL, CSV, Parquet)")
     for name, what in COLUMNS.items():
         tables.add_argument(f"--{name}", metavar="COLUMN", help=what)
+    out.add_argument("--tally", action="store_true", help="count equal scores instead of keeping one per document")
     closing = out.add_argument_group("as in run")
     for name in SHARED:
         many = {"nargs": "+", "action": "extend"} if KEYS[name].kind == "names" else {}

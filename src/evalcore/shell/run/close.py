@@ -48,7 +48,7 @@ def close_task(
     except EvalError as wrong:
         if inference.on_unscorable != "exclude":
             raise
-        task, n = scored.task, max((len(one.column) for one in scored.columns), default=0)
+        task, n = scored.task, max((one.column.documents for one in scored.columns), default=0)
         lost = Estimate(value=None, counts=Counts(scored=0, failed=n), reason=str(wrong))
         return TaskReport(
             name=task.name,

@@ -50,7 +50,7 @@ def close_logs(parts: Sequence[ScoredLog], plan: Plan, tables: Tables) -> tuple[
 def list_emitted(parts: Iterable[ScoredLog]) -> Iterator[ScoredColumn]:
     """List the columns that some document has a word on."""
     columns = (one for part in parts for scored in part.scored.values() for one in scored.columns)
-    return (one for one in columns if one.column.count(NOT_EMITTED) < len(one.column))
+    return (one for one in columns if one.column.count(NOT_EMITTED) < one.column.documents)
 
 
 def _describe_task(task: TaskReport, part: ScoredLog) -> TaskReport:

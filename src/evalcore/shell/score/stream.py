@@ -225,9 +225,14 @@ def tabulate_replies(
     return asked.answered(list(chain.from_iterable(heard)))
 
 
-def merge_pieces(pieces: Iterable[Scored]) -> dict[str, Scored]:
-    """Merge the scores of each task."""
+def merge_pieces(
+    pieces: Iterable[Scored], shrink: Callable[[Sequence[Scored]], list[Scored]] | None = None
+) -> dict[str, Scored]:
+    """Merge the scores of each task; ``shrink`` makes less of those that came so far."""
     by_task: dict[str, list[Scored]] = {}
     for scored in pieces:
-        by_task.setdefault(scored.task.name, []).append(replace(scored, provenance=()))
+        parts = by_task.setdefault(scored.task.name, [])
+        parts.append(replace(scored, provenance=()))
+        if shrink is not None:
+            by_task[scored.task.name] = shrink(parts)
     return {name: merge_scored(parts) for name, parts in by_task.items()}

@@ -13,7 +13,7 @@ from evalcore.core.records.column import Column, build_column
 from evalcore.core.records.estimate import Aggregation
 from evalcore.core.records.outcome import FAILED, NOT_EMITTED, UNSCORABLE
 from evalcore.core.records.request import Options
-from evalcore.core.records.row import Floats, Objects, Rows, Stats
+from evalcore.core.records.row import Floats, NumberRows, Objects, Rows, Stats, as_objects
 from evalcore.shell.logs.runs.log_table import Cells
 
 
@@ -100,8 +100,8 @@ def _told(text: str) -> tuple[int, str]:
 def _padded(rows: Rows, more: int) -> Rows:
     if not more:
         return rows
-    if isinstance(rows, Objects):
-        return Objects((*rows.values, *(None,) * more))
+    if not isinstance(rows, NumberRows):
+        return Objects((*as_objects(rows), *(None,) * more))
     values = rows.values.data
     blank = np.zeros((more, *values.shape[1:]), values.dtype)
     return type(rows)(frozen(np.concatenate([values, blank])))

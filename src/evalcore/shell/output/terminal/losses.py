@@ -33,21 +33,25 @@ def find_losses(report: Report) -> tuple[Lost, ...]:
 
 
 def _find_loss(task: TaskReport, code: int, kind: str) -> Lost | None:
-    why: dict[int, str] = {}
+    why: dict[int, tuple[str, int]] = {}
     for _, column in task.columns:
-        for key, reason in _list_reasons(column, code):
-            why.setdefault(key, reason)
+        for key, reason, times in _list_reasons(column, code):
+            why.setdefault(key, (reason, times))
     if not why:
         return None
-    counted = Counter(why.values())
+    counted: Counter[str] = Counter()
+    for reason, times in why.values():
+        counted[reason] += times
     top = sorted(counted.items(), key=lambda pair: (-pair[1], pair[0]))
-    return Lost(task.name, kind, len(why), task.n_docs, tuple(top))
+    return Lost(task.name, kind, counted.total(), task.n_docs, tuple(top))
 
 
-def _list_reasons(column: Column, code: int) -> Iterable[tuple[int, str]]:
-    reasons = dict(column.reasons)
-    keys = column.keys.ints[column.status.data == code].tolist()
-    return ((key, PLACE.sub("", reasons.get(key, "")) or "no reason given") for key in keys)
+def _list_reasons(column: Column, code: int) -> Iterable[tuple[int, str, int]]:
+    reasons, here = dict(column.reasons), column.status.data == code
+    keys = column.keys.ints[here].tolist()
+    times = [1] * len(keys) if column.times is None else column.times.ints[here].tolist()
+    told = (PLACE.sub("", reasons.get(key, "")) or "no reason given" for key in keys)
+    return zip(keys, told, times, strict=True)
 
 
 def tell_losses(losses: Iterable[Lost], *, most: int = 3) -> tuple[str, ...]:

@@ -9,8 +9,10 @@ from msgspec.structs import replace
 
 from evalcore.core.partials.partial import Partial, merge_partials, number_documents, tell_unevenness
 from evalcore.core.records.score import adopt_scores
+from evalcore.core.tally import tally_scored
 from evalcore.shell.logs.units.unit import UNIT, Unit, span_of
 from evalcore.shell.output.terminal.progress import Progress
+from evalcore.shell.run.close import inference_of
 from evalcore.shell.score.units.kept import open_keep
 from evalcore.shell.score.units.log_plan import LogPlan, ScorePlan
 from evalcore.shell.score.units.unit_score import UnitWork, WorkItem, merge_results, read_results, score_unit, share
@@ -25,7 +27,7 @@ def gather_scores(plans: Sequence[LogPlan], asked: ScorePlan, shown: Progress) -
 
 def score_whole(at: int, planned: LogPlan) -> Partial:
     """Score a log here, from its first document to its last."""
-    return score_unit(planned, WorkItem(at, None, ()))
+    return tally_partial(score_unit(planned, WorkItem(at, None, ())), planned.asked)
 
 
 def score_in_units(
@@ -90,4 +92,12 @@ def finish_log(at: int, planned: LogPlan, parts: Sequence[Partial]) -> Partial:
     for one in merged.scored:  # functions came back as their names
         known = replace(own, name=one.task.name, metrics=own.metrics or one.task.metrics)
         scored.append(adopt_scores(one, known))
-    return replace(merged, scored=tuple(scored))
+    return tally_partial(replace(merged, scored=tuple(scored)), planned.asked)
+
+
+def tally_partial(merged: Partial, asked: ScorePlan) -> Partial:
+    """Tally the scores of a whole log where that was asked for, whoever tallied parts of it."""
+    if not asked.tally:
+        return merged
+    closing = inference_of(asked.plan, asked.tables)
+    return replace(merged, scored=tuple(tally_scored(o, inference=closing, tables=asked.tables) for o in merged.scored))

@@ -36,7 +36,8 @@ class ScorePlan(Struct, frozen=True, kw_only=True):
     """What to do with logs: how to read them, by which rules to score them, how to close them, where to write.
 
     ``samples`` are written to the folder, too; ``engine`` does the work by its ``means``; ``kept`` is the folder of
-    partials. ``keys`` are the keys that this plan was read from, ``code`` the hashes of trusted code.
+    partials. ``keys`` are the keys that this plan was read from, ``code`` the hashes of trusted code. With ``tally``
+    scores are counted, not kept.
     """
 
     plan: Plan
@@ -51,6 +52,7 @@ class ScorePlan(Struct, frozen=True, kw_only=True):
     parquet: bool = False
     overwrite: bool = False
     keep_going: bool = False
+    tally: bool = False
     readers: PMap[str, Reader] = READERS
     samples: bool = True
     engine: Engine = SERIAL

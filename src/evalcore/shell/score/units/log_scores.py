@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 from evalcore.core.records.score import Scored
+from evalcore.core.tally import tally_parts
+from evalcore.shell.run.close import inference_of
 from evalcore.shell.score.groups import group_by_field
 from evalcore.shell.score.pieces import write_pieces
 from evalcore.shell.score.stream import LogPass, Piece, merge_pieces, rename_recipe, score_rows, score_split
@@ -15,10 +18,11 @@ def score_tasks(going: LogPass, asked: ScorePlan) -> tuple[dict[str, Scored], di
     """The scores of each task of a log and, where samples are written, their hashes."""
     log, recipe, folder, tables = going.log, going.recipe, asked.written, asked.tables
     name_of = group_by_field(log.name, asked.group_by) if asked.group_by else None
+    shrink = partial(tally_parts, inference=inference_of(asked.plan, tables), tables=tables) if asked.tally else None
     if folder is None:
         rows = going.rows()
         pieces = score_split(rows, recipe, name_of, tables) if name_of else score_rows(rows, recipe, tables)
-        return merge_pieces(piece.scored for piece in pieces), {}
+        return merge_pieces((piece.scored for piece in pieces), shrink), {}
 
     def pieces_of(name: str) -> Iterator[Piece]:
         rows = going.rows() if name_of is None else (row for row in going.rows() if name_of(row) == name)
@@ -26,5 +30,5 @@ def score_tasks(going: LogPass, asked: ScorePlan) -> tuple[dict[str, Scored], di
 
     names = dict.fromkeys(map(name_of, going.rows())) if name_of else [log.name]
     each = {name: write_pieces(folder, name, pieces_of(name), log.written) for name in names}
-    done = merge_pieces(one for task in each.values() for one in task.scored)
+    done = merge_pieces((one for task in each.values() for one in task.scored), shrink)
     return done, {name: task.hash for name, task in each.items() if task.scored}

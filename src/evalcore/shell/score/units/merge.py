@@ -34,6 +34,7 @@ from evalcore.shell.run.run_result import RunResult
 from evalcore.shell.score.recipes import choose_config
 from evalcore.shell.score.score import close_run
 from evalcore.shell.score.scored_log import ScoredLog, describe_scored
+from evalcore.shell.score.units.gather import tally_partial
 from evalcore.shell.score.units.kept import SUFFIX, list_makers
 from evalcore.shell.score.units.log_head import read_head
 from evalcore.shell.score.units.log_plan import ScorePlan, plan_log, select_chosen
@@ -120,7 +121,7 @@ def merge_parts(
     _refuse_tables(merged, asked.tables)
     selected = select_chosen(asked) if asked.tasks else None
     configs = selected.configs if selected else {}
-    scored = [_describe_log(one, asked, configs) for one in _share_results(merged)]
+    scored = [_describe_log(tally_partial(one, asked), asked, configs) for one in _share_results(merged)]
     return close_run(scored, asked, selected, source=source, start=start, keys=given)
 
 

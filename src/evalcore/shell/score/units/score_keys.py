@@ -57,6 +57,7 @@ class RuleKeys(TypedDict, total=False):
     only: Names
     groups: RunPath | None
     keep_going: bool
+    tally: bool
 
 
 class EngineKeys(TypedDict, total=False):
@@ -134,6 +135,7 @@ def plan_scoring(keys: ScoreKeys | MergeKeys) -> ScorePlan:
         parquet=keys.get("parquet", False),
         overwrite=keys.get("overwrite", False),
         keep_going=keys.get("keep_going", False),
+        tally=keys.get("tally", False),
         readers=keys.get("readers", READERS),
         samples=keys.get("log_samples", True),
         engine=engine,
