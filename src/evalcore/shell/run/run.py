@@ -27,7 +27,7 @@ from evalcore.shell.files.given import parse_path
 from evalcore.shell.models import MODELS
 from evalcore.shell.models.model import Backend, Model
 from evalcore.shell.output.files.results import RunFacts, build_results, title_run
-from evalcore.shell.output.files.sample_lines import list_sample_lines
+from evalcore.shell.output.files.sample_lines import list_documents
 from evalcore.shell.output.terminal.losses import find_losses
 from evalcore.shell.output.terminal.notes import group_warnings
 from evalcore.shell.output.terminal.progress import UNSEEN, Progress
@@ -191,7 +191,7 @@ def _write(folder: Path, part: ScoredTask) -> str:
     """Write the samples of a task; its hash."""
     keys = (sample.doc_id for sample in part.built.samples)
     targets = dict(zip(keys, map(thaw_value, part.built.targets), strict=True)) if part.built.targets else None
-    return write_task(folder, part.built.task.name, list_sample_lines(part.scored, part.built, part.answers, targets))
+    return write_task(folder, part.built.task.name, [list_documents(part.scored, part.built, part.answers, targets)])
 
 
 def first_prompt(built: Built) -> str:

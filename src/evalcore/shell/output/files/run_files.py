@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from json import JSONEncoder
+from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
+from shutil import copyfileobj
+from tempfile import SpooledTemporaryFile
+from typing import IO
 
-from evalcore.shell.safety.replacement import replace_file
+from evalcore.core.lm_eval.sample_log import DocumentRows
+from evalcore.shell.safety.replacement import replace_file, replace_with
 from evalcore.shell.safety.safe_text import slug
 from evalcore.shell.safety.secrets import redact
-from evalcore.shell.safety.strict_json import drop_nonfinite, dump_json, dump_page, to_plain
+from evalcore.shell.safety.strict_json import drop_nonfinite, dump_json, dump_page, encode_json, to_plain
 
 Plain = Mapping[str, object]
-_encode = JSONEncoder(allow_nan=False, default=to_plain).encode
 FILES = ("results.json", "config.yaml", "run.json", "answers.jsonl")
 
 
@@ -26,9 +30,30 @@ def write_run(folder: Path, facts: Plain, secrets: Iterable[str] = ()) -> Path:
     return replace_file(folder / "run.json", [dump_page(redact(facts, secrets))])
 
 
-def write_samples(folder: Path, task: str, rows: Iterable[Plain]) -> Path:
-    """``samples_<task>.jsonl``: one line per document and filter (see ``samples.sample_lines``)."""
-    return replace_file(name_samples(folder, task), (_write_line(row) for row in rows))
+def write_samples(folder: Path, task: str, pieces: Iterable[Iterable[DocumentRows]]) -> Path:
+    """``samples_<task>.jsonl``: one line per filter and document of each piece (see ``sample_lines``)."""
+    return replace_with(name_samples(folder, task), partial(_write_pieces, pieces))
+
+
+def _write_pieces(pieces: Iterable[Iterable[DocumentRows]], path: Path) -> None:
+    """Write documents as they come. Lines of all filters but the first wait for the end of their piece."""
+    with open(path, "xb", buffering=BUFFER) as file:
+        for piece in pieces:
+            with ExitStack() as waiting:
+                files: list[IO[bytes]] = [file]
+                for document in piece:
+                    lines = _write_lines(document)
+                    while len(files) < len(lines):
+                        other = SpooledTemporaryFile(MOST_HELD, buffering=BUFFER, dir=path.parent)
+                        files.append(waiting.enter_context(other))
+                    for one, line in zip(files, lines, strict=False):
+                        one.write(line)
+                for other in files[1:]:
+                    other.seek(0)
+                    copyfileobj(other, file, BUFFER)
+
+
+BUFFER, MOST_HELD = 1 << 20, 1 << 24
 
 
 def name_samples(folder: Path, task: str) -> Path:
@@ -80,13 +105,24 @@ def _to_yaml(value: object) -> object:
     return value if value is None or type(value) in (str, bool, int, float) else _to_yaml(to_plain(value))
 
 
-def _write_line(row: Plain) -> str:
-    """One line of JSON. A number that JSON has no word for is null and told under evalcore's key."""
+def _write_lines(document: DocumentRows) -> list[bytes]:
+    """The lines of a document: what they begin with is encoded once."""
+    head, rests, alike = document
     try:
-        return _encode(row) + "\n"
+        begun = encode_json(head, alike=alike)[:-1]
+        return [_join_line(begun, encode_json(rest, alike=alike)[1:]) for rest in rests]
     except (ValueError, TypeError):
-        clean, nonfinite = drop_nonfinite(row)
+        return [_write_line({**head, **rest}) for rest in rests]
+
+
+def _join_line(begun: bytes, rest: bytes) -> bytes:
+    return b"%b%b%b\n" % (begun, b", " if len(begun) > 1 and len(rest) > 1 else b"", rest)
+
+
+def _write_line(row: Plain) -> bytes:
+    """One line of JSON in which a number that JSON has no word for is null and told under evalcore's key."""
+    clean, nonfinite = drop_nonfinite(row)
     if nonfinite and isinstance(clean, dict):
         extra = clean.get("evalcore")
         clean["evalcore"] = {**(extra if isinstance(extra, dict) else {}), "nonfinite": nonfinite}
-    return dump_json(clean) + "\n"
+    return dump_json(clean).encode("ascii") + b"\n"
