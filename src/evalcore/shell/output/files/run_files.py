@@ -36,21 +36,28 @@ def write_samples(folder: Path, task: str, pieces: Iterable[Iterable[DocumentRow
 
 
 def _write_pieces(pieces: Iterable[Iterable[DocumentRows]], path: Path) -> None:
-    """Write documents as they come. Lines of all filters but the first wait for the end of their piece."""
-    with open(path, "xb", buffering=BUFFER) as file:
+    """Write documents as they come, filter by filter in each piece.
+
+    Lines of all filters but the first wait for the end of their piece, without what they begin with: that is read back
+    from the lines of the first.
+    """
+    with open(path, "xb", buffering=BUFFER) as file, open(path, "rb", buffering=BUFFER) as written:
         for piece in pieces:
-            with ExitStack() as waiting:
-                files: list[IO[bytes]] = [file]
+            written.seek(start := file.tell())
+            with ExitStack() as stack:
+                sizes, waiting = list[int](), list[IO[bytes]]()
                 for document in piece:
-                    lines = _write_lines(document)
-                    while len(files) < len(lines):
-                        other = SpooledTemporaryFile(MOST_HELD, buffering=BUFFER, dir=path.parent)
-                        files.append(waiting.enter_context(other))
-                    for one, line in zip(files, lines, strict=False):
-                        one.write(line)
-                for other in files[1:]:
-                    other.seek(0)
-                    copyfileobj(other, file, BUFFER)
+                    begun, ends = _write_lines(document)
+                    sizes.append(len(begun))
+                    while len(waiting) < len(ends) - 1:
+                        waiting.append(stack.enter_context(SpooledTemporaryFile(MOST_HELD, dir=path.parent)))
+                    for out, line in zip((file, *waiting), (begun + ends[0], *ends[1:]), strict=True):
+                        out.write(line)
+                file.flush()
+                for rests in waiting:
+                    rests.seek(0)
+                    written.seek(start)
+                    file.writelines(map(_join_line, written, sizes, rests))
 
 
 BUFFER, MOST_HELD = 1 << 20, 1 << 24
@@ -105,18 +112,19 @@ def _to_yaml(value: object) -> object:
     return value if value is None or type(value) in (str, bool, int, float) else _to_yaml(to_plain(value))
 
 
-def _write_lines(document: DocumentRows) -> list[bytes]:
-    """The lines of a document: what they begin with is encoded once."""
+def _write_lines(document: DocumentRows) -> tuple[bytes, list[bytes]]:
+    """What the lines of a document begin with, and how each goes on."""
     head, rests, alike = document
     try:
         begun = encode_json(head, alike=alike)[:-1]
-        return [_join_line(begun, encode_json(rest, alike=alike)[1:]) for rest in rests]
+        ends = [encode_json(rest, alike=alike)[1:] for rest in rests]
+        return begun, [(b", " + end if len(end) > 1 else end) + b"\n" for end in ends]
     except (ValueError, TypeError):
-        return [_write_line({**head, **rest}) for rest in rests]
+        return b"", [_write_line({**head, **rest}) for rest in rests]
 
 
-def _join_line(begun: bytes, rest: bytes) -> bytes:
-    return b"%b%b%b\n" % (begun, b", " if len(begun) > 1 and len(rest) > 1 else b"", rest)
+def _join_line(line: bytes, size: int, rest: bytes) -> bytes:
+    return line[:size] + rest
 
 
 def _write_line(row: Plain) -> bytes:
