@@ -104,14 +104,15 @@ class _FilterRows:
         self.alike = is_alike([list(found.values()) for _, found in self.columns])
         ends = where.offsets.ints.tolist()
         self.spans = dict(zip(where.keys.ints.tolist(), zip(ends, ends[1:], strict=False), strict=True))
-        self.where = where
+        self.name, self.listed = where.filter, where.listed
+        self.replies = [one if type(one) is str else thaw(one) for one in where.replies]
 
     def go_on(self, key: int, replies: list[object], hashes: Plain) -> Plain:
-        where, (a, b) = self.where, self.spans.get(key, (0, 0))
+        a, b = self.spans.get(key, (0, 0))
         scores = {metric: found[key] for metric, found in self.columns if key in found}
-        kept = [one if type(one) is str else thaw(one) for one in where.replies[a:b]]
-        kept = _list_by_request(kept, replies) if where.listed else kept
-        return {"filtered_resps": kept, "filter": where.filter, "metrics": list(scores), **hashes, **scores}
+        kept = self.replies[a:b]
+        kept = _list_by_request(kept, replies) if self.listed else kept
+        return {"filtered_resps": kept, "filter": self.name, "metrics": list(scores), **hashes, **scores}
 
 
 def _list_by_request(kept: list[object], replies: list[object]) -> list[object]:

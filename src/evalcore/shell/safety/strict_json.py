@@ -35,7 +35,7 @@ _encode = json.JSONEncoder(allow_nan=False, default=lambda value: to_plain(value
 _BEYOND_ASCII = re.compile("[^\x00-\x7e]+")
 
 
-def encode_json(value: object, *, alike: bool = False) -> bytes:
+def encode_json(value: object, alike: bool = False) -> bytes:
     """The bytes of ``json.dumps``, mostly five times as fast; numbers that JSON has no words for are a ``ValueError``.
 
     ``alike``: the value is known to be alike (see ``is_alike``).

@@ -49,9 +49,10 @@ def _write_pieces(pieces: Iterable[Iterable[DocumentRows]], path: Path) -> None:
                 for document in piece:
                     begun, ends = _write_lines(document)
                     sizes.append(len(begun))
+                    file.write(begun + ends[0])
                     while len(waiting) < len(ends) - 1:
                         waiting.append(stack.enter_context(SpooledTemporaryFile(MOST_HELD, dir=path.parent)))
-                    for out, line in zip((file, *waiting), (begun + ends[0], *ends[1:]), strict=True):
+                    for out, line in zip(waiting, ends[1:], strict=True):
                         out.write(line)
                 file.flush()
                 for rests in waiting:
@@ -116,9 +117,9 @@ def _write_lines(document: DocumentRows) -> tuple[bytes, list[bytes]]:
     """What the lines of a document begin with, and how each goes on."""
     head, rests, alike = document
     try:
-        begun = encode_json(head, alike=alike)[:-1]
-        ends = [encode_json(rest, alike=alike)[1:] for rest in rests]
-        return begun, [(b", " + end if len(end) > 1 else end) + b"\n" for end in ends]
+        begun = encode_json(head, alike)[:-1]
+        ends = [b", %b\n" % encode_json(rest, alike)[1:] if rest else b"}\n" for rest in rests]
+        return begun, ends
     except (ValueError, TypeError):
         return b"", [_write_line({**head, **rest}) for rest in rests]
 
