@@ -1,6 +1,6 @@
 """Durable answers a second through the real answer log: 64 in flight, whose replies share a sync, against one by one.
 
-    python bench/durable.py [ANSWERS] [--in-flight N] [--folder FOLDER]
+python bench/durable.py [ANSWERS] [--in-flight N] [--folder FOLDER]
 """
 
 from __future__ import annotations

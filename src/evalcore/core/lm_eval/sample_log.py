@@ -57,9 +57,18 @@ def sample_rows(
     prompts = {doc: str(asked[0][0]) for doc, asked in given.items() if asked and isinstance(asked[0], list)}
     targets = {one.doc_id: thaw(one.gold) for one in docs}
     documents = iterate_documents(scored, docs, answers, given, prompts, targets)
-    names = [where.filter for where in scored.provenance]
+    return join_rows(documents, [where.filter for where in scored.provenance])
+
+
+def join_rows(documents: Iterable[DocumentRows], filters: Sequence[str]) -> list[Plain]:
+    """The rows of documents in lm-eval's order, filter by filter.
+
+    >>> two = [DocumentRows({"doc_id": i}, ({"filter": "a"}, {"filter": "b"})) for i in range(2)]
+    >>> [(row["filter"], row["doc_id"]) for row in join_rows(two, ["a", "b"])]
+    [('a', 0), ('a', 1), ('b', 0), ('b', 1)]
+    """
     rows = [{**document.head, **rest} for document in documents for rest in document.rests]
-    return sorted(rows, key=lambda row: names.index(str(row["filter"])))
+    return sorted(rows, key=lambda row: filters.index(str(row["filter"])))
 
 
 def iterate_documents(
@@ -95,13 +104,17 @@ def iterate_documents(
         yield DocumentRows(head, rests, plain and encoded is not None)
 
 
+HEAD = frozenset({"doc_id", "doc", "target", "arguments", "resps"})
+
+
 class _FilterRows:
-    """How the rows of a filter go on; ``alike`` is whether its scores are."""
+    """How the rows of a filter go on; ``alike`` is whether its scores are, under names of their own."""
 
     def __init__(self, scored: Scored, where: Provenance) -> None:
         columns = [one for one in scored.columns if one.key.filter == where.filter]
         self.columns = [(one.key.metric, _list_scores(one.column)) for one in columns]
-        self.alike = is_alike([list(found.values()) for _, found in self.columns])
+        fine = HEAD.isdisjoint(metric for metric, _ in self.columns)
+        self.alike = fine and is_alike([list(found.values()) for _, found in self.columns])
         ends = where.offsets.ints.tolist()
         self.spans = dict(zip(where.keys.ints.tolist(), zip(ends, ends[1:], strict=False), strict=True))
         self.name, self.listed = where.filter, where.listed

@@ -33,8 +33,8 @@ from evalcore.shell.output.terminal.notes import group_warnings
 from evalcore.shell.output.terminal.progress import UNSEEN, Progress
 from evalcore.shell.prompts.ready_task import Built
 from evalcore.shell.run.ask import Agenda, AnswerSheet, ask_agenda, list_questions, replies_of, tell_endings
-from evalcore.shell.run.collector import without_collector
 from evalcore.shell.run.close import close_groups, close_task
+from evalcore.shell.run.collector import without_collector
 from evalcore.shell.run.failures import offer_others, tell_failures
 from evalcore.shell.run.folder import claim_folder, hold_folder, log_path, run_folder
 from evalcore.shell.run.prepare import Selected, build_tasks, open_model, select_tasks

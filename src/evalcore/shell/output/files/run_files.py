@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
-from shutil import copyfileobj
 from tempfile import SpooledTemporaryFile
 from typing import IO
 
@@ -117,9 +116,10 @@ def _write_lines(document: DocumentRows) -> tuple[bytes, list[bytes]]:
     """What the lines of a document begin with, and how each goes on."""
     head, rests, alike = document
     try:
+        if not alike and not all(map(head.keys().isdisjoint, rests)):  # a metric is called like a key of all rows
+            raise ValueError
         begun = encode_json(head, alike)[:-1]
-        ends = [b", %b\n" % encode_json(rest, alike)[1:] if rest else b"}\n" for rest in rests]
-        return begun, ends
+        return begun, [b", %b\n" % encode_json(rest, alike)[1:] if rest else b"}\n" for rest in rests]
     except (ValueError, TypeError):
         return b"", [_write_line({**head, **rest}) for rest in rests]
 
