@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from hashlib import sha256
-from itertools import compress
+from itertools import compress, pairwise
 from operator import attrgetter
 from typing import NamedTuple
 
@@ -116,11 +116,11 @@ class _FilterRows:
         fine = HEAD.isdisjoint(metric for metric, _ in self.columns)
         self.alike = fine and is_alike([list(found.values()) for _, found in self.columns])
         ends = where.offsets.ints.tolist()
-        self.spans = dict(zip(where.keys.ints.tolist(), zip(ends, ends[1:], strict=False), strict=True))
+        self.spans = dict(zip(where.keys.ints.tolist(), pairwise(ends), strict=True))
         self.name, self.listed = where.filter, where.listed
         self.replies = [one if type(one) is str else thaw(one) for one in where.replies]
 
-    def go_on(self, key: int, replies: list[object], hashes: Plain) -> Plain:
+    def go_on(self, key: int, replies: list[object], hashes: Mapping[str, str]) -> Plain:
         a, b = self.spans.get(key, (0, 0))
         scores = {metric: found[key] for metric, found in self.columns if key in found}
         kept = self.replies[a:b]

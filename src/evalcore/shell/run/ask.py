@@ -19,6 +19,7 @@ from evalcore.shell.models.model import OTHER_OPTIONS, Ask, Heard, Model, Questi
 from evalcore.shell.output.terminal.progress import Progress
 from evalcore.shell.prompts.ready_task import Built
 from evalcore.shell.run.answer_spool import hold_answers
+from evalcore.shell.run.collector import without_collector
 
 
 class Item(NamedTuple):
@@ -40,6 +41,7 @@ Record = Callable[[Group], None]
 """Makes replies durable; called before they count."""
 
 
+@without_collector()
 def list_questions(identity: str, tasks: Iterable[Built]) -> Agenda:
     """What these tasks ask of a model. Equal requests of several documents or tasks are one question.
 

@@ -32,7 +32,7 @@ from evalcore.shell.output.terminal.losses import find_losses
 from evalcore.shell.output.terminal.notes import group_warnings
 from evalcore.shell.output.terminal.progress import UNSEEN, Progress
 from evalcore.shell.prompts.ready_task import Built
-from evalcore.shell.run.ask import Agenda, AnswerSheet, ask_agenda, list_questions, replies_of, tell_endings
+from evalcore.shell.run.ask import AnswerSheet, ask_agenda, list_questions, replies_of, tell_endings
 from evalcore.shell.run.close import close_groups, close_task
 from evalcore.shell.run.collector import without_collector
 from evalcore.shell.run.failures import offer_others, tell_failures
@@ -71,8 +71,7 @@ def run(
     plan, folder = read.plan, run_folder(read.plan)
     try:
         own = tables or POLICIES[plan.policy]
-        with without_collector():
-            ready = _make_ready(plan, home, own, models, data_readers, shown)
+        ready = _make_ready(plan, home, own, models, data_readers, shown)
         with hold_folder(folder):
             replaced = claim_folder(folder, plan, home, ready.model.identity, overwrite=overwrite)
             result = _run_in(folder, plan, ready, shown, map, parquet)
@@ -107,6 +106,7 @@ class ReadyRun(Struct, frozen=True):
         return (*self.selected.warnings, *self.model.warnings, *own)
 
 
+@without_collector()
 def _make_ready(
     plan: Plan,
     home: Path | None,
@@ -138,24 +138,8 @@ class ScoredTask(Struct, frozen=True):
 def _run_in(folder: Path, plan: Plan, ready: ReadyRun, shown: Progress, map: MapChunks, parquet: bool) -> RunResult:
     """Ask, score, close and write, in a folder that no other run uses."""
     start, model = time.time(), ready.model
-    with without_collector():
-        agenda = list_questions(model.identity, ready.tasks)
+    agenda = list_questions(model.identity, ready.tasks)
     sheet = ask_agenda(model, agenda, log_path(plan, folder), shown)
-    with without_collector():
-        return _score_and_write(folder, plan, ready, agenda, sheet, start, shown, map, parquet)
-
-
-def _score_and_write(
-    folder: Path,
-    plan: Plan,
-    ready: ReadyRun,
-    agenda: Agenda,
-    sheet: AnswerSheet,
-    start: float,
-    shown: Progress,
-    map: MapChunks,
-    parquet: bool,
-) -> RunResult:
     shown.stage("scoring", sum(len(built.samples) for built in ready.tasks))
     parts = [_score(plan, ready, built, agenda.keys[built.task.name], sheet, shown, map) for built in ready.tasks]
     closed = [close_task(part.scored, plan, ready.tables, n_original=part.built.n_original) for part in parts]
@@ -165,7 +149,7 @@ def _score_and_write(
     hashes = {part.built.task.name: _write(folder, part) for part in parts if keeps_samples(plan)}
     configs = {built.task.name: built.config for built in ready.tasks}
     results = build_results(report, facts, configs=configs, hashes=hashes, warnings=warnings)
-    source = {"model_identity": ready.model.identity}
+    source = {"model_identity": model.identity}
     counts = {"questions": len(agenda.items), "asked_now": sheet.asked_now, "log_problems": list(sheet.warnings)}
     counts |= {"failed_tasks": dict(ready.failed)} if ready.failed else {}
     files = write_folder(folder, results, hashes, source=source, start=start, parquet=parquet, **counts)
@@ -183,6 +167,7 @@ def _score_and_write(
     )
 
 
+@without_collector()
 def _score(
     plan: Plan,
     ready: ReadyRun,
@@ -205,6 +190,7 @@ def keeps_samples(plan: Plan) -> bool:
     return plan.log_samples or plan.predict_only
 
 
+@without_collector()
 def _write(folder: Path, part: ScoredTask) -> str:
     """Write the samples of a task; its hash."""
     keys = (sample.doc_id for sample in part.built.samples)

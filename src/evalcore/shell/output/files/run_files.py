@@ -50,7 +50,7 @@ def _write_pieces(pieces: Iterable[Iterable[DocumentRows]], path: Path) -> None:
                     sizes.append(len(begun))
                     file.write(begun + ends[0])
                     while len(waiting) < len(ends) - 1:
-                        waiting.append(stack.enter_context(SpooledTemporaryFile(MOST_HELD, dir=path.parent)))
+                        waiting.append(stack.enter_context(SpooledTemporaryFile(MOST_HELD, dir=str(path.parent))))
                     for out, line in zip(waiting, ends[1:], strict=True):
                         out.write(line)
                 file.flush()
