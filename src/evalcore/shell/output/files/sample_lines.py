@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from functools import partial
+from itertools import chain
 from math import isnan
 
 from evalcore.core.answers.table import AnswerTable
@@ -49,22 +50,33 @@ def list_documents(
     arguments, prompts, plain = _list_arguments(built)
     targets = {one.doc_id: thaw(one.gold) for one in built.samples} if targets is None else targets
     touched, own = _list_extras(scored, built, _list_unclear(built, known, targets))
-    rolling = built.task.output_type == LOGLIKELIHOOD_ROLLING
     counted = _find_counted_texts(scored, targets)
     order = METRIC_ORDERS.get(built.task.output_type, ()) if built.task.process_results is None else ()
+    write = None if _are_texts(scored, answers) else _write_reply
+    if write is not None and built.task.output_type == LOGLIKELIHOOD_ROLLING:
+        write = partial(_write_reply, rolling=True)
     samples = sorted(built.samples, key=DOC_ID)
     documents = iterate_documents(merge_scored([scored]), samples, answers, arguments, prompts, targets, lost=True)
     for sample, (head, rests, alike) in zip(samples, documents, strict=True):
         doc = sample.doc_id
         head["target"] = target = str(head["target"])
-        head["resps"] = _write_reply(head["resps"], rolling)
+        if write is not None:
+            head["resps"] = write(head["resps"])
         for rest in rests:
-            _write_rest(rest, order, rolling)
+            if write is not None:
+                rest["filtered_resps"] = write(rest["filtered_resps"])
+            if order:
+                _sort_metrics(rest, order)
             if doc in counted:
                 _write_references(rest, target, counted[doc])
             if doc in touched and (extras := own(str(rest["filter"]), doc)):
                 rest["evalcore"] = extras
         yield DocumentRows(head, rests, alike and plain and doc not in touched)
+
+
+def _are_texts(scored: Scored, answers: AnswerTable) -> bool:
+    """Whether all replies, as they came and as filters left them, are texts, as they are written."""
+    return {str}.issuperset(map(type, chain(answers.values, *(one.replies for one in scored.provenance))))
 
 
 def _list_arguments(built: Built) -> tuple[dict[int, Plain], dict[int, str], bool]:
@@ -189,11 +201,10 @@ def _tell_loss(outcome: Outcome) -> str:
 # --- rows as lm-eval writes them -------------------------------------------------------------------------------------
 
 
-def _write_rest(rest: Plain, order: Sequence[str], rolling: bool) -> None:
-    """Write how a row goes on as lm-eval's tracker does: replies as text, metrics in its order."""
-    rest["filtered_resps"] = _write_reply(rest["filtered_resps"], rolling)
+def _sort_metrics(rest: Plain, order: Sequence[str]) -> None:
+    """Sort the metrics of a row in lm-eval's order."""
     names = rest["metrics"]
-    if order and isinstance(names, list):
+    if isinstance(names, list):
         names.sort(key=lambda name: order.index(name) if name in order else len(order))
         rest |= {name: rest.pop(name) for name in names}
 
@@ -205,7 +216,7 @@ def _write_references(rest: Plain, target: object, names: Set[str]) -> None:
         rest[name] = [target, filtered[0] if isinstance(filtered, list) else filtered]
 
 
-def _write_reply(reply: object, rolling: bool) -> object:
+def _write_reply(reply: object, rolling: bool = False) -> object:
     """Every part of a reply as text; a failure is null, and a likelihood is without what lm-eval does not know of."""
     if isinstance(reply, list):
         if _is_likelihood(reply):
