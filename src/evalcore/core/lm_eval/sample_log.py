@@ -122,10 +122,14 @@ class _FilterRows:
 
     def go_on(self, key: int, replies: list[object], hashes: Mapping[str, str]) -> Plain:
         a, b = self.spans.get(key, (0, 0))
-        scores = {metric: found[key] for metric, found in self.columns if key in found}
-        kept = self.replies[a:b]
+        kept, names = self.replies[a:b], list[str]()
         kept = _list_by_request(kept, replies) if self.listed else kept
-        return {"filtered_resps": kept, "filter": self.name, "metrics": list(scores), **hashes, **scores}
+        rest: Plain = {"filtered_resps": kept, "filter": self.name, "metrics": names, **hashes}
+        for metric, found in self.columns:
+            if key in found:
+                names.append(metric)
+                rest[metric] = found[key]
+        return rest
 
 
 def _list_by_request(kept: list[object], replies: list[object]) -> list[object]:
