@@ -40,12 +40,13 @@ from evalcore import (
     report_task,
     score_task,
 )
+from evalcore.core.lm_eval.sample_log import DocumentRows, join_rows
 from evalcore.core.pipeline import tabulate_answers
 from evalcore.core.records.request import GENERATE_UNTIL, LOGLIKELIHOOD_ROLLING, MULTIPLE_CHOICE, Request
 from evalcore.groups import leaf_from_flat
 from evalcore.shell.output.files.results import VARYING, RunFacts, build_results
 from evalcore.shell.output.files.run_files import write_results, write_samples
-from evalcore.shell.output.files.sample_lines import list_sample_lines
+from evalcore.shell.output.files.sample_lines import list_documents
 from evalcore.shell.prompts.ready_task import Built
 from evalcore.shell.run.write import write_task
 
@@ -145,11 +146,16 @@ def built_of(case: Case) -> Built:
     return Built(our_task(case), asked, requests, tuple(our_samples(case)), {"task": case.name})
 
 
-def our_lines(case: Case, tables: Tables = LM_EVAL_0_4_13) -> list[Row]:
+def our_documents(case: Case, tables: Tables = LM_EVAL_0_4_13) -> list[DocumentRows]:
     built = built_of(case)
     answers = tabulate_answers(our_answers(case))
     scored = score_task(built.task, built.samples, answers, tables=tables, keep_replies=True)
-    return list(list_sample_lines(scored, built, answers))
+    return list(list_documents(scored, built, answers))
+
+
+def our_lines(case: Case) -> list[Row]:
+    documents = our_documents(case)
+    return join_rows(documents, [str(rest["filter"]) for rest in documents[0].rests])
 
 
 def our_report(cases: Sequence[Case], trees: Sequence[object] = (), tables: Tables = LM_EVAL_0_4_13) -> Report:
@@ -189,7 +195,7 @@ def same(theirs: object, ours: object) -> bool:
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_sample_files_are_equal_line_by_line(case: Case, tmp_path: Path) -> None:
     _, theirs = tracked(tmp_path / "theirs", run_lm_eval(case, draws=4), [case.name])
-    ours = write_samples(tmp_path / "ours", case.name, our_lines(case)).read_bytes().split(b"\n")[:-1]
+    ours = write_samples(tmp_path / "ours", case.name, [our_documents(case)]).read_bytes().split(b"\n")[:-1]
     assert len(ours) == len(theirs[case.name]) > 0
     for line, other in zip(theirs[case.name], ours, strict=True):
         a, b = json.loads(line), json.loads(other)
@@ -216,7 +222,7 @@ def by_key(value: object) -> object:
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_task_hashes_are_theirs(case: Case, tmp_path: Path) -> None:
     results, _ = tracked(tmp_path, run_lm_eval(case, draws=4), [case.name])
-    assert results["task_hashes"] == {case.name: write_task(tmp_path, case.name, our_lines(case))}
+    assert results["task_hashes"] == {case.name: write_task(tmp_path, case.name, [our_documents(case)])}
 
 
 def test_brier_rows_hold_the_score_of_the_document(tmp_path: Path) -> None:
@@ -243,7 +249,7 @@ FACTS = RunFacts(
 
 def test_run_level_keys_are_theirs(tmp_path: Path) -> None:
     theirs, _ = tracked(tmp_path, run_lm_eval(CHOICES, TEXTS, draws=4), ["choices", "texts"])
-    hashes = {case.name: write_task(tmp_path, case.name, our_lines(case)) for case in (CHOICES, TEXTS)}
+    hashes = {case.name: write_task(tmp_path, case.name, [our_documents(case)]) for case in (CHOICES, TEXTS)}
     ours = json.loads(
         write_results(tmp_path, build_results(our_report((CHOICES, TEXTS)), FACTS, hashes=hashes)).read_text()
     )

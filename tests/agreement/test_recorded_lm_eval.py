@@ -19,7 +19,7 @@ from test_lm_eval_files import (
     SEVERAL,
     TEXTS,
     metrics,
-    our_lines,
+    our_documents,
     our_report,
     tracked,
 )
@@ -178,7 +178,7 @@ def test_results_whose_samples_were_not_logged(tmp_path: Path) -> None:
 def test_documents_of_their_log_and_of_ours_are_the_same(case: Case, tmp_path: Path) -> None:
     written(tmp_path / "theirs", case)
     write_results(tmp_path / "ours", build_results(our_report([case]), RunFacts(model="canned")))
-    write_samples(tmp_path / "ours", case.name, our_lines(case))
+    write_samples(tmp_path / "ours", case.name, [our_documents(case)])
     theirs, ours = (read_recorded(tmp_path / side) for side in ("theirs", "ours"))
     assert theirs.side.documents == ours.side.documents
     assert len({row.content for row in ours.side.documents[case.name]}) == len(case.rows)

@@ -23,6 +23,7 @@ from msgspec import structs
 from test_lm_eval_files import CASES, CHOICES, LIKELIHOOD, OWN, REPEATS, SEVERAL, TEXTS, metrics, tracked
 
 from evalcore import EvalError, build_report, report_task
+from evalcore.core.lm_eval.sample_log import DocumentRows
 from evalcore.core.records.frozen_dict import thaw_value
 from evalcore.frames import samples_of, to_arrow
 from evalcore.lm_eval import LM_EVAL_0_4_13
@@ -105,6 +106,10 @@ def test_read_and_written_again_is_the_same_file_by_file(tmp_path: Path) -> None
 # --- numbers made again by evalcore -------------------------------------------------------------------------------------
 
 
+def as_document(row: dict[str, object]) -> DocumentRows:
+    return DocumentRows({"doc_id": row["doc_id"]}, [{key: value for key, value in row.items() if key != "doc_id"}])
+
+
 def through_evalcore(found: Recorded, folder: Path) -> Path:
     """A run folder of evalcore: its report of the recorded scores, which are lm-eval's, closed by lm-eval's rules."""
     theirs = [structs.replace(one, tables=LM_EVAL_0_4_13.name) for one in found.side.scored]
@@ -120,7 +125,7 @@ def through_evalcore(found: Recorded, folder: Path) -> Path:
         chat_template="{{ chat }}",
         fewshot_as_multiturn=True,
     )
-    hashes = {name: write_task(folder, name, rows[name]) for name in names}
+    hashes = {name: write_task(folder, name, [map(as_document, rows[name])]) for name in names}
     write_results(folder, build_results(report, facts, configs=found.results["configs"], hashes=hashes))
     return folder
 
@@ -174,7 +179,7 @@ def test_numbers_that_json_has_no_words_for_come_back(tmp_path: Path) -> None:
     folder = tmp_path / "run"
     (results,) = (tmp_path / "theirs").rglob("results_*.json")
     write_results(folder, json.loads(results.read_text()))
-    path = write_samples(folder, "odd", rows["odd"])
+    path = write_samples(folder, "odd", [map(DocumentRows, rows["odd"])])
     assert "NaN" not in path.read_text()
     write_lm_eval(folder, tmp_path / "ours", time=time)
     assert [dumped(row) for row in rows_in(tmp_path / "ours", "odd")] == [dumped(row) for row in rows["odd"]]

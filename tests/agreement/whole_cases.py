@@ -13,9 +13,10 @@ from both_sides import LM_EVAL_0_4_13, Canned, Case, lm_task, quiet
 from lm_eval.loggers import EvaluationTracker
 
 from evalcore import Tables, build_report, report_task, score_task
+from evalcore.core.lm_eval.sample_log import join_rows
 from evalcore.core.records.frozen_dict import thaw_value
 from evalcore.lm_eval import lm_eval_results
-from evalcore.shell.output.files.sample_lines import list_sample_lines
+from evalcore.shell.output.files.sample_lines import list_documents
 from evalcore.shell.prompts.build import build_task
 from evalcore.shell.prompts.ready_task import Asking
 from evalcore.stats import Inference, Resampling
@@ -75,5 +76,6 @@ def run_ours(case: Case, tables: Tables = LM_EVAL_0_4_13, *, draws: int = 200, *
     inference = Inference(resampling=Resampling(draws))
     report = report_task(scored, tables=tables, inference=inference, n_original=built.n_original)
     targets = dict(zip((one.doc_id for one in built.samples), map(thaw_value, built.targets), strict=True))
-    lines = json.loads(json.dumps(list(list_sample_lines(scored, built, answers, targets))))
+    rows = join_rows(list_documents(scored, built, answers, targets), [one.filter for one in scored.provenance])
+    lines = json.loads(json.dumps(rows))
     return Whole(lm_eval_results(build_report([report], tables=tables)), lines)

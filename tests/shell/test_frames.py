@@ -21,6 +21,7 @@ from sample_runs import write_log, write_run
 from test_output_rows import small_report
 
 from evalcore import EvalError, Failure, Report, build_report
+from evalcore.core.lm_eval.sample_log import DocumentRows
 from evalcore.core.records.errors import MissingExtra
 from evalcore.frames import samples_of, to_arrow, to_pandas, to_polars, write_parquet
 from evalcore.groups import leaf_from_flat
@@ -273,7 +274,7 @@ def test_lone_surrogates_are_escaped_and_told(tmp_path: Path) -> None:
         "acc": 1.0,
     }
     fine = {**row, "doc_id": 1, "doc": {"q": "é"}, "resps": [["\\ud83d"]]}
-    path = write_samples(tmp_path, "t", [row, fine])
+    path = write_samples(tmp_path, "t", [map(DocumentRows, [row, fine])])
     for table in (to_arrow([row, fine]), to_arrow(path)):
         one, two = table.to_pylist()
         assert json.loads(one["doc"]) == row["doc"]
@@ -299,7 +300,7 @@ def small_run(folder: Path, tasks: int = 2, rows: int = 3) -> Path:
     leaves = [leaf_from_flat(f"t{i}", {"acc,none": 0.5, "sample_len": rows}).value for i in range(tasks)]
     write_results(folder, build_results(build_report(leaves), RunFacts(model="m")))
     for i in range(tasks):
-        write_samples(folder, f"t{i}", [{"doc_id": doc, "doc": {"q": doc}, "arguments": [["Q", {}]], "resps": [["r"]], "metrics": ["acc"], "acc": 1.0} for doc in range(rows)])  # fmt: skip
+        write_samples(folder, f"t{i}", [[DocumentRows({"doc_id": doc, "doc": {"q": doc}, "arguments": [["Q", {}]], "resps": [["r"]], "metrics": ["acc"], "acc": 1.0}) for doc in range(rows)]])  # fmt: skip
     return folder
 
 
@@ -307,7 +308,8 @@ def test_long_logs_are_written_in_parts_of_one_schema(tmp_path: Path) -> None:
     """A score that is text only in the last part is text in all of them."""
     folder = small_run(tmp_path, tasks=1)
     row = {"doc": {"q": "é" * 50}, "arguments": [["Q", {}]], "resps": [["r"]], "metrics": ["acc"]}
-    write_samples(folder, "t0", ({**row, "doc_id": i, "acc": [1, 2] if i == 2499 else 1.0} for i in range(2500)))
+    rows = ({**row, "doc_id": i, "acc": [1, 2] if i == 2499 else 1.0} for i in range(2500))
+    write_samples(folder, "t0", [map(DocumentRows, rows)])
     _, path = write_parquet(folder)
     found = pq.ParquetFile(path)
     assert found.metadata.num_row_groups == 3

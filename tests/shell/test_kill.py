@@ -6,6 +6,7 @@ import json
 import random
 import signal
 import subprocess
+import sys
 import time
 from collections import Counter
 from pathlib import Path
@@ -94,6 +95,51 @@ def test_a_server_that_fails_three_in_ten_gives_the_same_results(tmp_path: Path,
             found.append(_without_metadata(results))
         (tmp_path / "out").rename(tmp_path / f"out{faults}")
     assert found[0] == found[1]
+
+
+GROUPS = """
+import os, signal, sys
+import evalcore
+from evalcore.extensions import Backend, Heard, Model
+from pyrsistent import pmap
+
+last = int(sys.argv[1])
+
+def ask(questions):
+    yielded = 0
+    for start in range(0, len(questions), 64):
+        batch = questions[start : start + 64]
+        with open("sent", "a") as sent:
+            sent.writelines(f"{one.digest} {one.repeat}\\n" for one in batch)
+        for at, one in enumerate(batch, start):
+            if yielded == last:
+                os.kill(os.getpid(), signal.SIGKILL)
+            yielded += 1
+            yield Heard(at, f" {one.digest[:2]}", more=at + 1 < start + len(batch))
+
+told = Backend(lambda arguments: Model("told", "told", ask), "", ())
+evalcore.run(tasks=["guesses"], include_path=["tasks"], model="told", models=pmap({"told": told}), output_path="out")
+"""
+
+
+@pytest.mark.parametrize("last", [0, 63, 64, 100, 300])
+def test_kill_9_among_replies_that_share_a_sync(tmp_path: Path, last: int) -> None:
+    """No reply that was taken with its group is asked again, and none is lost."""
+    write_tasks(tmp_path / "tasks", 120)
+
+    def run(stop: int) -> int:
+        given = [sys.executable, "-c", GROUPS, str(stop)]
+        return subprocess.run(given, cwd=tmp_path, env=environment(tmp_path), check=False).returncode
+
+    assert run(last) == -signal.SIGKILL
+    assert run(-1) == 0
+    sent = Counter((tmp_path / "sent").read_text().splitlines())
+    assert len(sent) == 360
+    assert sum(count - 1 for count in sent.values()) <= 64
+    killed = (tmp_path / "out/results.json").read_bytes()
+    (tmp_path / "out").rename(tmp_path / "old")
+    assert run(-1) == 0
+    assert (tmp_path / "out/results.json").read_bytes() == killed
 
 
 def _without_metadata(results: dict[str, object]) -> dict[str, object]:

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from test_output_rows import small_report, text_built
 
 from evalcore import EvalError
+from evalcore.core.lm_eval.sample_log import DocumentRows, join_rows
 from evalcore.shell.output.files.environment import describe_run, find_commit
 from evalcore.shell.output.files.results import VARYING, RunFacts, build_results, find_model_name
 from evalcore.shell.output.files.run_files import (
@@ -27,11 +28,11 @@ from evalcore.shell.output.files.run_files import (
     write_run,
     write_samples,
 )
-from evalcore.shell.output.files.sample_lines import list_sample_lines
+from evalcore.shell.output.files.sample_lines import list_documents
 from evalcore.shell.safety.replacement import replace_file
 from evalcore.shell.safety.safe_text import slug, visible
 from evalcore.shell.safety.secrets import HIDDEN, redact
-from evalcore.shell.safety.strict_json import dump_json
+from evalcore.shell.safety.strict_json import dump_json, encode_json
 
 FACTS = RunFacts(model="dummy", model_args={"model": "org/m", "api_key": "CANARY"})
 CHARS = st.characters(codec=None, categories=None)
@@ -180,7 +181,7 @@ HOSTILE = ["../../x", "/etc/passwd", "x" * 300, "a\0b", "CON", "nul.txt", "", ".
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_names_stay_in_the_folder(name: str, tmp_path: Path) -> None:
-    path = write_samples(tmp_path / "run", name, [{"doc_id": 0}])
+    path = write_samples(tmp_path / "run", name, [[DocumentRows({"doc_id": 0})]])
     assert path.parent == tmp_path / "run"
     assert [one.name for one in tmp_path.iterdir()] == ["run"]
     assert path.name.isascii()
@@ -198,12 +199,37 @@ def test_a_name_that_looks_hashed_is_hashed_too() -> None:
     assert name_samples(Path("r"), "gsm8k_cot").name == "samples_gsm8k_cot.jsonl"
 
 
+@given(value=JSONS)
+@settings(max_examples=300, deadline=None)
+def test_quick_json_is_that_of_the_json_module(value: object) -> None:
+    try:
+        wanted = json.dumps(value, allow_nan=False).encode()
+    except ValueError:
+        with pytest.raises(ValueError, match="not JSON compliant"):
+            encode_json(value)
+    else:
+        assert encode_json(value) == wanted
+
+
+@given(head=st.dictionaries(TEXTS, JSONS, max_size=3), rests=st.lists(st.dictionaries(TEXTS, JSONS, max_size=3)))
+@settings(max_examples=100, deadline=None)
+def test_rows_written_in_two_parts_are_the_rows(
+    head: dict[str, object], rests: list[dict[str, object]], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    head, rests = {"doc_id": 0, **head}, [{f"_{key}": one for key, one in rest.items()} for rest in rests or [{}]]
+    pieces = [[DocumentRows(head, rests), DocumentRows({**head, "doc_id": 1}, rests)]] * 2
+    path = write_samples(tmp_path_factory.mktemp("run"), "t", pieces)
+    rows = [{**head, "doc_id": at, **rest} for rest in rests for at in range(2)] * 2
+    alone = write_samples(tmp_path_factory.mktemp("run"), "t", [map(DocumentRows, rows)])
+    assert path.read_bytes() == alone.read_bytes()
+
+
 # --- samples ------------------------------------------------------------------------------------------------------
 
 
 def test_documents_that_failed_have_their_row_and_reason() -> None:
     built, answers, scored = text_built()
-    rows = list(list_sample_lines(scored, built, answers))
+    rows = join_rows(list_documents(scored, built, answers), ["number", "raw"])
     assert [(row["filter"], row["doc_id"]) for row in rows] == [(f, d) for f in ("number", "raw") for d in range(10)]
     failed = [row for row in rows if row["doc_id"] in (1, 2, 5)]
     for row in failed:
@@ -214,14 +240,14 @@ def test_documents_that_failed_have_their_row_and_reason() -> None:
 
 def test_every_document_failed() -> None:
     built, answers, scored = text_built(failing=tuple(range(10)))
-    assert len(list(list_sample_lines(scored, built, answers))) == 20
+    assert sum(len(one.rests) for one in list_documents(scored, built, answers)) == 20
 
 
 @given(text=TEXTS)
 @settings(max_examples=40, deadline=None)
 def test_any_reply_survives_on_a_line_of_its_own(text: str, tmp_path_factory: pytest.TempPathFactory) -> None:
     built, answers, scored = text_built(failing=(), text="7" + text)
-    path = write_samples(tmp_path_factory.mktemp("run"), "t", list_sample_lines(scored, built, answers))
+    path = write_samples(tmp_path_factory.mktemp("run"), "t", [list_documents(scored, built, answers)])
     lines = path.read_text("ascii").split("\n")
     assert lines.pop() == ""
     assert len(lines) == 20
@@ -231,7 +257,7 @@ def test_any_reply_survives_on_a_line_of_its_own(text: str, tmp_path_factory: py
 
 def test_numbers_without_a_word_are_null_and_told(tmp_path: Path) -> None:
     row = {"doc": {"x": float("nan")}, "perplexity": float("-inf"), "evalcore": {"unscored": {}}}
-    line = strictly(write_samples(tmp_path, "t", [row]).read_text("ascii"))
+    line = strictly(write_samples(tmp_path, "t", [[DocumentRows(row)]]).read_text("ascii"))
     assert (line["doc"], line["perplexity"]) == ({"x": None}, None)
     assert line["evalcore"] == {"unscored": {}, "nonfinite": {"doc.x": "nan", "perplexity": "-inf"}}
 
@@ -263,11 +289,11 @@ def test_configs_have_no_aliases_and_no_secrets(tmp_path: Path) -> None:
 
 
 def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
-    path = write_samples(tmp_path, "t", [{"a": 1}])
+    path = write_samples(tmp_path, "t", [[DocumentRows({"a": 1})]])
     before = path.read_bytes()
 
     def rows() -> object:
-        yield {"a": 2}
+        yield [DocumentRows({"a": 2})]
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     with pytest.raises(EvalError, match=r"samples_t\.jsonl: No space left"):

@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from copy import deepcopy
 from hashlib import sha256
-from json.encoder import encode_basestring as _quote
+from itertools import compress, pairwise
+from operator import attrgetter
+from typing import NamedTuple
 
-import numpy as np
+import msgspec
 
 from evalcore.core.answers.table import AnswerTable
 from evalcore.core.pipeline import tabulate_answers
 from evalcore.core.records.column import Column
-from evalcore.core.records.document import decode_doc
+from evalcore.core.records.document import decode_doc, encode_alike, is_alike
 from evalcore.core.records.errors import EvalError, place
 from evalcore.core.records.outcome import OK
 from evalcore.core.records.request import LOGLIKELIHOOD, LOGLIKELIHOOD_ROLLING, MULTIPLE_CHOICE, Answer, Sample
-from evalcore.core.records.row import score_at
+from evalcore.core.records.row import Objects
 from evalcore.core.records.score import Provenance, Scored
 
 Plain = dict[str, object]
 _PLAIN = (str, int, float)  # as a tuple: a union is made anew at every call
+DOC_ID = attrgetter("doc_id")
 
 METRIC_ORDERS: Mapping[str, tuple[str, ...]] = {
     MULTIPLE_CHOICE: ("acc", "f1", "mcc", "acc_norm", "acc_bytes", "exact_match", "brier_score", "likelihood"),
@@ -30,6 +34,17 @@ METRIC_ORDERS: Mapping[str, tuple[str, ...]] = {
 """The order in which lm-eval's ``process_results`` gives metrics, whatever the order they were asked for in."""
 
 
+class DocumentRows(NamedTuple):
+    """The rows of a document, one for each filter: what all begin with, and how each goes on.
+
+    ``alike`` is whether msgspec is known to write them as Python's json does (see ``is_alike``).
+    """
+
+    head: Plain
+    rests: Sequence[Plain] = ({},)
+    alike: bool = False
+
+
 def sample_rows(
     scored: Scored,
     samples: Iterable[Sample],
@@ -37,78 +52,108 @@ def sample_rows(
     arguments: Mapping[int, Sequence[object]] | None = None,
 ) -> list[Plain]:
     """lm-eval's per-document sample log: one row per document and filter. Needs ``keep_replies=True``."""
-    return list(iterate_rows(scored, samples, answers, arguments or {}))
+    docs = tuple(samples)
+    given = {doc: [thaw(one) for one in asked] for doc, asked in (arguments or {}).items()}
+    prompts = {doc: str(asked[0][0]) for doc, asked in given.items() if asked and isinstance(asked[0], list)}
+    targets = {one.doc_id: thaw(one.gold) for one in docs}
+    documents = iterate_documents(scored, docs, answers, given, prompts, targets)
+    return join_rows(documents, [where.filter for where in scored.provenance])
 
 
-def iterate_rows(
+def join_rows(documents: Iterable[DocumentRows], filters: Sequence[str]) -> list[Plain]:
+    """The rows of documents in lm-eval's order, filter by filter.
+
+    >>> two = [DocumentRows({"doc_id": i}, ({"filter": "a"}, {"filter": "b"})) for i in range(2)]
+    >>> [(row["filter"], row["doc_id"]) for row in join_rows(two, ["a", "b"])]
+    [('a', 0), ('a', 1), ('b', 0), ('b', 1)]
+    """
+    rows = [{**document.head, **rest} for document in documents for rest in document.rests]
+    return sorted(rows, key=lambda row: filters.index(str(row["filter"])))
+
+
+def iterate_documents(
     scored: Scored,
     samples: Iterable[Sample],
     answers: Iterable[Answer] | AnswerTable,
-    arguments: Mapping[int, Sequence[object]],
-    rewrite: Callable[[Plain], Plain] | None = None,
-) -> Iterator[Plain]:
-    """The rows one by one; ``rewrite`` changes what the rows of a document have in common."""
+    arguments: Mapping[int, object],
+    prompts: Mapping[int, str],
+    targets: Mapping[int, object],
+    *,
+    lost: bool = False,
+) -> Iterator[DocumentRows]:
+    """The rows of one document after another, in lm-eval's order of keys.
+
+    With ``lost``, documents that a filter did not see have a row as well.
+    """
     if scored.columns and not scored.provenance and any(len(one.column) for one in scored.columns):
         raise EvalError(f"the replies were not kept; score with keep_replies=True{place(scored.task.name)}")
     raw = _list_replies(tabulate_answers(answers))
-    shared = {one.doc_id: _list_shared(one, raw.get(one.doc_id, []), arguments.get(one.doc_id, ())) for one in samples}
-    if rewrite is not None:
-        shared = {doc: rewrite(row) for doc, row in shared.items()}
-    for where in scored.provenance:
-        yield from _list_filter_rows(scored, where, shared)
+    filters = [_FilterRows(scored, where) for where in scored.provenance]
+    plain = all(one.alike for one in filters)
+    for sample in sorted(samples, key=DOC_ID):
+        key = sample.doc_id
+        doc, target, replies = decode_doc(sample), targets[key], raw.get(key, [])
+        encoded = encode_alike(doc)
+        head = {"doc_id": key, "doc": doc, "target": target, "arguments": arguments.get(key, []), "resps": replies}
+        hashes = {
+            "doc_hash": hash_doc(doc, encoded),
+            "prompt_hash": hash_text(prompts.get(key, "")),
+            "target_hash": hash_text(str(target)),
+        }
+        rests = [one.go_on(key, replies, hashes) for one in filters if lost or key in one.spans]
+        yield DocumentRows(head, rests, plain and encoded is not None)
 
 
-def _list_filter_rows(scored: Scored, where: Provenance, shared: Mapping[int, Plain]) -> Iterator[Plain]:
-    columns = [(one.key.metric, _list_scores(one.column)) for one in scored.columns if one.key.filter == where.filter]
-    ends = where.offsets.ints.tolist()
-    for key, a, b in zip(where.keys.ints.tolist(), ends[:-1], ends[1:], strict=True):
-        scores = {metric: found[key] for metric, found in columns if key in found}
-        kept = [thaw(one) for one in where.replies[a:b]]
-        kept = _list_by_request(kept, shared[key]["resps"]) if where.listed else kept
-        # lm-eval's order of keys is that of the shared part
-        yield {**shared[key], "filtered_resps": kept, "filter": where.filter, "metrics": list(scores), **scores}
+HEAD = frozenset({"doc_id", "doc", "target", "arguments", "resps"})
 
 
-def _list_by_request(kept: list[object], replies: object) -> list[object]:
+class _FilterRows:
+    """How the rows of a filter go on; ``alike`` is whether its scores are, under names of their own."""
+
+    def __init__(self, scored: Scored, where: Provenance) -> None:
+        columns = [one for one in scored.columns if one.key.filter == where.filter]
+        self.columns = [(one.key.metric, _list_scores(one.column)) for one in columns]
+        fine = HEAD.isdisjoint(metric for metric, _ in self.columns)
+        self.alike = fine and is_alike([list(found.values()) for _, found in self.columns])
+        ends = where.offsets.ints.tolist()
+        self.spans = dict(zip(where.keys.ints.tolist(), pairwise(ends), strict=True))
+        self.name, self.listed = where.filter, where.listed
+        self.replies = [one if type(one) is str else thaw(one) for one in where.replies]
+
+    def go_on(self, key: int, replies: list[object], hashes: Mapping[str, str]) -> Plain:
+        a, b = self.spans.get(key, (0, 0))
+        kept, names = self.replies[a:b], list[str]()
+        kept = _list_by_request(kept, replies) if self.listed else kept
+        rest: Plain = {"filtered_resps": kept, "filter": self.name, "metrics": names, **hashes}
+        for metric, found in self.columns:
+            if key in found:
+                names.append(metric)
+                rest[metric] = found[key]
+        return rest
+
+
+def _list_by_request(kept: list[object], replies: list[object]) -> list[object]:
     """List what is left of the replies to each request by itself, as many of each.
 
     >>> _list_by_request(["a", "b"], [["a", "b", "c"]]), _list_by_request([1, 2, 3, 4], [[1, 2], [3, 4]])
     ([['a', 'b']], [[1, 2], [3, 4]])
     """
-    count = len(replies) if isinstance(replies, list) and replies and len(kept) % len(replies) == 0 else 1
+    count = len(replies) if replies and len(kept) % len(replies) == 0 else 1
     size = len(kept) // count
     return [kept[i * size : (i + 1) * size] for i in range(count)]
 
 
-def _list_shared(sample: Sample, replies: list[object], arguments: Sequence[object]) -> Plain:
-    """List what the rows of a document have in common, in lm-eval's order of keys."""
-    doc, target = decode_doc(sample), thaw(sample.gold)
-    prompt = str(arguments[0][0]) if arguments and isinstance(arguments[0], list | tuple) else ""
-    return {
-        "doc_id": sample.doc_id,
-        "doc": doc,
-        "target": target,
-        "arguments": [thaw(one) for one in arguments],
-        "resps": replies,
-        "filtered_resps": None,
-        "filter": None,
-        "metrics": None,
-        "doc_hash": hash_text(write_indented(doc)),
-        "prompt_hash": hash_text(prompt),
-        "target_hash": hash_text(str(target)),
-    }
-
-
 def _list_scores(column: Column) -> dict[int, object]:
-    fine = np.flatnonzero(column.status.data == OK).tolist()
-    keys = column.keys.ints.tolist()
-    return {keys[at]: thaw(score_at(column.rows, at)) for at in fine}
+    """List the scores there are as plain data, by document."""
+    rows, fine = column.rows, (column.status.data == OK).tolist()
+    values = [thaw(deepcopy(one)) for one in rows.values] if isinstance(rows, Objects) else rows.values.data.tolist()
+    return dict(compress(zip(column.keys.ints.tolist(), values, strict=True), fine))
 
 
 def _list_replies(answers: AnswerTable) -> dict[int, list[object]]:
     """List every document's replies, request by request."""
     out: dict[int, list[object]] = {}
-    ends, values = answers.offsets.ints.tolist(), [thaw(value) for value in answers.values]
+    ends, values = answers.offsets.ints.tolist(), [one if type(one) is str else thaw(one) for one in answers.values]
     for doc, a, b in zip(answers.asked.docs.ints.tolist(), ends[:-1], ends[1:], strict=True):
         out.setdefault(doc, []).append(values[a:b])
     return out
@@ -119,18 +164,15 @@ def hash_text(text: str) -> str:
     return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def write_indented(doc: object) -> str:
-    """``json.dumps(doc, indent=2, ensure_ascii=False)``, whose indented form is slow, for texts under names at once.
+def hash_doc(doc: object, encoded: bytes | None) -> str:
+    """Hash a document, which msgspec may have encoded, as lm-eval does: as indented JSON.
 
-    >>> print(write_indented({"q": "why?", "a": "so"}))
-    {
-      "q": "why?",
-      "a": "so"
-    }
+    >>> hash_doc({"q": "why?"}, b'{"q":"why?"}') == hash_doc({"q": "why?"}, None)
+    True
     """
-    if type(doc) is dict and doc and all(type(key) is str and type(value) is str for key, value in doc.items()):
-        return "{\n" + ",\n".join([f"  {_quote(key)}: {_quote(value)}" for key, value in doc.items()]) + "\n}"
-    return json.dumps(doc, indent=2, ensure_ascii=False)
+    if encoded is None:
+        return hash_text(json.dumps(doc, indent=2, ensure_ascii=False))
+    return sha256(msgspec.json.format(encoded, indent=2)).hexdigest()
 
 
 def thaw(value: object) -> object:

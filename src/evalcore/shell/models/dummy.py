@@ -49,8 +49,8 @@ def guess_reply(question: Question, seed: int = 0) -> Reply:
     >>> guess_reply(Question(LogLikelihood("2 + 2 =", " 4"))).tokens
     2
     """
-    request, repeat = question
-    share, other = _draw_numbers(f"{seed}:{digest_request(request)}:{repeat}")
+    request = question.request
+    share, other = _draw_numbers(f"{seed}:{question.digest or digest_request(request)}:{question.repeat}")
     if isinstance(request, LogLikelihood):
         return Likelihood(log(share) * len(request.continuation), other < 0.1, max(1, len(request.continuation)))
     if isinstance(request, Generate):

@@ -13,10 +13,11 @@ from evalcore.shell.prompts.turns import ChatTemplate
 
 
 class Question(NamedTuple):
-    """One request, asked for the ``repeat``-th time."""
+    """One request, asked for the ``repeat``-th time; ``digest`` names the request, where that is known already."""
 
     request: Request
     repeat: int = 0
+    digest: str = ""
 
 
 class Heard(NamedTuple):

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from msgspec import Struct
 from pyrsistent import PMap
 
-from evalcore.core.records.document import digest_request, digest_requests
+from evalcore.core.records.document import digest_request
 from evalcore.core.records.errors import EvalError, unknown
 from evalcore.core.records.frozen_dict import FrozenDict
 from evalcore.core.records.request import Failure, Generate, Reply, Request
@@ -60,12 +60,11 @@ def open_replay(arguments: Mapping[str, object], readers: PMap[str, Reader] = RE
     shown = ", ".join(parse_path(name).name for name in names)  # results do not depend on where the files are
 
     def ask(questions: Sequence[Question]) -> Iterator[Heard]:
-        digests = digest_requests(question.request for question in questions)
-        found = [find_answer(recording, one, digest) for one, digest in zip(questions, digests, strict=True)]
+        found = [find_answer(recording, question) for question in questions]
         hint = "" if any(found) else _give_hint(recording)
-        missing = Failure(f"no recorded answer for this request in {shown}{hint}")
+        missing = Failure(f"no recorded answer for this request in {shown}{hint}"), ""
         for at, answer in enumerate(found):
-            yield Heard(at, *(answer or (missing, "")))
+            yield Heard(at, *(answer or missing), (at + 1) % AT_ONCE != 0)
 
     declared = "".join(f":{name}={column}" for name, column in columns.items())
     identity = f"replay:{hash_files(files)}" + (f":{wanted}" if wanted else "") + declared
@@ -78,18 +77,21 @@ def _give_hint(recording: Recording) -> str:
     return f" (of its {count:,} answers {asked})" if count else " (it holds no answers at all)"
 
 
-def find_answer(recording: Recording, question: Question, digest: str) -> tuple[Reply, str] | None:
-    """Find the recorded reply to a request with this digest, and how it ended.
+AT_ONCE = 1000
+
+
+def find_answer(recording: Recording, question: Question) -> tuple[Reply, str] | None:
+    """Find the recorded reply to a request, and how it ended.
 
     If only the options differ, a prompt that was asked in one way only counts as the same question.
 
     >>> asked = Generate("2 + 2 =")
     >>> recording = Recording(FrozenDict({(digest_request(asked), 0): (" 4", "stop")}))
-    >>> find_answer(recording, Question(asked), digest_request(asked))
+    >>> find_answer(recording, Question(asked))
     (' 4', 'stop')
     """
-    request, repeat = question
-    answer = recording.replies.get((digest, repeat))
+    request, repeat, digest = question
+    answer = recording.replies.get((digest or digest_request(request), repeat))
     if answer is not None:
         return fit_reply(request, answer[0]), answer[1]
     near = recording.prompts.get(request.prompt, frozenset()) if isinstance(request, Generate) else frozenset()

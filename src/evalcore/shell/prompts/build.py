@@ -26,7 +26,7 @@ from evalcore.shell.prompts.overrides import fill_config, override_settings, sel
 from evalcore.shell.prompts.ready_task import Asking, Built
 from evalcore.shell.prompts.settings import TaskSettings, decode_settings
 from evalcore.shell.prompts.templates.compile import Doc
-from evalcore.shell.prompts.turns import Turn
+from evalcore.shell.prompts.turns import Turn, write_text
 
 CALLED = ("doc_to_text", "doc_to_target", "doc_to_choice")
 
@@ -164,15 +164,16 @@ def _make_shots(
     kept: list[Doc] = list(pool)  # an object keeps its id while it is alive
 
     def turns(example: Doc) -> tuple[Turn, ...]:
-        if id(example) not in written:
+        known = written.get(id(example))
+        if known is None:
             kept.append(example)
-            written[id(example)] = _write_shot(asker, example, whole)
-        return written[id(example)]
+            known = _write_shot(asker, example, whole)
+            if asker.chat is None:  # one text
+                known = (Turn("user", write_text(known)),)
+            written[id(example)] = known
+        return known
 
-    def shots(doc: Doc) -> Sequence[Turn]:
-        return [turn for example in draw(doc) for turn in turns(example)]
-
-    return shots
+    return lambda doc: [turn for example in draw(doc) for turn in turns(example)]
 
 
 def _write_shot(asker: Asker, example: Doc, pool: Sequence[Doc]) -> tuple[Turn, ...]:

@@ -6,9 +6,8 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain
 
-import msgspec
-
 from evalcore.core.records.array import ColumnRecord
+from evalcore.core.records.document import encode_alike
 from evalcore.core.records.errors import EvalError, locate, place, require, unknown
 from evalcore.core.records.frozen_dict import thaw_value
 from evalcore.shell.prompts.settings import TaskSettings
@@ -125,8 +124,6 @@ def _call_own(task: str, what: str, function: Callable[..., object], *given: obj
 
 # --- as bytes --------------------------------------------------------------------------------------------------
 
-EXACT = frozenset({str, int, bool, type(None)})
-
 
 def encode_doc(doc: Doc) -> bytes:
     """Encode a document as JSON; what JSON has no word for is written as in lm-eval's logs.
@@ -134,24 +131,8 @@ def encode_doc(doc: Doc) -> bytes:
     >>> encode_doc({"q": "é", "n": [1, None]}), encode_doc({"x": float("nan"), "when": {1}})
     (b'{"q":"\\xc3\\xa9","n":[1,null]}', b'{"x": NaN, "when": [1]}')
     """
-    if _is_exact(doc.values()):
-        try:
-            return msgspec.json.encode(doc)
-        except (UnicodeEncodeError, OverflowError, TypeError):
-            pass
-    return json.dumps(doc, default=_convert_value).encode()
-
-
-def _is_exact(values: Iterable[object]) -> bool:
-    """Whether msgspec writes these values as Python's own writer does (msgspec writes NaN as null)."""
-    kinds = set(map(type, values))
-    if kinds <= EXACT:
-        return True
-    return kinds <= EXACT | {list, dict} and all(
-        _is_exact(one.values() if type(one) is dict else one)
-        for one in values
-        if type(one) is dict or type(one) is list
-    )
+    encoded = encode_alike(doc)
+    return json.dumps(doc, default=_convert_value).encode() if encoded is None else encoded
 
 
 def _convert_value(value: object) -> object:

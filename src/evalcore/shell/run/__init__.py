@@ -1,6 +1,7 @@
 """A whole run: ``run`` asks a model, scores its answers, closes the numbers and writes them.
 
 run         run(): the steps below in order
+collector   the garbage collector, left out where many records are made
 by_task     what a plan says of tasks, groups and globs, task by task
 prepare     a plan's tasks: names to trees, trusted code, documents, requests
 failures    tasks that cannot be built

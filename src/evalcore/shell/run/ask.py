@@ -19,13 +19,13 @@ from evalcore.shell.models.model import OTHER_OPTIONS, Ask, Heard, Model, Questi
 from evalcore.shell.output.terminal.progress import Progress
 from evalcore.shell.prompts.ready_task import Built
 from evalcore.shell.run.answer_spool import hold_answers
+from evalcore.shell.run.collector import without_collector
 
 
 class Item(NamedTuple):
-    """A question under the key of its answer; ``digest`` names the request whatever the model."""
+    """A question under the key of its answer."""
 
     key: str
-    digest: str
     question: Question
 
 
@@ -41,6 +41,7 @@ Record = Callable[[Group], None]
 """Makes replies durable; called before they count."""
 
 
+@without_collector()
 def list_questions(identity: str, tasks: Iterable[Built]) -> Agenda:
     """What these tasks ask of a model. Equal requests of several documents or tasks are one question.
 
@@ -55,7 +56,7 @@ def list_questions(identity: str, tasks: Iterable[Built]) -> Agenda:
         for request, digest, repeats in zip(built.requests, digest_requests(built.requests), counts, strict=True):
             for repeat in range(repeats):
                 key = answer_key(identity, digest, repeat)
-                items.setdefault(key, Item(key, digest, Question(request, repeat)))
+                items.setdefault(key, Item(key, Question(request, repeat, digest)))
                 mine.append(key)
         keys[built.task.name] = tuple(mine)
     return Agenda(FrozenDict(items), FrozenDict(keys))
@@ -64,7 +65,7 @@ def list_questions(identity: str, tasks: Iterable[Built]) -> Agenda:
 def sort_items(items: Iterable[Item]) -> list[Item]:
     """Kind by kind, longest first, equal contexts together: the largest request meets its limits first.
 
-    >>> ask = lambda text: Item(text, text, Question(Generate(text)))
+    >>> ask = lambda text: Item(text, Question(Generate(text)))
     >>> [item.key for item in sort_items(map(ask, ["a", "ccc", "bb"]))]
     ['ccc', 'bb', 'a']
     """
@@ -108,7 +109,9 @@ def ask_agenda(model: Model, agenda: Agenda, path: Path, shown: Progress) -> Ans
 
 
 def _log(log: LogWriter, group: Group) -> None:
-    log.append_all((item.key, item.digest, item.question.repeat, heard.reply, heard.finish) for item, heard in group)
+    log.append_all(
+        (item.key, item.question.digest, item.question.repeat, heard.reply, heard.finish) for item, heard in group
+    )
 
 
 def _ask_rest(
@@ -116,7 +119,8 @@ def _ask_rest(
 ) -> AnswerSheet:
     replies = {key: fit_reply(agenda.items[key].question.request, answer.reply) for key, answer in known.items()}
     finishes = {key: answer.finish for key, answer in known.items() if answer.finish}
-    rest = sort_items(item for key, item in agenda.items.items() if key not in known)
+    rest = [item for key, item in agenda.items.items() if key not in known]
+    rest = rest if model.recorded else sort_items(rest)
     shown.stage("asking", len(agenda.items), known=len(known))
     try:
         with closing(join_replies(ask_each(model.ask, rest))) as groups:
@@ -140,7 +144,7 @@ def _kept(model: Model, replies: Mapping[str, Reply], agenda: Agenda) -> str:
 def ask_each(ask: Ask, items: Sequence[Item]) -> Iterator[tuple[Item, Heard]]:
     """The reply to each item as it comes; a model that answers twice, or what was not asked, is refused.
 
-    >>> one = Item("k", "d", Question(Generate("?")))
+    >>> one = Item("k", Question(Generate("?")))
     >>> next(ask_each(lambda questions: (Heard(at, "x") for at in (1,)), [one]))
     Traceback (most recent call last):
     evalcore.EvalError: expected a reply to one of 1 questions, got one to number 1
@@ -169,7 +173,7 @@ def _checked(replies: Iterable[Heard], items: Sequence[Item]) -> Iterator[tuple[
 def join_replies(replies: Iterable[tuple[Item, Heard]]) -> Generator[Group, None, None]:
     """Join the replies that came together. Those that came before an error, or before a stop, come before it.
 
-    >>> item = Item("k", "d", Question(Generate("?")))
+    >>> item = Item("k", Question(Generate("?")))
     >>> [len(group) for group in join_replies((item, Heard(0, "x", more=more)) for more in (True, False, False))]
     [2, 1]
     """

@@ -27,13 +27,14 @@ from evalcore.shell.files.given import parse_path
 from evalcore.shell.models import MODELS
 from evalcore.shell.models.model import Backend, Model
 from evalcore.shell.output.files.results import RunFacts, build_results, title_run
-from evalcore.shell.output.files.sample_lines import list_sample_lines
+from evalcore.shell.output.files.sample_lines import list_documents
 from evalcore.shell.output.terminal.losses import find_losses
 from evalcore.shell.output.terminal.notes import group_warnings
 from evalcore.shell.output.terminal.progress import UNSEEN, Progress
 from evalcore.shell.prompts.ready_task import Built
 from evalcore.shell.run.ask import AnswerSheet, ask_agenda, list_questions, replies_of, tell_endings
 from evalcore.shell.run.close import close_groups, close_task
+from evalcore.shell.run.collector import without_collector
 from evalcore.shell.run.failures import offer_others, tell_failures
 from evalcore.shell.run.folder import claim_folder, hold_folder, log_path, run_folder
 from evalcore.shell.run.prepare import Selected, build_tasks, open_model, select_tasks
@@ -105,6 +106,7 @@ class ReadyRun(Struct, frozen=True):
         return (*self.selected.warnings, *self.model.warnings, *own)
 
 
+@without_collector()
 def _make_ready(
     plan: Plan,
     home: Path | None,
@@ -165,6 +167,7 @@ def _run_in(folder: Path, plan: Plan, ready: ReadyRun, shown: Progress, map: Map
     )
 
 
+@without_collector()
 def _score(
     plan: Plan,
     ready: ReadyRun,
@@ -187,11 +190,12 @@ def keeps_samples(plan: Plan) -> bool:
     return plan.log_samples or plan.predict_only
 
 
+@without_collector()
 def _write(folder: Path, part: ScoredTask) -> str:
     """Write the samples of a task; its hash."""
     keys = (sample.doc_id for sample in part.built.samples)
     targets = dict(zip(keys, map(thaw_value, part.built.targets), strict=True)) if part.built.targets else None
-    return write_task(folder, part.built.task.name, list_sample_lines(part.scored, part.built, part.answers, targets))
+    return write_task(folder, part.built.task.name, [list_documents(part.scored, part.built, part.answers, targets)])
 
 
 def first_prompt(built: Built) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
 
+from evalcore.core.lm_eval.sample_log import DocumentRows
 from evalcore.shell.output.files.environment import describe_run
 from evalcore.shell.output.files.run_files import list_files, name_samples, write_results, write_run, write_samples
 from evalcore.shell.run.folder import earlier_run
@@ -15,16 +16,21 @@ from evalcore.shell.run.folder import earlier_run
 Plain = Mapping[str, object]
 
 
-def write_task(folder: Path, task: str, rows: Iterable[Plain]) -> str:
+def write_task(folder: Path, task: str, pieces: Iterable[Iterable[DocumentRows]]) -> str:
     """Write the samples of a task as they come; the hash that lm-eval gives it, of documents, prompts and targets."""
     digest = sha256()
 
-    def hashed() -> Iterator[Plain]:
-        for row in rows:
-            digest.update(f"{row['doc_hash']}{row['prompt_hash']}{row['target_hash']}".encode())
-            yield row
+    def hashed(piece: Iterable[DocumentRows]) -> Iterator[DocumentRows]:
+        hashes, filters = list[str](), 0
+        for document in piece:
+            if filters := len(document.rests):
+                row = document.rests[0]
+                hashes.append(f"{row['doc_hash']}{row['prompt_hash']}{row['target_hash']}")
+            yield document
+        for _ in range(filters):  # as often as there are lines
+            digest.update("".join(hashes).encode())
 
-    write_samples(folder, task, hashed())
+    write_samples(folder, task, map(hashed, pieces))
     return digest.hexdigest()
 
 

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from evalcore.core.aggregate.task_report import aggregation_of
 from evalcore.core.lm_eval.result_file import BYPASS
+from evalcore.core.lm_eval.sample_log import DocumentRows
 from evalcore.core.records.column import Column, build_column
 from evalcore.core.records.frozen_dict import FrozenDict
 from evalcore.core.records.request import freeze_options
@@ -78,19 +79,25 @@ def add_kept(scored: Scored, kept: Kept | None, tables: Tables) -> Scored:
     return replace(scored, task=replace(kept.task, name=scored.task.name), columns=(*measured, *here))
 
 
-def add_unclosed(row: Plain, kept: Kept | None) -> Plain:
-    """Add recorded scores without a number to a sample row.
+def add_unclosed(document: DocumentRows, kept: Kept) -> DocumentRows:
+    """Add recorded scores without a number to the rows of a document.
 
     >>> kept = Kept(Task("t", "generate_until"), (), {MetricKey("own"): {0: ["a", "b"]}})
-    >>> add_unclosed({"doc_id": 0, "filter": "none", "metrics": ["acc"], "acc": 1.0}, kept)
-    {'doc_id': 0, 'filter': 'none', 'metrics': ['acc', 'own'], 'acc': 1.0, 'own': ['a', 'b']}
+    >>> document = DocumentRows({"doc_id": 0}, [{"filter": "none", "metrics": ["acc"], "acc": 1.0}])
+    >>> add_unclosed(document, kept).rests
+    [{'filter': 'none', 'metrics': ['acc', 'own'], 'acc': 1.0, 'own': ['a', 'b']}]
     """
-    at = row["doc_id"]
-    if kept is None or not kept.unclosed or not isinstance(at, int):
-        return row
-    name, names = row["filter"], row["metrics"]
-    found = {key.metric: one[at] for key, one in kept.unclosed.items() if key.filter == name and at in one}
-    return {**row, "metrics": [*(names if isinstance(names, list) else ()), *found], **found}
+    head, rests, _ = document
+    at, out = head["doc_id"], list[dict[str, object]]()
+    for rest in rests:
+        found = {
+            key.metric: one[at]
+            for key, one in kept.unclosed.items()
+            if key.filter == rest["filter"] and isinstance(at, int) and at in one
+        }
+        names = rest["metrics"]
+        out.append({**rest, "metrics": [*(names if isinstance(names, list) else ()), *found], **found})
+    return DocumentRows(head, out)
 
 
 def _rows_of(given: Column, keys: Set[int]) -> Column:

@@ -9,6 +9,7 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
+from evalcore.core.lm_eval.sample_log import DocumentRows
 from evalcore.core.records.document import decode_doc
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.request import (
@@ -59,27 +60,25 @@ def write_pieces(folder: Path, task: str, pieces: Iterable[Piece], fields: froze
     """
     from evalcore.shell.output.files.sample_lines import (  # only here: templates take time
         find_targets,
-        list_sample_lines,
+        list_documents,
     )
     from evalcore.shell.prompts.ready_task import Built
 
     done: list[Scored] = []
 
-    def lines() -> Iterator[Plain]:
+    def documents() -> Iterator[Iterator[DocumentRows]]:
         known = None
         for piece in pieces:
             requests = [_request(piece, row, at) for row in piece.logged for at in range(len(row.replies) or 1)]
             samples = (_without_fields(one, fields) for one in piece.samples) if fields else piece.samples
             built = Built(piece.scored.task, piece.answers.asked, requests, tuple(samples), {})
             known = find_targets(built) if known is None else known  # a reader learns them from the first document
-            yield from (
-                add_unclosed(row, piece.kept)
-                for row in list_sample_lines(piece.scored, built, piece.answers, known=known)
-            )
+            rows = list_documents(piece.scored, built, piece.answers, known=known)
+            yield (add_unclosed(document, piece.kept) for document in rows) if piece.kept else rows
             done.append(replace(piece.scored, provenance=()))
             gc.collect(0)  # json leaves cycles behind where it indents, as for the hashes of documents
 
-    digest = write_task(folder, task, lines())
+    digest = write_task(folder, task, documents())
     if not done:  # an empty file would not be read as a log
         name_samples(folder, task).unlink()
     return WrittenTask(tuple(done), digest)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from itertools import chain, islice
 from operator import attrgetter
 
@@ -74,18 +72,6 @@ class LogPass:
                 yield row
             else:
                 self.problems[row] = None
-
-
-@contextmanager
-def without_collector() -> Iterator[None]:
-    """Leave cycles alone for a while: records have none, and to look for them takes longer than to score."""
-    was = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was:
-            gc.enable()
 
 
 def score_rows(rows: Iterable[Logged], recipe: Recipe, tables: Tables, *, keep: bool = False) -> Iterator[Piece]:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from json import JSONEncoder
+from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
+from tempfile import SpooledTemporaryFile
+from typing import IO
 
-from evalcore.shell.safety.replacement import replace_file
+from evalcore.core.lm_eval.sample_log import DocumentRows
+from evalcore.shell.safety.replacement import replace_file, replace_with
 from evalcore.shell.safety.safe_text import slug
 from evalcore.shell.safety.secrets import redact
-from evalcore.shell.safety.strict_json import drop_nonfinite, dump_json, dump_page, to_plain
+from evalcore.shell.safety.strict_json import drop_nonfinite, dump_json, dump_page, encode_json, to_plain
 
 Plain = Mapping[str, object]
-_encode = JSONEncoder(allow_nan=False, default=to_plain).encode
 FILES = ("results.json", "config.yaml", "run.json", "answers.jsonl")
 
 
@@ -26,9 +29,38 @@ def write_run(folder: Path, facts: Plain, secrets: Iterable[str] = ()) -> Path:
     return replace_file(folder / "run.json", [dump_page(redact(facts, secrets))])
 
 
-def write_samples(folder: Path, task: str, rows: Iterable[Plain]) -> Path:
-    """``samples_<task>.jsonl``: one line per document and filter (see ``samples.sample_lines``)."""
-    return replace_file(name_samples(folder, task), (_write_line(row) for row in rows))
+def write_samples(folder: Path, task: str, pieces: Iterable[Iterable[DocumentRows]]) -> Path:
+    """``samples_<task>.jsonl``: one line per filter and document of each piece (see ``sample_lines``)."""
+    return replace_with(name_samples(folder, task), partial(_write_pieces, pieces))
+
+
+def _write_pieces(pieces: Iterable[Iterable[DocumentRows]], path: Path) -> None:
+    """Write documents as they come, filter by filter in each piece.
+
+    Lines of all filters but the first wait for the end of their piece, without what they begin with: that is read back
+    from the lines of the first.
+    """
+    with open(path, "xb", buffering=BUFFER) as file, open(path, "rb", buffering=BUFFER) as written:
+        for piece in pieces:
+            written.seek(start := file.tell())
+            with ExitStack() as stack:
+                sizes, waiting = list[int](), list[IO[bytes]]()
+                for document in piece:
+                    begun, ends = _write_lines(document)
+                    sizes.append(len(begun))
+                    file.write(begun + ends[0])
+                    while len(waiting) < len(ends) - 1:
+                        waiting.append(stack.enter_context(SpooledTemporaryFile(MOST_HELD, dir=str(path.parent))))
+                    for out, line in zip(waiting, ends[1:], strict=True):
+                        out.write(line)
+                file.flush()
+                for rests in waiting:
+                    rests.seek(0)
+                    written.seek(start)
+                    file.writelines(map(_join_line, written, sizes, rests))
+
+
+BUFFER, MOST_HELD = 1 << 20, 1 << 24
 
 
 def name_samples(folder: Path, task: str) -> Path:
@@ -80,13 +112,26 @@ def _to_yaml(value: object) -> object:
     return value if value is None or type(value) in (str, bool, int, float) else _to_yaml(to_plain(value))
 
 
-def _write_line(row: Plain) -> str:
-    """One line of JSON. A number that JSON has no word for is null and told under evalcore's key."""
+def _write_lines(document: DocumentRows) -> tuple[bytes, list[bytes]]:
+    """What the lines of a document begin with, and how each goes on."""
+    head, rests, alike = document
     try:
-        return _encode(row) + "\n"
+        if not alike and not all(map(head.keys().isdisjoint, rests)):  # a metric is called like a key of all rows
+            raise ValueError
+        begun = encode_json(head, alike)[:-1]
+        return begun, [b", %b\n" % encode_json(rest, alike)[1:] if rest else b"}\n" for rest in rests]
     except (ValueError, TypeError):
-        clean, nonfinite = drop_nonfinite(row)
+        return b"", [_write_line({**head, **rest}) for rest in rests]
+
+
+def _join_line(line: bytes, size: int, rest: bytes) -> bytes:
+    return line[:size] + rest
+
+
+def _write_line(row: Plain) -> bytes:
+    """One line of JSON in which a number that JSON has no word for is null and told under evalcore's key."""
+    clean, nonfinite = drop_nonfinite(row)
     if nonfinite and isinstance(clean, dict):
         extra = clean.get("evalcore")
         clean["evalcore"] = {**(extra if isinstance(extra, dict) else {}), "nonfinite": nonfinite}
-    return dump_json(clean) + "\n"
+    return dump_json(clean).encode("ascii") + b"\n"

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from functools import partial
+from itertools import chain
 from math import isnan
 
-import numpy as np
-
 from evalcore.core.answers.table import AnswerTable
-from evalcore.core.lm_eval.sample_log import METRIC_ORDERS, hash_text, iterate_rows, thaw
-from evalcore.core.records.array import Array
+from evalcore.core.lm_eval.sample_log import DOC_ID, METRIC_ORDERS, DocumentRows, iterate_documents, thaw
 from evalcore.core.records.column import list_outcomes
-from evalcore.core.records.document import decode_doc
+from evalcore.core.records.document import decode_doc, is_alike
 from evalcore.core.records.outcome import Failed, Outcome, Unscorable
 from evalcore.core.records.request import (
     GENERATE_UNTIL,
@@ -24,7 +22,7 @@ from evalcore.core.records.request import (
     Sample,
 )
 from evalcore.core.records.row import Stats
-from evalcore.core.records.score import Provenance, Scored, merge_scored
+from evalcore.core.records.score import Scored, merge_scored
 from evalcore.shell.logs.lm_eval.golds import Targets
 from evalcore.shell.logs.lm_eval.targets import find_choices, learn_targets, reads_back
 from evalcore.shell.prompts.ready_task import Built
@@ -34,46 +32,79 @@ Plain = dict[str, object]
 NOBODY = Sample(0)
 
 
-def list_sample_lines(
+def list_documents(
     scored: Scored,
     built: Built,
     answers: AnswerTable,
     targets: Mapping[int, object] | None = None,
     known: Targets | None = None,
-) -> Iterator[Plain]:
-    """A row per filter and document, every document included: those without an answer say why under ``evalcore``.
+) -> Iterator[DocumentRows]:
+    """A row per document and filter, every document included: those without an answer say why under ``evalcore``.
 
     There, too, stand a document's declared id, its cluster and the noise of scores that rest on several replies.
     ``targets`` are lm-eval's ``doc_to_target`` where they are not what scoring took as gold. ``known`` is how a reader
-    of the log will take targets (see ``targets_of``), where these documents are not all of it.
+    of the log will take targets (see ``find_targets``), where these documents are not all of it.
     """
     if not built.samples:
         return
-    whole = _add_lost(scored, built.samples)
-    arguments: dict[int, list[object]] = {}
-    thawed: dict[int, object] = {}
-    for doc, request in zip(built.asked.docs.ints.tolist(), built.requests, strict=True):
-        arguments.setdefault(doc, []).append(_write_arguments(request, thawed))
-    own = _list_extras(scored, built, _list_unclear(built, known, targets or {}))
-    rolling, counted = (
-        built.task.output_type == LOGLIKELIHOOD_ROLLING,
-        _find_counted_texts(scored, built.samples, targets or {}),
-    )
+    arguments, prompts, plain = _list_arguments(built)
+    targets = {one.doc_id: thaw(one.gold) for one in built.samples} if targets is None else targets
+    touched, own = _list_extras(scored, built, _list_unclear(built, known, targets))
+    counted = _find_counted_texts(scored, targets)
     order = METRIC_ORDERS.get(built.task.output_type, ()) if built.task.process_results is None else ()
-    shared = partial(_write_shared, rolling=rolling, targets=targets or {})
-    for row in iterate_rows(whole, built.samples, answers, arguments, shared):
-        yield _write_row(row, order, own(str(row["filter"]), row["doc_id"]), rolling, counted(row["doc_id"]))
+    write = None if _are_texts(scored, answers) else _write_reply
+    if write is not None and built.task.output_type == LOGLIKELIHOOD_ROLLING:
+        write = partial(_write_reply, rolling=True)
+    samples = sorted(built.samples, key=DOC_ID)
+    documents = iterate_documents(merge_scored([scored]), samples, answers, arguments, prompts, targets, lost=True)
+    for sample, (head, rests, alike) in zip(samples, documents, strict=True):
+        doc = sample.doc_id
+        head["target"] = target = str(head["target"])
+        if write is not None:
+            head["resps"] = write(head["resps"])
+        for rest in rests:
+            if write is not None:
+                rest["filtered_resps"] = write(rest["filtered_resps"])
+            if order:
+                _sort_metrics(rest, order)
+            if doc in counted:
+                _write_references(rest, target, counted[doc])
+            if doc in touched and (extras := own(str(rest["filter"]), doc)):
+                rest["evalcore"] = extras
+        yield DocumentRows(head, rests, alike and plain and doc not in touched)
 
 
-def _find_counted_texts(
-    scored: Scored, samples: Iterable[Sample], targets: Mapping[int, object]
-) -> Callable[[object], frozenset[str]]:
+def _are_texts(scored: Scored, answers: AnswerTable) -> bool:
+    """Whether all replies, as they came and as filters left them, are texts, as they are written."""
+    return {str}.issuperset(map(type, chain(answers.values, *(one.replies for one in scored.provenance))))
+
+
+def _list_arguments(built: Built) -> tuple[dict[int, Plain], dict[int, str], bool]:
+    """The requests of each document as lm-eval's tracker names them, its first prompt, and whether all are alike."""
+    arguments: dict[int, Plain] = {}
+    prompts: dict[int, str] = {}
+    thawed: dict[int, object] = {}  # the options that a task's requests share are thawed once
+    for doc, request in zip(built.asked.docs.ints.tolist(), built.requests, strict=True):
+        asked = arguments.setdefault(doc, {})
+        if isinstance(request, Generate):
+            options = request.options
+            if id(options) not in thawed:
+                thawed[id(options)] = thaw(options)
+            parts = {"arg_0": (prompt := request.prompt), "arg_1": thawed[id(options)]}
+        elif isinstance(request, LogLikelihood):
+            parts = {"arg_0": (prompt := request.context), "arg_1": request.continuation}
+        else:
+            parts = {"arg_0": (prompt := request.text)}
+        prompts.setdefault(doc, prompt)
+        asked[f"gen_args_{len(asked)}"] = parts
+    return arguments, prompts, is_alike(list(thawed.values()))
+
+
+def _find_counted_texts(scored: Scored, targets: Mapping[int, object]) -> dict[int, frozenset[str]]:
     """Metrics whose rows are counts of a text: lm-eval logs the reference and the prediction instead, if it is one."""
     plain = scored.task.output_type != GENERATE_UNTIL or scored.task.process_results is not None
     named = frozenset(one.key.metric for one in scored.columns if isinstance(one.column.rows, Stats) and not plain)
-    golds = ((one.doc_id, targets.get(one.doc_id, one.gold)) for one in samples) if named else ()
-    texts = {doc for doc, gold in golds if isinstance(gold, str)}
-    return lambda doc: named if doc in texts else frozenset()
+    return {doc: named for doc, gold in targets.items() if isinstance(gold, str)} if named else {}
 
 
 def find_targets(built: Built) -> Targets:
@@ -85,19 +116,7 @@ def find_targets(built: Built) -> Targets:
     return learn_targets(built.task.output_type, config, _read_fields(first), requests)
 
 
-# --- documents that have no score -------------------------------------------------------------------------------------
-
-
-def _add_lost(scored: Scored, samples: Iterable[Sample]) -> Scored:
-    """The scores with a place, and no replies, for the documents that no pipeline saw."""
-    keys = {sample.doc_id for sample in samples}
-    lost = tuple(_fill_lost(one.filter, sorted(keys - set(one.keys.ints.tolist()))) for one in scored.provenance)
-    return merge_scored([scored, Scored(scored.task, (), lost, scored.tables)])
-
-
-def _fill_lost(name: str, keys: list[int]) -> Provenance:
-    ints = Array(np.array(keys, np.int64))
-    return Provenance(name, ints, Array(np.zeros(len(keys) + 1, np.int64)), (), Array(np.zeros(0, np.int8)))
+# --- what lm-eval's schema has no place for ---------------------------------------------------------------------------
 
 
 def _list_reasons(scored: Scored) -> dict[tuple[str, int], dict[str, str]]:
@@ -110,14 +129,15 @@ def _list_reasons(scored: Scored) -> dict[tuple[str, int], dict[str, str]]:
     return out
 
 
-def _list_extras(scored: Scored, built: Built, unclear: Mapping[int, Plain]) -> Callable[[str, object], Plain]:
-    """What lm-eval's schema has no place for, by filter and document; mostly nothing."""
+def _list_extras(
+    scored: Scored, built: Built, unclear: Mapping[int, Plain]
+) -> tuple[Set[int], Callable[[str, int], Plain]]:
+    """What lm-eval's schema has no place for, by filter and document, and the documents that may have it."""
     why, noise = _list_reasons(scored), _list_noise(scored)
     samples = {one.doc_id: one for one in built.samples if one.id is not None or one.cluster is not None}
+    touched = samples.keys() | unclear.keys() | {doc for _, doc in (*why, *noise)}
 
-    def own(name: str, doc: object) -> Plain:
-        if not isinstance(doc, int):
-            return {}
+    def own(name: str, doc: int) -> Plain:
         known = samples.get(doc, NOBODY)
         extras = {
             "unscored": why.get((name, doc)),
@@ -127,7 +147,7 @@ def _list_extras(scored: Scored, built: Built, unclear: Mapping[int, Plain]) -> 
         }
         return {key: value for key, value in extras.items() if value is not None} | unclear.get(doc, {})
 
-    return own
+    return touched, own
 
 
 def _list_unclear(built: Built, given: Targets | None, targets: Mapping[int, object]) -> dict[int, Plain]:
@@ -139,7 +159,7 @@ def _list_unclear(built: Built, given: Targets | None, targets: Mapping[int, obj
         asked.setdefault(doc, []).append(request)
     out: dict[int, Plain] = {}
     for sample in built.samples:
-        requests, text = asked.get(sample.doc_id, ()), str(targets.get(sample.doc_id, thaw(sample.gold)))
+        requests, text = asked.get(sample.doc_id, ()), str(targets[sample.doc_id])
         read = (
             find_choices(known, requests, len(requests), partial(_read_fields, sample)) if requests else sample.choices
         )
@@ -181,55 +201,29 @@ def _tell_loss(outcome: Outcome) -> str:
 # --- rows as lm-eval writes them -------------------------------------------------------------------------------------
 
 
-def _write_arguments(request: Request, thawed: dict[int, object]) -> tuple[object, ...]:
-    """A request in lm-eval's form. The options that a task's requests share are thawed once."""
-    if isinstance(request, Generate):
-        if id(request.options) not in thawed:
-            thawed[id(request.options)] = thaw(request.options)
-        return request.prompt, thawed[id(request.options)]
-    return (request.context, request.continuation) if isinstance(request, LogLikelihood) else (request.text,)
+def _sort_metrics(rest: Plain, order: Sequence[str]) -> None:
+    """Sort the metrics of a row in lm-eval's order."""
+    names = rest["metrics"]
+    if isinstance(names, list):
+        names.sort(key=lambda name: order.index(name) if name in order else len(order))
+        rest |= {name: rest.pop(name) for name in names}
 
 
-def _write_shared(shared: Plain, *, rolling: bool, targets: Mapping[int, object]) -> Plain:
-    """What the rows of a document have in common, as lm-eval's tracker rewrites it: arguments named, others as text."""
-    doc, given = shared["doc_id"], _as_list(shared["arguments"])
-    if isinstance(doc, int) and doc in targets:
-        shared["target"], shared["target_hash"] = targets[doc], hash_text(str(targets[doc]))
-    shared["target"] = str(shared["target"])
-    shared["arguments"] = {
-        f"gen_args_{i}": {f"arg_{j}": part for j, part in enumerate(_as_list(one))} for i, one in enumerate(given)
-    }
-    shared["resps"] = _write_reply(shared["resps"], rolling)
-    return shared
+def _write_references(rest: Plain, target: object, names: Set[str]) -> None:
+    """Write the reference and the prediction in place of counts."""
+    filtered = rest["filtered_resps"]
+    for name in names & rest.keys():
+        rest[name] = [target, filtered[0] if isinstance(filtered, list) else filtered]
 
 
-def _write_row(row: Plain, order: Sequence[str], own: Plain, rolling: bool, counted: frozenset[str]) -> Plain:
-    """The row as lm-eval's tracker rewrites it: replies as text, metrics in its order, and evalcore's own key."""
-    names = [str(name) for name in _as_list(row["metrics"])]
-    names.sort(key=lambda name: order.index(name) if name in order else len(order))
-    values = {name: row.pop(name) for name in names}
-    row["filtered_resps"] = filtered = _write_reply(row["filtered_resps"], rolling)
-    row["metrics"] = names
-    if counted:
-        values |= {name: [row["target"], _as_list(filtered)[0]] for name in names if name in counted}
-    row |= values
-    if own:
-        row["evalcore"] = own
-    return row
-
-
-def _write_reply(reply: object, rolling: bool) -> object:
+def _write_reply(reply: object, rolling: bool = False) -> object:
     """Every part of a reply as text; a failure is null, and a likelihood is without what lm-eval does not know of."""
-    if isinstance(reply, Failure):
-        return None
-    if isinstance(reply, list) and _is_likelihood(reply):
-        return str(reply[0]) if rolling else [str(reply[0]), str(reply[1])]
-    return [_write_reply(one, rolling) for one in reply] if isinstance(reply, list) else str(reply)
+    if isinstance(reply, list):
+        if _is_likelihood(reply):
+            return str(reply[0]) if rolling else [str(reply[0]), str(reply[1])]
+        return [one if type(one) is str else _write_reply(one, rolling) for one in reply]
+    return None if isinstance(reply, Failure) else str(reply)
 
 
 def _is_likelihood(reply: list[object]) -> bool:
     return len(reply) == 3 and isinstance(reply[0], float) and isinstance(reply[1], bool) and type(reply[2]) is int
-
-
-def _as_list(value: object) -> list[object]:
-    return list(value) if isinstance(value, list | tuple) else []

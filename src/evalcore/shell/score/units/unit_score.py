@@ -21,8 +21,9 @@ from evalcore.shell.logs.json_records import refuse_problems
 from evalcore.shell.logs.log import Logged, LogTask
 from evalcore.shell.logs.readers import READERS
 from evalcore.shell.logs.units.unit import Unit, UnitNotes
+from evalcore.shell.run.collector import without_collector
 from evalcore.shell.score.recipes import choose_config
-from evalcore.shell.score.stream import LogPass, without_collector
+from evalcore.shell.score.stream import LogPass
 from evalcore.shell.score.units.kept import Keep, list_makers
 from evalcore.shell.score.units.log_plan import LogPlan, ScorePlan, plan_log, select_chosen
 from evalcore.shell.score.units.log_scores import score_tasks
