@@ -74,8 +74,7 @@ def read_samples(log: SampleLog) -> Iterator[Logged | Problem]:
                 yield locate_problem(path, at, wrong)
                 continue
             yield made if past is None else msgspec.structs.replace(made, **past(row.key))
-    if log.picks is None:
-        yield from _uneven(notes, log)
+    yield from _uneven(notes, log) if log.picks is None else ()
 
 
 # --- each document once ---------------------------------------------------------------------------------------------
