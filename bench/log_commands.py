@@ -55,8 +55,8 @@ def make_run(folder: Path, documents: int, *, other: bool) -> Path:
 def list_commands(folder: Path, documents: int) -> dict[str, list[str]]:
     a, b = (str(make_run(folder / f"{name}{documents}", documents, other=name == "b")) for name in "ab")
     return {
-        "score": ["score", a, "-q", "--json"],
-        "score -o": ["score", a, "-q", "-o", str(folder / "out"), "--overwrite"],
+        "score": ["score", a, "-q", "--json", "--engine", "serial"],
+        "score -o": ["score", a, "-q", "--engine", "serial", "-o", str(folder / "out"), "--overwrite"],
         "diff": ["diff", a, b],
         "explain, near the end": ["explain", a, "--doc", str(documents * 9 // 10)],
     }
