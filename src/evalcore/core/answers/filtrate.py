@@ -181,8 +181,8 @@ def _name_growth(bound: BoundPipeline, docs: Sequence[Sample], left: Replies) ->
     if not any(spec.options.get("ignore_case") for spec in bound.specs):
         return ()
     golds = (gold for doc in docs for gold in (doc.gold if isinstance(doc.gold, tuple) else (doc.gold,)))
-    grown = GROWING in "".join([one for one in chain(left.values, golds) if isinstance(one, str)])
-    return ("growing text",) if grown else ()
+    texts = "".join([one for one in chain(left.values, golds) if isinstance(one, str)])
+    return ("growing text",) if GROWING in texts else ()
 
 
 def _name_drops(task: Task, given: Replies, left: Replies) -> tuple[str, ...]:

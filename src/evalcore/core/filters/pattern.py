@@ -103,4 +103,5 @@ def _find_alphabet(pattern: re.Pattern[str]) -> re.Pattern[str] | None:
     understood = sum(len(part[0]) for part in parts) == len(pattern.pattern) and not pattern.flags & ~re.UNICODE
     if not understood or pattern.fullmatch(""):
         return None
-    return re.compile(f"(?:{'|'.join(dict.fromkeys(part[1] for part in parts if part[1]))})+")
+    one = "|".join(dict.fromkeys(part[1] for part in parts if part[1]))
+    return re.compile(f"(?:{one})(?:{one})*")  # a set first: what cannot begin a run is skipped

@@ -102,6 +102,8 @@ def freeze_value(value: object) -> object:
     """
     if type(value) in _SCALARS or isinstance(value, Struct):
         return value
+    if type(value) is dict or type(value) is FrozenDict:  # first, because most are
+        return freeze_dict(value)
     if isinstance(value, PMap):
         items = {key: freeze_value(item) for key, item in value.items()}
         return value if all(map(is_, items.values(), value.values())) else pmap(items)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Literal
 
 from msgspec.structs import replace
 from pyrsistent import PMap
@@ -49,6 +50,7 @@ def read_recorded(
     reducers: Sequence[str] = (),
     readers: PMap[str, Reader] = READERS,
     tables: Tables | None = None,
+    known_by: Literal["content", "bytes", "number"] = "content",
 ) -> Recorded:
     """Read a run with its scores: a run folder of evalcore, an output of lm-eval, or a log of any format.
 
@@ -56,12 +58,14 @@ def read_recorded(
     ``match`` names the fields that make two documents the same; without any, ids, prompts and all that they say count.
     Without ``texts`` no line of a document is kept for people, which is quicker. ``columns`` declares those of a table,
     ``reducers`` what reduces several scores of a document; ``tables`` are a host's own, if the run was scored by them.
+    Documents of sample logs may be ``known_by`` the bytes of their rows or their number alone, which is quicker.
 
     >>> read_recorded(Path("no/such/run"))
     Traceback (most recent call last):
     evalcore.EvalError: no/such/run: no such file or folder; expected an evalcore run folder, ...
     """
-    matching, searched = Matching(cluster, tuple(match), texts), Searched(readers, columns, tables, tuple(reducers))
+    matching = Matching(cluster, tuple(match), texts, known_by)
+    searched = Searched(readers, columns, tables, tuple(reducers))
     files = find_run(path, searched)
     if files.others:
         return _score_run(path, files, matching, searched)

@@ -2,30 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from math import isclose
-from types import MappingProxyType
 
+import numpy as np
 from msgspec import Struct
 
 from evalcore.core.compare.pairs import match_documents
-from evalcore.core.records.column import Column, list_outcomes
+from evalcore.core.records.array import Bools
+from evalcore.core.records.column import Column, list_outcomes, take_part
 from evalcore.core.records.document import DocumentRow
 from evalcore.core.records.outcome import NotEmitted, Ok, Outcome
-from evalcore.core.records.request import Failure, Options, Reply
+from evalcore.core.records.request import Options
+from evalcore.core.records.row import Floats
 from evalcore.core.records.score import Scored
 from evalcore.core.records.task import MetricKey
-from evalcore.shell.explain.agreement import list_said_texts
-from evalcore.shell.logs.log import Logged, LogTask, Problem
+from evalcore.shell.logs.log import AnswerHashes
 
 KINDS = ("right -> wrong", "wrong -> right", "other", "newly unscorable", "newly scored")
-
-
-class AnswerHashes(Struct, frozen=True):
-    """Documents of a log by number: a hash of the answers, and by filter one of what it left of them."""
-
-    answers: Mapping[int, int]
-    kept: Mapping[str, Mapping[int, int]]
 
 
 class Change(Struct, frozen=True):
@@ -74,32 +68,6 @@ def _list_filters_besides(keys: Iterable[MetricKey], others: Iterable[MetricKey]
     return tuple(dict.fromkeys(key.filter for key in keys if key.filter not in known))
 
 
-def hash_answers(log: LogTask) -> AnswerHashes:
-    """Every document of a log: enough to see whether answers and extracted texts are the same."""
-    answers: dict[int, int] = {}
-    kept: dict[str, dict[int, int]] = {}
-    for row in log.rows():
-        if not isinstance(row, Problem):
-            answers[row.doc_id] = _hash_answers(row)
-            for name in row.kept:
-                kept.setdefault(name, {})[row.doc_id] = hash(list_said_texts(row, name))
-    return AnswerHashes(MappingProxyType(answers), MappingProxyType(kept))
-
-
-def _hash_answers(row: Logged) -> int:
-    """A hash of a document's replies; the same for all documents without any."""
-    plain = [[_strip_reply(reply) for reply in replies] for replies in row.replies]
-    known = any(reply is not None for replies in plain for reply in replies)
-    return hash(repr(plain if known else []))  # of what is written: the hash of -1.0 is that of -2.0
-
-
-def _strip_reply(reply: Reply | None) -> object:
-    """A reply without what only some logs have: tokens of a likelihood, the reason of a failure."""
-    if isinstance(reply, tuple):
-        return float(reply[0]), bool(reply[1])
-    return None if isinstance(reply, Failure) else reply
-
-
 def diff_task(
     a: Scored,
     b: Scored,
@@ -108,14 +76,15 @@ def diff_task(
     wanted: Sequence[str] = (),
 ) -> TaskDiff:
     """The verdicts of a task that changed, its documents matched as in a comparison; ``wanted`` names metrics."""
-    both = match_documents(*documents).pairs
+    paired = documents[0] == documents[1]  # each is matched with itself
+    both = tuple((row.key, row.key) for row in documents[0]) if paired else match_documents(*documents).pairs
     rest_a, rest_b = (
         tuple(row.key for row in rows if row.key not in known)
         for rows, known in zip(documents, ({one for one, _ in both}, {two for _, two in both}), strict=True)
     )
     answered = tuple((one, two) for one, two in both if hashes[0].answers.get(one) != hashes[1].answers.get(two))
     apart = set(answered)
-    same = [pair for pair in both if pair not in apart]
+    same = [pair for pair in both if pair not in apart] if apart else both
     columns_a, columns_b = (_choose_columns(side, wanted) for side in (a, b))
     keys = tuple(key for key in columns_a if key in columns_b)
     better = {one.key: one.spec.higher_is_better if one.spec is not None else None for one in a.columns}
@@ -158,12 +127,24 @@ def _choose_columns(scored: Scored, wanted: Sequence[str]) -> dict[MetricKey, Co
 def _find_changes(
     key: MetricKey, pairs: Sequence[tuple[int, int]], a: Column, b: Column, lower: bool
 ) -> Iterable[Change]:
+    if all(one == two for one, two in pairs) and np.array_equal(a.keys.ints, b.keys.ints):
+        apart = _find_other_scores(a, b)
+        a, b = take_part(a, apart), take_part(b, apart)
+        left = set(a.keys.ints.tolist())
+        pairs = [pair for pair in pairs if pair[0] in left]
     outcomes_a, outcomes_b, none = dict(list_outcomes(a)), dict(list_outcomes(b)), NotEmitted()
     for pair in pairs:
         before, after = outcomes_a.get(pair[0], none), outcomes_b.get(pair[1], none)
         kind = name_change(before, after, lower=lower)
         if kind is not None:
             yield Change(key, *pair, kind, before, after)
+
+
+def _find_other_scores(a: Column, b: Column) -> Bools:
+    """The documents of two columns whose numbers are not equal, or that have none."""
+    if not isinstance(a.rows, Floats) or not isinstance(b.rows, Floats):
+        return np.ones(len(a), np.bool_)
+    return np.asarray(~(a.scored & b.scored & (a.rows.values.floats == b.rows.values.floats)))
 
 
 def name_change(before: Outcome, after: Outcome, *, lower: bool = False) -> str | None:
@@ -216,6 +197,6 @@ def _count_other_texts(
     out: list[tuple[str, int]] = []
     for name in dict.fromkeys(key.filter for key in keys):
         before, after = (side.kept.get(name, {}) for side in hashes)
-        apart = sum((name, one) not in moved and before.get(one) != after.get(two) for one, two in same)
+        apart = sum(before.get(one) != after.get(two) and (name, one) not in moved for one, two in same)
         out += [(name, apart)] if apart else []
     return tuple(out)

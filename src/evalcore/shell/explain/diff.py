@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
-from typing import Unpack
+from typing import Literal, Unpack
 
 from msgspec import Struct
 
@@ -16,7 +16,8 @@ from evalcore.core.records.task import MetricKey, Task
 from evalcore.shell.compare.run_sides import LogKeys, build_search
 from evalcore.shell.config.values import Names, RunPath, list_names
 from evalcore.shell.explain.agreement import Traced, trace_logged
-from evalcore.shell.explain.changes import Change, TaskDiff, diff_task, hash_answers
+from evalcore.shell.explain.answers import hash_answers, pick_documents
+from evalcore.shell.explain.changes import Change, TaskDiff, diff_task
 from evalcore.shell.explain.run_source import (
     RunSource,
     build_run_report,
@@ -26,7 +27,7 @@ from evalcore.shell.explain.run_source import (
     open_run,
 )
 from evalcore.shell.files.given import parse_path
-from evalcore.shell.logs.log import Logged, Problem
+from evalcore.shell.logs.log import Logged
 from evalcore.shell.logs.runs.run_record import Recorded
 
 
@@ -88,7 +89,7 @@ def diff_runs(
     ``limit`` is how many changes of each task are looked at closely.
     """
     tasks, metrics = list_names(task), list_names(metric)
-    run_a, run_b = (open_run(parse_path(path), build_search(reading)) for path in (a, b))
+    run_a, run_b = _open_both(a, b, tasks, reading)
     recorded = _require_recorded(run_a), _require_recorded(run_b)
     of_a, of_b = ({one.task.name: one for one in run.side.scored} for run in recorded)
     names = [name for name in of_a if name in of_b and _fits(name, tasks)]
@@ -107,6 +108,17 @@ def diff_runs(
         tuple(_list_numbers(before, after, keys, {key for _, key in keys})),
         tuple(detail for diff in diffs for detail in _trace_details(run_a, run_b, diff, limit)),
     )
+
+
+def _open_both(a: RunPath, b: RunPath, tasks: Sequence[str], reading: LogKeys) -> tuple[RunSource, RunSource]:
+    """Both runs, their documents known by the bytes of their rows if these are the same, else by what they say."""
+    ways: tuple[Literal["bytes", "content"], ...] = ("bytes", "content")
+    for known_by in ways:
+        run_a, run_b = (open_run(parse_path(path), build_search(reading), known_by=known_by) for path in (a, b))
+        of_a, of_b = (run.recorded.side.documents if run.recorded is not None else {} for run in (run_a, run_b))
+        if all(of_a[name] == of_b[name] for name in of_a if name in of_b and _fits(name, tasks)):
+            break
+    return run_a, run_b
 
 
 def _require_recorded(run: RunSource) -> Recorded:
@@ -130,8 +142,10 @@ def _refuse_unknown(names: Sequence[str], globs: Sequence[str], keys: Sequence[s
 
 def _diff_task(a: RunSource, b: RunSource, before: Scored, after: Scored, metrics: Sequence[str]) -> TaskDiff:
     name = before.task.name
-    documents = (_require_recorded(a).side.documents[name], _require_recorded(b).side.documents[name])
-    return diff_task(before, after, documents, (hash_answers(a.log(name)), hash_answers(b.log(name))), metrics)
+    of_a, of_b = _require_recorded(a), _require_recorded(b)
+    log_a, log_b = a.log(name), b.log(name)
+    hashes = hash_answers(log_a, log_b, (a.find_hashes(log_a), b.find_hashes(log_b)))
+    return diff_task(before, after, (of_a.side.documents[name], of_b.side.documents[name]), hashes, metrics)
 
 
 def _list_numbers(
@@ -169,7 +183,8 @@ def _trace_details(a: RunSource, b: RunSource, diff: TaskDiff, limit: int | None
 
 
 def _fetch(run: RunSource, task: str, wanted: set[int]) -> Mapping[int, Logged]:
-    rows = (one for one in run.log(task).rows() if not isinstance(one, Problem))
+    log = run.log(task)
+    rows = log.read_some(pick_documents(wanted, run.find_hashes(log)))
     return {one.doc_id: one for one in rows if one.doc_id in wanted}
 
 

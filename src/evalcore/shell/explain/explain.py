@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Unpack
+from typing import Literal, Unpack
 
 from evalcore.core.explain.contribution import Contribution, contributions
 from evalcore.core.records.errors import require_known
@@ -13,7 +13,7 @@ from evalcore.core.records.task import MetricKey, Task
 from evalcore.shell.compare.run_sides import LogKeys, build_search
 from evalcore.shell.config.values import Names, RunPath, list_names
 from evalcore.shell.explain.agreement import Traced, list_score_keys, trace_logged
-from evalcore.shell.explain.lookup import add_past, find_document, hash_document, list_hashes
+from evalcore.shell.explain.lookup import MARK, add_past, find_document, hash_document, hash_row, list_hashes
 from evalcore.shell.explain.run_source import (
     RunSource,
     build_run_report,
@@ -64,10 +64,11 @@ def explain_document(
     ``task_file`` is what to trace a log by that came without a config.
     """
     file = None if task_file is None else Path(task_file)
-    source = open_run(parse_path(run), build_search(reading), scores=False, traced=file is None)
+    known_by: Literal["content", "number"] = "content" if str(doc).startswith(MARK) else "number"
+    source = open_run(parse_path(run), build_search(reading), scores=False, traced=file is None, known_by=known_by)
     log = source.log(task)
     table = source.recorded.side.documents.get(log.name, ()) if source.recorded is not None else ()
-    logged, by = find_document(log, str(doc), table)
+    logged, by = find_document(log, str(doc), table, intact=source.find_hashes(log) is not None)
     logged = add_past(log, logged) or _read_whole(source, log, logged)
     behind = find_task(source, log, file)
     traces = trace_logged(behind, logged, find_tables(source))
@@ -85,7 +86,7 @@ def explain_document(
         behind,
         logged,
         logged.path or log.path,
-        list_hashes(table).get(logged.doc_id) or hash_document(logged),
+        _hash_content(source, log, logged),
         tuple(traced for traced in traces if traced.filter in {key.filter for key in keys} or not keys),
         keys,
         tuple(part for part in parts if part.key in keys),
@@ -93,6 +94,14 @@ def explain_document(
         by,
         full,
     )
+
+
+def _hash_content(run: RunSource, log: LogTask, logged: Logged) -> str:
+    """The hash of a document as others are matched with it."""
+    files = run.recorded.files.get(log.name, ()) if run.recorded is not None else ()
+    known = run.recorded.side.documents.get(log.name, ()) if run.recorded is not None else ()
+    found = hash_row(files, logged.doc_id) if log.reader.sample_rows else list_hashes(known).get(logged.doc_id)
+    return found or hash_document(logged)
 
 
 def _read_whole(run: RunSource, log: LogTask, logged: Logged) -> Logged:

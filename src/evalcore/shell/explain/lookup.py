@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
+from pathlib import Path
 
 import msgspec
 from msgspec.structs import replace
@@ -11,7 +12,10 @@ from msgspec.structs import replace
 from evalcore.core.records.document import DocumentRow, decode_doc
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.request import Answer, Generate, Instance, Reply, Request, Sample
-from evalcore.shell.logs.log import Logged, LogTask, Problem
+from evalcore.shell.logs.json_records import Record, read_records
+from evalcore.shell.logs.lm_eval.forms import read_place
+from evalcore.shell.logs.lm_eval.rows import read_row, read_value
+from evalcore.shell.logs.log import Logged, LogTask, Picks, Problem
 from evalcore.shell.logs.runs.identity import hash_content
 
 OWN = ("id", "_id", "uid", "question_id", "task_id", "qid", "key", "idx")
@@ -20,10 +24,13 @@ MARK, NUMBER = "hash:", "#"
 SHOWN = 8
 
 
-def find_document(log: LogTask, wanted: str, table: Sequence[DocumentRow] = ()) -> tuple[Logged, str]:
+def find_document(
+    log: LogTask, wanted: str, table: Sequence[DocumentRow] = (), *, intact: bool = False
+) -> tuple[Logged, str]:
     """A document and what it was found by: the id that its log gives it, else its number, else a name in its data.
 
-    ``#N`` is a number and nothing else, ``hash:PREFIX`` the hash of what a document says.
+    ``#N`` is a number and nothing else, ``hash:PREFIX`` the hash of what a document says. Of a log that is known to be
+    ``intact``, only rows are decoded that may be meant.
     """
     if wanted.startswith(MARK):
         prefix, known = wanted.removeprefix(MARK).lower(), list_hashes(table)
@@ -31,7 +38,9 @@ def find_document(log: LogTask, wanted: str, table: Sequence[DocumentRow] = ()) 
         return _pick_only(log, wanted, hashed), "hash"
     number, called = wanted.removeprefix(NUMBER), []
     numbered: Logged | None = None
-    for logged in _read_documents(log):
+    sought = number.encode() if number.isascii() and number.isalnum() else b""
+    picks = Picks(lambda key, name: str(key) == number or str(name) == wanted, sought=sought)
+    for logged in log.read_some(picks) if intact else _read_documents(log):
         if logged.id is not None and str(logged.id) == wanted:
             called.append(logged)
         if str(logged.doc_id) == number:
@@ -107,6 +116,19 @@ def hash_document(logged: Logged) -> str:
     True
     """
     return hash_content(decode_doc(build_sample(logged)), logged.gold)
+
+
+def hash_row(files: Sequence[Path], doc_id: int) -> str | None:
+    """The hash of what the first row of a document says; None if sample logs have none of it."""
+    for path in files:
+        for at in read_records(path):
+            if not isinstance(at, Record) or b"%d" % doc_id not in at.data:
+                continue
+            place = read_place(at.data)
+            row = read_row(at.data, at.line, str(path)) if place is None or place.doc_id == doc_id else None
+            if row is not None and row.key == doc_id:
+                return hash_content(read_value(row.fields, "doc"), read_value(row.fields, "target"))
+    return None
 
 
 def build_sample(logged: Logged) -> Sample:

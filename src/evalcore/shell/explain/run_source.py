@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from shlex import quote
+from typing import Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -20,7 +21,7 @@ from evalcore.core.records.report import Report
 from evalcore.core.records.task import Task
 from evalcore.core.tables import EVALCORE, Tables
 from evalcore.shell.compare.runs import read_recorded
-from evalcore.shell.logs.log import LogTask
+from evalcore.shell.logs.log import AnswerHashes, LogTask
 from evalcore.shell.logs.open import open_logs
 from evalcore.shell.logs.runs.run_record import Recorded, find_rule
 from evalcore.shell.logs.runs.tasks import build_recorded_task
@@ -57,6 +58,12 @@ class RunSource(Struct, frozen=True):
             raise self._unknown(name, names)
         return self.logs[names.index(name)]
 
+    def find_hashes(self, log: LogTask) -> AnswerHashes | None:
+        """The hashes of a log's bytes, if its scores were read so and of the same files."""
+        read = () if self.recorded is None else self.recorded.files.get(log.name, ())
+        same = {one.resolve() for one in read} == {one.resolve() for one in log.paths}
+        return self.recorded.hashes.get(log.name) if self.recorded is not None and same else None
+
     def _unknown(self, name: str, names: Sequence[str]) -> EvalError:
         """No such task: a group of the run, whose tasks are meant, or no name of it at all."""
         trees = self.recorded.side.trees if self.recorded is not None else ()
@@ -67,14 +74,22 @@ class RunSource(Struct, frozen=True):
         return unknown("task", name, names, f" - in {self.path}")
 
 
-def open_run(path: Path, searched: Searched = ALL, *, scores: bool = True, traced: bool = False) -> RunSource:
+def open_run(
+    path: Path,
+    searched: Searched = ALL,
+    *,
+    scores: bool = True,
+    traced: bool = False,
+    known_by: Literal["content", "bytes", "number"] = "content",
+) -> RunSource:
     """A run folder, an output of lm-eval, or a log of any format.
 
     Without ``scores``, documents of sample logs come without what was logged for them, which is held in memory.
-    ``traced`` is whether its documents are to be traced by what is known of the run alone.
+    ``traced`` is whether its documents are to be traced by what is known of the run alone; ``known_by`` is what
+    tells them from others (see ``Matching``).
     """
     logs = open_logs([path], mapping=searched.columns, scores=scores, readers=searched.readers)
-    recorded, missing = _read_scores(path, logs, searched)
+    recorded, missing = _read_scores(path, logs, searched, known_by)
     logs = tuple(_name_log(log, recorded.files) for log in logs) if recorded is not None else logs
     warnings = (
         *missing,
@@ -94,11 +109,13 @@ def _name_log(log: LogTask, files: Mapping[str, tuple[Path, ...]]) -> LogTask:
     return replace(log, name=name)
 
 
-def _read_scores(path: Path, logs: Sequence[LogTask], searched: Searched) -> tuple[Recorded | None, tuple[str, ...]]:
+def _read_scores(
+    path: Path, logs: Sequence[LogTask], searched: Searched, known_by: Literal["content", "bytes", "number"]
+) -> tuple[Recorded | None, tuple[str, ...]]:
     """The scores of a run, or what is to be done where they cannot be read; of a sample log also why."""
     readers, columns, tables = searched.readers, searched.columns, searched.tables
     try:
-        return read_recorded(path, texts=False, columns=columns, readers=readers, tables=tables), ()
+        return read_recorded(path, texts=False, columns=columns, readers=readers, tables=tables, known_by=known_by), ()
     except EvalError as wrong:
         ours = all(one.reader.results_beside for one in logs)
         return None, (NO_SCORES.format(_write_arguments(path, searched.columns)) + (f" ({wrong})" if ours else ""),)

@@ -68,6 +68,28 @@ class Logged(Struct, frozen=True, kw_only=True, gc=False):
     path: Path | None = None
 
 
+class Picks(Struct, frozen=True):
+    """Some documents of a log: ``fits`` takes the number of a document and the id that its log declares.
+
+    None is after line ``last``, and the row of each has the bytes ``sought``, where these are known.
+    """
+
+    fits: Callable[[int, object], bool]
+    last: int | None = None
+    sought: bytes = b""
+
+
+class AnswerHashes(Struct, frozen=True):
+    """Documents of a log by number: a hash of the answers, and by filter one of what it left of them.
+
+    ``lines`` has the last line of each, where that is known.
+    """
+
+    answers: Mapping[int, int]
+    kept: Mapping[str, Mapping[int, int]]
+    lines: Mapping[int, int] = FrozenDict()
+
+
 class Epochs(Struct, frozen=True):
     """How often a harness asked each document, and the reducers that combined its scores, under our names.
 
@@ -152,6 +174,7 @@ class LogTask(Struct, frozen=True, kw_only=True):
     ``model``, its ``model_args`` and its ``model_name``.
     ``written`` are the fields of documents that the model or a scorer wrote; they are not written again.
     ``rows`` yields documents and, under ``--keep-going``, problems; otherwise it raises the first problem.
+    ``some`` reads the documents that are picked, and maybe others; it is None where that is not quicker than ``rows``.
     ``past`` finds what came of one document where ``rows`` was not asked for it; it is None where rows have it anyway,
     and gives None where that takes the whole log.
     ``covers`` is whether these are all scores that the log has, as far as its header tells; ``recorded`` is what its
@@ -164,6 +187,7 @@ class LogTask(Struct, frozen=True, kw_only=True):
     path: Path
     output_type: OutputType
     rows: Callable[[], Iterator[Logged | Problem]]
+    some: Callable[[Picks], Iterator[Logged | Problem]] | None = None
     reader: Reader = Reader()
     config: Mapping[str, object] = NOTHING
     results: Mapping[str, object] = NOTHING
@@ -178,6 +202,11 @@ class LogTask(Struct, frozen=True, kw_only=True):
     covers: Callable[[Sequence[str]], bool] = _cover_none
     recorded: Mapping[str, object] = NOTHING
     cut: Cut = UNCUT
+
+    def read_some(self, picks: Picks) -> Iterator[Logged]:
+        """Read documents that are picked, and maybe others; under ``--keep-going`` problems are left out."""
+        rows = self.rows() if self.some is None else self.some(picks)
+        return (one for one in rows if isinstance(one, Logged))
 
     def __post_init__(self) -> None:
         if not self.paths:

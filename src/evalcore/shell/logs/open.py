@@ -72,7 +72,7 @@ def open_logs(
         raise EvalError(f"{', '.join(map(str, paths))}: {EXPECTED}; found none")
     told = (_tell_left(left),) if left else ()
     tasks = [replace(task, warnings=(*told, *task.warnings)) if not at else task for at, task in enumerate(tasks)]
-    return tuple(replace(task, rows=partial(_rows, task.rows, task.name, keep_going)) for task in _apart(tasks))
+    return tuple(_guard(task, keep_going) for task in _apart(tasks))
 
 
 def _tell_left(left: Sequence[str]) -> str:
@@ -83,8 +83,16 @@ def _tell_left(left: Sequence[str]) -> str:
     return f"{files} not read: {', '.join(left[:NAMED])}{rest}"
 
 
-def _rows(rows: Callable[[], Iterator[Logged | Problem]], name: str, keep_going: bool) -> Iterator[Logged | Problem]:
-    return rows() if keep_going else refuse_problems(rows(), name)
+def _guard(task: LogTask, keep_going: bool) -> LogTask:
+    """The task; without ``keep_going`` its first problem is raised."""
+    if keep_going:
+        return task
+    some = None if task.some is None else partial(_refuse, task.some, task.name)
+    return replace(task, rows=partial(_refuse, task.rows, task.name), some=some)
+
+
+def _refuse(rows: Callable[..., Iterator[Logged | Problem]], name: str, *picks: object) -> Iterator[Logged]:
+    return refuse_problems(rows(*picks), name)
 
 
 def _unreadable(path: Path, wrong: EvalError, mapping: ColumnMap | None) -> LogTask:

@@ -117,6 +117,8 @@ def list_functions(value: object) -> Iterator[FunctionRef]:
     >>> [str(one) for one in list_functions({"a": [{"b": FunctionRef("u.py", "f", "")}]})]
     ['u.py:f']
     """
+    if isinstance(value, str):  # first, because nearly all values are
+        return
     if isinstance(value, FunctionRef):
         yield value
     elif isinstance(value, Mapping):

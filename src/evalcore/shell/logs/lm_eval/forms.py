@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import lru_cache
+from typing import TypeVar
 
 import msgspec
 from msgspec import Raw, Struct
@@ -24,6 +25,7 @@ from evalcore.shell.logs.lm_eval.requests import list_arguments, make_request
 from evalcore.shell.logs.lm_eval.rows import AskedRow, decode_row, restore_nonfinite
 from evalcore.shell.logs.log import NOTHING
 
+Asked = TypeVar("Asked")
 NO_DOC = Raw(b"{}")
 NAMES = [tuple(f"gen_args_{i}" for i in range(count)) for count in range(65)]
 
@@ -36,7 +38,7 @@ class _Line(Struct, gc=False, kw_only=True):
     doc: Raw = NO_DOC
     target: object = None
     filter: str | None = None
-    evalcore: Mapping[str, object] = NOTHING
+    evalcore: dict[str, object] | None = None
 
 
 class _Pair(Struct, gc=False):
@@ -45,9 +47,8 @@ class _Pair(Struct, gc=False):
 
 
 class _End(LogLikelihood, frozen=True, gc=False, kw_only=True, tag=False, rename={"continuation": "arg_1"}):
-    """A request of which only the continuation is decoded; the context, most of a line, stays as bytes."""
+    """A request of which only the continuation is decoded; the context, most of a line, is skipped."""
 
-    arg_0: Raw
     continuation: str
     context: str = ""
 
@@ -57,8 +58,16 @@ class _Prompt(Struct, gc=False):
     arg_1: Raw
 
 
+class _Object(Struct, gc=False):
+    """Any JSON object; what is in it is skipped."""
+
+
 class _Options(Struct, gc=False):
-    arg_1: Raw
+    arg_1: _Object
+
+
+class _Single(Struct, gc=False, forbid_unknown_fields=True):
+    gen_args_0: _Options
 
 
 class _Pairs(_Line, gc=False, kw_only=True):
@@ -74,7 +83,7 @@ class _Prompts(_Line, gc=False, kw_only=True):
 
 
 class _Optioned(_Line, gc=False, kw_only=True):
-    arguments: dict[str, _Options]
+    arguments: _Single
 
 
 PAIRS, ENDS = msgspec.json.Decoder(_Pairs), msgspec.json.Decoder(_Ends)
@@ -82,34 +91,39 @@ PROMPTS, OPTIONED = msgspec.json.Decoder(_Prompts), msgspec.json.Decoder(_Option
 VALUE = msgspec.json.Decoder()
 
 
-def _read_prompts(line: bytes) -> tuple[_Prompts, list[Request]]:
+def _read_prompts(line: bytes) -> tuple[_Prompts, tuple[Request, ...]]:
     row = PROMPTS.decode(line)
-    return row, [Generate(one.arg_0, _options(bytes(one.arg_1))) for one in row.arguments.values()]
+    return row, tuple([Generate(one.arg_0, _options(bytes(one.arg_1))) for one in _list_requests(row.arguments)])
 
 
-def _read_optioned(line: bytes) -> tuple[_Optioned, list[Request]]:
-    row = OPTIONED.decode(line)
-    if any(bytes(one.arg_1)[:1] != b"{" for one in row.arguments.values()):
-        raise ValueError("no generation")
-    return row, [NO_PROMPT] * len(row.arguments)
+def _read_optioned(line: bytes) -> tuple[_Optioned, tuple[Request, ...]]:
+    return OPTIONED.decode(line), NO_PROMPT
 
 
-def _read_pairs(line: bytes) -> tuple[_Pairs, list[Request]]:
+def _read_pairs(line: bytes) -> tuple[_Pairs, tuple[Request, ...]]:
     row = PAIRS.decode(line)
-    return row, [LogLikelihood(one.arg_0, one.arg_1) for one in row.arguments.values()]
+    return row, tuple([LogLikelihood(one.arg_0, one.arg_1) for one in _list_requests(row.arguments)])
 
 
-def _read_ends(line: bytes) -> tuple[_Ends, list[_End]]:
+def _read_ends(line: bytes) -> tuple[_Ends, tuple[Request, ...]]:
     """Requests that differ in their continuations; others differ in their contexts, which are not decoded here."""
     row = ENDS.decode(line)
-    found = list(row.arguments.values())
-    if len(found) > 1 and (found[0].continuation == found[-1].continuation or bytes(found[-1].arg_0) == b'""'):
+    found = _list_requests(row.arguments)
+    first, count = found[0].continuation, len(found)
+    if count > 1 and first in (found[-1].continuation, found[count // 2].continuation):
         raise ValueError("several inputs, or choices that are asked twice")
     return row, found
 
 
-Form = Callable[[bytes], tuple[_Pairs | _Ends | _Prompts | _Optioned, Sequence[Request]]]
-NO_PROMPT = Generate("")
+def _list_requests(arguments: dict[str, Asked]) -> tuple[Asked, ...]:
+    count = len(arguments)
+    if not 0 < count < len(NAMES) or tuple(arguments) != NAMES[count]:
+        raise ValueError("requests that are named or sorted otherwise")
+    return tuple(arguments.values())
+
+
+Form = Callable[[bytes], tuple[_Pairs | _Ends | _Prompts | _Optioned, tuple[Request, ...]]]
+NO_PROMPT = (Generate(""),)
 FORMS: Mapping[tuple[bool, bool], Form] = {
     (True, True): _read_prompts,
     (True, False): _read_optioned,
@@ -129,10 +143,11 @@ def _options(raw: bytes) -> Options:
 
 
 class RowPlace(Struct, gc=False):
-    """The document and the filter of a row."""
+    """The document and the filter of a row, and what only evalcore writes."""
 
     doc_id: int
     filter: object = None
+    evalcore: object = None
 
 
 class _Target(Struct, gc=False):
@@ -156,10 +171,10 @@ def read_asked(line: bytes, output_type: OutputType, *, prompts: bool = True) ->
     """
     try:
         row, requests = FORMS[output_type == GENERATE_UNTIL, prompts](line)
-        count = len(requests)
-        if 0 < count < len(NAMES) and tuple(row.arguments) == NAMES[count] and "nonfinite" not in row.evalcore:
-            raw = bytes(row.resps)
-            return AskedRow(row.doc_id, row.filter, bytes(row.doc), row.target, tuple(requests), raw, row.evalcore)
+        own = row.evalcore
+        if not own or "nonfinite" not in own:
+            doc, raw = bytes(row.doc), bytes(row.resps)
+            return AskedRow(row.doc_id, row.filter, doc, row.target, requests, raw, own or NOTHING)
     except (ValueError, RecursionError):  # another layout, NaN, lone surrogates, torn lines
         pass
     return _read_slowly(line) if prompts else read_asked(line, output_type)
@@ -169,7 +184,7 @@ def read_place(line: bytes) -> RowPlace | None:
     """Read the document and the filter of a row; None if that takes the slow decoder.
 
     >>> read_place(b'{"doc_id": 3, "doc": {}, "filter": "none"}'), read_place(b'{"doc_id": 3, "acc": NaN}')
-    (RowPlace(doc_id=3, filter='none'), None)
+    (RowPlace(doc_id=3, filter='none', evalcore=None), None)
     """
     try:
         return PLACE.decode(line)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 
 from msgspec import Struct
 
@@ -86,7 +87,7 @@ def read_both_ways(target: str, choices: Sequence[str]) -> tuple[int | None, int
     >>> [read_both_ways(one, ("no", "yes", "1")) for one in ("0", "no", "1", "maybe")]
     [(0, None), (None, 0), (1, 2), (None, None)]
     """
-    return _index(target, choices), _place(target, choices)
+    return _index(target, len(choices)), _place(target, choices)
 
 
 def is_list(target: str) -> bool:
@@ -166,18 +167,19 @@ def _is_index(target: object) -> bool:
 
 def _chosen(target: str, choices: Sequence[str], *, texts_first: bool) -> int | str:
     """The choice that a text names by its text or its index; the text itself if it is neither."""
-    index = _index(target, choices)
+    index = _index(target, len(choices))
     if index is not None and not texts_first:
         return index
     place = _place(target, choices)
     return place if place is not None else target if index is None else index
 
 
-def _index(target: str, choices: Sequence[str]) -> int | None:
+@lru_cache(maxsize=256)
+def _index(target: str, count: int) -> int | None:
     if not target.isdigit() or not target.isascii() or len(target) > 9:
         return None
     found = int(target)
-    return found if found < len(choices) else None
+    return found if found < count else None
 
 
 def _place(target: str, choices: Sequence[str]) -> int | None:

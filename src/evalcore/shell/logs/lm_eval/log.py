@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec import Raw, Struct
+from msgspec.structs import replace
 
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.frozen_dict import freeze_dict
@@ -26,13 +27,13 @@ from evalcore.shell.logs.head import FileHead, LogFile
 from evalcore.shell.logs.json_records import Record, find_part, locate_problem
 from evalcore.shell.logs.lm_eval.lmms import add_arguments, is_lmms
 from evalcore.shell.logs.lm_eval.names import RENAMED, list_filters, name_task
-from evalcore.shell.logs.lm_eval.past import find_past, read_past
+from evalcore.shell.logs.lm_eval.past import find_past, pick_records, read_past
 from evalcore.shell.logs.lm_eval.pools import Pool, pool_samples, read_first_row
 from evalcore.shell.logs.lm_eval.requests import guess_output_type
 from evalcore.shell.logs.lm_eval.results import Placed, tell_contradictions
 from evalcore.shell.logs.lm_eval.rows import recognise_samples
 from evalcore.shell.logs.lm_eval.samples import SampleLog, read_samples
-from evalcore.shell.logs.log import LogTask, Opening, Problem, Reader
+from evalcore.shell.logs.log import Logged, LogTask, Opening, Picks, Problem, Reader
 from evalcore.shell.logs.units.sample_unit import cut_samples
 
 KINDS = frozenset({GENERATE_UNTIL, LOGLIKELIHOOD, LOGLIKELIHOOD_ROLLING, MULTIPLE_CHOICE})
@@ -85,6 +86,7 @@ def _task(pool: Pool, opening: Opening) -> LogTask:
         paths=paths,
         output_type=kind,
         rows=partial(read_samples, log),
+        some=partial(_read_some, log),
         config=config,
         results=placed.results,
         model=find_model_facts(placed.results),
@@ -93,6 +95,12 @@ def _task(pool: Pool, opening: Opening) -> LogTask:
         recorded={"task": placed.task},
         cut=cut_samples(log, first.get("filter")),
     )
+
+
+def _read_some(log: SampleLog, picks: Picks) -> Iterator[Logged | Problem]:
+    """The documents of a log that are picked; what came of others is not held in memory either."""
+    past = partial(read_past, log.paths, log.filters, lambda path: pick_records(log.records(path), picks))
+    return read_samples(replace(log, picks=picks, past=past if log.past is not None else None))
 
 
 def find_model_facts(results: Mapping[str, object]) -> Mapping[str, object]:

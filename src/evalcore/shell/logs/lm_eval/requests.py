@@ -188,15 +188,17 @@ def _replies_slowly(row: AskedRow) -> Replies:
     return tuple(tuple(_replies(request, one, row)) for request, one in zip(asked, heard, strict=True))
 
 
-def drop_padding(replies: Replies, repeats: object) -> Replies:
+def drop_padding(replies: Replies, config: Mapping[str, object]) -> Replies:
     """Drop the replies that lm-eval requests only to keep its ranks in step: repeats of a rank's last request.
 
-    >>> drop_padding((("a",), ("b", "b")), 1), drop_padding((((-1.0, True),), ((-2.0, False), (-2.0, False))), None)
-    ((('a',), ('b',)), (((-1.0, True),), ((-2.0, False),)))
+    >>> drop_padding((("a",), ("b", "b")), {"repeats": 1})
+    (('a',), ('b',))
+    >>> drop_padding((((-1.0, True),), ((-2.0, False), (-2.0, False))), {})
+    (((-1.0, True),), ((-2.0, False),))
     """
     if sum(map(len, replies)) == len(replies):  # one to each
         return replies
-    counts = {*map(len, replies)}
+    counts, repeats = {*map(len, replies)}, config.get("repeats")
     if type(repeats) is int and repeats > 0:
         return tuple(one[:repeats] for one in replies)
     same = len(counts) > 1 and all(len(set(one)) == 1 for one in replies)

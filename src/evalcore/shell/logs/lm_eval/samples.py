@@ -23,11 +23,12 @@ from evalcore.shell.data.wire import decode_line
 from evalcore.shell.logs.json_records import Record, locate_problem, read_records
 from evalcore.shell.logs.lm_eval.forms import read_asked, read_target
 from evalcore.shell.logs.lm_eval.golds import Targets, infer_gold, read_own_choices, read_own_gold, resolve_gold
+from evalcore.shell.logs.lm_eval.past import pick_records
 from evalcore.shell.logs.lm_eval.pools import Pages
 from evalcore.shell.logs.lm_eval.requests import drop_padding, read_replies
 from evalcore.shell.logs.lm_eval.rows import AskedRow
 from evalcore.shell.logs.lm_eval.targets import Told, find_choices, is_open, learn_targets, settle_targets
-from evalcore.shell.logs.log import NOTHING, Logged, Problem
+from evalcore.shell.logs.log import NOTHING, Logged, Picks, Problem
 
 MOST_FILTERS = 60
 LARGEST = 1 << 62
@@ -37,7 +38,7 @@ class SampleLog(Struct, frozen=True, kw_only=True):
     """What is known of a task's sample log, or its shards, before it is read.
 
     ``filters`` are the filters of its task, () if unknown; ``past`` looks up what is logged for a document, if wanted;
-    ``requests`` is whether documents include what was asked.
+    ``requests`` is whether documents include what was asked; ``picks`` are those that are read, if not all.
     """
 
     paths: tuple[Path, ...]
@@ -47,6 +48,7 @@ class SampleLog(Struct, frozen=True, kw_only=True):
     past: Callable[[], Callable[[int], Mapping[str, Mapping[str, object]]]] | None = None
     records: Callable[[Path], Iterator[Record | Problem]] = read_records
     requests: bool = True
+    picks: Picks | None = None
 
 
 def read_samples(log: SampleLog) -> Iterator[Logged | Problem]:
@@ -58,7 +60,7 @@ def read_samples(log: SampleLog) -> Iterator[Logged | Problem]:
     past = log.past() if log.past is not None else None
     reading: Reading | None = None
     for path in log.paths:
-        for at in log.records(path):
+        for at in pick_records(log.records(path), log.picks):
             if isinstance(at, Problem):
                 yield at
                 continue
@@ -72,7 +74,7 @@ def read_samples(log: SampleLog) -> Iterator[Logged | Problem]:
                 yield locate_problem(path, at, wrong)
                 continue
             yield made if past is None else msgspec.structs.replace(made, **past(row.key))
-    yield from _uneven(notes, log)
+    yield from _uneven(notes, log) if log.picks is None else ()
 
 
 # --- each document once ---------------------------------------------------------------------------------------------
@@ -148,9 +150,9 @@ def learn_reading(log: SampleLog, row: AskedRow) -> Reading:
 
 def build_logged(row: AskedRow, reading: Reading, log: SampleLog, at: Record, path: Path) -> Logged:
     """Build the document of a row."""
-    replies = drop_padding(read_replies(row), log.config.get("repeats"))
+    replies = drop_padding(read_replies(row), log.config)
     choices = _choices(row, reading.known, len(replies))
-    cluster, own_id = (row.own.get("cluster"), row.own.get("id")) if row.own else (None, None)
+    cluster, own_id = (row.own.get("cluster"), row.own.get("id")) if row.own is not NOTHING else (None, None)
     return Logged(
         doc_id=row.key,
         doc=row.doc,
@@ -182,7 +184,7 @@ def _gold(
     row: AskedRow, reading: Reading, choices: Sequence[str], replies: Sequence[Sequence[Reply]], at: Record
 ) -> Gold:
     """The gold: by the target, else by the document, else by the logged accuracy."""
-    if row.own and "gold" in row.own:
+    if row.own is not NOTHING and "gold" in row.own:
         return read_own_gold(row.own["gold"])
     targets = reading.known
     if targets.picked is not None:
@@ -199,10 +201,8 @@ def _gold(
 
 
 def _choices(row: AskedRow, targets: Targets, replies: int) -> tuple[str, ...]:
-    own = row.own.get("choices") if row.own else None
-    return (
-        find_choices(targets, row.requests, replies, partial(_doc, row.doc)) if own is None else read_own_choices(own)
-    )
+    own = row.own.get("choices") if row.own is not NOTHING else None
+    return find_choices(targets, row.requests, replies, lambda: _doc(row.doc)) if own is None else read_own_choices(own)
 
 
 def _told(log: SampleLog, targets: Targets) -> Iterator[Told]:

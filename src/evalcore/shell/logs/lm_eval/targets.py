@@ -55,10 +55,11 @@ def find_choices(
         return _listed(targets, doc) if targets.choices is not None else ()
     if targets.output_type != MULTIPLE_CHOICE:
         return ()
-    if len(requests) < replies or _are_inputs(requests):  # one request of several, or several inputs with one end
+    ends, before = _ends(requests), targets.before
+    alike = bool(ends) and ends[0] == ends[-1]
+    if len(requests) < replies or (alike and _are_inputs(requests)):  # one of several, or several inputs with one end
         return _listed(targets, doc)
-    before = targets.before
-    return tuple([one.continuation.removeprefix(before) for one in _once(requests) if isinstance(one, LogLikelihood)])
+    return tuple([end.removeprefix(before) for end in ends])
 
 
 class Told(Struct, frozen=True):
@@ -141,15 +142,15 @@ def reads_back(targets: Targets, text: str, choices: Sequence[str], gold: Gold, 
 # --- requests and configs -------------------------------------------------------------------------------------------
 
 
-def _once(requests: Sequence[Request]) -> Sequence[Request]:
-    """The requests with a context; for acc_mutual_info each is repeated without one."""
-    first, last = requests[0], requests[-1]
-    again = isinstance(first, LogLikelihood) and first.context and isinstance(last, LogLikelihood) and not last.context
-    return requests[: len(requests) // 2] if again else requests
-
-
 def _ends(requests: Sequence[Request]) -> list[str]:
-    return [one.continuation for one in _once(requests) if isinstance(one, LogLikelihood)]
+    """The continuations of requests with a context; for acc_mutual_info each is repeated without one."""
+    first, last = requests[0], requests[-1]
+    if isinstance(first, LogLikelihood) and first.context and isinstance(last, LogLikelihood) and not last.context:
+        requests = requests[: len(requests) // 2]
+    try:
+        return [one.continuation for one in requests]  # type: ignore[union-attr]  # to look at each type takes as long
+    except AttributeError:
+        return [one.continuation for one in requests if isinstance(one, LogLikelihood)]
 
 
 def _are_inputs(requests: Sequence[Request]) -> bool:

@@ -20,8 +20,8 @@ from evalcore.core.records.request import Options, freeze_options
 from evalcore.core.records.score import Scored, ScoredColumn
 from evalcore.core.records.task import MetricKey, MetricSpec, Task
 from evalcore.shell.logs.lm_eval.rows import read_float
-from evalcore.shell.logs.runs.log_table import Cells, LogTable
-from evalcore.shell.logs.runs.scores import are_numbers, build_rows, make_column, make_noise_column
+from evalcore.shell.logs.runs.log_table import LogTable
+from evalcore.shell.logs.runs.scores import Cells, are_numbers, build_rows, make_column, make_noise_column
 from evalcore.shell.logs.runs.tasks import RecordedTask, find_spec
 
 VALUES = Inference(resampling=Resampling(0))

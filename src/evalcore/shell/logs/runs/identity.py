@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 from msgspec import Struct
@@ -25,12 +26,14 @@ class Matching(Struct, frozen=True):
     """How to pair the documents of two runs: by the fields ``match``, else by identity.
 
     ``cluster`` is a field or template that groups documents if a log has no clusters. Without ``texts``, no line of a
-    document is kept for display, which is faster.
+    document is kept for display, which is faster. Faster still, documents of sample logs may be ``known_by`` the bytes
+    of their rows (where these are the same in two logs, so are the documents) or by their number alone.
     """
 
     cluster: str | None = None
     match: tuple[str, ...] = ()
     texts: bool = True
+    known_by: Literal["content", "bytes", "number"] = "content"
 
 
 class Noticed(Struct, frozen=True, gc=False):

@@ -16,17 +16,17 @@ from evalcore.core.records.frozen_dict import FrozenDict, freeze_dict
 from evalcore.core.records.request import GENERATE_UNTIL, Generate, OutputType
 from evalcore.core.records.task import MetricKey
 from evalcore.shell.data.wire import decode_line
+from evalcore.shell.logs.json_records import Record, read_records
+from evalcore.shell.logs.lm_eval.past import RawLog, read_raw
 from evalcore.shell.logs.lm_eval.requests import guess_output_type
 from evalcore.shell.logs.lm_eval.rows import (
     Row,
-    keep_in_range,
     name_filter,
-    read_row_scores,
+    read_row,
     read_sample_rows,
     read_value,
-    restore_nonfinite,
 )
-from evalcore.shell.logs.log import NOTHING, Logged
+from evalcore.shell.logs.log import NOTHING, AnswerHashes, Logged
 from evalcore.shell.logs.runs.identity import (
     Look,
     Matching,
@@ -39,30 +39,18 @@ from evalcore.shell.logs.runs.identity import (
     refuse_lone_clusters,
     tabulate_documents,
 )
+from evalcore.shell.logs.runs.scores import Cells, Notes, as_mapping, keep_scores, note_own, note_scores
 
 WHO_THEY_ARE = Matching()
 RECORDED_HASH = "prompt_hash "
 """Begins what stands for a prompt that only its logged hash tells; other hashes are not made as it is."""
-Noise = tuple[float | None, int]
-_Notes = tuple[dict[int, object], dict[int, str], dict[int, Noise]]
-"""The cells of a log that is being read."""
-
-MOST_REPLIES, MOST_NOISE = 2**53, 1e150
-"""Beyond any run's replies and any score's variance; sums and squares of less stay finite."""
-
-
-class Cells(ColumnRecord, frozen=True, eq=True):
-    """The log under one metric and filter: scores, reasons for missing ones, and the noise of scores."""
-
-    scores: Mapping[int, object]
-    unscored: Mapping[int, str]
-    noise: Mapping[int, Noise]
 
 
 class LogTable(ColumnRecord, frozen=True, eq=True):
     """A log without its prompts and replies; ``filters`` has the documents with a row under each filter.
 
-    ``options`` are all that its requests were made with, each once.
+    ``options`` are all that its requests were made with, each once. ``hashes`` are those of the bytes of answers, where
+    documents are known by theirs.
     """
 
     documents: tuple[DocumentRow, ...]
@@ -72,6 +60,7 @@ class LogTable(ColumnRecord, frozen=True, eq=True):
     output_type: OutputType
     fields: frozenset[str] = frozenset()
     options: tuple[Mapping[str, object], ...] = ()
+    hashes: AnswerHashes | None = None
 
 
 def read_log_table(
@@ -81,9 +70,42 @@ def read_log_table(
 
     ``filters`` name the rows of a document in logs that do not name them.
     """
+    raw = read_raw(files, answers=matching.known_by == "bytes") if matching.known_by != "content" else None
+    table = _tabulate_raw(raw, files) if raw is not None else None
+    return table or _read_table(files, filters, matching)
+
+
+def _tabulate_raw(log: RawLog, files: Sequence[Path]) -> LogTable | None:
+    """The table of a log whose documents are known by their bytes; None if something is wrong, to be found by row."""
+    row = next((read_row(one.data, 1, "") for one in read_records(files[0]) if isinstance(one, Record)), None)
+    cells = {name: {metric: keep_scores(one) for metric, one in below.items()} for name, below in log.scores.items()}
+    ids: dict[int, int | str | None] = {}
+    clusters: dict[int, int | str | None] = {}
+    try:
+        for (name, key), own in log.own.items():
+            note_own(key, own, cells[name])
+            ids.setdefault(key, _recorded_name(own, "id"))
+            clusters.setdefault(key, _recorded_name(own, "cluster"))
+    except EvalError:
+        return None
+    lone = {clusters.get(key) is None for key in log.documents}
+    if row is None or len(lone) > 1 or any(len(one) < len(log.documents) for one in log.lines.values()):
+        return None
+    said = {key: f"{one} {log.asked[key]}" for key, one in log.documents.items()} if log.asked else {}
+    documents = (
+        DocumentRow(key, ids.get(key), clusters.get(key), said.get(key, ""), 0) for key in sorted(log.documents)
+    )
+    by_key = {MetricKey(metric, name): Cells(*one) for name, below in cells.items() for metric, one in below.items()}
+    lines = {name: FrozenDict(found) for name, found in log.lines.items()}
+    kept = FrozenDict({name: FrozenDict(one) for name, one in log.kept.items()})
+    hashes = AnswerHashes(FrozenDict(log.replies), kept, FrozenDict(log.last))
+    return LogTable(tuple(documents), {}, lines, by_key, guess_output_type(row.fields), hashes=hashes)
+
+
+def _read_table(files: Sequence[Path], filters: Sequence[str], matching: Matching) -> LogTable:
     seen: dict[int, Noticed] = {}
     lines: dict[str, dict[int, int]] = {}
-    cells: dict[str, dict[str, _Notes]] = {}
+    cells: dict[str, dict[str, Notes]] = {}
     fields: set[str] = set()
     options: dict[bytes, Mapping[str, object]] = {}
     kind: OutputType = GENERATE_UNTIL
@@ -94,10 +116,10 @@ def read_log_table(
                 kind = guess_output_type(row.fields)
             try:
                 name = _filter_of(row, filters, lines)
-                own = _mapping(read_value(row.fields, "evalcore")) if "evalcore" in row.fields else NOTHING
+                own = as_mapping(read_value(row.fields, "evalcore")) if "evalcore" in row.fields else NOTHING
                 seen[row.key] = _document(row, seen.get(row.key), own, look, (fields, options))
                 lines.setdefault(name, {})[row.key] = row.line
-                _note(row, own, cells.setdefault(name, {}))
+                note_scores(row, own, cells.setdefault(name, {}))
             except EvalError as wrong:
                 raise EvalError(f"{path}:{row.line}: {wrong} - at doc {row.key}") from wrong
     if not seen:
@@ -211,33 +233,3 @@ def _recorded_name(own: Mapping[str, object], key: str) -> int | str | None:
     if given is None or (isinstance(given, int | str) and not isinstance(given, bool) and given != ""):
         return given
     raise EvalError(f"expected a number or a text under {key}, got {str(given)[:60]!r}")
-
-
-def _note(row: Row, own: Mapping[str, object], cells: dict[str, _Notes]) -> None:
-    """Note what a row says about each metric."""
-    scores = read_row_scores(row.fields)
-    for metric, score in (restore_nonfinite(scores, own) if "nonfinite" in own else scores).items():
-        _notes(cells, metric)[0][row.key] = keep_in_range(score)
-    if not own:
-        return
-    for metric, why in _mapping(own.get("unscored")).items():
-        _notes(cells, metric)[1][row.key] = str(why)
-    for metric, pair in _mapping(own.get("noise")).items():
-        _notes(cells, metric)[2][row.key] = _noise(pair)
-
-
-def _notes(cells: dict[str, _Notes], metric: str) -> _Notes:
-    found = cells.get(metric)
-    return found if found is not None else cells.setdefault(metric, ({}, {}, {}))
-
-
-def _noise(pair: object) -> Noise:
-    match pair:
-        case [float() | int() | None as variance, int(replies)] if 0 <= replies <= MOST_REPLIES:
-            if variance is None or 0 <= variance <= MOST_NOISE:
-                return variance, replies
-    raise EvalError(f"expected the variance of a score and its replies under noise, got {str(pair)[:60]}")
-
-
-def _mapping(value: object) -> Mapping[str, object]:
-    return value if isinstance(value, dict) else NOTHING

@@ -28,6 +28,7 @@ from evalcore.shell.files.given import parse_path
 from evalcore.shell.logs.json_records import find_part
 from evalcore.shell.logs.lm_eval.names import list_filters
 from evalcore.shell.logs.lm_eval.results import Placed, tell_contradictions
+from evalcore.shell.logs.log import AnswerHashes
 from evalcore.shell.logs.runs.columns import Closed, close_columns
 from evalcore.shell.logs.runs.directions import point_column
 from evalcore.shell.logs.runs.identity import Matching
@@ -47,7 +48,8 @@ class Recorded(FrozenRecord, frozen=True):
     ``results`` is its results file as data, empty if there is none. ``fields`` are the fields of each task's documents;
     ``match`` those that identify documents, if not all; ``files`` the files of each task. ``renamed`` is the original
     name of its only task if that was renamed. ``searched`` is how its logs were found if they are not sample logs.
-    ``tables`` are a host's own. ``options`` are those of each task's requests, each once.
+    ``tables`` are a host's own. ``options`` are those of each task's requests, each once; ``hashes`` those of its
+    answers' bytes, where documents are known by theirs.
     """
 
     name: str
@@ -63,6 +65,7 @@ class Recorded(FrozenRecord, frozen=True):
     searched: Searched | None = None
     tables: Tables | None = None
     options: Mapping[str, tuple[Plain, ...]] = FrozenDict()
+    hashes: Mapping[str, AnswerHashes] = FrozenDict()
 
 
 class TaskRecord(Struct, frozen=True):
@@ -102,6 +105,7 @@ def read_sample_run(path: Path, source: RunFiles, matching: Matching, tables: Ta
         files={log.task: log.files for log in source.logs},
         tables=tables,
         options={part.report.name: part.table.options for part in parts},
+        hashes={part.report.name: part.table.hashes for part in parts if part.table.hashes is not None},
     )
 
 

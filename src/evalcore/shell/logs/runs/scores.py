@@ -8,13 +8,30 @@ from math import isfinite, nan
 import numpy as np
 
 from evalcore.core.aggregate.numbers import read_objects
-from evalcore.core.records.array import frozen
+from evalcore.core.records.array import ColumnRecord, frozen
 from evalcore.core.records.column import Column, build_column
+from evalcore.core.records.errors import EvalError
 from evalcore.core.records.estimate import Aggregation
 from evalcore.core.records.outcome import FAILED, NOT_EMITTED, UNSCORABLE
 from evalcore.core.records.request import Options
 from evalcore.core.records.row import Floats, NumberRows, Objects, Rows, Stats, as_objects
-from evalcore.shell.logs.runs.log_table import Cells
+from evalcore.shell.logs.lm_eval.rows import Row, keep_in_range, read_row_scores, restore_nonfinite
+from evalcore.shell.logs.log import NOTHING
+
+Noise = tuple[float | None, int]
+Notes = tuple[dict[int, object], dict[int, str], dict[int, Noise]]
+"""The cells of a log that is being read: scores, reasons and noise by document."""
+
+MOST_REPLIES, MOST_NOISE = 2**53, 1e150
+"""Beyond any run's replies and any score's variance; sums and squares of less stay finite."""
+
+
+class Cells(ColumnRecord, frozen=True, eq=True):
+    """The log under one metric and filter: scores, reasons for missing ones, and the noise of scores."""
+
+    scores: Mapping[int, object]
+    unscored: Mapping[int, str]
+    noise: Mapping[int, Noise]
 
 
 def are_numbers(values: Iterable[object]) -> bool:
@@ -105,3 +122,47 @@ def _padded(rows: Rows, more: int) -> Rows:
     values = rows.values.data
     blank = np.zeros((more, *values.shape[1:]), values.dtype)
     return type(rows)(frozen(np.concatenate([values, blank])))
+
+
+# --- rows of a log ----------------------------------------------------------------------------------------------
+
+
+def note_scores(row: Row, own: Mapping[str, object], cells: dict[str, Notes]) -> None:
+    """Note what a row says about each metric."""
+    scores = read_row_scores(row.fields)
+    for metric, score in (restore_nonfinite(scores, own) if own and "nonfinite" in own else scores).items():
+        _notes(cells, metric)[0][row.key] = score if type(score) is float else keep_in_range(score)
+    if own:
+        note_own(row.key, own, cells)
+
+
+def note_own(key: int, own: Mapping[str, object], cells: dict[str, Notes]) -> None:
+    """Note what only evalcore writes about each metric of a row."""
+    for metric, why in as_mapping(own.get("unscored")).items():
+        _notes(cells, metric)[1][key] = str(why)
+    for metric, pair in as_mapping(own.get("noise")).items():
+        _notes(cells, metric)[2][key] = _noise(pair)
+
+
+def keep_scores(scores: dict[int, object]) -> Notes:
+    """Begin the cells of a metric with all its scores."""
+    plain = {*map(type, scores.values())} <= {float}
+    return scores if plain else {key: keep_in_range(one) for key, one in scores.items()}, {}, {}
+
+
+def _notes(cells: dict[str, Notes], metric: str) -> Notes:
+    found = cells.get(metric)
+    return found if found is not None else cells.setdefault(metric, ({}, {}, {}))
+
+
+def _noise(pair: object) -> Noise:
+    match pair:
+        case [float() | int() | None as variance, int(replies)] if 0 <= replies <= MOST_REPLIES:
+            if variance is None or 0 <= variance <= MOST_NOISE:
+                return variance, replies
+    raise EvalError(f"expected the variance of a score and its replies under noise, got {str(pair)[:60]}")
+
+
+def as_mapping(value: object) -> Mapping[str, object]:
+    """A decoded JSON object; an empty one for anything else."""
+    return value if isinstance(value, dict) else NOTHING
