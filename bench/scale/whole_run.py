@@ -1,22 +1,27 @@
 """A whole run on recorded answers, samples written: lm-eval's, evalcore's, and the floor of what any harness must do.
 
-The floor decodes each document, renders its prompt, hashes it, finds its answer, and encodes its sample rows.
-
-    python bench/whole_run.py [DOCUMENTS] [--lm-eval DOCUMENTS]
+The floor decodes each document, renders its prompt, hashes it, finds its answer, and encodes its sample rows. Each side
+is a process of its own, whose imports are not timed.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import random
-import tempfile
-import time
+from collections.abc import Iterable, Iterator
 from hashlib import sha256
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from time import process_time
 
 import jinja2
 import msgspec
+from pyrsistent import pmap
+
+import evalcore
+from bench.measure import run_python
+from bench.rows import Row, at_least, at_most
+from evalcore.extensions import Backend, Heard, Model, Question
 
 TEXT = "Question: {{question}}\nAnswer:"
 TARGET = "{{answer}}"
@@ -60,7 +65,7 @@ def document(rng: random.Random) -> dict[str, str]:
     return {"question": question, "answer": f"{steps}\n#### {rng.randint(1, 5000)}"}
 
 
-def write_task(folder: Path, n: int, shots: int) -> list[dict[str, str]]:
+def write_task(folder: Path, n: int, shots: int) -> None:
     rng = random.Random(0)
     for name, count in (("train", 20), ("test", n)):
         with open(folder / f"{name}.jsonl", "w") as file:
@@ -69,7 +74,18 @@ def write_task(folder: Path, n: int, shots: int) -> list[dict[str, str]]:
     (folder / "bench_gsm8k.yaml").write_text(
         TASK.format(train=folder / "train.jsonl", test=folder / "test.jsonl", shots=shots)
     )
+
+
+def read_documents(folder: Path) -> list[dict[str, str]]:
     return [json.loads(line) for line in open(folder / "test.jsonl")]
+
+
+def read_replies(folder: Path) -> dict[str, str]:
+    return {doc["question"]: reply(doc, at) for at, doc in enumerate(read_documents(folder))}
+
+
+def find_question(prompt: str) -> str:
+    return prompt[prompt.rindex("Question: ") + 10 : -8]
 
 
 def reply(doc: dict[str, str], at: int) -> str:
@@ -77,79 +93,66 @@ def reply(doc: dict[str, str], at: int) -> str:
     return " " + doc["answer"].split("####")[0] + f"#### {gold if at % 3 else int(gold) + 1}"
 
 
-def evalcore_seconds(folder: Path, docs: list[dict[str, str]]) -> float:
-    import evalcore
+def record_answers(folder: Path) -> None:
+    """Ask a model that knows the replies, so that a replay finds them."""
+    replies = read_replies(folder)
 
-    config = {"tasks": [str(folder / "bench_gsm8k.yaml")], "log_samples": True}
-    recorded = folder / "recorded"
-    from evalcore.extensions import Backend, Heard, Model
-
-    by_question = {doc["question"]: reply(doc, at) for at, doc in enumerate(docs)}
-
-    def ask(questions):
+    def ask(questions: Iterable[Question]) -> Iterator[Heard]:
         for at, question in enumerate(questions):
-            prompt = question.request.prompt
-            yield Heard(at, by_question[prompt[prompt.rindex("Question: ") + 10 : -8]])
+            yield Heard(at, replies[find_question(question.request.prompt)])
 
-    def opened(arguments):
+    def opened(arguments: object) -> Model:
         return Model("told", "told", ask, lambda messages: "")
 
-    if not recorded.exists():
-        from pyrsistent import pmap
-
-        evalcore.run(
-            config,
-            model="told",
-            output_path=str(recorded),
-            models=pmap({"told": Backend(opened, "", ())}),
-            log_samples=False,
-        )
-    start = time.perf_counter()
-    evalcore.run(
-        config,
-        model="replay",
-        model_args={"path": str(recorded / "answers.jsonl")},
-        output_path=str(folder / "out"),
-        overwrite=True,
-    )
-    return time.perf_counter() - start
+    told = pmap({"told": Backend(opened, "", ())})
+    task, out = str(folder / "bench_gsm8k.yaml"), str(folder / "recorded")
+    evalcore.run({"tasks": [task]}, model="told", output_path=out, models=told, log_samples=False)
 
 
-def lm_eval_seconds(folder: Path, docs: list[dict[str, str]]) -> float:
+def evalcore_seconds(folder: Path) -> float:
+    config = {"tasks": [str(folder / "bench_gsm8k.yaml")], "log_samples": True}
+    path, out = folder / "recorded" / "answers.jsonl", folder / "out"
+    start = process_time()
+    evalcore.run(config, model="replay", model_args={"path": str(path)}, output_path=str(out), overwrite=True)
+    return process_time() - start
+
+
+def lm_eval_seconds(folder: Path) -> float:
     import lm_eval
     from lm_eval.api.model import LM
     from lm_eval.loggers import EvaluationTracker
     from lm_eval.tasks import TaskManager
 
-    by_question = {doc["question"]: reply(doc, at) for at, doc in enumerate(docs)}
+    replies = read_replies(folder)
 
     class Told(LM):
         def generate_until(self, requests, disable_tqdm=False):
-            return [by_question[one.args[0][one.args[0].rindex("Question: ") + 10 : -8]] for one in requests]
+            return [replies[find_question(one.args[0])] for one in requests]
 
         loglikelihood = loglikelihood_rolling = None
 
     manager = TaskManager(include_path=str(folder), include_defaults=False)
-    start = time.perf_counter()
+    start = process_time()
     tracker = EvaluationTracker(output_path=str(folder / "lm"))
     results = lm_eval.simple_evaluate(Told(), tasks=["bench_gsm8k"], task_manager=manager, log_samples=True)
     samples = results.pop("samples")
     tracker.save_results_aggregated(results=results, samples=samples)
     for name in results["configs"]:
         tracker.save_results_samples(task_name=name, samples=samples[name])
-    return time.perf_counter() - start
+    return process_time() - start
 
 
-def floor_seconds(folder: Path, docs: list[dict[str, str]]) -> float:
+def floor_seconds(folder: Path) -> float:
     """Decode, render, hash, look up, encode: once a document, one row for each of two filters."""
     text = jinja2.Environment().from_string(TEXT)
     shots = "".join(
         text.render(**one) + " " + one["answer"] + "\n\n"
         for one in map(json.loads, (folder / "train.jsonl").read_text().splitlines()[:5])
     )
+    docs = read_documents(folder)
     known = {sha256((shots + text.render(**doc)).encode()).hexdigest(): reply(doc, at) for at, doc in enumerate(docs)}
     decode, encode = msgspec.json.Decoder().decode, msgspec.json.Encoder().encode
-    start = time.perf_counter()
+    start = process_time()
     with open(folder / "test.jsonl", "rb") as lines, open(folder / "floor.jsonl", "wb") as out:
         for at, line in enumerate(lines):
             doc = decode(line)
@@ -172,28 +175,33 @@ def floor_seconds(folder: Path, docs: list[dict[str, str]]) -> float:
                     "exact_match": 1.0,
                 }
                 out.write(encode(row) + b"\n")
-    return time.perf_counter() - start
+    return process_time() - start
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("documents", type=int, nargs="?", default=20_000)
-    parser.add_argument("--lm-eval", type=int, default=2_000, dest="theirs")
-    parser.add_argument("--shots", type=int, default=5)
-    given = parser.parse_args()
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        docs = write_task(folder, given.documents, given.shots)
-        ours = evalcore_seconds(folder, docs) / given.documents
-        floor = floor_seconds(folder, docs) / given.documents
-    print(f"evalcore {ours * 1e6:8.1f} µs a document; floor {floor * 1e6:8.1f} µs; {ours / floor:.2f} times the floor")
-    if given.theirs:
-        with tempfile.TemporaryDirectory() as name:
-            folder = Path(name)
-            docs = write_task(folder, given.theirs, given.shots)
-            theirs = lm_eval_seconds(folder, docs) / given.theirs
-        print(f"lm-eval  {theirs * 1e6:8.1f} µs a document: {theirs / ours:.1f} times evalcore's")
+SIDES = {"lm-eval": lm_eval_seconds, "evalcore": evalcore_seconds, "floor": floor_seconds}
+CHILD = """
+import sys
+from pathlib import Path
+from bench.scale.whole_run import SIDES
+print(SIDES[sys.argv[1]](Path(sys.argv[2])))
+"""
 
 
-if __name__ == "__main__":
-    main()
+def measure_rows(*, docs: int = 100_000, theirs: int = 2_000, shots: int = 5) -> Iterator[Row]:
+    with TemporaryDirectory() as name:
+        write_task(Path(name), theirs, shots)
+        peer = float(run_python(CHILD, "lm-eval", name).output.split()[-1]) / theirs
+    with TemporaryDirectory() as name:
+        write_task(Path(name), docs, shots)
+        record_answers(Path(name))
+        ours, floor = (run_python(CHILD, side, name) for side in ("evalcore", "floor"))
+    yield Row(
+        what=f"{docs:,} documents, {shots} shots",
+        peer=peer * 1e6,
+        ours=float(ours.output.split()[-1]) / docs * 1e6,
+        unit="µs a document",
+        floor=float(floor.output.split()[-1]) / docs * 1e6,
+        memory=ours.memory,
+        targets=(at_least(20), at_most(2, "floors")),
+        note=f"lm-eval on {theirs:,}",
+    )
