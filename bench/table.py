@@ -85,6 +85,12 @@ BENCHES: dict[str, Bench] = {
         "multiplied from fewer.",
         ("scipy",),
     ),
+    "text": Bench(
+        "after.text",
+        "TER and ROUGE of texts of 20, 200 and 1,000 words, beside sacrebleu and rouge-score, to the same bits.",
+        ("sacrebleu", "rouge_score"),
+        "text",
+    ),
     "reward": Bench("after.reward", "One reward, alone, in a batch, and as a task of its own."),
     "verifiers": Bench(
         "after.verifiers",
