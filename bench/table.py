@@ -99,8 +99,8 @@ BENCHES: dict[str, Bench] = {
     ),
     "whole_run": Bench(
         "scale.whole_run",
-        "A whole run on recorded answers, samples written. The floor decodes each document, renders and hashes its "
-        "prompt, finds its answer and encodes its sample rows.",
+        "A whole run on recorded answers, samples written, on one core. The floor reads documents and answers, draws, "
+        "renders and hashes prompts, and encodes sample rows.",
         (LM_EVAL, "datasets"),
     ),
     "rescoring": Bench(

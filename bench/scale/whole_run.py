@@ -1,7 +1,7 @@
 """A whole run on recorded answers, samples written: lm-eval's, evalcore's, and the floor of what any harness must do.
 
-The floor decodes each document, renders its prompt, hashes it, finds its answer, and encodes its sample rows. Each side
-is a process of its own, whose imports are not timed.
+The floor reads documents and answers, draws and writes prompts, hashes what lm-eval's rows have hashes of, and encodes
+a row for each filter; it neither filters nor scores. Each side is a process of its own, whose imports are not timed.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import json
 import random
 from collections.abc import Iterable, Iterator
 from hashlib import sha256
+from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import process_time
@@ -24,7 +25,6 @@ from bench.rows import Row, at_least, at_most
 from evalcore.extensions import Backend, Heard, Model, Question
 
 TEXT = "Question: {{question}}\nAnswer:"
-TARGET = "{{answer}}"
 TASK = """
 task: bench_gsm8k
 dataset_path: json
@@ -71,6 +71,7 @@ def write_task(folder: Path, n: int, shots: int) -> None:
         with open(folder / f"{name}.jsonl", "w") as file:
             for _ in range(count):
                 file.write(json.dumps(document(rng)) + "\n")
+    (folder / "shots").write_text(str(shots))
     (folder / "bench_gsm8k.yaml").write_text(
         TASK.format(train=folder / "train.jsonl", test=folder / "test.jsonl", shots=shots)
     )
@@ -99,7 +100,7 @@ def record_answers(folder: Path) -> None:
 
     def ask(questions: Iterable[Question]) -> Iterator[Heard]:
         for at, question in enumerate(questions):
-            yield Heard(at, replies[find_question(question.request.prompt)])
+            yield Heard(at, replies[find_question(question.request.prompt)], more=True)
 
     def opened(arguments: object) -> Model:
         return Model("told", "told", ask, lambda messages: "")
@@ -142,40 +143,59 @@ def lm_eval_seconds(folder: Path) -> float:
     return process_time() - start
 
 
+UNTIL = {"do_sample": False, "temperature": 0.0, "until": ["Question:", "</s>"]}
+NAMES = ("strict-match", "flexible-extract")
+
+
 def floor_seconds(folder: Path) -> float:
-    """Decode, render, hash, look up, encode: once a document, one row for each of two filters."""
-    text = jinja2.Environment().from_string(TEXT)
-    shots = "".join(
-        text.render(**one) + " " + one["answer"] + "\n\n"
-        for one in map(json.loads, (folder / "train.jsonl").read_text().splitlines()[:5])
-    )
-    docs = read_documents(folder)
-    known = {sha256((shots + text.render(**doc)).encode()).hexdigest(): reply(doc, at) for at, doc in enumerate(docs)}
+    """Once a document: decode, draw, render, hash, look up; and encode a row for each of two filters."""
+    text, shots = jinja2.Environment().from_string(TEXT), int((folder / "shots").read_text())
+    train = [json.loads(line) for line in (folder / "train.jsonl").read_text().splitlines()]
+    examples = [text.render(one) + " " + one["answer"] + "\n\n" for one in train]
+    options = json.dumps(UNTIL).encode()
     decode, encode = msgspec.json.Decoder().decode, msgspec.json.Encoder().encode
+    rnd = random.Random(1234)
     start = process_time()
-    with open(folder / "test.jsonl", "rb") as lines, open(folder / "floor.jsonl", "wb") as out:
+    with open(folder / "recorded" / "answers.jsonl", "rb") as lines:
+        answers = {one["request"]: one["text"] for one in map(decode, lines) if "request" in one}
+    with open(folder / "test.jsonl", "rb") as lines, open(folder / "floor.jsonl", "wb", buffering=1 << 20) as out:
         for at, line in enumerate(lines):
             doc = decode(line)
-            prompt = shots + text.render(doc)
-            key = sha256(prompt.encode()).hexdigest()
-            said = known[key]
-            for name in ("strict-match", "flexible-extract"):
+            drawn = rnd.sample(range(len(examples)), shots)
+            prompt = "".join([examples[i] for i in drawn]) + text.render(doc)
+            raw, target = prompt.encode(), doc["answer"]
+            asked = b"8:Generate%d:%b%d:%b" % (len(raw), raw, len(options), options)
+            said = answers[sha256(asked).hexdigest()[:32]]
+            arguments = {"gen_args_0": {"arg_0": prompt, "arg_1": UNTIL}}
+            doc_hash = sha256(msgspec.json.format(line, indent=2)).hexdigest()
+            prompt_hash = sha256(raw).hexdigest()
+            target_hash = sha256(target.encode()).hexdigest()
+            for name in NAMES:
                 row = {
                     "doc_id": at,
                     "doc": doc,
-                    "target": doc["answer"],
-                    "arguments": {"gen_args_0": {"arg_0": prompt, "arg_1": {"until": ["Question:"]}}},
+                    "target": target,
+                    "arguments": arguments,
                     "resps": [[said]],
                     "filtered_resps": [said[-5:]],
                     "filter": name,
                     "metrics": ["exact_match"],
-                    "doc_hash": sha256(line).hexdigest(),
-                    "prompt_hash": key,
-                    "target_hash": sha256(doc["answer"].encode()).hexdigest(),
+                    "doc_hash": doc_hash,
+                    "prompt_hash": prompt_hash,
+                    "target_hash": target_hash,
                     "exact_match": 1.0,
                 }
                 out.write(encode(row) + b"\n")
     return process_time() - start
+
+
+def check_floor(folder: Path) -> None:
+    """The floor made the prompts and hashes that the run made."""
+    keys = ("doc_id", "doc", "target", "arguments", "resps", "doc_hash", "prompt_hash", "target_hash")
+    with open(folder / "floor.jsonl") as floor, open(folder / "out" / "samples_bench_gsm8k.jsonl") as ours:
+        for a, b in zip(islice(floor, 0, 2000, 2), islice(ours, 1000), strict=False):
+            one, other = json.loads(a), json.loads(b)
+            assert all(one[key] == other[key] for key in keys), (one, other)
 
 
 SIDES = {"lm-eval": lm_eval_seconds, "evalcore": evalcore_seconds, "floor": floor_seconds}
@@ -187,21 +207,27 @@ print(SIDES[sys.argv[1]](Path(sys.argv[2])))
 """
 
 
-def measure_rows(*, docs: int = 100_000, theirs: int = 2_000, shots: int = 5) -> Iterator[Row]:
+def measure_rows(*, docs: int = 100_000, theirs: int = 2_000, shots: int = 5, times: int = 1) -> Iterator[Row]:
     with TemporaryDirectory() as name:
         write_task(Path(name), theirs, shots)
-        peer = float(run_python(CHILD, "lm-eval", name).output.split()[-1]) / theirs
+        peer = _measure_side("lm-eval", name)
     with TemporaryDirectory() as name:
         write_task(Path(name), docs, shots)
         record_answers(Path(name))
-        ours, floor = (run_python(CHILD, side, name) for side in ("evalcore", "floor"))
+        ours, floor = (min(_measure_side(side, name) for _ in range(times)) for side in ("evalcore", "floor"))
+        check_floor(Path(name))
     yield Row(
         what=f"{docs:,} documents, {shots} shots",
-        peer=peer * 1e6,
-        ours=float(ours.output.split()[-1]) / docs * 1e6,
+        peer=peer[0] / theirs * 1e6,
+        ours=ours[0] / docs * 1e6,
         unit="µs a document",
-        floor=float(floor.output.split()[-1]) / docs * 1e6,
-        memory=ours.memory,
+        floor=floor[0] / docs * 1e6,
+        memory=ours[1],
         targets=(at_least(20), at_most(2, "floors")),
         note=f"lm-eval on {theirs:,}",
     )
+
+
+def _measure_side(side: str, folder: str) -> tuple[float, float]:
+    used = run_python(CHILD, side, folder)
+    return float(used.output.split()[-1]), used.memory
