@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
+from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 from inspect import signature
+from pathlib import Path
 from shutil import which
 
 from msgspec import Struct
 
+from bench.measure import ROOT, run_process
 from bench.rows import Row, Section
 
 LM_EVAL = "lm_eval"
@@ -18,7 +22,8 @@ LM_EVAL = "lm_eval"
 class Bench(Struct, frozen=True):
     """A module with ``measure_rows``: what it says, what it needs, and whether it is left out unless asked for.
 
-    ``peers`` are modules, ``programs`` commands; ``extra`` is the extra of evalcore that brings the peers.
+    ``peers`` are modules, ``programs`` commands; ``extra`` is the extra of evalcore that brings the peers. A ``script``
+    has no rows: what it prints is its section.
     """
 
     module: str
@@ -27,8 +32,11 @@ class Bench(Struct, frozen=True):
     extra: str = "dev"
     programs: tuple[str, ...] = ()
     long: bool = False
+    script: bool = False
 
     def load(self) -> Callable[..., Iterator[Row | Section]]:
+        if self.script:
+            return partial(run_script, ROOT.joinpath("bench", *self.module.split(".")).with_suffix(".py"))
         found: Callable[..., Iterator[Row | Section]] = import_module(f"bench.{self.module}").measure_rows
         return found
 
@@ -42,6 +50,12 @@ class Bench(Struct, frozen=True):
         programs = [name for name in self.programs if which(name) is None]
         told = [f'needs {", ".join(peers)}: pip install "evalcore[{self.extra}]"'] if peers else []
         return "; ".join(told + [f"needs the program {name}" for name in programs])
+
+
+def run_script(path: Path, *, given: str = "") -> Iterator[Section]:
+    """Run a script with the arguments given."""
+    done = run_process([sys.executable, str(path), *given.split()])
+    yield Section("", "", f"```\n{done.output.rstrip()}\n```")
 
 
 BENCHES: dict[str, Bench] = {

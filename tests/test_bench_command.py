@@ -18,7 +18,7 @@ from bench import page
 from bench.__main__ import run_bench
 from bench.rows import Row, Section, at_least, at_most, tabulate_rows
 from bench.scale.cluster import Cluster, Costs, Course, simulate
-from bench.table import BENCHES, Bench
+from bench.table import BENCHES, Bench, run_script
 
 ROOT = Path(__file__).parents[1]
 ROOMS = [path.parent for path in sorted((ROOT / "bench").rglob("__init__.py"))]
@@ -39,8 +39,14 @@ def test_every_bench_is_in_the_table() -> None:
     texts = {path: path.read_text("utf-8") for path in (ROOT / "bench").rglob("*.py")}
     named = {path: ".".join(path.relative_to(ROOT / "bench").with_suffix("").parts) for path in texts}
     measuring = {named[path] for path, text in texts.items() if "\ndef measure_rows(" in text}
-    assert measuring == {bench.module for bench in BENCHES.values()}
-    assert [named[path] for path, text in texts.items() if "\nif __name__ ==" in text] == ["__main__"]
+    assert measuring == {bench.module for bench in BENCHES.values() if not bench.script}
+    scripts = {named[path] for path, text in texts.items() if "\nif __name__ ==" in text} - {"__main__"}
+    assert scripts == {bench.module for bench in BENCHES.values() if bench.script}
+
+
+def test_a_script_is_told_as_it_prints(tmp_path: Path) -> None:
+    (tmp_path / "script.py").write_text("import sys, bench\nprint('took', *sys.argv[1:])\n")
+    assert list(run_script(tmp_path / "script.py", given="3 --fast")) == [Section("", "", "```\ntook 3 --fast\n```")]
 
 
 @pytest.mark.parametrize("room", ROOMS, ids=lambda room: room.name)
