@@ -122,10 +122,20 @@ BENCHES: dict[str, Bench] = {
         "A sample log scored again by `evalcore score`, in a process of its own; the floor is decoding its lines "
         "with msgspec.",
     ),
+    "engines": Bench(
+        "scale.engines",
+        "A log scored by each engine, by the clock, beside one process; a cluster of Ray is there before.",
+        long=True,
+    ),
     "growth": Bench(
         "scale.growth",
         "Documents scored as they stream by, then closed, from a thousand to ten million, each size in a process of "
         "its own; exponents are fitted from 10,000 on.",
+        long=True,
+    ),
+    "huge": Bench(
+        "scale.huge",
+        "Documents scored and tallied as they stream by, to a hundred million, each size in a process of its own.",
         long=True,
     ),
     "cluster": Bench(

@@ -14,10 +14,13 @@ from bench.measure import count_instructions, run_python
 from bench.rows import Row, at_most
 from bench.scale.growth import CASES
 
-SCORE = (
-    "import sys; from bench.scale.growth import *; report_task(score_task(*CASES[sys.argv[1]](0, int(sys.argv[2]))))"
-)
-PREPARE = "import sys; from bench.scale.growth import *; CASES[sys.argv[1]](0, int(sys.argv[2]))"
+PREPARE = """
+import sys
+from bench.scale.growth import *
+case, n = sys.argv[1], int(sys.argv[2])
+piece = CASES[case](n)(0, n)
+"""
+SCORE = PREPARE + "report_task(score_task(*piece))"
 CLOSE = "import sys; from bench.after.aggregation import *; KINDS[sys.argv[1]](int(sys.argv[2]))()"
 
 

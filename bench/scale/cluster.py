@@ -21,7 +21,7 @@ from msgspec import Struct
 
 from bench.measure import best_of, best_seconds
 from bench.rows import Row
-from bench.scale.growth import make_generations
+from bench.scale.growth import make_generation
 from bench.scale.rescoring import make_logs
 from evalcore import score_task
 from evalcore.core.partials.partial import Partial, Span, decode_partial, encode_partial, merge_partials
@@ -78,7 +78,8 @@ def measure_costs(times: int = 3) -> tuple[float, float, float]:
 
 def measure_merge(docs: int = 2_000) -> tuple[float, float]:
     """Bytes a document of a partial that holds columns, and seconds a document to decode and merge such partials."""
-    parts = [score_task(*make_generations(start, docs)) for start in range(0, FAN * docs, docs)]
+    make = make_generation(docs)
+    parts = [score_task(*make(start, docs)) for start in range(0, FAN * docs, docs)]
     spans = [Span("log", "rows", docs * at, docs * (at + 1)) for at in range(FAN)]
     files = [encode_partial(Partial(scored=(one,), spans=(span,))) for one, span in zip(parts, spans, strict=True)]
     taken = best_seconds(lambda: merge_partials(map(decode_partial, files)), 3)
