@@ -18,12 +18,4 @@ slow:  ## the tests that are not needed at every change
 	pytest -n auto -m slow tests
 
 bench:  ## both libraries side by side: ratios are what counts
-	python bench/startup.py
-	python bench/prompts.py
-	python bench/scoring.py
-	python bench/text.py
-	python bench/errors.py
-	python bench/compare.py
-	python bench/coverage.py
-	python bench/significance.py
-	python bench/promises.py
+	python -m bench

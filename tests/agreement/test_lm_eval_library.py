@@ -349,7 +349,7 @@ def test_where_lm_eval_loses_tasks(built, ours):
 
 
 def test_an_index_takes_a_few_steps_a_name_and_from_its_cache_fewer(tmp_path):
-    """bench/index.py has the ratios to lm-eval's; a file is read by what it says first, and a kept index not at all."""
+    """`python -m bench index` has the ratios to lm-eval's; a file is read by what it says first, and a kept index not at all."""
     folder = find_library() / "mmlu"
     names = len(build_index([folder], cache=tmp_path).entries)
     assert names > 400

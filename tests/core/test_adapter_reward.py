@@ -213,7 +213,7 @@ def test_it_travels() -> None:
 
 @pytest.mark.parametrize("steps", [(), (LAST_NUMBER,)], ids=["plain", "regex"])
 def test_one_document_takes_a_few_steps_and_one_of_many_fewer(steps: tuple[Step, ...]) -> None:
-    """Its microseconds are those of bench/reward.py; ``score_doc`` takes 2,200 steps."""
+    """Its microseconds are those of `python -m bench reward`; ``score_doc`` takes 2,200 steps."""
     reward = make_reward("exact_match", steps)
     assert reward("so 2 + 2 is 4", "4") == float(bool(steps))
     assert count_steps(lambda: reward("so 2 + 2 is 4", "4")) < 450  # 305 and 296

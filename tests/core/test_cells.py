@@ -6,20 +6,13 @@ fixed, so that a failure is a change of the code.
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 pytest.importorskip("scipy")
-BENCH = str(Path(__file__).parents[2] / "bench")
-sys.path.insert(0, BENCH)
-from cells import list_cells  # noqa: E402
-from measures import LEAST, measure, measure_pairs  # noqa: E402
-from pair_cells import list_null_cells, list_other_cells  # noqa: E402
-
-sys.path.remove(BENCH)
+from bench.simulations.cells import list_cells
+from bench.simulations.measures import LEAST, measure, measure_pairs
+from bench.simulations.pair_cells import list_null_cells, list_other_cells
 
 CELLS = list(list_cells())
 FAMILIES = tuple(dict.fromkeys(cell.family for cell in CELLS))

@@ -85,7 +85,7 @@ print(*set(sys.modules) - before, file=sys.stderr)
 
 @pytest.mark.parametrize("arguments", [["run", "--help"], ["tasks", "--help"], ["models", "--help"], ["models"]])
 def test_starting_loads_little(tmp_path: Path, arguments: list[str]) -> None:
-    """The time it takes is that of bench/startup.py; what takes it is the modules."""
+    """The time it takes is that of `python -m bench startup`; what takes it is the modules."""
     done = subprocess.run(
         [sys.executable, "-c", LOADED, *arguments],
         env=environment(tmp_path), cwd=tmp_path, capture_output=True, text=True, check=True,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Callable, Iterable
-from importlib import import_module
 from math import comb
 from pathlib import Path
 
@@ -13,12 +12,12 @@ import numpy as np
 import pytest
 from counting import count_steps, growth
 
+from bench.scale.rescoring import make_logs
 from evalcore.core.records.errors import EvalError
 from evalcore.shell.cli import main
 from evalcore.shell.score import stream as streaming
 from evalcore.shell.score.rules import Rules, lay_over, read_file
 
-BENCH = Path(__file__).resolve().parents[2] / "bench"
 QUICKSTART = Path(__file__).resolve().parents[2] / "examples" / "quickstart"
 NUMBER = 'regex={"regex_pattern": "(-?[0-9]+)", "group_select": -1}'
 
@@ -615,15 +614,13 @@ def test_thousands_of_problems_are_listed_in_one_pass(tmp_path, capsys):
     score(40_000)
 
 
-def test_scoring_takes_a_few_steps_a_row(tmp_path, monkeypatch, score):
-    """Beside only decoding the log that is 2 to 3 times the time (bench/rescoring.py); here every step counts."""
-    monkeypatch.syspath_prepend(str(BENCH))
-    bench = import_module("rescoring")
+def test_scoring_takes_a_few_steps_a_row(tmp_path, score):
+    """Beside only decoding the log that is 2 to 3 times the time (`python -m bench rescoring`); here every step counts."""
     rows, steps = [], []
     for size in (1_000_000, 2_000_000, 3_000_000):
         folder = tmp_path / str(size)
         folder.mkdir()
-        bench.make_logs(folder, size)
+        make_logs(folder, size)
         score(folder)  # modules are imported before
         rows.append(sum(log.read_bytes().count(b"\n") for log in folder.glob("samples_*.jsonl")))
         steps.append(count_steps(lambda folder=folder: score(folder)))

@@ -25,7 +25,11 @@ MOST_NAMED = 3
 
 def _encode_classes(rows: Rows) -> tuple[Ints64, Ints64, Sequence[object]]:
     """Encode gold and predicted classes, and list the classes in order."""
-    given = as_objects(rows) if isinstance(rows, Labels | Stats) else tuple(two_of(rows, "(gold, prediction)"))
+    if isinstance(rows, Labels):
+        classes, places = np.unique(rows.values.ints, return_inverse=True)
+        both = places.reshape(-1, 2)  # numpy 1 gives them flat
+        return both[:, 0], both[:, 1], classes.tolist()
+    given = as_objects(rows) if isinstance(rows, Stats) else tuple(two_of(rows, "(gold, prediction)"))
     golds, predictions = [row[0] for row in given], [row[1] for row in given]  # type: ignore[index]
     plain = [value.item() if isinstance(value, np.generic) else value for value in [*golds, *predictions]]
     names = sorted(set(plain), key=lambda value: (not isinstance(value, int | float), value))

@@ -19,7 +19,7 @@ from evalcore.core.records.document import decode_doc, encode_alike, is_alike
 from evalcore.core.records.errors import EvalError, place
 from evalcore.core.records.outcome import OK
 from evalcore.core.records.request import LOGLIKELIHOOD, LOGLIKELIHOOD_ROLLING, MULTIPLE_CHOICE, Answer, Sample
-from evalcore.core.records.row import Objects
+from evalcore.core.records.row import NumberRows, Objects
 from evalcore.core.records.score import Provenance, Scored
 
 Plain = dict[str, object]
@@ -146,7 +146,10 @@ def _list_by_request(kept: list[object], replies: list[object]) -> list[object]:
 def _list_scores(column: Column) -> dict[int, object]:
     """List the scores there are as plain data, by document."""
     rows, fine = column.rows, (column.status.data == OK).tolist()
-    values = [thaw(deepcopy(one)) for one in rows.values] if isinstance(rows, Objects) else rows.values.data.tolist()
+    if isinstance(rows, NumberRows):
+        values = rows.values.data.tolist()
+    else:  # scores of a tally have no documents
+        values = [thaw(deepcopy(one)) for one in rows.values] if isinstance(rows, Objects) else [None] * len(fine)
     return dict(compress(zip(column.keys.ints.tolist(), values, strict=True), fine))
 
 

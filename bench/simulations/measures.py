@@ -6,11 +6,11 @@ from collections.abc import Iterable
 from math import sqrt
 
 import numpy as np
-from cells import Cell, Drawn
 from msgspec import Struct
-from pair_cells import PairCell, Runs
 from scipy import stats
 
+from bench.simulations.cells import Cell, Drawn
+from bench.simulations.pair_cells import PairCell, Runs
 from evalcore import AGGREGATIONS, EvalError, aggregate_metric, freeze_options
 from evalcore.lm_eval import LM_EVAL_0_4_13
 from evalcore.stats import Inference, Resampling, build_column

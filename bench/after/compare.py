@@ -2,19 +2,17 @@
 
 Draws swap every document, so they get fewer documents; their time for a million is what that many more would take. The
 last row is a whole comparison, from scores to the difference with its interval and p-value.
-
-    python bench/compare.py [--docs 1000000] [--theirs 2000] [--draws 10000]
 """
 
 from __future__ import annotations
 
-import argparse
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
 from scipy import stats
 
+from bench.measure import best_seconds
+from bench.rows import Row, at_least
 from evalcore import AGGREGATIONS, aggregate_metric
 from evalcore.comparisons import compare_estimates
 from evalcore.core.records.array import Floats64
@@ -32,12 +30,8 @@ def draw_scores(n: int, seed: int = 0) -> tuple[Floats64, Floats64]:
 
 def measure(work: Callable[[], float], times: int = 3) -> tuple[float, float]:
     """The best of some times in seconds, and the p-value."""
-    best, found = float("inf"), 0.0
-    for _ in range(times):
-        start = time.perf_counter()
-        found = work()
-        best = min(best, time.perf_counter() - start)
-    return best, found
+    found: list[float] = []
+    return best_seconds(lambda: found.append(work()), times), found[-1]
 
 
 def test_by_scipy(a: Floats64, b: Floats64, draws: int) -> float:
@@ -65,24 +59,24 @@ def compare_whole(a: Floats64, b: Floats64) -> float:
     return compare_estimates(runs[0], runs[1]).p_value or 0.0
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--docs", type=int, default=1_000_000)
-    parser.add_argument("--theirs", type=int, default=2_000)
-    parser.add_argument("--draws", type=int, default=10_000)
-    given = parser.parse_args()
-    few, many = draw_scores(given.theirs), draw_scores(given.docs)
+def measure_rows(*, docs: int = 1_000_000, theirs: int = 2_000, draws: int = 10_000) -> Iterator[Row]:
+    few, many = draw_scores(theirs), draw_scores(docs)
     exact, p_value = measure(lambda: flip_sum(few[0] - few[1]))
     large, p_large = measure(lambda: flip_sum(many[0] - many[1]))
-    print(f"evalcore: {given.theirs:,} pairs {exact:.5f} s (p {p_value:.4f}), {given.docs:,} pairs {large:.3f} s")
     for name, test in (("scipy", test_by_scipy), ("numpy", test_by_draws)):
-        theirs, drawn = measure(lambda test=test: test(*few, given.draws), 1)
-        more = theirs * given.docs / given.theirs
-        print(f"{name}, {given.draws:,} draws: {theirs:.3f} s (p {drawn:.4f}), ratio {theirs / exact:,.0f}; ", end="")
-        print(f"{given.docs:,} pairs would take {more:,.0f} s, ratio {more / large:,.0f}")
+        taken, drawn = measure(lambda test=test: test(*few, draws), 1)
+        note = f"p {p_value:.4f}, of {draws:,} draws {drawn:.4f}"
+        yield Row(
+            what=f"{theirs:,} pairs", peer=taken, of=name, ours=exact, unit="s", targets=(at_least(50),), note=note
+        )
+        yield Row(
+            what=f"{docs:,} pairs",
+            peer=taken * docs / theirs,
+            of=name,
+            ours=large,
+            unit="s",
+            targets=(at_least(100),),
+            note="multiplied",
+        )
     whole, again = measure(lambda: compare_whole(*many), 1)
-    print(f"evalcore, from {given.docs:,} scores to the line: {whole:.2f} s (p {again:.4g}, alone {p_large:.4g})")
-
-
-if __name__ == "__main__":
-    main()
+    yield Row(what=f"{docs:,} scores to the line", ours=whole, unit="s", note=f"p {again:.4g}, alone {p_large:.4g}")

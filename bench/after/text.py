@@ -2,15 +2,11 @@
 
 Texts of 20, 200 and 1,000 words, 20 a line; a prediction is its gold with a third of the words changed or moved. CPU
 time of one pass, from texts to scores. sacrebleu takes half a minute for 1,000 words.
-
-    python bench/text.py [--longest 200]
 """
 
 from __future__ import annotations
 
-import argparse
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import pairwise
 from typing import NamedTuple
@@ -18,8 +14,10 @@ from typing import NamedTuple
 import numpy as np
 from rouge_score.rouge_scorer import RougeScorer
 from sacrebleu.metrics import TER
-from words import WORDS
 
+from bench.measure import best_seconds
+from bench.rows import Row, at_least
+from bench.texts import WORDS
 from evalcore.core.answers.text import make_texts
 from evalcore.core.metrics.corpus import pair_statistics
 from evalcore.core.metrics.text import TEXT_METRICS
@@ -41,6 +39,7 @@ class Work(NamedTuple):
     """The same scores by a peer and by evalcore."""
 
     name: str
+    peer: str
     theirs: Callable[[], list[object]]
     ours: Callable[[], list[object]]
 
@@ -67,6 +66,7 @@ def of_ter(pairs: Pairs) -> Work:
     golds, said = ([pair[side] for pair in pairs] for side in (0, 1))
     return Work(
         "ter",
+        "sacrebleu",
         lambda: TER()._extract_corpus_statistics(said, [golds]),
         lambda: pair_statistics("ter", pairs).tolist(),
     )
@@ -78,40 +78,34 @@ def of_rouge(kind: str, pairs: Pairs, stem: bool) -> Work:
     score = partial(TEXT_METRICS[kind].score, make_texts(said, golds), {"use_stemmer": stem})
     return Work(
         f"{kind}{', stems' if stem else ''}",
+        "rouge-score",
         lambda: [scorer.score(gold, text)[kind].fmeasure for gold, text in pairs],
         lambda: score().values.data.tolist(),
     )
 
 
-def seconds(work: Callable[[], list[object]]) -> tuple[float, list[object]]:
-    start = time.process_time()
-    found = work()
-    return time.process_time() - start, found
-
-
-def line(work: Work, words: int, texts: int) -> str:
-    (ours, found), (theirs, expected) = seconds(work.ours), seconds(work.theirs)
-    return (
-        f"{work.name:17s} {words:5,} words | peer {theirs / texts * 1e3:10,.3f} ms a text | evalcore"
-        f" {ours / texts * 1e3:8,.3f} ms, ratio {theirs / ours:6,.1f} | {'equal' if found == expected else 'UNEQUAL'}"
+def compare(work: Work, words: int, texts: int) -> Row:
+    """Milliseconds a text of both, whose scores must be equal."""
+    found: list[list[object]] = []
+    ours, theirs = (best_seconds(lambda run=run: found.append(run())) / texts * 1e3 for run in (work.ours, work.theirs))
+    assert found[0] == found[1], f"{work.name}: other scores"
+    return Row(
+        what=f"{work.name}, {words:,} words",
+        peer=theirs,
+        of=work.peer,
+        ours=ours,
+        unit="ms a text",
+        targets=(at_least(3),),
     )
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--longest", type=int, default=1000)
-    given = parser.parse_args()
-    print("wanted: at least 3, equal")
+def measure_rows(*, longest: int = 1000) -> Iterator[Row]:
     for words, texts in SIZES.items():
-        if words > given.longest:
+        if words > longest:
             break
         pairs = text_pairs(texts, words, np.random.default_rng(words))
         few = pairs[: max(1, texts // 10)]
-        print(line(of_ter(few), words, len(few)), flush=True)
+        yield compare(of_ter(few), words, len(few))
         for stem in (False, True):
             for kind in ROUGES:
-                print(line(of_rouge(kind, pairs, stem), words, texts), flush=True)
-
-
-if __name__ == "__main__":
-    main()
+                yield compare(of_rouge(kind, pairs, stem), words, texts)

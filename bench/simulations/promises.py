@@ -1,22 +1,16 @@
-"""What gates and plans promise, and what they keep: false alarms of a limit, summed exactly, and the power of plans.
-
-    python bench/promises.py [REPETITIONS] [--write]
-
-``--write`` puts the tables into docs/compare.md and docs/power.md.
-"""
+"""What gates and plans promise, and what they keep: false alarms of a limit, summed exactly, and the power of plans."""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Sequence
+from collections.abc import Iterator
 from functools import cache
 from math import sqrt
 
 import numpy as np
-from pair_cells import PairCell, right_or_wrong
-from rewrite import DOCS, write_section, write_table
 from scipy import stats
 
+from bench.rows import Section, write_table
+from bench.simulations.pair_cells import PairCell, right_or_wrong
 from evalcore import AGGREGATIONS, Estimate, MetricKey, aggregate_metric
 from evalcore.core.compare.gates import Limit, judge_limit, level_of_limits
 from evalcore.core.compare.power import Known, PowerGoal, plan_next
@@ -76,14 +70,6 @@ def tabulate_plans(repetitions: int) -> str:
     return write_table(("run", "drop", "documents planned", "found, of 80 % promised"), rows)
 
 
-def main(arguments: Sequence[str]) -> None:
-    numbers = [int(one) for one in arguments if one.isdigit()]
-    alarms, plans = tabulate_alarms(), tabulate_plans(numbers[0] if numbers else 500)
-    print(f"A model exactly at its limit fails --min, in per cent (5 are promised)\n{alarms}\n\nPlans\n{plans}")
-    if "--write" in arguments:
-        write_section(DOCS / "compare.md", "limits", alarms)
-        write_section(DOCS / "power.md", "plans", plans)
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:])
+def measure_rows(*, repetitions: int = 500) -> Iterator[Section]:
+    yield Section("compare.md", "limits", tabulate_alarms())
+    yield Section("power.md", "plans", tabulate_plans(repetitions))

@@ -1,26 +1,21 @@
 """How often an interval that promises 95 % holds the truth, and how wide it is: evalcore's, lm-eval's and Inspect's.
 
-Right and wrong answers are exact sums over all outcomes; every other cell (bench/cells.py) is drawn again and again,
+Right and wrong answers are exact sums over all outcomes; every other cell (cells.py) is drawn again and again,
 with seeds of its own. A width is relative to the oracle's: 3.92 times the true standard deviation of the number.
-
-    python bench/coverage.py [REPETITIONS] [FAMILY ...] [--write]
-
-``--write`` puts the tables into docs/error-bars.md and the picture into docs/coverage.svg.
 """
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from math import exp, lgamma, log
 
 import numpy as np
-from cells import CHANCES, SIZES, list_cells
 from lm_eval.api.metrics import mean_stderr
-from measures import Ends, Measured, holds, measure
-from picture import Series, draw_strips
-from rewrite import DOCS, write_section, write_table
 
+from bench.rows import Section, write_table
+from bench.simulations.cells import CHANCES, SIZES, list_cells
+from bench.simulations.measures import Ends, Measured, holds, measure
+from bench.simulations.picture import Series, draw_strips
 from evalcore import AGGREGATIONS, aggregate_metric
 from evalcore.core.stats.quantiles import t_quantile
 from evalcore.stats import Array, Floats, Inference, build_column
@@ -78,7 +73,7 @@ def tabulate_exact() -> str:
 # --- what is printed and written -------------------------------------------------------------------------------------
 
 
-def tell(one: Measured) -> str:
+def tell_cell(one: Measured) -> str:
     peer, clustered = ("     " if share is None else f"{100 * share:5.1f}" for share in (one.peer, one.inspect))
     notes = "".join(
         [
@@ -144,24 +139,16 @@ def picture(found: Sequence[Measured]) -> str:
     return draw_strips("Share of 95 % intervals that hold the truth, a dot a cell", strips, PROMISE)
 
 
-def main(arguments: Sequence[str]) -> None:
-    flags = [one for one in arguments if one.startswith("--")]
-    words = [one for one in arguments if not one.startswith("--")]
-    repetitions = int(words.pop(0)) if words and words[0].isdigit() else 1000
-    exact = tabulate_exact() if not words else ""
-    print(exact)
-    print(f"\n{f'{repetitions:,} evaluations a cell':70s}  held lm-eval Inspect width")
+def measure_rows(*, repetitions: int = 1000, family: str = "") -> Iterator[Section]:
+    """All families and the exact sums, or one family alone, whose table is not written."""
     found = []
     for cell in list_cells():
-        if not words or cell.family in words:
+        if family in ("", cell.family):
             found.append(measure(cell, repetitions, peers=True))
-            print(tell(found[-1]), flush=True)
-    print("\n" + summarise(found))
-    if "--write" in flags:
-        write_section(DOCS / "error-bars.md", "exact coverage", exact)
-        write_section(DOCS / "error-bars.md", "coverage", summarise(found))
-        (DOCS / "coverage.svg").write_text(picture(found), encoding="utf-8")
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:])
+            print(tell_cell(found[-1]), flush=True)
+    if family:
+        print(summarise(found))
+        return
+    yield Section("error-bars.md", "exact coverage", tabulate_exact())
+    yield Section("error-bars.md", "coverage", summarise(found))
+    yield Section("coverage.svg", "", picture(found))

@@ -8,11 +8,11 @@ from itertools import product
 from zlib import crc32
 
 import numpy as np
-from cells import SKEWED, Values, cluster_sizes, sentences
 from msgspec import Struct
 from numpy.random import Generator
 from numpy.typing import NDArray
 
+from bench.simulations.cells import SKEWED, Values, cluster_sizes, sentences
 from evalcore import GENERATE_UNTIL, LOGLIKELIHOOD, MULTIPLE_CHOICE, MetricKey, MetricSpec, Task
 from evalcore.comparisons import ComparisonLine, ComparisonSide, adjust_comparisons, compare_sides
 from evalcore.core.records.score import Scored, ScoredColumn

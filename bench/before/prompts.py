@@ -3,39 +3,30 @@
 lm-eval's clock runs over ``build_all_requests`` alone, with its documents loaded and its task made; evalcore's over
 all of ``build_task``, which also decodes the configuration, compiles the templates and makes the samples. lm-eval
 compiles a template whenever it renders one, so that it takes minutes for what it is given in full: it gets the first
-``--theirs`` documents.
-
-    python bench/prompts.py [--docs 2000] [--theirs 300] [--json]
+documents only.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
-import logging
-import os
 import random
-import time
-from collections.abc import Callable
+from collections.abc import Iterator
 
-os.environ.setdefault("HF_HUB_OFFLINE", "1")
-os.environ.setdefault("HF_DATASETS_OFFLINE", "1")
-logging.disable(logging.WARNING)
+import datasets
+from lm_eval.api.task import ConfigurableTask
 
-import datasets  # noqa: E402
-from lm_eval.api.task import ConfigurableTask  # noqa: E402
-
-from evalcore import Generate, LogLikelihood  # noqa: E402
-from evalcore.shell.prompts.build import build_task  # noqa: E402
-from evalcore.shell.prompts.ready_task import Asking  # noqa: E402
+from bench.measure import best_seconds
+from bench.rows import Row, at_least
+from evalcore import Generate, LogLikelihood
+from evalcore.shell.prompts.build import build_task
+from evalcore.shell.prompts.ready_task import Asking
 
 datasets.disable_progress_bars()
 
-Row = dict[str, object]
+Config = dict[str, object]
 WORDS = ("amber", "birch", "cedar", "delta", "ember", "fjord", "grove", "heath", "inlet", "joule", "karst", "larch")
 
 
-def documents(count: int, seed: int) -> list[Row]:
+def documents(count: int, seed: int) -> list[Config]:
     """Questions of about 50 words with four choices, and what templates like to read."""
     rnd = random.Random(seed)
     return [
@@ -52,8 +43,8 @@ def documents(count: int, seed: int) -> list[Row]:
     ]
 
 
-SPLITS: Row = {"training_split": "train", "test_split": "test", "fewshot_split": "train"}
-TASKS: dict[str, Row] = {
+SPLITS: Config = {"training_split": "train", "test_split": "test", "fewshot_split": "train"}
+TASKS: dict[str, Config] = {
     "multiple choice": {
         "output_type": "multiple_choice",
         "doc_to_text": "Question: {{question}}\nAnswer:",
@@ -82,9 +73,11 @@ TASKS: dict[str, Row] = {
         "doc_to_target": "{{choices.label[answer]}}",
     },
 }
+WANTED = {name: (at_least(50),) for name in ("multiple choice", "generation", "heavy templates")}
+"""Without templates there is little to gain."""
 
 
-def make_theirs(config: Row, data: dict[str, list[Row]], shots: int) -> ConfigurableTask:
+def make_theirs(config: Config, data: dict[str, list[Config]], shots: int) -> ConfigurableTask:
     loaded = {name: datasets.Dataset.from_list(rows) for name, rows in data.items()}
     task = ConfigurableTask(config={**config, "dataset_path": "none", "custom_dataset": lambda **_: loaded})
     task.set_config("num_fewshot", shots)
@@ -92,52 +85,27 @@ def make_theirs(config: Row, data: dict[str, list[Row]], shots: int) -> Configur
     return task
 
 
-def timed(function: Callable[[], object]) -> float:
-    start = time.perf_counter()
-    function()
-    return time.perf_counter() - start
-
-
-def compare(name: str, config: Row, data: dict[str, list[Row]], shots: int, count: int) -> Row:
-    """Microseconds a document of both, and whether the prompts that both made are the same."""
-    ours: Row = {"task": "bench", **config, **SPLITS}
+def compare(name: str, config: Config, data: dict[str, list[Config]], shots: int, count: int) -> Row:
+    """Microseconds a document of both, which must make the same prompts."""
+    ours: Config = {"task": "bench", **config, **SPLITS}
     task, asking = make_theirs(ours, data, shots), Asking(num_fewshot=shots)
-    theirs = timed(lambda: task.build_all_requests(limit=count)) / count
-    mine = min(timed(lambda: build_task(ours, data, asking)) for _ in range(5)) / len(data["test"])
+    theirs = best_seconds(lambda: task.build_all_requests(limit=count)) / count
+    mine = best_seconds(lambda: build_task(ours, data, asking), 5) / len(data["test"])
     first = build_task(ours, data, Asking(num_fewshot=shots, limit=count)).requests
-    same = [one.args[0] for one in task.instances] == [prompt_of(one) for one in first]
-    return {
-        "task": name,
-        "shots": shots,
-        "lm-eval us/doc": round(theirs * 1e6, 1),
-        "evalcore us/doc": round(mine * 1e6, 1),
-        "ratio": round(theirs / mine, 1),
-        "same prompts": same,
-    }
+    assert [one.args[0] for one in task.instances] == [prompt_of(one) for one in first], f"{name}: other prompts"
+    return Row(
+        what=f"{name}, {shots}-shot",
+        peer=theirs * 1e6,
+        ours=mine * 1e6,
+        unit="µs a document",
+        targets=WANTED.get(name, ()),
+    )
 
 
 def prompt_of(request: Generate | LogLikelihood) -> str:
     return request.prompt if isinstance(request, Generate) else request.context
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--docs", type=int, default=2000)
-    parser.add_argument("--theirs", type=int, default=300)
-    parser.add_argument("--json", action="store_true")
-    given = parser.parse_args()
-    data = {"train": documents(200, 1), "test": documents(given.docs, 2)}
-    rows = [compare(name, config, data, shots, given.theirs) for name, config in TASKS.items() for shots in (0, 1, 5)]
-    if given.json:
-        print(json.dumps(rows, indent=2))
-        return
-    print(f"microseconds a document: lm-eval on {given.theirs} documents, evalcore on {given.docs}, best of five runs")
-    for row in rows:
-        print(
-            f"{row['task']:16} {row['shots']} shots  lm-eval {row['lm-eval us/doc']:>8}  "
-            f"evalcore {row['evalcore us/doc']:>6}  {row['ratio']:>6}x  same prompts: {row['same prompts']}"
-        )
-
-
-if __name__ == "__main__":
-    main()
+def measure_rows(*, docs: int = 2000, theirs: int = 300) -> Iterator[Row]:
+    data = {"train": documents(200, 1), "test": documents(docs, 2)}
+    return (compare(name, config, data, shots, theirs) for name, config in TASKS.items() for shots in (0, 1, 5))

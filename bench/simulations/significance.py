@@ -1,22 +1,17 @@
 """How often equal runs are called different, how often a better run is found, and whether the interval holds the truth.
 
-Every cell (bench/pair_cells.py) is drawn again and again with seeds of its own. Beside evalcore stand the paired t test
+Every cell (pair_cells.py) is drawn again and again with seeds of its own. Beside evalcore stand the paired t test
 (scipy's, as lmms-eval does it) and the unpaired z test of lm-eval's comparison script.
-
-    python bench/significance.py [REPETITIONS] [FAMILY ...] [--write]
-
-``--write`` puts the tables into docs/compare.md and the picture into docs/significance.svg.
 """
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
-from measures import ALPHA, PairMeasured, measure_pairs
-from pair_cells import list_null_cells, list_other_cells
-from picture import Series, draw_strips
-from rewrite import DOCS, write_section, write_table
+from bench.rows import Section, write_table
+from bench.simulations.measures import ALPHA, PairMeasured, measure_pairs
+from bench.simulations.pair_cells import list_null_cells, list_other_cells
+from bench.simulations.picture import Series, draw_strips
 
 
 def tabulate(found: Sequence[PairMeasured]) -> str:
@@ -61,21 +56,15 @@ def picture(found: Sequence[PairMeasured]) -> str:
     )
 
 
-def main(arguments: Sequence[str]) -> None:
-    flags = [one for one in arguments if one.startswith("--")]
-    words = [one for one in arguments if not one.startswith("--")]
-    repetitions = int(words.pop(0)) if words and words[0].isdigit() else 1000
+def measure_rows(*, repetitions: int = 1000, family: str = "") -> Iterator[Section]:
+    """All families, or one alone, whose tables are not written."""
     equal, other = (
-        [measure_pairs(cell, repetitions) for cell in cells if not words or cell.family in words]
+        [measure_pairs(cell, repetitions) for cell in cells if family in ("", cell.family)]
         for cells in (list_null_cells(), list_other_cells())
     )
-    print(f"Equal runs: findings at 5 % ({repetitions:,} comparisons a cell)\n{tabulate(equal)}")
-    print(f"\nA better run: findings\n{tabulate(other)}")
-    if "--write" in flags:
-        write_section(DOCS / "compare.md", "equal runs", tabulate(equal))
-        write_section(DOCS / "compare.md", "better runs", tabulate(other))
-        (DOCS / "significance.svg").write_text(picture(equal), encoding="utf-8")
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:])
+    if family:
+        print(f"{tabulate(equal)}\n\n{tabulate(other)}")
+        return
+    yield Section("compare.md", "equal runs", tabulate(equal))
+    yield Section("compare.md", "better runs", tabulate(other))
+    yield Section("significance.svg", "", picture(equal))

@@ -1,31 +1,25 @@
 """Everything after the model call: lm-eval and evalcore on the same answers, in one process, side by side.
 
 lm-eval runs as its ``evaluate()`` runs by default; the clock starts when the model has returned its last reply.
-
-    python bench/scoring.py [--docs 2000] [--json]
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import logging
-import os
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from time import process_time
 
-os.environ.setdefault("HF_HUB_OFFLINE", "1")
-os.environ.setdefault("HF_DATASETS_OFFLINE", "1")
-logging.disable(logging.WARNING)
+import datasets
+import numpy as np
+from lm_eval import evaluator
+from lm_eval.api.model import LM
+from lm_eval.api.task import ConfigurableTask
 
-import datasets  # noqa: E402
-import numpy as np  # noqa: E402
-from lm_eval import evaluator  # noqa: E402
-from lm_eval.api.model import LM  # noqa: E402
-from lm_eval.api.task import ConfigurableTask  # noqa: E402
-from words import WORDS  # noqa: E402
-
-from evalcore import (  # noqa: E402
+from bench.measure import best_seconds
+from bench.rows import Row, at_least
+from bench.texts import write_sentence
+from evalcore import (
     GENERATE_UNTIL,
     MULTIPLE_CHOICE,
     MetricKey,
@@ -38,7 +32,7 @@ from evalcore import (  # noqa: E402
     report_task,
     score_task,
 )
-from evalcore.logs import request_table  # noqa: E402
+from evalcore.logs import request_table
 
 datasets.disable_progress_bars()
 NORMALISED = {
@@ -59,7 +53,7 @@ class Canned(LM):
 
     def _all(self, asked: list[object]) -> list[object]:
         replies = [self.reply(one) for one in asked]
-        self.done = time.perf_counter()
+        self.done = process_time()
         return replies
 
     loglikelihood = generate_until = loglikelihood_rolling = _all  # type: ignore[assignment]
@@ -71,11 +65,7 @@ def lm_eval_seconds(
     task = ConfigurableTask(config={"dataset_path": "local", "test_split": "test", **config})
     model = Canned(reply)
     out = evaluator.evaluate(model, {"tasks": {config["task"]: task}, "groups": {}}, log_samples=log_samples)
-    return time.perf_counter() - model.done, out["results"][config["task"]]
-
-
-def sentence(rng: np.random.Generator, words: int) -> str:
-    return " ".join(WORDS[i] for i in rng.integers(len(WORDS), size=words))
+    return process_time() - model.done, out["results"][config["task"]]
 
 
 def generation(n: int, second: tuple[str, str, int]) -> dict[str, object]:
@@ -83,9 +73,12 @@ def generation(n: int, second: tuple[str, str, int]) -> dict[str, object]:
     rng = np.random.default_rng(0)
     golds = rng.integers(1, 5000, n).tolist()
     said = [gold if rng.random() < 0.6 else gold + 1 for gold in golds]
-    docs = [{"question": sentence(rng, 45), "answer": f"{sentence(rng, 40)} = {g}\n#### {g:,}"} for g in golds]
+    docs = [
+        {"question": write_sentence(rng, 45), "answer": f"{write_sentence(rng, 40)} = {g}\n#### {g:,}"} for g in golds
+    ]
     texts = [
-        f"First {sentence(rng, 15)} 12 * 3 = 36, then {sentence(rng, 15)}. The answer is {s}.\n#### {s}" for s in said
+        f"First {write_sentence(rng, 15)} 12 * 3 = 36, then {write_sentence(rng, 15)}. The answer is {s}.\n#### {s}"
+        for s in said
     ]
     name, pattern, select = second
     config = {
@@ -136,7 +129,8 @@ def choices(n: int) -> dict[str, object]:
     golds = rng.integers(4, size=n).tolist()
     lls = rng.normal(-12, 4, (n, 4)).tolist()
     docs = [
-        {"question": sentence(rng, 30), "choices": [sentence(rng, k) for k in (3, 6, 4, 5)], "gold": g} for g in golds
+        {"question": write_sentence(rng, 30), "choices": [write_sentence(rng, k) for k in (3, 6, 4, 5)], "gold": g}
+        for g in golds
     ]
     names = ("acc", "acc_norm", "brier_score")
     config = {
@@ -167,47 +161,26 @@ def choices(n: int) -> dict[str, object]:
 
 
 def evalcore_seconds(case: dict[str, object], rounds: int = 5) -> tuple[float, dict[str, float]]:
-    best = float("inf")
-    for _ in range(rounds):
-        start = time.perf_counter()
-        report = report_task(score_task(case["task"], case["samples"], case["asked"].answered(case["replies"])))
-        best = min(best, time.perf_counter() - start)
-    return best, {str(key): report.get(key).value for key in case["keys"]}
+    reports = []
+
+    def work() -> None:
+        reports.append(report_task(score_task(case["task"], case["samples"], case["asked"].answered(case["replies"]))))
+
+    return best_seconds(work, rounds), {str(key): reports[-1].get(key).value for key in case["keys"]}
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--docs", type=int, default=2000)
-    parser.add_argument("--json", action="store_true")
-    given = parser.parse_args()
-    n = given.docs
-    rows = []
-    for label, wanted, case in (
-        ("generation, two regex pipelines", 100, generation(n, ("answer", ANSWER, 0))),
-        ("generation, strict and last number", None, generation(n, ("flexible", FLEXIBLE, -1))),
-        ("multiple choice, four choices", 50, choices(n)),
+def measure_rows(*, docs: int = 2000) -> Iterator[Row]:
+    logging.disable(logging.WARNING)
+    for what, wanted, case in (
+        ("generation, two regex pipelines", 100, generation(docs, ("answer", ANSWER, 0))),
+        ("generation, strict and last number", 0, generation(docs, ("flexible", FLEXIBLE, -1))),
+        ("multiple choice, four choices", 50, choices(docs)),
     ):
         logged, theirs = lm_eval_seconds(case["config"], case["reply"], log_samples=True)
         bare, _ = lm_eval_seconds(case["config"], case["reply"], log_samples=False)
         ours, values = evalcore_seconds(case)
         assert all(abs(values[key] - theirs[key]) < 1e-12 for key in values), (values, theirs)
-        rows.append(
-            {
-                "work": label,
-                "lm-eval us/doc": round(logged / n * 1e6, 1),
-                "without its sample log": round(bare / n * 1e6, 1),
-                "evalcore us/doc": round(ours / n * 1e6, 2),
-                "ratio": round(logged / ours, 1),
-                "ratio without log": round(bare / ours, 1),
-                "wanted": wanted,
-            }
-        )
-    if given.json:
-        print(json.dumps(rows))
-        return
-    for row in rows:
-        print(" | ".join(f"{key}: {value}" for key, value in row.items()))
-
-
-if __name__ == "__main__":
-    main()
+        each = 1e6 / docs
+        targets = (at_least(wanted),) if wanted else ()
+        yield Row(what=what, peer=logged * each, ours=ours * each, unit="µs a document", targets=targets)
+        yield Row(what=f"{what}, no sample log", peer=bare * each, ours=ours * each, unit="µs a document")

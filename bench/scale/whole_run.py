@@ -1,25 +1,28 @@
 """A whole run on recorded answers, samples written: lm-eval's, evalcore's, and the floor of what any harness must do.
 
 The floor reads documents and answers, draws and writes prompts, hashes what lm-eval's rows have hashes of, and encodes
-a row for each filter; it neither filters nor scores. Times are of the processor, on one core.
-
-    python bench/whole_run.py [DOCUMENTS] [--lm-eval DOCUMENTS]
+a row for each filter; it neither filters nor scores. Each side is a process of its own, whose imports are not timed.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import random
-import tempfile
-import time
+from collections.abc import Iterable, Iterator
 from hashlib import sha256
 from itertools import islice
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from time import process_time
 
 import jinja2
 import msgspec
 from pyrsistent import pmap
+
+import evalcore
+from bench.measure import run_python
+from bench.rows import Row, at_least, at_most
+from evalcore.extensions import Backend, Heard, Model, Question
 
 TEXT = "Question: {{question}}\nAnswer:"
 TASK = """
@@ -62,16 +65,28 @@ def document(rng: random.Random) -> dict[str, str]:
     return {"question": question, "answer": f"{steps}\n#### {rng.randint(1, 5000)}"}
 
 
-def write_task(folder: Path, n: int, shots: int) -> list[dict[str, str]]:
+def write_task(folder: Path, n: int, shots: int) -> None:
     rng = random.Random(0)
     for name, count in (("train", 20), ("test", n)):
         with open(folder / f"{name}.jsonl", "w") as file:
             for _ in range(count):
                 file.write(json.dumps(document(rng)) + "\n")
+    (folder / "shots").write_text(str(shots))
     (folder / "bench_gsm8k.yaml").write_text(
         TASK.format(train=folder / "train.jsonl", test=folder / "test.jsonl", shots=shots)
     )
+
+
+def read_documents(folder: Path) -> list[dict[str, str]]:
     return [json.loads(line) for line in open(folder / "test.jsonl")]
+
+
+def read_replies(folder: Path) -> dict[str, str]:
+    return {doc["question"]: reply(doc, at) for at, doc in enumerate(read_documents(folder))}
+
+
+def find_question(prompt: str) -> str:
+    return prompt[prompt.rindex("Question: ") + 10 : -8]
 
 
 def reply(doc: dict[str, str], at: int) -> str:
@@ -79,80 +94,68 @@ def reply(doc: dict[str, str], at: int) -> str:
     return " " + doc["answer"].split("####")[0] + f"#### {gold if at % 3 else int(gold) + 1}"
 
 
-def record_answers(folder: Path, docs: list[dict[str, str]]) -> None:
-    """Run once with a model that knows the answers, so that they are in an answer log."""
-    import evalcore
-    from evalcore.extensions import Backend, Heard, Model
+def record_answers(folder: Path) -> None:
+    """Ask a model that knows the replies, so that a replay finds them."""
+    replies = read_replies(folder)
 
-    by_question = {doc["question"]: reply(doc, at) for at, doc in enumerate(docs)}
-
-    def ask(questions):
+    def ask(questions: Iterable[Question]) -> Iterator[Heard]:
         for at, question in enumerate(questions):
-            prompt = question.request.prompt
-            yield Heard(at, by_question[prompt[prompt.rindex("Question: ") + 10 : -8]], more=True)
+            yield Heard(at, replies[find_question(question.request.prompt)], more=True)
 
-    told = Backend(lambda arguments: Model("told", "told", ask, lambda messages: ""), "", ())
-    evalcore.run(
-        tasks=[str(folder / "bench_gsm8k.yaml")],
-        model="told",
-        models=pmap({"told": told}),
-        output_path=str(folder / "recorded"),
-    )
+    def opened(arguments: object) -> Model:
+        return Model("told", "told", ask, lambda messages: "")
+
+    told = pmap({"told": Backend(opened, "", ())})
+    task, out = str(folder / "bench_gsm8k.yaml"), str(folder / "recorded")
+    evalcore.run({"tasks": [task]}, model="told", output_path=out, models=told, log_samples=False)
 
 
 def evalcore_seconds(folder: Path) -> float:
-    import evalcore
-
-    start = time.process_time()
-    evalcore.run(
-        tasks=[str(folder / "bench_gsm8k.yaml")],
-        log_samples=True,
-        model="replay",
-        model_args={"path": str(folder / "recorded" / "answers.jsonl")},
-        output_path=str(folder / "out"),
-        overwrite=True,
-    )
-    return time.process_time() - start
+    config = {"tasks": [str(folder / "bench_gsm8k.yaml")], "log_samples": True}
+    path, out = folder / "recorded" / "answers.jsonl", folder / "out"
+    start = process_time()
+    evalcore.run(config, model="replay", model_args={"path": str(path)}, output_path=str(out), overwrite=True)
+    return process_time() - start
 
 
-def lm_eval_seconds(folder: Path, docs: list[dict[str, str]]) -> float:
+def lm_eval_seconds(folder: Path) -> float:
     import lm_eval
     from lm_eval.api.model import LM
     from lm_eval.loggers import EvaluationTracker
     from lm_eval.tasks import TaskManager
 
-    by_question = {doc["question"]: reply(doc, at) for at, doc in enumerate(docs)}
+    replies = read_replies(folder)
 
     class Told(LM):
         def generate_until(self, requests, disable_tqdm=False):
-            return [by_question[one.args[0][one.args[0].rindex("Question: ") + 10 : -8]] for one in requests]
+            return [replies[find_question(one.args[0])] for one in requests]
 
         loglikelihood = loglikelihood_rolling = None
 
     manager = TaskManager(include_path=str(folder), include_defaults=False)
-    start = time.process_time()
+    start = process_time()
     tracker = EvaluationTracker(output_path=str(folder / "lm"))
     results = lm_eval.simple_evaluate(Told(), tasks=["bench_gsm8k"], task_manager=manager, log_samples=True)
     samples = results.pop("samples")
     tracker.save_results_aggregated(results=results, samples=samples)
     for name in results["configs"]:
         tracker.save_results_samples(task_name=name, samples=samples[name])
-    return time.process_time() - start
+    return process_time() - start
 
 
 UNTIL = {"do_sample": False, "temperature": 0.0, "until": ["Question:", "</s>"]}
 NAMES = ("strict-match", "flexible-extract")
 
 
-def floor_seconds(folder: Path, shots: int) -> float:
+def floor_seconds(folder: Path) -> float:
     """Once a document: decode, draw, render, hash, look up; and encode a row for each of two filters."""
-    text = jinja2.Environment().from_string(TEXT)
+    text, shots = jinja2.Environment().from_string(TEXT), int((folder / "shots").read_text())
     train = [json.loads(line) for line in (folder / "train.jsonl").read_text().splitlines()]
     examples = [text.render(one) + " " + one["answer"] + "\n\n" for one in train]
     options = json.dumps(UNTIL).encode()
     decode, encode = msgspec.json.Decoder().decode, msgspec.json.Encoder().encode
     rnd = random.Random(1234)
-    start = time.process_time()
+    start = process_time()
     with open(folder / "recorded" / "answers.jsonl", "rb") as lines:
         answers = {one["request"]: one["text"] for one in map(decode, lines) if "request" in one}
     with open(folder / "test.jsonl", "rb") as lines, open(folder / "floor.jsonl", "wb", buffering=1 << 20) as out:
@@ -183,7 +186,7 @@ def floor_seconds(folder: Path, shots: int) -> float:
                     "exact_match": 1.0,
                 }
                 out.write(encode(row) + b"\n")
-    return time.process_time() - start
+    return process_time() - start
 
 
 def check_floor(folder: Path) -> None:
@@ -195,28 +198,36 @@ def check_floor(folder: Path) -> None:
             assert all(one[key] == other[key] for key in keys), (one, other)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("documents", type=int, nargs="?", default=20_000)
-    parser.add_argument("--lm-eval", type=int, default=2_000, dest="theirs")
-    parser.add_argument("--shots", type=int, default=5)
-    parser.add_argument("--repeats", type=int, default=1, help="take the best of so many")
-    given = parser.parse_args()
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        record_answers(folder, write_task(folder, given.documents, given.shots))
-        pairs = [(evalcore_seconds(folder), floor_seconds(folder, given.shots)) for _ in range(given.repeats)]
-        check_floor(folder)
-    ours, floor = (min(times) / given.documents for times in zip(*pairs, strict=True))
-    print("floor: read documents and answers, draw, render, hash (request, prompt, document, target), encode two rows")
-    print(f"evalcore {ours * 1e6:8.1f} µs a document; floor {floor * 1e6:8.1f} µs; {ours / floor:.2f} times the floor")
-    if given.theirs:
-        with tempfile.TemporaryDirectory() as name:
-            folder = Path(name)
-            docs = write_task(folder, given.theirs, given.shots)
-            theirs = lm_eval_seconds(folder, docs) / given.theirs
-        print(f"lm-eval  {theirs * 1e6:8.1f} µs a document: {theirs / ours:.1f} times evalcore's")
+SIDES = {"lm-eval": lm_eval_seconds, "evalcore": evalcore_seconds, "floor": floor_seconds}
+CHILD = """
+import sys
+from pathlib import Path
+from bench.scale.whole_run import SIDES
+print(SIDES[sys.argv[1]](Path(sys.argv[2])))
+"""
 
 
-if __name__ == "__main__":
-    main()
+def measure_rows(*, docs: int = 100_000, theirs: int = 2_000, shots: int = 5, times: int = 1) -> Iterator[Row]:
+    with TemporaryDirectory() as name:
+        write_task(Path(name), theirs, shots)
+        peer = _measure_side("lm-eval", name)
+    with TemporaryDirectory() as name:
+        write_task(Path(name), docs, shots)
+        record_answers(Path(name))
+        ours, floor = (min(_measure_side(side, name) for _ in range(times)) for side in ("evalcore", "floor"))
+        check_floor(Path(name))
+    yield Row(
+        what=f"{docs:,} documents, {shots} shots",
+        peer=peer[0] / theirs * 1e6,
+        ours=ours[0] / docs * 1e6,
+        unit="µs a document",
+        floor=floor[0] / docs * 1e6,
+        memory=ours[1],
+        targets=(at_least(20), at_most(2, "floors")),
+        note=f"lm-eval on {theirs:,}",
+    )
+
+
+def _measure_side(side: str, folder: str) -> tuple[float, float]:
+    used = run_python(CHILD, side, folder)
+    return float(used.output.split()[-1]), used.memory
