@@ -15,7 +15,7 @@ ENGINES: PMap[str, Engine] = pmap({"serial": SERIAL, "processes": PROCESSES, "ra
 BY_SIZE = Engine(title="one process, or several for large logs", spread=SERIAL.spread)
 """The command line's own choice, made once the size of the logs is known."""
 
-WORTH = 96 << 20
+WORTH = 384 << 20
 """From this many bytes of logs on, processes are faster than one (measured by ``python -m bench engines``)."""
 
 
