@@ -118,6 +118,7 @@ COLUMNS = {
     "loglikelihoods": "the list of log-likelihoods, one for each choice",
     "repeat": "the number of the repeat, where each has its own row (needs --id)",
     "prompt": "what the model was asked",
+    "error": "why there is no answer; empty where there is one",
     "task_column": "the task, where a file holds several",
 }
 

@@ -28,6 +28,16 @@ def read_answers(value: object) -> tuple[Reply, ...]:
     return (Failure("the table has no answer"),) if found is None else (_text(found),)
 
 
+def read_failure(value: object) -> Failure | None:
+    """Read why there is no answer: a text; an empty cell says that there is one.
+
+    >>> read_failure("out of memory"), read_failure(""), read_failure(None)
+    (Failure(reason='out of memory'), None, None)
+    """
+    found = _plain(value)
+    return None if found is None or found == "" else Failure(_text(found))
+
+
 def read_gold(value: object) -> Gold:
     """Read a gold: a text, a number, or several; None if there is none.
 

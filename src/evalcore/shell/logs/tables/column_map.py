@@ -22,6 +22,7 @@ class ColumnKeys(TypedDict, total=False):
     loglikelihoods: str | None
     repeat: str | None
     prompt: str | None
+    error: str | None
     task_column: str | None
     score: Names
 
@@ -29,7 +30,8 @@ class ColumnKeys(TypedDict, total=False):
 class ColumnMap(FrozenRecord, frozen=True, kw_only=True):
     """The columns of a plain table by what they hold; None for what is missing.
 
-    ``repeat`` numbers the rows of one ``id``; ``score`` is a recorded score, ``more_scores`` are others.
+    ``repeat`` numbers the rows of one ``id``; ``score`` is a recorded score, ``more_scores`` are others. ``error`` says
+    why a row has no answer, and is empty if it has one.
     """
 
     answer: str | None = None
@@ -40,6 +42,7 @@ class ColumnMap(FrozenRecord, frozen=True, kw_only=True):
     repeat: str | None = None
     score: str | None = None
     prompt: str | None = None
+    error: str | None = None
     task: str | None = None
     cluster: str | None = None
     more_scores: tuple[str, ...] = ()
@@ -74,7 +77,7 @@ class ColumnMap(FrozenRecord, frozen=True, kw_only=True):
         ['correct', 'reply']
         """
         asked = {self.gold, self.id, self.choices, self.prompt, self.task, self.cluster}
-        told = (self.answer, self.loglikelihoods, self.repeat, *self.scores)
+        told = (self.answer, self.loglikelihoods, self.repeat, self.error, *self.scores)
         return frozenset(name for name in told if name is not None and name not in asked)
 
     @property

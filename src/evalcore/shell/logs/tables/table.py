@@ -2,37 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
 from evalcore.core.records.errors import EvalError
-from evalcore.core.records.request import (
-    GENERATE_UNTIL,
-    Generate,
-    Gold,
-    LogLikelihood,
-    OutputType,
-    Reply,
-    Request,
-)
+from evalcore.core.records.request import OutputType
 from evalcore.shell.data.unpack import strip_packing
 from evalcore.shell.logs.head import FileHead, LogFile
 from evalcore.shell.logs.json_records import locate_problem
 from evalcore.shell.logs.lm_eval.golds import Targets
 from evalcore.shell.logs.log import Logged, LogTask, Opening, Problem, Reader
-from evalcore.shell.logs.tables.cells import (
-    read_answers,
-    read_choices,
-    read_gold,
-    read_numbers,
-    read_score,
-    read_unit,
-)
 from evalcore.shell.logs.tables.column_map import ColumnMap, check_columns
-from evalcore.shell.logs.tables.table_golds import choose_gold, is_number, settle_golds
-from evalcore.shell.logs.tables.table_kinds import USUAL, expect_likelihoods, find_likelihoods
-from evalcore.shell.logs.tables.table_rows import FORMS, TableRow, encode_cells, may_be_table, read_table
+from evalcore.shell.logs.tables.row_document import make_document, read_id
+from evalcore.shell.logs.tables.table_golds import settle_golds
+from evalcore.shell.logs.tables.table_kinds import USUAL, find_kind
+from evalcore.shell.logs.tables.table_rows import FORMS, TableRow, may_be_table, read_table
 from evalcore.shell.logs.tables.table_tasks import split_tasks, weigh_row
 from evalcore.shell.logs.units.table_unit import cut_table
 
@@ -57,7 +42,7 @@ def open_table(files: Sequence[LogFile], opening: Opening) -> list[LogTask]:
         check_columns(mapping, first.cells.keys(), f"{path}:{first.at.line}")
     whole = Path(strip_packing(path.name)).stem
     parts = {whole: read} if mapping.task is None or first is None else split_tasks(read, mapping.task)
-    kind = GENERATE_UNTIL if mapping.loglikelihoods is None else find_likelihoods(first, mapping)
+    kind = find_kind(read(), mapping)
     return [_task(name, file, kind, mapping, rows) for name, rows in parts.items()]
 
 
@@ -104,8 +89,7 @@ def _documents(
             yield group
             continue
         try:
-            made = _logged(number, group, mapping, settled)
-            expect_likelihoods(kind, len(made.replies), mapping)
+            made = make_document(number, group, mapping, settled, kind)
             if made.id is not None and made.id in seen:
                 raise EvalError(_twice(made.id, mapping))
         except EvalError as wrong:
@@ -138,7 +122,7 @@ def _grouped(path: Path, mapping: ColumnMap, rows: Rows) -> Iterator[list[TableR
             yield one
             continue
         try:
-            name = _id(one, mapping.id or "")
+            name = read_id(one, mapping.id or "")
         except EvalError as wrong:
             yield locate_problem(path, one.at, wrong)
             continue
@@ -148,103 +132,3 @@ def _grouped(path: Path, mapping: ColumnMap, rows: Rows) -> Iterator[list[TableR
             groups = {}
         groups.setdefault(name, []).append(one)
     yield from groups.values()
-
-
-def _id(row: TableRow, column: str) -> int | str:
-    found = read_unit(row.cells.get(column), "id")
-    if found is None or found == "":
-        raise EvalError(f"expected an id under {column!r}, got nothing")
-    return found
-
-
-# --- documents ------------------------------------------------------------------------------------------------------
-
-
-def _logged(number: int, rows: Sequence[TableRow], mapping: ColumnMap, settled: Targets | None) -> Logged:
-    ordered = _in_order(rows, mapping)
-    first = ordered[0].cells
-    missing = [name for name in mapping.columns for one in ordered if name not in one.cells]
-    if missing:
-        raise EvalError(f"expected a column {missing[0]!r}, got {', '.join(map(str, first))}")
-    if mapping.task is not None and read_unit(first[mapping.task], "task") is None:
-        raise EvalError(f"expected the name of a task under {mapping.task!r}, got nothing")
-    choices = read_choices(first[mapping.choices]) if mapping.choices is not None else ()
-    replies = _replies(ordered, mapping)
-    return Logged(
-        doc_id=number,
-        doc=encode_cells(first),
-        gold=_gold(ordered, mapping, choices, settled),
-        choices=choices,
-        requests=_requests(ordered[0], mapping, choices, len(replies)),
-        replies=replies,
-        id=_id(ordered[0], mapping.id) if mapping.id is not None else None,
-        cluster=read_unit(first[mapping.cluster], "cluster") if mapping.cluster is not None else None,
-        scores=_scores(ordered, mapping, replies),
-        line=ordered[0].at.line,
-    )
-
-
-def _in_order(rows: Sequence[TableRow], mapping: ColumnMap) -> Sequence[TableRow]:
-    """The repeats in the order of their numbers, each of which must occur once."""
-    if mapping.repeat is None:
-        return rows
-    numbers = [str(one.cells.get(mapping.repeat)) for one in rows]
-    if len(set(numbers)) < len(numbers):
-        raise EvalError(f"expected each repeat once under {mapping.repeat!r}, got {', '.join(numbers)[:60]}")
-    return sorted(rows, key=lambda one: _rank(str(one.cells.get(str(mapping.repeat)))))
-
-
-def _rank(text: str) -> tuple[int, str]:
-    return (int(text), "") if text.isascii() and text.isdigit() and len(text) < 19 else (-1, text)
-
-
-def _gold(rows: Sequence[TableRow], mapping: ColumnMap, choices: tuple[str, ...], settled: Targets | None) -> Gold:
-    """The gold, which all repeats must share."""
-    if mapping.gold is None:
-        return None
-    found = [read_gold(one.cells[mapping.gold]) for one in rows]
-    if any(one != found[0] for one in found):
-        raise EvalError(f"expected one gold for all repeats, got {found[0]!r} and others")
-    gold = found[0]
-    if mapping.loglikelihoods is None and (settled is None or not is_number(gold)):
-        # A number is the text of an answer, unless there are choices that it may be the index of.
-        return str(gold) if type(gold) is int and not choices else gold
-    golds = choose_gold(gold, choices, settled)
-    return int(golds) if not choices and isinstance(golds, str) and golds.isdecimal() else golds
-
-
-def _replies(rows: Sequence[TableRow], mapping: ColumnMap) -> tuple[tuple[Reply, ...], ...]:
-    """One request with a reply per repeat, or one request per choice with a log-likelihood per repeat."""
-    if mapping.loglikelihoods is not None:
-        numbers = [read_numbers(one.cells[mapping.loglikelihoods], alone=mapping.alone) for one in rows]
-        if len({len(one) for one in numbers}) > 1:
-            raise EvalError("expected as many log-likelihoods in each repeat")
-        return tuple(zip(*numbers, strict=True))
-    if mapping.answer is None:
-        return ()
-    return (tuple(reply for one in rows for reply in read_answers(one.cells[mapping.answer])),)
-
-
-def _requests(row: TableRow, mapping: ColumnMap, choices: Sequence[str], count: int) -> tuple[Request, ...]:
-    prompt = str(row.cells[mapping.prompt]) if mapping.prompt is not None else ""
-    if mapping.loglikelihoods is not None:
-        if choices and len(choices) != count:
-            raise EvalError(f"expected a log-likelihood for each of {len(choices)} choices, got {count}")
-        return tuple(LogLikelihood(prompt, one) for one in choices or [""] * count)
-    return (Generate(prompt),) if count else ()
-
-
-def _scores(rows: Sequence[TableRow], mapping: ColumnMap, replies: Sequence[Sequence[Reply]]) -> Mapping[str, object]:
-    return {f"{name},none": _score(rows, name, replies) for name in mapping.scores}
-
-
-def _score(rows: Sequence[TableRow], column: str, replies: Sequence[Sequence[Reply]]) -> object:
-    found: list[float | None] = []
-    listed = len(rows) > 1
-    for one in rows:
-        score = read_score(one.cells.get(column))
-        listed = listed or isinstance(score, list)
-        found += score if isinstance(score, list) else [score]
-    if listed and found and replies and len(found) != len(replies[0]):
-        raise EvalError(f"expected a score for each of {len(replies[0])} repeats, got {len(found)}")
-    return tuple(found) if len(found) > 1 else found[0] if found else None

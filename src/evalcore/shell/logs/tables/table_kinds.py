@@ -2,16 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from evalcore.core.records.errors import EvalError
-from evalcore.core.records.request import LOGLIKELIHOOD, MULTIPLE_CHOICE, OutputType
-from evalcore.shell.logs.tables.cells import read_numbers
+from evalcore.core.records.request import GENERATE_UNTIL, LOGLIKELIHOOD, MULTIPLE_CHOICE, Failure, OutputType
+from evalcore.shell.logs.log import Problem
+from evalcore.shell.logs.tables.cells import read_failure, read_numbers
 from evalcore.shell.logs.tables.column_map import ColumnMap
 from evalcore.shell.logs.tables.table_rows import TableRow
 
 USUAL: Mapping[OutputType, tuple[str, ...]] = {LOGLIKELIHOOD: ("perplexity",), MULTIPLE_CHOICE: ("acc",)}
 """The usual metrics that need no more than log-likelihoods: no lengths of choices, no greedy decoding."""
+
+
+def find_kind(rows: Iterable[TableRow | Problem], mapping: ColumnMap) -> OutputType:
+    """Find what kind of answers a table has: texts, or log-likelihoods as in its first row with an answer."""
+    if mapping.loglikelihoods is None:
+        return GENERATE_UNTIL
+    answered = (one for one in rows if isinstance(one, TableRow) and not find_failure(one, mapping))
+    return find_likelihoods(next(answered, None), mapping)
+
+
+def find_failure(row: TableRow, mapping: ColumnMap) -> Failure | None:
+    """Find why a row has no answer, if its column of errors says so."""
+    return None if mapping.error is None else read_failure(row.cells.get(mapping.error))
 
 
 def find_likelihoods(first: TableRow | None, mapping: ColumnMap) -> OutputType:
