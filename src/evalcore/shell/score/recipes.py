@@ -59,9 +59,18 @@ class Recipe(Struct, frozen=True):
 
 
 def choose_recipe(
-    log: LogTask, rules: Rules, config: Plain | None, *, cluster: str | None = None, golds: bool = False
+    log: LogTask,
+    rules: Rules,
+    config: Plain | None,
+    *,
+    task: Task | None = None,
+    cluster: str | None = None,
+    golds: bool = False,
 ) -> Recipe:
-    """The recipe for a log. ``config`` is that of a task file, with its code loaded; ``golds`` keeps the log's own."""
+    """The recipe for a log. ``config`` is that of a task file, with its code loaded; ``golds`` keeps the log's own.
+
+    A host may give the ``task`` itself.
+    """
     refuse_kind(log, rules, _first_row)
     told: tuple[str, ...] = ()
     hints = _usual(log, rules)
@@ -69,13 +78,16 @@ def choose_recipe(
         flagged = rules.measures or rules.pipelines
         rules, told = (_with_epochs if rules.metrics or rules.pipelines else _as_recorded)(log, rules)
         hints = () if flagged else (_tell_standing(log, rules),)
-    if config is not None:
+    if task is not None:
+        made = Recipe(lay_over(replace(task, name=log.name), rules), read_as_logged)
+        _expect_kind(made.task, log, rules)
+    elif config is not None:
         made = _by_file(log, rules, config, _first_row(log), golds)
     elif log.config:
         made = _by_record(log, rules)
     else:
-        task = lay_over(Task(log.name, log.output_type, tuple(map(MetricSpec, log.usual))), rules)
-        made = Recipe(task, read_as_logged, warnings=(*hints, *told), hints=hints)
+        usual = lay_over(Task(log.name, log.output_type, tuple(map(MetricSpec, log.usual))), rules)
+        made = Recipe(usual, read_as_logged, warnings=(*hints, *told), hints=hints)
     if rules.scores:
         keys = find_scores(log, rules.scores)
         made = replace(made, task=make_verdict_task(made.task, rules, keys, log.pointed()), scores=keys, kept=None)
@@ -192,14 +204,18 @@ def _by_file(log: LogTask, rules: Rules, config: Plain, first: Logged | None, go
     named = {**config, "task": log.name}
     settings = override_settings(decode_settings(named), Asking())
     task = lay_over(task_from_config(select_scoring(settings)), rules)
+    _expect_kind(task, log, rules)
+    by_task = first is not None and not golds and config.get("doc_to_target") is not None and has_fields(first)
+    read = read_by_task(named, first, as_host=rules.tables.as_host) if by_task and first else read_as_logged
+    return Recipe(task, read)
+
+
+def _expect_kind(task: Task, log: LogTask, rules: Rules) -> None:
     alike = {task.output_type, log.output_type} <= set(LIKELIHOODS) or task.output_type == log.output_type
     if not alike and not rules.scores:
         raise EvalError(
             f"the task measures {task.output_type}, but {log.path} has answers of {log.output_type}{place(log.name)}"
         )
-    by_task = first is not None and not golds and config.get("doc_to_target") is not None and has_fields(first)
-    read = read_by_task(named, first, as_host=rules.tables.as_host) if by_task and first else read_as_logged
-    return Recipe(task, read)
 
 
 def _by_record(log: LogTask, rules: Rules) -> Recipe:

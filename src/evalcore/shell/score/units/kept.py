@@ -82,16 +82,15 @@ def _write(content: bytes, path: Path) -> None:
 
 def open_keep(folder: Path, plans: Sequence[LogPlan]) -> Keep:
     """Open a folder for the partials of these logs."""
-    for planned in plans:
-        tables = planned.asked.tables
-        if POLICIES.get(tables.name, tables) != tables:
-            raise EvalError(f"partials go by the name of their tables; give yours another name than {tables.name!r}")
-    return Keep(folder, tuple(map(_write_head, count(), plans)), tuple(map(digest_recipe, plans)))
+    return Keep(folder, tuple(map(describe_plan, count(), plans)), tuple(map(digest_recipe, plans)))
 
 
-def _write_head(order: int, planned: LogPlan) -> Mapping[str, object]:
-    asked = planned.asked
-    own = {"order": f"{order:06d}", "keys": asked.keys, "code": asked.code, "policy": asked.tables.name}
+def describe_plan(order: int, planned: LogPlan) -> Mapping[str, object]:
+    """Describe a log, the ``order``-th of those that are scored, and what is done with it, as its partials do."""
+    asked, tables = planned.asked, planned.asked.tables
+    if POLICIES.get(tables.name, tables) != tables:
+        raise EvalError(f"partials go by the name of their tables; give yours another name than {tables.name!r}")
+    own = {"order": f"{order:06d}", "keys": asked.keys, "code": asked.code, "policy": tables.name}
     return freeze_dict({**write_head(take_head(planned), asked.readers), **own})
 
 

@@ -13,6 +13,7 @@ from pyrsistent import PMap
 
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.frozen_dict import FrozenDict
+from evalcore.core.records.task import Task
 from evalcore.core.tables import Tables
 from evalcore.shell.config.plan import Plan
 from evalcore.shell.engines.interface import SERIAL, Engine, Means
@@ -96,12 +97,12 @@ class LogPlan(Struct, frozen=True):
         return "only the first documents are scored" if self.asked.plan.limit is not None else self.log.cut.why
 
 
-def plan_log(log: LogTask, asked: ScorePlan, config: Plain | None) -> LogPlan:
-    """Plan how a log is scored; ``config`` is that of the task file chosen for it."""
+def plan_log(log: LogTask, asked: ScorePlan, config: Plain | None, task: Task | None = None) -> LogPlan:
+    """Plan how a log is scored: by the ``config`` of the task file chosen for it, or by a host's own ``task``."""
     golds = asked.columns is not None and asked.columns.gold is not None
     cluster = asked.plan.cluster if isinstance(asked.plan.cluster, str) else None
     config = add_repeats(config, log) if config is not None else None
-    recipe = choose_recipe(log, asked.rules, config, cluster=cluster, golds=golds)
+    recipe = choose_recipe(log, asked.rules, config, task=task, cluster=cluster, golds=golds)
     recipe = add_version(recipe, log) if config is None else recipe
     return LogPlan(log, asked, declare_recipe(recipe, asked.rules))
 

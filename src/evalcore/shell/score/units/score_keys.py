@@ -43,9 +43,8 @@ class PlanKeys(TypedDict, total=False):
 
 
 class RuleKeys(TypedDict, total=False):
-    """Rules (``task`` to ``unparsed``), groups (``group_by`` to ``groups``), and how logs are read."""
+    """Rules (``filter`` to ``unparsed``), groups (``group_by`` to ``groups``), and how logs are read."""
 
-    task: Names
     filter: Names
     filter_name: str
     metric: Names
@@ -72,8 +71,14 @@ class EngineKeys(TypedDict, total=False):
     unit: int | None
 
 
-class NumberKeys(PlanKeys, RuleKeys, ColumnKeys, DeclaredKeys, total=False):
+class TableKeys(PlanKeys, RuleKeys, ColumnKeys, DeclaredKeys, total=False):
+    """The keys on which scores and numbers of a table depend, besides its task."""
+
+
+class NumberKeys(TableKeys, total=False):
     """The keys on which scores and numbers depend."""
+
+    task: Names
 
 
 class MergeKeys(NumberKeys, EngineKeys, total=False):
