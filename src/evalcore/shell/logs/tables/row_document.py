@@ -109,7 +109,9 @@ def _replies(rows: Sequence[TableRow], mapping: ColumnMap, choices: int) -> tupl
         return tuple(zip(*numbers, strict=True))  # type: ignore[arg-type]  # a failure where there are no numbers
     if mapping.answer is None:
         return ()
-    said = ((why,) if why else _read(read_answers, one.cells, mapping.answer) for one, why in zip(rows, lost, strict=True))
+    said = (
+        (why,) if why else _read(read_answers, one.cells, mapping.answer) for one, why in zip(rows, lost, strict=True)
+    )
     return (tuple(reply for one in said for reply in one),)
 
 

@@ -108,9 +108,14 @@ def _unpack(result: bytes) -> list[Partial]:
 
 
 def merge_parts(
-    parts: Iterable[Partial], *, source: Mapping[str, list[str]], start: float, **keys: Unpack[MergeKeys]
+    parts: Iterable[Partial],
+    *,
+    source: Mapping[str, list[str]],
+    start: float,
+    own: Mapping[str, Task] = FrozenDict(),
+    **keys: Unpack[MergeKeys],
 ) -> RunResult:
-    """Merge partials that are in memory."""
+    """Merge partials that are in memory. ``own`` are tasks by name that have functions which partials do not hold."""
     logs: dict[bytes, list[Partial]] = {}
     for part in parts:
         refuse_others(part)
@@ -121,7 +126,7 @@ def merge_parts(
     _refuse_tables(merged, asked.tables)
     selected = select_chosen(asked) if asked.tasks else None
     configs = selected.configs if selected else {}
-    scored = [_describe_log(tally_partial(one, asked), asked, configs) for one in _share_results(merged)]
+    scored = [_describe_log(tally_partial(one, asked), asked, configs, own) for one in _share_results(merged)]
     return close_run(scored, asked, selected, source=source, start=start, keys=given)
 
 
@@ -184,22 +189,32 @@ def _share_results(merged: Sequence[Partial]) -> list[Partial]:
     return out
 
 
-def _describe_log(merged: Partial, asked: ScorePlan, configs: Mapping[str, Plain]) -> ScoredLog:
+def _describe_log(
+    merged: Partial, asked: ScorePlan, configs: Mapping[str, Plain], own: Mapping[str, Task]
+) -> ScoredLog:
     head = read_head(merged.head, asked.readers)
-    config = choose_config(head.log, configs)
-    if config is None:
+    config, given = choose_config(head.log, configs), own.get(head.log.name)
+    if config is None and given is None:
         return describe_scored(head, merged)
-    task = plan_log(head.log, asked, config).recipe.task
+    task = plan_log(head.log, asked, config, given).recipe.task
     return describe_scored(head, replace(merged, scored=tuple(_restore(one, task) for one in merged.scored)))
 
 
 def _restore(scored: Scored, known: Task) -> Scored:
     """Give a task the functions that partials do not hold, from its file."""
-    own = {spec.name: spec for spec in known.metrics}
+    below = {one.name: one.metrics for one in known.filters}
+    filters = (
+        replace(one, metrics=one.metrics and _restore_specs(one.metrics, below.get(one.name) or ()))
+        for one in scored.task.filters
+    )
+    metrics = _restore_specs(scored.task.metrics, known.metrics)
+    task = replace(scored.task, metrics=metrics, filters=tuple(filters), process_results=known.process_results)
+    return adopt_scores(scored, task)
 
-    def restore(spec: MetricSpec) -> MetricSpec:
-        found = own.get(spec.name, spec)
-        return replace(spec, aggregation=found.aggregation, reducers=found.reducers, function=found.function)
 
-    metrics = tuple(map(restore, scored.task.metrics))
-    return adopt_scores(scored, replace(scored.task, metrics=metrics, process_results=known.process_results))
+def _restore_specs(specs: Iterable[MetricSpec], known: Iterable[MetricSpec]) -> tuple[MetricSpec, ...]:
+    own = {spec.name: spec for spec in known}
+    found = ((spec, own.get(spec.name, spec)) for spec in specs)
+    return tuple(
+        replace(spec, aggregation=one.aggregation, reducers=one.reducers, function=one.function) for spec, one in found
+    )

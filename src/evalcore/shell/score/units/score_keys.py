@@ -81,8 +81,8 @@ class NumberKeys(TableKeys, total=False):
     task: Names
 
 
-class MergeKeys(NumberKeys, EngineKeys, total=False):
-    """These, who does the work, where to write, and a host's own readers and tables."""
+class OutputKeys(TypedDict, total=False):
+    """Where to write, and a host's own readers and tables."""
 
     output_path: RunPath | None
     log_samples: bool
@@ -90,6 +90,10 @@ class MergeKeys(NumberKeys, EngineKeys, total=False):
     overwrite: bool
     readers: PMap[str, Reader]
     tables: Tables
+
+
+class MergeKeys(NumberKeys, EngineKeys, OutputKeys, total=False):
+    """The keys on which numbers depend, who does the work, and where to write."""
 
 
 class ScoreKeys(MergeKeys, total=False):
