@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from typing import TypeVar
 
 from evalcore.core.records.errors import EvalError
@@ -39,9 +40,10 @@ def make_document(
     """Make a document of its rows: one, or one per repeat."""
     ordered = _in_order(rows, mapping)
     first = ordered[0].cells
-    missing = [name for name in mapping.columns for one in ordered if name not in one.cells]
-    if missing:
-        raise EvalError(f"expected a column {missing[0]!r}, got {', '.join(map(str, first))}")
+    columns = list_columns(mapping)
+    if not all(columns <= one.cells.keys() for one in ordered):
+        missing = next(name for name in mapping.columns for one in ordered if name not in one.cells)
+        raise EvalError(f"expected a column {missing!r}, got {', '.join(map(str, first))}")
     if mapping.task is not None and read_unit(first[mapping.task], "task") is None:
         raise EvalError(f"expected the name of a task under {mapping.task!r}, got nothing")
     choices = _read(read_choices, first, mapping.choices) if mapping.choices is not None else ()
@@ -58,9 +60,15 @@ def make_document(
         scores=_scores(ordered, mapping, replies),
         line=ordered[0].at.line,
     )
-    if not has_failed(made):
+    if mapping.loglikelihoods is not None and not has_failed(made):
         expect_likelihoods(kind, len(replies), mapping)
     return made
+
+
+@lru_cache(maxsize=16)
+def list_columns(mapping: ColumnMap) -> frozenset[str]:
+    """List the declared columns: once, not for every row."""
+    return frozenset(mapping.columns)
 
 
 def has_failed(made: Logged) -> bool:
@@ -99,20 +107,23 @@ def _gold(rows: Sequence[TableRow], mapping: ColumnMap, choices: tuple[str, ...]
 
 def _replies(rows: Sequence[TableRow], mapping: ColumnMap, choices: int) -> tuple[tuple[Reply, ...], ...]:
     """One request with a reply per repeat, or one request per choice with a log-likelihood per repeat."""
-    lost = [find_failure(one, mapping) for one in rows]
     if mapping.loglikelihoods is not None:
-        given = [None if why else _read_numbers(one, mapping) for one, why in zip(rows, lost, strict=True)]
-        width = max((len(one) for one in given if one is not None), default=choices or 1)
-        numbers = [one if one is not None else (why,) * width for one, why in zip(given, lost, strict=True)]
+        given = [find_failure(one, mapping) or _read_numbers(one, mapping) for one in rows]
+        width = max((len(one) for one in given if isinstance(one, tuple)), default=choices or 1)
+        numbers = [one if isinstance(one, tuple) else (one,) * width for one in given]
         if len({len(one) for one in numbers}) > 1:
             raise EvalError("expected as many log-likelihoods in each repeat")
-        return tuple(zip(*numbers, strict=True))  # type: ignore[arg-type]  # a failure where there are no numbers
+        return tuple(zip(*numbers, strict=True))
     if mapping.answer is None:
         return ()
-    said = (
-        (why,) if why else _read(read_answers, one.cells, mapping.answer) for one, why in zip(rows, lost, strict=True)
-    )
-    return (tuple(reply for one in said for reply in one),)
+    if mapping.error is None and len(rows) == 1:
+        return (_read(read_answers, rows[0].cells, mapping.answer),)
+    return (tuple(reply for one in rows for reply in _read_replies(one, mapping, mapping.answer)),)
+
+
+def _read_replies(row: TableRow, mapping: ColumnMap, column: str) -> tuple[Reply, ...]:
+    failure = find_failure(row, mapping)
+    return (failure,) if failure else _read(read_answers, row.cells, column)
 
 
 def _read_numbers(row: TableRow, mapping: ColumnMap) -> tuple[Reply, ...]:

@@ -9,8 +9,8 @@ from typing import Any, Unpack
 import numpy as np
 from msgspec.structs import replace
 
-from evalcore.core.partials.partial import Partial, decode_partial
-from evalcore.core.records.errors import EvalError
+from evalcore.core.partials.partial import Partial, decode_partial, merge_partials
+from evalcore.core.records.errors import EvalError, place
 from evalcore.core.records.frozen_dict import FrozenDict
 from evalcore.core.records.score import Scored
 from evalcore.core.records.task import Task
@@ -45,7 +45,7 @@ def merge_rows(rows: object, *, task: Task | Names | None = None, **keys: Unpack
             names.setdefault(part.head.get("name"), []).append(part)
     if not names:
         raise EvalError(f"expected partials of some documents, got {len(parts)} without any")
-    settled = [one for own in names.values() for one in settle_parts(own)]
+    settled = [one for own in names.values() for one in order_tasks(settle_parts(own))]
     source = {"merged": [str(name) for name in names]}
     if isinstance(task, Task):
         return merge_parts(settled, source=source, start=start, own=dict.fromkeys(map(str, names), task), **keys)
@@ -69,7 +69,7 @@ OPENERS: Mapping[str, Callable[[Any], Iterable[object]]] = {
     "to_pylist": lambda table: table.to_pylist(),  # Arrow
     "to_arrow": lambda frame: frame.to_arrow().to_pylist(),  # Daft, polars
     "iter_rows": lambda dataset: dataset.iter_rows(),  # Ray Data
-    "toLocalIterator": lambda frame: frame.toLocalIterator(),  # Spark
+    "collect": lambda frame: [frame.collect()],  # Spark, lazy frames of polars
     "asDict": lambda row: [row.asDict()],  # a row of Spark
     "to_dict": lambda frame: frame.to_dict("records"),  # pandas
 }
@@ -91,6 +91,10 @@ def settle_parts(parts: Sequence[Partial]) -> list[Partial]:
     if not placed:
         return list(parts)
     refuse_shared_keys(placed)
+    kinds = sorted({str(one.head["output_type"]) for one in parts})
+    if len(kinds) > 1:
+        told = f"expected one kind of answers in all batches, got {' and '.join(kinds)}"
+        raise EvalError(f"{told}; name the column of choices, or give a Task{place(str(parts[0].head['name']))}")
     first = min(placed, key=_find_start)
     told = {key: first.head[key] for key in BY_FIRST}
     most = max(_count_repeats(scored) for one in parts for scored in one.scored)
@@ -107,6 +111,18 @@ def settle_parts(parts: Sequence[Partial]) -> list[Partial]:
 
 def _find_start(part: Partial) -> int:
     return int(part.places.ints.min()) if part.places is not None else 0
+
+
+def order_tasks(parts: Sequence[Partial]) -> list[Partial]:
+    """Order the tasks of a log by their first documents, however its rows were split; one task needs no order."""
+    if len({scored.task.name for one in parts for scored in one.scored}) == 1:
+        return list(parts)
+    merged = merge_partials(parts)
+    return [replace(merged, scored=tuple(sorted(merged.scored, key=_find_first)))]
+
+
+def _find_first(scored: Scored) -> int:
+    return min((int(one.column.keys.ints[0]) for one in scored.columns if len(one.column)), default=0)
 
 
 def refuse_shared_keys(parts: Iterable[Partial]) -> None:

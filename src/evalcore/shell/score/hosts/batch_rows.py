@@ -8,19 +8,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from evalcore.core.records.errors import EvalError
+from evalcore.core.records.request import OutputType
 from evalcore.shell.logs.lm_eval.golds import read_both_ways
 from evalcore.shell.logs.log import Logged, LogTask
 from evalcore.shell.logs.tables.column_map import ColumnMap, check_columns
 from evalcore.shell.logs.tables.row_document import has_failed, make_document, read_id
 from evalcore.shell.logs.tables.table import TABLE
-from evalcore.shell.logs.tables.table_kinds import USUAL, find_kind
+from evalcore.shell.logs.tables.table_kinds import USUAL, find_failure, find_kind
 from evalcore.shell.logs.tables.table_rows import TableRow, read_arrow_rows
 
 if TYPE_CHECKING:
     import pyarrow  # type: ignore[import-untyped]
+
+    Batch = pyarrow.Table | pyarrow.RecordBatch
 
 KEYS = range(-(2**63), 2**63)
 
@@ -37,26 +39,34 @@ class Block(Struct, frozen=True):
     failed: int
 
 
-def read_block(name: str, batch: pyarrow.Table | pyarrow.RecordBatch, mapping: ColumnMap) -> Block:
-    """Read the rows of a batch. Equal rows of one id are one document; different ones are an error."""
+def read_block(name: str, batch: Batch, mapping: ColumnMap, kind: OutputType | None = None) -> Block:
+    """Read the rows of a batch. Equal rows of one id are one document; different ones are an error.
+
+    ``kind`` is what the answers are if none of them shows it, because all rows failed.
+    """
     path = Path(name)
     check_columns(mapping, batch.schema.names, name)
     rows = [row for row in read_arrow_rows(path, [batch], mapping) if isinstance(row, TableRow)]
-    log = LogTask(name=name, path=path, output_type=find_kind(rows, mapping), rows=partial(iter, ()), reader=TABLE)
-    known: dict[int, Logged] = {}
+    if kind is None or not all(find_failure(row, mapping) for row in rows):
+        kind = find_kind(rows, mapping)
+    known: dict[int, tuple[int, Logged]] = {}
     for row in rows:
-        made = _read_row(row, mapping, log)
-        other = known.setdefault(made.doc_id, made)
-        if (other.id, other.doc) != (made.id, made.doc):
+        key, mark, made = _read_row(name, row, mapping, kind)
+        other = known.setdefault(key, (mark, made))[1]
+        if other is not made and (other.id, other.doc) != (made.id, made.doc):
             raise EvalError(_tell_two(other, made) + _place(name, mapping, made.id))
-    documents = sorted(known.values(), key=lambda one: one.doc_id)
-    usual = USUAL[log.output_type] if mapping.choices is None and mapping.loglikelihoods is not None else ()
-    return Block(
-        replace(log, rows=partial(iter, documents), usual=usual, written=mapping.written),
-        tuple(one.doc_id for one in documents),
-        tuple(key_document(one.id)[1] for one in documents if one.id is not None),
-        sum(map(has_failed, documents)),
+    keys = sorted(known)
+    documents = [known[key][1] for key in keys]
+    log = LogTask(
+        name=name,
+        path=path,
+        output_type=kind,
+        rows=partial(iter, documents),
+        reader=TABLE,
+        usual=USUAL[kind] if mapping.choices is None and mapping.loglikelihoods is not None else (),
+        written=mapping.written,
     )
+    return Block(log, tuple(keys), tuple(known[key][0] for key in keys), sum(map(has_failed, documents)))
 
 
 def key_document(name: int | str) -> tuple[int, int]:
@@ -71,15 +81,16 @@ def key_document(name: int | str) -> tuple[int, int]:
     return name if isinstance(name, int) else bits >> 65, bits & (2**63 - 1)
 
 
-def _read_row(row: TableRow, mapping: ColumnMap, log: LogTask) -> Logged:
-    found: object = None
+def _read_row(name: str, row: TableRow, mapping: ColumnMap, kind: OutputType) -> tuple[int, int, Logged]:
+    found: int | str | None = None
     try:
         found = read_id(row, mapping.id or "")
-        made = make_document(0, [row], mapping, None, log.output_type)
+        key, mark = key_document(found)
+        made = make_document(key, [row], mapping, None, kind)
         _expect_index(made, mapping)
-        return replace(made, doc_id=key_document(found)[0], line=0)
     except EvalError as wrong:
-        raise EvalError(f"{wrong}{_place(log.name, mapping, found, row.at.line)}") from wrong
+        raise EvalError(f"{wrong}{_place(name, mapping, found, row.at.line)}") from wrong
+    return key, mark, made
 
 
 def _place(name: str, mapping: ColumnMap, found: object, line: int = 0) -> str:

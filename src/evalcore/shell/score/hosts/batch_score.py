@@ -16,6 +16,7 @@ from evalcore.core.tables import Tables
 from evalcore.shell.config.values import Names, list_names
 from evalcore.shell.score.hosts.batch_rows import Block, read_block
 from evalcore.shell.score.recipes import choose_config
+from evalcore.shell.score.stream import without_collector
 from evalcore.shell.score.units.kept import describe_plan, list_makers
 from evalcore.shell.score.units.log_plan import ScorePlan, plan_log, select_chosen
 from evalcore.shell.score.units.score_keys import NumberKeys, TableKeys, plan_scoring
@@ -77,6 +78,7 @@ class ScorePartial:
 
     def _plan(self) -> None:
         """Find out here what is wrong with the keys, and load what they name."""
+        self._own = self.task if isinstance(self.task, Task) else None
         files = () if self.task is None or isinstance(self.task, Task) else list_names(self.task)
         keys: NumberKeys = {"error": INFERENCE_ERROR, **self.keys, **({"task": files} if files else {})}  # type: ignore[typeddict-item]
         self._asked: ScorePlan = plan_scoring(keys)  # type: ignore[arg-type]
@@ -84,8 +86,7 @@ class ScorePartial:
         self._configs: Mapping[str, Mapping[str, object]] = selected.configs if selected else {}
         if selected:
             self._asked = replace(self._asked, code=selected.trusted)
-        own = self.task.name if isinstance(self.task, Task) else next(iter(self._configs), None)
-        self._name = self.name or own
+        self._name = self.name or (self._own.name if self._own else next(iter(self._configs), ""))
         if not self._name or len(self._configs) > 1:
             raise EvalError("expected one task with a name, or name=..., what to call it in the results")
 
@@ -96,8 +97,9 @@ class ScorePartial:
             raise EvalError(f"expected an Arrow table or record batch, got {type(batch).__name__} (batch_format=)")
         if "error" not in self.keys and INFERENCE_ERROR not in batch.schema.names:
             mapping = replace(mapping, error=None)
-        block = read_block(self._name, batch, mapping)
-        made = self._score(block) if block.keys else Partial(made=list_makers())
+        with without_collector():
+            block = read_block(self._name, batch, mapping, self._own and self._own.output_type)
+            made = self._score(block) if block.keys else Partial(made=list_makers())
         return arrow.table(
             {"partial": [encode_partial(made)], "documents": [len(block.keys)], "failed": [block.failed]},
             arrow.schema([("partial", arrow.binary()), ("documents", arrow.int64()), ("failed", arrow.int64())]),
@@ -108,8 +110,7 @@ class ScorePartial:
         return (row for batch in batches for row in self(batch).to_batches())
 
     def _score(self, block: Block) -> Partial:
-        own = self.task if isinstance(self.task, Task) else None
-        planned = plan_log(block.log, self._asked, choose_config(block.log, self._configs), own)
+        planned = plan_log(block.log, self._asked, choose_config(block.log, self._configs), self._own)
         if planned.whole:
             raise EvalError(f"{self._name}: {planned.whole}; write all rows to a table, and score that")
         return replace(
