@@ -100,7 +100,9 @@ def test_batches_have_the_numbers_of_their_table(tmp_path, keys, size):
 @pytest.mark.parametrize("size", [1, 7])
 def test_a_task_file_and_its_code(tmp_path, size):
     """Its documents are read by the file, in the order of their ids; the code that closes numbers is found again."""
-    (tmp_path / "sums.yaml").write_text(YAML.replace("    name: first\n", "").replace("  - metric: exact_match\n", "", 1))
+    (tmp_path / "sums.yaml").write_text(
+        YAML.replace("    name: first\n", "").replace("  - metric: exact_match\n", "", 1)
+    )
     (tmp_path / "own.py").write_text(CODE)
     keys = {"answer": "reply", "id": "n", "trust": str(tmp_path / "own.py")}
     score = pickle.loads(pickle.dumps(ScorePartial(str(tmp_path / "sums.yaml"), **keys)))
@@ -122,7 +124,8 @@ def test_a_task_with_functions():
         want.counts,
     )
     [(_, lost)] = merge_partials(made).report.tasks[0].estimates
-    assert lost.value is None and "lean_on_the_first is a function of the task's own" in str(lost.reason)
+    assert lost.value is None
+    assert "lean_on_the_first is a function of the task's own" in str(lost.reason)
 
 
 def test_log_likelihoods_of_choices(tmp_path):
@@ -219,7 +222,9 @@ def test_two_texts_with_one_hash_are_refused(monkeypatch):
     score = ScorePartial(name="sums", metric="exact_match", **COLUMNS)
     one, two = (pyarrow.Table.from_pylist([row]) for row in rows)
     other = pyarrow.Table.from_pylist([{**rows[0], "reply": "5"}])
-    with pytest.raises(EvalError, match=r"expected one score per document, got two different ones: [01]\.0 and [01]\.0"):
+    with pytest.raises(
+        EvalError, match=r"expected one score per document, got two different ones: [01]\.0 and [01]\.0"
+    ):
         merge_partials([score(one), score(other)])
     monkeypatch.setattr(batch_rows, "key_document", lambda name: (3, ord(str(name))))
     with pytest.raises(EvalError, match="got 'a' and 'b' with one; rename one of them - at sums n 'b'"):

@@ -12,7 +12,7 @@ from evalcore.core.partials.codec import RECORDS, pack, unpack
 from evalcore.core.partials.span import Span, Tally, add_tallies, order_span
 from evalcore.core.records.array import Array, Ints64, frozen
 from evalcore.core.records.column import Column
-from evalcore.core.records.errors import EvalError
+from evalcore.core.records.errors import EvalError, place
 from evalcore.core.records.frozen_dict import FrozenDict
 from evalcore.core.records.score import Scored, merge_scored
 
@@ -171,9 +171,12 @@ def number_documents(partial: Partial) -> Partial:
 
 
 def _renumber(scored: Scored, places: Ints64) -> Scored:
+    name = scored.task.name
+
     def number(column: Column) -> Column:
         keys = np.searchsorted(places, column.keys.ints).astype(np.int64)
-        reasons = tuple((int(np.searchsorted(places, key)), why) for key, why in column.reasons)
+        numbers = ((key, int(np.searchsorted(places, key)), why) for key, why in column.reasons)
+        reasons = tuple((new, why.replace(place(name, old), place(name, new))) for old, new, why in numbers)
         return replace(column, keys=frozen(keys), reasons=reasons)
 
     columns = tuple(
