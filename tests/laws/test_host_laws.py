@@ -57,16 +57,18 @@ def make_rows(cases: list[tuple[list[str], str, int, str | None]], *, named: boo
 def test_batches_are_their_table(named, cases, random):
     """One, seven or as many batches as rows, in any order, some of them twice: the bytes of ``score``.
 
-    What is drawn (here the error of a median, in clusters) follows the order of ids, which of texts is that of hashes.
+    Documents are in the order of their ids, texts in that of their hashes: what is drawn, as the error of a median in
+    clusters, and warnings that number documents, are those of a table in this order.
     """
-    metrics = ["exact_match", "f1" if named else 'f1={"aggregation": "median"}']
+    metrics = ["exact_match", 'f1={"aggregation": "median"}']
+    keys = {**KEYS, "cluster": None} if named else KEYS
     rows = make_rows(cases, named=named)
     schema = SCHEMA.set(0, pyarrow.field("n", pyarrow.string())) if named else SCHEMA
     with TemporaryDirectory() as folder:
         path = Path(folder) / "t.jsonl"
         path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-        want = evalcore.score(path, metric=metrics, error=ERROR, **KEYS)
-    score, shuffled = ScorePartial(name="t", metric=metrics, **KEYS), random.sample(rows, len(rows))
+        want = evalcore.score(path, metric=metrics, error=ERROR, **keys)
+    score, shuffled = ScorePartial(name="t", metric=metrics, **keys), random.sample(rows, len(rows))
     for count in (1, 7, len(rows)):
         made = [score(pyarrow.Table.from_pylist(shuffled[at::count], schema)) for at in range(count)]
         made += random.sample(made, min(3, count))
