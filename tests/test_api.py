@@ -16,7 +16,7 @@ import evalcore
 
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "evalcore"
-EXPORTS = ("comparisons", "traces", "stats", "groups", "logs", "lm_eval", "extensions")
+EXPORTS = ("comparisons", "traces", "stats", "groups", "logs", "lm_eval", "extensions", "scale")
 NAMESPACES = (*EXPORTS, "frames", "testing")
 UNCOUNTED = {"GENERATE_UNTIL", "LOGLIKELIHOOD", "LOGLIKELIHOOD_ROLLING", "MULTIPLE_CHOICE", "__version__"}
 PAGES = [ROOT / "README.md", *sorted(ROOT.glob("docs/*.md")), *sorted(ROOT.glob("examples/**/*.*"))]

@@ -92,7 +92,10 @@ _HOMES["__version__"] = "core.aggregate.signature:VERSION"
 _COMMANDS = {"run": "shell.run.run", "score": "shell.score.score", "compare": "shell.compare.compare"}
 """Public as well, but no star import loads the shell, nor brings words as common as these."""
 
-_NAMESPACES = ("comparisons", "traces", "stats", "groups", "logs", "lm_eval", "extensions", "frames", "testing")
+_NAMESPACES = (
+    *("comparisons", "traces", "stats", "groups", "logs"),
+    *("lm_eval", "extensions", "frames", "scale", "testing"),
+)
 
 __all__ = [*_HOMES]
 

@@ -3,7 +3,7 @@
 from evalcore.shell.engines.engines import ENGINES
 from evalcore.shell.score.hosts.batch_merge import merge_rows as merge_partials
 from evalcore.shell.score.hosts.batch_score import ScorePartial
-from evalcore.shell.score.hosts.ranks import gather_partials, write_partial
+from evalcore.shell.score.hosts.rank_scores import gather_partials, write_partial
 from evalcore.shell.score.units.merge import merge
 from evalcore.shell.score.units.partial_scores import score_partials
 

@@ -367,6 +367,8 @@ OF_SNIPPETS: dict[str, Callable[[dict[str, Any]], bool]] = {
     "epochs": lambda made: made["epochs"].epochs == 4 and len(made["epochs"].reducer) == 3,
     "exact": lambda made: made["found"]["exact_match"] == 2 / 3 and made["found"]["n_unscored"] == 0,
     "reward": lambda made: made["reward"]("= 5", "4") == 0.0 and made["judge"].__name__ == "exact_match",
+    "batches": lambda made: made["result"].report.tasks[0].estimates[0][1].value == 0.5 and not made["result"].complete,
+    "ranks": lambda made: made["ranks"].report.tasks[0].n_docs == 10,
     "pooled": lambda made: made["verdicts"][0].score == 1.0 and made["trl"].__name__ == "judge",
 }
 """What each snippet has to have made, by a name that only it has."""

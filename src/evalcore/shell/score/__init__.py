@@ -3,6 +3,7 @@
 score       score(): its keys, and the steps below in order
 rules       filters, metrics and reducers as flags say them
 units/      logs cut into units of work, which an engine scores
+hosts/      answers scored where they are: batches in Ray Data and Spark, ranks
 scored_log  each log opened, scored by its recipe, and what was noticed
 recipes     what a log is scored by: a chosen task, its own results, or the usual rules of its kind
 sample      documents of a log as scoring takes them

@@ -3,5 +3,5 @@
 batch_rows     rows of an Arrow batch as documents, by their ids
 batch_score    a batch scored: what such a program calls
 batch_merge    the partials of batches, from wherever, merged and closed
-ranks          the scores of ranks, through files or torch.distributed
+rank_scores    the scores of ranks, through files or torch.distributed
 """

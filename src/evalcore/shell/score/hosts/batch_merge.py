@@ -17,7 +17,7 @@ from evalcore.core.records.task import Task
 from evalcore.shell.config.values import Names
 from evalcore.shell.run.run_result import RunResult
 from evalcore.shell.score.units.merge import merge_parts
-from evalcore.shell.score.units.score_keys import MergeKeys, OutputKeys, TableKeys
+from evalcore.shell.score.units.score_keys import OutputKeys, TableKeys
 
 BY_FIRST = ("told", "hints")
 """What is said of a log because of its first document."""
@@ -47,10 +47,13 @@ def merge_rows(rows: object, *, task: Task | Names | None = None, **keys: Unpack
         raise EvalError(f"expected partials of some documents, got {len(parts)} without any")
     settled = [one for own in names.values() for one in order_tasks(settle_parts(own))]
     source = {"merged": [str(name) for name in names]}
+    given: dict[str, Any] = {**keys}
+    own: Mapping[str, Task] = {}
     if isinstance(task, Task):
-        return merge_parts(settled, source=source, start=start, own=dict.fromkeys(map(str, names), task), **keys)
-    files: MergeKeys = {"task": task} if task else {}
-    return merge_parts(settled, source=source, start=start, **keys, **files)
+        own = dict.fromkeys(map(str, names), task)
+    elif task:
+        given["task"] = task
+    return merge_parts(settled, source=source, start=start, own=own, **given)
 
 
 def list_bytes(given: object) -> Iterator[bytes]:
@@ -96,13 +99,13 @@ def settle_parts(parts: Sequence[Partial]) -> list[Partial]:
         told = f"expected one kind of answers in all batches, got {' and '.join(kinds)}"
         raise EvalError(f"{told}; name the column of choices, or give a Task{place(str(parts[0].head['name']))}")
     first = min(placed, key=_find_start)
-    told = {key: first.head[key] for key in BY_FIRST}
+    shown = {key: first.head[key] for key in BY_FIRST}
     most = max(_count_repeats(scored) for one in parts for scored in one.scored)
     return [
         replace(
             one,
             ids=None,
-            head=FrozenDict({**one.head, **told}),
+            head=FrozenDict({**one.head, **shown}),
             scored=tuple(_set_repeats(scored, most) for scored in one.scored),
         )
         for one in parts

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from hashlib import blake2b
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from msgspec import Struct
 
@@ -22,12 +22,12 @@ from evalcore.shell.logs.tables.table_rows import TableRow, read_arrow_rows
 if TYPE_CHECKING:
     import pyarrow  # type: ignore[import-untyped]
 
-    Batch = pyarrow.Table | pyarrow.RecordBatch
+    Batch: TypeAlias = pyarrow.Table | pyarrow.RecordBatch
 
 KEYS = range(-(2**63), 2**63)
 
 
-class Block(Struct, frozen=True):
+class BatchDocuments(Struct, frozen=True):
     """The documents of a batch in the order of their keys, as a log of their own.
 
     ``marks`` tell documents of one key apart that have different ids; ``failed`` counts those without an answer.
@@ -39,7 +39,7 @@ class Block(Struct, frozen=True):
     failed: int
 
 
-def read_block(name: str, batch: Batch, mapping: ColumnMap, kind: OutputType | None = None) -> Block:
+def read_block(name: str, batch: Batch, mapping: ColumnMap, kind: OutputType | None = None) -> BatchDocuments:
     """Read the rows of a batch. Equal rows of one id are one document; different ones are an error.
 
     ``kind`` is what the answers are if none of them shows it, because all rows failed.
@@ -66,7 +66,7 @@ def read_block(name: str, batch: Batch, mapping: ColumnMap, kind: OutputType | N
         usual=USUAL[kind] if mapping.choices is None and mapping.loglikelihoods is not None else (),
         written=mapping.written,
     )
-    return Block(log, tuple(keys), tuple(known[key][0] for key in keys), sum(map(has_failed, documents)))
+    return BatchDocuments(log, tuple(keys), tuple(known[key][0] for key in keys), sum(map(has_failed, documents)))
 
 
 def key_document(name: int | str) -> tuple[int, int]:

@@ -14,7 +14,7 @@ from evalcore.core.records.errors import EvalError, require
 from evalcore.core.records.task import Task
 from evalcore.core.tables import Tables
 from evalcore.shell.config.values import Names, list_names
-from evalcore.shell.score.hosts.batch_rows import Block, read_block
+from evalcore.shell.score.hosts.batch_rows import BatchDocuments, read_block
 from evalcore.shell.score.recipes import choose_config
 from evalcore.shell.score.stream import without_collector
 from evalcore.shell.score.units.kept import describe_plan, list_makers
@@ -25,7 +25,7 @@ from evalcore.shell.score.units.unit_score import WorkItem, score_unit
 if TYPE_CHECKING:
     import pyarrow  # type: ignore[import-untyped]
 
-    Batch = pyarrow.Table | pyarrow.RecordBatch
+    from evalcore.shell.score.hosts.batch_rows import Batch
 
 INFERENCE_ERROR = "__inference_error__"
 """The column in which Ray Data LLM says why a row has no answer."""
@@ -80,7 +80,7 @@ class ScorePartial:
         """Find out here what is wrong with the keys, and load what they name."""
         self._own = self.task if isinstance(self.task, Task) else None
         files = () if self.task is None or isinstance(self.task, Task) else list_names(self.task)
-        keys: NumberKeys = {"error": INFERENCE_ERROR, **self.keys, **({"task": files} if files else {})}  # type: ignore[typeddict-item]
+        keys: NumberKeys = {"error": INFERENCE_ERROR, **self.keys, **({"task": files} if files else {})}  # type: ignore[typeddict-unknown-key]
         self._asked: ScorePlan = plan_scoring(keys)  # type: ignore[arg-type]
         selected = select_chosen(self._asked) if files else None
         self._configs: Mapping[str, Mapping[str, object]] = selected.configs if selected else {}
@@ -98,7 +98,7 @@ class ScorePartial:
         if "error" not in self.keys and INFERENCE_ERROR not in batch.schema.names:
             mapping = replace(mapping, error=None)
         with without_collector():
-            block = read_block(self._name, batch, mapping, self._own and self._own.output_type)
+            block = read_block(self._name, batch, mapping, self._own.output_type if self._own else None)
             made = self._score(block) if block.keys else Partial(made=list_makers())
         return arrow.table(
             {"partial": [encode_partial(made)], "documents": [len(block.keys)], "failed": [block.failed]},
@@ -109,7 +109,7 @@ class ScorePartial:
         """Score batches one by one, as Spark's ``mapInArrow`` wants it."""
         return (row for batch in batches for row in self(batch).to_batches())
 
-    def _score(self, block: Block) -> Partial:
+    def _score(self, block: BatchDocuments) -> Partial:
         planned = plan_log(block.log, self._asked, choose_config(block.log, self._configs), self._own)
         if planned.whole:
             raise EvalError(f"{self._name}: {planned.whole}; write all rows to a table, and score that")

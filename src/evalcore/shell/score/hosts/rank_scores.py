@@ -89,7 +89,12 @@ def gather_partials(
             raise EvalError(f"{found} - at rank {at if rank == 0 else rank}")
     if rank != 0:
         return FrozenDict()
-    parts = [decode_partial(data, f"rank {at}") for at, found in enumerate(heard) for data in found]
+    parts = [
+        decode_partial(data, f"rank {at}")
+        for at, found in enumerate(heard)
+        for data in found
+        if isinstance(data, bytes)
+    ]
     source = {"merged": [f"{one.task.name} of {world} ranks" for one in own]}
     return merge_parts(parts, source=source, start=start, own={one.task.name: one.task for one in own}, **keys)
 
