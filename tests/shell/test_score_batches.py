@@ -203,6 +203,7 @@ def test_bad_rows_are_named(changed, told):
     [
         ({"id": None}, r"expected the column of ids \(id=...\)"),
         ({"limit": 5}, "limit is not for batches: batches have no order"),
+        ({"tally": True}, "tally is not for batches: a batch that is scored twice would count twice"),
         ({"repeat": "k"}, "repeat is not for batches: .* put the repeats into one row, as a list"),
         ({"task_column": "topic"}, "task_column is not for batches"),
         ({"metric": "exact_mach"}, "did you mean 'exact_match'"),

@@ -34,6 +34,7 @@ REFUSED: Mapping[str, str] = {
     "task_column": "score one task at a time, or split its documents by group_by",
     "repeat": "rows of one document may be in several batches; put the repeats into one row, as a list",
     "limit": "batches have no order; limit the rows that are given",
+    "tally": "a batch that is scored twice would count twice",
     "keep_going": "a row that cannot be read is an error; filter such rows out",
 }
 
