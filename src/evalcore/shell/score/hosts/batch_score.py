@@ -14,9 +14,9 @@ from evalcore.core.records.errors import EvalError, require
 from evalcore.core.records.task import Task
 from evalcore.core.tables import Tables
 from evalcore.shell.config.values import Names, list_names
+from evalcore.shell.run.collector import without_collector
 from evalcore.shell.score.hosts.batch_rows import BatchDocuments, read_block
 from evalcore.shell.score.recipes import choose_config
-from evalcore.shell.score.stream import without_collector
 from evalcore.shell.score.units.kept import describe_plan, list_makers
 from evalcore.shell.score.units.log_plan import ScorePlan, plan_log, select_chosen
 from evalcore.shell.score.units.score_keys import NumberKeys, TableKeys, plan_scoring
