@@ -1,7 +1,7 @@
 """Scores made where the answers are, and put together: batches of Arrow, ranks, partial files, engines."""
 
 from evalcore.shell.engines.engines import ENGINES
-from evalcore.shell.score.hosts.batch_merge import merge_rows as merge_partials
+from evalcore.shell.score.hosts.batch_merge import merge_partials
 from evalcore.shell.score.hosts.batch_score import ScorePartial
 from evalcore.shell.score.hosts.rank_scores import gather_partials, write_partial
 from evalcore.shell.score.units.merge import merge

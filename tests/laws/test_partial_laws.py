@@ -17,8 +17,8 @@ from evalcore.core.partials.partial import (
     Partial,
     decode_partial,
     encode_partial,
-    merge_partials,
     number_documents,
+    unite_partials,
 )
 from evalcore.core.partials.span import Span, find_gaps
 from evalcore.core.records.row import take_rows
@@ -101,12 +101,12 @@ def test_any_split_and_order_of_files_merges_to_the_whole(kind, data):
     owners = data.draw(st.lists(st.integers(0, 8), min_size=len(whole), max_size=len(whole)))
     parts = [part_of(whole, [at for at, who in enumerate(owners) if who == one], one) for one in range(9)]
     files = [encode_partial(one) for one in data.draw(st.permutations([*parts, parts[0]]))]
-    merged = merge_partials(map(decode_partial, files))
+    merged = unite_partials(map(decode_partial, files))
     assert fingerprint(merged.scored[0].columns[0].column) == fingerprint(whole)
     assert list(find_gaps(merged.spans)) == []
     cut = data.draw(st.integers(1, len(files) - 1))
-    left, right = (merge_partials(map(decode_partial, some)) for some in (files[:cut], files[cut:]))
-    assert merge_partials([left, right]).scored == merged.scored
+    left, right = (unite_partials(map(decode_partial, some)) for some in (files[:cut], files[cut:]))
+    assert unite_partials([left, right]).scored == merged.scored
 
 
 @settings(max_examples=60, deadline=None)

@@ -9,7 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from evalcore.core.partials.codec import RECORDS, pack, unpack
-from evalcore.core.partials.span import Span, Tally, add_tallies, order_span
+from evalcore.core.partials.span import RowCount, Span, add_counts, order_span
 from evalcore.core.records.array import Array, Ints64, frozen
 from evalcore.core.records.column import Column
 from evalcore.core.records.errors import EvalError, place
@@ -27,7 +27,7 @@ class Partial(Struct, frozen=True, kw_only=True):
 
     ``head`` is what is known of the log and the rules, ``made`` the programs whose bits these are. ``places`` are the
     documents by their places in the source if they have no numbers of their own, ``ids`` the hashes of their ids;
-    ``tallies`` count the rows of each filter. ``beyond`` are recorded scores other than 0 and 1, ``lost`` counts
+    ``row_counts`` count the rows of each filter. ``beyond`` are recorded scores other than 0 and 1, ``lost`` counts
     repeats without a score by document, ``hashes`` are those of tasks whose samples were written, and ``problems`` are
     records that could not be read.
     """
@@ -38,14 +38,14 @@ class Partial(Struct, frozen=True, kw_only=True):
     made: tuple[str, ...] = ()
     places: Array | None = None
     ids: Array | None = None
-    tallies: tuple[Tally, ...] = ()
+    row_counts: tuple[RowCount, ...] = ()
     beyond: tuple[str, ...] = ()
     lost: tuple[tuple[int, int], ...] = ()
     hashes: tuple[tuple[str, str], ...] = ()
     problems: tuple[tuple[str, int, int, str, bool], ...] = ()
 
 
-KNOWN: Mapping[str, type[Struct]] = {**RECORDS, **{kind.__name__: kind for kind in (Span, Tally, Partial)}}
+KNOWN: Mapping[str, type[Struct]] = {**RECORDS, **{kind.__name__: kind for kind in (Span, RowCount, Partial)}}
 
 
 def encode_partial(partial: Partial) -> bytes:
@@ -80,10 +80,10 @@ def decode_partial(data: bytes, where: str = "a partial") -> Partial:
     return found
 
 
-def merge_partials(parts: Iterable[Partial]) -> Partial:
+def unite_partials(parts: Iterable[Partial]) -> Partial:
     """Merge partials of one log, in any order; those of one span collapse, and contradictory ones are refused.
 
-    >>> merge_partials([Partial(spans=(Span("a", "bytes", 0, 5),)), Partial(spans=(Span("a", "bytes", 0, 5),))]).spans
+    >>> unite_partials([Partial(spans=(Span("a", "bytes", 0, 5),)), Partial(spans=(Span("a", "bytes", 0, 5),))]).spans
     (Span(source='a', unit='bytes', start=0, stop=5, total=None, digest=''),)
     """
     given = _each_once(sorted(parts, key=lambda one: one.spans[:1] and order_span(one.spans[0])))
@@ -101,7 +101,7 @@ def merge_partials(parts: Iterable[Partial]) -> Partial:
         spans=tuple(sorted({span for part in given for span in part.spans}, key=order_span)),
         places=_join(part.places for part in given),
         ids=_join(part.ids for part in given),
-        tallies=add_tallies(tally for part in given for tally in part.tallies),
+        row_counts=add_counts(count for part in given for count in part.row_counts),
         beyond=tuple(sorted({name for part in given for name in part.beyond})),
         lost=tuple(sorted({pair for part in given for pair in part.lost})),
         hashes=tuple(pair for part in given for pair in part.hashes),
@@ -138,19 +138,19 @@ def _join(arrays: Iterable[Array | None]) -> Array | None:
 def tell_unevenness(partial: Partial) -> str:
     """Say what is wrong with the rows of a whole log; empty if all documents occur once under every filter.
 
-    >>> tell_unevenness(Partial(tallies=(Tally("a", 3, 7), Tally("b", 2, 7))))
+    >>> tell_unevenness(Partial(row_counts=(RowCount("a", 3, 7), RowCount("b", 2, 7))))
     'expected as many rows under each filter, got 3 under a, 2 under b'
     """
-    tallies = partial.tallies
-    if len({one.rows for one in tallies}) > 1:
-        counts = ", ".join(f"{one.rows} under {one.filter}" for one in tallies)
+    row_counts = partial.row_counts
+    if len({one.rows for one in row_counts}) > 1:
+        counts = ", ".join(f"{one.rows} under {one.filter}" for one in row_counts)
         return f"expected as many rows under each filter, got {counts}"
-    if len({one.mark for one in tallies}) > 1:
+    if len({one.mark for one in row_counts}) > 1:
         return "expected the same documents and replies under each filter, got others"
     longest = max((one.column.documents for scored in partial.scored for one in scored.columns), default=0)
     alone = len(partial.scored) == 1 and bool(partial.scored[0].columns)
-    if tallies and alone and longest != tallies[0].rows:
-        return f"expected one row per document and filter, got {tallies[0].rows} rows of {longest} documents"
+    if row_counts and alone and longest != row_counts[0].rows:
+        return f"expected one row per document and filter, got {row_counts[0].rows} rows of {longest} documents"
     if partial.ids is not None and len(np.unique(partial.ids.ints)) < len(partial.ids):
         return "expected each id once, got one again"
     return ""

@@ -25,7 +25,7 @@ class Span(Struct, frozen=True):
         return f"{self.unit} {self.start:,} to {self.stop:,} of {self.source}"
 
 
-class Tally(Struct, frozen=True):
+class RowCount(Struct, frozen=True):
     """How many rows one filter of a log has in some units, and a sum over them that does not depend on their order."""
 
     filter: str
@@ -38,16 +38,16 @@ def order_span(span: Span) -> tuple[str, str, int, int]:
     return span.source, span.unit, span.start, span.stop
 
 
-def add_tallies(tallies: Iterable[Tally]) -> tuple[Tally, ...]:
-    """Add the tallies of each filter.
+def add_counts(row_counts: Iterable[RowCount]) -> tuple[RowCount, ...]:
+    """Add the counts of each filter.
 
-    >>> add_tallies([Tally("a", 1, 5), Tally("a", 2, 6)])
-    (Tally(filter='a', rows=3, mark=11),)
+    >>> add_counts([RowCount("a", 1, 5), RowCount("a", 2, 6)])
+    (RowCount(filter='a', rows=3, mark=11),)
     """
-    sums: dict[str, Tally] = {}
-    for one in tallies:
-        known = sums.get(one.filter, Tally(one.filter, 0, 0))
-        sums[one.filter] = Tally(one.filter, known.rows + one.rows, (known.mark + one.mark) % (1 << 63))
+    sums: dict[str, RowCount] = {}
+    for one in row_counts:
+        known = sums.get(one.filter, RowCount(one.filter, 0, 0))
+        sums[one.filter] = RowCount(one.filter, known.rows + one.rows, (known.mark + one.mark) % (1 << 63))
     return tuple(sums[name] for name in sorted(sums))
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from evalcore.core.partials.span import Span, Tally
+from evalcore.core.partials.span import RowCount, Span
 from evalcore.core.records.errors import EvalError
 from evalcore.shell.data.unpack import LineFault, find_packing
 from evalcore.shell.data.wire import MOST_BYTES
@@ -36,7 +36,7 @@ class UnitNotes:
 
     >>> seen = UnitNotes()
     >>> seen.count("none", 0, b"reply")
-    >>> seen.tallies()[0].rows
+    >>> seen.row_counts()[0].rows
     1
     """
 
@@ -51,8 +51,8 @@ class UnitNotes:
         self._rows[name] = self._rows.get(name, 0) + 1
         self._marks[name] = self._marks.get(name, 0) + mark_row(key, replies)
 
-    def tallies(self) -> tuple[Tally, ...]:
-        return tuple(Tally(name, rows, self._marks[name] % (1 << 63)) for name, rows in sorted(self._rows.items()))
+    def row_counts(self) -> tuple[RowCount, ...]:
+        return tuple(RowCount(name, rows, self._marks[name] % (1 << 63)) for name, rows in sorted(self._rows.items()))
 
 
 class Cut(Struct, frozen=True):

@@ -9,7 +9,7 @@ from typing import Any, Unpack
 import numpy as np
 from msgspec.structs import replace
 
-from evalcore.core.partials.partial import Partial, decode_partial, merge_partials
+from evalcore.core.partials.partial import Partial, decode_partial, unite_partials
 from evalcore.core.records.errors import EvalError, place
 from evalcore.core.records.frozen_dict import FrozenDict
 from evalcore.core.records.score import Scored
@@ -27,13 +27,13 @@ class ClosingKeys(TableKeys, OutputKeys, total=False):
     """The keys of ``merge``, besides who does the work."""
 
 
-def merge_rows(rows: object, *, task: Task | Names | None = None, **keys: Unpack[ClosingKeys]) -> RunResult:
+def merge_partials(rows: object, *, task: Task | Names | None = None, **keys: Unpack[ClosingKeys]) -> RunResult:
     """Merge what ``ScorePartial`` made of batches, in any order, into the numbers of all their documents.
 
     ``rows`` are a Ray ``Dataset``, a frame of Daft, Spark or polars, an Arrow table, or any iterable of tables, rows or
     bytes. The keys are those of ``merge``; a ``task`` is needed only if it has functions that close numbers.
 
-    >>> merge_rows([b"junk"])
+    >>> merge_partials([b"junk"])
     Traceback (most recent call last):
     evalcore.EvalError: partial 1: expected a partial of evalcore, got b'junk'
     """
@@ -120,7 +120,7 @@ def order_tasks(parts: Sequence[Partial]) -> list[Partial]:
     """Order the tasks of a log by their first documents, however its rows were split; one task needs no order."""
     if len({scored.task.name for one in parts for scored in one.scored}) == 1:
         return list(parts)
-    merged = merge_partials(parts)
+    merged = unite_partials(parts)
     return [replace(merged, scored=tuple(sorted(merged.scored, key=_find_first)))]
 
 

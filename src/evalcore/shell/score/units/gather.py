@@ -7,7 +7,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from evalcore.core.partials.partial import Partial, merge_partials, number_documents, tell_unevenness
+from evalcore.core.partials.partial import Partial, number_documents, tell_unevenness, unite_partials
 from evalcore.core.records.score import adopt_scores
 from evalcore.core.tally import tally_scored
 from evalcore.shell.logs.units.unit import UNIT, Unit, span_of
@@ -81,7 +81,7 @@ def tell_whole(plans: Sequence[LogPlan], items: Sequence[WorkItem]) -> Iterator[
 
 def finish_log(at: int, planned: LogPlan, parts: Sequence[Partial]) -> Partial:
     """Put the parts of a log together. One whose rows disagree is read once more, to say where."""
-    merged = merge_partials(parts)
+    merged = unite_partials(parts)
     if tell_unevenness(merged):
         return score_whole(at, planned)
     merged = number_documents(merged)

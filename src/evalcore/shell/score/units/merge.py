@@ -14,9 +14,9 @@ from evalcore.core.partials.partial import (
     KNOWN,
     Partial,
     decode_partial,
-    merge_partials,
     number_documents,
     tell_unevenness,
+    unite_partials,
 )
 from evalcore.core.partials.span import find_gaps
 from evalcore.core.records.errors import EvalError
@@ -99,7 +99,7 @@ def _pack_merged(parts: Iterable[Partial]) -> bytes:
     for part in parts:
         refuse_others(part)
         logs.setdefault(pack(part.head), []).append(part)
-    return pack([merge_partials(own) for own in logs.values()], KNOWN)
+    return pack([unite_partials(own) for own in logs.values()], KNOWN)
 
 
 def _unpack(result: bytes) -> list[Partial]:
@@ -139,7 +139,7 @@ def refuse_others(part: Partial) -> None:
 
 
 def _merge_log(parts: Sequence[Partial]) -> Partial:
-    merged = merge_partials(parts)
+    merged = unite_partials(parts)
     gaps = list(map(str, find_gaps(merged.spans)))
     if gaps:
         more = f" and {len(gaps) - NAMED} more" if len(gaps) > NAMED else ""

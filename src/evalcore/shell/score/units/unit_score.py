@@ -12,7 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from evalcore.core.partials.codec import pack, unpack
-from evalcore.core.partials.partial import KNOWN, Partial, merge_partials
+from evalcore.core.partials.partial import KNOWN, Partial, unite_partials
 from evalcore.core.partials.span import Span
 from evalcore.core.records.array import Array
 from evalcore.core.records.errors import EvalError
@@ -104,7 +104,7 @@ def score_unit(planned: LogPlan, item: WorkItem) -> Partial:
         spans=item.spans,
         places=_numbers(seen.places),
         ids=_numbers(seen.ids),
-        tallies=seen.tallies(),
+        row_counts=seen.row_counts(),
         beyond=tuple(sorted(going.beyond)),
         lost=tuple(sorted(going.lost.items())),
         hashes=tuple(hashes.items()),
@@ -133,4 +133,4 @@ def merge_results(results: Sequence[bytes]) -> bytes:
     logs: dict[int, list[Partial]] = {}
     for at, one in (pair for data in results for pair in read_results(data)):
         logs.setdefault(at, []).append(one)
-    return pack([(at, merge_partials(parts)) for at, parts in logs.items()], KNOWN)
+    return pack([(at, unite_partials(parts)) for at, parts in logs.items()], KNOWN)
