@@ -18,6 +18,8 @@ from evalcore.shell.logs.lm_eval.requests import read_exchanges
 from evalcore.shell.models.dummy import BACKEND as DUMMY
 from evalcore.shell.models.model import OTHER_OPTIONS, Backend, Model, Question
 from evalcore.shell.models.replay import BACKEND as REPLAY
+from evalcore.shell.output.terminal.progress import UNSEEN
+from evalcore.shell.run.ask import Agenda, Item, ask_agenda
 
 SHARED = Path(__file__).resolve().parents[2].parent / "shared" / "data" / "lmeval_raw_logs"
 
@@ -70,12 +72,26 @@ def test_no_answer_is_a_failure_and_never_a_guess(tmp_path: Path) -> None:
 def test_where_nothing_fits_the_failure_says_what_may_differ(tmp_path: Path) -> None:
     path = write_log(tmp_path / "answers.jsonl")
     model = REPLAY.open({"path": str(path)})
-    first, second = replies(model, Question(Generate("other")), Question(Generate("prompts")))
+    first, second = heard_in_a_run(model, Generate("other"), Generate("prompts"))
     assert first == second
     assert "of its 6 answers none to any question of this run: same num_fewshot, seed, chat" in str(first)
-    assert "num_fewshot" not in str(replies(model, Question(Generate("other")), Question(GENERATE))[0])
+    assert "num_fewshot" not in str(heard_in_a_run(model, Generate("other"), GENERATE)[0])
     empty = REPLAY.open({"path": str(write_log(tmp_path / "empty.jsonl", asked=[]))})
-    assert "it holds no answers at all" in str(replies(empty, Question(GENERATE))[0])
+    assert "it holds no answers at all" in str(heard_in_a_run(empty, GENERATE)[0])
+
+
+def heard_in_a_run(model: Model, *requests: Request) -> list[Reply]:
+    items = {str(n): Item(str(n), Question(request)) for n, request in enumerate(requests)}
+    return list(ask_agenda(model, Agenda(items, {}), Path(), UNSEEN).replies.values())
+
+
+def test_a_recording_is_identified_without_its_answers(tmp_path: Path) -> None:
+    path = {"path": str(write_log(tmp_path / "answers.jsonl"))}
+    assert REPLAY.identify is not None
+    known, opened = REPLAY.identify(path), REPLAY.open(path)
+    assert (known.identity, known.recorded, known.chat) == (opened.identity, opened.recorded, opened.chat)
+    with pytest.raises(EvalError, match="were not read"):
+        list(known.ask([Question(GENERATE)]))
 
 
 def test_a_whole_text_has_a_plain_number_also_where_a_likelihood_was_recorded(tmp_path: Path) -> None:

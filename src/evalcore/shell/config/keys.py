@@ -49,7 +49,9 @@ KEYS: dict[str, Key] = {
     "cluster": Key("text", "field or template whose equal values belong together (in a file also {task: field})"),
     "on_unscorable": Key("text", "documents without a score: exclude (default), zero or fail"),
     "keep_going": Key("flag", "leave out a task that cannot be built and run the others (exit code 1)"),
-    "engine": Key("text", "how work is spread: serial"),
+    "engine": Key("text", "who scores recorded answers, task by task: serial (default), processes or ray"),
+    "workers": Key("int", "how many processes of an engine (all cores)"),
+    "address": Key("text", "HOST:PORT of a Ray cluster (one that runs here, else a new one)"),
     "trust": Key("names", "files or folders whose code may run; PATH@sha256:HEX pins a file"),
     # accepted but ignored
     "batch_size": Key("text", "", "-b", ignored=OWN_BATCHES),

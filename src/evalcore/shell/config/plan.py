@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from math import inf
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 from msgspec import Struct
@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 SEEDS = (0, 1234, 1234, 1234)
 PATH_ARGS = ("path", "paths")
 """The model arguments that are paths."""
+
+HERE = "serial"
+"""The engine of a plan that names none."""
 
 
 class Pin(Struct, frozen=True, forbid_unknown_fields=True):
@@ -68,7 +71,9 @@ class Plan(FrozenRecord, frozen=True, kw_only=True, forbid_unknown_fields=True, 
     cluster: str | Mapping[str, str] | None = None
     on_unscorable: Rule = "exclude"
     keep_going: bool = False
-    engine: Literal["serial"] = "serial"
+    engine: str = HERE
+    workers: int | None = None
+    address: str | None = None
     trust: tuple[str | Pin, ...] = ()
 
 
@@ -81,8 +86,9 @@ def list_choices(tables: Tables | None = None) -> Mapping[str, tuple[str, ...]]:
     from evalcore.core.lm_eval.policy import POLICIES  # here, because these tables take time to load
     from evalcore.core.stats.influence import ERROR_FORMS
     from evalcore.core.stats.intervals import INTERVALS
+    from evalcore.shell.engines.engines import ENGINES
 
-    few = {"on_unscorable": ("exclude", "zero", "fail"), "engine": ("serial",), "stderr": tuple(ERROR_FORMS)}
+    few = {"on_unscorable": ("exclude", "zero", "fail"), "engine": tuple(ENGINES), "stderr": tuple(ERROR_FORMS)}
     return {"policy": tuple(POLICIES), "ci": tuple(tables.intervals if tables else INTERVALS), **few}
 
 
@@ -228,6 +234,8 @@ def _check_plan(plan: Plan, where: str) -> None:
         raise EvalError(f"expected limit to be a number above 0, got {plan.limit} - at {where}")
     if plan.num_fewshot is not None and plan.num_fewshot < 0:
         raise EvalError(f"expected num_fewshot to be at least 0, got {plan.num_fewshot} - at {where}")
+    if plan.workers is not None and plan.workers < 1:
+        raise EvalError(f"expected workers to be at least 1, got {plan.workers} - at {where}")
     for key, paths in (
         ("include_path", plan.include_path),
         ("output_path", [plan.output_path or ""]),

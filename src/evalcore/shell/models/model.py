@@ -41,6 +41,9 @@ def fit_reply(request: Request, reply: Reply) -> Reply:
     return float(reply[0]) if isinstance(request, Rolling) and isinstance(reply, tuple) else reply
 
 
+NOT_RECORDED = "not recorded"
+"""The ``finish`` of a failure that stands for a reply which is not there."""
+
 OTHER_OPTIONS = "other options"
 """The ``finish`` of a recorded reply to the same prompt under other generation options."""
 
@@ -60,9 +63,9 @@ class Model(FrozenRecord, frozen=True):
     """What a run needs of a model.
 
     ``identity`` names all that answers depend on (model, revision, endpoint, defaults) and never contains a secret.
-    ``recorded`` marks replies from a file, which are not logged again. ``warnings`` are for the user. ``template`` is
-    the text of the chat template, if known. ``check`` refuses generation options that the model cannot honour, before
-    anything is asked.
+    ``recorded`` marks replies from a file, which are not logged again; its ``hint`` goes to every failure if not one
+    question of a run has a recorded reply. ``warnings`` are for the user. ``template`` is the text of the chat
+    template, if known. ``check`` refuses generation options that the model cannot honour, before anything is asked.
     """
 
     name: str
@@ -73,11 +76,16 @@ class Model(FrozenRecord, frozen=True):
     warnings: tuple[str, ...] = ()
     template: str | None = None
     check: Callable[[Mapping[str, object]], object] = accept_options
+    hint: str = ""
 
 
 class Backend(Struct, frozen=True):
-    """An entry of the table of models: how to open one, what it is, and what its arguments mean."""
+    """An entry of the table of models: how to open one, what it is, and what its arguments mean.
+
+    ``identify`` opens one that cannot be asked, where workers read recorded replies.
+    """
 
     open: Callable[[Mapping[str, object]], Model]
     summary: str
     arguments: tuple[tuple[str, str], ...] = ()
+    identify: Callable[[Mapping[str, object]], Model] | None = None

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from msgspec import Struct
+from msgspec.structs import replace
 from pyrsistent import PMap
 
 from evalcore.core.records.document import digest_request
@@ -25,7 +26,7 @@ from evalcore.shell.logs.readers import READERS
 from evalcore.shell.logs.recordings import choose_recordings, hash_files
 from evalcore.shell.logs.search import ALL, Searched
 from evalcore.shell.logs.tables.column_map import ColumnKeys, declare_columns
-from evalcore.shell.models.model import OTHER_OPTIONS, Backend, Heard, Model, Question, fit_reply
+from evalcore.shell.models.model import NOT_RECORDED, OTHER_OPTIONS, Backend, Heard, Model, Question, fit_reply
 from evalcore.shell.models.openai.body import render_messages
 
 ARGUMENTS = (
@@ -44,8 +45,34 @@ class Recording(Struct, frozen=True):
     problems: tuple[str, ...] = ()
 
 
+class Source(NamedTuple):
+    """Where recorded answers are: the files, how they are read, whose answers count, and what to call them."""
+
+    files: Sequence[Path]
+    searched: Searched
+    model: str | None
+    shown: str
+
+
 def open_replay(arguments: Mapping[str, object], readers: PMap[str, Reader] = READERS) -> Model:
     """Open a model that gives the answers recorded in files, and a failure where there is none."""
+    source, model = _find_source(arguments, readers)
+    recording = read_recordings(source.files, source.model, source.searched)
+    missing = Failure(f"no recorded answer for this request in {source.shown}"), NOT_RECORDED
+
+    def ask(questions: Sequence[Question]) -> Iterator[Heard]:
+        for at, question in enumerate(questions):
+            yield Heard(at, *(find_answer(recording, question) or missing), (at + 1) % AT_ONCE != 0)
+
+    return replace(model, ask=ask, warnings=(*model.warnings, *recording.problems), hint=_give_hint(recording))
+
+
+def identify_replay(arguments: Mapping[str, object], readers: PMap[str, Reader] = READERS) -> Model:
+    """Open the same model without its answers."""
+    return _find_source(arguments, readers)[1]
+
+
+def _find_source(arguments: Mapping[str, object], readers: PMap[str, Reader]) -> tuple[Source, Model]:
     for name in sorted(arguments.keys() - {"path", "paths", "model", *COLUMNS}):
         raise unknown("replay argument", name, ("path", "paths", "model", *COLUMNS))
     given = arguments.get("paths", arguments.get("path"))
@@ -56,19 +83,15 @@ def open_replay(arguments: Mapping[str, object], readers: PMap[str, Reader] = RE
     searched = Searched(readers, declare_columns(columns))
     files, skipped = choose_recordings(map(parse_path, names), searched)
     wanted = arguments.get("model")
-    recording = read_recordings(files, None if wanted is None else str(wanted), searched)
     shown = ", ".join(parse_path(name).name for name in names)  # results do not depend on where the files are
-
-    def ask(questions: Sequence[Question]) -> Iterator[Heard]:
-        found = [find_answer(recording, question) for question in questions]
-        hint = "" if any(found) else _give_hint(recording)
-        missing = Failure(f"no recorded answer for this request in {shown}{hint}"), ""
-        for at, answer in enumerate(found):
-            yield Heard(at, *(answer or missing), (at + 1) % AT_ONCE != 0)
-
     declared = "".join(f":{name}={column}" for name, column in columns.items())
     identity = f"replay:{hash_files(files)}" + (f":{wanted}" if wanted else "") + declared
-    return Model("replay", identity, ask, render_messages, recorded=True, warnings=(*skipped, *recording.problems))
+    source = Source(files, searched, None if wanted is None else str(wanted), shown)
+    return source, Model("replay", identity, _refuse, render_messages, recorded=True, warnings=tuple(skipped))
+
+
+def _refuse(questions: Sequence[Question]) -> Iterator[Heard]:
+    raise EvalError("recorded answers that were not read cannot be asked for")
 
 
 def _give_hint(recording: Recording) -> str:
@@ -169,8 +192,8 @@ def _select_model(state: LogState, wanted: str | None, path: Path) -> list[Logge
 
 def replay_backend(readers: PMap[str, Reader]) -> Backend:
     """A backend that replays what these readers read; a host adds it to ``MODELS`` under a name of its own."""
-    opened = partial(open_replay, readers=readers)
-    return Backend(opened, "recorded answers: an answer log, or lm-eval's sample logs", ARGUMENTS)
+    opened, identified = partial(open_replay, readers=readers), partial(identify_replay, readers=readers)
+    return Backend(opened, "recorded answers: an answer log, or lm-eval's sample logs", ARGUMENTS, identified)
 
 
 BACKEND = replay_backend(READERS)

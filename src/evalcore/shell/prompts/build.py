@@ -11,7 +11,7 @@ from evalcore.core.answers.table import request_table
 from evalcore.core.lm_eval.target import choose_golds
 from evalcore.core.lm_eval.task_config import repeats_of, task_from_config
 from evalcore.core.records.document import select_docs
-from evalcore.core.records.errors import EvalError, locate, place
+from evalcore.core.records.errors import EvalError, locate, located, place
 from evalcore.core.records.frozen_dict import freeze_dict
 from evalcore.core.records.request import GENERATE_UNTIL, LOGLIKELIHOOD_ROLLING, Request, Sample
 from evalcore.core.records.task import Task
@@ -39,16 +39,20 @@ def build_task(config: Mapping[str, object], splits: Mapping[str, Sequence[Doc]]
     >>> built.requests[0].prompt, built.samples[0].gold
     ('1 + 1 =', '2')
     """
-    settings = override_settings(decode_settings(config), asking)
-    settings = replace(settings, cluster=asking.cluster or settings.cluster)
-    _refuse_unsupported(settings)
-    try:
-        task = _default_version(task_from_config(select_scoring(settings)))
+    settings, task = settle_task(config, asking)
+    with located(place(settings.task)):
         table = read_eval_table(settings, splits)
         asker = _make_asker(settings, table, asking, _asks_alone(task))
         return _assemble_task(settings, task, table, asker, splits, asking)
-    except EvalError as wrong:
-        raise locate(wrong, place(settings.task)) from wrong
+
+
+def settle_task(config: Mapping[str, object], asking: Asking) -> tuple[TaskSettings, Task]:
+    """Settle all of a task that needs no document: its settings in a run, and what it is scored by."""
+    settings = override_settings(decode_settings(config), asking)
+    settings = replace(settings, cluster=asking.cluster or settings.cluster)
+    _refuse_unsupported(settings)
+    with located(place(settings.task)):
+        return settings, _default_version(task_from_config(select_scoring(settings)))
 
 
 def _assemble_task(

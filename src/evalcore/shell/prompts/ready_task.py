@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 from evalcore.core.answers.table import Requests
 from evalcore.core.records.array import ColumnRecord
@@ -10,6 +11,7 @@ from evalcore.core.records.frozen_dict import FrozenRecord
 from evalcore.core.records.request import Request, Sample
 from evalcore.core.records.task import Task
 from evalcore.shell.prompts.turns import ChatTemplate
+from evalcore.shell.safety.safe_text import visible
 
 
 class Asking(FrozenRecord, frozen=True):
@@ -46,3 +48,21 @@ class Built(ColumnRecord, frozen=True, eq=True):
     warnings: tuple[str, ...] = ()
     targets: tuple[object, ...] = ()
     n_original: int | None = None
+
+
+def first_prompt(built: Built) -> str:
+    """The first request of a task, for its author to read.
+
+    >>> from evalcore.shell.prompts.build import build_task
+    >>> config = {"task": "t", "test_split": "test", "doc_to_text": "{{q}}?", "doc_to_target": "a"}
+    >>> print(first_prompt(build_task(config, {"test": [{"q": "why", "a": "so"}]}, Asking())), end="")
+    --- t: 1 requests, the first one ---
+    why?
+    ---
+    """
+    if not built.requests:
+        return f"--- {built.task.name}: no requests ---\n"
+    request = built.requests[0]
+    text = "".join(part for part in map(partial(getattr, request), request.__struct_fields__) if isinstance(part, str))
+    shown = "\n".join(map(visible, text.split("\n")))
+    return f"--- {built.task.name}: {len(built.requests)} requests, the first one ---\n{shown}\n---\n"

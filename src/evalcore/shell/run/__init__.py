@@ -8,6 +8,7 @@ failures    tasks that cannot be built
 folder      the run folder, who may use it, and the answer log
 answer_spool  the log of a run in a store, kept here while it grows
 ask         each distinct question once, none that the log knows, every reply durable before it counts
+task_unit   a task scored here or by the workers of an engine, which read recorded answers
 close       scores to numbers, for runs and for recorded answers
 write       samples, results and run.json, for runs and for recorded answers
 run_result  RunResult: what run and score return

@@ -15,7 +15,7 @@ from evalcore.core.records.frozen_dict import FrozenDict
 from evalcore.core.records.request import Failure, Generate, LogLikelihood, Reply, Request
 from evalcore.shell.answerlog.line import LoggedAnswer
 from evalcore.shell.answerlog.writer import LogWriter, open_log
-from evalcore.shell.models.model import OTHER_OPTIONS, Ask, Heard, Model, Question, fit_reply
+from evalcore.shell.models.model import NOT_RECORDED, OTHER_OPTIONS, Ask, Heard, Model, Question, fit_reply
 from evalcore.shell.output.terminal.progress import Progress
 from evalcore.shell.prompts.ready_task import Built
 from evalcore.shell.run.answer_spool import hold_answers
@@ -92,6 +92,11 @@ class AnswerSheet(NamedTuple):
     asked_now: int
     warnings: tuple[str, ...] = ()
 
+    @property
+    def unrecorded(self) -> bool:
+        """Whether not one question has a recorded reply."""
+        return all(self.finishes.get(key) == NOT_RECORDED for key in self.replies)
+
 
 class Interrupted(KeyboardInterrupt):
     """Stopped while asking; says what is kept and how to go on."""
@@ -100,12 +105,19 @@ class Interrupted(KeyboardInterrupt):
 def ask_agenda(model: Model, agenda: Agenda, path: Path, shown: Progress) -> AnswerSheet:
     """Ask what the log at ``path`` does not know. Replies that come from a file are not logged again."""
     if model.recorded:
-        return _ask_rest(model, agenda, {}, lambda group: None, shown)
+        return _add_hint(model.hint, _ask_rest(model, agenda, {}, lambda group: None, shown))
     with hold_answers(path, shown) as file, open_log(file, model.identity) as log:
         answers = log.state.answers.items()
         known = {key: answer for key, answer in answers if key in agenda.items and answer.failure is None}
         asked = _ask_rest(model, agenda, known, partial(_log, log), shown)
         return asked._replace(warnings=log.state.problems)
+
+
+def _add_hint(hint: str, sheet: AnswerSheet) -> AnswerSheet:
+    if not hint or not sheet.unrecorded:
+        return sheet
+    told = {key: Failure(f"{one.reason}{hint}") for key, one in sheet.replies.items() if isinstance(one, Failure)}
+    return sheet._replace(replies=FrozenDict(told))
 
 
 def _log(log: LogWriter, group: Group) -> None:

@@ -39,6 +39,15 @@ def note_failure(failed: dict[str, str], task: str, *, keep_going: bool, others:
 
 
 @contextmanager
+def refuse_exit() -> Iterator[None]:
+    """Make an error of code that would end the program."""
+    try:
+        yield
+    except SystemExit as left:
+        raise EvalError(f"the code of a task ended the run (exit {left.code})") from left
+
+
+@contextmanager
 def offer_others() -> Iterator[None]:
     """Add to the error of one task how to run the others.
 

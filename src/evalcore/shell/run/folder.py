@@ -10,13 +10,14 @@ from pathlib import Path
 
 from msgspec import to_builtins
 from msgspec.json import decode, encode
+from msgspec.structs import replace
 
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.frozen_dict import thaw_dict, thaw_value
 from evalcore.core.records.task import name_function
 from evalcore.shell.answerlog.lock import hold_lock
 from evalcore.shell.config.locations import anchor_paths, is_path
-from evalcore.shell.config.plan import PATH_ARGS, Plan
+from evalcore.shell.config.plan import HERE, PATH_ARGS, Plan
 from evalcore.shell.files.address import show_addresses, show_dataset
 from evalcore.shell.files.given import find_cache, name_fully, parse_output, parse_path
 from evalcore.shell.files.remote_path import RemotePath
@@ -27,7 +28,17 @@ def run_folder(plan: Plan) -> Path:
     if plan.output_path:
         path = parse_output(plan.output_path)
         return path.parent if path.suffix == ".json" else path
-    return Path("runs") / f"{plan.model}-{sha256(encode(plan, enc_hook=_write_value)).hexdigest()[:8]}"
+    written = encode(forget_engine(plan), enc_hook=_write_value)
+    return Path("runs") / f"{plan.model}-{sha256(written).hexdigest()[:8]}"
+
+
+def forget_engine(plan: Plan) -> Plan:
+    """Forget who does the work, on which nothing depends.
+
+    >>> forget_engine(Plan(model="replay", tasks=(), engine="ray", workers=4)) == Plan(model="replay", tasks=())
+    True
+    """
+    return replace(plan, engine=HERE, workers=None, address=None)
 
 
 def log_path(plan: Plan, folder: Path) -> Path:
@@ -112,8 +123,8 @@ def _write_value(value: object) -> object:
 
 
 def settled(plan: Plan, home: Path | None) -> dict[str, object]:
-    """The plan as plain data that means the same from anywhere: with absolute paths."""
-    out: dict[str, object] = decode(encode(plan, enc_hook=_write_value))
+    """The plan as plain data that means the same from anywhere and for any engine: with absolute paths."""
+    out: dict[str, object] = decode(encode(forget_engine(plan), enc_hook=_write_value))
     given = thaw_dict(plan.model_args)
     args = {key: show_addresses(anchor_paths(one, home)) if key in PATH_ARGS else one for key, one in given.items()}
     tasks = [anchor_paths(one, home) if isinstance(one, str) and is_path(one) else one for one in plan.tasks]

@@ -129,11 +129,15 @@ def _refuse_strangers(plan: Plan, configs: Mapping[str, object]) -> None:
     require_known("task in samples", plan.samples or (), configs)
 
 
-def open_model(plan: Plan, home: Path | None, models: PMap[str, str | Backend] = MODELS) -> Model:
-    """The model of a plan."""
+def open_model(
+    plan: Plan, home: Path | None, models: PMap[str, str | Backend] = MODELS, *, unread: bool = False
+) -> Model:
+    """The model of a plan; ``unread``: without recorded answers, if it can do without."""
     paths = {key: plan.model_args[key] for key in PATH_ARGS if key in plan.model_args}
     found = {key: _found(one, home) for key, one in paths.items()}
-    return find_backend(plan.model, models).open(thaw_dict({**plan.model_args, **found}))
+    backend = find_backend(plan.model, models)
+    opened = backend.identify if unread and backend.identify is not None else backend.open
+    return opened(thaw_dict({**plan.model_args, **found}))
 
 
 def _found(given: object, home: Path | None) -> object:
@@ -158,20 +162,33 @@ def build_tasks(
     shown.stage("building requests", len(selected.configs))
     out: list[Built] = []
     failed = dict(selected.failed)
-    for name, frozen in selected.configs.items():
-        noted = note_failure(failed, name, keep_going=plan.keep_going, others=len(selected.configs) - 1)
-        with noted, located(place(name)):
-            config, override = thaw_dict(frozen), thaw_value(find_override(selected.data, name))
-            folder = _find_folder(selected.sources[name])
-            beside = [Path(folder)] if folder and override is None else []
-            splits = load_splits(config, override, root=[*beside, *([home] if home else [])], readers=readers)
-            asking = asking_of(plan, model, name, selected.clusters.get(name), as_host=tables.as_host)
-            built = build_task(config, splits, asking)
-            _check_task(built, model, tables)
-            out.append(replace(built, warnings=(*splits.warnings, *built.warnings)))
+    for name in selected.configs:
+        with note_failure(failed, name, keep_going=plan.keep_going, others=len(selected.configs) - 1):
+            out.append(build_one(name, plan, selected, model, home, readers, tables))
         shown.advance()
     refuse_failures(selected.trees, failed, [built.task.name for built in out])
     return Prepared(tuple(out), FrozenDict(failed))
+
+
+def build_one(
+    name: str,
+    plan: Plan,
+    selected: Selected,
+    model: Model,
+    home: Path | None,
+    readers: Readers = DATA_READERS,
+    tables: Tables = EVALCORE,
+) -> Built:
+    """The requests of one task."""
+    with located(place(name)):
+        config, override = thaw_dict(selected.configs[name]), thaw_value(find_override(selected.data, name))
+        folder = _find_folder(selected.sources[name])
+        beside = [Path(folder)] if folder and override is None else []
+        splits = load_splits(config, override, root=[*beside, *([home] if home else [])], readers=readers)
+        asking = asking_of(plan, model, name, selected.clusters.get(name), as_host=tables.as_host)
+        built = build_task(config, splits, asking)
+        _check_task(built, model, tables)
+        return replace(built, warnings=(*splits.warnings, *built.warnings))
 
 
 def _check_task(built: Built, model: Model, tables: Tables) -> None:

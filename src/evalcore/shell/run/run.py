@@ -2,45 +2,49 @@
 
 from __future__ import annotations
 
-import sys
 import time
-from collections.abc import Mapping, Sequence
-from functools import partial
+from collections.abc import Mapping
 from pathlib import Path
 
 from msgspec import Struct
 from msgspec.structs import replace
 from pyrsistent import PMap
 
-from evalcore.core.answers.table import AnswerTable
 from evalcore.core.lm_eval.policy import POLICIES
-from evalcore.core.pipeline import MapChunks, score_task
-from evalcore.core.records.errors import EvalError, require
-from evalcore.core.records.frozen_dict import FrozenDict, thaw_value
-from evalcore.core.records.score import Scored
+from evalcore.core.pipeline import MapChunks
+from evalcore.core.records.errors import require
+from evalcore.core.records.frozen_dict import FrozenDict
 from evalcore.core.tables import Tables
-from evalcore.shell.config.plan import PATH_ARGS, Plan, Read, read_config
+from evalcore.shell.config.plan import PATH_ARGS, Read, read_config
 from evalcore.shell.config.values import RunPath
 from evalcore.shell.data.readers import DATA_READERS, Readers
+from evalcore.shell.engines.engines import find_engine
+from evalcore.shell.engines.interface import SERIAL
 from evalcore.shell.files.address import show_address, show_addresses
 from evalcore.shell.files.given import parse_path
 from evalcore.shell.models import MODELS
 from evalcore.shell.models.model import Backend, Model
 from evalcore.shell.output.files.results import RunFacts, build_results, title_run
-from evalcore.shell.output.files.sample_lines import list_documents
 from evalcore.shell.output.terminal.losses import find_losses
-from evalcore.shell.output.terminal.notes import group_warnings
 from evalcore.shell.output.terminal.progress import UNSEEN, Progress
-from evalcore.shell.prompts.ready_task import Built
-from evalcore.shell.run.ask import AnswerSheet, ask_agenda, list_questions, replies_of, tell_endings
+from evalcore.shell.prompts.ready_task import Built, first_prompt
+from evalcore.shell.run.ask import ask_agenda, list_questions, tell_endings
 from evalcore.shell.run.close import close_groups, close_task
 from evalcore.shell.run.collector import without_collector
-from evalcore.shell.run.failures import offer_others, tell_failures
+from evalcore.shell.run.failures import offer_others, refuse_exit
 from evalcore.shell.run.folder import claim_folder, hold_folder, log_path, run_folder
 from evalcore.shell.run.prepare import Selected, build_tasks, open_model, select_tasks
 from evalcore.shell.run.run_result import RunResult
-from evalcore.shell.run.write import write_folder, write_task
-from evalcore.shell.safety.safe_text import visible
+from evalcore.shell.run.task_unit import (
+    ScoredRun,
+    ScoredTask,
+    TaskWork,
+    keeps_samples,
+    score_built,
+    spread_tasks,
+    tell_early,
+)
+from evalcore.shell.run.write import write_folder
 
 
 def run(
@@ -59,7 +63,7 @@ def run(
 
     ``config`` is the path of a run config or a mapping of its keys; ``keys`` go over it, as flags do on the command
     line. ``models`` is the table of backends, ``tables`` what scores (in place of ``policy``), ``data_readers`` reads
-    files of documents by their suffix, ``map`` spreads scoring over workers (a pool's ``map``).
+    files of documents by their suffix, ``map`` spreads scoring over workers (a pool's ``map``) where no engine does.
 
     >>> run(model="dummy", taks=["gsm8k"])
     Traceback (most recent call last):
@@ -69,15 +73,13 @@ def run(
         require("pyarrow.parquet", "parquet")
     read, home = _read(config, keys, tables)
     plan, folder = read.plan, run_folder(read.plan)
-    try:
-        own = tables or POLICIES[plan.policy]
-        ready = _make_ready(plan, home, own, models, data_readers, shown)
+    work = TaskWork(plan, home, folder, tables or POLICIES[plan.policy], models, data_readers)
+    with refuse_exit():
+        ready = _make_ready(work, shown)
         with hold_folder(folder):
             replaced = claim_folder(folder, plan, home, ready.model.identity, overwrite=overwrite)
-            result = _run_in(folder, plan, ready, shown, map, parquet)
-    except SystemExit as left:
-        raise EvalError(f"the code of a task ended the run (exit {left.code})") from left
-    return replace(result, warnings=(*read.warnings, *result.warnings, *replaced), early_warnings=ready.warnings)
+            result = _run_in(work, ready, shown, map, parquet)
+    return replace(result, warnings=(*read.warnings, *result.warnings, *replaced))
 
 
 def _read(
@@ -91,13 +93,16 @@ def _read(
 
 
 class ReadyRun(Struct, frozen=True):
-    """All that a plan needs to be run: nothing was asked yet. ``failed`` are tasks that it goes without."""
+    """All that a plan needs to be run: nothing was asked yet. ``failed`` are tasks that it goes without.
+
+    ``spread``: no task was built, as workers do that.
+    """
 
     selected: Selected
     model: Model
-    tasks: tuple[Built, ...]
-    tables: Tables
-    failed: FrozenDict[str, str]
+    tasks: tuple[Built, ...] = ()
+    failed: FrozenDict[str, str] = FrozenDict()
+    spread: bool = False
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -107,51 +112,38 @@ class ReadyRun(Struct, frozen=True):
 
 
 @without_collector()
-def _make_ready(
-    plan: Plan,
-    home: Path | None,
-    tables: Tables,
-    models: PMap[str, str | Backend],
-    readers: Readers,
-    shown: Progress,
-) -> ReadyRun:
+def _make_ready(work: TaskWork, shown: Progress) -> ReadyRun:
     """Find every mistake that can be found before anything is asked, and tell what is odd."""
+    plan, home = work.plan, work.home
+    spread = find_engine(plan.engine) is not SERIAL
     with offer_others():
-        selected, model = select_tasks(plan, home, tables), open_model(plan, home, models)
-        tasks, failed = build_tasks(plan, selected, model, home, shown, readers, tables)
-    ready = ReadyRun(selected, model, tasks, tables, failed)
-    if plan.write_out:
-        sys.stderr.write("".join(first_prompt(built) for built in tasks))
-    for text in (*tell_failures(failed), *group_warnings(ready.warnings, {built.task.name for built in tasks})):
-        shown.warn(text)
+        selected, model = select_tasks(plan, home, work.tables), open_model(plan, home, work.models, unread=spread)
+        if spread and model.recorded:
+            return ReadyRun(selected, model, spread=True)
+        tasks, failed = build_tasks(plan, selected, model, home, shown, work.readers, work.tables)
+    ready = ReadyRun(selected, model, tasks, failed)
+    prompts = map(first_prompt, tasks) if plan.write_out else ()
+    tell_early(prompts, failed, ready.warnings, (built.task.name for built in tasks), shown)
+    if spread:
+        shown.warn(f"engine {plan.engine} is for recorded answers: {plan.model} is asked, and scored, by this process")
     return ready
 
 
-class ScoredTask(Struct, frozen=True):
-    """One task after asking: its answers and its scores."""
-
-    built: Built
-    answers: AnswerTable
-    scored: Scored
-
-
-def _run_in(folder: Path, plan: Plan, ready: ReadyRun, shown: Progress, map: MapChunks, parquet: bool) -> RunResult:
+def _run_in(work: TaskWork, ready: ReadyRun, shown: Progress, map: MapChunks, parquet: bool) -> RunResult:
     """Ask, score, close and write, in a folder that no other run uses."""
-    start, model = time.time(), ready.model
-    agenda = list_questions(model.identity, ready.tasks)
-    sheet = ask_agenda(model, agenda, log_path(plan, folder), shown)
-    shown.stage("scoring", sum(len(built.samples) for built in ready.tasks))
-    parts = [_score(plan, ready, built, agenda.keys[built.task.name], sheet, shown, map) for built in ready.tasks]
-    closed = [close_task(part.scored, plan, ready.tables, n_original=part.built.n_original) for part in parts]
-    report = close_groups(closed, ready.selected.trees, plan, ready.tables)
-    warnings = tuple(dict.fromkeys((*ready.warnings, *tell_endings(agenda, sheet))))
-    facts = run_facts(plan, ready)
-    hashes = {part.built.task.name: _write(folder, part) for part in parts if keeps_samples(plan)}
-    configs = {built.task.name: built.config for built in ready.tasks}
+    start, plan, tables, folder = time.time(), work.plan, work.tables, work.folder
+    selected, model = ready.selected, ready.model
+    done = spread_tasks(work, selected, model, shown) if ready.spread else _score_here(work, ready, shown, map)
+    closed = [close_task(one.scored, plan, tables, n_original=one.n_original) for one in done.tasks]
+    report = close_groups(closed, selected.trees, plan, tables)
+    warnings = tuple(dict.fromkeys((*done.warnings, *done.endings)))
+    facts = run_facts(work, ready, done.failed)
+    hashes = {one.scored.task.name: one.write() for one in done.tasks if keeps_samples(plan)}
+    configs = {one.scored.task.name: one.config for one in done.tasks}
     results = build_results(report, facts, configs=configs, hashes=hashes, warnings=warnings)
     source = {"model_identity": model.identity}
-    counts = {"questions": len(agenda.items), "asked_now": sheet.asked_now, "log_problems": list(sheet.warnings)}
-    counts |= {"failed_tasks": dict(ready.failed)} if ready.failed else {}
+    counts = {"questions": done.questions, "asked_now": done.asked_now, "log_problems": list(done.log_problems)}
+    counts |= {"failed_tasks": dict(done.failed)} if done.failed else {}
     files = write_folder(folder, results, hashes, source=source, start=start, parquet=parquet, **counts)
     unclosed = any(estimate.counts.failed for task in report.tasks for _, estimate in task.estimates)
     return RunResult(
@@ -161,64 +153,31 @@ def _run_in(folder: Path, plan: Plan, ready: ReadyRun, shown: Progress, map: Map
         confidence=plan.confidence,
         folder=folder,
         files=files,
-        complete=not (find_losses(report) or unclosed or ready.failed),
-        warnings=(*warnings, *sheet.warnings),
-        failed=ready.failed,
+        complete=not (find_losses(report) or unclosed or done.failed),
+        warnings=(*warnings, *done.log_problems),
+        early_warnings=done.warnings,
+        failed=done.failed,
     )
 
 
-@without_collector()
-def _score(
-    plan: Plan,
-    ready: ReadyRun,
-    built: Built,
-    keys: Sequence[str],
-    sheet: AnswerSheet,
-    shown: Progress,
-    map: MapChunks,
-) -> ScoredTask:
-    answers = built.asked.answered(replies_of(keys, sheet.replies), built.requests)
-    scored = score_task(
-        built.task, built.samples, answers, tables=ready.tables, keep_replies=keeps_samples(plan), map=map
-    )
-    shown.advance(len(built.samples))
-    return ScoredTask(built, answers, scored)
+def _score_here(work: TaskWork, ready: ReadyRun, shown: Progress, map: MapChunks) -> ScoredRun:
+    """Ask what all tasks ask, each question once, and score the replies."""
+    plan, folder = work.plan, work.folder
+    agenda = list_questions(ready.model.identity, ready.tasks)
+    sheet = ask_agenda(ready.model, agenda, log_path(plan, folder), shown)
+    shown.stage("scoring", sum(len(built.samples) for built in ready.tasks))
+    tasks = list[ScoredTask]()
+    for built in ready.tasks:
+        tasks.append(score_built(built, folder, plan, work.tables, agenda.keys[built.task.name], sheet, map))
+        shown.advance(len(built.samples))
+    endings = tell_endings(agenda, sheet)
+    counts = len(agenda.items), sheet.asked_now, sheet.warnings
+    return ScoredRun(tuple(tasks), ready.failed, ready.warnings, endings, *counts)
 
 
-def keeps_samples(plan: Plan) -> bool:
-    """Answers that are not measured are worth nothing unless they are written down."""
-    return plan.log_samples or plan.predict_only
-
-
-@without_collector()
-def _write(folder: Path, part: ScoredTask) -> str:
-    """Write the samples of a task; its hash."""
-    keys = (sample.doc_id for sample in part.built.samples)
-    targets = dict(zip(keys, map(thaw_value, part.built.targets), strict=True)) if part.built.targets else None
-    return write_task(folder, part.built.task.name, [list_documents(part.scored, part.built, part.answers, targets)])
-
-
-def first_prompt(built: Built) -> str:
-    """The first request of a task, for its author to read.
-
-    >>> from evalcore.shell.prompts.ready_task import Asking
-    >>> from evalcore.shell.prompts.build import build_task
-    >>> config = {"task": "t", "test_split": "test", "doc_to_text": "{{q}}?", "doc_to_target": "a"}
-    >>> print(first_prompt(build_task(config, {"test": [{"q": "why", "a": "so"}]}, Asking())), end="")
-    --- t: 1 requests, the first one ---
-    why?
-    ---
-    """
-    if not built.requests:
-        return f"--- {built.task.name}: no requests ---\n"
-    request = built.requests[0]
-    text = "".join(part for part in map(partial(getattr, request), request.__struct_fields__) if isinstance(part, str))
-    shown = "\n".join(map(visible, text.split("\n")))
-    return f"--- {built.task.name}: {len(built.requests)} requests, the first one ---\n{shown}\n---\n"
-
-
-def run_facts(plan: Plan, ready: ReadyRun) -> RunFacts:
+def run_facts(work: TaskWork, ready: ReadyRun, failed: Mapping[str, str]) -> RunFacts:
     """What the results say about how they were made."""
+    plan = work.plan
     return RunFacts(
         model=plan.model,
         model_args={key: show_addresses(one) if key in PATH_ARGS else one for key, one in plan.model_args.items()},
@@ -236,7 +195,7 @@ def run_facts(plan: Plan, ready: ReadyRun) -> RunFacts:
         ci=plan.ci,
         stderr=plan.stderr,
         on_unscorable=plan.on_unscorable,
-        policy=ready.tables.name,
+        policy=work.tables.name,
         trusted=ready.selected.trusted,
-        failed=ready.failed,
+        failed=failed,
     )
