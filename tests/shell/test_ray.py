@@ -15,6 +15,7 @@ from time import sleep
 import pytest
 from bad_workers import Fatal, Repeat, Slow, Wrong, join
 from msgspec.structs import replace
+from small_tasks import write_tasks
 
 import evalcore
 from evalcore.core.records.frozen_dict import thaw_dict
@@ -119,6 +120,18 @@ def test_hundreds_of_units_give_the_bytes_of_one_process(score: Score, samples: 
     assert score(samples, engine="processes", workers=2) == alone
     assert score(samples, engine="ray", address=address) == alone
     assert score(samples, engine="ray", address=address, workers=1) == alone
+
+
+def test_a_run_of_recorded_answers_leaves_the_bytes_of_one_process(tmp_path: Path, address: str) -> None:
+    keys: dict[str, object] = {"tasks": ["small"], "include_path": str(write_tasks(tmp_path / "tasks"))}
+    evalcore.run(keys, model="dummy", output_path=str(tmp_path / "dummy"))
+    keys |= {"model": "replay", "model_args": {"path": str(tmp_path / "dummy/answers.jsonl")}}
+    evalcore.run(keys, output_path=str(tmp_path / "one"))
+    evalcore.run(keys, output_path=str(tmp_path / "many"), engine="ray", address=address)
+    names = ["results.json", *(path.name for path in (tmp_path / "one").glob("samples_*"))]
+    assert len(names) == 5
+    for name in names:
+        assert (tmp_path / "many" / name).read_bytes() == (tmp_path / "one" / name).read_bytes()
 
 
 def test_tables_and_inspect_logs_give_the_bytes_of_one_process(score: Score, tmp_path: Path, address: str) -> None:
