@@ -106,7 +106,17 @@ def test_the_round_that_reaches_the_limit_is_lost() -> None:
             check_edits(list("cdxabyefgh"), list("abcdefygh"))
 
 
-LENGTHS = [(24, 25), (25, 24), (26, 51), (60, 85), (1, 130), (2, 130), (3, 155), (130, 2), (9, 140)]
+LENGTHS = [
+    (24, 25),
+    (25, 24),
+    (26, 51),
+    pytest.param(60, 85, marks=pytest.mark.slow),
+    (1, 130),
+    (2, 130),
+    (3, 155),
+    (130, 2),
+    (9, 140),
+]
 
 
 @pytest.mark.parametrize(("said", "gold"), LENGTHS)
@@ -216,7 +226,7 @@ def test_ter_of_real_sentences(translations: list[tuple[str, str]]) -> None:
         assert pair_statistics("ter", [(gold, said) for said, gold in some], freeze_options(chosen)).tolist() == theirs
 
 
-@pytest.mark.parametrize("sentences", [3, 8, pytest.param(40, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("sentences", [3, *(pytest.param(many, marks=pytest.mark.slow) for many in (8, 40))])
 def test_ter_of_real_paragraphs(translations: list[tuple[str, str]], sentences: int) -> None:
     for start in (0, 100, 200):
         check_edits(*(" ".join(part).split() for part in zip(*translations[start : start + sentences], strict=True)))

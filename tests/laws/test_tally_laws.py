@@ -177,7 +177,15 @@ def test_a_tally_of_rows_closes_as_its_documents_do(name, data):
     check_same(whole, aggregate_metric(entry, tallied, options=options, inference=closed_by))
 
 
-@pytest.mark.parametrize("name", sorted(name for name in GIVEN if AGGREGATIONS[name].rests_on in ("sums", "weighted")))
+LONG = frozenset({"bleu", "chrf", "chrf++", "ter"})
+SUMMED = [
+    pytest.param(name, marks=pytest.mark.slow) if name in LONG else name
+    for name in sorted(GIVEN)
+    if AGGREGATIONS[name].rests_on in ("sums", "weighted")
+]
+
+
+@pytest.mark.parametrize("name", SUMMED)
 @LAW
 @given(st.data())
 def test_sums_of_many_scores_close_as_the_documents_do(name, data):

@@ -131,7 +131,7 @@ def list_asked(bodies: list[dict[str, object]]) -> list[str]:
     return [digest(body) for body in bodies if not str(body["prompt"]).startswith(PROBES)]
 
 
-@pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGKILL])
+@pytest.mark.parametrize("stop", [signal.SIGKILL, pytest.param(signal.SIGINT, marks=pytest.mark.slow)])
 def test_a_run_in_a_store_goes_on_where_it_stopped(bucket: Bucket, tmp_path: Path, stop: signal.Signals) -> None:
     """Its config, its data and its folder are in the store; what was answered is there, or here if it was killed."""
     write_tasks(tmp_path / "tasks", 12)
