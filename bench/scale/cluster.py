@@ -24,7 +24,7 @@ from bench.rows import Row
 from bench.scale.growth import make_generation
 from bench.scale.rescoring import make_logs
 from evalcore import score_task
-from evalcore.core.partials.partial import Partial, Span, decode_partial, encode_partial, merge_partials
+from evalcore.core.partials.partial import Partial, Span, decode_partial, encode_partial, unite_partials
 
 UNIT_SIZES = tuple(step * 10**power for power in range(4, 8) for step in (1, 3))
 FAN = 32
@@ -86,7 +86,7 @@ def measure_merge(docs: int = 2_000) -> tuple[float, float]:
     parts = [score_task(*make(start, docs)) for start in range(0, FAN * docs, docs)]
     spans = [Span("log", "rows", docs * at, docs * (at + 1)) for at in range(FAN)]
     files = [encode_partial(Partial(scored=(one,), spans=(span,))) for one, span in zip(parts, spans, strict=True)]
-    taken = best_seconds(lambda: merge_partials(map(decode_partial, files)), 3)
+    taken = best_seconds(lambda: unite_partials(map(decode_partial, files)), 3)
     return sum(map(len, files)) / (FAN * docs), taken / (FAN * docs)
 
 
