@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from evalcore import EvalError, MetricKey, Scored, Task
-from evalcore.core.partials.codec import RECORDS, pack, unpack
+from evalcore.core.partials.codec import FRACTION, RECORDS, pack, unpack
 from evalcore.core.partials.partial import (
     Partial,
     decode_partial,
@@ -81,6 +81,16 @@ def test_bytes_that_claim_to_be_a_record(name, fields):
 
     with contextlib.suppress(EvalError):
         unpack(zlib.compress(encode(Ext(1, encode([name, *map(str, fields)])))))
+
+
+def test_a_fraction_is_two_integers():
+    """A few bytes cannot ask for a number of a billion digits."""
+    import zlib
+
+    from msgspec.msgpack import Ext, encode
+
+    with pytest.raises(EvalError, match="damaged bytes: invalid literal"):
+        unpack(zlib.compress(encode(Ext(FRACTION, encode("1e9")))))
 
 
 def part_of(whole, at, start):

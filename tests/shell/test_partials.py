@@ -16,7 +16,8 @@ from unit_logs import TABLE_KEYS, write_eval, write_logs, write_table
 import evalcore
 from evalcore import EvalError
 from evalcore.core.partials.partial import decode_partial, encode_partial
-from evalcore.core.records.frozen_dict import thaw_dict
+from evalcore.core.records.array import Array
+from evalcore.core.records.frozen_dict import FrozenDict, thaw_dict
 from evalcore.shell.cli import main
 from evalcore.shell.score.units import unit_score
 from evalcore.shell.score.units.merge import merge
@@ -165,6 +166,49 @@ def test_a_damaged_partial_is_scored_again_and_never_merged(folder, tmp_path):
 
 
 # --- what is refused ------------------------------------------------------------------------------------------------
+
+
+HOSTILE = {  # how a partial is edited, and what is said of it
+    "spans": (lambda part: replace(part, spans=(3,)), "'spans' of a Partial cannot be"),
+    "clusters": (lambda part: edit_scored(part, clusters=((0, None),)), "'clusters' of a Scored cannot be"),
+    "huge": (lambda part: edit_scored(part, clusters=((0, 1 << 70),)), "'clusters' of a Scored cannot be"),
+    "tables": (lambda part: edit_scored(part, tables=None), "'tables' of a Scored cannot be"),
+    "short": (lambda part: edit_column(part, status=Array(np.zeros(1, np.uint8))), "do not belong together"),
+    "order": (lambda part: edit_column(part, keys=Array(part_keys(part)[::-1].copy())), "out of order"),
+    "kind": (lambda part: edit_column(part, keys=Array(part_keys(part) * 1.0)), "do not belong together"),
+    "head": (lambda part: replace(part, head=FrozenDict({**part.head, "model": ()})), "'model' of a HeadFields"),
+    "no head": (lambda part: replace(part, head=FrozenDict()), "'name' of a HeadFields"),
+}
+
+
+def edit_scored(part, **fields):
+    return replace(part, scored=(replace(part.scored[0], **fields), *part.scored[1:]))
+
+
+def edit_column(part, **fields):
+    first, *rest = part.scored[0].columns
+    return edit_scored(part, columns=(replace(first, column=replace(first.column, **fields)), *rest))
+
+
+def part_keys(part):
+    return part.scored[0].columns[0].column.keys.ints
+
+
+@pytest.mark.parametrize(("edit", "told"), HOSTILE.values(), ids=HOSTILE)
+def test_a_partial_that_was_edited_is_refused(folder, tmp_path, edit, told):
+    file = score_partials(folder, partials=tmp_path / "parts")[0]
+    file.write_bytes(encode_partial(edit(decode_partial(file.read_bytes()))))
+    with pytest.raises(EvalError, match=f"{file.name}: .*{told}.*; score its log again"):
+        merge(tmp_path / "parts")
+
+
+def test_partials_that_overlap_are_told(folder, tmp_path):
+    for unit in (3000, 5000):
+        score_partials(folder, partials=tmp_path / str(unit), unit=unit)
+    with pytest.raises(
+        EvalError, match=r"expected ranges that do not overlap, got bytes .*; merge partials of one --unit"
+    ):
+        merge([tmp_path / "3000", tmp_path / "5000"])
 
 
 def test_a_missing_range_is_named(folder, tmp_path):

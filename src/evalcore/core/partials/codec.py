@@ -165,7 +165,7 @@ class _Lifter:
             FUNCTION: lambda data: Absent(decode(data, type=str)),
             INTEGER: lambda data: int(decode(data, type=str)),
             TEXT: lambda data: bytes(data).decode("utf-8", "surrogatepass"),
-            FRACTION: lambda data: Fraction(decode(data, type=str)),
+            FRACTION: lambda data: Fraction(*map(int, decode(data, type=str).split("/"))),  # never 1e999999999
             KIND: lambda data: self.records[decode(data, type=str)],
             NUMBER: lambda data: array if (array := self.array(data)).shape else array[()],
         }

@@ -8,6 +8,7 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
+from evalcore.core.partials.check import check_record
 from evalcore.core.partials.codec import RECORDS, pack, unpack
 from evalcore.core.partials.span import RowCount, Span, add_counts, order_span
 from evalcore.core.records.array import Array, Ints64, frozen
@@ -77,6 +78,10 @@ def decode_partial(data: bytes, where: str = "a partial") -> Partial:
         raise EvalError(f"{where}: {wrong}") from wrong
     if not isinstance(found, Partial):
         raise EvalError(f"{where}: expected a partial, got {type(found).__name__}")
+    try:
+        check_record(found)
+    except EvalError as wrong:
+        raise EvalError(f"{where}: expected a partial, got damaged records: {wrong}; score its log again") from wrong
     return found
 
 

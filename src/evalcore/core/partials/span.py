@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import pairwise
 
 from msgspec import Struct
 
@@ -68,3 +69,14 @@ def find_gaps(spans: Iterable[Span]) -> Iterator[Span]:
             reached = max(reached, span.stop)
         if own[-1].total is not None and reached < own[-1].total:
             yield Span(source, unit, reached, own[-1].total, own[-1].total)
+
+
+def find_overlaps(spans: Iterable[Span]) -> Iterator[tuple[Span, Span]]:
+    """Find neighbouring spans of a source that share a range.
+
+    >>> [str(b) for a, b in find_overlaps([Span("a", "bytes", 0, 5), Span("a", "bytes", 3, 7)])]
+    ['bytes 3 to 7 of a']
+    """
+    for a, b in pairwise(sorted(spans, key=order_span)):
+        if (a.source, a.unit) == (b.source, b.unit) and b.start < a.stop:
+            yield a, b

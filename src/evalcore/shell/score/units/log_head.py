@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping
 from msgspec import Struct
 from pyrsistent import PMap
 
+from evalcore.core.partials.check import check_record
+from evalcore.core.records.errors import EvalError
 from evalcore.core.records.frozen_dict import freeze_dict
 from evalcore.shell.files.given import parse_path
 from evalcore.shell.logs.json_records import find_part
@@ -67,6 +69,33 @@ def read_head(given: Plain, readers: PMap[str, Reader]) -> LogHead:
         **{name: given[name] for name in PLAIN},  # type: ignore[arg-type]  # as they were written
     )
     return LogHead(log, **{name: given[name] for name in TOLD})  # type: ignore[arg-type]
+
+
+class HeadFields(Struct, frozen=True, kw_only=True):
+    """What a written head holds at least."""
+
+    name: str
+    path: str
+    output_type: str
+    wide: bool
+    config: Plain
+    model: Plain
+    recorded: Plain
+    results: Plain
+    keys: Plain
+    warnings: tuple[str, ...]
+    scores: tuple[str, ...]
+    told: tuple[str, ...]
+    shares: tuple[str, ...]
+    hints: tuple[str, ...]
+
+
+def check_head(given: Plain, where: str) -> None:
+    """Refuse a head that ``write_head`` cannot have written."""
+    try:
+        check_record(HeadFields(**{name: given.get(name) for name in HeadFields.__struct_fields__}))  # type: ignore[arg-type]
+    except EvalError as wrong:
+        raise EvalError(f"{where}: what it says of its log is damaged: {wrong}; score its log again") from wrong
 
 
 def _no_rows() -> Iterator[Logged | Problem]:

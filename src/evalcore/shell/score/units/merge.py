@@ -18,7 +18,7 @@ from evalcore.core.partials.partial import (
     tell_unevenness,
     unite_partials,
 )
-from evalcore.core.partials.span import find_gaps
+from evalcore.core.partials.span import find_gaps, find_overlaps
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.frozen_dict import FrozenDict, freeze_dict, thaw_dict
 from evalcore.core.records.score import Scored, adopt_scores
@@ -36,7 +36,7 @@ from evalcore.shell.score.score import close_run
 from evalcore.shell.score.scored_log import ScoredLog, describe_scored
 from evalcore.shell.score.units.gather import tally_partial
 from evalcore.shell.score.units.kept import SUFFIX, list_makers
-from evalcore.shell.score.units.log_head import read_head
+from evalcore.shell.score.units.log_head import check_head, read_head
 from evalcore.shell.score.units.log_plan import ScorePlan, plan_log, select_chosen
 from evalcore.shell.score.units.score_keys import MergeKeys, plan_engine, plan_scoring
 
@@ -86,7 +86,14 @@ FAN = 64
 def merge_files(files: object) -> bytes:
     """Merge the partials of some files, log by log: the work of an engine."""
     paths = files if isinstance(files, tuple) else ()
-    return _pack_merged(decode_partial(path.read_bytes(), str(path)) for path in paths)
+    return _pack_merged(map(_read_file, paths))
+
+
+def _read_file(path: Path) -> Partial:
+    part = decode_partial(path.read_bytes(), str(path))
+    refuse_others(part)
+    check_head(part.head, str(path))
+    return part
 
 
 def merge_packed(results: Sequence[bytes]) -> bytes:
@@ -145,6 +152,9 @@ def _merge_log(parts: Sequence[Partial]) -> Partial:
         more = f" and {len(gaps) - NAMED} more" if len(gaps) > NAMED else ""
         raise EvalError(f"expected partials of whole logs, missing are {', '.join(gaps[:NAMED])}{more}; score them")
     uneven = tell_unevenness(merged)
+    if uneven and (twice := next(find_overlaps(merged.spans), None)) is not None:
+        told = f"expected ranges that do not overlap, got {twice[0]} and {twice[1]}"
+        raise EvalError(f"{told}; merge partials of one --unit only")
     if uneven:
         raise EvalError(f"{merged.head['path']}: {uneven}; `evalcore score` on the log says where")
     return number_documents(merged)
