@@ -61,7 +61,7 @@ def read_samples(log: SampleLog) -> Iterator[Logged | Problem]:
     reading: Reading | None = None
     for path in log.paths:
         for at in pick_records(log.records(path), log.picks):
-            if isinstance(at, Problem):
+            if not isinstance(at, Record):
                 yield at
                 continue
             try:

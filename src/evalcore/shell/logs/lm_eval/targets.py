@@ -144,11 +144,10 @@ def reads_back(targets: Targets, text: str, choices: Sequence[str], gold: Gold, 
 
 def _ends(requests: Sequence[Request]) -> list[str]:
     """The continuations of requests with a context; for acc_mutual_info each is repeated without one."""
-    first, last = requests[0], requests[-1]
-    if isinstance(first, LogLikelihood) and first.context and isinstance(last, LogLikelihood) and not last.context:
-        requests = requests[: len(requests) // 2]
-    try:
-        return [one.continuation for one in requests]  # type: ignore[union-attr]  # to look at each type takes as long
+    try:  # to look at each type takes as long
+        if requests[0].context and not requests[-1].context:  # type: ignore[union-attr]
+            requests = requests[: len(requests) // 2]
+        return [one.continuation for one in requests]  # type: ignore[union-attr]
     except AttributeError:
         return [one.continuation for one in requests if isinstance(one, LogLikelihood)]
 
