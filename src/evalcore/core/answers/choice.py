@@ -102,7 +102,7 @@ def spread(batch: MCBatch, values: Floats64, padding: float, *, unconditional: b
 def spread_choices(batch: MCBatch, length: Callable[[str], int]) -> Floats64:
     """Spread a length of every choice over a padded matrix; NaN if a document lists no choices."""
     texts = chain.from_iterable(map(attrgetter("choices"), batch.samples))
-    lengths = np.array(list(map(length, texts)), np.float64)
+    lengths = np.fromiter(map(length, texts), np.float64, int(batch.listed.sum()))
     return _fill_matrix(lengths, np.cumsum(batch.listed) - batch.listed, batch.valid & (batch.listed > 0)[:, None], nan)
 
 

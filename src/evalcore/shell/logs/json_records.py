@@ -153,7 +153,7 @@ def locate_problem(path: Path, record: Record, wrong: Exception) -> Problem:
 def refuse_problems(rows: Iterable[Logged | Problem], name: str) -> Iterator[Logged]:
     """Yield documents up to the first problem, which is raised with the number of documents before it."""
     for good, one in enumerate(rows):
-        if isinstance(one, Problem):
+        if not isinstance(one, Logged):  # its own class is known faster than another
             at = f"byte {one.byte:,}; " if one.byte else ""
             before = f"{at}{good:,} good document{'s' * (good != 1)} of {name} before it"
             raise EvalError(f"{one.place}: {one.message} ({before}; score --keep-going lists all that is wrong)")

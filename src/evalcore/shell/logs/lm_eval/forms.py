@@ -27,7 +27,7 @@ from evalcore.shell.logs.log import NOTHING
 
 Asked = TypeVar("Asked")
 NO_DOC = Raw(b"{}")
-NAMES = [tuple(f"gen_args_{i}" for i in range(count)) for count in range(65)]
+NAMES = [[f"gen_args_{i}" for i in range(count)] for count in range(65)]
 
 
 class _Line(Struct, gc=False, kw_only=True):
@@ -110,14 +110,14 @@ def _read_ends(line: bytes) -> tuple[_Ends, tuple[Request, ...]]:
     row = ENDS.decode(line)
     found = _list_requests(row.arguments)
     first, count = found[0].continuation, len(found)
-    if count > 1 and first in (found[-1].continuation, found[count // 2].continuation):
+    if count > 1 and (first == found[-1].continuation or first == found[count // 2].continuation):
         raise ValueError("several inputs, or choices that are asked twice")
     return row, found
 
 
 def _list_requests(arguments: dict[str, Asked]) -> tuple[Asked, ...]:
     count = len(arguments)
-    if not 0 < count < len(NAMES) or tuple(arguments) != NAMES[count]:
+    if not 0 < count < len(NAMES) or [*arguments] != NAMES[count]:
         raise ValueError("requests that are named or sorted otherwise")
     return tuple(arguments.values())
 

@@ -46,25 +46,25 @@ def resolve_gold(targets: Targets, target: object, choices: Sequence[str]) -> Go
     >>> resolve_gold(Targets(GENERATE_UNTIL), "[1, 2]", ()), resolve_gold(Targets(GENERATE_UNTIL), 4, ())
     (('1', '2', '[1, 2]'), '4')
     """
-    choosing = targets.output_type == MULTIPLE_CHOICE
+    kind, choosing = targets.kind, targets.output_type == MULTIPLE_CHOICE
     if choosing and isinstance(target, str) and target[:1] != "[":
-        return _chosen(target, choices, texts_first=targets.kind in (None, str))
+        return _chosen(target, choices, texts_first=kind is None or kind is str)
     several = _several(target) if _may_split(targets, target, choices) else None
     if several is not None:
         golds = [resolve_gold(targets, one, choices) for one in several]
         whole = [one for one in golds if type(one) is int]
         if golds and len(whole) == len(golds):
             return tuple(whole)
-        plain = targets.kind is None and targets.output_type == GENERATE_UNTIL
+        plain = kind is None and targets.output_type == GENERATE_UNTIL
         literal = plain and isinstance(target, str) and type(several[0]) is int
         return (*map(str, golds), str(target)) if literal else tuple(map(str, golds))
     if not isinstance(target, (str, int)) or target is True or target is False:
         return None if target is None else int(target) if isinstance(target, bool) else str(target)
     if targets.output_type == GENERATE_UNTIL:
-        return int(target) if choices and _is_index(target) and targets.kind is not str else str(target)
+        return int(target) if choices and _is_index(target) and kind is not str else str(target)
     if not choosing or isinstance(target, int):
         return target if choosing else str(target)
-    return _chosen(target, choices, texts_first=targets.kind in (None, str))
+    return _chosen(target, choices, texts_first=kind is None or kind is str)
 
 
 def infer_gold(values: Sequence[float], acc: object) -> int | None:

@@ -172,8 +172,9 @@ class Pages:
 
     def _new_page(self, high: int) -> array[int]:
         """A page with the values that were kept one by one."""
-        values = (self._loose.pop(high << BITS | low, 0) for low in range(SIZE))
-        page = self._pages[high] = array("q", values)
+        page = self._pages[high] = array("q", bytes(8 * SIZE))
+        for key in self._loose.keys() & range(high << BITS, (high + 1) << BITS):
+            page[key & MASK] = self._loose.pop(key)
         del self._counts[high]
         return page
 

@@ -31,6 +31,8 @@ PLACED = re.compile(r"( - at .*? doc \d+)+$")
 """The place in a reason, which scoring adds again."""
 TEXTS = msgspec.json.Decoder(tuple[tuple[str, ...], ...])
 LIKELIHOODS = msgspec.json.Decoder(tuple[tuple[Likelihood, ...], ...], strict=False)  # numbers may be text
+DECODERS = {Generate: TEXTS, Rolling: None}
+"""The decoder of the replies to each kind of request, if there is one; continuations have likelihoods."""
 Replies = tuple[tuple[Reply, ...], ...]
 GREEDY = {"True": True, "False": False, True: True, False: False}
 
@@ -167,8 +169,7 @@ def read_replies(row: AskedRow) -> Replies:
     """
     first = row.requests[0]
     try:
-        texts = TEXTS if isinstance(first, Generate) else None
-        decoder = LIKELIHOODS if isinstance(first, LogLikelihood) else texts
+        decoder = DECODERS.get(type(first), LIKELIHOODS)  # a look at the class takes longer
         found: Replies = () if decoder is None else decoder.decode(row.raw)
         if found and all(found) and len(row.requests) in (len(found), 1):
             return found

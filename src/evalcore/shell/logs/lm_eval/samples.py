@@ -61,7 +61,7 @@ def read_samples(log: SampleLog) -> Iterator[Logged | Problem]:
     reading: Reading | None = None
     for path in log.paths:
         for at in pick_records(log.records(path), log.picks):
-            if isinstance(at, Problem):
+            if not isinstance(at, Record):
                 yield at
                 continue
             try:
@@ -194,7 +194,7 @@ def _gold(
         targets = reading.settled()
     found = resolve_gold(targets, row.target, choices)
     one_end = not choices or len(replies) > len(row.requests) == 1
-    if targets.output_type != MULTIPLE_CHOICE or (isinstance(found, (int, tuple)) and not one_end):
+    if targets.output_type != MULTIPLE_CHOICE or (not one_end and (type(found) is int or type(found) is tuple)):
         return found
     scored = infer_gold(_values(replies), _accuracy(at))
     return found if scored is None else scored

@@ -51,12 +51,10 @@ def find_choices(
     >>> find_choices(Targets(MULTIPLE_CHOICE), asked, 2, dict)
     ('yes', 'no')
     """
-    if targets.output_type == GENERATE_UNTIL:
-        return _listed(targets, doc) if targets.choices is not None else ()
     if targets.output_type != MULTIPLE_CHOICE:
-        return ()
+        return _listed(targets, doc) if targets.output_type == GENERATE_UNTIL else ()
     ends, before = _ends(requests), targets.before
-    alike = bool(ends) and ends[0] == ends[-1]
+    alike = ends and ends[0] == ends[-1]
     if len(requests) < replies or (alike and _are_inputs(requests)):  # one of several, or several inputs with one end
         return _listed(targets, doc)
     return tuple([end.removeprefix(before) for end in ends])
@@ -144,11 +142,10 @@ def reads_back(targets: Targets, text: str, choices: Sequence[str], gold: Gold, 
 
 def _ends(requests: Sequence[Request]) -> list[str]:
     """The continuations of requests with a context; for acc_mutual_info each is repeated without one."""
-    first, last = requests[0], requests[-1]
-    if isinstance(first, LogLikelihood) and first.context and isinstance(last, LogLikelihood) and not last.context:
-        requests = requests[: len(requests) // 2]
-    try:
-        return [one.continuation for one in requests]  # type: ignore[union-attr]  # to look at each type takes as long
+    try:  # to look at each type takes as long
+        if requests[0].context and not requests[-1].context:  # type: ignore[union-attr]
+            requests = requests[: len(requests) // 2]
+        return [one.continuation for one in requests]  # type: ignore[union-attr]
     except AttributeError:
         return [one.continuation for one in requests if isinstance(one, LogLikelihood)]
 
@@ -171,7 +168,9 @@ def _before(requests: Sequence[Request], listed: Sequence[str], config: Config) 
 
 
 def _listed(targets: Targets, doc: Callable[[], Doc]) -> tuple[str, ...]:
-    found = _read(targets.choices, doc()) if targets.choices is not None else None
+    if targets.choices is None:
+        return ()
+    found = _read(targets.choices, doc())
     return tuple(map(str, found)) if isinstance(found, list | tuple) else ()
 
 
