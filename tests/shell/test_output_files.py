@@ -251,6 +251,7 @@ def test_any_reply_survives_on_a_line_of_its_own(text: str, tmp_path_factory: py
     lines = path.read_text("ascii").split("\n")
     assert lines.pop() == ""
     assert len(lines) == 20
+    assert lines == list(map(json.dumps, join_rows(list_documents(scored, built, answers), ["number", "raw"])))
     for doc, line in enumerate(lines[10:]):
         assert strictly(line)["resps"] == [[("7" + text).replace("{doc}", str(doc * 2))]]
 

@@ -131,7 +131,7 @@ def request_key(model: str, request: Request, options: Mapping[str, object], rep
 
 def answer_key(model: str, digest: str, repeat: int) -> str:
     """``request_key`` of a request whose digest is known."""
-    return _hash_parts((model, digest, str(repeat)))
+    return _hash_parts((_pack(model), _pack(digest), _pack(str(repeat))))
 
 
 def digest_request(request: Request, options: Mapping[str, object] = NO_OPTIONS) -> str:
@@ -141,8 +141,8 @@ def digest_request(request: Request, options: Mapping[str, object] = NO_OPTIONS)
     >>> digest_request(Generate("?")) == digest_request(Generate("?", {"temperature": 1.0}))
     False
     """
-    more = (_write_options(options),) if options else ()
-    return _hash_parts((*_write_request(request, _write_options), *more))[:32]
+    more = (_pack_options(options),) if options else ()
+    return _hash_parts((*_pack_request(request, _pack_options), *more))[:32]
 
 
 def digest_requests(requests: Iterable[Request]) -> Iterator[str]:
@@ -153,31 +153,34 @@ def digest_requests(requests: Iterable[Request]) -> Iterator[str]:
     >>> list(digest_requests(asked)) == list(map(digest_request, asked))
     True
     """
-    written: dict[int, tuple[object, str]] = {}
+    written: dict[int, tuple[object, bytes]] = {}
 
-    def write(options: Mapping[str, object]) -> str:
+    def pack(options: Mapping[str, object]) -> bytes:
         known = written.get(id(options))
         if known is None:
-            known = written[id(options)] = (options, _write_options(options))  # held, so that its id stays its own
+            known = written[id(options)] = (options, _pack_options(options))  # held, so that its id stays its own
         return known[1]
 
     for request in requests:
-        yield _hash_parts(_write_request(request, write))[:32]
+        yield _hash_parts(_pack_request(request, pack))[:32]
 
 
-def _write_request(request: Request, write: Callable[[Mapping[str, object]], str]) -> list[str]:
-    fields = astuple(request)
-    return [type(request).__name__, *[one if isinstance(one, str) else write(one) for one in fields]]
+def _pack_request(request: Request, pack: Callable[[Mapping[str, object]], bytes]) -> list[bytes]:
+    return [_pack(type(request).__name__), *[_pack(o) if isinstance(o, str) else pack(o) for o in astuple(request)]]
 
 
-def _hash_parts(parts: Iterable[str]) -> str:
-    """Hash parts, each after its length, so that no two lists of parts look the same."""
-    raw = [part.encode("utf-8", "surrogatepass") for part in parts]
-    return sha256(b"".join([b"%d:%b" % (len(one), one) for one in raw])).hexdigest()
+def _hash_parts(parts: Iterable[bytes]) -> str:
+    return sha256(b"".join(parts)).hexdigest()
 
 
-def _write_options(given: Mapping[str, object]) -> str:
-    return json.dumps(_make_plain(given), sort_keys=True, default=str)
+def _pack(part: str) -> bytes:
+    """Write a part after its length, so that no two lists of parts look the same."""
+    raw = part.encode("utf-8", "surrogatepass")
+    return b"%d:%b" % (len(raw), raw)
+
+
+def _pack_options(given: Mapping[str, object]) -> bytes:
+    return _pack(json.dumps(_make_plain(given), sort_keys=True, default=str))
 
 
 def _make_plain(value: object) -> object:

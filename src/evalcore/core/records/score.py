@@ -204,25 +204,25 @@ def _join_provenance(parts: Sequence[Provenance], task: Task) -> Provenance:
     """Join provenance of any split, sorted by document; duplicates collapse, and must be the same."""
     if len(parts) == 1:
         return parts[0]
-    rows: dict[int, tuple[tuple[object, ...], list[object]]] = {}
-    for one in parts:
-        ends = one.offsets.ints.tolist()
-        for key, a, b in zip(one.keys.ints.tolist(), ends, ends[1:], strict=False):
-            found = one.replies[a:b], one.rules.data[a:b].tolist()
-            if rows.setdefault(key, found) is not found and repr(rows[key]) != repr(found):
-                raise EvalError(
-                    f"expected the same replies, got others under filter {one.filter!r}{place(task.name, key)}"
-                )
-    keys = sorted(rows)
-    counts = [len(rows[key][0]) for key in keys]
-    return Provenance(
-        parts[0].filter,
-        Array(np.array(keys, np.int64)),
-        Array(np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])),
-        tuple(value for key in keys for value in rows[key][0]),
-        Array(np.array([rule for key in keys for rule in rows[key][1]], np.int8)),
-        any(one.listed for one in parts),
-    )
+    keys = np.concatenate([one.keys.ints for one in parts])
+    sizes = np.concatenate([np.diff(one.offsets.ints) for one in parts])
+    replies: Sequence[object] = [reply for one in parts for reply in one.replies]
+    rules = np.concatenate([one.rules.data for one in parts])
+    if not (keys[1:] > keys[:-1]).all():
+        order, starts = np.argsort(keys, kind="stable"), np.cumsum(sizes) - sizes
+        again = keys[order[1:]] == keys[order[:-1]]
+        for pair in zip(order[:-1][again].tolist(), order[1:][again].tolist(), strict=True):
+            spans = [slice(starts[i], starts[i] + sizes[i]) for i in pair]
+            if len({repr((replies[span], rules[span].tolist())) for span in spans}) > 1:
+                where = place(task.name, int(keys[pair[0]]))
+                raise EvalError(f"expected the same replies, got others under filter {parts[0].filter!r}{where}")
+        order = order[np.append(True, ~again)]
+        keys, starts, sizes = keys[order], starts[order], sizes[order]
+        places = np.repeat(starts + sizes - np.cumsum(sizes), sizes) + np.arange(sizes.sum())
+        replies, rules = [replies[i] for i in places.tolist()], rules[places]
+    ends = Array(np.append(0, np.cumsum(sizes)))
+    listed = any(one.listed for one in parts)
+    return Provenance(parts[0].filter, Array(keys), ends, tuple(replies), Array(rules), listed)
 
 
 def column_key(metric: str, reducer: str | None, reducers: Sequence[str | None], pipeline: str) -> MetricKey:
