@@ -80,7 +80,7 @@ def test_bytes_that_claim_to_be_a_record(name, fields):
     from msgspec.msgpack import Ext, encode
 
     with contextlib.suppress(EvalError):
-        unpack(zlib.compress(encode(Ext(1, encode([name, *map(str, fields)])))))
+        unpack(zlib.compress(encode(Ext(1, encode([name, *map(ascii, fields)])))))
 
 
 def test_a_fraction_is_two_integers():
