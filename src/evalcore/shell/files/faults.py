@@ -70,7 +70,8 @@ def _translate(shown: object, wrong: Exception, secrets: tuple[str, ...]) -> Exc
     status, names = _find_status(wrong), {type(one).__name__ for one in _list_causes(wrong)}
     why = _describe(wrong, secrets)
     if isinstance(wrong, ImportError):
-        return MissingExtra(f'{shown}: {why}; s3://, gs:// and https:// come with pip install "evalcore[remote]"')
+        extras = 's3:// and https:// come with pip install "evalcore[remote]", gs:// with "evalcore[gcs]"'
+        return MissingExtra(f"{shown}: {why}; {extras}")
     if isinstance(wrong, PermissionError) or status in (401, 403) or names & DENIED:
         return EvalError(f"{shown}: the store denies access ({why}); check the credentials it is given")
     if _is_passing(wrong):
