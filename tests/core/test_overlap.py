@@ -62,7 +62,7 @@ def check_edits(said: Sequence[str], gold: Sequence[str]) -> None:
     assert count_edits(said, gold) == lib_ter.translation_edit_rate(list(said), list(gold))[0]
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(word_pairs())
 @example(([], []))
 @example((["a"], []))
@@ -219,6 +219,7 @@ def translations() -> list[tuple[str, str]]:
         return [(row["online-B.0.en-de"], row["reference"]) for row in map(json.loads, lines)]
 
 
+@pytest.mark.slow
 def test_ter_of_real_sentences(translations: list[tuple[str, str]]) -> None:
     for chosen in ({}, {"normalized": True, "case_sensitive": True}):
         metric, some = TER(**chosen), translations[::9]

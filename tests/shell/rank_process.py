@@ -6,8 +6,6 @@ import json
 import sys
 from pathlib import Path
 
-import torch.distributed
-
 from evalcore import GENERATE_UNTIL, Answer, Failure, Generate, Instance, Sample, Scored, Task, score_task
 from evalcore.core.records.frozen_dict import thaw_dict
 from evalcore.scale import gather_partials
@@ -24,6 +22,8 @@ def score_some(places: list[int]) -> Scored:
 
 
 def main(rank: int, world: int, folder: Path) -> None:
+    import torch.distributed
+
     store = f"file://{folder / 'store'}"
     torch.distributed.init_process_group("gloo", init_method=store, rank=rank, world_size=world)
     places = [*range(rank, COUNT, world), *([0] if rank else [])]  # as a sampler pads the last batch

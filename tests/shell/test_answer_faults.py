@@ -353,7 +353,7 @@ def test_wrong_rows_of_a_table(tmp_path: Path) -> None:
         (2, "expected a column 'said', got n"),
         (3, "expected each id once, got 0 again"),
         (4, "expected a JSON object, got \"['x']\""),
-        (5, "expected a text, got \"{'a': 1}\""),
+        (5, "expected a text, got \"{'a': 1}\" under 'said'"),
     ]
 
 

@@ -33,7 +33,7 @@ def folder(tmp_path):
     return write_logs(tmp_path / "run")
 
 
-@pytest.mark.parametrize("unit", [1 << 30, 4000, 1])
+@pytest.mark.parametrize("unit", [1 << 30, 4000, pytest.param(1, marks=pytest.mark.slow)])
 def test_any_number_of_partials_is_the_whole(folder, tmp_path, unit):
     files = score_partials(folder, partials=tmp_path / "parts", unit=unit)
     assert len(files) == {1 << 30: 2, 4000: len(files), 1: len(files)}[unit]

@@ -74,6 +74,7 @@ def test_logs_of_every_kind_are_scored_as_local_ones_are(bucket: Bucket, tmp_pat
             assert bucket.read(f"{out}/{one}") == (tmp_path / out / one).read_bytes()
 
 
+@pytest.mark.slow
 def test_commands_on_recorded_runs_print_what_they_print_of_local_ones(
     bucket: Bucket, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -97,6 +98,7 @@ def test_commands_on_recorded_runs_print_what_they_print_of_local_ones(
         assert "boolq" in shown[0][1]
 
 
+@pytest.mark.slow
 def test_workers_read_the_ranges_of_a_log_in_a_store(
     bucket: Bucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -131,7 +133,8 @@ def list_asked(bodies: list[dict[str, object]]) -> list[str]:
     return [digest(body) for body in bodies if not str(body["prompt"]).startswith(PROBES)]
 
 
-@pytest.mark.parametrize("stop", [signal.SIGKILL, pytest.param(signal.SIGINT, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGKILL])
 def test_a_run_in_a_store_goes_on_where_it_stopped(bucket: Bucket, tmp_path: Path, stop: signal.Signals) -> None:
     """Its config, its data and its folder are in the store; what was answered is there, or here if it was killed."""
     write_tasks(tmp_path / "tasks", 12)
@@ -234,6 +237,7 @@ def test_a_store_that_cannot_be_reached_is_an_error_after_some_attempts(
     assert "AKIAUSER" not in shown
 
 
+@pytest.mark.slow
 def test_no_credential_is_in_any_file_or_message(
     bucket: Bucket, tmp_path: Path, capsys: pytest.CaptureFixture[str], server: dict[str, str]
 ) -> None:

@@ -137,6 +137,7 @@ def test_processes_leave_the_same_files_and_read_the_answers(home: Path, monkeyp
     assert {task.name for task in other.report.tasks} == {*["places", "sums", "guesses", "lines", "own", "processed"]}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "keys",
     [

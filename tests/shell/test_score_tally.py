@@ -40,7 +40,7 @@ def numbers(result):
     }
 
 
-@pytest.mark.parametrize("engine", ["serial", "processes"])
+@pytest.mark.parametrize("engine", ["serial", pytest.param("processes", marks=pytest.mark.slow)])
 def test_the_same_numbers(table, engine):
     """Tasks and their group, right and wrong, documents without an answer, and what was lost."""
     keys = {"answer": "reply", "gold": "gold", "id": "id", "group_by": "subject", "metric": "exact_match"}
@@ -53,7 +53,8 @@ def test_the_same_numbers(table, engine):
     assert [task.n_docs for task in tallied.report.tasks] == [task.n_docs for task in kept.report.tasks]
 
 
-@pytest.mark.parametrize("engine", ["serial", pytest.param("processes", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("engine", ["serial", "processes"])
 def test_sums_of_many_different_scores(table, engine):
     """The mean, its error and its interval, where hardly two scores are the same."""
     keys = {"score": "loss", "id": "id", "lower_is_better": "loss", "bounds": "loss=0,1"}
@@ -65,7 +66,8 @@ def test_sums_of_many_different_scores(table, engine):
 LOSSES = {"score": "loss", "lower_is_better": "loss"}
 
 
-@pytest.mark.parametrize("keys", [{"answer": "reply", "gold": "gold"}, pytest.param(LOSSES, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("keys", [{"answer": "reply", "gold": "gold"}, LOSSES])
 def test_any_split_gives_the_same_bytes(table, tmp_path, keys):
     """Engines and partial scores, of units that are tallied and of others that are too small for it."""
     made = [score(table, id="id", tally=True, **keys), score(table, id="id", tally=True, engine="processes", **keys)]
