@@ -27,7 +27,8 @@ Drawn = tuple[Rows, NDArray[np.int64] | None]
 
 
 class Cell(Struct, frozen=True):
-    """A cell: where it stands in the grid, how one evaluation is drawn, and what is true of all of them.
+    """A cell: where it stands in the grid, how one evaluation is drawn, and what is true of all of them (``true``: the
+    number, or what computes it when it is asked for).
 
     ``lm_eval`` names lm-eval's way to an error of this number, if it has one; ``bounds`` those of a score of one's own.
     """
@@ -36,7 +37,7 @@ class Cell(Struct, frozen=True):
     n: int
     of: str
     draw: Callable[[Generator], Drawn]
-    truth: float
+    true: float | Callable[[], float]
     aggregation: str = "mean"
     options: tuple[tuple[str, object], ...] = ()
     clusters: str = ""
@@ -45,6 +46,10 @@ class Cell(Struct, frozen=True):
     @property
     def name(self) -> str:
         return ", ".join(filter(None, (self.family, self.of, self.clusters, f"n = {self.n:,}")))
+
+    @property
+    def truth(self) -> float:
+        return self.true if isinstance(self.true, float | int) else self.true()
 
     def generator(self, seed: int) -> Generator:
         """Its own random numbers, whatever cells stand before it."""
@@ -173,6 +178,14 @@ def lengths_truth(sd: float, together: float) -> float:
     return float(-sums[0] / sums[1])
 
 
+def perplexity_truth(sd: float, together: float) -> float:
+    return exp(lengths_truth(sd, together))
+
+
+def bits_truth(sd: float, together: float) -> float:
+    return lengths_truth(sd, together) / log(2)
+
+
 # --- classes ---------------------------------------------------------------------------------------------------------
 
 CLASSES: dict[str, tuple[float, ...]] = {
@@ -276,13 +289,13 @@ def list_cells() -> Iterator[Cell]:
         yield Cell("perplexity", n, of, partial(likelihoods, n, of), exp(SKEWED[of][1]), "perplexity")
     for n, (sd, together) in product((10, 30, 100, 300), ((1.0, 0.0), (1.0, 0.2), (2.0, 0.0), (2.0, 0.2))):
         of = f"log-length sd {sd:g}" + (f", correlated {together}" if together else "")
-        draw, loss = partial(lengths, n, sd, together), lengths_truth(sd, together)
-        yield Cell("weighted perplexity", n, of, draw, exp(loss), "weighted_perplexity")
-        yield Cell("bits per byte", n, of, draw, loss / log(2), "bits_per_byte")
+        draw = partial(lengths, n, sd, together)
+        yield Cell("weighted perplexity", n, of, draw, partial(perplexity_truth, sd, together), "weighted_perplexity")
+        yield Cell("bits per byte", n, of, draw, partial(bits_truth, sd, together), "bits_per_byte")
     for n, sure in product((10, 30, 100), (1.0, 4.0, 16.0)):
         yield Cell("Brier", n, f"sureness {sure:g}", partial(brier, n, sure), brier_truth(sure), "brier_score")
     for n, kind in product((10, 30, 100), ("bleu", "chrf", "ter")):
-        yield Cell(kind, n, "corrupted sentences", partial(corpus, n, kind), corpus_truth(kind), kind)
+        yield Cell(kind, n, "corrupted sentences", partial(corpus, n, kind), partial(corpus_truth, kind), kind)
     yield from _list_calibration()
     yield from _list_classes()
 

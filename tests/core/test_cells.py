@@ -38,7 +38,7 @@ def check_coverage(family: str, draws: int, most: int) -> None:
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_intervals_hold_the_truth(family: str) -> None:
-    check_coverage(family, 50, 100)
+    check_coverage(family, 50, 30)
 
 
 @pytest.mark.slow
@@ -59,7 +59,7 @@ def check_findings(family: str, draws: int, most: int) -> None:
 
 @pytest.mark.parametrize("family", PAIRED)
 def test_equal_runs_are_not_called_different(family: str) -> None:
-    check_findings(family, 50, 50)
+    check_findings(family, 50, min(cell.n for cell in NULLS if cell.family == family))
 
 
 @pytest.mark.slow
