@@ -204,7 +204,7 @@ def start_cold(folder: Path) -> None:
     assert list((folder / "cache/evalcore").glob("tasks-*.msgpack"))
 
 
-def test_a_cold_start_beside_a_load(tmp_path: Path, busy: None) -> None:
+def test_a_cold_start(tmp_path: Path) -> None:
     pytest.importorskip("lm_eval")
     start_cold(tmp_path)
 

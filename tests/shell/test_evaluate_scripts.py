@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from small_tasks import CITIES
+from small_tasks import CITIES, share_index
 
 from evalcore import EvalError, Generate, MetricKey, run
 from evalcore.extensions import MODELS, Backend, Heard, Model, Question
@@ -57,7 +57,7 @@ TWO = SCRIPT.replace("RETURNED", '{"errors": float(wrong), "rate": wrong / total
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with a task and a metric's script; nothing is kept from other tests, and no hub is there."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(share_index(tmp_path / "cache")))
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     monkeypatch.delenv("HF_HOME", raising=False)
     monkeypatch.delenv("HF_MODULES_CACHE", raising=False)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from small_tasks import TASKS, evalcore, write_tasks
+from small_tasks import TASKS, evalcore, share_index, write_tasks
 
 from evalcore import EvalError, run
 
@@ -17,7 +17,7 @@ from evalcore import EvalError, run
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     write_tasks(tmp_path / "tasks")
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(share_index(tmp_path / "cache")))
     return tmp_path
 
 

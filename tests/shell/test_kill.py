@@ -122,7 +122,7 @@ evalcore.run(tasks=["guesses"], include_path=["tasks"], model="told", models=pma
 """
 
 
-@pytest.mark.parametrize("last", [0, 63, 64, 100, 300])
+@pytest.mark.parametrize("last", [64, 100, *(pytest.param(last, marks=pytest.mark.slow) for last in (0, 63, 300))])
 def test_kill_9_among_replies_that_share_a_sync(tmp_path: Path, last: int) -> None:
     """No reply that was taken with its group is asked again, and none is lost."""
     write_tasks(tmp_path / "tasks", 120)

@@ -59,7 +59,7 @@ def raw(content: object, status: int = 200, **headers: str) -> tuple[int, dict[s
 
 
 @pytest.mark.parametrize("kind", [COMPLETIONS, CHAT], ids=lambda kind: kind.name)
-@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("seed", [1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (2, 3))])
 def test_a_third_of_requests_go_wrong_and_nothing_changes(kind: ServerKind, seed: int) -> None:
     asked = questions(150)
     if not kind.chat:

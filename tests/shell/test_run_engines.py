@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from small_tasks import evalcore, write_tasks
+from small_tasks import evalcore, share_index, write_tasks
 
 from evalcore import EvalError, run
 from evalcore.logs import RunResult
@@ -86,7 +86,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name, text in OWN.items():
         (folder / f"{name}.yaml").write_text(f"task: {name}\n{text}{COMMON}")
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(share_index(tmp_path / "cache")))
     known = ENGINES.set("copies", Engine(title="copies", spread=spread_copies))
     monkeypatch.setattr("evalcore.shell.engines.engines.ENGINES", known)
     go("dummy", model="dummy", model_args={})
