@@ -302,7 +302,7 @@ FORMS: dict[str, Row] = {
 }
 
 
-@pytest.mark.parametrize("shots", [None, 0, 1, 5])
+@pytest.mark.parametrize("shots", [None, 5, *(pytest.param(shots, marks=pytest.mark.slow) for shots in (0, 1))])
 @pytest.mark.parametrize("form", FORMS)
 def test_requests_and_config_are_lm_evals(form: str, shots: int | None) -> None:
     config: Row = {"task": "own", **FORMS[form]}
