@@ -19,7 +19,8 @@ SOURCE = ROOT / "src" / "evalcore"
 EXPORTS = ("comparisons", "traces", "stats", "groups", "logs", "lm_eval", "extensions", "scale")
 NAMESPACES = (*EXPORTS, "frames", "testing")
 UNCOUNTED = {"GENERATE_UNTIL", "LOGLIKELIHOOD", "LOGLIKELIHOOD_ROLLING", "MULTIPLE_CHOICE", "__version__"}
-PAGES = [ROOT / "README.md", *sorted(ROOT.glob("docs/*.md")), *sorted(ROOT.glob("examples/**/*.*"))]
+EXAMPLES = [path for path in sorted(ROOT.glob("examples/**/*.*")) if path.suffix != ".pyc"]
+PAGES = [ROOT / "README.md", *sorted(ROOT.glob("docs/*.md")), *EXAMPLES]
 
 
 def names_of(home: str) -> set[str]:

@@ -138,12 +138,13 @@ def trees(seed: int, *, twice: bool, missing: bool, least: int = 2) -> Trees:
     return Trees(theirs, ours, flat)
 
 
+@pytest.mark.parametrize("count", [50, pytest.param(250, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("missing", [False, True], ids=["all there", "some missing"])
 @pytest.mark.parametrize("twice", [False, True], ids=["each once", "leaves reached twice"])
-def test_random_trees(twice: bool, missing: bool) -> None:
-    """A thousand in all: the same values, errors, sizes and counts, and the same metrics missing in the same tasks."""
+def test_random_trees(twice: bool, missing: bool, count: int) -> None:
+    """The same values, errors, sizes and counts, and the same metrics missing in the same tasks."""
     lacking = 0
-    for seed in range(250):
+    for seed in range(count):
         given = trees(seed, twice=twice, missing=missing)
         said: list[str] = []
         theirs, ours = lm_rows(given, said), our_rows(given)
@@ -155,7 +156,7 @@ def test_random_trees(twice: bool, missing: bool) -> None:
         # ours also says so of a metric whose filters were to be found among tasks that do not have it
         assert {fact for fact in own if fact[2] or (fact[0], fact[1].partition(",")[0]) not in unfound} == _facts(said)
         lacking += len(said)
-    assert lacking > 200
+    assert lacking > 0.8 * count
 
 
 Fact = tuple[str, str, str]

@@ -169,7 +169,15 @@ def test_all_draws(n: int) -> None:
     assert found["perplexity_of_equal"] > 1e-15
 
 
-@pytest.mark.parametrize(("n", "draws"), [(2, 100), (3, 60), (30, 250), (200, 60), (1001, 60)])
+@pytest.mark.parametrize(
+    ("n", "draws"),
+    [
+        (2, 100),
+        (3, 60),
+        (30, 60),
+        *(pytest.param(*case, marks=pytest.mark.slow) for case in ((30, 250), (200, 60), (1001, 60))),
+    ],
+)
 def test_tables_of_classes(n: int, draws: int) -> None:
     columns = {
         "f1": Column("f1", classes(n)),

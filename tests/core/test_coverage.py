@@ -29,6 +29,9 @@ theirs = pytest.importorskip("lm_eval.api.metrics")
 LEAST = 0.90
 SIZES, CHANCES = (10, 30, 100, 1000), (0.5, 0.9, 0.99)
 CELLS = list(product(SIZES, CHANCES))
+SLOW = pytest.mark.slow
+SMALL_FIRST = [pytest.param(*cell, marks=SLOW) if cell[0] > 30 else cell for cell in CELLS]
+"""Those of many documents, whose outcomes are seldom the same twice, are among the slow tests."""
 KEY = MetricKey("acc")
 Values = NDArray[np.float64]
 Ends = tuple[float, float]
@@ -141,7 +144,7 @@ def of_repeats(rng: np.random.Generator, a: float, b: float, repeats: int, shape
     return rng.binomial(repeats, rng.beta(a, b, shape)) / repeats
 
 
-@pytest.mark.parametrize("n", SIZES)
+@pytest.mark.parametrize("n", [10, 30, *(pytest.param(n, marks=SLOW) for n in (100, 1000))])
 def test_means_of_repeats_and_partial_credit(n: int) -> None:
     rng, shape = np.random.default_rng(n), (1000 if n < 1000 else 400, n)
     easy, easier = (of_repeats(rng, 10 * p, 10 - 10 * p, 4, shape) for p in (0.9, 0.99))
@@ -153,7 +156,8 @@ def test_means_of_repeats_and_partial_credit(n: int) -> None:
         assert found["partial"][1] <= 0.83
 
 
-@pytest.mark.parametrize(("n", "repeats"), list(product(SIZES, (4, 16))))
+@pytest.mark.parametrize("repeats", [4, 16])
+@pytest.mark.parametrize("n", [10, 30, *(pytest.param(n, marks=SLOW) for n in (100, 1000))])
 def test_repeats_of_hard_and_easy_questions(n: int, repeats: int) -> None:
     """Questions are the units: taken for n · K documents, replies make an interval far too short."""
     scores = of_repeats(np.random.default_rng(n + repeats), 0.5, 0.5, repeats, (800 if n < 1000 else 400, n))
@@ -184,7 +188,7 @@ def cluster_sizes(rng: np.random.Generator, n: int, equal: bool) -> list[int]:
 
 
 @pytest.mark.parametrize("equal", [True, False], ids=["of 5", "of 1 to 9"])
-@pytest.mark.parametrize(("n", "p"), CELLS)
+@pytest.mark.parametrize(("n", "p"), SMALL_FIRST)
 def test_clusters(n: int, p: float, equal: bool) -> None:
     """Documents of a cluster share a chance drawn from a beta law; the correlation within is .3."""
     rng, runs, inverse = np.random.default_rng(n + equal), 1000 if n < 1000 else 400, 0.7 / 0.3
@@ -358,7 +362,7 @@ def of_group(hits: Sequence[int], sizes: Sequence[int], by_size: bool) -> Estima
 
 
 @pytest.mark.parametrize("by_size", [True, False], ids=["by size", "equal"])
-@pytest.mark.parametrize("name", SCENARIOS)
+@pytest.mark.parametrize("name", [pytest.param(name, marks=SLOW) if name[0] in "AEFG" else name for name in SCENARIOS])
 def test_groups(name: str, by_size: bool) -> None:
     sizes, chances = SCENARIOS[name]
     truth = float(np.average(chances, weights=sizes if by_size else None))
@@ -451,7 +455,7 @@ SKEWED: dict[str, tuple[Callable[[np.random.Generator, tuple[int, int]], Values]
 }
 
 
-@pytest.mark.parametrize("n", [10, 30, 100])
+@pytest.mark.parametrize("n", [10, 30, pytest.param(100, marks=SLOW)])
 @pytest.mark.parametrize("name", SKEWED)
 def test_perplexity_of_skewed_likelihoods(name: str, n: int) -> None:
     """Student's interval holds the truth in 72 to 92 % of the skewed ones; few documents are warned of."""
@@ -481,7 +485,7 @@ def brier_scores(rng: np.random.Generator, shape: tuple[int, ...], spread: float
     return scores
 
 
-@pytest.mark.parametrize("n", [10, 30, 100])
+@pytest.mark.parametrize("n", [10, pytest.param(30, marks=SLOW), pytest.param(100, marks=SLOW)])
 @pytest.mark.parametrize(("spread", "lead"), [(1.0, 1.0), (1.0, 3.0), (2.0, 5.0), (6.0, 12.0), (6.0, 20.0)])
 def test_brier_scores_of_unsure_and_of_confident_models(spread: float, lead: float, n: int) -> None:
     """A confident model's scores are nearly 0 until one is nearly 2: Wilson's on their variance held 31 to 87 %."""
@@ -508,7 +512,7 @@ def sentences(count: int, a: float, b: float) -> list[tuple[str, str]]:
     return out
 
 
-@pytest.mark.parametrize(("a", "b"), [(6.0, 2.0), (1.0, 8.0)], ids=["bad", "good"])
+@pytest.mark.parametrize(("a", "b"), [pytest.param(6.0, 2.0, marks=SLOW, id="bad"), pytest.param(1.0, 8.0, id="good")])
 @pytest.mark.parametrize("name", ["bleu", "chrf", "ter"])
 def test_corpus_scores(name: str, a: float, b: float) -> None:
     rng = np.random.default_rng(8)
@@ -522,7 +526,7 @@ def test_corpus_scores(name: str, a: float, b: float) -> None:
 
 
 @pytest.mark.parametrize("off", [0.0, -0.05, -0.15, 0.1])
-@pytest.mark.parametrize("n", [30, 100, 300])
+@pytest.mark.parametrize("n", [30, pytest.param(100, marks=SLOW), pytest.param(300, marks=SLOW)])
 def test_calibration_error(n: int, off: float) -> None:
     """The chance of being right is the confidence, and so much more. Of a calibrated model the old interval held 0 %."""
     rng = np.random.default_rng(n)
@@ -548,7 +552,7 @@ TABLES: dict[str, tuple[tuple[float, ...], tuple[float, ...]]] = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("n", [30, 100, 400])
+@pytest.mark.parametrize("n", [30, pytest.param(100, marks=SLOW), pytest.param(400, marks=SLOW)])
 @pytest.mark.parametrize("name", TABLES)
 def test_rare_classes(name: str, n: int) -> None:
     """Classes of these shares, of which so much is right: the delta method alone held 38 to 89 %."""

@@ -125,11 +125,23 @@ PAIRS = st.tuples(st.sampled_from(REFERENCES), st.sampled_from(SENTENCES))
 
 
 @pytest.mark.parametrize("name", CORPUS)
-@settings(LAW, max_examples=25)
+@settings(LAW, max_examples=6)
 @given(st.lists(PAIRS, min_size=2, max_size=6))
 @example([(REFERENCES[1], SENTENCES[0]), (REFERENCES[2], SENTENCES[1])])  # as long as its references: BLEU has a kink
 def test_corpus_scores_of_sentences(name, pairs):
     """BLEU, chrF and TER of real sentences: the same laws, from texts as from counts."""
+    check_corpus(name, pairs)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", CORPUS)
+@settings(LAW, max_examples=40)
+@given(st.lists(PAIRS, min_size=2, max_size=6))
+def test_corpus_scores_of_many_sentences(name, pairs):
+    check_corpus(name, pairs)
+
+
+def check_corpus(name, pairs):
     counts = pair_statistics(name, pairs)
     one = build_column(range(len(pairs)), Stats(Array(counts)))
     # Where an order has no match at all, smoothed BLEU is no function of ratios: doubling every document changes it.

@@ -14,6 +14,8 @@ import yaml
 from fault_server import serve
 from small_tasks import TASKS, command, environment, evalcore, write_tasks
 
+from evalcore.shell.cli import main
+
 
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
@@ -181,10 +183,23 @@ def test_a_missing_answer_is_a_failed_document_and_exit_code_1(home: Path) -> No
         (["--data", '{"sums": "nowhere.jsonl"}'], "nowhere.jsonl"),
     ],
 )
-def test_bad_input_is_one_message_and_exit_code_2(home: Path, arguments: list[str], message: str) -> None:
-    done = evalcore(home, "run", "run.yaml", *arguments)
+def test_bad_input_is_one_message_and_exit_code_2(
+    home: Path,
+    arguments: list[str],
+    message: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(home)
+    monkeypatch.setenv("XDG_CACHE_HOME", environment(home)["XDG_CACHE_HOME"])
+    assert main(["run", "run.yaml", *arguments]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_the_process_ends_with_that_message_and_code(home: Path) -> None:
+    done = evalcore(home, "run", "run.yaml", "--tasks", "smal")
     assert done.returncode == 2
-    assert message in done.stderr
+    assert "did you mean" in done.stderr
     assert "Traceback" not in done.stderr
 
 

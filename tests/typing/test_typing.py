@@ -18,6 +18,7 @@ def host():
     return module
 
 
+@pytest.mark.slow
 def test_a_hosts_code_passes_mypy_strict():
     command = [sys.executable, "-m", "mypy", "--strict", "--no-incremental", str(HERE / "host.py")]
     root = HERE.parents[1]
