@@ -70,11 +70,12 @@ def test_one_certain_task_is_the_task(n):
     assert (made.ci, made.spread.trials, made.spread.variance) == (own.ci, own.spread.trials, own.spread.variance)
 
 
+@pytest.mark.parametrize(("runs", "luck"), [(80, 0.05), pytest.param(300, 0.0, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("share", ["all", "half", "chance"])
-def test_coverage_where_tasks_share_clusters(share):
+def test_coverage_where_tasks_share_clusters(share, runs, luck):
     """Translations of the same questions, of half of them, or ids that merely look alike: at least 90 % of intervals hold."""
     rng = np.random.default_rng(7)
-    p, runs, k, n = 0.7, 300, 4, 30
+    p, k, n = 0.7, 4, 30
     ids = {
         "all": [np.arange(n)] * k,
         "half": [np.arange(n) + n // 2 * i for i in range(k)],
@@ -88,9 +89,9 @@ def test_coverage_where_tasks_share_clusters(share):
         hits += low <= p <= high
         low, high = group_of(data, [None] * k).ci
         blind += low <= p <= high
-    assert hits / runs >= 0.9
+    assert hits / runs >= 0.9 - luck
     if share == "all":
-        assert blind / runs < 0.85
+        assert blind / runs < 0.85 + luck
 
 
 def tasks_on_the_same_questions(tasks, questions):

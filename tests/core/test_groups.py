@@ -688,11 +688,13 @@ def test_where_we_differ_from_lm_eval(theirs):
     assert child_names(tree) == ("arc_challenge", "openllm::arc_challenge")
 
 
+@pytest.mark.parametrize(("runs", "least"), [(80, 0.85), pytest.param(300, 0.9, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(("tasks", "documents", "p"), [(57, 2, 0.3), (57, 5, 0.3), (20, 3, 0.5)])
-def test_the_interval_of_a_group_of_small_tasks_covers(tasks: int, documents: int, p: float) -> None:
+def test_the_interval_of_a_group_of_small_tasks_covers(
+    tasks: int, documents: int, p: float, runs: int, least: float
+) -> None:
     """What everybody does first: a large group under a small limit."""
-    rng = np.random.default_rng(1)
-    hits, runs = 0, 300
+    rng, hits = np.random.default_rng(1), 0
     tree = Group("g", tuple(Leaf(f"t{k}", None) for k in range(tasks)), (GroupMetric("acc"),))
     for _ in range(runs):
         draws = rng.random((tasks, documents)) < p
@@ -706,7 +708,7 @@ def test_the_interval_of_a_group_of_small_tasks_covers(tasks: int, documents: in
         ]
         low, high = build_report(done, [tree]).group("g")["acc,none"].ci
         hits += low <= p <= high
-    assert hits / runs >= 0.9
+    assert hits / runs >= least
 
 
 @pytest.mark.parametrize("by_size", [True, False])
