@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
+from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+
+PAGE = Path(__file__).parents[2] / "docs" / "reliability.md"
 
 
 class Fault(NamedTuple):
@@ -44,15 +48,31 @@ def run_table(faults: Iterable[Fault], arguments: list[str]) -> int:
     rows, tally = tuple(faults), Tally()
     names = dict.fromkeys(f"tests/{name}" for row in rows for name in row.tests)
     pytest.main(
-        ["-q", "-m", "", "-p", "no:cacheprovider", "--no-header", "--tb=short", *arguments, *names], plugins=[tally]
+        [
+            "-q",
+            "-m",
+            "",
+            "-p",
+            "no:cacheprovider",
+            "--no-header",
+            "--tb=short",
+            *(one for one in arguments if one != "--write"),
+            *names,
+        ],
+        plugins=[tally],
     )
-    bad = 0
-    print("\n| | injected | times | held | must come of it |\n| --- | --- | --- | --- | --- |")
+    bad, lines = 0, ["| | injected | times | held | must come of it |", "| --- | --- | --- | --- | --- |"]
     for row in rows:
         named = [f"tests/{name}" for name in row.tests]
         held, broken = count(tally.held, named), count(tally.broken, named)
         bad += bool(broken) or not held
-        print(f"| {row.code} | {row.injected} | {held + broken:,} | {held:,} | {row.expected} |")
+        lines.append(f"| {row.code} | {row.injected} | {held + broken:,} | {held:,} | {row.expected} |")
     held, broken = sum(tally.held.values()), sum(tally.broken.values())
-    print(f"\n{held + broken:,} injected, {held:,} held, {sum(tally.skipped.values())} skipped")
+    lines += ["", f"{held + broken:,} injected, {held:,} held, {sum(tally.skipped.values())} skipped."]
+    print("", *lines, sep="\n")
+    if "--write" in arguments:
+        text = PAGE.read_text()
+        PAGE.write_text(
+            re.sub(r"(?<=<!-- faults -->\n).*(?=\n<!-- /faults -->)", lambda found: "\n".join(lines), text, flags=re.S)
+        )
     return 1 if bad else 0
