@@ -17,6 +17,7 @@ from evalcore.core.records.array import Array, frozen
 from evalcore.core.records.column import Column
 from evalcore.core.records.errors import EvalError
 from evalcore.core.records.frozen_dict import FrozenDict
+from evalcore.core.records.lean.steps import ONE, Bits
 from evalcore.core.records.row import Floats, Labels, Objects, Powers, Stats
 from evalcore.core.records.score import Provenance, Scored, ScoredColumn
 from evalcore.core.records.task import MetricKey, MetricSpec, Pipeline, Step, Task, name_function
@@ -158,7 +159,7 @@ class _Lifter:
             0: lambda data: dict(self.pairs(data)),
             RECORD: self.record,
             KEY: lambda data: MetricKey(*self.many(data)),  # type: ignore[arg-type]
-            ARRAY: lambda data: frozen(self.array(data)),
+            ARRAY: self.held,
             TUPLE: lambda data: tuple(self.many(data)),
             FROZEN: lambda data: FrozenDict(self.pairs(data)),
             OPTIONS: lambda data: pmap(dict(self.pairs(data))),
@@ -187,6 +188,15 @@ class _Lifter:
         name, *fields = self.many(data)
         kind = self.records[str(name)]
         return kind(**dict(zip(kind.__struct_fields__, fields, strict=True)))
+
+    def held(self, data: memoryview) -> Array:
+        """An array of a record; floats that were written as bytes are kept as these."""
+        kind, small, shape, content = self.many(data)
+        if (kind, small) == ("<f8", "|u1") and isinstance(content, bytes) and shape == [len(content)]:
+            codes = np.frombuffer(content, np.uint8)
+            if not len(codes) or codes.max() <= ONE:
+                return Array(Bits(codes))
+        return frozen(self.array(data))
 
     def array(self, data: memoryview) -> np.ndarray[tuple[int, ...], np.dtype[np.generic]]:
         kind, small, shape, held = self.many(data)
