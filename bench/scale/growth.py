@@ -120,6 +120,7 @@ def score_streamed(case: str, form: str, n: int) -> str:
         begun = process_time()
         parts = keep([*parts, score_task(*piece)])
         scoring += process_time() - begun
+        del piece  # a log's are forgotten, too, before the next are read
     begun = process_time()
     whole = merge_scored(parts)
     del parts

@@ -132,7 +132,7 @@ def whole_clusters(summary: Summary, clusters: Ints64) -> Summary:
     """
     places, first = renumber_codes(clusters)
     if summary.finalise is not None:
-        sums = np.column_stack([sum_clusters(column, places) for column in summary.stats.T])
+        sums = np.column_stack([sum_clusters(column, places) for column in np.asarray(summary.stats).T])
         return smooth(sums, summary.finalise, first)
     members = np.split(np.argsort(places, kind="stable"), np.cumsum(np.bincount(places))[:-1])
 

@@ -152,8 +152,7 @@ def _find_hidden(aggregation: Aggregation, summary: Summary, trials: float) -> f
 
 def _find_skewness(summary: Summary, influence: Floats64 | None, codes: Ints64 | None) -> float:
     """Find the skewness of a value; right and wrong ones have one that Wilson's interval knows."""
-    columns = summary.stats.columns if isinstance(summary.stats, Table) else summary.stats.T
-    blocks = (some for column in columns for some in list_blocks(column))
+    blocks = (some for column in summary.stats.T for some in list_blocks(column))
     plain = all(bool(((some == 0) | (some == 1)).all()) for some in blocks)
     return 0.0 if influence is None or plain else find_skewness(influence, codes, summary.times)
 

@@ -28,7 +28,7 @@ class HasColumns(Protocol):
     """What has columns of numbers, as an array of two dimensions has."""
 
     @property
-    def T(self) -> Iterable[Floats64]: ...
+    def T(self) -> Iterable[Floats64 | Array]: ...
 
 
 BLOCK = 1 << 16
@@ -162,20 +162,20 @@ def exact_sum(values: Floats64 | HasColumns, times: Ints64 | None = None) -> Flo
     return np.array([_sum_exactly(column, times) for column in values.T], dtype=np.float64)
 
 
-def _sum_exactly(column: Floats64, times: Ints64 | None) -> float:
+def _sum_exactly(column: Floats64 | Array, times: Ints64 | None) -> float:
     count = len(column) if times is None else int(times.sum())
-    if _adds_as_integers(column, count):
-        return float(column.sum() if times is None else (column * times).sum())
+    if times is None and _adds_as_integers(column, count):
+        return sum(float(block.sum()) for block in list_blocks(column))
     try:
         return add_up(column, times)
     except (OverflowError, ValueError):  # beyond the largest float, or inf - inf
         return nan
 
 
-def _adds_as_integers(values: Floats64, count: int) -> bool:
+def _adds_as_integers(values: Floats64 | Array, count: int) -> bool:
     """Whether no partial sum of so many can pass 2**53: such integers add without rounding, and need no fsum."""
-    largest = max(float(np.max(values, initial=0.0)), -float(np.min(values, initial=0.0)))
-    return largest * count < 2.0**53 and all(bool(np.all(block == np.rint(block))) for block in list_blocks(values))
+    most = 2.0**53 / max(count, 1)
+    return all(bool(np.all((np.abs(one) < most) & (one == np.rint(one)))) for one in list_blocks(values))
 
 
 def add_up(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 from msgspec import Struct
 
@@ -22,9 +20,8 @@ class Table(Struct, frozen=True, eq=False):
     columns: tuple[Array, ...]
 
     @property
-    def T(self) -> Iterator[Floats64]:
-        """The columns, one at a time."""
-        return (column.floats for column in self.columns)
+    def T(self) -> tuple[Array, ...]:
+        return self.columns
 
     @property
     def shape(self) -> tuple[int, ...]:
