@@ -63,7 +63,9 @@ def pack(value: object, records: Mapping[str, type[Struct]] = RECORDS) -> bytes:
     Traceback (most recent call last):
     evalcore.EvalError: expected scores of plain values, got one of type object, which cannot be written to a partial
     """
-    return zlib.compress(ENCODE(_Packer(records).lay(value)), 1)
+    raw = ENCODE(_Packer(records).lay(value))
+    packed = zlib.compress(raw, 1)
+    return packed if len(raw) <= _find_most(packed) else zlib.compress(raw, 0)
 
 
 class _Packer(Struct, frozen=True):
@@ -131,6 +133,14 @@ def _are_bits(data: np.ndarray[tuple[int, ...], np.dtype[np.generic]]) -> bool:
     return bool(np.all((data == 0) | (data == 1))) and not bool(np.signbit(data).any())
 
 
+SMALL, RATIO = 1 << 24, 64
+"""Bytes that anything may unpack to, and how many times its own size more may: what packs better is not compressed."""
+
+
+def _find_most(packed: bytes) -> int:
+    return max(SMALL, RATIO * len(packed))
+
+
 def unpack(data: bytes, records: Mapping[str, type[Struct]] = RECORDS, *, most: int = 1 << 33) -> object:
     """Unpack what ``pack`` made; functions come back as ``Absent``. Damaged bytes are an ``EvalError``.
 
@@ -141,6 +151,7 @@ def unpack(data: bytes, records: Mapping[str, type[Struct]] = RECORDS, *, most: 
     lift = _Lifter(records)
     try:
         inflate = zlib.decompressobj()
+        most = min(most, _find_most(data))  # a few bytes must not fill the memory
         raw = inflate.decompress(data, most)
         if inflate.unconsumed_tail or not inflate.eof or inflate.unused_data:
             raise EvalError(f"more than {most:,} bytes, or cut off")

@@ -104,6 +104,10 @@ def main(argv: Sequence[str]) -> int:
     keys |= read_flags(argparse.Namespace(**{name: keys.get(name) if name in SHARED else None for name in KEYS}))
     keys |= {"log_samples": keys["log_samples"] == "true", "engine": keys["engine"] or BY_SIZE}
     only, part = keys.pop("partial_only"), keys.pop("part")
+    if only and form != "table":
+        raise EvalError(
+            f"--{form}: --partial_only prints the files it wrote, and no numbers; give it to `evalcore merge`"
+        )
     if only:
         return _keep_partials(logs, keys, part, quiet)
     if part:
